@@ -1,0 +1,398 @@
+"""The values that flow through the stack, one frozen dataclass each.
+
+Frames (ISO 8855, right-handed, SI, radians):
+
+* **map**: the OpenDRIVE frame of the town, x east, y north, z up. CARLA's world has y mirrored;
+  `av_stack.frames` converts, and only `av_stack.world` calls it.
+* **vehicle**: origin on the ground below the centre of the rear axle, x forward, y left, z up.
+* **image**: u right, v down, px, origin at the centre of the top-left pixel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float = NDArray[np.float64]
+Image = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stamp:
+    """When a value was true: the simulator's frame number and its time."""
+
+    frame: int
+    time_s: float
+
+
+# ---------------------------------------------------------------- sensors
+
+
+@dataclass(frozen=True, slots=True)
+class CameraModel:
+    """A pinhole camera mounted on the vehicle; `av_stack.frames` projects with it.
+
+    `x_m, y_m, z_m` is the optical centre in the vehicle frame; pitch is positive nose-down (ISO 8855), yaw
+    positive to the left.
+    """
+
+    name: str
+    width_px: int
+    height_px: int
+    fov_x_rad: float
+    x_m: float
+    y_m: float
+    z_m: float
+    pitch_rad: float = 0.0
+    yaw_rad: float = 0.0
+    roll_rad: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CameraImage:
+    """`bgr` is (height, width, 3) uint8, taken at `stamp` through `camera`."""
+
+    stamp: Stamp
+    camera: CameraModel
+    bgr: Image
+
+
+@dataclass(frozen=True, slots=True)
+class GnssFix:
+    stamp: Stamp
+    latitude_deg: float
+    longitude_deg: float
+    altitude_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class ImuSample:
+    """Specific force and turn rate in the vehicle frame; `yaw_rad` is the compass turned into the map frame."""
+
+    stamp: Stamp
+    accel_mps2: tuple[float, float, float]
+    gyro_radps: tuple[float, float, float]
+    yaw_rad: float
+
+
+@dataclass(frozen=True, slots=True)
+class SensorFrame:
+    """All that the car measured in one tick; every part carries the same frame number."""
+
+    stamp: Stamp
+    cameras: Mapping[str, CameraImage]
+    gnss: GnssFix
+    imu: ImuSample
+    wheel_speed_mps: float
+
+
+# ---------------------------------------------------------------- perception
+
+
+class MarkingKind(str, Enum):
+    NONE = "none"
+    SOLID = "solid"
+    BROKEN = "broken"
+    SOLID_SOLID = "solid solid"
+    KERB = "kerb"
+    UNKNOWN = "unknown"
+
+
+class MarkingColour(str, Enum):
+    WHITE = "white"
+    YELLOW = "yellow"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneLine:
+    """One line of the ego lane: y = sum(coefficients[i] * x**i) in the vehicle frame, for x_min_m <= x <= x_max_m.
+
+    `confidence` in [0, 1] is the estimated probability that the line lies within 0.2 m of the truth at 15 m.
+    """
+
+    coefficients: tuple[float, ...]
+    x_min_m: float
+    x_max_m: float
+    kind: MarkingKind
+    colour: MarkingColour
+    confidence: float
+
+    def y_at(self, x_m: float | Float) -> Float:
+        return np.asarray(np.polynomial.polynomial.polyval(x_m, self.coefficients), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneEstimate:
+    """The two lines beside the ego, None where none is seen."""
+
+    stamp: Stamp
+    left: LaneLine | None
+    right: LaneLine | None
+
+
+@dataclass(frozen=True, slots=True)
+class EgoState:
+    """Estimated pose of the vehicle frame in the map frame.
+
+    `covariance` is (4, 4) over (x_m, y_m, yaw_rad, speed_mps). `z_m` and `pitch_rad` (positive uphill) come from the
+    map's elevation where the estimate lies.
+    """
+
+    stamp: Stamp
+    x_m: float
+    y_m: float
+    yaw_rad: float
+    speed_mps: float
+    accel_mps2: float
+    yaw_rate_radps: float
+    covariance: Float
+    z_m: float = 0.0
+    pitch_rad: float = 0.0
+
+
+class ObjectKind(str, Enum):
+    CAR = "car"
+    TRUCK = "truck"
+    BUS = "bus"
+    MOTORCYCLE = "motorcycle"
+    BICYCLE = "bicycle"
+    PEDESTRIAN = "pedestrian"
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedObject:
+    """A road user in the map frame, as an upright box centred at (x_m, y_m).
+
+    `velocity_mps` is over ground in the map frame. `box_px` is (u0, v0, u1, v1) in the front camera, if seen there.
+    """
+
+    track_id: int
+    kind: ObjectKind
+    x_m: float
+    y_m: float
+    yaw_rad: float
+    velocity_mps: tuple[float, float]
+    length_m: float
+    width_m: float
+    height_m: float
+    confidence: float = 1.0
+    box_px: tuple[float, float, float, float] | None = None
+
+    @property
+    def speed_mps(self) -> float:
+        return float(np.hypot(*self.velocity_mps))
+
+
+class LightState(str, Enum):
+    RED = "red"
+    YELLOW = "yellow"
+    GREEN = "green"
+    OFF = "off"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficLightView:
+    """State of one signal; `signal_id` is the OpenDRIVE id, which `LaneGraph.signals` places."""
+
+    signal_id: str
+    state: LightState
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The world as the car believes it to be at `stamp`."""
+
+    stamp: Stamp
+    ego: EgoState
+    lanes: LaneEstimate
+    objects: tuple[TrackedObject, ...]
+    lights: Mapping[str, TrafficLightView]
+
+
+# ---------------------------------------------------------------- map
+
+
+@dataclass(frozen=True, slots=True)
+class LaneKey:
+    """One lane of one OpenDRIVE lane section."""
+
+    road_id: int
+    section: int
+    lane_id: int
+
+    def __str__(self) -> str:
+        return f"road {self.road_id} section {self.section} lane {self.lane_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A drivable lane as a polyline in its direction of travel, points about 1 m apart, map frame.
+
+    `points` is (N, 3) m; `s_m` (N,) is arc length in the plane from the lane's start; `yaw_rad` (N,) and
+    `curvature_1pm` (N,) (positive to the left) belong to the points; `width_m` (N,). `left_marking` and
+    `right_marking` hold the kind for each point. `left`/`right` name neighbours with the same direction that a lane
+    change may legally reach somewhere along this lane; `left_change`/`right_change` (N,) bool say where.
+    """
+
+    key: LaneKey
+    points: Float
+    s_m: Float
+    yaw_rad: Float
+    curvature_1pm: Float
+    width_m: Float
+    speed_limit_mps: float
+    is_junction: bool
+    successors: tuple[LaneKey, ...]
+    predecessors: tuple[LaneKey, ...]
+    left: LaneKey | None
+    right: LaneKey | None
+    left_change: NDArray[np.bool_]
+    right_change: NDArray[np.bool_]
+    left_marking: tuple[MarkingKind, ...]
+    right_marking: tuple[MarkingKind, ...]
+    left_colour: tuple[MarkingColour, ...]
+    right_colour: tuple[MarkingColour, ...]
+
+    @property
+    def length_m(self) -> float:
+        return float(self.s_m[-1])
+
+
+class SignalKind(str, Enum):
+    TRAFFIC_LIGHT = "traffic light"
+    STOP = "stop"
+    YIELD = "yield"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A signal that governs `lane` from the stop line at `stop_s_m` (arc length along that lane)."""
+
+    signal_id: str
+    kind: SignalKind
+    lane: LaneKey
+    stop_s_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class GeoReference:
+    """Latitude and longitude of the map frame's origin."""
+
+    latitude_deg: float
+    longitude_deg: float
+
+
+@dataclass(frozen=True, slots=True)
+class LaneGraph:
+    """All that planning and localization may know of the map."""
+
+    name: str
+    lanes: Mapping[LaneKey, Lane]
+    signals: tuple[Signal, ...]
+    geo: GeoReference
+
+
+# ---------------------------------------------------------------- planning and control
+
+
+@dataclass(frozen=True, slots=True)
+class Pose2D:
+    """A pose in the map frame."""
+
+    x_m: float
+    y_m: float
+    yaw_rad: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where the vehicle frame's origin shall be: N poses in the map frame with time from now.
+
+    `constraint` says in words what chose the speed, for example "red light 412 in 18 m".
+    """
+
+    stamp: Stamp
+    x_m: Float
+    y_m: Float
+    yaw_rad: Float
+    curvature_1pm: Float
+    speed_mps: Float
+    accel_mps2: Float
+    time_s: Float
+    constraint: str
+    route_s_m: float = 0.0
+    is_finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ControlCommand:
+    """Actuation: throttle and brake in [0, 1]; steer in [-1, 1], positive to the left (ISO 8855)."""
+
+    throttle: float
+    brake: float
+    steer: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What one `Pipeline.step` decided, with the time each stage took."""
+
+    stamp: Stamp
+    scene: Scene
+    plan: Plan
+    command: ControlCommand
+    stage_ms: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class VehicleParameters:
+    """The ego's geometry and limits, read once from the world.
+
+    `steer_max_rad` is the front wheels' angle at steer = 1. `rear_axle_to_centre_m` is from the vehicle frame's
+    origin forward to the middle of the bounding box.
+    """
+
+    length_m: float
+    width_m: float
+    height_m: float
+    wheelbase_m: float
+    rear_axle_to_centre_m: float
+    steer_max_rad: float
+    mass_kg: float
+
+
+# ---------------------------------------------------------------- truth
+
+
+@dataclass(frozen=True, slots=True)
+class CollisionEvent:
+    """The ego touched something; `other` is CARLA's type id ("vehicle.audi.tt", "static.building")."""
+
+    stamp: Stamp
+    other_id: int
+    other: str
+    impulse_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What the simulator knows. Only scoring, oracles and overlays of scoring may read it.
+
+    `ego` is the vehicle frame's true pose in the map frame, `objects` are all other road users, `lights` maps
+    OpenDRIVE signal ids to states, `collisions` are the events of this tick.
+    """
+
+    stamp: Stamp
+    ego: Pose2D
+    ego_z_m: float
+    ego_speed_mps: float
+    objects: tuple[TrackedObject, ...]
+    lights: Mapping[str, LightState]
+    collisions: tuple[CollisionEvent, ...]

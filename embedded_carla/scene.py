@@ -1,0 +1,183 @@
+"""What there is to draw and to touch: the contract between the map, the world, the sensors and the renderer.
+
+Everything is in CARLA's world frame (left-handed, metres). Static scenery is made once per map; actors come as a
+list of views each tick.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.types import SemanticTag, Transform, Vector3
+
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+U32 = NDArray[np.uint32]
+
+
+class Material(IntEnum):
+    """How a surface is shaded; the number is what the shader sees."""
+
+    ASPHALT = 0
+    MARKING_WHITE = 1
+    MARKING_YELLOW = 2
+    KERB = 3
+    PAVEMENT = 4
+    GRASS = 5
+    CONCRETE = 6
+    CROSSWALK = 7
+    FACADE = 8
+    METAL = 9
+    FOLIAGE = 10
+    BARK = 11
+    SOIL = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """A static triangle mesh in world coordinates.
+
+    `vertices` (N, 3), `normals` (N, 3), `uv` (N, 2) in metres along and across the surface (for procedural texture),
+    `triangles` (M, 3). Front faces are those whose `normals` face the viewer; the renderer culls nothing by winding.
+    """
+
+    vertices: F32
+    normals: F32
+    uv: F32
+    triangles: U32
+    material: Material
+    tag: SemanticTag
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One instance of a prototype that the renderer knows by name.
+
+    `size_m` is (length along x, width along y, height); the prototype is a unit shape standing on z = 0 that is
+    scaled to it. `seed` varies colour and detail. Prototypes: "building", "house", "tree_broadleaf", "tree_conifer", "bush",
+    "street_lamp", "pole", "signal_head", "sign_stop", "sign_yield", "sign_speed", "guard_rail", "bench", "wall".
+    `text` is what a sign shows ("50"). `signal_id` links a signal head to its light.
+    """
+
+    prototype: str
+    transform: Transform
+    size_m: Vector3
+    tag: SemanticTag
+    seed: int = 0
+    text: str = ""
+    signal_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Static oriented boxes that collide: centre (N, 3), half size (N, 3), yaw_rad (N,), tag (N,) uint8."""
+
+    centre: F64
+    half: F64
+    yaw_rad: F64
+    tag: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class GroundHit:
+    """Answer to `Ground.below`, for N points.
+
+    `z` (N,) m, NaN where there is nothing below; `normal` (N, 3) unit, up; `tag` (N,) uint8 SemanticTag;
+    `road` (N,) int32, index into `Scenery.road_ids`, -1 off the road.
+    """
+
+    z: F64
+    normal: F64
+    tag: NDArray[np.uint8]
+    road: NDArray[np.int32]
+
+
+class Ground(Protocol):
+    """Height of the drivable, walkable and terrain surfaces."""
+
+    def below(self, points: F64) -> GroundHit:
+        """The highest surface at most 1.0 m above each of `points` (N, 3); vectorised, bridges told apart by z."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StopZone:
+    """The box in which a vehicle obeys a light or sign: world pose of its centre, half size, and the lane it covers."""
+
+    centre: Vector3
+    half: Vector3
+    yaw_deg: float
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSite:
+    """A traffic light, stop or yield sign of the map.
+
+    `pose` is where the actor stands; `stop_zones` are in front of its stop lines, one per governed approach lane;
+    `controller_id` groups the lights that switch together, `junction_id` the controllers that take turns.
+    `kind` is "traffic_light", "stop", "yield" or "speed_limit"; `value` the limit in km/h.
+    """
+
+    signal_id: str
+    kind: str
+    pose: Transform
+    stop_zones: tuple[StopZone, ...]
+    controller_id: str = ""
+    junction_id: str = ""
+    value: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scenery:
+    """All that the map text gives, as things to draw, touch and obey."""
+
+    map_name: str
+    meshes: tuple[Mesh, ...]
+    placements: tuple[Placement, ...]
+    colliders: Boxes
+    ground: Ground
+    road_ids: NDArray[np.int64]
+    road_speed_limit_kmh: F64  # per entry of road_ids
+    signals: tuple[SignalSite, ...]
+    controller_sequences: tuple[
+        tuple[str, tuple[str, ...]], ...
+    ]  # junction id -> its controller ids, in order
+    spawn_points: tuple[Transform, ...]
+    walkways: tuple[F64, ...]  # polylines (N, 3) along pavements
+    crosswalks: tuple[F64, ...]  # outlines (N, 3)
+    lamps: F64 = field(default_factory=lambda: np.zeros((0, 3)))  # street lamps' lights
+
+
+@dataclass(frozen=True, slots=True)
+class ActorView:
+    """One actor as the renderer draws it.
+
+    `shape` is `VehicleSpec.shape`, "walker" or a prop's shape; `extent` half sizes; the body's box is centred
+    `extent[2]` above the origin. `phase_rad` turns wheels or walking legs.
+    """
+
+    actor_id: int
+    shape: str
+    transform: Transform
+    extent: Vector3
+    colour: Vector3  # linear RGB, 0 to 1
+    tag: SemanticTag
+    lights: int = 0
+    steer_rad: float = 0.0
+    phase_rad: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CameraView:
+    """A camera to render from; `transform` looks along +x, `fov_deg` horizontal."""
+
+    width_px: int
+    height_px: int
+    fov_deg: float
+    transform: Transform
