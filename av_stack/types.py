@@ -355,8 +355,9 @@ class StepResult:
 class VehicleParameters:
     """The ego's geometry and limits, read once from the world.
 
-    `steer_max_rad` is the front wheels' angle at steer = 1. `rear_axle_to_centre_m` is from the vehicle frame's
-    origin forward to the middle of the bounding box.
+    `steer_max_rad` is the front wheels' angle at steer = 1 and standstill; `steer_curve` lists (speed_mps, factor on
+    that angle), linear in between. `rear_axle_to_centre_m` is from the vehicle frame's origin forward to the middle
+    of the bounding box.
     """
 
     length_m: float
@@ -366,6 +367,7 @@ class VehicleParameters:
     rear_axle_to_centre_m: float
     steer_max_rad: float
     mass_kg: float
+    steer_curve: tuple[tuple[float, float], ...] = ((0.0, 1.0),)
 
 
 # ---------------------------------------------------------------- truth

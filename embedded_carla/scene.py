@@ -59,7 +59,9 @@ class Placement:
     """One instance of a prototype that the renderer knows by name.
 
     `size_m` is (length along x, width along y, height); the prototype is a unit shape standing on z = 0 that is
-    scaled to it. `seed` varies colour and detail. Prototypes: "building", "house", "tree_broadleaf", "tree_conifer", "bush",
+    scaled to it. `seed` varies colour and detail.
+
+    Prototypes: "building", "house", "tree_broadleaf", "tree_conifer", "bush",
     "street_lamp", "pole", "signal_head", "sign_stop", "sign_yield", "sign_speed", "guard_rail", "bench", "wall".
     `text` is what a sign shows ("50"). `signal_id` links a signal head to its light.
     """
@@ -144,9 +146,7 @@ class Scenery:
     road_ids: NDArray[np.int64]
     road_speed_limit_kmh: F64  # per entry of road_ids
     signals: tuple[SignalSite, ...]
-    controller_sequences: tuple[
-        tuple[str, tuple[str, ...]], ...
-    ]  # junction id -> its controller ids, in order
+    controller_sequences: tuple[tuple[str, tuple[str, ...]], ...]  # junction id -> its controller ids, in order
     spawn_points: tuple[Transform, ...]
     walkways: tuple[F64, ...]  # polylines (N, 3) along pavements
     crosswalks: tuple[F64, ...]  # outlines (N, 3)
