@@ -1,0 +1,70 @@
+#!/bin/sh
+# Make .venv hold what `make demo` (no argument) or `make test` (argument: dev) needs, and check the system's libraries.
+# A stamp remembers what was installed, so that a second call costs nothing.
+set -eu
+cd "$(dirname "$0")/.."
+extra=${1:-}
+stamp=.venv/.installed${extra:+-$extra}
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+supported() { "$1" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; }
+
+# The carla wheel exists for CPython 3.10 to 3.12 only.
+find_python() {
+    for candidate in ${PYTHON:-} python3.12 python3.11 python3.10 python3; do
+        if command -v "$candidate" >/dev/null 2>&1 && supported "$candidate"; then
+            command -v "$candidate"
+            return
+        fi
+    done
+}
+
+# The renderer needs EGL and a software driver, OpenCV needs libGL, and Debian ships venv apart from Python.
+missing_packages() {
+    python=$1
+    for pair in libEGL.so.1:libegl1 libGL.so.1:libgl1 libgthread-2.0.so.0:libglib2.0-0; do
+        "$python" -c "import ctypes; ctypes.CDLL('${pair%%:*}')" 2>/dev/null || printf '%s ' "${pair#*:}"
+    done
+    "$python" -c 'import ensurepip' 2>/dev/null || [ -x .venv/bin/pip ] || printf 'python3-venv '
+}
+
+install_system_libraries() {
+    packages=$(missing_packages "$1")
+    [ -n "$packages" ] || return 0
+    command -v apt-get >/dev/null 2>&1 || fail "system libraries are missing; install what Debian calls: $packages"
+    install="apt-get install -y --no-install-recommends $packages"
+    [ "$(id -u)" = 0 ] || fail "system libraries are missing; run: sudo $install"
+    say "$install"
+    # shellcheck disable=SC2086 # several packages, split on purpose
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages; } \
+        >/dev/null || fail "apt-get failed; run it by hand: $install"
+}
+
+if [ -x .venv/bin/python ] && supported .venv/bin/python; then
+    python=.venv/bin/python
+else
+    python=$(find_python)
+fi
+if [ -n "$python" ]; then
+    install_system_libraries "$python"
+elif ! command -v uv >/dev/null 2>&1; then
+    fail "the carla wheel needs Python 3.10, 3.11 or 3.12, and none is here: install python3.12, or uv, which brings one"
+fi
+
+if [ ! -x .venv/bin/pip ]; then
+    if [ -n "$python" ]; then
+        "$python" -m venv .venv
+    else
+        say "bringing Python 3.12 with uv"
+        uv venv --quiet --seed --python 3.12 .venv
+        install_system_libraries .venv/bin/python
+    fi
+fi
+
+if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ constraints.txt -nt "$stamp" ]; then
+    say "installing the pinned packages into .venv (about 400 MB, once)"
+    .venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".${extra:+[$extra]}"
+    touch "$stamp"
+fi
