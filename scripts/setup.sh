@@ -27,7 +27,8 @@ missing_packages() {
     for pair in libEGL.so.1:libegl1 libGL.so.1:libgl1 libgthread-2.0.so.0:libglib2.0-0; do
         "$python" -c "import ctypes; ctypes.CDLL('${pair%%:*}')" 2>/dev/null || printf '%s ' "${pair#*:}"
     done
-    "$python" -c 'import ensurepip' 2>/dev/null || [ -x .venv/bin/pip ] || printf 'python3-venv '
+    [ -x .venv/bin/pip ] || "$python" -c 'import ensurepip' 2>/dev/null ||
+        "$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2], end=" ")'
 }
 
 install_system_libraries() {
