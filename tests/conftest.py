@@ -1,0 +1,20 @@
+"""Fixtures that every package's tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder of real maps, pictures and recordings; tests that ask for it skip where there is none."""
+    value = os.environ.get("AV_STACK_DATA")
+    if not value:
+        pytest.skip("AV_STACK_DATA is not set: no real maps and pictures to test on")
+    path = Path(value)
+    if not path.is_dir():
+        pytest.skip(f"AV_STACK_DATA={value} is no folder")
+    return path
