@@ -1,0 +1,181 @@
+"""Motion in the ground plane: a dynamic single-track model with saturating tyres, vectorised over vehicles.
+
+Model: R. Rajamani, *Vehicle Dynamics and Control* (2nd ed.), chapters 2, 4 and 13: two axles, lateral force by the
+Magic Formula in its short form D sin(C atan(B a)), the friction ellipse for combined slip, load transfer between the
+axles. Below about 2 m/s slip angles lose their meaning; there the motion goes over into the kinematic single track,
+reached with no more force than friction can give, so that standstill is a fixed point.
+
+Every array is (N,), or (2, N) with the front axle in row 0. SI units, radians, CARLA's handedness: the body frame is x
+forward, y right, and yaw and steer are positive clockwise seen from above. In that frame the equations read as in a
+right-handed one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from embedded_carla.types import Float, VehicleSpec
+
+GRAVITY_MPS2 = 9.81
+AIR_DENSITY_KGPM3 = 1.2
+ABS_EFFICIENCY = 0.95  # share of the longitudinal friction that braking with ABS makes use of
+STIFFNESS = np.array([[9.0], [11.0]])  # B: the front slips more, so the car understeers mildly
+SHAPE = 1.6  # C
+LATERAL_SHARE = np.array([[0.86], [0.90]])  # D: lateral over longitudinal friction, lower in front
+ROLLOVER_SHARE = 0.9  # lateral friction stays below this part of the static stability factor: nothing tips over
+SLIP_SPEED_MPS = 2.0  # slip angles are taken over no less than this speed
+KINEMATIC_MPS, DYNAMIC_MPS = 1.0, 3.0  # blend between the two models
+
+
+@dataclass(frozen=True, slots=True)
+class PlanarBank:
+    """Constants of N vehicles."""
+
+    mass_kg: Float
+    inverse_mass: Float
+    inverse_inertia: Float
+    wheelbase_m: Float
+    rear_m: Float  # from the rear axle forward to the centre of mass
+    arm_m: Float  # (2, N) from the centre of mass to the axle, forward positive
+    load_share: Float  # (2, N) static share of the weight
+    transfer_kg: Float  # (2, N) axle load per longitudinal acceleration
+    lateral_share: Float  # (2, N)
+    yaw_grip: Float  # yaw acceleration per unit of friction acceleration when the tyres turn the car on the spot
+    drag: Float  # deceleration per squared speed
+    force_max_n: Float
+    power_w: Float
+    brake_force_max_n: Float
+    top_speed_mps: Float
+    steer_max_rad: Float
+    wheel_radius_m: Float
+    axle_x_m: Float  # (2, N)
+    half_track_m: Float
+
+
+def bank_of(specs: Sequence[VehicleSpec]) -> PlanarBank:
+    """Constants from specifications, in their order."""
+
+    def column(name: str) -> Float:
+        return np.array([getattr(s, name) for s in specs], dtype=np.float64)
+
+    mass, wheelbase, rear = column("mass_kg"), column("wheelbase_m"), -column("rear_axle_x_m")
+    front, cog = wheelbase - rear, column("cog_height_m")
+    half_length = np.array([s.extent[0] for s in specs], dtype=np.float64)
+    half_width = np.array([s.extent[1] for s in specs], dtype=np.float64)
+    track = column("track_m")
+    stability = np.array([np.inf if s.number_of_wheels < 4 else s.track_m / (2 * s.cog_height_m) for s in specs])
+    return PlanarBank(
+        mass_kg=mass,
+        inverse_mass=1.0 / mass,
+        inverse_inertia=3.0 / (mass * (half_length**2 + half_width**2)),
+        wheelbase_m=wheelbase,
+        rear_m=rear,
+        arm_m=np.stack([front, -rear]),
+        load_share=np.stack([rear, front]) / wheelbase,
+        transfer_kg=np.stack([-mass * cog, mass * cog]) / wheelbase,
+        lateral_share=np.minimum(LATERAL_SHARE, LATERAL_SHARE / LATERAL_SHARE[1] * ROLLOVER_SHARE * stability),
+        yaw_grip=2.0 / wheelbase,
+        drag=0.5 * AIR_DENSITY_KGPM3 * column("drag_area_m2") / mass,
+        force_max_n=column("force_max_n"),
+        power_w=column("power_w"),
+        brake_force_max_n=column("brake_force_max_n"),
+        top_speed_mps=column("top_speed_mps"),
+        steer_max_rad=np.radians(column("steer_max_deg")),
+        wheel_radius_m=column("wheel_radius_m"),
+        axle_x_m=np.stack([front, -rear]),
+        half_track_m=np.maximum(track / 2, 0.3),
+    )
+
+
+@dataclass(slots=True)
+class PlanarState:
+    """What moves; `advance` writes into it. Velocities are of the centre of mass, in the body frame."""
+
+    x_m: Float
+    y_m: Float
+    yaw_rad: Float
+    forward_mps: Float
+    right_mps: Float
+    yaw_rate_radps: Float
+    steer_rad: Float
+    forward_accel_mps2: Float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanarInput:
+    """What acts during one step, constant over its sub-steps."""
+
+    throttle: Float  # signed: negative drives backwards
+    brake_per_load: Float  # demanded braking force over axle load, as a friction number
+    hand_brake_n: Float  # demanded at the rear axle
+    resistance_mps2: Float  # rolling resistance and engine braking; opposes motion and holds at rest
+    steer_target_rad: Float
+    steer_rate_radps: float
+    grip: Float  # longitudinal friction coefficient, 0 in the air
+    weight_n: Float
+    grade_forward_mps2: Float
+    grade_right_mps2: Float
+
+
+def _limited(value: Float, bound: Float | float) -> Float:
+    return np.minimum(np.maximum(value, -bound), bound)
+
+
+def advance(state: PlanarState, bank: PlanarBank, inputs: PlanarInput, dt_s: float) -> None:
+    """Move `state` by one sub-step of `dt_s` <= 0.01 s (semi-implicit Euler)."""
+    speed, lateral, turn = state.forward_mps, state.right_mps, state.yaw_rate_radps
+    state.steer_rad = steer = state.steer_rad + _limited(
+        inputs.steer_target_rad - state.steer_rad, inputs.steer_rate_radps * dt_s
+    )
+    magnitude, direction = np.abs(speed), np.sign(speed)
+    dynamic = np.minimum(np.maximum((magnitude - KINEMATIC_MPS) / (DYNAMIC_MPS - KINEMATIC_MPS), 0.0), 1.0)
+
+    load = np.maximum(bank.load_share * inputs.weight_n + bank.transfer_kg * state.forward_accel_mps2, 0.0)
+    friction = inputs.grip * load + 1e-3
+    force = inputs.throttle * np.minimum(bank.force_max_n, bank.power_w / np.maximum(magnitude, 1.0))
+    drive = _limited(bank.load_share * force, friction)
+    brake = inputs.brake_per_load * load
+    brake[1] += inputs.hand_brake_n
+    brake = np.minimum(brake, ABS_EFFICIENCY * friction)
+    side = _side_force(state, bank, drive - direction * brake, friction, load, inputs)
+
+    sin_steer, cos_steer = np.sin(steer), np.cos(steer)
+    pull = (drive[0] + drive[1] - dynamic * sin_steer * side[0]) * bank.inverse_mass
+    free = speed + dt_s * (pull - bank.drag * speed * magnitude + inputs.grade_forward_mps2 + dynamic * turn * lateral)
+    stop = dt_s * ((brake[0] + brake[1]) * bank.inverse_mass + inputs.resistance_mps2)
+    state.forward_mps = new_speed = free - _limited(free, stop)
+    state.forward_accel_mps2 = (new_speed - speed) / dt_s - dynamic * turn * lateral
+
+    front = side[0] * cos_steer
+    slipped = lateral + dt_s * ((front + side[1]) * bank.inverse_mass + inputs.grade_right_mps2 - turn * speed)
+    swung = turn + dt_s * (bank.arm_m[0] * front + bank.arm_m[1] * side[1]) * bank.inverse_inertia
+    rolling_turn = new_speed * sin_steer / (cos_steer * bank.wheelbase_m)
+    hold = inputs.grip * (GRAVITY_MPS2 * dt_s)
+    rolled = lateral + _limited(rolling_turn * bank.rear_m - lateral, hold)
+    turned = turn + _limited(rolling_turn - turn, hold * bank.yaw_grip)
+    state.right_mps = rolled + dynamic * (slipped - rolled)
+    state.yaw_rate_radps = turned + dynamic * (swung - turned)
+    _integrate(state, dt_s)
+
+
+def _side_force(
+    state: PlanarState, bank: PlanarBank, along: Float, friction: Float, load: Float, inputs: PlanarInput
+) -> Float:
+    """(2, N) lateral tyre forces, right positive, after the longitudinal force `along` took its part of the ellipse."""
+    speed = state.forward_mps
+    slip = np.arctan((state.right_mps + bank.arm_m * state.yaw_rate_radps) / np.maximum(np.abs(speed), SLIP_SPEED_MPS))
+    slip[0] -= state.steer_rad * np.sign(speed)
+    used = along / friction
+    left = np.sqrt(np.maximum(1.0 - used * used, 0.0))
+    limit = inputs.grip * bank.lateral_share * load * left
+    return -limit * np.sin(SHAPE * np.arctan(STIFFNESS * slip))
+
+
+def _integrate(state: PlanarState, dt_s: float) -> None:
+    state.yaw_rad = yaw = state.yaw_rad + dt_s * state.yaw_rate_radps
+    cos, sin = np.cos(yaw), np.sin(yaw)
+    state.x_m = state.x_m + dt_s * (state.forward_mps * cos - state.right_mps * sin)
+    state.y_m = state.y_m + dt_s * (state.forward_mps * sin + state.right_mps * cos)
