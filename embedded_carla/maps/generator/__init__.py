@@ -1,0 +1,10 @@
+"""The project's own towns, made from a few numbers each: `python -m embedded_carla.maps.generator` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from embedded_carla.maps.generator import city_grid
+from embedded_carla.maps.generator.model import Town
+
+TOWNS: Mapping[str, Callable[[], Town]] = {"city_grid": city_grid.build}

@@ -1,0 +1,207 @@
+"""Puts a town together: numbers its parts, lays streets and joins them where they meet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from embedded_carla.maps.generator.alignment import Alignment, Pose, connection, wrapped
+from embedded_carla.maps.generator.cross_section import Profile, beside_lanes, constant, street_section
+from embedded_carla.maps.generator.model import (
+    Connection,
+    Cubic,
+    Junction,
+    Lane,
+    Link,
+    Road,
+    Section,
+    Town,
+)
+
+FLAT: tuple[Cubic, ...] = ((0.0, 0.0, 0.0, 0.0, 0.0),)
+
+
+def hermite(length_m: float, z0: float, z1: float, slope0: float = 0.0, slope1: float = 0.0) -> tuple[Cubic, ...]:
+    """The cubic that goes from height `z0` to `z1` over `length_m` with the given slopes at its ends."""
+    dz = (z1 - z0) / length_m
+    c = (3.0 * dz - 2.0 * slope0 - slope1) / length_m
+    d = (slope0 + slope1 - 2.0 * dz) / length_m**2
+    return ((0.0, z0, slope0, c, d),)
+
+
+def height(elevation: Sequence[Cubic], s_m: float) -> tuple[float, float]:
+    """Height and slope of an elevation profile at `s_m`."""
+    s, a, b, c, d = [e for e in elevation if e[0] <= s_m + 1e-9][-1]
+    u = s_m - s
+    return a + u * (b + u * (c + u * d)), b + u * (2.0 * c + 3.0 * d * u)
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One end of a street at a junction."""
+
+    road: Road
+    contact: str
+    profile: Profile
+
+    @property
+    def into(self) -> Pose:
+        """The centre line's end, heading into the junction."""
+        if self.contact == "end":
+            return self.road.alignment.poses[-1]
+        return self.road.alignment.poses[0].moved(0.0, 0.0, math.pi)
+
+    @property
+    def rise(self) -> tuple[float, float]:
+        """Height at the end and slope in the direction into the junction."""
+        z, slope = height(self.road.elevation, self.road.alignment.length_m if self.contact == "end" else 0.0)
+        return z, slope if self.contact == "end" else -slope
+
+    def incoming(self, k: int) -> int:
+        """Id of the `k`-th lane from the centre that leads into the junction."""
+        return -k if self.contact == "end" else k
+
+    def outgoing(self, k: int) -> int:
+        """Id of the `k`-th lane from the centre that leads out of the junction."""
+        return -self.incoming(k)
+
+    @property
+    def leads_in(self) -> bool:
+        return not self.profile.one_way or self.contact == "end"
+
+    @property
+    def leads_out(self) -> bool:
+        return not self.profile.one_way or self.contact == "start"
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """A connecting road of a junction, and whence and where it leads; lane `k` from `first_in` on."""
+
+    source: Arm
+    target: Arm
+    road: Road
+    first_in: int
+    first_out: int
+    lanes: int
+
+
+class TownBuilder:
+    """Collects the roads of a town. Ids are given in the order of the calls."""
+
+    def __init__(self, town: Town) -> None:
+        self.town = town
+        self._road_ids: Iterator[int] = count(0)
+        self._other_ids: Iterator[int] = count(10_000)
+
+    def new_id(self) -> int:
+        """A number no junction, signal, object or controller has."""
+        return next(self._other_ids)
+
+    def street(
+        self,
+        name: str,
+        alignment: Alignment,
+        profile: Profile,
+        speed_kmh: float,
+        elevation: tuple[Cubic, ...] = FLAT,
+        *,
+        sections: list[Section] | None = None,
+        kind: str = "town",
+        ends_at_junctions: tuple[bool, bool] = (True, True),
+    ) -> Road:
+        """A road outside junctions; `sections` replaces the one section that `profile` gives."""
+        own = sections or [street_section(profile, alignment.length_m, *ends_at_junctions)]
+        road = Road(next(self._road_ids), name, alignment, elevation, own, speed_kmh, kind)
+        self.town.roads.append(road)
+        return road
+
+    def junction(self, name: str) -> Junction:
+        junction = Junction(self.new_id(), name)
+        self.town.junctions.append(junction)
+        return junction
+
+    def connect(
+        self,
+        junction: Junction,
+        source: Arm,
+        target: Arm,
+        *,
+        first_in: int,
+        first_out: int,
+        lanes: int = 1,
+        pavement: bool = False,
+        pieces: Alignment | None = None,
+        left_kerb: bool = False,
+    ) -> Movement:
+        """The connecting road of a movement: `lanes` lanes from `first_in` to `first_out`, with the strip and the
+        pavement on its right where `pavement`. Its reference line is the left edge of its first lane."""
+        a = source.into.moved(0.0, -(first_in - 1) * source.profile.lane_m)
+        b = target.into.moved(0.0, (first_out - 1) * target.profile.lane_m, math.pi)
+        path = pieces or connection(a, b)
+        section = self._connecting_section(source, target, first_in, first_out, lanes, pavement, path.length_m)
+        if left_kerb:
+            section.lanes[1] = Lane("shoulder", constant(0.3))
+        (z0, slope0), (z1, slope1) = source.rise, target.rise
+        road = Road(
+            next(self._road_ids), f"{junction.name} {source.road.road_id}-{target.road.road_id}", path,
+            hermite(path.length_m, z0, z1, slope0, -slope1), [section], min(source.road.speed_kmh, 50.0),
+            source.road.kind, junction.junction_id,
+            Link("road", source.road.road_id, source.contact), Link("road", target.road.road_id, target.contact),
+        )  # fmt: skip
+        self.town.roads.append(road)
+        links = tuple((lane.predecessor or 0, i) for i, lane in section.lanes.items() if lane.predecessor)
+        junction.connections.append(Connection(source.road.road_id, road.road_id, links))
+        for arm in (source, target):
+            _link_to_junction(arm, junction)
+        return Movement(source, target, road, first_in, first_out, lanes)
+
+    def _connecting_section(
+        self, source: Arm, target: Arm, first_in: int, first_out: int, lanes: int, pavement: bool, length_m: float
+    ) -> Section:
+        w0, w1 = source.profile.lane_m, target.profile.lane_m
+        own = {0: Lane("none")}
+        for i in range(lanes):
+            widths = hermite(length_m, w0, w1) if w0 != w1 else constant(w0)
+            own[-1 - i] = Lane("driving", widths)
+        if pavement:
+            ends = (beside_lanes(p, -1 - lanes) for p in (source.profile, target.profile))
+            own |= {i: _blended(lane, other, length_m) for (i, lane), other in _paired(*ends)}
+        for i in range(len(own) - 1):
+            own[-1 - i].predecessor = source.incoming(first_in + i)
+            own[-1 - i].successor = target.outgoing(first_out + i)
+        return Section(0.0, own)
+
+
+def _paired(first: dict[int, Lane], second: dict[int, Lane]) -> list[tuple[tuple[int, Lane], Lane]]:
+    return list(zip(first.items(), second.values(), strict=True))
+
+
+def _blended(lane: Lane, other: Lane, length_m: float) -> Lane:
+    """`lane`, its constant width changing to that of `other`."""
+    w0, w1 = lane.widths[0][1], other.widths[0][1]
+    return Lane(lane.kind, hermite(length_m, w0, w1) if w0 != w1 else lane.widths, lane.marks)
+
+
+def _link_to_junction(arm: Arm, junction: Junction) -> None:
+    if arm.contact == "end":
+        arm.road.successor = Link("junction", junction.junction_id)
+    else:
+        arm.road.predecessor = Link("junction", junction.junction_id)
+
+
+def join(first: Road, second: Road) -> None:
+    """Links the end of `first` to the start of `second`, lane to lane of the same id where both have it."""
+    first.successor = Link("road", second.road_id, "start")
+    second.predecessor = Link("road", first.road_id, "end")
+    last, begin = first.sections[-1].lanes, second.sections[0].lanes
+    for i in set(last) & set(begin) - {0}:
+        last[i].successor = i
+        begin[i].predecessor = i
+
+
+def turn_of(source: Arm, target: Arm) -> float:
+    """The angle of the movement from `source` to `target`, positive to the left, in radians."""
+    return wrapped(target.into.heading_rad + math.pi - source.into.heading_rad)

@@ -1,0 +1,127 @@
+"""The committed towns as the real wheel reads them: closed, smooth, with signals that govern lanes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
+
+import carla
+import embedded_carla
+import numpy as np
+import pytest
+from embedded_carla.maps.generator import TOWNS
+from embedded_carla.maps.generator.xml_writer import to_xodr
+
+MAPS = Path(embedded_carla.__file__).parent / "maps"
+STEP_M = 1.0
+
+
+def _text(name: str) -> str:
+    return (MAPS / f"{name}.xodr").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module", params=sorted(TOWNS))
+def town(request: pytest.FixtureRequest) -> carla.Map:
+    name = request.param
+    return carla.Map(name, _text(name))
+
+
+@pytest.fixture(scope="module")
+def waypoints(town: carla.Map) -> list[carla.Waypoint]:
+    return town.generate_waypoints(2.0)
+
+
+@pytest.mark.parametrize("name", sorted(TOWNS))
+def test_committed_file_is_what_the_generator_writes(name: str) -> None:
+    assert to_xodr(TOWNS[name]()) == _text(name)
+    assert (MAPS / f"{name}.xodr").stat().st_size < 1_500_000
+
+
+def _jump_deg(a: carla.Waypoint, b: carla.Waypoint) -> float:
+    return abs((b.transform.rotation.yaw - a.transform.rotation.yaw + 180.0) % 360.0 - 180.0)
+
+
+def test_every_lane_goes_on_smoothly(waypoints: list[carla.Waypoint]) -> None:
+    """No dead end; along `next` the heading turns less than a 6 m radius would, and no step is longer or shorter
+    than asked by more than the widening of a lane explains."""
+    assert waypoints
+    for w in waypoints:
+        following = w.next(STEP_M)
+        assert following, f"road {w.road_id} lane {w.lane_id} s {w.s:.1f} ends"
+        for n in following:
+            where = f"road {w.road_id} lane {w.lane_id} s {w.s:.1f} -> road {n.road_id} lane {n.lane_id}"
+            assert _jump_deg(w, n) < math.degrees(STEP_M / 6.0), where
+            gap = w.transform.location.distance(n.transform.location)
+            assert gap == pytest.approx(STEP_M, abs=0.3), where
+
+
+def test_lanes_join_where_roads_meet(town: carla.Map) -> None:
+    """Each topology edge ends where the next begins: within 5 cm, 2 degrees of yaw and of pitch."""
+    for _, end in town.get_topology():
+        last = end.previous(0.01)
+        for n in end.next(0.01):
+            where = f"road {end.road_id} lane {end.lane_id} -> road {n.road_id} lane {n.lane_id}"
+            assert end.transform.location.distance(n.transform.location) < 0.05, where
+            assert _jump_deg(end, n) < 2.0, where
+        assert last, f"road {end.road_id} lane {end.lane_id} cannot be reached"
+
+
+def test_each_lane_is_left_and_reached_without_end(town: carla.Map) -> None:
+    """The lanes form one strongly connected net: from any, every other can be reached."""
+    forward: dict[tuple[int, int, int], set[tuple[int, int, int]]] = {}
+    for w in town.generate_waypoints(1.0):
+        key = (w.road_id, w.section_id, w.lane_id)
+        forward.setdefault(key, set())
+        forward[key] |= {(n.road_id, n.section_id, n.lane_id) for n in w.next(1.1)} - {key}
+        for side, change in ((w.get_left_lane(), carla.LaneChange.Left), (w.get_right_lane(), carla.LaneChange.Right)):
+            if side and side.lane_type == carla.LaneType.Driving and w.lane_change & change:
+                forward[key].add((side.road_id, side.section_id, side.lane_id))
+    backward: dict[tuple[int, int, int], set[tuple[int, int, int]]] = {k: set() for k in forward}
+    for key, others in forward.items():
+        for other in others:
+            backward.setdefault(other, set()).add(key)
+    start = next(iter(forward))
+    for net in (forward, backward):
+        seen, todo = {start}, [start]
+        while todo:
+            for other in net.get(todo.pop(), ()):
+                if other not in seen:
+                    seen.add(other)
+                    todo.append(other)
+        assert seen >= set(forward), sorted(set(forward) - seen)[:5]
+
+
+def test_opposite_lanes_do_not_overlap(waypoints: list[carla.Waypoint]) -> None:
+    """Outside junctions, waypoints of different lanes on one level are at least 2.9 m apart."""
+    outside = [w for w in waypoints if not w.is_junction and w.lane_width > 3.0]
+    points = np.array([[w.transform.location.x, w.transform.location.y, w.transform.location.z] for w in outside])
+    lanes = np.array([hash((w.road_id, w.lane_id)) for w in outside])
+    heading = np.radians([w.transform.rotation.yaw for w in outside])
+    for i in range(len(points)):
+        near = np.flatnonzero((np.abs(points[:, :2] - points[i, :2]).max(axis=1) < 3.0) & (lanes != lanes[i]))
+        near = near[np.abs(points[near, 2] - points[i, 2]) < 3.0]
+        delta = points[near, :2] - points[i, :2]
+        across = np.abs(-np.sin(heading[i]) * delta[:, 0] + np.cos(heading[i]) * delta[:, 1])
+        along = np.abs(np.cos(heading[i]) * delta[:, 0] + np.sin(heading[i]) * delta[:, 1])
+        w = outside[i]
+        bad = near[(along < 1.0) & (across < 2.9)]
+        assert not len(bad), (w.road_id, w.lane_id, [(outside[b].road_id, outside[b].lane_id) for b in bad])
+
+
+def test_every_signal_governs_a_lane(town: carla.Map, waypoints: list[carla.Waypoint]) -> None:
+    """What the file declares, a vehicle on some lane finds ahead of it, facing its way and beside the road."""
+    root = ElementTree.fromstring(_text(town.name))
+    declared = {node.get("id") for node in root.iter("signal")}
+    found: Counter[str] = Counter()
+    for w in waypoints:
+        for mark in w.get_landmarks(12.0, False):
+            found[mark.id] += 1
+            turned = (mark.transform.rotation.yaw - mark.waypoint.transform.rotation.yaw + 180.0) % 360.0 - 180.0
+            assert abs(turned) < 5.0, mark.id
+            assert mark.get_lane_validities(), mark.id
+            under = town.get_waypoint(mark.transform.location, project_to_road=False)
+            height = abs(under.transform.location.z - mark.transform.location.z) if under else 99.0
+            assert under is None or height > 4.0, f"signal {mark.id} stands on road {under.road_id}"
+    assert set(found) == declared
