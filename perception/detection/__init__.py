@@ -1,0 +1,1 @@
+"""Road users around the ego."""

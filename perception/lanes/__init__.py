@@ -1,0 +1,1 @@
+"""Lane lines of the ego lane, from the front camera."""

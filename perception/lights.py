@@ -1,0 +1,29 @@
+"""States of the traffic lights around the ego; here their oracle twin. For diagnosis only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from av_stack.types import LaneGraph, SignalKind, TrafficLightView, Truth
+
+
+class LightOracle:
+    """The simulator's light states, cut to the lights with a stop line within `range_m` of the ego."""
+
+    def __init__(self, graph: LaneGraph, range_m: float = 80.0) -> None:
+        lights = [s for s in graph.signals if s.kind is SignalKind.TRAFFIC_LIGHT and s.lane in graph.lanes]
+        self._ids = tuple(s.signal_id for s in lights)
+        stops = []
+        for signal in lights:
+            lane = graph.lanes[signal.lane]
+            stops.append([np.interp(signal.stop_s_m, lane.s_m, lane.points[:, axis]) for axis in (0, 1)])
+        self._stops = np.array(stops, dtype=np.float64).reshape(-1, 2)
+        self._range_m = range_m
+
+    def update(self, truth: Truth) -> Mapping[str, TrafficLightView]:
+        """Signal id -> state, for lights of the map that the simulator reports."""
+        distance = np.hypot(self._stops[:, 0] - truth.ego.x_m, self._stops[:, 1] - truth.ego.y_m)
+        near = dict.fromkeys(self._ids[i] for i in np.flatnonzero(distance <= self._range_m))
+        return {name: TrafficLightView(name, truth.lights[name]) for name in near if name in truth.lights}
