@@ -1,0 +1,1 @@
+"""What `make bench` measures, one module each; every module prints one JSON object and runs alone too."""
