@@ -149,8 +149,8 @@ def through(corners: Sequence[Corner], closed: bool = False) -> Alignment:
     return Alignment(begin, [Piece(half), *pieces[1:], Piece(half)])
 
 
-def connection(a: Pose, b: Pose) -> Alignment:
-    """The shortest of line-arc-line where the tangents meet, else two arcs of one tangent chord (a biarc)."""
+def connection(a: Pose, b: Pose, straight_m: float = 0.0) -> Alignment:
+    """A line-arc-line, straight for at least `straight_m` at both ends, where the tangents meet; else a biarc."""
     ahead, left = a.seen(b)
     turn = wrapped(b.heading_rad - a.heading_rad)
     if abs(turn) < 1e-4 and abs(left) < 1e-4:
@@ -159,7 +159,7 @@ def connection(a: Pose, b: Pose) -> Alignment:
         after = left / math.sin(turn)
         before = ahead - after * math.cos(turn)
         if before > 1e-6 and after > 1e-6:
-            tangent = min(before, after)
+            tangent = min(before, after) - straight_m
             radius = tangent / math.tan(abs(turn) / 2.0)
             k = math.copysign(1.0 / radius, turn)
             arc = Piece(radius * abs(turn), k, k)

@@ -133,14 +133,15 @@ class TownBuilder:
         first_out: int,
         lanes: int = 1,
         pavement: bool = False,
-        pieces: Alignment | None = None,
+        straight_m: float = 0.0,
         left_kerb: bool = False,
     ) -> Movement:
-        """The connecting road of a movement: `lanes` lanes from `first_in` to `first_out`, with the strip and the
-        pavement on its right where `pavement`. Its reference line is the left edge of its first lane."""
+        """The connecting road of a movement: `lanes` lanes from `first_in` to `first_out`, straight for `straight_m`
+        before and after its turn, with the strip and the pavement on its right where `pavement`. Its reference line
+        is the left edge of its first lane."""
         a = source.into.moved(0.0, -(first_in - 1) * source.profile.lane_m)
         b = target.into.moved(0.0, (first_out - 1) * target.profile.lane_m, math.pi)
-        path = pieces or connection(a, b)
+        path = connection(a, b, straight_m)
         section = self._connecting_section(source, target, first_in, first_out, lanes, pavement, path.length_m)
         if left_kerb:
             section.lanes[1] = Lane("shoulder", constant(0.3))

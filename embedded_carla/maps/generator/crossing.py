@@ -50,11 +50,12 @@ def _movements(town: TownBuilder, junction: Junction, arms: Sequence[Arm], sourc
             lanes = min(n_in, n_out)
         elif turn < 0.0:
             first_in, first_out = n_in, n_out
+        straight = STRAIGHT_M if turn < -_STRAIGHT_RAD else 0.0
         corner = arm is targets[0]  # the next arm on the right: the pavement goes round this corner
         moves.append(
             town.connect(
                 junction, source, arm, first_in=first_in, first_out=first_out, lanes=lanes,
-                pavement=corner and source.profile.pavement_m > 0.0,
+                pavement=corner and source.profile.pavement_m > 0.0, straight_m=straight,
             )
         )  # fmt: skip
     return moves

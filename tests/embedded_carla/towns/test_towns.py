@@ -8,9 +8,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import carla
-import embedded_carla
 import numpy as np
 import pytest
+
+import embedded_carla
 from embedded_carla.maps.generator import TOWNS
 from embedded_carla.maps.generator.xml_writer import to_xodr
 
