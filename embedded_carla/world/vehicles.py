@@ -18,6 +18,7 @@ from embedded_carla.scene import Ground
 from embedded_carla.types import Float, Transform, Vector3, VehicleControl, VehicleSpec
 from embedded_carla.world import vehicles_planar as planar
 from embedded_carla.world import vehicles_vertical as vertical
+from embedded_carla.world.collision import Body
 
 SUBSTEP_S = 0.01
 DRY_FRICTION = 1.0
@@ -36,8 +37,8 @@ class VehicleFleet:
     """Physics of all vehicles, indexed by slot.
 
     Public arrays grow with the fleet: read the attribute anew each time, do not keep it over `add`. `location` (N, 3)
-    m, `rotation_deg` (N, 3) pitch, yaw, roll, `velocity` and `acceleration` (N, 3) in the world frame (acceleration is the
-    change of velocity over the last step), `angular_velocity_degps` (N, 3) about the world's axes, `physics`,
+    m, `rotation_deg` (N, 3) pitch, yaw, roll, `velocity` and `acceleration` (N, 3) in the world frame (acceleration is
+    the change of velocity over the last step), `angular_velocity_degps` (N, 3) about the world's axes, `physics`,
     `gravity`, `alive` (N,) bool, `steer_rad` (N,), `wheel_phase_rad` (N,), `road` (N,) int32 index into
     `Scenery.road_ids` (-1 off the road), `gear` (N,), `friction` (N,) factor on the tyres' friction, 1 by default.
     """
@@ -187,6 +188,23 @@ class VehicleFleet:
     def add_torque(self, slot: int, torque_nm: Vector3) -> None:
         """Turn during the next step; only the part about z acts."""
         self._pull.setdefault(slot, [0.0, 0.0, 0.0, 0.0])[3] += torque_nm[2]
+
+    def body(self, slot: int) -> Body:
+        """The vehicle as collisions see it; one without physics does not give way."""
+        spec, is_free = self.spec(slot), bool(self.physics[slot])
+        return Body(
+            location=self.location[slot].copy(),
+            velocity=self.velocity[slot].copy(),
+            yaw_rate_radps=math.radians(self.angular_velocity_degps[slot, 2]),
+            inverse_mass=is_free / spec.mass_kg,
+            inverse_inertia=is_free / yaw_inertia_kgm2(spec),
+        )
+
+    def put_body(self, slot: int, body: Body) -> None:
+        """Take over what a collision made of `body`."""
+        if self.physics[slot]:
+            self.location[slot], self.velocity[slot] = body.location, body.velocity
+            self.angular_velocity_degps[slot, 2] = math.degrees(body.yaw_rate_radps)
 
     # ------------------------------------------------------------ step
 

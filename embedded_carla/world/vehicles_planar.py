@@ -171,7 +171,8 @@ def _side_force(
     used = along / friction
     left = np.sqrt(np.maximum(1.0 - used * used, 0.0))
     limit = inputs.grip * bank.lateral_share * load * left
-    return -limit * np.sin(SHAPE * np.arctan(STIFFNESS * slip))
+    side: Float = -limit * np.sin(SHAPE * np.arctan(STIFFNESS * slip))
+    return side
 
 
 def _integrate(state: PlanarState, dt_s: float) -> None:

@@ -67,7 +67,7 @@ def footing(wheel_z: Float, state: VerticalState, bank: PlanarBank) -> Footing:
     missing = np.isnan(wheel_z)
     has_ground: NDArray[np.bool_] = np.ones(state.z_m.shape, dtype=np.bool_)
     if missing.any():
-        has_ground = ~missing.all(axis=0)
+        has_ground = np.logical_not(np.logical_and.reduce(missing, axis=0))
         count = np.maximum((~missing).sum(axis=0), 1)
         mean = np.where(missing, 0.0, wheel_z).sum(axis=0) / count
         wheel_z = np.where(missing, np.where(has_ground, mean, state.z_m), wheel_z)

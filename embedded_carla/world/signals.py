@@ -1,0 +1,212 @@
+"""Traffic lights: which are green when, and which light a vehicle stands in front of.
+
+As in CARLA, the lights of one OpenDRIVE controller switch together, and the controllers of one junction take turns:
+green, yellow, then red for all, then the next controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.scene import SignalSite
+from embedded_carla.types import Float, SignalColour
+
+GREEN_S, YELLOW_S, RED_S = 10.0, 3.0, 2.0
+_PHASES = (SignalColour.GREEN, SignalColour.YELLOW, SignalColour.RED)
+
+
+@dataclass(slots=True)
+class _Controller:
+    """Lights that switch together; `times_s` are the lengths of green, yellow and the red that follows for all."""
+
+    lights: list[str]
+    times_s: list[float] = field(default_factory=lambda: [GREEN_S, YELLOW_S, RED_S])
+    pole_index: int = 0
+
+
+@dataclass(slots=True)
+class _Group:
+    """Controllers that take turns."""
+
+    controllers: list[_Controller]
+    turn: int = 0
+    phase: int = 0
+    elapsed_s: float = 0.0
+    is_frozen: bool = False
+
+
+class TrafficLights:
+    """All traffic lights of a map; `ids` lists them in the order that `governing` counts in.
+
+    A new group starts with its first controller on green and all others on red.
+    """
+
+    def __init__(self, sites: Sequence[SignalSite], sequences: Sequence[tuple[str, Sequence[str]]]) -> None:
+        """`sites` may hold other signs too, which are left out; `sequences` as `Scenery.controller_sequences`."""
+        lights = [s for s in sites if s.kind == "traffic_light"]
+        self.ids = tuple(s.signal_id for s in lights)
+        self._groups = _grouped(lights, {junction: list(order) for junction, order in sequences})
+        self._place = {
+            light: (group, controller)
+            for group in self._groups
+            for controller in group.controllers
+            for light in controller.lights
+        }
+        self._state: dict[str, SignalColour] = {}
+        self.reset_all()
+        self._zones = _Zones(lights)
+
+    def step(self, dt_s: float) -> None:
+        for group in self._groups:
+            if not group.is_frozen:
+                self._advance(group, dt_s)
+
+    def _advance(self, group: _Group, dt_s: float) -> None:
+        group.elapsed_s += dt_s
+        # At most one round: times of zero must not hold up the world.
+        for _ in range(3 * len(group.controllers)):
+            controller = group.controllers[group.turn]
+            length = controller.times_s[group.phase]
+            if group.elapsed_s < length - 1e-9:
+                return
+            group.elapsed_s -= length
+            group.phase += 1
+            if group.phase == len(_PHASES):
+                group.phase = 0
+                group.turn = (group.turn + 1) % len(group.controllers)
+            self._show(group)
+
+    def _show(self, group: _Group) -> None:
+        for i, controller in enumerate(group.controllers):
+            colour = _PHASES[group.phase] if i == group.turn else SignalColour.RED
+            for light in controller.lights:
+                self._state[light] = colour
+
+    def state(self, signal_id: str) -> SignalColour:
+        return self._state[signal_id]
+
+    def set_state(self, signal_id: str, colour: SignalColour) -> None:
+        """Show `colour` on this light until its group next changes phase; freeze the group to keep it."""
+        self._place[signal_id]  # KeyError for an unknown light
+        self._state[signal_id] = colour
+
+    def times_s(self, signal_id: str) -> tuple[float, float, float]:
+        """(green, yellow, red) of the light's controller; red is how long all are red after its turn."""
+        green, yellow, red = self._place[signal_id][1].times_s
+        return green, yellow, red
+
+    def set_times(
+        self,
+        signal_id: str,
+        *,
+        green_s: float | None = None,
+        yellow_s: float | None = None,
+        red_s: float | None = None,
+    ) -> None:
+        """Change times of the light's controller, and so of the lights that switch with it."""
+        times = self._place[signal_id][1].times_s
+        for i, value in enumerate((green_s, yellow_s, red_s)):
+            if value is not None:
+                times[i] = max(value, 0.0)
+
+    def freeze(self, signal_id: str, is_frozen: bool) -> None:
+        """Stop or resume the clock of the light's group."""
+        self._place[signal_id][0].is_frozen = is_frozen
+
+    def freeze_all(self, is_frozen: bool) -> None:
+        for group in self._groups:
+            group.is_frozen = is_frozen
+
+    def is_frozen(self, signal_id: str) -> bool:
+        return self._place[signal_id][0].is_frozen
+
+    def reset_group(self, signal_id: str) -> None:
+        """Start the light's group anew: first controller green, the others red."""
+        self._reset(self._place[signal_id][0])
+
+    def reset_all(self) -> None:
+        for group in self._groups:
+            self._reset(group)
+
+    def _reset(self, group: _Group) -> None:
+        group.turn = group.phase = 0
+        group.elapsed_s = 0.0
+        self._show(group)
+
+    def elapsed_s(self, signal_id: str) -> float:
+        """Time since the light's group last changed phase."""
+        return self._place[signal_id][0].elapsed_s
+
+    def group(self, signal_id: str) -> list[str]:
+        """All lights of the same junction, this one included."""
+        return [light for c in self._place[signal_id][0].controllers for light in c.lights]
+
+    def pole_index(self, signal_id: str) -> int:
+        """Number of the light's controller within its junction."""
+        return self._place[signal_id][1].pole_index
+
+    def governing(self, points: Float) -> NDArray[np.int32]:
+        """For each of `points` (N, 3), the index into `ids` of the light whose stop zone holds it, or -1."""
+        return self._zones.holding(points)
+
+
+def _grouped(lights: Sequence[SignalSite], sequences: dict[str, list[str]]) -> list[_Group]:
+    """One group per junction, controllers in the file's order; lights of no controller take a turn each.
+
+    A controller belongs to the junction that lists it, else to that of its first light. Lights that have neither
+    junction nor controller run alone.
+    """
+    home = {controller: junction for junction, order in sequences.items() for controller in order}
+    members: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for site in lights:
+        junction = home.get(site.controller_id, site.junction_id) if site.controller_id else site.junction_id
+        alone = not junction and not site.controller_id
+        key = (
+            ("light", site.signal_id)
+            if alone
+            else ("junction", junction)
+            if junction
+            else ("controller", site.controller_id)
+        )
+        name = f"controller {site.controller_id}" if site.controller_id else f"light {site.signal_id}"
+        members.setdefault(key, {}).setdefault(name, []).append(site.signal_id)
+    groups = []
+    for (_, junction), controllers in members.items():
+        order = [f"controller {c}" for c in sequences.get(junction, [])]
+        rank = {name: i for i, name in enumerate(order)}
+        names = sorted(controllers, key=lambda name: rank.get(name, len(rank)))
+        groups.append(_Group([_Controller(controllers[name], pole_index=i) for i, name in enumerate(names)]))
+    return groups
+
+
+class _Zones:
+    """Stop zones of all lights as one matrix."""
+
+    def __init__(self, lights: Sequence[SignalSite]) -> None:
+        zones = [(i, zone) for i, site in enumerate(lights) for zone in site.stop_zones]
+        self._light = np.array([i for i, _ in zones], dtype=np.int32)
+        centre = np.array([z.centre for _, z in zones], dtype=np.float64).reshape(-1, 3)
+        self._half = np.array([z.half for _, z in zones], dtype=np.float64).reshape(-1, 3)
+        yaw = np.radians([z.yaw_deg for _, z in zones])
+        cos, sin = np.cos(yaw), np.sin(yaw)
+        self._turn = np.concatenate([np.stack([cos, sin]), np.stack([-sin, cos])], axis=1)
+        self._shift = np.concatenate([centre[:, 0] * cos + centre[:, 1] * sin, centre[:, 1] * cos - centre[:, 0] * sin])
+        self._size = np.concatenate([self._half[:, 0], self._half[:, 1]])
+        self._height = centre[:, 2]
+
+    def holding(self, points: Float) -> NDArray[np.int32]:
+        out = np.full(len(points), -1, dtype=np.int32)
+        count = len(self._light)
+        if not count or not len(points):
+            return out
+        inside = np.abs(points[:, :2] @ self._turn - self._shift) <= self._size
+        both = inside[:, :count] & inside[:, count:]
+        row, zone = np.nonzero(both)
+        level = np.abs(points[row, 2] - self._height[zone]) <= self._half[zone, 2]
+        row, zone = row[level], zone[level]
+        out[row[::-1]] = self._light[zone[::-1]]  # the first zone wins where several hold a point
+        return out
