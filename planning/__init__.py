@@ -1,0 +1,7 @@
+"""Route, rules, prediction and speed: from a `Scene` to a `Plan`."""
+
+from planning.config import PlanningConfig
+from planning.planner import Planner
+from planning.route import Route, RouteTracker, find_route
+
+__all__ = ["Planner", "PlanningConfig", "Route", "RouteTracker", "find_route"]

@@ -1,0 +1,58 @@
+"""Every number of control, with its unit in its name."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LateralConfig(_Strict):
+    """Steering: look-ahead error feedback on top of curvature feed-forward."""
+
+    look_ahead_min_m: float = Field(4.0, gt=0.5)
+    look_ahead_gain_s: float = Field(0.6, ge=0.0)
+    look_ahead_max_m: float = Field(22.0, gt=1.0)
+    damping: float = Field(1.0, gt=0.3)
+    integral_per_s: float = Field(0.15, ge=0.0)
+    derivative_s: float = Field(0.0, ge=0.0)
+    derivative_filter_s: float = Field(0.1, gt=0.0)
+    integral_limit_m: float = Field(0.4, ge=0.0)
+    error_limit_m: float = Field(3.0, gt=0.0)
+    understeer_rad_per_mps2: float = Field(0.0025, ge=0.0)
+    latency_s: float = Field(0.1, ge=0.0)
+    preview_s: float = Field(0.1, ge=0.0)
+    steer_rate_max_per_s: float = Field(4.0, gt=0.0)
+
+
+class LongitudinalConfig(_Strict):
+    """Throttle and brake: speed feedback on top of the plan's acceleration."""
+
+    gain_per_s: tuple[tuple[float, float], ...] = ((0.0, 1.6), (5.0, 1.2), (15.0, 0.8), (30.0, 0.6))
+    integral_per_s2: float = Field(0.25, ge=0.0)
+    derivative: float = Field(0.0, ge=0.0)
+    derivative_filter_s: float = Field(0.2, gt=0.0)
+    integral_limit_mps2: float = Field(1.5, ge=0.0)
+    accel_max_mps2: float = Field(3.0, gt=0.0)
+    decel_max_mps2: float = Field(8.0, gt=0.0)
+    jerk_max_mps3: float = Field(8.0, gt=0.0)
+    jerk_emergency_mps3: float = Field(60.0, gt=0.0)
+    emergency_decel_mps2: float = Field(3.2, gt=0.0)
+    throttle_accel_mps2: tuple[tuple[float, float], ...] = ((0.0, 5.0), (10.0, 4.0), (20.0, 2.8), (40.0, 1.2))
+    brake_decel_mps2: float = Field(8.0, gt=0.0)
+    rolling_decel_mps2: float = Field(0.12, ge=0.0)
+    drag_per_m: float = Field(0.0004, ge=0.0)
+    pedal_hysteresis_mps2: float = Field(0.15, ge=0.0)
+    latency_s: float = Field(0.15, ge=0.0)
+    hold_speed_mps: float = Field(0.3, gt=0.0)
+    hold_brake: float = Field(0.6, gt=0.0, le=1.0)
+    launch_speed_mps: float = Field(0.15, gt=0.0)
+    launch_look_s: float = Field(0.6, gt=0.0)
+
+
+class ControlConfig(_Strict):
+    lateral: LateralConfig = LateralConfig()  # type: ignore[call-arg]
+    longitudinal: LongitudinalConfig = LongitudinalConfig()  # type: ignore[call-arg]
+    step_s: float = Field(0.05, gt=0.0)

@@ -1,0 +1,79 @@
+"""Throttle and brake along the plan."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+
+from av_stack.types import EgoState, Plan
+from control.config import LongitudinalConfig
+from control.pid import Pid, PidGains
+
+
+class Pedal(Enum):
+    THROTTLE = "throttle"
+    BRAKE = "brake"
+
+
+class LongitudinalController:
+    """PID on speed with the plan's acceleration as feed-forward; the sum is an acceleration, mapped to one pedal."""
+
+    def __init__(self, config: LongitudinalConfig, step_s: float) -> None:
+        self._config = config
+        self._step_s = step_s
+        self._pid = Pid(
+            -config.decel_max_mps2, config.accel_max_mps2, config.integral_limit_mps2, config.derivative_filter_s
+        )
+        self._accel = 0.0
+        self._pedal = Pedal.BRAKE
+        self._holding = False
+
+    def step(self, plan: Plan, ego: EgoState) -> tuple[float, float]:
+        """(throttle, brake), each in [0, 1], never both above 0."""
+        config = self._config
+        speed = max(ego.speed_mps, 0.0)
+        if self._hold(plan, speed):
+            self._pid.reset()
+            self._accel = 0.0
+            self._pedal = Pedal.BRAKE
+            return 0.0, config.hold_brake
+        target = float(np.interp(config.latency_s, plan.time_s, plan.speed_mps))
+        planned = float(np.interp(config.latency_s, plan.time_s, plan.accel_mps2))
+        # The plan is read one latency on, and the ego is carried there by what it was told to do.
+        error = target - (speed + self._accel * self._step_s)
+        wanted = self._pid.step(error, self._gains(speed), self._step_s, planned)
+        emergency = planned < -config.emergency_decel_mps2
+        jerk = config.jerk_emergency_mps3 if emergency else config.jerk_max_mps3
+        change = jerk * self._step_s
+        self._accel = min(max(wanted, self._accel - change), self._accel + change)
+        return self._pedals(self._accel, speed)
+
+    def _gains(self, speed_mps: float) -> PidGains:
+        config = self._config
+        gain = float(np.interp(speed_mps, [p[0] for p in config.gain_per_s], [p[1] for p in config.gain_per_s]))
+        return PidGains(gain, config.integral_per_s2, config.derivative)
+
+    def _hold(self, plan: Plan, speed_mps: float) -> bool:
+        """Stand with the brake on while the plan stays at rest; let go when it wants to move."""
+        config = self._config
+        soon = float(np.interp(config.launch_look_s, plan.time_s, plan.speed_mps))
+        now = float(plan.speed_mps[0])
+        if self._holding:
+            self._holding = soon < config.launch_speed_mps or soon < now
+        else:
+            self._holding = speed_mps < config.hold_speed_mps and soon < config.launch_speed_mps and soon <= now
+        return self._holding
+
+    def _pedals(self, accel_mps2: float, speed_mps: float) -> tuple[float, float]:
+        config = self._config
+        force = accel_mps2 + config.drag_per_m * speed_mps**2 + config.rolling_decel_mps2
+        if self._pedal is Pedal.THROTTLE and force < -config.pedal_hysteresis_mps2:
+            self._pedal = Pedal.BRAKE
+        elif self._pedal is Pedal.BRAKE and force > config.pedal_hysteresis_mps2:
+            self._pedal = Pedal.THROTTLE
+        if self._pedal is Pedal.BRAKE:
+            return 0.0, min(max(-force / config.brake_decel_mps2, 0.0), 1.0)
+        speeds = [point[0] for point in config.throttle_accel_mps2]
+        full = float(np.interp(speed_mps, speeds, [point[1] for point in config.throttle_accel_mps2]))
+        return min(max(force / full, 0.0), 1.0), 0.0

@@ -1,0 +1,55 @@
+"""A PID controller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PidGains:
+    """u = proportional e + integral * int e dt + derivative * de/dt."""
+
+    proportional: float
+    integral: float = 0.0
+    derivative: float = 0.0
+
+
+class Pid:
+    """PID with a filtered derivative, output limits and anti-windup.
+
+    The integrator's contribution stays within +-`integral_limit`, and it stands still while the output is saturated
+    and the error would push it further (clamping). Gains may change from step to step without a bump: the integral is
+    kept in units of the output. Astrom, Hagglund (2006), "Advanced PID Control", ch. 3.
+    """
+
+    def __init__(self, output_min: float, output_max: float, integral_limit: float, derivative_filter_s: float) -> None:
+        if output_min >= output_max:
+            raise ValueError(f"output_min {output_min} must be below output_max {output_max}")
+        self._min, self._max = output_min, output_max
+        self._integral_limit = integral_limit
+        self._filter_s = derivative_filter_s
+        self.reset()
+
+    @property
+    def integral(self) -> float:
+        """The integrator's part of the output."""
+        return self._integral
+
+    def reset(self) -> None:
+        self._integral = 0.0
+        self._slope = 0.0
+        self._error: float | None = None
+
+    def step(self, error: float, gains: PidGains, dt_s: float, feed_forward: float = 0.0) -> float:
+        """The limited output for `error` after `dt_s` > 0 seconds."""
+        if self._error is not None:
+            alpha = dt_s / (self._filter_s + dt_s)
+            self._slope += alpha * ((error - self._error) / dt_s - self._slope)
+        self._error = error
+        fixed = feed_forward + gains.proportional * error + gains.derivative * self._slope
+        step = gains.integral * error * dt_s
+        raw = fixed + self._integral
+        winding = (raw > self._max and step > 0.0) or (raw < self._min and step < 0.0)
+        if not winding:
+            self._integral = min(max(self._integral + step, -self._integral_limit), self._integral_limit)
+        return min(max(fixed + self._integral, self._min), self._max)

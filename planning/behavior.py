@@ -1,0 +1,283 @@
+"""Which road users bind the ego now, and how: as leaders to follow, or as conflicts to stop for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.types import Float, LaneGraph, ObjectKind, SignalKind, TrackedObject
+from planning.config import BehaviorConfig
+from planning.corridor import Corridor, Projection, corridor_of, project_boxes
+from planning.prediction import Predictions, Predictor
+from planning.reference_path import Route
+from planning.signals import EgoOnRoute, SpeedCap
+from planning.speed import Leader, Reference, StopTarget
+
+_PARTS = np.array([-1.0, 0.0, 1.0]) / 3.0
+_WALKER_BEFORE_S = 1.5
+_WALKER_AFTER_S = 1.0
+_LINE_BEFORE_CONFLICT_M = 25.0
+_RED_FOR_THEM_RAD = (0.7, 2.44)
+_FEASIBLE_MPS2 = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """What road users ask for; `yielding_to` holds the track ids waited for, to decide steadily."""
+
+    leaders: list[Leader] = field(default_factory=list)
+    stops: list[StopTarget] = field(default_factory=list)
+    caps: list[SpeedCap] = field(default_factory=list)
+    yielding_to: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Conflict:
+    """Where and when one predicted road user is in the ego's corridor."""
+
+    item: TrackedObject
+    low_s_m: float
+    high_s_m: float
+    enter_s: float
+    leave_s: float
+    s_at_enter_m: float
+    half_s_at_enter_m: float
+    along_mps: float
+    on_approach: bool
+    must_yield: bool
+
+
+class TrafficBehavior:
+    """Judges road users against one route."""
+
+    def __init__(self, graph: LaneGraph, width_m: float, config: BehaviorConfig) -> None:
+        self._predictor = Predictor(graph)
+        self._width_m = width_m
+        self._config = config
+        self._times = np.arange(0.0, config.prediction_s + 1e-9, config.prediction_step_s)
+
+    def constraints(
+        self,
+        route: Route,
+        ego: EgoOnRoute,
+        objects: Sequence[TrackedObject],
+        reference: Reference,
+        ego_times_s: Float,
+        yielding_to: frozenset[int],
+    ) -> Constraints:
+        """Leaders, stops and caps; `ego_times_s` says when the ego would be at each place of `reference`."""
+        reach = float(reference.s_m[-1])
+        near = _near(route, ego, objects, reach - ego.s_m)
+        result = Constraints()
+        if not near:
+            return result
+        corridor = corridor_of(route, ego.s_m - 2.0, reach, self._width_m, ego.front_m, 2)
+        bound = self._present(corridor, ego, near, result)
+        moving = [o for o in near if o.speed_mps > self._config.moving_speed_mps and o.track_id not in bound]
+        yielding: set[int] = set()
+        for conflict in self._conflicts(corridor, moving):
+            if self._judge(conflict, route, ego, reference, ego_times_s, yielding_to, result):
+                yielding.add(conflict.item.track_id)
+        return Constraints(result.leaders, result.stops, result.caps, frozenset(yielding))
+
+    def _margin(self, item: TrackedObject) -> float:
+        walker = item.kind is ObjectKind.PEDESTRIAN
+        return self._config.walker_margin_m if walker else self._config.corridor_margin_m
+
+    def _project(
+        self, corridor: Corridor, items: Sequence[TrackedObject], x: Float, y: Float, yaw: Float
+    ) -> Projection:
+        """Project items (H,) at (H, T) poses, each as three boxes along its length: (H, T, 3)."""
+        length = np.array([o.length_m for o in items])[:, None, None]
+        width = np.array([o.width_m for o in items])[:, None, None]
+        margin = np.array([self._margin(o) for o in items])[:, None, None]
+        shape = (*x.shape, len(_PARTS))
+        along = length * _PARTS
+        return project_boxes(
+            corridor,
+            x[..., None] + along * np.cos(yaw)[..., None],
+            y[..., None] + along * np.sin(yaw)[..., None],
+            np.broadcast_to(yaw[..., None], shape),
+            np.broadcast_to(length / len(_PARTS), shape),
+            np.broadcast_to(width, shape),
+            np.broadcast_to(margin, shape),
+        )
+
+    def _present(
+        self, corridor: Corridor, ego: EgoOnRoute, items: Sequence[TrackedObject], result: Constraints
+    ) -> set[int]:
+        """Those in the corridor at this moment; returns their track ids."""
+        x = np.array([[o.x_m] for o in items])
+        y = np.array([[o.y_m] for o in items])
+        yaw = np.array([[o.yaw_rad] for o in items])
+        boxes = self._project(corridor, items, x, y, yaw)
+        bound: set[int] = set()
+        for row in np.flatnonzero(boxes.blocks.any(axis=(1, 2))).tolist():
+            item, blocks = items[row], boxes.blocks[row, 0]
+            low = float((boxes.s_m[row, 0] - boxes.half_s_m[row, 0])[blocks].min())
+            bound.add(item.track_id)
+            if float(boxes.s_m[row, 0, 1]) < ego.s_m + 0.5 * ego.front_m:
+                continue
+            path_yaw = float(boxes.path_yaw_rad[row, 0, int(np.argmax(blocks))])
+            along = item.velocity_mps[0] * np.cos(path_yaw) + item.velocity_mps[1] * np.sin(path_yaw)
+            if item.kind is ObjectKind.PEDESTRIAN:
+                stop_s = low - ego.front_m - self._config.conflict_gap_m
+                result.stops.append(StopTarget(stop_s, f"walker {item.track_id} crossing"))
+            else:
+                result.leaders.append(Leader(low - ego.front_m, max(0.0, float(along)), _name(item)))
+        return bound
+
+    def _conflicts(self, corridor: Corridor, items: Sequence[TrackedObject]) -> list[_Conflict]:
+        if not items:
+            return []
+        future = self._predictor.predict(items, self._times)
+        owners = [items[i] for i in future.owner]
+        boxes = self._project(corridor, owners, future.x_m, future.y_m, future.yaw_rad)
+        blocked: NDArray[np.bool_] = np.any(boxes.blocks, axis=2)
+        return [
+            self._conflict(row, owners[row], future, boxes, blocked[row])
+            for row in np.flatnonzero(np.any(blocked, axis=1)).tolist()
+        ]
+
+    def _conflict(
+        self, row: int, item: TrackedObject, future: Predictions, boxes: Projection, blocked: NDArray[np.bool_]
+    ) -> _Conflict:
+        steps = np.flatnonzero(blocked)
+        first, last = int(steps[0]), int(steps[-1])
+        blocks = boxes.blocks[row]
+        s, half = boxes.s_m[row], boxes.half_s_m[row]
+        turn = float(future.yaw_rad[row, first] - boxes.path_yaw_rad[row, first, 1])
+        if item.kind is ObjectKind.PEDESTRIAN:
+            turn = float(np.arctan2(item.velocity_mps[1], item.velocity_mps[0]) - boxes.path_yaw_rad[row, first, 1])
+        beyond = last == len(self._times) - 1
+        return _Conflict(
+            item=item,
+            low_s_m=float((s - half)[blocks].min()),
+            high_s_m=float((s + half)[blocks].max()),
+            enter_s=float(self._times[first]),
+            leave_s=float(self._times[last]) + (2.0 if beyond else 0.0),
+            s_at_enter_m=float(s[first, 1]),
+            half_s_at_enter_m=0.5 * item.length_m,
+            along_mps=float(item.speed_mps * np.cos(turn)),
+            on_approach=bool(future.on_approach[row]),
+            must_yield=bool(future.must_yield[row]),
+        )
+
+    def _judge(
+        self,
+        conflict: _Conflict,
+        route: Route,
+        ego: EgoOnRoute,
+        reference: Reference,
+        ego_times_s: Float,
+        yielding_to: frozenset[int],
+        result: Constraints,
+    ) -> bool:
+        """Add what `conflict` asks for to `result`; True when the ego gives way."""
+        if self._has_priority(conflict, route, ego):
+            return False
+        walker = conflict.item.kind is ObjectKind.PEDESTRIAN
+        if not walker and conflict.along_mps > 0.5 * conflict.item.speed_mps:
+            return self._merge(conflict, ego, reference, ego_times_s, result)
+        if ego.front_s_m > conflict.low_s_m - 0.3:
+            return False
+        before = _WALKER_BEFORE_S if walker else self._config.time_margin_before_s
+        after = _WALKER_AFTER_S if walker else self._config.time_margin_after_s
+        if conflict.item.track_id in yielding_to:
+            before, after = before + self._config.yield_hysteresis_s, after + 0.5 * self._config.yield_hysteresis_s
+        arrive = float(np.interp(conflict.low_s_m - ego.front_m, reference.s_m, ego_times_s))
+        clear = float(np.interp(conflict.high_s_m + ego.rear_m, reference.s_m, ego_times_s))
+        if not np.isfinite(arrive) or clear + before < conflict.enter_s or arrive > conflict.leave_s + after:
+            return False
+        stop_s = self._stop_place(conflict, route, ego, walker)
+        if stop_s is None:
+            return False
+        word = f"walker {conflict.item.track_id} crossing" if walker else f"giving way to {_name(conflict.item)}"
+        result.stops.append(StopTarget(stop_s, word))
+        return True
+
+    def _has_priority(self, conflict: _Conflict, route: Route, ego: EgoOnRoute) -> bool:
+        """Whether the other has to wait for the ego and still can: a sign or a red light stands before it."""
+        if not conflict.on_approach:
+            return False
+        row = min(int(np.searchsorted(route.s_m, conflict.low_s_m)), len(route.s_m) - 1)
+        if conflict.must_yield and bool(route.is_junction[row]):
+            return True
+        lines = [
+            signal.stop_s_m
+            for signal in route.signals
+            if signal.kind is SignalKind.TRAFFIC_LIGHT and 0.0 <= conflict.low_s_m - signal.stop_s_m < 60.0
+        ]
+        if not lines:
+            return False
+        approach = float(np.interp(max(lines), route.s_m, route.yaw_rad))
+        turn = abs((conflict.item.yaw_rad - approach + np.pi) % (2.0 * np.pi) - np.pi)
+        return _RED_FOR_THEM_RAD[0] < turn < _RED_FOR_THEM_RAD[1]
+
+    def _merge(
+        self, conflict: _Conflict, ego: EgoOnRoute, reference: Reference, ego_times_s: Float, result: Constraints
+    ) -> bool:
+        """A road user that will be in the ego's lane, going the same way: follow it, or let it in, unless behind."""
+        config = self._config
+        if conflict.enter_s > config.merge_horizon_s:
+            return False
+        finite = np.isfinite(ego_times_s)
+        ego_s = float(np.interp(conflict.enter_s, ego_times_s[finite], reference.s_m[finite]))
+        front = conflict.s_at_enter_m + conflict.half_s_at_enter_m
+        faster = max(0.0, conflict.along_mps - ego.speed_mps)
+        if front < ego_s - ego.rear_m - 1.0 - 1.5 * faster:
+            return False
+        if conflict.enter_s == 0.0 and conflict.s_at_enter_m < ego.s_m + 0.5 * ego.front_m:
+            return False
+        rear_now = conflict.s_at_enter_m - conflict.half_s_at_enter_m - conflict.along_mps * conflict.enter_s
+        if rear_now - ego.front_m > ego.s_m:
+            result.leaders.append(Leader(rear_now - ego.front_m, conflict.along_mps, _name(conflict.item)))
+        else:
+            slow = max(1.0, min(conflict.along_mps, ego.speed_mps) - 2.0)
+            far = ego.s_m + 100.0
+            result.caps.append(SpeedCap(ego.s_m, far, slow, f"letting {_name(conflict.item)} in"))
+        return True
+
+    def _stop_place(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, walker: bool) -> float | None:
+        """Where to wait: at the line or junction edge before the conflict, else just before it; None if too late."""
+        config = self._config
+        at_conflict = conflict.low_s_m - ego.front_m - config.conflict_gap_m
+        if walker:
+            return at_conflict
+        for line_s in _lines(route, ego.front_s_m, conflict.low_s_m):
+            place = line_s - ego.front_m - config.stop_line_gap_m
+            if conflict.low_s_m - line_s < _LINE_BEFORE_CONFLICT_M and _braking(ego, place) < config.yellow_decel_mps2:
+                return min(place, at_conflict)
+        if _braking(ego, at_conflict) < _FEASIBLE_MPS2:
+            return at_conflict
+        nearest = conflict.low_s_m - ego.front_m - 0.5
+        return nearest if _braking(ego, nearest) < _FEASIBLE_MPS2 else None
+
+
+def _braking(ego: EgoOnRoute, stop_s_m: float) -> float:
+    """Deceleration it takes to stand at `stop_s_m`; standing already costs nothing."""
+    if ego.speed_mps < 0.3:
+        return 0.0
+    return ego.speed_mps**2 / (2.0 * max(stop_s_m - ego.s_m, 0.01))
+
+
+def _lines(route: Route, from_s_m: float, to_s_m: float) -> list[float]:
+    """Stop lines and junction entries between two arc lengths."""
+    low, high = np.searchsorted(route.s_m, [from_s_m, to_s_m])
+    inside = route.is_junction[low : high + 1].astype(np.int8)
+    entries = route.s_m[low + 1 + np.flatnonzero(np.diff(inside) == 1)].tolist()
+    return sorted([s.stop_s_m for s in route.signals if from_s_m < s.stop_s_m < to_s_m] + entries)
+
+
+def _near(route: Route, ego: EgoOnRoute, objects: Sequence[TrackedObject], reach_m: float) -> list[TrackedObject]:
+    x = float(np.interp(ego.s_m, route.s_m, route.x_m))
+    y = float(np.interp(ego.s_m, route.s_m, route.y_m))
+    return [o for o in objects if (o.x_m - x) ** 2 + (o.y_m - y) ** 2 < (reach_m + 5.0) ** 2]
+
+
+def _name(item: TrackedObject) -> str:
+    word = "vehicle" if item.kind is not ObjectKind.PEDESTRIAN else "walker"
+    return f"{word} {item.track_id}"

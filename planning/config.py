@@ -1,0 +1,75 @@
+"""Every number of planning, with its unit in its name."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RouteConfig(_Strict):
+    """How the lane graph is searched and the reference path sampled."""
+
+    spacing_m: float = Field(0.5, gt=0.0, le=1.0)
+    cell_m: float = Field(5.0, gt=0.5)
+    lane_change_cost_s: float = Field(4.0, ge=1.0)
+    lane_change_time_s: float = Field(3.0, gt=0.0)
+    lane_change_min_m: float = Field(20.0, gt=5.0)
+    lane_change_max_m: float = Field(70.0, gt=5.0)
+    snap_distance_m: float = Field(4.0, gt=0.0)
+    snap_heading_rad: float = Field(1.2, gt=0.0, lt=3.2)
+    smoothing_wavelength_m: float = Field(10.0, gt=0.0)
+    smoothing_max_offset_m: float = Field(0.04, gt=0.0, le=0.05)
+
+
+class SpeedConfig(_Strict):
+    """Comfort and safety limits of the speed profile."""
+
+    limit_factor: float = Field(0.97, gt=0.0, le=1.0)
+    accel_max_mps2: float = Field(2.4, gt=0.0)
+    decel_comfort_mps2: float = Field(2.2, gt=0.0)
+    decel_firm_mps2: float = Field(3.0, gt=0.0)
+    decel_emergency_mps2: float = Field(8.0, gt=0.0)
+    lateral_accel_max_mps2: float = Field(2.4, gt=0.0)
+    jerk_max_mps3: float = Field(4.0, gt=0.0)
+    jerk_emergency_mps3: float = Field(40.0, gt=0.0)
+    response_s: float = Field(0.5, gt=0.0)
+    headway_s: float = Field(1.2, gt=0.0)
+    following_response_s: float = Field(0.8, gt=0.0)
+    standstill_gap_m: float = Field(3.5, gt=0.0)
+    horizon_s: float = Field(7.0, gt=1.0)
+    step_s: float = Field(0.1, gt=0.0, le=0.5)
+    reference_reset_mps: float = Field(1.0, gt=0.0)
+
+
+class BehaviorConfig(_Strict):
+    """When the rules of the road and other road users bind."""
+
+    look_ahead_m: float = Field(100.0, gt=20.0)
+    corridor_margin_m: float = Field(0.35, ge=0.0)
+    walker_margin_m: float = Field(0.6, ge=0.0)
+    stop_line_gap_m: float = Field(1.2, ge=0.0)
+    conflict_gap_m: float = Field(2.0, ge=0.0)
+    light_view_range_m: float = Field(45.0, gt=0.0)
+    light_memory_s: float = Field(1.0, ge=0.0)
+    yellow_decel_mps2: float = Field(3.0, gt=0.0)
+    stop_sign_wait_s: float = Field(1.0, ge=0.0)
+    stop_sign_zone_m: float = Field(2.0, gt=0.0)
+    yield_speed_mps: float = Field(5.0, gt=0.0)
+    off_light_speed_mps: float = Field(6.0, gt=0.0)
+    prediction_s: float = Field(5.0, gt=0.0)
+    prediction_step_s: float = Field(0.25, gt=0.0)
+    moving_speed_mps: float = Field(0.3, gt=0.0)
+    merge_horizon_s: float = Field(2.5, gt=0.0)
+    time_margin_before_s: float = Field(0.7, ge=0.0)
+    time_margin_after_s: float = Field(0.8, ge=0.0)
+    yield_hysteresis_s: float = Field(0.7, ge=0.0)
+
+
+class PlanningConfig(_Strict):
+    route: RouteConfig = RouteConfig()  # type: ignore[call-arg]
+    speed: SpeedConfig = SpeedConfig()  # type: ignore[call-arg]
+    behavior: BehaviorConfig = BehaviorConfig()  # type: ignore[call-arg]
+    finish_distance_m: float = Field(1.5, gt=0.0)

@@ -1,0 +1,146 @@
+"""From the scene to a plan along the route."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from av_stack.errors import RouteError
+from av_stack.types import EgoState, Float, LaneGraph, Plan, Pose2D, Scene, VehicleParameters
+from planning.behavior import TrafficBehavior
+from planning.config import PlanningConfig
+from planning.reference_path import Route
+from planning.route import find_route
+from planning.route_tracker import RouteProgress, RouteTracker
+from planning.signals import EgoOnRoute, SignalMemory, SpeedCap, signal_constraints
+from planning.speed import Ceiling, Motion, StopTarget, backward_pass, curve_speed, forward_times, roll_out
+
+_GRID_M = 0.5
+
+
+class Planner:
+    """Plans the next seconds along a route.
+
+    Set the route once (`set_route` or `navigate`), then call `plan` with each scene in order of time. The plan starts
+    from the last plan's speed and acceleration where the ego keeps up with it, so that noise in the estimate does not
+    become jerk; else from the measured speed.
+    """
+
+    def __init__(self, graph: LaneGraph, vehicle: VehicleParameters, config: PlanningConfig | None = None) -> None:
+        self._graph = graph
+        self._vehicle = vehicle
+        self._config = config or PlanningConfig()  # type: ignore[call-arg]
+        self._behavior = TrafficBehavior(graph, vehicle.width_m, self._config.behavior)
+        self._route: Route | None = None
+        self._tracker: RouteTracker | None = None
+        self._progress: RouteProgress | None = None
+        self._memory = SignalMemory()
+        self._yielding: frozenset[int] = frozenset()
+        self._last: tuple[float, Motion] | None = None
+
+    @property
+    def route(self) -> Route | None:
+        return self._route
+
+    @property
+    def progress(self) -> RouteProgress | None:
+        """Where the ego was on the route at the last `plan`."""
+        return self._progress
+
+    def navigate(self, start: Pose2D, goal: Pose2D, via: Sequence[Pose2D] = ()) -> Route:
+        """Find a route and set it. Raises `RouteError` when there is none."""
+        route = find_route(self._graph, start, goal, via, self._config.route)
+        self.set_route(route)
+        return route
+
+    def set_route(self, route: Route) -> None:
+        self._route = route
+        self._tracker = RouteTracker(route)
+        self._memory = SignalMemory()
+        self._yielding = frozenset()
+        self._last = None
+
+    def plan(self, scene: Scene) -> Plan:
+        """The motion from now on. Raises `RouteError` when no route is set."""
+        if self._route is None or self._tracker is None:
+            raise RouteError("no route is set: call navigate or set_route before plan")
+        route, config = self._route, self._config
+        self._progress = self._tracker.update(scene.ego)
+        vehicle = self._vehicle
+        ego = EgoOnRoute(
+            s_m=self._progress.s_m,
+            speed_mps=max(0.0, scene.ego.speed_mps),
+            front_m=vehicle.rear_axle_to_centre_m + 0.5 * vehicle.length_m,
+            rear_m=0.5 * vehicle.length_m - vehicle.rear_axle_to_centre_m,
+            time_s=scene.stamp.time_s,
+        )
+        reach = max(
+            config.behavior.look_ahead_m,
+            ego.speed_mps**2 / (2.0 * config.speed.decel_comfort_mps2) + 3.0 * ego.speed_mps,
+        )
+        self._memory, stops, caps = signal_constraints(route, ego, scene.lights, self._memory, reach, config.behavior)
+        stops.append(StopTarget(route.length_m, "end of route"))
+        free = backward_pass(self._ceiling(route, ego.s_m, reach, caps), config.speed)
+        times = forward_times(free, ego.speed_mps, min(stop.s_m for stop in stops), config.speed)
+        others = self._behavior.constraints(route, ego, scene.objects, free, times, self._yielding)
+        self._yielding = others.yielding_to
+        ceiling = self._ceiling(route, ego.s_m, reach, caps + others.caps)
+        start = (ego.s_m, *self._start(scene.ego, scene.stamp.time_s))
+        motion = roll_out(ceiling, stops + others.stops, others.leaders, start, config.speed)
+        self._last = (scene.stamp.time_s, motion)
+        return self._to_plan(scene, route, motion, ego)
+
+    def _start(self, ego: EgoState, time_s: float) -> tuple[float, float]:
+        """Speed and acceleration to start from."""
+        measured = max(0.0, ego.speed_mps)
+        if self._last is None:
+            return measured, 0.0
+        then, motion = self._last
+        elapsed = time_s - then
+        speed = float(np.interp(elapsed, motion.time_s, motion.speed_mps))
+        if not 0.0 <= elapsed <= 0.5 or abs(speed - measured) > self._config.speed.reference_reset_mps:
+            return measured, float(np.clip(ego.accel_mps2, -self._config.speed.decel_firm_mps2, 0.0))
+        return speed, float(np.interp(elapsed, motion.time_s, motion.accel_mps2))
+
+    def _ceiling(self, route: Route, from_s_m: float, reach_m: float, caps: Sequence[SpeedCap]) -> Ceiling:
+        s = from_s_m + np.arange(int(reach_m / _GRID_M) + 1, dtype=np.float64) * _GRID_M
+        config = self._config.speed
+        rows = np.clip(np.searchsorted(route.s_m, s), 0, len(route.s_m) - 1)
+        limit = route.speed_limit_mps[rows] * config.limit_factor
+        curvature = np.interp(s, route.s_m, route.curvature_1pm)
+        layers = [limit, curve_speed(curvature, config)]
+        for cap in caps:
+            layers.append(np.where((s >= cap.from_s_m) & (s <= cap.to_s_m), cap.speed_mps, np.inf))
+        stack = np.stack(layers)
+        describe = _describer(stack, route.speed_limit_mps[rows], curvature, caps)
+        return Ceiling(s, stack.min(axis=0), describe)
+
+    def _to_plan(self, scene: Scene, route: Route, motion: Motion, ego: EgoOnRoute) -> Plan:
+        def at(values: Float) -> Float:
+            return np.interp(motion.s_m, route.s_m, values)
+
+        finished = route.length_m - ego.s_m <= self._config.finish_distance_m and ego.speed_mps < 0.1
+        return Plan(
+            stamp=scene.stamp,
+            x_m=at(route.x_m),
+            y_m=at(route.y_m),
+            yaw_rad=at(route.yaw_rad),
+            curvature_1pm=at(route.curvature_1pm),
+            speed_mps=motion.speed_mps,
+            accel_mps2=motion.accel_mps2,
+            time_s=motion.time_s,
+            constraint=motion.constraint,
+            route_s_m=ego.s_m,
+            is_finished=finished,
+        )
+
+
+def _describer(layers: Float, limit_mps: Float, curvature_1pm: Float, caps: Sequence[SpeedCap]) -> Callable[[int], str]:
+    def describe(row: int) -> str:
+        layer = int(np.argmin(layers[:, row]))
+        if layer == 0:
+            return f"speed limit {3.6 * limit_mps[row]:.0f} km/h"
+        return f"curve {abs(curvature_1pm[row]):.2f} 1/m" if layer == 1 else caps[layer - 2].reason
+
+    return describe

@@ -1,0 +1,232 @@
+"""The route as a path: lane centres sampled, lane changes blended, curvature smoothed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicHermiteSpline
+from scipy.linalg import solveh_banded
+
+from av_stack.types import Float, Lane, LaneGraph, LaneKey, SignalKind
+from planning.config import RouteConfig
+
+_SAME_SIGNAL_M = 20.0
+_LINE_TOLERANCE_M = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class RoutePiece:
+    """A stretch of one lane; with `change_from` set, a lane change out of that lane's stretch into this one."""
+
+    lane: LaneKey
+    start_s_m: float
+    end_s_m: float
+    change_from: LaneKey | None = None
+    change_start_s_m: float = 0.0
+    change_end_s_m: float = 0.0
+
+    @property
+    def length_m(self) -> float:
+        return self.end_s_m - self.start_s_m
+
+
+@dataclass(frozen=True, slots=True)
+class RouteSignal:
+    """A signal on the route; `stop_s_m` is the stop line's arc length along the route."""
+
+    signal_id: str
+    kind: SignalKind
+    stop_s_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where to drive: N points about `spacing_m` apart in the map frame; all arrays are (N,).
+
+    `lane_index` points into `lanes`, `lane_s_m` is arc length on that lane. `is_change` marks lane changes. `s_m` is
+    arc length along the route from 0. `cost_s` is the search's travel time.
+    """
+
+    pieces: tuple[RoutePiece, ...]
+    cost_s: float
+    s_m: Float
+    x_m: Float
+    y_m: Float
+    z_m: Float
+    yaw_rad: Float
+    curvature_1pm: Float
+    speed_limit_mps: Float
+    width_m: Float
+    is_junction: NDArray[np.bool_]
+    is_change: NDArray[np.bool_]
+    lanes: tuple[LaneKey, ...]
+    lane_index: NDArray[np.int64]
+    lane_s_m: Float
+    signals: tuple[RouteSignal, ...]
+
+    @property
+    def length_m(self) -> float:
+        return float(self.s_m[-1])
+
+    def lane_at(self, s_m: float) -> LaneKey:
+        """The lane whose centre the route follows at `s_m` (the one it heads for, during a lane change)."""
+        return self.lanes[int(self.lane_index[min(int(np.searchsorted(self.s_m, s_m)), len(self.s_m) - 1)])]
+
+
+@dataclass(frozen=True, slots=True)
+class _Samples:
+    """Rows along the pieces: xyz (M, 3) and columns (M, 6): limit, width, junction, change, piece number, lane s."""
+
+    xyz: Float
+    columns: Float
+
+
+def build_route(graph: LaneGraph, pieces: Sequence[RoutePiece], cost_s: float, config: RouteConfig) -> Route:
+    """Sample and smooth `pieces`; the path stays within `smoothing_max_offset_m` of the lane centres."""
+    raw = _concatenate([_sample(graph, piece, number, config.spacing_m) for number, piece in enumerate(pieces)])
+    xyz, columns = _resample(raw, config.spacing_m)
+    x, y = smooth(xyz[:, 0], xyz[:, 1], config)
+    s = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
+    yaw, curvature = heading_and_curvature(x, y)
+    number = columns[:, 4].astype(np.int64)
+    lanes = tuple(piece.lane for piece in pieces)
+    return Route(
+        pieces=tuple(pieces),
+        cost_s=cost_s,
+        s_m=s,
+        x_m=x,
+        y_m=y,
+        z_m=xyz[:, 2],
+        yaw_rad=yaw,
+        curvature_1pm=curvature,
+        speed_limit_mps=columns[:, 0],
+        width_m=columns[:, 1],
+        is_junction=columns[:, 2] > 0.5,
+        is_change=columns[:, 3] > 0.5,
+        lanes=lanes,
+        lane_index=number,
+        lane_s_m=columns[:, 5],
+        signals=_signals_along(graph, pieces, s, number, columns[:, 5]),
+    )
+
+
+def lane_points(lane: Lane, s_m: Float) -> Float:
+    """(M, 3) points at arc lengths `s_m`, between the lane's points by cubic Hermite with the lane's own headings."""
+    tangent = np.stack([np.cos(lane.yaw_rad), np.sin(lane.yaw_rad)], axis=1)
+    xy = CubicHermiteSpline(lane.s_m, lane.points[:, :2], tangent)(s_m)
+    return np.column_stack([xy, np.interp(s_m, lane.s_m, lane.points[:, 2])])
+
+
+def _sample(graph: LaneGraph, piece: RoutePiece, number: int, spacing_m: float) -> _Samples:
+    lane = graph.lanes[piece.lane]
+    count = max(2, int(np.ceil(piece.length_m / spacing_m)) + 1)
+    s = np.linspace(piece.start_s_m, piece.end_s_m, count)
+    xyz = lane_points(lane, s)
+    columns = np.zeros((count, 6))
+    columns[:, 0] = lane.speed_limit_mps
+    columns[:, 1] = np.interp(s, lane.s_m, lane.width_m)
+    columns[:, 2] = lane.is_junction
+    columns[:, 4] = number
+    columns[:, 5] = s
+    if piece.change_from is not None:
+        origin = graph.lanes[piece.change_from]
+        t = np.linspace(0.0, 1.0, count)
+        blend = (t**3 * (10.0 - 15.0 * t + 6.0 * t**2))[:, None]
+        start = lane_points(origin, np.linspace(piece.change_start_s_m, piece.change_end_s_m, count))
+        xyz = (1.0 - blend) * start + blend * xyz
+        columns[:, 0] = min(origin.speed_limit_mps, lane.speed_limit_mps)
+        columns[:, 3] = 1.0
+    return _Samples(xyz, columns)
+
+
+def _concatenate(parts: Sequence[_Samples]) -> _Samples:
+    """All parts in a row, without the points that repeat at the joints."""
+    xyz = np.concatenate([part.xyz for part in parts])
+    columns = np.concatenate([part.columns for part in parts])
+    keep = np.ones(len(xyz), dtype=bool)
+    keep[:-1] = np.hypot(*np.diff(xyz[:, :2], axis=0).T) > 0.05
+    return _Samples(xyz[keep], columns[keep])
+
+
+def _resample(raw: _Samples, spacing_m: float) -> tuple[Float, Float]:
+    s = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(raw.xyz[:, :2], axis=0).T))])
+    grid = np.linspace(0.0, s[-1], max(2, round(s[-1] / spacing_m)) + 1)
+    xyz = np.column_stack([np.interp(grid, s, raw.xyz[:, i]) for i in range(3)])
+    nearest = np.clip(np.searchsorted(s, grid - 1e-9), 0, len(s) - 1)
+    return xyz, raw.columns[nearest]
+
+
+def smooth(x_m: Float, y_m: Float, config: RouteConfig) -> tuple[Float, Float]:
+    """Whittaker smoothing of evenly spaced points with a penalty on third differences (jerk of the path).
+
+    Where a point moves more than `smoothing_max_offset_m` its weight grows until it stays, so the centre of the lane
+    is kept within that offset. Eilers (2003), "A Perfect Smoother".
+    """
+    count = len(x_m)
+    if count < 8:
+        return x_m, y_m
+    response = 2.0 * np.sin(np.pi * config.spacing_m / config.smoothing_wavelength_m)
+    penalty = _third_difference_bands(count) * float(response) ** -6
+    weight = np.ones(count)
+    weight[[0, -1]] = 1e3
+    data = np.column_stack([x_m, y_m])
+    result = data
+    for _ in range(60):
+        bands = penalty.copy()
+        bands[-1] += weight
+        result = solveh_banded(bands, weight[:, None] * data)
+        far = np.hypot(*(result - data).T) > config.smoothing_max_offset_m
+        if not far.any():
+            return result[:, 0], result[:, 1]
+        weight[np.convolve(far, np.ones(3), mode="same") > 0] *= 2.0
+    return x_m, y_m
+
+
+def _third_difference_bands(count: int) -> Float:
+    """Upper bands (4, count) of D'D for the third-difference matrix D, as `solveh_banded` wants them."""
+    stencil = np.array([-1.0, 3.0, -3.0, 1.0])
+    bands = np.zeros((4, count))
+    for offset in range(4):
+        for i in range(4 - offset):
+            bands[3 - offset, i + offset : count - 3 + i + offset] += stencil[i] * stencil[i + offset]
+    return bands
+
+
+def heading_and_curvature(x_m: Float, y_m: Float) -> tuple[Float, Float]:
+    """Heading (unwrapped) and signed curvature of a path of points, by central differences."""
+    dx, dy = np.gradient(x_m), np.gradient(y_m)
+    ddx, ddy = np.gradient(dx), np.gradient(dy)
+    speed = np.maximum(np.hypot(dx, dy), 1e-6)
+    curvature = (dx * ddy - dy * ddx) / speed**3
+    if len(x_m) > 4:
+        curvature[:2] = curvature[2]
+        curvature[-2:] = curvature[-3]
+    return np.unwrap(np.arctan2(dy, dx)), curvature
+
+
+def _signals_along(
+    graph: LaneGraph, pieces: Sequence[RoutePiece], s_m: Float, number: NDArray[np.int64], lane_s_m: Float
+) -> tuple[RouteSignal, ...]:
+    found: list[RouteSignal] = []
+    for i, piece in enumerate(pieces):
+        rows = np.flatnonzero(number == i)
+        if len(rows) == 0:
+            continue
+        first = piece.start_s_m if piece.change_from is None else 0.5 * (piece.start_s_m + piece.end_s_m)
+        for signal in graph.signals:
+            inside = first - _LINE_TOLERANCE_M <= signal.stop_s_m <= piece.end_s_m + _LINE_TOLERANCE_M
+            if signal.lane == piece.lane and inside:
+                at = float(np.interp(signal.stop_s_m, lane_s_m[rows], s_m[rows]))
+                found.append(RouteSignal(signal.signal_id, signal.kind, at))
+    found.sort(key=lambda signal: (signal.stop_s_m, signal.signal_id))
+    return tuple(
+        signal
+        for i, signal in enumerate(found)
+        if not any(
+            other.signal_id == signal.signal_id and signal.stop_s_m - other.stop_s_m < _SAME_SIGNAL_M
+            for other in found[:i]
+        )
+    )

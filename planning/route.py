@@ -1,0 +1,220 @@
+"""From two poses to a route: A* over the lane graph, lane changes included, cost in travel time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.errors import RouteError
+from av_stack.types import Float, Lane, LaneGraph, LaneKey, Pose2D
+from planning.astar import shortest_path
+from planning.config import RouteConfig
+from planning.lane_index import LaneIndex, LaneMatch, project_on_lane
+from planning.reference_path import Route, RoutePiece, build_route
+from planning.route_tracker import RouteProgress, RouteTracker
+
+__all__ = ["LaneSearch", "Route", "RoutePiece", "RouteProgress", "RouteTracker", "find_route"]
+
+Node = tuple[LaneKey, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A lane change: `lane` from `start_s_m` to `end_s_m` while `other` runs from `other_start_s_m`."""
+
+    end_s_m: float
+    other: LaneKey
+    other_start_s_m: float
+    other_end_s_m: float
+    arrival: Node
+
+
+class LaneSearch:
+    """The search graph: a node is a place on a lane, about every `cell_m` and at every place in `stops`.
+
+    Edges go on along the lane, over to its successors, and across to a neighbour where the marking allows it for
+    long enough. Costs are seconds: distance over the lane's limit, plus `lane_change_cost_s` for each lane change.
+    """
+
+    def __init__(self, graph: LaneGraph, config: RouteConfig, stops: Sequence[tuple[LaneKey, float]]) -> None:
+        self._graph = graph
+        self._config = config
+        self._stops: dict[LaneKey, list[float]] = {}
+        for key, s in stops:
+            self._stops.setdefault(key, []).append(s)
+        self._breaks: dict[LaneKey, Float] = {}
+        self._changes: dict[Node, list[tuple[_Change, float]]] = {}
+        self.speed_max_mps = max(lane.speed_limit_mps for lane in graph.lanes.values())
+
+    def breaks(self, key: LaneKey) -> Float:
+        """Arc lengths (M,) of the lane's nodes, from 0 to its length."""
+        if key not in self._breaks:
+            length = self._graph.lanes[key].length_m
+            regular = np.linspace(0.0, length, max(1, int(np.ceil(length / self._config.cell_m))) + 1)
+            self._breaks[key] = np.unique(np.concatenate([regular, self._stops.get(key, [])]))
+        return self._breaks[key]
+
+    def node(self, key: LaneKey, s_m: float) -> Node:
+        """The node at one of the `stops`."""
+        return key, int(np.argmin(np.abs(self.breaks(key) - s_m)))
+
+    def position(self, node: Node) -> tuple[float, float]:
+        return _point(self._graph.lanes[node[0]], float(self.breaks(node[0])[node[1]]))
+
+    def edges(self, node: Node) -> Iterator[tuple[Node, float]]:
+        key, number = node
+        lane = self._graph.lanes[key]
+        breaks = self.breaks(key)
+        if number + 1 < len(breaks):
+            here, there = self.position(node), self.position((key, number + 1))
+            chord = float(np.hypot(there[0] - here[0], there[1] - here[1]))
+            yield (key, number + 1), max(float(breaks[number + 1] - breaks[number]), chord) / lane.speed_limit_mps
+        else:
+            for successor in lane.successors:
+                if successor in self._graph.lanes:
+                    gap = np.hypot(*(self._graph.lanes[successor].points[0, :2] - lane.points[-1, :2]))
+                    yield (successor, 0), float(gap) / lane.speed_limit_mps
+        for change, cost in self.changes(node):
+            yield change.arrival, cost
+
+    def changes(self, node: Node) -> list[tuple[_Change, float]]:
+        """The lane changes that may begin at `node`, with their costs."""
+        if node not in self._changes:
+            lane = self._graph.lanes[node[0]]
+            sides = ((lane.left, lane.left_change), (lane.right, lane.right_change))
+            self._changes[node] = [
+                found
+                for other, allowed in sides
+                if other is not None and other in self._graph.lanes
+                for found in self._change(node, lane, self._graph.lanes[other], allowed)
+            ]
+        return self._changes[node]
+
+    def _change(
+        self, node: Node, lane: Lane, other: Lane, allowed: NDArray[np.bool_]
+    ) -> Iterator[tuple[_Change, float]]:
+        config = self._config
+        start_s = float(self.breaks(lane.key)[node[1]])
+        first = int(np.searchsorted(lane.s_m, start_s - 1e-6))
+        barred = np.flatnonzero(~allowed[first:])
+        last = first + int(barred[0]) - 1 if len(barred) else len(allowed) - 1
+        room = float(lane.s_m[last]) - start_s if last >= first else 0.0
+        wanted = float(
+            np.clip(
+                lane.speed_limit_mps * config.lane_change_time_s, config.lane_change_min_m, config.lane_change_max_m
+            )
+        )
+        length = min(wanted, room)
+        if length < config.lane_change_min_m:
+            return
+        other_start = project_on_lane(other, *_point(lane, start_s))[0]
+        other_end = project_on_lane(other, *_point(lane, start_s + length))[0]
+        breaks = self.breaks(other.key)
+        arrival = int(np.searchsorted(breaks, other_end - 1e-6))
+        if arrival >= len(breaks) or other_end - other_start < 0.5 * length:
+            return
+        here, there = self.position(node), self.position((other.key, arrival))
+        on = max(0.0, float(breaks[arrival]) - other_end) / other.speed_limit_mps
+        driven = max(
+            length / lane.speed_limit_mps + on, np.hypot(there[0] - here[0], there[1] - here[1]) / self.speed_max_mps
+        )
+        change = _Change(start_s + length, other.key, other_start, other_end, (other.key, arrival))
+        yield change, float(driven) + config.lane_change_cost_s
+
+    def pieces(self, path: Sequence[Node]) -> list[RoutePiece]:
+        """The lanes and lane changes that a path of nodes stands for."""
+        result: list[RoutePiece] = []
+        for here, there in pairwise(path):
+            s = float(self.breaks(here[0])[here[1]])
+            s_next = float(self.breaks(there[0])[there[1]])
+            if here[0] == there[0] and there[1] == here[1] + 1:
+                _extend(result, here[0], s, s_next)
+                continue
+            change = next((c for c, _ in self.changes(here) if c.arrival == there), None)
+            if change is not None:
+                result.append(
+                    RoutePiece(there[0], change.other_start_s_m, change.other_end_s_m, here[0], s, change.end_s_m)
+                )
+                _extend(result, there[0], change.other_end_s_m, s_next)
+        return result
+
+
+def _extend(pieces: list[RoutePiece], key: LaneKey, start_s_m: float, end_s_m: float) -> None:
+    if end_s_m - start_s_m < 1e-6:
+        return
+    if (
+        pieces
+        and pieces[-1].lane == key
+        and pieces[-1].change_from is None
+        and abs(pieces[-1].end_s_m - start_s_m) < 1e-6
+    ):
+        start_s_m = pieces.pop().start_s_m
+    pieces.append(RoutePiece(key, start_s_m, end_s_m))
+
+
+def _point(lane: Lane, s_m: float) -> tuple[float, float]:
+    return (
+        float(np.interp(s_m, lane.s_m, lane.points[:, 0])),
+        float(np.interp(s_m, lane.s_m, lane.points[:, 1])),
+    )
+
+
+def find_route(
+    graph: LaneGraph,
+    start: Pose2D,
+    goal: Pose2D,
+    via: Sequence[Pose2D] = (),
+    config: RouteConfig | None = None,
+) -> Route:
+    """The quickest legal way from `start` through every `via` to `goal`.
+
+    Raises `RouteError` when a pose is on no lane or no way leads on, naming the pose.
+    """
+    config = config or RouteConfig()  # type: ignore[call-arg]
+    index = LaneIndex(graph)
+    names = ["start", *(f"via point {i + 1}" for i in range(len(via))), "goal"]
+    places = [snap(index, pose, name, config) for pose, name in zip([start, *via, goal], names, strict=True)]
+    search = LaneSearch(graph, config, [(place.lane, place.s_m) for place in places])
+    pieces: list[RoutePiece] = []
+    cost_s = 0.0
+    for i in range(len(places) - 1):
+        path, cost = _leg(search, places[i], places[i + 1], f"{names[i]} to {names[i + 1]}")
+        for piece in search.pieces(path):
+            if piece.change_from is None:
+                _extend(pieces, piece.lane, piece.start_s_m, piece.end_s_m)
+            else:
+                pieces.append(piece)
+        cost_s += cost
+    if sum(piece.length_m for piece in pieces) < 1.0:
+        raise RouteError(f"the route from start ({start.x_m:.1f}, {start.y_m:.1f}) to goal is shorter than 1 m")
+    return build_route(graph, pieces, cost_s, config)
+
+
+def _leg(search: LaneSearch, here: LaneMatch, there: LaneMatch, name: str) -> tuple[list[Node], float]:
+    goal = search.node(there.lane, there.s_m)
+    gx, gy = search.position(goal)
+
+    def heuristic(node: Node) -> float:
+        x, y = search.position(node)
+        return float(np.hypot(gx - x, gy - y)) / search.speed_max_mps
+
+    found = shortest_path(search.node(here.lane, here.s_m), goal, search.edges, heuristic)
+    if found is None:
+        raise RouteError(f"no way from {name}: {here.lane} at {here.s_m:.1f} m does not lead to {there.lane}")
+    return found
+
+
+def snap(index: LaneIndex, pose: Pose2D, name: str, config: RouteConfig) -> LaneMatch:
+    """The lane that `pose` is on. Raises `RouteError` naming the pose when there is none near in its direction."""
+    at = np.array([[pose.x_m, pose.y_m]])
+    found = index.matches(at, np.array([pose.yaw_rad]), config.snap_distance_m, config.snap_heading_rad)[0]
+    if not found:
+        raise RouteError(
+            f"{name} ({pose.x_m:.1f}, {pose.y_m:.1f}, {np.degrees(pose.yaw_rad):.0f} deg) is on no lane: none within "
+            f"{config.snap_distance_m:g} m heads that way"
+        )
+    return found[0]

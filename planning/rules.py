@@ -1,0 +1,84 @@
+"""Signals as state machines: pure functions from (memory, what is seen) to (memory, what to do)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from av_stack.types import LightState, TrafficLightView
+from planning.config import BehaviorConfig
+
+
+@dataclass(frozen=True, slots=True)
+class LightMemory:
+    """What is remembered of the light ahead. `committed`: it was yellow and too near to stop, so drive through."""
+
+    state: LightState = LightState.UNKNOWN
+    seen_at_s: float = float("-inf")
+    committed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LightDecision:
+    """`stop` at the line; `state` is what the decision took the light for; `cautious` where it is off."""
+
+    stop: bool
+    state: LightState
+    cautious: bool = False
+
+
+def decide_light(
+    memory: LightMemory,
+    view: TrafficLightView | None,
+    distance_m: float,
+    speed_mps: float,
+    time_s: float,
+    config: BehaviorConfig,
+) -> tuple[LightMemory, LightDecision]:
+    """What to do about a light whose stop place is `distance_m` ahead of where the ego is.
+
+    Red: stop. Yellow: stop if braking with `yellow_decel_mps2` is enough, else commit and go. Unknown: what was seen
+    in the last `light_memory_s` holds, a red seen before holds on; else it counts as red within the view range and
+    is left alone beyond. Off: go carefully. Gazis, Herman, Maradudin (1960) on the dilemma zone.
+    """
+    state = view.state if view is not None else LightState.UNKNOWN
+    if state is LightState.UNKNOWN:
+        recent = time_s - memory.seen_at_s <= config.light_memory_s
+        held = memory.state in (LightState.RED, LightState.YELLOW)
+        if memory.state is not LightState.UNKNOWN and (recent or held):
+            state = memory.state
+        seen_at = memory.seen_at_s
+    else:
+        seen_at = time_s
+    able = speed_mps**2 <= 2.0 * config.yellow_decel_mps2 * max(distance_m, 0.0) + 0.25
+    if state in (LightState.GREEN, LightState.OFF):
+        return LightMemory(state, seen_at), LightDecision(False, state, state is LightState.OFF)
+    if state is LightState.UNKNOWN:
+        return LightMemory(state, seen_at), LightDecision(distance_m < config.light_view_range_m, state)
+    committed = memory.committed
+    if state is LightState.YELLOW and memory.state is not LightState.YELLOW:
+        committed = not able
+    return LightMemory(state, seen_at, committed), LightDecision(not committed, state)
+
+
+class StopPhase(Enum):
+    APPROACH = "approach"
+    WAIT = "wait"
+    GO = "go"
+
+
+@dataclass(frozen=True, slots=True)
+class StopMemory:
+    phase: StopPhase = StopPhase.APPROACH
+    since_s: float = 0.0
+
+
+def decide_stop_sign(
+    memory: StopMemory, distance_m: float, speed_mps: float, time_s: float, config: BehaviorConfig
+) -> tuple[StopMemory, bool]:
+    """Whether to stop for a stop sign whose stop place is `distance_m` ahead: stand for `stop_sign_wait_s`, then go."""
+    if memory.phase is StopPhase.APPROACH and speed_mps < 0.1 and distance_m < config.stop_sign_zone_m:
+        memory = StopMemory(StopPhase.WAIT, time_s)
+    if memory.phase is StopPhase.WAIT and time_s - memory.since_s >= config.stop_sign_wait_s:
+        memory = StopMemory(StopPhase.GO, time_s)
+    return memory, memory.phase is not StopPhase.GO

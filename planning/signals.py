@@ -1,0 +1,96 @@
+"""What the signals along the route ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from av_stack.types import LightState, SignalKind, TrafficLightView
+from planning.config import BehaviorConfig
+from planning.reference_path import Route, RouteSignal
+from planning.rules import LightMemory, StopMemory, decide_light, decide_stop_sign
+from planning.speed import StopTarget
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedCap:
+    """No faster than `speed_mps` between two arc lengths."""
+
+    from_s_m: float
+    to_s_m: float
+    speed_mps: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignalMemory:
+    """What is remembered of each signal, by id and place on the route (a route may pass one twice)."""
+
+    lights: Mapping[Place, LightMemory] = field(default_factory=dict)
+    stops: Mapping[Place, StopMemory] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EgoOnRoute:
+    """The ego's place on the route, its body before and behind the rear axle, and the time."""
+
+    s_m: float
+    speed_mps: float
+    front_m: float
+    rear_m: float
+    time_s: float
+
+    @property
+    def front_s_m(self) -> float:
+        return self.s_m + self.front_m
+
+
+_LIGHT_WORDS = {LightState.RED: "red light", LightState.YELLOW: "yellow light", LightState.UNKNOWN: "unseen light"}
+
+
+def signal_constraints(
+    route: Route,
+    ego: EgoOnRoute,
+    lights: Mapping[str, TrafficLightView],
+    memory: SignalMemory,
+    reach_m: float,
+    config: BehaviorConfig,
+) -> tuple[SignalMemory, list[StopTarget], list[SpeedCap]]:
+    """Stops and caps from the signals between the ego's front bumper and `reach_m` ahead."""
+    stops: list[StopTarget] = []
+    caps: list[SpeedCap] = []
+    light_memory: dict[Place, LightMemory] = {}
+    stop_memory: dict[Place, StopMemory] = {}
+    for signal in route.signals:
+        if not ego.front_s_m < signal.stop_s_m < ego.s_m + reach_m:
+            continue
+        place = (signal.signal_id, round(signal.stop_s_m))
+        target_s = signal.stop_s_m - ego.front_m - config.stop_line_gap_m
+        distance = target_s - ego.s_m
+        if signal.kind is SignalKind.TRAFFIC_LIGHT:
+            light_memory[place], decision = decide_light(
+                memory.lights.get(place, LightMemory()),
+                lights.get(signal.signal_id),
+                distance,
+                ego.speed_mps,
+                ego.time_s,
+                config,
+            )
+            if decision.stop:
+                stops.append(StopTarget(target_s, f"{_LIGHT_WORDS[decision.state]} {signal.signal_id}"))
+            elif decision.cautious:
+                caps.append(_cap(signal, config.off_light_speed_mps, f"light {signal.signal_id} is off"))
+        elif signal.kind is SignalKind.STOP:
+            before = memory.stops.get(place, StopMemory())
+            stop_memory[place], must_stop = decide_stop_sign(before, distance, ego.speed_mps, ego.time_s, config)
+            if must_stop:
+                stops.append(StopTarget(target_s, f"stop sign {signal.signal_id}"))
+        else:
+            caps.append(_cap(signal, config.yield_speed_mps, f"yield sign {signal.signal_id}"))
+    return SignalMemory(light_memory, stop_memory), stops, caps
+
+
+def _cap(signal: RouteSignal, speed_mps: float, reason: str) -> SpeedCap:
+    return SpeedCap(signal.stop_s_m - 5.0, signal.stop_s_m + 3.0, speed_mps, reason)

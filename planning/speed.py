@@ -1,0 +1,191 @@
+"""The speed profile: as fast as every constraint allows, within acceleration and jerk limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.types import Float
+from planning.config import SpeedConfig
+
+
+@dataclass(frozen=True, slots=True)
+class StopTarget:
+    """Stand with the vehicle frame's origin at `s_m`. `reason` is the constraint in words, without the distance."""
+
+    s_m: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Something ahead that moves along the route: `origin_s_m` is where the ego's origin would touch it."""
+
+    origin_s_m: float
+    speed_mps: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The highest speed (N,) at each arc length (N,), evenly spaced; `describe(row)` says in words what sets it."""
+
+    s_m: Float
+    speed_mps: Float
+    describe: Callable[[int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`Ceiling` after the backward pass: slow enough everywhere to meet every lower ceiling further on.
+
+    `binding` (N,) is the row of the ceiling that sets the speed here.
+    """
+
+    s_m: Float
+    speed_mps: Float
+    binding: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """The motion over time, all (N,): time from now, arc length, speed, acceleration; and what constrains it now."""
+
+    time_s: Float
+    s_m: Float
+    speed_mps: Float
+    accel_mps2: Float
+    constraint: str
+
+
+def curve_speed(curvature_1pm: Float, config: SpeedConfig) -> Float:
+    """Highest speed with the lateral acceleration within its limit."""
+    return np.sqrt(config.lateral_accel_max_mps2 / np.maximum(np.abs(curvature_1pm), 1e-5))
+
+
+def backward_pass(ceiling: Ceiling, config: SpeedConfig) -> Reference:
+    """v(s)^2 = min over s' >= s of v_max(s')^2 + 2 b (s' - s), in one sweep with a running minimum."""
+    slope = 2.0 * config.decel_comfort_mps2 * ceiling.s_m
+    energy = (ceiling.speed_mps**2 + slope)[::-1]
+    lowest = np.minimum.accumulate(energy)
+    count = len(energy)
+    at = np.maximum.accumulate(np.where(energy <= lowest, np.arange(count), 0))
+    return Reference(
+        ceiling.s_m, np.sqrt(np.maximum(lowest[::-1] - slope, 0.0)), (count - 1 - at)[::-1].astype(np.int64)
+    )
+
+
+def forward_times(reference: Reference, speed_mps: float, stop_s_m: float, config: SpeedConfig) -> Float:
+    """When the ego reaches each place of `reference` if nobody is in its way; inf beyond `stop_s_m`."""
+    s = reference.s_m - reference.s_m[0]
+    slope = 2.0 * config.accel_max_mps2 * s
+    energy = reference.speed_mps**2 - slope
+    energy[0] = min(energy[0], speed_mps**2)
+    speed = np.sqrt(np.maximum(np.minimum.accumulate(energy) + slope, 0.0))
+    mean = np.maximum(0.5 * (speed[1:] + speed[:-1]), 0.2)
+    times = np.concatenate([[0.0], np.cumsum(np.diff(s) / mean)])
+    times[reference.s_m > stop_s_m + 0.5] = np.inf
+    return times
+
+
+def safe_speed(gap_m: float, ahead_mps: float, response_s: float, decel_mps2: float) -> float:
+    """Gipps' safe speed: from it one can still stop behind a leader that brakes as one does, after `response_s`.
+
+    Gipps (1981), "A behavioural car-following model for computer simulation".
+    """
+    lag = decel_mps2 * response_s
+    return max(0.0, -lag + float(np.sqrt(max(0.0, lag * lag + ahead_mps**2 + 2.0 * decel_mps2 * gap_m))))
+
+
+def roll_out(
+    ceiling: Ceiling,
+    stops: Sequence[StopTarget],
+    leaders: Sequence[Leader],
+    start: tuple[float, float, float],
+    config: SpeedConfig,
+) -> Motion:
+    """Drive the constraints forward in time from `start` = (arc length, speed, acceleration)."""
+    reference = backward_pass(ceiling, config)
+    stop = min(stops, key=lambda target: target.s_m, default=None)
+    binding = _Binding(reference, ceiling, stop, leaders, config)
+    s, v, a = start
+    dt = config.step_s
+    count = round(config.horizon_s / dt) + 1
+    rows = np.zeros((count, 3))
+    constraint = ""
+    for i in range(count):
+        rows[i] = s, v, a
+        wanted, jerk, reason = binding.accel(s, v, i * dt)
+        if i == 0:
+            constraint = reason
+        a = min(max(wanted, a - jerk * dt), a + jerk * dt)
+        if v + a * dt < 0.0:
+            a = -v / dt
+        s += v * dt + 0.5 * a * dt * dt
+        v = max(0.0, v + a * dt)
+    rows[0, 2] = (rows[1, 1] - rows[0, 1]) / dt
+    return Motion(np.arange(count, dtype=np.float64) * dt, rows[:, 0], rows[:, 1], rows[:, 2], constraint)
+
+
+class _Binding:
+    """Which constraint gives the lowest acceleration at a place, speed and time."""
+
+    def __init__(
+        self,
+        reference: Reference,
+        ceiling: Ceiling,
+        stop: StopTarget | None,
+        leaders: Sequence[Leader],
+        config: SpeedConfig,
+    ) -> None:
+        self._speed = reference.speed_mps.tolist()
+        self._first = float(reference.s_m[0])
+        self._step = float(reference.s_m[1] - reference.s_m[0])
+        self._reference, self._ceiling = reference, ceiling
+        self._stop, self._leaders, self._config = stop, leaders, config
+
+    def accel(self, s: float, v: float, t: float) -> tuple[float, float, str]:
+        """(acceleration, jerk limit, reason)."""
+        config = self._config
+        place = (s + v * config.response_s - self._first) / self._step
+        low = min(max(int(place), 0), len(self._speed) - 2)
+        part = min(max(place - low, 0.0), 1.0)
+        target = self._speed[low] + part * (self._speed[low + 1] - self._speed[low])
+        wanted = max((target - v) / config.response_s, -config.decel_firm_mps2)
+        reason = self._reason(low) if t == 0.0 else ""
+        emergency = False
+        if self._stop is not None:
+            gap = self._stop.s_m - s
+            brake, hard = self._for_gap(gap, v, 0.0, config.response_s, config.response_s)
+            if brake < wanted:
+                wanted, emergency = brake, hard
+                reason = f"{self._stop.reason} in {max(gap, 0.0):.0f} m" if t == 0.0 else ""
+        for leader in self._leaders:
+            gap = leader.origin_s_m + leader.speed_mps * t - s
+            brake, hard = self._for_gap(
+                gap - config.standstill_gap_m, v, leader.speed_mps, config.headway_s, config.following_response_s
+            )
+            if brake < wanted:
+                wanted, emergency = brake, hard
+                reason = f"{leader.reason} ahead {max(gap, 0.0):.0f} m" if t == 0.0 else ""
+        jerk = config.jerk_emergency_mps3 if emergency else config.jerk_max_mps3
+        return min(wanted, config.accel_max_mps2), jerk, reason
+
+    def _for_gap(self, gap: float, v: float, ahead: float, headway: float, response: float) -> tuple[float, bool]:
+        config = self._config
+        wanted = (safe_speed(gap, ahead, headway, config.decel_comfort_mps2) - v) / response
+        closing = v - ahead
+        if v < 0.05 or closing <= 0.0:
+            return max(wanted, -config.decel_firm_mps2), False
+        # What it takes to stop at a stop target, or to match a leader's speed with half of the gap left.
+        room = gap if ahead == 0.0 and headway == config.response_s else gap + 0.5 * config.standstill_gap_m
+        needed = closing**2 / (2.0 * max(room, 0.05))
+        if needed > config.decel_firm_mps2 and v > 0.5:
+            return -min(max(needed * 1.1, -wanted, config.decel_firm_mps2), config.decel_emergency_mps2), True
+        return max(wanted, -config.decel_firm_mps2), False
+
+    def _reason(self, row: int) -> str:
+        return self._ceiling.describe(int(self._reference.binding[row]))
