@@ -19,18 +19,9 @@ from embedded_carla.types import Float, Transform, Vector3, VehicleControl, Vehi
 from embedded_carla.world import vehicles_planar as planar
 from embedded_carla.world import vehicles_vertical as vertical
 from embedded_carla.world.collision import Body
+from embedded_carla.world.vehicles_actuation import Pedals, actuate
 
 SUBSTEP_S = 0.01
-DRY_FRICTION = 1.0
-WET_LOSS = 0.35  # share of the friction that a fully wet road takes away
-ROLLING_RESISTANCE = 0.012
-ENGINE_BRAKE_MPS2 = 0.35
-ENGINE_BRAKE_FULL_MPS = 5.0
-REVERSE_FORCE, REVERSE_TOP_MPS = 0.5, 8.0
-HAND_BRAKE_SHARE = 0.5  # of the largest braking force
-STEER_RATE_RADPS = math.radians(120.0)
-STEER_CURVE_KMH = np.array([0.0, 20.0, 60.0, 120.0])
-STEER_CURVE = np.array([1.0, 0.9, 0.8, 0.7])
 
 
 class VehicleFleet:
@@ -254,7 +245,8 @@ class VehicleFleet:
             velocity[:, 0] * cos + velocity[:, 1] * sin, velocity[:, 1] * cos - velocity[:, 0] * sin,
             turn, self.steer_rad[active], self._forward_accel[active],
         )  # fmt: skip
-        inputs = self._planar_input(active, state, foot, wetness)
+        pedals = Pedals(*self._inputs[active].T)
+        inputs = actuate(pedals, bank, state, foot, self.friction[active], self.gravity[active], wetness)
         held = [(i, self._held[int(slot)]) for i, slot in enumerate(active) if int(slot) in self._held]
         self._hold(state, held)
         count = max(math.ceil(dt_s / SUBSTEP_S - 1e-9), 1)
@@ -271,34 +263,6 @@ class VehicleFleet:
     def _hold(state: planar.PlanarState, held: list[tuple[int, Vector3]]) -> None:
         for i, velocity in held:
             state.forward_mps[i], state.right_mps[i] = velocity[0], velocity[1]
-
-    def _planar_input(
-        self, active: NDArray[np.intp], state: planar.PlanarState, foot: vertical.Footing, wetness: float
-    ) -> planar.PlanarInput:
-        bank = self._bank
-        throttle, brake, hand_brake, steer, coasting = self._inputs[active].T
-        speed = np.abs(state.forward_mps)
-        backwards = throttle < 0
-        top = np.where(backwards, REVERSE_TOP_MPS, bank.top_speed_mps)
-        throttle = np.where(backwards, REVERSE_FORCE * throttle, throttle)
-        throttle = throttle * ((speed < top) | (throttle * state.forward_mps < 0))
-        curve = np.interp(speed * 3.6, STEER_CURVE_KMH, STEER_CURVE)
-        weight = bank.mass_kg * planar.GRAVITY_MPS2 * self.gravity[active]
-        grip = DRY_FRICTION * (1.0 - WET_LOSS * min(max(wetness / 100.0, 0.0), 1.0)) * self.friction[active]
-        engine = ENGINE_BRAKE_MPS2 * coasting * np.minimum(speed / ENGINE_BRAKE_FULL_MPS, 1.0)
-        pull = -planar.GRAVITY_MPS2 * self.gravity[active] * foot.is_touching
-        return planar.PlanarInput(
-            throttle=throttle,
-            brake_per_load=brake * bank.brake_force_max_n / (bank.mass_kg * planar.GRAVITY_MPS2),
-            hand_brake_n=hand_brake * HAND_BRAKE_SHARE * bank.brake_force_max_n,
-            resistance_mps2=(ROLLING_RESISTANCE * planar.GRAVITY_MPS2 + engine) * foot.is_touching,
-            steer_target_rad=steer * bank.steer_max_rad * curve,
-            steer_rate_radps=STEER_RATE_RADPS,
-            grip=grip * foot.is_touching,
-            weight_n=weight,
-            grade_forward_mps2=pull * foot.slope_forward / (1.0 + foot.slope_forward**2),
-            grade_right_mps2=pull * foot.slope_right / (1.0 + foot.slope_right**2),
-        )
 
     def _write_back(
         self,

@@ -21,9 +21,8 @@ from embedded_carla.types import Float, VehicleSpec
 
 GRAVITY_MPS2 = 9.81
 AIR_DENSITY_KGPM3 = 1.2
-ABS_EFFICIENCY = 0.95  # share of the longitudinal friction that braking with ABS makes use of
-STIFFNESS = np.array([[9.0], [11.0]])  # B: the front slips more, so the car understeers mildly
-SHAPE = 1.6  # C
+STIFFNESS = np.array([[12.0], [14.5]])  # B: the front slips more, so the car understeers mildly
+SHAPE = 1.35  # C
 LATERAL_SHARE = np.array([[0.86], [0.90]])  # D: lateral over longitudinal friction, lower in front
 ROLLOVER_SHARE = 0.9  # lateral friction stays below this part of the static stability factor: nothing tips over
 SLIP_SPEED_MPS = 2.0  # slip angles are taken over no less than this speed
@@ -108,70 +107,61 @@ class PlanarState:
 class PlanarInput:
     """What acts during one step, constant over its sub-steps."""
 
-    throttle: Float  # signed: negative drives backwards
-    brake_per_load: Float  # demanded braking force over axle load, as a friction number
-    hand_brake_n: Float  # demanded at the rear axle
+    drive_n: Float  # (2, N) driving force, forward positive, within friction
+    brake_n: Float  # (2, N) braking force >= 0, within friction
+    friction_n: Float  # (2, N) largest longitudinal tyre force, > 0
+    side_n: Float  # (2, N) largest lateral tyre force
     resistance_mps2: Float  # rolling resistance and engine braking; opposes motion and holds at rest
     steer_target_rad: Float
     steer_rate_radps: float
-    grip: Float  # longitudinal friction coefficient, 0 in the air
-    weight_n: Float
+    hold_mps2: Float  # what friction can change of the velocity; 0 in the air
     grade_forward_mps2: Float
     grade_right_mps2: Float
 
 
-def _limited(value: Float, bound: Float | float) -> Float:
+def limited(value: Float, bound: Float | float) -> Float:
+    """Cut to [-bound, bound]; much quicker than `np.clip` on short arrays."""
     return np.minimum(np.maximum(value, -bound), bound)
 
 
 def advance(state: PlanarState, bank: PlanarBank, inputs: PlanarInput, dt_s: float) -> None:
     """Move `state` by one sub-step of `dt_s` <= 0.01 s (semi-implicit Euler)."""
     speed, lateral, turn = state.forward_mps, state.right_mps, state.yaw_rate_radps
-    state.steer_rad = steer = state.steer_rad + _limited(
+    state.steer_rad = steer = state.steer_rad + limited(
         inputs.steer_target_rad - state.steer_rad, inputs.steer_rate_radps * dt_s
     )
     magnitude, direction = np.abs(speed), np.sign(speed)
     dynamic = np.minimum(np.maximum((magnitude - KINEMATIC_MPS) / (DYNAMIC_MPS - KINEMATIC_MPS), 0.0), 1.0)
 
-    load = np.maximum(bank.load_share * inputs.weight_n + bank.transfer_kg * state.forward_accel_mps2, 0.0)
-    friction = inputs.grip * load + 1e-3
-    force = inputs.throttle * np.minimum(bank.force_max_n, bank.power_w / np.maximum(magnitude, 1.0))
-    drive = _limited(bank.load_share * force, friction)
-    brake = inputs.brake_per_load * load
-    brake[1] += inputs.hand_brake_n
-    brake = np.minimum(brake, ABS_EFFICIENCY * friction)
-    side = _side_force(state, bank, drive - direction * brake, friction, load, inputs)
+    drive, brake = inputs.drive_n, inputs.brake_n
+    side = _side_force(state, bank, inputs, (drive - direction * brake) / inputs.friction_n)
 
     sin_steer, cos_steer = np.sin(steer), np.cos(steer)
     pull = (drive[0] + drive[1] - dynamic * sin_steer * side[0]) * bank.inverse_mass
     free = speed + dt_s * (pull - bank.drag * speed * magnitude + inputs.grade_forward_mps2 + dynamic * turn * lateral)
     stop = dt_s * ((brake[0] + brake[1]) * bank.inverse_mass + inputs.resistance_mps2)
-    state.forward_mps = new_speed = free - _limited(free, stop)
+    state.forward_mps = new_speed = free - limited(free, stop)
     state.forward_accel_mps2 = (new_speed - speed) / dt_s - dynamic * turn * lateral
 
     front = side[0] * cos_steer
     slipped = lateral + dt_s * ((front + side[1]) * bank.inverse_mass + inputs.grade_right_mps2 - turn * speed)
     swung = turn + dt_s * (bank.arm_m[0] * front + bank.arm_m[1] * side[1]) * bank.inverse_inertia
     rolling_turn = new_speed * sin_steer / (cos_steer * bank.wheelbase_m)
-    hold = inputs.grip * (GRAVITY_MPS2 * dt_s)
-    rolled = lateral + _limited(rolling_turn * bank.rear_m - lateral, hold)
-    turned = turn + _limited(rolling_turn - turn, hold * bank.yaw_grip)
+    hold = inputs.hold_mps2 * dt_s
+    rolled = lateral + limited(rolling_turn * bank.rear_m - lateral, hold)
+    turned = turn + limited(rolling_turn - turn, hold * bank.yaw_grip)
     state.right_mps = rolled + dynamic * (slipped - rolled)
     state.yaw_rate_radps = turned + dynamic * (swung - turned)
     _integrate(state, dt_s)
 
 
-def _side_force(
-    state: PlanarState, bank: PlanarBank, along: Float, friction: Float, load: Float, inputs: PlanarInput
-) -> Float:
-    """(2, N) lateral tyre forces, right positive, after the longitudinal force `along` took its part of the ellipse."""
+def _side_force(state: PlanarState, bank: PlanarBank, inputs: PlanarInput, used: Float) -> Float:
+    """(2, N) lateral tyre forces, right positive; `used` is the part of the friction that drive and brake take."""
     speed = state.forward_mps
     slip = np.arctan((state.right_mps + bank.arm_m * state.yaw_rate_radps) / np.maximum(np.abs(speed), SLIP_SPEED_MPS))
     slip[0] -= state.steer_rad * np.sign(speed)
-    used = along / friction
-    left = np.sqrt(np.maximum(1.0 - used * used, 0.0))
-    limit = inputs.grip * bank.lateral_share * load * left
-    side: Float = -limit * np.sin(SHAPE * np.arctan(STIFFNESS * slip))
+    left = inputs.side_n * np.sqrt(np.maximum(1.0 - used * used, 0.0))
+    side: Float = -left * np.sin(SHAPE * np.arctan(STIFFNESS * slip))
     return side
 
 

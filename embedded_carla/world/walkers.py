@@ -1,4 +1,4 @@
-"""All walkers of the world as a struct of arrays: they walk where their control points, stand on the ground and fall."""
+"""All walkers of the world as a struct of arrays: they walk where told, stand on the ground and fall."""
 
 from __future__ import annotations
 
@@ -128,6 +128,7 @@ class WalkerCrowd:
         stands = (height <= 0.05) & (height >= -1.0)
         velocity = self._walk(old, wanted, stands, dt_s)
         stepped = location + velocity * dt_s
+        stepped[:, 2] = location[:, 2]
         ahead = self._ground.below(stepped).z
         blocked = stands & (ahead - floor > STEP_UP_M)
         stepped[blocked, :2], velocity[blocked, :2] = location[blocked, :2], 0.0
