@@ -1,0 +1,153 @@
+"""The ego's sensors: spawned with noise, read in step with the tick, converted to the stack's frames once.
+
+Never imports carla: the caller hands its module over as `api`.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from av_stack.errors import WorldError
+from av_stack.frames import compass_to_map_yaw
+from av_stack.types import CameraImage, CameraModel, CollisionEvent, GnssFix, ImuSample, SensorFrame, Stamp
+from av_stack.world.spec import Rig
+
+
+class SensorRig:
+    """All sensors of one ego; `read` returns exactly one tick's measurements.
+
+    `rear_axle_x_m` is the vehicle frame's origin along x of the actor's own frame.
+    """
+
+    def __init__(self, api: Any, world: Any, ego: Any, rig: Rig, *, rear_axle_x_m: float, seed: int) -> None:
+        self._rig = rig
+        self._queues: dict[str, queue.SimpleQueue[Any]] = {}
+        self._collisions: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.actors: list[Any] = []
+        library = world.get_blueprint_library()
+
+        def attach(kind: str, at: Any, attributes: dict[str, str], listener: Callable[[Any], None]) -> None:
+            blueprint = library.find(kind)
+            for name, value in attributes.items():
+                blueprint.set_attribute(name, value)
+            sensor = world.spawn_actor(blueprint, at, attach_to=ego)
+            self.actors.append(sensor)
+            sensor.listen(listener)
+
+        origin = api.Transform(api.Location(x=rear_axle_x_m))
+        attach("sensor.other.gnss", origin, self._gnss_attributes(seed), self._queue("gnss"))
+        attach("sensor.other.imu", origin, self._imu_attributes(seed + 1), self._queue("imu"))
+        attach("sensor.other.collision", origin, {}, self._collisions.put)
+        for camera in rig.cameras:
+            at = _camera_transform(api, camera, rear_axle_x_m)
+            attach("sensor.camera.rgb", at, _camera_attributes(camera), self._queue(f"camera {camera.name}"))
+
+    def read(self, frame: int, time_s: float, wheel_speed_mps: float, timeout_s: float) -> SensorFrame:
+        """The measurements of tick `frame`; WorldError names the sensor that stays silent for `timeout_s`."""
+        deadline = time.monotonic() + timeout_s
+        data = {name: _take(name, waiting, frame, deadline) for name, waiting in self._queues.items()}
+        stamp = Stamp(frame, time_s)
+        return SensorFrame(
+            stamp=stamp,
+            cameras={c.name: _image(stamp, c, data[f"camera {c.name}"]) for c in self._rig.cameras},
+            gnss=_gnss(stamp, data["gnss"]),
+            imu=_imu(stamp, data["imu"]),
+            wheel_speed_mps=wheel_speed_mps,
+        )
+
+    def collisions(self) -> tuple[CollisionEvent, ...]:
+        """Contacts of the ego that have arrived since the last call, each with the stamp of its own tick."""
+        events = []
+        while not self._collisions.empty():
+            event = self._collisions.get()
+            impulse = event.normal_impulse
+            events.append(
+                CollisionEvent(
+                    stamp=Stamp(event.frame, event.timestamp),
+                    other_id=event.other_actor.id,
+                    other=event.other_actor.type_id,
+                    impulse_ns=float(np.linalg.norm((impulse.x, impulse.y, impulse.z))),
+                )
+            )
+        return tuple(events)
+
+    def stop(self) -> None:
+        """Close the streams; needs no answer from the server."""
+        for sensor in self.actors:
+            if sensor.is_listening:
+                sensor.stop()
+
+    def _queue(self, name: str) -> Callable[[Any], None]:
+        self._queues[name] = queue.SimpleQueue()
+        return self._queues[name].put
+
+    def _gnss_attributes(self, seed: int) -> dict[str, str]:
+        noise = self._rig.noise
+        return {
+            "noise_lat_stddev": repr(noise.gnss_deg),
+            "noise_lon_stddev": repr(noise.gnss_deg),
+            "noise_alt_stddev": repr(noise.gnss_altitude_m),
+            "noise_seed": str(seed),
+        }
+
+    def _imu_attributes(self, seed: int) -> dict[str, str]:
+        noise = self._rig.noise
+        attributes = {f"noise_accel_stddev_{axis}": repr(noise.accel_mps2) for axis in "xyz"}
+        attributes |= {f"noise_gyro_stddev_{axis}": repr(noise.gyro_radps) for axis in "xyz"}
+        return attributes | {"noise_seed": str(seed)}
+
+
+def _take(name: str, waiting: queue.SimpleQueue[Any], frame: int, deadline: float) -> Any:
+    while True:
+        try:
+            data = waiting.get(timeout=max(0.001, deadline - time.monotonic()))
+        except queue.Empty:
+            raise WorldError(f"sensor {name} stays silent at frame {frame}") from None
+        if data.frame == frame:
+            return data
+        if data.frame > frame:
+            raise WorldError(f"sensor {name} skipped frame {frame}: its next data are of frame {data.frame}")
+
+
+def _camera_transform(api: Any, camera: CameraModel, rear_axle_x_m: float) -> Any:
+    return api.Transform(
+        api.Location(x=camera.x_m + rear_axle_x_m, y=-camera.y_m, z=camera.z_m),
+        api.Rotation(
+            pitch=-float(np.degrees(camera.pitch_rad)),
+            yaw=-float(np.degrees(camera.yaw_rad)),
+            roll=float(np.degrees(camera.roll_rad)),
+        ),
+    )
+
+
+def _camera_attributes(camera: CameraModel) -> dict[str, str]:
+    return {
+        "image_size_x": str(camera.width_px),
+        "image_size_y": str(camera.height_px),
+        "fov": repr(float(np.degrees(camera.fov_x_rad))),
+    }
+
+
+def _image(stamp: Stamp, camera: CameraModel, data: Any) -> CameraImage:
+    bgra = np.frombuffer(data.raw_data, dtype=np.uint8).reshape(data.height, data.width, 4)
+    return CameraImage(stamp, camera, np.ascontiguousarray(bgra[:, :, :3]))
+
+
+def _gnss(stamp: Stamp, data: Any) -> GnssFix:
+    return GnssFix(stamp, data.latitude, data.longitude, data.altitude)
+
+
+def _imu(stamp: Stamp, data: Any) -> ImuSample:
+    """Mirroring y turns the sign of lateral accelerations, and of turns about x and z."""
+    accel, gyro = data.accelerometer, data.gyroscope
+    return ImuSample(
+        stamp=stamp,
+        accel_mps2=(accel.x, -accel.y, accel.z),
+        gyro_radps=(-gyro.x, gyro.y, -gyro.z),
+        yaw_rad=float(compass_to_map_yaw(data.compass)),
+    )

@@ -1,0 +1,151 @@
+"""What CARLA knows of the tick, in the stack's types; duck-typed, never imports carla."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from av_stack.errors import WorldError
+from av_stack.frames import carla_to_map_yaw
+from av_stack.types import (
+    CollisionEvent,
+    LightState,
+    ObjectKind,
+    Pose2D,
+    Stamp,
+    TrackedObject,
+    Truth,
+    VehicleParameters,
+)
+
+_KINDS = {
+    "car": ObjectKind.CAR,
+    "van": ObjectKind.CAR,
+    "truck": ObjectKind.TRUCK,
+    "bus": ObjectKind.BUS,
+    "motorcycle": ObjectKind.MOTORCYCLE,
+    "bicycle": ObjectKind.BICYCLE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """What never changes of an actor: asked once, since every look at a bounding box is a call to the server."""
+
+    kind: ObjectKind
+    centre_x_m: float
+    centre_y_m: float
+    length_m: float
+    width_m: float
+    height_m: float
+
+
+class TruthReader:
+    """Reads other road users, lights and the ego's pose from the client's copy of the tick."""
+
+    def __init__(self, world: Any, ego: Any, rear_axle_x_m: float) -> None:
+        self._world = world
+        self._ego = ego
+        self._rear_axle_x_m = rear_axle_x_m
+        self._bodies: dict[int, _Body | None] = {}
+        self._lights = [
+            (light.get_opendrive_id(), light) for light in world.get_actors().filter("traffic.traffic_light*")
+        ]
+
+    def read(self, stamp: Stamp, collisions: Sequence[CollisionEvent]) -> Truth:
+        """`Truth` of the tick that the client saw last."""
+        transform = self._ego.get_transform()
+        yaw_rad = float(carla_to_map_yaw(transform.rotation.yaw))
+        forward = transform.get_forward_vector()
+        at = transform.location
+        return Truth(
+            stamp=stamp,
+            ego=Pose2D(at.x + forward.x * self._rear_axle_x_m, -(at.y + forward.y * self._rear_axle_x_m), yaw_rad),
+            ego_z_m=at.z + forward.z * self._rear_axle_x_m,
+            ego_speed_mps=forward_speed_mps(self._ego),
+            objects=tuple(self._objects()),
+            lights={signal_id: LightState(str(light.get_state()).lower()) for signal_id, light in self._lights},
+            collisions=tuple(collisions),
+        )
+
+    def _objects(self) -> list[TrackedObject]:
+        found = []
+        for actor in self._world.get_actors():
+            if actor.id not in self._bodies:
+                self._bodies[actor.id] = None if actor.id == self._ego.id else _body(actor)
+            body = self._bodies[actor.id]
+            if body is not None and actor.is_alive:
+                found.append(_tracked(actor, body))
+        return found
+
+
+def forward_speed_mps(actor: Any) -> float:
+    """Speed along the actor's own x axis, as CARLA Leaderboard's speedometer measures it."""
+    velocity, forward = actor.get_velocity(), actor.get_transform().get_forward_vector()
+    return float(velocity.x * forward.x + velocity.y * forward.y + velocity.z * forward.z)
+
+
+def _body(actor: Any) -> _Body | None:
+    if actor.type_id.startswith("walker."):
+        kind = ObjectKind.PEDESTRIAN
+    elif actor.type_id.startswith("vehicle."):
+        kind = _KINDS.get(actor.attributes.get("base_type", "car").lower(), ObjectKind.CAR)
+    else:
+        return None
+    box = actor.bounding_box
+    return _Body(kind, box.location.x, box.location.y, 2 * box.extent.x, 2 * box.extent.y, 2 * box.extent.z)
+
+
+def _tracked(actor: Any, body: _Body) -> TrackedObject:
+    transform, velocity = actor.get_transform(), actor.get_velocity()
+    yaw = np.radians(transform.rotation.yaw)
+    x = transform.location.x + np.cos(yaw) * body.centre_x_m - np.sin(yaw) * body.centre_y_m
+    y = transform.location.y + np.sin(yaw) * body.centre_x_m + np.cos(yaw) * body.centre_y_m
+    return TrackedObject(
+        track_id=actor.id,
+        kind=body.kind,
+        x_m=float(x),
+        y_m=-float(y),
+        yaw_rad=float(carla_to_map_yaw(transform.rotation.yaw)),
+        velocity_mps=(velocity.x, -velocity.y),
+        length_m=body.length_m,
+        width_m=body.width_m,
+        height_m=body.height_m,
+    )
+
+
+def rear_axle_x_m(ego: Any) -> tuple[float, float]:
+    """(x of the rear axle in the actor's own frame, wheelbase), from where CARLA says the wheels stand.
+
+    CARLA gives wheel positions in centimetres in the world, so this needs a tick after the spawn.
+    """
+    inverse = np.array(ego.get_transform().get_inverse_matrix())
+    wheels = ego.get_physics_control().wheels
+    world = np.array([(w.position.x / 100.0, w.position.y / 100.0, w.position.z / 100.0, 1.0) for w in wheels])
+    along = np.sort((world @ inverse.T)[:, 0])
+    half = len(along) // 2
+    rear, front = float(along[:half].mean()), float(along[half:].mean())
+    if not 0.4 < front - rear < 15.0 or abs(rear) > 10.0:
+        raise WorldError(f"{ego.type_id}: the server's wheel positions make no vehicle: {along.round(2).tolist()} m")
+    return rear, front - rear
+
+
+def vehicle_parameters(ego: Any) -> VehicleParameters:
+    """Geometry and limits of the ego from its bounding box and physics."""
+    rear_m, wheelbase_m = rear_axle_x_m(ego)
+    physics, box = ego.get_physics_control(), ego.bounding_box
+    steer_max_deg = max(wheel.max_steer_angle for wheel in physics.wheels)
+    curve = tuple((point.x / 3.6, point.y) for point in physics.steering_curve)  # CARLA's x is km/h
+    return VehicleParameters(
+        length_m=2 * box.extent.x,
+        width_m=2 * box.extent.y,
+        height_m=2 * box.extent.z,
+        wheelbase_m=wheelbase_m,
+        rear_axle_to_centre_m=box.location.x - rear_m,
+        steer_max_rad=float(np.radians(steer_max_deg)),
+        mass_kg=physics.mass,
+        steer_curve=curve or ((0.0, 1.0),),
+    )

@@ -1,0 +1,246 @@
+"""`World` over any CARLA 0.9.16 server. The one file of the stack that imports carla."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import carla
+import numpy as np
+
+from av_stack.errors import ConfigError, WorldError
+from av_stack.types import (
+    CollisionEvent,
+    ControlCommand,
+    LaneGraph,
+    SensorFrame,
+    Stamp,
+    Truth,
+    VehicleParameters,
+)
+from av_stack.world.carla_map import lane_graph
+from av_stack.world.carla_sensors import SensorRig
+from av_stack.world.carla_traffic import ScriptedWalkers, Traffic
+from av_stack.world.carla_truth import TruthReader, forward_speed_mps, rear_axle_x_m, vehicle_parameters
+from av_stack.world.spec import Address, WorldSpec
+
+VERSION = "0.9.16"
+CONNECT_TIMEOUT_S = 5.0
+LOAD_TIMEOUT_S = 120.0
+LOOP_TIMEOUT_S = 3.0  # tick() blocks this long when the server dies
+FIRST_TICK_TIMEOUT_S = 30.0  # shaders and textures are made for the first picture
+SETTLE_TICKS = 20  # the ego drops onto its wheels
+DROP_M = 0.3
+
+
+def weather_presets() -> tuple[str, ...]:
+    """The names of CARLA's own weather presets."""
+    return tuple(name for name in dir(carla.WeatherParameters) if name[0].isupper())
+
+
+class CarlaWorld:
+    """A synchronous CARLA episode with one ego; see `World` for the order of use.
+
+    Raises WorldError when the server cannot be reached, speaks another version, lacks the map, or falls silent;
+    ConfigError for a blueprint or weather that does not exist.
+    """
+
+    def __init__(self, address: Address, spec: WorldSpec) -> None:
+        self._address = address
+        self._spec = spec
+        self._is_alive = True
+        self._is_first_tick = True
+        self._cleanup = ExitStack()
+        self._collisions: tuple[CollisionEvent, ...] = ()
+        self._ego: Any = None
+        self._sensors: SensorRig
+        self._stamp = Stamp(0, 0.0)
+        try:
+            self._build()
+        except BaseException:
+            self.close()
+            raise
+
+    # ------------------------------------------------------------ World
+
+    @property
+    def lane_graph(self) -> LaneGraph:
+        return self._lane_graph
+
+    @property
+    def vehicle(self) -> VehicleParameters:
+        return self._vehicle
+
+    @property
+    def server_version(self) -> str:
+        return self._server_version
+
+    def tick(self) -> SensorFrame:
+        timeout_s = FIRST_TICK_TIMEOUT_S if self._is_first_tick else LOOP_TIMEOUT_S
+        self._is_first_tick = False
+        with self._answering("tick"):
+            at = self._ego.get_location()
+            self._walkers.step((at.x, at.y))
+            frame = self._world.tick(timeout_s)
+            snapshot = self._world.get_snapshot()
+        try:
+            sensed = self._sensors.read(
+                frame, snapshot.timestamp.elapsed_seconds, forward_speed_mps(self._ego), timeout_s
+            )
+        except WorldError:
+            self._is_alive = False
+            raise
+        self._stamp = sensed.stamp
+        self._collisions = self._sensors.collisions()
+        return sensed
+
+    def apply(self, command: ControlCommand) -> None:
+        control = carla.VehicleControl(
+            throttle=float(command.throttle), steer=-float(command.steer), brake=float(command.brake)
+        )
+        with self._answering("control of the ego"):
+            self._ego.apply_control(control)
+
+    def truth(self) -> Truth:
+        with self._answering("truth"):
+            return self._truth.read(self._stamp, self._collisions)
+
+    def close(self) -> None:
+        self._cleanup.close()
+
+    # ------------------------------------------------------------ building
+
+    def _build(self) -> None:
+        spec = self._spec
+        self._connect()
+        self._load_map()
+        self._settle_settings()
+        rng = np.random.default_rng(spec.seed)
+        with self._answering("reading the map"):
+            carla_map = self._world.get_map()
+            self._lane_graph = lane_graph(carla_map)
+            self._world.set_weather(_weather(spec.weather))
+            self._world.reset_all_traffic_lights()
+        with self._answering("spawning the ego"):
+            self._ego = self._spawn_ego(carla_map)
+        with self._answering("spawning traffic"):
+            self._spawn_others(rng)
+        self._let_settle()
+        with self._answering("spawning the sensors"):
+            rear_m, _ = rear_axle_x_m(self._ego)
+            self._vehicle = vehicle_parameters(self._ego)
+            self._truth = TruthReader(self._world, self._ego, rear_m)
+            self._sensors = SensorRig(carla, self._world, self._ego, spec.rig, rear_axle_x_m=rear_m, seed=spec.seed)
+        self._cleanup.callback(self._destroy, [sensor.id for sensor in self._sensors.actors])
+        self._cleanup.callback(self._sensors.stop)
+
+    def _connect(self) -> None:
+        try:
+            self._client = carla.Client(self._address.host, self._address.port)
+            self._client.set_timeout(CONNECT_TIMEOUT_S)
+            self._server_version = str(self._client.get_server_version())
+        except RuntimeError as error:
+            self._is_alive = False
+            raise WorldError(f"no CARLA server answers at {self._address}: {_first_line(error)}") from None
+        if self._server_version.split("-")[0] != VERSION:
+            raise WorldError(f"the server at {self._address} is CARLA {self._server_version}; needed is {VERSION}")
+
+    def _load_map(self) -> None:
+        """A fresh episode, even of the map that is loaded already: lights and actors start the same every time."""
+        with self._answering("loading the map"):
+            available = {name.rsplit("/", 1)[-1]: name for name in self._client.get_available_maps()}
+            self._client.set_timeout(LOAD_TIMEOUT_S)
+            wanted = self._spec.map_name
+            chosen = next((name for name in (wanted, f"{wanted}_Opt") if name in available), None)
+            if chosen is not None:
+                self._world = self._client.load_world(available[chosen])
+            elif self._spec.xodr is not None:
+                self._world = self._client.generate_opendrive_world(self._spec.xodr.read_text())
+            else:
+                names = ", ".join(sorted(available))
+                raise WorldError(f"the server at {self._address} has no map {wanted}; it has {names}")
+
+    def _settle_settings(self) -> None:
+        with self._answering("setting the step"):
+            before = self._world.get_settings()
+            settings = self._world.get_settings()
+            settings.synchronous_mode = True
+            settings.fixed_delta_seconds = self._spec.step_s
+            settings.no_rendering_mode = not self._spec.rig.cameras
+            self._cleanup.callback(self._give_back_settings, before)
+            self._world.apply_settings(settings)
+            self._client.set_timeout(LOOP_TIMEOUT_S)
+
+    def _spawn_ego(self, carla_map: Any) -> Any:
+        blueprint = self._find_blueprint(self._spec.blueprint)
+        blueprint.set_attribute("role_name", "hero")
+        x, y = self._spec.start
+        place = carla_map.get_waypoint(carla.Location(x=x, y=y)).transform
+        place.location.z += DROP_M
+        ego = self._world.try_spawn_actor(blueprint, place)
+        if ego is None:
+            raise WorldError(f"map {self._spec.map_name}: the ego's start ({x:.1f}, {y:.1f}) is taken")
+        self._cleanup.callback(self._destroy, [ego.id])
+        ego.apply_control(carla.VehicleControl(brake=1.0))
+        return ego
+
+    def _find_blueprint(self, name: str) -> Any:
+        vehicles = {blueprint.id: blueprint for blueprint in self._world.get_blueprint_library().filter("vehicle.*")}
+        if name not in vehicles:
+            near = difflib.get_close_matches(name, vehicles, n=3, cutoff=0.4) or sorted(vehicles)[:5]
+            raise ConfigError(f"the server has no vehicle blueprint {name}; near are {', '.join(near)}")
+        return vehicles[name]
+
+    def _spawn_others(self, rng: np.random.Generator) -> None:
+        self._walkers = ScriptedWalkers(carla, self._world, self._spec.walkers, rng)
+        self._cleanup.callback(self._destroy, [walker.id for walker in self._walkers.actors])
+        if self._spec.traffic_vehicles > 0:
+            traffic = Traffic(carla, self._client, self._world, self._spec, rng)
+            self._cleanup.callback(self._destroy, traffic.actor_ids)
+            self._cleanup.callback(self._if_alive, traffic.close)
+
+    def _let_settle(self) -> None:
+        with self._answering("first ticks"):
+            for _ in range(SETTLE_TICKS):
+                self._world.tick(FIRST_TICK_TIMEOUT_S)
+
+    # ------------------------------------------------------------ errors and the end
+
+    @contextmanager
+    def _answering(self, what: str) -> Iterator[None]:
+        """Turn the wheel's RuntimeError into a WorldError, and remember a server that is gone."""
+        try:
+            yield
+        except RuntimeError as error:
+            if "time-out" in str(error) or "not ready" in str(error):
+                self._is_alive = False
+                raise WorldError(f"the CARLA server at {self._address} went away ({what})") from None
+            raise WorldError(f"the CARLA server at {self._address} refuses {what}: {_first_line(error)}") from None
+
+    def _if_alive(self, action: Any, *arguments: Any) -> None:
+        """Cleaning up must not wait for a server that is gone, one time-out for each actor."""
+        if not self._is_alive:
+            return
+        with self._answering("cleaning up"):
+            action(*arguments)
+
+    def _destroy(self, actor_ids: list[int]) -> None:
+        batch = [carla.command.DestroyActor(actor_id) for actor_id in actor_ids]
+        self._if_alive(self._client.apply_batch_sync, batch, False)
+
+    def _give_back_settings(self, settings: Any) -> None:
+        self._if_alive(self._world.apply_settings, settings)
+
+
+def _weather(weather: Any) -> Any:
+    if isinstance(weather, str):
+        if weather not in weather_presets():
+            raise ConfigError(f"no weather preset {weather}; CARLA's are {', '.join(weather_presets())}")
+        return getattr(carla.WeatherParameters, weather)
+    return carla.WeatherParameters(**weather)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,79 @@
+"""What a world shall hold before the first tick, in plain values: `CarlaWorld` is built from one of these.
+
+Places of a scenario are CARLA coordinates (left-handed, metres, degrees), because that is what CARLA's tools show a
+person; the stack itself never sees them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from av_stack.types import CameraModel
+
+DEFAULT_STEP_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a CARLA server listens; it also uses port + 1."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class SensorNoise:
+    """Standard deviations of CARLA Leaderboard 2's sensors (leaderboard/autoagents/agent_wrapper.py)."""
+
+    gnss_deg: float = 5e-6
+    gnss_altitude_m: float = 5e-6
+    accel_mps2: float = 0.001
+    gyro_radps: float = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Rig:
+    """The ego's sensors: cameras, and GNSS and IMU at the vehicle frame's origin."""
+
+    cameras: tuple[CameraModel, ...]
+    noise: SensorNoise = SensorNoise()
+
+
+@dataclass(frozen=True, slots=True)
+class WalkerScript:
+    """A walker that goes from `start` to `end` (CARLA x, y) once the ego is within `trigger_m`, or at once if None.
+
+    A patrolling walker turns back at each end and never stops.
+    """
+
+    start: tuple[float, float]
+    end: tuple[float, float]
+    speed_mps: float
+    trigger_m: float | None = None
+    is_patrol: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorldSpec:
+    """`route` is the rough way of the ego in CARLA coordinates (x, y); traffic is spawned near it.
+
+    `weather` is one of CARLA's preset names, or its parameters by name. `xodr` is the map's own text for a server
+    that does not have the map.
+    """
+
+    map_name: str
+    start: tuple[float, float]
+    route: tuple[tuple[float, float], ...]
+    rig: Rig
+    blueprint: str = "vehicle.lincoln.mkz_2020"
+    weather: str | Mapping[str, float] = "ClearNoon"
+    seed: int = 0
+    traffic_vehicles: int = 0
+    walkers: tuple[WalkerScript, ...] = field(default=())
+    xodr: Path | None = None
+    step_s: float = DEFAULT_STEP_S
