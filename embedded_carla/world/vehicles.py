@@ -18,7 +18,6 @@ from embedded_carla.scene import Ground
 from embedded_carla.types import Float, Transform, Vector3, VehicleControl, VehicleSpec
 from embedded_carla.world import vehicles_planar as planar
 from embedded_carla.world import vehicles_vertical as vertical
-from embedded_carla.world.collision import Body
 from embedded_carla.world.vehicles_actuation import Pedals, actuate
 
 SUBSTEP_S = 0.01
@@ -29,8 +28,8 @@ class VehicleFleet:
 
     Public arrays grow with the fleet: read the attribute anew each time, do not keep it over `add`. `location` (N, 3)
     m, `rotation_deg` (N, 3) pitch, yaw, roll, `velocity` and `acceleration` (N, 3) in the world frame (acceleration is
-    the change of velocity over the last step), `angular_velocity_degps` (N, 3) about the world's axes, `physics`,
-    `gravity`, `alive` (N,) bool, `steer_rad` (N,), `wheel_phase_rad` (N,), `road` (N,) int32 index into
+    the change of velocity over the last step), `angular_velocity_degps` (N, 3) about the world's axes and its change
+    `angular_acceleration_degps2`, `physics`, `gravity`, `alive` (N,) bool, `steer_rad` (N,), `wheel_phase_rad` (N,), `road` (N,) int32 index into
     `Scenery.road_ids` (-1 off the road), `gear` (N,), `friction` (N,) factor on the tyres' friction, 1 by default.
     """
 
@@ -53,8 +52,8 @@ class VehicleFleet:
             new[: len(old)] = old
             return new
 
-        vectors = ("location", "rotation_deg", "velocity", "angular_velocity_degps", "acceleration")
-        for name in vectors:
+        vectors = ("location", "rotation_deg", "velocity", "acceleration")
+        for name in (*vectors, "angular_velocity_degps", "angular_acceleration_degps2"):
             setattr(self, name, grown(name, (3,), np.float64))
         for name in ("steer_rad", "wheel_phase_rad", "friction", "_forward_accel"):
             setattr(self, name, grown(name, (), np.float64))
@@ -70,6 +69,7 @@ class VehicleFleet:
     rotation_deg: Float
     velocity: Float
     angular_velocity_degps: Float
+    angular_acceleration_degps2: Float
     acceleration: Float
     steer_rad: Float
     wheel_phase_rad: Float
@@ -146,7 +146,7 @@ class VehicleFleet:
 
     def set_velocity(self, slot: int, velocity: Vector3) -> None:
         self.velocity[slot] = velocity
-        self.acceleration[slot] = 0.0
+        self.acceleration[slot] = self.angular_acceleration_degps2[slot] = 0.0
         self._forward_accel[slot] = 0.0
 
     def set_angular_velocity_degps(self, slot: int, velocity: Vector3) -> None:
@@ -180,23 +180,6 @@ class VehicleFleet:
         """Turn during the next step; only the part about z acts."""
         self._pull.setdefault(slot, [0.0, 0.0, 0.0, 0.0])[3] += torque_nm[2]
 
-    def body(self, slot: int) -> Body:
-        """The vehicle as collisions see it; one without physics does not give way."""
-        spec, is_free = self.spec(slot), bool(self.physics[slot])
-        return Body(
-            location=self.location[slot].copy(),
-            velocity=self.velocity[slot].copy(),
-            yaw_rate_radps=math.radians(self.angular_velocity_degps[slot, 2]),
-            inverse_mass=is_free / spec.mass_kg,
-            inverse_inertia=is_free / yaw_inertia_kgm2(spec),
-        )
-
-    def put_body(self, slot: int, body: Body) -> None:
-        """Take over what a collision made of `body`."""
-        if self.physics[slot]:
-            self.location[slot], self.velocity[slot] = body.location, body.velocity
-            self.angular_velocity_degps[slot, 2] = math.degrees(body.yaw_rate_radps)
-
     # ------------------------------------------------------------ step
 
     def step(self, dt_s: float, wetness: float) -> None:
@@ -214,7 +197,7 @@ class VehicleFleet:
             self._move(active, dt_s, wetness)
         still = self.alive & ~self.physics
         if still.any():
-            self.acceleration[still] = 0.0
+            self.acceleration[still] = self.angular_acceleration_degps2[still] = 0.0
 
     def _apply_forces(self, dt_s: float) -> None:
         for slot, (x, y, z, turn) in self._pull.items():
@@ -286,7 +269,9 @@ class VehicleFleet:
         # A positive pitch or roll turns against the sense of its axis in this frame; a positive yaw turns with it.
         pitch_rate, roll_rate = body.pitch_rate_radps, body.roll_rate_radps
         rates = [pitch_rate * sin - roll_rate * cos, -roll_rate * sin - pitch_rate * cos, state.yaw_rate_radps]
-        self.angular_velocity_degps[active] = np.degrees(np.stack(rates, axis=1))
+        turn = np.degrees(np.stack(rates, axis=1))
+        self.angular_acceleration_degps2[active] = (turn - self.angular_velocity_degps[active]) / dt_s
+        self.angular_velocity_degps[active] = turn
         self.steer_rad[active] = state.steer_rad
         self._forward_accel[active] = state.forward_accel_mps2
         phase = self.wheel_phase_rad[active] + state.forward_mps * dt_s / self._bank.wheel_radius_m

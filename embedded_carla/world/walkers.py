@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from embedded_carla.scene import Ground
 from embedded_carla.types import Float, Transform, Vector3, WalkerControl
-from embedded_carla.world.collision import Body
 
 GRAVITY_MPS2 = 9.81
 ACCELERATION_MPS2 = 8.0
@@ -19,7 +18,6 @@ STEP_UP_M = 0.4  # kerbs and stairs up to this height are climbed
 CLIMB_MPS = 1.5
 JUMP_MPS = 4.2
 STRIDE_M = 1.4  # two steps: one turn of the phase
-MASS_KG = 75.0
 
 
 class WalkerCrowd:
@@ -105,16 +103,6 @@ class WalkerCrowd:
         yaw = math.radians(pose.yaw_deg)
         self.velocity[slot] = (speed_mps * math.cos(yaw), speed_mps * math.sin(yaw), 0.0)
         self.phase_rad[slot] = (self.phase_rad[slot] + 2 * math.pi * speed_mps * dt_s / STRIDE_M) % (2 * math.pi)
-
-    def body(self, slot: int) -> Body:
-        """The walker as collisions see it; one without physics does not give way."""
-        inverse_mass = 1.0 / MASS_KG if self.physics[slot] else 0.0
-        return Body(self.location[slot].copy(), self.velocity[slot].copy(), 0.0, inverse_mass, 0.0)
-
-    def put_body(self, slot: int, body: Body) -> None:
-        """Take over what a collision made of `body`."""
-        if self.physics[slot]:
-            self.location[slot], self.velocity[slot] = body.location, body.velocity
 
     def step(self, dt_s: float) -> None:
         """Advance by `dt_s`."""

@@ -1,0 +1,1 @@
+"""What sensors measure, as the bodies of their messages."""

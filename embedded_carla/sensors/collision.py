@@ -1,0 +1,15 @@
+"""The collision detector's message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack
+
+from embedded_carla.types import Vector3
+
+
+def collision_body(owner: Any, other: Any, impulse_ns: Vector3) -> bytes:
+    """The message; `owner` and `other` are actors as the wire lays them out, `impulse_ns` acted on the owner."""
+    body: bytes = msgpack.packb([owner, other, list(impulse_ns)])
+    return body
