@@ -1,0 +1,6 @@
+"""Drawing the world without a screen: colour, depth and labels from one pass."""
+
+from embedded_carla.render.context import RenderError
+from embedded_carla.render.renderer import Picture, Renderer
+
+__all__ = ["Picture", "RenderError", "Renderer"]

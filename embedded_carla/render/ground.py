@@ -1,0 +1,134 @@
+"""Static meshes: merged by material and tag, cut into tiles, culled and drawn as ranges of one index buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.render.frame import Camera
+from embedded_carla.render.programs import Programs
+from embedded_carla.scene import Material, Mesh
+
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+TILE_M = 48.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a material is shaded: the surface define, linear albedo, draw distance, depth pull, share of water soaked."""
+
+    surface: str
+    albedo: tuple[float, float, float]
+    far_m: float
+    towards_eye: float = 0.0
+    soaks: float = 1.0
+
+
+LOOKS: dict[Material, Look] = {
+    Material.ASPHALT: Look("ASPHALT", (0.125, 0.125, 0.130), 900.0),
+    Material.MARKING_WHITE: Look("MARKING", (0.78, 0.78, 0.76), 250.0, 0.012),
+    Material.MARKING_YELLOW: Look("MARKING", (0.80, 0.46, 0.04), 250.0, 0.012),
+    Material.CROSSWALK: Look("MARKING", (0.70, 0.70, 0.68), 200.0, 0.010),
+    Material.KERB: Look("PLAIN", (0.36, 0.35, 0.33), 250.0, 0.0, 0.7),
+    Material.PAVEMENT: Look("PAVING", (0.30, 0.285, 0.265), 500.0, 0.0, 0.8),
+    Material.CONCRETE: Look("PLAIN", (0.38, 0.37, 0.35), 900.0, 0.0, 0.6),
+    Material.GRASS: Look("GRASS", (0.075, 0.135, 0.035), 1400.0, 0.0, 0.35),
+    Material.SOIL: Look("GRASS", (0.20, 0.145, 0.085), 1400.0, 0.0, 0.5),
+    Material.FACADE: Look("PLAIN", (0.45, 0.40, 0.35), 900.0, 0.0, 0.2),
+    Material.METAL: Look("PLAIN", (0.42, 0.43, 0.44), 400.0, 0.0, 0.2),
+    Material.FOLIAGE: Look("GRASS", (0.06, 0.12, 0.03), 500.0, 0.0, 0.2),
+    Material.BARK: Look("PLAIN", (0.10, 0.075, 0.055), 300.0, 0.0, 0.2),
+}
+
+
+class GroundGroup:
+    """All triangles of one material and tag."""
+
+    def __init__(self, ctx: Any, look: Look, tag: int, meshes: Sequence[Mesh]) -> None:
+        self.look = look
+        self.tag = tag
+        vertices, triangles = _joined(meshes)
+        order, starts, counts = _tiles(vertices[:, :3].astype(np.float64), triangles)
+        triangles = triangles[order]
+        self._first, self._count = starts * 3, counts * 3
+        self._centre, self._radius = _spheres(vertices[:, :3].astype(np.float64), triangles, starts, counts)
+        self._ctx = ctx
+        self._vertices = ctx.buffer(vertices.tobytes())
+        self._indices = ctx.buffer(np.ascontiguousarray(triangles, dtype=np.uint32).tobytes())
+        self._arrays: dict[int, Any] = {}
+
+    def draw(self, programs: Programs, camera: Camera, defines: tuple[str, ...]) -> None:
+        """Draw the tiles in view; neighbours in the buffer join to one call."""
+        visible = np.flatnonzero(camera.sees(self._centre, self._radius, self.look.far_m))
+        if len(visible) == 0:
+            return
+        program = programs.get(
+            "ground", "ground", (*defines, f"SURFACE_{self.look.surface}", f"SOAKS {self.look.soaks}")
+        )
+        if "towards_eye" in program:
+            program["towards_eye"].value = self.look.towards_eye
+        if "base_colour" in program:
+            program["base_colour"].value = self.look.albedo
+        if "tag" in program:
+            program["tag"].value = self.tag
+        array = self._arrays.get(program.glo)
+        if array is None:
+            content = [(self._vertices, "3f 3f 2f", "in_position", "in_normal", "in_uv")]
+            array = self._ctx.vertex_array(program, content, self._indices, skip_errors=True)
+            self._arrays[program.glo] = array
+        breaks = np.flatnonzero(np.diff(visible) > 1) + 1
+        for run in np.split(visible, breaks):
+            first = int(self._first[run[0]])
+            array.render(vertices=int(self._first[run[-1]] + self._count[run[-1]]) - first, first=first)
+
+    def release(self) -> None:
+        for array in self._arrays.values():
+            array.release()
+        self._vertices.release()
+        self._indices.release()
+
+
+def ground_groups(ctx: Any, meshes: Sequence[Mesh]) -> list[GroundGroup]:
+    """One group per material and tag, markings last so that they win over the road at equal depth."""
+    by_key: dict[tuple[Material, int], list[Mesh]] = {}
+    for mesh in meshes:
+        if len(mesh.triangles):
+            by_key.setdefault((Material(mesh.material), int(mesh.tag)), []).append(mesh)
+    keys = sorted(by_key, key=lambda key: (LOOKS[key[0]].towards_eye, key))
+    return [GroundGroup(ctx, LOOKS[material], tag, by_key[(material, tag)]) for material, tag in keys]
+
+
+def _joined(meshes: Sequence[Mesh]) -> tuple[NDArray[np.float32], I64]:
+    """(N, 8) position, normal, uv and (M, 3) triangles of all `meshes`."""
+    blocks, faces, count = [], [], 0
+    for mesh in meshes:
+        blocks.append(np.concatenate([mesh.vertices, mesh.normals, mesh.uv], axis=1).astype(np.float32))
+        faces.append(mesh.triangles.astype(np.int64) + count)
+        count += len(mesh.vertices)
+    return np.concatenate(blocks), np.concatenate(faces)
+
+
+def _tiles(points: F64, triangles: I64) -> tuple[I64, I64, I64]:
+    """The order that sorts triangles by tile (rows snake, so neighbours stay together), tile starts and counts."""
+    middle = points[triangles].mean(axis=1)
+    cell = np.floor(middle[:, :2] / TILE_M).astype(np.int64)
+    cell -= cell.min(axis=0)
+    width = int(cell[:, 0].max()) + 1
+    x = np.where(cell[:, 1] % 2 == 0, cell[:, 0], width - 1 - cell[:, 0])
+    key = cell[:, 1] * width + x
+    order = np.argsort(key, kind="stable")
+    _, starts, counts = np.unique(key[order], return_index=True, return_counts=True)
+    return order, starts.astype(np.int64), counts.astype(np.int64)
+
+
+def _spheres(points: F64, triangles: I64, starts: I64, counts: I64) -> tuple[F64, F64]:
+    """Bounding spheres of the tiles: centres (T, 3), radii (T,)."""
+    corners = points[triangles]
+    low = np.minimum.reduceat(corners.min(axis=1), starts, axis=0)
+    high = np.maximum.reduceat(corners.max(axis=1), starts, axis=0)
+    return (low + high) / 2.0, np.linalg.norm(high - low, axis=1) / 2.0

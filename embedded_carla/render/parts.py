@@ -1,0 +1,23 @@
+"""What a vertex belongs to; object_vert.glsl paints it by this number."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Part(IntEnum):
+    """`in_colour.w` of a prototype's vertices."""
+
+    FIXED = 0
+    PAINT = 1  # the instance's colour, glossy
+    GLASS = 2
+    TAIL_LAMP = 3
+    INDICATOR_LEFT = 4
+    INDICATOR_RIGHT = 5
+    HEADLAMP = 6
+    REVERSE_LAMP = 7
+    TINTED = 8  # the instance's colour, matt
+    SIGNAL_RED = 10
+    SIGNAL_YELLOW = 11
+    SIGNAL_GREEN = 12
+    STREET_LAMP = 13

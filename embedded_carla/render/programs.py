@@ -1,0 +1,64 @@
+"""Shader programs, built from shaders/*.glsl when first needed, one per set of outputs and features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SHADERS = Path(__file__).parent / "shaders"
+FRAME_BINDING = 0
+SHADOW_UNIT = 0
+FACES_UNIT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What one pass writes."""
+
+    rgb: bool
+    depth: bool
+    labels: bool
+
+    def defines(self) -> tuple[str, ...]:
+        """OUT_* and LOC_* for each output that is on, colour attachments numbered in this order."""
+        wanted = [name for name, on in (("RGB", self.rgb), ("DEPTH", self.depth), ("LABELS", self.labels)) if on]
+        return tuple(f"OUT_{n}" for n in wanted) + tuple(f"LOC_{n} {i}" for i, n in enumerate(wanted))
+
+
+class Programs:
+    """A cache of programs by vertex file, fragment file and defines."""
+
+    def __init__(self, ctx: Any) -> None:
+        self._ctx = ctx
+        self._built: dict[tuple[str, str, tuple[str, ...]], Any] = {}
+
+    def get(self, vertex: str, fragment: str, defines: tuple[str, ...]) -> Any:
+        """The program of `vertex`_vert.glsl and `fragment`_frag.glsl."""
+        key = (vertex, fragment, defines)
+        if key not in self._built:
+            self._built[key] = self._build(vertex, fragment, defines)
+        return self._built[key]
+
+    def _build(self, vertex: str, fragment: str, defines: tuple[str, ...]) -> Any:
+        head = "#version 330 core\n" + "".join(f"#define {d}\n" for d in defines)
+        frame, shading = _read("frame"), _read("shading")
+        program = self._ctx.program(
+            vertex_shader=head + frame + _read(f"{vertex}_vert"),
+            fragment_shader=head + frame + shading + _read(f"{fragment}_frag"),
+        )
+        for name, unit in (("shadow_map", SHADOW_UNIT), ("faces", FACES_UNIT)):
+            if name in program:
+                program[name].value = unit
+        if "Frame" in program:
+            program["Frame"].binding = FRAME_BINDING
+        return program
+
+    def release(self) -> None:
+        for program in self._built.values():
+            program.release()
+        self._built.clear()
+
+
+def _read(name: str) -> str:
+    return (SHADERS / f"{name}.glsl").read_text(encoding="utf-8")

@@ -1,0 +1,40 @@
+"""Falling rain, over the colour picture only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from embedded_carla.render.programs import Programs
+
+DROPS = 3000
+
+
+class Rain:
+    """Quads that wrap in a box around the camera."""
+
+    def __init__(self, ctx: Any) -> None:
+        self._ctx = ctx
+        place = np.random.default_rng(5).random((DROPS, 1, 3), dtype=np.float32)
+        corners = np.arange(4, dtype=np.float32).reshape(1, 4, 1)
+        block = np.concatenate([np.broadcast_to(place, (DROPS, 4, 3)), np.broadcast_to(corners, (DROPS, 4, 1))], axis=2)
+        quad = np.array([0, 1, 2, 2, 1, 3], dtype=np.uint32)
+        self._vertices = ctx.buffer(np.ascontiguousarray(block).tobytes())
+        self._indices = ctx.buffer((np.arange(DROPS, dtype=np.uint32)[:, None] * 4 + quad).tobytes())
+        self._array: Any = None
+
+    def draw(self, programs: Programs, share: float) -> None:
+        """`share` of all drops, 0 to 1."""
+        if self._array is None:
+            program = programs.get("rain", "rain", ("OUT_RGB", "LOC_RGB 0"))
+            self._array = self._ctx.vertex_array(program, [(self._vertices, "4f", "drop")], self._indices)
+        self._ctx.enable(self._ctx.BLEND)
+        self._array.render(vertices=int(DROPS * share) * 6)
+        self._ctx.disable(self._ctx.BLEND)
+
+    def release(self) -> None:
+        if self._array is not None:
+            self._array.release()
+        self._vertices.release()
+        self._indices.release()

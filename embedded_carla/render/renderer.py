@@ -1,0 +1,157 @@
+"""Pictures of the world: colour, depth in metres, labels, from one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import moderngl
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.render.actors import ActorSet, ActorShapes
+from embedded_carla.render.atmosphere import Atmosphere, atmosphere
+from embedded_carla.render.context import RenderError, create_context
+from embedded_carla.render.frame import FRAME_BLOCK, MAX_BEAMS, MAX_LAMPS, Camera, pack
+from embedded_carla.render.ground import ground_groups
+from embedded_carla.render.placements import placement_groups
+from embedded_carla.render.programs import FACES_UNIT, FRAME_BINDING, Outputs, Programs
+from embedded_carla.render.rain import Rain
+from embedded_carla.render.shadow import RANGE_M, ShadowMap, light_clip, to_texture
+from embedded_carla.render.targets import Target, Targets
+from embedded_carla.scene import ActorView, CameraView, Scenery
+from embedded_carla.types import SemanticTag, SignalColour, WeatherParameters
+
+F64 = NDArray[np.float64]
+LAMP_REACH_M = 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What a camera sees, rows top-down: `bgra` (H, W, 4), `depth_m` (H, W) planar depth, 1000 where there is sky,
+    `tag` (H, W) SemanticTag, `instance` (H, W) (actors: low 16 bits of the id; scenery: 0x8000 and up; ground: 0)."""
+
+    bgra: NDArray[np.uint8] | None
+    depth_m: NDArray[np.float32] | None
+    tag: NDArray[np.uint8] | None
+    instance: NDArray[np.uint16] | None
+
+
+class Renderer:
+    """Draws one map's scenery and its actors. Raises RenderError where there is no GL. Use from one thread."""
+
+    def __init__(self, scenery: Scenery) -> None:
+        self._ctx: Any = create_context()
+        self._programs = Programs(self._ctx)
+        self._targets = Targets(self._ctx)
+        self._frame = self._ctx.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
+        self._ground = ground_groups(self._ctx, scenery.meshes)
+        self._placements, self._faces = placement_groups(self._ctx, scenery.placements)
+        self._shapes = ActorShapes(self._ctx)
+        self._shadow = ShadowMap(self._ctx)
+        self._rain = Rain(self._ctx)
+        self._sky_arrays: dict[int, Any] = {}
+        self._lamps = np.asarray(scenery.lamps, dtype=np.float64).reshape(-1, 3)
+        roads = [m.vertices[:, 2].min() for m in scenery.meshes if m.tag == SemanticTag.ROADS and len(m.vertices)]
+        self._base_m = float(min(roads, default=0.0))
+        self._actors_key: tuple[ActorView, ...] | None = None
+        self._actor_set = ActorSet([])
+
+    @property
+    def gl_renderer(self) -> str:
+        """The GL implementation that draws, for example "llvmpipe (LLVM 15.0.6, 256 bits)"."""
+        return str(self._ctx.info["GL_RENDERER"])
+
+    def render(
+        self,
+        camera: CameraView,
+        actors: Sequence[ActorView],
+        lights: Mapping[str, SignalColour],
+        weather: WeatherParameters,
+        time_s: float,
+        *,
+        rgb: bool,
+        depth: bool,
+        labels: bool,
+    ) -> Picture:
+        """One picture; only what is asked for is made. `lights` gives signal heads their state (dark when absent)."""
+        if not (rgb or depth or labels):
+            raise RenderError("a picture needs at least one of rgb, depth, labels")
+        outputs = Outputs(rgb, depth, labels)
+        view, air = Camera.of(camera), atmosphere(weather)
+        scene = self._actors(actors)
+        for group in self._placements:
+            group.light(lights)
+        clip = light_clip(air.sun_direction, view) if rgb and air.sun_colour.max() > 0.02 else None
+        self._write_frame(view, air, scene, time_s, clip)
+        self._ctx.enable(moderngl.DEPTH_TEST)
+        self._ctx.depth_func = "<="
+        if clip is not None:
+            self._shadow.draw(self._programs, air.sun_direction, view, self._placements, self._shapes, scene, clip)
+        target = self._targets.get(camera.width_px, camera.height_px, outputs)
+        self._draw(target, view, scene, air)
+        return _read(target)
+
+    def _actors(self, actors: Sequence[ActorView]) -> ActorSet:
+        """The actors' arrays, made once for all cameras of a tick."""
+        key = tuple(actors)
+        if key != self._actors_key:
+            self._actors_key, self._actor_set = key, ActorSet(actors)
+        return self._actor_set
+
+    def _write_frame(self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, clip: F64 | None) -> None:
+        night = air.night > 0.05
+        lamps = self._near_lamps(view, air.night) if night else np.zeros((0, 4))
+        beams = scene.beams(view, MAX_BEAMS) if night else (np.zeros((0, 4)), np.zeros((0, 4)))
+        texture = to_texture(clip) if clip is not None else None
+        self._frame.write(pack(view, air, time_s, self._base_m, texture, RANGE_M, lamps, beams))
+        self._frame.bind_to_uniform_block(FRAME_BINDING)
+
+    def _near_lamps(self, view: Camera, night: float) -> F64:
+        rel = self._lamps - view.eye
+        distance = np.linalg.norm(rel - view.forward * 15.0, axis=1)
+        near = np.argsort(distance, kind="stable")[:MAX_LAMPS]
+        near = near[distance[near] < LAMP_REACH_M]
+        return np.concatenate([rel[near], np.full((len(near), 1), 22.0 * night)], axis=1)
+
+    def _draw(self, target: Target, view: Camera, scene: ActorSet, air: Atmosphere) -> None:
+        ctx, defines = self._ctx, target.outputs.defines()
+        target.all.use()
+        target.all.clear(depth=1.0)
+        self._shadow.bind()
+        self._faces.texture.use(FACES_UNIT)
+        ctx.enable(moderngl.CULL_FACE)
+        ctx.front_face = "ccw"
+        self._shapes.draw(self._programs, view, scene, defines)
+        for group in self._placements:
+            group.draw(self._programs, view, defines)
+        ctx.disable(moderngl.CULL_FACE)
+        wet = ("WET",) if target.outputs.rgb and max(air.wetness, air.puddles) > 0.0 else ()
+        for ground in self._ground:
+            ground.draw(self._programs, view, defines + wet)
+        self._draw_sky(defines)
+        if target.rgb_only is not None and air.rain > 0.0:
+            target.rgb_only.use()
+            self._rain.draw(self._programs, air.rain)
+
+    def _draw_sky(self, defines: tuple[str, ...]) -> None:
+        program = self._programs.get("sky", "sky", defines)
+        array = self._sky_arrays.get(program.glo)
+        if array is None:
+            array = self._sky_arrays[program.glo] = self._ctx.vertex_array(program, [])
+        array.render(vertices=3)
+
+    def close(self) -> None:
+        """Give the context and all it holds back."""
+        self._ctx.release()
+
+
+def _read(target: Target) -> Picture:
+    out = target.outputs
+    bgra = target.read("rgb", 4, np.uint8) if out.rgb else None
+    depth = target.read("depth", 1, np.float32)[..., 0] if out.depth else None
+    if not out.labels:
+        return Picture(bgra, depth, None, None)
+    label = target.read("labels", 2, np.uint16)
+    return Picture(bgra, depth, label[..., 0].astype(np.uint8), np.ascontiguousarray(label[..., 1]))

@@ -1,0 +1,23 @@
+// What every program shares: one std140 block, written once per picture (see frame.py, which mirrors the order).
+layout(std140) uniform Frame {
+    mat4 view_projection;  // camera-relative position -> clip
+    mat4 shadow_matrix;    // camera-relative position -> shadow map u, v, depth
+    vec4 eye;              // xyz m, w: time s
+    vec4 forward;          // xyz, w: shadow range m (0: no shadow)
+    vec4 right;            // xyz, w: tan of half the horizontal field of view
+    vec4 up;               // xyz, w: tan of half the vertical field of view
+    vec4 sun_direction;    // towards the sun; w: exposure
+    vec4 sun_colour;       // irradiance; w: cloudiness 0..1
+    vec4 sky_ambient;      // from above; w: 1 at night, 0 by day
+    vec4 ground_ambient;   // from below; w: rain 0..1
+    vec4 sky_zenith;       // radiance; w: halo strength
+    vec4 sky_horizon;      // radiance; w: halo exponent
+    vec4 fog_colour;       // w: density 1/m
+    vec4 fog_shape;        // start m, falloff 1/m, base height m, haze density 1/m
+    vec4 glow;             // in-scattered sunlight of the haze; w: share of dust
+    vec4 ground_water;     // wetness, puddles, wind sway m, wind speed m/s
+    vec4 counts;           // lamps, beams, cloud layers (0 or 1), wet (0 or 1)
+    vec4 lamp_position[12];   // camera-relative; w: intensity
+    vec4 beam_position[8];    // camera-relative; w: intensity
+    vec4 beam_direction[8];
+};

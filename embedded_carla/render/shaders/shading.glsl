@@ -1,0 +1,90 @@
+// Light, air and tone: linear radiance in, display values out once, at the end.
+float hash12(vec2 p) {
+    vec3 q = fract(vec3(p.xyx) * 0.1031);
+    q += dot(q, q.yzx + 33.33);
+    return fract((q.x + q.y) * q.z);
+}
+
+float value_noise(vec2 p) {
+    vec2 i = floor(p), f = p - i;
+    f = f * f * (3.0 - 2.0 * f);
+    return mix(mix(hash12(i), hash12(i + vec2(1, 0)), f.x), mix(hash12(i + vec2(0, 1)), hash12(i + vec2(1, 1)), f.x), f.y);
+}
+
+vec3 sky_gradient(vec3 d) {
+    float height = clamp(d.z, 0.0, 1.0);
+    float t = 1.0 - height;
+    float low = t * t * t * t;
+    float towards = max(dot(d, sun_direction.xyz), 0.0);
+    return mix(sky_zenith.rgb, sky_horizon.rgb, low) + glow.rgb * (sky_zenith.w * pow(towards, sky_horizon.w));
+}
+
+#ifdef OUT_RGB
+uniform sampler2DShadow shadow_map;
+
+float sun_visibility(vec3 rel, vec3 n) {
+    vec4 s = shadow_matrix * vec4(rel + n * 0.06, 1.0);
+    float lit = texture(shadow_map, s.xyz);
+    vec2 edge = abs(s.xy - 0.5) * 2.0;
+    float inside = clamp((1.0 - max(edge.x, edge.y)) * 8.0, 0.0, 1.0) * step(0.001, forward.w);
+    return mix(1.0, lit, inside);
+}
+
+vec3 lamp_light(vec3 rel, vec3 n) {
+    vec3 sum = vec3(0.0);
+    for (int i = 0; i < int(counts.x); ++i) {
+        vec3 l = lamp_position[i].xyz - rel;
+        float d2 = dot(l, l) + 0.5;
+        vec3 u = l * inversesqrt(d2);
+        sum += vec3(1.0, 0.78, 0.50) * (lamp_position[i].w * max(dot(n, u), 0.0) * smoothstep(0.15, 0.75, u.z) / d2);
+    }
+    for (int i = 0; i < int(counts.y); ++i) {
+        vec3 l = beam_position[i].xyz - rel;
+        float d2 = dot(l, l) + 0.5;
+        vec3 u = l * inversesqrt(d2);
+        float cone = smoothstep(0.86, 0.985, -dot(u, beam_direction[i].xyz));
+        sum += vec3(1.0, 0.95, 0.85) * (beam_position[i].w * cone * (max(dot(n, u), 0.0) * 0.85 + 0.15) / (d2 * 0.2 + 8.0));
+    }
+    return sum;
+}
+
+vec3 light(vec3 albedo, vec3 n, vec3 rel, float ambient_access) {
+    float facing = max(dot(n, sun_direction.xyz), 0.0);
+    vec3 sun = sun_colour.rgb * (facing * sun_visibility(rel, n));
+    vec3 ambient = mix(ground_ambient.rgb, sky_ambient.rgb, n.z * 0.5 + 0.5) * ambient_access;
+    return albedo * (sun + ambient + lamp_light(rel, n));
+}
+
+vec3 through_air(vec3 colour, vec3 rel) {
+    float distance_m = length(rel);
+    float begin = min(fog_shape.x, distance_m);
+    float slope = rel.z / distance_m;
+    float path = distance_m - begin;
+    float k = fog_shape.y;
+    float drop = clamp(k * slope * path, -20.0, 20.0);
+    float mean = abs(drop) < 0.001 ? 1.0 : (1.0 - exp(-drop)) / drop;
+    float entry = exp(-clamp(k * (eye.z + slope * begin - fog_shape.z), 0.0, 20.0));
+    float through = exp(-(fog_colour.w * path * entry * mean + fog_shape.w * distance_m));
+    float towards = max(dot(rel, sun_direction.xyz) / distance_m, 0.0);
+    vec3 air = fog_colour.rgb + glow.rgb * (towards * towards * towards * towards);
+    return mix(air, colour, through);
+}
+
+vec4 display(vec3 radiance) {
+    vec3 x = radiance * sun_direction.w;
+    x = clamp(x * (2.51 * x + 0.03) / (x * (2.43 * x + 0.59) + 0.14), 0.0, 1.0);
+    vec3 s1 = sqrt(x), s2 = sqrt(s1), s3 = sqrt(s2);
+    vec3 srgb = 0.662002687 * s1 + 0.684122060 * s2 - 0.323583601 * s3 - 0.0225411470 * x;
+    return vec4(srgb.bgr, 1.0);  // the wire wants BGRA
+}
+#endif
+
+#ifdef OUT_RGB
+layout(location = LOC_RGB) out vec4 out_rgb;
+#endif
+#ifdef OUT_DEPTH
+layout(location = LOC_DEPTH) out float out_depth;
+#endif
+#ifdef OUT_LABELS
+layout(location = LOC_LABELS) out uvec2 out_label;
+#endif

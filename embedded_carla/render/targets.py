@@ -1,0 +1,64 @@
+"""What a pass draws into, and the way back to numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.render.programs import Outputs
+
+KEPT = 12
+
+
+class Targets:
+    """Framebuffers by size and outputs; the least recently used beyond `KEPT` are given back."""
+
+    def __init__(self, ctx: Any) -> None:
+        self._ctx = ctx
+        self._kept: dict[tuple[int, int, Outputs], Target] = {}
+
+    def get(self, width_px: int, height_px: int, outputs: Outputs) -> Target:
+        key = (width_px, height_px, outputs)
+        target = self._kept.pop(key, None) or Target(self._ctx, width_px, height_px, outputs)
+        self._kept[key] = target
+        while len(self._kept) > KEPT:
+            self._kept.pop(next(iter(self._kept))).release()
+        return target
+
+    def release(self) -> None:
+        for target in self._kept.values():
+            target.release()
+        self._kept.clear()
+
+
+class Target:
+    """One framebuffer: colour RGBA8, depth in metres R32F, labels RG16UI, as asked, and a depth buffer."""
+
+    def __init__(self, ctx: Any, width_px: int, height_px: int, outputs: Outputs) -> None:
+        size = (width_px, height_px)
+        self.size = size
+        self.outputs = outputs
+        self._depth_buffer = ctx.depth_renderbuffer(size)
+        wanted = [("rgb", outputs.rgb, 4, "f1"), ("depth", outputs.depth, 1, "f4"), ("labels", outputs.labels, 2, "u2")]
+        self._textures = [(name, ctx.texture(size, n, dtype=kind)) for name, on, n, kind in wanted if on]
+        self.all = ctx.framebuffer([t for _, t in self._textures], self._depth_buffer)
+        self.rgb_only = ctx.framebuffer([self._textures[0][1]], self._depth_buffer) if outputs.rgb else None
+
+    def read(self, name: str, components: int, kind: type[np.generic]) -> NDArray[Any]:
+        """(H, W, components) of the target `name`, rows top-down."""
+        attachment = [n for n, _ in self._textures].index(name)
+        width, height = self.size
+        out = np.empty((height, width, components), dtype=kind)
+        code = {"uint8": "f1", "float32": "f4", "uint16": "u2"}[out.dtype.name]
+        self.all.read_into(out, components=components, attachment=attachment, alignment=1, dtype=code)
+        return out
+
+    def release(self) -> None:
+        self.all.release()
+        if self.rgb_only is not None:
+            self.rgb_only.release()
+        for _, texture in self._textures:
+            texture.release()
+        self._depth_buffer.release()

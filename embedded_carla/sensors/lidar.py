@@ -1,0 +1,206 @@
+"""The ray-cast LiDAR: rays looked up in depth pictures rendered around the sensor.
+
+Body: horizontal angle f32 (rad), channels u32, points per channel u32 each, then x, y, z, intensity f32 of each
+point, grouped by channel from the top one down, in the sensor's frame (x forward, y right, z up).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.errors import EmbeddedCarlaError
+from embedded_carla.render import Renderer
+from embedded_carla.scene import ActorView, CameraView
+from embedded_carla.types import SemanticTag, SignalColour, Transform, WeatherParameters
+
+F64 = NDArray[np.float64]
+RAY_CAST = "sensor.lidar.ray_cast"
+RAY_CAST_SEMANTIC = "sensor.lidar.ray_cast_semantic"
+FACE_WIDTH_PX = 512
+FACE_YAWS_DEG = (0.0, 90.0, 180.0, -90.0)
+MAX_TILT_DEG = 60.0  # the pictures around reach this far up and down
+
+
+@dataclass(frozen=True, slots=True)
+class LidarSpec:
+    """The blueprint's attributes, with CARLA's defaults; angles in degrees, range in metres."""
+
+    channels: int = 32
+    range_m: float = 10.0
+    points_per_second: int = 56000
+    rotation_frequency_hz: float = 10.0
+    upper_fov_deg: float = 10.0
+    lower_fov_deg: float = -30.0
+    horizontal_fov_deg: float = 360.0
+    atmosphere_attenuation_rate: float = 0.004
+    dropoff_general_rate: float = 0.45
+    dropoff_intensity_limit: float = 0.8
+    dropoff_zero_intensity: float = 0.4
+    noise_stddev_m: float = 0.0
+
+    @staticmethod
+    def from_attributes(attributes: Mapping[str, str]) -> LidarSpec:
+        """From a blueprint's attributes by CARLA's names; raises EmbeddedCarlaError naming one out of bounds."""
+        a, d = attributes, LidarSpec()
+        spec = LidarSpec(
+            int(a.get("channels", d.channels)), float(a.get("range", d.range_m)),
+            int(a.get("points_per_second", d.points_per_second)),
+            float(a.get("rotation_frequency", d.rotation_frequency_hz)),
+            float(a.get("upper_fov", d.upper_fov_deg)), float(a.get("lower_fov", d.lower_fov_deg)),
+            float(a.get("horizontal_fov", d.horizontal_fov_deg)),
+            float(a.get("atmosphere_attenuation_rate", d.atmosphere_attenuation_rate)),
+            float(a.get("dropoff_general_rate", d.dropoff_general_rate)),
+            float(a.get("dropoff_intensity_limit", d.dropoff_intensity_limit)),
+            float(a.get("dropoff_zero_intensity", d.dropoff_zero_intensity)),
+            float(a.get("noise_stddev", d.noise_stddev_m)),
+        )  # fmt: skip
+        for name, value, low, high in (
+            ("channels", spec.channels, 1, 1024), ("upper_fov", spec.upper_fov_deg, -MAX_TILT_DEG, MAX_TILT_DEG),
+            ("lower_fov", spec.lower_fov_deg, -MAX_TILT_DEG, MAX_TILT_DEG), ("range", spec.range_m, 0.0, 1000.0),
+            ("horizontal_fov", spec.horizontal_fov_deg, 0.0, 360.0),
+        ):  # fmt: skip
+            if not low <= value <= high:
+                raise EmbeddedCarlaError(f"lidar attribute {name} is {value:g}; it must lie in {low:g} to {high:g}")
+        return spec
+
+
+@dataclass(frozen=True, slots=True)
+class _Returns:
+    """Rays that hit: points (N, 3) in the sensor's frame, channel (N,), distance (N,), tag and instance (N,)."""
+
+    points: F64
+    channel: NDArray[np.int64]
+    distance_m: F64
+    direction: F64
+    tag: NDArray[np.uint8]
+    instance: NDArray[np.uint16]
+
+
+class LidarScanner:
+    """One LiDAR: keeps the angle it has turned to. `seed` decides noise and drop-off."""
+
+    def __init__(self, spec: LidarSpec, kind: str = RAY_CAST, seed: int = 0) -> None:
+        self.spec = spec
+        self.kind = kind
+        self._angle_deg = 0.0
+        self._rng = np.random.default_rng(seed)
+
+    def body(
+        self,
+        renderer: Renderer,
+        transform: Transform,
+        actors: Sequence[ActorView],
+        lights: Mapping[str, SignalColour],
+        time_s: float,
+        dt_s: float,
+    ) -> bytes:
+        """The message body of the rays fired in the last `dt_s` seconds, the sensor standing at `transform`."""
+        directions, channel = self._rays(dt_s)
+        hits = cast(renderer, transform, actors, lights, time_s, directions, channel, self.spec.range_m)
+        if self.kind == RAY_CAST_SEMANTIC:
+            return self._semantic(hits)
+        return self._intensities(hits)
+
+    def _rays(self, dt_s: float) -> tuple[F64, NDArray[np.int64]]:
+        """(N, 3) unit directions in the sensor's frame and their channels; turns the head on."""
+        s = self.spec
+        per_channel = round(s.points_per_second * dt_s / s.channels)
+        sweep = min(s.rotation_frequency_hz * s.horizontal_fov_deg * dt_s, s.horizontal_fov_deg)
+        steps = (self._angle_deg + sweep * np.arange(per_channel) / max(per_channel, 1)) % s.horizontal_fov_deg
+        yaw = np.radians(steps - s.horizontal_fov_deg / 2.0)
+        self._angle_deg = (self._angle_deg + sweep) % s.horizontal_fov_deg
+        pitch = np.radians(np.linspace(s.upper_fov_deg, s.lower_fov_deg, s.channels))
+        cp = np.cos(pitch)[:, None]
+        rays = np.stack(np.broadcast_arrays(cp * np.cos(yaw), cp * np.sin(yaw), np.sin(pitch)[:, None]), axis=-1)
+        return rays.reshape(-1, 3), np.repeat(np.arange(s.channels), per_channel)
+
+    def _head(self, channel: NDArray[np.int64]) -> bytes:
+        counts = np.bincount(channel, minlength=self.spec.channels).astype("<u4")
+        return struct.pack("<fI", np.radians(self._angle_deg), self.spec.channels) + counts.tobytes()
+
+    def _intensities(self, hits: _Returns) -> bytes:
+        s, rng, n = self.spec, self._rng, len(hits.distance_m)
+        intensity = np.exp(-s.atmosphere_attenuation_rate * hits.distance_m)
+        kept = rng.random(n) >= s.dropoff_general_rate
+        slope = s.dropoff_zero_intensity / s.dropoff_intensity_limit if s.dropoff_intensity_limit > 0 else 0.0
+        chance = np.where(intensity < s.dropoff_intensity_limit, s.dropoff_zero_intensity - slope * intensity, 0.0)
+        kept &= rng.random(n) >= chance
+        shift = rng.normal(0.0, s.noise_stddev_m, n) if s.noise_stddev_m > 0 else np.zeros(n)
+        points = hits.points + hits.direction * shift[:, None]
+        cloud = np.concatenate([points, intensity[:, None]], axis=1)[kept].astype("<f4")
+        return self._head(hits.channel[kept]) + cloud.tobytes()
+
+    def _semantic(self, hits: _Returns) -> bytes:
+        cloud = np.zeros(len(hits.distance_m), dtype=[("p", "<f4", 3), ("cos", "<f4"), ("id", "<u4"), ("tag", "<u4")])
+        cloud["p"], cloud["tag"] = hits.points, hits.tag
+        cloud["cos"] = _cos_incidence(hits)
+        cloud["id"] = np.where(hits.instance < 0x8000, hits.instance, 0)
+        return self._head(hits.channel) + cloud.tobytes()
+
+
+def cast(
+    renderer: Renderer, transform: Transform, actors: Sequence[ActorView], lights: Mapping[str, SignalColour],
+    time_s: float, directions: F64, channel: NDArray[np.int64], range_m: float,
+) -> _Returns:  # fmt: skip
+    """Where rays (N, 3), unit, in the frame of `transform`, first hit something within `range_m`.
+
+    Each ray reads the nearest pixel of the face it pierces, so a range is that of the surface within a third of a
+    pixel (0.1 degree) of the ray: the depth is carried along the ray itself, not the pixel's centre.
+    """
+    face = np.floor((np.degrees(np.arctan2(directions[:, 1], directions[:, 0])) + 45.0) / 90.0).astype(int) % 4
+    distance = np.full(len(directions), np.inf)
+    tag, instance = np.zeros(len(directions), np.uint8), np.zeros(len(directions), np.uint16)
+    top, bottom = _rise_range(directions)
+    for k, yaw in enumerate(FACE_YAWS_DEG):
+        mine = np.flatnonzero(face == k)
+        if len(mine) == 0:
+            continue
+        view, forward, column, row = _face(transform, yaw, directions[mine], top, bottom)
+        picture = renderer.render(view, actors, lights, WeatherParameters(), time_s, rgb=False, depth=True, labels=True)
+        assert picture.depth_m is not None
+        assert picture.tag is not None
+        assert picture.instance is not None
+        distance[mine] = picture.depth_m[row, column] / forward
+        tag[mine], instance[mine] = picture.tag[row, column], picture.instance[row, column]
+    hit = (distance <= range_m) & (tag != SemanticTag.SKY)
+    points = directions[hit] * distance[hit, None]
+    return _Returns(points, channel[hit], distance[hit], directions[hit], tag[hit], instance[hit])
+
+
+def _rise_range(directions: F64) -> tuple[float, float]:
+    """The largest and smallest tangent of elevation on a face, over its whole width."""
+    flat = np.maximum(np.abs(directions[:, 0]), np.abs(directions[:, 1]))
+    rise = directions[:, 2] / flat
+    return (float(rise.max()), float(rise.min())) if len(rise) else (0.0, 0.0)
+
+
+def _face(
+    transform: Transform, yaw_deg: float, rays: F64, top: float, bottom: float
+) -> tuple[CameraView, F64, NDArray[np.int64], NDArray[np.int64]]:
+    """The camera of one face, and for each ray its forward component, column and row."""
+    reach = max(abs(top), abs(bottom), 0.05)
+    height_px = 2 * int(np.ceil(reach * FACE_WIDTH_PX / 2.0)) + 2
+    view = CameraView(FACE_WIDTH_PX, height_px, 90.0, transform @ Transform(yaw_deg=yaw_deg))
+    c, s = np.cos(np.radians(yaw_deg)), np.sin(np.radians(yaw_deg))
+    forward, right = rays[:, 0] * c + rays[:, 1] * s, rays[:, 1] * c - rays[:, 0] * s
+    column = np.floor((right / forward + 1.0) * FACE_WIDTH_PX / 2.0).astype(np.int64)
+    row = np.floor(height_px / 2.0 - rays[:, 2] / forward * FACE_WIDTH_PX / 2.0).astype(np.int64)
+    return view, forward, np.clip(column, 0, FACE_WIDTH_PX - 1), np.clip(row, 0, height_px - 1)
+
+
+def _cos_incidence(hits: _Returns) -> F64:
+    """Cosine between ray and surface normal, from neighbouring returns of the same channel; 1 where unknown."""
+    n = len(hits.points)
+    if n < 3:
+        return np.ones(n)
+    ahead = np.roll(hits.points, -1, axis=0) - hits.points
+    side = np.where((np.roll(hits.channel, -1) == hits.channel)[:, None], ahead, 0.0)
+    length = np.linalg.norm(side, axis=1)
+    along = np.abs(np.sum(side * hits.direction, axis=1)) / np.maximum(length, 1e-9)
+    cosine: F64 = np.where(length > 0, np.sqrt(np.clip(1.0 - along**2, 0.0, 1.0)), 1.0)
+    return cosine
