@@ -37,7 +37,8 @@ class ActorSet:
         self.block = instance_block(
             self.poses, 2.0 * self.half, np.array([a.colour for a in actors]).reshape(-1, 3),
             np.array([(a.seed % 1009) / 1009.0 for a in actors]), np.array([float(a.tag) for a in actors]),
-            np.array([float(a.actor_id & 0xFFFF) for a in actors]), np.array([float(a.lights & 0x7FFF) for a in actors]),
+            np.array([float(a.actor_id & 0xFFFF) for a in actors]),
+            np.array([float(a.lights & 0x7FFF) for a in actors]),
             np.zeros(n), np.array(limbs),
         )  # fmt: skip
         self.shape_of = [a.shape for a in actors]
@@ -74,7 +75,7 @@ class ActorSet:
         return row
 
     def beams(self, camera: Camera, most: int) -> tuple[F64, F64]:
-        """Headlights of the vehicles nearest the camera: positions (n, 4) and directions (n, 4), relative to the eye."""
+        """Headlights of the vehicles nearest the camera: positions and directions (n, 4), relative to the eye."""
         lit = [i for i, a in enumerate(self.views)
                if a.lights & (LightState.LOW_BEAM | LightState.HIGH_BEAM) and a.tag in VEHICLE_TAGS]  # fmt: skip
         distance = np.linalg.norm(self.centre[lit] - camera.eye, axis=1) if lit else np.zeros(0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -119,7 +120,7 @@ class ShapeBuilder:
     def loft(self, rings: Sequence[Sequence[Point]], colour: Colour, closed_ends: bool = True) -> None:
         """A skin over cross-sections of equally many points, flat-shaded; rings follow each other along +x, their
         points run counter-clockwise seen from +x."""
-        for near, far in zip(rings[:-1], rings[1:], strict=True):
+        for near, far in pairwise(rings):
             for k in range(len(near)):
                 n = (k + 1) % len(near)
                 self.polygon((near[k], near[n], far[n], far[k]), colour)

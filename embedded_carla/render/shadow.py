@@ -83,5 +83,5 @@ def to_texture(clip: F64) -> F64:
 def _covered(clip: F64, centre: F64, radius: F64) -> NDArray[np.bool_]:
     """(N,) whether spheres touch the square."""
     place = centre @ clip[:2, :3].T + clip[:2, 3]
-    inside: NDArray[np.bool_] = (np.abs(place) < 1.0 + (radius / RANGE_M)[:, None]).all(axis=1)
+    inside: NDArray[np.bool_] = np.all(np.abs(place) < 1.0 + (radius / RANGE_M)[:, None], axis=1)
     return inside

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -113,8 +114,13 @@ def body(shape: str, detailed: bool) -> Shape:
 def _ring(x: float, half: float, bottom: float, top: float) -> list[Point]:
     """A rounded cross-section, counter-clockwise seen from +x."""
     h = top - bottom
-    right = [(0.90 * half, bottom), (half, bottom + 0.35 * h), (0.98 * half, top - 0.16 * h), (0.86 * half, top)]
-    return [(x, y, z) for y, z in right] + [(x, -y, z) for y, z in reversed(right)]
+    right: list[tuple[float, float]] = [
+        (0.90 * half, bottom),
+        (half, bottom + 0.35 * h),
+        (0.98 * half, top - 0.16 * h),
+        (0.86 * half, top),
+    ]
+    return [*((x, y, z) for y, z in right), *((x, -y, z) for y, z in reversed(right))]
 
 
 def _panel(
@@ -303,7 +309,7 @@ def thin_wheel() -> Shape:
     """A bicycle or motorcycle wheel: a ring one sees through."""
     b = ShapeBuilder()
     turn = np.linspace(0.0, 2 * np.pi, 17)
-    for a0, a1 in zip(turn[:-1], turn[1:], strict=True):
+    for a0, a1 in pairwise(turn):
         inner0, outer0 = [(r * np.cos(a0), r * np.sin(a0)) for r in (0.41, 0.5)]
         inner1, outer1 = [(r * np.cos(a1), r * np.sin(a1)) for r in (0.41, 0.5)]
         for y, flip in ((0.5, True), (-0.5, False)):

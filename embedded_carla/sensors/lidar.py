@@ -149,8 +149,8 @@ def cast(
 ) -> _Returns:  # fmt: skip
     """Where rays (N, 3), unit, in the frame of `transform`, first hit something within `range_m`.
 
-    Each ray reads the nearest pixel of the face it pierces, so a range is that of the surface within a third of a
-    pixel (0.1 degree) of the ray: the depth is carried along the ray itself, not the pixel's centre.
+    Each ray pierces a depth picture; between pixels of one thing inverse depth is interpolated (exact on planes),
+    at its edges the nearest pixel counts, so an edge is placed to half a pixel (0.1 degree).
     """
     face = np.floor((np.degrees(np.arctan2(directions[:, 1], directions[:, 0])) + 45.0) / 90.0).astype(int) % 4
     distance = np.full(len(directions), np.inf)
@@ -165,8 +165,11 @@ def cast(
         assert picture.depth_m is not None
         assert picture.tag is not None
         assert picture.instance is not None
-        distance[mine] = picture.depth_m[row, column] / forward
-        tag[mine], instance[mine] = picture.tag[row, column], picture.instance[row, column]
+        nearest_row, nearest_column = np.rint(row).astype(int), np.rint(column).astype(int)
+        tag[mine] = picture.tag[nearest_row, nearest_column]
+        instance[mine] = picture.instance[nearest_row, nearest_column]
+        thing = picture.tag.astype(np.uint32) << 16 | picture.instance
+        distance[mine] = _depth_at(picture.depth_m, thing, row, column) / forward
     hit = (distance <= range_m) & (tag != SemanticTag.SKY)
     points = directions[hit] * distance[hit, None]
     return _Returns(points, channel[hit], distance[hit], directions[hit], tag[hit], instance[hit])
@@ -179,18 +182,33 @@ def _rise_range(directions: F64) -> tuple[float, float]:
     return (float(rise.max()), float(rise.min())) if len(rise) else (0.0, 0.0)
 
 
+def _depth_at(depth_m: NDArray[np.float32], thing: NDArray[np.uint32], row: F64, column: F64) -> F64:
+    """Planar depth at fractional pixel centres (N,): of the plane through the pixels around, or the nearest pixel."""
+    top = np.clip(np.floor(row).astype(int), 0, depth_m.shape[0] - 2)
+    left = np.clip(np.floor(column).astype(int), 0, depth_m.shape[1] - 2)
+    down, across = row - top, column - left
+    inverse, same = np.zeros(len(row)), np.ones(len(row), dtype=bool)
+    for dr, dc in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        weight = (down if dr else 1.0 - down) * (across if dc else 1.0 - across)
+        inverse += weight / depth_m[top + dr, left + dc]
+        same &= thing[top + dr, left + dc] == thing[top, left]
+    nearest = depth_m[np.rint(row).astype(int), np.rint(column).astype(int)]
+    depth: F64 = np.where(same & (inverse > 0.0), 1.0 / np.maximum(inverse, 1e-6), nearest)
+    return depth
+
+
 def _face(
     transform: Transform, yaw_deg: float, rays: F64, top: float, bottom: float
-) -> tuple[CameraView, F64, NDArray[np.int64], NDArray[np.int64]]:
-    """The camera of one face, and for each ray its forward component, column and row."""
+) -> tuple[CameraView, F64, F64, F64]:
+    """The camera of one face, and for each ray its forward component, column and row in pixel centres."""
     reach = max(abs(top), abs(bottom), 0.05)
     height_px = 2 * int(np.ceil(reach * FACE_WIDTH_PX / 2.0)) + 2
     view = CameraView(FACE_WIDTH_PX, height_px, 90.0, transform @ Transform(yaw_deg=yaw_deg))
     c, s = np.cos(np.radians(yaw_deg)), np.sin(np.radians(yaw_deg))
     forward, right = rays[:, 0] * c + rays[:, 1] * s, rays[:, 1] * c - rays[:, 0] * s
-    column = np.floor((right / forward + 1.0) * FACE_WIDTH_PX / 2.0).astype(np.int64)
-    row = np.floor(height_px / 2.0 - rays[:, 2] / forward * FACE_WIDTH_PX / 2.0).astype(np.int64)
-    return view, forward, np.clip(column, 0, FACE_WIDTH_PX - 1), np.clip(row, 0, height_px - 1)
+    column = (right / forward + 1.0) * FACE_WIDTH_PX / 2.0 - 0.5
+    row = height_px / 2.0 - rays[:, 2] / forward * FACE_WIDTH_PX / 2.0 - 0.5
+    return view, forward, np.clip(column, 0.0, FACE_WIDTH_PX - 1.0), np.clip(row, 0.0, height_px - 1.0)
 
 
 def _cos_incidence(hits: _Returns) -> F64:
