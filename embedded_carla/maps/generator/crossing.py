@@ -113,8 +113,9 @@ def _pavement_road_ahead(town: TownBuilder, arm: Arm) -> tuple[Road, float]:
     """The connecting road that passes across in front of `arm` on the far side, and its lanes' outer edge."""
     junction = arm.road.successor if arm.contact == "end" else arm.road.predecessor
     assert junction is not None
+    left = arm.into.heading_rad + math.pi / 2.0  # where the far side's traffic goes
     roads = [r for r in town.town.roads if r.junction == junction.element_id]
-    far = max(roads, key=lambda r: arm.into.seen(r.alignment.at(0.5 * r.alignment.length_m))[0])
+    far = max(roads, key=lambda r: min(math.cos(pose.heading_rad - left) for pose in r.alignment.poses))
     lanes = [lane for lane in far.sections[0].lanes.values() if lane.kind == "driving"]
     return far, sum(lane.widths[0][1] for lane in lanes)
 
