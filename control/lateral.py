@@ -28,7 +28,7 @@ def wheel_angle_limit(vehicle: VehicleParameters, speed_mps: float) -> float:
 
 
 def feed_forward_angle(curvature_1pm: float, speed_mps: float, wheelbase_m: float, understeer: float) -> float:
-    """Steady-state wheel angle for a curvature: atan(L k) + K_us v^2 k (Rajamani, "Vehicle Dynamics and Control", 3.3)."""
+    """Steady-state wheel angle for a curvature: atan(L k) + K_us v^2 k (Rajamani, "Vehicle Dynamics", 3.3)."""
     return float(np.arctan(wheelbase_m * curvature_1pm)) + understeer * speed_mps**2 * curvature_1pm
 
 
@@ -85,7 +85,10 @@ class LateralController:
             ego.yaw_rad + ego.yaw_rate_radps * config.latency_s,
         )
         ahead = min(config.look_ahead_min_m + config.look_ahead_gain_s * speed, config.look_ahead_max_m)
-        look = error.cross_track_m + ahead * float(np.sin(error.heading_rad))
+        curvature = path.curvature(error.s_m)
+        # In a steady turn the rear axle slides outwards, so the body points inwards of the path by that slip angle.
+        heading = error.heading_rad - config.rear_slip_rad_per_mps2 * speed**2 * curvature
+        look = error.cross_track_m + ahead * float(np.sin(heading))
         look = min(max(look, -config.error_limit_m), config.error_limit_m)
         gains = PidGains(1.0, config.integral_per_s if speed > 1.0 else 0.0, config.derivative_s)
         feedback = self._pid.step(-look, gains, self._step_s) * wheelbase * (2.0 * config.damping / ahead) ** 2

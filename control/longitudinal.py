@@ -38,10 +38,8 @@ class LongitudinalController:
             self._accel = 0.0
             self._pedal = Pedal.BRAKE
             return 0.0, config.hold_brake
-        target = float(np.interp(config.latency_s, plan.time_s, plan.speed_mps))
         planned = float(np.interp(config.latency_s, plan.time_s, plan.accel_mps2))
-        # The plan is read one latency on, and the ego is carried there by what it was told to do.
-        error = target - (speed + self._accel * self._step_s)
+        error = float(plan.speed_mps[0]) - speed
         wanted = self._pid.step(error, self._gains(speed), self._step_s, planned)
         emergency = planned < -config.emergency_decel_mps2
         jerk = config.jerk_emergency_mps3 if emergency else config.jerk_max_mps3

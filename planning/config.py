@@ -28,20 +28,21 @@ class SpeedConfig(_Strict):
     """Comfort and safety limits of the speed profile."""
 
     limit_factor: float = Field(0.97, gt=0.0, le=1.0)
-    accel_max_mps2: float = Field(2.4, gt=0.0)
-    decel_comfort_mps2: float = Field(2.2, gt=0.0)
+    accel_max_mps2: float = Field(2.6, gt=0.0)
+    decel_comfort_mps2: float = Field(2.4, gt=0.0)
     decel_firm_mps2: float = Field(3.0, gt=0.0)
     decel_emergency_mps2: float = Field(8.0, gt=0.0)
-    lateral_accel_max_mps2: float = Field(2.4, gt=0.0)
+    lateral_accel_max_mps2: float = Field(2.6, gt=0.0)
     jerk_max_mps3: float = Field(4.0, gt=0.0)
     jerk_emergency_mps3: float = Field(40.0, gt=0.0)
     response_s: float = Field(0.5, gt=0.0)
     headway_s: float = Field(1.2, gt=0.0)
     following_response_s: float = Field(0.8, gt=0.0)
     standstill_gap_m: float = Field(3.5, gt=0.0)
+    emergency_room_m: float = Field(0.7, ge=0.0)
     horizon_s: float = Field(7.0, gt=1.0)
     step_s: float = Field(0.1, gt=0.0, le=0.5)
-    reference_reset_mps: float = Field(1.0, gt=0.0)
+    reference_slack_mps: float = Field(0.8, gt=0.0)
 
 
 class BehaviorConfig(_Strict):

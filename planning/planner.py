@@ -23,8 +23,8 @@ class Planner:
     """Plans the next seconds along a route.
 
     Set the route once (`set_route` or `navigate`), then call `plan` with each scene in order of time. The plan starts
-    from the last plan's speed and acceleration where the ego keeps up with it, so that noise in the estimate does not
-    become jerk; else from the measured speed.
+    from the last plan's speed and acceleration, kept within a band about the measured speed, so that noise in the
+    estimate does not become jerk.
     """
 
     def __init__(self, graph: LaneGraph, vehicle: VehicleParameters, config: PlanningConfig | None = None) -> None:
@@ -99,9 +99,10 @@ class Planner:
         then, motion = self._last
         elapsed = time_s - then
         speed = float(np.interp(elapsed, motion.time_s, motion.speed_mps))
-        if not 0.0 <= elapsed <= 0.5 or abs(speed - measured) > self._config.speed.reference_reset_mps:
+        if not 0.0 <= elapsed <= 0.5:
             return measured, float(np.clip(ego.accel_mps2, -self._config.speed.decel_firm_mps2, 0.0))
-        return speed, float(np.interp(elapsed, motion.time_s, motion.accel_mps2))
+        slack = min(0.15 + 0.1 * measured, self._config.speed.reference_slack_mps)
+        return float(np.clip(speed, measured - slack, measured + slack)), float(np.interp(elapsed, motion.time_s, motion.accel_mps2))
 
     def _ceiling(self, route: Route, from_s_m: float, reach_m: float, caps: Sequence[SpeedCap]) -> Ceiling:
         s = from_s_m + np.arange(int(reach_m / _GRID_M) + 1, dtype=np.float64) * _GRID_M

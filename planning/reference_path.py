@@ -115,8 +115,12 @@ def build_route(graph: LaneGraph, pieces: Sequence[RoutePiece], cost_s: float, c
 
 def lane_points(lane: Lane, s_m: Float) -> Float:
     """(M, 3) points at arc lengths `s_m`, between the lane's points by cubic Hermite with the lane's own headings."""
+    keep = np.concatenate([[True], np.diff(lane.s_m) > 1e-4])
     tangent = np.stack([np.cos(lane.yaw_rad), np.sin(lane.yaw_rad)], axis=1)
-    xy = CubicHermiteSpline(lane.s_m, lane.points[:, :2], tangent)(s_m)
+    if np.count_nonzero(keep) < 2:
+        xy = np.column_stack([np.interp(s_m, lane.s_m, lane.points[:, i]) for i in range(2)])
+    else:
+        xy = CubicHermiteSpline(lane.s_m[keep], lane.points[keep, :2], tangent[keep])(s_m)
     return np.column_stack([xy, np.interp(s_m, lane.s_m, lane.points[:, 2])])
 
 

@@ -176,14 +176,17 @@ class _Binding:
 
     def _for_gap(self, gap: float, v: float, ahead: float, headway: float, response: float) -> tuple[float, bool]:
         config = self._config
-        wanted = (safe_speed(gap, ahead, headway, config.decel_comfort_mps2) - v) / response
+        safe = safe_speed(gap, ahead, headway, config.decel_comfort_mps2)
         closing = v - ahead
+        # The rate at which the safe speed falls as the gap closes, plus feedback on it: this follows the safe speed
+        # without lag, where feedback alone would overrun the stop by decel * response.
+        slope = config.decel_comfort_mps2 / (safe + config.decel_comfort_mps2 * headway)
+        wanted = -slope * closing + (safe - v) / response
         if v < 0.05 or closing <= 0.0:
             return max(wanted, -config.decel_firm_mps2), False
-        # What it takes to stop at a stop target, or to match a leader's speed with half of the gap left.
-        room = gap if ahead == 0.0 and headway == config.response_s else gap + 0.5 * config.standstill_gap_m
-        needed = closing**2 / (2.0 * max(room, 0.05))
-        if needed > config.decel_firm_mps2 and v > 0.5:
+        # What it takes to stop, or to match a leader's speed, when part of the gap to be kept may be eaten up.
+        needed = closing**2 / (2.0 * max(gap + config.emergency_room_m, 0.1))
+        if needed > config.decel_firm_mps2:
             return -min(max(needed * 1.1, -wanted, config.decel_firm_mps2), config.decel_emergency_mps2), True
         return max(wanted, -config.decel_firm_mps2), False
 
