@@ -1,0 +1,64 @@
+"""The towns that come with the server, and any others a user points it to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from embedded_carla.errors import MapError
+
+OWN_MAPS = Path(__file__).parent
+_PREFIXES = ("/Game/Carla/Maps/", "Carla/Maps/", "/Game/Maps/")
+
+
+class MapLibrary:
+    """OpenDRIVE files by name: those in `extra_dirs` (first wins), then the server's own."""
+
+    def __init__(self, extra_dirs: Sequence[Path] = ()) -> None:
+        """Raises MapError when one of `extra_dirs` is no folder."""
+        for folder in extra_dirs:
+            if not folder.is_dir():
+                raise MapError(f"map folder {folder} does not exist")
+        self._dirs = (*extra_dirs, OWN_MAPS)
+
+    def names(self) -> list[str]:
+        """Names of all maps, sorted."""
+        return sorted(self._files())
+
+    def load_text(self, name_or_path: str) -> tuple[str, str]:
+        """(name, OpenDRIVE text) of a map given by name, by CARLA's asset path, or by the path of an .xodr file.
+
+        `Town01_Opt` is the same town as `Town01`. Raises MapError that lists what there is, or says why a file cannot
+        be read.
+        """
+        if name_or_path.endswith(".xodr"):
+            return Path(name_or_path).stem, _read(Path(name_or_path))
+        files = self._files()
+        name = plain_name(name_or_path)
+        for candidate in (name, name.removesuffix("_Opt")):
+            if candidate in files:
+                return candidate, _read(files[candidate])
+        raise MapError(f"unknown map {name_or_path!r}; there are: {', '.join(sorted(files)) or 'none'}")
+
+    def _files(self) -> dict[str, Path]:
+        files: dict[str, Path] = {}
+        for folder in self._dirs:
+            for path in sorted(folder.glob("*.xodr")):
+                files.setdefault(path.stem, path)
+        return files
+
+
+def plain_name(name: str) -> str:
+    """A map's name without CARLA's asset folders."""
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    return name.rsplit("/", 1)[-1]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise MapError(f"map file {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise MapError(f"map file {path} is not text in UTF-8") from error

@@ -1,0 +1,38 @@
+"""OpenDRIVE (1.4) -> `RoadNetwork`: parse, check, repair."""
+
+from __future__ import annotations
+
+from lxml import etree
+
+from embedded_carla.errors import MapError
+from embedded_carla.opendrive.check import repair
+from embedded_carla.opendrive.network import RoadNetwork
+from embedded_carla.opendrive.read import read_network
+
+__all__ = ["RoadNetwork", "parse"]
+
+
+def parse(text: str, name: str) -> RoadNetwork:
+    """The road network of an OpenDRIVE text. Raises MapError in one line: truncated, not XML, no drivable lane...
+
+    `RoadNetwork.xodr_text` is the text itself when it needs no repair, so that clients get the file byte for byte.
+    """
+    if not text.strip():
+        raise MapError(f"map {name}: the file is empty")
+    parser = etree.XMLParser(huge_tree=True, resolve_entities=False, no_network=True, remove_comments=True)
+    try:
+        root = etree.fromstring(text.encode("utf-8"), parser)
+    except etree.XMLSyntaxError as error:
+        raise MapError(f"map {name}: {_why(text, error)}") from error
+    repairs = repair(root, name)
+    if repairs:
+        text = etree.tostring(root, encoding="unicode")
+    return read_network(root, name, text, tuple(repairs))
+
+
+def _why(text: str, error: etree.XMLSyntaxError) -> str:
+    if not text.lstrip("\ufeff \t\r\n").startswith("<"):
+        return "not XML"
+    if "<OpenDRIVE" in text and "</OpenDRIVE>" not in text:
+        return f"truncated: the text ends in line {error.lineno} without </OpenDRIVE>"
+    return f"not well-formed XML: {error.msg}"

@@ -1,0 +1,62 @@
+"""Piecewise cubic profiles: elevation, superelevation, lane offset, lane width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cubics:
+    """value(s) = a + b ds + c ds^2 + d ds^3 with ds = s - start of the last piece that starts at or before s.
+
+    `start` (n,) ascending, `coefficients` (n, 4) as a, b, c, d. No piece at all is zero everywhere; before the first
+    piece the first piece is continued, as CARLA does.
+    """
+
+    start: Float
+    coefficients: Float
+
+    def __call__(self, s: Float) -> Float:
+        """Values at `s` (any shape)."""
+        if len(self.start) == 0:
+            return np.zeros_like(s)
+        piece, ds = self._piece(s)
+        a, b, c, d = self.coefficients[piece].T
+        return np.asarray(a.T + ds * (b.T + ds * (c.T + ds * d.T)))
+
+    def slope(self, s: Float) -> Float:
+        """First derivatives at `s` (any shape)."""
+        if len(self.start) == 0:
+            return np.zeros_like(s)
+        piece, ds = self._piece(s)
+        _, b, c, d = self.coefficients[piece].T
+        return np.asarray(b.T + ds * (2.0 * c.T + ds * 3.0 * d.T))
+
+    def is_linear(self) -> bool:
+        """True where no piece bends (pieces may still differ in slope)."""
+        return bool(np.all(np.abs(self.coefficients[:, 2:]) < 1e-9))
+
+    def is_zero(self) -> bool:
+        """True when the profile vanishes everywhere."""
+        return not np.any(self.coefficients)
+
+    def _piece(self, s: Float) -> tuple[NDArray[np.intp], Float]:
+        piece = np.maximum(np.searchsorted(self.start, s, side="right") - 1, 0)
+        return piece, s - self.start[piece]
+
+
+ZERO = Cubics(np.zeros(0), np.zeros((0, 4)))
+
+
+def cubics(rows: list[tuple[float, float, float, float, float]]) -> Cubics:
+    """Build a profile from rows of (start, a, b, c, d); rows at the same start keep the last one."""
+    if not rows:
+        return ZERO
+    latest = {row[0]: row for row in rows}
+    table = np.array([latest[s] for s in sorted(latest)], dtype=np.float64)
+    return Cubics(table[:, 0], table[:, 1:])

@@ -1,0 +1,128 @@
+"""Height under points: triangles in a grid hash, and the terrain's height field below them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.scene import F64, GroundHit
+from embedded_carla.scenery.heightfield import HeightField
+from embedded_carla.types import SemanticTag
+
+CELL_M = 4.0
+REACH_UP_M = 1.0  # how far above a point a surface may lie and still carry it
+OVERLAP_M = 1e-3  # triangles grow by this much, so that no point falls through a seam
+
+
+class TriangleIndex:
+    """Triangles (n, 3, 3) seen from above; finds the highest one under a point."""
+
+    def __init__(self, triangles: F64) -> None:
+        self.origin = triangles[..., :2].min(axis=(0, 1)) - 1.0 if len(triangles) else np.zeros(2)
+        local = triangles - np.append(self.origin, 0.0)
+        normal = np.cross(local[:, 1] - local[:, 0], local[:, 2] - local[:, 0])
+        steep = np.abs(normal[:, 2]) < 1e-6  # vertical or empty: nothing can stand on it
+        self.ids = np.flatnonzero(~steep)
+        local, normal = local[self.ids], normal[self.ids]
+        normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+        self.normals = np.where(normal[:, 2:] < 0.0, -normal, normal)
+        self._data = np.concatenate([_planes(local, self.normals), _edges(local)], axis=1)
+        self._hash(local)
+
+    def _hash(self, local: F64) -> None:
+        if not len(local):
+            self.shape = (0, 0)
+            return
+        low = np.floor(local[..., :2].min(axis=1) / CELL_M).astype(np.int64)
+        high = np.floor(local[..., :2].max(axis=1) / CELL_M).astype(np.int64)
+        self.shape = (int(high[:, 0].max()) + 1, int(high[:, 1].max()) + 1)
+        size = high - low + 1
+        triangle, place = _ragged(size.prod(axis=1))
+        column = low[triangle, 0] + place // size[triangle, 1]
+        row = low[triangle, 1] + place % size[triangle, 1]
+        middle = (np.stack([column, row], axis=1) + 0.5) * CELL_M
+        edges = self._data[triangle, 3:].reshape(-1, 3, 3)
+        distance = edges[..., 0] * middle[:, :1] + edges[..., 1] * middle[:, 1:] + edges[..., 2]
+        touches = distance.min(axis=1) > -0.5 * np.sqrt(2.0) * CELL_M - OVERLAP_M
+        cell, triangle = (column * self.shape[1] + row)[touches], triangle[touches]
+        order = np.argsort(cell, kind="stable")
+        self._candidates = triangle[order]
+        self._start = np.searchsorted(cell[order], np.arange(self.shape[0] * self.shape[1] + 1))
+        self._count = np.diff(self._start)
+
+    def below(self, points: F64, reach_up_m: float = REACH_UP_M) -> tuple[F64, NDArray[np.int64]]:
+        """z (n,) of the highest triangle at most `reach_up_m` above each point, -inf where none, and its position."""
+        z = np.full(len(points), -np.inf)
+        found = np.full(len(points), -1, dtype=np.int64)
+        xy = points[:, :2] - self.origin
+        ij = np.floor(xy / CELL_M)
+        inside = np.flatnonzero(
+            (ij[:, 0] >= 0) & (ij[:, 1] >= 0) & (ij[:, 0] < self.shape[0]) & (ij[:, 1] < self.shape[1])
+        )
+        cell = (ij[inside, 0] * self.shape[1] + ij[inside, 1]).astype(np.int64)
+        count = self._count[cell] if len(inside) else np.zeros(0, dtype=np.int64)
+        which, place = _ragged(count)
+        if not len(which):
+            return z, found
+        candidate = self._candidates[self._start[cell][which] + place]
+        point = inside[which]
+        data = self._data[candidate]
+        x, y = xy[point].T
+        height = data[:, 0] * x + data[:, 1] * y + data[:, 2]
+        hit = height <= points[point, 2] + reach_up_m
+        for k in (3, 6, 9):
+            hit &= data[:, k] * x + data[:, k + 1] * y + data[:, k + 2] >= -OVERLAP_M
+        point, height, candidate = point[hit], height[hit], candidate[hit]
+        order = np.lexsort((-candidate, height, point))  # last of each point: highest, then the first in the file
+        point, height, candidate = point[order], height[order], candidate[order]
+        z[point], found[point] = height, candidate  # later entries win
+        return z, found
+
+
+def _ragged(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Owner and position within the owner of sum(counts) items."""
+    owner = np.repeat(np.arange(len(counts)), counts)
+    first = np.cumsum(counts) - counts
+    return owner, np.arange(len(owner)) - first[owner]
+
+
+def _planes(local: F64, normals: F64) -> F64:
+    """(n, 3) a, b, c of z = a x + b y + c."""
+    slope = -normals[:, :2] / normals[:, 2:]
+    return np.concatenate([slope, local[:, 0, 2:] - np.sum(slope * local[:, 0, :2], axis=1, keepdims=True)], axis=1)
+
+
+def _edges(local: F64) -> F64:
+    """(n, 9) signed distances to the three edges as A x + B y + C, positive inside."""
+    xy = local[..., :2]
+    along = np.roll(xy, -1, axis=1) - xy
+    turn = along[:, 0, 0] * along[:, 1, 1] - along[:, 0, 1] * along[:, 1, 0]
+    inward = np.stack([-along[..., 1], along[..., 0]], axis=-1) * np.sign(turn)[:, None, None]
+    inward /= np.maximum(np.linalg.norm(inward, axis=-1, keepdims=True), 1e-12)
+    offset = -np.sum(inward * xy, axis=-1, keepdims=True)
+    return np.concatenate([inward, offset], axis=-1).reshape(len(local), 9)
+
+
+class SceneryGround:
+    """`embedded_carla.scene.Ground`: road, pavement and terrain."""
+
+    def __init__(self, triangles: F64, tag: NDArray[np.uint8], road: NDArray[np.int32], terrain: HeightField) -> None:
+        self._index = TriangleIndex(triangles)
+        # One row more than there are triangles, read by "nothing found" (-1).
+        self._tag = np.append(tag[self._index.ids], np.uint8(SemanticTag.TERRAIN))
+        self._road = np.append(road[self._index.ids], np.int32(-1)).astype(np.int32)
+        self._normals = np.vstack([self._index.normals, [0.0, 0.0, 1.0]])
+        self.terrain = terrain
+
+    def below(self, points: F64) -> GroundHit:
+        """The highest surface at most 1.0 m above each of `points` (N, 3)."""
+        points = np.asarray(points, dtype=np.float64).reshape(-1, 3)
+        z, found = self._index.below(points)
+        normal, tag, road = self._normals[found], self._tag[found], self._road[found]
+        missing = np.flatnonzero(found < 0)
+        if len(missing):
+            height, up = self.terrain(points[missing, :2])
+            z[missing] = np.where(height <= points[missing, 2] + REACH_UP_M, height, np.nan)
+            normal[missing] = up
+            tag[missing] = np.where(np.isnan(z[missing]), SemanticTag.UNLABELED, SemanticTag.TERRAIN)
+        return GroundHit(z, normal, tag, road)

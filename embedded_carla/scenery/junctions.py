@@ -1,0 +1,77 @@
+"""The gaps that the connecting roads of a junction leave between them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.scene import F64
+from embedded_carla.scenery.occupancy import Raster
+from embedded_carla.scenery.surfaces import Strip
+from embedded_carla.scenery.terrain import road_samples
+
+PIXEL_M = 0.25
+WIDEST_GAP_M = 8.0  # a wider hole is an island, left to the terrain
+BELOW_LANES_M = 0.01
+PATCH_PIXELS = 4
+
+
+def gap_quads(made: Sequence[Strip]) -> tuple[F64, NDArray[np.int32]]:
+    """Quads (n, 4, 3) that pave the holes inside junctions, a little below the lanes, and their road indices (n,).
+
+    Connecting roads overlap in most of a junction but leave holes in its middle. A hole is paved when it is narrower
+    than an island.
+    """
+    by_junction: dict[int, list[Strip]] = defaultdict(list)
+    for strip in made:
+        if strip.grid.road.junction != -1 and strip.keep.any():
+            by_junction[strip.grid.road.junction].append(strip)
+    patches = [(_patches(group), group[0].grid.road_index) for group in by_junction.values()]
+    quads = [quads for quads, _ in patches]
+    road = [np.full(len(quads), index, dtype=np.int32) for quads, index in patches]
+    if not quads:
+        return np.zeros((0, 4, 3)), np.zeros(0, dtype=np.int32)
+    return np.concatenate(quads), np.concatenate(road)
+
+
+def _patches(group: Sequence[Strip]) -> F64:
+    quads = np.concatenate([strip.quads() for strip in group])
+    raster = Raster.around(quads[..., :2].min(axis=(0, 1)) - 1.0, quads[..., :2].max(axis=(0, 1)) + 1.0, PIXEL_M)
+    raster.fill(quads)
+    holes = _narrow_holes(raster.mask)
+    rows, columns = (n - n % PATCH_PIXELS for n in holes.shape)
+    tiles = holes[:rows, :columns].reshape(rows // PATCH_PIXELS, PATCH_PIXELS, columns // PATCH_PIXELS, PATCH_PIXELS)
+    row, column = np.nonzero(tiles.any(axis=(1, 3)))
+    if not len(row):
+        return np.zeros((0, 4, 3))
+    corner = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+    xy = (np.stack([column, row], axis=1)[:, None] + corner) * (PATCH_PIXELS * PIXEL_M) + raster.origin
+    return np.concatenate([xy, _height(group, xy)[..., None]], axis=-1)
+
+
+def _narrow_holes(mask: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Free pixels enclosed by the junction, in holes with an inscribed width below `WIDEST_GAP_M`."""
+    count, label = cv2.connectedComponents((mask == 0).astype(np.uint8), connectivity=4)
+    inside = cv2.distanceTransform((mask == 0).astype(np.uint8), cv2.DIST_L2, 5) * PIXEL_M
+    outside = set(np.concatenate([label[0], label[-1], label[:, 0], label[:, -1]]).tolist()) | {0}
+    out = np.zeros(mask.shape, dtype=bool)
+    for hole in set(range(1, count)) - outside:
+        pixels = label == hole
+        if 2.0 * float(inside[pixels].max()) < WIDEST_GAP_M:
+            out |= pixels
+    return out
+
+
+def _height(group: Sequence[Strip], xy: F64) -> F64:
+    """Heights (n, 4) by inverse distance from the lanes around."""
+    flat = [strip for strip in group if not strip.surface.raised] or list(group)
+    samples = road_samples(flat, 2.0)
+    corners, index = np.unique(xy.reshape(-1, 2).round(6), axis=0, return_inverse=True)
+    distance = np.linalg.norm(corners[:, None] - samples[None, :, :2], axis=2)
+    weight = 1.0 / (distance + 0.05) ** 4
+    z = (weight @ samples[:, 2]) / weight.sum(axis=1) - BELOW_LANES_M
+    return np.asarray(z[index.reshape(-1)].reshape(xy.shape[:2]))

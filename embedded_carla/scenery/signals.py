@@ -1,0 +1,208 @@
+"""Lights and signs: where they stand, which lanes obey them, and who takes turns."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from embedded_carla.opendrive.network import DRIVABLE, Link, Road, RoadNetwork, RoadObject, Signal, Validity
+from embedded_carla.opendrive.read import KMH
+from embedded_carla.scene import SignalSite, StopZone
+from embedded_carla.types import Transform
+
+KINDS = {"1000001": "traffic_light", "206": "stop", "205": "yield", "274": "speed_limit"}
+ZONE_HALF_LENGTH_M = 1.75
+ZONE_HALF_HEIGHT_M = 1.5
+ZONE_OF_LANE = 0.95  # part of the lane's half width
+STOP_LINE_REACH_M = 12.0  # a stop line this far before the junction is where the lane's zone ends
+SPEED_OBJECT = re.compile(r"speed_(\d+)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Approach:
+    """The end of a lane, in driving direction, at station `s_m` of its road."""
+
+    road: int
+    lane: int
+    s_m: float
+
+
+def signal_sites(network: RoadNetwork) -> tuple[SignalSite, ...]:
+    """One site per signal id (lights, stop, yield, speed limits), with a zone on every lane that must obey it."""
+    controller_of = {s: c for c, signals in network.controllers.items() for s in signals}
+    junction_of = {c: j.junction_id for j in network.junctions.values() for c in j.controllers}
+    approaches = _approaches(network)
+    lines = _stop_lines(network)
+    out = []
+    for signal in network.signals.values():
+        kind = KINDS.get(signal.kind)
+        if kind is None:
+            continue
+        zones: list[StopZone] = []
+        if kind != "speed_limit":
+            zones = [_zone(network, lines, approach) for approach in approaches[signal.signal_id]]
+        controller = controller_of.get(signal.signal_id, "")
+        junction = str(junction_of[controller]) if controller in junction_of else _junction_of(network, signal)
+        value = signal.value * KMH.get(signal.unit or "km/h", 1.0) if kind == "speed_limit" else 0.0
+        out.append(
+            SignalSite(signal.signal_id, kind, _pose(network, signal), tuple(zones), controller, junction, value)
+        )
+    known = {site.signal_id for site in out}
+    out.extend(site for site in _speed_objects(network) if site.signal_id not in known)
+    return tuple(out)
+
+
+def controller_sequences(network: RoadNetwork) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Per junction the controllers that switch at least one light, in the order of their turns."""
+    out = []
+    for junction in network.junctions.values():
+        controllers = tuple(c for c in junction.controllers if network.controllers.get(c))
+        if controllers:
+            out.append((str(junction.junction_id), controllers))
+    return tuple(out)
+
+
+def _pose(network: RoadNetwork, signal: Signal) -> Transform:
+    """The actor's pose as CARLA spawns it: the landmark's yaw plus 90 degrees, standing on the road's height."""
+    point, heading = network.roads[signal.road].point(signal.s_m, signal.t_m)
+    yaw_deg = -np.degrees(heading + signal.heading_rad) + (180.0 if signal.orientation == "+" else 0.0) + 90.0
+    return Transform(float(point[0]), -float(point[1]), float(point[2]), 0.0, _wrapped(yaw_deg), 0.0)
+
+
+def _wrapped(angle_deg: float) -> float:
+    return float((angle_deg + 180.0) % 360.0 - 180.0)
+
+
+def _junction_of(network: RoadNetwork, signal: Signal) -> str:
+    """The junction that an uncontrolled signal guards: its own road's, or that of a road referring to it."""
+    roads = [signal.road, *(r.road for r in network.references if r.signal_id == signal.signal_id)]
+    inside = [network.roads[i].junction for i in roads if network.roads[i].junction != -1]
+    return str(inside[0]) if inside else ""
+
+
+def _approaches(network: RoadNetwork) -> dict[str, list[Approach]]:
+    """Signal id -> lane ends it governs, each once."""
+    found: dict[str, dict[tuple[int, int], Approach]] = defaultdict(dict)
+    placed = ((s.signal_id, s.road, s.s_m, s.orientation, s.validities) for s in network.signals.values())
+    referred = ((r.signal_id, r.road, r.s_m, r.orientation, r.validities) for r in network.references)
+    for signal_id, road_id, s_m, orientation, validities in (*placed, *referred):
+        road = network.roads[road_id]
+        for lane in _governed(road, s_m, orientation, validities):
+            for approach in _entries(network, road, lane, s_m):
+                found[signal_id].setdefault((approach.road, approach.lane), approach)
+    return {s: list(found[s].values()) for s in network.signals}
+
+
+def _governed(road: Road, s_m: float, orientation: str, validities: Iterable[Validity]) -> Iterator[int]:
+    """Driving lanes at `s_m` that a signal is for; "0 to 0" means none (CARLA's towns then use references)."""
+    spans = list(validities) or [Validity(-100, 100)]
+    for lane in road.section_at(s_m).lanes.values():
+        meant = any(v.first <= lane.lane_id <= v.last for v in spans)
+        against = (orientation == "+" and lane.lane_id > 0) or (orientation == "-" and lane.lane_id < 0)
+        # CARLA's towns write a reference's orientation as the sign of the lane, others as the direction of travel:
+        # a validity that names lanes settles it.
+        if lane.lane_id and meant and lane.kind in DRIVABLE and not (against and not list(validities)):
+            yield lane.lane_id
+
+
+def _entries(network: RoadNetwork, road: Road, lane: int, s_m: float) -> list[Approach]:
+    """Where traffic of (road, lane) must wait: at the signal, or at the junction's entry for a connecting road."""
+    if road.junction == -1:
+        return [Approach(road.road_id, lane, s_m)]
+    junction = network.junctions.get(road.junction)
+    out = []
+    start = "start" if lane < 0 else "end"
+    link = road.predecessor if lane < 0 else road.successor
+    for connection in junction.connections if junction else ():
+        if connection.connecting != road.road_id or connection.contact != start:
+            continue
+        for incoming_lane, connecting_lane in connection.lanes:
+            incoming = network.roads[connection.incoming]
+            if connecting_lane == _entry_lane(road, lane) and incoming_lane:
+                out.append(Approach(incoming.road_id, incoming_lane, incoming.length_m if incoming_lane < 0 else 0.0))
+    if not out and link is not None and link.kind == "road" and link.target in network.roads:
+        out = _by_link(network.roads[link.target], link, road, lane)
+    return out
+
+
+def _entry_lane(road: Road, lane: int) -> int:
+    """The id, in the section at the entry, of the lane that becomes `lane` (links followed back through sections)."""
+    return lane if len(road.sections) == 1 else _trace(road, lane)
+
+
+def _trace(road: Road, lane: int) -> int:
+    sections = road.sections if lane > 0 else tuple(reversed(road.sections))
+    for section in sections[:-1]:
+        here = section.lanes.get(lane)
+        onward = None if here is None else (here.successor if lane > 0 else here.predecessor)
+        lane = lane if onward is None else onward
+    return lane
+
+
+def _by_link(target: Road, link: Link, road: Road, lane: int) -> list[Approach]:
+    """The approach of a road outside junctions, from road and lane links alone."""
+    section = road.sections[0] if lane < 0 else road.sections[-1]
+    entry = section.lanes.get(_entry_lane(road, lane))
+    linked = None if entry is None else (entry.predecessor if lane < 0 else entry.successor)
+    if linked is None or target.junction != -1:
+        return []
+    return [Approach(target.road_id, linked, target.length_m if link.contact == "end" else 0.0)]
+
+
+def _zone(network: RoadNetwork, lines: dict[int, list[RoadObject]], approach: Approach) -> StopZone:
+    """The box over the last metres of an approach, ending at the stop line or the junction."""
+    road = network.roads[approach.road]
+    sign = -1.0 if approach.lane < 0 else 1.0  # s against the traffic
+    end = _line_before(road, lines.get(approach.road, []), approach, sign)
+    middle = float(np.clip(end + sign * ZONE_HALF_LENGTH_M, 0.0, road.length_m))
+    section = road.section_at(middle)
+    if approach.lane not in section.lanes:
+        section = road.section_at(approach.s_m)
+    centre, heading, width = road.lane_centre(section, approach.lane, np.array([middle]))
+    travel = heading[0] + (0.0 if approach.lane < 0 else np.pi)
+    x, y, z = centre[0]
+    half = (ZONE_HALF_LENGTH_M, max(0.5 * ZONE_OF_LANE * float(width[0]), 0.1), ZONE_HALF_HEIGHT_M)
+    return StopZone(
+        (float(x), -float(y), float(z) + ZONE_HALF_HEIGHT_M - 0.2), half, _wrapped(-float(np.degrees(travel)))
+    )  # fmt: skip
+
+
+def _stop_lines(network: RoadNetwork) -> dict[int, list[RoadObject]]:
+    out: dict[int, list[RoadObject]] = defaultdict(list)
+    for item in network.objects:
+        if item.name.lower().startswith("stopline"):
+            out[item.road].append(item)
+    return out
+
+
+def _line_before(road: Road, lines: Iterable[RoadObject], approach: Approach, sign: float) -> float:
+    """Station of the stop line that belongs to the approach, else the approach's own end."""
+    section = road.section_at(approach.s_m)
+    if approach.lane not in section.lanes:
+        return approach.s_m
+    ids, t = road.borders(section, np.array([approach.s_m]))
+    i = ids.index(approach.lane)
+    for line in lines:
+        reach = 0.5 * max(line.length_m, line.width_m)
+        beside = t[i + 1, 0] < line.t_m + reach - 0.5 and t[i, 0] > line.t_m - reach + 0.5
+        if beside and 0.0 <= sign * (line.s_m - approach.s_m) <= STOP_LINE_REACH_M:
+            return line.s_m
+    return approach.s_m
+
+
+def _speed_objects(network: RoadNetwork) -> Iterator[SignalSite]:
+    """CARLA's towns place speed limits as objects named Speed_30, and so does the wheel's parser read them."""
+    for item in network.objects:
+        match = SPEED_OBJECT.match(item.name)
+        if match is None:
+            continue
+        point, heading = network.roads[item.road].point(item.s_m, item.t_m)
+        travel = heading + (np.pi if item.t_m > 0.0 else 0.0)
+        pose = Transform(
+            float(point[0]), -float(point[1]), float(point[2]), 0.0, _wrapped(90.0 - float(np.degrees(travel))), 0.0
+        )
+        yield SignalSite(item.object_id, "speed_limit", pose, (), "", "", float(match.group(1)))

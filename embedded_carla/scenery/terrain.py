@@ -1,0 +1,148 @@
+"""Terrain: a height field that follows the roads and never reaches their surface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.scene import F64, Material
+from embedded_carla.scenery.heightfield import HeightField
+from embedded_carla.scenery.soup import QuadSoup
+from embedded_carla.scenery.surfaces import KERB_HEIGHT_M, Strip
+from embedded_carla.types import SemanticTag
+
+STEP_M = 4.0
+BLOCK = 4  # cells of a coarse block, drawn as one where no road is near
+BEYOND_M = 160.0
+BELOW_ROAD_M = 0.06
+BRIDGE_CLEARANCE_M = 3.5  # a road this far above another one is a bridge and does not pull the ground up
+BRIDGE_REACH_M = 16.0
+HILL_M = 3.0
+
+
+def road_samples(made: Sequence[Strip], spacing_m: float = 1.5) -> F64:
+    """(n, 3) points that cover every strip, no further apart than about `spacing_m`."""
+    out = []
+    for strip in made:
+        length = float(strip.grid.s[-1] - strip.grid.s[0])
+        s = np.linspace(strip.grid.s[0], strip.grid.s[-1], max(int(length / spacing_m), 1) + 1)
+        left, right = (np.stack([np.interp(s, strip.grid.s, edge[:, k]) for k in range(3)], axis=1)
+                       for edge in (strip.left, strip.right))  # fmt: skip
+        if strip.surface.raised:
+            left[:, 2] -= KERB_HEIGHT_M
+            right[:, 2] -= KERB_HEIGHT_M
+        width = float(np.max(np.linalg.norm(strip.left - strip.right, axis=1)))
+        across = np.linspace(0.0, 1.0, max(int(width / spacing_m), 1) + 1)[:, None, None]
+        out.append((left + across * (right - left)).reshape(-1, 3))
+    return np.concatenate(out)
+
+
+def height_field(samples: F64, seed: int) -> tuple[HeightField, NDArray[np.bool_]]:
+    """Terrain that stays `BELOW_ROAD_M` under every sample, smooth in between, hilly far away; and where it is far.
+
+    The second array marks the nodes so far from roads that whole blocks of cells may be drawn as one.
+    """
+    low, high = samples[:, :2].min(axis=0) - BEYOND_M, samples[:, :2].max(axis=0) + BEYOND_M
+    blocks = np.ceil((high - low) / (STEP_M * BLOCK)).astype(int)
+    cells = tuple(blocks * BLOCK)
+    cell = np.floor((samples[:, :2] - low) / STEP_M).astype(int)
+    lowest = np.full(cells, np.inf)
+    np.minimum.at(lowest, (cell[:, 0], cell[:, 1]), samples[:, 2])
+    reach = int(BRIDGE_REACH_M / STEP_M)
+    around = _min_filter(lowest, 2 * reach + 1)
+    bridge = samples[:, 2] > around[cell[:, 0], cell[:, 1]] + BRIDGE_CLEARANCE_M
+    lowest.fill(np.inf)
+    np.minimum.at(lowest, (cell[~bridge, 0], cell[~bridge, 1]), samples[~bridge, 2])
+    node = np.full((cells[0] + 1, cells[1] + 1), np.inf)
+    for di in (0, 1):
+        for dj in (0, 1):
+            part = node[di : di + cells[0], dj : dj + cells[1]]
+            np.minimum(part, lowest, out=part)
+    known = np.isfinite(node)
+    height = _fill(np.where(known, node - BELOW_ROAD_M, 0.0), known)
+    distance = cv2.distanceTransform((~known).astype(np.uint8), cv2.DIST_L2, 5) * STEP_M
+    height += _hills(height.shape, seed) * HILL_M * np.clip((distance - 25.0) / 80.0, 0.0, 1.0)
+    far = distance > 1.6 * STEP_M * BLOCK
+    return HeightField(low, STEP_M, _flatten_blocks(height, far)), far
+
+
+def _min_filter(values: F64, size: int) -> F64:
+    kernel = np.ones((size, size), dtype=np.uint8)
+    return np.asarray(cv2.erode(values.astype(np.float32), kernel, borderValue=np.inf), dtype=np.float64)
+
+
+def _fill(values: F64, known: NDArray[np.bool_]) -> F64:
+    """Spread the known heights over the unknown nodes: coarse to fine, then smooth (Laplace) with the known fixed."""
+    weight = known.astype(np.float64)
+    pyramid = [(values * weight, weight)]
+    while min(pyramid[-1][0].shape) > 2:
+        size = tuple(int(np.ceil(n / 2)) for n in reversed(pyramid[-1][0].shape))
+        pyramid.append(tuple(cv2.resize(a, size, interpolation=cv2.INTER_AREA) for a in pyramid[-1]))  # type: ignore[arg-type]
+    total, weight = pyramid.pop()
+    out = total / np.maximum(weight, 1e-9)
+    while pyramid:
+        total, weight = pyramid.pop()
+        coarse = cv2.resize(out, total.shape[::-1], interpolation=cv2.INTER_LINEAR)
+        out = np.where(weight > 1e-6, total / np.maximum(weight, 1e-6), coarse)
+        fixed = weight > (0.999 if not pyramid else 0.2)
+        for _ in range(12):
+            out = np.where(fixed, out, cv2.blur(out, (3, 3)))
+    return np.asarray(np.where(known, values, out))
+
+
+def _hills(shape: tuple[int, ...], seed: int) -> F64:
+    """Smooth noise in about [-0.3, 1]."""
+    rng = np.random.default_rng([seed, 7])
+    out = np.zeros(shape)
+    for cells, gain in ((12, 0.3), (30, 0.7)):
+        coarse = rng.uniform(-0.3, 1.0, (max(shape[0] // cells, 2), max(shape[1] // cells, 2)))
+        out += gain * cv2.resize(coarse, shape[::-1], interpolation=cv2.INTER_CUBIC)
+    return out
+
+
+def _flatten_blocks(height: F64, far: NDArray[np.bool_]) -> F64:
+    """Where a whole block is far from roads, lay its nodes on the two triangles that are drawn for it."""
+    flat = coarse_blocks(far)
+    u = np.arange(BLOCK + 1) / BLOCK
+    a, b = np.meshgrid(u, u, indexing="ij")
+    for i, j in zip(*np.nonzero(flat), strict=True):
+        i0, j0 = i * BLOCK, j * BLOCK
+        i1, j1 = i0 + BLOCK, j0 + BLOCK
+        z00, z10, z01, z11 = height[i0, j0], height[i1, j0], height[i0, j1], height[i1, j1]
+        height[i0 : i1 + 1, j0 : j1 + 1] = np.where(
+            a > b, z00 + a * (z10 - z00) + b * (z11 - z10), z00 + a * (z11 - z01) + b * (z01 - z00)
+        )
+    return height
+
+
+def coarse_blocks(far: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(blocks) whether all nodes of a block are far."""
+    blocks = ((far.shape[0] - 1) // BLOCK, (far.shape[1] - 1) // BLOCK)
+    out = np.ones(blocks, dtype=bool)
+    for i in range(BLOCK + 1):
+        for j in range(BLOCK + 1):
+            out &= far[i : i + blocks[0] * BLOCK : BLOCK, j : j + blocks[1] * BLOCK : BLOCK]
+    return out
+
+
+def draw(field: HeightField, far: NDArray[np.bool_], soup: QuadSoup) -> None:
+    """Add the terrain: coarse blocks far from roads, single cells near them."""
+    flat = coarse_blocks(far)
+    fine = ~np.repeat(np.repeat(flat, BLOCK, axis=0), BLOCK, axis=1)
+    i, j = np.nonzero(fine)
+    _add(field, i, j, 1, soup)
+    i, j = np.nonzero(flat)
+    _add(field, i * BLOCK, j * BLOCK, BLOCK, soup)
+
+
+def _add(field: HeightField, i: NDArray[np.int64], j: NDArray[np.int64], size: int, soup: QuadSoup) -> None:
+    nodes = [(i, j), (i + size, j), (i + size, j + size), (i, j + size)]
+    xy = [np.stack([a, b], axis=1) * field.step_m + field.origin for a, b in nodes]
+    quads = np.stack([np.column_stack([p, field.height[a, b]]) for p, (a, b) in zip(xy, nodes, strict=True)], axis=1)
+    slope = np.stack(list(np.gradient(field.height, field.step_m)), axis=-1)
+    normals = np.stack([np.column_stack([-slope[a, b], np.ones(len(a))]) for a, b in nodes], axis=1)
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    soup.add(Material.GRASS, SemanticTag.TERRAIN, quads, normals, quads[..., :2].copy())
