@@ -1,0 +1,88 @@
+"""What a drive met on its way: proof that it was a real one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from av_stack.frames import map_to_vehicle
+from av_stack.types import Float, LightState, ObjectKind, Truth
+from scenarios.geometry import StopLines
+
+MET_M = 30.0
+FOLLOW_M = 35.0
+FOLLOW_S = 3.0
+LANE_HALF_M = 1.75
+QUEUE_M = 60.0
+STANDING_MPS = 0.1
+SLOW_MPS = 0.5
+STAND_AT_RED_S = 1.0
+QUEUE_GAP_M = 15.0
+
+
+@dataclass(slots=True)
+class Encounters:
+    """Counts over a drive. `stops_at_red` counts stands of 1 s or more behind the line of a red light.
+
+    The speed ratio is driven distance over the distance at the limit, over the time in which the ego did not stand
+    (below 0.5 m/s) for a red light, a queue or a walker.
+    """
+
+    lights: StopLines
+    met: set[int] = field(default_factory=set)
+    followed: set[int] = field(default_factory=set)
+    walkers_crossing: set[int] = field(default_factory=set)
+    stops_at_red: int = 0
+    moving_m: float = 0.0
+    moving_at_limit_m: float = 0.0
+    _follow_s: dict[int, float] = field(default_factory=dict)
+    _at_red_s: float = 0.0
+
+    def update(self, truth: Truth, front: Float, limit_mps: float, moved_m: float, step_s: float) -> None:
+        nearest_ahead_m = self._road_users(truth, step_s)
+        red_m = self._red_ahead_m(truth, front)
+        standing = abs(truth.ego_speed_mps) < STANDING_MPS and red_m < QUEUE_M
+        before = self._at_red_s
+        self._at_red_s = self._at_red_s + step_s if standing else 0.0
+        if before < STAND_AT_RED_S <= self._at_red_s:
+            self.stops_at_red += 1
+        waits = abs(truth.ego_speed_mps) < SLOW_MPS and (red_m < QUEUE_M or nearest_ahead_m < QUEUE_GAP_M)
+        if not waits:
+            self.moving_m += moved_m
+            self.moving_at_limit_m += limit_mps * step_s
+
+    @property
+    def speed_ratio(self) -> float:
+        return self.moving_m / self.moving_at_limit_m if self.moving_at_limit_m > 0.0 else 0.0
+
+    def _red_ahead_m(self, truth: Truth, front: Float) -> float:
+        if not self.lights.signal_ids:
+            return float("inf")
+        red = np.array([truth.lights.get(name) is LightState.RED for name in self.lights.signal_ids])
+        distance = self.lights.distance_before_m(front, truth.ego.yaw_rad)
+        return float(np.where(red, distance, np.inf).min())
+
+    def _road_users(self, truth: Truth, step_s: float) -> float:
+        """Counts those met, followed and crossing; returns the gap to the nearest in the ego's lane ahead."""
+        if not truth.objects:
+            return float("inf")
+        at = map_to_vehicle([[o.x_m, o.y_m] for o in truth.objects], truth.ego)
+        nearest = float("inf")
+        for thing, (x, y) in zip(truth.objects, at, strict=True):
+            in_lane = 0.0 < x < FOLLOW_M and abs(y) < LANE_HALF_M
+            if in_lane:
+                nearest = min(nearest, float(x) - thing.length_m / 2)
+            turn = np.cos(thing.yaw_rad - truth.ego.yaw_rad)
+            if thing.kind is ObjectKind.PEDESTRIAN:
+                walks_across = abs(np.sin(np.arctan2(*thing.velocity_mps[::-1]) - truth.ego.yaw_rad)) > 0.7
+                if in_lane and thing.speed_mps > 0.3 and walks_across:
+                    self.walkers_crossing.add(thing.track_id)
+                continue
+            if np.hypot(x, y) < MET_M:
+                self.met.add(thing.track_id)
+            if in_lane and turn > 0.8 and thing.speed_mps > 1.0 and truth.ego_speed_mps > 1.0:
+                self._follow_s[thing.track_id] = self._follow_s.get(thing.track_id, 0.0) + step_s
+                if self._follow_s[thing.track_id] >= FOLLOW_S:
+                    self.followed.add(thing.track_id)
+        return nearest
