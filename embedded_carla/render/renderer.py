@@ -25,6 +25,7 @@ from embedded_carla.types import SemanticTag, SignalColour, WeatherParameters
 
 F64 = NDArray[np.float64]
 LAMP_REACH_M = 90.0
+NIGHT_FROM = 0.02  # share of night above which lamps and headlights shine
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Renderer:
         return self._actor_set
 
     def _write_frame(self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, clip: F64 | None) -> None:
-        night = air.night > 0.05
+        night = air.night > NIGHT_FROM
         lamps = self._near_lamps(view, air.night) if night else np.zeros((0, 4))
         beams = scene.beams(view, MAX_BEAMS) if night else (np.zeros((0, 4)), np.zeros((0, 4)))
         texture = to_texture(clip) if clip is not None else None
@@ -117,6 +118,8 @@ class Renderer:
 
     def _draw(self, target: Target, view: Camera, scene: ActorSet, air: Atmosphere) -> None:
         ctx, defines = self._ctx, target.outputs.defines()
+        if target.outputs.rgb:
+            defines += features(air)
         target.all.use()
         target.all.clear(depth=1.0)
         self._shadow.bind()
@@ -127,9 +130,8 @@ class Renderer:
         for group in self._placements:
             group.draw(self._programs, view, defines)
         ctx.disable(moderngl.CULL_FACE)
-        wet = ("WET",) if target.outputs.rgb and max(air.wetness, air.puddles) > 0.0 else ()
         for ground in self._ground:
-            ground.draw(self._programs, view, defines + wet)
+            ground.draw(self._programs, view, defines)
         self._draw_sky(defines)
         if target.rgb_only is not None and air.rain > 0.0:
             target.rgb_only.use()
@@ -145,6 +147,12 @@ class Renderer:
     def close(self) -> None:
         """Give the context and all it holds back."""
         self._ctx.release()
+
+
+def features(air: Atmosphere) -> tuple[str, ...]:
+    """The shaders' defines for what `air` needs: a software rasteriser pays for what a branch leaves out too."""
+    on = {"NIGHT": air.night > NIGHT_FROM, "FOG": air.fog_density > 0.0, "WET": max(air.wetness, air.puddles) > 0.0}
+    return tuple(name for name, needed in on.items() if needed)
 
 
 def _read(target: Target) -> Picture:

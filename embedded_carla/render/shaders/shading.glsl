@@ -1,14 +1,17 @@
 // Light, air and tone: linear radiance in, display values out once, at the end.
 float hash12(vec2 p) {
-    vec3 q = fract(vec3(p.xyx) * 0.1031);
-    q += dot(q, q.yzx + 33.33);
-    return fract((q.x + q.y) * q.z);
+    vec2 q = 17.0 * fract(p * vec2(0.3183099, 0.3678794) + 0.113);
+    return fract(q.x * q.y * (q.x + q.y));
 }
 
 float value_noise(vec2 p) {
     vec2 i = floor(p), f = p - i;
     f = f * f * (3.0 - 2.0 * f);
-    return mix(mix(hash12(i), hash12(i + vec2(1, 0)), f.x), mix(hash12(i + vec2(0, 1)), hash12(i + vec2(1, 1)), f.x), f.y);
+    vec2 x = 17.0 * fract(vec2(i.x, i.x + 1.0) * 0.3183099 + 0.113);
+    vec2 y = 17.0 * fract(vec2(i.y, i.y + 1.0) * 0.3678794 + 0.113);
+    vec4 corner = fract(x.xyxy * y.xxyy * (x.xyxy + y.xxyy));
+    vec2 side = mix(corner.xz, corner.yw, f.x);
+    return mix(side.x, side.y, f.y);
 }
 
 vec3 sky_gradient(vec3 d) {
@@ -30,6 +33,7 @@ float sun_visibility(vec3 rel, vec3 n) {
     return mix(1.0, lit, inside);
 }
 
+#ifdef NIGHT
 vec3 lamp_light(vec3 rel, vec3 n) {
     vec3 sum = vec3(0.0);
     for (int i = 0; i < int(counts.x); ++i) {
@@ -47,6 +51,9 @@ vec3 lamp_light(vec3 rel, vec3 n) {
     }
     return sum;
 }
+#else
+vec3 lamp_light(vec3 rel, vec3 n) { return vec3(0.0); }
+#endif
 
 vec3 light(vec3 albedo, vec3 n, vec3 rel, float ambient_access) {
     float facing = max(dot(n, sun_direction.xyz), 0.0);
@@ -57,6 +64,8 @@ vec3 light(vec3 albedo, vec3 n, vec3 rel, float ambient_access) {
 
 vec3 through_air(vec3 colour, vec3 rel) {
     float distance_m = length(rel);
+    float thickness = fog_shape.w * distance_m;
+#ifdef FOG
     float begin = min(fog_shape.x, distance_m);
     float slope = rel.z / distance_m;
     float path = distance_m - begin;
@@ -64,17 +73,20 @@ vec3 through_air(vec3 colour, vec3 rel) {
     float drop = clamp(k * slope * path, -20.0, 20.0);
     float mean = abs(drop) < 0.001 ? 1.0 : (1.0 - exp(-drop)) / drop;
     float entry = exp(-clamp(k * (eye.z + slope * begin - fog_shape.z), 0.0, 20.0));
-    float through = exp(-(fog_colour.w * path * entry * mean + fog_shape.w * distance_m));
+    thickness += fog_colour.w * path * entry * mean;
+#endif
+    float through = exp(-thickness);
     float towards = max(dot(rel, sun_direction.xyz) / distance_m, 0.0);
     vec3 air = fog_colour.rgb + glow.rgb * (towards * towards * towards * towards);
     return mix(air, colour, through);
 }
 
 vec4 display(vec3 radiance) {
+    // A filmic curve, x (2.51 x + 0.03) / (x (2.43 x + 0.59) + 0.14), and the sRGB transfer function, both at once:
+    // one rational in sqrt(x), fitted to 0.004.
     vec3 x = radiance * sun_direction.w;
-    x = clamp(x * (2.51 * x + 0.03) / (x * (2.43 * x + 0.59) + 0.14), 0.0, 1.0);
-    vec3 s1 = sqrt(x), s2 = sqrt(s1), s3 = sqrt(s2);
-    vec3 srgb = 0.662002687 * s1 + 0.684122060 * s2 - 0.323583601 * s3 - 0.0225411470 * x;
+    vec3 s = sqrt(x);
+    vec3 srgb = (5.72871 * x - 0.08034 * s) / (5.79049 * x - 0.57977 * s + 1.0);
     return vec4(srgb.bgr, 1.0);  // the wire wants BGRA
 }
 #endif
