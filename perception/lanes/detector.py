@@ -1,0 +1,166 @@
+"""The lane detector: picture in, the two lines beside the ego out."""
+
+from __future__ import annotations
+
+from math import erf, sqrt
+
+import numpy as np
+
+from av_stack.types import CameraImage, CameraModel, LaneEstimate, LaneLine, MarkingColour, MarkingKind, Stamp
+from perception.lanes.fit import LineFit, fit_lines
+from perception.lanes.lines import along_the_road, find_segments, stripe_points
+from perception.lanes.road_view import RoadView, road_view
+from perception.lanes.segmentation import segment_paint, side_columns
+from perception.lanes.tracker import LineTrack, update_tracks
+
+SIDE_X_M = 4.0
+"""Where a line must pass to the left or right of the ego to be its left or right line."""
+
+SIDE_REACH_M = 4.5
+SIDE_SIGMA_MAX_M = 0.6
+SIDE_SLOPE_MAX = 0.5
+SIDE_SEEN_WITHIN_M = 16.0
+ALONG_MAX_RAD = 0.2
+LANE_WIDTH_MIN_M, LANE_WIDTH_MAX_M = 2.3, 5.5
+CONFIDENCE_X_M, CONFIDENCE_WITHIN_M = 15.0, 0.2
+CONFIDENCE_SIGMA_FLOOR_M = 0.07
+CONFIDENCE_MIN = 0.15
+LATE_S = 1.0
+SLOW_MPS = 2.0
+CURVATURE_MAX_1PM = 0.12
+KIND_LENGTH_M = 7.0
+
+
+class LaneDetector:
+    """Detects and tracks the lines of the ego lane; call `update` with each front-camera picture in order.
+
+    A gap of more than `LATE_S` between pictures, or a step back in time, forgets all lines.
+    """
+
+    def __init__(self) -> None:
+        self._tracks: list[LineTrack] = []
+        self._time_s: float | None = None
+        self._camera: CameraModel | None = None
+        self._view: RoadView | None = None
+        self._sides = (np.zeros((0, 0), dtype=np.intp), np.zeros((0, 0), dtype=np.intp))
+
+    def update(self, image: CameraImage, speed_mps: float, yaw_rate_radps: float) -> LaneEstimate:
+        """The lines beside the ego at the picture's stamp; None on a side where no line is believed in.
+
+        `speed_mps` (wheels) and `yaw_rate_radps` (gyro, positive to the left) carry the lines on between pictures.
+        Raises `ValueError` when the picture is not (height, width, 3) uint8 of its camera's size.
+        """
+        _check(image)
+        self._use_camera(image.camera)
+        speed = speed_mps if np.isfinite(speed_mps) else 0.0
+        rate = yaw_rate_radps if np.isfinite(yaw_rate_radps) else 0.0
+        dt = 0.0 if self._time_s is None else image.stamp.time_s - self._time_s
+        if not 0.0 <= dt <= LATE_S:
+            self._tracks, dt = [], 0.0
+        self._time_s = image.stamp.time_s
+        curvature = float(np.clip(rate / max(abs(speed), SLOW_MPS), -CURVATURE_MAX_1PM, CURVATURE_MAX_1PM))
+        fits = self._fit(image, curvature)
+        self._tracks = update_tracks(self._tracks, fits, speed * dt, rate * dt, dt)
+        return lanes_beside(self._tracks, image.stamp)
+
+    @property
+    def tracks(self) -> tuple[LineTrack, ...]:
+        """All lines believed in, not only the ego lane's; for figures and overlays."""
+        return tuple(self._tracks)
+
+    def _use_camera(self, camera: CameraModel) -> None:
+        if camera == self._camera:
+            return
+        self._camera, self._view = camera, road_view(camera)
+        if self._view is not None:
+            self._sides = side_columns(self._view)
+
+    def _fit(self, image: CameraImage, curvature_1pm: float) -> list[LineFit]:
+        if self._view is None:
+            return []
+        paint = segment_paint(self._view.crop(image.bgr), *self._sides)
+        segments = along_the_road(find_segments(paint.contrast), self._view)
+        points = stripe_points(paint, segments, self._view)
+        return fit_lines(points, curvature_1pm)
+
+
+def lanes_beside(tracks: list[LineTrack], stamp: Stamp) -> LaneEstimate:
+    """The nearest believed line on each side of the ego; it must run along with the best seen line."""
+    believed = [(track, confidence(track)) for track in tracks]
+    believed = [(track, sure) for track, sure in believed if sure >= CONFIDENCE_MIN and is_beside(track)]
+    if not believed:
+        return LaneEstimate(stamp, None, None)
+    guide = max(believed, key=lambda pair: pair[1] * (pair[0].x_max_m - pair[0].x_min_m))[0]
+    believed = [pair for pair in believed if runs_along(pair[0], guide)]
+    left = min((p for p in believed if p[0].y_at(SIDE_X_M) > 0.0), key=lambda p: p[0].y_at(SIDE_X_M), default=None)
+    right = max((p for p in believed if p[0].y_at(SIDE_X_M) <= 0.0), key=lambda p: p[0].y_at(SIDE_X_M), default=None)
+    agreement = 1.0
+    if left is not None and right is not None:
+        width = left[0].y_at(SIDE_X_M) - right[0].y_at(SIDE_X_M)
+        agreement = 1.0 if LANE_WIDTH_MIN_M <= width <= LANE_WIDTH_MAX_M else 0.5
+    return LaneEstimate(
+        stamp,
+        None if left is None else to_lane_line(left[0], left[1] * agreement),
+        None if right is None else to_lane_line(right[0], right[1] * agreement),
+    )
+
+
+def is_beside(track: LineTrack) -> bool:
+    """Whether the line passes next to the ego, and is seen near enough to say so."""
+    near = abs(track.y_at(SIDE_X_M)) <= SIDE_REACH_M and track.sigma_at(SIDE_X_M) <= SIDE_SIGMA_MAX_M
+    ahead = abs(track.slope_at(SIDE_X_M)) <= SIDE_SLOPE_MAX
+    return near and ahead and track.x_min_m <= SIDE_SEEN_WITHIN_M
+
+
+def runs_along(track: LineTrack, guide: LineTrack) -> bool:
+    """Whether two lines of one road could look like this: nearly the same direction at the same distance."""
+    x_m = max(SIDE_X_M, min(track.x_min_m, guide.x_max_m))
+    return abs(float(np.arctan(track.slope_at(x_m)) - np.arctan(guide.slope_at(x_m)))) <= ALONG_MAX_RAD
+
+
+def confidence(track: LineTrack) -> float:
+    """Belief that the line exists times the chance that it is within 0.2 m at 15 m, by the track's covariance."""
+    sigma = float(np.hypot(track.sigma_at(CONFIDENCE_X_M), CONFIDENCE_SIGMA_FLOOR_M))
+    return track.existence * erf(CONFIDENCE_WITHIN_M / (sqrt(2.0) * sigma))
+
+
+def to_lane_line(track: LineTrack, confidence_: float) -> LaneLine:
+    return LaneLine(
+        coefficients=(float(track.coefficients[0]), float(track.coefficients[1]), float(track.coefficients[2])),
+        x_min_m=track.x_min_m,
+        x_max_m=max(track.x_max_m, track.x_min_m),
+        kind=marking_kind(track),
+        colour=marking_colour(track),
+        confidence=confidence_,
+    )
+
+
+def marking_kind(track: LineTrack) -> MarkingKind:
+    """Solid where paint goes on without a gap, broken where it does not."""
+    if track.is_kerb:
+        return MarkingKind.KERB
+    if track.double_share > 0.6:
+        return MarkingKind.SOLID_SOLID
+    if track.x_max_m - track.x_min_m < KIND_LENGTH_M:
+        return MarkingKind.UNKNOWN
+    if track.coverage > 0.85:
+        return MarkingKind.SOLID
+    if track.coverage < 0.7:
+        return MarkingKind.BROKEN
+    return MarkingKind.UNKNOWN
+
+
+def marking_colour(track: LineTrack) -> MarkingColour:
+    if track.yellow_share > 0.6:
+        return MarkingColour.YELLOW
+    if track.yellow_share < 0.4:
+        return MarkingColour.WHITE
+    return MarkingColour.UNKNOWN
+
+
+def _check(image: CameraImage) -> None:
+    expected = (image.camera.height_px, image.camera.width_px, 3)
+    if image.bgr.shape != expected or image.bgr.dtype != np.uint8:
+        raise ValueError(
+            f"camera {image.camera.name!r}: picture is {image.bgr.dtype} {image.bgr.shape}, expected uint8 {expected}"
+        )

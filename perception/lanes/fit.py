@@ -1,0 +1,161 @@
+"""Points on the ground -> lines y(x): grown from one Hough segment each, fitted robustly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perception.lanes.lines import StripePoints
+
+Float = NDArray[np.float64]
+
+LINES_MAX = 6
+POINTS_MIN = 7
+LENGTH_MIN_M = 1.2
+GROW_BACK_M, GROW_AHEAD_M = 5.0, 10.0
+TOLERANCE_M = 0.10
+TOLERANCE_SIGMA = 1.5
+TOLERANCE_MAX_M = 0.6
+CURVATURE_SIGMA_1PM = 0.02
+PIXEL_SIGMA = 0.7
+GROUND_SIGMA_M = 0.015
+HUBER = 1.5
+CORRELATED_POINTS = 6.0
+"""Rows beside each other see the same unevenness of paint: this many points count as one."""
+
+BIN_M = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class LineFit:
+    """y = c0 + c1 x + c2 x^2 in the vehicle frame, (3,) with covariance (3, 3), supported from x_min_m to x_max_m.
+
+    `coverage` is the painted share of that length; `residual_m` the weighted RMS distance of the points;
+    `yellow_share`, `double_share` are shares of the points.
+    """
+
+    coefficients: Float
+    covariance: Float
+    x_min_m: float
+    x_max_m: float
+    points: int
+    coverage: float
+    residual_m: float
+    yellow_share: float
+    double_share: float
+
+
+def fit_lines(points: StripePoints, curvature_1pm: float) -> list[LineFit]:
+    """Up to `LINES_MAX` lines, best supported first; `curvature_1pm` is the path's, a prior on the lines' bend."""
+    sigma = np.hypot(points.sigma_m * PIXEL_SIGMA, GROUND_SIGMA_M)
+    free = np.ones(len(points.x_m), dtype=bool)
+    lines: list[LineFit] = []
+    tried: set[int] = set()
+    curvature_variance = (CURVATURE_SIGMA_1PM / 4.0) ** 2
+    while len(lines) < LINES_MAX:
+        seed = _best_seed(points, sigma, free, tried)
+        if seed is None:
+            break
+        tried.add(seed)
+        member = _grow(points, sigma, free & (points.segment == seed), free, curvature_1pm)
+        line = _describe(points, sigma, member, curvature_1pm)
+        if line is not None:
+            lines.append(line)
+            if line.covariance[2, 2] < curvature_variance:  # lines of one road bend alike
+                curvature_1pm, curvature_variance = 2.0 * float(line.coefficients[2]), float(line.covariance[2, 2])
+            free &= ~_beside(points, line)
+    return lines
+
+
+def weighted_fit(x: Float, y: Float, sigma: Float, curvature_1pm: float) -> tuple[Float, Float]:
+    """Quadratic (3,) and covariance (3, 3) by iteratively reweighted least squares with Huber's weights.
+
+    The bend has a normal prior about that of the driven path, so a short piece comes out as a parallel to it rather
+    than as a wild parabola.
+    """
+    design = np.column_stack([np.ones_like(x), x, x * x])
+    prior = np.diag([1e-6, 1e-3, 1.0 / (CURVATURE_SIGMA_1PM / 2.0) ** 2])
+    mean = np.array([0.0, 0.0, curvature_1pm / 2.0])
+    weight = 1.0 / sigma**2
+    coefficients = mean
+    for _ in range(3):
+        information = (design.T * weight) @ design / CORRELATED_POINTS + prior
+        right = (design.T * weight) @ y / CORRELATED_POINTS + prior @ mean
+        coefficients = np.linalg.solve(information, right)
+        residual = np.abs(y - design @ coefficients) / sigma
+        weight = np.minimum(1.0, HUBER / np.maximum(residual, 1e-9)) / sigma**2
+    return np.asarray(coefficients), np.asarray(np.linalg.inv(information))
+
+
+def _best_seed(points: StripePoints, sigma: Float, free: NDArray[np.bool_], tried: set[int]) -> int | None:
+    """The segment with most free points, near ones weighing more."""
+    free = free & (points.segment >= 0)
+    if not free.any():
+        return None
+    support = np.bincount(points.segment[free], weights=0.05 / (0.02 + sigma[free]))
+    for index in np.argsort(-support, kind="stable"):
+        if support[index] <= 0.0:
+            return None
+        if int(index) not in tried:
+            return int(index)
+    return None
+
+
+def _grow(
+    points: StripePoints, sigma: Float, member: NDArray[np.bool_], free: NDArray[np.bool_], curvature_1pm: float
+) -> NDArray[np.bool_]:
+    """Take in free points that continue the line, ever further, until no more join."""
+    for _ in range(6):
+        if member.sum() < 4:
+            return member
+        coefficients, covariance = weighted_fit(points.x_m[member], points.y_m[member], sigma[member], curvature_1pm)
+        low, high = points.x_m[member].min(), points.x_m[member].max()
+        design = np.column_stack([np.ones_like(points.x_m), points.x_m, points.x_m**2])
+        vague = np.sqrt(np.einsum("ni,ij,nj->n", design, covariance, design))
+        reach = np.minimum(TOLERANCE_M + 2.0 * sigma + TOLERANCE_SIGMA * vague, TOLERANCE_MAX_M)
+        off = np.abs(points.y_m - design @ coefficients)
+        slope = coefficients[1] + 2.0 * coefficients[2] * points.x_m
+        off = off / np.sqrt(1.0 + slope**2)
+        in_reach = (points.x_m >= low - GROW_BACK_M) & (points.x_m <= high + GROW_AHEAD_M)
+        grown = free & in_reach & (off <= reach)
+        if (grown == member).all():
+            break
+        member = grown
+    return member
+
+
+def _beside(points: StripePoints, line: LineFit) -> NDArray[np.bool_]:
+    """Points on or right beside `line`: they belong to it and seed no second one."""
+    off = np.abs(points.y_m - np.polynomial.polynomial.polyval(points.x_m, line.coefficients))
+    slope = line.coefficients[1] + 2.0 * line.coefficients[2] * points.x_m
+    in_reach = (points.x_m >= line.x_min_m - 1.0) & (points.x_m <= line.x_max_m + 1.0)
+    return np.asarray(in_reach & (off / np.sqrt(1.0 + slope**2) < 0.5), dtype=np.bool_)
+
+
+def _describe(points: StripePoints, sigma: Float, member: NDArray[np.bool_], curvature_1pm: float) -> LineFit | None:
+    count = int(member.sum())
+    if count < POINTS_MIN:
+        return None
+    x, y = points.x_m[member], points.y_m[member]
+    low, high = float(x.min()), float(x.max())
+    if high - low < LENGTH_MIN_M:
+        return None
+    coefficients, covariance = weighted_fit(x, y, sigma[member], curvature_1pm)
+    off = (y - np.polynomial.polynomial.polyval(x, coefficients)) / sigma[member]
+    bins = np.arange(low, high + BIN_M, BIN_M)
+    # Far rows are further apart than a bin is long: each point covers what its row covers.
+    filled, _ = np.histogram(x, bins)
+    near = bins[:-1] < 18.0
+    return LineFit(
+        coefficients=coefficients,
+        covariance=covariance,
+        x_min_m=low,
+        x_max_m=high,
+        points=count,
+        coverage=float(np.mean(filled[near] > 0)) if near.any() else 0.0,
+        residual_m=float(np.sqrt(np.mean(off**2)) * np.median(sigma[member])),
+        yellow_share=float(np.mean(points.is_yellow[member])),
+        double_share=float(np.mean(points.is_double[member])),
+    )

@@ -1,0 +1,129 @@
+"""From paint to points on lines: Canny edges, probabilistic Hough segments, and stripe centres along them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.types import Image
+from perception.lanes.road_view import RoadView
+from perception.lanes.segmentation import PaintMask
+
+Float = NDArray[np.float64]
+
+STRIPE_WIDTH_MIN_M = 0.05
+STRIPE_WIDTH_MAX_M = 0.34
+"""Lane markings are 0.10 to 0.30 m wide; stop lines and the bars of a zebra crossing are wider."""
+
+DOUBLE_GAP_MAX_M = 0.45
+CANNY_LOW, CANNY_HIGH = 20, 60
+HOUGH_VOTES, HOUGH_LENGTH_PX, HOUGH_GAP_PX = 10, 9, 4
+SEGMENTS_MAX = 60
+HEADING_MAX_RAD = np.radians(55.0)
+ATTACH_PX = 3.5
+
+
+@dataclass(frozen=True, slots=True)
+class StripePoints:
+    """Centres of paint runs, one per run and row, sorted by row.
+
+    `x_m`, `y_m` (N,) on the ground in the vehicle frame, `sigma_m` (N,) what one pixel of error makes there,
+    `is_yellow`, `is_double` (N,) bool, `segment` (N,) index of the Hough segment that carries the point, -1 where
+    none does (far dashes are too short for one).
+    """
+
+    x_m: Float
+    y_m: Float
+    sigma_m: Float
+    is_yellow: NDArray[np.bool_]
+    is_double: NDArray[np.bool_]
+    segment: NDArray[np.int64]
+
+
+def find_segments(contrast: Image) -> Float:
+    """(M, 4) px segments (u0, v0, u1, v1) of the edges of `contrast`, longest first, at most `SEGMENTS_MAX`."""
+    edges = cv2.Canny(contrast, CANNY_LOW, CANNY_HIGH)
+    found = cv2.HoughLinesP(
+        edges, 1.0, np.pi / 180.0, HOUGH_VOTES, minLineLength=HOUGH_LENGTH_PX, maxLineGap=HOUGH_GAP_PX
+    )
+    if found is None:
+        return np.zeros((0, 4))
+    segments = np.asarray(found, dtype=np.float64).reshape(-1, 4)
+    length = np.hypot(segments[:, 2] - segments[:, 0], segments[:, 3] - segments[:, 1])
+    return np.asarray(segments[np.argsort(-length, kind="stable")[:SEGMENTS_MAX]])
+
+
+def along_the_road(segments: Float, view: RoadView) -> Float:
+    """Those segments that run within `HEADING_MAX_RAD` of the vehicle's axis on the ground: no stop lines."""
+    if len(segments) == 0:
+        return segments
+    start = view.to_ground(segments[:, 0], segments[:, 1])
+    end = view.to_ground(segments[:, 2], segments[:, 3])
+    run = np.abs(end - start)
+    return np.asarray(segments[np.arctan2(run[:, 1], run[:, 0]) < HEADING_MAX_RAD])
+
+
+def stripe_points(paint: PaintMask, segments: Float, view: RoadView) -> StripePoints:
+    """Centres of runs as wide as a lane marking, with the segment each lies along; a double line's runs are one."""
+    row, start, end = _runs(paint.white | paint.yellow)
+    scale = view.metres_per_px[row]
+    width = (end - start) * scale
+    fits = (width >= STRIPE_WIDTH_MIN_M) & (width <= np.maximum(STRIPE_WIDTH_MAX_M, 2.0 * scale))
+    row, start, end, scale = row[fits], start[fits], end[fits], scale[fits]
+    centre = (start + end - 1) / 2.0
+    segment, distance = _nearest_segment(centre, row.astype(np.float64), segments, (end - start) / 2.0)
+    segment = np.where(distance <= ATTACH_PX, segment, -1)
+    is_yellow = paint.yellow[row, np.rint(centre).astype(np.intp)]
+    row, centre, scale, segment, is_yellow, is_double = _join_doubles(row, centre, scale, segment, is_yellow)
+    ground = view.to_ground(centre, row.astype(np.float64))
+    return StripePoints(ground[:, 0], ground[:, 1], scale, is_yellow, is_double, segment)
+
+
+def _runs(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Row, first column and column past the last of every horizontal run of True."""
+    padded = np.zeros((mask.shape[0], mask.shape[1] + 2), dtype=np.int8)
+    padded[:, 1:-1] = mask
+    flat = np.flatnonzero(padded.ravel()[1:] != padded.ravel()[:-1])
+    row, column = np.divmod(flat, padded.shape[1])
+    return row[::2], column[::2], column[1::2]
+
+
+def _nearest_segment(u: Float, v: Float, segments: Float, half_width: Float) -> tuple[NDArray[np.int64], Float]:
+    """Index of and distance (px) to the segment nearest each run's edges; infinite where there is none.
+
+    Hough segments follow a stripe's edges, so the distance is along the row, less half the run's width.
+    """
+    if len(segments) == 0 or len(u) == 0:
+        return np.zeros(len(u), dtype=np.int64), np.full(len(u), np.inf)
+    u0, v0, u1, v1 = segments.T
+    run = np.where(np.abs(v1 - v0) < 0.5, 0.5, v1 - v0)
+    low, high = np.minimum(v0, v1), np.maximum(v0, v1)
+    at = u0 + (v[:, None] - v0) * (u1 - u0) / run
+    outside = np.maximum(low - v[:, None], 0.0) + np.maximum(v[:, None] - high, 0.0)
+    distance = np.maximum(np.abs(u[:, None] - at) - half_width[:, None], 0.0) + np.where(outside > 1.5, np.inf, 0.0)
+    best = np.argmin(distance, axis=1)
+    return best.astype(np.int64), distance[np.arange(len(u)), best]
+
+
+def _join_doubles(
+    row: NDArray[np.int64],
+    centre: Float,
+    scale: Float,
+    segment: NDArray[np.int64],
+    is_yellow: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], Float, Float, NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Two runs of one row closer than `DOUBLE_GAP_MAX_M` become one point midway."""
+    near = np.zeros(len(row), dtype=bool)
+    if len(row) > 1:
+        near[:-1] = (np.diff(row) == 0) & (np.diff(centre) * scale[:-1] < DOUBLE_GAP_MAX_M)
+    # In three runs side by side, each would be a first: take every second only.
+    near[1:] &= ~near[:-1]
+    second = np.concatenate([[False], near[:-1]]) if len(row) else near
+    merged = centre.copy()
+    first = np.flatnonzero(near)
+    merged[first] = (centre[first] + centre[first + 1]) / 2.0
+    keep = ~second
+    return row[keep], merged[keep], scale[keep], segment[keep], is_yellow[keep], near[keep]

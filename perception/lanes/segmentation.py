@@ -1,0 +1,76 @@
+"""Which pixels of the road are paint: brighter (white) or yellower than the asphalt on both of their sides.
+
+A stripe is told by its contrast to the road right beside it, in the same row, not by absolute colour: so neither the
+sun, a shadow's edge nor light asphalt needs another threshold (the "dark-light-dark" transition of Broggi and Berte,
+"Vision-based road detection in automotive systems", JAIR 3, 1995).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.types import Image
+from perception.lanes.road_view import RoadView
+
+Float = NDArray[np.float64]
+
+SIDE_STEP_M = 0.45
+"""Where the asphalt beside a stripe is looked up: beyond the other stripe of a double line."""
+
+WHITE_CONTRAST_MIN = 12
+YELLOW_CONTRAST_MIN = 9
+NOISE_FACTOR = 4.0
+SPECK_PX = 4
+YELLOW_SHADE = 25
+"""How much darker than the asphalt a yellow stripe may be (L of Lab, 0-255)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaintMask:
+    """`white`, `yellow` (rows, width) bool; `contrast` (rows, width) uint8, the stronger of both, 0 off paint."""
+
+    white: NDArray[np.bool_]
+    yellow: NDArray[np.bool_]
+    contrast: Image
+
+
+def side_columns(view: RoadView) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Flat indices of the pixels `SIDE_STEP_M` to the left and right of each pixel, clamped at the picture's edge."""
+    rows, width = len(view.metres_per_px), view.camera.width_px
+    step = np.maximum(np.rint(SIDE_STEP_M / view.metres_per_px), 2).astype(np.intp)[:, None]
+    column = np.arange(width, dtype=np.intp)[None, :]
+    row = np.arange(rows, dtype=np.intp)[:, None] * width
+    return row + np.maximum(column - step, 0), row + np.minimum(column + step, width - 1)
+
+
+def segment_paint(road_bgr: Image, left: NDArray[np.intp], right: NDArray[np.intp]) -> PaintMask:
+    """Paint in the road's rows `road_bgr` (rows, width, 3); `left`, `right` from `side_columns`."""
+    lab = cv2.cvtColor(road_bgr, cv2.COLOR_BGR2LAB)
+    channels = [np.asarray(channel, dtype=np.uint8) for channel in cv2.split(lab)]
+    light, yellowness = channels[0], channels[2]
+    light_left, light_right = light.take(left), light.take(right)
+    white = cv2.subtract(light, cv2.max(light_left, light_right))  # saturating: 0 where not brighter
+    yellow = cv2.subtract(yellowness, cv2.max(yellowness.take(left), yellowness.take(right)))
+    white_min = _threshold(light, light_right, WHITE_CONTRAST_MIN)
+    is_yellow = (yellow >= YELLOW_CONTRAST_MIN) & (cv2.subtract(cv2.min(light_left, light_right), light) < YELLOW_SHADE)
+    is_white = (white >= white_min) & ~is_yellow
+    paint = _without_specks(is_white | is_yellow)
+    contrast = np.where(paint, cv2.max(white, yellow), 0).astype(np.uint8)
+    return PaintMask(is_white & paint, is_yellow & paint, contrast)
+
+
+def _without_specks(paint: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Drops pixels with fewer than `SPECK_PX` of paint in their 3x3: grain of the asphalt."""
+    count = cv2.boxFilter(paint.view(np.uint8), -1, (3, 3), normalize=False, borderType=cv2.BORDER_CONSTANT)
+    return np.asarray(paint & (np.asarray(count) >= SPECK_PX), dtype=np.bool_)
+
+
+def _threshold(channel: Image, beside: Image, least: int) -> float:
+    """Contrast that the road's own texture does not reach: a multiple of its spread, from the median difference."""
+    difference = cv2.absdiff(channel[::4, ::4], beside[::4, ::4])
+    spread = 1.4826 * float(np.median(difference)) / 2.0**0.5
+    return float(max(float(least), NOISE_FACTOR * spread))

@@ -1,0 +1,163 @@
+"""Lines over time: one small Kalman filter per line, carried along with the ego's motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perception.lanes.fit import LineFit
+
+Float = NDArray[np.float64]
+
+DRIFT = np.array([0.03, 0.006, 0.0015])
+"""How far a line's coefficients wander per root metre driven: roads bend and cars pitch."""
+
+SYSTEMATIC = np.array([0.02, 0.004, 0.0008])
+"""Error that a single frame's fit does not show (calibration, pitch of the body)."""
+
+GATE_M = 0.35
+GATE_SIGMA = 3.0
+BIRTH_REACH_M = 7.0
+BIRTH_EXISTENCE = 0.25
+GAIN = 0.25
+MISS_TIME_S = 0.4
+FORGET_EXISTENCE = 0.05
+TWIN_M = 0.4
+SMOOTHING = 0.1
+ROUGH_M = 0.08
+
+
+@dataclass(frozen=True, slots=True)
+class LineTrack:
+    """A line believed to be there: filtered `coefficients` (3,) with covariance (3, 3) in the vehicle frame.
+
+    `existence` in [0, 1] is the belief that it is a lane line at all; the shares and coverage are running means.
+    """
+
+    coefficients: Float
+    covariance: Float
+    existence: float
+    x_min_m: float
+    x_max_m: float
+    coverage: float
+    yellow_share: float
+    double_share: float
+    is_kerb: bool = False
+
+    def y_at(self, x_m: float) -> float:
+        return float(self.coefficients @ (1.0, x_m, x_m * x_m))
+
+    def slope_at(self, x_m: float) -> float:
+        return float(self.coefficients @ (0.0, 1.0, 2.0 * x_m))
+
+    def sigma_at(self, x_m: float) -> float:
+        row = np.array([1.0, x_m, x_m * x_m])
+        return float(np.sqrt(row @ self.covariance @ row))
+
+
+def move(track: LineTrack, distance_m: float, turn_rad: float) -> LineTrack:
+    """The track as seen after the ego has gone `distance_m` and turned left by `turn_rad`.
+
+    Moves the polynomial's origin and turns it by a small angle; its bend stays (error below 1 mm at 20 Hz).
+    """
+    d = distance_m
+    shift = np.array([[1.0, d, d * d], [0.0, 1.0, 2.0 * d], [0.0, 0.0, 1.0]])
+    coefficients = shift @ track.coefficients
+    coefficients[1] -= turn_rad * (1.0 + coefficients[1] ** 2)
+    noise = np.diag(DRIFT**2 * abs(d))
+    return replace(
+        track,
+        coefficients=coefficients,
+        covariance=shift @ track.covariance @ shift.T + noise,
+        x_min_m=max(track.x_min_m - d, 0.0),
+        x_max_m=track.x_max_m - d,
+    )
+
+
+def update_tracks(
+    tracks: list[LineTrack], fits: list[LineFit], distance_m: float, turn_rad: float, dt_s: float
+) -> list[LineTrack]:
+    """All tracks one frame later: moved, corrected by the fits that match, born from those that match none."""
+    moved = [move(track, distance_m, turn_rad) for track in tracks]
+    moved.sort(key=lambda track: -track.existence)
+    left_over = list(fits)
+    updated: list[LineTrack] = []
+    for track in moved:
+        fit = _closest(track, left_over)
+        if fit is None:
+            updated.append(replace(track, existence=track.existence * float(np.exp(-dt_s / MISS_TIME_S))))
+        else:
+            left_over = [other for other in left_over if other is not fit]
+            updated.append(_correct(track, fit))
+    updated.extend(_born(fit) for fit in left_over if abs(_y(fit, 6.0)) <= BIRTH_REACH_M)
+    alive = [track for track in updated if track.existence >= FORGET_EXISTENCE and track.x_max_m > 4.0]
+    return _without_twins(alive)
+
+
+def quality(fit: LineFit) -> float:
+    """How much one fit says that a line is there, in [0, 1]: long, many rows, and as smooth as paint is."""
+    smooth = float(np.exp(-((fit.residual_m / ROUGH_M) ** 2)))
+    return smooth * min(1.0, fit.points / 25.0) * min(1.0, (fit.x_max_m - fit.x_min_m) / 5.0)
+
+
+def _y(fit: LineFit, x_m: float) -> float:
+    return float(fit.coefficients @ (1.0, x_m, x_m * x_m))
+
+
+def _closest(track: LineTrack, fits: list[LineFit]) -> LineFit | None:
+    """The fit nearest to the track where both are seen, None beyond the gate."""
+    best, best_cost = None, 1.0
+    for fit in fits:
+        places = np.linspace(fit.x_min_m, max(min(fit.x_max_m, 20.0), fit.x_min_m), 3)
+        cost = max(
+            abs(_y(fit, float(x)) - track.y_at(float(x))) / (GATE_M + GATE_SIGMA * min(track.sigma_at(float(x)), 0.3))
+            for x in places
+        )
+        if cost < best_cost:
+            best, best_cost = fit, cost
+    return best
+
+
+def _correct(track: LineTrack, fit: LineFit) -> LineTrack:
+    noise = fit.covariance + np.diag(SYSTEMATIC**2)
+    gain = np.linalg.solve(track.covariance + noise, track.covariance).T
+    keep = np.eye(3) - gain
+    covariance = keep @ track.covariance @ keep.T + gain @ noise @ gain.T
+    return replace(
+        track,
+        coefficients=track.coefficients + gain @ (fit.coefficients - track.coefficients),
+        covariance=(covariance + covariance.T) / 2.0,
+        existence=track.existence + GAIN * quality(fit) * (1.0 - track.existence),
+        x_min_m=min(track.x_min_m, fit.x_min_m),
+        x_max_m=max(track.x_max_m, fit.x_max_m),
+        coverage=track.coverage + SMOOTHING * (fit.coverage - track.coverage),
+        yellow_share=track.yellow_share + SMOOTHING * (fit.yellow_share - track.yellow_share),
+        double_share=track.double_share + SMOOTHING * (fit.double_share - track.double_share),
+    )
+
+
+def _born(fit: LineFit) -> LineTrack:
+    return LineTrack(
+        coefficients=fit.coefficients,
+        covariance=fit.covariance + np.diag(SYSTEMATIC**2),
+        existence=BIRTH_EXISTENCE * quality(fit),
+        x_min_m=fit.x_min_m,
+        x_max_m=fit.x_max_m,
+        coverage=fit.coverage,
+        yellow_share=fit.yellow_share,
+        double_share=fit.double_share,
+    )
+
+
+def _without_twins(tracks: list[LineTrack]) -> list[LineTrack]:
+    """Two tracks on one line: the weaker goes."""
+    kept: list[LineTrack] = []
+    for track in sorted(tracks, key=lambda one: -one.existence):
+        if all(
+            abs(track.y_at(5.0) - other.y_at(5.0)) + abs(track.y_at(12.0) - other.y_at(12.0)) > 2 * TWIN_M
+            for other in kept
+        ):
+            kept.append(track)
+    return kept

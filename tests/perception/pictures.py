@@ -1,0 +1,75 @@
+"""Made pictures of roads with known lines, drawn through the camera model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.frames import image_to_ground
+from av_stack.types import CameraImage, CameraModel, Image, Stamp
+
+Float = NDArray[np.float64]
+
+FRONT = CameraModel("front", 640, 360, math.radians(60.0), 1.9, 0.0, 1.5)
+WHITE, YELLOW = (225, 225, 225), (60, 190, 225)
+
+
+@dataclass(frozen=True)
+class Paint:
+    """A stripe along y(x): `dash_m`/`gap_m` measured along x from `phase_m`; gap 0 is solid."""
+
+    y: Callable[[Float], Float]
+    colour: tuple[int, int, int] = WHITE
+    width_m: float = 0.13
+    dash_m: float = 3.0
+    gap_m: float = 0.0
+    phase_m: float = 0.0
+
+
+def draw_road(
+    stripes: list[Paint],
+    camera: CameraModel = FRONT,
+    *,
+    asphalt: int = 90,
+    noise: float = 3.0,
+    seed: int = 0,
+    shade: Callable[[Float, Float], Float] | None = None,
+    extra: Callable[[Float, Float], NDArray[np.bool_]] | None = None,
+) -> Image:
+    """The road as `camera` sees it, antialiased 3x across and down; `shade(x, y)` scales light; `extra` is white."""
+    over = 3
+    u = (np.arange(camera.width_px * over) + 0.5) / over - 0.5
+    v = (np.arange(camera.height_px * over) + 0.5) / over - 0.5
+    uu, vv = np.meshgrid(u, v)
+    ground = image_to_ground(np.stack([uu, vv], axis=-1), camera)
+    x, y = ground[..., 0], ground[..., 1]
+    sky = ~np.isfinite(x) | (x > 400.0)
+    x, y = np.where(sky, 0.0, x), np.where(sky, 1e6, y)
+    picture = np.full((*x.shape, 3), float(asphalt))
+    for stripe in stripes:
+        on = np.abs(y - stripe.y(x)) * _cosine(stripe, x) <= stripe.width_m / 2.0
+        if stripe.gap_m > 0.0:
+            on &= (x - stripe.phase_m) % (stripe.dash_m + stripe.gap_m) < stripe.dash_m
+        picture[on] = stripe.colour
+    if extra is not None:
+        picture[extra(x, y)] = WHITE
+    if shade is not None:
+        picture *= shade(x, y)[..., None]
+    picture[sky] = (235, 200, 160)
+    shape = (camera.height_px, over, camera.width_px, over, 3)
+    small = picture.reshape(shape).mean(axis=(1, 3))
+    small += np.random.default_rng(seed).normal(0.0, noise, small.shape)
+    return np.asarray(np.clip(small, 0, 255), dtype=np.uint8)
+
+
+def _cosine(stripe: Paint, x: Float) -> Float:
+    slope = (stripe.y(x + 0.01) - stripe.y(x - 0.01)) / 0.02
+    return np.asarray(1.0 / np.sqrt(1.0 + slope**2))
+
+
+def camera_image(bgr: Image, frame: int = 0, camera: CameraModel = FRONT, dt_s: float = 0.05) -> CameraImage:
+    return CameraImage(Stamp(frame, frame * dt_s), camera, bgr)
