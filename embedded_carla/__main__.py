@@ -1,0 +1,66 @@
+"""Command line: `python -m embedded_carla [--map NAME|FILE.xodr] [--port 2000]`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+
+from embedded_carla.errors import EmbeddedCarlaError
+from embedded_carla.maps import MapLibrary
+from embedded_carla.server import Server, listen
+from embedded_carla.simulation import Simulation
+from embedded_carla.world.loader import MapLoader
+
+DEFAULT_MAP = "city_grid"
+MAPS_VARIABLE = "EMBEDDED_CARLA_MAPS"
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="embedded_carla", description="A server that CARLA 0.9.16 clients talk to.")
+    parser.add_argument("--map", default=DEFAULT_MAP, metavar="NAME|FILE.xodr", help="first map (%(default)s)")
+    parser.add_argument(
+        "--maps", action="append", default=[], type=Path, metavar="DIR",
+        help=f"folder with more .xodr maps, may be given again; also ${MAPS_VARIABLE}",
+    )  # fmt: skip
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s: this machine only)")
+    parser.add_argument("--port", default=2000, type=int, help="RPC port; streams use the next one (%(default)s)")
+    parser.add_argument("--seed", default=0, type=int, help="of scenery and sensor noise (%(default)s)")
+    return parser.parse_args(argv)
+
+
+def _map_folders(given: list[Path]) -> list[Path]:
+    listed = os.environ.get(MAPS_VARIABLE, "")
+    return [*given, *(Path(part) for part in listed.split(os.pathsep) if part)]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Serve until SIGINT or SIGTERM (status 0); status 2 with one line when the server cannot start."""
+    arguments = _arguments(argv)
+    try:
+        loader = MapLoader(MapLibrary(_map_folders(arguments.maps)), arguments.seed)
+        sockets = listen(arguments.host, arguments.port)
+        try:
+            server = Server(sockets, lambda hub, port: Simulation(loader, hub, port, arguments.map, arguments.seed))
+        except BaseException:
+            for sock in sockets:
+                sock.close()
+            raise
+    except EmbeddedCarlaError as error:
+        print(f"embedded_carla: {error}", file=sys.stderr)
+        return 2
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: server.stop())
+    where = f"{arguments.host}:{server.port}"
+    print(f"embedded_carla: listening on {where}, map {server.simulation.map.name}", flush=True)
+    try:
+        server.serve()
+    finally:
+        server.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""RPC methods by domain; importing this package fills the table that `answer` looks into."""
+
+from __future__ import annotations
+
+from embedded_carla.handlers import (
+    actors,
+    batch,
+    core,
+    lights,
+    missing,
+    queries,
+    sensors,
+    traffic_manager,
+    vehicles,
+    walkers,
+)
+from embedded_carla.handlers.registry import answer, methods
+
+__all__ = [
+    "actors",
+    "answer",
+    "batch",
+    "core",
+    "lights",
+    "methods",
+    "missing",
+    "queries",
+    "sensors",
+    "traffic_manager",
+    "vehicles",
+    "walkers",
+]

@@ -1,0 +1,182 @@
+"""Actors of every kind: spawn, destroy, place, push."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from embedded_carla import codec
+from embedded_carla.errors import CommandError
+from embedded_carla.handlers.registry import value, void
+from embedded_carla.simulation import Simulation
+from embedded_carla.types import BoundingBox, Transform
+from embedded_carla.world import spawning
+from embedded_carla.world.actors import Actor, ActorKind
+
+
+@value("get_actors_by_id")
+def get_actors_by_id(simulation: Simulation, ids: list[int]) -> Any:
+    found = (simulation.episode.actors.find(actor_id) for actor_id in codec.items(ids, 0, "actor ids"))
+    return [actor.to_wire(simulation.stream_port) for actor in found if actor is not None]
+
+
+@value("spawn_actor")
+def spawn_actor(simulation: Simulation, description: Any, pose: Any) -> Any:
+    actor = spawn(simulation, description, pose, None)
+    return actor.to_wire(simulation.stream_port)
+
+
+@value("spawn_actor_with_parent")
+def spawn_actor_with_parent(simulation: Simulation, description: Any, pose: Any, parent: int, *_how: Any) -> Any:
+    """Every attachment is rigid; the socket is ignored."""
+    actor = spawn(simulation, description, pose, parent)
+    return actor.to_wire(simulation.stream_port)
+
+
+def spawn(simulation: Simulation, description: Any, pose: Any, parent_id: int | None) -> Actor:
+    episode = simulation.episode
+    parent = None if not parent_id else episode.actors.get(parent_id)
+    return spawning.spawn(
+        episode, codec.description_from_wire(description), codec.transform_from_wire(pose, "spawn pose"), parent
+    )
+
+
+@value("destroy_actor")
+def destroy_actor(simulation: Simulation, actor_id: int) -> bool:
+    if not spawning.destroy(simulation.episode, actor_id):
+        raise CommandError(f"unable to destroy actor {actor_id}: it does not exist or belongs to the map")
+    return True
+
+
+@value("get_actor_bounding_box")
+def get_actor_bounding_box(simulation: Simulation, actor_id: int) -> Any:
+    """A zero box for an unknown actor: an error ends the whole client, uncaught in its TrafficManager's thread."""
+    actor = simulation.episode.actors.find(actor_id)
+    return codec.box_to_wire(BoundingBox() if actor is None else actor.box, actor_id)
+
+
+@void("set_actor_location")
+def set_actor_location(simulation: Simulation, actor_id: int, location: Any) -> None:
+    episode = simulation.episode
+    actor = episode.actors.get(actor_id)
+    x, y, z = codec.vector_from_wire(location, "location")
+    old = actor.relative if actor.parent is not None else episode.pose_of(actor)
+    episode.teleport(actor, Transform(x, y, z, old.pitch_deg, old.yaw_deg, old.roll_deg))
+
+
+@void("set_actor_transform")
+def set_actor_transform(simulation: Simulation, actor_id: int, pose: Any) -> None:
+    episode = simulation.episode
+    episode.teleport(episode.actors.get(actor_id), codec.transform_from_wire(pose))
+
+
+@void("set_actor_target_velocity")
+def set_actor_target_velocity(simulation: Simulation, actor_id: int, velocity: Any) -> None:
+    episode = simulation.episode
+    actor, wanted = episode.moving(actor_id), codec.vector_from_wire(velocity, "velocity")
+    if actor.kind is ActorKind.VEHICLE:
+        episode.fleet.set_velocity(actor.slot, wanted)
+    else:
+        episode.crowd.set_velocity(actor.slot, wanted)
+
+
+@void("set_actor_target_angular_velocity")
+def set_actor_target_angular_velocity(simulation: Simulation, actor_id: int, velocity: Any) -> None:
+    episode = simulation.episode
+    wanted = codec.vector_from_wire(velocity, "angular velocity")
+    episode.fleet.set_angular_velocity_degps(episode.vehicle(actor_id).slot, wanted)
+
+
+@void("enable_actor_constant_velocity")
+def enable_actor_constant_velocity(simulation: Simulation, actor_id: int, velocity: Any) -> None:
+    episode = simulation.episode
+    episode.fleet.hold_velocity(episode.vehicle(actor_id).slot, codec.vector_from_wire(velocity, "velocity"))
+
+
+@void("disable_actor_constant_velocity")
+def disable_actor_constant_velocity(simulation: Simulation, actor_id: int) -> None:
+    episode = simulation.episode
+    episode.fleet.hold_velocity(episode.vehicle(actor_id).slot, None)
+
+
+@void("add_actor_impulse")
+def add_actor_impulse(simulation: Simulation, actor_id: int, impulse: Any, *_at: Any) -> None:
+    """In N s. Where on the body it acts is ignored, as vehicles turn about the vertical only."""
+    episode = simulation.episode
+    episode.fleet.add_impulse(episode.vehicle(actor_id).slot, codec.vector_from_wire(impulse, "impulse"))
+
+
+void("add_actor_impulse_at_location")(add_actor_impulse)
+
+
+@void("add_actor_force")
+def add_actor_force(simulation: Simulation, actor_id: int, force: Any, *_at: Any) -> None:
+    """In N, during the next step; where it acts is ignored."""
+    episode = simulation.episode
+    episode.fleet.add_force(episode.vehicle(actor_id).slot, codec.vector_from_wire(force, "force"))
+
+
+void("add_actor_force_at_location")(add_actor_force)
+
+
+@void("add_actor_angular_impulse")
+def add_actor_angular_impulse(simulation: Simulation, actor_id: int, impulse: Any) -> None:
+    episode = simulation.episode
+    wanted = codec.vector_from_wire(impulse, "angular impulse")
+    episode.fleet.add_angular_impulse(episode.vehicle(actor_id).slot, wanted)
+
+
+@void("add_actor_torque")
+def add_actor_torque(simulation: Simulation, actor_id: int, torque: Any) -> None:
+    episode = simulation.episode
+    episode.fleet.add_torque(episode.vehicle(actor_id).slot, codec.vector_from_wire(torque, "torque"))
+
+
+@void("set_actor_simulate_physics")
+def set_actor_simulate_physics(simulation: Simulation, actor_id: int, enabled: bool) -> None:
+    """Vehicles and walkers only; nothing else has physics, and for that the call does nothing."""
+    episode = simulation.episode
+    actor = episode.actors.get(actor_id)
+    if actor.kind is ActorKind.VEHICLE:
+        episode.fleet.physics[actor.slot] = bool(enabled)
+    elif actor.kind is ActorKind.WALKER:
+        episode.crowd.physics[actor.slot] = bool(enabled)
+
+
+@void("set_actor_enable_gravity")
+def set_actor_enable_gravity(simulation: Simulation, actor_id: int, enabled: bool) -> None:
+    episode = simulation.episode
+    actor = episode.actors.get(actor_id)
+    if actor.kind is ActorKind.VEHICLE:
+        episode.fleet.gravity[actor.slot] = bool(enabled)
+    elif actor.kind is ActorKind.WALKER:
+        episode.crowd.gravity[actor.slot] = bool(enabled)
+
+
+@void("set_actor_collisions")
+def set_actor_collisions(simulation: Simulation, actor_id: int, enabled: bool) -> None:
+    simulation.episode.actors.get(actor_id).collides = bool(enabled)
+
+
+@void("set_actor_dead")
+def set_actor_dead(simulation: Simulation, actor_id: int) -> None:
+    """A dead actor no longer moves by itself."""
+    set_actor_simulate_physics(simulation, actor_id, False)
+
+
+@value("get_actor_component_world_transform")
+def get_actor_component_world_transform(simulation: Simulation, actor_id: int, _name: str) -> Any:
+    """An actor is one component here: its root."""
+    episode = simulation.episode
+    return codec.transform_to_wire(episode.pose_of(episode.actors.get(actor_id)))
+
+
+@value("get_actor_component_relative_transform")
+def get_actor_component_relative_transform(simulation: Simulation, actor_id: int, _name: str) -> Any:
+    simulation.episode.actors.get(actor_id)
+    return codec.transform_to_wire(Transform())
+
+
+@value("get_actor_component_names")
+def get_actor_component_names(simulation: Simulation, actor_id: int) -> list[str]:
+    simulation.episode.actors.get(actor_id)
+    return ["Root"]

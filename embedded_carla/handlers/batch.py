@@ -1,0 +1,85 @@
+"""apply_batch: many commands in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from embedded_carla import codec, rpc
+from embedded_carla.errors import CommandError, EmbeddedCarlaError
+from embedded_carla.handlers import actors, lights, vehicles, walkers
+from embedded_carla.handlers.registry import raw
+from embedded_carla.simulation import Simulation
+
+FUTURE_ACTOR = 0
+"""The id that a command after a spawn has until the spawn has happened."""
+
+_SPAWN, _DESTROY, _CONSOLE = 0, 1, 20
+
+
+def _walker_state(simulation: Simulation, actor_id: int, pose: Any, speed: Any) -> None:
+    episode = simulation.episode
+    episode.place_walker(episode.walker(actor_id), codec.transform_from_wire(pose), codec.number(speed, "walker speed"))
+
+
+_BY_INDEX: dict[int, Callable[..., Any]] = {
+    _DESTROY: actors.destroy_actor,
+    2: vehicles.apply_control_to_vehicle,
+    3: vehicles.apply_ackermann_control_to_vehicle,
+    4: walkers.apply_control_to_walker,
+    5: vehicles.apply_physics_control,
+    6: actors.set_actor_transform,
+    7: _walker_state,
+    8: actors.set_actor_target_velocity,
+    9: actors.set_actor_target_angular_velocity,
+    10: actors.add_actor_impulse,
+    11: actors.add_actor_force,
+    12: actors.add_actor_angular_impulse,
+    13: actors.add_actor_torque,
+    14: actors.set_actor_simulate_physics,
+    15: actors.set_actor_enable_gravity,
+    16: vehicles.set_actor_autopilot,
+    17: vehicles.show_vehicle_debug_telemetry,
+    18: vehicles.set_vehicle_light_state,
+    19: actors.set_actor_location,
+    21: lights.set_traffic_light_state,
+}
+
+
+@raw("apply_batch")
+def apply_batch(simulation: Simulation, commands: Any, do_tick_cue: bool = False) -> Any:
+    """One `Response<u32>` for each command; a command that fails does not stop the others."""
+    answers = [_run(simulation, command) for command in codec.items(commands, 0, "batch")]
+    if do_tick_cue and simulation.settings.synchronous_mode:
+        simulation.tick_requested = True
+    return answers
+
+
+def _run(simulation: Simulation, command: Any) -> Any:
+    try:
+        index, fields = command[0]
+        if index == _SPAWN:
+            return ((1, _spawn(simulation, fields)),)
+        handler = _BY_INDEX.get(index)
+        if handler is None:
+            raise CommandError(f"embedded_carla does not support command {index} in a batch")
+        handler(simulation, *fields)
+        return ((1, fields[0]),)
+    except EmbeddedCarlaError as error:
+        return rpc.failure(str(error))
+    except (TypeError, ValueError, LookupError) as error:
+        return rpc.failure(f"bad command {command!r:.80}: {error}")
+
+
+def _spawn(simulation: Simulation, fields: Any) -> int:
+    description, pose, parent, _attachment, _socket, do_after = codec.items(fields, 6, "spawn command")[:6]
+    parent_id = codec.optional_from_wire(parent, "parent")
+    actor = actors.spawn(simulation, description, pose, parent_id)
+    for command in codec.items(do_after, 0, "commands after a spawn"):
+        index, rest = command[0]
+        if index != _SPAWN and rest and rest[0] == FUTURE_ACTOR:
+            rest = [actor.actor_id, *rest[1:]]
+        elif index == _SPAWN and codec.optional_from_wire(rest[2], "parent") == FUTURE_ACTOR:
+            rest = [*rest[:2], [True, actor.actor_id], *rest[3:]]
+        _run(simulation, [[index, rest]])
+    return actor.actor_id

@@ -1,0 +1,150 @@
+"""Version, maps, episode, settings, tick, weather."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from embedded_carla import codec
+from embedded_carla.blueprints import LIBRARY
+from embedded_carla.errors import CommandError
+from embedded_carla.handlers.registry import value, void
+from embedded_carla.simulation import Simulation
+from embedded_carla.streaming import EPISODE_STREAM
+
+VERSION = "0.9.16"
+"""The CARLA version whose protocol this is."""
+
+MAP_FOLDER = "Carla/Maps"
+GRAVITY_MPS2 = 9.81
+
+
+@value("version")
+def version(_simulation: Simulation) -> str:
+    return VERSION
+
+
+@value("get_available_maps")
+def get_available_maps(simulation: Simulation) -> list[str]:
+    return [f"/Game/{MAP_FOLDER}/{name}" for name in simulation.loader.names()]
+
+
+@void("load_new_episode")
+def load_new_episode(simulation: Simulation, name: str, reset_settings: bool = True, *_layers: Any) -> None:
+    simulation.load_map(name, bool(reset_settings))
+
+
+@void("load_map_layer")
+def load_map_layer(_simulation: Simulation, _layers: int) -> None:
+    """Maps have one layer here, which is always there."""
+
+
+@void("unload_map_layer")
+def unload_map_layer(_simulation: Simulation, _layers: int) -> None:
+    """As `load_map_layer`."""
+
+
+@void("copy_opendrive_to_file")
+def copy_opendrive_to_file(simulation: Simulation, xodr: str, *_parameters: Any) -> None:
+    simulation.loader.keep_client_text(xodr)
+
+
+@value("get_episode_info")
+def get_episode_info(simulation: Simulation) -> Any:
+    return (simulation.episode.episode_id, (codec.token(EPISODE_STREAM, simulation.stream_port),))
+
+
+@value("get_map_info")
+def get_map_info(simulation: Simulation) -> Any:
+    spawn_points = [codec.transform_to_wire(t) for t in simulation.map.scenery.spawn_points]
+    return (f"{MAP_FOLDER}/{simulation.map.name}", spawn_points)
+
+
+@value("get_map_data")
+def get_map_data(simulation: Simulation) -> str:
+    return simulation.map.network.xodr_text
+
+
+@value("get_navigation_mesh")
+def get_navigation_mesh(_simulation: Simulation) -> bytes:
+    """No mesh: AI walkers exist and stand still, as in a CARLA map without one."""
+    return b""
+
+
+@value("get_required_files")
+def get_required_files(_simulation: Simulation, _folder: str = "") -> list[str]:
+    """None: the client builds what it needs from the map's text."""
+    return []
+
+
+@value("request_file")
+def request_file(_simulation: Simulation, name: str) -> bytes:
+    raise CommandError(f"there is no file {name!r} to send")
+
+
+@value("get_episode_settings")
+def get_episode_settings(simulation: Simulation) -> Any:
+    return codec.settings_to_wire(simulation.settings)
+
+
+@value("set_episode_settings")
+def set_episode_settings(simulation: Simulation, settings: Any) -> int:
+    simulation.settings = codec.settings_from_wire(settings)
+    return simulation.frame
+
+
+@value("tick_cue")
+def tick_cue(simulation: Simulation) -> int:
+    """The number of the frame to come; it is made after this is answered (in asynchronous mode, by itself)."""
+    simulation.tick_requested = simulation.settings.synchronous_mode
+    return simulation.frame + 1
+
+
+@value("get_actor_definitions")
+def get_actor_definitions(_simulation: Simulation) -> Any:
+    return _DEFINITIONS
+
+
+_DEFINITIONS = [
+    (
+        uid,
+        blueprint.type_id,
+        ",".join(blueprint.tags),
+        [
+            (
+                a.name,
+                codec.ATTRIBUTE_KINDS[a.kind],
+                a.default,
+                list(a.recommended),
+                a.is_modifiable,
+                a.restrict_to_recommended,
+            )
+            for a in blueprint.attributes
+        ],
+    )
+    for uid, blueprint in enumerate(LIBRARY.values(), start=1)
+]
+
+
+@value("get_spectator")
+def get_spectator(simulation: Simulation) -> Any:
+    return simulation.episode.spectator.to_wire(simulation.stream_port)
+
+
+@value("get_weather_parameters")
+def get_weather_parameters(simulation: Simulation) -> Any:
+    return codec.weather_to_wire(simulation.episode.weather)
+
+
+@void("set_weather_parameters")
+def set_weather_parameters(simulation: Simulation, weather: Any) -> None:
+    simulation.episode.set_weather(codec.weather_from_wire(weather))
+
+
+@value("get_imui_gravity")
+def get_imui_gravity(simulation: Simulation) -> float:
+    return simulation.episode.imu_gravity_mps2
+
+
+@void("set_imui_gravity")
+def set_imui_gravity(simulation: Simulation, gravity: Any) -> None:
+    simulation.episode.imu_gravity_mps2 = codec.number(gravity, "IMU gravity")

@@ -1,0 +1,47 @@
+"""CARLA's methods that this server does not have: each answers with its name, so that nobody waits or guesses."""
+
+from __future__ import annotations
+
+from embedded_carla.handlers.registry import unsupported
+
+_ANSWERING_A_VALUE = (
+    "get_actor_bone_names",
+    "get_actor_socket_names",
+    "get_actor_bone_world_transforms",
+    "get_actor_bone_relative_transforms",
+    "get_actor_socket_world_transforms",
+    "get_actor_socket_relative_transforms",
+    "get_vehicle_bone_world_transforms",
+    "get_bones_transform",
+    "get_ackermann_controller_settings",
+    "get_gbuffer_token",
+    "start_recorder",
+    "show_recorder_file_info",
+    "show_recorder_collisions",
+    "show_recorder_actors_blocked",
+    "replay_file",
+)
+_ANSWERING_NOTHING = (
+    "apply_ackermann_controller_settings",
+    "enable_carsim",
+    "use_carsim_road",
+    "enable_chrono_physics",
+    "restore_physx_physics",
+    "set_bones_transform",
+    "blend_pose",
+    "get_pose_from_animation",
+    "enable_gbuffers",
+    "send",
+    "apply_color_texture_to_objects",
+    "apply_float_color_texture_to_objects",
+    "stop_recorder",
+    "stop_replayer",
+    "set_replayer_time_factor",
+    "set_replayer_ignore_hero",
+    "set_replayer_ignore_spectator",
+)
+
+for _name in _ANSWERING_A_VALUE:
+    unsupported(_name, is_void=False)
+for _name in _ANSWERING_NOTHING:
+    unsupported(_name, is_void=True)

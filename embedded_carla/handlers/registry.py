@@ -1,0 +1,74 @@
+"""The table of RPC methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from embedded_carla import rpc
+from embedded_carla.errors import CommandError, EmbeddedCarlaError
+from embedded_carla.log import log, log_exception
+from embedded_carla.simulation import Simulation
+
+Handler = Callable[..., Any]
+_ANSWERS_VALUE, _ANSWERS_VOID, _ANSWERS_RAW = range(3)
+
+_METHODS: dict[str, tuple[Handler, int]] = {}
+
+
+def _registrar(kind: int) -> Callable[[str], Callable[[Handler], Handler]]:
+    def named(method: str) -> Callable[[Handler], Handler]:
+        def register(handler: Handler) -> Handler:
+            if method in _METHODS:
+                raise ValueError(f"RPC method {method} is registered twice")
+            _METHODS[method] = (handler, kind)
+            return handler
+
+        return register
+
+    return named
+
+
+value = _registrar(_ANSWERS_VALUE)
+"""Register `handler(simulation, *args) -> result` as a method that answers `Response<T>`."""
+
+void = _registrar(_ANSWERS_VOID)
+"""Register a method that answers `Response<void>`."""
+
+raw = _registrar(_ANSWERS_RAW)
+"""Register a method whose result goes out as it is."""
+
+
+def methods() -> frozenset[str]:
+    return frozenset(_METHODS)
+
+
+def answer(simulation: Simulation, call: rpc.Call) -> bytes:
+    """Carry out one call; every call gets an answer, faults of the server's own included."""
+    found = _METHODS.get(call.method)
+    if found is None:
+        return rpc.error_response(call.message_id, f"embedded_carla has no method {call.method!r}")
+    handler, kind = found
+    try:
+        result = handler(simulation, *call.args)
+        if kind == _ANSWERS_VALUE:
+            return rpc.response(call.message_id, ((1, result),))
+        if kind == _ANSWERS_VOID:
+            return rpc.response(call.message_id, rpc.VOID_SUCCESS)
+        return rpc.response(call.message_id, result)
+    except EmbeddedCarlaError as error:
+        failed = rpc.failure if kind == _ANSWERS_VALUE else rpc.void_failure
+        return rpc.response(call.message_id, failed(str(error)))
+    except Exception as error:  # noqa: BLE001 - one bad call must not end the server
+        log(f"{call.method}: {type(error).__name__}: {error}")
+        log_exception()
+        return rpc.error_response(call.message_id, f"{call.method}: {type(error).__name__}: {error}")
+
+
+def unsupported(method: str, *, is_void: bool) -> None:
+    """Register a method of CARLA's that this server does not have, so that it says so by name."""
+
+    def refuse(_simulation: Simulation, *_args: Any) -> Any:
+        raise CommandError(f"embedded_carla does not support {method}")
+
+    (void if is_void else value)(method)(refuse)

@@ -1,0 +1,58 @@
+"""Sensors: where their streams are, and what else can be asked of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from embedded_carla import codec
+from embedded_carla.errors import CommandError
+from embedded_carla.handlers.registry import value, void
+from embedded_carla.simulation import Simulation
+from embedded_carla.streaming import EPISODE_STREAM
+from embedded_carla.world.actors import ActorKind
+from embedded_carla.world.sensing import why_unsupported
+
+
+@value("get_sensor_token")
+def get_sensor_token(simulation: Simulation, stream_id: int) -> Any:
+    """Called by `listen()`: the place to refuse a sensor that this server cannot measure."""
+    if stream_id != EPISODE_STREAM:
+        sensors = simulation.episode.actors.of_kind(ActorKind.SENSOR)
+        sensor = next((s for s in sensors if s.stream_id == stream_id), None)
+        if sensor is None:
+            raise CommandError(f"there is no sensor with stream {stream_id}")
+        reason = why_unsupported(sensor.type_id)
+        if reason:
+            raise CommandError(reason)
+    return (codec.token(stream_id, simulation.stream_port),)
+
+
+@void("enable_sensor_for_ros")
+def enable_sensor_for_ros(_simulation: Simulation, _stream_id: int) -> None:
+    raise CommandError("embedded_carla does not support ROS")
+
+
+@void("disable_sensor_for_ros")
+def disable_sensor_for_ros(_simulation: Simulation, _stream_id: int) -> None:
+    """Never on, so nothing to switch off."""
+
+
+@value("is_sensor_enabled_for_ros")
+def is_sensor_enabled_for_ros(_simulation: Simulation, _stream_id: int) -> bool:
+    return False
+
+
+@value("are_gbuffers_enabled")
+def are_gbuffers_enabled(_simulation: Simulation, _actor_id: int) -> bool:
+    return False
+
+
+@void("set_ignored_vehicles")
+def set_ignored_vehicles(simulation: Simulation, actor_id: int, _ids: list[int]) -> None:
+    simulation.episode.actors.get(actor_id, ActorKind.SENSOR)
+    raise CommandError("embedded_carla does not support set_ignored_vehicles")
+
+
+@void("set_annotations_traverse_translucency")
+def set_annotations_traverse_translucency(_simulation: Simulation, _enabled: bool) -> None:
+    """Nothing in the scenery is translucent."""

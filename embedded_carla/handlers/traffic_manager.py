@@ -1,0 +1,33 @@
+"""Where TrafficManagers listen; they live in clients, and other clients find them here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from embedded_carla import codec
+from embedded_carla.handlers.registry import value, void
+from embedded_carla.simulation import Simulation
+
+
+@value("is_traffic_manager_running")
+def is_traffic_manager_running(simulation: Simulation, port: int) -> bool:
+    return port in simulation.traffic_managers
+
+
+@value("get_traffic_manager_running")
+def get_traffic_manager_running(simulation: Simulation, port: int) -> Any:
+    return simulation.traffic_managers.get(port, ("", 0))
+
+
+@value("add_traffic_manager_running")
+def add_traffic_manager_running(simulation: Simulation, where: Any) -> bool:
+    host, port = codec.items(where, 2, "traffic manager")[:2]
+    if port in simulation.traffic_managers:
+        return False
+    simulation.traffic_managers[codec.integer(port, "traffic manager's port")] = (str(host), port)
+    return True
+
+
+@void("destroy_traffic_manager")
+def destroy_traffic_manager(simulation: Simulation, port: int) -> None:
+    simulation.traffic_managers.pop(port, None)

@@ -1,0 +1,102 @@
+"""What outlives an episode: the maps, the settings, the ids, the frame number, and who listens."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from embedded_carla.codec import EpisodeSettings
+from embedded_carla.streaming import EPISODE_STREAM, StreamHub
+from embedded_carla.world.drawing import Drawing
+from embedded_carla.world.episode import Episode
+from embedded_carla.world.loader import LoadedMap, MapLoader
+from embedded_carla.world.sensing import SensorSuite
+
+DEFAULT_STEP_S = 0.05
+"""The step of a synchronous world whose client has set no fixed delta."""
+
+MAX_REAL_STEP_S = 0.1
+"""The longest step of an asynchronous world with a variable delta; a slower machine runs in slow motion."""
+
+
+@dataclass(slots=True)
+class Ids:
+    """Sources of numbers that are never given twice: clients cache by id for ever."""
+
+    actor: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    stream: Iterator[int] = field(default_factory=lambda: itertools.count(EPISODE_STREAM + 1))
+    episode: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+
+class Simulation:
+    """One server's world across map loads.
+
+    `clock` gives monotonic seconds; it stamps messages and paces the asynchronous mode, and no decision of the
+    simulated world depends on it.
+    """
+
+    def __init__(
+        self, loader: MapLoader, hub: StreamHub, stream_port: int, map_name: str, seed: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self.loader = loader
+        self.hub = hub
+        self.stream_port = stream_port
+        self.settings = EpisodeSettings()
+        self.traffic_managers: dict[int, tuple[str, int]] = {}
+        self.tick_requested = False
+        self._seed = seed
+        self._clock = clock
+        self._ids = Ids()
+        self._frame = 0
+        self.map: LoadedMap = loader.load(map_name)
+        self._drawing = Drawing()
+        self._begin_episode()
+
+    def _begin_episode(self) -> None:
+        self.episode = Episode(next(self._ids.episode), self.map, self._ids.actor, self._ids.stream)
+        self._sensors = SensorSuite(self.episode, self.hub, self.stream_port, self._seed, self._drawing)
+
+    @property
+    def frame(self) -> int:
+        return self._frame
+
+    def load_map(self, name: str, reset_settings: bool) -> None:
+        """Begin a new episode on map `name` ("" for the present one). Raises MapError and leaves all as it was."""
+        self.map = self.loader.load(name) if name else self.map
+        if reset_settings:
+            self.settings = EpisodeSettings()
+        self._begin_episode()
+        self.hub.quiet_old_episode(self._clock())
+
+    def step_s(self, real_s: float) -> float:
+        """How far the next tick advances the world; `real_s` is the time since the last one."""
+        if self.settings.fixed_delta_seconds is not None:
+            return self.settings.fixed_delta_seconds
+        return DEFAULT_STEP_S if self.settings.synchronous_mode else min(max(real_s, 1e-3), MAX_REAL_STEP_S)
+
+    def advance(self, delta_s: float) -> None:
+        """One step of the world, without telling anyone."""
+        self._frame += 1
+        self.episode.tick(self._frame, delta_s)
+
+    def publish_state(self, delta_s: float) -> None:
+        """Send the snapshot of the last step."""
+        now_s = self._clock()
+        self.hub.send_episode(
+            self.episode.snapshot(now_s, delta_s, map_changed=False),
+            lambda: self.episode.snapshot(now_s, delta_s, map_changed=True),
+            now_s,
+            may_drop=not self.settings.synchronous_mode,
+        )
+
+    def publish_sensors(self) -> None:
+        """Measure and send what is listened to and due."""
+        self._sensors.publish(
+            may_drop=not self.settings.synchronous_mode, rendering=not self.settings.no_rendering_mode
+        )
+
+    def close(self) -> None:
+        self._drawing.close()

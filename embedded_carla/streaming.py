@@ -1,0 +1,108 @@
+"""CARLA's streams: who listens to which stream, and what is sent to whom.
+
+A client opens one TCP connection for each subscription, sends the stream's id (u32) and then only reads messages
+`size u32, payload`. Stream 1 is the episode's state, sensors have 2, 3, ...
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable, Iterator
+
+from embedded_carla.errors import ProtocolError
+from embedded_carla.outbox import Outbox
+
+EPISODE_STREAM = 1
+QUIET_AFTER_LOAD_S = 0.2
+"""How long connections of the old episode get nothing after a map was loaded.
+
+The client crashes now and then (bad_weak_ptr, "close: Bad file descriptor") if data arrives on its old episode stream
+while it swaps episodes.
+"""
+
+_LENGTH = struct.Struct("<I")
+
+
+class StreamConnection:
+    """One subscription; `stream_id` is 0 until the client has said which."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.outbox = Outbox(sock)
+        self.stream_id = 0
+        self.quiet_until_s = 0.0
+        self.missed_map_change = False
+        self._hello = b""
+
+    def receive(self, data: bytes) -> bool:
+        """Take the client's bytes; True when they complete the stream's id. Raises ProtocolError on more than that."""
+        if self.stream_id:
+            raise ProtocolError("a subscriber sends nothing but the stream's id")
+        self._hello += data
+        if len(self._hello) > _LENGTH.size:
+            raise ProtocolError("a subscriber sends nothing but the stream's id")
+        if len(self._hello) < _LENGTH.size:
+            return False
+        (self.stream_id,) = _LENGTH.unpack(self._hello)
+        if not self.stream_id:
+            raise ProtocolError("there is no stream 0")
+        return True
+
+
+class StreamHub:
+    """All subscriptions by stream. `on_broken` is called for a connection whose peer is gone."""
+
+    def __init__(self, on_broken: Callable[[StreamConnection], None]) -> None:
+        self._by_stream: dict[int, list[StreamConnection]] = {}
+        self._on_broken = on_broken
+
+    def subscribe(self, connection: StreamConnection) -> None:
+        self._by_stream.setdefault(connection.stream_id, []).append(connection)
+
+    def unsubscribe(self, connection: StreamConnection) -> None:
+        listeners = self._by_stream.get(connection.stream_id, [])
+        if connection in listeners:
+            listeners.remove(connection)
+        if not listeners:
+            self._by_stream.pop(connection.stream_id, None)
+
+    def has_listener(self, stream_id: int) -> bool:
+        return stream_id in self._by_stream
+
+    def connections(self) -> Iterator[StreamConnection]:
+        for listeners in self._by_stream.values():
+            yield from listeners
+
+    def send(self, stream_id: int, payload: bytes, *, may_drop: bool) -> None:
+        """Send to every listener; with `may_drop`, skip those that have not yet taken the previous message."""
+        message = _LENGTH.pack(len(payload)) + payload
+        for connection in tuple(self._by_stream.get(stream_id, ())):
+            self._deliver(connection, message, may_drop)
+
+    def send_episode(self, plain: bytes, map_changed: Callable[[], bytes], now_s: float, *, may_drop: bool) -> None:
+        """Send the episode's state; listeners that lived through a map change get the `map_changed` form once."""
+        message = _LENGTH.pack(len(plain)) + plain
+        for connection in tuple(self._by_stream.get(EPISODE_STREAM, ())):
+            if now_s < connection.quiet_until_s:
+                continue
+            if connection.missed_map_change:
+                connection.missed_map_change = False
+                changed = map_changed()
+                self._deliver(connection, _LENGTH.pack(len(changed)) + changed, may_drop=False)
+            else:
+                self._deliver(connection, message, may_drop)
+
+    def quiet_old_episode(self, now_s: float) -> None:
+        """A map was loaded: leave the connections that there are in peace for a while, then tell them."""
+        for connection in self._by_stream.get(EPISODE_STREAM, ()):
+            connection.quiet_until_s = now_s + QUIET_AFTER_LOAD_S
+            connection.missed_map_change = True
+
+    def _deliver(self, connection: StreamConnection, message: bytes, may_drop: bool) -> None:
+        if may_drop and connection.outbox.waiting_bytes:
+            return
+        try:
+            connection.outbox.send(message)
+        except OSError:
+            self._on_broken(connection)

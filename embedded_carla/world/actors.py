@@ -1,0 +1,112 @@
+"""Actors: everything that has an id, and the table of those that live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from embedded_carla import codec
+from embedded_carla.codec import ActorDescription
+from embedded_carla.errors import CommandError
+from embedded_carla.types import Blueprint, BoundingBox, SemanticTag, Transform, Vector3
+
+
+class ActorKind(Enum):
+    VEHICLE = "vehicle"
+    WALKER = "walker"
+    SENSOR = "sensor"
+    TRAFFIC_LIGHT = "traffic light"
+    TRAFFIC_SIGN = "traffic sign"
+    CONTROLLER = "walker controller"
+    PROP = "prop"
+    SPECTATOR = "spectator"
+
+
+@dataclass(slots=True, eq=False)
+class Actor:
+    """One actor. `pose` is its world pose after the last tick; `relative` is the pose on `parent` for attached ones.
+
+    `slot` is the row in the fleet or the crowd (-1 elsewhere), `row` the record in the snapshot. `stream_id` is a
+    sensor's stream, 0 where the actor has none. `signal_id` is the OpenDRIVE id of lights and signs.
+    """
+
+    actor_id: int
+    kind: ActorKind
+    description: ActorDescription
+    box: BoundingBox
+    pose: Transform
+    tag: SemanticTag = SemanticTag.UNLABELED
+    blueprint: Blueprint | None = None
+    parent: Actor | None = None
+    relative: Transform = field(default_factory=Transform)
+    children: list[Actor] = field(default_factory=list)
+    slot: int = -1
+    row: int = -1
+    stream_id: int = 0
+    signal_id: str = ""
+    lights: int = 0
+    collides: bool = True
+    constant_velocity: Vector3 | None = None
+    physics_control: Any = None
+    ackermann: Any = None
+
+    @property
+    def type_id(self) -> str:
+        return self.description.type_id
+
+    def number(self, name: str, default: float) -> float:
+        """A numeric attribute of the description, `default` where it is missing or no number."""
+        try:
+            return float(self.description.value(name, str(default)))
+        except ValueError:
+            return default
+
+    def to_wire(self, stream_port: int) -> codec.Wire:
+        return (
+            self.actor_id,
+            0 if self.parent is None else self.parent.actor_id,
+            codec.description_to_wire(self.description),
+            codec.box_to_wire(self.box, self.actor_id),
+            bytes((self.tag,)),
+            codec.token(self.stream_id, stream_port) if self.stream_id else b"",
+        )
+
+
+class ActorTable:
+    """Living actors by id and by kind."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, Actor] = {}
+        self._by_kind: dict[ActorKind, dict[int, Actor]] = {kind: {} for kind in ActorKind}
+
+    def __iter__(self) -> Iterator[Actor]:
+        return iter(self._by_id.values())
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def add(self, actor: Actor) -> None:
+        self._by_id[actor.actor_id] = actor
+        self._by_kind[actor.kind][actor.actor_id] = actor
+
+    def remove(self, actor: Actor) -> None:
+        del self._by_id[actor.actor_id]
+        del self._by_kind[actor.kind][actor.actor_id]
+
+    def find(self, actor_id: int) -> Actor | None:
+        return self._by_id.get(actor_id)
+
+    def of_kind(self, kind: ActorKind) -> list[Actor]:
+        return list(self._by_kind[kind].values())
+
+    def get(self, actor_id: int, *kinds: ActorKind) -> Actor:
+        """The actor with this id; CommandError where there is none or it is of none of `kinds` (if given)."""
+        actor = self._by_id.get(actor_id)
+        if actor is None:
+            raise CommandError(f"unable to find actor {actor_id!r}: it does not exist or was destroyed")
+        if kinds and actor.kind not in kinds:
+            wanted = " or ".join(kind.value for kind in kinds)
+            raise CommandError(f"actor {actor_id} ({actor.type_id}) is no {wanted}")
+        return actor

@@ -1,0 +1,143 @@
+"""Actors that touch: spawn tests, and collisions as the physics and the collision sensors see them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embedded_carla.types import BoundingBox, Float, Transform, Vector3
+from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.world.collision import Body, Contact, find_contacts, overlaps, resolve
+from embedded_carla.world.collision_boxes import DynamicBoxes, StaticBoxes, rotations
+from embedded_carla.world.vehicles import VehicleFleet, yaw_inertia_kgm2
+from embedded_carla.world.walkers import WalkerCrowd
+
+if TYPE_CHECKING:
+    from embedded_carla.world.episode import Episode
+
+WALKER_MASS_KG = 75.0
+SPAWN_GAP_M = 0.02  # a body may stand on the ground and beside another one
+
+
+@dataclass(frozen=True, slots=True)
+class CollisionHit:
+    """`actor` was hit by `other` (None: by scenery labelled `static_tag`) with this impulse, world frame."""
+
+    actor: Actor
+    other: Actor | None
+    static_tag: int
+    impulse_ns: Vector3
+
+
+class ContactSolver:
+    """Collisions of one episode's vehicles, walkers and props with each other and with the scenery."""
+
+    def __init__(self, episode: Episode) -> None:
+        self._episode = episode
+        self.static = StaticBoxes(episode.map.scenery.colliders)
+
+    def is_occupied(self, box: BoundingBox, pose: Transform) -> bool:
+        """Whether a body with this box could not stand at `pose`."""
+        x, y, z = (max(half - SPAWN_GAP_M, 0.01) for half in box.extent)
+        body = DynamicBoxes.single(BoundingBox(box.location, (x, y, z), box.rotation_deg), pose)
+        return overlaps(body, self.boxes()[1]) or overlaps(body, self.static)
+
+    def boxes(self) -> tuple[list[Actor], DynamicBoxes]:
+        """All bodies that collide, vehicles and walkers first."""
+        episode = self._episode
+        groups = [[a for a in episode.actors.of_kind(k) if a.collides] for k in (ActorKind.VEHICLE, ActorKind.WALKER)]
+        props = [a for a in episode.actors.of_kind(ActorKind.PROP) if _is_solid(a)]
+        bodies = [*groups[0], *groups[1], *props]
+        location, rotation, velocity = (np.zeros((len(bodies), 3)) for _ in range(3))
+        start = 0
+        bodies_of: tuple[VehicleFleet | WalkerCrowd, ...] = (episode.fleet, episode.crowd)
+        for actors, source in zip(groups, bodies_of, strict=True):
+            slots = [a.slot for a in actors]
+            place = slice(start, start + len(actors))
+            location[place], rotation[place] = source.location[slots], source.rotation_deg[slots]
+            velocity[place] = source.velocity[slots]
+            if source is episode.crowd:  # its origins are between the feet, the actors' in the middle of the body
+                location[place, 2] += [a.box.extent[2] for a in actors]
+            start += len(actors)
+        for i, actor in enumerate(props, start):
+            location[i] = actor.pose.location
+            rotation[i] = (actor.pose.pitch_deg, actor.pose.yaw_deg, actor.pose.roll_deg)
+        axes = rotations(rotation)
+        offset = np.array([a.box.location for a in bodies], dtype=np.float64).reshape(-1, 3)
+        half = np.array([a.box.extent for a in bodies], dtype=np.float64).reshape(-1, 3)
+        centre = location + np.einsum("nij,nj->ni", axes, offset)
+        ids = np.array([a.actor_id for a in bodies], dtype=np.int64)
+        return bodies, DynamicBoxes(ids, centre, half, axes, velocity)
+
+    def resolve(self) -> list[CollisionHit]:
+        """Let bodies that overlap bounce and separate; one hit for each actor that felt an impulse."""
+        bodies, boxes = self.boxes()
+        if not bodies:
+            return []
+        contacts = [c for c in find_contacts(boxes, self.static) if self._can_move(c.a) or self._can_move(c.b)]
+        if not contacts:
+            return []
+        moved = {i: self._body(i) for contact in contacts for i in (contact.a, contact.b) if i}
+        impacts = resolve(contacts, moved)
+        for actor_id, body in moved.items():
+            self._write_back(actor_id, body)
+        hits = []
+        for impact in impacts:
+            if any(impact.impulse_ns):
+                hits.extend(self._hits(impact.contact, impact.impulse_ns))
+        return hits
+
+    def _can_move(self, actor_id: int) -> bool:
+        if not actor_id:
+            return False
+        actor = self._episode.actors.get(actor_id)
+        if actor.kind is ActorKind.VEHICLE:
+            return bool(self._episode.fleet.physics[actor.slot])
+        return actor.kind is ActorKind.WALKER
+
+    def _body(self, actor_id: int) -> Body:
+        episode = self._episode
+        actor = episode.actors.get(actor_id)
+        if actor.kind is ActorKind.VEHICLE:
+            fleet, slot = episode.fleet, actor.slot
+            spec = fleet.spec(slot)
+            free = float(fleet.physics[slot])
+            turn = math.radians(fleet.angular_velocity_degps[slot, 2])
+            return Body(
+                fleet.location[slot].copy(), fleet.velocity[slot].copy(), turn, free / spec.mass_kg,
+                free / yaw_inertia_kgm2(spec),
+            )  # fmt: skip
+        if actor.kind is ActorKind.WALKER:
+            crowd, slot = episode.crowd, actor.slot
+            inverse_mass = 1.0 / WALKER_MASS_KG if crowd.physics[slot] else 0.0
+            return Body(crowd.location[slot].copy(), crowd.velocity[slot].copy(), 0.0, inverse_mass, 0.0)
+        return Body(np.array(actor.pose.location), np.zeros(3), 0.0, 0.0, 0.0)
+
+    def _write_back(self, actor_id: int, body: Body) -> None:
+        episode = self._episode
+        actor = episode.actors.get(actor_id)
+        if body.inverse_mass == 0.0:
+            return
+        if actor.kind is ActorKind.VEHICLE:
+            fleet, slot = episode.fleet, actor.slot
+            fleet.location[slot], fleet.velocity[slot] = body.location, body.velocity
+            fleet.angular_velocity_degps[slot, 2] = math.degrees(body.yaw_rate_radps)
+        else:
+            crowd, slot = episode.crowd, actor.slot
+            crowd.location[slot], crowd.velocity[slot] = body.location, body.velocity
+
+    def _hits(self, contact: Contact, impulse: Vector3) -> list[CollisionHit]:
+        actors = self._episode.actors
+        a, b = actors.get(contact.a), actors.find(contact.b) if contact.b else None
+        hits = [CollisionHit(a, b, contact.static_tag, impulse)]
+        if b is not None:
+            opposite: Float = -np.array(impulse)
+            hits.append(CollisionHit(b, a, 0, (float(opposite[0]), float(opposite[1]), float(opposite[2]))))
+        return hits
+
+
+def _is_solid(actor: Actor) -> bool:
+    return actor.collides and actor.parent is None and actor.type_id.startswith("static.prop") and any(actor.box.extent)

@@ -1,0 +1,90 @@
+"""The renderer, made when the first picture is wanted, and the actors as it sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from embedded_carla.log import log
+from embedded_carla.render import Renderer, RenderError
+from embedded_carla.scene import ActorView
+from embedded_carla.types import SignalColour, Transform, Vector3
+from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.world.episode import Episode
+from embedded_carla.world.loader import LoadedMap
+
+_SRGB_GAMMA = 2.2
+_GREY: Vector3 = (0.4, 0.4, 0.4)
+
+
+class Drawing:
+    """One renderer at a time: that of the present map. Without OpenGL there is none, and the log says so once."""
+
+    def __init__(self) -> None:
+        self._renderer: Renderer | None = None
+        self._version = ""
+        self._is_impossible = False
+
+    def renderer(self, loaded: LoadedMap) -> Renderer | None:
+        """The renderer of this map, or None on a machine that cannot draw."""
+        if self._is_impossible:
+            return None
+        if self._renderer is None or self._version != loaded.version:
+            self.close()
+            try:
+                self._renderer = Renderer(loaded.scenery)
+            except RenderError as error:
+                self._is_impossible = True
+                log(f"cameras and LiDAR stay silent: {error}")
+                return None
+            self._version = loaded.version
+        return self._renderer
+
+    def close(self) -> None:
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None
+
+
+def actor_views(episode: Episode) -> list[ActorView]:
+    """Vehicles, walkers and props."""
+    vehicles = [_vehicle_view(episode, actor) for actor in episode.actors.of_kind(ActorKind.VEHICLE)]
+    walkers = [_walker_view(episode, actor) for actor in episode.actors.of_kind(ActorKind.WALKER)]
+    props = [_prop_view(a) for a in episode.actors.of_kind(ActorKind.PROP) if a.type_id.startswith("static.prop")]
+    return vehicles + walkers + props
+
+
+def signal_colours(episode: Episode) -> Mapping[str, SignalColour]:
+    lights = episode.roadside.lights
+    return {signal_id: lights.state(signal_id) for signal_id in lights.ids}
+
+
+def _vehicle_view(episode: Episode, actor: Actor) -> ActorView:
+    fleet, slot = episode.fleet, actor.slot
+    return ActorView(
+        actor.actor_id, fleet.spec(slot).shape, episode.pose_of(actor), actor.box.extent, _colour(actor), actor.tag,
+        actor.lights, float(fleet.steer_rad[slot]), float(fleet.wheel_phase_rad[slot]), actor.actor_id,
+    )  # fmt: skip
+
+
+def _walker_view(episode: Episode, actor: Actor) -> ActorView:
+    """Drawn from its feet, whereas its actor's origin is the middle of its body."""
+    pose = episode.pose_of(actor)
+    feet = Transform(pose.x, pose.y, pose.z - actor.box.extent[2], pose.pitch_deg, pose.yaw_deg, pose.roll_deg)
+    return ActorView(
+        actor.actor_id, "walker", feet, actor.box.extent, _GREY, actor.tag,
+        phase_rad=float(episode.crowd.phase_rad[actor.slot]), seed=actor.actor_id,
+    )  # fmt: skip
+
+
+def _prop_view(actor: Actor) -> ActorView:
+    name = actor.type_id.rsplit(".", 1)[-1]
+    return ActorView(actor.actor_id, name, actor.pose, actor.box.extent, _GREY, actor.tag, seed=actor.actor_id)
+
+
+def _colour(actor: Actor) -> Vector3:
+    """The `color` attribute "r,g,b" (sRGB, 0 to 255) in linear light."""
+    parts = actor.description.value("color").split(",")
+    if len(parts) != 3 or not all(part.strip().isdigit() for part in parts):
+        return _GREY
+    r, g, b = ((min(int(part), 255) / 255.0) ** _SRGB_GAMMA for part in parts)
+    return (r, g, b)

@@ -1,0 +1,211 @@
+"""One episode: a map, its actors, and how they move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.codec import ActorDescription
+from embedded_carla.errors import CommandError
+from embedded_carla.types import BoundingBox, Transform, Vector3, VehicleControl, WalkerControl, WeatherParameters
+from embedded_carla.world.actors import Actor, ActorKind, ActorTable
+from embedded_carla.world.contacts import CollisionHit, ContactSolver
+from embedded_carla.world.loader import LoadedMap
+from embedded_carla.world.roadside import Roadside
+from embedded_carla.world.snapshot import SnapshotTable
+from embedded_carla.world.vehicles import VehicleFleet
+from embedded_carla.world.walkers import WalkerCrowd
+
+DEFAULT_WEATHER = WeatherParameters(
+    sun_altitude_angle=45.0, sun_azimuth_angle=0.0, fog_distance=0.75, fog_falloff=0.1,
+    scattering_intensity=1.0, mie_scattering_scale=0.03,
+)  # fmt: skip
+_Rows = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+class Episode:
+    """The state of the world between two map loads. `tick` is the only thing that lets time pass."""
+
+    def __init__(self, episode_id: int, loaded: LoadedMap, actor_ids: Iterator[int], stream_ids: Iterator[int]) -> None:
+        self.episode_id = episode_id
+        self.map = loaded
+        self.actor_ids = actor_ids
+        self.stream_ids = stream_ids
+        self.frame = 0
+        self.time_s = 0.0
+        self.delta_s = 0.05
+        self.set_weather(DEFAULT_WEATHER)
+        self.imu_gravity_mps2 = 9.81
+        self.actors = ActorTable()
+        self.table = SnapshotTable()
+        self.fleet = VehicleFleet(loaded.scenery.ground)
+        self.crowd = WalkerCrowd(loaded.scenery.ground)
+        self.contacts = ContactSolver(self)
+        self.hits: list[CollisionHit] = []
+        self._rows: dict[ActorKind, _Rows] = {}
+        self.spectator = self._add_spectator()
+        self.roadside = Roadside(self)
+
+    # ------------------------------------------------------------ actors
+
+    def _add_spectator(self) -> Actor:
+        spawn_points = self.map.scenery.spawn_points
+        start = spawn_points[0] if spawn_points else Transform()
+        pose = Transform(start.x, start.y, start.z + 10.0, -20.0, start.yaw_deg)
+        description = ActorDescription(0, "spectator", ())
+        actor = Actor(next(self.actor_ids), ActorKind.SPECTATOR, description, BoundingBox(), pose)
+        self.register(actor)
+        return actor
+
+    def register(self, actor: Actor) -> None:
+        self.actors.add(actor)
+        self.table.add(actor)
+        self._rows.clear()
+
+    def unregister(self, actor: Actor) -> None:
+        self.actors.remove(actor)
+        self.table.remove(actor)
+        self._rows.clear()
+
+    def pose_of(self, actor: Actor) -> Transform:
+        """The actor's world pose now."""
+        if actor.slot >= 0:
+            body = self.fleet if actor.kind is ActorKind.VEHICLE else self.crowd
+            x, y, z = body.location[actor.slot].tolist()
+            if actor.kind is ActorKind.WALKER:
+                z += actor.box.extent[2]
+            return Transform(x, y, z, *body.rotation_deg[actor.slot].tolist())
+        return actor.pose
+
+    def velocity_of(self, actor: Actor) -> Vector3:
+        """World velocity, m/s; that of the vehicle or walker which carries the actor."""
+        carrier: Actor | None = actor
+        while carrier is not None and carrier.slot < 0:
+            carrier = carrier.parent
+        if carrier is None:
+            return (0.0, 0.0, 0.0)
+        body = self.fleet if carrier.kind is ActorKind.VEHICLE else self.crowd
+        x, y, z = body.velocity[carrier.slot].tolist()
+        return (x, y, z)
+
+    def teleport(self, actor: Actor, pose: Transform) -> None:
+        """Put the actor there at once; for an attached one `pose` is relative to its parent, as in CARLA."""
+        if actor.kind is ActorKind.VEHICLE:
+            self.fleet.teleport(actor.slot, pose)
+        elif actor.kind is ActorKind.WALKER:
+            self.crowd.teleport(actor.slot, _feet(actor, pose))
+        elif actor.parent is not None:
+            actor.relative = pose
+            self._carry(actor, {})
+        else:
+            actor.pose = pose
+            self.table.place(actor)
+
+    def place_walker(self, actor: Actor, pose: Transform, speed_mps: float) -> None:
+        """Put a walker where its client's own crowd simulation has it."""
+        self.crowd.set_state(actor.slot, _feet(actor, pose), speed_mps, self.delta_s)
+
+    def add_body(self, actor: Actor) -> None:
+        """Give a vehicle or walker its place in the physics."""
+        if actor.kind is ActorKind.WALKER:
+            actor.slot = self.crowd.add(_feet(actor, actor.pose))
+        elif actor.blueprint is not None and actor.blueprint.vehicle is not None:
+            actor.slot = self.fleet.add(actor.blueprint.vehicle, actor.pose)
+
+    def set_weather(self, weather: WeatherParameters) -> None:
+        self.weather = weather
+        self.drawn_weather = weather.with_defaults(DEFAULT_WEATHER)
+
+    def control_vehicle(self, actor: Actor, control: VehicleControl) -> None:
+        self.fleet.set_control(actor.slot, control)
+        self.table.write_vehicle_control(actor.row, control)
+
+    def control_walker(self, actor: Actor, control: WalkerControl) -> None:
+        self.crowd.set_control(actor.slot, control)
+        self.table.write_walker_control(actor.row, control)
+
+    # ------------------------------------------------------------ time
+
+    def tick(self, frame: int, delta_s: float) -> None:
+        """Advance the world by `delta_s`; `frame` is the number of the state that results."""
+        self.frame = frame
+        self.time_s += delta_s
+        self.delta_s = delta_s
+        self.fleet.step(delta_s, self.drawn_weather.wetness)
+        self.crowd.step(delta_s)
+        self.hits = self.contacts.resolve()
+        self.roadside.step(delta_s)
+        self._write_bodies()
+        self._write_attached()
+
+    def rows(self, kind: ActorKind) -> _Rows:
+        """(snapshot rows, slots) of the vehicles or walkers."""
+        found = self._rows.get(kind)
+        if found is None:
+            actors = self.actors.of_kind(kind)
+            rows = np.array([a.row for a in actors], dtype=np.intp)
+            found = self._rows[kind] = (rows, np.array([a.slot for a in actors], dtype=np.intp))
+        return found
+
+    def _write_bodies(self) -> None:
+        records = self.table.vehicles
+        for kind, body in ((ActorKind.VEHICLE, self.fleet), (ActorKind.WALKER, self.crowd)):
+            rows, slots = self.rows(kind)
+            if not len(rows):
+                continue
+            records["location"][rows] = body.location[slots]
+            records["rotation"][rows] = body.rotation_deg[slots]
+            records["velocity"][rows] = body.velocity[slots]
+            if kind is ActorKind.WALKER:
+                records["location"][rows, 2] += self._walker_heights()
+            else:
+                records["angular_velocity"][rows] = self.fleet.angular_velocity_degps[slots]
+                records["acceleration"][rows] = self.fleet.acceleration[slots]
+                self.roadside.write_vehicles(records, rows, slots)
+
+    def _walker_heights(self) -> NDArray[np.float32]:
+        """From feet to the actors' origins, the middle of the body."""
+        return np.array([a.box.extent[2] for a in self.actors.of_kind(ActorKind.WALKER)], dtype=np.float32)
+
+    def _write_attached(self) -> None:
+        poses: dict[int, Transform] = {}
+        for kind in (ActorKind.SENSOR, ActorKind.PROP):
+            for actor in self.actors.of_kind(kind):
+                if actor.parent is not None:
+                    self._carry(actor, poses)
+
+    def _carry(self, actor: Actor, poses: dict[int, Transform]) -> None:
+        """Move an attached actor along with its parent; `poses` keeps parents' poses within one tick."""
+        parent = actor.parent
+        assert parent is not None
+        pose = poses.get(parent.actor_id)
+        if pose is None:
+            if parent.parent is not None:
+                self._carry(parent, poses)
+            pose = poses[parent.actor_id] = self.pose_of(parent)
+        actor.pose = pose @ actor.relative
+        self.table.place(actor)
+
+    def snapshot(self, platform_s: float, delta_s: float, map_changed: bool) -> bytes:
+        """The message of stream 1 for the present state."""
+        return self.table.message(self.episode_id, self.frame, self.time_s, platform_s, delta_s, map_changed)
+
+    def vehicle(self, actor_id: int) -> Actor:
+        return self.actors.get(actor_id, ActorKind.VEHICLE)
+
+    def walker(self, actor_id: int) -> Actor:
+        return self.actors.get(actor_id, ActorKind.WALKER)
+
+    def moving(self, actor_id: int) -> Actor:
+        """A vehicle or a walker; CommandError for anything else."""
+        actor = self.actors.get(actor_id)
+        if actor.slot < 0:
+            raise CommandError(f"actor {actor_id} ({actor.type_id}) does not move by itself")
+        return actor
+
+
+def _feet(actor: Actor, pose: Transform) -> Transform:
+    """Between a walker's feet, given its actor's pose: the middle of the body, as in CARLA."""
+    return Transform(pose.x, pose.y, pose.z - actor.box.extent[2], pose.pitch_deg, pose.yaw_deg, pose.roll_deg)

@@ -1,0 +1,66 @@
+"""From a map's name or text to everything that is built from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from embedded_carla import opendrive, scenery
+from embedded_carla.errors import MapError
+from embedded_carla.maps import MapLibrary
+from embedded_carla.opendrive import RoadNetwork
+from embedded_carla.scene import Scenery
+
+GENERATED_MAP = "OpenDriveMap"
+"""The name under which CARLA's client loads a map whose text it has sent."""
+
+_KEPT_MAPS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedMap:
+    """A map ready to be simulated. `version` changes with the text."""
+
+    name: str
+    network: RoadNetwork
+    scenery: Scenery
+    version: str
+
+
+class MapLoader:
+    """Loads maps; the last few are kept, so that loading a town again costs nothing."""
+
+    def __init__(self, library: MapLibrary, seed: int) -> None:
+        self._library = library
+        self._seed = seed
+        self._kept: OrderedDict[str, LoadedMap] = OrderedDict()
+        self._client_text: str | None = None
+
+    def names(self) -> list[str]:
+        return self._library.names()
+
+    def keep_client_text(self, text: str) -> None:
+        """The text that the next load of `OpenDriveMap` means. Raises MapError when it is no usable map."""
+        self._build(GENERATED_MAP, text)
+        self._client_text = text
+
+    def load(self, name: str) -> LoadedMap:
+        """Raises MapError: no such map (naming those there are), or unusable."""
+        if name.rsplit("/", 1)[-1] == GENERATED_MAP:
+            if self._client_text is None:
+                raise MapError(f"{GENERATED_MAP}: no client has sent an OpenDRIVE text yet")
+            return self._build(GENERATED_MAP, self._client_text)
+        return self._build(*self._library.load_text(name))
+
+    def _build(self, name: str, text: str) -> LoadedMap:
+        version = hashlib.sha256(f"{name}\n{text}".encode()).hexdigest()[:16]
+        if version in self._kept:
+            self._kept.move_to_end(version)
+            return self._kept[version]
+        network = opendrive.parse(text, name)
+        loaded = LoadedMap(name, network, scenery.build(network, self._seed), version)
+        self._kept[version] = loaded
+        if len(self._kept) > _KEPT_MAPS:
+            self._kept.popitem(last=False)
+        return loaded

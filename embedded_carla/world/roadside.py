@@ -1,0 +1,153 @@
+"""What the road tells vehicles: lights, signs, speed limits, patches of other friction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.codec import ActorDescription
+from embedded_carla.scene import SignalSite, StopZone
+from embedded_carla.types import BoundingBox, SemanticTag, SignalColour, Transform
+from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.world.signals import TrafficLights
+
+if TYPE_CHECKING:
+    from embedded_carla.world.episode import Episode
+
+OFF_ROAD_LIMIT_KMH = 30.0
+NOMINAL_FRICTION = 3.5  # of CARLA's tyres; a friction trigger is relative to it
+_SAME_APPROACH_DEG = 30.0
+
+Index = NDArray[np.intp]
+
+
+class Roadside:
+    """Light and sign actors of one episode, and their effect on the vehicles' records."""
+
+    def __init__(self, episode: Episode) -> None:
+        self._episode = episode
+        scenery = episode.map.scenery
+        self.lights = TrafficLights(scenery.signals, scenery.controller_sequences)
+        # The last entry is for vehicles off the road: index -1 reaches it.
+        self._limit_kmh = np.append(scenery.road_speed_limit_kmh, OFF_ROAD_LIMIT_KMH).astype(np.float32)
+        self._actor_of: dict[str, Actor] = {}
+        for site in scenery.signals:
+            self._add(site)
+        self.light_actors = [self._actor_of[signal_id] for signal_id in self.lights.ids]
+        # As above, for index -1: no light.
+        self._light_ids = np.array([*(a.actor_id for a in self.light_actors), 0], dtype=np.uint32)
+        self._colours = np.full(len(self.light_actors) + 1, SignalColour.GREEN, dtype=np.uint8)
+        self._light_rows: Index = np.array([a.row for a in self.light_actors], dtype=np.intp)
+        self._friction_boxes: list[Actor] = []
+        self.refresh()
+
+    def _add(self, site: SignalSite) -> None:
+        is_light = site.kind == "traffic_light"
+        type_id = "traffic.speed_limit.%d" % round(site.value) if site.kind == "speed_limit" else f"traffic.{site.kind}"
+        actor = Actor(
+            next(self._episode.actor_ids),
+            ActorKind.TRAFFIC_LIGHT if is_light else ActorKind.TRAFFIC_SIGN,
+            ActorDescription(0, type_id, ()),
+            trigger_volume(site),
+            site.pose,
+            SemanticTag.TRAFFIC_LIGHT if is_light else SemanticTag.TRAFFIC_SIGNS,
+            signal_id=site.signal_id,
+        )
+        self._episode.register(actor)
+        self._episode.table.write_sign(actor.row, site.signal_id)
+        self._actor_of[site.signal_id] = actor
+
+    def actor_of(self, signal_id: str) -> Actor:
+        return self._actor_of[signal_id]
+
+    def refresh(self) -> None:
+        """Write all that the lights' records say; call after lights were set or timed anew."""
+        for actor in self.light_actors:
+            light = actor.signal_id
+            self._episode.table.write_light(
+                actor.row, self.lights.times_s(light), self.lights.elapsed_s(light), self.lights.pole_index(light),
+                self.lights.is_frozen(light), self.lights.state(light),
+            )  # fmt: skip
+
+    def step(self, delta_s: float) -> None:
+        self.lights.step(delta_s)
+        if self.light_actors:
+            ids = self.lights.ids
+            self._colours[:-1] = [self.lights.state(light) for light in ids]
+            records = self._episode.table.lights
+            # Lights are the first actors of an episode and never removed, so their rows stay.
+            records["elapsed_s"][self._light_rows] = [self.lights.elapsed_s(light) for light in ids]
+            records["colour"][self._light_rows] = self._colours[:-1]
+        self._apply_friction()
+
+    def write_vehicles(self, records: NDArray[np.void], rows: Index, slots: Index) -> None:
+        """Speed limit and governing light into the vehicles' records."""
+        fleet = self._episode.fleet
+        on_road = fleet.road[slots]
+        records["speed_limit"][rows] = self._limit_kmh[on_road]
+        light = self._governing(rows, slots)
+        records["traffic_light_state"][rows] = self._colours[light]
+        records["has_traffic_light"][rows] = light >= 0
+        records["traffic_light_id"][rows] = self._light_ids[light]
+
+    def _governing(self, rows: Index, slots: Index) -> NDArray[np.int32]:
+        """Index of each vehicle's light, -1 for none: that whose stop zone holds its front, else its middle.
+
+        CARLA tests the whole body against the zone; a car that stopped with its nose over the line still has the
+        light, and one that has driven on has it no longer.
+        """
+        fleet = self._episode.fleet
+        location = fleet.location[slots]
+        yaw = np.radians(fleet.rotation_deg[slots, 1])
+        nose = location.copy()
+        half_length = np.array([fleet.spec(slot).extent[0] for slot in slots.tolist()])
+        nose[:, 0] += half_length * np.cos(yaw)
+        nose[:, 1] += half_length * np.sin(yaw)
+        found = self.lights.governing(np.concatenate([nose, location]))
+        front, middle = found[: len(rows)], found[len(rows) :]
+        return np.where(front >= 0, front, middle).astype(np.int32)
+
+    def _apply_friction(self) -> None:
+        triggers = [a for a in self._episode.actors.of_kind(ActorKind.PROP) if a.type_id == "static.trigger.friction"]
+        if not triggers and not self._friction_boxes:
+            return
+        self._friction_boxes = triggers
+        _, slots = self._episode.rows(ActorKind.VEHICLE)
+        fleet = self._episode.fleet
+        factor = np.ones(len(slots))
+        for trigger in triggers:
+            local = fleet.location[slots] - np.array(trigger.pose.location)
+            yaw = math.radians(trigger.pose.yaw_deg)
+            turn = np.array([[math.cos(yaw), -math.sin(yaw), 0.0], [math.sin(yaw), math.cos(yaw), 0.0], [0, 0, 1.0]])
+            inside = (np.abs(local @ turn) <= np.array(trigger.box.extent)).all(axis=1)
+            factor[inside] = trigger.number("friction", NOMINAL_FRICTION) / NOMINAL_FRICTION
+        fleet.friction[slots] = factor
+
+
+def trigger_volume(site: SignalSite) -> BoundingBox:
+    """The box, along the axes of the site's actor, around the stop zones of its first approach.
+
+    CARLA's own scripts walk through a light's trigger volume along the actor's axes and ignore the box's rotation.
+    """
+    if not site.stop_zones:
+        return BoundingBox()
+    first = site.stop_zones[0]
+    zones = [z for z in site.stop_zones if abs((z.yaw_deg - first.yaw_deg + 180) % 360 - 180) < _SAME_APPROACH_DEG]
+    inverse = np.linalg.inv(site.pose.matrix())
+    corners = np.concatenate([_corners(zone) for zone in zones])
+    local = corners @ inverse[:3, :3].T + inverse[:3, 3]
+    low, high = local.min(axis=0), local.max(axis=0)
+    x, y, z = ((low + high) / 2).tolist()
+    half_x, half_y, half_z = ((high - low) / 2).tolist()
+    return BoundingBox((x, y, z), (half_x, half_y, half_z))
+
+
+def _corners(zone: StopZone) -> NDArray[np.float64]:
+    pose = Transform(*zone.centre, 0.0, zone.yaw_deg, 0.0).matrix()
+    signs: Sequence[tuple[int, int, int]] = [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
+    corners: NDArray[np.float64] = (np.array(signs) * np.array(zone.half)) @ pose[:3, :3].T + pose[:3, 3]
+    return corners

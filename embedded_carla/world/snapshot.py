@@ -1,0 +1,150 @@
+"""The episode's state as it goes over the wire each tick: one record of 119 bytes for each actor."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.types import SignalColour, Transform, VehicleControl, WalkerControl
+from embedded_carla.world.actors import Actor
+
+RECORD_BYTES = 119
+_STATE_OFFSET = 65
+_BASE = [
+    ("id", "<u4"),
+    ("state", "u1"),
+    ("location", "<f4", (3,)),
+    ("rotation", "<f4", (3,)),
+    ("velocity", "<f4", (3,)),
+    ("angular_velocity", "<f4", (3,)),
+    ("acceleration", "<f4", (3,)),
+]
+VEHICLE_RECORD = np.dtype(
+    [
+        *_BASE,
+        ("throttle", "<f4"),
+        ("steer", "<f4"),
+        ("brake", "<f4"),
+        ("hand_brake", "u1"),
+        ("reverse", "u1"),
+        ("manual_gear_shift", "u1"),
+        ("gear", "<i4"),
+        ("speed_limit", "<f4"),
+        ("traffic_light_state", "u1"),
+        ("has_traffic_light", "u1"),
+        ("traffic_light_id", "<u4"),
+        ("failure", "u1"),
+        ("pad", "V24"),
+    ]
+)
+LIGHT_RECORD = np.dtype(
+    [
+        *_BASE,
+        ("sign_id", "S32"),
+        ("green_s", "<f4"),
+        ("yellow_s", "<f4"),
+        ("red_s", "<f4"),
+        ("elapsed_s", "<f4"),
+        ("pole_index", "<u4"),
+        ("frozen", "u1"),
+        ("colour", "u1"),
+    ]
+)
+ACTIVE = 1
+MAP_CHANGED = 1
+
+_SENSOR_HEADER = struct.Struct("<QQd6f")
+_EPISODE_HEADER = struct.Struct("<Qdf3iI")
+_WORLD_OBSERVER = 17
+_CONTROL = struct.Struct("<fffBBBi")
+_WALKER = struct.Struct("<ffffB")
+_POSE = struct.Struct("<6f")
+
+
+def sensor_header(sensor_type: int, frame: int, time_s: float, pose: Transform) -> bytes:
+    """What precedes every message of a sensor's stream: 48 bytes."""
+    return _SENSOR_HEADER.pack(
+        sensor_type, frame, time_s, pose.x, pose.y, pose.z, pose.pitch_deg, pose.yaw_deg, pose.roll_deg
+    )
+
+
+class SnapshotTable:
+    """Records of all actors, contiguous. `vehicles` and `lights` are views of the same bytes by field.
+
+    The views change whenever an actor is added: take them anew each time.
+    """
+
+    def __init__(self) -> None:
+        self._bytes = bytearray(64 * RECORD_BYTES)
+        self._actors: list[Actor] = []
+        self._make_views()
+
+    def _make_views(self) -> None:
+        self.vehicles: NDArray[np.void] = np.frombuffer(self._bytes, VEHICLE_RECORD)
+        self.lights: NDArray[np.void] = np.frombuffer(self._bytes, LIGHT_RECORD)
+
+    def __len__(self) -> int:
+        return len(self._actors)
+
+    def add(self, actor: Actor) -> None:
+        """Give the actor a record at its present pose, at rest."""
+        actor.row = len(self._actors)
+        self._actors.append(actor)
+        if len(self._actors) * RECORD_BYTES > len(self._bytes):
+            self._bytes = self._bytes + bytearray(len(self._bytes))
+            self._make_views()
+        start = actor.row * RECORD_BYTES
+        self._bytes[start : start + RECORD_BYTES] = bytes(RECORD_BYTES)
+        record = self.vehicles[actor.row]
+        record["id"], record["state"] = actor.actor_id, ACTIVE
+        self.place(actor)
+
+    def remove(self, actor: Actor) -> None:
+        """The last record moves into the gap."""
+        last = self._actors.pop()
+        if last is not actor:
+            source, target = last.row * RECORD_BYTES, actor.row * RECORD_BYTES
+            self._bytes[target : target + RECORD_BYTES] = self._bytes[source : source + RECORD_BYTES]
+            self._actors[actor.row] = last
+            last.row = actor.row
+        actor.row = -1
+
+    def place(self, actor: Actor) -> None:
+        """Write the actor's pose."""
+        p = actor.pose
+        _POSE.pack_into(self._bytes, actor.row * RECORD_BYTES + 5, p.x, p.y, p.z, p.pitch_deg, p.yaw_deg, p.roll_deg)
+
+    def write_vehicle_control(self, row: int, c: VehicleControl) -> None:
+        _CONTROL.pack_into(
+            self._bytes, row * RECORD_BYTES + _STATE_OFFSET,
+            c.throttle, c.steer, c.brake, c.hand_brake, c.reverse, c.manual_gear_shift, c.gear,
+        )  # fmt: skip
+
+    def write_walker_control(self, row: int, c: WalkerControl) -> None:
+        _WALKER.pack_into(self._bytes, row * RECORD_BYTES + _STATE_OFFSET, *c.direction, c.speed, c.jump)
+
+    def write_sign(self, row: int, signal_id: str) -> None:
+        self.lights["sign_id"][row] = signal_id.encode()[:31]
+
+    def write_light(
+        self, row: int, times_s: tuple[float, float, float], elapsed_s: float, pole: int, frozen: bool,
+        colour: SignalColour,
+    ) -> None:  # fmt: skip
+        """`times_s` is green, yellow, red."""
+        start = row * RECORD_BYTES + _STATE_OFFSET + 32
+        struct.pack_into("<ffffIBB", self._bytes, start, *times_s, elapsed_s, pole, frozen, colour)
+
+    def message(
+        self, episode_id: int, frame: int, time_s: float, platform_s: float, delta_s: float, map_changed: bool
+    ) -> bytes:
+        """The whole message of stream 1."""
+        flags = MAP_CHANGED if map_changed else 0
+        return b"".join(
+            (
+                sensor_header(_WORLD_OBSERVER, frame, time_s, Transform()),
+                _EPISODE_HEADER.pack(episode_id, platform_s, delta_s, 0, 0, 0, flags),
+                memoryview(self._bytes)[: len(self._actors) * RECORD_BYTES],
+            )
+        )

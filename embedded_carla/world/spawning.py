@@ -1,0 +1,101 @@
+"""Actors come and go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from embedded_carla.blueprints import LIBRARY
+from embedded_carla.codec import ATTRIBUTE_KINDS, ActorDescription
+from embedded_carla.errors import CommandError
+from embedded_carla.types import Blueprint, BoundingBox, SemanticTag, Transform
+from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.world.episode import Episode
+
+SPAWN_COLLISION = "Spawn failed because of collision at spawn position"
+CLIENT_SIDE_SENSORS = ("sensor.other.lane_invasion",)  # computed by the client: such an actor has no stream
+
+_KINDS = (
+    ("vehicle.", ActorKind.VEHICLE),
+    ("walker.", ActorKind.WALKER),
+    ("sensor.", ActorKind.SENSOR),
+    ("controller.", ActorKind.CONTROLLER),
+    ("static.", ActorKind.PROP),
+    ("util.", ActorKind.PROP),
+)
+
+
+def spawn(episode: Episode, description: ActorDescription, pose: Transform, parent: Actor | None = None) -> Actor:
+    """Bring an actor into the world; with a `parent`, `pose` is relative to it.
+
+    Raises CommandError: no such blueprint or attribute value, or something is in the way.
+    """
+    blueprint = LIBRARY.get(description.type_id)
+    if blueprint is None:
+        raise CommandError(f"no blueprint {description.type_id!r}; get_blueprint_library() lists those there are")
+    kind = next(kind for prefix, kind in _KINDS if description.type_id.startswith(prefix))
+    world_pose = pose if parent is None else episode.pose_of(parent) @ pose
+    box = _box(blueprint, description)
+    if kind in (ActorKind.VEHICLE, ActorKind.WALKER) and episode.contacts.is_occupied(box, world_pose):
+        raise CommandError(SPAWN_COLLISION)
+    actor = Actor(
+        next(episode.actor_ids), kind, _complete(description, blueprint), box, world_pose,
+        tag=_tag(kind, blueprint), blueprint=blueprint, parent=parent, relative=pose if parent else Transform(),
+    )  # fmt: skip
+    _embody(episode, actor)
+    episode.register(actor)
+    if parent is not None:
+        parent.children.append(actor)
+    return actor
+
+
+def destroy(episode: Episode, actor_id: int) -> bool:
+    """Remove an actor; what is attached to it stays where it is. False when there is none with this id."""
+    actor = episode.actors.find(actor_id)
+    if actor is None:
+        return False
+    if actor.kind in (ActorKind.SPECTATOR, ActorKind.TRAFFIC_LIGHT, ActorKind.TRAFFIC_SIGN):
+        return False
+    for child in actor.children:
+        child.parent = None
+    if actor.parent is not None:
+        actor.parent.children.remove(actor)
+    if actor.kind is ActorKind.VEHICLE:
+        episode.fleet.remove(actor.slot)
+    elif actor.kind is ActorKind.WALKER:
+        episode.crowd.remove(actor.slot)
+    episode.unregister(actor)
+    return True
+
+
+def _embody(episode: Episode, actor: Actor) -> None:
+    if actor.kind in (ActorKind.VEHICLE, ActorKind.WALKER):
+        episode.add_body(actor)
+    elif actor.kind is ActorKind.SENSOR and actor.type_id not in CLIENT_SIDE_SENSORS:
+        actor.stream_id = next(episode.stream_ids)
+
+
+def _complete(description: ActorDescription, blueprint: Blueprint) -> ActorDescription:
+    """The description with every attribute of the blueprint: the client's value, else the default."""
+    given = {name: value for name, _, value in description.attributes}
+    rows = [(a.name, ATTRIBUTE_KINDS[a.kind], given.pop(a.name, a.default)) for a in blueprint.attributes]
+    kept = [(name, kind, value) for name, kind, value in description.attributes if name in given]
+    return replace(description, attributes=tuple(rows + kept))
+
+
+def _box(blueprint: Blueprint, description: ActorDescription) -> BoundingBox:
+    if blueprint.type_id != "static.trigger.friction":
+        return blueprint.box
+    try:  # CARLA gives these extents in centimetres
+        x, y, z = (float(description.value(f"extent_{axis}", "500")) / 100 for axis in "xyz")
+    except ValueError as error:
+        raise CommandError(f"static.trigger.friction: an extent is no number: {error}") from error
+    return BoundingBox((0.0, 0.0, 0.0), (x, y, z))
+
+
+def _tag(kind: ActorKind, blueprint: Blueprint) -> SemanticTag:
+    if blueprint.vehicle is not None:
+        return blueprint.vehicle.tag
+    return {
+        ActorKind.WALKER: SemanticTag.PEDESTRIANS,
+        ActorKind.PROP: SemanticTag.DYNAMIC,
+    }.get(kind, SemanticTag.UNLABELED)
