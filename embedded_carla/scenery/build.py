@@ -6,7 +6,7 @@ import numpy as np
 
 from embedded_carla.opendrive.network import RoadNetwork
 from embedded_carla.scene import Boxes, Material, Scenery
-from embedded_carla.scenery import markings, surfaces, terrain
+from embedded_carla.scenery import markings, objects, surfaces, terrain
 from embedded_carla.scenery.grid import section_grids
 from embedded_carla.scenery.ground import SceneryGround
 from embedded_carla.scenery.junctions import gap_quads
@@ -35,6 +35,7 @@ def build(network: RoadNetwork, seed: int = 0) -> Scenery:
     field, far = terrain.height_field(terrain.road_samples(strips), seed)
     terrain.draw(field, far, soup)
     ground = SceneryGround(triangles, tag, road, field)
+    objects.draw(network, ground.index, soup)
 
     return Scenery(
         map_name=network.name,

@@ -107,17 +107,17 @@ class SceneryGround:
     """`embedded_carla.scene.Ground`: road, pavement and terrain."""
 
     def __init__(self, triangles: F64, tag: NDArray[np.uint8], road: NDArray[np.int32], terrain: HeightField) -> None:
-        self._index = TriangleIndex(triangles)
+        self.index = TriangleIndex(triangles)
         # One row more than there are triangles, read by "nothing found" (-1).
-        self._tag = np.append(tag[self._index.ids], np.uint8(SemanticTag.TERRAIN))
-        self._road = np.append(road[self._index.ids], np.int32(-1)).astype(np.int32)
-        self._normals = np.vstack([self._index.normals, [0.0, 0.0, 1.0]])
+        self._tag = np.append(tag[self.index.ids], np.uint8(SemanticTag.TERRAIN))
+        self._road = np.append(road[self.index.ids], np.int32(-1)).astype(np.int32)
+        self._normals = np.vstack([self.index.normals, [0.0, 0.0, 1.0]])
         self.terrain = terrain
 
     def below(self, points: F64) -> GroundHit:
         """The highest surface at most 1.0 m above each of `points` (N, 3)."""
         points = np.asarray(points, dtype=np.float64).reshape(-1, 3)
-        z, found = self._index.below(points)
+        z, found = self.index.below(points)
         normal, tag, road = self._normals[found], self._tag[found], self._road[found]
         missing = np.flatnonzero(found < 0)
         if len(missing):

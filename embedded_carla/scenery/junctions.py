@@ -18,6 +18,7 @@ PIXEL_M = 0.25
 WIDEST_GAP_M = 8.0  # a wider hole is an island, left to the terrain
 BELOW_LANES_M = 0.01
 PATCH_PIXELS = 4
+SAME_JUNCTION_M = 4.0  # roads further above or below belong to another level
 
 
 def gap_quads(made: Sequence[Strip]) -> tuple[F64, NDArray[np.int32]]:
@@ -30,7 +31,8 @@ def gap_quads(made: Sequence[Strip]) -> tuple[F64, NDArray[np.int32]]:
     for strip in made:
         if strip.grid.road.junction != -1 and strip.keep.any():
             by_junction[strip.grid.road.junction].append(strip)
-    patches = [(_patches(group), group[0].grid.road_index) for group in by_junction.values()]
+    boxes = np.array([_box(strip) for strip in made])
+    patches = [(_patches(group, made, boxes), group[0].grid.road_index) for group in by_junction.values()]
     quads = [quads for quads, _ in patches]
     road = [np.full(len(quads), index, dtype=np.int32) for quads, index in patches]
     if not quads:
@@ -38,11 +40,22 @@ def gap_quads(made: Sequence[Strip]) -> tuple[F64, NDArray[np.int32]]:
     return np.concatenate(quads), np.concatenate(road)
 
 
-def _patches(group: Sequence[Strip]) -> F64:
+def _box(strip: Strip) -> F64:
+    points = np.concatenate([strip.left[:, :2], strip.right[:, :2]])
+    return np.concatenate([points.min(axis=0), points.max(axis=0)])
+
+
+def _patches(group: Sequence[Strip], made: Sequence[Strip], boxes: F64) -> F64:
     quads = np.concatenate([strip.quads() for strip in group])
-    raster = Raster.around(quads[..., :2].min(axis=(0, 1)) - 1.0, quads[..., :2].max(axis=(0, 1)) + 1.0, PIXEL_M)
-    raster.fill(quads)
-    holes = _narrow_holes(raster.mask)
+    low, high = quads[..., :2].min(axis=(0, 1)) - 1.0, quads[..., :2].max(axis=(0, 1)) + 1.0
+    raster = Raster.around(low, high, PIXEL_M)
+    near = np.all(boxes[:, :2] <= high, axis=1) & np.all(boxes[:, 2:] >= low, axis=1)
+    level = float(np.median(quads[..., 2]))
+    for k in np.flatnonzero(near):  # the roads outside close the holes that reach the junction's edge
+        close = np.abs(made[k].left[:, 2] - level).min() < SAME_JUNCTION_M
+        if close:
+            raster.fill(made[k].quads())
+    holes = _narrow_holes(cv2.erode(raster.mask, np.ones((3, 3), dtype=np.uint8)))
     rows, columns = (n - n % PATCH_PIXELS for n in holes.shape)
     tiles = holes[:rows, :columns].reshape(rows // PATCH_PIXELS, PATCH_PIXELS, columns // PATCH_PIXELS, PATCH_PIXELS)
     row, column = np.nonzero(tiles.any(axis=(1, 3)))
