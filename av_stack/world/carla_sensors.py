@@ -47,11 +47,10 @@ class SensorRig:
             at = _camera_transform(api, camera, rear_axle_x_m)
             attach("sensor.camera.rgb", at, _camera_attributes(camera), self._queue(f"camera {camera.name}"))
 
-    def read(self, frame: int, time_s: float, wheel_speed_mps: float, timeout_s: float) -> SensorFrame:
-        """The measurements of tick `frame`; WorldError names the sensor that stays silent for `timeout_s`."""
+    def read(self, frame: int, stamp: Stamp, wheel_speed_mps: float, timeout_s: float) -> SensorFrame:
+        """The measurements of tick `frame`, stamped; WorldError names the sensor that is silent for `timeout_s`."""
         deadline = time.monotonic() + timeout_s
         data = {name: _take(name, waiting, frame, deadline) for name, waiting in self._queues.items()}
-        stamp = Stamp(frame, time_s)
         return SensorFrame(
             stamp=stamp,
             cameras={c.name: _image(stamp, c, data[f"camera {c.name}"]) for c in self._rig.cameras},
@@ -60,7 +59,7 @@ class SensorRig:
             wheel_speed_mps=wheel_speed_mps,
         )
 
-    def collisions(self) -> tuple[CollisionEvent, ...]:
+    def collisions(self, stamp_of: Callable[[int], Stamp]) -> tuple[CollisionEvent, ...]:
         """Contacts of the ego that have arrived since the last call, each with the stamp of its own tick."""
         events = []
         while not self._collisions.empty():
@@ -68,7 +67,7 @@ class SensorRig:
             impulse = event.normal_impulse
             events.append(
                 CollisionEvent(
-                    stamp=Stamp(event.frame, event.timestamp),
+                    stamp=stamp_of(event.frame),
                     other_id=event.other_actor.id,
                     other=event.other_actor.type_id,
                     impulse_ns=float(np.linalg.norm((impulse.x, impulse.y, impulse.z))),

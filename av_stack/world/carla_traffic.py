@@ -23,18 +23,18 @@ DROP_M = 1.0  # walkers are put down from this height
 
 
 class Traffic:
-    """`spec.traffic_vehicles` cars near the route; `close` gives the TrafficManager back."""
+    """Cars under one TrafficManager; `close` gives it back, and is due even when `spawn` fails."""
 
-    def __init__(self, api: Any, client: Any, world: Any, spec: WorldSpec, rng: np.random.Generator) -> None:
+    def __init__(self, client: Any, seed: int) -> None:
         self.actor_ids: list[int] = []
         self._manager = client.get_trafficmanager(_free_port())
         self._manager.set_synchronous_mode(True)
         self._manager.set_hybrid_physics_mode(False)
-        self._manager.set_random_device_seed(spec.seed)
+        self._manager.set_random_device_seed(seed)
         self._manager.set_global_distance_to_leading_vehicle(FOLLOWING_GAP_M)
-        self._spawn(api, client, world, spec, rng)
 
-    def _spawn(self, api: Any, client: Any, world: Any, spec: WorldSpec, rng: np.random.Generator) -> None:
+    def spawn(self, api: Any, client: Any, world: Any, spec: WorldSpec, rng: np.random.Generator) -> None:
+        """Put `spec.traffic_vehicles` on the road near the route; WorldError where the map has no room for them."""
         blueprints = _car_blueprints(world)
         points = _spawn_points_by_route(world, spec)
         port = self._manager.get_port()
@@ -75,7 +75,7 @@ def _car_blueprints(world: Any) -> list[Any]:
 
 
 def _is_car(blueprint: Any) -> bool:
-    return blueprint.has_attribute("base_type") and str(blueprint.get_attribute("base_type")) == "car"
+    return bool(blueprint.has_attribute("base_type") and blueprint.get_attribute("base_type").as_str() == "car")
 
 
 def _spawn_points_by_route(world: Any, spec: WorldSpec) -> list[Any]:

@@ -57,6 +57,7 @@ class CarlaWorld:
         self._ego: Any = None
         self._sensors: SensorRig
         self._stamp = Stamp(0, 0.0)
+        self._first_frame = 0
         try:
             self._build()
         except BaseException:
@@ -84,16 +85,13 @@ class CarlaWorld:
             at = self._ego.get_location()
             self._walkers.step((at.x, at.y))
             frame = self._world.tick(timeout_s)
-            snapshot = self._world.get_snapshot()
         try:
-            sensed = self._sensors.read(
-                frame, snapshot.timestamp.elapsed_seconds, forward_speed_mps(self._ego), timeout_s
-            )
+            sensed = self._sensors.read(frame, self._stamp_of(frame), forward_speed_mps(self._ego), timeout_s)
         except WorldError:
             self._is_alive = False
             raise
         self._stamp = sensed.stamp
-        self._collisions = self._sensors.collisions()
+        self._collisions = self._sensors.collisions(self._stamp_of)
         return sensed
 
     def apply(self, command: ControlCommand) -> None:
@@ -109,6 +107,10 @@ class CarlaWorld:
 
     def close(self) -> None:
         self._cleanup.close()
+
+    def _stamp_of(self, frame: int) -> Stamp:
+        """Frames and time since the episode was ready: a server counts on, and how far depends on its clock."""
+        return Stamp(frame - self._first_frame, (frame - self._first_frame) * self._spec.step_s)
 
     # ------------------------------------------------------------ building
 
@@ -197,14 +199,15 @@ class CarlaWorld:
         self._walkers = ScriptedWalkers(carla, self._world, self._spec.walkers, rng)
         self._cleanup.callback(self._destroy, [walker.id for walker in self._walkers.actors])
         if self._spec.traffic_vehicles > 0:
-            traffic = Traffic(carla, self._client, self._world, self._spec, rng)
+            traffic = Traffic(self._client, self._spec.seed)
             self._cleanup.callback(self._destroy, traffic.actor_ids)
             self._cleanup.callback(self._if_alive, traffic.close)
+            traffic.spawn(carla, self._client, self._world, self._spec, rng)
 
     def _let_settle(self) -> None:
         with self._answering("first ticks"):
             for _ in range(SETTLE_TICKS):
-                self._world.tick(FIRST_TICK_TIMEOUT_S)
+                self._first_frame = self._world.tick(FIRST_TICK_TIMEOUT_S)
 
     # ------------------------------------------------------------ errors and the end
 

@@ -1,0 +1,95 @@
+"""The whole program: one sensor frame in, one control command out.
+
+camera, GNSS, IMU, wheels -> lanes -> localization -> objects, lights -> scene -> plan -> control
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from av_stack.types import (
+    LaneEstimate,
+    LaneGraph,
+    SensorFrame,
+    StepResult,
+    TrackedObject,
+    TrafficLightView,
+    Truth,
+    VehicleParameters,
+)
+from control import ControlConfig, Controller
+from perception.detection.oracle import oracle_objects
+from perception.lanes.detector import LaneDetector
+from perception.lights import LightOracle
+from perception.localization import Localizer
+from perception.scene import assemble_scene
+from planning import Planner, PlanningConfig, Route
+
+ORACLES = ("detection", "lights")
+"""Modules whose answers come from the simulator: there is no other detector and light reader."""
+
+TruthSource = Callable[[], Truth]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The parts' own configurations, and the camera that looks ahead."""
+
+    planning: PlanningConfig
+    control: ControlConfig
+    camera: str = "front"
+
+
+class Pipeline:
+    """Drives along `route`; call `step` with every sensor frame in order.
+
+    `truth` answers for the oracles, for the tick of the frame that `step` was given.
+    """
+
+    def __init__(
+        self, graph: LaneGraph, vehicle: VehicleParameters, route: Route, settings: Settings, truth: TruthSource
+    ) -> None:
+        self._camera = settings.camera
+        self._truth = truth
+        self._lanes = LaneDetector()
+        self._localizer = Localizer(graph)
+        self._lights = LightOracle(graph)
+        self._planner = Planner(graph, vehicle, settings.planning)
+        self._planner.set_route(route)
+        self._controller = Controller(vehicle, settings.control)
+        self._stage_ms: dict[str, float] = {}
+
+    def step(self, frame: SensorFrame) -> StepResult:
+        """What the car believes, intends and does now."""
+        self._stage_ms = {}
+        with self._stage("lanes"):
+            lanes = self._see_lanes(frame)
+        with self._stage("localization"):
+            ego = self._localizer.update(frame, lanes)
+        with self._stage("objects and lights"):
+            objects, lights = self._ask_oracles(frame)
+        scene = assemble_scene(ego, lanes, objects, lights)
+        with self._stage("planning"):
+            plan = self._planner.plan(scene)
+        with self._stage("control"):
+            command = self._controller.step(plan, ego)
+        return StepResult(frame.stamp, scene, plan, command, self._stage_ms)
+
+    def _see_lanes(self, frame: SensorFrame) -> LaneEstimate:
+        yaw_rate_radps = frame.imu.gyro_radps[2]
+        return self._lanes.update(frame.cameras[self._camera], frame.wheel_speed_mps, yaw_rate_radps)
+
+    def _ask_oracles(self, frame: SensorFrame) -> tuple[tuple[TrackedObject, ...], Mapping[str, TrafficLightView]]:
+        truth = self._truth()
+        objects = oracle_objects(truth, camera=frame.cameras[self._camera].camera)
+        return objects, self._lights.update(truth)
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        """Measures the stage; nothing decides by this clock."""
+        start = time.perf_counter()
+        yield
+        self._stage_ms[name] = 1e3 * (time.perf_counter() - start)

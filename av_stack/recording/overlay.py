@@ -1,0 +1,111 @@
+"""Draws what the stack believes and intends onto the front camera's picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from av_stack.frames import map_to_vehicle, vehicle_to_image
+from av_stack.types import CameraModel, Float, Image, LaneLine, LightState, Plan, Pose2D, StepResult
+
+LANE_BGR = (255, 160, 0)
+PLAN_BGR = (80, 220, 80)
+BRAKING_BGR = (60, 60, 240)
+OBJECT_BGR = (0, 200, 255)
+WALKER_BGR = (255, 80, 255)
+TEXT_BGR = (255, 255, 255)
+LIGHT_BGR = {
+    LightState.RED: (60, 60, 255),
+    LightState.YELLOW: (0, 210, 255),
+    LightState.GREEN: (80, 220, 80),
+}
+FONT = cv2.FONT_HERSHEY_SIMPLEX
+NEAR_M = 4.0  # closer points project far outside the picture
+
+
+@dataclass(frozen=True, slots=True)
+class Hud:
+    """Numbers beside the picture that the step itself does not hold."""
+
+    limit_mps: float
+    distance_m: float
+    length_m: float
+
+
+def draw(picture: Image, camera: CameraModel, step: StepResult, hud: Hud) -> Image:
+    """A copy of `picture` (height, width, 3) BGR with lane lines, plan, object boxes and text."""
+    canvas = picture.copy()
+    _draw_plan(canvas, camera, step)
+    for line in (step.scene.lanes.left, step.scene.lanes.right):
+        if line is not None:
+            _draw_lane_line(canvas, camera, line)
+    _draw_boxes(canvas, step)
+    _draw_text(canvas, step, hud)
+    return canvas
+
+
+def _project(camera: CameraModel, xy: Float) -> Float:
+    """Ground points in the vehicle frame (N, 2) -> pixels (M, 2) of those in front of the camera."""
+    near = xy[xy[:, 0] > camera.x_m + NEAR_M - 2.0]
+    if len(near) == 0:
+        return np.zeros((0, 2))
+    pixels, _ = vehicle_to_image(np.column_stack([near, np.zeros(len(near))]), camera)
+    return np.asarray(pixels[~np.isnan(pixels).any(axis=1)])
+
+
+def _polyline(canvas: Image, pixels: Float, colour: tuple[int, int, int], width_px: int) -> None:
+    if len(pixels) >= 2:
+        rounded = np.clip(np.round(pixels), -10_000, 10_000).astype(np.int32)
+        cv2.polylines(canvas, [rounded.reshape(-1, 1, 2)], False, colour, width_px, cv2.LINE_AA)
+
+
+def _draw_lane_line(canvas: Image, camera: CameraModel, line: LaneLine) -> None:
+    x = np.linspace(max(line.x_min_m, camera.x_m + 2.0), line.x_max_m, 24)
+    width_px = 1 + round(2 * line.confidence)
+    _polyline(canvas, _project(camera, np.column_stack([x, line.y_at(x)])), LANE_BGR, width_px)
+
+
+def _plan_in_vehicle(plan: Plan, ego: Pose2D) -> Float:
+    return map_to_vehicle(np.column_stack([plan.x_m, plan.y_m]), ego)
+
+
+def _draw_plan(canvas: Image, camera: CameraModel, step: StepResult) -> None:
+    """The planned path as a band as wide as a tyre track, red where it brakes."""
+    ego = step.scene.ego
+    path = _plan_in_vehicle(step.plan, Pose2D(ego.x_m, ego.y_m, ego.yaw_rad))
+    pixels = _project(camera, path)
+    is_braking = len(step.plan.accel_mps2) > 0 and float(step.plan.accel_mps2.min()) < -1.0
+    _polyline(canvas, pixels, BRAKING_BGR if is_braking else PLAN_BGR, 3)
+
+
+def _draw_boxes(canvas: Image, step: StepResult) -> None:
+    for thing in step.scene.objects:
+        if thing.box_px is None:
+            continue
+        u0, v0, u1, v1 = (round(value) for value in thing.box_px)
+        colour = WALKER_BGR if thing.kind.value == "pedestrian" else OBJECT_BGR
+        cv2.rectangle(canvas, (u0, v0), (u1, v1), colour, 1, cv2.LINE_AA)
+        if u1 - u0 > 14:
+            cv2.putText(canvas, thing.kind.value, (u0, max(10, v0 - 3)), FONT, 0.35, colour, 1, cv2.LINE_AA)
+
+
+def _draw_text(canvas: Image, step: StepResult, hud: Hud) -> None:
+    ego, command = step.scene.ego, step.command
+    band = canvas[:38]
+    band //= 2
+    speed = f"{3.6 * ego.speed_mps:5.1f} km/h  limit {3.6 * hud.limit_mps:.0f}"
+    where = f"{hud.distance_m:.0f} / {hud.length_m:.0f} m"
+    pedals = f"throttle {command.throttle:.2f}  brake {command.brake:.2f}  steer {command.steer:+.2f}"
+    _text(canvas, speed, (8, 15))
+    _text(canvas, where, (250, 15))
+    _text(canvas, pedals, (370, 15))
+    _text(canvas, step.plan.constraint, (8, 32))
+    for number, light in enumerate(list(step.scene.lights.values())[:8]):
+        colour = LIGHT_BGR.get(light.state, (128, 128, 128))
+        cv2.circle(canvas, (canvas.shape[1] - 12 - 14 * number, 28), 5, colour, -1, cv2.LINE_AA)
+
+
+def _text(canvas: Image, text: str, at: tuple[int, int]) -> None:
+    cv2.putText(canvas, text, at, FONT, 0.45, TEXT_BGR, 1, cv2.LINE_AA)

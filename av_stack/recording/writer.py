@@ -1,0 +1,158 @@
+"""Writes a drive to an MCAP file with Foxglove's typed messages, so that Foxglove, rerun and `mcap` read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import cv2
+import foxglove
+import foxglove.channels as channels
+import foxglove.messages as messages
+import numpy as np
+
+from av_stack.types import LaneEstimate, Plan, SensorFrame, StepResult, TrackedObject, Truth
+
+JPEG_QUALITY = 85
+PLAN_EVERY_POINTS = 2
+LANE_COLOUR = messages.Color(r=0.0, g=0.6, b=1.0, a=1.0)
+OBJECT_COLOUR = messages.Color(r=1.0, g=0.8, b=0.0, a=0.6)
+
+
+class Recording:
+    """One MCAP file; `write` after each step, `close` once. Readable up to the last step once closed.
+
+    Topics: /camera/NAME, /gnss, /sensors, /tf (map -> ego, estimated), /lanes, /scene, /plan, /control, /truth.
+    """
+
+    def __init__(self, path: Path, metadata: Mapping[str, Any]) -> None:
+        self._context = foxglove.Context()
+        self._writer = foxglove.open_mcap(path, allow_overwrite=True, context=self._context)
+        self._writer.write_metadata("run", {key: str(value) for key, value in metadata.items()})
+        self._cameras: dict[str, channels.CompressedImageChannel] = {}
+        self._gnss = channels.LocationFixChannel("/gnss", context=self._context)
+        self._tf = channels.FrameTransformChannel("/tf", context=self._context)
+        self._lanes = channels.SceneUpdateChannel("/lanes", context=self._context)
+        self._scene = channels.SceneUpdateChannel("/scene", context=self._context)
+        self._plan = channels.PosesInFrameChannel("/plan", context=self._context)
+        self._json = {
+            topic: foxglove.Channel(topic, message_encoding="json", context=self._context)
+            for topic in ("/sensors", "/control", "/truth")
+        }
+
+    def write(self, frame: SensorFrame, step: StepResult, truth: Truth) -> None:
+        time_ns = round(frame.stamp.time_s * 1e9)
+        self._write_sensors(frame, time_ns)
+        self._write_belief(step, time_ns)
+        command = asdict(step.command) | {"constraint": step.plan.constraint, "route_s_m": step.plan.route_s_m}
+        self._json["/control"].log(command, log_time=time_ns)
+        self._json["/truth"].log(_truth(truth), log_time=time_ns)
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def _write_sensors(self, frame: SensorFrame, time_ns: int) -> None:
+        stamp = _stamp(time_ns)
+        for name, image in frame.cameras.items():
+            if name not in self._cameras:
+                topic = f"/camera/{name}"
+                self._cameras[name] = channels.CompressedImageChannel(topic, context=self._context)
+            _, jpeg = cv2.imencode(".jpg", image.bgr, (cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY))
+            picture = messages.CompressedImage(timestamp=stamp, frame_id=name, data=jpeg.tobytes(), format="jpeg")
+            self._cameras[name].log(picture, log_time=time_ns)
+        fix = frame.gnss
+        self._gnss.log(
+            messages.LocationFix(
+                timestamp=stamp,
+                frame_id="ego",
+                latitude=fix.latitude_deg,
+                longitude=fix.longitude_deg,
+                altitude=fix.altitude_m,
+            ),
+            log_time=time_ns,
+        )
+        imu = asdict(frame.imu) | {"wheel_speed_mps": frame.wheel_speed_mps, "frame": frame.stamp.frame}
+        imu.pop("stamp")
+        self._json["/sensors"].log(imu, log_time=time_ns)
+
+    def _write_belief(self, step: StepResult, time_ns: int) -> None:
+        stamp, ego = _stamp(time_ns), step.scene.ego
+        self._tf.log(
+            messages.FrameTransform(
+                timestamp=stamp,
+                parent_frame_id="map",
+                child_frame_id="ego",
+                translation=messages.Vector3(x=ego.x_m, y=ego.y_m, z=ego.z_m),
+                rotation=_yaw_rotation(ego.yaw_rad),
+            ),
+            log_time=time_ns,
+        )
+        lanes = messages.SceneUpdate(deletions=_delete_all(stamp), entities=[_lanes(step.scene.lanes, stamp)])
+        self._lanes.log(lanes, log_time=time_ns)
+        boxes = [_box(thing, ego.z_m, stamp) for thing in step.scene.objects]
+        self._scene.log(messages.SceneUpdate(deletions=_delete_all(stamp), entities=boxes), log_time=time_ns)
+        self._plan.log(_plan(step.plan, ego.z_m, stamp), log_time=time_ns)
+
+
+def _stamp(time_ns: int) -> messages.Timestamp:
+    return messages.Timestamp(sec=time_ns // 1_000_000_000, nsec=time_ns % 1_000_000_000)
+
+
+def _yaw_rotation(yaw_rad: float) -> messages.Quaternion:
+    return messages.Quaternion(x=0.0, y=0.0, z=float(np.sin(yaw_rad / 2)), w=float(np.cos(yaw_rad / 2)))
+
+
+def _pose(x_m: float, y_m: float, z_m: float, yaw_rad: float) -> messages.Pose:
+    return messages.Pose(
+        position=messages.Vector3(x=float(x_m), y=float(y_m), z=float(z_m)), orientation=_yaw_rotation(yaw_rad)
+    )
+
+
+def _delete_all(stamp: messages.Timestamp) -> list[messages.SceneEntityDeletion]:
+    return [messages.SceneEntityDeletion(timestamp=stamp, type=messages.SceneEntityDeletionType.All, id="")]
+
+
+def _lanes(lanes: LaneEstimate, stamp: messages.Timestamp) -> messages.SceneEntity:
+    lines = []
+    for line in (lanes.left, lanes.right):
+        if line is None:
+            continue
+        x = np.linspace(line.x_min_m, line.x_max_m, 16)
+        points = [messages.Point3(x=float(a), y=float(b), z=0.0) for a, b in zip(x, line.y_at(x), strict=True)]
+        lines.append(messages.LinePrimitive(points=points, thickness=0.1, color=LANE_COLOUR))
+    return messages.SceneEntity(timestamp=stamp, frame_id="ego", id="lanes", lines=lines)
+
+
+def _box(thing: TrackedObject, ground_z_m: float, stamp: messages.Timestamp) -> messages.SceneEntity:
+    cube = messages.CubePrimitive(
+        pose=_pose(thing.x_m, thing.y_m, ground_z_m + thing.height_m / 2, thing.yaw_rad),
+        size=messages.Vector3(x=thing.length_m, y=thing.width_m, z=thing.height_m),
+        color=OBJECT_COLOUR,
+    )
+    kind = messages.KeyValuePair(key="kind", value=thing.kind.value)
+    return messages.SceneEntity(timestamp=stamp, frame_id="map", id=str(thing.track_id), cubes=[cube], metadata=[kind])
+
+
+def _plan(plan: Plan, ground_z_m: float, stamp: messages.Timestamp) -> messages.PosesInFrame:
+    rows = range(0, len(plan.x_m), PLAN_EVERY_POINTS)
+    poses = [_pose(plan.x_m[i], plan.y_m[i], ground_z_m, float(plan.yaw_rad[i])) for i in rows]
+    return messages.PosesInFrame(timestamp=stamp, frame_id="map", poses=poses)
+
+
+def _truth(truth: Truth) -> dict[str, Any]:
+    return {
+        "frame": truth.stamp.frame,
+        "x_m": truth.ego.x_m,
+        "y_m": truth.ego.y_m,
+        "z_m": truth.ego_z_m,
+        "yaw_rad": truth.ego.yaw_rad,
+        "speed_mps": truth.ego_speed_mps,
+        "lights": {signal_id: state.value for signal_id, state in truth.lights.items()},
+        "objects": [
+            [thing.track_id, thing.kind.value, thing.x_m, thing.y_m, thing.yaw_rad, *thing.velocity_mps]
+            for thing in truth.objects
+        ],
+        "collisions": [[event.other_id, event.other, event.impulse_ns] for event in truth.collisions],
+    }
