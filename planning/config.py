@@ -39,6 +39,7 @@ class SpeedConfig(_Strict):
     headway_s: float = Field(1.2, gt=0.0)
     following_response_s: float = Field(0.8, gt=0.0)
     standstill_gap_m: float = Field(3.5, gt=0.0)
+    emergency_factor: float = Field(1.15, ge=1.0)
     emergency_room_m: float = Field(0.7, ge=0.0)
     horizon_s: float = Field(7.0, gt=1.0)
     step_s: float = Field(0.1, gt=0.0, le=0.5)

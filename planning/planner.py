@@ -102,7 +102,9 @@ class Planner:
         if not 0.0 <= elapsed <= 0.5:
             return measured, float(np.clip(ego.accel_mps2, -self._config.speed.decel_firm_mps2, 0.0))
         slack = min(0.15 + 0.1 * measured, self._config.speed.reference_slack_mps)
-        return float(np.clip(speed, measured - slack, measured + slack)), float(np.interp(elapsed, motion.time_s, motion.accel_mps2))
+        return float(np.clip(speed, measured - slack, measured + slack)), float(
+            np.interp(elapsed, motion.time_s, motion.accel_mps2)
+        )
 
     def _ceiling(self, route: Route, from_s_m: float, reach_m: float, caps: Sequence[SpeedCap]) -> Ceiling:
         s = from_s_m + np.arange(int(reach_m / _GRID_M) + 1, dtype=np.float64) * _GRID_M

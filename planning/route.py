@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from planning.route_tracker import RouteProgress, RouteTracker
 __all__ = ["LaneSearch", "Route", "RoutePiece", "RouteProgress", "RouteTracker", "find_route"]
 
 Node = tuple[LaneKey, int]
+_AS_GOOD_M = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +179,13 @@ def find_route(
     index = LaneIndex(graph)
     names = ["start", *(f"via point {i + 1}" for i in range(len(via))), "goal"]
     places = [snap(index, pose, name, config) for pose, name in zip([start, *via, goal], names, strict=True)]
-    search = LaneSearch(graph, config, [(place.lane, place.s_m) for place in places])
+    search = LaneSearch(graph, config, [(match.lane, match.s_m) for place in places for match in place])
     pieces: list[RoutePiece] = []
     cost_s = 0.0
+    here = places[0]
     for i in range(len(places) - 1):
-        path, cost = _leg(search, places[i], places[i + 1], f"{names[i]} to {names[i + 1]}")
+        path, cost, reached = _leg(search, here, places[i + 1], f"{names[i]} to {names[i + 1]}")
+        here = [reached]
         for piece in search.pieces(path):
             if piece.change_from is None:
                 _extend(pieces, piece.lane, piece.start_s_m, piece.end_s_m)
@@ -194,7 +197,18 @@ def find_route(
     return build_route(graph, pieces, cost_s, config)
 
 
-def _leg(search: LaneSearch, here: LaneMatch, there: LaneMatch, name: str) -> tuple[list[Node], float]:
+def _leg(
+    search: LaneSearch, here: Sequence[LaneMatch], there: Sequence[LaneMatch], name: str
+) -> tuple[list[Node], float, LaneMatch]:
+    """The way between the best candidates of two places that are connected, and the candidate reached."""
+    for origin, target in product(here, there):
+        found = _way(search, origin, target)
+        if found is not None:
+            return *found, target
+    raise RouteError(f"no way from {name}: {here[0].lane} at {here[0].s_m:.1f} m does not lead to {there[0].lane}")
+
+
+def _way(search: LaneSearch, here: LaneMatch, there: LaneMatch) -> tuple[list[Node], float] | None:
     goal = search.node(there.lane, there.s_m)
     gx, gy = search.position(goal)
 
@@ -202,14 +216,14 @@ def _leg(search: LaneSearch, here: LaneMatch, there: LaneMatch, name: str) -> tu
         x, y = search.position(node)
         return float(np.hypot(gx - x, gy - y)) / search.speed_max_mps
 
-    found = shortest_path(search.node(here.lane, here.s_m), goal, search.edges, heuristic)
-    if found is None:
-        raise RouteError(f"no way from {name}: {here.lane} at {here.s_m:.1f} m does not lead to {there.lane}")
-    return found
+    return shortest_path(search.node(here.lane, here.s_m), goal, search.edges, heuristic)
 
 
-def snap(index: LaneIndex, pose: Pose2D, name: str, config: RouteConfig) -> LaneMatch:
-    """The lane that `pose` is on. Raises `RouteError` naming the pose when there is none near in its direction."""
+def snap(index: LaneIndex, pose: Pose2D, name: str, config: RouteConfig) -> list[LaneMatch]:
+    """The lanes that `pose` may be on, best first: where lanes overlap, all that fit about as well as the best.
+
+    Raises `RouteError` naming the pose when there is none near in its direction.
+    """
     at = np.array([[pose.x_m, pose.y_m]])
     found = index.matches(at, np.array([pose.yaw_rad]), config.snap_distance_m, config.snap_heading_rad)[0]
     if not found:
@@ -217,4 +231,4 @@ def snap(index: LaneIndex, pose: Pose2D, name: str, config: RouteConfig) -> Lane
             f"{name} ({pose.x_m:.1f}, {pose.y_m:.1f}, {np.degrees(pose.yaw_rad):.0f} deg) is on no lane: none within "
             f"{config.snap_distance_m:g} m heads that way"
         )
-    return found[0]
+    return [match for match in found if match.score <= found[0].score + _AS_GOOD_M]

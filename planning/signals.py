@@ -12,6 +12,7 @@ from planning.rules import LightMemory, StopMemory, decide_light, decide_stop_si
 from planning.speed import StopTarget
 
 Place = tuple[str, int]
+_CAP_BEFORE_M, _CAP_AFTER_M = 5.0, 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,10 @@ def signal_constraints(
     light_memory: dict[Place, LightMemory] = {}
     stop_memory: dict[Place, StopMemory] = {}
     for signal in route.signals:
-        if not ego.front_s_m < signal.stop_s_m < ego.s_m + reach_m:
+        if not ego.s_m - _CAP_AFTER_M < signal.stop_s_m < ego.s_m + reach_m:
+            continue
+        if signal.stop_s_m <= ego.front_s_m:
+            caps.extend(_passing(signal, lights, config))
             continue
         place = (signal.signal_id, round(signal.stop_s_m))
         target_s = signal.stop_s_m - ego.front_m - config.stop_line_gap_m
@@ -92,5 +96,15 @@ def signal_constraints(
     return SignalMemory(light_memory, stop_memory), stops, caps
 
 
+def _passing(signal: RouteSignal, lights: Mapping[str, TrafficLightView], config: BehaviorConfig) -> list[SpeedCap]:
+    """What still holds while the body is over the line."""
+    view = lights.get(signal.signal_id)
+    if signal.kind is SignalKind.YIELD:
+        return [_cap(signal, config.yield_speed_mps, f"yield sign {signal.signal_id}")]
+    if signal.kind is SignalKind.TRAFFIC_LIGHT and view is not None and view.state is LightState.OFF:
+        return [_cap(signal, config.off_light_speed_mps, f"light {signal.signal_id} is off")]
+    return []
+
+
 def _cap(signal: RouteSignal, speed_mps: float, reason: str) -> SpeedCap:
-    return SpeedCap(signal.stop_s_m - 5.0, signal.stop_s_m + 3.0, speed_mps, reason)
+    return SpeedCap(signal.stop_s_m - _CAP_BEFORE_M, signal.stop_s_m + _CAP_AFTER_M, speed_mps, reason)

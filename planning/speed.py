@@ -150,12 +150,12 @@ class _Binding:
     def accel(self, s: float, v: float, t: float) -> tuple[float, float, str]:
         """(acceleration, jerk limit, reason)."""
         config = self._config
-        place = (s + v * config.response_s - self._first) / self._step
-        low = min(max(int(place), 0), len(self._speed) - 2)
-        part = min(max(place - low, 0.0), 1.0)
-        target = self._speed[low] + part * (self._speed[low + 1] - self._speed[low])
+        # What is needed one response ahead, but no faster than is allowed here: slow early, speed up late.
+        here, row = self._target(s)
+        there, row_there = self._target(s + v * config.response_s)
+        target, row = (there, row_there) if there < here else (here, row)
         wanted = max((target - v) / config.response_s, -config.decel_firm_mps2)
-        reason = self._reason(low) if t == 0.0 else ""
+        reason = self._reason(row) if t == 0.0 else ""
         emergency = False
         if self._stop is not None:
             gap = self._stop.s_m - s
@@ -174,6 +174,12 @@ class _Binding:
         jerk = config.jerk_emergency_mps3 if emergency else config.jerk_max_mps3
         return min(wanted, config.accel_max_mps2), jerk, reason
 
+    def _target(self, s: float) -> tuple[float, int]:
+        place = (s - self._first) / self._step
+        low = min(max(int(place), 0), len(self._speed) - 2)
+        part = min(max(place - low, 0.0), 1.0)
+        return self._speed[low] + part * (self._speed[low + 1] - self._speed[low]), low
+
     def _for_gap(self, gap: float, v: float, ahead: float, headway: float, response: float) -> tuple[float, bool]:
         config = self._config
         safe = safe_speed(gap, ahead, headway, config.decel_comfort_mps2)
@@ -187,7 +193,7 @@ class _Binding:
         # What it takes to stop, or to match a leader's speed, when part of the gap to be kept may be eaten up.
         needed = closing**2 / (2.0 * max(gap + config.emergency_room_m, 0.1))
         if needed > config.decel_firm_mps2:
-            return -min(max(needed * 1.1, -wanted, config.decel_firm_mps2), config.decel_emergency_mps2), True
+            return -min(needed * config.emergency_factor, config.decel_emergency_mps2), True
         return max(wanted, -config.decel_firm_mps2), False
 
     def _reason(self, row: int) -> str:

@@ -1,0 +1,289 @@
+"""Closed loop: planner, controller and vehicle against lights, signs, vehicles and walkers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from closed_loop import CAR, DT_S, Log, drive
+from lanes_by_hand import arc, beside, chain, end_of, join, key, straight
+
+from av_stack.types import (
+    LaneGraph,
+    LightState,
+    ObjectKind,
+    Pose2D,
+    Signal,
+    SignalKind,
+    TrackedObject,
+    TrafficLightView,
+)
+from planning import Planner
+
+FRONT_M = CAR.rear_axle_to_centre_m + 0.5 * CAR.length_m
+
+
+def vehicle(number: int, x: float, y: float, yaw: float, speed: float) -> TrackedObject:
+    velocity = (speed * float(np.cos(yaw)), speed * float(np.sin(yaw)))
+    return TrackedObject(number, ObjectKind.CAR, x, y, yaw, velocity, 4.5, 1.9, 1.5)
+
+
+def walker(number: int, x: float, y: float, vx: float, vy: float) -> TrackedObject:
+    return TrackedObject(number, ObjectKind.PEDESTRIAN, x, y, 0.0, (vx, vy), 0.5, 0.5, 1.8)
+
+
+def planner_on(graph: LaneGraph, start: Pose2D, goal: Pose2D) -> Planner:
+    planner = Planner(graph, CAR)
+    planner.navigate(start, goal)
+    return planner
+
+
+def long_road(signals: tuple[Signal, ...] = ()) -> LaneGraph:
+    lanes = [
+        straight(key(0), 0, 0, 0, 100),
+        straight(key(1), 100, 0, 0, 20, junction=True),
+        straight(key(2), 120, 0, 0, 130),
+    ]
+    return join(lanes, signals)
+
+
+def on_long_road(*signals: Signal) -> Planner:
+    return planner_on(long_road(signals), Pose2D(0, 0, 0), Pose2D(250, 0, 0))
+
+
+def light(state: LightState) -> dict[str, TrafficLightView]:
+    return {"7": TrafficLightView("7", state)}
+
+
+LIGHT = Signal("7", SignalKind.TRAFFIC_LIGHT, key(1), 0.0)
+
+
+def gap_to_line(log: Log, line_s: float = 100.0) -> float:
+    return line_s - (log.column(1)[-1] + FRONT_M)
+
+
+def test_stops_at_a_red_light_and_goes_at_green() -> None:
+    planner = on_long_road(LIGHT)
+    log = drive(planner, 60, 10.0, lights=lambda t: light(LightState.RED if t < 25 else LightState.GREEN))
+    t, s, v = log.column(0), log.column(1), log.column(3)
+    standing = (t > 15) & (t < 25)
+    assert v[standing].max() < 0.05
+    gap = 100.0 - (s[standing] + FRONT_M)
+    assert gap.min() > 0.7
+    assert gap.max() < 1.7
+    assert s[t < 25.05].max() + FRONT_M < 101
+    assert any(plan.constraint.startswith("red light 7 in ") for plan in log.plans)
+    assert log.plans[-1].is_finished
+
+
+def test_yellow_too_near_to_stop_is_driven_through_and_yellow_far_away_is_not() -> None:
+    late = drive(
+        on_long_road(LIGHT), 20, 12.0, lights=lambda t: light(LightState.GREEN if t < 4.5 else LightState.YELLOW)
+    )
+    near = on_long_road(LIGHT)
+    states = lambda t: light(LightState.GREEN if t < 7.0 else LightState.YELLOW if t < 10 else LightState.RED)  # noqa: E731
+    through = drive(near, 20, 12.0, lights=states)
+    s_at_yellow = through.column(1)[int(7.0 / DT_S)]
+    assert 100 - 12 < s_at_yellow + FRONT_M < 100, "the case has to be a late yellow"
+    assert late.column(1)[-1] + FRONT_M < 100
+    assert through.column(1)[-1] > 120
+    assert through.column(4).min() > -3.5
+
+
+def test_unknown_light_holds_the_ego_at_the_line_but_not_far_away() -> None:
+    log = drive(on_long_road(LIGHT), 25, 10.0)
+    assert 0.5 < gap_to_line(log) < 2.0
+    far = log.column(1) < 40
+    assert not any("light" in plan.constraint for plan, is_far in zip(log.plans, far, strict=True) if is_far)
+
+
+def test_light_that_is_off_is_passed_carefully() -> None:
+    log = drive(on_long_road(LIGHT), 40, 10.0, lights=lambda _: light(LightState.OFF))
+    at_line = np.abs(log.column(1) - 100) < 2
+    assert log.column(3)[at_line].max() < 7.0
+    assert log.plans[-1].is_finished
+
+
+def test_stop_sign_means_a_full_stop_then_go() -> None:
+    log = drive(on_long_road(Signal("3", SignalKind.STOP, key(0), 98.0)), 60, 10.0)
+    s, v = log.column(1), log.column(3)
+    before = (s + FRONT_M > 95) & (s + FRONT_M < 98)
+    assert v[before].min() < 0.05
+    assert log.plans[-1].is_finished
+
+
+def test_yield_sign_slows_but_does_not_stop_on_an_empty_road() -> None:
+    log = drive(on_long_road(Signal("3", SignalKind.YIELD, key(0), 98.0)), 60, 10.0)
+    v = log.column(3)[np.abs(log.column(1) - 98) < 2]
+    assert 3.0 < v.min() <= v.max() < 6.0
+    assert log.plans[-1].is_finished
+
+
+@pytest.mark.parametrize("brake", [2.0, 4.0, 7.0])
+def test_follows_a_leader_that_brakes_to_a_stop_without_collision(brake: float) -> None:
+    graph = chain([("straight", 400, 0)])
+    planner = planner_on(graph, Pose2D(0, 0, 0), Pose2D(395, 0, 0))
+
+    def leader(t: float) -> tuple[TrackedObject, ...]:
+        t0, v0 = 8.0, 10.0
+        braking = max(0.0, min(t - t0, v0 / brake))
+        x = 30.0 + v0 * min(t, t0) + v0 * braking - 0.5 * brake * braking**2
+        return (vehicle(57, x, 0.1, 0.0, v0 - brake * braking if t > t0 else v0),)
+
+    log = drive(planner, 25, 10.0, objects=leader)
+    gap = np.array([leader(t)[0].x_m - 2.25 for t in log.column(0)]) - (log.column(1) + FRONT_M)
+    assert gap.min() > 1.0
+    assert log.column(3)[-1] < 0.05
+    assert 1.5 < gap[-1] < 6.0
+    following = (log.column(0) > 6) & (log.column(0) < 8)
+    assert gap[following].max() < 30
+    assert any(plan.constraint.startswith("vehicle 57 ahead ") for plan in log.plans)
+
+
+def test_a_car_that_cuts_in_is_let_in() -> None:
+    graph = join(beside(straight(key(0), 0, 0, 0, 400), straight(key(0, -2), 0, 3.5, 0, 400)))
+    planner = planner_on(graph, Pose2D(0, 0, 0), Pose2D(395, 0, 0))
+
+    def cutter(t: float) -> tuple[TrackedObject, ...]:
+        share = float(np.clip((t - 5.0) / 2.5, 0.0, 1.0))
+        side = -3.5 / 2.5 if 0.0 < share < 1.0 else 0.0
+        item = vehicle(9, 32.0 + 9.0 * t, 3.5 * (1.0 - share), float(np.arctan2(side, 9.0)), 9.0)
+        return (replace(item, velocity_mps=(9.0, side)),)
+
+    log = drive(planner, 20, 10.0, objects=cutter)
+    gap = np.array([cutter(t)[0].x_m - 2.25 for t in log.column(0)]) - (log.column(1) + FRONT_M)
+    assert gap[log.column(0) > 6].min() > 1.0
+    assert log.column(4).min() > -8.1
+    assert log.column(3)[-1] == pytest.approx(9.0, abs=0.7)
+
+
+def test_cars_in_other_lanes_do_not_slow_the_ego() -> None:
+    graph = join(
+        [
+            *beside(straight(key(0), 0, 0, 0, 300), straight(key(0, -2), 0, 3.5, 0, 300)),
+            straight(key(5, 1), 300, 7.0, np.pi, 300),
+        ]
+    )
+    planner = planner_on(graph, Pose2D(0, 0, 0), Pose2D(295, 0, 0))
+
+    def others(t: float) -> tuple[TrackedObject, ...]:
+        return (vehicle(1, 120, 3.5, 0, 0), vehicle(2, 250 - 12 * t, 7.0, np.pi, 12), vehicle(3, 40 + 6 * t, 3.5, 0, 6))
+
+    log = drive(planner, 60, 12.0, objects=others)
+    free = drive(planner_on(graph, Pose2D(0, 0, 0), Pose2D(295, 0, 0)), 60, 12.0)
+    assert log.column(0)[-1] == pytest.approx(free.column(0)[-1], abs=0.5)
+
+
+def test_waits_for_a_walker_who_crosses_and_goes_on_when_he_is_across() -> None:
+    planner = planner_on(chain([("straight", 200, 0)]), Pose2D(0, 0, 0), Pose2D(195, 0, 0))
+
+    def crossing(t: float) -> tuple[TrackedObject, ...]:
+        y = -6.0 + 1.3 * max(0.0, t - 3.0)
+        return (walker(80, 80.0, y, 0.0, 1.3 if t >= 3.0 else 0.0),)
+
+    log = drive(planner, 60, 10.0, objects=crossing)
+    s, t = log.column(1), log.column(0)
+    y = np.array([crossing(at)[0].y_m for at in t])
+    over = (s + FRONT_M > 79.5) & (s - 1.0 < 80.5)
+    assert np.abs(y[over]).min() > 0.95 + 0.25 + 0.2
+    assert log.plans[-1].is_finished
+    assert any(plan.constraint.startswith("walker 80 crossing") for plan in log.plans)
+    assert log.column(4).min() > -4.0
+
+
+def test_a_walker_on_the_pavement_does_not_slow_the_ego() -> None:
+    graph = chain([("straight", 200, 0)])
+    route = (Pose2D(0, 0, 0), Pose2D(195, 0, 0))
+    free = drive(planner_on(graph, *route), 60, 10.0)
+    log = drive(planner_on(graph, *route), 60, 10.0, objects=lambda t: (walker(80, 60 + 1.2 * t, -4, 1.2, 0.0),))
+    assert log.column(0)[-1] == pytest.approx(free.column(0)[-1], abs=0.3)
+
+
+def test_brakes_hard_for_a_walker_who_steps_out() -> None:
+    planner = planner_on(chain([("straight", 200, 0)]), Pose2D(0, 0, 0), Pose2D(195, 0, 0))
+
+    def jump(t: float) -> tuple[TrackedObject, ...]:
+        if t < 4.0:
+            return ()
+        return (walker(80, 72.0, min(0.0, -1.8 + 2.0 * (t - 4.0)), 0.0, 2.0 if t < 4.9 else 0.0),)
+
+    log = drive(planner, 15, 10.0, objects=jump)
+    assert 72.0 - (log.column(1)[-1] + FRONT_M) > 0.3
+    assert log.column(4).min() < -4.0
+
+
+def crossing_graph() -> LaneGraph:
+    """A road east and a road north that cross at (100, 0) in a junction without signals, and a left turn north."""
+    lanes = [
+        straight(key(0), 0, 0, 0, 90),
+        straight(key(1), 90, 0, 0, 20, junction=True),
+        straight(key(2), 110, 0, 0, 100),
+        straight(key(10), 102, -100, np.pi / 2, 90),
+        straight(key(11), 102, -10, np.pi / 2, 22, junction=True),
+        straight(key(12), 102, 12, np.pi / 2, 98),
+        straight(key(20), 210, 3.5, np.pi, 100),
+        straight(key(21), 110, 3.5, np.pi, 20, junction=True),
+        straight(key(22), 90, 3.5, np.pi, 90),
+        arc(key(3), 90, 0, 0, 12, np.pi / 2, junction=True),
+    ]
+    return join(lanes)
+
+
+def clearance(log: Log, others: list[list[TrackedObject]]) -> float:
+    """Smallest distance between the ego's centre line (three discs) and the others' (three discs), less both radii."""
+    smallest = float("inf")
+    for state, items in zip(log.states, others, strict=True):
+        for item in items:
+            for a in (-0.3, 1.4, 3.1):
+                for b in (-1.5, 0.0, 1.5):
+                    dx = state.x_m + a * np.cos(state.yaw_rad) - item.x_m - b * np.cos(item.yaw_rad)
+                    dy = state.y_m + a * np.sin(state.yaw_rad) - item.y_m - b * np.sin(item.yaw_rad)
+                    smallest = min(smallest, float(np.hypot(dx, dy)) - 1.9)
+    return smallest
+
+
+@pytest.mark.parametrize("late_s", [-2.0, -1.0, 0.0, 1.0, 2.0])
+def test_gives_way_to_crossing_traffic_at_a_junction(late_s: float) -> None:
+    planner = planner_on(crossing_graph(), Pose2D(0, 0, 0), Pose2D(205, 0, 0))
+
+    def crossing(t: float) -> tuple[TrackedObject, ...]:
+        return (vehicle(4, 102, -80 + 10 * (t - late_s), np.pi / 2, 10),)
+
+    log = drive(planner, 60, 12.0, objects=crossing)
+    assert clearance(log, [list(crossing(t)) for t in log.column(0)]) > 0.2
+    assert log.plans[-1].is_finished
+
+
+@pytest.mark.parametrize("late_s", [-1.0, 0.0, 1.0, 2.0, 3.0])
+def test_left_turn_waits_for_oncoming_traffic(late_s: float) -> None:
+    planner = planner_on(crossing_graph(), Pose2D(0, 0, 0), Pose2D(102, 100, np.pi / 2))
+
+    def oncoming(t: float) -> tuple[TrackedObject, ...]:
+        return tuple(vehicle(i, 200 - 10 * (t - late_s) + 25 * i, 3.5, np.pi, 10) for i in range(3))
+
+    log = drive(planner, 80, 12.0, objects=oncoming)
+    assert clearance(log, [list(oncoming(t)) for t in log.column(0)]) > 0.2
+    assert log.plans[-1].is_finished
+
+
+def test_stationary_cars_at_a_crossing_do_not_stop_the_ego() -> None:
+    planner = planner_on(crossing_graph(), Pose2D(0, 0, 0), Pose2D(205, 0, 0))
+    log = drive(
+        planner, 60, 12.0, objects=lambda _: (vehicle(4, 102, -13, np.pi / 2, 0), vehicle(5, 113, 3.5, np.pi, 0))
+    )
+    assert log.plans[-1].is_finished
+    assert log.column(3)[:-200].min() > 5.0
+
+
+def test_end_of_route_is_reached_and_held() -> None:
+    graph = chain([("straight", 60, 0), ("arc", 8, np.pi / 2), ("straight", 40, 0)])
+    goal = end_of(list(graph.lanes.values())[-1])
+    planner = planner_on(graph, Pose2D(0, 0, 0), Pose2D(*goal))
+    log = drive(planner, 50, stop_at_end=False)
+    route = planner.route
+    assert route is not None
+    assert log.plans[-1].is_finished
+    assert log.column(1)[-1] == pytest.approx(route.length_m, abs=0.5)
+    assert log.column(3)[-100:].max() < 1e-3
+    assert log.plans[-1].constraint.startswith("end of route")
