@@ -55,7 +55,7 @@ def imu_body(
     At rest the accelerometer reads +9.81 upwards. Draws six normal numbers from `rng`.
     """
     to_sensor = pose.matrix()[:3, :3].T
-    accel = to_sensor @ (np.asarray(acceleration) + (0.0, 0.0, GRAVITY_MPS2))
+    accel = to_sensor @ np.add(acceleration, (0.0, 0.0, GRAVITY_MPS2))
     gyro = to_sensor @ np.radians(angular_velocity_degps)
     draws = rng.standard_normal(6)
     accel = accel + draws[:3] * noise.accel_stddev

@@ -167,7 +167,7 @@ def _middle(a: _Side, b: _Side) -> Float:
         local = (corners - other.centre[:, None]) @ other.axes
         start, end = local[:, _EDGES[:, 0]], local[:, _EDGES[:, 1]]
         step = np.where(np.abs(end - start) < 1e-12, 1e-12, end - start)
-        bound = other.half[:, None]
+        bound = other.half[:, None] + 1e-9  # edges that lie in the other box's faces count
         first, second = (-bound - start) / step, (bound - start) / step
         enter = np.maximum(np.minimum(first, second).max(axis=2), 0.0)
         leave = np.minimum(np.maximum(first, second).min(axis=2), 1.0)

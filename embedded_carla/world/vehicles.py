@@ -29,8 +29,9 @@ class VehicleFleet:
     Public arrays grow with the fleet: read the attribute anew each time, do not keep it over `add`. `location` (N, 3)
     m, `rotation_deg` (N, 3) pitch, yaw, roll, `velocity` and `acceleration` (N, 3) in the world frame (acceleration is
     the change of velocity over the last step), `angular_velocity_degps` (N, 3) about the world's axes and its change
-    `angular_acceleration_degps2`, `physics`, `gravity`, `alive` (N,) bool, `steer_rad` (N,), `wheel_phase_rad` (N,), `road` (N,) int32 index into
-    `Scenery.road_ids` (-1 off the road), `gear` (N,), `friction` (N,) factor on the tyres' friction, 1 by default.
+    `angular_acceleration_degps2`, `physics`, `gravity`, `alive` (N,) bool, `steer_rad` (N,), `wheel_phase_rad` (N,),
+    `road` (N,) int32 index into `Scenery.road_ids` (-1 off the road), `gear` (N,), `friction` (N,) factor on the tyres'
+    friction, 1 by default.
     """
 
     def __init__(self, ground: Ground) -> None:
@@ -111,7 +112,7 @@ class VehicleFleet:
         self._active = None
 
     def spec(self, slot: int) -> VehicleSpec:
-        spec = self._specs[slot]
+        spec = self._specs[slot] if slot < len(self._specs) else None
         if spec is None:
             raise KeyError(f"no vehicle in slot {slot}")
         return spec

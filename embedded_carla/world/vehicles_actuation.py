@@ -16,6 +16,7 @@ DRY_FRICTION = 1.0
 WET_LOSS = 0.35  # share of the friction that a fully wet road takes away
 ABS_EFFICIENCY = 0.95  # share of the longitudinal friction that braking with ABS makes use of
 ROLLING_RESISTANCE = 0.012
+DRIVE_EFFICIENCY = 0.85  # share of the engine's power that reaches the wheels
 ENGINE_BRAKE_MPS2 = 0.35
 ENGINE_BRAKE_FULL_MPS = 5.0
 REVERSE_FORCE, REVERSE_TOP_MPS = 0.5, 8.0
@@ -79,5 +80,5 @@ def _engine_force(throttle: Float, bank: PlanarBank, forward_mps: Float, speed: 
     throttle = np.where(backwards, REVERSE_FORCE * throttle, throttle)
     top = np.where(backwards, REVERSE_TOP_MPS, bank.top_speed_mps)
     pulls = (speed < top) | (throttle * forward_mps < 0)
-    force: Float = throttle * pulls * np.minimum(bank.force_max_n, bank.power_w / np.maximum(speed, 1.0))
+    force: Float = throttle * pulls * np.minimum(bank.force_max_n, DRIVE_EFFICIENCY * bank.power_w / np.maximum(speed, 1.0))
     return force

@@ -1,0 +1,301 @@
+"""The planar model against closed forms, and the classes of vehicles against what real ones do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from analytic_ground import SEDAN, flat
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedded_carla.blueprints.vehicles import vehicle_blueprints
+from embedded_carla.types import Transform, VehicleControl, VehicleSpec
+from embedded_carla.world import vehicles_actuation as actuation
+from embedded_carla.world.vehicles import VehicleFleet
+from embedded_carla.world.vehicles_planar import AIR_DENSITY_KGPM3, GRAVITY_MPS2, LATERAL_SHARE
+
+DT = 0.05
+SPECS = {b.type_id: b.vehicle for b in vehicle_blueprints() if b.vehicle is not None}
+
+
+def one(spec: VehicleSpec = SEDAN, speed_mps: float = 0.0, yaw_deg: float = 0.0) -> VehicleFleet:
+    fleet = VehicleFleet(flat())
+    fleet.add(spec, Transform(yaw_deg=yaw_deg))
+    yaw = math.radians(yaw_deg)
+    fleet.set_velocity(0, (speed_mps * math.cos(yaw), speed_mps * math.sin(yaw), 0.0))
+    return fleet
+
+
+def speed(fleet: VehicleFleet) -> float:
+    return float(np.hypot(*fleet.velocity[0, :2]))
+
+
+def run(fleet: VehicleFleet, seconds: float, wetness: float = 0.0) -> None:
+    for _ in range(round(seconds / DT)):
+        fleet.step(DT, wetness)
+
+
+def stopping_distance_m(spec: VehicleSpec, speed_mps: float, wetness: float = 0.0) -> float:
+    fleet = one(spec, speed_mps)
+    fleet.set_control(0, VehicleControl(brake=1.0))
+    for _ in range(600):
+        fleet.step(DT, wetness)
+        if speed(fleet) == 0.0:
+            return float(fleet.location[0, 0])
+    raise AssertionError("never stopped")
+
+
+def seconds_to(spec: VehicleSpec, speed_mps: float) -> float:
+    fleet = one(spec)
+    fleet.set_control(0, VehicleControl(throttle=1.0))
+    for i in range(1, 2000):
+        fleet.step(DT, 0.0)
+        if speed(fleet) >= speed_mps:
+            return i * DT
+    return math.inf
+
+
+@pytest.mark.parametrize("wetness", [0.0, 100.0])
+def test_full_braking_takes_the_distance_that_friction_gives(wetness: float) -> None:
+    mu = actuation.DRY_FRICTION * (1 - actuation.WET_LOSS * wetness / 100) * actuation.ABS_EFFICIENCY
+    v = 20.0
+    strong = replace(SEDAN, drag_area_m2=0.0, brake_force_max_n=1e6)
+    deceleration = mu * GRAVITY_MPS2 + actuation.ROLLING_RESISTANCE * GRAVITY_MPS2 + actuation.ENGINE_BRAKE_MPS2
+    assert stopping_distance_m(strong, v, wetness) == pytest.approx(v * v / (2 * deceleration), rel=0.02)
+
+
+def test_coasting_follows_the_closed_form() -> None:
+    """dv/dt = -c - k v^2 with c constant above the speed where the engine brakes fully."""
+    c = actuation.ROLLING_RESISTANCE * GRAVITY_MPS2 + actuation.ENGINE_BRAKE_MPS2
+    k = 0.5 * AIR_DENSITY_KGPM3 * SEDAN.drag_area_m2 / SEDAN.mass_kg
+    v0, seconds = 40.0, 20.0
+    expected = math.sqrt(c / k) * math.tan(math.atan(v0 * math.sqrt(k / c)) - seconds * math.sqrt(c * k))
+    fleet = one(speed_mps=v0)
+    run(fleet, seconds)
+    assert expected > actuation.ENGINE_BRAKE_FULL_MPS
+    assert speed(fleet) == pytest.approx(expected, rel=2e-3)
+
+
+def test_terminal_speed_balances_power_against_drag_and_rolling() -> None:
+    weak = replace(SEDAN, power_w=20e3)
+    fleet = one(weak, speed_mps=20.0)
+    fleet.set_control(0, VehicleControl(throttle=1.0))
+    run(fleet, 240.0)
+    v = speed(fleet)
+    resisted = 0.5 * AIR_DENSITY_KGPM3 * weak.drag_area_m2 * v**2
+    resisted += actuation.ROLLING_RESISTANCE * weak.mass_kg * GRAVITY_MPS2
+    assert v * resisted == pytest.approx(actuation.DRIVE_EFFICIENCY * weak.power_w, rel=0.01)
+
+
+def test_top_speed_is_kept() -> None:
+    fleet = one(replace(SEDAN, top_speed_mps=15.0))
+    fleet.set_control(0, VehicleControl(throttle=1.0))
+    run(fleet, 30.0)
+    assert 14.0 < speed(fleet) < 15.5
+
+
+@pytest.mark.parametrize("steer", [-1.0, -0.4, 0.3, 1.0])
+def test_slow_circle_has_the_radius_of_the_steering_geometry(steer: float) -> None:
+    fleet = one()
+    fleet.hold_velocity(0, None)
+    fleet.set_control(0, VehicleControl(steer=steer, throttle=0.06))
+    run(fleet, 3.0)
+    xs = []
+    for _ in range(400):
+        speed_now = speed(fleet)
+        fleet.set_control(0, VehicleControl(steer=steer, throttle=0.06 if speed_now < 0.9 else 0.0))
+        fleet.step(DT, 0.0)
+        xs.append(fleet.location[0, :2].copy())
+    track = np.array(xs[-250:])
+    # Least-squares circle.
+    a = np.c_[2 * track, np.ones(len(track))]
+    centre_and_rest = np.linalg.lstsq(a, (track**2).sum(axis=1), rcond=None)[0]
+    radius = math.sqrt(centre_and_rest[2] + (centre_and_rest[:2] ** 2).sum())
+    angle = abs(float(fleet.steer_rad[0]))
+    rear_radius = SEDAN.wheelbase_m / math.tan(angle)
+    assert speed(fleet) < 1.1
+    assert radius == pytest.approx(math.hypot(rear_radius, SEDAN.rear_axle_x_m), rel=0.02)
+    assert np.sign(fleet.angular_velocity_degps[0, 2]) == np.sign(steer)
+
+
+def test_steering_right_turns_clockwise_seen_from_above() -> None:
+    fleet = one(speed_mps=8.0)
+    fleet.set_control(0, VehicleControl(steer=0.2, throttle=0.3))
+    run(fleet, 2.0)
+    assert fleet.location[0, 1] > 1.0  # y is to the right of x
+    assert fleet.rotation_deg[0, 1] > 5.0
+
+
+def test_reversing_with_right_steer_turns_anticlockwise() -> None:
+    fleet = one()
+    fleet.set_control(0, VehicleControl(steer=0.5, throttle=0.4, reverse=True))
+    run(fleet, 3.0)
+    assert fleet.location[0, 0] < -1.0
+    assert fleet.rotation_deg[0, 1] < -5.0
+    assert fleet.gear[0] == -1
+
+
+def test_yaw_rate_of_a_fast_bend_shows_mild_understeer() -> None:
+    fleet = one(speed_mps=20.0)
+    steer = 0.03
+    for _ in range(200):
+        fleet.set_control(0, VehicleControl(steer=steer, throttle=0.25 if speed(fleet) < 20.0 else 0.0))
+        fleet.step(DT, 0.0)
+    v, rate = speed(fleet), math.radians(fleet.angular_velocity_degps[0, 2])
+    neutral = v * math.tan(fleet.steer_rad[0]) / SEDAN.wheelbase_m
+    assert 0.2 < v * rate / GRAVITY_MPS2 < 0.5
+    assert 0.6 * neutral < rate < 0.97 * neutral
+
+
+def test_lateral_acceleration_is_bounded_by_friction() -> None:
+    most = 0.0
+    for steer in np.linspace(0.05, 1.0, 12):
+        fleet = one(speed_mps=22.0)
+        fleet.set_control(0, VehicleControl(steer=float(steer), throttle=0.3))
+        for _ in range(60):
+            yaw = math.radians(fleet.rotation_deg[0, 1])
+            fleet.step(DT, 0.0)
+            most = max(most, abs(fleet.acceleration[0, :2] @ [-math.sin(yaw), math.cos(yaw)]) / GRAVITY_MPS2)
+            assert math.hypot(*fleet.acceleration[0, :2]) < 1.1 * GRAVITY_MPS2
+    assert 0.8 < most < 0.93
+
+
+def test_a_wet_road_carries_less_in_a_bend() -> None:
+    def radius(wetness: float) -> float:
+        fleet = one(speed_mps=15.0)
+        fleet.set_control(0, VehicleControl(steer=0.25, throttle=0.2))
+        run(fleet, 3.0, wetness)
+        return speed(fleet) / abs(math.radians(fleet.angular_velocity_degps[0, 2]))
+
+    assert radius(100.0) > 1.2 * radius(0.0)
+
+
+@pytest.mark.parametrize("throttle", [0.0, 0.3, 1.0])
+def test_braking_in_a_bend_keeps_within_the_friction_ellipse(throttle: float) -> None:
+    fleet = one(speed_mps=25.0)
+    fleet.set_control(0, VehicleControl(steer=0.1, brake=1.0, throttle=throttle))
+    for _ in range(30):
+        fleet.step(DT, 0.0)
+        yaw = math.radians(fleet.rotation_deg[0, 1])
+        forward = np.array([math.cos(yaw), math.sin(yaw)])
+        along, across = fleet.acceleration[0, :2] @ forward, fleet.acceleration[0, :2] @ [-forward[1], forward[0]]
+        # Drag, rolling and engine braking come on top of the tyres' part; the body turns a little within a step.
+        used = (max(abs(along) - 0.9, 0.0) / GRAVITY_MPS2) ** 2 + (across / (LATERAL_SHARE.max() * GRAVITY_MPS2)) ** 2
+        assert used < 1.1
+
+
+def test_a_standing_car_stays_where_it_is() -> None:
+    fleet = one(yaw_deg=30.0)
+    fleet.set_control(0, VehicleControl(steer=1.0))
+    run(fleet, 20.0)
+    np.testing.assert_array_equal(fleet.location[0], 0.0)
+    assert fleet.rotation_deg[0, 1] == pytest.approx(30.0, abs=1e-12)
+    np.testing.assert_array_equal(fleet.velocity[0], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("type_id", "low_s", "high_s"),
+    [
+        ("vehicle.lincoln.mkz_2020", 5.0, 10.5),
+        ("vehicle.nissan.micra", 8.0, 16.0),
+        ("vehicle.carlamotors.european_hgv", 12.0, 90.0),
+        ("vehicle.mitsubishi.fusorosa", 12.0, 60.0),
+    ],
+)
+def test_acceleration_of_real_classes(type_id: str, low_s: float, high_s: float) -> None:
+    heavy = SPECS[type_id].mass_kg > 5000
+    assert low_s < seconds_to(SPECS[type_id], (80 if heavy else 100) / 3.6) < high_s
+
+
+def test_a_common_sedan_reaches_100_kmh_in_8_to_10_s() -> None:
+    assert 8.0 < seconds_to(SEDAN, 100 / 3.6) < 10.0
+
+
+def test_stopping_from_100_kmh() -> None:
+    v = 100 / 3.6
+    for type_id in ("vehicle.lincoln.mkz_2020", "vehicle.nissan.micra", "vehicle.tesla.model3"):
+        dry, wet = stopping_distance_m(SPECS[type_id], v), stopping_distance_m(SPECS[type_id], v, 100.0)
+        assert 37.0 < dry < 45.0, type_id
+        assert 1.3 * dry < wet < 1.8 * dry, type_id
+    assert stopping_distance_m(SPECS["vehicle.carlamotors.european_hgv"], v) > 48.0
+
+
+@given(
+    type_id=st.sampled_from(sorted(SPECS)),
+    speed_mps=st.floats(-8, 45),
+    steer=st.floats(-1, 1),
+    throttle=st.floats(0, 1),
+    brake=st.floats(0, 1),
+    hand_brake=st.booleans(),
+    reverse=st.booleans(),
+    wetness=st.floats(0, 100),
+)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_no_control_makes_a_vehicle_explode(
+    type_id: str, speed_mps: float, steer: float, throttle: float, brake: float, hand_brake: bool, reverse: bool,
+    wetness: float,
+) -> None:  # fmt: skip
+    fleet = one(SPECS[type_id], speed_mps)
+    fleet.set_control(0, VehicleControl(throttle, steer, brake, hand_brake, reverse))
+    top = max(abs(speed_mps), SPECS[type_id].top_speed_mps) + 1.0
+    for _ in range(60):
+        fleet.step(DT, wetness)
+        assert np.isfinite(fleet.location[0]).all()
+        assert speed(fleet) <= top
+        assert abs(fleet.angular_velocity_degps[0, 2]) < 400.0
+
+
+@given(speed_mps=st.floats(5, 30), side_mps=st.floats(-4, 4), spin=st.floats(-60, 60))
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_a_disturbed_car_left_alone_comes_to_rest(speed_mps: float, side_mps: float, spin: float) -> None:
+    fleet = one()
+    fleet.set_velocity(0, (speed_mps, side_mps, 0.0))
+    fleet.set_angular_velocity_degps(0, (0.0, 0.0, spin))
+    fleet.set_control(0, VehicleControl(brake=0.5))
+    run(fleet, 15.0)
+    np.testing.assert_allclose(fleet.velocity[0], 0.0, atol=1e-9)
+    assert abs(fleet.angular_velocity_degps[0, 2]) < 1e-6
+
+
+@pytest.mark.parametrize("dt_s", [0.01, 0.02, 0.033, 0.1])
+def test_the_path_hardly_depends_on_the_step(dt_s: float) -> None:
+    def drive(step_s: float) -> np.ndarray:
+        fleet = one(speed_mps=12.0)
+        fleet.set_control(0, VehicleControl(steer=0.1, throttle=0.4))
+        for _ in range(round(3.0 / step_s)):
+            fleet.step(step_s, 0.0)
+        return fleet.location[0, :2] / (round(3.0 / step_s) * step_s)
+
+    np.testing.assert_allclose(drive(dt_s), drive(0.05), atol=0.1)
+
+
+def test_equal_runs_are_equal_to_the_bit() -> None:
+    def drive() -> bytes:
+        fleet = VehicleFleet(flat())
+        rng = np.random.default_rng(5)
+        for i, spec in enumerate(SPECS.values()):
+            fleet.add(spec, Transform(x=10.0 * i))
+        for _ in range(100):
+            for slot in range(len(SPECS)):
+                throttle, steer = rng.uniform(0, 1), rng.uniform(-1, 1)
+                fleet.set_control(slot, VehicleControl(throttle, steer, rng.uniform(0, 0.3)))
+            fleet.step(DT, 20.0)
+        return fleet.location.tobytes() + fleet.rotation_deg.tobytes() + fleet.velocity.tobytes()
+
+    assert drive() == drive()
+
+
+def test_a_vehicle_moves_the_same_alone_and_among_others() -> None:
+    alone, crowd = VehicleFleet(flat()), VehicleFleet(flat())
+    for _ in range(20):
+        crowd.add(SPECS["vehicle.nissan.patrol"], Transform(x=99.0))
+    slot = crowd.add(SEDAN, Transform())
+    crowd.remove(3)
+    alone.add(SEDAN, Transform())
+    for fleet, index in ((alone, 0), (crowd, slot)):
+        fleet.set_control(index, VehicleControl(throttle=0.7, steer=0.2))
+        run(fleet, 4.0)
+    np.testing.assert_allclose(crowd.location[slot], alone.location[0], atol=1e-9)
