@@ -59,7 +59,9 @@ def fit_lines(points: StripePoints, curvature_1pm: float) -> list[LineFit]:
         if seed is None:
             break
         tried.add(seed)
-        member = _grow(points, sigma, free & (points.segment == seed), free, curvature_1pm)
+        own = free & (points.segment == seed)
+        alike = free & (points.is_yellow == (points.is_yellow[own].mean() > 0.5))
+        member = _grow(points, sigma, own & alike, alike, curvature_1pm)
         line = _describe(points, sigma, member, curvature_1pm)
         if line is not None:
             lines.append(line)

@@ -18,8 +18,9 @@ from perception.lanes.road_view import RoadView
 
 Float = NDArray[np.float64]
 
-SIDE_STEP_M = 0.45
-"""Where the asphalt beside a stripe is looked up: beyond the other stripe of a double line."""
+SIDE_STEP_M = 0.5
+"""Where the asphalt beside a stripe is looked up: beyond the other stripe of a double line, and in the gap beside the
+bar of a zebra crossing, so that a bar shows its full width and is told from a line by it."""
 
 WHITE_CONTRAST_MIN = 12
 YELLOW_CONTRAST_MIN = 9

@@ -11,10 +11,10 @@ from perception.lanes.fit import LineFit
 
 Float = NDArray[np.float64]
 
-DRIFT = np.array([0.03, 0.006, 0.0015])
+DRIFT = np.array([0.03, 0.005, 0.001])
 """How far a line's coefficients wander per root metre driven: roads bend and cars pitch."""
 
-SYSTEMATIC = np.array([0.02, 0.004, 0.0008])
+SYSTEMATIC = np.array([0.02, 0.003, 0.0004])
 """Error that a single frame's fit does not show (calibration, pitch of the body)."""
 
 GATE_M = 0.35
