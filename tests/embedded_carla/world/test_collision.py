@@ -66,7 +66,7 @@ def test_contacts_agree_with_linear_programming(a: Transform, b: Transform) -> N
         assert (np.abs(local) <= boxes.half[i] + 1e-8).all()
     # Moving a by the depth along the normal takes the boxes apart.
     shift = np.array(contact.normal) * (contact.depth_m + 1e-6)
-    apart = DynamicBoxes(boxes.ids, boxes.centre + [shift, np.zeros(3)], boxes.half, boxes.axes, boxes.velocity)
+    apart = DynamicBoxes(boxes.ids, np.add(boxes.centre, [shift, np.zeros(3)]), boxes.half, boxes.axes, boxes.velocity)
     assert find_contacts(apart, NOTHING) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def test_a_junction_takes_turns(times: dict[str, tuple[float, float, float]], dt
         lights.step(dt_s)
     assert all(colours == {GREEN, YELLOW, RED} for colours in seen.values())
     order = ["B", "A", "c1"]
-    assert all(order[(order.index(x) + 1) % 3] == y for x, y in zip(turns, turns[1:], strict=False) if x != y)
+    assert all(order[(order.index(x) + 1) % 3] == y for x, y in pairwise(turns) if x != y)
 
 
 def test_default_times_are_carlas() -> None:
