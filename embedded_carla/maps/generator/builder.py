@@ -145,19 +145,26 @@ class TownBuilder:
         section = self._connecting_section(source, target, first_in, first_out, lanes, pavement, path.length_m)
         if left_kerb:
             section.lanes[1] = Lane("shoulder", constant(0.3))
+        road = self.lay_through(junction, source, target, path, section, min(source.road.speed_kmh, 50.0))
+        return Movement(source, target, road, first_in, first_out, lanes)
+
+    def lay_through(
+        self, junction: Junction, source: Arm, target: Arm, path: Alignment, section: Section, speed_kmh: float
+    ) -> Road:
+        """A connecting road along `path` whose lanes already name their predecessors and successors."""
         (z0, slope0), (z1, slope1) = source.rise, target.rise
         road = Road(
             next(self._road_ids), f"{junction.name} {source.road.road_id}-{target.road.road_id}", path,
-            hermite(path.length_m, z0, z1, slope0, -slope1), [section], min(source.road.speed_kmh, 50.0),
-            source.road.kind, junction.junction_id,
-            Link("road", source.road.road_id, source.contact), Link("road", target.road.road_id, target.contact),
+            hermite(path.length_m, z0, z1, slope0, -slope1), [section], speed_kmh, source.road.kind,
+            junction.junction_id, Link("road", source.road.road_id, source.contact),
+            Link("road", target.road.road_id, target.contact),
         )  # fmt: skip
         self.town.roads.append(road)
         links = tuple((lane.predecessor or 0, i) for i, lane in section.lanes.items() if lane.predecessor)
         junction.connections.append(Connection(source.road.road_id, road.road_id, links))
         for arm in (source, target):
             _link_to_junction(arm, junction)
-        return Movement(source, target, road, first_in, first_out, lanes)
+        return road
 
     def _connecting_section(
         self, source: Arm, target: Arm, first_in: int, first_out: int, lanes: int, pavement: bool, length_m: float

@@ -17,17 +17,21 @@ REACH_M = 30.0  # from the centre to the streets' ends
 _MOUTH_RAD = math.radians(30.0)  # half of the ring's part that a street's junction takes
 
 
-def _ring_road(town: TownBuilder, name: str, x: float, y: float, z: float, start: float, end: float) -> Road:
+def _ring_road(
+    town: TownBuilder, name: str, x: float, y: float, z: float, start: float, end: float, ring: Profile
+) -> Road:
     pose = Pose(x + INNER_RADIUS_M * math.cos(start), y + INNER_RADIUS_M * math.sin(start), start + math.pi / 2.0)
     k = 1.0 / INNER_RADIUS_M
     alignment = Alignment(pose, [Piece(INNER_RADIUS_M * (end - start), k, k)])
-    section = street_section(RING, alignment.length_m, False, False)
+    section = street_section(ring, alignment.length_m, False, False)
     section.lanes[1] = Lane("shoulder", constant(KERB_M), (KERB,))
     elevation = ((0.0, z, 0.0, 0.0, 0.0),) if z else FLAT
-    return town.street(name, alignment, RING, 30.0, elevation, sections=[section])
+    return town.street(name, alignment, ring, 30.0, elevation, sections=[section])
 
 
-def roundabout(town: TownBuilder, name: str, x: float, y: float, z: float, arms: Sequence[Arm]) -> None:
+def roundabout(
+    town: TownBuilder, name: str, x: float, y: float, z: float, arms: Sequence[Arm], ring: Profile = RING
+) -> None:
     """Joins `arms`, whose ends lie REACH_M from the centre and point to it; they give way to the ring."""
 
     def angle(arm: Arm) -> float:
@@ -39,11 +43,13 @@ def roundabout(town: TownBuilder, name: str, x: float, y: float, z: float, arms:
     for k, begin in enumerate(angles):
         end = angles[(k + 1) % len(angles)]
         end += 2.0 * math.pi if end <= begin else 0.0
-        rings.append(_ring_road(town, f"{name} ring {k}", x, y, z, begin + _MOUTH_RAD, end - _MOUTH_RAD))
+        rings.append(_ring_road(town, f"{name} ring {k}", x, y, z, begin + _MOUTH_RAD, end - _MOUTH_RAD, ring))
     for k, street in enumerate(ordered):
         junction = town.junction(f"{name} {k}")
-        before, after = Arm(rings[k - 1], "end", RING), Arm(rings[k], "start", RING)
+        before, after = Arm(rings[k - 1], "end", ring), Arm(rings[k], "start", ring)
         town.connect(junction, before, after, first_in=1, first_out=1, left_kerb=True)
-        town.connect(junction, before, street, first_in=1, first_out=1, pavement=True)
-        entry = town.connect(junction, street, after, first_in=1, first_out=1, pavement=True)
-        give_way(town, [entry], "yield")
+        if street.leads_out:
+            town.connect(junction, before, street, first_in=1, first_out=1, pavement=True)
+        if street.leads_in:
+            entry = town.connect(junction, street, after, first_in=1, first_out=1, pavement=True)
+            give_way(town, [entry], "yield")

@@ -63,8 +63,8 @@ def _road(root: Element, road: Road) -> None:
             _road_link(link, tag, target)
     _add(_add(node, "type", s=0.0, type=road.kind), "speed", max=road.speed_kmh, unit="km/h")
     _plan(_add(node, "planView"), road.alignment)
-    _cubics(_add(node, "elevationProfile"), "elevation", road.elevation, 9)
-    _cubics(_add(node, "lateralProfile"), "superelevation", road.superelevation, 9)
+    _cubics(_add(node, "elevationProfile"), "elevation", road.elevation)
+    _cubics(_add(node, "lateralProfile"), "superelevation", road.superelevation)
     lanes = _add(node, "lanes")
     _add(lanes, "laneOffset", s=0.0, a=0.0, b=0.0, c=0.0, d=0.0)
     for section in road.sections:
@@ -108,9 +108,10 @@ def _plan(parent: Element, alignment: Alignment) -> None:
             SubElement(node, "spiral", curvStart=_number(k0, 10), curvEnd=_number(k1, 10))
 
 
-def _cubics(parent: Element, tag: str, cubics: Iterable[Cubic], digits: int, station: str = "s") -> None:
+def _cubics(parent: Element, tag: str, cubics: Iterable[Cubic], station: str = "s") -> None:
+    """Each power of s needs three digits more to be as exact at a station of 1 km."""
     for s, *coefficients in cubics:
-        values = {name: _number(v, digits) for name, v in zip("abcd", coefficients, strict=True)}
+        values = {n: _number(v, d) for n, v, d in zip("abcd", coefficients, (6, 9, 12, 15), strict=True)}
         SubElement(parent, tag, {station: _number(s), **values})
 
 
@@ -135,7 +136,7 @@ def _lane(parent: Element, lane_id: int, lane: Lane) -> None:
         for tag, target in (("predecessor", lane.predecessor), ("successor", lane.successor)):
             if target is not None:
                 _add(link, tag, id=target)
-    _cubics(node, "width", lane.widths, 9, "sOffset")
+    _cubics(node, "width", lane.widths, "sOffset")
     for mark in lane.marks:
         mark_node = _add(node, "roadMark", sOffset=mark.s_m, type=mark.kind, material="standard", color=mark.colour)
         if mark.kind != "none":
