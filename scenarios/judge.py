@@ -77,6 +77,10 @@ class Judge:
         return self._meter.best_s_m >= self._route.length_m - ARRIVED_M
 
     @property
+    def route_length_m(self) -> float:
+        return self._route.length_m
+
+    @property
     def progress_m(self) -> float:
         return self._meter.best_s_m
 

@@ -1,0 +1,119 @@
+"""`av-stack`: the command line."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from av_stack.errors import AvStackError, ConfigError
+from av_stack.pipeline import ORACLES
+from av_stack.report import table
+from av_stack.run import INTERRUPTED_STATUS, Options, Outcome, run
+from av_stack.types import SensorFrame, StepResult, Truth
+from av_stack.world.spec import Address
+from scenarios.judge import Judge
+from scenarios.model import Scenario, load_scenario
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+console = Console()
+
+ServerOption = Annotated[
+    str | None, typer.Option("--server", metavar="HOST:PORT", help="A CARLA 0.9.16 server; else the embedded one.")
+]
+OutOption = Annotated[Path, typer.Option("--out", help="Folder for recording, video and result.")]
+
+
+@app.command("run")
+def run_command(
+    scenario: Annotated[str, typer.Argument(help="Name of a scenario, or a YAML file.")],
+    server: ServerOption = None,
+    weather: Annotated[str | None, typer.Option(help="CARLA's preset or one of sim_configs/weather.")] = None,
+    oracle: Annotated[str, typer.Option(help="Modules answered by the simulator, with commas.")] = ",".join(ORACLES),
+    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's own.")] = None,
+    maps: Annotated[Path | None, typer.Option(help="More .xodr maps for the embedded server.")] = None,
+    out: OutOption = Path("out"),
+) -> None:
+    """Drive a scenario and leave recording.mcap, drive.mp4 and result.json behind."""
+    changes = {"weather": weather, "seed": seed}
+    given = {name: value for name, value in changes.items() if value is not None}
+    table_of = load_scenario(scenario).model_copy(update=given)
+    oracles = tuple(name.strip() for name in oracle.split(",") if name.strip())
+    outcome = drive_with_progress(table_of, Options(_address(server), _folder(maps), out, oracles))
+    console.print(table(outcome.figures))
+    console.print(f"recording, video and result are in {out}/")
+    if outcome.exit_status:
+        _fail(str(outcome.figures["error"]), outcome.exit_status)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
+def serve(context: typer.Context) -> None:
+    """Start the embedded server alone; takes the options of `python -m embedded_carla`."""
+    raise typer.Exit(subprocess.call([sys.executable, "-m", "embedded_carla", *context.args]))
+
+
+def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
+    """`run` with a bar that shows distance, speed and what binds the speed."""
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[say]}"))
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        task = progress.add_task(scenario.name, total=None, say="loading")
+
+        def watch(frame: SensorFrame, step: StepResult, truth: Truth, judge: Judge) -> None:
+            if frame.stamp.frame % 5 == 0:
+                say = f"{judge.progress_m:5.0f} m  {3.6 * truth.ego_speed_mps:5.1f} km/h  {step.plan.constraint}"
+                progress.update(task, total=judge.route_length_m, completed=judge.progress_m, say=say)
+
+        return run(scenario, options, watch)
+
+
+def _address(server: str | None) -> Address | None:
+    if server is None:
+        return None
+    host, _, port = server.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65535:
+        raise ConfigError(f"--server {server}: needed is HOST:PORT, for example 127.0.0.1:2000")
+    return Address(host, int(port))
+
+
+def _folder(maps: Path | None) -> Path | None:
+    if maps is not None and not maps.is_dir():
+        raise ConfigError(f"--maps {maps}: no such folder")
+    return maps
+
+
+def _fail(message: str, status: int) -> None:
+    print(f"av-stack: {' '.join(message.split())}", file=sys.stderr)
+    raise typer.Exit(status)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Entry point: errors for people are one line on stderr and a status that is not 0."""
+    signal.signal(signal.SIGTERM, _interrupt)  # ends like Ctrl-C: everything is given back
+    try:
+        app(standalone_mode=False)
+    except typer.Exit as end:
+        sys.exit(end.exit_code)
+    except AvStackError as error:
+        print(f"av-stack: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(error.exit_status)
+    except click.ClickException as error:
+        print(f"av-stack: {' '.join(error.format_message().split())}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        print("av-stack: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED_STATUS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""The figures of a run: gathered step by step, written as result.json, shown as a table."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from av_stack.types import StepResult, Truth
+from scenarios.judge import Verdict
+from scenarios.model import Scenario
+
+STRETCH_M = 1000.0
+
+
+class Statistics:
+    """What the verdict does not hold: how far off the stack's own pose was, and how fast it ran."""
+
+    def __init__(self) -> None:
+        self._errors: list[tuple[float, float, float]] = []  # along, across (left), yaw
+        self._stage_ms: list[dict[str, float]] = []
+        self._way: list[tuple[float, float]] = []  # driven m, time s
+        self._last: Truth | None = None
+        self._started = time.perf_counter()
+        self._ended = self._started
+
+    def start(self) -> None:
+        """The drive starts now; what went before was building."""
+        self._started = self._ended = time.perf_counter()
+
+    def update(self, step: StepResult, truth: Truth) -> None:
+        ego, true = step.scene.ego, truth.ego
+        dx, dy = ego.x_m - true.x_m, ego.y_m - true.y_m
+        c, s = np.cos(true.yaw_rad), np.sin(true.yaw_rad)
+        yaw = (ego.yaw_rad - true.yaw_rad + np.pi) % (2 * np.pi) - np.pi
+        self._errors.append((c * dx + s * dy, -s * dx + c * dy, yaw))
+        self._stage_ms.append(dict(step.stage_ms))
+        before_m = self._way[-1][0] if self._way else 0.0
+        moved = 0.0
+        if self._last is not None:
+            moved = float(np.hypot(true.x_m - self._last.ego.x_m, true.y_m - self._last.ego.y_m))
+        self._way.append((before_m + moved, truth.stamp.time_s))
+        self._last = truth
+        self._ended = time.perf_counter()
+
+    def figures(self) -> dict[str, Any]:
+        """Everything, in plain values."""
+        count = len(self._errors)
+        errors = np.array(self._errors).reshape(-1, 3)
+        wall_s = self._ended - self._started
+        return {
+            "steps": count,
+            "steps_per_s": count / wall_s if wall_s > 0.0 else 0.0,
+            "stage_ms": {
+                name: round(float(np.mean([ms[name] for ms in self._stage_ms])), 3)
+                for name in (self._stage_ms[0] if self._stage_ms else ())
+            },
+            "localization_error": {
+                "rms_m": _rms(np.hypot(errors[:, 0], errors[:, 1])),
+                "max_m": float(np.hypot(errors[:, 0], errors[:, 1]).max(initial=0.0)),
+                "longitudinal_rms_m": _rms(errors[:, 0]),
+                "lateral_rms_m": _rms(errors[:, 1]),
+                "yaw_rms_deg": float(np.degrees(_rms(errors[:, 2]))),
+            },
+            "fastest_1000_m_mps": self._fastest_stretch_mps(),
+        }
+
+    def _fastest_stretch_mps(self) -> float | None:
+        """Mean speed over the fastest 1000 m; None for a shorter drive."""
+        way = np.array(self._way).reshape(-1, 2)
+        if len(way) == 0 or way[-1, 0] < STRETCH_M:
+            return None
+        first = np.searchsorted(way[:, 0], way[:, 0] - STRETCH_M, side="right") - 1
+        rows = np.flatnonzero(way[:, 0] >= STRETCH_M)
+        took = way[rows, 1] - way[first[rows], 1]
+        return float(((way[rows, 0] - way[first[rows], 0]) / took).max())
+
+
+def _rms(values: Any) -> float:
+    return float(np.sqrt(np.mean(np.square(values)))) if len(values) else 0.0
+
+
+def result(
+    scenario: Scenario,
+    verdict: Verdict,
+    statistics: Statistics,
+    oracles: Sequence[str],
+    server_version: str,
+    error: str | None,
+) -> dict[str, Any]:
+    """result.json's content; `collisions` and `red_lights` are counts."""
+    figures = asdict(verdict)
+    infractions = figures.pop("infractions")
+    details = {name: figures.pop(name) for name in ("collisions", "red_lights", "stop_signs")}
+    return {
+        "scenario": scenario.name,
+        "map": scenario.map,
+        "weather": scenario.weather,
+        "seed": scenario.seed,
+        "collisions": verdict.infractions.collisions,
+        "red_lights": verdict.infractions.red_lights,
+        "stop_signs": verdict.infractions.stop_signs,
+        **figures,
+        **statistics.figures(),
+        "infractions": infractions,
+        "details": details,
+        "oracles": list(oracles),
+        "error": error,
+        "versions": {
+            "av_stack": importlib.metadata.version("av-stack"),
+            "carla": importlib.metadata.version("carla"),
+            "server": server_version,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+    }
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """The result as a person reads it."""
+    rows = Table(title=f"{figures['scenario']} on {figures['map']}, {figures['weather']}, seed {figures['seed']}")
+    rows.add_column("")
+    rows.add_column("", justify="right")
+    error = figures["localization_error"]
+    details = figures["details"]
+    for name, value in (
+        ("ended", figures["end"]),
+        ("route completion", f"{100 * figures['route_completion']:.1f} % of {figures['route_length_m']:.0f} m"),
+        ("driving score", f"{figures['driving_score']:.1f}"),
+        ("collisions", _count(figures["collisions"], details["collisions"])),
+        ("red lights run", _count(figures["red_lights"], details["red_lights"])),
+        ("stop signs passed", _count(figures["stop_signs"], details["stop_signs"])),
+        ("outside lane / wrong way", f"{figures['outside_lane_m']:.1f} m / {figures['wrong_way_m']:.1f} m"),
+        ("lateral error (truth)", f"rms {figures['lateral_rms_m']:.2f} m, max {figures['lateral_max_m']:.2f} m"),
+        ("localization error", f"rms {error['rms_m']:.2f} m (across {error['lateral_rms_m']:.2f} m)"),
+        ("mean speed / limit", f"{100 * figures['speed_ratio']:.0f} % outside stops for lights and queues"),
+        ("stops at red", str(figures["stops_at_red"])),
+        ("vehicles followed / within 30 m", f"{figures['vehicles_followed']} / {figures['vehicles_met']}"),
+        ("walkers crossing ahead", str(figures["walkers_crossing"])),
+        ("drive", f"{figures['time_s']:.0f} s simulated, {figures['steps_per_s']:.1f} steps/s"),
+        ("read from the simulator (oracles)", ", ".join(figures["oracles"]) or "nothing"),
+    ):
+        rows.add_row(name, value)
+    return rows
+
+
+def _count(count: int, which: Sequence[str]) -> str:
+    return f"{count}: {'; '.join(which[:3])}" if which else str(count)

@@ -1,0 +1,144 @@
+"""Runs one scenario: builds the world, drives to the end, leaves recording, video and result behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from av_stack.errors import AvStackError, ConfigError
+from av_stack.mission import mission_route, world_spec
+from av_stack.pipeline import ORACLES, Pipeline, Settings
+from av_stack.recording.overlay import Hud, draw
+from av_stack.recording.video import VideoWriter
+from av_stack.recording.writer import Recording
+from av_stack.report import Statistics, result
+from av_stack.server_process import ServerProcess
+from av_stack.types import CameraModel, SensorFrame, StepResult, Truth
+from av_stack.world.base import World
+from av_stack.world.carla_world import CarlaWorld, weather_presets
+from av_stack.world.spec import DEFAULT_STEP_S, Address
+from planning import Route
+from scenarios.judge import Judge
+from scenarios.model import Scenario
+from sim_configs.load import load_rig, load_stack, load_weather
+
+VIDEO_EVERY_STEPS = 2
+STANDING_MPS = 0.1
+INTERRUPTED_STATUS = 130
+
+Watcher = Callable[[SensorFrame, StepResult, Truth, "Judge"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run a scenario. Without `address` the embedded server is started, with the maps of `maps` added."""
+
+    address: Address | None = None
+    maps: Path | None = None
+    out: Path | None = None
+    oracles: Sequence[str] = ORACLES
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What result.json holds, and the status that the command line ends with."""
+
+    figures: dict[str, Any]
+    exit_status: int
+
+
+def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> Outcome:
+    """Drive `scenario` to its end; also after an error or Ctrl-C in mid-drive everything is closed and written.
+
+    Raises AvStackError for whatever goes wrong before the drive starts.
+    """
+    check_oracles(options.oracles)
+    rig, stack = load_rig(scenario.ego.rig), load_stack(scenario.ego.stack)
+    spec = world_spec(scenario, rig, load_weather(scenario.weather, weather_presets()))
+    with ExitStack() as stack_of_closers:
+        address = options.address
+        if address is None:
+            maps = ("--maps", str(options.maps)) if options.maps is not None else ()
+            address = stack_of_closers.enter_context(ServerProcess(("--map", scenario.map, *maps)))
+        world = CarlaWorld(address, spec)
+        stack_of_closers.callback(world.close)
+        route = mission_route(world.lane_graph, scenario, stack.planning)
+        settings = Settings(stack.planning, stack.control, rig.cameras[0].name)
+        pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth)
+        judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
+        statistics = Statistics()
+        watchers: list[Watcher] = [lambda _frame, step, truth, _judge: statistics.update(step, truth)]
+        if watch is not None:
+            watchers.append(watch)
+        if options.out is not None:
+            watchers.append(_recorders(options.out, scenario, route, rig.cameras[0], stack_of_closers))
+        statistics.start()
+        end, error, status = _guarded_drive(world, pipeline, judge, watchers)
+        figures = result(scenario, judge.verdict(end), statistics, options.oracles, world.server_version, error)
+        if options.out is not None:
+            (options.out / "result.json").write_text(json.dumps(figures, indent=2) + "\n")
+    return Outcome(figures, status)
+
+
+def drive(world: World, pipeline: Pipeline, judge: Judge, watchers: Sequence[Watcher]) -> str:
+    """Tick, think, act until the drive is over; returns why it is."""
+    while True:
+        frame = world.tick()
+        step = pipeline.step(frame)
+        world.apply(step.command)
+        truth = world.truth()
+        end = judge.update(truth)
+        for watch in watchers:
+            watch(frame, step, truth, judge)
+        if judge.is_arrived and abs(truth.ego_speed_mps) < STANDING_MPS:
+            return "arrived"
+        if end is not None:
+            return end
+
+
+def check_oracles(oracles: Sequence[str]) -> None:
+    """ConfigError unless `oracles` names exactly the modules that have nothing but an oracle."""
+    for name in oracles:
+        if name not in ORACLES:
+            raise ConfigError(f"--oracle: unknown module {name}; there are {', '.join(ORACLES)}")
+    missing = [name for name in ORACLES if name not in oracles]
+    if missing:
+        raise ConfigError(f"--oracle: {', '.join(missing)} can only be read from the simulator so far; add it")
+
+
+def _guarded_drive(
+    world: World, pipeline: Pipeline, judge: Judge, watchers: Sequence[Watcher]
+) -> tuple[str, str | None, int]:
+    """(how the drive ended, error, exit status); 0 also where the car drove badly: the score says how well."""
+    try:
+        return drive(world, pipeline, judge, watchers), None, 0
+    except AvStackError as error:
+        return "error", str(error), error.exit_status
+    except KeyboardInterrupt:
+        return "interrupted", "interrupted", INTERRUPTED_STATUS
+
+
+def _recorders(out: Path, scenario: Scenario, route: Route, camera: CameraModel, closers: ExitStack) -> Watcher:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--out {out}: {error.strerror}") from None
+    metadata = {"scenario": scenario.name, "map": scenario.map, "weather": scenario.weather, "seed": scenario.seed}
+    recording = Recording(out / "recording.mcap", metadata)
+    closers.callback(recording.close)
+    fps = round(1.0 / (DEFAULT_STEP_S * VIDEO_EVERY_STEPS))
+    video = VideoWriter(out / "drive.mp4", camera.width_px, camera.height_px, fps)
+    closers.callback(video.close)
+
+    def record(frame: SensorFrame, step: StepResult, truth: Truth, judge: Judge) -> None:
+        recording.write(frame, step, truth)
+        if frame.stamp.frame % VIDEO_EVERY_STEPS == 0:
+            row = min(int(route.s_m.searchsorted(judge.progress_m)), len(route.s_m) - 1)
+            hud = Hud(float(route.speed_limit_mps[row]), judge.progress_m, route.length_m)
+            video.write(draw(frame.cameras[camera.name].bgr, camera, step, hud))
+
+    return record

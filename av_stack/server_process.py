@@ -1,0 +1,132 @@
+"""Starts the embedded server as a process of its own and ends it, whatever happens in between."""
+
+from __future__ import annotations
+
+import importlib.util
+import queue
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+from av_stack.errors import WorldError
+from av_stack.world.spec import Address
+
+HOST = "127.0.0.1"
+READY_TIMEOUT_S = 120.0
+END_TIMEOUT_S = 3.0
+ATTEMPTS = 3
+PORT_IN_USE = "in use"
+
+
+class ServerProcess:
+    """`python -m embedded_carla` on a free port; a context manager that gives its address."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._arguments = tuple(arguments)
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
+
+    def __enter__(self) -> Address:
+        for attempt in range(ATTEMPTS):
+            address = Address(HOST, free_port_pair())
+            problem = self._start(address)
+            if problem is None:
+                return address
+            if PORT_IN_USE not in problem or attempt == ATTEMPTS - 1:
+                raise WorldError(f"the embedded server does not start: {problem}")
+        raise AssertionError("unreachable")
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Ends the server: asked first, then killed."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    def _start(self, address: Address) -> str | None:
+        """None once the server listens, else why it does not."""
+        command = [sys.executable, "-m", "embedded_carla", "--host", address.host, "--port", str(address.port)]
+        # A session of its own keeps Ctrl-C away from it: the run gives the world back first.
+        self._process = subprocess.Popen(
+            [*command, *self._arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        errors: list[str | None] = []
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        threading.Thread(target=_listen, args=(self._process.stdout, said.put), daemon=True).start()
+        listener = threading.Thread(target=_listen, args=(self._process.stderr, errors.append), daemon=True)
+        listener.start()
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while True:
+            try:
+                line = said.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                self.stop()
+                return f"it said nothing for {READY_TIMEOUT_S:.0f} s"
+            if line is not None and "listening on" in line:
+                return None
+            if line is None:
+                listener.join(END_TIMEOUT_S)
+                self.stop()
+                words = [error.strip() for error in errors if error and error.strip()]
+                return words[-1].removeprefix("embedded_carla: ") if words else "it ended without a word"
+
+
+def _listen(pipe: IO[str], tell: Callable[[str | None], None]) -> None:
+    """Hand over each line; None at the end. Goes on reading for ever, or a full pipe would stop the server."""
+    try:
+        for line in pipe:
+            tell(line)
+    except ValueError:  # closed while reading: the server is being ended
+        pass
+    tell(None)
+
+
+def free_port_pair() -> int:
+    """A port p of this machine such that p and p + 1 are free right now: CARLA uses both."""
+    for _ in range(100):
+        with socket.socket() as first, socket.socket() as second:
+            first.bind((HOST, 0))
+            port = int(first.getsockname()[1])
+            try:
+                second.bind((HOST, port + 1))
+            except (OSError, OverflowError):
+                continue
+            return port
+    raise WorldError(f"no two neighbouring free ports on {HOST}")
+
+
+def embedded_town(name: str) -> Path | None:
+    """The OpenDRIVE file of one of the embedded server's own towns, for a server that does not have it.
+
+    Looks beside the installed package without importing it: the stack and the server stay apart.
+    """
+    spec = importlib.util.find_spec("embedded_carla")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    path = Path(next(iter(spec.submodule_search_locations))) / "maps" / f"{name}.xodr"
+    return path if path.is_file() else None
