@@ -6,6 +6,7 @@ route planners divide by zero.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import Any
 
@@ -118,7 +119,7 @@ def _linked(lane: Element, tag: str) -> str | None:
 def _mend_lane_links(road: Element, said: list[str]) -> None:
     """Links between the sections of one road must name lanes that exist."""
     sections = [_lanes(section) for section in road.iterfind("lanes/laneSection")]
-    for tag, pairs in (("successor", zip(sections, sections[1:], strict=False)),
+    for tag, pairs in (("successor", itertools.pairwise(sections)),
                        ("predecessor", zip(sections[1:], sections, strict=False))):  # fmt: skip
         for own, other in pairs:
             for lane in own.values():

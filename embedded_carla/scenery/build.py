@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from embedded_carla.opendrive.network import RoadNetwork
-from embedded_carla.scene import Boxes, Material, Scenery
+from embedded_carla.scene import F64, Material, Scenery, SignalSite
 from embedded_carla.scenery import markings, objects, surfaces, terrain
-from embedded_carla.scenery.grid import section_grids
+from embedded_carla.scenery.buildings import place_buildings
+from embedded_carla.scenery.furniture import place_guard_rails, place_lamps, place_signals
+from embedded_carla.scenery.grid import SectionGrid, section_grids
 from embedded_carla.scenery.ground import SceneryGround
 from embedded_carla.scenery.junctions import gap_quads
+from embedded_carla.scenery.room import Room, frontages, make_room
 from embedded_carla.scenery.signals import controller_sequences, signal_sites
 from embedded_carla.scenery.soup import QuadSoup
 from embedded_carla.scenery.spawn import spawn_points
+from embedded_carla.scenery.surfaces import Strip
+from embedded_carla.scenery.vegetation import plant
 from embedded_carla.scenery.walkways import crosswalks, walkways
 from embedded_carla.types import SemanticTag
+
+MOST_BUILDINGS = 1200
+MOST_TREES = 1600
 
 
 def build(network: RoadNetwork, seed: int = 0) -> Scenery:
@@ -37,17 +47,35 @@ def build(network: RoadNetwork, seed: int = 0) -> Scenery:
     ground = SceneryGround(triangles, tag, road, field)
     objects.draw(network, ground.index, soup)
 
+    sites = signal_sites(network)
+    room, lamps = _furnish(strips, grids, gaps, ground, sites, seed)
     return Scenery(
         map_name=network.name,
         meshes=soup.meshes(),
-        placements=(),
-        colliders=Boxes(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0, dtype=np.uint8)),
+        placements=tuple(room.placements),
+        colliders=room.colliders(),
         ground=ground,
         road_ids=np.array(list(network.roads), dtype=np.int64),
         road_speed_limit_kmh=np.array([road.speed_kmh for road in network.roads.values()]),
-        signals=signal_sites(network),
+        signals=sites,
         controller_sequences=controller_sequences(network),
         spawn_points=spawn_points(grids),
         walkways=walkways(strips),
         crosswalks=crosswalks(network),
+        lamps=lamps,
     )
+
+
+def _furnish(
+    strips: Sequence[Strip], grids: Sequence[SectionGrid], gaps: F64, ground: SceneryGround,
+    sites: Sequence[SignalSite], seed: int,
+) -> tuple[Room, F64]:  # fmt: skip
+    """Stand everything beside the roads; the file's own things first, then lamps, houses and trees."""
+    room = make_room(strips, gaps, ground.terrain)
+    sides = list(frontages(grids))
+    place_signals(sites, ground, room)
+    place_guard_rails(strips, ground, room)
+    lamps = place_lamps(sides, room, np.random.default_rng([seed, 1]))
+    place_buildings(sides, room, np.random.default_rng([seed, 2]), len(room.placements) + MOST_BUILDINGS)
+    plant(sides, room, np.random.default_rng([seed, 3]), MOST_TREES)
+    return room, lamps

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from embedded_carla.opendrive.cubics import Cubics
 from embedded_carla.opendrive.network import LaneSection, Road, RoadNetwork
 from embedded_carla.scene import F64
 
 LONGEST_STEP_M = 10.0
 SAGITTA_M = 0.02  # how far a chord may leave the curve
 CURVED_PROFILE_STEP_M = 2.0
+JUMP_M = 0.02  # borders that move more than this at one station jump
+BEFORE_M = 1e-4  # the left limit of a profile is taken this far before its next piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ def section_grids(network: RoadNetwork) -> list[SectionGrid]:
     grids = []
     for index, road in enumerate(network.roads.values()):
         for section in road.sections:
-            if section.end_m - section.s_m > 1e-6 and any(i != 0 for i in section.lanes):
+            if section.end_m - section.s_m > 2.0 * BEFORE_M and any(i != 0 for i in section.lanes):
                 grids.append(_grid(index, road, section))
     return grids
 
@@ -77,18 +81,22 @@ def sample_s(road: Road, section: LaneSection) -> F64:
     widths = [lane.width if lane.border is None else lane.border for lane in lanes]
     profiles = [road.elevation, road.superelevation, road.offset, *widths]
     knots = np.concatenate([[p.s_m for p in road.plan.pieces], *(p.start for p in profiles)])
-    inside = knots[(knots > section.s_m + 0.01) & (knots < section.end_m - 0.01)]
-    knots = np.unique(np.concatenate([[section.s_m], np.round(inside, 3), [section.end_m]]))
+    # Lane offsets and widths may jump where a piece or the next section begins: the surface ends just before.
+    last = section.end_m - BEFORE_M
+    inside = knots[(knots > section.s_m + 0.01) & (knots < last - 0.01)]
+    knots = np.unique(np.concatenate([[section.s_m], np.round(inside, 6), [last]]))
     _, t = road.borders(section, knots)
+    _, before = road.borders(section, np.maximum(knots - BEFORE_M, section.s_m))
+    jumps = knots[1:-1][np.max(np.abs(t - before), axis=0)[1:-1] > JUMP_M]
     reach = float(np.max(np.abs(t)))
     stations = [
         np.linspace(a, b, max(int(np.ceil((b - a) / _step(road, profiles, a, b, reach))), 1), endpoint=False)
-        for a, b in zip(knots[:-1], knots[1:], strict=True)
+        for a, b in pairwise(knots.tolist())
     ]
-    return np.concatenate([*stations, [section.end_m]])
+    return np.sort(np.concatenate([*stations, jumps - BEFORE_M, [last]]))
 
 
-def _step(road: Road, profiles: list, start: float, end: float, reach_m: float) -> float:  # type: ignore[type-arg]
+def _step(road: Road, profiles: list[Cubics], start: float, end: float, reach_m: float) -> float:
     """Longest step on (start, end), where every profile is one cubic."""
     middle = 0.5 * (start + end)
     pieces = [p for p in road.plan.pieces if p.s_m <= middle]

@@ -8,7 +8,7 @@ import numpy as np
 
 from embedded_carla.opendrive.network import MarkLine, RoadMark
 from embedded_carla.scene import Material
-from embedded_carla.scenery.grid import SectionGrid
+from embedded_carla.scenery.grid import BEFORE_M, SectionGrid
 from embedded_carla.scenery.soup import QuadSoup, face_normals, ribbon
 from embedded_carla.types import SemanticTag
 
@@ -60,7 +60,8 @@ def _line(
     # Follow the surface's own chords: stations of the surface inside each dash are kept as corners.
     s = np.unique(np.concatenate([begins, ends, grid.s[(grid.s > start) & (grid.s < end)]]))
     middle = 0.5 * (s[:-1] + s[1:])
-    painted = np.searchsorted(begins, middle, side="right") > np.searchsorted(ends, middle, side="right")
+    jump = np.diff(s) <= 2.0 * BEFORE_M
+    painted = ~jump & (np.searchsorted(begins, middle, side="right") > np.searchsorted(ends, middle, side="right"))
     centre, leftward = grid.at(border, s), grid.leftward_at(s)
     edges = []
     for side in (0.5, -0.5):

@@ -52,7 +52,7 @@ def _painted(network: RoadNetwork, item: RoadObject) -> F64:
 
 
 def _crosswalk(name: str, shape: F64) -> F64:
-    """"Simple" crossings have two rails, "Ladder" ones rails and bars, all others bars."""
+    """ "Simple" crossings have two rails, "Ladder" ones rails and bars, all others bars."""
     axis = _long_axis(shape)
     parts: list[F64] = []
     if not name.startswith("simple"):

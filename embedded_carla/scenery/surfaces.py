@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embedded_carla.opendrive.network import DRIVABLE
 from embedded_carla.scene import F64, Material
-from embedded_carla.scenery.grid import SectionGrid
+from embedded_carla.scenery.grid import BEFORE_M, SectionGrid
 from embedded_carla.scenery.ground import TriangleIndex
 from embedded_carla.scenery.soup import QuadSoup, face_normals, ribbon
 from embedded_carla.types import SemanticTag
@@ -32,8 +32,7 @@ class Surface:
 
 
 ASPHALT = Surface(Material.ASPHALT, SemanticTag.ROADS)
-_VERGE = Surface(Material.GRASS, SemanticTag.TERRAIN)
-SURFACES = {
+SURFACES: dict[str, Surface | None] = {
     "sidewalk": Surface(Material.PAVEMENT, SemanticTag.SIDEWALKS, raised=True),
     "walking": Surface(Material.PAVEMENT, SemanticTag.SIDEWALKS, raised=True),
     "curb": Surface(Material.KERB, SemanticTag.SIDEWALKS, raised=True),
@@ -41,12 +40,12 @@ SURFACES = {
     "border": Surface(Material.CONCRETE, SemanticTag.GROUND),
     "tram": Surface(Material.CONCRETE, SemanticTag.RAIL_TRACK),
     "rail": Surface(Material.SOIL, SemanticTag.RAIL_TRACK),
-    "none": _VERGE,
+    "none": None,  # no surface: the terrain shows
 }
 
 
-def surface_of(kind: str) -> Surface:
-    """The surface of a lane type; types that OpenDRIVE 1.4 does not know are paved."""
+def surface_of(kind: str) -> Surface | None:
+    """The surface of a lane type, None for none; types that OpenDRIVE 1.4 does not know are paved."""
     return SURFACES.get(kind, ASPHALT)
 
 
@@ -72,12 +71,13 @@ class Strip:
 
 
 def strips(grids: Sequence[SectionGrid]) -> list[Strip]:
-    """The strips of all sections; raised ones leave out where they would lie over another road's driving lanes."""
+    """The strips of all sections; in junctions all but asphalt ends at other roads' driving lanes."""
     made = [strip for grid in grids for strip in _section_strips(grid)]
     flat = np.concatenate([strip.quads() for strip in made if strip.drivable])
     lanes = TriangleIndex(triangles_of(flat))
     return [
-        _clear_of(strip, lanes) if strip.surface.raised and strip.grid.road.junction != -1 else strip for strip in made
+        _clear_of(strip, lanes) if strip.surface != ASPHALT and strip.grid.road.junction != -1 else strip
+        for strip in made
     ]
 
 
@@ -90,6 +90,8 @@ def _section_strips(grid: SectionGrid) -> list[Strip]:
     kinds = [grid.kind(i) for i in range(len(grid.lanes))]
     out = []
     for surface, group in groupby(range(len(kinds)), key=lambda i: surface_of(kinds[i])):
+        if surface is None:
+            continue
         members = list(group)
         first, last = members[0], members[-1] + 1
         left, right = grid.points[first].copy(), grid.points[last].copy()
@@ -97,7 +99,7 @@ def _section_strips(grid: SectionGrid) -> list[Strip]:
             left[:, 2] += _height(grid, members[0])
             right[:, 2] += _height(grid, members[-1])
         width = grid.t[first] - grid.t[last]
-        keep = (width[:-1] > 0.01) | (width[1:] > 0.01)
+        keep = ((width[:-1] > 0.01) | (width[1:] > 0.01)) & (np.diff(grid.s) > 2.0 * BEFORE_M)
         drivable = any(kinds[i] in DRIVABLE for i in members)
         out.append(Strip(grid, first, last, surface, drivable, left, right, keep))
     return out
@@ -144,8 +146,10 @@ def draw(strip: Strip, soup: QuadSoup) -> None:
 
 
 def strips_beside(strip: Strip) -> tuple[bool, bool]:
-    """Whether another lane of the same section lies to the left, to the right."""
-    return strip.first > 0, strip.last < len(strip.grid.lanes)
+    """Whether another surface of the same section lies to the left, to the right."""
+    grid, last = strip.grid, len(strip.grid.lanes)
+    left = strip.first > 0 and surface_of(grid.kind(strip.first - 1)) is not None
+    return left, strip.last < last and surface_of(grid.kind(strip.last)) is not None
 
 
 def _uv(strip: Strip, quads: F64) -> F64:

@@ -1,0 +1,136 @@
+"""Street lamps, the poles and faces of lights and signs, guard rails on bridges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from embedded_carla.scene import F64, Placement, SignalSite
+from embedded_carla.scenery.ground import SceneryGround
+from embedded_carla.scenery.room import Frontage, Room
+from embedded_carla.scenery.surfaces import Strip, strips_beside
+from embedded_carla.types import SemanticTag, Transform
+
+LAMP_SPACING_M = 30.0
+LAMP_HEIGHT_M = 7.5
+LAMP_ARM_M = 2.4
+BEHIND_PAVEMENT_M = 0.9
+POLE_M = 0.14
+SIGNAL_HEAD_M = (0.3, 0.52, 1.16)
+SIGNAL_FOOT_M = 2.5  # lower edge of a light's housing, clear of walkers' heads
+SIGN_FOOT_M = 2.0
+OVERHEAD_FOOT_M = 5.0
+SIGN_SIZES_M = {"stop": 0.8, "yield": 0.9, "speed_limit": 0.75}
+SIGN_PROTOTYPES = {"stop": "sign_stop", "yield": "sign_yield", "speed_limit": "sign_speed"}
+RAIL_LENGTH_M, RAIL_HEIGHT_M = 4.0, 0.8
+DROP_M = 1.5  # an edge this high above the terrain gets a rail
+
+
+def place_lamps(fronts: Iterable[Frontage], room: Room, rng: np.random.Generator) -> F64:
+    """Lamps behind the pavements, arms (+x) over them; returns the (n, 3) positions of their lights."""
+    lights = []
+    for k, front in enumerate(fronts):
+        if not front.has_pavement:
+            continue
+        s = 6.0 + 0.5 * LAMP_SPACING_M * (k % 2)  # the two sides take turns
+        while s < front.s[-1] - 4.0:
+            point, outward = front.at(s)
+            s += LAMP_SPACING_M
+            base = point[:2] + outward * BEHIND_PAVEMENT_M
+            if not room.fits(base, outward, 0.3, 0.3, 0.0):
+                continue
+            room.take(base, outward, 1.0, 1.0)
+            z = float(point[2])
+            yaw = float(np.degrees(np.arctan2(-outward[1], -outward[0])))
+            at = Transform(float(base[0]), float(base[1]), z - 0.2, 0.0, yaw, 0.0)
+            size = (LAMP_ARM_M, 0.25, LAMP_HEIGHT_M + 0.2)
+            room.post("street_lamp", at, size, SemanticTag.POLES, int(rng.integers(1 << 30)))
+            tip = base - outward * LAMP_ARM_M
+            lights.append([tip[0], tip[1], z + LAMP_HEIGHT_M - 0.1])
+    return np.array(lights, dtype=np.float64).reshape(-1, 3)
+
+
+def place_signals(sites: Sequence[SignalSite], ground: SceneryGround, room: Room) -> None:
+    """A pole and a face (+x towards the traffic it is for) per site, standing where the file places it.
+
+    Where the file places one in the middle of a carriageway, its face hangs above the traffic without a pole.
+    """
+    for number, site in enumerate(sites):
+        at = site.pose
+        hit = ground.below(np.array([[at.x, at.y, at.z + 0.5]]))
+        z = at.z if np.isnan(hit.z[0]) else float(hit.z[0])
+        light = site.kind == "traffic_light"
+        wide = SIGN_SIZES_M.get(site.kind, 0.0)
+        size = SIGNAL_HEAD_M if light else (0.04, wide, wide)
+        foot = SIGNAL_FOOT_M if light else SIGN_FOOT_M
+        face = _facing_deg(site)
+        if _in_carriageway(at, ground):
+            foot = OVERHEAD_FOOT_M
+        else:
+            pole = (POLE_M, POLE_M, foot + size[2])
+            room.post("pole", Transform(at.x, at.y, z, 0.0, face, 0.0), pole, SemanticTag.POLES, number)
+            room.take(np.array([at.x, at.y]), np.array([1.0, 0.0]), 1.5, 1.5)
+        forward, out = 0.5 * (POLE_M + size[0]), np.radians(face)  # the face hangs in front of its pole
+        x, y = at.x + forward * float(np.cos(out)), at.y + forward * float(np.sin(out))
+        room.placements.append(
+            Placement(
+                "signal_head" if light else SIGN_PROTOTYPES[site.kind],
+                Transform(x, y, z + foot, 0.0, face, 0.0),
+                size,
+                SemanticTag.TRAFFIC_LIGHT if light else SemanticTag.TRAFFIC_SIGNS,
+                number,
+                f"{site.value:.0f}" if site.kind == "speed_limit" else "",
+                site.signal_id if light else "",
+            )
+        )
+
+
+def _in_carriageway(at: Transform, ground: SceneryGround) -> bool:
+    """Whether asphalt lies all around a point."""
+    around = np.array([[at.x + dx, at.y + dy, at.z + 0.5] for dx in (-1.0, 0.0, 1.0) for dy in (-1.0, 0.0, 1.0)])
+    return bool(np.all(ground.below(around).tag == SemanticTag.ROADS))
+
+
+def _facing_deg(site: SignalSite) -> float:
+    """Yaw that looks at the governed traffic; from the zones where there are any, else from CARLA's pose."""
+    if not site.stop_zones:
+        return site.pose.yaw_deg - 90.0 + 180.0
+    yaw = np.radians([zone.yaw_deg for zone in site.stop_zones])
+    return float(np.degrees(np.arctan2(np.sin(yaw).sum(), np.cos(yaw).sum()))) + 180.0
+
+
+def place_guard_rails(strips: Sequence[Strip], ground: SceneryGround, room: Room) -> None:
+    """Rails along outer edges that lie high above the terrain, except where another road joins."""
+    for strip in strips:
+        if strip.surface.raised:
+            continue
+        beside = strips_beside(strip)
+        for inner, edge, sign in ((beside[0], strip.left, 1.0), (beside[1], strip.right, -1.0)):
+            if not inner:
+                _rail(edge, sign * strip.grid.leftward, ground, room)
+
+
+def _rail(edge: F64, outward: F64, ground: SceneryGround, room: Room) -> None:
+    length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(edge[:, :2], axis=0), axis=1))])
+    count = int(length[-1] / RAIL_LENGTH_M)
+    if count == 0:
+        return
+    s = (np.arange(count) + 0.5) * RAIL_LENGTH_M
+    at = np.stack([np.interp(s, length, edge[:, k]) for k in range(3)], axis=1)
+    out = np.stack([np.interp(s, length, outward[:, k]) for k in range(2)], axis=1)
+    out /= np.linalg.norm(out, axis=1, keepdims=True)
+    ahead = np.stack([-out[:, 1], out[:, 0]], axis=1)
+    keep = at[:, 2] - ground.terrain(at[:, :2] + 2.0 * out)[0] > DROP_M
+    for side in (0.3, 1.0, 2.0):
+        for along in (-0.5 * RAIL_LENGTH_M, 0.0, 0.5 * RAIL_LENGTH_M):
+            probe = np.column_stack([at[:, :2] + side * out + along * ahead, at[:, 2]])
+            hit = ground.below(probe)
+            keep &= ~((hit.road >= 0) & (np.abs(hit.z - at[:, 2]) < DROP_M))
+    for (x, y, z), (dx, dy) in zip(at[keep].tolist(), ahead[keep].tolist(), strict=True):
+        yaw = float(np.degrees(np.arctan2(dy, dx)))
+        pose = Transform(x, y, z, 0.0, yaw, 0.0)
+        size = (RAIL_LENGTH_M, 0.15, RAIL_HEIGHT_M)
+        room.placements.append(Placement("guard_rail", pose, size, SemanticTag.GUARD_RAIL))
+        half = (0.5 * RAIL_LENGTH_M, 0.08, 0.5 * RAIL_HEIGHT_M)
+        room.collide((x, y, z + half[2]), half, float(np.radians(yaw)), SemanticTag.GUARD_RAIL)
