@@ -11,7 +11,11 @@ from perception.lanes.lines import StripePoints
 
 Float = NDArray[np.float64]
 
-LINES_MAX = 6
+LINES_MAX = 5
+GROWTHS_MAX = 4
+REACH_M, REACH_SLOPE = 5.0, 0.15
+"""Lines further to the side than the ego lane's and its neighbours' are of no use."""
+
 POINTS_MIN = 7
 LENGTH_MIN_M = 1.2
 GROW_BACK_M, GROW_AHEAD_M = 5.0, 10.0
@@ -50,7 +54,7 @@ class LineFit:
 def fit_lines(points: StripePoints, curvature_1pm: float) -> list[LineFit]:
     """Up to `LINES_MAX` lines, best supported first; `curvature_1pm` is the path's, a prior on the lines' bend."""
     sigma = np.hypot(points.sigma_m * PIXEL_SIGMA, GROUND_SIGMA_M)
-    free = np.ones(len(points.x_m), dtype=bool)
+    free = np.abs(points.y_m - curvature_1pm / 2.0 * points.x_m**2) <= REACH_M + REACH_SLOPE * points.x_m
     lines: list[LineFit] = []
     tried: set[int] = set()
     curvature_variance = (CURVATURE_SIGMA_1PM / 4.0) ** 2
@@ -71,24 +75,27 @@ def fit_lines(points: StripePoints, curvature_1pm: float) -> list[LineFit]:
     return lines
 
 
-def weighted_fit(x: Float, y: Float, sigma: Float, curvature_1pm: float) -> tuple[Float, Float]:
+def weighted_fit(x: Float, y: Float, sigma: Float, curvature_1pm: float, rounds: int = 3) -> tuple[Float, Float]:
     """Quadratic (3,) and covariance (3, 3) by iteratively reweighted least squares with Huber's weights.
 
     The bend has a normal prior about that of the driven path, so a short piece comes out as a parallel to it rather
-    than as a wild parabola.
+    than as a wild parabola. One of the `rounds` is plain least squares.
     """
     design = np.column_stack([np.ones_like(x), x, x * x])
     prior = np.diag([1e-6, 1e-3, 1.0 / (CURVATURE_SIGMA_1PM / 2.0) ** 2])
     mean = np.array([0.0, 0.0, curvature_1pm / 2.0])
     weight = 1.0 / sigma**2
-    coefficients = mean
-    for _ in range(3):
-        information = (design.T * weight) @ design / CORRELATED_POINTS + prior
-        right = (design.T * weight) @ y / CORRELATED_POINTS + prior @ mean
-        coefficients = np.linalg.solve(information, right)
+    for turn in range(rounds):
+        weighted = design.T * weight
+        information = weighted @ design / CORRELATED_POINTS + prior
+        right = weighted @ y / CORRELATED_POINTS + prior @ mean
+        covariance = np.linalg.inv(information)
+        coefficients = covariance @ right
+        if turn + 1 == rounds:
+            break
         residual = np.abs(y - design @ coefficients) / sigma
         weight = np.minimum(1.0, HUBER / np.maximum(residual, 1e-9)) / sigma**2
-    return np.asarray(coefficients), np.asarray(np.linalg.inv(information))
+    return np.asarray(coefficients), np.asarray(covariance)
 
 
 def _best_seed(points: StripePoints, sigma: Float, free: NDArray[np.bool_], tried: set[int]) -> int | None:
@@ -109,13 +116,13 @@ def _grow(
     points: StripePoints, sigma: Float, member: NDArray[np.bool_], free: NDArray[np.bool_], curvature_1pm: float
 ) -> NDArray[np.bool_]:
     """Take in free points that continue the line, ever further, until no more join."""
-    for _ in range(6):
+    design = np.column_stack([np.ones_like(points.x_m), points.x_m, points.x_m**2])
+    for _ in range(GROWTHS_MAX):
         if member.sum() < 4:
             return member
         coefficients, covariance = weighted_fit(points.x_m[member], points.y_m[member], sigma[member], curvature_1pm)
         low, high = points.x_m[member].min(), points.x_m[member].max()
-        design = np.column_stack([np.ones_like(points.x_m), points.x_m, points.x_m**2])
-        vague = np.sqrt(np.einsum("ni,ij,nj->n", design, covariance, design))
+        vague = np.sqrt(((design @ covariance) * design).sum(axis=1))
         reach = np.minimum(TOLERANCE_M + 2.0 * sigma + TOLERANCE_SIGMA * vague, TOLERANCE_MAX_M)
         off = np.abs(points.y_m - design @ coefficients)
         slope = coefficients[1] + 2.0 * coefficients[2] * points.x_m
