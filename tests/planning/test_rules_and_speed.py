@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from av_stack.types import LightState, TrafficLightView
+from planning.config import BehaviorConfig, PlanningConfig, SpeedConfig
+from planning.rules import LightMemory, StopMemory, StopPhase, decide_light, decide_stop_sign
+from planning.speed import Ceiling, Leader, StopTarget, backward_pass, roll_out, safe_speed
+
+BEHAVIOR = BehaviorConfig()
+SPEED = SpeedConfig()
+
+
+def seen(state: LightState) -> TrafficLightView:
+    return TrafficLightView("1", state)
+
+
+def test_red_stops_green_goes_off_is_cautious() -> None:
+    assert decide_light(LightMemory(), seen(LightState.RED), 30, 8, 0, BEHAVIOR)[1].stop
+    assert not decide_light(LightMemory(), seen(LightState.GREEN), 30, 8, 0, BEHAVIOR)[1].stop
+    off = decide_light(LightMemory(), seen(LightState.OFF), 30, 8, 0, BEHAVIOR)[1]
+    assert off.cautious
+    assert not off.stop
+
+
+@given(st.floats(0, 80), st.floats(0, 20))
+def test_yellow_stops_exactly_when_able(distance: float, speed: float) -> None:
+    memory, decision = decide_light(LightMemory(), seen(LightState.YELLOW), distance, speed, 0.0, BEHAVIOR)
+    needed = speed**2 / (2 * max(distance, 1e-9))
+    if needed < BEHAVIOR.yellow_decel_mps2:
+        assert decision.stop
+    elif speed > 1.0 and needed > 1.5 * BEHAVIOR.yellow_decel_mps2:
+        assert not decision.stop
+        red = decide_light(memory, seen(LightState.RED), distance / 2, speed, 0.5, BEHAVIOR)
+        assert not red[1].stop, "once committed the ego clears the junction"
+
+
+def test_stopping_for_yellow_is_not_taken_back_at_the_line() -> None:
+    memory = LightMemory()
+    for distance, speed in ((40.0, 10.0), (20.0, 8.0), (5.0, 5.0), (0.1, 1.0), (-0.1, 0.4)):
+        memory, decision = decide_light(memory, seen(LightState.YELLOW), distance, speed, 0.0, BEHAVIOR)
+        assert decision.stop
+
+
+def test_unknown_counts_as_red_when_near_and_red_is_remembered() -> None:
+    assert not decide_light(LightMemory(), None, 80, 10, 0, BEHAVIOR)[1].stop
+    assert decide_light(LightMemory(), None, 30, 10, 0, BEHAVIOR)[1].stop
+    green, _ = decide_light(LightMemory(), seen(LightState.GREEN), 30, 10, 0.0, BEHAVIOR)
+    assert not decide_light(green, None, 28, 10, 0.5, BEHAVIOR)[1].stop
+    assert decide_light(green, None, 20, 10, 2.0, BEHAVIOR)[1].stop
+    red, _ = decide_light(LightMemory(), seen(LightState.RED), 80, 10, 0.0, BEHAVIOR)
+    assert decide_light(red, None, 60, 10, 20.0, BEHAVIOR)[1].stop
+
+
+def test_stop_sign_phases() -> None:
+    memory, stop = decide_stop_sign(StopMemory(), 20.0, 8.0, 0.0, BEHAVIOR)
+    assert stop
+    memory, stop = decide_stop_sign(memory, 0.3, 0.0, 5.0, BEHAVIOR)
+    assert memory.phase is StopPhase.WAIT
+    assert stop
+    memory, stop = decide_stop_sign(memory, 0.3, 0.0, 5.5, BEHAVIOR)
+    assert stop
+    memory, stop = decide_stop_sign(memory, 0.3, 0.0, 6.1, BEHAVIOR)
+    assert not stop
+
+
+def flat(speed: np.ndarray) -> Ceiling:
+    return Ceiling(np.arange(len(speed)) * 0.5, speed, lambda row: f"row {row}")
+
+
+@given(st.lists(st.floats(0.5, 30.0), min_size=3, max_size=60))
+def test_backward_pass_brakes_in_time_and_no_earlier(speeds: list[float]) -> None:
+    ceiling = flat(np.array(speeds))
+    reference = backward_pass(ceiling, SPEED)
+    v, s = reference.speed_mps, reference.s_m
+    assert np.all(v <= ceiling.speed_mps + 1e-9)
+    assert np.all(np.diff(v**2) >= -2 * SPEED.decel_comfort_mps2 * np.diff(s) - 1e-6)
+    exact = [
+        min(np.sqrt(ceiling.speed_mps[j] ** 2 + 2 * SPEED.decel_comfort_mps2 * (s[j] - s[i])) for j in range(i, len(s)))
+        for i in range(len(s))
+    ]
+    assert v == pytest.approx(np.array(exact), rel=1e-6)
+    for i, j in enumerate(reference.binding):
+        assert v[i] == pytest.approx(
+            np.sqrt(ceiling.speed_mps[j] ** 2 + 2 * SPEED.decel_comfort_mps2 * (s[j] - s[i])), rel=1e-6
+        )
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.floats(1.0, 30.0), min_size=200, max_size=200),
+    st.floats(0, 25),
+    st.floats(-3, 2.5),
+    st.floats(0, 90),
+    st.floats(-5, 90),
+    st.floats(0, 25),
+)
+def test_any_motion_is_finite_and_within_limits(
+    speeds: list[float], v: float, a: float, stop_s: float, gap: float, leader: float
+) -> None:
+    stops, leaders = [StopTarget(stop_s, "stop")], [Leader(gap, leader, "vehicle 1")]
+    motion = roll_out(flat(np.array(speeds)), stops, leaders, (0.0, v, a), SPEED)
+    for values in (motion.s_m, motion.speed_mps, motion.accel_mps2):
+        assert np.isfinite(values).all()
+    assert np.all(np.diff(motion.s_m) >= -1e-9)
+    assert np.all(motion.speed_mps >= 0)
+    assert motion.accel_mps2[1:].max() <= max(SPEED.accel_max_mps2, a) + 1e-6
+    assert motion.accel_mps2.min() >= -SPEED.decel_emergency_mps2 - 1e-6
+    assert motion.constraint
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.floats(0, 16), st.floats(1, 90))
+def test_stops_short_of_the_target_whenever_comfort_allows(v: float, distance: float) -> None:
+    """Standing start or enough room: no overrun beyond 5 cm and no firm braking."""
+    if v**2 / (2 * SPEED.decel_comfort_mps2) + 0.7 * v > distance:
+        return
+    s, speed, accel = 0.0, v, 0.0
+    lowest = 0.0
+    for _ in range(12):
+        motion = roll_out(flat(np.full(400, 16.0)), [StopTarget(distance, "stop")], [], (s, speed, accel), SPEED)
+        s, speed, accel = float(motion.s_m[50]), float(motion.speed_mps[50]), float(motion.accel_mps2[50])
+        lowest = min(lowest, float(motion.accel_mps2.min()))
+    assert distance - 0.5 < s <= distance + 0.05
+    assert lowest >= -SPEED.decel_firm_mps2 - 0.3
+
+
+@given(st.floats(0, 100), st.floats(0, 30))
+def test_safe_speed_leaves_room_to_stop(gap: float, ahead: float) -> None:
+    v = safe_speed(gap, ahead, 1.2, 2.5)
+    assert v * 1.2 + v**2 / 5.0 <= gap + ahead**2 / 5.0 + 1e-6
+
+
+def test_config_refuses_what_it_does_not_know() -> None:
+    with pytest.raises(ValidationError):
+        PlanningConfig.model_validate({"speed": {"accel_max": 3.0}})
