@@ -70,16 +70,16 @@ def _sky(weather: WeatherParameters, day: float, low: float, cloud: float) -> tu
     """Zenith and horizon radiance; `low` is 1 when the sun stands at the horizon."""
     blue = 1.0 - np.exp(-weather.rayleigh_scattering_scale / RAYLEIGH_EARTH)
     deep = 1.0 - np.exp(-weather.rayleigh_scattering_scale / (3.0 * RAYLEIGH_EARTH))
-    zenith = _mix(np.array([0.34, 0.38, 0.42]), np.array([0.16, 0.33, 0.72]), blue)
+    zenith = _mix(np.array([0.34, 0.38, 0.42]), np.array([0.02, 0.17, 0.62]), blue)
     zenith = _mix(zenith, np.array([0.05, 0.20, 0.95]), deep * 0.6)
-    horizon = _mix(_mix(np.array([0.80, 0.84, 0.86]), zenith, 0.30), np.array([0.45, 0.62, 0.95]), deep * 0.5)
+    horizon = _mix(_mix(np.array([0.80, 0.84, 0.86]), zenith, 0.36), np.array([0.45, 0.62, 0.95]), deep * 0.5)
     horizon = _mix(horizon, np.array([0.95, 0.48, 0.20]), 0.75 * low)
     zenith = _mix(zenith, np.array([0.20, 0.20, 0.34]), 0.6 * low)
     grey = np.array([0.62, 0.65, 0.69])
     dim = 1.0 - 0.35 * cloud * _share(weather.precipitation)
     zenith, horizon = _mix(zenith, grey * 0.85, 0.8 * cloud) * dim, _mix(horizon, grey, 0.8 * cloud) * dim
     night_zenith, night_horizon = np.array([0.0016, 0.0022, 0.0045]), np.array([0.0040, 0.0046, 0.0070])
-    strength = day * (1.0 - 0.55 * low)
+    strength = day * (1.0 - 0.42 * (1.0 - _smooth(2.0, 24.0, weather.sun_altitude_angle)))
     return zenith * strength + night_zenith, horizon * strength + night_horizon
 
 
@@ -118,7 +118,7 @@ def atmosphere(weather: WeatherParameters) -> Atmosphere:
         fog_start_m=max(0.0, weather.fog_distance),
         fog_falloff=0.06 * max(0.0, weather.fog_falloff),
         haze_density=float(haze),
-        exposure=0.62 + 0.25 * cloud * day + 0.35 * low + 2.2 * (1.0 - day),
+        exposure=0.62 + 0.25 * cloud * day + 0.12 * low + 2.2 * (1.0 - _smooth(-14.0, 0.0, altitude)),
         night=1.0 - _smooth(-4.0, 3.0, altitude),
         cloud=cloud,
         rain=rain,

@@ -37,7 +37,7 @@ LOOKS: dict[Material, Look] = {
     Material.KERB: Look("PLAIN", (0.36, 0.35, 0.33), 250.0, 0.0, 0.7),
     Material.PAVEMENT: Look("PAVING", (0.30, 0.285, 0.265), 500.0, 0.0, 0.8),
     Material.CONCRETE: Look("PLAIN", (0.38, 0.37, 0.35), 900.0, 0.0, 0.6),
-    Material.GRASS: Look("GRASS", (0.075, 0.135, 0.035), 1400.0, 0.0, 0.35),
+    Material.GRASS: Look("GRASS", (0.090, 0.122, 0.045), 1400.0, 0.0, 0.35),
     Material.SOIL: Look("GRASS", (0.20, 0.145, 0.085), 1400.0, 0.0, 0.5),
     Material.FACADE: Look("PLAIN", (0.45, 0.40, 0.35), 900.0, 0.0, 0.2),
     Material.METAL: Look("PLAIN", (0.42, 0.43, 0.44), 400.0, 0.0, 0.2),

@@ -8,7 +8,7 @@ import numpy as np
 
 from embedded_carla.render.programs import Programs
 
-DROPS = 3000
+DROPS = 5000
 
 
 class Rain:

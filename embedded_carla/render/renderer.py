@@ -58,6 +58,7 @@ class Renderer:
         self._base_m = float(min(roads, default=0.0))
         self._actors_key: tuple[ActorView, ...] | None = None
         self._actor_set = ActorSet([])
+        self._closed = False
 
     @property
     def gl_renderer(self) -> str:
@@ -79,6 +80,7 @@ class Renderer:
         """One picture; only what is asked for is made. `lights` gives signal heads their state (dark when absent)."""
         if not (rgb or depth or labels):
             raise RenderError("a picture needs at least one of rgb, depth, labels")
+        self._ctx.__enter__()  # another renderer of this process may have been current
         outputs = Outputs(rgb, depth, labels)
         view, air = Camera.of(camera), atmosphere(weather)
         scene = self._actors(actors)
@@ -114,7 +116,7 @@ class Renderer:
         distance = np.linalg.norm(rel - view.forward * 15.0, axis=1)
         near = np.argsort(distance, kind="stable")[:MAX_LAMPS]
         near = near[distance[near] < LAMP_REACH_M]
-        return np.concatenate([rel[near], np.full((len(near), 1), 22.0 * night)], axis=1)
+        return np.concatenate([rel[near], np.full((len(near), 1), 14.0 * night)], axis=1)
 
     def _draw(self, target: Target, view: Camera, scene: ActorSet, air: Atmosphere) -> None:
         ctx, defines = self._ctx, target.outputs.defines()
@@ -145,7 +147,11 @@ class Renderer:
         array.render(vertices=3)
 
     def close(self) -> None:
-        """Give the context and all it holds back."""
+        """Give the context and all it holds back; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._ctx.__enter__()
         self._ctx.release()
 
 

@@ -11,8 +11,8 @@ uniform uint tag;
 vec3 surface_albedo(float near) {
     vec2 p = uv;
     float patches = value_noise(p * 0.35);
-    float grain = hash12(floor(p * 28.0)) - 0.5;
-    return base_colour * (0.86 + 0.28 * patches + grain * 0.45 * near);
+    float grain = hash12(floor(p * 90.0)) - 0.5;
+    return base_colour * (0.90 + 0.20 * patches + grain * 0.34 * near);
 }
 #endif
 #ifdef SURFACE_MARKING
@@ -54,10 +54,11 @@ void main() {
     vec3 n = normalize(normal);
 #ifdef WET
     vec2 place = rel.xy + eye.xy;
-    float hollow = value_noise(place * 0.21) * 0.7 + value_noise(place * 0.9) * 0.3;
-    float puddle = smoothstep(0.04, -0.04, hollow - 0.02 - 0.62 * ground_water.y) * smoothstep(0.9, 0.99, n.z) * SOAKS;
+    float hollow = value_noise(place * 0.19) * 0.6 + value_noise(place * 0.83) * 0.4;
+    float puddle = smoothstep(0.03, -0.03, hollow - 0.02 - 0.60 * ground_water.y) * smoothstep(0.9, 0.99, n.z) * SOAKS;
+    puddle *= step(0.001, ground_water.y);
     float wet = max(ground_water.x * SOAKS, puddle);
-    albedo *= mix(1.0, 0.45, wet);
+    albedo *= mix(1.0, 0.42, wet);
     vec3 colour = light(albedo, n, rel, 1.0);
     vec3 view = rel / distance_m;
     vec3 bounce = vec3(view.xy, abs(view.z));

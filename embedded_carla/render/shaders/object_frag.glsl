@@ -6,7 +6,8 @@ in vec2 finish;
 flat in uvec2 label;
 in vec3 local;
 #ifdef FACADE
-in vec4 bay;
+in vec3 bay;
+flat in float seed;
 #endif
 #ifdef SIGN
 in vec3 face;
@@ -32,11 +33,11 @@ void main() {
     vec2 id = floor(cell);
     vec2 w = clamp(fwidth(cell), 0.001, 0.5);
     vec2 f = abs(fract(cell) - 0.5);
-    vec2 half_open = vec2(0.26 + 0.14 * fract(bay.w * 13.7), 0.24 + 0.10 * fract(bay.w * 5.1));
+    vec2 half_open = vec2(0.26 + 0.14 * fract(seed * 13.7), 0.24 + 0.10 * fract(seed * 5.1));
     vec2 open = 1.0 - smoothstep(half_open - w * 0.7, half_open + w * 0.7, f);
     float glass = open.x * open.y * bay.z;
     float sill = (1.0 - smoothstep(half_open.x + 0.03, half_open.x + 0.05 + w.x, f.x)) * smoothstep(0.02, 0.0, abs(fract(cell.y) - 0.5 + half_open.y + 0.03) - 0.03) * bay.z;
-    float lot = hash12(id + bay.w * 91.0);
+    float lot = hash12(id + seed * 91.0);
     base *= 0.94 + 0.10 * value_noise(local.xy * 0.6 + local.z * vec2(0.7, 0.9));
     base = mix(base, vec3(0.62, 0.60, 0.56), sill * 0.7);
     base = mix(base, mix(vec3(0.02, 0.03, 0.04), vec3(0.16, 0.15, 0.13), lot * lot), glass);

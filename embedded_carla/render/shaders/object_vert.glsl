@@ -19,7 +19,8 @@ out vec2 finish;     // gloss, emission
 flat out uvec2 label;
 out vec3 local;      // metres in the instance's frame
 #ifdef FACADE
-out vec4 bay;        // bays along the wall, floors up, 1 where there are windows, seed
+out vec3 bay;        // bays along the wall, floors up, 1 where there are windows
+flat out float seed;
 #endif
 #ifdef SIGN
 out vec3 face;       // u, v, layer
@@ -75,14 +76,14 @@ void main() {
     local = in_position * size_tag.xyz;
     label = uvec2(uint(size_tag.w + 0.5), uint(state.x + 0.5));
     paint();
-    // Lit windows, lamps and screens read the seed through `bay`.
 #ifdef FACADE
     bool along_y = abs(in_normal.x) > abs(in_normal.y);
     float width = along_y ? size_tag.y : size_tag.x;
     float bays = max(1.0, floor(width / (2.6 + 1.4 * fract(tint.w * 7.3))));
     float floors = max(1.0, floor(size_tag.z * in_motion.y / 3.1));
     float u = (along_y ? in_position.y : in_position.x) + 0.5;
-    bay = vec4(u * bays, in_position.z / max(in_motion.y, 0.01) * floors, in_motion.x, tint.w);
+    bay = vec3(u * bays, in_position.z / max(in_motion.y, 0.01) * floors, in_motion.x);
+    seed = tint.w;
 #endif
 #ifdef SIGN
     face = vec3(in_colour.rg, state.y);

@@ -18,7 +18,7 @@ void main() {
     float disc = smoothstep(0.99985, 0.99996, dot(d, sun_direction.xyz));
     sky += sun_colour.rgb * (disc * 12.0);
     for (int i = 0; i < int(counts.z); ++i) sky = clouds(sky, d);
-    out_rgb = display(through_air(sky, d * 1200.0));
+    out_rgb = display(through_air(sky, d * min(1200.0, 130.0 / (max(d.z, 0.0) + 0.1))));
 #endif
 #ifdef OUT_DEPTH
     out_depth = 1000.0;
