@@ -13,8 +13,8 @@ class LateralConfig(_Strict):
     """Steering: look-ahead error feedback on top of curvature feed-forward."""
 
     look_ahead_min_m: float = Field(4.0, gt=0.5)
-    look_ahead_gain_s: float = Field(0.6, ge=0.0)
-    look_ahead_max_m: float = Field(22.0, gt=1.0)
+    look_ahead_gain_s: float = Field(0.7, ge=0.0)
+    look_ahead_max_m: float = Field(30.0, gt=1.0)
     damping: float = Field(1.0, gt=0.3)
     integral_per_s: float = Field(0.3, ge=0.0)
     derivative_s: float = Field(0.0, ge=0.0)
