@@ -112,13 +112,13 @@ def bush(detail: int) -> Shape:
 
 
 def street_lamp() -> Shape:
-    """A mast with an arm along +x; the light hangs at its end."""
+    """A mast at x = 0 with an arm to x = 1, at whose end the light hangs."""
     b = ShapeBuilder()
-    b.tube((-0.45, 0.0, 0.0), (-0.45, 0.0, 0.97), 0.035, 0.02, 6, STEEL)
-    b.tube((-0.45, 0.0, 0.96), (0.4, 0.0, 0.99), 0.012, 0.010, 4, STEEL)
-    b.box((0.25, -0.25, 0.980), (0.5, 0.25, 1.0), STEEL)
+    b.prism((-0.045, 0.045), (-0.3, 0.3), 0.0, (-0.03, 0.03), (-0.2, 0.2), 0.98, STEEL)
+    b.prism((0.0, 0.9), (-0.15, 0.15), 0.968, (0.0, 0.9), (-0.15, 0.15), 0.980, STEEL, True)
+    b.box((0.75, -0.5, 0.972), (1.05, 0.5, 0.990), STEEL)
     b.part = Part.STREET_LAMP
-    b.polygon([(0.27, -0.2, 0.979), (0.27, 0.2, 0.979), (0.48, 0.2, 0.979), (0.48, -0.2, 0.979)], (1.0, 0.85, 0.6))
+    b.polygon([(0.77, -0.4, 0.971), (0.77, 0.4, 0.971), (1.03, 0.4, 0.971), (1.03, -0.4, 0.971)], (1.0, 0.85, 0.6))
     return b.build()
 
 

@@ -168,7 +168,8 @@ def cast(
         nearest_row, nearest_column = np.rint(row).astype(int), np.rint(column).astype(int)
         tag[mine] = picture.tag[nearest_row, nearest_column]
         instance[mine] = picture.instance[nearest_row, nearest_column]
-        thing = picture.tag.astype(np.uint32) << np.uint32(16) | picture.instance.astype(np.uint32)
+        surface = np.where(picture.tag == SemanticTag.ROAD_LINES, np.uint32(SemanticTag.ROADS), picture.tag)
+        thing = surface.astype(np.uint32) << np.uint32(16) | picture.instance.astype(np.uint32)
         distance[mine] = _depth_at(picture.depth_m, thing, row, column) / forward
     hit = (distance <= range_m) & (tag != SemanticTag.SKY)
     points = directions[hit] * distance[hit, None]

@@ -68,7 +68,7 @@ def placements() -> tuple[Placement, ...]:
             made.append(Placement(kind, pose, (tall * 0.6, tall * 0.6, tall), SemanticTag.VEGETATION, k))
     for k in range(12):
         pose = Transform(-50 + 30.0 * k, 8.0 * (-1) ** k, 0.1, 0.0, -90.0 * (-1) ** k)
-        made.append(Placement("street_lamp", pose, (3.0, 0.6, 8.0), SemanticTag.POLES))
+        made.append(Placement("street_lamp", pose, (1.5, 0.25, 8.0), SemanticTag.POLES))
     for k, (kind, text) in enumerate((("sign_stop", ""), ("sign_yield", ""), ("sign_speed", "50"))):
         pose = Transform(22.0 + 3.0 * k, 7.6, 0.1, 0.0, 180.0)
         made.append(Placement(kind, pose, (0.1, 0.75, 2.8), SemanticTag.TRAFFIC_SIGNS, 0, text))

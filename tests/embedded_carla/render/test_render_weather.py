@@ -227,7 +227,9 @@ def test_every_parameter_has_its_test() -> None:
 def test_vehicles_light_the_road_at_night(renderer: Renderer) -> None:
     night = replace(CLEAR, sun_altitude_angle=-30.0)
     ego = replace(CAR, transform=Transform(-130.0, 1.8, 0.0))
-    dark, lit = (shot(renderer, night, Transform(-128.0, 1.8, 1.6), actors=(replace(ego, lights=bits),)) for bits in (0, 2))
+    dark, lit = (
+        shot(renderer, night, Transform(-128.0, 1.8, 1.6), actors=(replace(ego, lights=bits),)) for bits in (0, 2)
+    )
     ahead = of(dark, SemanticTag.ROADS) & (depth(dark) > 6) & (depth(dark) < 20)
     assert grey(lit)[ahead].mean() > grey(dark)[ahead].mean() + 15
 
