@@ -59,14 +59,29 @@ def test_every_lane_goes_on_smoothly(waypoints: list[carla.Waypoint]) -> None:
 
 
 def test_lanes_join_where_roads_meet(town: carla.Map) -> None:
-    """Each topology edge ends where the next begins: within 5 cm, 2 degrees of yaw and of pitch."""
-    for _, end in town.get_topology():
-        last = end.previous(0.01)
-        for n in end.next(0.01):
-            where = f"road {end.road_id} lane {end.lane_id} -> road {n.road_id} lane {n.lane_id}"
-            assert end.transform.location.distance(n.transform.location) < 0.05, where
-            assert _jump_deg(end, n) < 2.0, where
-        assert last, f"road {end.road_id} lane {end.lane_id} cannot be reached"
+    """Each lane's last point is where its successors begin: within 5 cm, 1 degree of yaw and of pitch."""
+    lengths = {
+        int(r.get("id", "")): float(r.get("length", "")) for r in ElementTree.fromstring(_text(town.name)).iter("road")
+    }
+    starts = {(a.road_id, a.lane_id) for a, _ in town.get_topology()}
+    for road, lane in sorted(starts):
+        last = town.get_waypoint_xodr(road, lane, lengths[road] - 0.001 if lane < 0 else 0.001)
+        following = last.next(0.01)
+        assert following
+        for n in following:
+            where = f"road {road} lane {lane} -> road {n.road_id} lane {n.lane_id}"
+            assert n.road_id != road, where
+            assert last.transform.location.distance(n.transform.location) < 0.05, where
+            assert _jump_deg(last, n) < 1.0, where
+            pitch = last.transform.rotation.pitch - n.transform.rotation.pitch
+            assert abs((pitch + 180.0) % 360.0 - 180.0) < 1.0, where
+            assert n.lane_width == pytest.approx(last.lane_width, abs=0.02), where
+
+
+def test_grades(town: carla.Map, waypoints: list[carla.Waypoint]) -> None:
+    limit = {"city_grid": 0.04, "country_road": 0.08, "motorway": 0.05}[town.name]
+    grades = [abs(math.tan(math.radians(w.transform.rotation.pitch))) for w in waypoints]
+    assert 0.5 * limit < max(grades) < limit
 
 
 def test_each_lane_is_left_and_reached_without_end(town: carla.Map) -> None:
