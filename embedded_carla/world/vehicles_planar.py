@@ -25,6 +25,7 @@ STIFFNESS = np.array([[12.0], [14.5]])  # B: the front slips more, so the car un
 SHAPE = 1.35  # C
 LATERAL_SHARE = np.array([[0.86], [0.90]])  # D: lateral over longitudinal friction, lower in front
 ROLLOVER_SHARE = 0.9  # lateral friction stays below this part of the static stability factor: nothing tips over
+PEAK_SLIP_RAD = 0.19  # of the front tyres; the driver does not turn the wheel further into the slide
 SLIP_SPEED_MPS = 2.0  # slip angles are taken over no less than this speed
 KINEMATIC_MPS, DYNAMIC_MPS = 1.0, 3.0  # blend between the two models
 
@@ -134,19 +135,19 @@ def advance(state: PlanarState, bank: PlanarBank, inputs: PlanarInput, dt_s: flo
     dynamic = np.minimum(np.maximum((magnitude - KINEMATIC_MPS) / (DYNAMIC_MPS - KINEMATIC_MPS), 0.0), 1.0)
 
     drive, brake = inputs.drive_n, inputs.brake_n
-    side = _side_force(state, bank, inputs, (drive - direction * brake) / inputs.friction_n)
+    side, wheel = _side_force(state, bank, inputs, (drive - direction * brake) / inputs.friction_n)
 
-    sin_steer, cos_steer = np.sin(steer), np.cos(steer)
-    pull = (drive[0] + drive[1] - dynamic * sin_steer * side[0]) * bank.inverse_mass
+    sin_steer, cos_steer = np.sin(wheel), np.cos(wheel)
+    pull = (drive[0] * cos_steer + drive[1] - dynamic * sin_steer * side[0]) * bank.inverse_mass
     free = speed + dt_s * (pull - bank.drag * speed * magnitude + inputs.grade_forward_mps2 + dynamic * turn * lateral)
-    stop = dt_s * ((brake[0] + brake[1]) * bank.inverse_mass + inputs.resistance_mps2)
+    stop = dt_s * ((brake[0] * cos_steer + brake[1]) * bank.inverse_mass + inputs.resistance_mps2)
     state.forward_mps = new_speed = free - limited(free, stop)
     state.forward_accel_mps2 = (new_speed - speed) / dt_s - dynamic * turn * lateral
 
     front = side[0] * cos_steer
     slipped = lateral + dt_s * ((front + side[1]) * bank.inverse_mass + inputs.grade_right_mps2 - turn * speed)
     swung = turn + dt_s * (bank.arm_m[0] * front + bank.arm_m[1] * side[1]) * bank.inverse_inertia
-    rolling_turn = new_speed * sin_steer / (cos_steer * bank.wheelbase_m)
+    rolling_turn = new_speed * np.tan(steer) / bank.wheelbase_m
     hold = inputs.hold_mps2 * dt_s
     rolled = lateral + limited(rolling_turn * bank.rear_m - lateral, hold)
     turned = turn + limited(rolling_turn - turn, hold * bank.yaw_grip)
@@ -155,14 +156,20 @@ def advance(state: PlanarState, bank: PlanarBank, inputs: PlanarInput, dt_s: flo
     _integrate(state, dt_s)
 
 
-def _side_force(state: PlanarState, bank: PlanarBank, inputs: PlanarInput, used: Float) -> Float:
-    """(2, N) lateral tyre forces, right positive; `used` is the part of the friction that drive and brake take."""
+def _side_force(state: PlanarState, bank: PlanarBank, inputs: PlanarInput, used: Float) -> tuple[Float, Float]:
+    """(2, N) lateral tyre forces, right positive, and (N,) the angle at which the front ones act.
+
+    `used` is the part of the friction that drive and brake take. Front tyres give their most however far the wheel is
+    turned: no more than the peak slip counts.
+    """
     speed = state.forward_mps
     slip = np.arctan((state.right_mps + bank.arm_m * state.yaw_rate_radps) / np.maximum(np.abs(speed), SLIP_SPEED_MPS))
-    slip[0] -= state.steer_rad * np.sign(speed)
+    direction = np.sign(speed)
+    heading = slip[0].copy()
+    slip[0] = limited(heading - state.steer_rad * direction, PEAK_SLIP_RAD)
     left = inputs.side_n * np.sqrt(np.maximum(1.0 - used * used, 0.0))
     side: Float = -left * np.sin(SHAPE * np.arctan(STIFFNESS * slip))
-    return side
+    return side, (heading - slip[0]) * direction
 
 
 def _integrate(state: PlanarState, dt_s: float) -> None:
