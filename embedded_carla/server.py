@@ -11,6 +11,7 @@ import os
 import select
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -18,6 +19,7 @@ from embedded_carla import handlers, rpc
 from embedded_carla.errors import ProtocolError, StartupError
 from embedded_carla.log import log
 from embedded_carla.outbox import Outbox
+from embedded_carla.pace import TrafficManagerWatch
 from embedded_carla.simulation import DEFAULT_STEP_S, Simulation
 from embedded_carla.streaming import StreamConnection, StreamHub
 
@@ -27,6 +29,7 @@ FREE_RUN_STEP_S = DEFAULT_STEP_S
 SLOW_READER_S = 10.0
 """A synchronous world waits this long for a reader that takes nothing, then drops its connection."""
 
+_HELD_POLL_S = 0.001
 _READ_BYTES = 1 << 18
 _SEND_BUFFER_BYTES = 1 << 22
 
@@ -38,6 +41,8 @@ class _Client:
     sock: socket.socket
     outbox: Outbox
     session: rpc.RpcSession = field(default_factory=rpc.RpcSession)
+    watch: TrafficManagerWatch = field(default_factory=TrafficManagerWatch)
+    asked_s: float = 0.0  # when it asked for a frame last
 
 
 def listen(host: str, port: int) -> tuple[socket.socket, socket.socket]:
@@ -84,6 +89,7 @@ class Server:
         self._hub = StreamHub(self._drop_stream)
         self.simulation = make(self._hub, self.port + 1)
         self._is_running = True
+        self._asking: deque[_Client] = deque()
         self._wake_reader, self._wake_writer = os.pipe()
         self._epoll.register(self._wake_reader, select.EPOLLIN)
         self._last_tick_s = time.monotonic()
@@ -95,13 +101,27 @@ class Server:
     def serve(self) -> None:
         """Returns after `stop`."""
         while self._is_running:
-            timeout = -1.0 if self.simulation.settings.synchronous_mode else self._until_free_tick()
-            for descriptor, events in self._epoll.poll(timeout):
+            for descriptor, events in self._epoll.poll(self._patience_s()):
                 ready = self._on_ready.get(descriptor)
                 if ready is not None:
                     ready(events)
-            if not self.simulation.settings.synchronous_mode and self._until_free_tick() <= 0.0:
+            if self._asking:
+                self._tick_if_asked()
+            elif not self.simulation.settings.synchronous_mode and self._until_free_tick() <= 0.0:
                 self._tick()
+
+    def _patience_s(self) -> float:
+        """How long to wait for events."""
+        if self._asking:
+            return _HELD_POLL_S
+        return -1.0 if self.simulation.settings.synchronous_mode else self._until_free_tick()
+
+    def _tick_if_asked(self) -> None:
+        """Make the oldest frame asked for, unless its client's TrafficManager is still at work on the last one."""
+        client = self._asking[0]
+        if client.watch.may_tick(client.asked_s, time.monotonic()):
+            self._asking.popleft()
+            self._tick(client.watch)
 
     def stop(self) -> None:
         """May be called from a signal handler."""
@@ -120,7 +140,7 @@ class Server:
         interval = self.simulation.settings.fixed_delta_seconds or FREE_RUN_STEP_S
         return max(self._last_tick_s + interval - time.monotonic(), 0.0)
 
-    def _tick(self) -> None:
+    def _tick(self, watch: TrafficManagerWatch | None = None) -> None:
         """Advance the world, tell everyone, then render."""
         now_s = time.monotonic()
         delta_s = self.simulation.step_s(now_s - self._last_tick_s)
@@ -128,6 +148,9 @@ class Server:
         if self.simulation.settings.synchronous_mode:
             self._wait_for_readers()
         self.simulation.advance(delta_s)
+        if watch is not None:
+            time.sleep(watch.settle_s(time.monotonic()))
+            watch.on_frame(time.monotonic())
         self.simulation.publish_state(delta_s)
         self.simulation.publish_sensors()
 
@@ -209,9 +232,13 @@ class Server:
         client.outbox.send(handlers.answer(self.simulation, call))
         if client.outbox.waiting_bytes:
             self._want_write(client.sock, client.outbox)
+        now_s = time.monotonic()
+        client.watch.on_call(call.method, now_s)
         if self.simulation.tick_requested:
             self.simulation.tick_requested = False
-            self._tick()
+            client.asked_s = now_s
+            self._asking.append(client)
+            self._tick_if_asked()
 
     # ------------------------------------------------------------ streams
 

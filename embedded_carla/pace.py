@@ -1,0 +1,85 @@
+"""When a synchronous world may make its next frame without harming the client's TrafficManager.
+
+CARLA's TrafficManager lives in the client's process. In synchronous mode its thread waits on a condition variable until
+the client's `tick()` has seen a snapshot, steps, and waits again. Two faults of the 0.9.16 wheel show when the next
+snapshot comes too early (`docs/embedded-carla.md` has the measurements):
+
+* `SynchronousTick` sets its flag and notifies without holding the mutex. A snapshot that arrives in the moment in which
+  the thread goes to sleep loses the wake-up, and both threads wait for ever.
+* After `set_synchronous_mode(False)` a stale "step is done" flag remains, so that in the next synchronous run `tick()`
+  returns while the step still runs. If the next snapshot lacks a vehicle that the step is about, the step reads
+  uninitialised memory as its speed limit: it aborts ("distance > 0.0") or searches the map for hours.
+
+The server sees each step in the calls it makes: `get_vehicle_light_states`, `get_weather_parameters`, `apply_batch`, and
+`get_episode_settings` when the thread is about to wait. So a frame is held back until that last call has been
+answered, and its snapshot until `SETTLE_S` after it. No call is delayed, and a client without a TrafficManager never
+waits.
+"""
+
+from __future__ import annotations
+
+SETTLE_S = 0.0002
+"""From the answer to the thread's last call to the next snapshot; the thread is asleep some 0.05 ms after the answer.
+
+Physics alone mostly takes longer than this, so that it costs nothing."""
+
+STEP_S = 0.05
+"""How long the rest of a step may take that was seen to begin; then its calls were somebody else's."""
+
+EXPECT_S = 0.02
+"""How long to wait for a step that should come: the last frame had one, or the thread has been asleep since."""
+
+ASLEEP_S = 0.005
+"""A TrafficManager that is not waiting asks for the settings all the time; this long without a call, and it waits."""
+
+MISSES = 3
+"""Steps that were expected and did not come before none is expected any more."""
+
+
+class TrafficManagerWatch:
+    """Follows the TrafficManager of one client through that client's calls. Times are monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._has_manager = False
+        self._is_stepping = False
+        self._has_acted = False  # the step has sent its controls
+        self._had_step = False  # since the last frame
+        self._is_expected = False
+        self._misses = 0
+        self._called_s = 0.0  # when the settings were asked for last
+
+    def on_call(self, method: str, now_s: float) -> None:
+        """A call of this client was answered."""
+        if method == "get_episode_settings":
+            self._called_s = now_s
+            if self._has_acted:
+                self._is_stepping = self._has_acted = False
+        elif method == "get_vehicle_light_states":
+            self._is_stepping, self._has_acted, self._had_step = True, False, True
+            self._misses = 0
+        elif method == "apply_batch":
+            self._has_acted = self._is_stepping
+        elif method == "add_traffic_manager_running":
+            self._has_manager = True
+        elif method == "destroy_traffic_manager":
+            self._has_manager = False
+
+    def may_tick(self, asked_s: float, now_s: float) -> bool:
+        """Whether the frame that was asked for at `asked_s` may be made at `now_s`."""
+        if not self._has_manager:
+            return True
+        if self._is_stepping:
+            return now_s - asked_s >= STEP_S
+        return self._had_step or not self._is_expected or now_s - asked_s >= EXPECT_S
+
+    def settle_s(self, now_s: float) -> float:
+        """How long the snapshot still has to wait."""
+        return max(self._called_s + SETTLE_S - now_s, 0.0) if self._has_manager else 0.0
+
+    def on_frame(self, now_s: float) -> None:
+        """A snapshot goes out that this client asked for."""
+        if self._is_expected and not self._had_step:
+            self._misses += 1
+        waits = self._had_step or now_s - self._called_s > ASLEEP_S
+        self._is_expected = waits and self._misses < MISSES
+        self._had_step = self._is_stepping = self._has_acted = False
