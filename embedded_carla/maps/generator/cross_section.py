@@ -37,11 +37,6 @@ class Profile:
         """From the centre line to the outer edge of the driving lanes."""
         return self.lanes * self.lane_m
 
-    @property
-    def beside(self) -> int:
-        """How many lanes lie outside the driving lanes of one side."""
-        return 2 if self.pavement_m > 0.0 else 1
-
 
 def constant(width_m: float) -> tuple[tuple[float, float, float, float, float], ...]:
     return ((0.0, width_m, 0.0, 0.0, 0.0),)

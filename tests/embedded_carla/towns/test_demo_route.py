@@ -13,8 +13,15 @@ import embedded_carla
 
 FILE = Path(embedded_carla.__file__).parent / "maps" / "city_grid.xodr"
 # x, y in CARLA's frame: the start, points on the way and the end
-PLACES = ((55.0, -93.25), (111.75, -147.5), (275.0, -198.25), (426.75, -245.0), (275.0, -291.75), (213.25, -147.5),
-          (55.0, -96.75))  # fmt: skip
+PLACES = (
+    (55.0, -93.25),
+    (111.75, -147.5),
+    (380.0, -198.25),
+    (426.75, -245.0),
+    (275.0, -291.75),
+    (162.5, -96.75),
+    (55.0, -96.75),
+)
 Key = tuple[int, int, int]
 
 

@@ -138,3 +138,26 @@ def test_every_signal_governs_a_lane(town: carla.Map, waypoints: list[carla.Wayp
             height = abs(under.transform.location.z - mark.transform.location.z) if under else 99.0
             assert under is None or height > 4.0, f"signal {mark.id} stands on road {under.road_id}"
     assert set(found) == declared
+
+
+def test_lights_take_turns() -> None:
+    """Every light of city_grid belongs to one controller, every controller to one junction; there, crossing streets
+    never have green together, and each approach has a crosswalk and a stop line."""
+    root = ElementTree.fromstring(_text("city_grid"))
+    lights = {s.get("id") for s in root.iter("signal") if s.get("type") == "1000001"}
+    controlled = [c.get("signalId") for c in root.iter("control")]
+    assert sorted(controlled) == sorted(lights)
+    listed = [c.get("id") for j in root.iter("junction") for c in j.iter("controller")]
+    assert sorted(listed) == sorted(str(c.get("id")) for c in root.findall("controller"))
+
+    town = carla.Map("city_grid", _text("city_grid"))
+    yaw = {mark.id: mark.transform.rotation.yaw for mark in town.get_all_landmarks_of_type("1000001")}
+    for controller in root.findall("controller"):
+        first, *others = (yaw[str(c.get("signalId"))] for c in controller)
+        assert all(abs(math.sin(math.radians(other - first))) < 0.5 for other in others)
+
+    objects = Counter(o.get("name") for o in root.iter("object"))
+    stops = sum(s.get("type") == "206" for s in root.iter("signal"))
+    assert objects["ContinentalCrosswalk"] == len(lights)
+    assert objects["StopLine"] == len(lights) + stops
+    assert len(town.get_crosswalks()) == 5 * len(lights)
