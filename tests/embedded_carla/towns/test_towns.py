@@ -161,3 +161,18 @@ def test_lights_take_turns() -> None:
     assert objects["ContinentalCrosswalk"] == len(lights)
     assert objects["StopLine"] == len(lights) + stops
     assert len(town.get_crosswalks()) == 5 * len(lights)
+
+
+def test_pavements_go_on_round_every_corner() -> None:
+    """Each pavement of city_grid continues at its end within 5 cm, so that people can walk for ever."""
+    town = carla.Map("city_grid", _text("city_grid"))
+    pavements = 0
+    for road in ElementTree.fromstring(_text("city_grid")).iter("road"):
+        for lane in (int(str(n.get("id"))) for n in road.iter("lane") if n.get("type") == "sidewalk"):
+            end = float(str(road.get("length"))) - 0.001 if lane < 0 else 0.001
+            last = town.get_waypoint_xodr(int(str(road.get("id"))), lane, end)
+            following = last.next(0.01)
+            assert len(following) == 1, (road.get("id"), lane)
+            assert last.transform.location.distance(following[0].transform.location) < 0.05, (road.get("id"), lane)
+            pavements += 1
+    assert pavements > 150
