@@ -16,6 +16,8 @@ Float = NDArray[np.float64]
 MATCH_X_M = 7.0
 """Distance ahead at which lines are compared: as near as a level front camera sees, where pitch does least harm."""
 
+REACH_M = 8.0
+
 GATE = 9.0
 """Squared Mahalanobis distance up to which a line may be a boundary (3 sigma)."""
 
@@ -42,9 +44,11 @@ def match_line(
     """
     x_m = float(np.clip(MATCH_X_M, line.x_min_m, line.x_max_m))
     measured = float(line.y_at(x_m))
+    if not abs(measured) <= REACH_M:
+        return None
     noise = np.array([[sigma_m**2]])
     rated: list[tuple[float, LineMeasurement]] = []
-    for crossing in index.boundaries_at(pose, x_m):
+    for crossing in index.boundaries_at(pose, x_m, REACH_M):
         jacobian = _jacobian(pose.yaw_rad, x_m, crossing)
         innovation = np.array([measured - crossing.y_m])
         spread = float((jacobian @ state_covariance @ jacobian.T + noise)[0, 0])

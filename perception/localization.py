@@ -42,6 +42,11 @@ class LocalizationConfig:
     process: ekf.ProcessNoise = field(default_factory=ekf.ProcessNoise)
 
 
+WHEEL_SPEED_MAX_MPS = 120.0
+TURN_RATE_MAX_RADPS = 10.0
+ACCEL_MAX_MPS2 = 12.0
+"""Readings beyond what a car can do are faults and left out; tyres hold no acceleration above about 1.2 g."""
+
 GNSS_GATE = 25.0
 GNSS_REJECTIONS_MAX = 10
 
@@ -113,17 +118,18 @@ class Localizer:
         sigmas = [cfg.gnss_sigma_m, cfg.gnss_sigma_m, cfg.compass_sigma_rad, cfg.wheel_sigma_mps]
         sigmas += [cfg.gyro_bias_sigma_radps, cfg.wheel_scale_sigma, cfg.slip_sigma_s2pm]
         self._covariance = np.diag(np.square(sigmas))
-        self._gyro_radps = _finite_or(frame.imu.gyro_radps[2], 0.0)
+        self._gyro_radps = _turn_rate(frame, 0.0)
 
     def _predict(self, frame: SensorFrame) -> None:
         assert self._time_s is not None
         dt = frame.stamp.time_s - self._time_s
         if dt <= 0.0:
             raise ValueError(f"frame {frame.stamp.frame}: time went from {self._time_s} s to {frame.stamp.time_s} s")
-        rate = _finite_or(frame.imu.gyro_radps[2], self._gyro_radps)
+        rate = _turn_rate(frame, self._gyro_radps)
         # The accelerometer feels gravity on a slope: uphill it reads more than the car gains.
-        felt = _finite_or(frame.imu.accel_mps2[0], 0.0)
-        accel = float(np.clip(felt - GRAVITY_MPS2 * np.sin(self._grade_rad), -12.0, 12.0))
+        felt = frame.imu.accel_mps2[0] if np.isfinite(frame.imu.accel_mps2[0]) else 0.0
+        gained = felt - GRAVITY_MPS2 * np.sin(self._grade_rad)
+        accel = float(np.clip(gained, -ACCEL_MAX_MPS2, ACCEL_MAX_MPS2))
         self._accel_mps2 = accel
         self._state, self._covariance = ekf.predict(
             self._state, self._covariance, (self._gyro_radps, rate), accel, dt, self._config.process
@@ -131,7 +137,7 @@ class Localizer:
         self._gyro_radps = rate
 
     def _correct_with_wheels(self, wheel_speed_mps: float) -> None:
-        if not np.isfinite(wheel_speed_mps):
+        if not abs(wheel_speed_mps) <= WHEEL_SPEED_MAX_MPS:
             return
         speed, scale = self._state[ekf.SPEED], self._state[ekf.WHEEL_SCALE]
         jacobian = np.zeros((1, ekf.STATE_SIZE))
@@ -141,7 +147,7 @@ class Localizer:
         self._fold(jacobian, np.array([wheel_speed_mps - (1.0 + scale) * speed]), np.array([[sigma**2]]))
 
     def _correct_with_compass(self, yaw_rad: float) -> None:
-        if not np.isfinite(yaw_rad):
+        if not abs(yaw_rad) <= 2.0 * np.pi:
             return
         jacobian = np.zeros((1, ekf.STATE_SIZE))
         jacobian[0, ekf.YAW] = 1.0
@@ -193,7 +199,11 @@ class Localizer:
         self._rejections = 0
 
     def _gnss_position(self, frame: SensorFrame) -> Float:
-        return geodetic_to_map(frame.gnss.latitude_deg, frame.gnss.longitude_deg, self._geo)
+        """(2,) m of the antenna in the map frame, NaN for a fix that is nowhere on earth."""
+        latitude, longitude = frame.gnss.latitude_deg, frame.gnss.longitude_deg
+        if not (abs(latitude) < 90.0 and abs(longitude) <= 360.0):
+            return np.full(2, np.nan)
+        return geodetic_to_map(latitude, longitude, self._geo)
 
     def _antenna_to_origin(self, antenna: Float, yaw_rad: float) -> Float:
         c, s = np.cos(yaw_rad), np.sin(yaw_rad)
@@ -221,5 +231,6 @@ class Localizer:
         )
 
 
-def _finite_or(value: float, otherwise: float) -> float:
-    return float(value) if np.isfinite(value) else otherwise
+def _turn_rate(frame: SensorFrame, otherwise: float) -> float:
+    rate = frame.imu.gyro_radps[2]
+    return float(rate) if abs(rate) <= TURN_RATE_MAX_RADPS else otherwise

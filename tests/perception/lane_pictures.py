@@ -40,8 +40,8 @@ def draw_road(
     shade: Callable[[Float, Float], Float] | None = None,
     extra: Callable[[Float, Float], NDArray[np.bool_]] | None = None,
 ) -> Image:
-    """The road as `camera` sees it, antialiased 3x across and down; `shade(x, y)` scales light; `extra` is white."""
-    over = 3
+    """The road as `camera` sees it, antialiased 2x across and down; `shade(x, y)` scales light; `extra` is white."""
+    over = 2
     u = (np.arange(camera.width_px * over) + 0.5) / over - 0.5
     v = (np.arange(camera.height_px * over) + 0.5) / over - 0.5
     uu, vv = np.meshgrid(u, v)

@@ -1,0 +1,89 @@
+"""Oracles and the scene: what is near, with truth's ids, and nothing else."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from simulated_drives import two_way_road
+
+from av_stack.frames import vehicle_to_image
+from av_stack.types import (
+    CameraModel,
+    EgoState,
+    LaneEstimate,
+    LaneGraph,
+    LaneKey,
+    LightState,
+    ObjectKind,
+    Pose2D,
+    Signal,
+    SignalKind,
+    Stamp,
+    TrackedObject,
+    Truth,
+)
+from perception.detection.oracle import oracle_objects
+from perception.lights import LightOracle
+from perception.scene import assemble_scene
+
+CAMERA = CameraModel("front", 640, 360, math.radians(60.0), 2.0, 0.0, 1.5)
+STAMP = Stamp(7, 0.35)
+
+
+def car(track_id: int, x_m: float, y_m: float) -> TrackedObject:
+    return TrackedObject(track_id, ObjectKind.CAR, x_m, y_m, 0.0, (3.0, 0.0), 4.0, 2.0, 1.5)
+
+
+def truth(*objects: TrackedObject, lights: dict[str, LightState] | None = None, yaw: float = 0.0) -> Truth:
+    return Truth(STAMP, Pose2D(100.0, 50.0, yaw), 0.0, 5.0, objects, lights or {}, ())
+
+
+def test_objects_in_range_nearest_first() -> None:
+    seen = oracle_objects(truth(car(1, 170.0, 50.0), car(2, 110.0, 50.0), car(3, 190.0, 50.0), car(4, 60.0, 50.0)))
+    assert [o.track_id for o in seen] == [2, 1]
+    assert [o.track_id for o in oracle_objects(truth(car(4, 75.0, 50.0)))] == [4]
+    assert oracle_objects(truth()) == ()
+
+
+def test_behind_turns_with_the_ego() -> None:
+    assert oracle_objects(truth(car(1, 100.0, 90.0), yaw=-math.pi / 2)) == ()
+    assert len(oracle_objects(truth(car(1, 100.0, 90.0), yaw=math.pi / 2))) == 1
+
+
+def test_boxes_hold_the_projected_corners() -> None:
+    cars = (car(1, 120.0, 51.0), car(2, 90.0, 50.0), car(3, 104.0, 75.0))
+    ahead, behind, aside = (oracle_objects(truth(one), camera=CAMERA)[0] for one in cars)
+    assert behind.box_px is None
+    assert aside.box_px is None
+    assert ahead.box_px is not None
+    near_left_foot = vehicle_to_image([18.0, 2.0, 0.0], CAMERA)[0]
+    near_right_top = vehicle_to_image([18.0, 0.0, 1.5], CAMERA)[0]
+    np.testing.assert_allclose(ahead.box_px[0], near_left_foot[0])
+    np.testing.assert_allclose(ahead.box_px[3], near_left_foot[1])
+    np.testing.assert_allclose(ahead.box_px[1], near_right_top[1], atol=1.0)
+
+
+def test_lights_by_their_stop_lines() -> None:
+    road = two_way_road([(300.0, 0.0)])
+    lane = LaneKey(1, 0, -1)
+    signals = (
+        Signal("near", SignalKind.TRAFFIC_LIGHT, lane, 120.0),
+        Signal("far", SignalKind.TRAFFIC_LIGHT, lane, 280.0),
+        Signal("stop", SignalKind.STOP, lane, 110.0),
+        Signal("dark", SignalKind.TRAFFIC_LIGHT, lane, 111.0),
+    )
+    oracle = LightOracle(LaneGraph("road", road.lanes, signals, road.geo))
+    states = {"near": LightState.RED, "far": LightState.GREEN, "elsewhere": LightState.RED}
+    views = oracle.update(truth(lights=states))
+    assert {name: view.state for name, view in views.items()} == {"near": LightState.RED}
+
+
+def test_scene_refuses_parts_of_another_frame() -> None:
+    ego = EgoState(STAMP, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, np.eye(4))
+    scene = assemble_scene(ego, LaneEstimate(STAMP, None, None), [car(1, 0.0, 0.0)], {})
+    assert scene.stamp == STAMP
+    assert scene.objects[0].track_id == 1
+    with pytest.raises(ValueError, match="lanes are of frame 6"):
+        assemble_scene(ego, LaneEstimate(Stamp(6, 0.3), None, None), [], {})
