@@ -10,6 +10,7 @@ SHADERS = Path(__file__).parent / "shaders"
 FRAME_BINDING = 0
 SHADOW_UNIT = 0
 FACES_UNIT = 1
+PICTURE_UNIT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Programs:
             vertex_shader=head + frame + _read(f"{vertex}_vert"),
             fragment_shader=head + frame + shading + _read(f"{fragment}_frag"),
         )
-        for name, unit in (("shadow_map", SHADOW_UNIT), ("faces", FACES_UNIT)):
+        for name, unit in (("shadow_map", SHADOW_UNIT), ("faces", FACES_UNIT), ("picture", PICTURE_UNIT)):
             if name in program:
                 program[name].value = unit
         if "Frame" in program:

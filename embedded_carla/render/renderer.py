@@ -16,7 +16,7 @@ from embedded_carla.render.context import RenderError, create_context
 from embedded_carla.render.frame import FRAME_BLOCK, MAX_BEAMS, MAX_LAMPS, Camera, pack
 from embedded_carla.render.ground import ground_groups
 from embedded_carla.render.placements import placement_groups
-from embedded_carla.render.programs import FACES_UNIT, FRAME_BINDING, Outputs, Programs
+from embedded_carla.render.programs import FACES_UNIT, FRAME_BINDING, PICTURE_UNIT, Outputs, Programs
 from embedded_carla.render.rain import Rain
 from embedded_carla.render.shadow import RANGE_M, ShadowMap, light_clip, to_texture
 from embedded_carla.render.targets import Target, Targets
@@ -52,7 +52,7 @@ class Renderer:
         self._shapes = ActorShapes(self._ctx)
         self._shadow = ShadowMap(self._ctx)
         self._rain = Rain(self._ctx)
-        self._sky_arrays: dict[int, Any] = {}
+        self._cover_arrays: dict[int, Any] = {}
         self._lamps = np.asarray(scenery.lamps, dtype=np.float64).reshape(-1, 3)
         roads = [m.vertices[:, 2].min() for m in scenery.meshes if m.tag == SemanticTag.ROADS and len(m.vertices)]
         self._base_m = float(min(roads, default=0.0))
@@ -134,16 +134,25 @@ class Renderer:
         ctx.disable(moderngl.CULL_FACE)
         for ground in self._ground:
             ground.draw(self._programs, view, defines)
-        self._draw_sky(defines)
-        if target.rgb_only is not None and air.rain > 0.0:
+        self._cover("sky", defines)
+        if target.outputs.rgb:
+            self._finish(target, air)
+
+    def _finish(self, target: Target, air: Atmosphere) -> None:
+        """Rain over the colour, then its edges smoothed."""
+        if air.rain > 0.0:
             target.rgb_only.use()
             self._rain.draw(self._programs, air.rain)
+        target.smoothed.use()
+        target.colour.use(PICTURE_UNIT)
+        self._cover("smooth", ("OUT_RGB", "LOC_RGB 0"))
 
-    def _draw_sky(self, defines: tuple[str, ...]) -> None:
-        program = self._programs.get("sky", "sky", defines)
-        array = self._sky_arrays.get(program.glo)
+    def _cover(self, fragment: str, defines: tuple[str, ...]) -> None:
+        """Run a fragment shader over the whole picture, at the far plane."""
+        program = self._programs.get("sky", fragment, defines)
+        array = self._cover_arrays.get(program.glo)
         if array is None:
-            array = self._sky_arrays[program.glo] = self._ctx.vertex_array(program, [])
+            array = self._cover_arrays[program.glo] = self._ctx.vertex_array(program, [])
         array.render(vertices=3)
 
     def close(self) -> None:

@@ -157,7 +157,7 @@ def sign_face(corners: int, start_rad: float) -> Shape:
     turn = start_rad + np.linspace(0, 2 * np.pi, corners, endpoint=False)
     rim = [(0.5, float(0.5 * np.cos(a)), float(0.5 + 0.5 * np.sin(a))) for a in turn]
     fan = [(0, i, i + 1) for i in range(1, corners - 1)]
-    uv = np.array([(p[1] + 0.5, 1.0 - p[2], 0.0) for p in rim], dtype=np.float32)
+    uv = np.array([(0.5 - p[1], 1.0 - p[2], 0.0) for p in rim], dtype=np.float32)  # +y is left to who reads it
     b.add(rim, np.tile((1.0, 0.0, 0.0), (corners, 1)), fan, uv)
     return b.build()
 
@@ -165,7 +165,7 @@ def sign_face(corners: int, start_rad: float) -> Shape:
 def sign_back(corners: int, start_rad: float) -> Shape:
     b = ShapeBuilder()
     turn = start_rad + np.linspace(0, 2 * np.pi, corners, endpoint=False)
-    b.polygon([(0.0, float(0.5 * np.cos(a)), float(0.5 + 0.5 * np.sin(a))) for a in turn][::-1], ZINC)
+    b.polygon([(0.0, float(0.5 * np.cos(a)), float(0.5 + 0.5 * np.sin(a))) for a in turn][::-1], STEEL)
     return b.build()
 
 

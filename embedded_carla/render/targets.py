@@ -34,7 +34,10 @@ class Targets:
 
 
 class Target:
-    """One framebuffer: colour RGBA8, depth in metres R32F, labels RG16UI, as asked, and a depth buffer."""
+    """One framebuffer: colour RGBA8, depth in metres R32F, labels RG16UI, as asked, and a depth buffer.
+
+    `rgb_only` draws on the colour alone; `smoothed` takes the colour with its edges smoothed.
+    """
 
     def __init__(self, ctx: Any, width_px: int, height_px: int, outputs: Outputs) -> None:
         size = (width_px, height_px)
@@ -44,21 +47,30 @@ class Target:
         wanted = [("rgb", outputs.rgb, 4, "f1"), ("depth", outputs.depth, 1, "f4"), ("labels", outputs.labels, 2, "u2")]
         self._textures = [(name, ctx.texture(size, n, dtype=kind)) for name, on, n, kind in wanted if on]
         self.all = ctx.framebuffer([t for _, t in self._textures], self._depth_buffer)
-        self.rgb_only = ctx.framebuffer([self._textures[0][1]], self._depth_buffer) if outputs.rgb else None
+        self.rgb_only: Any = None
+        self.smoothed: Any = None
+        if outputs.rgb:
+            self.colour = self._textures[0][1]
+            self.colour.repeat_x = self.colour.repeat_y = False
+            self.rgb_only = ctx.framebuffer([self.colour], self._depth_buffer)
+            self.smoothed = ctx.framebuffer([ctx.renderbuffer(size, 4)])
 
     def read(self, name: str, components: int, kind: type[np.generic]) -> NDArray[Any]:
-        """(H, W, components) of the target `name`, rows top-down."""
-        attachment = [n for n, _ in self._textures].index(name)
+        """(H, W, components) of the target `name`, rows top-down; colour as smoothed."""
+        source = self.smoothed if name == "rgb" else self.all
+        attachment = 0 if name == "rgb" else [n for n, _ in self._textures].index(name)
         width, height = self.size
         out = np.empty((height, width, components), dtype=kind)
         code = {"uint8": "f1", "float32": "f4", "uint16": "u2"}[out.dtype.name]
-        self.all.read_into(out, components=components, attachment=attachment, alignment=1, dtype=code)
+        source.read_into(out, components=components, attachment=attachment, alignment=1, dtype=code)
         return out
 
     def release(self) -> None:
         self.all.release()
         if self.rgb_only is not None:
             self.rgb_only.release()
+            self.smoothed.color_attachments[0].release()
+            self.smoothed.release()
         for _, texture in self._textures:
             texture.release()
         self._depth_buffer.release()

@@ -1,0 +1,130 @@
+"""How fast the embedded server draws: one JSON object on standard output.
+
+    python benchmarks/render.py [--map city_grid] [--frames 60]
+
+The scene is a town with 30 vehicles and 20 walkers in front of the camera. `*_fps` is from the median time of a
+picture read into numpy; `*_best_ms` the fastest, which other load on the machine moves less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from embedded_carla.maps import MapLibrary
+from embedded_carla.opendrive import parse
+from embedded_carla.render import Renderer
+from embedded_carla.scene import ActorView, CameraView, Scenery
+from embedded_carla.scenery import build
+from embedded_carla.sensors.lidar import LidarScanner, LidarSpec
+from embedded_carla.types import SemanticTag, SignalColour, Transform, WeatherParameters
+
+DAY = WeatherParameters(cloudiness=20, sun_azimuth_angle=40, sun_altitude_angle=50, mie_scattering_scale=0.03)
+WEATHERS = {
+    "day": DAY,
+    "rain": replace(DAY, cloudiness=90, precipitation=80, precipitation_deposits=60, wetness=80, fog_density=10),
+    "fog": replace(DAY, fog_density=50, fog_falloff=0.5),
+    "night": replace(DAY, sun_altitude_angle=-40),
+}
+SHAPES = (
+    ("sedan", (2.35, 0.95, 0.72), SemanticTag.CAR),
+    ("suv", (2.4, 1.0, 0.88), SemanticTag.CAR),
+    ("van", (2.9, 1.05, 1.2), SemanticTag.TRUCK),
+    ("bus", (5.1, 1.25, 1.7), SemanticTag.BUS),
+    ("bicycle", (0.85, 0.3, 0.85), SemanticTag.BICYCLE),
+)
+
+
+def ahead(scenery: Scenery, eye: Transform, points: np.ndarray, count: int) -> np.ndarray:
+    """The `count` points (N, 3) nearest in front of `eye`."""
+    rel = points - np.array(eye.location)
+    forward = rel @ eye.matrix()[:3, 0]
+    distance = np.where(forward > 4.0, np.linalg.norm(rel, axis=1), 1e9)
+    return np.argsort(distance, kind="stable")[:count]
+
+
+def traffic(scenery: Scenery, eye: Transform) -> list[ActorView]:
+    """30 vehicles on spawn points and 20 walkers on pavements ahead."""
+    starts = scenery.spawn_points
+    made = []
+    for k in ahead(scenery, eye, np.array([p.location for p in starts]), 30):
+        shape, extent, tag = SHAPES[k % len(SHAPES)]
+        pose = replace(starts[k], z=starts[k].z - 0.5)
+        made.append(ActorView(100 + int(k), shape, pose, extent, (0.4, 0.1, 0.1), tag, 3, 0.1, 1.0, int(k)))
+    paths = np.concatenate([np.asarray(w)[::4] for w in scenery.walkways])
+    for k in ahead(scenery, eye, paths, 20):
+        pose = Transform(*(float(c) for c in paths[k]), 0.0, 40.0 * (k % 9))
+        made.append(
+            ActorView(900 + int(k), "walker", pose, (0.22, 0.25, 0.9), (0.2, 0.3, 0.5), SemanticTag.PEDESTRIANS)
+        )
+    return made
+
+
+def timed(draw: Callable[[int], object], frames: int) -> dict[str, float]:
+    """Median rate and best time of `draw`, after three warm-up calls."""
+    for k in range(3):
+        draw(k)
+    times = []
+    for k in range(frames):
+        start = time.perf_counter()
+        draw(k)
+        times.append(time.perf_counter() - start)
+    return {"fps": round(1.0 / float(np.median(times)), 1), "best_ms": round(1e3 * min(times), 2)}
+
+
+def measure(renderer: Renderer, eye: Transform, actors: Sequence[ActorView], frames: int) -> dict[str, object]:
+    lights = dict.fromkeys("0123456789", SignalColour.RED)
+    front = CameraView(640, 360, 90.0, eye)
+    rig = [replace(front, transform=eye @ Transform(yaw_deg=yaw)) for yaw in (0.0, 90.0, 180.0, 270.0)]
+    lidar = LidarScanner(LidarSpec(64, 85.0, 600_000, 20.0))
+
+    def draw(view: CameraView, weather: WeatherParameters, every: bool, k: int) -> None:
+        renderer.render(view, actors, lights, weather, 0.05 * k, rgb=True, depth=every, labels=every)
+
+    result: dict[str, object] = {}
+    for name, weather in WEATHERS.items():
+        result[f"rgb_{name}"] = timed(lambda k, w=weather: draw(front, w, False, k), frames)  # type: ignore[misc]
+        result[f"all_{name}"] = timed(lambda k, w=weather: draw(front, w, True, k), frames)  # type: ignore[misc]
+    result["rgb_4_cameras"] = timed(lambda k: [draw(v, DAY, False, k) for v in rig], frames // 3)
+    result["lidar_64_channels"] = timed(
+        lambda k: lidar.body(renderer, eye, actors, lights, 0.05 * k, 0.05), frames // 3
+    )
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--map", default="city_grid")
+    parser.add_argument("--frames", type=int, default=60)
+    args = parser.parse_args()
+    name, text = MapLibrary([]).load_text(args.map)
+    scenery = build(parse(text, name))
+    start = scenery.spawn_points[40 % len(scenery.spawn_points)]
+    eye = start @ Transform(x=0.5, z=1.0)
+    actors = traffic(scenery, eye)
+    began = time.perf_counter()
+    renderer = Renderer(scenery)
+    loaded = time.perf_counter() - began
+    print(
+        json.dumps(
+            {
+                "gl_renderer": renderer.gl_renderer,
+                "map": name,
+                "size": "640x360",
+                "actors": len(actors),
+                "load_s": round(loaded, 2),
+                **measure(renderer, eye, actors, args.frames),
+            },
+            indent=2,
+        )
+    )
+    renderer.close()
+
+
+if __name__ == "__main__":
+    main()
