@@ -132,7 +132,8 @@ def advance(state: PlanarState, bank: PlanarBank, inputs: PlanarInput, dt_s: flo
         inputs.steer_target_rad - state.steer_rad, inputs.steer_rate_radps * dt_s
     )
     magnitude, direction = np.abs(speed), np.sign(speed)
-    dynamic = np.minimum(np.maximum((magnitude - KINEMATIC_MPS) / (DYNAMIC_MPS - KINEMATIC_MPS), 0.0), 1.0)
+    pace = np.maximum(magnitude, np.abs(lateral))  # a car that slides sideways is in motion too
+    dynamic = np.minimum(np.maximum((pace - KINEMATIC_MPS) / (DYNAMIC_MPS - KINEMATIC_MPS), 0.0), 1.0)
 
     drive, brake = inputs.drive_n, inputs.brake_n
     side, wheel = _side_force(state, bank, inputs, (drive - direction * brake) / inputs.friction_n)
