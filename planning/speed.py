@@ -87,7 +87,7 @@ def forward_times(reference: Reference, speed_mps: float, stop_s_m: float, confi
     speed = np.sqrt(np.maximum(np.minimum.accumulate(energy) + slope, 0.0))
     mean = np.maximum(0.5 * (speed[1:] + speed[:-1]), 0.2)
     times = np.concatenate([[0.0], np.cumsum(np.diff(s) / mean)])
-    times[reference.s_m > stop_s_m + 0.5] = np.inf
+    times[1:][reference.s_m[1:] > stop_s_m + 0.5] = np.inf  # the ego is where it is, even beyond the place
     return times
 
 
@@ -159,14 +159,18 @@ class _Binding:
         emergency = False
         if self._stop is not None:
             gap = self._stop.s_m - s
-            brake, hard = self._for_gap(gap, v, 0.0, config.response_s, config.response_s)
+            brake, hard = self._for_gap(gap, v, 0.0, (config.response_s, config.response_s), config.emergency_room_m)
             if brake < wanted:
                 wanted, emergency = brake, hard
                 reason = f"{self._stop.reason} in {max(gap, 0.0):.0f} m" if t == 0.0 else ""
         for leader in self._leaders:
             gap = leader.origin_s_m + leader.speed_mps * t - s
             brake, hard = self._for_gap(
-                gap - config.standstill_gap_m, v, leader.speed_mps, config.headway_s, config.following_response_s
+                gap - config.standstill_gap_m,
+                v,
+                leader.speed_mps,
+                (config.headway_s, config.following_response_s),
+                config.standstill_gap_m - config.emergency_room_m,
             )
             if brake < wanted:
                 wanted, emergency = brake, hard
@@ -180,7 +184,11 @@ class _Binding:
         part = min(max(place - low, 0.0), 1.0)
         return self._speed[low] + part * (self._speed[low + 1] - self._speed[low]), low
 
-    def _for_gap(self, gap: float, v: float, ahead: float, headway: float, response: float) -> tuple[float, bool]:
+    def _for_gap(
+        self, gap: float, v: float, ahead: float, times_s: tuple[float, float], room: float
+    ) -> tuple[float, bool]:
+        """(acceleration, whether it is an emergency) for a gap to keep, of which `room` may be eaten up if need be."""
+        headway, response = times_s
         config = self._config
         safe = safe_speed(gap, ahead, headway, config.decel_comfort_mps2)
         closing = v - ahead
@@ -191,7 +199,7 @@ class _Binding:
         if v < 0.05 or closing <= 0.0:
             return max(wanted, -config.decel_firm_mps2), False
         # What it takes to stop, or to match a leader's speed, when part of the gap to be kept may be eaten up.
-        needed = closing**2 / (2.0 * max(gap + config.emergency_room_m, 0.1))
+        needed = closing**2 / (2.0 * max(gap + room, 0.1))
         if needed > config.decel_firm_mps2:
             return -min(needed * config.emergency_factor, config.decel_emergency_mps2), True
         return max(wanted, -config.decel_firm_mps2), False
