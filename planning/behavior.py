@@ -75,8 +75,7 @@ class TrafficBehavior:
         if not near:
             return result
         corridor = corridor_of(route, ego.s_m - 2.0, reach, self._width_m, ego.front_m, 2)
-        bound = self._present(corridor, ego, near, result)
-        moving = [o for o in near if o.speed_mps > self._config.moving_speed_mps and o.track_id not in bound]
+        moving = self._present(corridor, ego, near, result)
         yielding: set[int] = set()
         for conflict in self._conflicts(corridor, moving):
             if self._judge(conflict, route, ego, reference, ego_times_s, yielding_to, result):
@@ -108,8 +107,8 @@ class TrafficBehavior:
 
     def _present(
         self, corridor: Corridor, ego: EgoOnRoute, items: Sequence[TrackedObject], result: Constraints
-    ) -> set[int]:
-        """Those in the corridor at this moment; returns their track ids."""
+    ) -> list[TrackedObject]:
+        """Bind those in the corridor at this moment; returns the others that may come into it."""
         x = np.array([[o.x_m] for o in items])
         y = np.array([[o.y_m] for o in items])
         yaw = np.array([[o.yaw_rad] for o in items])
@@ -128,7 +127,14 @@ class TrafficBehavior:
                 result.stops.append(StopTarget(stop_s, f"walker {item.track_id} crossing"))
             else:
                 result.leaders.append(Leader(low - ego.front_m, max(0.0, float(along)), _name(item)))
-        return bound
+        aside = np.abs(boxes.d_m[:, 0, 1]).tolist()
+        return [
+            item
+            for item, offset in zip(items, aside, strict=True)
+            if item.speed_mps > self._config.moving_speed_mps
+            and item.track_id not in bound
+            and offset < item.speed_mps * self._config.prediction_s + item.length_m + self._width_m
+        ]
 
     def _conflicts(self, corridor: Corridor, items: Sequence[TrackedObject]) -> list[_Conflict]:
         if not items:

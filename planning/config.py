@@ -28,12 +28,12 @@ class SpeedConfig(_Strict):
     """Comfort and safety limits of the speed profile."""
 
     limit_factor: float = Field(0.97, gt=0.0, le=1.0)
-    accel_max_mps2: float = Field(2.6, gt=0.0)
-    decel_comfort_mps2: float = Field(2.4, gt=0.0)
+    accel_max_mps2: float = Field(2.8, gt=0.0)
+    decel_comfort_mps2: float = Field(2.6, gt=0.0)
     decel_firm_mps2: float = Field(3.0, gt=0.0)
     decel_emergency_mps2: float = Field(8.0, gt=0.0)
-    lateral_accel_max_mps2: float = Field(2.6, gt=0.0)
-    jerk_max_mps3: float = Field(4.0, gt=0.0)
+    lateral_accel_max_mps2: float = Field(2.8, gt=0.0)
+    jerk_max_mps3: float = Field(5.0, gt=0.0)
     jerk_emergency_mps3: float = Field(40.0, gt=0.0)
     response_s: float = Field(0.5, gt=0.0)
     headway_s: float = Field(1.2, gt=0.0)

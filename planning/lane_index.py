@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from av_stack.types import Float, Lane, LaneGraph, LaneKey
 
 _NEAREST = 32
+_PAST_END_M = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,35 +49,35 @@ class LaneIndex:
     """A k-d tree over all lane points of a graph."""
 
     def __init__(self, graph: LaneGraph) -> None:
-        self._graph = graph
         self._keys = list(graph.lanes)
         lanes = [graph.lanes[key] for key in self._keys]
         self._lane_of = np.repeat(np.arange(len(lanes)), [len(lane.points) for lane in lanes])
         self._yaw = np.concatenate([lane.yaw_rad for lane in lanes])
-        self._tree = cKDTree(np.concatenate([lane.points[:, :2] for lane in lanes]))
+        self._s = np.concatenate([lane.s_m for lane in lanes])
+        self._length = np.array([lane.length_m for lane in lanes])
+        self._xy = np.concatenate([lane.points[:, :2] for lane in lanes])
+        self._tree = cKDTree(self._xy)
 
     def matches(self, xy_m: Float, yaw_rad: Float, distance_m: float, heading_rad: float) -> list[list[LaneMatch]]:
         """For each of the (N, 2) places the lanes within reach and heading, best first."""
         count = min(_NEAREST, len(self._yaw))
         distance, index = self._tree.query(xy_m, k=count, distance_upper_bound=distance_m + 1.0)
         distance, index = np.reshape(distance, (-1, count)), np.reshape(index, (-1, count))
-        return [
-            self._matches_of(
-                xy_m[row], float(yaw_rad[row]), index[row][np.isfinite(distance[row])], distance_m, heading_rad
-            )
-            for row in range(len(xy_m))
-        ]
-
-    def _matches_of(
-        self, xy_m: Float, yaw_rad: float, points: NDArray[np.int64], distance_m: float, heading_rad: float
-    ) -> list[LaneMatch]:
-        aligned = np.abs((self._yaw[points] - yaw_rad + np.pi) % (2.0 * np.pi) - np.pi) <= heading_rad
-        found: list[LaneMatch] = []
-        for number in dict.fromkeys(self._lane_of[points[aligned]].tolist()):
-            lane = self._graph.lanes[self._keys[number]]
-            s, offset, past = project_on_lane(lane, float(xy_m[0]), float(xy_m[1]))
-            heading = wrap_angle(yaw_rad - float(np.interp(s, lane.s_m, np.unwrap(lane.yaw_rad))))
-            if abs(offset) <= distance_m and past <= 1.0 and abs(heading) <= heading_rad:
-                found.append(LaneMatch(lane.key, s, offset, heading))
-        found.sort(key=lambda match: match.score)
+        index = np.where(np.isfinite(distance), index, 0)
+        yaw = self._yaw[index]
+        heading = (np.asarray(yaw_rad)[:, None] - yaw + np.pi) % (2.0 * np.pi) - np.pi
+        dx, dy = (xy_m[:, i, None] - self._xy[index, i] for i in range(2))
+        along = dx * np.cos(yaw) + dy * np.sin(yaw)
+        offset = -dx * np.sin(yaw) + dy * np.cos(yaw)
+        s = np.clip(self._s[index] + along, 0.0, self._length[self._lane_of[index]])
+        fits = np.isfinite(distance) & (np.abs(heading) <= heading_rad) & (np.abs(offset) <= distance_m)
+        fits &= np.abs(along) <= _PAST_END_M
+        found: list[list[LaneMatch]] = []
+        for row in range(len(xy_m)):
+            best: dict[LaneKey, LaneMatch] = {}
+            for i in np.flatnonzero(fits[row]).tolist():
+                key = self._keys[self._lane_of[index[row, i]]]
+                if key not in best:  # nearest point of the lane first
+                    best[key] = LaneMatch(key, float(s[row, i]), float(offset[row, i]), float(heading[row, i]))
+            found.append(sorted(best.values(), key=lambda match: match.score))
         return found
