@@ -15,6 +15,7 @@ _FOLLOW_M = 80.0
 _MATCH_M = 1.6
 _MATCH_RAD = 0.6
 _MAX_LANES = 3
+_LEAVING_MPS = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,10 @@ class Predictions:
 
 
 class Predictor:
-    """Vehicles on a lane follow it (and its straightest continuation) at constant speed; all else keeps velocity."""
+    """Vehicles on a lane follow it (and its straightest continuation) at constant speed; all else keeps velocity.
+
+    A vehicle that moves sideways on its lane, as in a lane change, is also taken to keep its velocity.
+    """
 
     def __init__(self, graph: LaneGraph) -> None:
         self._graph = graph
@@ -51,6 +55,8 @@ class Predictor:
             if item.kind is ObjectKind.PEDESTRIAN or not near:
                 rows.append((number, _straight(item, times_s), False, False))
                 continue
+            if item.speed_mps * abs(np.sin(near[0].heading_rad)) > _LEAVING_MPS:
+                rows.append((number, _straight(item, times_s), False, False))
             for match in near[:_MAX_LANES]:
                 lane = self._graph.lanes[match.lane]
                 signed = match.lane in self._signed or any(key in self._signed for key in lane.successors)
