@@ -103,8 +103,6 @@ def _facing_deg(site: SignalSite) -> float:
 def place_guard_rails(strips: Sequence[Strip], ground: SceneryGround, room: Room) -> None:
     """Rails along outer edges that lie high above the terrain, except where another road joins."""
     for strip in strips:
-        if strip.surface.raised:
-            continue
         beside = strips_beside(strip)
         for inner, edge, sign in ((beside[0], strip.left, 1.0), (beside[1], strip.right, -1.0)):
             if not inner:
@@ -121,7 +119,9 @@ def _rail(edge: F64, outward: F64, ground: SceneryGround, room: Room) -> None:
     out = np.stack([np.interp(s, length, outward[:, k]) for k in range(2)], axis=1)
     out /= np.linalg.norm(out, axis=1, keepdims=True)
     ahead = np.stack([-out[:, 1], out[:, 0]], axis=1)
-    keep = at[:, 2] - ground.terrain(at[:, :2] + 2.0 * out)[0] > DROP_M
+    high = at[:, 2] - ground.terrain(at[:, :2] + 2.0 * out)[0] > DROP_M
+    at, out, ahead = at[high], out[high], ahead[high]
+    keep = np.ones(len(at), dtype=bool)
     for side in (0.3, 1.0, 2.0):
         for along in (-0.5 * RAIL_LENGTH_M, 0.0, 0.5 * RAIL_LENGTH_M):
             probe = np.column_stack([at[:, :2] + side * out + along * ahead, at[:, 2]])

@@ -51,11 +51,11 @@ def _patches(group: Sequence[Strip], made: Sequence[Strip], boxes: F64) -> F64:
     raster = Raster.around(low, high, PIXEL_M)
     near = np.all(boxes[:, :2] <= high, axis=1) & np.all(boxes[:, 2:] >= low, axis=1)
     level = float(np.median(quads[..., 2]))
-    for k in np.flatnonzero(near):  # the roads outside close the holes that reach the junction's edge
+    for k in np.flatnonzero(near).tolist():  # the roads outside close the holes that reach the junction's edge
         close = np.abs(made[k].left[:, 2] - level).min() < SAME_JUNCTION_M
         if close:
             raster.fill(made[k].quads())
-    holes = _narrow_holes(cv2.erode(raster.mask, np.ones((3, 3), dtype=np.uint8)))
+    holes = _narrow_holes(np.asarray(cv2.erode(raster.mask, np.ones((3, 3), dtype=np.uint8)), dtype=np.uint8))
     rows, columns = (n - n % PATCH_PIXELS for n in holes.shape)
     tiles = holes[:rows, :columns].reshape(rows // PATCH_PIXELS, PATCH_PIXELS, columns // PATCH_PIXELS, PATCH_PIXELS)
     row, column = np.nonzero(tiles.any(axis=(1, 3)))

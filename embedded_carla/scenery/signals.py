@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import carla
 import numpy as np
 
 from embedded_carla.opendrive.network import DRIVABLE, Link, Road, RoadNetwork, RoadObject, Signal, Validity
@@ -37,6 +38,7 @@ def signal_sites(network: RoadNetwork) -> tuple[SignalSite, ...]:
     junction_of = {c: j.junction_id for j in network.junctions.values() for c in j.controllers}
     approaches = _approaches(network)
     lines = _stop_lines(network)
+    landmarks = _landmark_poses(network)
     out = []
     for signal in network.signals.values():
         kind = KINDS.get(signal.kind)
@@ -49,10 +51,12 @@ def signal_sites(network: RoadNetwork) -> tuple[SignalSite, ...]:
         junction = str(junction_of[controller]) if controller in junction_of else _junction_of(network, signal)
         value = signal.value * KMH.get(signal.unit or "km/h", 1.0) if kind == "speed_limit" else 0.0
         out.append(
-            SignalSite(signal.signal_id, kind, _pose(network, signal), tuple(zones), controller, junction, value)
+            SignalSite(
+                signal.signal_id, kind, _pose(network, signal, landmarks), tuple(zones), controller, junction, value
+            )
         )
     known = {site.signal_id for site in out}
-    out.extend(site for site in _speed_objects(network) if site.signal_id not in known)
+    out.extend(site for site in _speed_objects(network, landmarks) if site.signal_id not in known)
     return tuple(out)
 
 
@@ -66,11 +70,27 @@ def controller_sequences(network: RoadNetwork) -> tuple[tuple[str, tuple[str, ..
     return tuple(out)
 
 
-def _pose(network: RoadNetwork, signal: Signal) -> Transform:
-    """The actor's pose as CARLA spawns it: the landmark's yaw plus 90 degrees, standing on the road's height."""
-    point, heading = network.roads[signal.road].point(signal.s_m, signal.t_m)
-    yaw_deg = -np.degrees(heading + signal.heading_rad) + (180.0 if signal.orientation == "+" else 0.0) + 90.0
-    return Transform(float(point[0]), -float(point[1]), float(point[2]), 0.0, _wrapped(yaw_deg), 0.0)
+def _landmark_poses(network: RoadNetwork) -> dict[str, Transform]:
+    """Where CARLA puts each landmark: the wheel's parser moves some off the carriageway, and clients see that."""
+    if not network.signals and not any(SPEED_OBJECT.match(item.name) for item in network.objects):
+        return {}
+    out = {}
+    for landmark in carla.Map(network.name, network.xodr_text).get_all_landmarks():
+        at, yaw_deg = landmark.transform.location, landmark.transform.rotation.yaw
+        out[landmark.id] = Transform(at.x, at.y, at.z, 0.0, _wrapped(yaw_deg), 0.0)
+    return out
+
+
+def _pose(network: RoadNetwork, item: Signal | RoadObject, landmarks: Mapping[str, Transform]) -> Transform:
+    """The actor's pose as CARLA spawns it: the landmark's yaw plus 90 degrees, here standing on the road's height."""
+    signal_id = item.signal_id if isinstance(item, Signal) else item.object_id
+    point, heading = network.roads[item.road].point(item.s_m, item.t_m)
+    x, y, yaw_deg = float(point[0]), -float(point[1]), -float(np.degrees(heading + item.heading_rad))
+    if item.orientation == "+":
+        yaw_deg += 180.0
+    if signal_id in landmarks:
+        x, y, yaw_deg = landmarks[signal_id].x, landmarks[signal_id].y, landmarks[signal_id].yaw_deg
+    return Transform(x, y, float(point[2]), 0.0, _wrapped(yaw_deg + 90.0), 0.0)
 
 
 def _wrapped(angle_deg: float) -> float:
@@ -194,15 +214,10 @@ def _line_before(road: Road, lines: Iterable[RoadObject], approach: Approach, si
     return approach.s_m
 
 
-def _speed_objects(network: RoadNetwork) -> Iterator[SignalSite]:
+def _speed_objects(network: RoadNetwork, landmarks: Mapping[str, Transform]) -> Iterator[SignalSite]:
     """CARLA's towns place speed limits as objects named Speed_30, and so does the wheel's parser read them."""
     for item in network.objects:
         match = SPEED_OBJECT.match(item.name)
-        if match is None:
-            continue
-        point, heading = network.roads[item.road].point(item.s_m, item.t_m)
-        travel = heading + (np.pi if item.t_m > 0.0 else 0.0)
-        pose = Transform(
-            float(point[0]), -float(point[1]), float(point[2]), 0.0, _wrapped(90.0 - float(np.degrees(travel))), 0.0
-        )
-        yield SignalSite(item.object_id, "speed_limit", pose, (), "", "", float(match.group(1)))
+        if match is not None:
+            pose = _pose(network, item, landmarks)
+            yield SignalSite(item.object_id, "speed_limit", pose, (), "", "", float(match.group(1)))

@@ -28,7 +28,8 @@ def road_samples(made: Sequence[Strip], spacing_m: float = 1.5) -> F64:
     out = []
     for strip in made:
         length = float(strip.grid.s[-1] - strip.grid.s[0])
-        s = np.linspace(strip.grid.s[0], strip.grid.s[-1], max(int(length / spacing_m), 1) + 1)
+        even = np.linspace(strip.grid.s[0], strip.grid.s[-1], max(int(length / spacing_m), 1) + 1)
+        s = np.union1d(even, strip.grid.s)  # the stations hold the lowest points
         left, right = (np.stack([np.interp(s, strip.grid.s, edge[:, k]) for k in range(3)], axis=1)
                        for edge in (strip.left, strip.right))  # fmt: skip
         if strip.surface.raised:

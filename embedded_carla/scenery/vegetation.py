@@ -54,7 +54,7 @@ def _tree(
         return
     room.take(centre, turned, 0.8 * crown_m, 0.8 * crown_m)
     height = crown_m * float(rng.uniform(1.6, 2.0) if kind == "tree_broadleaf" else rng.uniform(2.2, 2.8))
-    at = Transform(float(centre[0]), float(centre[1]), z - 0.1, 0.0, float(rng.uniform(0.0, 360.0)), 0.0)
+    at = Transform(float(centre[0]), float(centre[1]), z - 0.1, 0.0, 90.0 * int(rng.integers(4)), 0.0)
     seed = int(rng.integers(1 << 30))
     room.placements.append(Placement(kind, at, (crown_m, crown_m, height), SemanticTag.VEGETATION, seed))
     trunk = (TRUNK_HALF_M, TRUNK_HALF_M, 0.3 * height)
