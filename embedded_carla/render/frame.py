@@ -13,8 +13,8 @@ from embedded_carla.scene import CameraView
 F64 = NDArray[np.float64]
 NEAR_M = 0.12
 FAR_M = 1500.0
-MAX_LAMPS = 12
-MAX_BEAMS = 8
+MAX_LAMPS = 8
+MAX_BEAMS = 5
 _VECTORS = (
     "eye", "forward", "right", "up", "sun_direction", "sun_colour", "sky_ambient", "ground_ambient", "sky_zenith",
     "sky_horizon", "fog_colour", "fog_shape", "glow", "ground_water", "counts",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +15,7 @@ from embedded_carla.render.placements import PlacementGroup
 from embedded_carla.render.programs import SHADOW_UNIT, Programs
 
 F64 = NDArray[np.float64]
-SIZE_PX = 1024
+SIZE_PX = 768
 RANGE_M = 48.0  # half width of the square that the map covers
 REACH_M = 160.0  # half depth along the light
 AHEAD = 0.7  # the square's centre lies this share of its half width ahead of the camera
@@ -44,10 +45,13 @@ class ShadowMap:
         program = programs.get("object", "shadow", ("SHADOW",))
         program["shadow_clip"].write(np.ascontiguousarray(clip.T, dtype=np.float32).tobytes())
         self._ctx.polygon_offset = (2.0, 4.0)
+        self._ctx.enable(moderngl.CULL_FACE)
+        self._ctx.front_face = "cw"  # the light's picture is mirrored
         for group in groups:
             group.cast(program, _covered(clip, group.centre - camera.eye, group.radius))
         if actors.views:
             shapes.cast(program, actors, _covered(clip, actors.centre - camera.eye, actors.radius))
+        self._ctx.disable(moderngl.CULL_FACE)
         self._ctx.polygon_offset = (0.0, 0.0)
 
     def release(self) -> None:

@@ -17,7 +17,7 @@ layout(std140) uniform Frame {
     vec4 glow;             // in-scattered sunlight of the haze; w: share of dust
     vec4 ground_water;     // wetness, puddles, wind sway m, wind speed m/s
     vec4 counts;           // lamps, beams, cloud layers (0 or 1), wet (0 or 1)
-    vec4 lamp_position[12];   // camera-relative; w: intensity
-    vec4 beam_position[8];    // camera-relative; w: intensity
-    vec4 beam_direction[8];
+    vec4 lamp_position[8];   // camera-relative; w: intensity
+    vec4 beam_position[5];    // camera-relative; w: intensity
+    vec4 beam_direction[5];
 };
