@@ -74,7 +74,7 @@ def actuate(
         resistance_mps2=(ROLLING_RESISTANCE * GRAVITY_MPS2 + engine) * foot.is_touching,
         steer_target_rad=pedals.steer * bank.steer_max_rad * np.interp(speed * 3.6, STEER_CURVE_KMH, STEER_CURVE),
         steer_rate_radps=STEER_RATE_RADPS,
-        hold_mps2=grip * GRAVITY_MPS2,
+        hold=grip * GRAVITY_MPS2 * bank.rolling_grip,
         grade_forward_mps2=pull * foot.slope_forward / (1.0 + foot.slope_forward * foot.slope_forward),
         grade_right_mps2=pull * foot.slope_right / (1.0 + foot.slope_right * foot.slope_right),
     )

@@ -38,12 +38,12 @@ class PlanarBank:
     inverse_mass: Float
     inverse_inertia: Float
     wheelbase_m: Float
-    rear_m: Float  # from the rear axle forward to the centre of mass
     arm_m: Float  # (2, N) from the centre of mass to the axle, forward positive
     load_share: Float  # (2, N) static share of the weight
     transfer_kg: Float  # (2, N) axle load per longitudinal acceleration
     lateral_share: Float  # (2, N)
-    yaw_grip: Float  # yaw acceleration per unit of friction acceleration when the tyres turn the car on the spot
+    rolling: Float  # (2, N) sideways speed and turn rate per speed and tangent of the steering angle, without slip
+    rolling_grip: Float  # (2, N) what friction can change of them, per unit of friction acceleration
     drag: Float  # deceleration per squared speed
     force_max_n: Float
     power_w: Float
@@ -72,12 +72,12 @@ def bank_of(specs: Sequence[VehicleSpec]) -> PlanarBank:
         inverse_mass=1.0 / mass,
         inverse_inertia=3.0 / (mass * (half_length**2 + half_width**2)),
         wheelbase_m=wheelbase,
-        rear_m=rear,
         arm_m=np.stack([front, -rear]),
         load_share=np.stack([rear, front]) / wheelbase,
         transfer_kg=np.stack([-mass * cog, mass * cog]) / wheelbase,
         lateral_share=np.minimum(LATERAL_SHARE, LATERAL_SHARE / LATERAL_SHARE[1] * ROLLOVER_SHARE * stability),
-        yaw_grip=2.0 / wheelbase,
+        rolling=np.stack([rear, np.ones_like(rear)]) / wheelbase,
+        rolling_grip=np.stack([np.ones_like(rear), 2.0 / wheelbase]),
         drag=0.5 * AIR_DENSITY_KGPM3 * column("drag_area_m2") / mass,
         force_max_n=column("force_max_n"),
         power_w=column("power_w"),
@@ -115,7 +115,7 @@ class PlanarInput:
     resistance_mps2: Float  # rolling resistance and engine braking; opposes motion and holds at rest
     steer_target_rad: Float
     steer_rate_radps: float
-    hold_mps2: Float  # what friction can change of the velocity; 0 in the air
+    hold: Float  # (2, N) what friction can change of sideways speed and turn rate per second; 0 in the air
     grade_forward_mps2: Float
     grade_right_mps2: Float
 
@@ -145,15 +145,15 @@ def advance(state: PlanarState, bank: PlanarBank, inputs: PlanarInput, dt_s: flo
     state.forward_mps = new_speed = free - limited(free, stop)
     state.forward_accel_mps2 = (new_speed - speed) / dt_s - dynamic * turn * lateral
 
+    # From here on both kinds of motion at once: row 0 sideways, row 1 turning.
     front = side[0] * cos_steer
-    slipped = lateral + dt_s * ((front + side[1]) * bank.inverse_mass + inputs.grade_right_mps2 - turn * speed)
-    swung = turn + dt_s * (bank.arm_m[0] * front + bank.arm_m[1] * side[1]) * bank.inverse_inertia
-    rolling_turn = new_speed * np.tan(steer) / bank.wheelbase_m
-    hold = inputs.hold_mps2 * dt_s
-    rolled = lateral + limited(rolling_turn * bank.rear_m - lateral, hold)
-    turned = turn + limited(rolling_turn - turn, hold * bank.yaw_grip)
-    state.right_mps = rolled + dynamic * (slipped - rolled)
-    state.yaw_rate_radps = turned + dynamic * (swung - turned)
+    now = np.stack([lateral, turn])
+    slide = np.empty_like(now)
+    slide[0] = (front + side[1]) * bank.inverse_mass + inputs.grade_right_mps2 - turn * speed
+    slide[1] = (bank.arm_m[0] * front + bank.arm_m[1] * side[1]) * bank.inverse_inertia
+    rolling = (new_speed * np.tan(steer)) * bank.rolling
+    rolled = now + limited(rolling - now, inputs.hold * dt_s)
+    state.right_mps, state.yaw_rate_radps = rolled + dynamic * (now + dt_s * slide - rolled)
     _integrate(state, dt_s)
 
 
