@@ -23,7 +23,7 @@ from embedded_carla.world.walkers import WalkerCrowd
 VEHICLES = WALKERS = 50
 STATIC_BOXES = 5000
 STEP_S = 0.05
-ROUNDS = 300
+ROUNDS = 100
 
 
 def median_ms(action: Callable[[], object]) -> float:
