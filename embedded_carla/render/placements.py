@@ -19,7 +19,7 @@ from embedded_carla.types import SemanticTag, SignalColour, Transform
 
 F64 = NDArray[np.float64]
 STATIC_ID_BASE = 0x8000  # instance ids of placements start here; actors keep the low 16 bits of theirs
-MAX_BITS = 1 << 15
+SIGN_BEFORE_POST_M = 0.05
 
 
 class PlacementGroup:
@@ -86,7 +86,7 @@ def placement_groups(ctx: Any, placements: Sequence[Placement]) -> tuple[list[Pl
             rows.setdefault(p.prototype, []).append((i, p, p.transform, np.array(p.size_m), 0.0))
             continue
         for name, size, height in sign_pieces(p):
-            pose = p.transform @ Transform(z=height)
+            pose = p.transform @ Transform(x=SIGN_BEFORE_POST_M if height > 0.0 else 0.0, z=height)
             bits = float(faces.layer(p.prototype, p.text)) if name == p.prototype else 0.0
             rows.setdefault(name, []).append((i, p, pose, np.array(size), bits))
     order = sorted(rows, key=lambda name: list(PROTOTYPES).index(name))

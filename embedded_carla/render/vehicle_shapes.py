@@ -173,9 +173,9 @@ def _lamps(b: ShapeBuilder, half: float, rear: float, front: float, inset: float
 
         lamp(x1, half * 0.50, half * 0.80, front, Part.HEADLAMP, LAMP)
         lamp(x1 - 0.004, half * 0.82, half * 0.96, front, turn, AMBER)
-        lamp(x0 + 0.012, half * 0.62, half * 0.97, rear, Part.TAIL_LAMP, RED)
-        lamp(x0 + 0.014, half * 0.50, half * 0.60, rear, turn, AMBER)
-        lamp(x0 + 0.014, half * 0.42, half * 0.49, rear, Part.REVERSE_LAMP, LAMP)
+        lamp(x0 + 0.010, half * 0.62, half * 0.97, rear, Part.TAIL_LAMP, RED)
+        lamp(x0 + 0.009, half * 0.50, half * 0.60, rear, turn, AMBER)
+        lamp(x0 + 0.009, half * 0.42, half * 0.49, rear, Part.REVERSE_LAMP, LAMP)
     b.part = Part.FIXED
 
 
