@@ -15,7 +15,7 @@ from embedded_carla.types import SemanticTag, Transform
 LAMP_SPACING_M = 30.0
 LAMP_HEIGHT_M = 7.5
 LAMP_ARM_M = 2.4
-BEHIND_PAVEMENT_M = 0.9
+BEHIND_PAVEMENT_M = 1.4
 POLE_M = 0.14
 SIGNAL_HEAD_M = (0.3, 0.52, 1.16)
 SIGNAL_FOOT_M = 2.5  # lower edge of a light's housing, clear of walkers' heads

@@ -66,11 +66,14 @@ class Room:
     boxes: list[tuple[float, ...]] = field(default_factory=list)  # centre, half, yaw_rad, tag
 
     def fits(self, centre: F64, along: F64, length_m: float, width_m: float, clear_m: float) -> bool:
-        """Whether a rectangle is `clear_m` from every road and overlaps nothing placed so far."""
+        """Whether a rectangle is `clear_m` from every road and overlaps nothing placed so far.
+
+        Two pixels more are asked for: the raster rounds, and the rectangle is probed at points 1 m apart.
+        """
         corners = _grid_points(centre, along, length_m, width_m)
         row, column = self.raster.pixel(corners)
         return bool(
-            np.all(self.clearance[row, column] >= clear_m + PIXEL_M) and not self.raster.mask[row, column].any()
+            np.all(self.clearance[row, column] >= clear_m + 2.0 * PIXEL_M) and not self.raster.mask[row, column].any()
         )
 
     def take(self, centre: F64, along: F64, length_m: float, width_m: float) -> None:

@@ -13,7 +13,7 @@ from embedded_carla.types import SemanticTag, Transform
 TRUNK_HALF_M = 0.2
 STREET_SPACING_M = 15.0
 WOOD_REACH_M = 45.0
-BEHIND_EDGE_M = 0.6  # from the pavement or road to the nearest leaf
+BEHIND_EDGE_M = 1.3  # from the pavement or road to the nearest leaf
 
 
 def plant(fronts: Iterable[Frontage], room: Room, rng: np.random.Generator, most: int) -> None:

@@ -63,7 +63,7 @@ def test_only_the_markings_of_the_file_are_painted(mark: str, expected_m2: float
 
 
 def test_a_mark_ends_where_the_next_begins() -> None:
-    marks = '<roadMark sOffset="0" type="solid" color="white" width="0.1"/><roadMark sOffset="30" type="none" color="white"/>'
+    marks = '<roadMark sOffset="0" type="solid" color="white" width="0.1"/><roadMark sOffset="30" type="none"/>'
     made = scenery(road(length=100.0, right_mark=marks))
     assert area(made.meshes, Material.MARKING_WHITE) == pytest.approx(3.0, abs=0.05)
     white = np.concatenate([m.vertices for m in made.meshes if m.material == Material.MARKING_WHITE])

@@ -59,7 +59,7 @@ def test_the_ground_lies_under_every_waypoint(town: Town) -> None:
     location = [w.transform.location for w in waypoints]
     points = np.array([[p.x, p.y, p.z] for p in location])
     points[:, 2] += [banking(town.network, w) for w in waypoints]
-    hit = town.scenery.ground.below(points + [0.0, 0.0, 0.2])
+    hit = town.scenery.ground.below(points + np.array([0.0, 0.0, 0.2]))
     assert np.all(hit.road >= 0)
     # Where connecting roads of one junction disagree on the height, the highest of them carries.
     assert np.quantile(np.abs(hit.z - points[:, 2]), 0.97) < 0.02
@@ -68,7 +68,8 @@ def test_the_ground_lies_under_every_waypoint(town: Town) -> None:
     roads = np.isin(hit.tag, [SemanticTag.ROADS])
     assert roads.mean() > 0.999
     own = town.scenery.road_ids[hit.road] == [w.road_id for w in waypoints]
-    assert own[[not w.is_junction for w in waypoints]].mean() > 0.98
+    inside = [not w.is_junction and 0.5 < w.s < town.network.roads[w.road_id].length_m - 0.5 for w in waypoints]
+    assert own[inside].mean() > 0.98  # at its very ends a road shares its edge with the next
 
 
 def test_the_terrain_never_covers_a_road_or_pavement(town: Town) -> None:
@@ -125,9 +126,6 @@ def test_lights_agree_with_the_wheels_landmarks(town: Town) -> None:
         place, yaw = landmark.transform.location, landmark.transform.rotation.yaw
         assert np.hypot(pose.x - place.x, pose.y - place.y) < 0.02
         assert abs((pose.yaw_deg - yaw - 90.0 + 180.0) % 360.0 - 180.0) < 0.1
-        waypoint = landmark.waypoint
-        if waypoint is None or waypoint.lane_type != carla.LaneType.Driving:
-            continue
         for first, last in landmark.get_lane_validities():
             for lane in range(first, last + 1):
                 here = town.wheel.get_waypoint_xodr(landmark.road_id, lane, landmark.s)
@@ -173,7 +171,7 @@ def test_pavements_are_raised_and_walkable(town: Town) -> None:
         assert walkways == ()
         return
     points = np.concatenate(walkways)
-    hit = town.scenery.ground.below(points + [0.0, 0.0, 0.3])
+    hit = town.scenery.ground.below(points + np.array([0.0, 0.0, 0.3]))
     assert (hit.tag == SemanticTag.SIDEWALKS).mean() > 0.98
     assert np.quantile(np.abs(hit.z - points[:, 2]), 0.98) < 0.02
 
