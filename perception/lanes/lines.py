@@ -18,6 +18,9 @@ STRIPE_WIDTH_MIN_M = 0.05
 STRIPE_WIDTH_MAX_M = 0.34
 """Lane markings are 0.10 to 0.30 m wide; stop lines and the bars of a zebra crossing are wider."""
 
+CROSSING_BARS = 3
+CROSSING_MARGIN_PX = 2
+
 DOUBLE_GAP_MAX_M = 0.45
 CANNY_LOW, CANNY_HIGH = 20, 60
 HOUGH_VOTES, HOUGH_LENGTH_PX, HOUGH_GAP_PX = 10, 9, 4
@@ -71,7 +74,8 @@ def stripe_points(paint: PaintMask, segments: Float, view: RoadView) -> StripePo
     row, start, end = _runs(paint.white | paint.yellow)
     scale = view.metres_per_px[row]
     width = (end - start) * scale
-    fits = (width >= STRIPE_WIDTH_MIN_M) & (width <= np.maximum(STRIPE_WIDTH_MAX_M, 2.0 * scale))
+    in_crossing = _crossing_rows(row[width > STRIPE_WIDTH_MAX_M], len(view.metres_per_px))
+    fits = ~in_crossing[row] & (width >= STRIPE_WIDTH_MIN_M) & (width <= np.maximum(STRIPE_WIDTH_MAX_M, 2.0 * scale))
     row, start, end, scale = row[fits], start[fits], end[fits], scale[fits]
     centre = (start + end - 1) / 2.0
     segment, distance = _nearest_segment(centre, row.astype(np.float64), segments, (end - start) / 2.0)
@@ -80,6 +84,16 @@ def stripe_points(paint: PaintMask, segments: Float, view: RoadView) -> StripePo
     row, centre, scale, segment, is_yellow, is_double = _join_doubles(row, centre, scale, segment, is_yellow)
     ground = view.to_ground(centre, row.astype(np.float64))
     return StripePoints(ground[:, 0], ground[:, 1], scale, is_yellow, is_double, segment)
+
+
+def _crossing_rows(rows_of_bars: NDArray[np.int64], rows: int) -> NDArray[np.bool_]:
+    """Rows (rows,) with several bars side by side, and their neighbours.
+
+    At the kerb a zebra crossing's last bar may be cut as narrow as a line: the whole row is left out.
+    """
+    is_crossing = np.bincount(rows_of_bars, minlength=rows) >= CROSSING_BARS
+    margin = np.ones(2 * CROSSING_MARGIN_PX + 1, dtype=np.int64)
+    return np.asarray(np.convolve(is_crossing.astype(np.int64), margin, mode="same") > 0)
 
 
 def _runs(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

@@ -112,6 +112,15 @@ def test_stop_line_and_zebra_crossing_are_no_lane_lines() -> None:
     assert (lanes.left, lanes.right) == (None, None)
 
 
+def test_a_crossings_bar_cut_by_the_kerb_is_no_lane_line() -> None:
+    def crossing(x: Float, y: Float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        bars = (y > -2.3) & (y < 6.0) & ((y + 2.5) % 1.0 < 0.45)  # the last bar is 0.25 m wide
+        return np.asarray((x > 7.0) & (x < 11.0) & bars)
+
+    lanes = watch(draw_road([], extra=crossing))
+    assert (lanes.left, lanes.right) == (None, None)
+
+
 def test_confidence_fades_when_the_line_ends() -> None:
     """Junctions have no markings: after half a second the old lines are hardly believed, after one they are gone."""
     detector = LaneDetector()
