@@ -263,14 +263,14 @@ class VehicleFleet:
         new[:, 2] = body.climb_mps
         self.acceleration[active] = (new - velocity) / dt_s
         self.velocity[active] = new
-        self.location[active] = np.stack([state.x_m, state.y_m, body.z_m], axis=1)
+        self.location[active] = np.array([state.x_m, state.y_m, body.z_m]).T
         yaw = np.remainder(state.yaw_rad + math.pi, 2 * math.pi) - math.pi
-        self.rotation_deg[active] = np.degrees(np.stack([body.pitch_rad, yaw, body.roll_rad], axis=1))
-        self._tilt_rate[active] = np.stack([body.pitch_rate_radps, body.roll_rate_radps], axis=1)
+        self.rotation_deg[active] = np.degrees(np.array([body.pitch_rad, yaw, body.roll_rad]).T)
+        self._tilt_rate[active] = np.array([body.pitch_rate_radps, body.roll_rate_radps]).T
         # A positive pitch or roll turns against the sense of its axis in this frame; a positive yaw turns with it.
         pitch_rate, roll_rate = body.pitch_rate_radps, body.roll_rate_radps
         rates = [pitch_rate * sin - roll_rate * cos, -roll_rate * sin - pitch_rate * cos, state.yaw_rate_radps]
-        turn = np.degrees(np.stack(rates, axis=1))
+        turn = np.degrees(np.array(rates).T)
         self.angular_acceleration_degps2[active] = (turn - self.angular_velocity_degps[active]) / dt_s
         self.angular_velocity_degps[active] = turn
         self.steer_rad[active] = state.steer_rad

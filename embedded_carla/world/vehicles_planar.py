@@ -147,7 +147,7 @@ def advance(state: PlanarState, bank: PlanarBank, inputs: PlanarInput, dt_s: flo
 
     # From here on both kinds of motion at once: row 0 sideways, row 1 turning.
     front = side[0] * cos_steer
-    now = np.stack([lateral, turn])
+    now = np.array([lateral, turn])
     slide = np.empty_like(now)
     slide[0] = (front + side[1]) * bank.inverse_mass + inputs.grade_right_mps2 - turn * speed
     slide[1] = (bank.arm_m[0] * front + bank.arm_m[1] * side[1]) * bank.inverse_inertia
