@@ -178,14 +178,16 @@ def _zone(network: RoadNetwork, lines: dict[int, list[RoadObject]], approach: Ap
     road = network.roads[approach.road]
     sign = -1.0 if approach.lane < 0 else 1.0  # s against the traffic
     end = _line_before(road, lines.get(approach.road, []), approach, sign)
-    middle = float(np.clip(end + sign * ZONE_HALF_LENGTH_M, 0.0, road.length_m))
+    room = end if approach.lane < 0 else road.length_m - end
+    half_length = min(ZONE_HALF_LENGTH_M, max(0.5 * room, 0.1))  # no longer than its road: that may be very short
+    middle = float(np.clip(end + sign * half_length, 0.0, road.length_m))
     section = road.section_at(middle)
     if approach.lane not in section.lanes:
         section = road.section_at(approach.s_m)
     centre, heading, width = road.lane_centre(section, approach.lane, np.array([middle]))
     travel = heading[0] + (0.0 if approach.lane < 0 else np.pi)
     x, y, z = centre[0]
-    half = (ZONE_HALF_LENGTH_M, max(0.5 * ZONE_OF_LANE * float(width[0]), 0.1), ZONE_HALF_HEIGHT_M)
+    half = (half_length, max(0.5 * ZONE_OF_LANE * float(width[0]), 0.1), ZONE_HALF_HEIGHT_M)
     return StopZone(
         (float(x), -float(y), float(z) + ZONE_HALF_HEIGHT_M - 0.2), half, _wrapped(-float(np.degrees(travel)))
     )  # fmt: skip
