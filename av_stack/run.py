@@ -127,6 +127,7 @@ def _recorders(out: Path, scenario: Scenario, route: Route, camera: CameraModel,
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"--out {out}: {error.strerror}") from None
+    (out / "result.json").unlink(missing_ok=True)  # of an earlier run
     metadata = {"scenario": scenario.name, "map": scenario.map, "weather": scenario.weather, "seed": scenario.seed}
     recording = Recording(out / "recording.mcap", metadata)
     closers.callback(recording.close)

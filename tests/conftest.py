@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from av_stack.server_process import ServerProcess
+from av_stack.world.spec import Address
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +22,10 @@ def data_dir() -> Path:
     if not path.is_dir():
         pytest.skip(f"AV_STACK_DATA={value} is no folder")
     return path
+
+
+@pytest.fixture(scope="session")
+def city_server() -> Iterator[Address]:
+    """An embedded server process with city_grid loaded, for the whole session; each user loads its own episode."""
+    with ServerProcess(("--map", "city_grid")) as address:
+        yield address

@@ -26,7 +26,7 @@ class VideoWriter:
         self._stream = self._container.add_stream("libx264", rate=fps)
         self._stream.width, self._stream.height = width_px, height_px
         self._stream.pix_fmt = "yuv420p"
-        self._stream.options = {"preset": "ultrafast", "crf": "24", "g": str(2 * fps)}
+        self._stream.options = {"preset": "ultrafast", "crf": "29", "g": str(2 * fps)}
         self._stream.thread_count = 1
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._encode, name="video", daemon=True)

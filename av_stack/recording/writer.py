@@ -15,7 +15,7 @@ import numpy as np
 
 from av_stack.types import LaneEstimate, Plan, SensorFrame, StepResult, TrackedObject, Truth
 
-JPEG_QUALITY = 85
+JPEG_QUALITY = 75
 PLAN_EVERY_POINTS = 2
 LANE_COLOUR = messages.Color(r=0.0, g=0.6, b=1.0, a=1.0)
 OBJECT_COLOUR = messages.Color(r=1.0, g=0.8, b=0.0, a=0.6)

@@ -18,6 +18,7 @@ from av_stack.world.spec import WalkerScript, WorldSpec
 
 CLEAR_OF_EGO_M = 12.0
 FOLLOWING_GAP_M = 3.0
+SLOWER_PERCENT = 10.0  # than the limit
 ARRIVED_M = 0.4
 DROP_M = 1.0  # walkers are put down from this height
 
@@ -32,6 +33,7 @@ class Traffic:
         self._manager.set_hybrid_physics_mode(False)
         self._manager.set_random_device_seed(seed)
         self._manager.set_global_distance_to_leading_vehicle(FOLLOWING_GAP_M)
+        self._manager.global_percentage_speed_difference(SLOWER_PERCENT)
 
     def spawn(self, api: Any, client: Any, world: Any, spec: WorldSpec, rng: np.random.Generator) -> None:
         """Put `spec.traffic_vehicles` on the road near the route; WorldError where the map has no room for them."""

@@ -51,7 +51,6 @@ class CarlaWorld:
         self._address = address
         self._spec = spec
         self._is_alive = True
-        self._is_first_tick = True
         self._cleanup = ExitStack()
         self._collisions: tuple[CollisionEvent, ...] = ()
         self._ego: Any = None
@@ -79,14 +78,12 @@ class CarlaWorld:
         return self._server_version
 
     def tick(self) -> SensorFrame:
-        timeout_s = FIRST_TICK_TIMEOUT_S if self._is_first_tick else LOOP_TIMEOUT_S
-        self._is_first_tick = False
         with self._answering("tick"):
             at = self._ego.get_location()
             self._walkers.step((at.x, at.y))
-            frame = self._world.tick(timeout_s)
+            frame = self._world.tick(LOOP_TIMEOUT_S)
         try:
-            sensed = self._sensors.read(frame, self._stamp_of(frame), forward_speed_mps(self._ego), timeout_s)
+            sensed = self._sensors.read(frame, self._stamp_of(frame), forward_speed_mps(self._ego), LOOP_TIMEOUT_S)
         except WorldError:
             self._is_alive = False
             raise
@@ -127,16 +124,17 @@ class CarlaWorld:
             self._world.reset_all_traffic_lights()
         with self._answering("spawning the ego"):
             self._ego = self._spawn_ego(carla_map)
-        with self._answering("spawning traffic"):
-            self._spawn_others(rng)
-        self._let_settle()
-        with self._answering("spawning the sensors"):
+            self._world.tick(FIRST_TICK_TIMEOUT_S)
             rear_m, _ = rear_axle_x_m(self._ego)
             self._vehicle = vehicle_parameters(self._ego)
             self._truth = TruthReader(self._world, self._ego, rear_m)
+        with self._answering("spawning the sensors"):
             self._sensors = SensorRig(carla, self._world, self._ego, spec.rig, rear_axle_x_m=rear_m, seed=spec.seed)
-        self._cleanup.callback(self._destroy, [sensor.id for sensor in self._sensors.actors])
-        self._cleanup.callback(self._sensors.stop)
+            self._cleanup.callback(self._destroy, [sensor.id for sensor in self._sensors.actors])
+            self._cleanup.callback(self._sensors.stop)
+        with self._answering("spawning traffic"):
+            self._spawn_others(rng)
+        self._settle()
 
     def _connect(self) -> None:
         try:
@@ -204,10 +202,14 @@ class CarlaWorld:
             self._cleanup.callback(self._if_alive, traffic.close)
             traffic.spawn(carla, self._client, self._world, self._spec, rng)
 
-    def _let_settle(self) -> None:
+    def _settle(self) -> None:
+        """Let the ego drop onto its wheels, and the sensors' streams, which connect in their own time, come up."""
         with self._answering("first ticks"):
             for _ in range(SETTLE_TICKS):
                 self._first_frame = self._world.tick(FIRST_TICK_TIMEOUT_S)
+            speed_mps = forward_speed_mps(self._ego)
+            self._sensors.read(self._first_frame, self._stamp_of(self._first_frame), speed_mps, FIRST_TICK_TIMEOUT_S)
+            self._sensors.collisions(self._stamp_of)  # what a rough landing gave
 
     # ------------------------------------------------------------ errors and the end
 

@@ -61,6 +61,9 @@ def why_unsupported(type_id: str) -> str:
     return f"embedded_carla does not support {type_id}; there are {', '.join(SENSOR_TYPES)}"
 
 
+_NOISY = ("sensor.other.gnss", "sensor.other.imu")
+
+
 @dataclass(slots=True)
 class _State:
     """What one sensor remembers from measurement to measurement."""
@@ -85,13 +88,12 @@ class SensorSuite:
 
     def publish(self, *, may_drop: bool, rendering: bool) -> None:
         """Measure and send all that is listened to and due; the light sensors first, so that nobody waits long."""
-        sensors = [
-            s
-            for s in self._episode.actors.of_kind(ActorKind.SENSOR)
-            if s.stream_id and self._hub.has_listener(s.stream_id)
-        ]
         drawn = []
-        for sensor in sensors:
+        for sensor in self._episode.actors.of_kind(ActorKind.SENSOR):
+            if not (sensor.stream_id and self._hub.has_listener(sensor.stream_id)):
+                if sensor.type_id in _NOISY:  # the noise of a tick must not depend on when the listener's socket came
+                    self._light_bodies(sensor)
+                continue
             if not self._is_due(sensor):
                 continue
             if sensor.type_id in cameras.KINDS or sensor.type_id in (lidar.RAY_CAST, lidar.RAY_CAST_SEMANTIC):
