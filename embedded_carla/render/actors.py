@@ -20,6 +20,10 @@ F64 = NDArray[np.float64]
 FINE_PX = 26.0  # radius on screen above which an actor is drawn in detail
 LEAST_PX = 0.7
 LIMB_SWING_RAD = 0.55
+CLOTHES = (
+    (0.32, 0.05, 0.05), (0.05, 0.12, 0.30), (0.55, 0.54, 0.50), (0.04, 0.04, 0.045), (0.08, 0.20, 0.10),
+    (0.50, 0.34, 0.06), (0.20, 0.21, 0.23), (0.28, 0.14, 0.28), (0.16, 0.30, 0.38),
+)  # fmt: skip
 VEHICLE_TAGS = (SemanticTag.CAR, SemanticTag.TRUCK, SemanticTag.BUS, SemanticTag.MOTORCYCLE, SemanticTag.BICYCLE)
 
 
@@ -29,13 +33,13 @@ class ActorSet:
     def __init__(self, actors: Sequence[ActorView]) -> None:
         self.views = list(actors)
         self.poses = pose_matrices([a.transform for a in actors])
-        self.half = np.array([a.extent for a in actors]).reshape(-1, 3)
+        self.half = np.maximum(np.array([a.extent for a in actors]).reshape(-1, 3), 0.01)
         self.centre = self.poses[:, :3, 3] + self.poses[:, :3, 2] * self.half[:, 2:3]
         self.radius = np.linalg.norm(self.half, axis=1)
         n = len(actors)
         limbs = [LIMB_SWING_RAD * np.sin(a.phase_rad) if a.shape == "walker" else 0.0 for a in actors]
         self.block = instance_block(
-            self.poses, 2.0 * self.half, np.array([a.colour for a in actors]).reshape(-1, 3),
+            self.poses, 2.0 * self.half, np.array([_colour(a) for a in actors]).reshape(-1, 3),
             np.array([(a.seed % 1009) / 1009.0 for a in actors]), np.array([float(a.tag) for a in actors]),
             np.array([float(a.actor_id & 0xFFFF) for a in actors]),
             np.array([float(a.lights & 0x7FFF) for a in actors]),
@@ -141,16 +145,23 @@ class ActorShapes:
         self._made.clear()
 
 
+def _colour(actor: ActorView) -> tuple[float, float, float]:
+    """Paint of a vehicle; walkers, which have no colour attribute, are dressed by their seed."""
+    return CLOTHES[actor.seed % len(CLOTHES)] if actor.shape == "walker" else actor.colour
+
+
 def make_shape(name: str, fine: bool) -> Shape:
     """The unit shape that draws `name`; a shape not known is a box."""
     if name == "walker":
         return walker_shapes.walker(fine)
     single = {
         "wheel": vehicle_shapes.wheel, "thin_wheel": vehicle_shapes.thin_wheel, "rider": walker_shapes.rider,
-        "cone": scenery_shapes.cone, "bench": scenery_shapes.bench,
     }  # fmt: skip
     if name in single:
         return single[name]()
     if name in vehicle_shapes.WHEELS:
         return vehicle_shapes.body(name, fine)
+    for kind, make in (("cone", scenery_shapes.cone), ("bench", scenery_shapes.bench)):
+        if kind in name:  # props carry CARLA's names: "trafficcone01", "bench02"
+            return make()
     return scenery_shapes.box()

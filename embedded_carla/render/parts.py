@@ -17,6 +17,7 @@ class Part(IntEnum):
     HEADLAMP = 6
     REVERSE_LAMP = 7
     TINTED = 8  # the instance's colour, matt
+    TROUSERS = 9  # varied by the instance's seed
     SIGNAL_RED = 10
     SIGNAL_YELLOW = 11
     SIGNAL_GREEN = 12

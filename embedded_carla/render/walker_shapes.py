@@ -7,7 +7,7 @@ from embedded_carla.render.parts import Part
 
 SKIN = (0.48, 0.29, 0.20)
 HAIR = (0.05, 0.035, 0.025)
-TROUSERS = (0.07, 0.08, 0.13)
+TROUSERS = (0.06, 0.06, 0.08)
 SHOES = (0.03, 0.03, 0.03)
 WHITE = (1.0, 1.0, 1.0)
 
@@ -18,8 +18,9 @@ def walker(detailed: bool) -> Shape:
     sides = 7 if detailed else 4
     for side in (-1.0, 1.0):
         b.motion = (side, 0.50)
-        b.part = Part.FIXED
+        b.part = Part.TROUSERS
         b.tube((0.0, side * 0.19, 0.02), (0.0, side * 0.17, 0.50), 0.13, 0.19, sides, TROUSERS)
+        b.part = Part.FIXED
         b.box((-0.16, side * 0.19 - 0.12, 0.0), (0.34, side * 0.19 + 0.12, 0.045), SHOES)
         b.motion = (-0.8 * side, 0.80)
         b.part = Part.TINTED

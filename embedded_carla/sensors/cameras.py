@@ -83,7 +83,8 @@ def encode(picture: Picture, kind: str) -> NDArray[np.uint8]:
 
 def encode_depth(depth_m: NDArray[np.float32]) -> NDArray[np.uint8]:
     """Planar depth (H, W) m -> (H, W, 4): R + 256 G + 65536 B = depth / 1000 m * (2^24 - 1), beyond 1000 m clipped."""
-    steps = np.clip(depth_m.astype(np.float64) * (_DEPTH_STEPS / DEPTH_RANGE_M), 0.0, _DEPTH_STEPS).astype("<u4")
+    steps = np.minimum(depth_m, np.float32(DEPTH_RANGE_M)) * np.float32(_DEPTH_STEPS / DEPTH_RANGE_M)
+    steps = np.minimum(steps, np.float32(_DEPTH_STEPS)).astype("<u4")  # float32 holds 24-bit whole numbers exactly
     raw = steps.view(np.uint8).reshape(*depth_m.shape, 4)  # R, G, B, 0
     out = np.empty_like(raw)
     out[..., 0], out[..., 1], out[..., 2], out[..., 3] = raw[..., 2], raw[..., 1], raw[..., 0], 255

@@ -55,7 +55,7 @@ void main() {
 #ifdef WET
     vec2 place = rel.xy + eye.xy;
     float hollow = value_noise(place * 0.19) * 0.6 + value_noise(place * 0.83) * 0.4;
-    float puddle = smoothstep(0.03, -0.03, hollow - 0.02 - 0.60 * ground_water.y) * smoothstep(0.9, 0.99, n.z) * SOAKS;
+    float puddle = (1.0 - smoothstep(-0.03, 0.03, hollow - 0.02 - 0.60 * ground_water.y)) * smoothstep(0.9, 0.99, n.z) * SOAKS;
     puddle *= step(0.001, ground_water.y);
     float wet = max(ground_water.x * SOAKS, puddle);
     albedo *= mix(1.0, 0.42, wet);

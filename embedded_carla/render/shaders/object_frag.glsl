@@ -36,7 +36,7 @@ void main() {
     vec2 half_open = vec2(0.26 + 0.14 * fract(seed * 13.7), 0.24 + 0.10 * fract(seed * 5.1));
     vec2 open = 1.0 - smoothstep(half_open - w * 0.7, half_open + w * 0.7, f);
     float glass = open.x * open.y * bay.z;
-    float sill = (1.0 - smoothstep(half_open.x + 0.03, half_open.x + 0.05 + w.x, f.x)) * smoothstep(0.02, 0.0, abs(fract(cell.y) - 0.5 + half_open.y + 0.03) - 0.03) * bay.z;
+    float sill = (1.0 - smoothstep(half_open.x + 0.03, half_open.x + 0.05 + w.x, f.x)) * (1.0 - smoothstep(0.03, 0.05, abs(fract(cell.y) - 0.47 + half_open.y))) * bay.z;
     float lot = hash12(id + seed * 91.0);
     base *= 0.94 + 0.10 * value_noise(local.xy * 0.6 + local.z * vec2(0.7, 0.9));
     base = mix(base, vec3(0.62, 0.60, 0.56), sill * 0.7);

@@ -55,6 +55,7 @@ void paint() {
     if (part == 7) { finish.y = reverse ? 3.0 : 0.0; }
     if (part == 8) { albedo = own * tint.rgb; }                                          // cloth, wall, leaf
     if (part >= 10 && part <= 12) { finish.y = bits == part - 10 ? 5.0 : 0.0; albedo = own * (bits == part - 10 ? 1.0 : 0.12); }
+    if (part == 9) { albedo = own * (0.5 + 1.5 * fract(tint.w * vec3(5.3, 9.1, 13.7))); }      // trousers
     if (part == 13) { finish.y = 6.0 * sky_ambient.w; }                                  // street lamp
 }
 #endif
