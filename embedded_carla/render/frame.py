@@ -38,13 +38,14 @@ class Camera:
     tan_x: float
     tan_y: float
     focal_px: float
+    far_m: float = FAR_M
 
     @staticmethod
-    def of(view: CameraView) -> Camera:
+    def of(view: CameraView, far_m: float = FAR_M) -> Camera:
         m = view.transform.matrix()
         tan_x = float(np.tan(np.radians(view.fov_deg) / 2.0))
         tan_y = tan_x * view.height_px / view.width_px
-        return Camera(m[:3, 3], m[:3, 0], m[:3, 1], m[:3, 2], tan_x, tan_y, view.width_px / (2.0 * tan_x))
+        return Camera(m[:3, 3], m[:3, 0], m[:3, 1], m[:3, 2], tan_x, tan_y, view.width_px / (2.0 * tan_x), far_m)
 
     def view_projection(self) -> F64:
         """(4, 4) camera-relative position -> clip. +y of clip is down in the picture: rows come out top-down."""
@@ -64,7 +65,7 @@ class Camera:
         side, rise = np.abs(rel @ self.right), np.abs(rel @ self.up)
         wide, tall = np.hypot(1.0, self.tan_x), np.hypot(1.0, self.tan_y)
         seen = (side - depth * self.tan_x <= radius * wide) & (rise - depth * self.tan_y <= radius * tall)
-        visible: NDArray[np.bool_] = seen & (depth > -radius) & (depth < far_m + radius)
+        visible: NDArray[np.bool_] = seen & (depth > -radius) & (depth < min(far_m, self.far_m) + radius)
         return visible
 
 

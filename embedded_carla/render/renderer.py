@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from embedded_carla.render.actors import ActorSet, ActorShapes
 from embedded_carla.render.atmosphere import Atmosphere, atmosphere
 from embedded_carla.render.context import RenderError, create_context
-from embedded_carla.render.frame import FRAME_BLOCK, MAX_BEAMS, MAX_LAMPS, Camera, pack
+from embedded_carla.render.frame import FAR_M, FRAME_BLOCK, MAX_BEAMS, MAX_LAMPS, Camera, pack
 from embedded_carla.render.ground import ground_groups
 from embedded_carla.render.placements import placement_groups
 from embedded_carla.render.programs import FACES_UNIT, FRAME_BINDING, PICTURE_UNIT, Outputs, Programs
@@ -76,13 +76,17 @@ class Renderer:
         rgb: bool,
         depth: bool,
         labels: bool,
+        far_m: float = FAR_M,
     ) -> Picture:
-        """One picture; only what is asked for is made. `lights` gives signal heads their state (dark when absent)."""
+        """One picture; only what is asked for is made. `lights` gives signal heads their state (dark when absent).
+
+        Of things further than `far_m`, a LiDAR's range say, some are left out to save time.
+        """
         if not (rgb or depth or labels):
             raise RenderError("a picture needs at least one of rgb, depth, labels")
         self._ctx.__enter__()  # another renderer of this process may have been current
         outputs = Outputs(rgb, depth, labels)
-        view, air = Camera.of(camera), atmosphere(weather)
+        view, air = Camera.of(camera, far_m), atmosphere(weather)
         scene = self._actors(actors)
         for group in self._placements:
             group.light(lights)

@@ -161,7 +161,9 @@ def cast(
         if len(mine) == 0:
             continue
         view, forward, column, row = _face(transform, yaw, directions[mine], top, bottom)
-        picture = renderer.render(view, actors, lights, WeatherParameters(), time_s, rgb=False, depth=True, labels=True)
+        picture = renderer.render(
+            view, actors, lights, WeatherParameters(), time_s, rgb=False, depth=True, labels=True, far_m=range_m
+        )
         assert picture.depth_m is not None
         assert picture.tag is not None
         assert picture.instance is not None
