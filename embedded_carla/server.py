@@ -117,8 +117,14 @@ class Server:
         return -1.0 if self.simulation.settings.synchronous_mode else self._until_free_tick()
 
     def _tick_if_asked(self) -> None:
-        """Make the oldest frame asked for, unless its client's TrafficManager is still at work on the last one."""
+        """Make the oldest frame asked for.
+
+        It waits while its client's TrafficManager is still at work on the last one, and for sensors whose client has
+        called `listen()` and is about to connect.
+        """
         client = self._asking[0]
+        if self.simulation.awaits_listener():
+            return
         if client.watch.may_tick(client.asked_s, time.monotonic()):
             self._asking.popleft()
             self._tick(client.watch)

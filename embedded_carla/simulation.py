@@ -17,6 +17,9 @@ from embedded_carla.world.sensing import SensorSuite
 DEFAULT_STEP_S = 0.05
 """The step of a synchronous world whose client has set no fixed delta."""
 
+LISTENER_WAIT_S = 0.25
+"""How long a synchronous frame waits for the connection of a sensor that a client has just begun to listen to."""
+
 MAX_REAL_STEP_S = 0.1
 """The longest step of an asynchronous world with a variable delta; a slower machine runs in slow motion."""
 
@@ -47,6 +50,7 @@ class Simulation:
         self.settings = EpisodeSettings()
         self.traffic_managers: dict[int, tuple[str, int]] = {}
         self.tick_requested = False
+        self._expected_listeners: dict[int, tuple[int, float]] = {}  # stream -> how many then, until when
         self._seed = seed
         self._clock = clock
         self._ids = Ids()
@@ -76,6 +80,23 @@ class Simulation:
         if self.settings.fixed_delta_seconds is not None:
             return self.settings.fixed_delta_seconds
         return DEFAULT_STEP_S if self.settings.synchronous_mode else min(max(real_s, 1e-3), MAX_REAL_STEP_S)
+
+    def expect_listener(self, stream_id: int) -> None:
+        """A client was told where a sensor's stream is: it connects next."""
+        there_are = self.hub.listener_count(stream_id)
+        self._expected_listeners[stream_id] = (there_are + 1, self._clock() + LISTENER_WAIT_S)
+
+    def awaits_listener(self) -> bool:
+        """Whether a connection that the next frame should not miss is still to come."""
+        if not self._expected_listeners:
+            return False
+        now_s = self._clock()
+        self._expected_listeners = {
+            stream: (count, until_s)
+            for stream, (count, until_s) in self._expected_listeners.items()
+            if now_s < until_s and self.hub.listener_count(stream) < count
+        }
+        return bool(self._expected_listeners)
 
     def advance(self, delta_s: float) -> None:
         """One step of the world, without telling anyone."""

@@ -82,9 +82,8 @@ def _hits(simulation: Simulation, start: Any, end: Any) -> list[Any]:
         count = max(int(np.ceil(length / _RAY_STEP_M)), 1)
         t = np.linspace(0.0, 1.0, count + 1)
         points = start + t[:, None] * (end - start)
-        points[:, 2] -= 0.999  # the ground is looked for up to 1 m above a point; a ray meets only what is below it
-        below = scenery.ground.below(points)
-        height = points[:, 2] + 0.999 - below.z
+        below = scenery.ground.below(points)  # finds a surface up to 1 m above a point, so a step cannot miss it
+        height = points[:, 2] - below.z
         cross = np.flatnonzero((height[:-1] > 0) & (height[1:] <= 0))
         for i in cross.tolist():
             share = height[i] / (height[i] - height[i + 1])

@@ -24,6 +24,7 @@ def get_sensor_token(simulation: Simulation, stream_id: int) -> Any:
         reason = why_unsupported(sensor.type_id)
         if reason:
             raise CommandError(reason)
+        simulation.expect_listener(stream_id)
     return (codec.token(stream_id, simulation.stream_port),)
 
 

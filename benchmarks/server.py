@@ -1,0 +1,84 @@
+"""The embedded server through the real wheel: RPC round trip, and ticks with TrafficManager traffic and no camera."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+import carla
+
+VEHICLES = 30
+WARM_TICKS, TICKS = 100, 1000
+CALLS = 5000
+TRAFFIC_MANAGER_PORT = 28000
+
+
+def start_server(map_name: str) -> tuple[subprocess.Popen[str], int]:
+    """A server on a free port; the caller terminates it."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "embedded_carla", "--port", "0", "--map", map_name], stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    line = server.stdout.readline()
+    if "listening on" not in line:
+        raise SystemExit("the server did not start")
+    return server, int(line.split("listening on ")[1].split(",")[0].rsplit(":", 1)[1])
+
+
+def rpc_median_us(client: carla.Client) -> dict[str, float]:
+    """Round trips of the smallest call that waits for its answer."""
+    taken = []
+    for _ in range(CALLS):
+        start = time.perf_counter()
+        client.get_server_version()
+        taken.append(1e6 * (time.perf_counter() - start))
+    taken.sort()
+    return {"rpc_median_us": statistics.median(taken), "rpc_p99_us": taken[int(0.99 * CALLS)]}
+
+
+def traffic_ticks_per_s(client: carla.Client) -> dict[str, float]:
+    """Synchronous ticks with traffic, the client's own work included."""
+    world = client.get_world()
+    settings = world.get_settings()
+    settings.synchronous_mode, settings.fixed_delta_seconds = True, 0.05
+    world.apply_settings(settings)
+    manager = client.get_trafficmanager(TRAFFIC_MANAGER_PORT)
+    manager.set_synchronous_mode(True)
+    manager.set_random_device_seed(0)
+    blueprints = [b for b in world.get_blueprint_library().filter("vehicle.*") if b.get_attribute("base_type") == "car"]
+    points = world.get_map().get_spawn_points()
+    step = max(len(points) // VEHICLES, 1)
+    autopilot = carla.command.SetAutopilot(carla.command.FutureActor, True, TRAFFIC_MANAGER_PORT)
+    batch = [
+        carla.command.SpawnActor(blueprints[i % len(blueprints)], points[i * step % len(points)]).then(autopilot)
+        for i in range(VEHICLES)
+    ]
+    spawned = [answer.actor_id for answer in client.apply_batch_sync(batch, True) if not answer.error]
+    for _ in range(WARM_TICKS):
+        world.tick()
+    start = time.perf_counter()
+    for _ in range(TICKS):
+        world.tick()
+    figure = TICKS / (time.perf_counter() - start)
+    moving = sum(v.get_velocity().length() > 0.1 for v in world.get_actors(spawned))
+    client.apply_batch_sync([carla.command.DestroyActor(i) for i in spawned], True)
+    return {"tm_vehicles": len(spawned), "tm_vehicles_moving": moving, "tm_ticks_per_s": figure}
+
+
+def main() -> int:
+    server, port = start_server("city_grid")
+    try:
+        client = carla.Client("127.0.0.1", port)
+        client.set_timeout(20.0)
+        print(json.dumps({**rpc_median_us(client), **traffic_ticks_per_s(client)}))
+    finally:
+        server.terminate()
+        server.wait(10)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""A real server process for the tests that talk to it through the real wheel."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProcess:
+    """A running server on 127.0.0.1."""
+
+    process: subprocess.Popen[str]
+    port: int
+
+
+@contextlib.contextmanager
+def run_server(*arguments: str) -> Iterator[ServerProcess]:
+    """`python -m embedded_carla` on a free pair of ports, ended on leaving."""
+    command = [sys.executable, "-m", "embedded_carla", "--port", "0", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert "listening on 127.0.0.1:" in line, f"the server did not start: {line!r}"
+        yield ServerProcess(process, int(line.split("127.0.0.1:")[1].split(",")[0]))
+    finally:
+        process.terminate()
+        process.wait(10)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[ServerProcess]:
+    """One server for all tests of a session; use `client` or `sync_world`, which give it back clean."""
+    with run_server() as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: ServerProcess) -> Iterator[Any]:
+    """A connected client; what the test spawned is destroyed and the settings are reset afterwards."""
+    import carla
+
+    connected = carla.Client("127.0.0.1", server.port)
+    connected.set_timeout(10.0)
+    world = connected.get_world()
+    before = {actor.id for actor in world.get_actors()}
+    yield connected
+    world = connected.get_world()
+    settings = world.get_settings()
+    settings.synchronous_mode, settings.fixed_delta_seconds = False, None
+    world.apply_settings(settings)
+    world.wait_for_tick()
+    left = [
+        a.id for a in world.get_actors() if a.id not in before and not a.type_id.startswith(("traffic", "spectator"))
+    ]
+    connected.apply_batch_sync([carla.command.DestroyActor(i) for i in left], False)
+    world.set_weather(carla.WeatherParameters())
+
+
+@pytest.fixture
+def sync_world(client: Any) -> Any:
+    """The world in synchronous mode at 0.05 s."""
+    world = client.get_world()
+    settings = world.get_settings()
+    settings.synchronous_mode, settings.fixed_delta_seconds = True, 0.05
+    world.apply_settings(settings)
+    world.tick()
+    return world

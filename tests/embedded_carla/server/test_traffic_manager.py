@@ -1,0 +1,69 @@
+"""CARLA's TrafficManager, which lives in the wheel, against the server. In processes of their own: faults of the wheel
+end or hang the whole client."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.embedded_carla.server.tm_episodes import experiment
+
+pytest.importorskip("carla")
+
+RED = """
+import sys, carla
+client = carla.Client("127.0.0.1", int(sys.argv[1])); client.set_timeout(20.0)
+world = client.get_world()
+settings = world.get_settings()
+settings.synchronous_mode, settings.fixed_delta_seconds = True, 0.05
+world.apply_settings(settings)
+manager = client.get_trafficmanager(29123)
+manager.set_synchronous_mode(True)
+manager.set_random_device_seed(1)
+library = [b for b in world.get_blueprint_library().filter("vehicle.*") if b.get_attribute("base_type") == "car"]
+points = world.get_map().get_spawn_points()
+step = len(points) // 30
+make = carla.command
+batch = [make.SpawnActor(library[i % len(library)], points[i * step]).then(make.SetAutopilot(make.FutureActor, True, 29123)) for i in range(30)]
+cars = world.get_actors([a.actor_id for a in client.apply_batch_sync(batch, True) if not a.error])
+assert len(cars) == 30, len(cars)
+town = world.get_map()
+waited, ran_red, off_lane, driven = set(), 0, 0.0, 0.0
+for tick in range(1200):
+    world.tick()
+    if tick < 40: continue
+    for car in cars:
+        speed = car.get_velocity().length()
+        driven += speed * 0.05
+        if car.is_at_traffic_light() and car.get_traffic_light_state() == carla.TrafficLightState.Red:
+            if speed < 0.1: waited.add(car.id)
+        if tick % 10 == 0:
+            here = car.get_location()
+            lane = town.get_waypoint(here)
+            if not lane.is_junction:
+                right = lane.transform.get_right_vector()
+                off = here - lane.transform.location
+                off_lane = max(off_lane, abs(off.x * right.x + off.y * right.y))
+print(len(waited), off_lane, driven, flush=True)
+client.apply_batch_sync([make.DestroyActor(c) for c in cars], True)
+"""
+
+
+def test_thirty_cars_keep_their_lanes_and_stop_at_red(server: Any, client: Any) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", RED, str(server.port)], capture_output=True, text=True, timeout=110, check=False
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    waited, off_lane_m, driven_m = (float(word) for word in run.stdout.split()[-3:])
+    assert waited >= 5
+    assert off_lane_m < 1.2
+    assert driven_m > 3000.0
+
+
+def test_short_synchronous_episodes_never_hang(server: Any, client: Any) -> None:
+    """The short form of `python -m tests.embedded_carla.server.tm_episodes --episodes 2000`."""
+    outcome = experiment(server.port, episodes=40, vehicles=3, ticks=10, patience_s=20.0)
+    assert (outcome.episodes, outcome.hangs, outcome.aborts) == (40, 0, 0)
