@@ -120,6 +120,8 @@ def _rail(edge: F64, outward: F64, ground: SceneryGround, room: Room) -> None:
     out /= np.linalg.norm(out, axis=1, keepdims=True)
     ahead = np.stack([-out[:, 1], out[:, 0]], axis=1)
     high = at[:, 2] - ground.terrain(at[:, :2] + 2.0 * out)[0] > DROP_M
+    if not high.any():
+        return
     at, out, ahead = at[high], out[high], ahead[high]
     keep = np.ones(len(at), dtype=bool)
     for side in (0.3, 1.0, 2.0):

@@ -14,10 +14,11 @@ from embedded_carla.scenery.occupancy import Raster
 from embedded_carla.scenery.surfaces import Strip
 from embedded_carla.scenery.terrain import road_samples
 
-PIXEL_M = 0.25
+PIXEL_M = 0.125
 WIDEST_GAP_M = 8.0  # a wider hole is an island, left to the terrain
 BELOW_LANES_M = 0.01
-PATCH_PIXELS = 4
+PATCH_PIXELS = 8
+GROW_PIXELS = 2  # holes grow by this much: filling a polygon marks all pixels it touches
 SAME_JUNCTION_M = 4.0  # roads further above or below belong to another level
 
 
@@ -55,7 +56,9 @@ def _patches(group: Sequence[Strip], made: Sequence[Strip], boxes: F64) -> F64:
         close = np.abs(made[k].left[:, 2] - level).min() < SAME_JUNCTION_M
         if close:
             raster.fill(made[k].quads())
-    holes = _narrow_holes(np.asarray(cv2.erode(raster.mask, np.ones((3, 3), dtype=np.uint8)), dtype=np.uint8))
+    holes = _narrow_holes(
+        np.asarray(cv2.erode(raster.mask, np.ones((2 * GROW_PIXELS + 1,) * 2, dtype=np.uint8)), dtype=np.uint8)
+    )
     rows, columns = (n - n % PATCH_PIXELS for n in holes.shape)
     tiles = holes[:rows, :columns].reshape(rows // PATCH_PIXELS, PATCH_PIXELS, columns // PATCH_PIXELS, PATCH_PIXELS)
     row, column = np.nonzero(tiles.any(axis=(1, 3)))
@@ -70,13 +73,12 @@ def _narrow_holes(mask: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Free pixels enclosed by the junction, in holes with an inscribed width below `WIDEST_GAP_M`."""
     count, label = cv2.connectedComponents((mask == 0).astype(np.uint8), connectivity=4)
     inside = cv2.distanceTransform((mask == 0).astype(np.uint8), cv2.DIST_L2, 5) * PIXEL_M
-    outside = set(np.concatenate([label[0], label[-1], label[:, 0], label[:, -1]]).tolist()) | {0}
-    out = np.zeros(mask.shape, dtype=bool)
-    for hole in set(range(1, count)) - outside:
-        pixels = label == hole
-        if 2.0 * float(inside[pixels].max()) < WIDEST_GAP_M:
-            out |= pixels
-    return out
+    reach = np.zeros(count, dtype=inside.dtype)
+    np.maximum.at(reach, label.ravel(), inside.ravel())
+    paved = 2.0 * reach < WIDEST_GAP_M
+    paved[np.unique(np.concatenate([label[0], label[-1], label[:, 0], label[:, -1]]))] = False
+    paved[0] = False  # the roads themselves
+    return np.asarray(paved[label])
 
 
 def _height(group: Sequence[Strip], xy: F64) -> F64:

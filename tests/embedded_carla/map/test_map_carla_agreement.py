@@ -17,7 +17,7 @@ TOWNS = ("Town01", "Town02", "Town04", "Town10HD")
 def test_waypoints_agree_with_the_wheel(data_dir: Path, town: str) -> None:
     text = (data_dir / "maps" / f"{town}.xodr").read_text()
     network = parse(text, town)
-    waypoints = [w for w in carla.Map(town, text).generate_waypoints(5.0) if w.lane_id != 0]
+    waypoints = [w for w in carla.Map(town, text).generate_waypoints(8.0) if w.lane_id != 0]
     assert len(waypoints) > 200
     worst_m, worst_width_m, worst_yaw = 0.0, 0.0, 0.0
     for waypoint in waypoints:

@@ -50,12 +50,14 @@ def at(town: Town, x: float, y: float, z: float, kind: carla.LaneType = SURFACED
 def banking(network: RoadNetwork, waypoint: carla.Waypoint) -> float:
     """How far superelevation lifts a waypoint's lane; CARLA's parser leaves superelevation out."""
     road, s = network.roads[waypoint.road_id], np.array([waypoint.s])
+    if road.superelevation.is_zero():
+        return 0.0
     centre, _, _ = road.lane_centre(road.sections[waypoint.section_id], waypoint.lane_id, s)
     return float(centre[0, 2] - road.elevation(s)[0])
 
 
 def test_the_ground_lies_under_every_waypoint(town: Town) -> None:
-    waypoints = town.wheel.generate_waypoints(4.0)
+    waypoints = town.wheel.generate_waypoints(5.0)
     location = [w.transform.location for w in waypoints]
     points = np.array([[p.x, p.y, p.z] for p in location])
     points[:, 2] += [banking(town.network, w) for w in waypoints]
