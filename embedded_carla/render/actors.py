@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render import scenery_shapes, vehicle_shapes, walker_shapes
+from embedded_carla.render import scenery_shapes, vehicle_shapes, walker_shapes, wheel_shapes
 from embedded_carla.render.frame import Camera
 from embedded_carla.render.geometry import Shape
 from embedded_carla.render.instances import F32, InstancedShape, instance_block, object_program, pose_matrices
@@ -50,7 +50,7 @@ class ActorSet:
     def wheels(self, index: int) -> F32:
         """Instances of the wheels of actor `index`, turned and steered."""
         actor = self.views[index]
-        layout = vehicle_shapes.wheel_layout(actor.shape)
+        layout = wheel_shapes.wheel_layout(actor.shape)
         length, width, height = 2.0 * self.half[index]
         radius = layout.radius * height
         sides = (-1.0, 1.0) if layout.half_track > 0 else (0.0,)
@@ -131,7 +131,7 @@ class ActorShapes:
             groups.setdefault(shape, []).append(actors.block[i : i + 1])
             if actors.views[i].tag not in VEHICLE_TAGS:
                 continue
-            two = shape in vehicle_shapes.TWO_WHEELED
+            two = shape in wheel_shapes.TWO_WHEELED
             if fine:
                 groups.setdefault("thin_wheel" if two else "wheel", []).append(actors.wheels(int(i)))
             if two:
@@ -155,11 +155,11 @@ def make_shape(name: str, fine: bool) -> Shape:
     if name == "walker":
         return walker_shapes.walker(fine)
     single = {
-        "wheel": vehicle_shapes.wheel, "thin_wheel": vehicle_shapes.thin_wheel, "rider": walker_shapes.rider,
+        "wheel": wheel_shapes.wheel, "thin_wheel": wheel_shapes.thin_wheel, "rider": walker_shapes.rider,
     }  # fmt: skip
     if name in single:
         return single[name]()
-    if name in vehicle_shapes.WHEELS:
+    if name in wheel_shapes.WHEELS:
         return vehicle_shapes.body(name, fine)
     for kind, make in (("cone", scenery_shapes.cone), ("bench", scenery_shapes.bench)):
         if kind in name:  # props carry CARLA's names: "trafficcone01", "bench02"

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from embedded_carla.render.geometry import Colour, Point, Shape, ShapeBuilder
 from embedded_carla.render.parts import Part
+from embedded_carla.render.two_wheeler_shapes import bicycle, motorcycle
+from embedded_carla.render.wheel_shapes import DARK, TWO_WHEELED, plain_wheels, wheel_layout
 
 WHITE = (1.0, 1.0, 1.0)
 GLASS = (0.03, 0.04, 0.05)
-DARK = (0.03, 0.03, 0.032)
-CHROME = (0.45, 0.46, 0.48)
 RED = (0.42, 0.02, 0.02)
 AMBER = (0.75, 0.28, 0.02)
 LAMP = (0.85, 0.87, 0.88)
@@ -45,16 +44,6 @@ class Body:
     lamp_front: float
 
 
-@dataclass(frozen=True, slots=True)
-class WheelLayout:
-    """Axle positions as shares of the length, radius as a share of the height, width in metres, track share."""
-
-    axles: tuple[float, ...]
-    radius: float
-    width_m: float
-    half_track: float  # 0: one wheel in the middle
-
-
 BODIES: dict[str, Body] = {
     "sedan": Body(
         ((-0.5, 0.44, 0.22, 0.58), (-0.46, 0.48, 0.15, 0.64), (-0.30, 0.5, 0.14, 0.66), (0.20, 0.5, 0.14, 0.62),
@@ -77,37 +66,20 @@ BODIES: dict[str, Body] = {
          (0.5, 0.43, 0.18, 0.36)),
         Cabin((-0.5, 0.42), (-0.495, 0.26), 0.50, 1.0, 0.49, 0.45, 3), 0.40, 0.34),
 }  # fmt: skip
-WHEELS: dict[str, WheelLayout] = {
-    "sedan": WheelLayout((0.31, -0.29), 0.225, 0.23, 0.42),
-    "hatchback": WheelLayout((0.32, -0.30), 0.215, 0.22, 0.42),
-    "suv": WheelLayout((0.31, -0.29), 0.21, 0.26, 0.42),
-    "pickup": WheelLayout((0.32, -0.29), 0.21, 0.28, 0.43),
-    "van": WheelLayout((0.32, -0.30), 0.145, 0.25, 0.43),
-    "truck": WheelLayout((0.36, -0.20, -0.36), 0.15, 0.32, 0.43),
-    "bus": WheelLayout((0.30, -0.24), 0.155, 0.32, 0.44),
-    "motorcycle": WheelLayout((0.33, -0.33), 0.215, 0.14, 0.0),
-    "bicycle": WheelLayout((0.30, -0.30), 0.20, 0.05, 0.0),
-}
-TWO_WHEELED = ("motorcycle", "bicycle")
-
-
-def wheel_layout(shape: str) -> WheelLayout:
-    """The wheels of `shape`; a shape not known is drawn as a sedan."""
-    return WHEELS.get(shape, WHEELS["sedan"])
 
 
 def body(shape: str, detailed: bool) -> Shape:
     """The body of `shape`, without wheels when detailed (they turn), with plain ones otherwise."""
     b = ShapeBuilder()
     makers: dict[str, Callable[[ShapeBuilder, bool], None]] = {
-        "truck": _truck, "bus": _bus, "motorcycle": _motorcycle, "bicycle": _bicycle,
+        "truck": _truck, "bus": _bus, "motorcycle": motorcycle, "bicycle": bicycle,
     }  # fmt: skip
     if shape in makers:
         makers[shape](b, detailed)
     else:
         _car(b, BODIES.get(shape, BODIES["sedan"]), detailed)
     if not detailed and shape not in TWO_WHEELED:
-        _plain_wheels(b, wheel_layout(shape))
+        plain_wheels(b, wheel_layout(shape))
     return b.build()
 
 
@@ -209,13 +181,6 @@ def _car(b: ShapeBuilder, car: Body, detailed: bool) -> None:
             b.tube((axle, -0.495, 0.21), (axle, 0.495, 0.21), 0.105, 0.105, 10, DARK)
 
 
-def _plain_wheels(b: ShapeBuilder, layout: WheelLayout) -> None:
-    r = layout.radius
-    for x in layout.axles:
-        b.prism((x - 0.045, x + 0.045), (-0.485, 0.485), 0.0, (x - 0.075, x + 0.075), (-0.485, 0.485), r, DARK)
-        b.prism((x - 0.075, x + 0.075), (-0.485, 0.485), r, (x - 0.045, x + 0.045), (-0.485, 0.485), 2 * r, DARK)
-
-
 def _truck(b: ShapeBuilder, detailed: bool) -> None:
     b.box((-0.5, -0.40, 0.18), (0.45, 0.40, 0.26), DARK, True)
     b.part = Part.PAINT
@@ -250,72 +215,3 @@ def _bus(b: ShapeBuilder, detailed: bool) -> None:
     _lamps(b, 0.49, 0.30, 0.24)
     if detailed:
         _trim(b, 0.09)
-
-
-def _motorcycle(b: ShapeBuilder, detailed: bool) -> None:
-    b.part = Part.PAINT
-    b.prism((-0.12, 0.20), (-0.16, 0.16), 0.36, (-0.05, 0.16), (-0.13, 0.13), 0.56, WHITE)
-    b.prism((-0.46, -0.10), (-0.13, 0.13), 0.46, (-0.44, -0.10), (-0.11, 0.11), 0.53, WHITE)
-    b.part = Part.FIXED
-    b.box((-0.14, -0.16, 0.16), (0.16, 0.16, 0.38), DARK, True)
-    b.tube((0.20, 0.0, 0.60), (0.33, 0.0, 0.21), 0.05, 0.04, 5, CHROME)
-    b.tube((-0.10, 0.0, 0.30), (-0.33, 0.0, 0.21), 0.05, 0.04, 5, CHROME)
-    b.tube((0.17, -0.45, 0.64), (0.17, 0.45, 0.64), 0.015, 0.015, 5, DARK)
-    _small_lamps(b, 0.54)
-    if not detailed:
-        _thin_wheels(b, WHEELS["motorcycle"], 0.12)
-
-
-def _bicycle(b: ShapeBuilder, detailed: bool) -> None:
-    b.part = Part.PAINT
-    for start, end in (((-0.30, 0.0, 0.20), (-0.07, 0.0, 0.17)), ((-0.07, 0.0, 0.17), (-0.12, 0.0, 0.50)),
-                       ((-0.07, 0.0, 0.17), (0.20, 0.0, 0.46)), ((-0.11, 0.0, 0.46), (0.20, 0.0, 0.48)),
-                       ((0.20, 0.0, 0.56), (0.30, 0.0, 0.20)), ((-0.30, 0.0, 0.20), (-0.11, 0.0, 0.46))):  # fmt: skip
-        b.tube(start, end, 0.014, 0.014, 4, WHITE)
-    b.part = Part.FIXED
-    b.tube((0.19, -0.45, 0.57), (0.19, 0.45, 0.57), 0.012, 0.012, 4, DARK)
-    b.box((-0.18, -0.12, 0.49), (-0.05, 0.12, 0.52), DARK)
-    if not detailed:
-        _thin_wheels(b, WHEELS["bicycle"], 0.05)
-
-
-def _small_lamps(b: ShapeBuilder, height: float) -> None:
-    b.part = Part.HEADLAMP
-    b.box((0.25, -0.12, height - 0.04), (0.28, 0.12, height + 0.06), LAMP)
-    b.part = Part.TAIL_LAMP
-    b.box((-0.49, -0.12, height - 0.06), (-0.46, 0.12, height), RED)
-    b.part = Part.FIXED
-
-
-def _thin_wheels(b: ShapeBuilder, layout: WheelLayout, half: float) -> None:
-    for x in layout.axles:
-        b.box((x - 0.12, -half, 0.0), (x + 0.12, half, 2 * layout.radius), DARK)
-
-
-def wheel() -> Shape:
-    """A wheel of diameter 1 about the y axis, width 1, with spokes that show it turning."""
-    b = ShapeBuilder()
-    b.tube((0.0, -0.5, 0.0), (0.0, 0.5, 0.0), 0.5, 0.5, 12, (0.022, 0.022, 0.024), caps=True)
-    for side in (-1.0, 1.0):
-        for k in range(5):
-            a = 2 * np.pi * k / 5
-            tip = [(0.34 * np.cos(a + d), side * 0.515, 0.34 * np.sin(a + d)) for d in (-0.32, 0.32)]
-            corners = [(0.0, side * 0.515, 0.0), *tip]
-            b.polygon(corners if side < 0 else corners[::-1], CHROME)
-    return b.build()
-
-
-def thin_wheel() -> Shape:
-    """A bicycle or motorcycle wheel: a ring one sees through."""
-    b = ShapeBuilder()
-    turn = np.linspace(0.0, 2 * np.pi, 17)
-    for a0, a1 in pairwise(turn):
-        inner0, outer0 = [(r * np.cos(a0), r * np.sin(a0)) for r in (0.41, 0.5)]
-        inner1, outer1 = [(r * np.cos(a1), r * np.sin(a1)) for r in (0.41, 0.5)]
-        for y, flip in ((0.5, True), (-0.5, False)):
-            quad = [(inner0[0], y, inner0[1]), (outer0[0], y, outer0[1]), (outer1[0], y, outer1[1]),
-                    (inner1[0], y, inner1[1])]  # fmt: skip
-            b.polygon(quad[::-1] if flip else quad, DARK)
-        b.polygon([(outer0[0], -0.5, outer0[1]), (outer0[0], 0.5, outer0[1]), (outer1[0], 0.5, outer1[1]),
-                   (outer1[0], -0.5, outer1[1])], DARK)  # fmt: skip
-    return b.build()
