@@ -27,6 +27,7 @@ CONFIDENCE_SIGMA_FLOOR_M = 0.07
 CONFIDENCE_MIN = 0.15
 LATE_S = 1.0
 SLOW_MPS = 2.0
+SPEED_MAX_MPS, TURN_RATE_MAX_RADPS = 120.0, 10.0
 CURVATURE_MAX_1PM = 0.12
 KIND_LENGTH_M = 7.0
 
@@ -52,8 +53,8 @@ class LaneDetector:
         """
         _check(image)
         self._use_camera(image.camera)
-        speed = speed_mps if np.isfinite(speed_mps) else 0.0
-        rate = yaw_rate_radps if np.isfinite(yaw_rate_radps) else 0.0
+        speed = speed_mps if abs(speed_mps) <= SPEED_MAX_MPS else 0.0  # what no car does is a broken sensor
+        rate = yaw_rate_radps if abs(yaw_rate_radps) <= TURN_RATE_MAX_RADPS else 0.0
         dt = 0.0 if self._time_s is None else image.stamp.time_s - self._time_s
         if not 0.0 <= dt <= LATE_S:
             self._tracks, dt = [], 0.0

@@ -8,7 +8,7 @@ from pathlib import Path
 import carla
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from av_stack import frames
@@ -20,6 +20,7 @@ DEGREES = st.floats(-180.0, 180.0)
 FRONT = CameraModel("front", 640, 360, math.radians(60.0), 1.5, 0.0, 1.5)
 
 
+@settings(deadline=None)
 @given(st.floats(-1e6, 1e6))
 def test_wrapped_angle_is_the_same_direction(angle: float) -> None:
     wrapped = float(frames.wrap_angle(angle))
@@ -32,6 +33,7 @@ def test_wrapped_angle_at_the_seam() -> None:
     assert float(frames.wrap_angle(np.nextafter(-math.pi, -4.0))) < math.pi
 
 
+@settings(deadline=None)
 @given(st.tuples(METRES, METRES, METRES), DEGREES)
 def test_carla_round_trip(point: tuple[float, float, float], yaw_deg: float) -> None:
     assert tuple(frames.map_to_carla_points(frames.carla_to_map_points(point))) == point
@@ -39,6 +41,7 @@ def test_carla_round_trip(point: tuple[float, float, float], yaw_deg: float) -> 
     assert math.cos(math.radians(back_deg - yaw_deg)) == pytest.approx(1.0, abs=1e-9)
 
 
+@settings(deadline=None)
 @given(METRES, METRES, DEGREES)
 def test_carla_forward_vector_turns_into_map_yaw(x: float, y: float, yaw_deg: float) -> None:
     ahead = carla.Transform(carla.Location(x=x, y=y), carla.Rotation(yaw=yaw_deg)).get_forward_vector()
@@ -53,6 +56,7 @@ def test_compass_points_north_along_map_y() -> None:
     )
 
 
+@settings(deadline=None)
 @given(DEGREES, st.floats(-89.0, 89.0), DEGREES)
 def test_rotation_matrix_is_the_mirror_of_carlas(yaw_deg: float, pitch_deg: float, roll_deg: float) -> None:
     transform = carla.Transform(carla.Location(), carla.Rotation(pitch=pitch_deg, yaw=yaw_deg, roll=roll_deg))
@@ -64,6 +68,7 @@ def test_rotation_matrix_is_the_mirror_of_carlas(yaw_deg: float, pitch_deg: floa
     np.testing.assert_allclose(got, expected, atol=2e-5)
 
 
+@settings(deadline=None)
 @given(METRES, METRES, st.floats(-70.0, 70.0), st.floats(-175.0, 175.0))
 def test_geodetic_round_trip(x: float, y: float, lat: float, lon: float) -> None:
     geo = GeoReference(lat, lon)
@@ -86,6 +91,7 @@ def test_geodetic_agrees_with_the_wheel(data_dir: Path, origin: tuple[float, flo
         )
 
 
+@settings(deadline=None)
 @given(METRES, METRES, ANGLES, METRES, METRES)
 def test_vehicle_round_trip(x: float, y: float, yaw: float, px: float, py: float) -> None:
     pose = Pose2D(x, y, yaw)
@@ -112,6 +118,7 @@ CAMERAS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(CAMERAS, st.floats(-60.0, 60.0), st.floats(-30.0, 30.0))
 def test_ground_point_seen_is_found_again(camera: CameraModel, x: float, y: float) -> None:
     pixel, depth = frames.vehicle_to_image([x, y, 0.0], camera)

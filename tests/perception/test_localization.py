@@ -100,7 +100,7 @@ def test_one_line_keeps_the_car_within_a_tenth(noise: Noise) -> None:
 def test_lanes_help_in_the_first_seconds() -> None:
     """Before GNSS has averaged out, the line already tells where the car is."""
     alone, seen = [], []
-    for seed in range(4):
+    for seed in range(3):
         for with_lanes, found in ((False, alone), (True, seen)):
             states, samples = drive(START, seed, Noise(), with_lanes)
             found.append(errors(states, samples)[20:100, 1])
@@ -110,12 +110,12 @@ def test_lanes_help_in_the_first_seconds() -> None:
 def test_the_covariance_is_honest() -> None:
     """Normalised estimation error squared over independent drives (Bar-Shalom et al. 2001, ch. 5.4).
 
-    The mean over 10 drives must not exceed its 99.9 % bound, nor may the filter be so timid that it means nothing.
+    The mean over 8 drives must not exceed its 99.9 % bound, nor may the filter be so timid that it means nothing.
     """
     pieces = [(60.0, 0.0), (19.0, 1 / 12), (80.0, 0.0)]
     road = two_way_road(pieces)
     means = []
-    for seed in range(10):
+    for seed in range(8):
         states, samples = drive(road, 100 + seed, Noise())
         late = slice(len(states) // 2, None, 50)
         values = []
@@ -123,7 +123,7 @@ def test_the_covariance_is_honest() -> None:
             error = np.array([state.x_m - sample.pose.x_m, state.y_m - sample.pose.y_m])
             values.append(error @ np.linalg.solve(state.covariance[:2, :2], error))
         means.append(np.mean(values))
-    assert float(np.mean(means)) < chi2.ppf(0.999, 2 * 10) / 10
+    assert float(np.mean(means)) < chi2.ppf(0.999, 2 * 8) / 8
     assert float(np.mean(means)) > 0.4
 
 
@@ -252,7 +252,7 @@ def test_time_must_go_on() -> None:
 ANY = st.floats(allow_nan=True, allow_infinity=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(ANY, ANY, ANY, ANY, ANY, ANY), min_size=1, max_size=8))
 def test_broken_sensors_leave_the_estimate_finite(readings: list[tuple[float, ...]]) -> None:
     localizer, _ = settled_localizer(ROAD, -1.75, sigma_frames=2)
@@ -272,6 +272,6 @@ def test_broken_sensors_leave_the_estimate_finite(readings: list[tuple[float, ..
 
 
 def test_same_inputs_same_estimate() -> None:
-    one, _ = drive(ROAD, 7, Noise(), with_lanes=True)
-    two, _ = drive(ROAD, 7, Noise(), with_lanes=True)
+    one, _ = drive(START, 7, Noise(), with_lanes=True)
+    two, _ = drive(START, 7, Noise(), with_lanes=True)
     assert [(s.x_m, s.y_m, s.yaw_rad) for s in one] == [(s.x_m, s.y_m, s.yaw_rad) for s in two]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_drives import two_way_road
 
@@ -16,11 +16,13 @@ from perception.map_index import MapIndex
 
 FORTH, BACK = LaneKey(1, 0, -1), LaneKey(1, 0, 1)
 STRAIGHT = two_way_road([(200.0, 0.0)], grade=0.05)
+INDEX = MapIndex(STRAIGHT)
 
 
+@settings(deadline=None)  # a busy machine is no bug
 @given(st.floats(5.0, 190.0), st.floats(-1.5, 1.5), st.floats(-0.5, 0.5))
 def test_offset_and_heading_in_the_lane(x: float, offset: float, yaw: float) -> None:
-    match = MapIndex(STRAIGHT).lane_at(Pose2D(x, -1.75 + offset, yaw))
+    match = INDEX.lane_at(Pose2D(x, -1.75 + offset, yaw))
     assert match is not None
     assert match.key == FORTH
     assert match.s_m == pytest.approx(x, abs=1e-6)
@@ -31,7 +33,7 @@ def test_offset_and_heading_in_the_lane(x: float, offset: float, yaw: float) -> 
 
 
 def test_direction_chooses_among_lanes_side_by_side() -> None:
-    index = MapIndex(STRAIGHT)
+    index = INDEX
     on_the_line = (50.0, 0.0)
     forth = index.lane_at(Pose2D(*on_the_line, 0.1))
     back = index.lane_at(Pose2D(*on_the_line, math.pi - 0.1))
@@ -56,11 +58,12 @@ def test_offset_in_a_curve_is_exact_between_points() -> None:
         assert match.s_m == pytest.approx(s, abs=0.05)
 
 
+@settings(deadline=None)  # a busy machine is no bug
 @given(st.floats(5.0, 180.0), st.floats(-1.7, 1.7), st.floats(-0.3, 0.3), st.floats(3.0, 12.0))
 def test_boundary_ahead_is_where_trigonometry_says(x: float, offset: float, yaw: float, ahead: float) -> None:
     """The centre line y = 0 of a straight road, marked once though two lanes share it."""
     y = -1.75 + offset
-    crossings = MapIndex(STRAIGHT).boundaries_at(Pose2D(x, y, yaw), ahead)
+    crossings = INDEX.boundaries_at(Pose2D(x, y, yaw), ahead)
     if x + ahead > 195.0:
         return
     assert len(crossings) == 1
@@ -80,7 +83,7 @@ def test_unmarked_boundaries_are_not_seen_and_kerbs_are() -> None:
 
 
 def test_lines_across_the_way_are_left_out() -> None:
-    assert MapIndex(STRAIGHT).boundaries_at(Pose2D(50.0, -1.75, 1.2), 2.0) == []
+    assert INDEX.boundaries_at(Pose2D(50.0, -1.75, 1.2), 2.0) == []
 
 
 def test_markings_may_change_along_the_lane() -> None:
