@@ -10,6 +10,7 @@ from embedded_carla.opendrive.network import MarkLine, RoadMark
 from embedded_carla.scene import Material
 from embedded_carla.scenery.grid import BEFORE_M, SectionGrid
 from embedded_carla.scenery.soup import QuadSoup, face_normals, ribbon
+from embedded_carla.scenery.surfaces import surface_of
 from embedded_carla.types import SemanticTag
 
 LIFT_M = 0.008
@@ -64,9 +65,10 @@ def _line(
     painted = ~jump & (np.searchsorted(begins, middle, side="right") > np.searchsorted(ends, middle, side="right"))
     centre, leftward = grid.at(border, s), grid.leftward_at(s)
     edges = []
+    shift = line.offset_m + _off_the_kerb(grid, border, line.width_m)
     for side in (0.5, -0.5):
         edge = centre.copy()
-        edge[:, :2] += (line.offset_m + side * line.width_m) * leftward
+        edge[:, :2] += (shift + side * line.width_m) * leftward
         edge[:, 2] += LIFT_M
         edges.append(edge)
     quads = ribbon(*edges)[painted]
@@ -74,3 +76,10 @@ def _line(
     across = np.broadcast_to([line.width_m, 0.0, 0.0, line.width_m], along.shape)
     uv = np.stack([along, across], axis=-1)
     soup.add(material, SemanticTag.ROAD_LINES, quads, face_normals(quads), uv)
+
+
+def _off_the_kerb(grid: SectionGrid, border: int, width_m: float) -> float:
+    """Shift (positive left) that lays a line beside a kerb on the road instead of half under the stone."""
+    surfaces = [surface_of(grid.kind(i)) if 0 <= i < len(grid.lanes) else None for i in (border - 1, border)]
+    left, right = (surface is not None and surface.raised for surface in surfaces)
+    return 0.0 if left == right else (-1.0 if left else 1.0) * (0.5 * width_m + 0.02)

@@ -122,9 +122,8 @@ def _governed(road: Road, s_m: float, orientation: str, validities: Iterable[Val
     spans = list(validities) or [Validity(-100, 100)]
     for lane in road.section_at(s_m).lanes.values():
         meant = any(v.first <= lane.lane_id <= v.last for v in spans)
-        against = (orientation == "+" and lane.lane_id > 0) or (orientation == "-" and lane.lane_id < 0)
-        # CARLA's towns write a reference's orientation as the sign of the lane, others as the direction of travel:
-        # a validity that names lanes settles it.
+        # A validity settles it; without one, orientation is the sign of the lanes, as CARLA's own parser reads it.
+        against = (orientation == "+" and lane.lane_id < 0) or (orientation == "-" and lane.lane_id > 0)
         if lane.lane_id and meant and lane.kind in DRIVABLE and not (against and not list(validities)):
             yield lane.lane_id
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import carla
 import numpy as np
 import pytest
 from handmade_maps import road, town
@@ -67,7 +68,7 @@ def test_a_mark_ends_where_the_next_begins() -> None:
     made = scenery(road(length=100.0, right_mark=marks))
     assert area(made.meshes, Material.MARKING_WHITE) == pytest.approx(3.0, abs=0.05)
     white = np.concatenate([m.vertices for m in made.meshes if m.material == Material.MARKING_WHITE])
-    np.testing.assert_allclose(white[:, 1].mean(), 3.5, atol=1e-3)  # right of the road is +y
+    np.testing.assert_allclose(white[:, 1].max(), 3.48, atol=1e-3)  # right of the road is +y; clear of the kerb
     assert 0.0 < white[:, 2].min() < 0.02
 
 
@@ -129,6 +130,20 @@ def test_a_light_on_its_own_road_has_its_zone_before_it() -> None:
     assert head.signal_id == "7"
     assert abs(abs(head.transform.yaw_deg) - 180.0) < 1e-6  # looks at the traffic that comes along +x
     assert next(p for p in made.placements if p.prototype == "sign_speed").text == "50"
+
+
+@pytest.mark.parametrize("orientation", ["+", "-", "none"])
+def test_a_light_without_validity_governs_the_lanes_that_the_wheel_says(orientation: str) -> None:
+    signal = (
+        f'<signals><signal id="7" s="50" t="-8" zOffset="2" orientation="{orientation}" dynamic="yes" '
+        'type="1000001" subtype="-1" value="-1"/></signals>'
+    )
+    text = town(road(extra=signal))
+    (landmark,) = carla.Map("Test", text).get_all_landmarks()
+    spans = landmark.get_lane_validities()
+    expected = {lane for lane in (-1, 1) if any(first <= lane <= last for first, last in spans)}
+    (site,) = scenery(road(extra=signal)).signals
+    assert {-1 if zone.centre[1] > 0.0 else 1 for zone in site.stop_zones} == expected
 
 
 CROSSING = """<objects><object id="5" name="{name}" type="{kind}" s="50" t="0" zOffset="0" hdg="1.5707963267948966"
