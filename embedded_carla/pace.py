@@ -10,8 +10,8 @@ snapshot comes too early (`docs/embedded-carla.md` has the measurements):
   returns while the step still runs. If the next snapshot lacks a vehicle that the step is about, the step reads
   uninitialised memory as its speed limit: it aborts ("distance > 0.0") or searches the map for hours.
 
-The server sees each step in the calls it makes: `get_vehicle_light_states`, `get_weather_parameters`, `apply_batch`, and
-`get_episode_settings` when the thread is about to wait. So a frame is held back until that last call has been
+The server sees each step in the calls it makes: `get_vehicle_light_states`, `get_weather_parameters`, `apply_batch`,
+and `get_episode_settings` when the thread is about to wait. So a frame is held back until that last call has been
 answered, and its snapshot until `SETTLE_S` after it. No call is delayed, and a client without a TrafficManager never
 waits.
 """

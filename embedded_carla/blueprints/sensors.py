@@ -77,9 +77,10 @@ _LIDAR_NOISE = (
     ("noise_stddev", "float", "0.0"),
     ("noise_seed", "int", "0"),
 )
-_GNSS = tuple(
-    (f"noise_{axis}_{kind}", "float", "0.0") for axis in ("alt", "lat", "lon") for kind in ("bias", "stddev")
-) + (("noise_seed", "int", "0"),)
+_GNSS = (
+    *((f"noise_{axis}_{kind}", "float", "0.0") for axis in ("alt", "lat", "lon") for kind in ("bias", "stddev")),
+    ("noise_seed", "int", "0"),
+)
 _IMU = (
     *((f"noise_accel_stddev_{axis}", "float", "0.0") for axis in "xyz"),
     *((f"noise_gyro_bias_{axis}", "float", "0.0") for axis in "xyz"),

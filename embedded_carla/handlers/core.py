@@ -7,7 +7,7 @@ from typing import Any
 from embedded_carla import codec
 from embedded_carla.blueprints import LIBRARY
 from embedded_carla.errors import CommandError
-from embedded_carla.handlers.registry import value, void
+from embedded_carla.handlers.registry import refusal, value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.streaming import EPISODE_STREAM
 
@@ -141,10 +141,11 @@ def set_weather_parameters(simulation: Simulation, weather: Any) -> None:
 
 
 @value("get_imui_gravity")
-def get_imui_gravity(simulation: Simulation) -> float:
-    return simulation.episode.imu_gravity_mps2
+def get_imui_gravity(_simulation: Simulation) -> float:
+    return GRAVITY_MPS2
 
 
 @void("set_imui_gravity")
-def set_imui_gravity(simulation: Simulation, gravity: Any) -> None:
-    simulation.episode.imu_gravity_mps2 = codec.number(gravity, "IMU gravity")
+def set_imui_gravity(_simulation: Simulation, gravity: Any) -> None:
+    if abs(codec.number(gravity, "IMU gravity") - GRAVITY_MPS2) > 1e-3:
+        raise refusal(f"an IMU gravity other than {GRAVITY_MPS2:g} m/s^2")

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from embedded_carla import codec
-from embedded_carla.errors import CommandError
-from embedded_carla.handlers.registry import value, void
+from embedded_carla.handlers.registry import refusal, value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.types import SemanticTag, Transform
 
@@ -42,7 +41,7 @@ def get_environment_objects(simulation: Simulation, label: int = _ANY_LABEL) -> 
 
 @void("enable_environment_objects")
 def enable_environment_objects(_simulation: Simulation, _ids: list[int], _enabled: bool) -> None:
-    raise CommandError("embedded_carla does not support enable_environment_objects")
+    raise refusal("enable_environment_objects")
 
 
 @value("get_all_level_BBs")

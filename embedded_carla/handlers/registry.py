@@ -65,10 +65,25 @@ def answer(simulation: Simulation, call: rpc.Call) -> bytes:
         return rpc.error_response(call.message_id, f"{call.method}: {type(error).__name__}: {error}")
 
 
+_told: set[str] = set()
+
+
+def refusal(what: str) -> CommandError:
+    """The error for something that CARLA has and this server has not.
+
+    The log tells it too, once: clients do not look at the answers to calls that they do not wait for.
+    """
+    message = f"embedded_carla does not support {what}"
+    if what not in _told:
+        _told.add(what)
+        log(message)
+    return CommandError(message)
+
+
 def unsupported(method: str, *, is_void: bool) -> None:
     """Register a method of CARLA's that this server does not have, so that it says so by name."""
 
     def refuse(_simulation: Simulation, *_args: Any) -> Any:
-        raise CommandError(f"embedded_carla does not support {method}")
+        raise refusal(method)
 
     (void if is_void else value)(method)(refuse)

@@ -6,7 +6,7 @@ from typing import Any
 
 from embedded_carla import codec
 from embedded_carla.errors import CommandError
-from embedded_carla.handlers.registry import value, void
+from embedded_carla.handlers.registry import refusal, value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.streaming import EPISODE_STREAM
 from embedded_carla.world.actors import ActorKind
@@ -30,7 +30,7 @@ def get_sensor_token(simulation: Simulation, stream_id: int) -> Any:
 
 @void("enable_sensor_for_ros")
 def enable_sensor_for_ros(_simulation: Simulation, _stream_id: int) -> None:
-    raise CommandError("embedded_carla does not support ROS")
+    raise refusal("ROS")
 
 
 @void("disable_sensor_for_ros")
@@ -51,7 +51,7 @@ def are_gbuffers_enabled(_simulation: Simulation, _actor_id: int) -> bool:
 @void("set_ignored_vehicles")
 def set_ignored_vehicles(simulation: Simulation, actor_id: int, _ids: list[int]) -> None:
     simulation.episode.actors.get(actor_id, ActorKind.SENSOR)
-    raise CommandError("embedded_carla does not support set_ignored_vehicles")
+    raise refusal("set_ignored_vehicles")
 
 
 @void("set_annotations_traverse_translucency")

@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from embedded_carla import codec
-from embedded_carla.errors import CommandError
-from embedded_carla.handlers.registry import value, void
+from embedded_carla.handlers.registry import refusal, value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.world import physics_control
 from embedded_carla.world.actors import ActorKind
@@ -115,4 +114,4 @@ void("set_wheel_pitch_angle")(set_wheel_steer_direction)
 @void("apply_ackermann_control_to_vehicle")
 def apply_ackermann_control_to_vehicle(simulation: Simulation, actor_id: int, _control: Any) -> None:
     simulation.episode.vehicle(actor_id)
-    raise CommandError("embedded_carla does not support Ackermann control")
+    raise refusal("Ackermann control")

@@ -37,7 +37,6 @@ class Episode:
         self.time_s = 0.0
         self.delta_s = 0.05
         self.set_weather(DEFAULT_WEATHER)
-        self.imu_gravity_mps2 = 9.81
         self.actors = ActorTable()
         self.table = SnapshotTable()
         self.fleet = VehicleFleet(loaded.scenery.ground)

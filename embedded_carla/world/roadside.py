@@ -47,7 +47,7 @@ class Roadside:
 
     def _add(self, site: SignalSite) -> None:
         is_light = site.kind == "traffic_light"
-        type_id = "traffic.speed_limit.%d" % round(site.value) if site.kind == "speed_limit" else f"traffic.{site.kind}"
+        type_id = f"traffic.speed_limit.{round(site.value)}" if site.kind == "speed_limit" else f"traffic.{site.kind}"
         actor = Actor(
             next(self._episode.actor_ids),
             ActorKind.TRAFFIC_LIGHT if is_light else ActorKind.TRAFFIC_SIGN,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from typing import Any
 
@@ -81,10 +82,8 @@ def test_walker_controls_come_back(direction: Any, speed: float, jump: bool) -> 
 )
 @given(value=junk)
 def test_anything_else_is_refused_as_a_command(read: Any, value: Any) -> None:
-    try:
+    with contextlib.suppress(CommandError):
         read(value)
-    except CommandError as error:
-        assert str(error)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), "1", None, True])

@@ -153,7 +153,8 @@ for i in range(50):
         client.get_world().apply_settings(carla.WorldSettings())
     else:
         world = client.load_world("city_grid")
-    car = world.spawn_actor(world.get_blueprint_library().find("vehicle.audi.tt"), world.get_map().get_spawn_points()[i])
+    point = world.get_map().get_spawn_points()[i]
+    car = world.spawn_actor(world.get_blueprint_library().find("vehicle.audi.tt"), point)
     assert car.id not in ids
     ids.add(car.id)
     world.wait_for_tick()

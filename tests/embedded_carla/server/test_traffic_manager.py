@@ -27,7 +27,8 @@ library = [b for b in world.get_blueprint_library().filter("vehicle.*") if b.get
 points = world.get_map().get_spawn_points()
 step = len(points) // 30
 make = carla.command
-batch = [make.SpawnActor(library[i % len(library)], points[i * step]).then(make.SetAutopilot(make.FutureActor, True, 29123)) for i in range(30)]
+autopilot = make.SetAutopilot(make.FutureActor, True, 29123)
+batch = [make.SpawnActor(library[i % len(library)], points[i * step]).then(autopilot) for i in range(30)]
 cars = world.get_actors([a.actor_id for a in client.apply_batch_sync(batch, True) if not a.error])
 assert len(cars) == 30, len(cars)
 town = world.get_map()
