@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from embedded_carla.errors import MapError
 from embedded_carla.opendrive.network import RoadNetwork
 from embedded_carla.scene import F64, Material, Scenery, SignalSite
 from embedded_carla.scenery import markings, objects, surfaces, terrain
@@ -42,7 +43,10 @@ def build(network: RoadNetwork, seed: int = 0) -> Scenery:
     triangles = np.concatenate([triangles, surfaces.triangles_of(gaps)])
     tag = np.concatenate([tag, np.full(2 * len(gaps), SemanticTag.ROADS, dtype=np.uint8)])
     road = np.concatenate([road, np.repeat(gap_road, 2)])
-    field, far = terrain.height_field(terrain.road_samples(strips), seed)
+    try:
+        field, far = terrain.height_field(terrain.road_samples(strips), seed)
+    except MapError as error:
+        raise MapError(f"map {network.name}: {error}") from error
     terrain.draw(field, far, soup)
     ground = SceneryGround(triangles, tag, road, field)
     objects.draw(network, ground.index, soup)

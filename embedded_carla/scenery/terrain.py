@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.errors import MapError
 from embedded_carla.scene import F64, Material
 from embedded_carla.scenery.heightfield import HeightField
 from embedded_carla.scenery.soup import QuadSoup
@@ -21,6 +22,7 @@ BELOW_ROAD_M = 0.06
 BRIDGE_CLEARANCE_M = 3.5  # a road this far above another one is a bridge and does not pull the ground up
 BRIDGE_REACH_M = 16.0
 HILL_M = 3.0
+WIDEST_MAP_M = 25_000.0
 
 
 def road_samples(made: Sequence[Strip], spacing_m: float = 1.5) -> F64:
@@ -45,8 +47,11 @@ def height_field(samples: F64, seed: int) -> tuple[HeightField, NDArray[np.bool_
     """Terrain that stays `BELOW_ROAD_M` under every sample, smooth in between, hilly far away; and where it is far.
 
     The second array marks the nodes so far from roads that whole blocks of cells may be drawn as one.
+    Raises MapError for a map too wide to hold.
     """
     low, high = samples[:, :2].min(axis=0) - BEYOND_M, samples[:, :2].max(axis=0) + BEYOND_M
+    if not np.all(high - low < WIDEST_MAP_M):
+        raise MapError(f"the map spans {np.ptp(samples[:, :2], axis=0).max() / 1e3:.0f} km, at most 25 km are possible")
     blocks = np.ceil((high - low) / (STEP_M * BLOCK)).astype(int)
     cells = tuple(blocks * BLOCK)
     cell = np.floor((samples[:, :2] - low) / STEP_M).astype(int)
@@ -106,16 +111,13 @@ def _hills(shape: tuple[int, ...], seed: int) -> F64:
 
 def _flatten_blocks(height: F64, far: NDArray[np.bool_]) -> F64:
     """Where a whole block is far from roads, lay its nodes on the two triangles that are drawn for it."""
-    flat = coarse_blocks(far)
-    u = np.arange(BLOCK + 1) / BLOCK
-    a, b = np.meshgrid(u, u, indexing="ij")
-    for i, j in zip(*np.nonzero(flat), strict=True):
-        i0, j0 = i * BLOCK, j * BLOCK
-        i1, j1 = i0 + BLOCK, j0 + BLOCK
-        z00, z10, z01, z11 = height[i0, j0], height[i1, j0], height[i0, j1], height[i1, j1]
-        height[i0 : i1 + 1, j0 : j1 + 1] = np.where(
-            a > b, z00 + a * (z10 - z00) + b * (z11 - z10), z00 + a * (z11 - z01) + b * (z01 - z00)
-        )
+    i, j = (BLOCK * k[:, None, None] for k in np.nonzero(coarse_blocks(far)))
+    a, b = np.meshgrid(np.arange(BLOCK + 1), np.arange(BLOCK + 1), indexing="ij")
+    u, v = a / BLOCK, b / BLOCK
+    z00, z10 = height[i, j], height[i + BLOCK, j]
+    z01, z11 = height[i, j + BLOCK], height[i + BLOCK, j + BLOCK]
+    lower, upper = z00 + u * (z10 - z00) + v * (z11 - z10), z00 + u * (z11 - z01) + v * (z01 - z00)
+    height[i + a, j + b] = np.where(u > v, lower, upper)
     return height
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from handmade_maps import road, town
 
+from embedded_carla.errors import MapError
 from embedded_carla.opendrive import parse
 from embedded_carla.scene import Material, Mesh, Scenery
 from embedded_carla.scenery import build
@@ -168,3 +169,8 @@ def test_crossings_and_stop_lines_are_painted_where_the_file_places_them() -> No
     line = CROSSING.format(name="StopLine", kind="-1", corners=corners((1.7, 0.0), (-1.7, 0.0)))
     assert area(scenery(road(extra=line)).meshes, Material.MARKING_WHITE) == pytest.approx(3.4 * 0.4, abs=0.01)
     assert area(scenery(road()).meshes, Material.CROSSWALK) == 0.0
+
+
+def test_a_map_too_wide_to_hold_is_refused_by_name() -> None:
+    with pytest.raises(MapError, match="map Test: the map spans 90 km"):
+        scenery(road(1), road(2, y=90_000.0))
