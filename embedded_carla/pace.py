@@ -23,17 +23,14 @@ SETTLE_S = 0.0002
 
 Physics alone mostly takes longer than this, so that it costs nothing."""
 
-STEP_S = 0.05
+STEP_S = 1.0
 """How long the rest of a step may take that was seen to begin; then its calls were somebody else's."""
 
-EXPECT_S = 0.02
-"""How long to wait for a step that should come: the last frame had one, or the thread has been asleep since."""
-
-ASLEEP_S = 0.005
-"""A TrafficManager that is not waiting asks for the settings all the time; this long without a call, and it waits."""
+EXPECT_S = 0.25
+"""How long to wait for the step that each frame causes, in either mode of the TrafficManager."""
 
 MISSES = 3
-"""Steps that were expected and did not come before none is expected any more."""
+"""Steps that did not come in that time before none is expected any more, until one is seen."""
 
 
 class TrafficManagerWatch:
@@ -43,19 +40,20 @@ class TrafficManagerWatch:
         self._has_manager = False
         self._is_stepping = False
         self._has_acted = False  # the step has sent its controls
-        self._had_step = False  # since the last frame
-        self._is_expected = False
+        self._owes_step = False  # for the last frame
         self._misses = 0
+        self._last_call = ""
         self._called_s = 0.0  # when the settings were asked for last
 
     def on_call(self, method: str, now_s: float) -> None:
         """A call of this client was answered."""
         if method == "get_episode_settings":
             self._called_s = now_s
-            if self._has_acted:
-                self._is_stepping = self._has_acted = False
+            # Without vehicles an asynchronous step sends no batch, and the thread asks again and again.
+            if self._is_stepping and (self._has_acted or self._last_call == method):
+                self._is_stepping = self._owes_step = False
         elif method == "get_vehicle_light_states":
-            self._is_stepping, self._has_acted, self._had_step = True, False, True
+            self._is_stepping, self._has_acted = True, False
             self._misses = 0
         elif method == "apply_batch":
             self._has_acted = self._is_stepping
@@ -63,23 +61,23 @@ class TrafficManagerWatch:
             self._has_manager = True
         elif method == "destroy_traffic_manager":
             self._has_manager = False
+        self._last_call = method
 
-    def may_tick(self, asked_s: float, now_s: float) -> bool:
-        """Whether the frame that was asked for at `asked_s` may be made at `now_s`."""
+    def may_tick(self, due_s: float, now_s: float) -> bool:
+        """Whether the frame that is due since `due_s` may be made at `now_s`."""
         if not self._has_manager:
             return True
         if self._is_stepping:
-            return now_s - asked_s >= STEP_S
-        return self._had_step or not self._is_expected or now_s - asked_s >= EXPECT_S
+            return now_s - due_s >= STEP_S
+        return not self._owes_step or now_s - due_s >= EXPECT_S
 
     def settle_s(self, now_s: float) -> float:
         """How long the snapshot still has to wait."""
         return max(self._called_s + SETTLE_S - now_s, 0.0) if self._has_manager else 0.0
 
-    def on_frame(self, now_s: float) -> None:
-        """A snapshot goes out that this client asked for."""
-        if self._is_expected and not self._had_step:
+    def on_frame(self) -> None:
+        """A snapshot goes out."""
+        if self._owes_step and not self._is_stepping:
             self._misses += 1
-        waits = self._had_step or now_s - self._called_s > ASLEEP_S
-        self._is_expected = waits and self._misses < MISSES
-        self._had_step = self._is_stepping = self._has_acted = False
+        self._owes_step = self._misses < MISSES
+        self._is_stepping = self._has_acted = False

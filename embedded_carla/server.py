@@ -42,7 +42,6 @@ class _Client:
     outbox: Outbox
     session: rpc.RpcSession = field(default_factory=rpc.RpcSession)
     watch: TrafficManagerWatch = field(default_factory=TrafficManagerWatch)
-    asked_s: float = 0.0  # when it asked for a frame last
 
 
 def listen(host: str, port: int) -> tuple[socket.socket, socket.socket]:
@@ -89,7 +88,8 @@ class Server:
         self._hub = StreamHub(self._drop_stream)
         self.simulation = make(self._hub, self.port + 1)
         self._is_running = True
-        self._asking: deque[_Client] = deque()
+        self._asked_s: deque[float] = deque()  # when frames were asked for that are still to be made
+        self._clients: list[_Client] = []
         self._wake_reader, self._wake_writer = os.pipe()
         self._epoll.register(self._wake_reader, select.EPOLLIN)
         self._last_tick_s = time.monotonic()
@@ -105,29 +105,35 @@ class Server:
                 ready = self._on_ready.get(descriptor)
                 if ready is not None:
                     ready(events)
-            if self._asking:
-                self._tick_if_asked()
-            elif not self.simulation.settings.synchronous_mode and self._until_free_tick() <= 0.0:
-                self._tick()
+            self._tick_if_due()
 
     def _patience_s(self) -> float:
         """How long to wait for events."""
-        if self._asking:
+        if self._frame_due_s() is not None:
             return _HELD_POLL_S
         return -1.0 if self.simulation.settings.synchronous_mode else self._until_free_tick()
 
-    def _tick_if_asked(self) -> None:
-        """Make the oldest frame asked for.
+    def _frame_due_s(self) -> float | None:
+        """Since when a frame is due: the oldest that was asked for, or the next one of an asynchronous world."""
+        if self._asked_s:
+            return self._asked_s[0]
+        if self.simulation.settings.synchronous_mode or self._until_free_tick() > 0.0:
+            return None
+        return self._last_tick_s + self._free_interval_s()
 
-        It waits while its client's TrafficManager is still at work on the last one, and for sensors whose client has
+    def _tick_if_due(self) -> None:
+        """Make a frame that is due.
+
+        It waits while a client's TrafficManager is still at work on the last one, and for sensors whose client has
         called `listen()` and is about to connect.
         """
-        client = self._asking[0]
-        if self.simulation.awaits_listener():
+        due_s, now_s = self._frame_due_s(), time.monotonic()
+        if due_s is None or self.simulation.awaits_listener():
             return
-        if client.watch.may_tick(client.asked_s, time.monotonic()):
-            self._asking.popleft()
-            self._tick(client.watch)
+        if all(client.watch.may_tick(due_s, now_s) for client in self._clients):
+            if self._asked_s:
+                self._asked_s.popleft()
+            self._tick()
 
     def stop(self) -> None:
         """May be called from a signal handler."""
@@ -143,10 +149,12 @@ class Server:
         self.simulation.close()
 
     def _until_free_tick(self) -> float:
-        interval = self.simulation.settings.fixed_delta_seconds or FREE_RUN_STEP_S
-        return max(self._last_tick_s + interval - time.monotonic(), 0.0)
+        return max(self._last_tick_s + self._free_interval_s() - time.monotonic(), 0.0)
 
-    def _tick(self, watch: TrafficManagerWatch | None = None) -> None:
+    def _free_interval_s(self) -> float:
+        return self.simulation.settings.fixed_delta_seconds or FREE_RUN_STEP_S
+
+    def _tick(self) -> None:
         """Advance the world, tell everyone, then render."""
         now_s = time.monotonic()
         delta_s = self.simulation.step_s(now_s - self._last_tick_s)
@@ -154,11 +162,17 @@ class Server:
         if self.simulation.settings.synchronous_mode:
             self._wait_for_readers()
         self.simulation.advance(delta_s)
-        if watch is not None:
-            time.sleep(watch.settle_s(time.monotonic()))
-            watch.on_frame(time.monotonic())
+        self._let_managers_settle()
         self.simulation.publish_state(delta_s)
         self.simulation.publish_sensors()
+
+    def _let_managers_settle(self) -> None:
+        now_s = time.monotonic()
+        settle_s = max((client.watch.settle_s(now_s) for client in self._clients), default=0.0)
+        if settle_s > 0.0:
+            time.sleep(settle_s)
+        for client in self._clients:
+            client.watch.on_frame()
 
     def _wait_for_readers(self) -> None:
         """No frame of a synchronous world is lost: wait until all have taken the last one, or seem dead."""
@@ -212,6 +226,7 @@ class Server:
         sock = self._accept(self._rpc_socket)
         if sock is not None:
             client = _Client(sock, Outbox(sock))
+            self._clients.append(client)
             self._watch(sock, lambda events: self._serve_client(client, events))
 
     def _serve_client(self, client: _Client, events: int) -> None:
@@ -222,7 +237,7 @@ class Server:
             if events & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
                 data = client.sock.recv(_READ_BYTES)
                 if not data:
-                    self._forget(client.sock)
+                    self._drop_client(client)
                     return
                 for call in client.session.feed(data):
                     self._serve_call(client, call)
@@ -230,9 +245,14 @@ class Server:
             return
         except ProtocolError as error:
             log(f"closed a client's connection: {error}")
-            self._forget(client.sock)
+            self._drop_client(client)
         except OSError:
-            self._forget(client.sock)
+            self._drop_client(client)
+
+    def _drop_client(self, client: _Client) -> None:
+        if client in self._clients:
+            self._clients.remove(client)
+        self._forget(client.sock)
 
     def _serve_call(self, client: _Client, call: rpc.Call) -> None:
         client.outbox.send(handlers.answer(self.simulation, call))
@@ -242,9 +262,8 @@ class Server:
         client.watch.on_call(call.method, now_s)
         if self.simulation.tick_requested:
             self.simulation.tick_requested = False
-            client.asked_s = now_s
-            self._asking.append(client)
-            self._tick_if_asked()
+            self._asked_s.append(now_s)
+            self._tick_if_due()
 
     # ------------------------------------------------------------ streams
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embedded_carla.pace import ASLEEP_S, EXPECT_S, MISSES, SETTLE_S, STEP_S, TrafficManagerWatch
+from embedded_carla.pace import EXPECT_S, MISSES, SETTLE_S, STEP_S, TrafficManagerWatch
 
 STEP = ("get_vehicle_light_states", "get_weather_parameters", "apply_batch", "get_episode_settings")
 
@@ -25,7 +25,7 @@ def test_a_client_without_a_manager_never_waits() -> None:
 
 def test_a_frame_waits_for_the_whole_step() -> None:
     watch = manager_at_rest()
-    watch.on_frame(1.0)
+    watch.on_frame()
     for call in STEP[:3]:
         watch.on_call(call, 1.001)
         assert not watch.may_tick(1.001, 1.001), call
@@ -37,7 +37,7 @@ def test_a_frame_waits_for_the_whole_step() -> None:
 
 def test_a_batch_of_the_script_does_not_end_the_step() -> None:
     watch = manager_at_rest()
-    watch.on_frame(1.0)
+    watch.on_frame()
     watch.on_call("apply_batch", 1.0)
     watch.on_call(STEP[0], 1.0)
     watch.on_call("get_episode_settings", 1.0)
@@ -46,14 +46,14 @@ def test_a_batch_of_the_script_does_not_end_the_step() -> None:
 
 def test_a_step_that_should_come_is_waited_for_a_while() -> None:
     watch = manager_at_rest()
-    watch.on_frame(1.0)
+    watch.on_frame()
     assert not watch.may_tick(1.0, 1.0 + 0.9 * EXPECT_S)
     assert watch.may_tick(1.0, 1.0 + EXPECT_S)
 
 
 def test_a_step_that_never_ends_holds_nothing_for_ever() -> None:
     watch = manager_at_rest()
-    watch.on_frame(1.0)
+    watch.on_frame()
     watch.on_call(STEP[0], 1.0)
     assert not watch.may_tick(1.0, 1.0 + 0.9 * STEP_S)
     assert watch.may_tick(1.0, 1.0 + STEP_S)
@@ -64,19 +64,21 @@ def test_a_sleeping_manager_is_no_longer_expected_after_some_misses() -> None:
     now = 1.0
     for _ in range(MISSES + 1):
         now += 1.0
-        watch.on_frame(now)
+        watch.on_frame()
     assert watch.may_tick(now, now)
     watch.on_call(STEP[0], now)
     watch.on_call(STEP[2], now)
     watch.on_call(STEP[3], now)
-    watch.on_frame(now)
+    watch.on_frame()
     assert not watch.may_tick(now, now)
 
 
-def test_a_manager_in_asynchronous_mode_is_not_expected() -> None:
-    """It asks for the settings in a busy loop."""
-    watch = TrafficManagerWatch()
-    watch.on_call("add_traffic_manager_running", 1.0)
-    watch.on_call("get_episode_settings", 1.0)
-    watch.on_frame(1.0 + ASLEEP_S / 2)
-    assert watch.may_tick(1.0 + ASLEEP_S / 2, 1.0 + ASLEEP_S / 2)
+def test_a_step_without_vehicles_ends_when_the_thread_asks_again() -> None:
+    """An asynchronous TrafficManager without vehicles sends no batch and asks for the settings in a busy loop."""
+    watch = manager_at_rest()
+    watch.on_frame()
+    for call in (STEP[0], STEP[1], STEP[3]):
+        watch.on_call(call, 1.0)
+        assert not watch.may_tick(1.0, 1.0)
+    watch.on_call(STEP[3], 1.0)
+    assert watch.may_tick(1.0, 1.0)
