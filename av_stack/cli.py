@@ -21,6 +21,7 @@ from av_stack.types import SensorFrame, StepResult, Truth
 from av_stack.world.spec import Address
 from scenarios.judge import Judge
 from scenarios.model import Scenario, load_scenario
+from scenarios.suites import SUITES, shortcomings
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 console = Console()
@@ -51,6 +52,30 @@ def run_command(
     console.print(f"recording, video and result are in {out}/")
     if outcome.exit_status:
         _fail(str(outcome.figures["error"]), outcome.exit_status)
+
+
+@app.command("suite")
+def suite_command(
+    suite: Annotated[str, typer.Argument(help="Name of a suite.")],
+    maps: Annotated[Path | None, typer.Option(help="Folder with the towns' .xodr maps.")] = None,
+    server: ServerOption = None,
+    out: OutOption = Path("out"),
+) -> None:
+    """Drive every scenario of a suite, one after the other; status 1 unless all are completed without collision."""
+    if suite not in SUITES:
+        raise ConfigError(f"unknown suite {suite}; there are {', '.join(SUITES)}")
+    address, folder = _address(server), _folder(maps)
+    failed = []
+    for scenario in SUITES[suite]:
+        figures = drive_with_progress(scenario, Options(address, folder, out / scenario.name)).figures
+        if figures["error"] == "interrupted":
+            raise KeyboardInterrupt
+        console.print(table(figures))
+        wrong = shortcomings(scenario, figures)
+        failed += [f"{scenario.name}: {what}" for what in wrong]
+    if failed:
+        _fail("; ".join(failed), 1)
+    console.print(f"suite {suite}: {len(SUITES[suite])} drives, all completed without collision")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})

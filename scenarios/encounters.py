@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from av_stack.frames import map_to_vehicle
 from av_stack.types import Float, LightState, ObjectKind, Truth
@@ -17,16 +18,27 @@ LANE_HALF_M = 1.75
 QUEUE_M = 60.0
 STANDING_MPS = 0.1
 SLOW_MPS = 0.5
+SAME_SPEED_MPS = 0.005  # per tick: less is holding the speed, not braking or pulling away
 STAND_AT_RED_S = 1.0
 QUEUE_GAP_M = 15.0
+
+
+def with_approach(speed_mps: Float, stands: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(N,) `stands`, widened by the braking before each stand and the pulling away after it."""
+    widened = stands.copy()
+    for rows, step in ((range(len(stands) - 2, -1, -1), 1), (range(1, len(stands)), -1)):
+        for row in rows:
+            if widened[row + step] and not widened[row] and speed_mps[row] > speed_mps[row + step] + SAME_SPEED_MPS:
+                widened[row] = True
+    return widened
 
 
 @dataclass(slots=True)
 class Encounters:
     """Counts over a drive. `stops_at_red` counts stands of 1 s or more behind the line of a red light.
 
-    The speed ratio is driven distance over the distance at the limit, over the time in which the ego did not stand
-    (below 0.5 m/s) for a red light, a queue or a walker.
+    The speed ratio is driven distance over the distance at the limit outside stops for red lights, queues and
+    walkers. A stop is the whole of it: from where the ego begins to brake for it until it has pulled away again.
     """
 
     lights: StopLines
@@ -34,8 +46,7 @@ class Encounters:
     followed: set[int] = field(default_factory=set)
     walkers_crossing: set[int] = field(default_factory=set)
     stops_at_red: int = 0
-    moving_m: float = 0.0
-    moving_at_limit_m: float = 0.0
+    _ticks: list[tuple[float, float, float, bool]] = field(default_factory=list)  # speed, moved, at limit, waits
     _follow_s: dict[int, float] = field(default_factory=dict)
     _at_red_s: float = 0.0
 
@@ -48,13 +59,17 @@ class Encounters:
         if before < STAND_AT_RED_S <= self._at_red_s:
             self.stops_at_red += 1
         waits = abs(truth.ego_speed_mps) < SLOW_MPS and (red_m < QUEUE_M or nearest_ahead_m < QUEUE_GAP_M)
-        if not waits:
-            self.moving_m += moved_m
-            self.moving_at_limit_m += limit_mps * step_s
+        self._ticks.append((truth.ego_speed_mps, moved_m, limit_mps * step_s, waits))
 
     @property
     def speed_ratio(self) -> float:
-        return self.moving_m / self.moving_at_limit_m if self.moving_at_limit_m > 0.0 else 0.0
+        """Mean speed over the limit outside stops, 0 where the ego never moved freely."""
+        if not self._ticks:
+            return 0.0
+        speed, moved, at_limit, waits = (np.array(column) for column in zip(*self._ticks, strict=True))
+        free = ~with_approach(speed, waits.astype(bool))
+        total = float(at_limit[free].sum())
+        return float(moved[free].sum()) / total if total > 0.0 else 0.0
 
     def _red_ahead_m(self, truth: Truth, front: Float) -> float:
         if not self.lights.signal_ids:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from scenarios.model import EgoTable, Place, RouteTable, Scenario
 
 TOWN_TIMEOUT_S = 300.0
@@ -17,6 +20,7 @@ MOTORWAY_MPS = 25.0
 
 MOTORWAY = Scenario(
     name="Town04_motorway",
+    seed=0,
     map="Town04",
     ego=EgoTable(stack="motorway"),
     route=RouteTable(start=(231.6, -392.1), via=((-13.1, -129.4), (-11.5, 211.2)), goal=(-486.7, 253.9)),
@@ -37,3 +41,17 @@ TOWNS = (
 )
 
 SUITES = {"towns": TOWNS}
+
+
+def shortcomings(scenario: Scenario, figures: Mapping[str, Any]) -> list[str]:
+    """What a drive of a suite lacks, in words; `figures` as in result.json."""
+    found = []
+    if figures["error"]:
+        found.append(str(figures["error"]))
+    if figures["route_completion"] < 1.0:
+        found.append(f"{100 * figures['route_completion']:.0f} % of the route ({figures['end']})")
+    if figures["collisions"]:
+        found.append(f"{figures['collisions']} collisions")
+    if scenario is MOTORWAY and (figures["fastest_1000_m_mps"] or 0.0) < MOTORWAY_MPS:
+        found.append(f"fastest 1000 m at {figures['fastest_1000_m_mps']} m/s, needed are {MOTORWAY_MPS}")
+    return found
