@@ -34,6 +34,9 @@ KMH = {"km/h": 1.0, "kph": 1.0, "mph": 1.609344, "m/s": 3.6, "": 3.6}
 DEFAULT_SPEED_KMH = {"town": 30.0, "rural": 90.0, "motorway": 120.0, "lowSpeed": 20.0, "pedestrian": 10.0}
 NO_TYPE_SPEED_KMH = 30.0
 
+DEFAULT_GEO_DEG = (42.0, 2.0)
+"""Latitude and longitude that the wheel assumes where it cannot read the header's."""
+
 
 def number(element: Element, key: str, default: float | None = None) -> float:
     """A finite number attribute; KeyError or ValueError (read as "broken" by `read_network`) when it is none."""
@@ -86,8 +89,7 @@ def _each(road: Element, path: str, read: Callable[[Element, int], Any]) -> Iter
 def _geo(root: Element) -> tuple[float, float]:
     text = root.findtext("header/geoReference") or ""
     found = [re.search(rf"\+{key}=([-+0-9.eE]+)", text) for key in ("lat_0", "lon_0")]
-    lat, lon = (float(m.group(1)) if m else 0.0 for m in found)
-    return lat, lon
+    return (float(found[0][1]), float(found[1][1])) if found[0] and found[1] else DEFAULT_GEO_DEG
 
 
 def _profile(elements: Iterable[Element], start: str = "s", offset_m: float = 0.0) -> Cubics:

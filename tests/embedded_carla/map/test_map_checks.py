@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import carla
+import carla
 import pytest
 from handmade_maps import road, town
 
@@ -87,6 +88,13 @@ def test_links_to_nothing_and_empty_connecting_roads_are_removed() -> None:
 )
 def test_speed_limits_come_in_kmh(kind: str, limit: float) -> None:
     assert parse(town(road(kind=kind)), "Fast").roads[1].speed_kmh == pytest.approx(limit)
+
+
+@pytest.mark.parametrize("kept", ["", "+proj=tmerc +lat_0=10"])
+def test_without_a_readable_origin_the_map_lies_where_the_wheel_puts_it(kept: str) -> None:
+    text = town(road()).replace("+proj=tmerc +lat_0=49.5 +lon_0=8.25 +k=1", kept)
+    origin = carla.Map("Nowhere", text).transform_to_geolocation(carla.Location())
+    assert parse(text, "Nowhere").geo == pytest.approx((origin.latitude, origin.longitude))
 
 
 def test_the_library_finds_maps_by_any_of_their_names(tmp_path: Path) -> None:
