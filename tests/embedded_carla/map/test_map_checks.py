@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import carla
-import carla
 import pytest
 from handmade_maps import road, town
 
