@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -126,13 +125,11 @@ def main() -> None:
     """Entry point: errors for people are one line on stderr and a status that is not 0."""
     signal.signal(signal.SIGTERM, _interrupt)  # ends like Ctrl-C: everything is given back
     try:
-        app(standalone_mode=False)
-    except typer.Exit as end:
-        sys.exit(end.exit_code)
+        sys.exit(app(standalone_mode=False) or 0)  # typer returns the status of its own Exit
     except AvStackError as error:
         print(f"av-stack: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(error.exit_status)
-    except click.ClickException as error:
+    except typer.TyperException as error:
         print(f"av-stack: {' '.join(error.format_message().split())}", file=sys.stderr)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
