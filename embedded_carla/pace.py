@@ -18,6 +18,10 @@ waits.
 
 from __future__ import annotations
 
+import socket
+
+import msgpack
+
 SETTLE_S = 0.001
 """From the answer to the thread's last call to the next snapshot; the thread is asleep some 0.05 ms after it, and
 
@@ -29,6 +33,9 @@ STEP_S = 1.0
 
 EXPECT_S = 0.25
 """How long to wait for the step that each frame causes, in either mode of the TrafficManager."""
+
+LOST_S = 1.0
+"""A client that makes no call at all for this long after a frame that owes a step has lost its wake-up."""
 
 MISSES = 3
 """Steps that did not come in that time before none is expected any more, until one is seen."""
@@ -44,6 +51,7 @@ class TrafficManagerWatch:
         self._owes_step = False  # for the last frame
         self._misses = 0
         self._last_call = ""
+        self._heard_s = 0.0
         self._called_s = 0.0  # when the settings were asked for last
 
     def on_call(self, method: str, now_s: float) -> None:
@@ -63,6 +71,7 @@ class TrafficManagerWatch:
         elif method == "destroy_traffic_manager":
             self._has_manager = False
         self._last_call = method
+        self._heard_s = now_s
 
     def may_tick(self, due_s: float, now_s: float) -> bool:
         """Whether the frame that is due since `due_s` may be made at `now_s`."""
@@ -76,9 +85,25 @@ class TrafficManagerWatch:
         """How long the snapshot still has to wait."""
         return max(self._called_s + SETTLE_S - now_s, 0.0) if self._has_manager else 0.0
 
+    def is_lost(self, frame_s: float, now_s: float) -> bool:
+        """Whether the thread seems to have missed the frame sent at `frame_s`: no call since, from either thread."""
+        return self._has_manager and self._owes_step and self._heard_s <= frame_s and now_s - frame_s >= LOST_S
+
     def on_frame(self) -> None:
         """A snapshot goes out."""
         if self._owes_step and not self._is_stepping:
             self._misses += 1
         self._owes_step = self._misses < MISSES
         self._is_stepping = self._has_acted = False
+
+
+def wake(host: str, port: int) -> None:
+    """Wake a TrafficManager's thread over the manager's own RPC port, leaving it in synchronous mode.
+
+    Leaving that mode sets the flag that the thread waits for and notifies it once more. Raises OSError when the manager
+    does not answer.
+    """
+    with socket.create_connection((host, port), timeout=0.5) as manager:
+        for number, mode in enumerate((False, True)):
+            manager.sendall(msgpack.packb([0, number, "set_synchronous_mode", [mode]]))
+            manager.recv(256)

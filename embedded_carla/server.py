@@ -19,7 +19,7 @@ from embedded_carla import handlers, rpc
 from embedded_carla.errors import ProtocolError, StartupError
 from embedded_carla.log import log
 from embedded_carla.outbox import Outbox
-from embedded_carla.pace import TrafficManagerWatch
+from embedded_carla.pace import LOST_S, TrafficManagerWatch, wake
 from embedded_carla.simulation import DEFAULT_STEP_S, Simulation
 from embedded_carla.streaming import StreamConnection, StreamHub
 
@@ -41,6 +41,7 @@ class _Client:
     sock: socket.socket
     outbox: Outbox
     session: rpc.RpcSession = field(default_factory=rpc.RpcSession)
+    manager: tuple[str, int] | None = None  # where its TrafficManager listens
     watch: TrafficManagerWatch = field(default_factory=TrafficManagerWatch)
 
 
@@ -92,7 +93,7 @@ class Server:
         self._clients: list[_Client] = []
         self._wake_reader, self._wake_writer = os.pipe()
         self._epoll.register(self._wake_reader, select.EPOLLIN)
-        self._last_tick_s = time.monotonic()
+        self._last_tick_s = self._frame_s = time.monotonic()
         self._watch(self._rpc_socket, self._accept_client)
         self._watch(self._stream_socket, self._accept_stream)
 
@@ -106,12 +107,28 @@ class Server:
                 if ready is not None:
                     ready(events)
             self._tick_if_due()
+            if self.simulation.settings.synchronous_mode and self.simulation.traffic_managers:
+                self._wake_lost_managers()
 
     def _patience_s(self) -> float:
         """How long to wait for events."""
         if self._frame_due_s() is not None:
             return _HELD_POLL_S
-        return -1.0 if self.simulation.settings.synchronous_mode else self._until_free_tick()
+        if self.simulation.settings.synchronous_mode:
+            return LOST_S if self.simulation.traffic_managers else -1.0
+        return self._until_free_tick()
+
+    def _wake_lost_managers(self) -> None:
+        """What the hold of frames makes rare, this heals: a TrafficManager that sleeps through its frame."""
+        now_s = time.monotonic()
+        for client in self._clients:
+            if client.manager is not None and client.watch.is_lost(self._frame_s, now_s):
+                self._frame_s = now_s
+                log(f"TrafficManager at port {client.manager[1]} slept through frame {self.simulation.frame}; woken")
+                try:
+                    wake(*client.manager)
+                except OSError as error:
+                    log(f"TrafficManager at port {client.manager[1]} does not answer: {error}")
 
     def _frame_due_s(self) -> float | None:
         """Since when a frame is due: the oldest that was asked for, or the next one of an asynchronous world."""
@@ -164,6 +181,7 @@ class Server:
         self.simulation.advance(delta_s)
         self._let_managers_settle()
         self.simulation.publish_state(delta_s)
+        self._frame_s = time.monotonic()
         self.simulation.publish_sensors()
 
     def _let_managers_settle(self) -> None:
@@ -260,6 +278,10 @@ class Server:
             self._want_write(client.sock, client.outbox)
         now_s = time.monotonic()
         client.watch.on_call(call.method, now_s)
+        if call.method == "add_traffic_manager_running":
+            match call.args:
+                case [[str(host), int(port), *_], *_]:
+                    client.manager = (host, port)
         if self.simulation.tick_requested:
             self.simulation.tick_requested = False
             self._asked_s.append(now_s)
