@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -94,7 +96,13 @@ def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
                 say = f"{judge.progress_m:5.0f} m  {3.6 * truth.ego_speed_mps:5.1f} km/h  {step.plan.constraint}"
                 progress.update(task, total=judge.route_length_m, completed=judge.progress_m, say=say)
 
-        return run(scenario, options, watch)
+        def abandon(outcome: Outcome) -> None:
+            """Say what happened and go, before the wheel's own thread ends the process."""
+            progress.stop()
+            _say_error(str(outcome.figures["error"]))
+            os._exit(outcome.exit_status)
+
+        return run(scenario, replace(options, abandon=abandon), watch)
 
 
 def _address(server: str | None) -> Address | None:
@@ -113,8 +121,12 @@ def _folder(maps: Path | None) -> Path | None:
 
 
 def _fail(message: str, status: int) -> None:
-    print(f"av-stack: {' '.join(message.split())}", file=sys.stderr)
+    _say_error(message)
     raise typer.Exit(status)
+
+
+def _say_error(message: str) -> None:
+    print(f"av-stack: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
 def _interrupt(*_: object) -> None:

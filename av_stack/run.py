@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from av_stack.errors import AvStackError, ConfigError
+from av_stack.errors import AvStackError, ConfigError, WorldError
+from av_stack.lifeguard import Lifeguard
 from av_stack.mission import mission_route, world_spec
 from av_stack.pipeline import ORACLES, Pipeline, Settings
 from av_stack.recording.overlay import Hud, draw
@@ -34,6 +35,14 @@ Watcher = Callable[[SensorFrame, StepResult, Truth, "Judge"], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What result.json holds, and the status that the command line ends with."""
+
+    figures: dict[str, Any]
+    exit_status: int
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """How to run a scenario. Without `address` the embedded server is started, with the maps of `maps` added."""
 
@@ -41,14 +50,7 @@ class Options:
     maps: Path | None = None
     out: Path | None = None
     oracles: Sequence[str] = ORACLES
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What result.json holds, and the status that the command line ends with."""
-
-    figures: dict[str, Any]
-    exit_status: int
+    abandon: Callable[[Outcome], None] | None = None  # ends the process when the server is lost, see `lifeguard`
 
 
 def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> Outcome:
@@ -59,13 +61,14 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
     check_oracles(options.oracles)
     rig, stack = load_rig(scenario.ego.rig), load_stack(scenario.ego.stack)
     spec = world_spec(scenario, rig, load_weather(scenario.weather, weather_presets()))
-    with ExitStack() as stack_of_closers:
+    with ExitStack() as closers:
         address = options.address
         if address is None:
             maps = ("--maps", str(options.maps)) if options.maps is not None else ()
-            address = stack_of_closers.enter_context(ServerProcess(("--map", scenario.map, *maps)))
+            address = closers.enter_context(ServerProcess(("--map", scenario.map, *maps)))
         world = CarlaWorld(address, spec)
-        stack_of_closers.callback(world.close)
+        closers.callback(world.close)
+        recorders = closers.enter_context(ExitStack())
         route = mission_route(world.lane_graph, scenario, stack.planning)
         settings = Settings(stack.planning, stack.control, rig.cameras[0].name)
         pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth)
@@ -75,13 +78,27 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         if watch is not None:
             watchers.append(watch)
         if options.out is not None:
-            watchers.append(_recorders(options.out, scenario, route, rig.cameras[0], stack_of_closers))
+            watchers.append(_recorders(options.out, scenario, route, rig.cameras[0], recorders))
+
+        def finish(end: str, error: str | None, status: int) -> Outcome:
+            figures = result(scenario, judge.verdict(end), statistics, options.oracles, world.server_version, error)
+            if options.out is not None:
+                (options.out / "result.json").write_text(json.dumps(figures, indent=2) + "\n")
+            return Outcome(figures, status)
+
+        if options.abandon is not None:
+            abandon = options.abandon
+
+            def lost() -> None:
+                recorders.close()
+                error = WorldError(f"the CARLA server at {address} went away")
+                abandon(finish("error", str(error), error.exit_status))
+
+            guard = Lifeguard(address, lost)
+            closers.callback(guard.close)
+            watchers.append(lambda *_: guard.beat())
         statistics.start()
-        end, error, status = _guarded_drive(world, pipeline, judge, watchers)
-        figures = result(scenario, judge.verdict(end), statistics, options.oracles, world.server_version, error)
-        if options.out is not None:
-            (options.out / "result.json").write_text(json.dumps(figures, indent=2) + "\n")
-    return Outcome(figures, status)
+        return finish(*_guarded_drive(world, pipeline, judge, watchers))
 
 
 def drive(world: World, pipeline: Pipeline, judge: Judge, watchers: Sequence[Watcher]) -> str:

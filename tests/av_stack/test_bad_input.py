@@ -1,0 +1,154 @@
+"""Bad input ends in one line that names what and where, a status that is not 0, and nothing left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import carla
+import pytest
+from mcap.reader import make_reader
+
+from av_stack.server_process import ServerProcess, free_port_pair
+from scenarios.model import FOLDER
+
+COMMAND = (sys.executable, "-m", "av_stack.cli")
+
+
+def av_stack(*arguments: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False)
+
+
+def complaint(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line of complaint; the wheel's own warnings do not count."""
+    lines = [line for line in done.stderr.splitlines() if line.startswith("av-stack:")]
+    assert done.returncode not in (0, None)
+    assert "Traceback" not in done.stderr
+    assert len(lines) == 1
+    return lines[0]
+
+
+def with_change(tmp_path: Path, old: str, new: str) -> str:
+    text = (FOLDER / "town_drive.yaml").read_text()
+    assert old in text
+    path = tmp_path / "changed.yaml"
+    path.write_text(text.replace(old, new))
+    return str(path)
+
+
+def test_unknown_scenario() -> None:
+    line = complaint(av_stack("run", "town_drove"))
+    assert "unknown scenario town_drove (did you mean town_drive?)" in line
+
+
+def test_unknown_weather() -> None:
+    line = complaint(av_stack("run", "town_drive", "--weather", "Hail"))
+    assert "unknown weather Hail" in line
+    assert "ClearNoon" in line
+    assert "fog" in line
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("timeout_s: 600", "timeout_ms: 600", ("unknown key timeout_ms", "did you mean timeout_s")),
+        ("speed_mps: 1.4, trigger_m", "speed_kmh: 5, trigger_m", ("walkers.0.speed_kmh", "speed_mps")),
+        ("timeout_s: 600", "timeout_s: 600 s", ("timeout_s", "'600 s' is no number")),
+        ("seed: 1", "seed: [", ("is not YAML",)),
+    ],
+)
+def test_wrong_key_or_unit(tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:
+    line = complaint(av_stack("run", with_change(tmp_path, old, new)))
+    assert all(word in line for word in ("changed.yaml", *words))
+
+
+def test_unknown_blueprint(tmp_path: Path) -> None:
+    path = with_change(tmp_path, "vehicle.lincoln.mkz_2020", "vehicle.lincoln.continental")
+    line = complaint(av_stack("run", path, "--out", str(tmp_path / "out")))
+    assert "no vehicle blueprint vehicle.lincoln.continental" in line
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("<OpenDRIVE><road", "Broken"),
+        ("not a map", "Broken"),
+        ("<OpenDRIVE><header/></OpenDRIVE>", "Broken"),
+    ],
+)
+def test_broken_map(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "Broken.xodr").write_text(text)
+    path = with_change(tmp_path, "map: city_grid", "map: Broken")
+    line = complaint(av_stack("run", path, "--maps", str(tmp_path), "--out", str(tmp_path / "out")))
+    assert words in line
+
+
+def test_unknown_oracle_and_server_syntax() -> None:
+    assert "unknown module radar" in complaint(av_stack("run", "town_drive", "--oracle", "radar"))
+    assert "HOST:PORT" in complaint(av_stack("run", "town_drive", "--server", "localhost"))
+
+
+def test_server_not_reachable(tmp_path: Path) -> None:
+    port = free_port_pair()
+    line = complaint(av_stack("run", "town_drive", "--server", f"127.0.0.1:{port}", "--out", str(tmp_path)))
+    assert f"no CARLA server answers at 127.0.0.1:{port}" in line
+
+
+def recorded_steps(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for _ in make_reader(file).iter_messages(topics=["/truth"]))
+
+
+def started_run(out: Path, *arguments: str) -> subprocess.Popen[str]:
+    """A run that has begun to drive."""
+    run = subprocess.Popen(
+        [*COMMAND, "run", "town_drive", "--out", str(out), *arguments], stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60.0
+    while not (out / "drive.mp4").exists():
+        assert run.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(3.0)
+    return run
+
+
+def test_server_killed_in_mid_drive(tmp_path: Path) -> None:
+    """The run ends within 5 s with its recording intact."""
+    server = ServerProcess(("--map", "city_grid"))
+    with server as address:
+        run = started_run(tmp_path, "--server", str(address))
+        assert server.pid is not None
+        os.kill(server.pid, signal.SIGKILL)
+        killed = time.monotonic()
+        _, errors = run.communicate(timeout=30.0)
+        assert time.monotonic() - killed < 5.0
+    assert run.returncode == 3
+    assert "went away" in errors
+    figures = json.loads((tmp_path / "result.json").read_text())
+    assert recorded_steps(tmp_path / "recording.mcap") == figures["steps"] > 0
+    assert "went away" in figures["error"]
+
+
+def test_ctrl_c(tmp_path: Path) -> None:
+    """Vehicles destroyed, settings restored, files closed, the own server ended."""
+    with ServerProcess(("--map", "city_grid")) as address:
+        run = started_run(tmp_path, "--server", str(address))
+        run.send_signal(signal.SIGINT)
+        _, errors = run.communicate(timeout=30.0)
+        assert run.returncode == 130
+        assert "interrupted" in errors
+        assert "Traceback" not in errors
+        client = carla.Client(address.host, address.port)
+        client.set_timeout(10.0)
+        world = client.get_world()
+        assert not world.get_settings().synchronous_mode
+        world.wait_for_tick()
+        assert not [actor for actor in world.get_actors() if actor.type_id.startswith(("vehicle", "walker", "sensor"))]
+    figures = json.loads((tmp_path / "result.json").read_text())
+    assert recorded_steps(tmp_path / "recording.mcap") == figures["steps"] > 0
