@@ -85,11 +85,15 @@ class SensorSuite:
         self._seed = seed
         self._drawing = drawing
         self._states: dict[int, _State] = {}
+        self._shown_s = 0.0  # clouds and rain move with it; counts ticks since the first sensor, not the server's clock
 
     def publish(self, *, may_drop: bool, rendering: bool) -> None:
         """Measure and send all that is listened to and due; the light sensors first, so that nobody waits long."""
         drawn = []
-        for sensor in self._episode.actors.of_kind(ActorKind.SENSOR):
+        sensors = list(self._episode.actors.of_kind(ActorKind.SENSOR))
+        if sensors:
+            self._shown_s += self._episode.delta_s
+        for sensor in sensors:
             if not (sensor.stream_id and self._hub.has_listener(sensor.stream_id)):
                 if sensor.type_id in _NOISY:  # the noise of a tick must not depend on when the listener's socket came
                     self._light_bodies(sensor)
@@ -195,12 +199,12 @@ class SensorSuite:
         requests = [
             cameras.CameraRequest(s.actor_id, s.type_id, _camera_view(s)) for s in sensors if s.type_id in cameras.KINDS
         ]
-        bodies = cameras.camera_bodies(renderer, requests, actors, lights, episode.drawn_weather, episode.time_s)
+        bodies = cameras.camera_bodies(renderer, requests, actors, lights, episode.drawn_weather, self._shown_s)
         for sensor in sensors:
             body = bodies.get(sensor.actor_id)
             if body is None:
                 delta_s = episode.time_s - self._state(sensor).last_s
-                body = self._scanner(sensor).body(renderer, sensor.pose, actors, lights, episode.time_s, delta_s)
+                body = self._scanner(sensor).body(renderer, sensor.pose, actors, lights, self._shown_s, delta_s)
             self._send(sensor, body, may_drop)
 
     def _scanner(self, sensor: Actor) -> lidar.LidarScanner:
