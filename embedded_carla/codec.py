@@ -66,6 +66,8 @@ def items(value: Wire, count: int, what: str) -> Sequence[Any]:
 
 def number(value: Wire, what: str) -> float:
     """A finite number."""
+    if type(value) is float and math.isfinite(value):  # nearly always: this is called for every field of every control
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise CommandError(f"{what}: expected a finite number, got {value!r:.80}")
     return float(value)
@@ -114,13 +116,17 @@ def description_to_wire(d: ActorDescription) -> Wire:
     return (d.uid, d.type_id, d.attributes)
 
 
+def _cut(share: float, low: float) -> float:
+    return low if share < low else 1.0 if share > 1.0 else share
+
+
 def vehicle_control_from_wire(value: Wire) -> VehicleControl:
     """Out-of-range values are clamped, as CARLA does."""
     throttle, steer, brake, hand_brake, reverse, manual, gear = items(value, 7, "vehicle control")[:7]
     return VehicleControl(
-        min(max(number(throttle, "throttle"), 0.0), 1.0),
-        min(max(number(steer, "steer"), -1.0), 1.0),
-        min(max(number(brake, "brake"), 0.0), 1.0),
+        _cut(number(throttle, "throttle"), 0.0),
+        _cut(number(steer, "steer"), -1.0),
+        _cut(number(brake, "brake"), 0.0),
         bool(hand_brake),
         bool(reverse),
         bool(manual),

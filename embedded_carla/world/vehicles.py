@@ -130,12 +130,15 @@ class VehicleFleet:
 
     def set_control(self, slot: int, control: VehicleControl) -> None:
         """Hold `control` from the next step on; values outside their ranges are cut."""
-        throttle, brake = min(max(control.throttle, 0.0), 1.0), min(max(control.brake, 0.0), 1.0)
-        steer = min(max(control.steer, -1.0), 1.0)
+        throttle, brake, steer = control.throttle, control.brake, control.steer
+        if not (0.0 <= throttle <= 1.0 and 0.0 <= brake <= 1.0 and -1.0 <= steer <= 1.0):
+            throttle, brake = min(max(throttle, 0.0), 1.0), min(max(brake, 0.0), 1.0)
+            steer = min(max(steer, -1.0), 1.0)
+            control = replace(control, throttle=throttle, steer=steer, brake=brake)
         direction = -1 if control.reverse else 1
         if control.manual_gear_shift:
             direction = (control.gear > 0) - (control.gear < 0)
-        self._controls[slot] = replace(control, throttle=throttle, steer=steer, brake=brake)
+        self._controls[slot] = control
         self.gear[slot] = control.gear if control.manual_gear_shift else direction
         self._inputs[slot] = (throttle * direction, brake, control.hand_brake, steer, throttle < 0.01)
 
