@@ -120,7 +120,7 @@ def _setback(node: Node, other: Node) -> float:
 def _street(town: TownBuilder, chain: Sequence[Node]) -> tuple[Road, Profile]:
     profile = _lanes_of(chain[0], chain[1])
     alignment = _alignment(chain)
-    kmh = {ARTERIAL: 60.0, STREET: 50.0, LANE: 30.0}[profile]
+    kmh = {ARTERIAL: 50.0, STREET: 40.0, LANE: 30.0}[profile]
     elevation = hermite(alignment.length_m, _z(chain[0]), _z(chain[-1]))
     road = town.street(f"{chain[0]} to {chain[-1]}", alignment, profile, kmh, elevation)
     edge = profile.half_m
