@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from av_stack.frames import map_to_vehicle
 from av_stack.types import Float, LightState, ObjectKind, Truth
 from scenarios.geometry import StopLines
+from scenarios.pace import Pace
 
 MET_M = 30.0
 FOLLOW_M = 35.0
@@ -18,58 +18,38 @@ LANE_HALF_M = 1.75
 QUEUE_M = 60.0
 STANDING_MPS = 0.1
 SLOW_MPS = 0.5
-SAME_SPEED_MPS = 0.005  # per tick: less is holding the speed, not braking or pulling away
 STAND_AT_RED_S = 1.0
 QUEUE_GAP_M = 15.0
 
 
-def with_approach(speed_mps: Float, stands: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(N,) `stands`, widened by the braking before each stand and the pulling away after it."""
-    widened = stands.copy()
-    for rows, step in ((range(len(stands) - 2, -1, -1), 1), (range(1, len(stands)), -1)):
-        for row in rows:
-            if widened[row + step] and not widened[row] and speed_mps[row] > speed_mps[row + step] + SAME_SPEED_MPS:
-                widened[row] = True
-    return widened
-
-
 @dataclass(slots=True)
 class Encounters:
-    """Counts over a drive. `stops_at_red` counts stands of 1 s or more behind the line of a red light.
-
-    The speed ratio is driven distance over the distance at the limit outside stops for red lights, queues and
-    walkers. A stop is the whole of it: from where the ego begins to brake for it until it has pulled away again.
-    """
+    """Counts over a drive. `stops_at_red` counts stands of 1 s or more behind the line of a red light."""
 
     lights: StopLines
     met: set[int] = field(default_factory=set)
     followed: set[int] = field(default_factory=set)
     walkers_crossing: set[int] = field(default_factory=set)
     stops_at_red: int = 0
-    _ticks: list[tuple[float, float, float, bool]] = field(default_factory=list)  # speed, moved, at limit, waits
+    _pace: Pace = field(default_factory=Pace)
     _follow_s: dict[int, float] = field(default_factory=dict)
     _at_red_s: float = 0.0
 
     def update(self, truth: Truth, front: Float, limit_mps: float, moved_m: float, step_s: float) -> None:
-        nearest_ahead_m = self._road_users(truth, step_s)
+        queue_m = self._road_users(truth, step_s)
         red_m = self._red_ahead_m(truth, front)
         standing = abs(truth.ego_speed_mps) < STANDING_MPS and red_m < QUEUE_M
         before = self._at_red_s
         self._at_red_s = self._at_red_s + step_s if standing else 0.0
         if before < STAND_AT_RED_S <= self._at_red_s:
             self.stops_at_red += 1
-        waits = abs(truth.ego_speed_mps) < SLOW_MPS and (red_m < QUEUE_M or nearest_ahead_m < QUEUE_GAP_M)
-        self._ticks.append((truth.ego_speed_mps, moved_m, limit_mps * step_s, waits))
+        is_held = red_m < QUEUE_M or queue_m < QUEUE_GAP_M
+        self._pace.update(truth.ego_speed_mps, moved_m, limit_mps, step_s, is_held)
 
     @property
     def speed_ratio(self) -> float:
-        """Mean speed over the limit outside stops, 0 where the ego never moved freely."""
-        if not self._ticks:
-            return 0.0
-        speed, moved, at_limit, waits = (np.array(column) for column in zip(*self._ticks, strict=True))
-        free = ~with_approach(speed, waits.astype(bool))
-        total = float(at_limit[free].sum())
-        return float(moved[free].sum()) / total if total > 0.0 else 0.0
+        """See `Pace`."""
+        return self._pace.ratio
 
     def _red_ahead_m(self, truth: Truth, front: Float) -> float:
         if not self.lights.signal_ids:
@@ -79,21 +59,21 @@ class Encounters:
         return float(np.where(red, distance, np.inf).min())
 
     def _road_users(self, truth: Truth, step_s: float) -> float:
-        """Counts those met, followed and crossing; returns the gap to the nearest in the ego's lane ahead."""
+        """Counts those met, followed and crossing; returns the gap to a vehicle standing in the ego's lane."""
         if not truth.objects:
             return float("inf")
         at = map_to_vehicle([[o.x_m, o.y_m] for o in truth.objects], truth.ego)
         nearest = float("inf")
         for thing, (x, y) in zip(truth.objects, at, strict=True):
             in_lane = 0.0 < x < FOLLOW_M and abs(y) < LANE_HALF_M
-            if in_lane:
-                nearest = min(nearest, float(x) - thing.length_m / 2)
             turn = np.cos(thing.yaw_rad - truth.ego.yaw_rad)
             if thing.kind is ObjectKind.PEDESTRIAN:
                 walks_across = abs(np.sin(np.arctan2(*thing.velocity_mps[::-1]) - truth.ego.yaw_rad)) > 0.7
                 if in_lane and thing.speed_mps > 0.3 and walks_across:
                     self.walkers_crossing.add(thing.track_id)
                 continue
+            if in_lane and thing.speed_mps < SLOW_MPS:
+                nearest = min(nearest, float(x) - thing.length_m / 2)
             if np.hypot(x, y) < MET_M:
                 self.met.add(thing.track_id)
             if in_lane and turn > 0.8 and thing.speed_mps > 1.0 and truth.ego_speed_mps > 1.0:
