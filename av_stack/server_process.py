@@ -58,16 +58,18 @@ class ServerProcess:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        for pipe in (process.stdout, process.stderr):
+        for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
 
     def _start(self, address: Address) -> str | None:
         """None once the server listens, else why it does not."""
         command = [sys.executable, "-m", "embedded_carla", "--host", address.host, "--port", str(address.port)]
-        # A session of its own keeps Ctrl-C away from it: the run gives the world back first.
+        # A session of its own keeps Ctrl-C away from it: the run gives the world back first. Should this process die
+        # without a word (the wheel can abort it), its end of the pipe closes, and the server ends too.
         self._process = subprocess.Popen(
-            [*command, *self._arguments],
+            [*command, "--until-stdin-ends", *self._arguments],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

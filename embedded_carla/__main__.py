@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 from embedded_carla.errors import EmbeddedCarlaError
@@ -28,12 +29,22 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s: this machine only)")
     parser.add_argument("--port", default=2000, type=int, help="RPC port; streams use the next one (%(default)s)")
     parser.add_argument("--seed", default=0, type=int, help="of scenery and sensor noise (%(default)s)")
+    parser.add_argument(
+        "--until-stdin-ends", action="store_true",
+        help="end when standard input does: the program that started the server holds its other end, and may die",
+    )  # fmt: skip
     return parser.parse_args(argv)
 
 
 def _map_folders(given: list[Path]) -> list[Path]:
     listed = os.environ.get(MAPS_VARIABLE, "")
     return [*given, *(Path(part) for part in listed.split(os.pathsep) if part)]
+
+
+def _stop_with_stdin(server: Server) -> None:
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    server.stop()
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -53,6 +64,8 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: server.stop())
+    if arguments.until_stdin_ends:
+        threading.Thread(target=_stop_with_stdin, args=(server,), daemon=True).start()
     where = f"{arguments.host}:{server.port}"
     print(f"embedded_carla: listening on {where}, map {server.simulation.map.name}", flush=True)
     try:

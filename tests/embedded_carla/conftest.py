@@ -23,8 +23,8 @@ class ServerProcess:
 @contextlib.contextmanager
 def run_server(*arguments: str) -> Iterator[ServerProcess]:
     """`python -m embedded_carla` on a free pair of ports, ended on leaving."""
-    command = [sys.executable, "-m", "embedded_carla", "--port", "0", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "embedded_carla", "--port", "0", "--until-stdin-ends", *arguments]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -33,8 +33,9 @@ def run_server(*arguments: str) -> Iterator[ServerProcess]:
     finally:
         process.terminate()
         process.wait(10)
-        assert process.stdout is not None
-        process.stdout.close()
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            pipe.close()
 
 
 @pytest.fixture(scope="session")

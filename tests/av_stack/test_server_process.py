@@ -1,0 +1,34 @@
+"""The server that a run starts ends with it, also when the run dies without a word."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+STARTS_AND_DIES = """
+import os
+from av_stack.server_process import ServerProcess
+server = ServerProcess(("--map", "country_road"))
+server.__enter__()
+print(server.pid, flush=True)
+os.abort()
+"""
+
+
+def test_an_aborted_run_leaves_no_server_behind() -> None:
+    run = subprocess.run([sys.executable, "-c", STARTS_AND_DIES], capture_output=True, text=True)
+    assert run.returncode < 0
+    status = Path(f"/proc/{int(run.stdout)}/status")
+    deadline_s = time.monotonic() + 5.0
+    while _is_running(status) and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    assert not _is_running(status)
+
+
+def _is_running(status: Path) -> bool:
+    try:
+        return "State:\tZ" not in status.read_text()
+    except FileNotFoundError:
+        return False
