@@ -155,6 +155,7 @@ def set_actor_enable_gravity(simulation: Simulation, actor_id: int, enabled: boo
 @void("set_actor_collisions")
 def set_actor_collisions(simulation: Simulation, actor_id: int, enabled: bool) -> None:
     simulation.episode.actors.get(actor_id).collides = bool(enabled)
+    simulation.episode.contacts.forget_roster()
 
 
 @void("set_actor_dead")

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embedded_carla.types import BoundingBox, Float, Transform, Vector3
-from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.world.actors import Actor, ActorKind, ActorTable
 from embedded_carla.world.collision import Body, Contact, find_contacts, overlaps, resolve
-from embedded_carla.world.collision_boxes import DynamicBoxes, StaticBoxes, rotations
-from embedded_carla.world.vehicles import VehicleFleet, yaw_inertia_kgm2
-from embedded_carla.world.walkers import WalkerCrowd
+from embedded_carla.world.collision_boxes import DynamicBoxes, Index, StaticBoxes, rotations
+from embedded_carla.world.vehicles import yaw_inertia_kgm2
 
 if TYPE_CHECKING:
     from embedded_carla.world.episode import Episode
@@ -32,12 +32,40 @@ class CollisionHit:
     impulse_ns: Vector3
 
 
+@dataclass(frozen=True, slots=True)
+class _Roster:
+    """Who collides: vehicles, walkers, then props; boxes in the actors' frames."""
+
+    bodies: list[Actor]
+    vehicle_slots: Index
+    walker_slots: Index
+    ids: NDArray[np.int64]
+    offset: Float
+    half: Float
+
+    @staticmethod
+    def of(actors: ActorTable) -> _Roster:
+        vehicles, walkers = (
+            [a for a in actors.of_kind(k) if a.collides] for k in (ActorKind.VEHICLE, ActorKind.WALKER)
+        )
+        bodies = [*vehicles, *walkers, *(a for a in actors.of_kind(ActorKind.PROP) if _is_solid(a))]
+        return _Roster(
+            bodies,
+            np.array([a.slot for a in vehicles], dtype=np.intp),
+            np.array([a.slot for a in walkers], dtype=np.intp),
+            np.array([a.actor_id for a in bodies], dtype=np.int64),
+            np.array([a.box.location for a in bodies], dtype=np.float64).reshape(-1, 3),
+            np.array([a.box.extent for a in bodies], dtype=np.float64).reshape(-1, 3),
+        )
+
+
 class ContactSolver:
     """Collisions of one episode's vehicles, walkers and props with each other and with the scenery."""
 
     def __init__(self, episode: Episode) -> None:
         self._episode = episode
         self.static = StaticBoxes(episode.map.scenery.colliders)
+        self._roster: _Roster | None = None
 
     def is_occupied(self, box: BoundingBox, pose: Transform) -> bool:
         """Whether a body with this box could not stand at `pose`."""
@@ -45,32 +73,35 @@ class ContactSolver:
         body = DynamicBoxes.single(BoundingBox(box.location, (x, y, z), box.rotation_deg), pose)
         return overlaps(body, self.boxes()[1]) or overlaps(body, self.static)
 
+    def forget_roster(self) -> None:
+        """Call when actors come, go, or begin or cease to collide."""
+        self._roster = None
+
     def boxes(self) -> tuple[list[Actor], DynamicBoxes]:
         """All bodies that collide, vehicles and walkers first."""
-        episode = self._episode
-        groups = [[a for a in episode.actors.of_kind(k) if a.collides] for k in (ActorKind.VEHICLE, ActorKind.WALKER)]
-        props = [a for a in episode.actors.of_kind(ActorKind.PROP) if _is_solid(a)]
-        bodies = [*groups[0], *groups[1], *props]
-        location, rotation, velocity = (np.zeros((len(bodies), 3)) for _ in range(3))
-        start = 0
-        bodies_of: tuple[VehicleFleet | WalkerCrowd, ...] = (episode.fleet, episode.crowd)
-        for actors, source in zip(groups, bodies_of, strict=True):
-            slots = [a.slot for a in actors]
-            place = slice(start, start + len(actors))
-            location[place], rotation[place] = source.location[slots], source.rotation_deg[slots]
-            velocity[place] = source.velocity[slots]
-            if source is episode.crowd:  # its origins are between the feet, the actors' in the middle of the body
-                location[place, 2] += [a.box.extent[2] for a in actors]
-            start += len(actors)
-        for i, actor in enumerate(props, start):
+        roster = self._roster = self._roster or _Roster.of(self._episode.actors)
+        fleet, crowd = self._episode.fleet, self._episode.crowd
+        cars, walkers = len(roster.vehicle_slots), len(roster.walker_slots)
+        on_foot = slice(cars, cars + walkers)
+        location, rotation, velocity = (np.zeros((len(roster.bodies), 3)) for _ in range(3))
+        location[:cars], rotation[:cars] = (
+            fleet.location[roster.vehicle_slots],
+            fleet.rotation_deg[roster.vehicle_slots],
+        )
+        velocity[:cars] = fleet.velocity[roster.vehicle_slots]
+        if walkers:
+            location[on_foot], rotation[on_foot] = (
+                crowd.location[roster.walker_slots], crowd.rotation_deg[roster.walker_slots],
+            )  # fmt: skip
+            velocity[on_foot] = crowd.velocity[roster.walker_slots]
+            # The crowd's origins are between the feet, the actors' in the middle of the body.
+            location[on_foot, 2] += roster.half[on_foot, 2]
+        for i, actor in enumerate(roster.bodies[cars + walkers :], cars + walkers):
             location[i] = actor.pose.location
             rotation[i] = (actor.pose.pitch_deg, actor.pose.yaw_deg, actor.pose.roll_deg)
         axes = rotations(rotation)
-        offset = np.array([a.box.location for a in bodies], dtype=np.float64).reshape(-1, 3)
-        half = np.array([a.box.extent for a in bodies], dtype=np.float64).reshape(-1, 3)
-        centre = location + np.einsum("nij,nj->ni", axes, offset)
-        ids = np.array([a.actor_id for a in bodies], dtype=np.int64)
-        return bodies, DynamicBoxes(ids, centre, half, axes, velocity)
+        centre = location + np.einsum("nij,nj->ni", axes, roster.offset)
+        return roster.bodies, DynamicBoxes(roster.ids, centre, roster.half, axes, velocity)
 
     def resolve(self) -> list[CollisionHit]:
         """Let bodies that overlap bounce and separate; one hit for each actor that felt an impulse."""

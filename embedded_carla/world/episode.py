@@ -62,11 +62,13 @@ class Episode:
         self.actors.add(actor)
         self.table.add(actor)
         self._rows.clear()
+        self.contacts.forget_roster()
 
     def unregister(self, actor: Actor) -> None:
         self.actors.remove(actor)
         self.table.remove(actor)
         self._rows.clear()
+        self.contacts.forget_roster()
 
     def pose_of(self, actor: Actor) -> Transform:
         """The actor's world pose now."""
