@@ -13,7 +13,7 @@ from planning.config import BehaviorConfig
 from planning.corridor import Corridor, Projection, corridor_of, project_boxes
 from planning.prediction import Predictions, Predictor
 from planning.reference_path import Route
-from planning.signals import EgoOnRoute, SpeedCap
+from planning.signals import EgoOnRoute, SpeedCap, stop_place
 from planning.speed import Leader, Reference, StopTarget
 
 _PARTS = np.array([-1.0, 0.0, 1.0]) / 3.0
@@ -254,7 +254,7 @@ class TrafficBehavior:
         if walker:
             return at_conflict
         for line_s in _lines(route, ego.front_s_m, conflict.low_s_m):
-            place = line_s - ego.front_m - config.stop_line_gap_m
+            place = stop_place(route, line_s, config) - ego.front_m
             if conflict.low_s_m - line_s < _LINE_BEFORE_CONFLICT_M and _braking(ego, place) < config.yellow_decel_mps2:
                 return min(place, at_conflict)
         if _braking(ego, at_conflict) < _FEASIBLE_MPS2:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from av_stack.types import LightState, SignalKind, TrafficLightView
 from planning.config import BehaviorConfig
 from planning.reference_path import Route, RouteSignal
@@ -71,7 +73,7 @@ def signal_constraints(
             caps.extend(_passing(signal, lights, config))
             continue
         place = (signal.signal_id, round(signal.stop_s_m))
-        target_s = signal.stop_s_m - ego.front_m - config.stop_line_gap_m
+        target_s = stop_place(route, signal.stop_s_m, config) - ego.front_m
         distance = target_s - ego.s_m
         if signal.kind is SignalKind.TRAFFIC_LIGHT:
             light_memory[place], decision = decide_light(
@@ -94,6 +96,19 @@ def signal_constraints(
         else:
             caps.append(_cap(signal, config.yield_speed_mps, f"yield sign {signal.signal_id}"))
     return SignalMemory(light_memory, stop_memory), stops, caps
+
+
+def stop_place(route: Route, line_s_m: float, config: BehaviorConfig) -> float:
+    """Where the front bumper shall stand for a line: before it, and clear of the junction behind it.
+
+    Maps that draw no stop lines have theirs at the junction's edge, where others who turn left cut the corner.
+    """
+    place = line_s_m - config.stop_line_gap_m
+    low, high = np.searchsorted(route.s_m, [line_s_m - 1.0, line_s_m + config.junction_clearance_m])
+    inside = np.flatnonzero(route.is_junction[low : high + 1])
+    if len(inside) == 0:
+        return place
+    return min(place, float(route.s_m[low + inside[0]]) - config.junction_clearance_m)
 
 
 def _passing(signal: RouteSignal, lights: Mapping[str, TrafficLightView], config: BehaviorConfig) -> list[SpeedCap]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scenarios.model import EgoTable, Place, RouteTable, Scenario
+from scenarios.model import EgoTable, Place, RouteTable, Scenario, TrafficTable
 
 TOWN_TIMEOUT_S = 300.0
+TRAFFIC = TrafficTable(vehicles=18)
 
 
 def _town(town: str, number: int, start: Place, goal: Place, via: tuple[Place, ...] = ()) -> Scenario:
     route = RouteTable(start=start, via=via, goal=goal)
-    return Scenario(name=f"{town}_{number}", map=town, seed=number, route=route, timeout_s=TOWN_TIMEOUT_S)
+    return Scenario(
+        name=f"{town}_{number}", map=town, seed=number, route=route, traffic=TRAFFIC, timeout_s=TOWN_TIMEOUT_S
+    )
 
 
 MOTORWAY_MPS = 25.0

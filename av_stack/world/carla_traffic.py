@@ -54,6 +54,9 @@ class Traffic:
             points = points[count:]
             answers = client.apply_batch_sync(batch, False)
             self.actor_ids += [answer.actor_id for answer in answers if not answer.error]
+        # A car that changes lanes of its own accord looks at the lane it goes to, and hits who is ahead in its own.
+        for actor_id in self.actor_ids:
+            self._manager.auto_lane_change(world.get_actor(actor_id), False)
         if len(self.actor_ids) < spec.traffic_vehicles:
             found = f"{len(self.actor_ids)} of {spec.traffic_vehicles}"
             raise WorldError(f"map {spec.map_name} has room for only {found} traffic vehicles")

@@ -70,8 +70,8 @@ def test_stops_at_a_red_light_and_goes_at_green() -> None:
     standing = (t > 15) & (t < 25)
     assert v[standing].max() < 0.05
     gap = 100.0 - (s[standing] + FRONT_M)
-    assert gap.min() > 0.7
-    assert gap.max() < 1.7
+    assert gap.min() > 3.0, "the line is the junction's edge: whoever turns there needs the room"
+    assert gap.max() < 4.0
     assert s[t < 25.05].max() + FRONT_M < 101
     assert any(plan.constraint.startswith("red light 7 in ") for plan in log.plans)
     assert log.plans[-1].is_finished
@@ -93,7 +93,7 @@ def test_yellow_too_near_to_stop_is_driven_through_and_yellow_far_away_is_not() 
 
 def test_unknown_light_holds_the_ego_at_the_line_but_not_far_away() -> None:
     log = drive(on_long_road(LIGHT), 25, 10.0)
-    assert 0.5 < gap_to_line(log) < 2.0
+    assert 3.0 < gap_to_line(log) < 4.2
     far = log.column(1) < 40
     assert not any("light" in plan.constraint for plan, is_far in zip(log.plans, far, strict=True) if is_far)
 
