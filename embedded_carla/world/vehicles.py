@@ -1,7 +1,7 @@
 """All vehicles of the world as a struct of arrays, and their physics.
 
 One `step` asks the ground once for every wheel, moves all bodies in the plane (`vehicles_planar`) in sub-steps of at
-most 10 ms and lets them stand, fall and settle (`vehicles_vertical`). No randomness, no clock: equal inputs give equal
+most 12.5 ms and lets them stand, fall and settle (`vehicles_vertical`). No randomness, no clock: equal inputs give equal
 trajectories to the bit.
 """
 
@@ -20,7 +20,7 @@ from embedded_carla.world import vehicles_planar as planar
 from embedded_carla.world import vehicles_vertical as vertical
 from embedded_carla.world.vehicles_actuation import Pedals, actuate
 
-SUBSTEP_S = 0.01
+SUBSTEP_S = 0.0125
 
 
 class VehicleFleet:

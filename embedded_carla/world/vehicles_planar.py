@@ -126,7 +126,7 @@ def limited(value: Float, bound: Float | float) -> Float:
 
 
 def advance(state: PlanarState, bank: PlanarBank, inputs: PlanarInput, dt_s: float) -> None:
-    """Move `state` by one sub-step of `dt_s` <= 0.01 s (semi-implicit Euler)."""
+    """Move `state` by one sub-step of `dt_s` <= 0.0125 s (semi-implicit Euler)."""
     speed, lateral, turn = state.forward_mps, state.right_mps, state.yaw_rate_radps
     state.steer_rad = steer = state.steer_rad + limited(
         inputs.steer_target_rad - state.steer_rad, inputs.steer_rate_radps * dt_s
