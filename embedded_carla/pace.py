@@ -67,6 +67,8 @@ class TrafficManagerWatch:
         elif method == "apply_batch":
             self._has_acted = self._is_stepping
         elif method == "add_traffic_manager_running":
+            if not self._has_manager:
+                self._owes_step = False  # what went before was not for it, and it now reads the map for a second or two
             self._has_manager = True
         elif method == "destroy_traffic_manager":
             self._has_manager = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import time
 from collections.abc import Callable, Iterator
@@ -62,6 +63,10 @@ class Simulation:
     def _begin_episode(self) -> None:
         self.episode = Episode(next(self._ids.episode), self.map, self._ids.actor, self._ids.stream)
         self._sensors = SensorSuite(self.episode, self.hub, self.stream_port, self._seed, self._drawing)
+        # The last episode is garbage with cycles; the new one lives long and need not be searched at every collection.
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
 
     @property
     def frame(self) -> int:
