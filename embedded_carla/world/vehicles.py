@@ -1,8 +1,8 @@
 """All vehicles of the world as a struct of arrays, and their physics.
 
 One `step` asks the ground once for every wheel, moves all bodies in the plane (`vehicles_planar`) in sub-steps of at
-most 12.5 ms and lets them stand, fall and settle (`vehicles_vertical`). No randomness, no clock: equal inputs give equal
-trajectories to the bit.
+most 12.5 ms and lets them stand, fall and settle (`vehicles_vertical`). No randomness, no clock: equal inputs give
+equal trajectories to the bit.
 """
 
 from __future__ import annotations
