@@ -62,10 +62,11 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
     rig, stack = load_rig(scenario.ego.rig), load_stack(scenario.ego.stack)
     spec = world_spec(scenario, rig, load_weather(scenario.weather, weather_presets()))
     with ExitStack() as closers:
-        address = options.address
+        address, own_server = options.address, None
         if address is None:
             maps = ("--maps", str(options.maps)) if options.maps is not None else ()
-            address = closers.enter_context(ServerProcess(("--map", scenario.map, *maps)))
+            own_server = ServerProcess(("--map", scenario.map, *maps))
+            address = closers.enter_context(own_server)
         world = CarlaWorld(address, spec)
         closers.callback(world.close)
         recorders = closers.enter_context(ExitStack())
@@ -91,7 +92,10 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
 
             def lost() -> None:
                 recorders.close()
-                error = WorldError(f"the CARLA server at {address} went away")
+                last_words = (
+                    f"; its last words: {own_server.last_words}" if own_server and own_server.last_words else ""
+                )
+                error = WorldError(f"the CARLA server at {address} went away{last_words}")
                 abandon(finish("error", str(error), error.exit_status))
 
             guard = Lifeguard(address, lost)

@@ -29,6 +29,13 @@ class ServerProcess:
     def __init__(self, arguments: Sequence[str]) -> None:
         self._arguments = tuple(arguments)
         self._process: subprocess.Popen[str] | None = None
+        self._errors: list[str | None] = []
+
+    @property
+    def last_words(self) -> str:
+        """What the server wrote to its log last; empty when nothing."""
+        words = [line.strip() for line in self._errors if line and line.strip()]
+        return words[-1].removeprefix("embedded_carla: ") if words else ""
 
     @property
     def pid(self) -> int | None:
@@ -76,11 +83,11 @@ class ServerProcess:
             start_new_session=True,
         )
         said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        errors: list[str | None] = []
+        self._errors = []
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         threading.Thread(target=_listen, args=(self._process.stdout, said.put), daemon=True).start()
-        listener = threading.Thread(target=_listen, args=(self._process.stderr, errors.append), daemon=True)
+        listener = threading.Thread(target=_listen, args=(self._process.stderr, self._errors.append), daemon=True)
         listener.start()
         deadline = time.monotonic() + READY_TIMEOUT_S
         while True:
@@ -94,8 +101,7 @@ class ServerProcess:
             if line is None:
                 listener.join(END_TIMEOUT_S)
                 self.stop()
-                words = [error.strip() for error in errors if error and error.strip()]
-                return words[-1].removeprefix("embedded_carla: ") if words else "it ended without a word"
+                return self.last_words or "it ended without a word"
 
 
 def _listen(pipe: IO[str], tell: Callable[[str | None], None]) -> None:

@@ -118,13 +118,14 @@ def started_run(out: Path, *arguments: str) -> subprocess.Popen[str]:
     return run
 
 
-def test_server_killed_in_mid_drive(tmp_path: Path) -> None:
-    """The run ends within 5 s with its recording intact."""
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGSTOP])
+def test_server_killed_in_mid_drive(tmp_path: Path, way: signal.Signals) -> None:
+    """Dead or silent: the run ends within 5 s with its recording intact."""
     server = ServerProcess(("--map", "city_grid"))
     with server as address:
         run = started_run(tmp_path, "--server", str(address))
         assert server.pid is not None
-        os.kill(server.pid, signal.SIGKILL)
+        os.kill(server.pid, way)
         killed = time.monotonic()
         _, errors = run.communicate(timeout=30.0)
         assert time.monotonic() - killed < 5.0
