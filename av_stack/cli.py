@@ -18,11 +18,12 @@ from av_stack.errors import AvStackError, ConfigError
 from av_stack.pipeline import ORACLES
 from av_stack.report import table
 from av_stack.run import INTERRUPTED_STATUS, Options, Outcome, run
+from av_stack.suite import drive_suite, suite_table
 from av_stack.types import SensorFrame, StepResult, Truth
 from av_stack.world.spec import Address
 from scenarios.judge import Judge
 from scenarios.model import Scenario, load_scenario
-from scenarios.suites import SUITES, shortcomings
+from scenarios.suites import SUITES
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 console = Console()
@@ -66,17 +67,12 @@ def suite_command(
     if suite not in SUITES:
         raise ConfigError(f"unknown suite {suite}; there are {', '.join(SUITES)}")
     address, folder = _address(server), _folder(maps)
-    failed = []
-    for scenario in SUITES[suite]:
-        figures = drive_with_progress(scenario, Options(address, folder, out / scenario.name)).figures
-        if figures["error"] == "interrupted":
-            raise KeyboardInterrupt
-        console.print(table(figures))
-        wrong = shortcomings(scenario, figures)
-        failed += [f"{scenario.name}: {what}" for what in wrong]
+    entries = drive_suite(suite, SUITES[suite], out, folder, address)
+    console.print(suite_table(suite, entries))
+    console.print(f"suite.json and the drives' files are in {out}/")
+    failed = [f"{entry['scenario']}: {what}" for entry in entries for what in entry["shortcomings"]]
     if failed:
         _fail("; ".join(failed), 1)
-    console.print(f"suite {suite}: {len(SUITES[suite])} drives, all completed without collision")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})

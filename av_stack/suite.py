@@ -1,0 +1,124 @@
+"""Drives a suite: each scenario in a process of its own, then one table and suite.json over all of them.
+
+The wheel keeps threads and a TrafficManager per process that outlive the server they spoke to; a fresh process for
+each drive keeps what one of them left behind away from the next.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.table import Table
+
+from av_stack.errors import ConfigError, WorldError
+from av_stack.world.spec import Address
+from scenarios.model import Scenario
+from scenarios.suites import shortcomings
+
+END_TIMEOUT_S = 15.0
+
+_KEPT = (
+    "scenario",
+    "map",
+    "seed",
+    "end",
+    "route_completion",
+    "route_length_m",
+    "driving_score",
+    "collisions",
+    "red_lights",
+    "lateral_rms_m",
+    "lateral_max_m",
+    "time_s",
+    "steps_per_s",
+    "fastest_1000_m_mps",
+)
+
+
+def drive_suite(
+    name: str, scenarios: Sequence[Scenario], out: Path, maps: Path | None, address: Address | None
+) -> list[dict[str, Any]]:
+    """Drive `scenarios` one after the other; the entries of suite.json, which is written anew after each drive.
+
+    Each leaves its files under `out`/NAME, its table among them: `av-stack run OUT/NAME/scenario.yaml` drives it again.
+    """
+    entries: list[dict[str, Any]] = []
+    for scenario in scenarios:
+        figures = _drive(scenario, out / scenario.name, maps, address)
+        entries.append(_entry(figures, shortcomings(scenario, figures)))
+        text = json.dumps({"suite": name, "drives": entries}, indent=2)
+        (out / "suite.json").write_text(text + "\n")
+    return entries
+
+
+def suite_table(name: str, entries: Sequence[Mapping[str, Any]]) -> Table:
+    """One row for each drive."""
+    rows = Table(title=f"suite {name}")
+    rows.add_column("scenario")
+    for column in ("done %", "score", "collisions", "red lights", "lateral m", "localization m", "km/h", "lacks"):
+        rows.add_column(column, justify="right")
+    for entry in entries:
+        rows.add_row(
+            entry["scenario"],
+            f"{100 * entry['route_completion']:.0f} of {entry['route_length_m']:.0f} m",
+            f"{entry['driving_score']:.1f}",
+            str(entry["collisions"]),
+            str(entry["red_lights"]),
+            f"rms {entry['lateral_rms_m']:.2f}, max {entry['lateral_max_m']:.2f}",
+            f"{entry['localization_rms_m']:.2f}",
+            f"{entry['mean_kmh']:.1f}",
+            "; ".join(entry["shortcomings"]) or "-",
+        )
+    return rows
+
+
+def _drive(scenario: Scenario, out: Path, maps: Path | None, address: Address | None) -> dict[str, Any]:
+    """result.json of one drive; WorldError where its process ended without one."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--out {out}: {error.strerror}") from None
+    path, result = out / "scenario.yaml", out / "result.json"
+    path.write_text(yaml.safe_dump(scenario.model_dump(mode="json"), sort_keys=False))
+    result.unlink(missing_ok=True)  # of an earlier run
+    command = [sys.executable, "-m", "av_stack.cli", "run", str(path), "--out", str(out)]
+    command += ["--maps", str(maps)] if maps is not None else []
+    command += ["--server", str(address)] if address is not None else []
+    process = subprocess.Popen(command)
+    try:
+        status = process.wait()
+    except KeyboardInterrupt:
+        _end(process)
+        raise
+    if not result.is_file():
+        raise WorldError(f"{scenario.name}: the drive ended with status {status} before it began")
+    figures: dict[str, Any] = json.loads(result.read_text())
+    if figures["error"] == "interrupted":
+        raise KeyboardInterrupt
+    return figures
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Let the drive give everything back; kill it only if it does not."""
+    process.terminate()
+    try:
+        process.wait(END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _entry(figures: Mapping[str, Any], lacks: Sequence[str]) -> dict[str, Any]:
+    time_s = figures["time_s"]
+    return {
+        **{name: figures[name] for name in _KEPT},
+        "localization_rms_m": figures["localization_error"]["rms_m"],
+        "mean_kmh": 3.6 * figures["driven_m"] / time_s if time_s > 0.0 else 0.0,
+        "shortcomings": list(lacks),
+    }
