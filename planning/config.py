@@ -36,6 +36,7 @@ class SpeedConfig(_Strict):
     jerk_max_mps3: float = Field(5.0, gt=0.0)
     jerk_emergency_mps3: float = Field(40.0, gt=0.0)
     response_s: float = Field(0.5, gt=0.0)
+    stop_response_s: float = Field(0.35, gt=0.0)
     headway_s: float = Field(1.2, gt=0.0)
     headway_full_mps: float = Field(4.0, gt=0.0)
     following_response_s: float = Field(0.8, gt=0.0)

@@ -159,7 +159,9 @@ class _Binding:
         emergency = False
         if self._stop is not None:
             gap = self._stop.s_m - s
-            brake, hard = self._for_gap(gap, v, 0.0, (config.response_s, config.response_s), config.emergency_room_m)
+            brake, hard = self._for_gap(
+                gap, v, 0.0, (config.stop_response_s, config.response_s), config.emergency_room_m
+            )
             if brake < wanted:
                 wanted, emergency = brake, hard
                 reason = f"{self._stop.reason} in {max(gap, 0.0):.0f} m" if t == 0.0 else ""
@@ -169,7 +171,7 @@ class _Binding:
                 gap - config.standstill_gap_m,
                 v,
                 leader.speed_mps,
-                (config.headway_s, config.following_response_s),
+                (self._headway_s(leader.speed_mps), config.following_response_s),
                 config.standstill_gap_m - config.emergency_room_m,
             )
             if brake < wanted:
@@ -177,6 +179,12 @@ class _Binding:
                 reason = f"{leader.reason} ahead {max(gap, 0.0):.0f} m" if t == 0.0 else ""
         jerk = config.jerk_emergency_mps3 if emergency else config.jerk_max_mps3
         return min(wanted, config.accel_max_mps2), jerk, reason
+
+    def _headway_s(self, ahead_mps: float) -> float:
+        """The whole headway behind a leader that drives; one that stands cannot brake, so the response is enough."""
+        config = self._config
+        share = min(ahead_mps / config.headway_full_mps, 1.0)
+        return config.stop_response_s + share * (config.headway_s - config.stop_response_s)
 
     def _target(self, s: float) -> tuple[float, int]:
         place = (s - self._first) / self._step
