@@ -1,0 +1,33 @@
+"""A suite runs each scenario in a process of its own and writes down what each did."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from av_stack.errors import WorldError
+from av_stack.suite import drive_suite
+from av_stack.world.spec import Address
+from scenarios.model import RouteTable, Scenario
+
+ROUTE = RouteTable(start=(423.2, -340.0), goal=(423.2, -322.0))
+
+
+def test_each_drive_is_run_and_judged(city_server: Address, tmp_path: Path) -> None:
+    arrives = Scenario(name="arrives", map="city_grid", seed=1, route=ROUTE, timeout_s=30.0)
+    late = arrives.model_copy(update={"name": "late", "timeout_s": 1.0})
+    entries = drive_suite("two", (arrives, late), tmp_path, None, city_server)
+    assert entries[0]["route_completion"] == 1.0
+    assert entries[0]["shortcomings"] == []
+    assert entries[0]["mean_kmh"] > 1.0
+    assert "time-out" in " ".join(entries[1]["shortcomings"])
+    assert json.loads((tmp_path / "suite.json").read_text())["drives"] == entries
+    assert (tmp_path / "arrives" / "recording.mcap").is_file()
+
+
+def test_a_drive_that_never_began_ends_the_suite(city_server: Address, tmp_path: Path) -> None:
+    nowhere = Scenario(name="nowhere", map="no_such_town", seed=1, route=ROUTE, timeout_s=30.0)
+    with pytest.raises(WorldError, match=r"nowhere: the drive ended with status [^0]"):
+        drive_suite("one", (nowhere,), tmp_path, None, city_server)
