@@ -1,9 +1,10 @@
-"""Egos that run a red light, crash, leave the lane and stand still are each caught and scored on a real server."""
+"""Egos that run a red light, crash, leave the lane, stand still and pass a stop sign are caught on a real server."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import carla
 import numpy as np
 import pytest
 
@@ -17,6 +18,7 @@ from scenarios.model import RouteTable, Scenario, WalkerTable
 from scenarios.score import Infractions, driving_score
 
 STRAIGHT = RouteTable(start=(423.2, -340.0), goal=(423.2, -240.0))
+TO_STOP_SIGN = RouteTable(start=(336.75, -240.0), goal=(310.0, -291.75))
 Driver = Callable[[Truth, Route], ControlCommand]
 
 
@@ -29,21 +31,42 @@ def follow(truth: Truth, route: Route, throttle: float = 0.5) -> ControlCommand:
     return ControlCommand(throttle if truth.ego_speed_mps < 9.0 else 0.0, 0.0, steer)
 
 
-def drive(address: Address, driver: Driver, seconds: float, *walkers: WalkerTable, stuck_s: float = 180.0) -> Verdict:
-    scenario = Scenario(name="scripted", map="city_grid", seed=1, route=STRAIGHT, walkers=walkers)
+def drive(
+    address: Address,
+    driver: Driver,
+    seconds: float,
+    *walkers: WalkerTable,
+    route: RouteTable = STRAIGHT,
+    parked_at: tuple[float, float] | None = None,
+    stuck_s: float = 180.0,
+) -> Verdict:
+    scenario = Scenario(name="scripted", map="city_grid", seed=1, route=route, walkers=walkers, timeout_s=seconds)
     world = CarlaWorld(address, world_spec(scenario, Rig(()), "ClearNoon"))
     try:
-        route = mission_route(world.lane_graph, scenario, PlanningConfig())  # type: ignore[call-arg]
-        judge = Judge(world.lane_graph, route, world.vehicle, seconds, stuck_s)
+        if parked_at is not None:
+            park(address, *parked_at)
+        lanes = mission_route(world.lane_graph, scenario, PlanningConfig())  # type: ignore[call-arg]
+        judge = Judge(world.lane_graph, lanes, world.vehicle, seconds, stuck_s)
         end = None
         while end is None and not judge.is_arrived:
             world.tick()
             truth = world.truth()
             end = judge.update(truth)
-            world.apply(driver(truth, route))
+            world.apply(driver(truth, lanes))
         return judge.verdict(end or "arrived")
     finally:
         world.close()
+
+
+def park(address: Address, x_m: float, y_m: float) -> None:
+    """A car with its brakes on in the lane at CARLA's (x, y)."""
+    client = carla.Client(address.host, address.port)
+    client.set_timeout(5.0)
+    episode = client.get_world()
+    place = episode.get_map().get_waypoint(carla.Location(x_m, y_m)).transform
+    place.location.z += 0.3
+    car = episode.spawn_actor(episode.get_blueprint_library().find("vehicle.audi.tt"), place)
+    car.apply_control(carla.VehicleControl(brake=1.0))
 
 
 def test_running_a_red_light(city_server: Address) -> None:
@@ -60,10 +83,23 @@ def test_running_a_red_light(city_server: Address) -> None:
 
 
 def test_hitting_a_walker(city_server: Address) -> None:
-    walker = WalkerTable(start=(423.2, -320.0), end=(423.2, -319.0), trigger_m=0.1)
+    walker = WalkerTable(start=(423.2, -320.0), end=(423.2, -319.0), speed_mps=1.4, trigger_m=0.1)
     verdict = drive(city_server, follow, 20.0, walker)
     assert verdict.infractions.collisions_walker == 1
     assert verdict.driving_score <= 50.0
+
+
+def test_driving_into_a_parked_car(city_server: Address) -> None:
+    verdict = drive(city_server, follow, 12.0, parked_at=(423.2, -315.0))
+    assert verdict.infractions.collisions_vehicle == 1
+    assert verdict.collisions[0].startswith("vehicle.audi.tt at frame")
+    assert verdict.driving_score <= 60.0
+
+
+def test_passing_a_stop_sign(city_server: Address) -> None:
+    verdict = drive(city_server, follow, 30.0, route=TO_STOP_SIGN)
+    assert verdict.infractions.stop_signs == 1
+    assert verdict.driving_score <= 80.0
 
 
 def test_leaving_the_lane_and_crashing(city_server: Address) -> None:
