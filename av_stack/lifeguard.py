@@ -14,15 +14,13 @@ from collections.abc import Callable
 from av_stack.world.spec import Address
 
 LATE_S = 0.5  # a step that takes longer makes the guard look
-SILENT_S = 2.5  # less than the wheel's time-out in the loop: a step that takes longer is lost whoever listens
 LOOK_EVERY_S = 0.1
-PROBE_TIMEOUT_S = 0.5
+ANSWER_TIMEOUT_S = 2.0  # with LATE_S less than the wheel's time-out in the loop
+VERSION_CALL = b"\x94\x00\x01\xa7version\x91\x91\xc2"  # msgpack of [0, 1, "version", [[false]]], every client's first
 
 
 class Lifeguard:
-    """Calls `on_lost` once, from its own thread, when a step is late and nobody listens at `address` any more, or when
-    it is so late that the wheel is about to give up.
-    """
+    """Calls `on_lost` once, from its own thread, when a step is late and the server at `address` answers no more."""
 
     def __init__(self, address: Address, on_lost: Callable[[], None]) -> None:
         self._address = address
@@ -41,17 +39,16 @@ class Lifeguard:
 
     def _guard(self) -> None:
         while not self._ended.wait(LOOK_EVERY_S):
-            late_s = time.monotonic() - self._beat_s
-            is_lost = late_s > SILENT_S or (late_s > LATE_S and not self._is_listening())
-            if is_lost and not self._ended.is_set():
+            is_late = time.monotonic() - self._beat_s > LATE_S
+            if is_late and not self._is_answering() and not self._ended.is_set():
                 self._on_lost()
                 return
 
-    def _is_listening(self) -> bool:
+    def _is_answering(self) -> bool:
+        """Whether the server still answers a call; a connection alone would be made for a frozen one too."""
         try:
-            with socket.create_connection((self._address.host, self._address.port), PROBE_TIMEOUT_S):
-                return True
-        except ConnectionRefusedError:
+            with socket.create_connection((self._address.host, self._address.port), ANSWER_TIMEOUT_S) as probe:
+                probe.sendall(VERSION_CALL)
+                return bool(probe.recv(64))
+        except OSError:
             return False
-        except OSError:  # slow or unreachable for the moment: the tick's own time-out decides
-            return True

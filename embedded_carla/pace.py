@@ -34,7 +34,7 @@ STEP_S = 1.0
 EXPECT_S = 0.25
 """How long to wait for the step that each frame causes, in either mode of the TrafficManager."""
 
-LOST_S = 1.0
+LOST_S = 1.5
 """A client that makes no call at all for this long after a frame that owes a step has lost its wake-up."""
 
 MISSES = 3
