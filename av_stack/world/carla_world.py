@@ -31,6 +31,7 @@ CONNECT_TIMEOUT_S = 5.0
 LOAD_TIMEOUT_S = 120.0
 LOOP_TIMEOUT_S = 3.0  # tick() blocks this long when the server dies
 FIRST_TICK_TIMEOUT_S = 30.0  # shaders and textures are made for the first picture
+FIRST_PICTURES = 2
 SETTLE_TICKS = 20  # the ego drops onto its wheels
 DROP_M = 0.3
 
@@ -121,7 +122,6 @@ class CarlaWorld:
             carla_map = self._world.get_map()
             self._lane_graph = lane_graph(carla_map)
             self._world.set_weather(_weather(spec.weather))
-            self._world.reset_all_traffic_lights()
         with self._answering("spawning the ego"):
             self._ego = self._spawn_ego(carla_map)
             self._world.tick(FIRST_TICK_TIMEOUT_S)
@@ -132,9 +132,13 @@ class CarlaWorld:
             self._sensors = SensorRig(carla, self._world, self._ego, spec.rig, rear_axle_x_m=rear_m, seed=spec.seed)
             self._cleanup.callback(self._destroy, [sensor.id for sensor in self._sensors.actors])
             self._cleanup.callback(self._sensors.stop)
+        # The first pictures take a server long, and how long depends on its caches. No TrafficManager may wait for
+        # them, and the lights start after them, or a run would depend on the caches too.
+        self._tick_sensors(FIRST_PICTURES)
         with self._answering("spawning traffic"):
+            self._world.reset_all_traffic_lights()
             self._spawn_others(rng)
-        self._settle()
+        self._tick_sensors(SETTLE_TICKS)
 
     def _connect(self) -> None:
         try:
@@ -202,10 +206,11 @@ class CarlaWorld:
             self._cleanup.callback(self._if_alive, traffic.close)
             traffic.spawn(carla, self._client, self._world, self._spec, rng)
 
-    def _settle(self) -> None:
-        """Let the ego drop onto its wheels, and the sensors' streams, which connect in their own time, come up."""
+    def _tick_sensors(self, ticks: int) -> None:
+        """Tick, and wait for what every sensor measured in the last of the ticks: their streams connect in their own
+        time, and the ego drops onto its wheels."""
         with self._answering("first ticks"):
-            for _ in range(SETTLE_TICKS):
+            for _ in range(ticks):
                 self._first_frame = self._world.tick(FIRST_TICK_TIMEOUT_S)
             speed_mps = forward_speed_mps(self._ego)
             self._sensors.read(self._first_frame, self._stamp_of(self._first_frame), speed_mps, FIRST_TICK_TIMEOUT_S)
