@@ -57,7 +57,7 @@ def test_unknown_weather() -> None:
     ("old", "new", "words"),
     [
         ("timeout_s: 600", "timeout_ms: 600", ("unknown key timeout_ms", "did you mean timeout_s")),
-        ("speed_mps: 1.4, trigger_m", "speed_kmh: 5, trigger_m", ("walkers.0.speed_kmh", "speed_mps")),
+        ("speed_mps: 1.4, trigger_m", "speed_kmh: 5, trigger_m", ("walkers.1.speed_kmh", "speed_mps")),
         ("timeout_s: 600", "timeout_s: 600 s", ("timeout_s", "'600 s' is no number")),
         ("seed: 1", "seed: [", ("is not YAML",)),
     ],
