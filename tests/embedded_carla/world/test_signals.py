@@ -148,6 +148,7 @@ def test_times_of_zero_do_not_hang() -> None:
         lights.set_times(light, green_s=0.0, yellow_s=-1.0, red_s=0.0)
     for _ in range(10):
         lights.step(0.05)
+        assert [lights.state("a1"), lights.state("b1")].count(SignalColour.GREEN) <= 1
 
 
 @given(seed=st.integers(0, 5000))
