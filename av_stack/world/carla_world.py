@@ -161,7 +161,9 @@ class CarlaWorld:
             if chosen is not None:
                 self._world = self._client.load_world(available[chosen])
             elif self._spec.xodr is not None:
-                self._world = self._client.generate_opendrive_world(self._spec.xodr.read_text())
+                # CARLA would set a wall of 1 m along every road, which hides kerbs and pavements from the camera.
+                bare = carla.OpendriveGenerationParameters(wall_height=0.0)
+                self._world = self._client.generate_opendrive_world(self._spec.xodr.read_text(), bare)
             else:
                 names = ", ".join(sorted(available))
                 raise WorldError(f"the server at {self._address} has no map {wanted}; it has {names}")

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import carla
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 
 from av_stack.errors import ConfigError, WorldError
 from av_stack.frames import geodetic_to_map, wrap_angle
-from av_stack.server_process import ServerProcess, free_port_pair
+from av_stack.server_process import ServerProcess, embedded_town, free_port_pair
 from av_stack.types import CameraModel, ControlCommand
 from av_stack.world.carla_world import CarlaWorld
 from av_stack.world.spec import Address, Rig, WalkerScript, WorldSpec
@@ -92,6 +93,20 @@ class TestOneWorld:
         assert 2.5 < vehicle.wheelbase_m < 3.3
         assert 1.0 < vehicle.rear_axle_to_centre_m < 2.0
         assert 0.4 < vehicle.steer_max_rad < 1.3
+
+
+def test_a_server_without_the_town_is_sent_it(city_server: Address) -> None:
+    """The way of a CARLA server, which has none of our towns: the map's text travels, and everything stands on it."""
+    xodr = embedded_town("city_grid")
+    with closing(CarlaWorld(city_server, spec(map_name="not_there", xodr=xodr, traffic_vehicles=2))) as world:
+        for _ in range(20):
+            world.apply(GO)
+            frame = world.tick()
+        truth = world.truth()
+        assert frame.cameras["front"].bgr.std() > 5.0
+        assert truth.ego_speed_mps > 1.0
+        assert len(truth.objects) == 2
+        assert truth.lights.keys() == {s.signal_id for s in world.lane_graph.signals if s.kind.value == "traffic light"}
 
 
 def test_commands_move_it_forward_and_left(city_server: Address) -> None:
