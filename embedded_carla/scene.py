@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.types import SemanticTag, Transform, Vector3
+from embedded_carla.types import BoundingBox, SemanticTag, Transform, Vector3
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
@@ -158,7 +158,9 @@ class ActorView:
     """One actor as the renderer draws it.
 
     `shape` is `VehicleSpec.shape`, "walker" or a prop's shape; `extent` half sizes; the body's box is centred
-    `extent[2]` above the origin. `phase_rad` turns wheels or walking legs.
+    `extent[2]` above the origin. `phase_rad` turns wheels or walking legs. `doors` has bit n set while CARLA's door n
+    (0 front left, 1 front right, 2 rear left, 3 rear right, 4 bonnet, 5 boot) is open. `wheel_angles_rad` is empty, or
+    (steer, turn about the axle) of each wheel, front left, front right, rear left, rear right, where a client poses them.
     """
 
     actor_id: int
@@ -171,6 +173,8 @@ class ActorView:
     steer_rad: float = 0.0
     phase_rad: float = 0.0
     seed: int = 0
+    doors: int = 0
+    wheel_angles_rad: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,3 +185,77 @@ class CameraView:
     height_px: int
     fov_deg: float
     transform: Transform
+
+
+Rgb: TypeAlias = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class DebugPoint:
+    """A square dot; `size_m` is its edge."""
+
+    location: Vector3
+    size_m: float
+    colour: Rgb  # sRGB, 0 to 255
+    on_screen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DebugLine:
+    """From `begin` to `end`; a thickness of 0 is one pixel."""
+
+    begin: Vector3
+    end: Vector3
+    thickness_m: float
+    colour: Rgb
+    on_screen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DebugArrow:
+    """A line whose head is four lines, `head_m` long along the shaft and as far to the sides."""
+
+    begin: Vector3
+    end: Vector3
+    thickness_m: float
+    head_m: float
+    colour: Rgb
+    on_screen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DebugBox:
+    """The twelve edges of `box`: its centre is in the world and its `rotation_deg` is that of the call."""
+
+    box: BoundingBox
+    thickness_m: float
+    colour: Rgb
+    on_screen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DebugText:
+    location: Vector3
+    text: str
+    has_shadow: bool
+    colour: Rgb
+    on_screen: bool = True
+
+
+DebugShape: TypeAlias = DebugPoint | DebugLine | DebugArrow | DebugBox | DebugText
+
+
+@dataclass(frozen=True, slots=True)
+class SceneState:
+    """What clients have changed of a map's scenery: the same object until something changes.
+
+    `hidden_placements` (P,) and `hidden_meshes` (M,) bool go with `Scenery.placements` and `Scenery.meshes`. Per entry
+    of `Scenery.lamps`: `lamp_mode` (L,) int8, -1 burns when it is dark, 0 is off, 1 is on; `lamp_colour` (L, 3) sRGB
+    0 to 1, negative for the lamp's own; `lamp_intensity` (L,), 1 for the lamp's own.
+    """
+
+    hidden_placements: NDArray[np.bool_]
+    hidden_meshes: NDArray[np.bool_]
+    lamp_mode: NDArray[np.int8]
+    lamp_colour: F64
+    lamp_intensity: F64

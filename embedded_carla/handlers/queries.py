@@ -108,16 +108,3 @@ def _box_hits(boxes: Any, start: Any, end: Any) -> list[tuple[float, int]]:
     leave = np.maximum(near, far).min(axis=1)
     hit = np.flatnonzero((enter <= leave) & (enter >= 0.0) & (enter <= 1.0))
     return [(float(enter[i]), int(boxes.tag[i])) for i in hit.tolist()]
-
-
-@void("draw_debug_shape")
-def draw_debug_shape(_simulation: Simulation, _shape: Any) -> None:
-    """Accepted; nothing is drawn yet."""
-
-
-@void("clear_debug_shape")
-def clear_debug_shape(_simulation: Simulation) -> None:
-    """As `draw_debug_shape`."""
-
-
-void("clear_debug_string")(clear_debug_shape)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from embedded_carla.log import log
 from embedded_carla.render import Renderer, RenderError
-from embedded_carla.scene import ActorView
+from embedded_carla.scene import ActorView, DebugShape
 from embedded_carla.types import SignalColour, Transform, Vector3
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.episode import Episode
@@ -56,6 +56,11 @@ def actor_views(episode: Episode) -> list[ActorView]:
 def signal_colours(episode: Episode) -> Mapping[str, SignalColour]:
     lights = episode.roadside.lights
     return {signal_id: lights.state(signal_id) for signal_id in lights.ids}
+
+
+def debug_shapes(episode: Episode) -> Sequence[DebugShape]:
+    """The debug shapes that cameras see now; the same object until something changes."""
+    return episode.debug.alive(episode.time_s)
 
 
 def _vehicle_view(episode: Episode, actor: Actor) -> ActorView:

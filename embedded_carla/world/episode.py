@@ -12,6 +12,7 @@ from embedded_carla.errors import CommandError
 from embedded_carla.types import BoundingBox, Transform, Vector3, VehicleControl, WalkerControl, WeatherParameters
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
 from embedded_carla.world.contacts import CollisionHit, ContactSolver
+from embedded_carla.world.debug import DebugShapes
 from embedded_carla.world.loader import LoadedMap
 from embedded_carla.world.roadside import Roadside
 from embedded_carla.world.snapshot import SnapshotTable
@@ -43,6 +44,7 @@ class Episode:
         self.crowd = WalkerCrowd(loaded.scenery.ground)
         self.contacts = ContactSolver(self)
         self.hits: list[CollisionHit] = []
+        self.debug = DebugShapes()
         self._rows: dict[ActorKind, _Rows] = {}
         self.spectator = self._add_spectator()
         self.roadside = Roadside(self)
