@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.scene import F64, GroundHit
+from embedded_carla.scenery.ground_kernel import TriangleGrid, field_below, highest_below
 from embedded_carla.scenery.heightfield import HeightField
 from embedded_carla.types import SemanticTag
 
@@ -30,12 +31,14 @@ class TriangleIndex:
         self._hash(local)
 
     def _hash(self, local: F64) -> None:
+        """Fill the grid: per cell, the triangles that touch it."""
         if not len(local):
-            self.shape = (0, 0)
+            none = np.zeros(0, dtype=np.int64)
+            self._grid = TriangleGrid(self.origin, np.zeros(2, dtype=np.int64), none, none, self._data)
             return
         low = np.floor(local[..., :2].min(axis=1) / CELL_M).astype(np.int64)
         high = np.floor(local[..., :2].max(axis=1) / CELL_M).astype(np.int64)
-        self.shape = (int(high[:, 0].max()) + 1, int(high[:, 1].max()) + 1)
+        shape = high.max(axis=0) + 1
         size = high - low + 1
         triangle, place = _ragged(size.prod(axis=1))
         column = low[triangle, 0] + place // size[triangle, 1]
@@ -44,38 +47,17 @@ class TriangleIndex:
         edges = self._data[triangle, 3:].reshape(-1, 3, 3)
         distance = edges[..., 0] * middle[:, :1] + edges[..., 1] * middle[:, 1:] + edges[..., 2]
         touches = distance.min(axis=1) > -0.5 * np.sqrt(2.0) * CELL_M - OVERLAP_M
-        cell, triangle = (column * self.shape[1] + row)[touches], triangle[touches]
+        cell, triangle = (column * shape[1] + row)[touches], triangle[touches]
         order = np.argsort(cell, kind="stable")
-        self._candidates = triangle[order]
-        self._start = np.searchsorted(cell[order], np.arange(self.shape[0] * self.shape[1] + 1))
-        self._count = np.diff(self._start)
+        start = np.searchsorted(cell[order], np.arange(shape[0] * shape[1] + 1))
+        self._grid = TriangleGrid(self.origin, shape, start.astype(np.int64), triangle[order], self._data)
 
     def below(self, points: F64, reach_up_m: float = REACH_UP_M) -> tuple[F64, NDArray[np.int64]]:
         """z (n,) of the highest triangle at most `reach_up_m` above each point, -inf where none, and its position."""
         z = np.full(len(points), -np.inf)
         found = np.full(len(points), -1, dtype=np.int64)
-        xy = points[:, :2] - self.origin
-        ij = np.floor(xy / CELL_M)
-        inside = np.flatnonzero(
-            (ij[:, 0] >= 0) & (ij[:, 1] >= 0) & (ij[:, 0] < self.shape[0]) & (ij[:, 1] < self.shape[1])
-        )
-        cell = (ij[inside, 0] * self.shape[1] + ij[inside, 1]).astype(np.int64)
-        count = self._count[cell] if len(inside) else np.zeros(0, dtype=np.int64)
-        which, place = _ragged(count)
-        if not len(which):
-            return z, found
-        candidate = self._candidates[self._start[cell][which] + place]
-        point = inside[which]
-        data = self._data[candidate]
-        x, y = xy[point].T
-        height = data[:, 0] * x + data[:, 1] * y + data[:, 2]
-        hit = height <= points[point, 2] + reach_up_m
-        for k in (3, 6, 9):
-            hit &= data[:, k] * x + data[:, k + 1] * y + data[:, k + 2] >= -OVERLAP_M
-        point, height, candidate = point[hit], height[hit], candidate[hit]
-        order = np.lexsort((-candidate, height, point))  # last of each point: highest, then the first in the file
-        point, height, candidate = point[order], height[order], candidate[order]
-        z[point], found[point] = height, candidate  # later entries win
+        points = np.ascontiguousarray(points, dtype=np.float64)
+        highest_below(self._grid, points, CELL_M, float(reach_up_m), OVERLAP_M, z, found)
         return z, found
 
 
@@ -116,13 +98,13 @@ class SceneryGround:
 
     def below(self, points: F64) -> GroundHit:
         """The highest surface at most 1.0 m above each of `points` (N, 3)."""
-        points = np.asarray(points, dtype=np.float64).reshape(-1, 3)
+        points = np.ascontiguousarray(points, dtype=np.float64).reshape(-1, 3)
         z, found = self.index.below(points)
         normal, tag, road = self._normals[found], self._tag[found], self._road[found]
         missing = np.flatnonzero(found < 0)
         if len(missing):
-            height, up = self.terrain(points[missing, :2])
-            z[missing] = np.where(height <= points[missing, 2] + REACH_UP_M, height, np.nan)
-            normal[missing] = up
+            field = self.terrain
+            field_below(field.origin, field.step_m, field.height, points, missing, z, normal)
+            z[missing[z[missing] > points[missing, 2] + REACH_UP_M]] = np.nan
             tag[missing] = np.where(np.isnan(z[missing]), SemanticTag.UNLABELED, SemanticTag.TERRAIN)
         return GroundHit(z, normal, tag, road)

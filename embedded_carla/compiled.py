@@ -1,0 +1,23 @@
+"""Numerical kernels compiled to machine code, kept on disk from one start to the next.
+
+Numba checks only the file of a compiled function for changes: a kernel calls compiled functions and reads constants of
+its own file alone. No `fastmath`: the order of operations is that of the source, so equal inputs give equal bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """`function` as machine code, compiled at its first call with arguments of each new type.
+
+    The code is kept in `__pycache__` beside the source or, where that cannot be written, in the user's cache folder;
+    `NUMBA_CACHE_DIR` names another one. Division by zero gives inf or NaN as in numpy.
+    """
+    return cast(F, numba.njit(cache=True, error_model="numpy")(function))
