@@ -160,7 +160,7 @@ class ActorView:
     `shape` is `VehicleSpec.shape`, "walker" or a prop's shape; `extent` half sizes; the body's box is centred
     `extent[2]` above the origin. `phase_rad` turns wheels or walking legs. `doors` has bit n set while CARLA's door n
     (0 front left, 1 front right, 2 rear left, 3 rear right, 4 bonnet, 5 boot) is open. `wheel_angles_rad` is empty, or
-    (steer, turn about the axle) of each wheel, front left, front right, rear left, rear right, where a client poses them.
+    (steer, turn about the axle) of the wheels front left, front right, rear left, rear right where a client poses them.
     """
 
     actor_id: int

@@ -113,6 +113,10 @@ _TWO_WHEELED = (
 
 _COLOURS = ("17,37,103", "180,44,44", "237,237,237", "20,20,20", "134,134,134", "65,67,55", "26,60,23", "215,150,30")
 _NO_LIGHTS = ("bicycle",)
+# CARLA's second generation has doors; its bus has none.
+_OPENING_DOORS = frozenset(m.type_id for m in (*_CARS, *_LARGE) if m.generation == 2 and m.base_type != "bus") | {
+    "vehicle.tesla.cybertruck"
+}
 
 
 def _spec(model: _Model) -> VehicleSpec:
@@ -151,7 +155,7 @@ def _attributes(model: _Model, number_of_wheels: int) -> tuple[Attribute, ...]:
         fixed("special_type", "string", model.special_type),
         fixed("generation", "int", str(model.generation)),
         fixed("has_lights", "bool", "true" if has_lights else "false"),
-        fixed("has_dynamic_doors", "bool", "false"),
+        fixed("has_dynamic_doors", "bool", "true" if model.type_id in _OPENING_DOORS else "false"),
         choice("sticky_control", "bool", ("true", "false")),
         choice("terramechanics", "bool", ("false", "true")),
         role_name("autopilot", "scenario", "ego_vehicle", "hero"),

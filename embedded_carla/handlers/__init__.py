@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from embedded_carla.handlers import (
+    ackermann,
     actors,
     batch,
+    bodywork,
     core,
     debug,
     lights,
@@ -18,9 +20,11 @@ from embedded_carla.handlers import (
 from embedded_carla.handlers.registry import answer, methods
 
 __all__ = [
+    "ackermann",
     "actors",
     "answer",
     "batch",
+    "bodywork",
     "core",
     "debug",
     "lights",

@@ -7,7 +7,7 @@ from typing import Any
 
 from embedded_carla import codec, rpc
 from embedded_carla.errors import CommandError, EmbeddedCarlaError
-from embedded_carla.handlers import actors, lights, vehicles, walkers
+from embedded_carla.handlers import ackermann, actors, lights, vehicles, walkers
 from embedded_carla.handlers.registry import raw
 from embedded_carla.simulation import Simulation
 
@@ -25,7 +25,7 @@ def _walker_state(simulation: Simulation, actor_id: int, pose: Any, speed: Any) 
 _BY_INDEX: dict[int, Callable[..., Any]] = {
     _DESTROY: actors.destroy_actor,
     2: vehicles.apply_control_to_vehicle,
-    3: vehicles.apply_ackermann_control_to_vehicle,
+    3: ackermann.apply_ackermann_control_to_vehicle,
     4: walkers.apply_control_to_walker,
     5: vehicles.apply_physics_control,
     6: actors.set_actor_transform,

@@ -13,7 +13,6 @@ _ANSWERING_A_VALUE = (
     "get_actor_socket_relative_transforms",
     "get_vehicle_bone_world_transforms",
     "get_bones_transform",
-    "get_ackermann_controller_settings",
     "get_gbuffer_token",
     "start_recorder",
     "show_recorder_file_info",
@@ -22,7 +21,6 @@ _ANSWERING_A_VALUE = (
     "replay_file",
 )
 _ANSWERING_NOTHING = (
-    "apply_ackermann_controller_settings",
     "enable_carsim",
     "use_carsim_road",
     "enable_chrono_physics",

@@ -1,4 +1,4 @@
-"""Vehicles: control, physics parameters, lights, telemetry, doors and wheels."""
+"""Vehicles: control, physics parameters, lights, telemetry."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from embedded_carla import codec
-from embedded_carla.handlers.registry import refusal, value, void
+from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.world import physics_control
 from embedded_carla.world.actors import ActorKind
@@ -77,41 +77,3 @@ def show_vehicle_debug_telemetry(simulation: Simulation, actor_id: int, _enabled
 def set_actor_autopilot(simulation: Simulation, actor_id: int, _enabled: bool) -> None:
     """The TrafficManager in the client drives; the server has nothing to switch."""
     simulation.episode.vehicle(actor_id)
-
-
-@void("open_vehicle_door")
-def open_vehicle_door(simulation: Simulation, actor_id: int, _door: int) -> None:
-    """Bodies have no doors of their own; the call is accepted for the scripts that make it."""
-    simulation.episode.vehicle(actor_id)
-
-
-void("close_vehicle_door")(open_vehicle_door)
-
-
-@value("get_wheel_steer_angle")
-def get_wheel_steer_angle(simulation: Simulation, actor_id: int, wheel: int) -> float:
-    """Degrees; front wheels (0 and 1) steer."""
-    episode = simulation.episode
-    slot = episode.vehicle(actor_id).slot
-    return math.degrees(float(episode.fleet.steer_rad[slot])) if wheel in (0, 1) else 0.0
-
-
-@value("get_wheel_pitch_angle")
-def get_wheel_pitch_angle(simulation: Simulation, actor_id: int, _wheel: int) -> float:
-    episode = simulation.episode
-    return math.degrees(float(episode.fleet.wheel_phase_rad[episode.vehicle(actor_id).slot]))
-
-
-@void("set_wheel_steer_direction")
-def set_wheel_steer_direction(simulation: Simulation, actor_id: int, _wheel: int, _angle: Any) -> None:
-    """Only for show in CARLA (the wheels' look, not their physics); accepted and not drawn."""
-    simulation.episode.vehicle(actor_id)
-
-
-void("set_wheel_pitch_angle")(set_wheel_steer_direction)
-
-
-@void("apply_ackermann_control_to_vehicle")
-def apply_ackermann_control_to_vehicle(simulation: Simulation, actor_id: int, _control: Any) -> None:
-    simulation.episode.vehicle(actor_id)
-    raise refusal("Ackermann control")

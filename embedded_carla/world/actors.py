@@ -10,7 +10,7 @@ from typing import Any
 from embedded_carla import codec
 from embedded_carla.codec import ActorDescription
 from embedded_carla.errors import CommandError
-from embedded_carla.types import Blueprint, BoundingBox, SemanticTag, Transform, Vector3
+from embedded_carla.types import Blueprint, BoundingBox, SemanticTag, Transform
 
 
 class ActorKind(Enum):
@@ -29,7 +29,8 @@ class Actor:
     """One actor. `pose` is its world pose after the last tick; `relative` is the pose on `parent` for attached ones.
 
     `slot` is the row in the fleet or the crowd (-1 elsewhere), `row` the record in the snapshot. `stream_id` is a
-    sensor's stream, 0 where the actor has none. `signal_id` is the OpenDRIVE id of lights and signs.
+    sensor's stream, 0 where the actor has none. `signal_id` is the OpenDRIVE id of lights and signs. `doors` has a bit
+    for each open door; `wheel_angles_deg` are (steer, pitch) of wheels that a client poses.
     """
 
     actor_id: int
@@ -48,9 +49,9 @@ class Actor:
     signal_id: str = ""
     lights: int = 0
     collides: bool = True
-    constant_velocity: Vector3 | None = None
     physics_control: Any = None
-    ackermann: Any = None
+    doors: int = 0
+    wheel_angles_deg: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def type_id(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from embedded_carla.log import log
 from embedded_carla.render import Renderer, RenderError
 from embedded_carla.scene import ActorView, DebugShape
@@ -67,8 +69,19 @@ def _vehicle_view(episode: Episode, actor: Actor) -> ActorView:
     fleet, slot = episode.fleet, actor.slot
     return ActorView(
         actor.actor_id, fleet.spec(slot).shape, episode.pose_of(actor), actor.box.extent, _colour(actor), actor.tag,
-        actor.lights, float(fleet.steer_rad[slot]), float(fleet.wheel_phase_rad[slot]), actor.actor_id,
+        actor.lights, float(fleet.steer_rad[slot]), float(fleet.wheel_phase_rad[slot]), actor.actor_id, actor.doors,
+        _posed_wheels(episode, actor),
     )  # fmt: skip
+
+
+def _posed_wheels(episode: Episode, actor: Actor) -> tuple[tuple[float, float], ...]:
+    """(steer, turn about the axle) in rad of the four wheels where a client poses any, as it may without physics."""
+    fleet, slot, posed = episode.fleet, actor.slot, actor.wheel_angles_deg
+    if not posed or fleet.physics[slot]:
+        return ()
+    steer, turn = float(np.degrees(fleet.steer_rad[slot])), float(np.degrees(fleet.wheel_phase_rad[slot]))
+    angles = (posed.get(wheel, (steer if wheel < 2 else 0.0, turn)) for wheel in range(4))
+    return tuple((float(np.radians(a)), float(np.radians(b))) for a, b in angles)
 
 
 def _walker_view(episode: Episode, actor: Actor) -> ActorView:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from embedded_carla.codec import ActorDescription
 from embedded_carla.errors import CommandError
 from embedded_carla.types import BoundingBox, Transform, Vector3, VehicleControl, WalkerControl, WeatherParameters
+from embedded_carla.world.ackermann import AckermannDrivers
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
 from embedded_carla.world.contacts import CollisionHit, ContactSolver
 from embedded_carla.world.debug import DebugShapes
@@ -45,6 +46,7 @@ class Episode:
         self.contacts = ContactSolver(self)
         self.hits: list[CollisionHit] = []
         self.debug = DebugShapes()
+        self.ackermann = AckermannDrivers(self)
         self._rows: dict[ActorKind, _Rows] = {}
         self.spectator = self._add_spectator()
         self.roadside = Roadside(self)
@@ -122,6 +124,11 @@ class Episode:
         self.drawn_weather = weather.with_defaults(DEFAULT_WEATHER)
 
     def control_vehicle(self, actor: Actor, control: VehicleControl) -> None:
+        """A client gives pedals; that ends Ackermann control."""
+        self.ackermann.release(actor)
+        self.set_pedals(actor, control)
+
+    def set_pedals(self, actor: Actor, control: VehicleControl) -> None:
         self.fleet.set_control(actor.slot, control)
         self.table.write_vehicle_control(actor.row, control)
 
@@ -136,6 +143,7 @@ class Episode:
         self.frame = frame
         self.time_s += delta_s
         self.delta_s = delta_s
+        self.ackermann.step(delta_s)
         self.fleet.step(delta_s, self.drawn_weather.wetness)
         self.crowd.step(delta_s)
         self.hits = self.contacts.resolve()

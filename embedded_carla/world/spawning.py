@@ -60,6 +60,7 @@ def destroy(episode: Episode, actor_id: int) -> bool:
     if actor.parent is not None:
         actor.parent.children.remove(actor)
     if actor.kind is ActorKind.VEHICLE:
+        episode.ackermann.forget(actor)
         episode.fleet.remove(actor.slot)
     elif actor.kind is ActorKind.WALKER:
         episode.crowd.remove(actor.slot)

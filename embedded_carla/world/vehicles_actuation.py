@@ -72,12 +72,18 @@ def actuate(
         friction_n=limit + 1e-3,
         side_n=bank.lateral_share * limit,
         resistance_mps2=(ROLLING_RESISTANCE * GRAVITY_MPS2 + engine) * foot.is_touching,
-        steer_target_rad=pedals.steer * bank.steer_max_rad * np.interp(speed * 3.6, STEER_CURVE_KMH, STEER_CURVE),
+        steer_target_rad=pedals.steer * bank.steer_max_rad * steer_share(speed),
         steer_rate_radps=STEER_RATE_RADPS,
         hold=grip * GRAVITY_MPS2 * bank.rolling_grip,
         grade_forward_mps2=pull * foot.slope_forward / (1.0 + foot.slope_forward * foot.slope_forward),
         grade_right_mps2=pull * foot.slope_right / (1.0 + foot.slope_right * foot.slope_right),
     )
+
+
+def steer_share(speed_mps: Float | float) -> Float:
+    """Share of the largest steering angle that a full turn of the wheel gives at this speed (>= 0)."""
+    share: Float = np.interp(np.asarray(speed_mps) * 3.6, STEER_CURVE_KMH, STEER_CURVE)
+    return share
 
 
 def _lateral_excess(bank: PlanarBank, state: PlanarState, grip: Float) -> Float:

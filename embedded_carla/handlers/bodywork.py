@@ -1,0 +1,95 @@
+"""Doors, and the wheels' angles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from embedded_carla import codec
+from embedded_carla.errors import CommandError
+from embedded_carla.handlers.registry import value, void
+from embedded_carla.simulation import Simulation
+from embedded_carla.world.actors import Actor
+
+DOOR_COUNT = 6  # front left, front right, rear left, rear right, bonnet, boot
+ALL_DOORS = 6
+_FRONT_WHEELS, _WHEEL_COUNT = (0, 1), 4
+
+
+def _doors(actor: Actor, door: Any) -> int:
+    """The bits of the doors that `door` means. Raises CommandError: no such door, or a body without doors."""
+    number = codec.integer(door, "door")
+    if actor.description.value("has_dynamic_doors") != "true":
+        raise CommandError(f"{actor.type_id} has no doors that open; see the blueprint attribute has_dynamic_doors")
+    if not 0 <= number <= ALL_DOORS:
+        raise CommandError(f"door {number}: allowed are 0 to {DOOR_COUNT - 1}, and {ALL_DOORS} for all")
+    return (1 << DOOR_COUNT) - 1 if number == ALL_DOORS else 1 << number
+
+
+@void("open_vehicle_door")
+def open_vehicle_door(simulation: Simulation, actor_id: int, door: int) -> None:
+    actor = simulation.episode.vehicle(actor_id)
+    actor.doors |= _doors(actor, door)
+
+
+@void("close_vehicle_door")
+def close_vehicle_door(simulation: Simulation, actor_id: int, door: int) -> None:
+    actor = simulation.episode.vehicle(actor_id)
+    actor.doors &= ~_doors(actor, door)
+
+
+def _wheel(simulation: Simulation, actor_id: int, wheel: Any) -> tuple[Actor, int]:
+    actor, number = simulation.episode.vehicle(actor_id), codec.integer(wheel, "wheel")
+    if not 0 <= number < _WHEEL_COUNT:
+        raise CommandError(f"wheel {number}: allowed are 0 to {_WHEEL_COUNT - 1}")
+    return actor, number
+
+
+def physical_angles_deg(simulation: Simulation, actor: Actor, wheel: int) -> tuple[float, float]:
+    """(steer, turn about the axle) of a wheel as the physics has it; the turn within [0, 360)."""
+    fleet = simulation.episode.fleet
+    steer = math.degrees(float(fleet.steer_rad[actor.slot])) if wheel in _FRONT_WHEELS else 0.0
+    return steer, math.degrees(float(fleet.wheel_phase_rad[actor.slot]))
+
+
+def _angles_deg(simulation: Simulation, actor: Actor, wheel: int) -> tuple[float, float]:
+    """What a client has set while the vehicle's physics is off, else the physical angles."""
+    physical = physical_angles_deg(simulation, actor, wheel)
+    return physical if simulation.episode.fleet.physics[actor.slot] else actor.wheel_angles_deg.get(wheel, physical)
+
+
+@value("get_wheel_steer_angle")
+def get_wheel_steer_angle(simulation: Simulation, actor_id: int, wheel: int) -> float:
+    """Degrees, positive to the right."""
+    return _angles_deg(simulation, *_wheel(simulation, actor_id, wheel))[0]
+
+
+@value("get_wheel_pitch_angle")
+def get_wheel_pitch_angle(simulation: Simulation, actor_id: int, wheel: int) -> float:
+    """Degrees about the axle, forwards."""
+    return _angles_deg(simulation, *_wheel(simulation, actor_id, wheel))[1]
+
+
+@void("set_wheel_steer_direction")
+def set_wheel_steer_direction(simulation: Simulation, actor_id: int, wheel: int, angle: Any) -> None:
+    """Pose a wheel. As in CARLA this is for show, and only for a vehicle whose physics is off."""
+    actor, number = _wheel(simulation, actor_id, wheel)
+    _require_no_physics(simulation, actor)
+    pitch = _angles_deg(simulation, actor, number)[1]
+    actor.wheel_angles_deg[number] = (codec.number(angle, "wheel angle"), pitch)
+
+
+@void("set_wheel_pitch_angle")
+def set_wheel_pitch_angle(simulation: Simulation, actor_id: int, wheel: int, angle: Any) -> None:
+    """As `set_wheel_steer_direction`, about the axle."""
+    actor, number = _wheel(simulation, actor_id, wheel)
+    _require_no_physics(simulation, actor)
+    steer = _angles_deg(simulation, actor, number)[0]
+    actor.wheel_angles_deg[number] = (steer, codec.number(angle, "wheel angle"))
+
+
+def _require_no_physics(simulation: Simulation, actor: Actor) -> None:
+    if simulation.episode.fleet.physics[actor.slot]:
+        raise CommandError(
+            f"vehicle {actor.actor_id}: its wheels follow its physics; set_simulate_physics(False) first"
+        )
