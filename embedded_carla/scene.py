@@ -36,6 +36,8 @@ class Material(IntEnum):
     FOLIAGE = 10
     BARK = 11
     SOIL = 12
+    ASPHALT_PLAIN = 13  # without the tracks that wheels leave in lanes
+    HILL = 14  # country beyond the map
 
 
 @dataclass(frozen=True, slots=True)

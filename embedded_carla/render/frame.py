@@ -18,9 +18,10 @@ MAX_BEAMS = 5
 _VECTORS = (
     "eye", "forward", "right", "up", "sun_direction", "sun_colour", "sky_ambient", "ground_ambient", "sky_zenith",
     "sky_horizon", "fog_colour", "fog_shape", "glow", "ground_water", "counts",
+    "mirror_scale",
 )  # fmt: skip
 FRAME_BLOCK = np.dtype(
-    [("view_projection", "f4", (4, 4)), ("shadow_matrix", "f4", (4, 4))]
+    [("view_projection", "f4", (4, 4)), ("shadow_matrix", "f4", (4, 4)), ("shadow_far", "f4", (4, 4))]
     + [(name, "f4", (4,)) for name in _VECTORS]
     + [("lamp_position", "f4", (MAX_LAMPS, 4)), ("beam_position", "f4", (MAX_BEAMS, 4))]
     + [("beam_direction", "f4", (MAX_BEAMS, 4))]
@@ -38,6 +39,7 @@ class Camera:
     tan_x: float
     tan_y: float
     focal_px: float
+    size_px: tuple[int, int]
     far_m: float = FAR_M
 
     @staticmethod
@@ -45,7 +47,8 @@ class Camera:
         m = view.transform.matrix()
         tan_x = float(np.tan(np.radians(view.fov_deg) / 2.0))
         tan_y = tan_x * view.height_px / view.width_px
-        return Camera(m[:3, 3], m[:3, 0], m[:3, 1], m[:3, 2], tan_x, tan_y, view.width_px / (2.0 * tan_x), far_m)
+        return Camera(m[:3, 3], m[:3, 0], m[:3, 1], m[:3, 2], tan_x, tan_y, view.width_px / (2.0 * tan_x),
+                      (view.width_px, view.height_px), far_m)  # fmt: skip
 
     def view_projection(self) -> F64:
         """(4, 4) camera-relative position -> clip. +y of clip is down in the picture: rows come out top-down."""
@@ -70,19 +73,19 @@ class Camera:
 
 
 def pack(
-    camera: Camera, air: Atmosphere, time_s: float, fog_base_m: float, shadow: F64 | None, shadow_range_m: float,
+    camera: Camera, air: Atmosphere, time_s: float, fog_base_m: float, shadow: tuple[F64, F64] | None,
     lamps: F64, beams: tuple[F64, F64],
 ) -> bytes:  # fmt: skip
-    """The block's bytes. `lamps` (n, 4) and `beams` ((n, 4), (n, 4)) are camera-relative with intensity in column 3."""
+    """The block's bytes. `shadow` are the matrices into both halves of the shadow map; `lamps` (n, 4) and `beams` ((n, 4), (n, 4)) are camera-relative with intensity in column 3."""
     f = np.zeros((), dtype=FRAME_BLOCK)
     f["view_projection"] = camera.view_projection().T
     if shadow is not None:
-        f["shadow_matrix"] = shadow.T
+        f["shadow_matrix"], f["shadow_far"] = shadow[0].T, shadow[1].T
     sky_on = 1.0 if air.cloud > 0.0 else 0.0
     wet = 1.0 if max(air.wetness, air.puddles) > 0.0 else 0.0
     values: dict[str, tuple[F64, float]] = {
         "eye": (camera.eye, time_s),
-        "forward": (camera.forward, shadow_range_m if shadow is not None else 0.0),
+        "forward": (camera.forward, 0.0),
         "right": (camera.right, camera.tan_x),
         "up": (camera.up, camera.tan_y),
         "sun_direction": (air.sun_direction, air.exposure),
@@ -96,6 +99,7 @@ def pack(
         "glow": (air.glow, air.dust),
         "ground_water": (np.array([air.wetness, air.puddles, air.sway_m]), air.wind_mps),
         "counts": (np.array([len(lamps), len(beams[0]), sky_on]), wet),
+        "mirror_scale": (np.array([1.0 / camera.size_px[0], 1.0 / camera.size_px[1], 0.0]), 0.0),
     }
     for name, (vector, last) in values.items():
         f[name][:3], f[name][3] = vector, last

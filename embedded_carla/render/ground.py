@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.render.frame import Camera
-from embedded_carla.render.programs import Programs
+from embedded_carla.render.programs import SURFACE_UNIT, Programs
+from embedded_carla.render.textures import SurfaceTextures
 from embedded_carla.scene import Material, Mesh
 
 F64 = NDArray[np.float64]
@@ -20,30 +21,35 @@ TILE_M = 48.0
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a material is shaded: the surface define, linear albedo, draw distance, depth pull, share of water soaked."""
+    """How a material is shaded: the surface define and texture, linear albedo, draw distance, depth pull, share of
+    water soaked, further defines."""
 
     surface: str
     albedo: tuple[float, float, float]
     far_m: float
     towards_eye: float = 0.0
     soaks: float = 1.0
+    defines: tuple[str, ...] = ()
 
 
 LOOKS: dict[Material, Look] = {
-    Material.ASPHALT: Look("ASPHALT", (0.125, 0.125, 0.130), 900.0),
+    Material.ASPHALT: Look("ASPHALT", (0.105, 0.104, 0.105), 900.0, defines=("TRACKS",)),
+    Material.ASPHALT_PLAIN: Look("ASPHALT", (0.105, 0.104, 0.105), 900.0),
     Material.MARKING_WHITE: Look("MARKING", (0.78, 0.78, 0.76), 250.0, 0.012),
     Material.MARKING_YELLOW: Look("MARKING", (0.80, 0.46, 0.04), 250.0, 0.012),
     Material.CROSSWALK: Look("MARKING", (0.70, 0.70, 0.68), 200.0, 0.010),
-    Material.KERB: Look("PLAIN", (0.36, 0.35, 0.33), 250.0, 0.0, 0.7),
-    Material.PAVEMENT: Look("PAVING", (0.30, 0.285, 0.265), 500.0, 0.0, 0.8),
-    Material.CONCRETE: Look("PLAIN", (0.38, 0.37, 0.35), 900.0, 0.0, 0.6),
-    Material.GRASS: Look("GRASS", (0.090, 0.122, 0.045), 1400.0, 0.0, 0.35),
+    Material.KERB: Look("STONE", (0.33, 0.325, 0.315), 250.0, 0.0, 0.7),
+    Material.PAVEMENT: Look("PAVING", (0.27, 0.255, 0.235), 500.0, 0.0, 0.8),
+    Material.CONCRETE: Look("STONE", (0.34, 0.33, 0.31), 900.0, 0.0, 0.6),
+    Material.GRASS: Look("GRASS", (0.088, 0.115, 0.040), 1500.0, 0.0, 0.35),
     Material.SOIL: Look("GRASS", (0.20, 0.145, 0.085), 1400.0, 0.0, 0.5),
-    Material.FACADE: Look("PLAIN", (0.45, 0.40, 0.35), 900.0, 0.0, 0.2),
-    Material.METAL: Look("PLAIN", (0.42, 0.43, 0.44), 400.0, 0.0, 0.2),
+    Material.HILL: Look("HILL", (0.052, 0.078, 0.030), 1e9, 0.0, 0.2),
+    Material.FACADE: Look("STONE", (0.45, 0.40, 0.35), 900.0, 0.0, 0.2),
+    Material.METAL: Look("STONE", (0.42, 0.43, 0.44), 400.0, 0.0, 0.2),
     Material.FOLIAGE: Look("GRASS", (0.06, 0.12, 0.03), 500.0, 0.0, 0.2),
-    Material.BARK: Look("PLAIN", (0.10, 0.075, 0.055), 300.0, 0.0, 0.2),
+    Material.BARK: Look("STONE", (0.10, 0.075, 0.055), 300.0, 0.0, 0.2),
 }
+TEXTURES = {"HILL": "GRASS"}  # surfaces that look at the texture of another one
 
 
 class GroundGroup:
@@ -62,14 +68,16 @@ class GroundGroup:
         self._indices = ctx.buffer(np.ascontiguousarray(triangles, dtype=np.uint32).tobytes())
         self._arrays: dict[int, Any] = {}
 
-    def draw(self, programs: Programs, camera: Camera, defines: tuple[str, ...]) -> None:
+    def draw(self, programs: Programs, textures: SurfaceTextures, camera: Camera, defines: tuple[str, ...]) -> None:
         """Draw the tiles in view; neighbours in the buffer join to one call."""
         visible = np.flatnonzero(camera.sees(self._centre, self._radius, self.look.far_m))
         if len(visible) == 0:
             return
-        program = programs.get(
-            "ground", "ground", (*defines, f"SURFACE_{self.look.surface}", f"SOAKS {self.look.soaks}")
-        )
+        look = self.look
+        own = (f"SURFACE_{look.surface}", f"SOAKS {look.soaks}", *look.defines)
+        program = programs.get("ground", "ground", defines + own)
+        if "surface" in program:
+            textures.use(TEXTURES.get(look.surface, look.surface), SURFACE_UNIT)
         if "towards_eye" in program:
             program["towards_eye"].value = self.look.towards_eye
         if "base_colour" in program:

@@ -11,6 +11,13 @@ FRAME_BINDING = 0
 SHADOW_UNIT = 0
 FACES_UNIT = 1
 PICTURE_UNIT = 2
+SURFACE_UNIT = 3
+HOLLOWS_UNIT = 4
+MIRROR_UNIT = 5
+_UNITS = {
+    "shadow_map": SHADOW_UNIT, "faces": FACES_UNIT, "picture": PICTURE_UNIT, "surface": SURFACE_UNIT,
+    "hollows": HOLLOWS_UNIT, "mirror_picture": MIRROR_UNIT,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class Programs:
             vertex_shader=head + frame + _read(f"{vertex}_vert"),
             fragment_shader=head + frame + shading + _read(f"{fragment}_frag"),
         )
-        for name, unit in (("shadow_map", SHADOW_UNIT), ("faces", FACES_UNIT), ("picture", PICTURE_UNIT)):
+        for name, unit in _UNITS.items():
             if name in program:
                 program[name].value = unit
         if "Frame" in program:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import moderngl
@@ -16,15 +16,25 @@ from embedded_carla.render.context import RenderError, create_context
 from embedded_carla.render.frame import FAR_M, FRAME_BLOCK, MAX_BEAMS, MAX_LAMPS, Camera, pack
 from embedded_carla.render.ground import ground_groups
 from embedded_carla.render.placements import placement_groups
-from embedded_carla.render.programs import FACES_UNIT, FRAME_BINDING, PICTURE_UNIT, Outputs, Programs
+from embedded_carla.render.programs import (
+    FACES_UNIT,
+    FRAME_BINDING,
+    HOLLOWS_UNIT,
+    PICTURE_UNIT,
+    SURFACE_UNIT,
+    Outputs,
+    Programs,
+)
 from embedded_carla.render.rain import Rain
-from embedded_carla.render.shadow import RANGE_M, ShadowMap, light_clip, to_texture
+from embedded_carla.render.shadow import Light, ShadowMap, far_anchor, near_light, texture_matrices
 from embedded_carla.render.targets import Target, Targets
+from embedded_carla.render.textures import SurfaceTextures
 from embedded_carla.scene import ActorView, CameraView, Scenery
 from embedded_carla.types import SemanticTag, SignalColour, WeatherParameters
 
 F64 = NDArray[np.float64]
 LAMP_REACH_M = 90.0
+NO_LAMPS = (np.zeros((0, 4)), (np.zeros((0, 4)), np.zeros((0, 4))))
 NIGHT_FROM = 0.02  # share of night above which lamps and headlights shine
 
 
@@ -52,6 +62,7 @@ class Renderer:
         self._shapes = ActorShapes(self._ctx)
         self._shadow = ShadowMap(self._ctx)
         self._rain = Rain(self._ctx)
+        self._textures = SurfaceTextures(self._ctx)
         self._cover_arrays: dict[int, Any] = {}
         self._lamps = np.asarray(scenery.lamps, dtype=np.float64).reshape(-1, 3)
         roads = [m.vertices[:, 2].min() for m in scenery.meshes if m.tag == SemanticTag.ROADS and len(m.vertices)]
@@ -90,12 +101,14 @@ class Renderer:
         scene = self._actors(actors)
         for group in self._placements:
             group.light(lights)
-        clip = light_clip(air.sun_direction, view) if rgb and air.sun_colour.max() > 0.02 else None
-        self._write_frame(view, air, scene, time_s, clip)
         self._ctx.enable(moderngl.DEPTH_TEST)
         self._ctx.depth_func = "<="
-        if clip is not None:
-            self._shadow.draw(self._programs, air.sun_direction, view, self._placements, self._shapes, scene, clip)
+        light = near_light(air.sun_direction, view) if rgb and has_sun(air) else None
+        if light is not None:
+            self._draw_far_shadow(view, air)
+        self._write_frame(view, air, scene, time_s, light)
+        if light is not None:
+            self._shadow.draw_near(self._programs, light, view, self._placements, self._shapes, scene)
         target = self._targets.get(camera.width_px, camera.height_px, outputs)
         self._draw(target, view, scene, air)
         return _read(target)
@@ -107,13 +120,22 @@ class Renderer:
             self._actors_key, self._actor_set = key, ActorSet(actors)
         return self._actor_set
 
-    def _write_frame(self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, clip: F64 | None) -> None:
-        night = air.night > NIGHT_FROM
-        lamps = self._near_lamps(view, air.night) if night else np.zeros((0, 4))
-        beams = scene.beams(view, MAX_BEAMS) if night else (np.zeros((0, 4)), np.zeros((0, 4)))
-        texture = to_texture(clip) if clip is not None else None
-        self._frame.write(pack(view, air, time_s, self._base_m, texture, RANGE_M, lamps, beams))
+    def _draw_far_shadow(self, view: Camera, air: Atmosphere) -> None:
+        if self._shadow.needs_far(air.sun_direction, view):
+            still = replace(air, sway_m=0.0)
+            self._write_block(pack(replace(view, eye=far_anchor(view)), still, 0.0, self._base_m, None, *NO_LAMPS))
+            self._shadow.draw_far(self._programs, air.sun_direction, view, self._placements)
+
+    def _write_block(self, block: bytes) -> None:
+        self._frame.write(block)
         self._frame.bind_to_uniform_block(FRAME_BINDING)
+
+    def _write_frame(self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, light: Light | None) -> None:
+        night = air.night > NIGHT_FROM
+        lamps = self._near_lamps(view, air.night) if night else NO_LAMPS[0]
+        beams = scene.beams(view, MAX_BEAMS) if night else NO_LAMPS[1]
+        shadow = texture_matrices(air.sun_direction, view, light) if light is not None else None
+        self._write_block(pack(view, air, time_s, self._base_m, shadow, lamps, beams))
 
     def _near_lamps(self, view: Camera, night: float) -> F64:
         rel = self._lamps - view.eye
@@ -129,6 +151,7 @@ class Renderer:
         target.all.use()
         target.all.clear(depth=1.0)
         self._shadow.bind()
+        self._textures.use("ASPHALT", HOLLOWS_UNIT)
         self._faces.texture.use(FACES_UNIT)
         ctx.enable(moderngl.CULL_FACE)
         ctx.front_face = "ccw"
@@ -137,7 +160,8 @@ class Renderer:
             group.draw(self._programs, view, defines)
         ctx.disable(moderngl.CULL_FACE)
         for ground in self._ground:
-            ground.draw(self._programs, view, defines)
+            ground.draw(self._programs, self._textures, view, defines)
+        self._textures.use("CLOUD", SURFACE_UNIT)
         self._cover("sky", defines)
         if target.outputs.rgb:
             self._finish(target, air)
@@ -168,9 +192,19 @@ class Renderer:
         self._ctx.release()
 
 
+def has_sun(air: Atmosphere) -> bool:
+    """Whether the sun's light is strong enough to cast shadows."""
+    return bool(air.sun_colour.max() > 0.02)
+
+
 def features(air: Atmosphere) -> tuple[str, ...]:
     """The shaders' defines for what `air` needs: a software rasteriser pays for what a branch leaves out too."""
-    on = {"NIGHT": air.night > NIGHT_FROM, "FOG": air.fog_density > 0.0, "WET": max(air.wetness, air.puddles) > 0.0}
+    on = {
+        "SUN": has_sun(air),
+        "NIGHT": air.night > NIGHT_FROM,
+        "FOG": air.fog_density > 0.0,
+        "WET": max(air.wetness, air.puddles) > 0.0,
+    }
     return tuple(name for name, needed in on.items() if needed)
 
 

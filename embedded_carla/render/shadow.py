@@ -1,8 +1,13 @@
-"""The sun's shadow map: one depth picture of what stands near the camera."""
+"""The sun's shadow map: one depth texture with a fine half near the camera and a wide half of what stands still.
+
+The wide half is drawn again only when the camera has left the cell that it was made for, or the sun has moved: it
+depends on nothing else, so that pictures do not depend on where the camera has been.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import moderngl
@@ -15,42 +20,85 @@ from embedded_carla.render.placements import PlacementGroup
 from embedded_carla.render.programs import SHADOW_UNIT, Programs
 
 F64 = NDArray[np.float64]
-SIZE_PX = 768
-RANGE_M = 48.0  # half width of the square that the map covers
+SIZE_PX = 768  # of one half
+RANGE_M = 44.0  # half width of the square that the fine half covers
 REACH_M = 160.0  # half depth along the light
-AHEAD = 0.7  # the square's centre lies this share of its half width ahead of the camera
+AHEAD = 0.7  # the fine square's centre lies this share of its half width ahead of the camera
+FAR_RANGE_M = 240.0
+FAR_REACH_M = 500.0
+CELL_M = 40.0  # the wide half is made for the middle of a cell this wide
+
+
+@dataclass(frozen=True, slots=True)
+class Light:
+    """One half's matrix, camera-relative position -> clip, and its half width in metres."""
+
+    clip: F64
+    range_m: float
+
+    def covered(self, centre: F64, radius: F64) -> NDArray[np.bool_]:
+        """(N,) whether spheres, relative to the camera, touch the square."""
+        place = centre @ self.clip[:2, :3].T + self.clip[:2, 3]
+        inside: NDArray[np.bool_] = np.all(np.abs(place) < 1.0 + (radius / self.range_m)[:, None], axis=1)
+        return inside
 
 
 class ShadowMap:
-    """A depth texture and the matrix that leads into it."""
+    """A depth texture and what its wide half was made for."""
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
-        self.texture = ctx.depth_texture((SIZE_PX, SIZE_PX))
+        self.texture = ctx.depth_texture((2 * SIZE_PX, SIZE_PX))
         self.texture.compare_func = "<="
         self.texture.repeat_x = self.texture.repeat_y = False
         self._target = ctx.framebuffer(depth_attachment=self.texture)
         self._target.clear(depth=1.0)
+        self._far_key: tuple[float, ...] | None = None
 
     def bind(self) -> None:
         self.texture.use(SHADOW_UNIT)
 
-    def draw(
-        self, programs: Programs, sun: F64, camera: Camera, groups: Sequence[PlacementGroup], shapes: ActorShapes,
-        actors: ActorSet, clip: F64,
+    def needs_far(self, sun: F64, camera: Camera) -> bool:
+        """Whether the wide half has to be made for this camera; notes that it will be."""
+        key = (*far_anchor(camera).tolist(), *sun.tolist())
+        if key == self._far_key:
+            return False
+        self._far_key = key
+        return True
+
+    def draw_far(self, programs: Programs, sun: F64, camera: Camera, groups: Sequence[PlacementGroup]) -> None:
+        """Draw what stands still; the frame block's eye must be `far_anchor` and its wind still."""
+        anchor = far_anchor(camera)
+        light = Light(_clip(sun, anchor, anchor, FAR_RANGE_M, FAR_REACH_M), FAR_RANGE_M)
+        program = self._begin(programs, light, SIZE_PX)
+        for group in groups:
+            group.cast(program, light.covered(group.centre - anchor, group.radius))
+        self._end()
+
+    def draw_near(
+        self, programs: Programs, light: Light, camera: Camera, groups: Sequence[PlacementGroup], shapes: ActorShapes,
+        actors: ActorSet,
     ) -> None:  # fmt: skip
-        """Draw casters with `clip` from `light_clip`."""
+        """Draw all casters near the camera with `near_light`."""
+        program = self._begin(programs, light, 0)
+        for group in groups:
+            group.cast(program, light.covered(group.centre - camera.eye, group.radius))
+        if actors.views:
+            shapes.cast(program, actors, light.covered(actors.centre - camera.eye, actors.radius))
+        self._end()
+
+    def _begin(self, programs: Programs, light: Light, left_px: int) -> Any:
         self._target.use()
-        self._target.clear(depth=1.0)
+        self._target.viewport = (left_px, 0, SIZE_PX, SIZE_PX)
+        self._target.clear(depth=1.0, viewport=self._target.viewport)
         program = programs.get("object", "shadow", ("SHADOW",))
-        program["shadow_clip"].write(np.ascontiguousarray(clip.T, dtype=np.float32).tobytes())
+        program["shadow_clip"].write(np.ascontiguousarray(light.clip.T, dtype=np.float32).tobytes())
         self._ctx.polygon_offset = (2.0, 4.0)
         self._ctx.enable(moderngl.CULL_FACE)
         self._ctx.front_face = "cw"  # the light's picture is mirrored
-        for group in groups:
-            group.cast(program, _covered(clip, group.centre - camera.eye, group.radius))
-        if actors.views:
-            shapes.cast(program, actors, _covered(clip, actors.centre - camera.eye, actors.radius))
+        return program
+
+    def _end(self) -> None:
         self._ctx.disable(moderngl.CULL_FACE)
         self._ctx.polygon_offset = (0.0, 0.0)
 
@@ -59,33 +107,42 @@ class ShadowMap:
         self.texture.release()
 
 
-def light_clip(sun: F64, camera: Camera) -> F64:
-    """(4, 4) camera-relative position -> the light's clip space, moved in whole texels so that edges stand still."""
-    side = np.cross(sun, (0.0, 0.0, 1.0) if abs(sun[2]) < 0.99 else (1.0, 0.0, 0.0))
-    side /= np.linalg.norm(side)
-    axes = np.stack([side, np.cross(side, sun), -sun])
+def far_anchor(camera: Camera) -> F64:
+    """(3,) the middle of the cell that the camera is in."""
+    return np.asarray((np.floor(camera.eye / CELL_M) + 0.5) * CELL_M)
+
+
+def near_light(sun: F64, camera: Camera) -> Light:
+    """The fine half's light, moved in whole texels so that edges stand still."""
     flat = np.array([camera.forward[0], camera.forward[1], 0.0])
     length = np.linalg.norm(flat)
     ahead = flat / length if length > 0.1 else np.zeros(3)
-    centre = axes @ (camera.eye + ahead * RANGE_M * AHEAD)
-    texel = 2.0 * RANGE_M / SIZE_PX
-    centre[:2] = np.round(centre[:2] / texel) * texel
-    scale = np.array([1.0 / RANGE_M, 1.0 / RANGE_M, 1.0 / REACH_M])
+    return Light(_clip(sun, camera.eye + ahead * RANGE_M * AHEAD, camera.eye, RANGE_M, REACH_M), RANGE_M)
+
+
+def texture_matrices(sun: F64, camera: Camera, near: Light) -> tuple[F64, F64]:
+    """Camera-relative position -> u, v, depth in the left and in the right half of the texture."""
+    far = _clip(sun, far_anchor(camera), camera.eye, FAR_RANGE_M, FAR_REACH_M)
+    return _to_texture(near.clip, 0.0), _to_texture(far, 0.5)
+
+
+def _clip(sun: F64, centre: F64, eye: F64, range_m: float, reach_m: float) -> F64:
+    """(4, 4) position relative to `eye` -> the clip space of a light that looks at `centre`."""
+    side = np.cross(sun, (0.0, 0.0, 1.0) if abs(sun[2]) < 0.99 else (1.0, 0.0, 0.0))
+    side /= np.linalg.norm(side)
+    axes = np.stack([side, np.cross(side, sun), -sun])
+    middle = axes @ centre
+    texel = 2.0 * range_m / SIZE_PX
+    middle[:2] = np.round(middle[:2] / texel) * texel
+    scale = np.array([1.0 / range_m, 1.0 / range_m, 1.0 / reach_m])
     m = np.eye(4)
     m[:3, :3] = axes * scale[:, None]
-    m[:3, 3] = (axes @ camera.eye - centre) * scale
+    m[:3, 3] = (axes @ eye - middle) * scale
     return m
 
 
-def to_texture(clip: F64) -> F64:
-    """Clip coordinates -1..1 -> texture and depth 0..1."""
-    half = np.diag([0.5, 0.5, 0.5, 1.0])
-    half[:3, 3] = 0.5
+def _to_texture(clip: F64, left: float) -> F64:
+    """Clip coordinates -1..1 -> u in one half, v and depth 0..1."""
+    half = np.diag([0.25, 0.5, 0.5, 1.0])
+    half[:3, 3] = (left + 0.25, 0.5, 0.5)
     return half @ clip
-
-
-def _covered(clip: F64, centre: F64, radius: F64) -> NDArray[np.bool_]:
-    """(N,) whether spheres touch the square."""
-    place = centre @ clip[:2, :3].T + clip[:2, 3]
-    inside: NDArray[np.bool_] = np.all(np.abs(place) < 1.0 + (radius / RANGE_M)[:, None], axis=1)
-    return inside

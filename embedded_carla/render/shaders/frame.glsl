@@ -2,8 +2,9 @@
 layout(std140) uniform Frame {
     mat4 view_projection;  // camera-relative position -> clip
     mat4 shadow_matrix;    // camera-relative position -> shadow map u, v, depth
+    mat4 shadow_far;       // the same for the wide half of the map
     vec4 eye;              // xyz m, w: time s
-    vec4 forward;          // xyz, w: shadow range m (0: no shadow)
+    vec4 forward;          // xyz, w: unused
     vec4 right;            // xyz, w: tan of half the horizontal field of view
     vec4 up;               // xyz, w: tan of half the vertical field of view
     vec4 sun_direction;    // towards the sun; w: exposure
@@ -17,6 +18,7 @@ layout(std140) uniform Frame {
     vec4 glow;             // in-scattered sunlight of the haze; w: share of dust
     vec4 ground_water;     // wetness, puddles, wind sway m, wind speed m/s
     vec4 counts;           // lamps, beams, cloud layers (0 or 1), wet (0 or 1)
+    vec4 mirror_scale;     // 1 / width, 1 / height of the picture
     vec4 lamp_position[8];   // camera-relative; w: intensity
     vec4 beam_position[5];    // camera-relative; w: intensity
     vec4 beam_direction[5];

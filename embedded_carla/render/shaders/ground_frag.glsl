@@ -1,61 +1,86 @@
 // Roads, markings, pavements, soil. SURFACE_* picks the look when the program is built: a software rasteriser pays
-// for both sides of a branch.
+// for both sides of a branch. What varies comes from baked textures (textures.py): mip maps keep it calm far away.
 in vec3 rel;
 in vec3 normal;
 in vec2 uv;
+in float tone;
 uniform vec3 base_colour;
 uniform uint tag;
 
 #ifdef OUT_RGB
+uniform sampler2D surface;
+#ifdef WET
+uniform sampler2D hollows;
+#ifdef MIRROR
+uniform sampler2D mirror_picture;
+#endif
+#endif
+
 #ifdef SURFACE_ASPHALT
-vec3 surface_albedo(float near) {
-    vec2 p = uv;
-    float patches = value_noise(p * 0.35);
-    float grain = hash12(floor(p * 90.0)) - 0.5;
-    return base_colour * (0.90 + 0.20 * patches + grain * 0.34 * near);
+vec3 surface_albedo() {
+    float grain = texture(surface, uv * 0.37).r;
+    vec3 broad = texture(surface, uv * 0.034).rgb;
+    float worn = 1.0;
+#ifdef TRACKS
+    float across = mod(uv.y + 8.0, 16.0) - 8.0;  // from the middle of the lane
+    float track = smoothstep(0.55, 0.10, abs(abs(across) - 0.80));
+    worn = 1.0 - 0.10 * track - 0.05 * smoothstep(0.5, 0.0, abs(across));
+#endif
+    float shade = (0.35 + 1.3 * grain) * (2.0 * broad.g) * (2.0 * broad.b) * worn * (1.0 + 0.13 * tone);
+    return base_colour * shade * vec3(1.0 + 0.025 * tone, 1.0, 1.0 - 0.03 * tone);
 }
 #endif
 #ifdef SURFACE_MARKING
-vec3 surface_albedo(float near) {
-    float worn = hash12(floor(uv * 22.0));
-    return base_colour * (1.0 - 0.14 * worn * near);
+vec3 surface_albedo() {
+    vec3 wear = texture(surface, uv * 0.31).rgb;
+    float bare = min(wear.g * (0.75 + 0.25 * tone), 0.6);
+    return mix(base_colour * (0.55 + 0.65 * wear.r + 0.25 * wear.b), vec3(0.11), bare);
 }
 #endif
 #ifdef SURFACE_PAVING
-vec3 surface_albedo(float near) {
-    vec2 slab = uv / 0.9;
-    vec2 w = fwidth(slab) + 0.02;
-    vec2 f = abs(fract(slab) - 0.5);
-    vec2 gap = smoothstep(0.5 - w, vec2(0.5), f) * clamp(0.04 / w, 0.0, 1.0);
-    float tone = hash12(floor(slab)) - 0.5;
-    return base_colour * (1.0 + 0.16 * tone * near) * (1.0 - 0.35 * max(gap.x, gap.y));
+vec3 surface_albedo() {
+    float slab = texture(surface, uv * 0.30).r;
+    float stain = texture(surface, uv * 0.043).b;
+    return base_colour * (4.0 * slab * stain) * (1.0 + 0.08 * tone);
+}
+#endif
+#ifdef SURFACE_STONE
+vec3 surface_albedo() {
+    vec3 block = texture(surface, uv * 0.25).rgb;
+    return base_colour * (4.0 * block.r * block.b) * (1.0 + 0.06 * tone);
 }
 #endif
 #ifdef SURFACE_GRASS
-vec3 surface_albedo(float near) {
-    float broad = value_noise(uv * 0.13);
-    float fine = hash12(floor(uv * 9.0)) - 0.5;
-    vec3 dry = base_colour * vec3(1.35, 1.05, 0.85);
-    return mix(base_colour, dry, broad) * (0.9 + fine * 0.5 * near);
+vec3 surface_albedo() {
+    float blades = texture(surface, uv * 0.41).r;
+    vec3 broad = texture(surface, uv * 0.029).gba;
+    float dry = clamp(broad.y + 0.35 * tone, 0.0, 1.0);
+    vec3 colour = mix(base_colour * vec3(0.85, 1.0, 0.85), base_colour * vec3(1.9, 1.35, 1.25), dry * dry);
+    colour = mix(colour, vec3(0.165, 0.125, 0.080), max(0.75 * broad.z, 0.9 * smoothstep(0.90, 0.75, normal.z)));
+    return colour * (0.25 + 1.5 * blades) * (0.5 + broad.x);
 }
 #endif
-#ifdef SURFACE_PLAIN
-vec3 surface_albedo(float near) {
-    return base_colour * (0.92 + 0.16 * value_noise(uv * 1.7));
+#ifdef SURFACE_HILL
+// Woods and meadows seen from afar.
+vec3 surface_albedo() {
+    vec3 near = texture(surface, uv * 0.011).rgb;
+    vec3 broad = texture(surface, uv * 0.0016).gba;
+    float meadow = smoothstep(0.42, 0.62, broad.x + 0.25 * tone + 0.35 * (near.g - 0.5));
+    vec3 woods = base_colour * (0.25 + 1.5 * near.r);
+    return mix(woods, vec3(0.20, 0.185, 0.085) * (0.6 + 0.8 * near.b), meadow);
 }
 #endif
 #endif
 
 void main() {
 #ifdef OUT_RGB
-    float distance_m = length(rel);
-    float near = clamp(1.6 - distance_m * 0.045, 0.0, 1.0);
-    vec3 albedo = surface_albedo(near);
+    vec3 albedo = surface_albedo();
     vec3 n = normalize(normal);
 #ifdef WET
+    float distance_m = length(rel);
     vec2 place = rel.xy + eye.xy;
-    float hollow = value_noise(place * 0.19) * 0.6 + value_noise(place * 0.83) * 0.4;
-    float puddle = (1.0 - smoothstep(-0.03, 0.03, hollow - 0.02 - 0.60 * ground_water.y)) * smoothstep(0.9, 0.99, n.z) * SOAKS;
+    float hollow = texture(hollows, place * 0.021).a;
+    float puddle = (1.0 - smoothstep(-0.025, 0.025, hollow - 0.06 - 0.62 * ground_water.y)) * smoothstep(0.9, 0.99, n.z) * SOAKS;
     puddle *= step(0.001, ground_water.y);
     float wet = max(ground_water.x * SOAKS, puddle);
     albedo *= mix(1.0, 0.42, wet);
@@ -64,10 +89,16 @@ void main() {
     vec3 bounce = vec3(view.xy, abs(view.z));
     float grazing = 1.0 - clamp(-dot(view, n), 0.0, 1.0);
     float fresnel = 0.03 + 0.97 * grazing * grazing * grazing * grazing * grazing;
-    float mirror = fresnel * max(puddle, 0.45 * wet);
     vec3 sky = sky_gradient(bounce);
+    float share = fresnel * 1.3 * max(puddle, 0.45 * wet);
+#ifdef MIRROR
+    vec2 ripple = (texture(hollows, place * 0.9 + eye.w * 0.35).rb - 0.5) * (0.012 + 0.03 * ground_ambient.w) * mix(2.5, 1.0, puddle);
+    vec4 seen = texture(mirror_picture, gl_FragCoord.xy * mirror_scale.xy + ripple * vec2(0.4, 1.0));
+    sky = mix(sky, seen.rgb, seen.a);
+    share = max(share, 0.06 * puddle);
+#endif
     float spark = pow(max(dot(bounce, sun_direction.xyz), 0.0), 60.0);
-    colour = mix(colour, sky + sun_colour.rgb * spark, clamp(mirror * 1.3, 0.0, 0.95));
+    colour = mix(colour, sky + sun_colour.rgb * spark, clamp(share, 0.0, 0.95));
 #else
     vec3 colour = light(albedo, n, rel, 1.0);
 #endif

@@ -6,10 +6,12 @@ uniform float towards_eye;  // share of the distance that the depth test sees it
 out vec3 rel;
 out vec3 normal;
 out vec2 uv;
+out float tone;             // -1 to 1, from one end of a street to the other and from street to street
 
 void main() {
     rel = in_position - eye.xyz;
     normal = in_normal;
     uv = in_uv;
+    tone = sin(in_position.x * 0.0113 + 2.3 * sin(in_position.y * 0.0091)) * sin(in_position.y * 0.0137 + 1.0);
     gl_Position = view_projection * vec4(rel * (1.0 - towards_eye), 1.0);
 }

@@ -23,15 +23,19 @@ vec3 sky_gradient(vec3 d) {
 }
 
 #ifdef OUT_RGB
-uniform sampler2DShadow shadow_map;
+#ifdef SUN
+uniform sampler2DShadow shadow_map;  // left half: near the camera, right half: far around it
 
 float sun_visibility(vec3 rel, vec3 n) {
-    vec4 s = shadow_matrix * vec4(rel + n * 0.06, 1.0);
-    float lit = texture(shadow_map, s.xyz);
-    vec2 edge = abs(s.xy - 0.5) * 2.0;
-    float inside = clamp((1.0 - max(edge.x, edge.y)) * 8.0, 0.0, 1.0) * step(0.001, forward.w);
-    return mix(1.0, lit, inside);
+    vec3 close = (shadow_matrix * vec4(rel + n * 0.06, 1.0)).xyz;
+    vec3 wide = (shadow_far * vec4(rel + n * 0.5, 1.0)).xyz;
+    vec2 off = abs(close.xy - vec2(0.25, 0.5)) * vec2(4.0, 2.0);
+    vec3 at = max(off.x, off.y) < 0.98 ? close : wide;
+    vec2 edge = abs(wide.xy - vec2(0.75, 0.5)) * vec2(4.0, 2.0);
+    float inside = clamp((1.0 - max(edge.x, edge.y)) * 8.0, 0.0, 1.0);
+    return mix(1.0, texture(shadow_map, at), inside);
 }
+#endif
 
 #ifdef NIGHT
 vec3 lamp_light(vec3 rel, vec3 n) {
@@ -57,7 +61,11 @@ vec3 lamp_light(vec3 rel, vec3 n) { return vec3(0.0); }
 
 vec3 light(vec3 albedo, vec3 n, vec3 rel, float ambient_access) {
     float facing = max(dot(n, sun_direction.xyz), 0.0);
+#ifdef SUN
     vec3 sun = sun_colour.rgb * (facing * sun_visibility(rel, n));
+#else
+    vec3 sun = sun_colour.rgb * facing;
+#endif
     vec3 ambient = mix(ground_ambient.rgb, sky_ambient.rgb, n.z * 0.5 + 0.5) * ambient_access;
     return albedo * (sun + ambient + lamp_light(rel, n));
 }
@@ -81,6 +89,9 @@ vec3 through_air(vec3 colour, vec3 rel) {
     return mix(air, colour, through);
 }
 
+#ifdef MIRROR_PASS
+vec4 display(vec3 radiance) { return vec4(radiance, 1.0); }  // seen in puddles, which then are displayed
+#else
 vec4 display(vec3 radiance) {
     // A filmic curve, x (2.51 x + 0.03) / (x (2.43 x + 0.59) + 0.14), and the sRGB transfer function, both at once:
     // one rational in sqrt(x), fitted to 0.004.
@@ -89,6 +100,7 @@ vec4 display(vec3 radiance) {
     vec3 srgb = (5.72871 * x - 0.08034 * s) / (5.79049 * x - 0.57977 * s + 1.0);
     return vec4(srgb.bgr, 1.0);  // the wire wants BGRA
 }
+#endif
 #endif
 
 #ifdef OUT_RGB

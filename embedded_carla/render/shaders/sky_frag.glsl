@@ -1,12 +1,22 @@
 in vec3 ray;
 
 #ifdef OUT_RGB
+uniform sampler2D surface;  // the cloud texture
+
 vec3 clouds(vec3 sky, vec3 d) {
-    vec2 p = d.xy / (max(d.z, 0.0) + 0.12) * 1.3 + eye.w * 0.002 * (1.0 + ground_water.w) * vec2(1.0, 0.6);
-    float density = 0.55 * value_noise(p) + 0.27 * value_noise(p * 2.1 + 7.0) + 0.18 * value_noise(p * 4.7 + 3.0);
-    float cover = smoothstep(0.92 - sun_colour.w * 0.95, 1.12 - sun_colour.w * 0.85, density) * smoothstep(0.0, 0.12, d.z);
+    vec2 p = d.xy / (max(d.z, 0.0) + 0.10) * 0.145 + eye.w * 0.0003 * (1.0 + ground_water.w) * vec2(1.0, 0.6);
+    float heaps = texture(surface, p).r;
+    float wisps = texture(surface, p * 3.7 + 0.3).g;
+    float behind = texture(surface, p + sun_direction.xy * 0.025).r;  // nearer to the sun: does it shade this one?
+    float density = 0.72 * heaps + 0.28 * wisps;
+    float open = 0.80 - 0.72 * sun_colour.w;
+    float cover = smoothstep(open, open + 0.26, density) * smoothstep(0.0, 0.10, d.z);
+    float streak = texture(surface, p * vec2(0.5, 0.8)).b;
+    cover = max(cover, 0.55 * smoothstep(0.45, 0.85, streak) * min(1.0, 4.0 * sun_colour.w) * smoothstep(0.03, 0.3, d.z));
     float towards = max(dot(d, sun_direction.xyz), 0.0);
-    vec3 body = (sky_ambient.rgb * 0.62 + sun_colour.rgb * (0.12 + 0.22 * towards * towards)) * (1.15 - 0.55 * density * sun_colour.w);
+    float edge = clamp(0.5 + 2.2 * (density - behind), 0.0, 1.0);
+    vec3 lit = sun_colour.rgb * (0.10 + 0.24 * edge + 0.25 * towards * towards * towards * towards);
+    vec3 body = sky_ambient.rgb * (0.78 - 0.36 * density * sun_colour.w) + lit;
     return mix(sky, body, cover);
 }
 #endif
@@ -15,9 +25,10 @@ void main() {
 #ifdef OUT_RGB
     vec3 d = normalize(ray);
     vec3 sky = sky_gradient(d);
-    float disc = smoothstep(0.99985, 0.99996, dot(d, sun_direction.xyz));
-    sky += sun_colour.rgb * (disc * 12.0);
+    float sun = max(dot(d, sun_direction.xyz), 0.0);
     for (int i = 0; i < int(counts.z); ++i) sky = clouds(sky, d);
+    float disc = smoothstep(0.99985, 0.99996, sun);
+    sky += sun_colour.rgb * (disc * 12.0 + 0.9 * pow(sun, 1500.0));
     out_rgb = display(through_air(sky, d * min(1200.0, 130.0 / (max(d.z, 0.0) + 0.1))));
 #endif
 #ifdef OUT_DEPTH
