@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from embedded_carla.types import VehicleControl
 from embedded_carla.world.actors import Actor
-from embedded_carla.world.vehicles_actuation import steer_share
 
 if TYPE_CHECKING:
     from embedded_carla.world.episode import Episode
@@ -162,7 +161,7 @@ class AckermannDrivers:
             largest = math.radians(fleet.spec(actor.slot).steer_max_deg)
             speed = self._speed_mps(actor)
             throttle, brake, steer_rad = controller.step(speed, largest, dt_s)
-            share = float(steer_share(abs(speed)))
+            share = fleet.steer_share(actor.slot)
             self._episode.set_pedals(actor, VehicleControl(
                 throttle, _cut(steer_rad / (largest * share), 1.0), brake, reverse=controller.is_reverse))  # fmt: skip
 

@@ -13,7 +13,7 @@ from embedded_carla.types import BoundingBox, Float, Transform, Vector3
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
 from embedded_carla.world.collision import Body, Contact, find_contacts, overlaps, resolve
 from embedded_carla.world.collision_boxes import DynamicBoxes, Index, StaticBoxes, rotations
-from embedded_carla.world.vehicles import yaw_inertia_kgm2
+from embedded_carla.world.vehicles_bank import yaw_inertia_kgm2
 
 if TYPE_CHECKING:
     from embedded_carla.world.episode import Episode

@@ -1,13 +1,13 @@
 """All vehicles of the world as a struct of arrays, and their physics.
 
-One `step` asks the ground once for every wheel, moves all bodies in the plane (`vehicles_planar`) in sub-steps of at
-most 12.5 ms and lets them stand, fall and settle (`vehicles_vertical`). No randomness, no clock: equal inputs give
-equal trajectories to the bit.
+One `step` asks the ground once for every wheel and moves all bodies (`vehicles_kernel`), in the plane in sub-steps of
+at most 12.5 ms. No randomness, no clock: equal inputs give equal trajectories to the bit.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,11 +16,17 @@ from numpy.typing import NDArray
 
 from embedded_carla.scene import Ground
 from embedded_carla.types import Float, Transform, Vector3, VehicleControl, VehicleSpec
-from embedded_carla.world import vehicles_planar as planar
-from embedded_carla.world import vehicles_vertical as vertical
-from embedded_carla.world.vehicles_actuation import Pedals, actuate
+from embedded_carla.world import vehicles_kernel as kernel
+from embedded_carla.world.vehicles_bank import BANK_RECORD, record_of, yaw_inertia_kgm2
 
 SUBSTEP_S = 0.0125
+DRY_FRICTION = 1.0
+WET_LOSS = 0.35  # share of the friction that a fully wet road takes away
+STEER_CURVE = ((0.0, 1.0), (20.0, 0.9), (60.0, 0.8), (120.0, 0.7))
+"""CARLA's default steering curve: km/h, share of the largest angle."""
+
+STEER_POINTS = 16  # of a steering curve
+ENGINE_POINTS = 49
 
 
 class VehicleFleet:
@@ -30,8 +36,11 @@ class VehicleFleet:
     m, `rotation_deg` (N, 3) pitch, yaw, roll, `velocity` and `acceleration` (N, 3) in the world frame (acceleration is
     the change of velocity over the last step), `angular_velocity_degps` (N, 3) about the world's axes and its change
     `angular_acceleration_degps2`, `physics`, `gravity`, `alive` (N,) bool, `steer_rad` (N,), `wheel_phase_rad` (N,),
-    `road` (N,) int32 index into `Scenery.road_ids` (-1 off the road), `gear` (N,), `friction` (N,) factor on the tyres'
-    friction, 1 by default.
+    `road` (N,) int32 index into `Scenery.road_ids` (-1 off the road), `gear` (N,). Factors on the tyres' friction, all
+    1 by default: `friction` (N,) of the vehicle's tyres, `axle_friction` (N, 2) of those in front and behind,
+    `friction_scale` (N,) of the place. `wheels` (N, 4, 6): loads and forces of the wheels front left, front right,
+    rear left, rear right in the last step, by column: `vehicles_kernel.NORMAL_N`, `FORWARD_N`, `RIGHT_N`,
+    `SLIP_RATIO`, `SLIP_ANGLE`, `SPIN`; a two-wheeler's wheel is the sum of a pair.
     """
 
     def __init__(self, ground: Ground) -> None:
@@ -39,32 +48,40 @@ class VehicleFleet:
         self._specs: list[VehicleSpec | None] = []
         self._controls: list[VehicleControl] = []
         self._pull: dict[int, list[float]] = {}  # slot -> forces of the next step: N, N, N, N m
-        self._held: dict[int, Vector3] = {}  # slot -> constant velocity in the body frame
-        self._active: NDArray[np.intp] | None = None
-        self._bank = planar.bank_of([])
         self._allot(16)
 
     # ------------------------------------------------------------ slots
 
     def _allot(self, capacity: int) -> None:
-        def grown(name: str, shape: tuple[int, ...], dtype: type) -> NDArray[Any]:
+        def grown(name: str, shape: tuple[int, ...], dtype: type | np.dtype[Any]) -> NDArray[Any]:
             new: NDArray[Any] = np.zeros((capacity, *shape), dtype=dtype)
             old = getattr(self, name, new[:0])
             new[: len(old)] = old
             return new
 
         vectors = ("location", "rotation_deg", "velocity", "acceleration")
-        for name in (*vectors, "angular_velocity_degps", "angular_acceleration_degps2"):
+        for name in (*vectors, "angular_velocity_degps", "angular_acceleration_degps2", "_held"):
             setattr(self, name, grown(name, (3,), np.float64))
-        for name in ("steer_rad", "wheel_phase_rad", "friction", "_forward_accel"):
+        for name in ("steer_rad", "wheel_phase_rad", "friction", "friction_scale", "_forward_accel"):
             setattr(self, name, grown(name, (), np.float64))
         for name in ("physics", "gravity", "alive"):
             setattr(self, name, grown(name, (), np.bool_))
         for name in ("road", "gear"):
             setattr(self, name, grown(name, (), np.int32))
+        self.axle_friction = grown("axle_friction", (2,), np.float64)
+        self.wheels = grown("wheels", (4, 6), np.float64)
+        self._bank = grown("_bank", (), BANK_RECORD)
         # rows: signed throttle, brake, hand brake, steer, coasting
         self._inputs = grown("_inputs", (5,), np.float64)
         self._tilt_rate = grown("_tilt_rate", (2,), np.float64)  # pitch, roll rate, rad/s
+        self._engine = grown("_engine", (ENGINE_POINTS,), np.float64)
+        self._steer_curve = grown("_steer_curve", (STEER_POINTS, 2), np.float64)
+        self._motion = kernel.Motion(
+            self.location, self.rotation_deg, self.velocity, self.acceleration, self.angular_velocity_degps,
+            self.angular_acceleration_degps2, self.steer_rad, self.wheel_phase_rad, self.friction,
+            self.friction_scale, self.axle_friction, self.gravity, self._inputs, self._tilt_rate,
+            self._forward_accel, self._held, self._engine, self._steer_curve, self.wheels,
+        )  # fmt: skip
 
     location: Float
     rotation_deg: Float
@@ -75,6 +92,9 @@ class VehicleFleet:
     steer_rad: Float
     wheel_phase_rad: Float
     friction: Float
+    friction_scale: Float
+    axle_friction: Float
+    wheels: Float
     physics: NDArray[np.bool_]
     gravity: NDArray[np.bool_]
     alive: NDArray[np.bool_]
@@ -83,6 +103,9 @@ class VehicleFleet:
     _forward_accel: Float
     _inputs: Float
     _tilt_rate: Float
+    _held: Float
+    _bank: NDArray[np.void]
+    _motion: kernel.Motion
 
     def add(self, spec: VehicleSpec, pose: Transform) -> int:
         """Put a vehicle at rest at `pose`; the slot stays its own until `remove`."""
@@ -93,9 +116,12 @@ class VehicleFleet:
             if slot >= len(self.alive):
                 self._allot(2 * len(self.alive))
         self._specs[slot] = spec
-        self._active = None
+        self._bank[slot] = record_of(spec)
         self.alive[slot] = self.physics[slot] = self.gravity[slot] = True
-        self.friction[slot] = 1.0
+        self.friction[slot] = self.friction_scale[slot] = self.axle_friction[slot] = 1.0
+        self._held[slot] = self.wheels[slot] = 0.0
+        self._engine[slot] = 1.0
+        self.set_steer_curve(slot, STEER_CURVE)
         self.steer_rad[slot] = self.wheel_phase_rad[slot] = 0.0
         self.set_control(slot, VehicleControl())
         self.set_velocity(slot, (0.0, 0.0, 0.0))
@@ -108,8 +134,7 @@ class VehicleFleet:
         self._specs[slot] = None
         self.alive[slot] = self.physics[slot] = False
         self._pull.pop(slot, None)
-        self._held.pop(slot, None)
-        self._active = None
+        self._held[slot] = 0.0
 
     def spec(self, slot: int) -> VehicleSpec:
         spec = self._specs[slot] if slot < len(self._specs) else None
@@ -121,7 +146,14 @@ class VehicleFleet:
         """Change the parameters of a vehicle, for example its mass, in place."""
         self.spec(slot)
         self._specs[slot] = spec
-        self._active = None
+        self._bank[slot] = record_of(spec)
+
+    def set_steer_curve(self, slot: int, curve: Sequence[tuple[float, float]]) -> None:
+        """Points of km/h and share of the largest steering angle, at rising speeds; between them it is linear."""
+        speed, share = np.array(curve, dtype=np.float64).T
+        at = np.concatenate([speed, np.full(STEER_POINTS, np.inf)])[:STEER_POINTS]
+        self._steer_curve[slot, :, 0] = at / 3.6
+        self._steer_curve[slot, :, 1] = np.interp(at, speed, share)
 
     # ------------------------------------------------------------ commands
 
@@ -157,12 +189,14 @@ class VehicleFleet:
         """About the world's axes; only the turn about z acts on a vehicle that stands on its wheels."""
         self.angular_velocity_degps[slot] = velocity
 
+    def steer_share(self, slot: int) -> float:
+        """Share of the largest steering angle that a full turn of the wheel gives at the vehicle's present speed."""
+        curve = self._steer_curve[slot]
+        return float(np.interp(np.hypot(*self.velocity[slot, :2]), curve[:, 0], curve[:, 1]))
+
     def hold_velocity(self, slot: int, velocity: Vector3 | None) -> None:
         """Drive at a constant velocity given in the body frame (z is ignored), whatever acts; None ends it."""
-        if velocity is None:
-            self._held.pop(slot, None)
-        else:
-            self._held[slot] = velocity
+        self._held[slot] = (0.0, 0.0, 0.0) if velocity is None else (1.0, velocity[0], velocity[1])
 
     def add_impulse(self, slot: int, impulse_ns: Vector3) -> None:
         """Change the velocity at once by impulse over mass."""
@@ -193,14 +227,11 @@ class VehicleFleet:
         """
         self._apply_forces(dt_s)
         active = np.flatnonzero(self.alive & self.physics)
-        if self._active is None or not np.array_equal(active, self._active):
-            self._active = active
-            self._bank = planar.bank_of([self.spec(int(slot)) for slot in active])
-        self._find_roads(active)
         if len(active):
             self._move(active, dt_s, wetness)
-        still = self.alive & ~self.physics
-        if still.any():
+        if len(active) < np.count_nonzero(self.alive):
+            still = np.flatnonzero(self.alive & ~self.physics)
+            self.road[still] = self._ground.below(self.location[still]).road
             self.acceleration[still] = self.angular_acceleration_degps2[still] = 0.0
 
     def _apply_forces(self, dt_s: float) -> None:
@@ -209,79 +240,15 @@ class VehicleFleet:
             self.add_angular_impulse(slot, (0.0, 0.0, turn * dt_s))
         self._pull.clear()
 
-    def _find_roads(self, active: NDArray[np.intp]) -> None:
-        """Roads of the vehicles that the ground is not asked for in `_move`."""
-        if len(active) < np.count_nonzero(self.alive):
-            other = np.flatnonzero(self.alive & ~self.physics)
-            self.road[other] = self._ground.below(self.location[other]).road
-
     def _move(self, active: NDArray[np.intp], dt_s: float, wetness: float) -> None:
-        bank, location, velocity = self._bank, self.location[active], self.velocity[active]
-        pitch, yaw, roll = np.radians(self.rotation_deg[active]).T
-        tilt_rate = self._tilt_rate[active]
-        body = vertical.VerticalState(location[:, 2], velocity[:, 2], pitch, roll, tilt_rate[:, 0], tilt_rate[:, 1])
-        points = vertical.wheel_points(location, yaw, pitch, bank)
+        points = np.empty((len(active), 5, 3))
+        kernel.wheel_points(active, self._bank, self._motion, points)
         hit = self._ground.below(points.reshape(-1, 3))
-        self.road[active] = hit.road[4 * len(active) :]
-        foot = vertical.footing(hit.z.reshape(5, -1)[:4], body, bank)
-
-        cos, sin = np.cos(yaw), np.sin(yaw)
-        turn = np.radians(self.angular_velocity_degps[active, 2])
-        state = planar.PlanarState(
-            location[:, 0], location[:, 1], yaw,
-            velocity[:, 0] * cos + velocity[:, 1] * sin, velocity[:, 1] * cos - velocity[:, 0] * sin,
-            turn, self.steer_rad[active], self._forward_accel[active],
-        )  # fmt: skip
-        pedals = Pedals(*self._inputs[active].T)
-        inputs = actuate(pedals, bank, state, foot, self.friction[active], self.gravity[active], wetness)
-        held = [(i, self._held[int(slot)]) for i, slot in enumerate(active) if int(slot) in self._held]
-        self._hold(state, held)
+        self.road[active] = hit.road[4::5]
         count = max(math.ceil(dt_s / SUBSTEP_S - 1e-9), 1)
-        for _ in range(count):
-            planar.advance(state, bank, inputs, dt_s / count)
-            self._hold(state, held)
-
-        dx, dy = state.x_m - location[:, 0], state.y_m - location[:, 1]
-        gravity = self.gravity[active].astype(np.float64)
-        vertical.settle(body, foot, dx * cos + dy * sin, dy * cos - dx * sin, gravity, dt_s)
-        self._write_back(active, state, body, velocity, dt_s)
-
-    @staticmethod
-    def _hold(state: planar.PlanarState, held: list[tuple[int, Vector3]]) -> None:
-        for i, velocity in held:
-            state.forward_mps[i], state.right_mps[i] = velocity[0], velocity[1]
-
-    def _write_back(
-        self,
-        active: NDArray[np.intp],
-        state: planar.PlanarState,
-        body: vertical.VerticalState,
-        velocity: Float,
-        dt_s: float,
-    ) -> None:
-        cos, sin = np.cos(state.yaw_rad), np.sin(state.yaw_rad)
-        new = np.empty_like(velocity)
-        new[:, 0] = state.forward_mps * cos - state.right_mps * sin
-        new[:, 1] = state.forward_mps * sin + state.right_mps * cos
-        new[:, 2] = body.climb_mps
-        self.acceleration[active] = (new - velocity) / dt_s
-        self.velocity[active] = new
-        self.location[active] = np.array([state.x_m, state.y_m, body.z_m]).T
-        yaw = np.remainder(state.yaw_rad + math.pi, 2 * math.pi) - math.pi
-        self.rotation_deg[active] = np.degrees(np.array([body.pitch_rad, yaw, body.roll_rad]).T)
-        self._tilt_rate[active] = np.array([body.pitch_rate_radps, body.roll_rate_radps]).T
-        # A positive pitch or roll turns against the sense of its axis in this frame; a positive yaw turns with it.
-        pitch_rate, roll_rate = body.pitch_rate_radps, body.roll_rate_radps
-        rates = [pitch_rate * sin - roll_rate * cos, -roll_rate * sin - pitch_rate * cos, state.yaw_rate_radps]
-        turn = np.degrees(np.array(rates).T)
-        self.angular_acceleration_degps2[active] = (turn - self.angular_velocity_degps[active]) / dt_s
-        self.angular_velocity_degps[active] = turn
-        self.steer_rad[active] = state.steer_rad
-        self._forward_accel[active] = state.forward_accel_mps2
-        phase = self.wheel_phase_rad[active] + state.forward_mps * dt_s / self._bank.wheel_radius_m
-        self.wheel_phase_rad[active] = np.remainder(phase, 2 * math.pi)
+        kernel.move(active, self._bank, self._motion, hit.z.reshape(-1, 5), road_grip(wetness), float(dt_s), count)
 
 
-def yaw_inertia_kgm2(spec: VehicleSpec) -> float:
-    """Moment of inertia about the vertical axis of a homogeneous box of the vehicle's size."""
-    return spec.mass_kg * (spec.extent[0] ** 2 + spec.extent[1] ** 2) / 3.0
+def road_grip(wetness: float) -> float:
+    """Friction number of the road; `wetness` in percent."""
+    return DRY_FRICTION * (1.0 - WET_LOSS * min(max(wetness / 100.0, 0.0), 1.0))

@@ -11,9 +11,11 @@ from analytic_ground import SEDAN, flat
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.types import Transform, VehicleControl, VehicleSpec
-from embedded_carla.world import vehicles_actuation as actuation
+from embedded_carla.world import vehicles
+from embedded_carla.world import vehicles_kernel as kernel
 from embedded_carla.world.vehicles import VehicleFleet
-from embedded_carla.world.vehicles_planar import AIR_DENSITY_KGPM3, GRAVITY_MPS2, LATERAL_SHARE
+from embedded_carla.world.vehicles_bank import AIR_DENSITY_KGPM3, LATERAL_SHARE
+from embedded_carla.world.vehicles_kernel import GRAVITY_MPS2
 
 DT = 0.05
 SPECS = {b.type_id: b.vehicle for b in vehicle_blueprints() if b.vehicle is not None}
@@ -58,22 +60,22 @@ def seconds_to(spec: VehicleSpec, speed_mps: float) -> float:
 
 @pytest.mark.parametrize("wetness", [0.0, 100.0])
 def test_full_braking_takes_the_distance_that_friction_gives(wetness: float) -> None:
-    mu = actuation.DRY_FRICTION * (1 - actuation.WET_LOSS * wetness / 100) * actuation.ABS_EFFICIENCY
+    mu = vehicles.DRY_FRICTION * (1 - vehicles.WET_LOSS * wetness / 100) * kernel.ABS_EFFICIENCY
     v = 20.0
     strong = replace(SEDAN, drag_area_m2=0.0, brake_force_max_n=1e6)
-    deceleration = mu * GRAVITY_MPS2 + actuation.ROLLING_RESISTANCE * GRAVITY_MPS2 + actuation.ENGINE_BRAKE_MPS2
+    deceleration = mu * GRAVITY_MPS2 + kernel.ROLLING_RESISTANCE * GRAVITY_MPS2 + kernel.ENGINE_BRAKE_MPS2
     assert stopping_distance_m(strong, v, wetness) == pytest.approx(v * v / (2 * deceleration), rel=0.02)
 
 
 def test_coasting_follows_the_closed_form() -> None:
     """dv/dt = -c - k v^2 with c constant above the speed where the engine brakes fully."""
-    c = actuation.ROLLING_RESISTANCE * GRAVITY_MPS2 + actuation.ENGINE_BRAKE_MPS2
+    c = kernel.ROLLING_RESISTANCE * GRAVITY_MPS2 + kernel.ENGINE_BRAKE_MPS2
     k = 0.5 * AIR_DENSITY_KGPM3 * SEDAN.drag_area_m2 / SEDAN.mass_kg
     v0, seconds = 40.0, 20.0
     expected = math.sqrt(c / k) * math.tan(math.atan(v0 * math.sqrt(k / c)) - seconds * math.sqrt(c * k))
     fleet = one(speed_mps=v0)
     run(fleet, seconds)
-    assert expected > actuation.ENGINE_BRAKE_FULL_MPS
+    assert expected > kernel.ENGINE_BRAKE_FULL_MPS
     assert speed(fleet) == pytest.approx(expected, rel=2e-3)
 
 
@@ -84,8 +86,8 @@ def test_terminal_speed_balances_power_against_drag_and_rolling() -> None:
     run(fleet, 100.0)
     v = speed(fleet)
     resisted = 0.5 * AIR_DENSITY_KGPM3 * weak.drag_area_m2 * v**2
-    resisted += actuation.ROLLING_RESISTANCE * weak.mass_kg * GRAVITY_MPS2
-    assert v * resisted == pytest.approx(actuation.DRIVE_EFFICIENCY * weak.power_w, rel=0.01)
+    resisted += kernel.ROLLING_RESISTANCE * weak.mass_kg * GRAVITY_MPS2
+    assert v * resisted == pytest.approx(kernel.DRIVE_EFFICIENCY * weak.power_w, rel=0.01)
 
 
 def test_top_speed_is_kept() -> None:
@@ -182,7 +184,7 @@ def test_braking_in_a_bend_keeps_within_the_friction_ellipse(throttle: float) ->
         forward = np.array([math.cos(yaw), math.sin(yaw)])
         along, across = fleet.acceleration[0, :2] @ forward, fleet.acceleration[0, :2] @ [-forward[1], forward[0]]
         # Drag, rolling and engine braking come on top of the tyres' part; the body turns a little within a step.
-        used = (max(abs(along) - 0.9, 0.0) / GRAVITY_MPS2) ** 2 + (across / (LATERAL_SHARE.max() * GRAVITY_MPS2)) ** 2
+        used = (max(abs(along) - 0.9, 0.0) / GRAVITY_MPS2) ** 2 + (across / (max(LATERAL_SHARE) * GRAVITY_MPS2)) ** 2
         assert used < 1.1
 
 

@@ -10,7 +10,7 @@ from analytic_ground import SEDAN, FormulaGround, flat, nothing, slope
 
 from embedded_carla.types import Transform, VehicleControl
 from embedded_carla.world.vehicles import VehicleFleet
-from embedded_carla.world.vehicles_planar import AIR_DENSITY_KGPM3
+from embedded_carla.world.vehicles_bank import AIR_DENSITY_KGPM3
 
 DT = 0.05
 

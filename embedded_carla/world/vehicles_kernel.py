@@ -1,0 +1,406 @@
+"""How vehicles move: compiled loops over vehicles.
+
+In the plane: R. Rajamani, *Vehicle Dynamics and Control* (2nd ed.), chapters 2, 4 and 13: a dynamic single-track model,
+lateral force by the Magic Formula in its short form D sin(C atan(B a)), the friction ellipse for combined slip, load
+transfer between the axles. Below about 2 m/s slip angles lose their meaning; there the motion goes over into the
+kinematic single track, reached with no more force than friction can give, so that standstill is a fixed point.
+
+Upright: a critically damped spring per degree of freedom (heave, pitch, roll), advanced by its closed-form solution, so
+that any step length is stable. Wheels do not pull: the body never accelerates downwards faster than gravity.
+
+SI units, radians, CARLA's handedness: the body frame is x forward, y right; yaw and steer are positive clockwise seen
+from above. In that frame the equations read as in a right-handed one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.compiled import compiled
+from embedded_carla.types import Float
+
+GRAVITY_MPS2 = 9.81
+# Tyres
+FRONT_STIFFNESS, REAR_STIFFNESS = 12.0, 14.5  # B: the front slips more, so the car understeers mildly
+SHAPE = 1.35  # C
+PEAK_SLIP_RAD = 0.19  # of the front tyres; the driver does not turn the wheel further into the slide
+SLIP_SPEED_MPS = 2.0  # slip angles are taken over no less than this speed
+KINEMATIC_MPS, DYNAMIC_MPS = 1.0, 3.0  # blend between the two models
+SLIP_STIFFNESS = 15.0  # longitudinal force over load, per slip: what the telemetry's slip ratio is taken from
+# Pedals and steering
+ABS_EFFICIENCY = 0.95  # share of the longitudinal friction that braking with ABS makes use of
+ROLLING_RESISTANCE = 0.012
+DRIVE_EFFICIENCY = 0.85  # share of the engine's power that reaches the wheels
+ENGINE_BRAKE_MPS2 = 0.35
+ENGINE_BRAKE_FULL_MPS = 5.0
+REVERSE_FORCE, REVERSE_TOP_MPS = 0.5, 8.0
+HAND_BRAKE_SHARE = 0.5  # of the largest braking force, at the rear axle
+STEER_RATE_RADPS = math.radians(120.0)
+# Stability control: where the steering asks for more than the tyres can give, it takes the throttle and then brakes.
+STABILITY_BEGIN, STABILITY_FULL = 0.75, 1.0  # demanded over possible lateral acceleration
+STABILITY_BRAKE = 0.4  # friction number
+# Springs
+SPRING_RADPS = 12.0  # natural frequency of heave, pitch and roll
+DROOP_M = 0.12  # wheels that hang down this far still touch the ground
+BUMP_M = 0.15  # the body sinks no deeper than this into its springs
+SLOPE_MAX = 0.7
+
+ENGINE_STEP_MPS = 2.5  # between the entries of `Motion.engine`
+NORMAL_N, FORWARD_N, RIGHT_N, SLIP_RATIO, SLIP_ANGLE, SPIN = range(6)
+"""Columns of `Motion.wheels`: loads and forces in N, slip ratio, slip angle in rad, turn rate of the wheel in rad/s."""
+
+_FORE = (1, 1, 0, 0)  # front left, front right, rear left, rear right
+_SIDE = (-1.0, 1.0, -1.0, 1.0)
+
+
+class Motion(NamedTuple):
+    """Arrays by slot, capacity N; those of the fleet's public attributes and what else a step reads and writes."""
+
+    location: Float  # (N, 3) m
+    rotation_deg: Float  # (N, 3) pitch, yaw, roll
+    velocity: Float  # (N, 3)
+    acceleration: Float  # (N, 3)
+    angular_velocity_degps: Float  # (N, 3)
+    angular_acceleration_degps2: Float  # (N, 3)
+    steer_rad: Float
+    wheel_phase_rad: Float
+    friction: Float
+    friction_scale: Float
+    axle_friction: Float  # (N, 2) front, rear
+    gravity: NDArray[np.bool_]
+    inputs: Float  # (N, 5) signed throttle, brake, hand brake, steer, coasting
+    tilt_rate: Float  # (N, 2) pitch, roll rate, rad/s
+    forward_accel: Float
+    held: Float  # (N, 3) 1 where the velocity is held constant, then that velocity: forward, right
+    engine: Float  # (N, K) factor on the engine's force by speed
+    steer_curve: Float  # (N, C, 2) speed in m/s, share of the largest angle; speeds rise
+    wheels: Float  # (N, 4, 6)
+
+
+@compiled
+def wheel_points(slots: NDArray[np.intp], bank: NDArray[np.void], motion: Motion, points: Float) -> None:
+    """Fill `points` (n, 5, 3): below the four wheels, then the origin; where `move` wants to know the ground."""
+    for k in range(len(slots)):
+        slot = slots[k]
+        model = bank[slot]
+        yaw, pitch = math.radians(motion.rotation_deg[slot, 1]), math.radians(motion.rotation_deg[slot, 0])
+        cos, sin, rise = math.cos(yaw), math.sin(yaw), math.sin(pitch)
+        for wheel in range(4):
+            ahead = model.front_m if _FORE[wheel] else model.rear_m
+            aside = _SIDE[wheel] * model.half_track_m
+            points[k, wheel, 0] = motion.location[slot, 0] + (ahead * cos - aside * sin)
+            points[k, wheel, 1] = motion.location[slot, 1] + (ahead * sin + aside * cos)
+            points[k, wheel, 2] = motion.location[slot, 2] + ahead * rise
+        points[k, 4] = motion.location[slot]
+
+
+class _Push(NamedTuple):
+    """What acts on one vehicle during a step, constant over its sub-steps. Forces in N."""
+
+    drive_front: float  # forward positive, within friction
+    drive_rear: float
+    brake_front: float  # >= 0, within friction
+    brake_rear: float
+    friction_front: float  # largest longitudinal tyre force, > 0
+    friction_rear: float
+    side_front: float  # largest lateral tyre force
+    side_rear: float
+    resistance_mps2: float  # rolling resistance and engine braking; opposes motion and holds at rest
+    steer_target_rad: float
+    hold_mps2: float  # what friction can change of the sideways speed; 0 in the air
+    grade_forward_mps2: float
+    grade_right_mps2: float
+
+
+class _Plane(NamedTuple):
+    """The plane under the wheels at the start of a step."""
+
+    height_m: float  # below the origin
+    forward: float  # rise over run
+    right: float
+    is_there: bool  # any wheel has a surface below it
+    is_touched: bool  # wheels carry the body
+
+
+X, Y, YAW, FORWARD, RIGHT, TURN, STEER, ACCEL = range(8)
+"""Places in the vector of the planar motion: m, rad, velocities in the body frame, forward acceleration."""
+
+
+@compiled
+def _clamp(value: float, bound: float) -> float:
+    return min(max(value, -bound), bound)
+
+
+@compiled
+def _sign(value: float) -> float:
+    return float((value > 0.0) - (value < 0.0))
+
+
+@compiled
+def _footing(wheel_z: Float, z_m: float, model: Any) -> _Plane:
+    """Fit the plane to `wheel_z` (4,), NaN where a wheel has nothing below it."""
+    count, total = 0, 0.0
+    for wheel in range(4):
+        if not math.isnan(wheel_z[wheel]):
+            count += 1
+            total += wheel_z[wheel]
+    mean = total / count if count else z_m
+    a, b, c, d = wheel_z[0], wheel_z[1], wheel_z[2], wheel_z[3]
+    a, b = mean if math.isnan(a) else a, mean if math.isnan(b) else b
+    c, d = mean if math.isnan(c) else c, mean if math.isnan(d) else d
+    front, rear = (a + b) / 2, (c + d) / 2
+    height = front * model.front_load + rear * model.rear_load
+    forward = _clamp((front - rear) / model.wheelbase_m, SLOPE_MAX)
+    right = _clamp((b - a + d - c) / (4 * model.half_track_m), SLOPE_MAX)
+    return _Plane(height, forward, right, count > 0, count > 0 and z_m - height <= DROOP_M)
+
+
+@compiled
+def _engine_force(throttle: float, model: Any, engine: Float, forward_mps: float) -> float:
+    """N, before friction: limited by force, by power and by the top speed; weaker and slower in reverse."""
+    speed, top = abs(forward_mps), model.top_speed_mps
+    if throttle < 0.0:
+        throttle, top = REVERSE_FORCE * throttle, REVERSE_TOP_MPS
+    if speed >= top and not throttle * forward_mps < 0.0:
+        return 0.0
+    at = min(speed / ENGINE_STEP_MPS, len(engine) - 1.000001)
+    k = int(at)
+    factor = engine[k] + (at - k) * (engine[k + 1] - engine[k])
+    return throttle * min(model.force_max_n, DRIVE_EFFICIENCY * model.power_w / max(speed, 1.0)) * factor
+
+
+@compiled
+def _steer_share(curve: Float, speed: float) -> float:
+    """Share of the largest steering angle that a full turn of the wheel gives: piecewise linear in speed."""
+    if speed <= curve[0, 0]:
+        return curve[0, 1]
+    for i in range(1, len(curve)):
+        if speed < curve[i, 0]:
+            low, share = curve[i - 1, 0], curve[i - 1, 1]
+            return share + (curve[i, 1] - share) / (curve[i, 0] - low) * (speed - low)
+    return curve[len(curve) - 1, 1]
+
+
+@compiled
+def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane, road_grip: float) -> _Push:
+    """From pedals and steering wheel to forces at the axles; the load moves with the last step's acceleration."""
+    throttle, brake, hand_brake, steer, coasting = motion.inputs[slot]
+    speed = abs(state[FORWARD])
+    gravity = GRAVITY_MPS2 if motion.gravity[slot] else 0.0
+    weight, touch = model.mass_kg * gravity, 1.0 if plane.is_touched else 0.0
+    grip = road_grip * motion.friction[slot] * motion.friction_scale[slot] * touch
+    grip_front, grip_rear = grip * motion.axle_friction[slot, 0], grip * motion.axle_friction[slot, 1]
+    moved = model.transfer_kg * state[ACCEL]
+    load_front = max(model.front_load * weight - moved, 0.0)
+    load_rear = max(model.rear_load * weight + moved, 0.0)
+    limit_front, limit_rear = grip_front * load_front, grip_rear * load_rear
+
+    wanted = abs(math.tan(state[STEER])) * state[FORWARD] * state[FORWARD] / model.wheelbase_m
+    share = wanted / (grip_front * model.front_side * GRAVITY_MPS2 + 1e-3)
+    excess = max((share - STABILITY_BEGIN) / (STABILITY_FULL - STABILITY_BEGIN), 0.0)
+    force = _engine_force(throttle * (1.0 - min(excess, 1.0)), model, motion.engine[slot], state[FORWARD])
+    pushed = brake * model.brake_force_max_n / (model.mass_kg * GRAVITY_MPS2)
+    pushed += STABILITY_BRAKE * min(max(excess - 1.0, 0.0), 1.0)
+    parked = hand_brake * HAND_BRAKE_SHARE * model.brake_force_max_n
+    engine = ENGINE_BRAKE_MPS2 * coasting * min(speed / ENGINE_BRAKE_FULL_MPS, 1.0)
+    pull = -touch * gravity
+    return _Push(
+        _clamp(model.front_load * force, limit_front),
+        _clamp(model.rear_load * force, limit_rear),
+        min(pushed * load_front, ABS_EFFICIENCY * limit_front),
+        min(pushed * load_rear + parked, ABS_EFFICIENCY * limit_rear),
+        limit_front + 1e-3,
+        limit_rear + 1e-3,
+        model.front_side * limit_front,
+        model.rear_side * limit_rear,
+        (ROLLING_RESISTANCE * GRAVITY_MPS2 + engine) * touch,
+        steer * model.steer_max_rad * _steer_share(motion.steer_curve[slot], speed),
+        grip * GRAVITY_MPS2,
+        pull * plane.forward / (1.0 + plane.forward * plane.forward),
+        pull * plane.right / (1.0 + plane.right * plane.right),
+    )
+
+
+@compiled
+def _tyre(stiffness: float, slip_rad: float, side_n: float, used: float) -> float:
+    """Lateral force, right positive; `used` is the part of the friction that drive and brake take."""
+    return -side_n * math.sqrt(max(1.0 - used * used, 0.0)) * math.sin(SHAPE * math.atan(stiffness * slip_rad))
+
+
+@compiled
+def _advance(state: Float, model: Any, push: _Push, dt_s: float) -> tuple[float, float, float, float, float, float]:
+    """Move `state` by one sub-step of at most 12.5 ms (semi-implicit Euler).
+
+    Returns, front then rear: forward and lateral tyre forces in N and slip angles.
+    """
+    speed, lateral, turn = state[FORWARD], state[RIGHT], state[TURN]
+    state[STEER] = steer = state[STEER] + _clamp(push.steer_target_rad - state[STEER], STEER_RATE_RADPS * dt_s)
+    magnitude, direction = abs(speed), _sign(speed)
+    pace = max(magnitude, abs(lateral))  # a car that slides sideways is in motion too
+    dynamic = min(max((pace - KINEMATIC_MPS) / (DYNAMIC_MPS - KINEMATIC_MPS), 0.0), 1.0)
+
+    # Front tyres give their most however far the wheel is turned: no more than the peak slip counts.
+    over = max(magnitude, SLIP_SPEED_MPS)
+    heading = math.atan((lateral + model.front_m * turn) / over)
+    front_slip = _clamp(heading - steer * direction, PEAK_SLIP_RAD)
+    rear_slip = math.atan((lateral + model.rear_m * turn) / over)
+    along_front = push.drive_front - direction * push.brake_front
+    along_rear = push.drive_rear - direction * push.brake_rear
+    side_front = _tyre(FRONT_STIFFNESS, front_slip, push.side_front, along_front / push.friction_front)
+    side_rear = _tyre(REAR_STIFFNESS, rear_slip, push.side_rear, along_rear / push.friction_rear)
+    wheel = (heading - front_slip) * direction
+    sin_steer, cos_steer = math.sin(wheel), math.cos(wheel)
+
+    pull = (push.drive_front * cos_steer + push.drive_rear - dynamic * sin_steer * side_front) / model.mass_kg
+    free = speed + dt_s * (
+        pull - model.drag_per_m * speed * magnitude + push.grade_forward_mps2 + dynamic * turn * lateral
+    )
+    stop = dt_s * ((push.brake_front * cos_steer + push.brake_rear) / model.mass_kg + push.resistance_mps2)
+    state[FORWARD] = forward = free - _clamp(free, stop)
+    state[ACCEL] = (forward - speed) / dt_s - dynamic * turn * lateral
+
+    # Sideways and turning: rolling without slip (kinematic) and sliding (dynamic), then their blend.
+    front = side_front * cos_steer
+    rolling = forward * math.tan(steer) / model.wheelbase_m
+    rolled = lateral + _clamp(rolling * -model.rear_m - lateral, push.hold_mps2 * dt_s)
+    rolled_turn = turn + _clamp(rolling - turn, push.hold_mps2 * 2.0 / model.wheelbase_m * dt_s)
+    slid = lateral + dt_s * ((front + side_rear) / model.mass_kg + push.grade_right_mps2 - turn * speed)
+    slid_turn = turn + dt_s * (model.front_m * front + model.rear_m * side_rear) / model.yaw_inertia_kgm2
+    state[RIGHT] = right = rolled + dynamic * (slid - rolled)
+    state[TURN] = rolled_turn + dynamic * (slid_turn - rolled_turn)
+
+    state[YAW] = yaw = state[YAW] + dt_s * state[TURN]
+    cos, sin = math.cos(yaw), math.sin(yaw)
+    state[X] += dt_s * (forward * cos - right * sin)
+    state[Y] += dt_s * (forward * sin + right * cos)
+    return along_front, along_rear, side_front, side_rear, front_slip, rear_slip
+
+
+@compiled
+def _damped(error: float, rate: float, dt_s: float) -> tuple[float, float]:
+    """Critically damped return to zero after `dt_s`: error, rate."""
+    decay = math.exp(-SPRING_RADPS * dt_s)
+    push = rate + SPRING_RADPS * error
+    return (error + push * dt_s) * decay, (rate - SPRING_RADPS * dt_s * push) * decay
+
+
+@compiled
+def _settle(
+    slot: int, motion: Motion, plane: _Plane, forward_m: float, right_m: float, dt_s: float
+) -> tuple[float, float, float, float, float, float]:
+    """Height, climb, pitch, roll and their rates after `dt_s`, in which the body moved so far over `plane`."""
+    z, climb = motion.location[slot, 2], motion.velocity[slot, 2]
+    rise = plane.forward * forward_m + plane.right * right_m
+    rise_rate, ground = rise / dt_s, plane.height_m + rise
+    fall = climb - (GRAVITY_MPS2 if motion.gravity[slot] else 0.0) * dt_s
+    error, rate = _damped(z - plane.height_m, climb - rise_rate, dt_s)
+    if plane.is_touched and rise_rate + rate >= fall:
+        z, climb = ground + error, rise_rate + rate
+    else:
+        z, climb = z + (climb + fall) / 2 * dt_s, fall
+    if plane.is_there and z < ground - BUMP_M:
+        z, climb = ground - BUMP_M, max(climb, rise_rate)
+    pitch, roll = math.radians(motion.rotation_deg[slot, 0]), math.radians(motion.rotation_deg[slot, 2])
+    if not plane.is_touched:
+        return z, climb, pitch, roll, 0.0, 0.0
+    to_pitch, to_roll = math.atan(plane.forward), -math.atan(plane.right)
+    pitch, pitch_rate = _damped(pitch - to_pitch, motion.tilt_rate[slot, 0], dt_s)
+    roll, roll_rate = _damped(roll - to_roll, motion.tilt_rate[slot, 1], dt_s)
+    return z, climb, pitch + to_pitch, roll + to_roll, pitch_rate, roll_rate
+
+
+@compiled
+def _write_tyres(
+    slot: int, model: Any, motion: Motion, state: Float, push: _Push, tyres: tuple[float, ...], grip: float
+) -> None:
+    """What each wheel carries and gives, from the axles' forces; the load moves with the lateral acceleration."""
+    along = (tyres[0], tyres[0], tyres[1], tyres[1])
+    side = (tyres[2], tyres[2], tyres[3], tyres[3])
+    angle = (tyres[4], tyres[4], tyres[5], tyres[5])
+    limit = (push.friction_front, push.friction_front, push.friction_rear, push.friction_rear)
+    lateral_n = tyres[2] + tyres[3]
+    spin = state[FORWARD] / model.wheel_radius_m
+    for wheel in range(4):
+        axle = 0 if _FORE[wheel] else 1
+        share = model.front_load if _FORE[wheel] else model.rear_load
+        gripped = max(grip * motion.axle_friction[slot, axle], 1e-6)
+        load = max(limit[wheel] / gripped / 2 - _SIDE[wheel] * share * lateral_n * model.side_transfer_m, 0.0)
+        slip = _clamp(along[wheel] / 2 / (SLIP_STIFFNESS * max(limit[wheel] / 2, 1.0)), 1.0)
+        motion.wheels[slot, wheel, NORMAL_N] = load
+        motion.wheels[slot, wheel, FORWARD_N] = along[wheel] / 2
+        motion.wheels[slot, wheel, RIGHT_N] = side[wheel] / 2
+        motion.wheels[slot, wheel, SLIP_RATIO] = slip
+        motion.wheels[slot, wheel, SLIP_ANGLE] = angle[wheel]
+        motion.wheels[slot, wheel, SPIN] = spin * (1.0 + slip)
+
+
+@compiled
+def _write_back(slot: int, model: Any, motion: Motion, state: Float, tilt: tuple[float, ...], dt_s: float) -> None:
+    """`state` and `tilt` (what `_settle` gives) into the arrays; accelerations are changes over the step."""
+    z, climb, pitch, roll, pitch_rate, roll_rate = tilt
+    cos, sin = math.cos(state[YAW]), math.sin(state[YAW])
+    velocity = (state[FORWARD] * cos - state[RIGHT] * sin, state[FORWARD] * sin + state[RIGHT] * cos, climb)
+    place = (state[X], state[Y], z)
+    # A positive pitch or roll turns against the sense of its axis in this frame; a positive yaw turns with it.
+    turn = (
+        math.degrees(pitch_rate * sin - roll_rate * cos),
+        math.degrees(-roll_rate * sin - pitch_rate * cos),
+        math.degrees(state[TURN]),
+    )
+    for axis in range(3):
+        motion.acceleration[slot, axis] = (velocity[axis] - motion.velocity[slot, axis]) / dt_s
+        motion.velocity[slot, axis] = velocity[axis]
+        motion.location[slot, axis] = place[axis]
+        change = turn[axis] - motion.angular_velocity_degps[slot, axis]
+        motion.angular_acceleration_degps2[slot, axis] = change / dt_s
+        motion.angular_velocity_degps[slot, axis] = turn[axis]
+    yaw = (state[YAW] + math.pi) % (2 * math.pi) - math.pi
+    motion.rotation_deg[slot, 0] = math.degrees(pitch)
+    motion.rotation_deg[slot, 1] = math.degrees(yaw)
+    motion.rotation_deg[slot, 2] = math.degrees(roll)
+    motion.tilt_rate[slot, 0], motion.tilt_rate[slot, 1] = pitch_rate, roll_rate
+    motion.steer_rad[slot], motion.forward_accel[slot] = state[STEER], state[ACCEL]
+    phase = motion.wheel_phase_rad[slot] + state[FORWARD] * dt_s / model.wheel_radius_m
+    motion.wheel_phase_rad[slot] = phase % (2 * math.pi)
+
+
+@compiled
+def move(
+    slots: NDArray[np.intp], bank: NDArray[np.void], motion: Motion, ground_z: Float, road_grip: float,
+    dt_s: float, count: int,
+) -> None:  # fmt: skip
+    """Advance the vehicles in `slots` (n,) by `dt_s` in `count` sub-steps.
+
+    `ground_z` (n, 5) is the ground's height at `wheel_points`, NaN for none; `road_grip` the friction of the road.
+    """
+    state = np.empty(8)
+    for k in range(len(slots)):
+        slot = slots[k]
+        model = bank[slot]
+        yaw = math.radians(motion.rotation_deg[slot, 1])
+        cos, sin = math.cos(yaw), math.sin(yaw)
+        x, y = motion.location[slot, 0], motion.location[slot, 1]
+        vx, vy = motion.velocity[slot, 0], motion.velocity[slot, 1]
+        state[X], state[Y], state[YAW] = x, y, yaw
+        state[FORWARD], state[RIGHT] = vx * cos + vy * sin, vy * cos - vx * sin
+        state[TURN] = math.radians(motion.angular_velocity_degps[slot, 2])
+        state[STEER], state[ACCEL] = motion.steer_rad[slot], motion.forward_accel[slot]
+        plane = _footing(ground_z[k], motion.location[slot, 2], model)
+        push = _actuate(slot, model, motion, state, plane, road_grip)
+        is_held = motion.held[slot, 0] != 0.0
+        if is_held:
+            state[FORWARD], state[RIGHT] = motion.held[slot, 1], motion.held[slot, 2]
+        tyres = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        for _ in range(count):
+            tyres = _advance(state, model, push, dt_s / count)
+            if is_held:
+                state[FORWARD], state[RIGHT] = motion.held[slot, 1], motion.held[slot, 2]
+        dx, dy = state[X] - x, state[Y] - y
+        tilt = _settle(slot, motion, plane, dx * cos + dy * sin, dy * cos - dx * sin, dt_s)
+        grip = road_grip * motion.friction[slot] * motion.friction_scale[slot]
+        _write_tyres(slot, model, motion, state, push, tyres, grip)
+        _write_back(slot, model, motion, state, tilt, dt_s)
