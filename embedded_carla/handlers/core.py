@@ -65,20 +65,27 @@ def get_map_data(simulation: Simulation) -> str:
 
 
 @value("get_navigation_mesh")
-def get_navigation_mesh(_simulation: Simulation) -> bytes:
-    """No mesh: AI walkers exist and stand still, as in a CARLA map without one."""
-    return b""
+def get_navigation_mesh(simulation: Simulation) -> bytes:
+    """Where AI walkers walk; no bytes on a map without pavements."""
+    return simulation.map.navigation
 
 
 @value("get_required_files")
-def get_required_files(_simulation: Simulation, _folder: str = "") -> list[str]:
-    """None: the client builds what it needs from the map's text."""
-    return []
+def get_required_files(simulation: Simulation, folder: str = "") -> list[str]:
+    """The navigation mesh; all else the client builds from the map's text."""
+    wanted = folder.strip("/") in ("", "Nav") and bool(simulation.map.navigation)
+    return [_navigation_path(simulation)] if wanted else []
 
 
 @value("request_file")
-def request_file(_simulation: Simulation, name: str) -> bytes:
-    raise CommandError(f"there is no file {name!r} to send")
+def request_file(simulation: Simulation, name: str) -> bytes:
+    if name != _navigation_path(simulation) or not simulation.map.navigation:
+        raise CommandError(f"there is no file {name!r} to send")
+    return simulation.map.navigation
+
+
+def _navigation_path(simulation: Simulation) -> str:
+    return f"{MAP_FOLDER}/Nav/{simulation.map.navigation_file}"
 
 
 @value("get_episode_settings")

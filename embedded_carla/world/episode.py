@@ -109,8 +109,8 @@ class Episode:
             self.table.place(actor)
 
     def place_walker(self, actor: Actor, pose: Transform, speed_mps: float) -> None:
-        """Put a walker where its client's own crowd simulation has it."""
-        self.crowd.set_state(actor.slot, _feet(actor, pose), speed_mps, self.delta_s)
+        """Put a walker where its client's own crowd simulation has it: there `pose` lies between the feet."""
+        self.crowd.set_state(actor.slot, pose, speed_mps)
 
     def add_body(self, actor: Actor) -> None:
         """Give a vehicle or walker its place in the physics."""

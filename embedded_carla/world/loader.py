@@ -6,7 +6,7 @@ import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from embedded_carla import opendrive, scenery
+from embedded_carla import navigation, opendrive, scenery
 from embedded_carla.errors import MapError
 from embedded_carla.maps import MapLibrary
 from embedded_carla.opendrive import RoadNetwork
@@ -20,12 +20,19 @@ _KEPT_MAPS = 3
 
 @dataclass(frozen=True, slots=True)
 class LoadedMap:
-    """A map ready to be simulated. `version` changes with the text."""
+    """A map ready to be simulated. `version` changes with the text; `navigation` is the walkers' mesh as clients
+    read it, empty where nobody walks."""
 
     name: str
     network: RoadNetwork
     scenery: Scenery
     version: str
+    navigation: bytes
+
+    @property
+    def navigation_file(self) -> str:
+        """The mesh's name for clients, which keep files by name for ever: another content has another name."""
+        return f"{self.name}_{hashlib.sha256(self.navigation).hexdigest()[:16]}.bin"
 
 
 class MapLoader:
@@ -59,7 +66,8 @@ class MapLoader:
             self._kept.move_to_end(version)
             return self._kept[version]
         network = opendrive.parse(text, name)
-        loaded = LoadedMap(name, network, scenery.build(network, self._seed), version)
+        mesh = navigation.encode(navigation.build(network))
+        loaded = LoadedMap(name, network, scenery.build(network, self._seed), version, mesh)
         self._kept[version] = loaded
         if len(self._kept) > _KEPT_MAPS:
             self._kept.popitem(last=False)

@@ -18,6 +18,9 @@ STEP_UP_M = 0.4  # kerbs and stairs up to this height are climbed
 CLIMB_MPS = 1.5
 JUMP_MPS = 4.2
 STRIDE_M = 1.4  # two steps: one turn of the phase
+SNAP_M = 0.5  # a walker that its client places this near the ground stands on it
+LONGEST_PLACED_STEP_M = 2.0  # a longer one is a teleport: no stride
+SILENCE_S = 0.5  # a client that has not moved its walker for this long has stopped it
 
 
 class WalkerCrowd:
@@ -37,6 +40,8 @@ class WalkerCrowd:
     physics: NDArray[np.bool_]
     gravity: NDArray[np.bool_]
     alive: NDArray[np.bool_]
+    _placed: NDArray[np.bool_]  # by the client's own crowd simulation since the last step
+    _silence_s: Float
     _wanted: Float
     _jump: NDArray[np.bool_]
 
@@ -55,7 +60,8 @@ class WalkerCrowd:
         for name in ("location", "rotation_deg", "velocity", "acceleration", "angular_velocity_degps", "_wanted"):
             setattr(self, name, grown(name, (3,), np.float64))
         self.phase_rad = grown("phase_rad", (), np.float64)
-        for name in ("physics", "gravity", "alive", "_jump"):
+        self._silence_s = grown("_silence_s", (), np.float64)
+        for name in ("physics", "gravity", "alive", "_jump", "_placed"):
             setattr(self, name, grown(name, (), np.bool_))
 
     def add(self, pose: Transform) -> int:
@@ -68,13 +74,14 @@ class WalkerCrowd:
         self.alive[slot] = self.physics[slot] = self.gravity[slot] = True
         self.velocity[slot] = self.acceleration[slot] = self.angular_velocity_degps[slot] = 0.0
         self.phase_rad[slot] = 0.0
+        self._placed[slot] = False
         self.set_control(slot, WalkerControl())
         self.teleport(slot, pose)
         return slot
 
     def remove(self, slot: int) -> None:
         self._controls[slot] = None
-        self.alive[slot] = self.physics[slot] = False
+        self.alive[slot] = self.physics[slot] = self._placed[slot] = False
 
     def control(self, slot: int) -> WalkerControl:
         control = self._controls[slot]
@@ -97,15 +104,41 @@ class WalkerCrowd:
     def set_velocity(self, slot: int, velocity: Vector3) -> None:
         self.velocity[slot] = velocity
 
-    def set_state(self, slot: int, pose: Transform, speed_mps: float, dt_s: float) -> None:
-        """Place a walker that a client moves itself, striding at `speed_mps` towards where it looks."""
+    def set_state(self, slot: int, pose: Transform, speed_mps: float) -> None:
+        """Place a walker that a client moves itself; it strides by the way it has gone since it was last placed.
+
+        The feet are put on the ground when the next step finds it near `pose`.
+        """
+        x, y, z = self.location[slot].tolist()
+        along, aside = pose.x - x, pose.y - y
+        way = math.hypot(along, aside)
+        if 1e-4 < way < LONGEST_PLACED_STEP_M:
+            self.velocity[slot] = (speed_mps * along / way, speed_mps * aside / way, 0.0)
+            self.phase_rad[slot] = (self.phase_rad[slot] + 2 * math.pi * way / STRIDE_M) % (2 * math.pi)
+            pose = Transform(pose.x, pose.y, z if abs(z - pose.z) < SNAP_M else pose.z, 0.0, pose.yaw_deg, 0.0)
+        else:
+            self.velocity[slot] = 0.0
         self.teleport(slot, pose)
-        yaw = math.radians(pose.yaw_deg)
-        self.velocity[slot] = (speed_mps * math.cos(yaw), speed_mps * math.sin(yaw), 0.0)
-        self.phase_rad[slot] = (self.phase_rad[slot] + 2 * math.pi * speed_mps * dt_s / STRIDE_M) % (2 * math.pi)
+        self._placed[slot] = True
+        self._silence_s[slot] = 0.0
+
+    def _stand_placed(self, dt_s: float) -> None:
+        """Walkers that clients place: feet onto the ground, kerbs at climbing speed; those left alone stop."""
+        placed = np.flatnonzero(self._placed)
+        if not len(placed):
+            return
+        location = self.location[placed]
+        drop = self._ground.below(location).z - location[:, 2]
+        near = np.abs(drop) < SNAP_M
+        self.location[placed[near], 2] += np.clip(drop[near], -CLIMB_MPS * dt_s, CLIMB_MPS * dt_s)
+        self._silence_s[placed] += dt_s
+        silent = placed[self._silence_s[placed] > SILENCE_S]
+        self.velocity[silent] = 0.0
+        self._placed[silent] = False
 
     def step(self, dt_s: float) -> None:
         """Advance by `dt_s`."""
+        self._stand_placed(dt_s)
         active = np.flatnonzero(self.alive & self.physics)
         if not len(active):
             return
