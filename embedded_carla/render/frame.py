@@ -12,7 +12,7 @@ from embedded_carla.scene import CameraView
 
 F64 = NDArray[np.float64]
 NEAR_M = 0.12
-FAR_M = 1500.0
+FAR_M = 4000.0
 MAX_LAMPS = 8
 MAX_BEAMS = 5
 _VECTORS = (
@@ -76,7 +76,10 @@ def pack(
     camera: Camera, air: Atmosphere, time_s: float, fog_base_m: float, shadow: tuple[F64, F64] | None,
     lamps: F64, beams: tuple[F64, F64],
 ) -> bytes:  # fmt: skip
-    """The block's bytes. `shadow` are the matrices into both halves of the shadow map; `lamps` (n, 4) and `beams` ((n, 4), (n, 4)) are camera-relative with intensity in column 3."""
+    """The block's bytes. `shadow` are the matrices into both halves of the shadow map.
+
+    `lamps` (n, 4) and `beams` ((n, 4), (n, 4)) are camera-relative with intensity in column 3.
+    """
     f = np.zeros((), dtype=FRAME_BLOCK)
     f["view_projection"] = camera.view_projection().T
     if shadow is not None:

@@ -22,7 +22,7 @@ TILE_M = 48.0
 @dataclass(frozen=True, slots=True)
 class Look:
     """How a material is shaded: the surface define and texture, linear albedo, draw distance, depth pull, share of
-    water soaked, further defines."""
+    water soaked, further defines, width of the tiles that are culled."""
 
     surface: str
     albedo: tuple[float, float, float]
@@ -30,20 +30,21 @@ class Look:
     towards_eye: float = 0.0
     soaks: float = 1.0
     defines: tuple[str, ...] = ()
+    tile_m: float = TILE_M
 
 
 LOOKS: dict[Material, Look] = {
-    Material.ASPHALT: Look("ASPHALT", (0.105, 0.104, 0.105), 900.0, defines=("TRACKS",)),
-    Material.ASPHALT_PLAIN: Look("ASPHALT", (0.105, 0.104, 0.105), 900.0),
+    Material.ASPHALT: Look("ASPHALT", (0.092, 0.0915, 0.092), 900.0, defines=("TRACKS",)),
+    Material.ASPHALT_PLAIN: Look("ASPHALT", (0.092, 0.0915, 0.092), 900.0),
     Material.MARKING_WHITE: Look("MARKING", (0.78, 0.78, 0.76), 250.0, 0.012),
     Material.MARKING_YELLOW: Look("MARKING", (0.80, 0.46, 0.04), 250.0, 0.012),
     Material.CROSSWALK: Look("MARKING", (0.70, 0.70, 0.68), 200.0, 0.010),
     Material.KERB: Look("STONE", (0.33, 0.325, 0.315), 250.0, 0.0, 0.7),
     Material.PAVEMENT: Look("PAVING", (0.27, 0.255, 0.235), 500.0, 0.0, 0.8),
     Material.CONCRETE: Look("STONE", (0.34, 0.33, 0.31), 900.0, 0.0, 0.6),
-    Material.GRASS: Look("GRASS", (0.088, 0.115, 0.040), 1500.0, 0.0, 0.35),
+    Material.GRASS: Look("GRASS", (0.074, 0.090, 0.032), 1500.0, 0.0, 0.35),
     Material.SOIL: Look("GRASS", (0.20, 0.145, 0.085), 1400.0, 0.0, 0.5),
-    Material.HILL: Look("HILL", (0.052, 0.078, 0.030), 1e9, 0.0, 0.2),
+    Material.HILL: Look("HILL", (0.052, 0.078, 0.030), 1e9, 0.0, 0.2, tile_m=900.0),
     Material.FACADE: Look("STONE", (0.45, 0.40, 0.35), 900.0, 0.0, 0.2),
     Material.METAL: Look("STONE", (0.42, 0.43, 0.44), 400.0, 0.0, 0.2),
     Material.FOLIAGE: Look("GRASS", (0.06, 0.12, 0.03), 500.0, 0.0, 0.2),
@@ -59,7 +60,7 @@ class GroundGroup:
         self.look = look
         self.tag = tag
         vertices, triangles = _joined(meshes)
-        order, starts, counts = _tiles(vertices[:, :3].astype(np.float64), triangles)
+        order, starts, counts = _tiles(vertices[:, :3].astype(np.float64), triangles, look.tile_m)
         triangles = triangles[order]
         self._first, self._count = starts * 3, counts * 3
         self._centre, self._radius = _spheres(vertices[:, :3].astype(np.float64), triangles, starts, counts)
@@ -121,10 +122,10 @@ def _joined(meshes: Sequence[Mesh]) -> tuple[NDArray[np.float32], I64]:
     return np.concatenate(blocks), np.concatenate(faces)
 
 
-def _tiles(points: F64, triangles: I64) -> tuple[I64, I64, I64]:
+def _tiles(points: F64, triangles: I64, tile_m: float) -> tuple[I64, I64, I64]:
     """The order that sorts triangles by tile (rows snake, so neighbours stay together), tile starts and counts."""
     middle = points[triangles].mean(axis=1)
-    cell = np.floor(middle[:, :2] / TILE_M).astype(np.int64)
+    cell = np.floor(middle[:, :2] / tile_m).astype(np.int64)
     cell -= cell.min(axis=0)
     width = int(cell[:, 0].max()) + 1
     x = np.where(cell[:, 1] % 2 == 0, cell[:, 0], width - 1 - cell[:, 0])

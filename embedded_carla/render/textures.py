@@ -47,10 +47,11 @@ def asphalt(rng: np.random.Generator) -> F64:
     stones = noise(rng, 0.0, 60.0)
     grain = 0.5 + 0.09 * stones + 0.05 * noise(rng, 0.6, 8.0, 90.0) + 0.16 * (stones > 2.3)
     lines = np.full((SIZE, SIZE), 128, dtype=np.uint8)
-    for _ in range(9):
-        _wander(rng, lines, 84, 1, int(rng.integers(14, 60)), 0.55)  # cracks
-    for _ in range(3):
-        _wander(rng, lines, 66, 2, int(rng.integers(30, 70)), 0.16)  # sealed with tar
+    for _ in range(10):
+        _wander(rng, lines, 92, 1, int(rng.integers(14, 70)), 0.6)  # cracks
+    _wander(rng, lines, 72, 2, 40, 0.3)  # a crack sealed with tar
+    for row in rng.integers(0, SIZE, 2).tolist():
+        cv2.line(lines, (row, 0), (row, SIZE), 100, 1)  # where a day's paving ended
     patches = np.full((SIZE, SIZE), 0.5)
     for _ in range(4):
         x, y = rng.integers(20, SIZE - 150, 2)

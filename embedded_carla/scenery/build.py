@@ -9,7 +9,7 @@ import numpy as np
 from embedded_carla.errors import MapError
 from embedded_carla.opendrive.network import RoadNetwork
 from embedded_carla.scene import F64, Material, Scenery, SignalSite
-from embedded_carla.scenery import markings, objects, surfaces, terrain
+from embedded_carla.scenery import horizon, markings, objects, surfaces, terrain
 from embedded_carla.scenery.buildings import place_buildings
 from embedded_carla.scenery.furniture import place_guard_rails, place_lamps, place_signals
 from embedded_carla.scenery.grid import SectionGrid, section_grids
@@ -36,7 +36,7 @@ def build(network: RoadNetwork, seed: int = 0) -> Scenery:
     for strip in strips:
         surfaces.draw(strip, soup)
     gaps, gap_road = gap_quads(strips)
-    soup.add_flat(Material.ASPHALT, SemanticTag.ROADS, gaps)
+    soup.add_flat(Material.ASPHALT_PLAIN, SemanticTag.ROADS, gaps)
     markings.draw(grids, soup)
 
     triangles, tag, road = surfaces.ground_parts(strips)
@@ -48,6 +48,7 @@ def build(network: RoadNetwork, seed: int = 0) -> Scenery:
     except MapError as error:
         raise MapError(f"map {network.name}: {error}") from error
     terrain.draw(field, far, soup)
+    horizon.draw(field, seed, soup)
     ground = SceneryGround(triangles, tag, road, field)
     objects.draw(network, ground.index, soup)
 

@@ -20,6 +20,7 @@ KERB_HEIGHT_M = 0.15
 KERB_WIDTH_M = 0.15
 SKIRT_M = 0.6  # how far faces reach down at the outer edge, into the terrain
 SAME_LEVEL_M = 1.5
+LANE_UV_M = 16.0  # shaders/ground_frag.glsl finds the middle of the lane by it
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,11 @@ def draw(strip: Strip, soup: QuadSoup) -> None:
     surface = strip.surface
     normals = np.repeat(_vertex_normals(strip)[:, None], 2, axis=1)
     normals = np.stack([normals[:-1, 0], normals[:-1, 1], normals[1:, 1], normals[1:, 0]], axis=1)[strip.keep]
-    soup.add(surface.material, surface.tag, quads, normals, _uv(strip, quads))
+    if surface == ASPHALT and strip.grid.road.junction == -1:
+        _lanes(strip, normals, soup)
+    else:
+        material = Material.ASPHALT_PLAIN if surface == ASPHALT else surface.material
+        soup.add(material, surface.tag, quads, normals, _uv(strip, quads))
     below = strips_beside(strip)
     for inner, edge, outward in ((below[0], strip.left, 1.0), (below[1], strip.right, -1.0)):
         if surface.raised and inner:
@@ -143,6 +148,19 @@ def draw(strip: Strip, soup: QuadSoup) -> None:
             _face(strip, edge, outward, depth, Material.CONCRETE if surface.raised else Material.SOIL, soup)
     if surface.raised:
         _ends(strip, soup)
+
+
+def _lanes(strip: Strip, normals: F64, soup: QuadSoup) -> None:
+    """Asphalt lane by lane: uv is s and the distance from the lane's middle, `LANE_UV_M` apart from lane to lane."""
+    grid = strip.grid
+    for lane in range(strip.first, strip.last):
+        half = 0.5 * (grid.t[lane] - grid.t[lane + 1])
+        wide = (half[:-1] + half[1:] > 1e-3)[strip.keep]
+        left, right = (np.stack([grid.s, LANE_UV_M * lane + sign * half], axis=1) for sign in (1.0, -1.0))
+        quads, uv = (ribbon(a, b)[strip.keep][wide]
+                     for a, b in ((grid.points[lane], grid.points[lane + 1]), (left, right)))  # fmt: skip
+        material = Material.ASPHALT if grid.kind(lane) in DRIVABLE else Material.ASPHALT_PLAIN
+        soup.add(material, SemanticTag.ROADS, quads, normals[wide], uv)
 
 
 def strips_beside(strip: Strip) -> tuple[bool, bool]:

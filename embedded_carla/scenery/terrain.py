@@ -22,6 +22,7 @@ BELOW_ROAD_M = 0.06
 BRIDGE_CLEARANCE_M = 3.5  # a road this far above another one is a bridge and does not pull the ground up
 BRIDGE_REACH_M = 16.0
 HILL_M = 3.0
+HIGH_HILL_M = 12.0  # further away
 WIDEST_MAP_M = 25_000.0
 
 
@@ -70,7 +71,9 @@ def height_field(samples: F64, seed: int) -> tuple[HeightField, NDArray[np.bool_
     known = np.isfinite(node)
     height = _fill(np.where(known, node - BELOW_ROAD_M, 0.0), known)
     distance = cv2.distanceTransform((~known).astype(np.uint8), cv2.DIST_L2, 5) * STEP_M
-    height += _hills(height.shape, seed) * HILL_M * np.clip((distance - 25.0) / 80.0, 0.0, 1.0)
+    rise_m = HILL_M * np.clip((distance - 25.0) / 80.0, 0.0, 1.0)
+    rise_m += HIGH_HILL_M * np.clip((distance - 70.0) / 110.0, 0.0, 1.0) ** 1.5
+    height += _hills(height.shape, seed) * rise_m
     far = distance > 1.6 * STEP_M * BLOCK
     return HeightField(low, STEP_M, _flatten_blocks(height, far)), far
 

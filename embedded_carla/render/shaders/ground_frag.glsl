@@ -19,7 +19,7 @@ uniform sampler2D mirror_picture;
 #ifdef SURFACE_ASPHALT
 vec3 surface_albedo() {
     float grain = texture(surface, uv * 0.37).r;
-    vec3 broad = texture(surface, uv * 0.034).rgb;
+    vec3 broad = texture(surface, uv * 0.045).rgb;
     float worn = 1.0;
 #ifdef TRACKS
     float across = mod(uv.y + 8.0, 16.0) - 8.0;  // from the middle of the lane

@@ -11,8 +11,8 @@ vec3 clouds(vec3 sky, vec3 d) {
     float density = 0.72 * heaps + 0.28 * wisps;
     float open = 0.80 - 0.72 * sun_colour.w;
     float cover = smoothstep(open, open + 0.26, density) * smoothstep(0.0, 0.10, d.z);
-    float streak = texture(surface, p * vec2(0.5, 0.8)).b;
-    cover = max(cover, 0.55 * smoothstep(0.45, 0.85, streak) * min(1.0, 4.0 * sun_colour.w) * smoothstep(0.03, 0.3, d.z));
+    float streak = texture(surface, p * vec2(0.23, 0.41)).b;
+    cover = max(cover, 0.30 * smoothstep(0.45, 0.95, streak) * min(1.0, 4.0 * sun_colour.w) * smoothstep(0.03, 0.3, d.z));
     float towards = max(dot(d, sun_direction.xyz), 0.0);
     float edge = clamp(0.5 + 2.2 * (density - behind), 0.0, 1.0);
     vec3 lit = sun_colour.rgb * (0.10 + 0.24 * edge + 0.25 * towards * towards * towards * towards);
