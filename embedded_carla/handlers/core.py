@@ -10,6 +10,7 @@ from embedded_carla.errors import CommandError
 from embedded_carla.handlers.registry import refusal, value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.streaming import EPISODE_STREAM
+from embedded_carla.world.environment import MapLayer
 
 VERSION = "0.9.16"
 """The CARLA version whose protocol this is."""
@@ -29,18 +30,12 @@ def get_available_maps(simulation: Simulation) -> list[str]:
 
 
 @void("load_new_episode")
-def load_new_episode(simulation: Simulation, name: str, reset_settings: bool = True, *_layers: Any) -> None:
+def load_new_episode(
+    simulation: Simulation, name: str, reset_settings: bool = True, layers: int = int(MapLayer.ALL), *_more: Any
+) -> None:
     simulation.load_map(name, bool(reset_settings))
-
-
-@void("load_map_layer")
-def load_map_layer(_simulation: Simulation, _layers: int) -> None:
-    """Maps have one layer here, which is always there."""
-
-
-@void("unload_map_layer")
-def unload_map_layer(_simulation: Simulation, _layers: int) -> None:
-    """As `load_map_layer`."""
+    simulation.episode.environment.unload_layers(~codec.integer(layers, "map layers"))
+    simulation.episode.renew_scenery()
 
 
 @void("copy_opendrive_to_file")

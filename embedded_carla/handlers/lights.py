@@ -1,4 +1,4 @@
-"""Traffic lights and street lamps."""
+"""Traffic lights."""
 
 from __future__ import annotations
 
@@ -84,27 +84,3 @@ def get_light_boxes(simulation: Simulation, actor_id: int) -> Any:
     """World boxes of the light's heads: one, at the actor's pose, 0.4 m wide and 0.9 m high."""
     pose = _light(simulation, actor_id).pose
     return [(pose.location, (0.2, 0.2, 0.45), (pose.pitch_deg, pose.yaw_deg, pose.roll_deg), actor_id)]
-
-
-_LAMP_COLOUR = (255, 214, 170)
-_STREET_GROUP = 2
-
-
-@value("query_lights_state")
-def query_lights_state(simulation: Simulation, _client: str) -> Any:
-    """Street lamps: they burn when the sun is down."""
-    burning = simulation.episode.weather.sun_altitude_angle < 0.0
-    return [
-        (i, lamp.tolist(), 1000.0, _STREET_GROUP, _LAMP_COLOUR, burning)
-        for i, lamp in enumerate(simulation.map.scenery.lamps)
-    ]
-
-
-@void("update_lights_state")
-def update_lights_state(_simulation: Simulation, *_args: Any) -> None:
-    """Street lamps follow the sun; what a client wants of single lamps is accepted and not drawn."""
-
-
-@void("update_day_night_cycle")
-def update_day_night_cycle(_simulation: Simulation, *_args: Any) -> None:
-    """As `update_lights_state`."""

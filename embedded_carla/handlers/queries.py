@@ -1,4 +1,4 @@
-"""Questions about the scenery, and debug shapes."""
+"""Questions about what is there: environment objects, boxes, rays; and map layers."""
 
 from __future__ import annotations
 
@@ -7,104 +7,85 @@ from typing import Any
 import numpy as np
 
 from embedded_carla import codec
-from embedded_carla.handlers.registry import refusal, value, void
+from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
-from embedded_carla.types import SemanticTag, Transform
+from embedded_carla.types import BoundingBox, SemanticTag, Transform
+from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.world.environment import ANY_LABEL
 
-_ANY_LABEL = 255
-_RAY_STEP_M = 0.25
-
-
-def _colliders(simulation: Simulation, label: int) -> list[int]:
-    tags = simulation.map.scenery.colliders.tag
-    return list(range(len(tags))) if label == _ANY_LABEL else np.flatnonzero(tags == label).tolist()
-
-
-def _world_box(simulation: Simulation, index: int) -> Any:
-    boxes = simulation.map.scenery.colliders
-    yaw_deg = float(np.degrees(boxes.yaw_rad[index]))
-    return (boxes.centre[index].tolist(), boxes.half[index].tolist(), (0.0, yaw_deg, 0.0), 0)
+MOST_DISTANCE_M = 10_000.0
+_BODIES = (ActorKind.VEHICLE, ActorKind.WALKER, ActorKind.PROP)
 
 
 @value("get_environment_objects")
-def get_environment_objects(simulation: Simulation, label: int = _ANY_LABEL) -> Any:
-    """The scenery's solid objects; their ids stay the same for a map."""
-    boxes, found = simulation.map.scenery.colliders, []
-    for i in _colliders(simulation, label):
-        x, y, z = boxes.centre[i].tolist()
-        pose = Transform(x, y, z, 0.0, float(np.degrees(boxes.yaw_rad[i])), 0.0)
-        tag = int(boxes.tag[i])
-        name = f"{SemanticTag(tag).name.title()}_{i}"
-        found.append((codec.transform_to_wire(pose), _world_box(simulation, i), i + 1, name, tag))
-    return found
+def get_environment_objects(simulation: Simulation, label: int = ANY_LABEL) -> Any:
+    """The map's things in loaded layers; their ids stay the same for a map."""
+    return [
+        (codec.transform_to_wire(o.pose), codec.box_to_wire(o.box), o.object_id, o.name, int(o.tag))
+        for o in simulation.episode.environment.present(label)
+    ]
 
 
 @void("enable_environment_objects")
-def enable_environment_objects(_simulation: Simulation, _ids: list[int], _enabled: bool) -> None:
-    raise refusal("enable_environment_objects")
+def enable_environment_objects(simulation: Simulation, ids: Any, enabled: bool) -> None:
+    read = [codec.integer(i, "environment object id") for i in codec.items(ids, 0, "environment object ids")]
+    simulation.episode.environment.enable(read, bool(enabled))
+    simulation.episode.renew_scenery()
+
+
+@void("load_map_layer")
+def load_map_layer(simulation: Simulation, layers: int) -> None:
+    simulation.episode.environment.load_layers(codec.integer(layers, "map layers"))
+    simulation.episode.renew_scenery()
+
+
+@void("unload_map_layer")
+def unload_map_layer(simulation: Simulation, layers: int) -> None:
+    simulation.episode.environment.unload_layers(codec.integer(layers, "map layers"))
+    simulation.episode.renew_scenery()
 
 
 @value("get_all_level_BBs")
-def get_all_level_bbs(simulation: Simulation, label: int = _ANY_LABEL) -> Any:
-    return [_world_box(simulation, i) for i in _colliders(simulation, label)]
+def get_all_level_bbs(simulation: Simulation, label: int = ANY_LABEL) -> Any:
+    """World boxes of the map's things, then of vehicles, walkers and props with their actors' ids."""
+    episode = simulation.episode
+    boxes = [codec.box_to_wire(o.box) for o in episode.environment.present(label)]
+    actors = (a for kind in _BODIES for a in episode.actors.of_kind(kind))
+    seen = [a for a in actors if any(a.box.extent) and label in (ANY_LABEL, int(a.tag)) and not _is_trigger(a)]
+    return boxes + [codec.box_to_wire(_world_box(a, episode.pose_of(a)), a.actor_id) for a in seen]
+
+
+def _is_trigger(actor: Actor) -> bool:
+    return actor.type_id.startswith("static.trigger")
+
+
+def _world_box(actor: Actor, pose: Transform) -> BoundingBox:
+    centre = pose @ Transform(*actor.box.location, *actor.box.rotation_deg)
+    return BoundingBox(centre.location, actor.box.extent, (centre.pitch_deg, centre.yaw_deg, centre.roll_deg))
 
 
 @value("get_names_of_all_objects")
 def get_names_of_all_objects(simulation: Simulation) -> list[str]:
-    return [name for _, _, _, name, _ in get_environment_objects(simulation, _ANY_LABEL)]
+    return [o.name for o in simulation.episode.environment.present()]
 
 
 @value("project_point")
 def project_point(simulation: Simulation, location: Any, direction: Any, distance: Any) -> Any:
-    """The first surface along the ray."""
+    """The first thing along the ray."""
     start = np.array(codec.vector_from_wire(location, "location"))
     way = np.array(codec.vector_from_wire(direction, "direction"))
     length = float(np.linalg.norm(way))
-    reach = min(codec.number(distance, "distance"), 10_000.0)
-    found = [] if length == 0.0 else _hits(simulation, start, start + way / length * reach)
-    return (True, found[0]) if found else (False, ((0.0, 0.0, 0.0), 0))
+    reach = min(codec.number(distance, "distance"), MOST_DISTANCE_M)
+    end = start + way / length * reach if length > 0.0 else start
+    hit = simulation.episode.rays.first_hit(start, end)
+    if hit is None:
+        return (False, ((0.0, 0.0, 0.0), int(SemanticTag.UNLABELED)))
+    return (True, ((start + hit.share * (end - start)).tolist(), hit.tag))
 
 
 @value("cast_ray")
 def cast_ray(simulation: Simulation, start: Any, end: Any) -> Any:
-    return _hits(
-        simulation, np.array(codec.vector_from_wire(start, "start")), np.array(codec.vector_from_wire(end, "end"))
-    )
-
-
-def _hits(simulation: Simulation, start: Any, end: Any) -> list[Any]:
-    """Where the segment meets solid objects and the ground, nearest first, as LabelledPoint."""
-    scenery = simulation.map.scenery
-    found = _box_hits(scenery.colliders, start, end)
-    length = float(np.linalg.norm(end - start))
-    if length > 0.0:
-        count = max(int(np.ceil(length / _RAY_STEP_M)), 1)
-        t = np.linspace(0.0, 1.0, count + 1)
-        points = start + t[:, None] * (end - start)
-        below = scenery.ground.below(points)  # finds a surface up to 1 m above a point, so a step cannot miss it
-        height = points[:, 2] - below.z
-        cross = np.flatnonzero((height[:-1] > 0) & (height[1:] <= 0))
-        for i in cross.tolist():
-            share = height[i] / (height[i] - height[i + 1])
-            at = float(t[i] + share * (t[i + 1] - t[i]))
-            found.append((at, int(below.tag[i + 1])))
-    return [((start + at * (end - start)).tolist(), tag) for at, tag in sorted(found)]
-
-
-def _box_hits(boxes: Any, start: Any, end: Any) -> list[tuple[float, int]]:
-    """(share of the segment, label) where it enters each box."""
-    if not len(boxes.centre):
-        return []
-    cos, sin = np.cos(boxes.yaw_rad), np.sin(boxes.yaw_rad)
-
-    def local(v: Any) -> Any:
-        return np.stack([v[:, 0] * cos + v[:, 1] * sin, v[:, 1] * cos - v[:, 0] * sin, v[:, 2]], axis=1)
-
-    a = local(start - boxes.centre)
-    step = local(np.broadcast_to(end - start, boxes.centre.shape))
-    step = np.where(np.abs(step) < 1e-12, 1e-12, step)
-    near, far = (-boxes.half - a) / step, (boxes.half - a) / step
-    enter = np.minimum(near, far).max(axis=1)
-    leave = np.maximum(near, far).min(axis=1)
-    hit = np.flatnonzero((enter <= leave) & (enter >= 0.0) & (enter <= 1.0))
-    return [(float(enter[i]), int(boxes.tag[i])) for i in hit.tolist()]
+    """All that the segment meets, nearest first."""
+    a = np.array(codec.vector_from_wire(start, "start"))
+    b = np.array(codec.vector_from_wire(end, "end"))
+    return [((a + hit.share * (b - a)).tolist(), hit.tag) for hit in simulation.episode.rays.all_hits(a, b)]

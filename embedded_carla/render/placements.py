@@ -42,6 +42,8 @@ class PlacementGroup:
         self.centre = poses[:, :3, 3] + poses[:, :3, 2] * sizes[:, 2:3] / 2.0
         self.radius = np.linalg.norm(sizes, axis=1) / 2.0 * 1.05
         self.signal_ids = [p.signal_id for _, p, _, _, _ in rows]
+        self._index = np.array([i for i, _, _, _, _ in rows], dtype=np.intp)
+        self._shown: NDArray[np.bool_] = np.ones(n, dtype=np.bool_)
         self._shapes = [InstancedShape(ctx, shape) for shape in self.prototype.levels]
 
     def light(self, lights: Mapping[str, SignalColour]) -> None:
@@ -49,9 +51,13 @@ class PlacementGroup:
         if self.name == "signal_head":
             self.block[:, 21] = [float(lights.get(signal, SignalColour.OFF)) for signal in self.signal_ids]
 
+    def hide(self, hidden: NDArray[np.bool_]) -> None:
+        """Leave out what `hidden` (P,), by index among all placements, says."""
+        self._shown = ~hidden[self._index]
+
     def draw(self, programs: Programs, camera: Camera, defines: tuple[str, ...]) -> None:
         kind = self.prototype
-        seen = np.flatnonzero(camera.sees(self.centre, self.radius, kind.far_m))
+        seen = np.flatnonzero(camera.sees(self.centre, self.radius, kind.far_m) & self._shown)
         if len(seen) == 0:
             return
         depth = np.linalg.norm(self.centre[seen] - camera.eye, axis=1)
@@ -68,7 +74,7 @@ class PlacementGroup:
     def cast(self, program: Any, chosen: NDArray[np.bool_]) -> None:
         """Draw the chosen ones into the shadow map, coarsely."""
         if self.prototype.casts:
-            self._shapes[min(1, len(self._shapes) - 1)].draw(program, self.block[chosen])
+            self._shapes[min(1, len(self._shapes) - 1)].draw(program, self.block[chosen & self._shown])
 
     def release(self) -> None:
         for shape in self._shapes:

@@ -29,7 +29,7 @@ from embedded_carla.render.rain import Rain
 from embedded_carla.render.shadow import Light, ShadowMap, far_anchor, near_light, texture_matrices
 from embedded_carla.render.targets import Target, Targets
 from embedded_carla.render.textures import SurfaceTextures
-from embedded_carla.scene import ActorView, CameraView, Scenery
+from embedded_carla.scene import ActorView, CameraView, SceneState, Scenery
 from embedded_carla.types import SemanticTag, SignalColour, WeatherParameters
 
 F64 = NDArray[np.float64]
@@ -57,6 +57,8 @@ class Renderer:
         self._programs = Programs(self._ctx)
         self._targets = Targets(self._ctx)
         self._frame = self._ctx.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
+        self._meshes = scenery.meshes
+        self._hidden_meshes = np.zeros(len(scenery.meshes), dtype=np.bool_)
         self._ground = ground_groups(self._ctx, scenery.meshes)
         self._placements, self._faces = placement_groups(self._ctx, scenery.placements)
         self._shapes = ActorShapes(self._ctx)
@@ -65,6 +67,7 @@ class Renderer:
         self._textures = SurfaceTextures(self._ctx)
         self._cover_arrays: dict[int, Any] = {}
         self._lamps = np.asarray(scenery.lamps, dtype=np.float64).reshape(-1, 3)
+        self._lamp_power = np.ones(len(self._lamps))
         roads = [m.vertices[:, 2].min() for m in scenery.meshes if m.tag == SemanticTag.ROADS and len(m.vertices)]
         self._base_m = float(min(roads, default=0.0))
         self._actors_key: tuple[ActorView, ...] | None = None
@@ -75,6 +78,21 @@ class Renderer:
     def gl_renderer(self) -> str:
         """The GL implementation that draws, for example "llvmpipe (LLVM 15.0.6, 256 bits)"."""
         return str(self._ctx.info["GL_RENDERER"])
+
+    def show(self, state: SceneState) -> None:
+        """Leave out what is hidden and light the lamps as told, from the next picture on."""
+        self._ctx.__enter__()
+        for placements in self._placements:
+            placements.hide(state.hidden_placements)
+        self._lamp_power = np.where(state.lamp_mode == 0, 0.0, state.lamp_intensity)
+        self._shadow.forget_far()
+        if np.array_equal(state.hidden_meshes, self._hidden_meshes):
+            return
+        self._hidden_meshes = state.hidden_meshes
+        for ground in self._ground:
+            ground.release()
+        kept = [mesh for mesh, gone in zip(self._meshes, state.hidden_meshes.tolist(), strict=True) if not gone]
+        self._ground = ground_groups(self._ctx, kept)
 
     def render(
         self,
@@ -138,11 +156,12 @@ class Renderer:
         self._write_block(pack(view, air, time_s, self._base_m, shadow, lamps, beams))
 
     def _near_lamps(self, view: Camera, night: float) -> F64:
-        rel = self._lamps - view.eye
+        lit = self._lamp_power > 0.0
+        rel, power = self._lamps[lit] - view.eye, self._lamp_power[lit]
         distance = np.linalg.norm(rel - view.forward * 15.0, axis=1)
         near = np.argsort(distance, kind="stable")[:MAX_LAMPS]
         near = near[distance[near] < LAMP_REACH_M]
-        return np.concatenate([rel[near], np.full((len(near), 1), 14.0 * night)], axis=1)
+        return np.concatenate([rel[near], 14.0 * night * power[near, None]], axis=1)
 
     def _draw(self, target: Target, view: Camera, scene: ActorSet, air: Atmosphere) -> None:
         ctx, defines = self._ctx, target.outputs.defines()

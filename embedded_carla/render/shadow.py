@@ -58,6 +58,10 @@ class ShadowMap:
     def bind(self) -> None:
         self.texture.use(SHADOW_UNIT)
 
+    def forget_far(self) -> None:
+        """What stands still has changed: make the wide half anew."""
+        self._far_key = None
+
     def needs_far(self, sun: F64, camera: Camera) -> bool:
         """Whether the wide half has to be made for this camera; notes that it will be."""
         key = (*far_anchor(camera).tolist(), *sun.tolist())

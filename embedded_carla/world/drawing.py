@@ -8,13 +8,15 @@ import numpy as np
 
 from embedded_carla.log import log
 from embedded_carla.render import Renderer, RenderError
-from embedded_carla.scene import ActorView, DebugShape
+from embedded_carla.scene import ActorView, DebugShape, SceneState
 from embedded_carla.types import SignalColour, Transform, Vector3
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.episode import Episode
+from embedded_carla.world.lamps import OFF, nearest_lamps
 from embedded_carla.world.loader import LoadedMap
 
 _SRGB_GAMMA = 2.2
+_LAMP_REACH_M = 5.0  # how far a lamp's light hangs from its post, at most
 _GREY: Vector3 = (0.4, 0.4, 0.4)
 
 
@@ -25,6 +27,7 @@ class Drawing:
         self._renderer: Renderer | None = None
         self._version = ""
         self._is_impossible = False
+        self._shown: tuple[int, int, int] | None = None
 
     def renderer(self, loaded: LoadedMap) -> Renderer | None:
         """The renderer of this map, or None on a machine that cannot draw."""
@@ -41,7 +44,17 @@ class Drawing:
             self._version = loaded.version
         return self._renderer
 
+    def renderer_for(self, episode: Episode) -> Renderer | None:
+        """As `renderer`, showing what of the map is there now in this episode, and its lamps."""
+        renderer = self.renderer(episode.map)
+        key = (episode.episode_id, episode.environment.version, episode.lamps.version)
+        if renderer is not None and key != self._shown:
+            renderer.show(scene_state(episode))
+            self._shown = key
+        return renderer
+
     def close(self) -> None:
+        self._shown = None
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None
@@ -58,6 +71,17 @@ def actor_views(episode: Episode) -> list[ActorView]:
 def signal_colours(episode: Episode) -> Mapping[str, SignalColour]:
     lights = episode.roadside.lights
     return {signal_id: lights.state(signal_id) for signal_id in lights.ids}
+
+
+def scene_state(episode: Episode) -> SceneState:
+    """What clients have hidden, and the lamps; a lamp whose post is gone gives no light."""
+    environment, lamps = episode.environment, episode.lamps
+    hidden, mode = environment.hidden_placements(), lamps.mode()
+    posts = [i for i, p in enumerate(episode.map.scenery.placements) if p.prototype == "street_lamp" and hidden[i]]
+    places = [episode.map.scenery.placements[i].transform.location for i in posts]
+    gone = nearest_lamps(episode.map.scenery.lamps, places, _LAMP_REACH_M)
+    mode[gone[gone >= 0]] = OFF
+    return SceneState(hidden, environment.hidden_meshes(), mode, lamps.colour(), lamps.intensity())
 
 
 def debug_shapes(episode: Episode) -> Sequence[DebugShape]:

@@ -12,9 +12,13 @@ from embedded_carla.errors import CommandError
 from embedded_carla.types import BoundingBox, Transform, Vector3, VehicleControl, WalkerControl, WeatherParameters
 from embedded_carla.world.ackermann import AckermannDrivers
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
+from embedded_carla.world.collision_boxes import StaticBoxes
 from embedded_carla.world.contacts import CollisionHit, ContactSolver
 from embedded_carla.world.debug import DebugShapes
+from embedded_carla.world.environment import Environment
+from embedded_carla.world.lamps import StreetLamps
 from embedded_carla.world.loader import LoadedMap
+from embedded_carla.world.raycast import RayCaster
 from embedded_carla.world.roadside import Roadside
 from embedded_carla.world.snapshot import SnapshotTable
 from embedded_carla.world.vehicles import VehicleFleet
@@ -38,6 +42,9 @@ class Episode:
         self.frame = 0
         self.time_s = 0.0
         self.delta_s = 0.05
+        self.lamps = StreetLamps(loaded.scenery.lamps, DEFAULT_WEATHER.sun_altitude_angle)
+        self.environment = Environment(loaded.scenery)
+        self.rays = RayCaster(self)
         self.set_weather(DEFAULT_WEATHER)
         self.actors = ActorTable()
         self.table = SnapshotTable()
@@ -48,6 +55,7 @@ class Episode:
         self.debug = DebugShapes()
         self.ackermann = AckermannDrivers(self)
         self._rows: dict[ActorKind, _Rows] = {}
+        self._lights_changed = False
         self.spectator = self._add_spectator()
         self.roadside = Roadside(self)
 
@@ -122,6 +130,11 @@ class Episode:
     def set_weather(self, weather: WeatherParameters) -> None:
         self.weather = weather
         self.drawn_weather = weather.with_defaults(DEFAULT_WEATHER)
+        self.lamps.set_sun(self.drawn_weather.sun_altitude_angle)
+
+    def renew_scenery(self) -> None:
+        """Call after things of the map have appeared or gone: what is hidden does not collide."""
+        self.contacts.static = StaticBoxes(self.environment.colliders())
 
     def control_vehicle(self, actor: Actor, control: VehicleControl) -> None:
         """A client gives pedals; that ends Ackermann control."""
@@ -143,6 +156,7 @@ class Episode:
         self.frame = frame
         self.time_s += delta_s
         self.delta_s = delta_s
+        self._lights_changed = self.lamps.announce()
         self.ackermann.step(delta_s)
         self.fleet.step(delta_s, self.drawn_weather.wetness)
         self.crowd.step(delta_s)
@@ -201,7 +215,9 @@ class Episode:
 
     def snapshot(self, platform_s: float, delta_s: float, map_changed: bool) -> bytes:
         """The message of stream 1 for the present state."""
-        return self.table.message(self.episode_id, self.frame, self.time_s, platform_s, delta_s, map_changed)
+        return self.table.message(
+            self.episode_id, self.frame, self.time_s, platform_s, delta_s, map_changed, self._lights_changed
+        )
 
     def vehicle(self, actor_id: int) -> Actor:
         return self.actors.get(actor_id, ActorKind.VEHICLE)

@@ -192,7 +192,7 @@ class SensorSuite:
 
     def _draw(self, sensors: list[Actor], may_drop: bool) -> None:
         episode = self._episode
-        renderer = self._drawing.renderer(episode.map)
+        renderer = self._drawing.renderer_for(episode)
         if renderer is None:
             return
         actors, lights = actor_views(episode), signal_colours(episode)

@@ -54,6 +54,7 @@ LIGHT_RECORD = np.dtype(
 )
 ACTIVE = 1
 MAP_CHANGED = 1
+LIGHTS_CHANGED = 2
 
 _SENSOR_HEADER = struct.Struct("<QQd6f")
 _EPISODE_HEADER = struct.Struct("<Qdf3iI")
@@ -137,10 +138,11 @@ class SnapshotTable:
         struct.pack_into("<ffffIBB", self._bytes, start, *times_s, elapsed_s, pole, frozen, colour)
 
     def message(
-        self, episode_id: int, frame: int, time_s: float, platform_s: float, delta_s: float, map_changed: bool
-    ) -> bytes:
-        """The whole message of stream 1."""
-        flags = MAP_CHANGED if map_changed else 0
+        self, episode_id: int, frame: int, time_s: float, platform_s: float, delta_s: float, map_changed: bool,
+        lights_changed: bool = False,
+    ) -> bytes:  # fmt: skip
+        """The whole message of stream 1; with `lights_changed` clients ask for the street lamps' states again."""
+        flags = (MAP_CHANGED if map_changed else 0) | (LIGHTS_CHANGED if lights_changed else 0)
         return b"".join(
             (
                 sensor_header(_WORLD_OBSERVER, frame, time_s, Transform()),

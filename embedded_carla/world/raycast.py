@@ -1,0 +1,155 @@
+"""Rays against what is there: ground meshes, placements in their drawn shapes, and actors' boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.scene import F64, Scenery
+from embedded_carla.types import SemanticTag
+from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.world.collision_boxes import DynamicBoxes
+from embedded_carla.world.solids import Solid, crossings, first_crossing, solids_of, unit_bounds, unit_corners
+
+if TYPE_CHECKING:
+    from embedded_carla.world.episode import Episode
+
+_NO_BODY = (SemanticTag.ROAD_LINES, SemanticTag.SKY)  # paint and sky have nothing to hit
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class RayHit:
+    """Where a segment meets something: `share` of its length, label, and the actor (None: the map)."""
+
+    share: float
+    tag: int
+    actor: Actor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Axis-aligned boxes around the map's meshes and solids, for the broad phase."""
+
+    mesh_low: F64
+    mesh_high: F64
+    solids: tuple[Solid, ...]
+    owner: NDArray[np.int64]  # index into the placements
+    low: F64
+    high: F64
+
+    @staticmethod
+    def of(scenery: Scenery) -> _Index:
+        meshes = [m.vertices.astype(np.float64) for m in scenery.meshes]
+        empty = np.zeros((1, 3))
+        solids, owner = [], []
+        for i, placement in enumerate(scenery.placements):
+            for solid in solids_of(placement):
+                solids.append(solid)
+                owner.append(i)
+        corners = [unit_bounds(s.prototype) @ s.matrix[:3, :3].T + s.matrix[:3, 3] for s in solids]
+        return _Index(
+            np.array([(m if len(m) else empty).min(axis=0) for m in meshes]).reshape(-1, 3),
+            np.array([(m if len(m) else empty).max(axis=0) for m in meshes]).reshape(-1, 3),
+            tuple(solids), np.array(owner, dtype=np.int64),
+            np.array([c.min(axis=0) for c in corners]).reshape(-1, 3),
+            np.array([c.max(axis=0) for c in corners]).reshape(-1, 3),
+        )  # fmt: skip
+
+
+class RayCaster:
+    """Casts rays into one episode. What is hidden is not hit."""
+
+    def __init__(self, episode: Episode) -> None:
+        self._episode = episode
+        self._made: _Index | None = None
+
+    def all_hits(self, start: F64, end: F64, ignored: Sequence[Actor] = ()) -> list[RayHit]:
+        """What the segment meets, nearest first: the first crossing of each thing, every crossing of the ground."""
+        way = end - start
+        if not np.any(way):
+            return []
+        found = [
+            *self._mesh_hits(start, way),
+            *self._placement_hits(start, way),
+            *self._actor_hits(start, way, ignored),
+        ]
+        return sorted(found, key=lambda hit: hit.share)
+
+    def first_hit(self, start: F64, end: F64, ignored: Sequence[Actor] = ()) -> RayHit | None:
+        """The nearest thing that the segment meets."""
+        found = self.all_hits(start, end, ignored)
+        return found[0] if found else None
+
+    @property
+    def _index(self) -> _Index:
+        if self._made is None:
+            self._made = _Index.of(self._episode.map.scenery)
+        return self._made
+
+    def _mesh_hits(self, start: F64, way: F64) -> list[RayHit]:
+        index, scenery, environment = self._index, self._episode.map.scenery, self._episode.environment
+        near = np.flatnonzero(_meets(index.mesh_low, index.mesh_high, start, way))
+        hidden = environment.hidden_meshes() if environment.has_hidden else None
+        found = []
+        for i in near.tolist():
+            mesh = scenery.meshes[i]
+            if mesh.tag in _NO_BODY or (hidden is not None and hidden[i]):
+                continue
+            shares = crossings(mesh.vertices[mesh.triangles].astype(np.float64), start, way)
+            # One crossing on the seam of triangles counts once.
+            found += [RayHit(share, int(mesh.tag)) for share in np.unique(shares.round(9)).tolist()]
+        return found
+
+    def _placement_hits(self, start: F64, way: F64) -> list[RayHit]:
+        index, scenery, environment = self._index, self._episode.map.scenery, self._episode.environment
+        near = np.flatnonzero(_meets(index.low, index.high, start, way))
+        hidden = environment.hidden_placements() if environment.has_hidden else None
+        nearest: dict[int, float] = {}
+        for i in near.tolist():
+            owner, solid = int(index.owner[i]), index.solids[i]
+            if hidden is not None and hidden[owner]:
+                continue
+            inverse = np.linalg.inv(solid.matrix)
+            local_start = inverse[:3, :3] @ start + inverse[:3, 3]
+            share = first_crossing(unit_corners(solid.prototype), local_start, inverse[:3, :3] @ way)
+            if share <= 1.0:
+                nearest[owner] = min(share, nearest.get(owner, 1.0))
+        return [RayHit(share, int(scenery.placements[i].tag)) for i, share in nearest.items()]
+
+    def _actor_hits(self, start: F64, way: F64, ignored: Sequence[Actor]) -> list[RayHit]:
+        found = []
+        for actor in self._solid_actors():
+            if actor in ignored:
+                continue
+            box = DynamicBoxes.single(actor.box, self._episode.pose_of(actor))
+            axes = box.axes[0]
+            local_start, local_way = (start - box.centre[0]) @ axes, way @ axes
+            enter, leave = _slab(-box.half, box.half, local_start, local_way)
+            if 0.0 <= enter[0] <= min(leave[0], 1.0):
+                found.append(RayHit(float(enter[0]), int(actor.tag), actor))
+        return found
+
+    def _solid_actors(self) -> list[Actor]:
+        actors = self._episode.actors
+        bodies = [a for kind in (ActorKind.VEHICLE, ActorKind.WALKER) for a in actors.of_kind(kind)]
+        props = [a for a in actors.of_kind(ActorKind.PROP) if a.type_id.startswith("static.prop")]
+        return [a for a in (*bodies, *props) if a.collides and any(a.box.extent)]
+
+
+def _slab(low: F64, high: F64, start: F64, way: F64) -> tuple[F64, F64]:
+    """Shares at which the line enters and leaves each axis-aligned box (N, 3)."""
+    step = np.where(np.abs(way) < _TINY, _TINY, way)
+    first, second = (low - start) / step, (high - start) / step
+    return np.minimum(first, second).max(axis=1), np.maximum(first, second).min(axis=1)
+
+
+def _meets(low: F64, high: F64, start: F64, way: F64) -> NDArray[np.bool_]:
+    """(N,) whether the segment touches each axis-aligned box, grown by a centimetre."""
+    enter, leave = _slab(low - 0.01, high + 0.01, start, way)
+    touches: NDArray[np.bool_] = (enter <= leave) & (leave >= 0.0) & (enter <= 1.0)
+    return touches
