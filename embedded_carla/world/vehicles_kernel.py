@@ -170,19 +170,19 @@ def _engine_force(throttle: float, model: Any, engine: Float, forward_mps: float
     at = min(speed / ENGINE_STEP_MPS, len(engine) - 1.000001)
     k = int(at)
     factor = engine[k] + (at - k) * (engine[k + 1] - engine[k])
-    return throttle * min(model.force_max_n, DRIVE_EFFICIENCY * model.power_w / max(speed, 1.0)) * factor
+    return float(throttle * min(model.force_max_n, DRIVE_EFFICIENCY * model.power_w / max(speed, 1.0)) * factor)
 
 
 @compiled
 def _steer_share(curve: Float, speed: float) -> float:
     """Share of the largest steering angle that a full turn of the wheel gives: piecewise linear in speed."""
     if speed <= curve[0, 0]:
-        return curve[0, 1]
+        return float(curve[0, 1])
     for i in range(1, len(curve)):
         if speed < curve[i, 0]:
             low, share = curve[i - 1, 0], curve[i - 1, 1]
-            return share + (curve[i, 1] - share) / (curve[i, 0] - low) * (speed - low)
-    return curve[len(curve) - 1, 1]
+            return float(share + (curve[i, 1] - share) / (curve[i, 0] - low) * (speed - low))
+    return float(curve[len(curve) - 1, 1])
 
 
 @compiled

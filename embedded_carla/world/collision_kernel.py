@@ -1,0 +1,350 @@
+"""Who touches whom, and what the impacts do: compiled loops over boxes and contacts.
+
+Broad phase: sweep along x among the bodies, a grid for the scenery. Narrow phase: separating axis test (S. Gottschalk
+et al., *OBBTree*, 1996). Response: sequential impulses with restitution and Coulomb friction; bodies turn about the
+vertical axis only.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.compiled import compiled
+from embedded_carla.types import Float
+
+Index = NDArray[np.intp]
+
+CLEARANCE_M = 0.15  # what is lower than this passes under a body: kerbs are climbed
+RESTITUTION = 0.1
+FRICTION = 0.4
+SLOP_M = 0.005  # overlap that is left, so that bodies in contact stay in contact
+ITERATIONS = 6
+YIELD_MPS = 0.5  # weighs depth against closing speed when the contact normal is chosen
+EDGE_COST = 1.05  # prefer faces to edges where they are as good
+
+
+class BoxArrays(NamedTuple):
+    """Oriented boxes: `centre` (N, 3), `half` (N, 3), `axes` (N, 3, 3) with the axes as columns, `velocity` (N, 3), and
+    `low`, `high` (N, 3) of the axis-aligned boxes around them."""
+
+    centre: Float
+    half: Float
+    axes: Float
+    velocity: Float
+    low: Float
+    high: Float
+
+
+class GridArrays(NamedTuple):
+    """The scenery's boxes in cells of size `cell_m`; see `StaticBoxes`."""
+
+    origin: Float
+    shape: NDArray[np.int64]
+    cell_m: float
+    start: Index
+    members: Index
+    reach_m: float
+
+
+@compiled
+def orient(rotation_deg: Float, axes: Float) -> None:
+    """Fill `axes` (N, 3, 3) with local to world rotations from (N, 3) pitch, yaw, roll, as `Transform.matrix`."""
+    for i in range(len(rotation_deg)):
+        cp, sp = math.cos(math.radians(rotation_deg[i, 0])), math.sin(math.radians(rotation_deg[i, 0]))
+        cy, sy = math.cos(math.radians(rotation_deg[i, 1])), math.sin(math.radians(rotation_deg[i, 1]))
+        cr, sr = math.cos(math.radians(rotation_deg[i, 2])), math.sin(math.radians(rotation_deg[i, 2]))
+        axes[i, 0, 0], axes[i, 1, 0], axes[i, 2, 0] = cp * cy, cp * sy, sp
+        axes[i, 0, 1], axes[i, 1, 1], axes[i, 2, 1] = cy * sp * sr - sy * cr, sy * sp * sr + cy * cr, -cp * sr
+        axes[i, 0, 2], axes[i, 1, 2], axes[i, 2, 2] = -cy * sp * cr - sy * sr, -sy * sp * cr + cy * sr, cp * cr
+
+
+@compiled
+def bound(centre: Float, half: Float, axes: Float, low: Float, high: Float) -> None:
+    """Fill `low`, `high` (N, 3) with the axis-aligned boxes around oriented ones."""
+    for i in range(len(centre)):
+        for axis in range(3):
+            size = abs(axes[i, axis, 0]) * half[i, 0]
+            size += abs(axes[i, axis, 1]) * half[i, 1]
+            size += abs(axes[i, axis, 2]) * half[i, 2]
+            low[i, axis], high[i, axis] = centre[i, axis] - size, centre[i, axis] + size
+
+
+@compiled
+def _radius(x: float, y: float, z: float, axes: Float, half: Float) -> float:
+    """Half the extent of a box along the direction (x, y, z)."""
+    total = 0.0
+    for k in range(3):
+        total += abs(x * axes[0, k] + y * axes[1, k] + z * axes[2, k]) * half[k]
+    return total
+
+
+@compiled
+def _separation(a: BoxArrays, i: int, b: BoxArrays, j: int, centre: Float, half: Float, best: Float) -> bool:
+    """Whether box i of `a`, moved to `centre` and cut to `half`, overlaps box j of `b`; then `best` (4,) is the contact
+    normal from b to a and the depth.
+
+    The normal is the axis along which the pair came together most recently (overlap over closing speed), so that a
+    fast car is stopped by the pole it hit and not pushed aside; at rest it is the axis of least overlap.
+    """
+    cheapest = math.inf
+    for n in range(15):
+        if n < 3:
+            x, y, z = a.axes[i, 0, n], a.axes[i, 1, n], a.axes[i, 2, n]
+        elif n < 6:
+            x, y, z = b.axes[j, 0, n - 3], b.axes[j, 1, n - 3], b.axes[j, 2, n - 3]
+        else:
+            p, q = (n - 6) // 3, (n - 6) % 3
+            x = a.axes[i, 1, p] * b.axes[j, 2, q] - a.axes[i, 2, p] * b.axes[j, 1, q]
+            y = a.axes[i, 2, p] * b.axes[j, 0, q] - a.axes[i, 0, p] * b.axes[j, 2, q]
+            z = a.axes[i, 0, p] * b.axes[j, 1, q] - a.axes[i, 1, p] * b.axes[j, 0, q]
+            length = math.sqrt(x * x + y * y + z * z)
+            if length < 1e-6:  # parallel edges have no axis of their own
+                continue
+            x, y, z = x / length, y / length, z / length
+        offset = x * (centre[0] - b.centre[j, 0]) + y * (centre[1] - b.centre[j, 1]) + z * (centre[2] - b.centre[j, 2])
+        if offset < 0.0:
+            x, y, z, offset = -x, -y, -z, -offset
+        overlap = _radius(x, y, z, a.axes[i], half) + _radius(x, y, z, b.axes[j], b.half[j]) - offset
+        if not overlap > 0.0:
+            return False
+        closing = x * (b.velocity[j, 0] - a.velocity[i, 0])
+        closing += y * (b.velocity[j, 1] - a.velocity[i, 1]) + z * (b.velocity[j, 2] - a.velocity[i, 2])
+        cost = overlap / (max(closing, 0.0) + YIELD_MPS)
+        cost *= EDGE_COST if n >= 6 else 1.0
+        if cost < cheapest:
+            cheapest = cost
+            best[0], best[1], best[2], best[3] = x, y, z, overlap
+    return True
+
+
+@compiled
+def _clip_edges(
+    centre: Float, half: Float, axes: Float, other_centre: Float, other_half: Float, other_axes: Float, total: Float
+) -> int:
+    """Add to `total` (3,) the ends of the box's twelve edges clipped to the other box; returns how many."""
+    count = 0
+    local, start, step = np.empty((8, 3)), np.empty(3), np.empty(3)
+    for corner in range(8):
+        sign = (1.0 if corner & 4 else -1.0, 1.0 if corner & 2 else -1.0, 1.0 if corner & 1 else -1.0)
+        for k in range(3):
+            start[k] = centre[k] - other_centre[k]
+            for m in range(3):
+                start[k] += axes[k, m] * sign[m] * half[m]
+        for k in range(3):
+            local[corner, k] = start[0] * other_axes[0, k] + start[1] * other_axes[1, k] + start[2] * other_axes[2, k]
+    for first in range(8):
+        for bit in (1, 2, 4):
+            second = first | bit
+            if second == first:
+                continue
+            enter, leave = 0.0, 1.0
+            for k in range(3):
+                step[k] = local[second, k] - local[first, k]
+                slope = step[k] if abs(step[k]) >= 1e-12 else 1e-12
+                reach = other_half[k] + 1e-9  # edges that lie in the other box's faces count
+                one, two = (-reach - local[first, k]) / slope, (reach - local[first, k]) / slope
+                enter, leave = max(enter, min(one, two)), min(leave, max(one, two))
+            if enter > leave:
+                continue
+            for t in (enter, leave):
+                for k in range(3):
+                    total[k] += other_centre[k]
+                    for m in range(3):
+                        total[k] += other_axes[k, m] * (local[first, m] + t * step[m])
+            count += 2
+    return count
+
+
+@compiled
+def _middle(centre: Float, half: Float, axes: Float, b: BoxArrays, j: int, point: Float) -> None:
+    """`point` (3,): mean of the corners of the two boxes' intersection."""
+    point[:] = 0.0
+    count = _clip_edges(centre, half, axes, b.centre[j], b.half[j], b.axes[j], point)
+    count += _clip_edges(b.centre[j], b.half[j], b.axes[j], centre, half, axes, point)
+    for k in range(3):
+        point[k] = point[k] / count if count else (centre[k] + b.centre[j, k]) / 2
+
+
+@compiled
+def _test(
+    a: BoxArrays, i: int, b: BoxArrays, j: int, lift_m: float, scratch: Float, who: Index, where: Float, count: int
+) -> int:
+    """Note the contact of the pair, if there is one, in row `count` while there is room; returns the new count."""
+    centre, half, best = scratch[0], scratch[1], scratch[2]
+    cut = min(lift_m, a.half[i, 2]) / 2
+    for k in range(3):
+        centre[k], half[k] = a.centre[i, k] + a.axes[i, k, 2] * cut, a.half[i, k]
+    half[2] -= cut
+    if not _separation(a, i, b, j, centre, half, best):
+        return count
+    if count < len(who):
+        who[count, 0], who[count, 1] = i, j
+        where[count, 3:7] = best[:4]
+        _middle(centre[:3], half[:3], a.axes[i], b, j, where[count, :3])
+    return count + 1
+
+
+@compiled
+def _near(a: BoxArrays, i: int, b: BoxArrays, j: int) -> bool:
+    apart = a.low[i, 0] > b.high[j, 0] or a.high[i, 0] < b.low[j, 0]
+    apart = apart or a.low[i, 1] > b.high[j, 1] or a.high[i, 1] < b.low[j, 1]
+    return not (apart or a.low[i, 2] > b.high[j, 2] or a.high[i, 2] < b.low[j, 2])
+
+
+@compiled
+def touch_bodies(bodies: BoxArrays, who: Index, where: Float) -> int:
+    """Contacts among the bodies: pairs i < j into `who` (M, 2), point, normal and depth into `where` (M, 7).
+
+    Returns how many there are; only the first M are noted.
+    """
+    order = np.argsort(bodies.low[:, 0], kind="mergesort")
+    scratch, count = np.empty((3, 4)), 0
+    for place in range(len(order)):
+        one = order[place]
+        for later in range(place + 1, len(order)):
+            two = order[later]
+            if bodies.low[two, 0] > bodies.high[one, 0]:
+                break
+            i, j = min(one, two), max(one, two)
+            if _near(bodies, i, bodies, j):
+                count = _test(bodies, i, bodies, j, 0.0, scratch, who, where, count)
+    return count
+
+
+@compiled
+def touch_scenery(bodies: BoxArrays, scenery: BoxArrays, grid: GridArrays, who: Index, where: Float) -> int:
+    """As `touch_bodies`, of pairs (body, scenery box), above `CLEARANCE_M` of the bodies."""
+    scratch, count = np.empty((3, 4)), 0
+    for i in range(len(bodies.centre)):
+        width = max(bodies.high[i, 0] - bodies.low[i, 0], bodies.high[i, 1] - bodies.low[i, 1]) / 2
+        if width > grid.reach_m:  # too large for the grid
+            for j in range(len(scenery.centre)):
+                if _near(bodies, i, scenery, j):
+                    count = _test(bodies, i, scenery, j, CLEARANCE_M, scratch, who, where, count)
+            continue
+        column = math.floor((bodies.centre[i, 0] - grid.origin[0]) / grid.cell_m)
+        row = math.floor((bodies.centre[i, 1] - grid.origin[1]) / grid.cell_m)
+        if column >= 0 and row >= 0 and column < grid.shape[0] and row < grid.shape[1]:
+            cell = int(column) * grid.shape[1] + int(row)
+            for k in range(grid.start[cell], grid.start[cell + 1]):
+                j = grid.members[k]
+                if _near(bodies, i, scenery, j):
+                    count = _test(bodies, i, scenery, j, CLEARANCE_M, scratch, who, where, count)
+    return count
+
+
+@compiled
+def any_touch(box: BoxArrays, others: BoxArrays, which: Index, lift_m: float) -> bool:
+    """Whether the one box of `box`, without its lowest `lift_m`, overlaps any of `others[which]`."""
+    who, where, scratch = np.empty((0, 2), dtype=np.intp), np.empty((0, 7)), np.empty((3, 4))
+    count = 0
+    for j in which:
+        count = _test(box, 0, others, j, lift_m, scratch, who, where, count)
+    return count > 0
+
+
+# ---------------------------------------------------------------- response
+
+
+@compiled
+def _point_velocity(motion: Float, body: int, point: Float, out: Float) -> None:
+    """`out` (3,): velocity of the body's `point`; `motion` as in `resolve`."""
+    arm_x, arm_y, turn = point[0] - motion[body, 0], point[1] - motion[body, 1], motion[body, 6]
+    out[0], out[1], out[2] = motion[body, 3] - turn * arm_y, motion[body, 4] + turn * arm_x, motion[body, 5]
+
+
+@compiled
+def _yield_along(motion: Float, body: int, point: Float, direction: Float) -> float:
+    """Change of the point's velocity along `direction` per unit impulse along it."""
+    lever = (point[0] - motion[body, 0]) * direction[1] - (point[1] - motion[body, 1]) * direction[0]
+    return float(motion[body, 7] + motion[body, 8] * lever * lever)
+
+
+@compiled
+def _kick(motion: Float, body: int, point: Float, impulse: Float, sign: float) -> None:
+    for k in range(3):
+        motion[body, 3 + k] += sign * impulse[k] * motion[body, 7]
+    arm_x, arm_y = point[0] - motion[body, 0], point[1] - motion[body, 1]
+    motion[body, 6] += motion[body, 8] * sign * (arm_x * impulse[1] - arm_y * impulse[0])
+
+
+@compiled
+def _slide(motion: Float, a: int, b: int, point: Float, out: Float, other: Float) -> None:
+    """`out` (3,): velocity of a's point relative to b's."""
+    _point_velocity(motion, a, point, out)
+    _point_velocity(motion, b, point, other)
+    for k in range(3):
+        out[k] -= other[k]
+
+
+@compiled
+def _dot(a: Float, b: Float) -> float:
+    return float(a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
+
+
+@compiled
+def _push(motion: Float, a: int, b: int, contact: Float, parting_mps: float, total: Float, scratch: Float) -> None:
+    """One impulse along the normal and one of friction; `total` (3,) accumulates what `a` got."""
+    if motion[a, 7] + motion[b, 7] == 0.0:
+        return
+    point, normal = contact[:3], contact[3:6]
+    relative, other, impulse, direction = scratch[0], scratch[1], scratch[2], scratch[3]
+    _slide(motion, a, b, point, relative, other)
+    given = _dot(total, normal)
+    ease = _yield_along(motion, a, point, normal) + _yield_along(motion, b, point, normal)
+    along = max(given + (parting_mps - _dot(relative, normal)) / ease, 0.0) - given
+    for k in range(3):
+        impulse[k] = along * normal[k]
+        total[k] += impulse[k]
+    _kick(motion, a, point, impulse, 1.0)
+    _kick(motion, b, point, impulse, -1.0)
+
+    _slide(motion, a, b, point, relative, other)
+    leaving = _dot(relative, normal)
+    for k in range(3):
+        direction[k] = relative[k] - leaving * normal[k]
+    speed = math.sqrt(_dot(direction, direction))
+    if speed < 1e-9:
+        return
+    for k in range(3):
+        direction[k] /= speed
+    ease = _yield_along(motion, a, point, direction) + _yield_along(motion, b, point, direction)
+    pressed, size = _dot(total, normal), 0.0
+    for k in range(3):
+        other[k] = total[k] - pressed * normal[k]  # what friction gave so far
+        impulse[k] = other[k] - speed / ease * direction[k]
+        size += impulse[k] * impulse[k]
+    size, limit = math.sqrt(size), FRICTION * pressed
+    for k in range(3):
+        impulse[k] = (impulse[k] * (limit / size) if size > limit else impulse[k]) - other[k]
+        total[k] += impulse[k]
+    _kick(motion, a, point, impulse, 1.0)
+    _kick(motion, b, point, impulse, -1.0)
+
+
+@compiled
+def resolve(motion: Float, who: Index, contacts: Float, sums: Float) -> None:
+    """Let touching bodies bounce and separate: `motion` (K, 9) in place, impulses on the first of each pair in `sums`.
+
+    `motion` columns: location (3), velocity (3), yaw rate, inverse mass, inverse inertia (0: immovable). `who` (M, 2)
+    rows of `motion`, `contacts` (M, 7) point, normal from the second to the first, depth; `sums` (M, 3) zeros.
+    """
+    scratch, parting = np.empty((4, 3)), np.empty(len(who))
+    for i in range(len(who)):
+        _slide(motion, who[i, 0], who[i, 1], contacts[i, :3], scratch[0], scratch[1])
+        parting[i] = RESTITUTION * max(-_dot(scratch[0], contacts[i, 3:6]), 0.0)
+    for _ in range(ITERATIONS):
+        for i in range(len(who)):
+            _push(motion, who[i, 0], who[i, 1], contacts[i], parting[i], sums[i], scratch)
+    for i in range(len(who)):
+        a, b = who[i, 0], who[i, 1]
+        share = motion[a, 7] + motion[b, 7]
+        if share > 0.0:
+            for k in range(3):
+                shift = contacts[i, 3 + k] * (max(contacts[i, 6] - SLOP_M, 0.0) / share)
+                motion[a, k] += shift * motion[a, 7]
+                motion[b, k] -= shift * motion[b, 7]
