@@ -36,7 +36,7 @@ class Material(IntEnum):
     FOLIAGE = 10
     BARK = 11
     SOIL = 12
-    ASPHALT_PLAIN = 13  # without the tracks that wheels leave in lanes
+    ASPHALT_PLAIN = 13  # asphalt without the tracks that wheels leave in lanes
     HILL = 14  # country beyond the map
 
 
@@ -177,6 +177,8 @@ class ActorView:
     seed: int = 0
     doors: int = 0
     wheel_angles_rad: tuple[tuple[float, float], ...] = ()
+    model: str = ""
+    speed_mps: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render import scenery_shapes, vehicle_shapes, walker_shapes, wheel_shapes
 from embedded_carla.render.frame import Camera
-from embedded_carla.render.geometry import Shape
-from embedded_carla.render.instances import F32, InstancedShape, instance_block, object_program, pose_matrices
-from embedded_carla.render.programs import Programs
+from embedded_carla.render.instances import F32, instance_block, pose_matrices
+from embedded_carla.render.vehicle_shapes import wheel_outer
+from embedded_carla.render.vehicle_sizes import TWO_WHEELED, vehicle_size
 from embedded_carla.scene import ActorView
-from embedded_carla.types import LightState, SemanticTag
+from embedded_carla.types import LightState, SemanticTag, Vector3
 
 F64 = NDArray[np.float64]
-FINE_PX = 26.0  # radius on screen above which an actor is drawn in detail
-LEAST_PX = 0.7
-LIMB_SWING_RAD = 0.55
 CLOTHES = (
-    (0.32, 0.05, 0.05), (0.05, 0.12, 0.30), (0.55, 0.54, 0.50), (0.04, 0.04, 0.045), (0.08, 0.20, 0.10),
-    (0.50, 0.34, 0.06), (0.20, 0.21, 0.23), (0.28, 0.14, 0.28), (0.16, 0.30, 0.38),
+    (0.32, 0.05, 0.05), (0.05, 0.12, 0.30), (0.55, 0.54, 0.50), (0.03, 0.03, 0.035), (0.08, 0.20, 0.10), (0.50, 0.34, 0.06),
+    (0.14, 0.145, 0.16), (0.28, 0.14, 0.28), (0.16, 0.30, 0.38), (0.70, 0.70, 0.68), (0.02, 0.035, 0.09), (0.18, 0.11, 0.06),
+    (0.55, 0.20, 0.22), (0.06, 0.06, 0.07), (0.26, 0.28, 0.18), (0.62, 0.50, 0.36),
 )  # fmt: skip
 VEHICLE_TAGS = (SemanticTag.CAR, SemanticTag.TRUCK, SemanticTag.BUS, SemanticTag.MOTORCYCLE, SemanticTag.BICYCLE)
+STANDING = 0.0  # the phase of who stands; who walks has one above it
 
 
 class ActorSet:
@@ -37,44 +34,44 @@ class ActorSet:
         self.centre = self.poses[:, :3, 3] + self.poses[:, :3, 2] * self.half[:, 2:3]
         self.radius = np.linalg.norm(self.half, axis=1)
         n = len(actors)
-        limbs = [LIMB_SWING_RAD * np.sin(a.phase_rad) if a.shape == "walker" else 0.0 for a in actors]
+        sizes = 2.0 * self.half
+        walks = np.array([a.shape == "walker" for a in actors], dtype=bool)
+        sizes[walks] = sizes[walks, 2:3]  # people keep their proportions: their box is as wide as their shoulders only
+        phases = np.array([_gait_phase(a) for a in actors])
         self.block = instance_block(
-            self.poses, 2.0 * self.half, np.array([_colour(a) for a in actors]).reshape(-1, 3),
-            np.array([(a.seed % 1009) / 1009.0 for a in actors]), np.array([float(a.tag) for a in actors]),
+            self.poses, sizes, np.array([_colour(a) for a in actors]).reshape(-1, 3),
+            np.array([_share(a.seed) for a in actors]), np.array([float(a.tag) for a in actors]),
             np.array([float(a.actor_id & 0xFFFF) for a in actors]),
-            np.array([float(a.lights & 0x7FFF) for a in actors]),
-            np.zeros(n), np.array(limbs),
+            np.array([float(a.lights & 0x7FFF) for a in actors]), np.zeros(n), phases,
         )  # fmt: skip
-        self.shape_of = [a.shape for a in actors]
 
     def wheels(self, index: int) -> F32:
-        """Instances of the wheels of actor `index`, turned and steered."""
+        """Instances of the wheels of actor `index`, turned and steered; in the order front left, front right, ..."""
         actor = self.views[index]
-        layout = wheel_shapes.wheel_layout(actor.shape)
-        length, width, height = 2.0 * self.half[index]
-        radius = layout.radius * height
-        sides = (-1.0, 1.0) if layout.half_track > 0 else (0.0,)
-        places = [(x * length, s * (width / 2 - layout.width_m / 2 - 0.01), k == 0) for k, x in enumerate(layout.axles)
-                  for s in sides]  # fmt: skip
+        layout = vehicle_size(actor.shape, actor.model)
+        stretch = 2.0 * self.half[index] / layout.size
+        radius, width = layout.wheel_radius * stretch[2], layout.wheel_width
+        outer = wheel_outer(layout) * stretch[1]
+        across = (0.0,) if layout.shape in TWO_WHEELED else (-outer + width / 2, outer - width / 2)
+        places = [(x * stretch[0], y, k == 0) for k, x in enumerate(layout.axles) for y in across]
         local = np.zeros((len(places), 4, 4))
-        spin = np.array([[np.cos(actor.phase_rad), 0.0, np.sin(actor.phase_rad)], [0.0, 1.0, 0.0],
-                         [-np.sin(actor.phase_rad), 0.0, np.cos(actor.phase_rad)]])  # fmt: skip
-        c, s = np.cos(actor.steer_rad), np.sin(actor.steer_rad)
-        turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         for k, (x, y, steered) in enumerate(places):
-            local[k, :3, :3] = turn @ spin if steered else spin
+            steer, turn = (actor.steer_rad if steered else 0.0), actor.phase_rad
+            if k < len(actor.wheel_angles_rad):
+                steer, turn = actor.wheel_angles_rad[k]
+            local[k, :3, :3] = _turned(steer, turn)
             local[k, :3, 3], local[k, 3, 3] = (x, y, radius), 1.0
         n = len(places)
         row = self.block[index]
         return instance_block(
-            self.poses[index] @ local, np.tile((2 * radius, layout.width_m, 2 * radius), (n, 1)), np.ones((n, 3)),
+            self.poses[index] @ local, np.tile((2 * radius, width, 2 * radius), (n, 1)), np.ones((n, 3)),
             np.zeros(n), np.full(n, row[19]), np.full(n, row[20]), np.zeros(n), np.zeros(n), np.zeros(n),
         )  # fmt: skip
 
     def rider(self, index: int) -> F32:
         """The person on a two-wheeler: clothes coloured by the actor's seed."""
         row: F32 = self.block[index : index + 1].copy()
-        row[0, 12:15] = np.random.default_rng(self.views[index].seed + 1).uniform(0.05, 0.6, 3)
+        row[0, 12:15] = CLOTHES[(self.views[index].seed * 7 + 3) % len(CLOTHES)]
         row[0, 19], row[0, 21] = float(SemanticTag.RIDER), 0.0
         return row
 
@@ -96,72 +93,27 @@ class ActorSet:
         return positions, directions
 
 
-class ActorShapes:
-    """Unit shapes of actors on the GPU, made when first seen."""
-
-    def __init__(self, ctx: Any) -> None:
-        self._ctx = ctx
-        self._made: dict[tuple[str, bool], InstancedShape] = {}
-
-    def _shape(self, name: str, fine: bool) -> InstancedShape:
-        key = (name, fine)
-        if key not in self._made:
-            self._made[key] = InstancedShape(self._ctx, make_shape(name, fine))
-        return self._made[key]
-
-    def draw(self, programs: Programs, camera: Camera, actors: ActorSet, defines: tuple[str, ...]) -> None:
-        """Draw all actors that the camera sees."""
-        if not actors.views:
-            return
-        program = object_program(programs, "object", defines)
-        distance = np.linalg.norm(actors.centre - camera.eye, axis=1)
-        radius_px = actors.radius / np.maximum(distance, 0.5) * camera.focal_px
-        seen = camera.sees(actors.centre, actors.radius) & (radius_px > LEAST_PX)
-        self._draw(program, actors, seen & (radius_px > FINE_PX), True)
-        self._draw(program, actors, seen & (radius_px <= FINE_PX), False)
-
-    def cast(self, program: Any, actors: ActorSet, chosen: NDArray[np.bool_]) -> None:
-        """Draw the chosen ones into the shadow map, coarsely."""
-        self._draw(program, actors, chosen, False)
-
-    def _draw(self, program: Any, actors: ActorSet, chosen: NDArray[np.bool_], fine: bool) -> None:
-        groups: dict[str, list[F32]] = {}
-        for i in np.flatnonzero(chosen):
-            shape = actors.shape_of[i]
-            groups.setdefault(shape, []).append(actors.block[i : i + 1])
-            if actors.views[i].tag not in VEHICLE_TAGS:
-                continue
-            two = shape in wheel_shapes.TWO_WHEELED
-            if fine:
-                groups.setdefault("thin_wheel" if two else "wheel", []).append(actors.wheels(int(i)))
-            if two:
-                groups.setdefault("rider", []).append(actors.rider(int(i)))
-        for name, blocks in groups.items():
-            self._shape(name, fine).draw(program, np.concatenate(blocks))
-
-    def release(self) -> None:
-        for shape in self._made.values():
-            shape.release()
-        self._made.clear()
+def _turned(steer_rad: float, turn_rad: float) -> F64:
+    """(3, 3): turned about its axle, then steered."""
+    c, s = np.cos(turn_rad), np.sin(turn_rad)
+    spin = np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+    c, s = np.cos(steer_rad), np.sin(steer_rad)
+    turned: F64 = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]) @ spin
+    return turned
 
 
-def _colour(actor: ActorView) -> tuple[float, float, float]:
+def _gait_phase(actor: ActorView) -> float:
+    """The phase of a walker's steps above STANDING; 0 for who stands and for all that does not walk."""
+    if actor.shape != "walker" or actor.phase_rad == STANDING:
+        return STANDING
+    return float(actor.phase_rad % (2 * np.pi)) + 1e-3
+
+
+def _share(seed: int) -> float:
+    """A number in 0 to 1 that neighbouring seeds do not share."""
+    return ((seed * 2654435761) % (1 << 32)) / float(1 << 32)
+
+
+def _colour(actor: ActorView) -> Vector3:
     """Paint of a vehicle; walkers, which have no colour attribute, are dressed by their seed."""
-    return CLOTHES[actor.seed % len(CLOTHES)] if actor.shape == "walker" else actor.colour
-
-
-def make_shape(name: str, fine: bool) -> Shape:
-    """The unit shape that draws `name`; a shape not known is a box."""
-    if name == "walker":
-        return walker_shapes.walker(fine)
-    single = {
-        "wheel": wheel_shapes.wheel, "thin_wheel": wheel_shapes.thin_wheel, "rider": walker_shapes.rider,
-    }  # fmt: skip
-    if name in single:
-        return single[name]()
-    if name in wheel_shapes.WHEELS:
-        return vehicle_shapes.body(name, fine)
-    for kind, make in (("cone", scenery_shapes.cone), ("bench", scenery_shapes.bench)):
-        if kind in name:  # props carry CARLA's names: "trafficcone01", "bench02"
-            return make()
-    return scenery_shapes.box()
+    return CLOTHES[(actor.seed * 5 + actor.seed // 16) % len(CLOTHES)] if actor.shape == "walker" else actor.colour

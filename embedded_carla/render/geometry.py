@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embedded_carla.render.parts import Part
+from embedded_carla.render.smoothing import not_degenerate, quads_to_triangles, smooth_normals
 
 F32 = NDArray[np.float32]
 U32 = NDArray[np.uint32]
@@ -128,9 +129,40 @@ class ShapeBuilder:
             self.polygon(list(rings[-1]), colour)
             self.polygon(list(rings[0])[::-1], colour)
 
+    def skin(self, quads: ArrayLike, colours: ArrayLike, parts: ArrayLike, crease_deg: float = 38.0) -> None:
+        """Quads (Q, 4, 3), wound like polygons, smooth where they meet at less than `crease_deg`; one colour (3,) and
+        Part for all, or one of each per quad."""
+        q = np.asarray(quads, dtype=np.float64)
+        triangles = quads_to_triangles(q)
+        keep = not_degenerate(triangles)
+        colour = np.repeat(np.broadcast_to(np.asarray(colours, dtype=np.float32), (len(q), 3)), 2, axis=0)[keep]
+        part = np.repeat(np.broadcast_to(np.asarray(parts, dtype=np.float32), (len(q),)), 2)[keep]
+        triangles = triangles[keep]
+        block = np.zeros((len(triangles), 3, WIDTH), dtype=np.float32)
+        block[..., 0:3], block[..., 3:6] = triangles, smooth_normals(triangles, crease_deg)
+        block[..., 6:9], block[..., 9] = colour[:, None], part[:, None]
+        block[..., 10:12] = self.motion
+        self._vertices.append(block.reshape(-1, WIDTH))
+        count = 3 * len(triangles)
+        self._triangles.append(np.arange(self._count, self._count + count, dtype=np.uint32).reshape(-1, 3))
+        self._count += count
+
+    def scaled(self, size: Point) -> Shape:
+        """What was added in metres, as a unit shape: to be drawn at `size` (3,) m it is divided by it."""
+        shape = self.build()
+        scale = np.asarray(size, dtype=np.float32)
+        shape.vertices[:, 0:3] /= scale
+        shape.vertices[:, 3:6] *= scale
+        shape.vertices[:, 3:6] /= np.maximum(np.linalg.norm(shape.vertices[:, 3:6], axis=1, keepdims=True), 1e-12)
+        shape.vertices[:, 11] /= scale[2]
+        return shape
+
     def build(self) -> Shape:
-        """All that was added."""
-        return Shape(np.concatenate(self._vertices), np.concatenate(self._triangles))
+        """All that was added, equal vertices joined to one."""
+        vertices, triangles = np.concatenate(self._vertices), np.concatenate(self._triangles)
+        rounded = np.round(vertices * 1e4).astype(np.int32)
+        _, first, where = np.unique(rounded, axis=0, return_index=True, return_inverse=True)
+        return Shape(vertices[first], where.reshape(-1)[triangles].astype(np.uint32))
 
 
 def _sphere_faces(rings: int, sides: int) -> U32:

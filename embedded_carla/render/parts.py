@@ -22,3 +22,10 @@ class Part(IntEnum):
     SIGNAL_YELLOW = 11
     SIGNAL_GREEN = 12
     STREET_LAMP = 13
+    BRAKE_LAMP = 14  # shines with the brakes only
+    BEACON_BLUE = 15  # flashing lights of emergency vehicles
+    BEACON_RED = 16
+    CHROME = 17
+    LACQUER = 18  # a colour of its own, glossy
+    SKIN = 19  # varied by the instance's seed
+    HAIR = 20

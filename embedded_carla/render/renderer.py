@@ -10,7 +10,8 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render.actors import ActorSet, ActorShapes
+from embedded_carla.render.actor_shapes import ActorShapes
+from embedded_carla.render.actors import ActorSet
 from embedded_carla.render.atmosphere import Atmosphere, atmosphere
 from embedded_carla.render.context import RenderError, create_context
 from embedded_carla.render.frame import FAR_M, FRAME_BLOCK, MAX_BEAMS, MAX_LAMPS, Camera, pack

@@ -138,9 +138,9 @@ def signal_head() -> Shape:
     )):  # fmt: skip
         z = (k + 0.5) / 3.0
         turn = np.linspace(0, 2 * np.pi, 12, endpoint=False)
-        b.part = part
+        b.part, b.motion = part, (0.36, z)
         b.polygon([(0.22, 0.36 * np.cos(a), z + 0.125 * np.sin(a)) for a in turn], colour)
-        b.part = Part.FIXED
+        b.part, b.motion = Part.FIXED, (0.0, 0.0)
         b.box((0.2, -0.42, z + 0.13), (0.5, 0.42, z + 0.15), BLACK, True)
     return b.build()
 

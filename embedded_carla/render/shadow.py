@@ -14,7 +14,8 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render.actors import ActorSet, ActorShapes
+from embedded_carla.render.actor_shapes import ActorShapes
+from embedded_carla.render.actors import ActorSet
 from embedded_carla.render.frame import Camera
 from embedded_carla.render.placements import PlacementGroup
 from embedded_carla.render.programs import SHADOW_UNIT, Programs

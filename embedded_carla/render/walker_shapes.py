@@ -1,56 +1,204 @@
-"""People: on foot with moving limbs, and riding. Unit shapes, z in 0..1."""
+"""People on foot, as shapes of height 1; legs and arms are moved by object_vert.glsl in the rhythm of the steps.
+
+Proportions after the drawn figure of 7.5 heads. The limb numbers of `in_motion` are 1 to 8: left thigh, left shin,
+right thigh, right shin, left upper arm, left forearm, right upper arm, right forearm.
+"""
 
 from __future__ import annotations
 
-from embedded_carla.render.geometry import Shape, ShapeBuilder
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from embedded_carla.render.geometry import Colour, Shape, ShapeBuilder
 from embedded_carla.render.parts import Part
 
-SKIN = (0.48, 0.29, 0.20)
-HAIR = (0.05, 0.035, 0.025)
-TROUSERS = (0.06, 0.06, 0.08)
-SHOES = (0.03, 0.03, 0.03)
 WHITE = (1.0, 1.0, 1.0)
+SHOES = (0.03, 0.028, 0.026)
+HIP, KNEE, SHOULDER, ELBOW = 0.515, 0.285, 0.815, 0.645  # heights of the joints, as in object_vert.glsl
+Ring = tuple[float, float, float, float]  # z, half depth, half breadth, x of its middle
 
 
-def walker(detailed: bool) -> Shape:
-    """A person facing +x; legs and arms turn about hip and shoulder by `motion` times the limb angle."""
+@dataclass(frozen=True, slots=True)
+class Outfit:
+    """What a person wears: one of the variants that the seed chooses from."""
+
+    legs: str = "trousers"  # "trousers" | "skirt" | "shorts"
+    sleeves: str = "long"  # "long" | "short"
+    coat: float = 0.0  # hem of a coat above the ground, 0: none
+    hair: str = "short"  # "short" | "long" | "bald" | "cap" | "hood"
+    bag: str = ""  # "" | "backpack" | "handbag"
+    girth: float = 1.0
+    head: float = 1.0  # size of the head: children's are larger
+
+
+ADULTS: tuple[Outfit, ...] = (
+    Outfit(), Outfit(sleeves="short", hair="cap"), Outfit(legs="skirt", hair="long", bag="handbag", girth=0.92),
+    Outfit(coat=0.30, hair="short", girth=1.08), Outfit(hair="long", bag="backpack", girth=0.94),
+    Outfit(legs="shorts", sleeves="short", girth=1.05), Outfit(hair="hood", bag="backpack"),
+    Outfit(hair="bald", girth=1.16), Outfit(coat=0.38, hair="long", girth=0.98),
+    Outfit(legs="skirt", sleeves="short", hair="long", girth=0.96),
+)  # fmt: skip
+CHILDREN: tuple[Outfit, ...] = (
+    Outfit(bag="backpack", head=1.28, girth=0.98), Outfit(legs="shorts", sleeves="short", head=1.3, hair="cap"),
+    Outfit(legs="skirt", hair="long", head=1.28, sleeves="short"), Outfit(hair="hood", head=1.25, girth=1.05),
+)  # fmt: skip
+CHILD_BELOW_M = 1.4
+
+
+def outfit(index: int, is_child: bool) -> Outfit:
+    """The outfit of a number, which may be any."""
+    choice = CHILDREN if is_child else ADULTS
+    return choice[index % len(choice)]
+
+
+def tower(b: ShapeBuilder, rings: Sequence[Ring], sides: int, colour: Colour, y: float = 0.0) -> None:
+    """A smooth upright body of ellipses, closed at both ends."""
+    turn = np.linspace(0.0, 2 * np.pi, sides, endpoint=False)
+    loops = [
+        np.column_stack([x + rx * np.cos(turn), y + ry * np.sin(turn), np.full(sides, z)]) for z, rx, ry, x in rings
+    ]
+    quads = [
+        [low[k], low[(k + 1) % sides], high[(k + 1) % sides], high[k]]
+        for low, high in pairwise(loops)
+        for k in range(sides)
+    ]
+    for loop, flip in ((loops[0], -1), (loops[-1], 1)):
+        middle = loop.mean(axis=0)
+        quads += [[loop[k], loop[(k + 1) % sides], middle, middle][::flip] for k in range(sides)]
+    b.skin(np.array(quads), colour, b.part, 75.0)
+
+
+def walker(index: int, is_child: bool, level: int) -> Shape:
+    """A person facing +x in the outfit `index`; levels 0 near, 1 middle, 2 far."""
     b = ShapeBuilder()
-    sides = 7 if detailed else 4
+    wear = outfit(index, is_child)
+    sides = (9, 6, 4)[level]
     for side in (-1.0, 1.0):
-        b.motion = (side, 0.50)
-        b.part = Part.TROUSERS
-        b.tube((0.0, side * 0.19, 0.02), (0.0, side * 0.17, 0.50), 0.13, 0.19, sides, TROUSERS)
-        b.part = Part.FIXED
-        b.box((-0.16, side * 0.19 - 0.12, 0.0), (0.34, side * 0.19 + 0.12, 0.045), SHOES)
-        b.motion = (-0.8 * side, 0.80)
-        b.part = Part.TINTED
-        b.tube((0.02, side * 0.50, 0.50), (0.0, side * 0.44, 0.80), 0.08, 0.12, sides, (0.9, 0.9, 0.9))
-        if detailed:
-            b.part = Part.FIXED
-            b.blob((0.04, side * 0.50, 0.47), (0.10, 0.08, 0.035), 3, 6, SKIN)
+        _leg(b, wear, side, sides, level)
+        _arm(b, wear, side, sides, level)
     b.motion = (0.0, 0.0)
-    b.part = Part.TINTED
-    b.prism((-0.24, 0.24), (-0.34, 0.34), 0.48, (-0.26, 0.26), (-0.46, 0.46), 0.74, WHITE)
-    b.prism((-0.26, 0.26), (-0.46, 0.46), 0.74, (-0.16, 0.16), (-0.24, 0.24), 0.84, WHITE)
-    b.part = Part.FIXED
-    b.tube((0.0, 0.0, 0.82), (0.02, 0.0, 0.88), 0.12, 0.11, sides, SKIN)
-    b.blob((0.03, 0.0, 0.925), (0.27, 0.21, 0.068), 4 if detailed else 3, sides + 1, SKIN)
-    b.blob((-0.02, 0.0, 0.945), (0.28, 0.225, 0.056), 4 if detailed else 3, sides + 1, HAIR)
+    _torso(b, wear, sides)
+    _head(b, wear, sides + 1, level)
+    if wear.bag and level < 2:
+        _bag(b, wear)
     return b.build()
 
 
-def rider() -> Shape:
-    """A person seated on a two-wheeler, as a unit shape of the whole vehicle's box."""
-    b = ShapeBuilder()
-    b.part = Part.TINTED
-    b.prism((-0.20, -0.04), (-0.24, 0.24), 0.50, (-0.02, 0.12), (-0.36, 0.36), 0.80, WHITE, True)
-    for side in (-1.0, 1.0):
-        b.part = Part.TINTED
-        b.tube((0.18, side * 0.38, 0.60), (0.05, side * 0.36, 0.78), 0.03, 0.04, 5, (0.9, 0.9, 0.9))
-        b.part = Part.FIXED
-        b.tube((-0.10, side * 0.18, 0.52), (0.06, side * 0.26, 0.40), 0.055, 0.045, 5, TROUSERS)
-        b.tube((0.06, side * 0.26, 0.41), (-0.02, side * 0.22, 0.14), 0.045, 0.03, 5, TROUSERS)
+def _leg(b: ShapeBuilder, wear: Outfit, side: float, sides: int, level: int) -> None:
+    first = 1.0 if side < 0 else 3.0
+    bare = wear.legs in ("skirt", "shorts")
+    g, y = wear.girth, side * 0.052
+    b.motion = (first, HIP)
+    b.part = Part.TROUSERS if wear.legs != "skirt" else Part.SKIN
+    tower(b, [(KNEE - 0.01, 0.034 * g, 0.033 * g, 0.004), (0.42, 0.046 * g, 0.044 * g, 0.0), (HIP + 0.02, 0.056 * g, 0.050 * g, 0.0)],
+          sides, WHITE, y)  # fmt: skip
+    b.motion = (first + 1.0, KNEE)
+    b.part = Part.SKIN if bare else Part.TROUSERS
+    tower(b, [(0.035, 0.024, 0.023, -0.004), (0.20, 0.034 * g, 0.032 * g, -0.006), (KNEE + 0.012, 0.033 * g, 0.032 * g, 0.004)],
+          sides, WHITE, y)  # fmt: skip
     b.part = Part.FIXED
-    b.blob((0.07, 0.0, 0.90), (0.07, 0.19, 0.085), 4, 8, (0.10, 0.10, 0.12))
-    b.blob((0.09, 0.0, 0.885), (0.06, 0.15, 0.06), 3, 6, SKIN)
-    return b.build()
+    shoe = SHOES if not bare else (0.20, 0.18, 0.17)
+    if level == 2:
+        b.box((-0.03, y - 0.026, 0.0), (0.09, y + 0.026, 0.04), shoe)
+    else:
+        tower(
+            b,
+            [(0.0, 0.066, 0.027, 0.026), (0.018, 0.066, 0.028, 0.026), (0.044, 0.034, 0.025, 0.002)],
+            max(sides, 6),
+            shoe,
+            y,
+        )
+
+
+def _arm(b: ShapeBuilder, wear: Outfit, side: float, sides: int, level: int) -> None:
+    first = 5.0 if side < 0 else 7.0
+    g, y = 0.6 + 0.4 * wear.girth, side * 0.118 * (0.7 + 0.3 * wear.girth)
+    out = side * 0.012
+    b.motion = (first, SHOULDER)
+    b.part = Part.TINTED
+    low = ELBOW if wear.sleeves == "long" else 0.71
+    tower(b, [(low - 0.005, 0.026 * g, 0.025 * g, -0.002), (0.77, 0.031 * g, 0.029 * g, 0.0), (SHOULDER + 0.012, 0.026 * g, 0.024 * g, 0.0)],
+          sides, WHITE, y)  # fmt: skip
+    if wear.sleeves == "short":
+        b.part = Part.SKIN
+        tower(
+            b, [(ELBOW - 0.005, 0.021 * g, 0.021 * g, -0.002), (low + 0.01, 0.023 * g, 0.022 * g, 0.0)], sides, WHITE, y
+        )
+    b.motion = (first + 1.0, ELBOW)
+    b.part = Part.TINTED if wear.sleeves == "long" else Part.SKIN
+    tower(
+        b,
+        [(0.515, 0.018, 0.016, 0.008), (ELBOW + 0.008, 0.024 * g, 0.023 * g, -0.002)],
+        sides,
+        (0.96, 0.96, 0.96),
+        y + out,
+    )
+    if level < 2:
+        b.part = Part.SKIN
+        tower(
+            b,
+            [(0.455, 0.012, 0.008, 0.014), (0.485, 0.020, 0.011, 0.012), (0.52, 0.014, 0.012, 0.008)],
+            max(sides - 2, 4),
+            WHITE,
+            y + out,
+        )
+
+
+def _torso(b: ShapeBuilder, wear: Outfit, sides: int) -> None:
+    g = wear.girth
+    b.part = Part.TROUSERS if wear.legs != "skirt" else Part.TINTED
+    tower(
+        b,
+        [(0.465, 0.05 * g, 0.085 * g, 0.0), (0.52, 0.066 * g, 0.098 * g, -0.004), (0.585, 0.058 * g, 0.086 * g, 0.0)],
+        sides,
+        WHITE,
+    )
+    b.part = Part.TINTED
+    tower(b, [(0.565, 0.062 * g, 0.090 * g, 0.0), (0.63, 0.060 * g, 0.084 * g, 0.0), (0.73, 0.068 * g, 0.100 * g, 0.0),
+              (0.79, 0.060 * g, 0.112 * g, -0.004), (0.825, 0.044, 0.100, -0.006), (0.85, 0.030, 0.042, -0.004)], sides, WHITE)  # fmt: skip
+    if wear.coat:
+        tower(b, [(wear.coat, 0.100 * g, 0.118 * g, 0.0), (0.50, 0.078 * g, 0.106 * g, 0.0), (0.62, 0.064 * g, 0.09 * g, 0.0)], sides,
+              (0.92, 0.92, 0.92))  # fmt: skip
+    if wear.legs == "skirt":
+        b.part = Part.TROUSERS
+        tower(
+            b,
+            [(0.31, 0.096 * g, 0.122 * g, 0.0), (0.47, 0.078 * g, 0.106 * g, 0.0), (0.58, 0.058 * g, 0.084 * g, 0.0)],
+            sides,
+            WHITE,
+        )
+
+
+def _head(b: ShapeBuilder, wear: Outfit, sides: int, level: int) -> None:
+    s = wear.head
+    top = 0.998
+    middle = top - 0.066 * s
+    b.part = Part.SKIN
+    tower(b, [(0.835, 0.026, 0.027, -0.004), (0.885, 0.026, 0.027, 0.002)], max(sides - 3, 4), WHITE)
+    tower(b, [(middle - 0.064 * s, 0.022 * s, 0.020 * s, 0.022), (middle - 0.036 * s, 0.044 * s, 0.034 * s, 0.010),
+              (middle, 0.050 * s, 0.040 * s, 0.006), (middle + 0.035 * s, 0.046 * s, 0.038 * s, 0.002),
+              (middle + 0.056 * s, 0.024 * s, 0.022 * s, 0.0)], sides, WHITE)  # fmt: skip
+    if level == 0:
+        tower(b, [(middle - 0.016 * s, 0.010 * s, 0.008 * s, 0.056 * s), (middle + 0.006 * s, 0.004 * s, 0.005 * s, 0.052 * s)], 4,
+              (0.95, 0.9, 0.9))  # fmt: skip
+    if wear.hair == "bald":
+        return
+    b.part = Part.HAIR if wear.hair in ("short", "long") else Part.TINTED
+    low = {"short": -0.012, "cap": 0.018, "hood": -0.070, "long": -0.120}[wear.hair] * s
+    tower(b, [(middle + low, 0.040 * s, 0.043 * s, -0.018), (middle + 0.016 * s, 0.048 * s, 0.046 * s, -0.010),
+              (middle + 0.048 * s, 0.044 * s, 0.040 * s, -0.003), (top + 0.002, 0.020 * s, 0.020 * s, -0.002)], sides, WHITE)  # fmt: skip
+    if wear.hair == "cap":
+        b.box((0.02, -0.034 * s, middle + 0.022 * s), (0.092 * s, 0.034 * s, middle + 0.032 * s), WHITE, True)
+
+
+def _bag(b: ShapeBuilder, wear: Outfit) -> None:
+    b.part = Part.LACQUER
+    if wear.bag == "backpack":
+        b.part = Part.TROUSERS
+        tower(b, [(0.60, 0.040, 0.070, -0.105), (0.70, 0.048, 0.078, -0.110), (0.80, 0.036, 0.066, -0.098), (0.815, 0.02, 0.05, -0.09)], 7,
+              (1.5, 1.1, 0.8))  # fmt: skip
+    else:
+        b.box((-0.06, 0.150, 0.44), (0.08, 0.185, 0.55), (0.16, 0.05, 0.03), True)

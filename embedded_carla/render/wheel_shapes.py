@@ -1,83 +1,95 @@
-"""Wheels: where each vehicle shape has them, and their unit shapes."""
+"""Wheels as unit shapes (diameter 1 about the y axis, width 1), and plain ones that are part of a body."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from embedded_carla.render.geometry import Shape, ShapeBuilder
+from embedded_carla.render.geometry import Colour, Shape, ShapeBuilder
+from embedded_carla.render.parts import Part
 
+TYRE = (0.016, 0.016, 0.017)
+RIM = (0.42, 0.43, 0.45)
 DARK = (0.03, 0.03, 0.032)
-CHROME = (0.45, 0.46, 0.48)
+RIM_KINDS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class WheelLayout:
-    """Axle positions as shares of the length, radius as a share of the height, width in metres, track share."""
-
-    axles: tuple[float, ...]
-    radius: float
-    width_m: float
-    half_track: float  # 0: one wheel in the middle
-
-
-WHEELS: dict[str, WheelLayout] = {
-    "sedan": WheelLayout((0.31, -0.29), 0.225, 0.23, 0.42),
-    "hatchback": WheelLayout((0.32, -0.30), 0.215, 0.22, 0.42),
-    "suv": WheelLayout((0.31, -0.29), 0.21, 0.26, 0.42),
-    "pickup": WheelLayout((0.32, -0.29), 0.21, 0.28, 0.43),
-    "van": WheelLayout((0.32, -0.30), 0.145, 0.25, 0.43),
-    "truck": WheelLayout((0.36, -0.20, -0.36), 0.15, 0.32, 0.43),
-    "bus": WheelLayout((0.30, -0.24), 0.155, 0.32, 0.44),
-    "motorcycle": WheelLayout((0.33, -0.33), 0.215, 0.14, 0.0),
-    "bicycle": WheelLayout((0.30, -0.30), 0.20, 0.05, 0.0),
-}
-TWO_WHEELED = ("motorcycle", "bicycle")
+def lathe(b: ShapeBuilder, profile: Sequence[tuple[float, float]], sides: int, colour: Colour) -> None:
+    """A body of revolution about the y axis; `profile` is (y, radius) from -y to +y."""
+    turn = np.linspace(0.0, 2 * np.pi, sides + 1)
+    quads = []
+    for (y0, r0), (y1, r1) in pairwise(profile):
+        for a0, a1 in pairwise(turn):
+            quads.append([(r * np.cos(a), y, r * np.sin(a)) for y, r, a in
+                          ((y0, r0, a0), (y1, r1, a0), (y1, r1, a1), (y0, r0, a1))])  # fmt: skip
+    b.skin(quads, colour, b.part)
 
 
-def wheel_layout(shape: str) -> WheelLayout:
-    """The wheels of `shape`; a shape not known is drawn as a sedan."""
-    return WHEELS.get(shape, WHEELS["sedan"])
-
-
-def plain_wheels(b: ShapeBuilder, layout: WheelLayout) -> None:
-    r = layout.radius
-    for x in layout.axles:
-        b.prism((x - 0.045, x + 0.045), (-0.485, 0.485), 0.0, (x - 0.075, x + 0.075), (-0.485, 0.485), r, DARK)
-        b.prism((x - 0.075, x + 0.075), (-0.485, 0.485), r, (x - 0.045, x + 0.045), (-0.485, 0.485), 2 * r, DARK)
-
-
-def thin_wheels(b: ShapeBuilder, layout: WheelLayout, half: float) -> None:
-    for x in layout.axles:
-        b.box((x - 0.12, -half, 0.0), (x + 0.12, half, 2 * layout.radius), DARK)
-
-
-def wheel() -> Shape:
-    """A wheel of diameter 1 about the y axis, width 1, with spokes that show it turning."""
+def wheel(kind: int) -> Shape:
+    """A car's wheel: tyre and a rim of broad spokes (0), thin spokes (1) or a steel disc (2)."""
     b = ShapeBuilder()
-    b.tube((0.0, -0.5, 0.0), (0.0, 0.5, 0.0), 0.5, 0.5, 12, (0.022, 0.022, 0.024), caps=True)
+    lathe(b, [(-0.42, 0.36), (-0.5, 0.44), (-0.40, 0.5), (0.40, 0.5), (0.5, 0.44), (0.42, 0.36)], 16, TYRE)
     for side in (-1.0, 1.0):
-        for k in range(5):
-            a = 2 * np.pi * k / 5
-            tip = [(0.34 * np.cos(a + d), side * 0.515, 0.34 * np.sin(a + d)) for d in (-0.32, 0.32)]
-            corners = [(0.0, side * 0.515, 0.0), *tip]
-            b.polygon(corners if side < 0 else corners[::-1], CHROME)
+        _rim(b, side, kind)
     return b.build()
+
+
+def _rim(b: ShapeBuilder, side: float, kind: int) -> None:
+    def face(points: list[tuple[float, float]], y: float, colour: Colour) -> None:
+        corners = [(x, side * y, z) for x, z in points]
+        b.polygon(corners[::-1] if side > 0 else corners, colour)
+
+    def circle(radius: float, count: int) -> list[tuple[float, float]]:
+        return [(radius * np.cos(a), radius * np.sin(a)) for a in np.linspace(0, 2 * np.pi, count, endpoint=False)]
+
+    b.part = Part.FIXED
+    face(circle(0.37, 14), 0.36, (0.20, 0.20, 0.21) if kind == 2 else DARK)
+    b.part = Part.CHROME
+    if kind == 2:
+        face(circle(0.27, 12), 0.42, (0.34, 0.35, 0.36))
+        face(circle(0.09, 8), 0.45, DARK)
+        return
+    count, wide = (5, 0.34) if kind == 0 else (9, 0.15)
+    for k in range(count):
+        a = 2 * np.pi * k / count
+        rim = [(0.365 * np.cos(a + d), 0.365 * np.sin(a + d)) for d in (-wide * 0.62, wide * 0.62)]
+        hub = [(0.10 * np.cos(a + d), 0.10 * np.sin(a + d)) for d in (wide * 1.4, -wide * 1.4)]
+        face([*rim, *hub], 0.43, RIM)
+    face(circle(0.105, 8), 0.44, RIM)
 
 
 def thin_wheel() -> Shape:
-    """A bicycle or motorcycle wheel: a ring one sees through."""
+    """A two-wheeler's wheel: a tyre one sees through, a hub and spokes."""
     b = ShapeBuilder()
-    turn = np.linspace(0.0, 2 * np.pi, 17)
-    for a0, a1 in pairwise(turn):
-        inner0, outer0 = [(r * np.cos(a0), r * np.sin(a0)) for r in (0.41, 0.5)]
-        inner1, outer1 = [(r * np.cos(a1), r * np.sin(a1)) for r in (0.41, 0.5)]
-        for y, flip in ((0.5, True), (-0.5, False)):
-            quad = [(inner0[0], y, inner0[1]), (outer0[0], y, outer0[1]), (outer1[0], y, outer1[1]),
-                    (inner1[0], y, inner1[1])]  # fmt: skip
-            b.polygon(quad[::-1] if flip else quad, DARK)
-        b.polygon([(outer0[0], -0.5, outer0[1]), (outer0[0], 0.5, outer0[1]), (outer1[0], 0.5, outer1[1]),
-                   (outer1[0], -0.5, outer1[1])], DARK)  # fmt: skip
+    lathe(b, [(-0.28, 0.40), (-0.5, 0.455), (0.0, 0.5), (0.5, 0.455), (0.28, 0.40), (-0.28, 0.40)], 18, TYRE)
+    b.part = Part.CHROME
+    lathe(b, [(-0.7, 0.0), (-0.7, 0.05), (0.7, 0.05), (0.7, 0.0)], 6, RIM)
+    for k in range(6):
+        a = np.pi * k / 3
+        c, s = np.cos(a), np.sin(a)
+        for turn in (1, -1):
+            strip = [(-0.008 * s, 0.0, 0.008 * c), (0.008 * s, 0.0, -0.008 * c), (0.41 * c + 0.008 * s, 0.0, 0.41 * s - 0.008 * c),
+                     (0.41 * c - 0.008 * s, 0.0, 0.41 * s + 0.008 * c)]  # fmt: skip
+            b.polygon(strip[::turn], (0.3, 0.3, 0.3))
     return b.build()
+
+
+def plain_wheels(
+    b: ShapeBuilder, axles: Sequence[float], radius: float, width: float, outer: float, sides: int
+) -> None:
+    """Still wheels of a body in metres, `outer` the half distance between their outer faces."""
+    turn = np.linspace(0.0, 2 * np.pi, sides, endpoint=False)
+    b.part = Part.FIXED
+    for x in axles:
+        for side in (-1.0, 1.0):
+            y = side * (outer - width)
+            start, end = sorted((y, side * outer))
+            b.tube((x, start, radius), (x, end, radius), radius, radius, sides, TYRE)
+            for share, out, colour in ((1.0, 0.0, TYRE), (0.68, 0.008, (0.22, 0.225, 0.235))):
+                disc = [
+                    (x + share * radius * np.cos(a), side * (outer + out), radius + share * radius * np.sin(a))
+                    for a in turn
+                ]
+                b.polygon(disc[::-1] if side > 0 else disc, colour)

@@ -94,7 +94,7 @@ def _vehicle_view(episode: Episode, actor: Actor) -> ActorView:
     return ActorView(
         actor.actor_id, fleet.spec(slot).shape, episode.pose_of(actor), actor.box.extent, _colour(actor), actor.tag,
         actor.lights, float(fleet.steer_rad[slot]), float(fleet.wheel_phase_rad[slot]), actor.actor_id, actor.doors,
-        _posed_wheels(episode, actor),
+        _posed_wheels(episode, actor), actor.type_id, float(np.linalg.norm(fleet.velocity[slot])),
     )  # fmt: skip
 
 

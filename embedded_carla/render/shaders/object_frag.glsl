@@ -14,6 +14,15 @@ in vec3 face;
 uniform sampler2DArray faces;
 #endif
 
+#ifdef OUT_RGB
+// What paint and glass mirror: the sky above a ragged skyline, the ground below it.
+vec3 surroundings(vec3 d) {
+    float skyline = 0.05 + 0.30 * value_noise(d.xy * 3.5 + 4.0);
+    vec3 low = mix(ground_ambient.rgb * 0.7, sky_ambient.rgb * 0.16, smoothstep(-0.05, 0.0, d.z));
+    return mix(low, sky_gradient(d), smoothstep(skyline - 0.03, skyline + 0.03, d.z));
+}
+#endif
+
 void main() {
 #ifdef OUT_RGB
     vec3 n = normalize(normal);
@@ -41,7 +50,7 @@ void main() {
     base *= 0.94 + 0.10 * value_noise(local.xy * 0.6 + local.z * vec2(0.7, 0.9));
     base = mix(base, vec3(0.62, 0.60, 0.56), sill * 0.7);
     base = mix(base, mix(vec3(0.02, 0.03, 0.04), vec3(0.16, 0.15, 0.13), lot * lot), glass);
-    gloss = mix(gloss, 0.8, glass);
+    gloss = mix(gloss, 0.10, glass);
     emission = glass * sky_ambient.w * step(0.62, lot) * 0.55;
     vec3 lit = mix(vec3(1.0, 0.72, 0.40), vec3(0.85, 0.92, 1.0), step(0.9, lot));
 #else
@@ -55,10 +64,10 @@ void main() {
     vec3 bounce = reflect(view, n);
     float grazing = 1.0 - clamp(-dot(view, n), 0.0, 1.0);
 #ifndef FOLIAGE
-    float fresnel = (0.05 + 0.6 * grazing * grazing * grazing) * gloss;
-    float spark = pow(max(dot(bounce, sun_direction.xyz), 0.0), 40.0) * gloss;
-    vec3 mirror = mix(ground_ambient.rgb * 0.5, sky_gradient(bounce), smoothstep(-0.15, 0.15, bounce.z));
-    colour = mix(colour, mirror, fresnel) + sun_colour.rgb * spark * 0.4;
+    float away = grazing * grazing;
+    float fresnel = gloss + (1.0 - gloss) * min(gloss * 20.0, 0.9) * away * away * grazing;
+    float spark = pow(max(dot(bounce, sun_direction.xyz), 0.0), 160.0) * min(gloss * 20.0, 1.0);
+    colour = mix(colour, surroundings(bounce), fresnel) + sun_colour.rgb * spark;
 #endif
     colour += lit * (emission * (0.35 + 0.65 * (1.0 - sky_ambient.w)) / sun_direction.w);
     out_rgb = display(through_air(colour, rel));
