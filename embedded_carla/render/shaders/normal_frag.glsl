@@ -1,0 +1,13 @@
+// The surface's direction in the world, -1..1 as 0..1, in the byte order of the wire. Takes what object_vert and
+// ground_vert give; turned to the side that is seen, as surfaces drawn from both sides have one normal.
+in vec3 rel;
+in vec3 normal;
+layout(location = 0) out vec4 out_normal;
+
+void main() {
+    vec3 face = cross(dFdx(rel), dFdy(rel));
+    face *= dot(face, rel) > 0.0 ? -1.0 : 1.0;
+    vec3 n = normalize(normal);
+    n *= dot(n, face) < 0.0 ? -1.0 : 1.0;
+    out_normal = vec4((n * 0.5 + 0.5).zyx, 1.0);
+}
