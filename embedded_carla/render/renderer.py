@@ -16,6 +16,7 @@ from embedded_carla.render.atmosphere import Atmosphere, atmosphere
 from embedded_carla.render.context import RenderError, create_context
 from embedded_carla.render.frame import FAR_M, FRAME_BLOCK, MAX_BEAMS, MAX_LAMPS, Camera, pack
 from embedded_carla.render.ground import ground_groups
+from embedded_carla.render.normals import NormalPrograms, NormalsTarget, read_normals
 from embedded_carla.render.placements import placement_groups
 from embedded_carla.render.programs import (
     FACES_UNIT,
@@ -37,6 +38,7 @@ F64 = NDArray[np.float64]
 LAMP_REACH_M = 90.0
 NO_LAMPS = (np.zeros((0, 4)), (np.zeros((0, 4)), np.zeros((0, 4))))
 NIGHT_FROM = 0.02  # share of night above which lamps and headlights shine
+DAY_EXPOSURE = 0.62  # what `atmosphere` gives a clear day
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class Renderer:
         self._ctx: Any = create_context()
         self._programs = Programs(self._ctx)
         self._targets = Targets(self._ctx)
+        self._normal_programs = NormalPrograms(self._ctx)
+        self._normals = NormalsTarget(self._ctx)
         self._frame = self._ctx.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
         self._meshes = scenery.meshes
         self._hidden_meshes = np.zeros(len(scenery.meshes), dtype=np.bool_)
@@ -107,16 +111,20 @@ class Renderer:
         depth: bool,
         labels: bool,
         far_m: float = FAR_M,
+        gain: float = 1.0,
+        adapts: bool = True,
     ) -> Picture:
         """One picture; only what is asked for is made. `lights` gives signal heads their state (dark when absent).
 
-        Of things further than `far_m`, a LiDAR's range say, some are left out to save time.
+        Of things further than `far_m`, a LiDAR's range say, some are left out to save time. `gain` multiplies the
+        exposure, which is the weather's, or, unless it `adapts`, the one of a clear day.
         """
         if not (rgb or depth or labels):
             raise RenderError("a picture needs at least one of rgb, depth, labels")
         self._ctx.__enter__()  # another renderer of this process may have been current
         outputs = Outputs(rgb, depth, labels)
         view, air = Camera.of(camera, far_m), atmosphere(weather)
+        air = replace(air, exposure=(air.exposure if adapts else DAY_EXPOSURE) * gain)
         scene = self._actors(actors)
         for group in self._placements:
             group.light(lights)
@@ -131,6 +139,20 @@ class Renderer:
         target = self._targets.get(camera.width_px, camera.height_px, outputs)
         self._draw(target, view, scene, air)
         return _read(target)
+
+    def normals(
+        self, camera: CameraView, actors: Sequence[ActorView], weather: WeatherParameters, time_s: float,
+        *, far_m: float = FAR_M,
+    ) -> NDArray[np.uint8]:  # fmt: skip
+        """(H, W, 4) BGRA: x, y, z of the world-frame surface normal in R, G, B, -1 to 1 as 0 to 255; 128 for sky."""
+        self._ctx.__enter__()
+        view, scene = Camera.of(camera, far_m), self._actors(actors)
+        self._write_frame(view, atmosphere(weather), scene, time_s, None)
+        frame = self._normals.begin(camera.width_px, camera.height_px)
+        self._ctx.enable(moderngl.DEPTH_TEST)
+        self._ctx.depth_func = "<="
+        self._draw_solids(self._normal_programs, view, scene, ())
+        return read_normals(frame)
 
     def _actors(self, actors: Sequence[ActorView]) -> ActorSet:
         """The actors' arrays, made once for all cameras of a tick."""
@@ -165,7 +187,7 @@ class Renderer:
         return np.concatenate([rel[near], 14.0 * night * power[near, None]], axis=1)
 
     def _draw(self, target: Target, view: Camera, scene: ActorSet, air: Atmosphere) -> None:
-        ctx, defines = self._ctx, target.outputs.defines()
+        defines = target.outputs.defines()
         if target.outputs.rgb:
             defines += features(air)
         target.all.use()
@@ -173,18 +195,22 @@ class Renderer:
         self._shadow.bind()
         self._textures.use("ASPHALT", HOLLOWS_UNIT)
         self._faces.texture.use(FACES_UNIT)
-        ctx.enable(moderngl.CULL_FACE)
-        ctx.front_face = "ccw"
-        self._shapes.draw(self._programs, view, scene, defines)
-        for group in self._placements:
-            group.draw(self._programs, view, defines)
-        ctx.disable(moderngl.CULL_FACE)
-        for ground in self._ground:
-            ground.draw(self._programs, self._textures, view, defines)
+        self._draw_solids(self._programs, view, scene, defines)
         self._textures.use("CLOUD", SURFACE_UNIT)
         self._cover("sky", defines)
         if target.outputs.rgb:
             self._finish(target, air)
+
+    def _draw_solids(self, programs: Programs, view: Camera, scene: ActorSet, defines: tuple[str, ...]) -> None:
+        """Everything but the sky, with vertex arrays of `programs`."""
+        self._ctx.enable(moderngl.CULL_FACE)
+        self._ctx.front_face = "ccw"
+        self._shapes.draw(programs, view, scene, defines)
+        for group in self._placements:
+            group.draw(programs, view, defines)
+        self._ctx.disable(moderngl.CULL_FACE)
+        for ground in self._ground:
+            ground.draw(programs, self._textures, view, defines)
 
     def _finish(self, target: Target, air: Atmosphere) -> None:
         """Rain over the colour, then its edges smoothed."""
