@@ -11,8 +11,10 @@ from pathlib import Path
 
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.maps import MapLibrary
+from embedded_carla.recorder.folder import FOLDER_VARIABLE, default_folder
 from embedded_carla.server import Server, listen
 from embedded_carla.simulation import Simulation
+from embedded_carla.streaming import StreamHub
 from embedded_carla.world.loader import MapLoader
 
 DEFAULT_MAP = "city_grid"
@@ -29,6 +31,11 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s: this machine only)")
     parser.add_argument("--port", default=2000, type=int, help="RPC port; streams use the next one (%(default)s)")
     parser.add_argument("--seed", default=0, type=int, help="of scenery and sensor noise (%(default)s)")
+    parser.add_argument(
+        "--recordings", type=Path, metavar="DIR",
+        help=f"folder of recordings, the only one that clients can name files in (${FOLDER_VARIABLE}, else "
+        f"{default_folder()})",
+    )  # fmt: skip
     parser.add_argument(
         "--until-stdin-ends", action="store_true",
         help="end when standard input does: the program that started the server holds its other end, and may die",
@@ -53,8 +60,12 @@ def main(argv: list[str] | None = None) -> int:
     try:
         loader = MapLoader(MapLibrary(_map_folders(arguments.maps)), arguments.seed)
         sockets = listen(arguments.host, arguments.port)
+
+        def make(hub: StreamHub, port: int) -> Simulation:
+            return Simulation(loader, hub, port, arguments.map, arguments.seed, recordings=arguments.recordings)
+
         try:
-            server = Server(sockets, lambda hub, port: Simulation(loader, hub, port, arguments.map, arguments.seed))
+            server = Server(sockets, make)
         except BaseException:
             for sock in sockets:
                 sock.close()

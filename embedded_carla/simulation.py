@@ -7,11 +7,16 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from embedded_carla.codec import EpisodeSettings
+from embedded_carla.recorder.folder import RecordingFolder, default_folder
+from embedded_carla.recorder.replayer import Replayer
+from embedded_carla.recorder.writer import Recorder
 from embedded_carla.streaming import EPISODE_STREAM, StreamHub
 from embedded_carla.world.drawing import Drawing
 from embedded_carla.world.episode import Episode
+from embedded_carla.world.ids import ActorIds
 from embedded_carla.world.loader import LoadedMap, MapLoader
 from embedded_carla.world.sensing import SensorSuite
 
@@ -29,7 +34,7 @@ MAX_REAL_STEP_S = 0.1
 class Ids:
     """Sources of numbers that are never given twice: clients cache by id for ever."""
 
-    actor: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    actor: ActorIds = field(default_factory=ActorIds)
     stream: Iterator[int] = field(default_factory=lambda: itertools.count(EPISODE_STREAM + 1))
     episode: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -38,12 +43,12 @@ class Simulation:
     """One server's world across map loads.
 
     `clock` gives monotonic seconds; it stamps messages and paces the asynchronous mode, and no decision of the
-    simulated world depends on it.
+    simulated world depends on it. `recordings` is the folder of recordings, the user's own by default.
     """
 
     def __init__(
         self, loader: MapLoader, hub: StreamHub, stream_port: int, map_name: str, seed: int,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.monotonic, recordings: Path | None = None,
     ) -> None:  # fmt: skip
         self.loader = loader
         self.hub = hub
@@ -58,9 +63,14 @@ class Simulation:
         self._frame = 0
         self.map: LoadedMap = loader.load(map_name)
         self._drawing = Drawing()
+        self.recordings = RecordingFolder(recordings or default_folder())
+        self.recorder = Recorder(clock)
+        self.replayer = Replayer(self._ids.actor)
         self._begin_episode()
 
     def _begin_episode(self) -> None:
+        self.recorder.stop()
+        self.replayer.forget()
         self.episode = Episode(next(self._ids.episode), self.map, self._ids.actor, self._ids.stream)
         self._sensors = SensorSuite(self.episode, self.hub, self.stream_port, self._seed, self._drawing)
         # The last episode is garbage with cycles; the new one lives long and need not be searched at every collection.
@@ -106,7 +116,10 @@ class Simulation:
     def advance(self, delta_s: float) -> None:
         """One step of the world, without telling anyone."""
         self._frame += 1
+        self.replayer.step(delta_s)
         self.episode.tick(self._frame, delta_s)
+        self.replayer.settle()
+        self.recorder.record(delta_s)
 
     def publish_state(self, delta_s: float) -> None:
         """Send the snapshot of the last step."""
@@ -125,4 +138,6 @@ class Simulation:
         )
 
     def close(self) -> None:
+        self.recorder.stop()
+        self.replayer.forget()
         self._drawing.close()

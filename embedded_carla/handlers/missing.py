@@ -14,11 +14,6 @@ _ANSWERING_A_VALUE = (
     "get_vehicle_bone_world_transforms",
     "get_bones_transform",
     "get_gbuffer_token",
-    "start_recorder",
-    "show_recorder_file_info",
-    "show_recorder_collisions",
-    "show_recorder_actors_blocked",
-    "replay_file",
 )
 _ANSWERING_NOTHING = (
     "enable_carsim",
@@ -32,11 +27,6 @@ _ANSWERING_NOTHING = (
     "send",
     "apply_color_texture_to_objects",
     "apply_float_color_texture_to_objects",
-    "stop_recorder",
-    "stop_replayer",
-    "set_replayer_time_factor",
-    "set_replayer_ignore_hero",
-    "set_replayer_ignore_spectator",
 )
 
 for _name in _ANSWERING_A_VALUE:

@@ -24,9 +24,13 @@ _KINDS = (
 )
 
 
-def spawn(episode: Episode, description: ActorDescription, pose: Transform, parent: Actor | None = None) -> Actor:
+def spawn(
+    episode: Episode, description: ActorDescription, pose: Transform, parent: Actor | None = None,
+    *, replayed_id: int | None = None,
+) -> Actor:  # fmt: skip
     """Bring an actor into the world; with a `parent`, `pose` is relative to it.
 
+    With `replayed_id` it stands for an actor of a recording: it has that id, and is put where it was whoever is there.
     Raises CommandError: no such blueprint or attribute value, or something is in the way.
     """
     blueprint = LIBRARY.get(description.type_id)
@@ -35,10 +39,12 @@ def spawn(episode: Episode, description: ActorDescription, pose: Transform, pare
     kind = next(kind for prefix, kind in _KINDS if description.type_id.startswith(prefix))
     world_pose = pose if parent is None else episode.pose_of(parent) @ pose
     box = _box(blueprint, description)
-    if kind in (ActorKind.VEHICLE, ActorKind.WALKER) and episode.contacts.is_occupied(box, world_pose):
+    may_overlap = replayed_id is not None or kind not in (ActorKind.VEHICLE, ActorKind.WALKER)
+    if not may_overlap and episode.contacts.is_occupied(box, world_pose):
         raise CommandError(SPAWN_COLLISION)
     actor = Actor(
-        next(episode.actor_ids), kind, _complete(description, blueprint), box, world_pose,
+        next(episode.actor_ids) if replayed_id is None else replayed_id,
+        kind, _complete(description, blueprint), box, world_pose,
         tag=_tag(kind, blueprint), blueprint=blueprint, parent=parent, relative=pose if parent else Transform(),
     )  # fmt: skip
     _embody(episode, actor)

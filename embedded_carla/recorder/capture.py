@@ -1,0 +1,203 @@
+"""What one frame of a recording says, taken from the episode after a tick."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.recorder.format import PACKET_HEAD
+from embedded_carla.recorder.packets import NO_ACTOR, ROWS, ActorAdded, PacketId, PhysicsControl
+from embedded_carla.recorder.roster import CM_PER_M, Roster, centimetres, is_hero
+from embedded_carla.types import WeatherParameters
+from embedded_carla.world import physics_control
+from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.world.episode import Episode
+
+RowArray = NDArray[np.void]
+
+_FOUR_WHEELS, _TWO_WHEELS = (
+    np.dtype([("actor", "<u4"), ("count", "<u4"), ("wheels", [("place", "u1"), ("steer", "<f4"), ("turn", "<f4")], n)])
+    for n in (4, 2)
+)
+_RANK = {ActorKind.VEHICLE: 1, ActorKind.WALKER: 2}
+
+
+def _blank(packet: PacketId, count: int) -> RowArray:
+    return np.zeros(count, ROWS[packet])
+
+
+def positions(episode: Episode, roster: Roster) -> RowArray:
+    """Of all but sensors, lights and signs."""
+    rows, records = roster.placed_rows, episode.table.vehicles
+    out = _blank(PacketId.POSITIONS, len(rows))
+    out["actor"] = roster.ids[rows]
+    out["location"] = records["location"][rows] * CM_PER_M
+    out["rotation"] = records["rotation"][rows][:, [2, 0, 1]]
+    return out
+
+
+def light_states(episode: Episode, roster: Roster) -> RowArray:
+    rows, records = roster.light_rows, episode.table.lights
+    out = _blank(PacketId.LIGHT_STATES, len(rows))
+    out["actor"] = roster.ids[rows]
+    for name in ("frozen", "elapsed_s", "colour"):
+        out[name] = records[name][rows]
+    return out
+
+
+def vehicle_controls(episode: Episode, roster: Roster) -> RowArray:
+    rows, records = roster.vehicle_rows, episode.table.vehicles
+    out = _blank(PacketId.VEHICLE_CONTROLS, len(rows))
+    out["actor"] = roster.ids[rows]
+    for name in ("steer", "throttle", "brake", "hand_brake"):
+        out[name] = records[name][rows]
+    out["gear"] = episode.fleet.gear[roster.vehicle_slots]
+    return out
+
+
+def walker_speeds(episode: Episode, roster: Roster) -> RowArray:
+    rows = roster.walker_rows
+    out = _blank(PacketId.WALKER_SPEEDS, len(rows))
+    out["actor"] = roster.ids[rows]
+    velocity = episode.crowd.velocity[roster.walker_slots]
+    out["speed"] = np.hypot(velocity[:, 0], velocity[:, 1]) * CM_PER_M
+    return out
+
+
+def vehicle_lights(roster: Roster) -> RowArray:
+    out = _blank(PacketId.VEHICLE_LIGHTS, len(roster.vehicles))
+    out["actor"] = roster.ids[roster.vehicle_rows]
+    out["lights"] = [a.lights for a in roster.vehicles]
+    return out
+
+
+def wheels(episode: Episode, roster: Roster) -> bytes:
+    """The packet of wheels: steering of the front ones, turn of all, in degrees; Unreal's tyres turn backwards."""
+    slots, two = roster.vehicle_slots, roster.two_wheeled
+    steer = np.degrees(episode.fleet.steer_rad[slots])
+    turn = -np.degrees(episode.fleet.wheel_phase_rad[slots])
+    payload = struct.pack("<H", len(slots))
+    for chosen, dtype in ((~two, _FOUR_WHEELS), (two, _TWO_WHEELS)):
+        out = np.zeros(np.count_nonzero(chosen), dtype)
+        count = dtype["wheels"].shape[0]
+        out["actor"] = roster.ids[roster.vehicle_rows][chosen]
+        out["count"] = count
+        out["wheels"]["place"] = np.arange(count)
+        out["wheels"]["steer"][:, : count // 2] = steer[chosen, None]
+        out["wheels"]["turn"] = turn[chosen, None]
+        payload += out.tobytes()
+    return PACKET_HEAD.pack(PacketId.WHEELS, len(payload)) + payload
+
+
+def bikers(episode: Episode, roster: Roster) -> RowArray:
+    """Speed (cm/s) of two-wheelers; the engine's share of its highest speed is not simulated and is 0."""
+    slots = roster.vehicle_slots[roster.two_wheeled]
+    out = _blank(PacketId.BIKERS, len(slots))
+    out["actor"] = roster.ids[roster.vehicle_rows[roster.two_wheeled]]
+    velocity = episode.fleet.velocity[slots]
+    out["speed"] = np.hypot(velocity[:, 0], velocity[:, 1]) * CM_PER_M
+    return out
+
+
+def kinematics(episode: Episode, roster: Roster) -> RowArray:
+    rows = np.concatenate([roster.vehicle_rows, roster.walker_rows])
+    records = episode.table.vehicles
+    out = _blank(PacketId.KINEMATICS, len(rows))
+    out["actor"] = roster.ids[rows]
+    out["velocity"], out["angular_velocity"] = records["velocity"][rows], records["angular_velocity"][rows]
+    return out
+
+
+def parents(come: Sequence[ActorAdded], roster: Roster) -> RowArray:
+    actors = (roster.actors.get(event.actor) for event in come)
+    pairs = [(a.actor_id, a.parent.actor_id) for a in actors if a is not None and a.parent is not None]
+    return np.array(pairs, dtype=ROWS[PacketId.PARENTS])
+
+
+def collisions(episode: Episode, first: int) -> RowArray:
+    """Each pair that touched in the last tick once, the vehicle before the walker; numbered from `first` on."""
+    pairs: dict[tuple[int, int], tuple[bool, bool]] = {}
+    for hit in episode.hits:
+        ends: list[Actor | None] = [hit.actor, hit.other]
+        ends.sort(key=lambda a: (9, 0) if a is None else (_RANK.get(a.kind, 3), a.actor_id))
+        a, b = ((NO_ACTOR, False) if end is None else (end.actor_id, is_hero(end)) for end in ends)
+        pairs[a[0], b[0]] = (a[1], b[1])
+    rows = [(first + i, *ids, *heroes) for i, (ids, heroes) in enumerate(pairs.items())]
+    return np.array(rows, dtype=ROWS[PacketId.COLLISIONS])
+
+
+def doors(roster: Roster, known: dict[int, int]) -> RowArray:
+    """Doors that opened or shut; `known` holds the state of each vehicle's, and is brought up to date."""
+    rows = []
+    for actor in roster.vehicles:
+        changed = actor.doors ^ known.get(actor.actor_id, 0)
+        if changed:
+            known[actor.actor_id] = actor.doors
+            rows += [(actor.actor_id, i, actor.doors >> i & 1) for i in range(6) if changed >> i & 1]
+    return np.array(rows, dtype=ROWS[PacketId.VEHICLE_DOORS])
+
+
+def weather(parameters: WeatherParameters) -> RowArray:
+    out = _blank(PacketId.WEATHER, 1)
+    out["parameters"] = [getattr(parameters, name) for name in parameters.__dataclass_fields__]
+    return out
+
+
+class LampWatch:
+    """Street lamps are recorded at first and when one changes."""
+
+    def __init__(self) -> None:
+        self._last: RowArray | None = None
+
+    def changed(self, episode: Episode) -> RowArray:
+        lamps = len(episode.map.scenery.lamps)
+        now = _blank(PacketId.SCENE_LIGHTS, lamps)
+        now["light"] = np.arange(lamps)
+        now["intensity"] = 1000.0
+        now["colour"] = (1.0, 0.84, 0.67, 1.0)
+        now["on"] = episode.weather.sun_altitude_angle < 0.0
+        now["group"] = 2
+        changed = now if self._last is None else now[now != self._last]
+        self._last = now
+        return changed
+
+
+def boxes(here: Sequence[Actor]) -> RowArray:
+    """Boxes of new actors in their own frames; signs have trigger volumes instead."""
+    signs = (ActorKind.TRAFFIC_LIGHT, ActorKind.TRAFFIC_SIGN)
+    rows = [(a.actor_id, centimetres(a.box.location), centimetres(a.box.extent)) for a in here if a.kind not in signs]
+    return np.array(rows, dtype=ROWS[PacketId.BOUNDING_BOXES])
+
+
+def trigger_volumes(here: Sequence[Actor]) -> RowArray:
+    """Of new lights and signs; the centre is in the world's frame."""
+    rows = []
+    for actor in here:
+        if actor.kind in (ActorKind.TRAFFIC_LIGHT, ActorKind.TRAFFIC_SIGN) and any(actor.box.extent):
+            x, y, z, _ = (actor.pose.matrix() @ (*actor.box.location, 1.0)).tolist()
+            rows.append((actor.actor_id, centimetres((x, y, z)), centimetres(actor.box.extent)))
+    return np.array(rows, dtype=ROWS[PacketId.TRIGGER_VOLUMES])
+
+
+def light_times(episode: Episode, here: Sequence[Actor]) -> RowArray:
+    lights = episode.roadside.lights
+    rows = [(a.actor_id, *lights.times_s(a.signal_id)) for a in here if a.kind is ActorKind.TRAFFIC_LIGHT]
+    return np.array(rows, dtype=ROWS[PacketId.LIGHT_TIMES])
+
+
+def physics_controls(episode: Episode, here: Sequence[Actor]) -> tuple[PhysicsControl, ...]:
+    return tuple(_physics_control(episode, actor) for actor in here if actor.kind is ActorKind.VEHICLE)
+
+
+def _physics_control(episode: Episode, actor: Actor) -> PhysicsControl:
+    """From what `get_physics_control` answers."""
+    v = physics_control.to_wire(episode.fleet.spec(actor.slot), episode.pose_of(actor), actor.physics_control)
+    x, y, z = v[13]
+    return PhysicsControl(
+        actor.actor_id, tuple(v[1:6]), bool(v[6]), (v[8], v[9], v[11], v[12]), (x, y, z),
+        tuple(map(tuple, v[0])), tuple(map(tuple, v[10])), tuple(map(tuple, v[14])),
+        tuple((*wheel[:9], *wheel[9]) for wheel in v[15]),
+    )  # fmt: skip

@@ -1,0 +1,182 @@
+"""Who plays in a replay: recorded actors, and the living ones that stand for them."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Mapping
+
+import numpy as np
+
+from embedded_carla.codec import ActorDescription
+from embedded_carla.errors import EmbeddedCarlaError
+from embedded_carla.recorder.format import RecordingError
+from embedded_carla.recorder.packets import ActorAdded
+from embedded_carla.recorder.roster import to_pose
+from embedded_carla.types import Transform
+from embedded_carla.world import spawning
+from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.world.episode import Episode
+from embedded_carla.world.ids import ActorIds
+
+MAX_ACTORS = 10_000
+NEAR_M = 2.0
+"""How far a recorded light or sign may stand from the map's own one: maps of other versions differ a little."""
+
+_HELD_BY_PARENT_M = 30.0
+_REMEMBERED = 20_000
+
+Identity = tuple[str, tuple[tuple[str, str], ...]]
+
+
+class Memory:
+    """What ids stood for before, so that a recorded actor can have its id again.
+
+    Clients keep what they know of an id for ever, so it is given again only to the same kind of actor with the same
+    attributes.
+    """
+
+    def __init__(self) -> None:
+        self._gone: OrderedDict[int, Identity] = OrderedDict()
+
+    def note(self, actor: Actor) -> None:
+        """An actor that may soon be gone."""
+        self._gone[actor.actor_id] = identity(actor.description)
+        self._gone.move_to_end(actor.actor_id)
+        if len(self._gone) > _REMEMBERED:
+            self._gone.popitem(last=False)
+
+    def was(self, actor_id: int, who: Identity) -> bool:
+        return self._gone.get(actor_id) == who
+
+
+def identity(description: ActorDescription) -> Identity:
+    return description.type_id, tuple(sorted((name, value) for name, _, value in description.attributes))
+
+
+class Cast:
+    """Living actors by their recorded ids; `free` are heroes left to others, `made` those made for the replay."""
+
+    def __init__(
+        self, episode: Episode, ids: ActorIds, memory: Memory, earlier: Mapping[int, Actor],
+        *, sensors: bool, ignore_hero: bool,
+    ) -> None:  # fmt: skip
+        self._episode = episode
+        self._ids = ids
+        self._memory = memory
+        self._earlier = earlier
+        self._sensors = sensors
+        self._ignore_hero = ignore_hero
+        self._signs = [a for a in episode.actors if a.kind in (ActorKind.TRAFFIC_LIGHT, ActorKind.TRAFFIC_SIGN)]
+        self._physics: dict[int, bool] = {}  # of actors that were there before: whether they had it
+        self._places: dict[int, ActorAdded] = {}  # of actors that may get a parent in the same frame
+        self.actors: dict[int, Actor] = {}
+        self.made: set[int] = set()
+        self.free: set[int] = set()
+        self.failed: dict[str, str] = {}
+        self.version = 0
+
+    def begin_frame(self) -> None:
+        self._places.clear()
+
+    def add(self, event: ActorAdded) -> None:
+        """Find or make the actor. What cannot be made is told in `failed`, by type."""
+        if not all(math.isfinite(v) and abs(v) < 1e8 for v in (*event.location, *event.rotation)):
+            raise RecordingError(f"actor {event.actor} has no finite place")
+        actor = self._found(event)
+        if actor is None and not self._is_left_out(event.type_id):
+            actor = self._make(event)
+        if actor is None:
+            return
+        self.version += 1
+        self.actors[event.actor] = actor
+        self._places[event.actor] = event
+        if self._ignore_hero and event.value("role_name") == "hero":
+            self.free.add(event.actor)
+        else:
+            self._still(event.actor, actor)
+
+    def _is_left_out(self, type_id: str) -> bool:
+        """Sensors unless they are asked for, the client's walker controllers, and signs that the map has not."""
+        if type_id.startswith("sensor."):
+            return not self._sensors
+        return type_id.startswith(("traffic.", "controller.")) or type_id == "spectator"
+
+    def _found(self, event: ActorAdded) -> Actor | None:
+        if event.type_id == "spectator":
+            return self._episode.spectator
+        if event.type_id.startswith("traffic."):
+            return nearest_sign(self._signs, event)
+        for candidate in (self._episode.actors.find(event.actor), self._earlier.get(event.actor)):
+            if candidate is not None and candidate.row >= 0 and candidate.type_id == event.type_id:
+                return None if candidate.kind in (ActorKind.SENSOR, ActorKind.CONTROLLER) else candidate
+        return None
+
+    def _make(self, event: ActorAdded) -> Actor | None:
+        if len(self.actors) >= MAX_ACTORS:
+            raise RecordingError(f"has more than {MAX_ACTORS} actors at a time")
+        rows = tuple((name, kind + 1, value) for kind, name, value in event.attributes)
+        description = ActorDescription(event.uid, event.type_id, rows)
+        again = self._episode.actors.find(event.actor) is None and self._memory.was(event.actor, identity(description))
+        try:
+            actor = spawning.spawn(
+                self._episode, description, to_pose(event.location, event.rotation),
+                replayed_id=event.actor if again else self._ids.claim(event.actor),
+            )  # fmt: skip
+        except EmbeddedCarlaError as error:
+            self.failed[event.type_id] = str(error)
+            return None
+        self.made.add(event.actor)
+        self._memory.note(actor)
+        return actor
+
+    def _still(self, recorded: int, actor: Actor) -> None:
+        """The recording moves it from now on, not physics."""
+        if actor.kind in (ActorKind.VEHICLE, ActorKind.WALKER):
+            body = self._episode.fleet if actor.kind is ActorKind.VEHICLE else self._episode.crowd
+            if recorded not in self.made:
+                self._physics[recorded] = bool(body.physics[actor.slot])
+            body.physics[actor.slot] = False
+
+    def had_physics(self, recorded: int) -> bool:
+        return self._physics.get(recorded, True)
+
+    def remove(self, recorded: int) -> None:
+        """The actor is destroyed, unless it belongs to the map."""
+        actor = self.actors.pop(recorded, None)
+        self.version += 1
+        self.made.discard(recorded)
+        self.free.discard(recorded)
+        if actor is not None and actor.row >= 0:
+            self._memory.note(actor)
+            spawning.destroy(self._episode, actor.actor_id)
+
+    def attach(self, child: int, parent: int) -> None:
+        """Recorded places of attached actors are relative, those of actors of the first frame are in the world."""
+        actor, carrier, event = self.actors.get(child), self.actors.get(parent), self._places.get(child)
+        if actor is None or carrier is None or actor.parent is not None or event is None:
+            return
+        if actor is carrier or actor.kind in (ActorKind.VEHICLE, ActorKind.WALKER, ActorKind.SPECTATOR):
+            return
+        place, base = to_pose(event.location, event.rotation), self._episode.pose_of(carrier)
+        if math.dist(place.location, base.location) < min(_HELD_BY_PARENT_M, math.dist(place.location, (0, 0, 0))):
+            place = Transform.from_matrix(np.linalg.inv(base.matrix()) @ place.matrix())
+        actor.parent = carrier
+        carrier.children.append(actor)
+        self._episode.teleport(actor, place)
+
+    def forget_dead(self) -> None:
+        """Drop actors that a client has destroyed meanwhile."""
+        dead = [recorded for recorded, actor in self.actors.items() if actor.row < 0]
+        for recorded in dead:
+            del self.actors[recorded]
+            self.made.discard(recorded)
+            self.version += 1
+
+
+def nearest_sign(signs: list[Actor], event: ActorAdded) -> Actor | None:
+    """The map's own light or sign of this type that stands where the recorded one does."""
+    x, y, _ = to_pose(event.location, event.rotation).location
+    of_type = [a for a in signs if a.type_id == event.type_id]
+    found = min(of_type, key=lambda a: math.hypot(a.pose.x - x, a.pose.y - y), default=None)
+    return found if found is not None and math.hypot(found.pose.x - x, found.pose.y - y) <= NEAR_M else None

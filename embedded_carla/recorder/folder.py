@@ -1,0 +1,60 @@
+"""Where recordings lie, and which file a name from the wire means."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from embedded_carla.errors import CommandError
+
+FOLDER_VARIABLE = "EMBEDDED_CARLA_RECORDINGS"
+MAX_NAME_BYTES = 200
+
+_SEPARATORS = re.compile(r"[/\\:]")
+
+
+def default_folder() -> Path:
+    """$EMBEDDED_CARLA_RECORDINGS, else embedded_carla/recordings in the user's state folder (XDG base directories)."""
+    given = os.environ.get(FOLDER_VARIABLE)
+    if given:
+        return Path(given)
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "embedded_carla" / "recordings"
+
+
+class RecordingFolder:
+    """The one folder in which recordings are written and read.
+
+    CARLA takes a name with a folder as a path on the server's disk. Here no name leads out of `folder`: a path into it
+    is taken as it is, of any other path the last part counts. So programs that pass paths of their own find again what
+    they recorded, and read and harm nothing else.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.expanduser().absolute()
+
+    def path(self, name: str) -> Path:
+        """The file that `name` means, there or not. Raises CommandError for a name that no recording can have."""
+        root = self.folder.resolve()
+        asked = Path(name) if "\0" not in name else Path()
+        if asked.is_absolute() and ".." not in asked.parts and (asked.is_relative_to(self.folder)):
+            inside = asked.relative_to(self.folder)
+        else:
+            inside = Path(_SEPARATORS.split(name)[-1])
+        last = inside.name
+        if last in ("", ".", "..") or not last.isprintable() or len(last.encode()) > MAX_NAME_BYTES:
+            raise CommandError(f"{name!r:.80} names no recording: expected a file name such as 'recording01.log'")
+        found = root / inside
+        if not found.resolve().is_relative_to(root) or (found.exists() and not found.is_file()):
+            raise CommandError(f"{name!r:.80} names no recording: it leads out of {self.folder} or is no file")
+        return found
+
+    def existing(self, name: str) -> Path | None:
+        """As `path`; None when there is no such file."""
+        path = self.path(name)
+        return path if path.is_file() else None
+
+    def missing(self, name: str) -> str:
+        """What CARLA answers when there is no such file, and where to put it."""
+        return f"File {self.path(name)} not found on server\n"

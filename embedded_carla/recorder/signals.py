@@ -1,0 +1,59 @@
+"""Traffic lights during a replay: they show what was recorded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embedded_carla.recorder.cast import Cast
+from embedded_carla.recorder.motion import rows_of
+from embedded_carla.recorder.packets import PacketId
+from embedded_carla.recorder.reader import Frame
+from embedded_carla.types import SignalColour
+from embedded_carla.world.actors import ActorKind
+from embedded_carla.world.episode import Episode
+
+
+class ReplayedLights:
+    """Holds the lights of a cast: their own clocks stand still, colour and elapsed time are the recording's."""
+
+    def __init__(self, episode: Episode, cast: Cast) -> None:
+        self._episode = episode
+        self._cast = cast
+        self._held: dict[str, bool] = {}  # light -> whether it was frozen before
+        self._rows = np.zeros(0, dtype=np.intp)
+        self._elapsed_s = np.zeros(0, dtype=np.float32)
+        self._frozen = np.zeros(0, dtype=np.uint8)
+
+    def show(self, here: Frame) -> None:
+        """Take colours, times and freezing from the frame."""
+        lights = self._episode.roadside.lights
+        rows, elapsed_s, frozen = [], [], []
+        for actor_id, is_frozen, elapsed, colour in rows_of(here, PacketId.LIGHT_STATES).tolist():
+            actor = self._cast.actors.get(actor_id)
+            if actor is None or actor.kind is not ActorKind.TRAFFIC_LIGHT:
+                continue
+            if actor.signal_id not in self._held:
+                self._held[actor.signal_id] = lights.is_frozen(actor.signal_id)
+            lights.freeze(actor.signal_id, True)
+            lights.set_state(actor.signal_id, SignalColour(min(colour, SignalColour.UNKNOWN)))
+            rows.append(actor.row)
+            elapsed_s.append(elapsed)
+            frozen.append(is_frozen)
+        self._rows = np.array(rows, dtype=np.intp)
+        self._elapsed_s, self._frozen = np.array(elapsed_s, dtype=np.float32), np.array(frozen, dtype=np.uint8)
+
+    def write(self, since_s: float) -> None:
+        """Into the snapshot, after a tick; `since_s` has passed since the frame."""
+        records = self._episode.table.lights
+        records["elapsed_s"][self._rows] = self._elapsed_s + since_s * (self._frozen == 0)
+        records["frozen"][self._rows] = self._frozen != 0
+
+    def release(self) -> None:
+        """Let the lights' own clocks run again."""
+        lights = self._episode.roadside.lights
+        for signal_id, was_frozen in self._held.items():
+            lights.freeze(signal_id, was_frozen)
+        self._held.clear()
+        self._rows = self._rows[:0]
+        self._elapsed_s, self._frozen = self._elapsed_s[:0], self._frozen[:0]
+        self._episode.roadside.refresh()

@@ -1,0 +1,25 @@
+"""Ids of actors."""
+
+from __future__ import annotations
+
+_LONGEST_LEAP = 1_000_000
+
+
+class ActorIds:
+    """Numbers that are never given twice: clients cache by id for ever."""
+
+    def __init__(self) -> None:
+        self._next = 1
+
+    def __iter__(self) -> ActorIds:
+        return self
+
+    def __next__(self) -> int:
+        given, self._next = self._next, self._next + 1
+        return given
+
+    def claim(self, wanted: int) -> int:
+        """`wanted` where it was never given and is not absurd, else the next number."""
+        if self._next <= wanted < self._next + _LONGEST_LEAP:
+            self._next = wanted
+        return next(self)
