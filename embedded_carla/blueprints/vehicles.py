@@ -1,7 +1,7 @@
 """Vehicles: CARLA's names with sizes and masses of the real models.
 
-Half sizes follow CARLA's own bounding boxes to a few centimetres where it publishes them; masses, wheelbases, powers
-and top speeds are the makers' data, rounded.
+Half sizes follow CARLA's own bounding boxes to a few centimetres (the bus apart, whose box CARLA has 1.5 m too wide);
+masses, wheelbases, powers and top speeds are the makers' data, rounded.
 """
 
 from __future__ import annotations
@@ -47,8 +47,10 @@ _CARS = (
     _Model("vehicle.bmw.grandtourer", "car", "hatchback", (2.305, 1.121, 0.834), 1560, 2.780, 110, 57),
     _Model("vehicle.chevrolet.impala", "car", "sedan", (2.679, 1.017, 0.705), 1660, 2.837, 150, 58),
     _Model("vehicle.citroen.c3", "car", "hatchback", (1.994, 0.925, 0.809), 1090, 2.540, 61, 48),
-    _Model("vehicle.dodge.charger_2020", "car", "sedan", (2.503, 1.048, 0.767), 1800, 3.052, 276, 72, 2),
+    _Model("vehicle.dodge.charger_2020", "car", "sedan", (2.503, 0.942, 0.767), 1800, 3.052, 276, 72, 2),
     _Model("vehicle.dodge.charger_police", "car", "sedan", (2.487, 1.038, 0.771), 1860, 3.052, 276, 68, 1, 60.0,
+           "emergency"),
+    _Model("vehicle.dodge.charger_police_2020", "car", "sedan", (2.618, 0.965, 0.820), 1920, 3.052, 276, 68, 2, 60.0,
            "emergency"),
     _Model("vehicle.ford.crown", "car", "sedan", (2.683, 0.900, 0.782), 1850, 2.913, 178, 57, 2, 60.0, "taxi"),
     _Model("vehicle.ford.mustang", "car", "sedan", (2.359, 0.947, 0.650), 1250, 2.743, 147, 56),
@@ -57,7 +59,7 @@ _CARS = (
     _Model("vehicle.lincoln.mkz_2017", "car", "sedan", (2.452, 1.064, 0.755), 1700, 2.850, 180, 62),
     _Model("vehicle.lincoln.mkz_2020", "car", "sedan", (2.446, 0.919, 0.746), 1710, 2.850, 183, 62, 2),
     _Model("vehicle.mercedes.coupe", "car", "sedan", (2.513, 1.076, 0.825), 1860, 2.840, 245, 69),
-    _Model("vehicle.mercedes.coupe_2020", "car", "sedan", (2.336, 1.001, 0.724), 1650, 2.840, 190, 69, 2),
+    _Model("vehicle.mercedes.coupe_2020", "car", "sedan", (2.336, 0.907, 0.722), 1650, 2.840, 190, 69, 2),
     _Model("vehicle.micro.microlino", "car", "hatchback", (1.104, 0.740, 0.688), 530, 1.566, 12.5, 25, 1, 60.0,
            "electric", drag_area_m2=0.8, wheel_radius_m=0.27),
     _Model("vehicle.mini.cooper_s", "car", "hatchback", (1.903, 0.985, 0.738), 1210, 2.467, 135, 64),
@@ -86,33 +88,34 @@ _LARGE = (
            drag_area_m2=1.3, wheel_radius_m=0.33),
     _Model("vehicle.carlamotors.carlacola", "truck", "truck", (2.602, 1.307, 1.234), 5500, 3.100, 130, 32, 1, 45.0,
            drag_area_m2=4.0, wheel_radius_m=0.45),
-    _Model("vehicle.carlamotors.european_hgv", "truck", "truck", (3.970, 1.450, 1.720), 11500, 4.200, 330, 28, 2, 45.0,
+    _Model("vehicle.carlamotors.european_hgv", "truck", "truck", (3.970, 1.446, 1.730), 11500, 4.200, 330, 28, 2, 45.0,
            drag_area_m2=6.0, wheel_radius_m=0.50),
-    _Model("vehicle.carlamotors.firetruck", "truck", "truck", (4.234, 1.446, 1.948), 13500, 4.400, 260, 32, 2, 45.0,
+    _Model("vehicle.carlamotors.firetruck", "truck", "truck", (4.234, 1.446, 1.915), 13500, 4.400, 260, 32, 2, 45.0,
            "emergency", drag_area_m2=6.0, wheel_radius_m=0.50),
     _Model("vehicle.mitsubishi.fusorosa", "bus", "bus", (5.136, 1.250, 1.700), 7500, 5.200, 150, 30, 2, 45.0,
            drag_area_m2=5.0, wheel_radius_m=0.43),
 )  # fmt: skip
 
 _TWO_WHEELED = (
-    _Model("vehicle.harley-davidson.low_rider", "motorcycle", "motorcycle", (1.178, 0.382, 0.762), 380, 1.630, 64, 50,
+    _Model("vehicle.harley-davidson.low_rider", "motorcycle", "motorcycle", (1.178, 0.382, 0.825), 380, 1.630, 64, 50,
            1, 40.0, drag_area_m2=0.6, wheel_radius_m=0.33),
-    _Model("vehicle.kawasaki.ninja", "motorcycle", "motorcycle", (1.017, 0.402, 0.726), 270, 1.410, 92, 72,
+    _Model("vehicle.kawasaki.ninja", "motorcycle", "motorcycle", (1.017, 0.402, 0.760), 270, 1.410, 92, 72,
            1, 40.0, drag_area_m2=0.5, wheel_radius_m=0.31),
-    _Model("vehicle.vespa.zx125", "motorcycle", "motorcycle", (0.902, 0.431, 0.655), 190, 1.290, 9, 27,
+    _Model("vehicle.vespa.zx125", "motorcycle", "motorcycle", (0.910, 0.435, 0.795), 190, 1.290, 9, 27,
            1, 40.0, drag_area_m2=0.6, wheel_radius_m=0.23),
-    _Model("vehicle.yamaha.yzf", "motorcycle", "motorcycle", (1.105, 0.433, 0.738), 280, 1.405, 147, 80,
+    _Model("vehicle.yamaha.yzf", "motorcycle", "motorcycle", (1.105, 0.433, 0.765), 280, 1.405, 147, 80,
            1, 40.0, drag_area_m2=0.5, wheel_radius_m=0.31),
-    _Model("vehicle.bh.crossbike", "bicycle", "bicycle", (0.744, 0.430, 0.900), 90, 1.080, 0.5, 10,
+    _Model("vehicle.bh.crossbike", "bicycle", "bicycle", (0.755, 0.430, 0.805), 90, 1.080, 0.5, 10,
            1, 40.0, drag_area_m2=0.5, wheel_radius_m=0.34),
-    _Model("vehicle.diamondback.century", "bicycle", "bicycle", (0.823, 0.300, 0.900), 86, 1.000, 0.6, 12,
+    _Model("vehicle.diamondback.century", "bicycle", "bicycle", (0.830, 0.290, 0.810), 86, 1.000, 0.6, 12,
            1, 40.0, drag_area_m2=0.4, wheel_radius_m=0.34),
-    _Model("vehicle.gazelle.omafiets", "bicycle", "bicycle", (0.922, 0.300, 0.900), 95, 1.150, 0.4, 8,
+    _Model("vehicle.gazelle.omafiets", "bicycle", "bicycle", (0.922, 0.330, 0.890), 95, 1.150, 0.4, 8,
            1, 40.0, drag_area_m2=0.6, wheel_radius_m=0.35),
 )  # fmt: skip
 
 _COLOURS = ("17,37,103", "180,44,44", "237,237,237", "20,20,20", "134,134,134", "65,67,55", "26,60,23", "215,150,30")
 _NO_LIGHTS = ("bicycle",)
+_SIX_WHEELED = ("vehicle.carlamotors.european_hgv",)  # its two rear axles move as one
 # CARLA's second generation has doors; its bus has none.
 _OPENING_DOORS = frozenset(m.type_id for m in (*_CARS, *_LARGE) if m.generation == 2 and m.base_type != "bus") | {
     "vehicle.tesla.cybertruck"
@@ -149,7 +152,7 @@ def _attributes(model: _Model, number_of_wheels: int) -> tuple[Attribute, ...]:
     first = sum(model.type_id.encode()) % len(_COLOURS)
     colours = _COLOURS[first:] + _COLOURS[:first]
     return (
-        fixed("number_of_wheels", "int", str(number_of_wheels)),
+        fixed("number_of_wheels", "int", "6" if model.type_id in _SIX_WHEELED else str(number_of_wheels)),
         fixed("object_type", "string", ""),
         fixed("base_type", "string", model.base_type),
         fixed("special_type", "string", model.special_type),

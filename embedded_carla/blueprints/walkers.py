@@ -1,4 +1,4 @@
-"""Walkers: adults and children of CARLA's generations 1 and 2."""
+"""Walkers: all of CARLA's, adults and children of its generations 1 and 2."""
 
 from __future__ import annotations
 
@@ -6,28 +6,15 @@ from embedded_carla.blueprints.attributes import choice, fixed, role_name
 from embedded_carla.types import Attribute, Blueprint, BoundingBox
 
 ADULT_HALF_SIZE_M = (0.188, 0.188, 0.93)
-CHILD_HALF_SIZE_M = (0.25, 0.25, 0.60)
+CHILD_HALF_SIZE_M = (0.25, 0.25, 0.55)
+COUNT = 52
+FIRST_OF_GENERATION_2 = 15
 
-_WALKERS = tuple(
-    (number, age, gender, generation)
-    for number, age, gender, generation in (
-        (1, "adult", "female", 1),
-        (2, "adult", "male", 1),
-        (3, "adult", "male", 1),
-        (4, "adult", "female", 1),
-        (9, "child", "female", 1),
-        (12, "child", "male", 1),
-        (15, "adult", "female", 2),
-        (16, "adult", "female", 2),
-        (17, "adult", "male", 2),
-        (18, "adult", "male", 2),
-        (19, "adult", "male", 2),
-        (20, "elderly", "female", 2),
-        (21, "elderly", "male", 2),
-        (48, "child", "female", 2),
-        (49, "child", "male", 2),
-    )
-)
+# CARLA's catalogue groups its walkers into models with variants of dress: these are the children, and women's models.
+# It publishes neither who is elderly nor the genders; both are this server's own choice, one for each model.
+_CHILDREN = frozenset({9, 10, 11, 12, 13, 14, 48, 49})
+_ELDERLY = frozenset({20, 21})
+_FEMALE = frozenset({1, 5, 6, 7, 8, 9, 10, 11, 15, 19, 20, 21, 22, 23, 31, 33, 39, 40, 41, 42, 43, 44, 48, 52})
 
 
 def _attributes(age: str, gender: str, generation: int) -> tuple[Attribute, ...]:
@@ -48,7 +35,10 @@ def _attributes(age: str, gender: str, generation: int) -> tuple[Attribute, ...]
 def walker_blueprints() -> list[Blueprint]:
     """The box is centred on the origin: a walker's actor origin is at the middle of its body, as in CARLA."""
     found = []
-    for number, age, gender, generation in _WALKERS:
+    for number in range(1, COUNT + 1):
+        age = "child" if number in _CHILDREN else "elderly" if number in _ELDERLY else "adult"
+        gender = "female" if number in _FEMALE else "male"
+        generation = 2 if number >= FIRST_OF_GENERATION_2 else 1
         type_id = f"walker.pedestrian.{number:04d}"
         half = CHILD_HALF_SIZE_M if age == "child" else ADULT_HALF_SIZE_M
         box = BoundingBox((0.0, 0.0, 0.0), half)

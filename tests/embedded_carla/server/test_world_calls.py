@@ -30,7 +30,7 @@ def test_the_blueprint_library_has_what_scripts_index(client: Any) -> None:
     for vehicle in vehicles:
         assert vehicle.get_attribute("color").recommended_values
         assert vehicle.get_attribute("driver_id").recommended_values
-        assert int(vehicle.get_attribute("number_of_wheels")) in (2, 4)
+        assert int(vehicle.get_attribute("number_of_wheels")) in (2, 4, 6)
         assert vehicle.has_attribute("role_name")
         assert vehicle.get_attribute("generation").as_int() in (1, 2)
     assert {int(w.get_attribute("generation")) for w in walkers} == {1, 2}
