@@ -28,7 +28,7 @@ class Traffic:
 
     def __init__(self, client: Any, seed: int) -> None:
         self.actor_ids: list[int] = []
-        self._manager = client.get_trafficmanager(_free_port())
+        self._manager = client.get_trafficmanager(free_port())
         self._manager.set_synchronous_mode(True)
         self._manager.set_hybrid_physics_mode(False)
         self._manager.set_random_device_seed(seed)
@@ -67,7 +67,8 @@ class Traffic:
         self._manager.shut_down()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that is free right now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

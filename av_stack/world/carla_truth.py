@@ -88,12 +88,18 @@ def forward_speed_mps(actor: Any) -> float:
     return float(velocity.x * forward.x + velocity.y * forward.y + velocity.z * forward.z)
 
 
-def _body(actor: Any) -> _Body | None:
+def object_kind(actor: Any) -> ObjectKind | None:
+    """What kind of road user an actor is; None for what is none."""
     if actor.type_id.startswith("walker."):
-        kind = ObjectKind.PEDESTRIAN
-    elif actor.type_id.startswith("vehicle."):
-        kind = _KINDS.get(actor.attributes.get("base_type", "car").lower(), ObjectKind.CAR)
-    else:
+        return ObjectKind.PEDESTRIAN
+    if actor.type_id.startswith("vehicle."):
+        return _KINDS.get(actor.attributes.get("base_type", "car").lower(), ObjectKind.CAR)
+    return None
+
+
+def _body(actor: Any) -> _Body | None:
+    kind = object_kind(actor)
+    if kind is None:
         return None
     box = actor.bounding_box
     return _Body(kind, box.location.x, box.location.y, 2 * box.extent.x, 2 * box.extent.y, 2 * box.extent.z)

@@ -41,6 +41,17 @@ def weather_presets() -> tuple[str, ...]:
     return tuple(name for name in dir(carla.WeatherParameters) if name[0].isupper())
 
 
+def connect(address: Address, timeout_s: float = LOAD_TIMEOUT_S) -> tuple[Any, Any]:
+    """(the carla module, a client) for programs that place everything themselves; WorldError where nobody answers."""
+    try:
+        client = carla.Client(address.host, address.port)
+        client.set_timeout(timeout_s)
+        client.get_server_version()
+    except RuntimeError as error:
+        raise WorldError(f"no CARLA server answers at {address}: {_first_line(error)}") from None
+    return carla, client
+
+
 class CarlaWorld:
     """A synchronous CARLA episode with one ego; see `World` for the order of use.
 

@@ -1,0 +1,162 @@
+"""Labelled pictures on disk, for training and for measuring: `av-stack dataset`.
+
+The folder is what ultralytics reads (`dataset.yaml`, `images/<split>`, `labels/<split>`), with one JSON line per label
+beside it (`objects/<split>`: class, box, seen share, distance, weather), so that figures can be split by range and
+weather. Work is cut into episodes, each a map and a seed; an episode that is there already is not made again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+
+import cv2
+import yaml
+
+from av_stack.errors import ConfigError
+from av_stack.server_process import ServerProcess
+from av_stack.world.carla_capture import CaptureSpec, Shot, capture
+from av_stack.world.carla_world import connect, weather_presets
+from perception.detection.classes import CLASSES
+
+JPEG_QUALITY = 92
+FIRST_SEED = {"train": 1000, "val": 500_000}
+"""Seeds of the two splits never meet, and neither meets a scenario's."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetSpec:
+    """`frames` pictures of `split`, spread evenly over `maps`; `capture` is the pattern of each episode."""
+
+    split: str
+    maps: tuple[str, ...]
+    frames: int
+    capture: CaptureSpec
+    maps_folder: Path | None = None
+
+    def episodes(self) -> Iterator[CaptureSpec]:
+        """The episodes, maps in turn; the last ones may give more frames than asked."""
+        each = self.capture.views * self.capture.scenes * self.capture.shots
+        for number in range(-(-self.frames // each)):
+            seed = FIRST_SEED[self.split] + number
+            yield replace(self.capture, map_name=self.maps[number % len(self.maps)], seed=seed)
+
+
+def write_dataset(
+    specs: Sequence[DatasetSpec], out: Path, workers: int, tell: Callable[[int, int], None]
+) -> dict[str, object]:
+    """Make what is missing of the data set at `out`; returns its summary, which is also written to `summary.json`.
+
+    `tell(done, all)` is called after each episode. Raises ConfigError where `out` holds another data set.
+    """
+    _claim(out, specs)
+    todo = [(spec, episode) for spec in specs for episode in spec.episodes()]
+    missing = [(spec, episode) for spec, episode in todo if not _marker(out, spec.split, episode).exists()]
+    done = len(todo) - len(missing)
+    tell(done, len(todo))
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(_write_episode, out, spec, episode) for spec, episode in missing]
+        try:
+            for future in as_completed(futures):
+                future.result()
+                done += 1
+                tell(done, len(todo))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return _summarise(out, [(spec.split, episode) for spec, episode in todo])
+
+
+def _claim(out: Path, specs: Sequence[DatasetSpec]) -> None:
+    wanted = json.loads(json.dumps([_plain(spec) for spec in specs]))
+    made = out / "made.json"
+    if made.exists() and json.loads(made.read_text()) != wanted:
+        raise ConfigError(f"{out} holds a data set made with other options ({made}); name another folder")
+    for spec in specs:
+        for kind in ("images", "labels", "objects", "episodes"):
+            (out / kind / spec.split).mkdir(parents=True, exist_ok=True)
+    made.write_text(json.dumps(wanted, indent=1) + "\n")
+    table = {"path": str(out.resolve()), "names": dict(enumerate(CLASSES))}
+    table |= {spec.split: f"images/{spec.split}" for spec in specs}
+    table.setdefault("val", table.get("train", ""))
+    (out / "dataset.yaml").write_text(yaml.safe_dump(table, sort_keys=False))
+
+
+def _plain(spec: DatasetSpec) -> dict[str, object]:
+    shape = {name: getattr(spec.capture, name) for name in CaptureSpec.__dataclass_fields__}
+    return {"split": spec.split, "maps": spec.maps, "frames": spec.frames, "capture": shape}
+
+
+def _marker(out: Path, split: str, episode: CaptureSpec) -> Path:
+    return out / "episodes" / split / f"{_name(episode)}.json"
+
+
+def _name(episode: CaptureSpec) -> str:
+    return f"{episode.map_name}_{episode.seed}"
+
+
+def _write_episode(out: Path, spec: DatasetSpec, episode: CaptureSpec) -> None:
+    """One episode in a server of its own; the marker comes last, so that a broken one is made again."""
+    folder = [] if spec.maps_folder is None else ["--maps", str(spec.maps_folder)]
+    counts: Counter[str] = Counter()
+    frames = 0
+    with ServerProcess(["--map", episode.map_name, "--seed", str(episode.seed), *folder]) as address:
+        api, client = connect(address)
+        for number, shot in enumerate(capture(api, client, episode, weather_presets())):
+            counts.update(_write_shot(out, spec.split, f"{_name(episode)}_{number:05d}", shot))
+            frames += 1
+    marker = _marker(out, spec.split, episode)
+    part = marker.with_suffix(".part")
+    part.write_text(json.dumps({"frames": frames, **counts}) + "\n")
+    os.replace(part, marker)
+
+
+def _write_shot(out: Path, split: str, name: str, shot: Shot) -> Counter[str]:
+    height, width = shot.bgr.shape[:2]
+    cv2.imwrite(str(out / "images" / split / f"{name}.jpg"), shot.bgr, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
+    lines, objects = [], []
+    counts: Counter[str] = Counter()
+    for label in shot.labels:
+        u0, v0, u1, v1 = label.box_px
+        counts[f"{'kept' if label.counts else 'left out'}: {label.name}"] += 1
+        objects.append(
+            json.dumps(
+                {
+                    "class": label.name,
+                    "box_px": label.box_px,
+                    "visible": round(label.visible, 3),
+                    "distance_m": round(label.distance_m, 2),
+                    "counts": label.counts,
+                    "weather": shot.weather,
+                }
+            )
+        )
+        if label.counts:
+            middle = (0.5 * (u0 + u1) / width, 0.5 * (v0 + v1) / height)
+            size = ((u1 - u0) / width, (v1 - v0) / height)
+            lines.append(f"{CLASSES.index(label.name)} " + " ".join(f"{v:.6f}" for v in (*middle, *size)))
+    (out / "labels" / split / f"{name}.txt").write_text("".join(line + "\n" for line in lines))
+    (out / "objects" / split / f"{name}.jsonl").write_text("".join(line + "\n" for line in objects))
+    return counts
+
+
+def _summarise(out: Path, episodes: Sequence[tuple[str, CaptureSpec]]) -> dict[str, object]:
+    totals: Counter[str] = Counter()
+    for split, episode in episodes:
+        totals.update(json.loads(_marker(out, split, episode).read_text()))
+    kept = sum(n for name, n in totals.items() if name.startswith("kept"))
+    left_out = sum(n for name, n in totals.items() if name.startswith("left out"))
+    summary: dict[str, object] = {
+        "frames": totals.pop("frames", 0),
+        "objects": kept,
+        "share_left_out": left_out / max(kept + left_out, 1),
+        "by_class": dict(sorted(totals.items())),
+    }
+    (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    return summary

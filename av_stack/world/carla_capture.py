@@ -1,0 +1,419 @@
+"""Labelled pictures of a populated town, for training and measuring: traffic, people, cameras on many cars at once.
+
+Never imports carla: the caller hands its module over as `api`. Everything here is in CARLA's world frame.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.errors import WorldError
+from av_stack.types import Float, Image, LightState
+from av_stack.world.carla_traffic import free_port
+from av_stack.world.carla_truth import object_kind
+from perception.detection.classes import STOP_SIGN, light_class, speed_limit_class
+from perception.detection.labels import Label, Pinhole, Thing, label_things
+
+STEP_S = 0.1
+TICKS_BETWEEN_SHOTS = 12
+WARM_TICKS = 30
+PICTURE_TIMEOUT_S = 60.0
+REACH_M = 150.0
+FACING_COS_MIN = 0.35
+"""Lamps and faces of signs are seen from within 70 degrees of where they look."""
+SIGN_COLUMN_M = (0.6, 0.6, 2.0)
+SIGN_FOOT_M = 1.2
+SIGN_FACE_M = 0.6  # side of the square that holds as much as a stop sign's or speed limit's face seen a little askew
+TAG_LIGHT, TAG_SIGN = 7, 8
+WEIGHTS = {"motorcycle": 2.5, "bicycle": 2.5, "truck": 2.0, "van": 1.5, "bus": 4.0}
+"""How much more often than a car each base type drives by, per blueprint: rare kinds must be learned too."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureSpec:
+    """One episode of capturing. `views` cameras ride on as many cars; each of `scenes` has a weather and people of its
+    own and gives `shots` moments."""
+
+    map_name: str
+    seed: int
+    width_px: int = 640
+    height_px: int = 360
+    fov_deg: tuple[float, ...] = (60.0,)
+    views: int = 6
+    scenes: int = 6
+    shots: int = 8
+    vehicles: int = 45
+    walkers: int = 30
+    walkers_by_camera: int = 24
+    weathers: tuple[str, ...] = ()  # presets to take in turn; else drawn at random
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One labelled picture. `weather` is the preset's name or "random"."""
+
+    bgr: Image
+    labels: tuple[Label, ...]
+    weather: str
+
+
+_Body = tuple[str, Float, tuple[float, float, float]]
+"""An actor's class, its box's pose in its own frame, and half the box's sizes."""
+
+
+@dataclass(slots=True)
+class _View:
+    """A colour and an instance camera on one car."""
+
+    carrier: Any
+    fov_deg: float
+    sensors: tuple[Any, Any]
+    waiting: tuple[queue.SimpleQueue[Any], queue.SimpleQueue[Any]] = field(
+        default_factory=lambda: (queue.SimpleQueue(), queue.SimpleQueue())
+    )
+
+
+def capture(api: Any, client: Any, spec: CaptureSpec, presets: Sequence[str]) -> Iterator[Shot]:
+    """Load the map and give its shots one by one; what was spawned is destroyed at the end, also of a broken loop.
+
+    Raises WorldError where the map has no room for a single car.
+    """
+    with ExitStack() as cleanup:
+        yield from _Capture(api, client, spec, presets, cleanup).shots()
+
+
+class _Capture:
+    def __init__(self, api: Any, client: Any, spec: CaptureSpec, presets: Sequence[str], cleanup: ExitStack) -> None:
+        self._api, self._client, self._spec, self._presets = api, client, spec, presets
+        self._rng = np.random.default_rng([spec.seed, 7])
+        self._cleanup = cleanup
+        self._world = client.load_world(spec.map_name)
+        self._map = self._world.get_map()
+        self._synchronise()
+        self._library = self._world.get_blueprint_library()
+        self._vehicles = self._spawn_traffic()
+        self._crowd = self._spawn_crowd()
+        self._guests: list[Any] = []
+        self._bodies: dict[int, _Body] = {}
+        cleanup.callback(lambda: self._destroy(self._guests))
+        self._fixed = self._fixed_things()
+        self._views = [self._spawn_view(carrier) for carrier in self._carriers()]
+
+    def shots(self) -> Iterator[Shot]:
+        for scene in range(self._spec.scenes):
+            weather = self._set_weather(scene)
+            self._set_lights()
+            self._move_guests()
+            self._tick(WARM_TICKS)
+            for _ in range(self._spec.shots):
+                yield from self._shoot(weather)
+                self._tick(TICKS_BETWEEN_SHOTS - 1)
+
+    # ------------------------------------------------------------ what there is
+
+    def _synchronise(self) -> None:
+        settings = self._world.get_settings()
+        before = self._world.get_settings()
+        settings.synchronous_mode, settings.fixed_delta_seconds = True, STEP_S
+        self._world.apply_settings(settings)
+        self._cleanup.callback(self._world.apply_settings, before)
+
+    def _spawn_traffic(self) -> list[Any]:
+        manager = self._client.get_trafficmanager(free_port())
+        manager.set_synchronous_mode(True)
+        self._cleanup.callback(manager.shut_down)
+        self._cleanup.callback(manager.set_synchronous_mode, False)
+        manager.set_random_device_seed(self._spec.seed)
+        blueprints = sorted(self._library.filter("vehicle.*"), key=lambda b: str(b.id))
+        weights = np.array([WEIGHTS.get(_attribute(b, "base_type"), 1.0) for b in blueprints])
+        batch = []
+        for point in self._spawn_points()[: self._spec.vehicles]:
+            blueprint = blueprints[int(self._rng.choice(len(blueprints), p=weights / weights.sum()))]
+            self._vary(blueprint)
+            autopilot = self._api.command.SetAutopilot(self._api.command.FutureActor, True, manager.get_port())
+            batch.append(self._api.command.SpawnActor(blueprint, point).then(autopilot))
+        ids = [answer.actor_id for answer in self._client.apply_batch_sync(batch, True) if not answer.error]
+        vehicles = list(self._world.get_actors(ids))
+        self._cleanup.callback(lambda: self._destroy(vehicles))
+        if not vehicles:
+            raise WorldError(f"map {self._spec.map_name} has no room for a single car")
+        for vehicle in vehicles:
+            manager.update_vehicle_lights(vehicle, True)
+        return vehicles
+
+    def _spawn_points(self) -> list[Any]:
+        """The map's, nearest first to one that chance picks: traffic as dense as in a rush hour, but not everywhere."""
+        points = self._map.get_spawn_points()
+        if not points:
+            return []
+        xy = np.array([(p.location.x, p.location.y) for p in points])
+        centre = xy[int(self._rng.integers(len(xy)))]
+        return [points[i] for i in np.argsort(np.hypot(*(xy - centre).T), kind="stable")]
+
+    def _spawn_crowd(self) -> list[Any]:
+        """People under CARLA's own navigation, where the map has a mesh for them."""
+        if self._world.get_random_location_from_navigation() is None:
+            return []
+        controller = self._library.find("controller.ai.walker")
+        people = []
+        for _ in range(self._spec.walkers):
+            place = self._world.get_random_location_from_navigation()
+            place.z += 1.0
+            walker = self._world.try_spawn_actor(self._walker_blueprint(), self._api.Transform(place))
+            if walker is not None:
+                people.append(walker)
+        self._world.tick()
+        self._world.set_pedestrians_cross_factor(0.3)
+        minds = [self._world.spawn_actor(controller, self._api.Transform(), walker) for walker in people]
+        self._cleanup.callback(lambda: self._destroy([*minds, *people]))
+        self._world.tick()
+        for mind in minds:
+            mind.start()
+            mind.go_to_location(self._world.get_random_location_from_navigation())
+            mind.set_max_speed(float(self._rng.uniform(0.8, 2.2)))
+        self._cleanup.callback(lambda: [mind.stop() for mind in minds])
+        return people
+
+    def _carriers(self) -> list[Any]:
+        cars = [v for v in self._vehicles if v.attributes.get("base_type") == "car"] or self._vehicles
+        order = self._rng.permutation(len(cars))
+        return [cars[i] for i in order[: self._spec.views]]
+
+    def _spawn_view(self, carrier: Any) -> _View:
+        """A pair of cameras above the bonnet, as high as a small car's to a lorry's windscreen; mostly level."""
+        rng, box = self._rng, carrier.bounding_box
+        at = self._api.Location(
+            x=box.location.x + box.extent.x * float(rng.uniform(0.4, 1.0)),
+            y=float(rng.uniform(-0.4, 0.4)),
+            z=float(rng.uniform(1.2, 2.4)),
+        )
+        turned = rng.uniform() < 0.25
+        rotation = self._api.Rotation(
+            pitch=float(rng.uniform(-6.0, 3.0)),
+            yaw=float(rng.uniform(-90.0, 90.0) if turned else rng.normal(0.0, 4.0)),
+            roll=float(rng.normal(0.0, 1.0)),
+        )
+        fov_deg = float(rng.choice(self._spec.fov_deg))
+        sensors = []
+        for kind in ("sensor.camera.rgb", "sensor.camera.instance_segmentation"):
+            blueprint = self._library.find(kind)
+            blueprint.set_attribute("image_size_x", str(self._spec.width_px))
+            blueprint.set_attribute("image_size_y", str(self._spec.height_px))
+            blueprint.set_attribute("fov", f"{fov_deg:.3f}")
+            sensors.append(self._world.spawn_actor(blueprint, self._api.Transform(at, rotation), attach_to=carrier))
+        self._cleanup.callback(lambda: self._destroy(sensors))
+        return _View(carrier, fov_deg, (sensors[0], sensors[1]))
+
+    def _fixed_things(self) -> list[tuple[Thing, Any, Float]]:
+        """Signal heads and signs: the thing (of a light: as off), its actor, and the way its face looks."""
+        out = []
+        for light in self._world.get_actors().filter("traffic.traffic_light"):
+            stops = light.get_stop_waypoints()
+            if not stops:
+                continue
+            forward = stops[0].transform.get_forward_vector()
+            for box in light.get_light_boxes():
+                pose = np.array(self._api.Transform(box.location, box.rotation).get_matrix())
+                half = (box.extent.x + 0.05, box.extent.y + 0.05, box.extent.z + 0.05)
+                thing = Thing(light_class(LightState.OFF), pose, half, TAG_LIGHT)
+                out.append((thing, light, -np.array([forward.x, forward.y])))
+        for sign in self._world.get_actors().filter("traffic.*"):
+            name = _sign_class(sign.type_id)
+            if name is None:
+                continue
+            pose = np.array(sign.get_transform().get_matrix())
+            face = np.radians(sign.get_transform().rotation.yaw + 90.0)
+            pose[2, 3] += SIGN_FOOT_M + SIGN_COLUMN_M[2]
+            thing = Thing(name, pose, SIGN_COLUMN_M, TAG_SIGN, face_m=SIGN_FACE_M)
+            out.append((thing, None, np.array([np.cos(face), np.sin(face)])))
+        return out
+
+    # ------------------------------------------------------------ a scene
+
+    def _set_weather(self, scene: int) -> str:
+        spec = self._spec
+        if spec.weathers:
+            name = spec.weathers[scene % len(spec.weathers)]
+        else:
+            name = str(self._rng.choice(self._presets)) if self._rng.uniform() < 0.4 else "random"
+        if name == "random":
+            self._world.set_weather(self._api.WeatherParameters(**random_weather(self._rng)))
+        else:
+            self._world.set_weather(getattr(self._api.WeatherParameters, name))
+        return name
+
+    def _set_lights(self) -> None:
+        """In a third of the scenes every light shows what chance gives it, dark ones included."""
+        shown = [getattr(self._api.TrafficLightState, name) for name in ("Red", "Yellow", "Green", "Off")]
+        lights = list(self._world.get_actors().filter("traffic.traffic_light"))
+        chance = self._rng.uniform() < 0.34
+        for light in lights:
+            if chance:
+                light.set_state(shown[int(self._rng.choice(4, p=[0.25, 0.3, 0.3, 0.15]))])
+        if lights:
+            lights[0].freeze(chance)
+            if not chance:
+                self._world.reset_all_traffic_lights()
+
+    def _move_guests(self) -> None:
+        """People on and beside the road ahead of the cameras, going where they like."""
+        self._destroy(self._guests)
+        self._guests.clear()
+        rng = self._rng
+        for number in range(self._spec.walkers_by_camera):
+            here = self._map.get_waypoint(self._views[number % len(self._views)].carrier.get_location())
+            ahead = here.next(float(rng.uniform(10.0, 60.0)))
+            if not ahead:
+                continue
+            pose = ahead[0].transform
+            right = pose.get_right_vector()
+            out_m = float(rng.choice([-1.0, 1.0]) * rng.uniform(0.0, 8.0))
+            place = self._api.Location(
+                pose.location.x + out_m * right.x, pose.location.y + out_m * right.y, pose.location.z + 1.2
+            )
+            yaw_deg = float(rng.uniform(-180.0, 180.0))
+            where = self._api.Transform(place, self._api.Rotation(yaw=yaw_deg))
+            guest = self._world.try_spawn_actor(self._walker_blueprint(), where)
+            if guest is None:
+                continue
+            way = self._api.Vector3D(float(np.cos(np.radians(yaw_deg))), float(np.sin(np.radians(yaw_deg))), 0.0)
+            guest.apply_control(self._api.WalkerControl(way, float(rng.choice([0.0, 0.6, 1.2, 1.6])), False))
+            self._guests.append(guest)
+
+    def _walker_blueprint(self) -> Any:
+        blueprints = sorted(self._library.filter("walker.pedestrian.*"), key=lambda b: str(b.id))
+        return blueprints[int(self._rng.integers(len(blueprints)))]
+
+    def _vary(self, blueprint: Any) -> None:
+        if blueprint.has_attribute("color"):
+            colours = blueprint.get_attribute("color").recommended_values
+            blueprint.set_attribute("color", colours[int(self._rng.integers(len(colours)))])
+
+    # ------------------------------------------------------------ a shot
+
+    def _tick(self, count: int) -> int:
+        frame = 0
+        for _ in range(count):
+            frame = int(self._world.tick())
+        return frame
+
+    def _shoot(self, weather: str) -> Iterator[Shot]:
+        for view in self._views:
+            for sensor, waiting in zip(view.sensors, view.waiting, strict=True):
+                sensor.listen(waiting.put)
+        frame = self._tick(1)
+        snapshot = self._world.get_snapshot()
+        deadline = time.monotonic() + PICTURE_TIMEOUT_S
+        pairs = [tuple(_take(waiting, frame, deadline) for waiting in view.waiting) for view in self._views]
+        for view in self._views:
+            for sensor in view.sensors:
+                sensor.stop()
+        moving = self._moving_things(snapshot)
+        fixed = self._fixed_now()
+        for view, (colour, marks) in zip(self._views, pairs, strict=True):
+            yield self._shot(view, colour, marks, moving, fixed, weather)
+
+    def _shot(
+        self, view: _View, colour: Any, marks: Any, moving: list[Thing], fixed: list[tuple[Thing, Float]], weather: str
+    ) -> Shot:
+        size = (self._spec.height_px, self._spec.width_px, 4)
+        bgr = np.frombuffer(colour.raw_data, np.uint8).reshape(size)[:, :, :3].copy()
+        raw = np.frombuffer(marks.raw_data, np.uint8).reshape(size)
+        tags, instances = raw[:, :, 2], raw[:, :, 1].astype(np.int32) + 256 * raw[:, :, 0].astype(np.int32)
+        pose = np.array(colour.transform.get_matrix())
+        camera = Pinhole(size[1], size[0], float(np.radians(view.fov_deg)), pose, handed=-1)
+        things = [thing for thing in moving if thing.instance != view.carrier.id & 0xFFFF]
+        things += [thing for thing, face in fixed if _looks_at(thing.pose[:2, 3], face, pose[:2, 3])]
+        near = [t for t in things if np.hypot(*(t.pose[:2, 3] - pose[:2, 3])) < REACH_M]
+        return Shot(bgr, tuple(label_things(near, camera, instances, tags)), weather)
+
+    def _moving_things(self, snapshot: Any) -> list[Thing]:
+        out = []
+        for actor in [*self._vehicles, *self._crowd, *self._guests]:
+            state = snapshot.find(actor.id)
+            if state is None:
+                continue
+            kind, offset, half = self._body(actor)
+            pose = np.array(state.get_transform().get_matrix()) @ offset
+            out.append(Thing(kind, pose, half, 0, instance=actor.id & 0xFFFF))
+        return out
+
+    def _body(self, actor: Any) -> _Body:
+        """What never changes of an actor: every look at a bounding box is a call to the server."""
+        if actor.id not in self._bodies:
+            kind, box = object_kind(actor), actor.bounding_box
+            assert kind is not None
+            offset = np.array(self._api.Transform(box.location, box.rotation).get_matrix())
+            self._bodies[actor.id] = (kind.value, offset, (box.extent.x, box.extent.y, box.extent.z))
+        return self._bodies[actor.id]
+
+    def _fixed_now(self) -> list[tuple[Thing, Float]]:
+        out = []
+        for thing, light, face in self._fixed:
+            if light is not None:
+                state = _STATES.get(str(light.get_state()).rsplit(".", 1)[-1], LightState.OFF)
+                thing = Thing(light_class(state), thing.pose, thing.half_m, thing.tag)
+            out.append((thing, face))
+        return out
+
+    def _destroy(self, actors: Sequence[Any]) -> None:
+        self._client.apply_batch_sync([self._api.command.DestroyActor(actor.id) for actor in actors], False)
+
+
+_STATES = {"Red": LightState.RED, "Yellow": LightState.YELLOW, "Green": LightState.GREEN}
+
+
+def random_weather(rng: np.random.Generator) -> dict[str, float]:
+    """CARLA's parameters by name: any hour, dry or wet, clear or foggy; each extreme in a share of the draws."""
+    wet = rng.uniform() < 0.4
+    foggy = rng.uniform() < 0.25
+    return {
+        "cloudiness": float(rng.uniform(0.0, 100.0)),
+        "precipitation": float(rng.uniform(0.0, 100.0)) if wet and rng.uniform() < 0.6 else 0.0,
+        "precipitation_deposits": float(rng.uniform(0.0, 100.0)) if wet else 0.0,
+        "wetness": float(rng.uniform(20.0, 100.0)) if wet else 0.0,
+        "wind_intensity": float(rng.uniform(0.0, 100.0)),
+        "sun_azimuth_angle": float(rng.uniform(0.0, 360.0)),
+        "sun_altitude_angle": float(rng.uniform(-30.0, 0.0) if rng.uniform() < 0.25 else rng.uniform(0.0, 90.0)),
+        "fog_density": float(rng.uniform(10.0, 80.0)) if foggy else float(rng.uniform(0.0, 5.0)),
+        "fog_distance": float(rng.uniform(0.0, 60.0)),
+        "fog_falloff": float(rng.uniform(0.1, 2.0)),
+        "scattering_intensity": float(rng.uniform(0.5, 1.5)),
+        "mie_scattering_scale": 0.03,
+        "dust_storm": float(rng.uniform(0.0, 60.0)) if rng.uniform() < 0.05 else 0.0,
+    }
+
+
+def _sign_class(type_id: str) -> str | None:
+    if type_id == "traffic.stop":
+        return STOP_SIGN
+    kind, _, value = type_id.rpartition(".")
+    return speed_limit_class(float(value)) if kind == "traffic.speed_limit" else None
+
+
+def _looks_at(at: NDArray[np.float64], face: Float, eye: NDArray[np.float64]) -> bool:
+    to_eye = eye - at
+    distance = float(np.hypot(*to_eye))
+    return distance > 0.0 and float(face @ to_eye) >= FACING_COS_MIN * distance * float(np.hypot(*face))
+
+
+def _take(waiting: queue.SimpleQueue[Any], frame: int, deadline: float) -> Any:
+    while True:
+        try:
+            image = waiting.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            raise WorldError(f"a camera sent no picture of frame {frame} within {PICTURE_TIMEOUT_S:.0f} s") from None
+        if image.frame == frame:
+            return image
+
+
+def _attribute(blueprint: Any, name: str) -> str:
+    return str(blueprint.get_attribute(name).as_str()) if blueprint.has_attribute(name) else ""

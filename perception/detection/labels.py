@@ -1,0 +1,162 @@
+"""Boxes for training and measuring, from an instance image and from where things stand.
+
+A label is the box around what is *seen* of an object. Whether an object counts (`classes.HEIGHT_MIN_PX`,
+`classes.VISIBLE_MIN`) is decided from the share of it that is seen, which has two factors: how much of its 3-D box
+lies inside the picture, and how much of its silhouette there is not hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from perception.detection.classes import CLASSES, FILL, HEIGHT_MIN_PX, VISIBLE_MIN
+
+Float = NDArray[np.float64]
+NEAR_M = 0.1
+_GRID = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 6)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+_CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """An object that may be in the picture.
+
+    `pose` (4, 4) takes the box's own frame to the world, `half_m` are half its sizes. `instance` is its number in the
+    instance image, or None when it has none of its own: then every pixel of `tag` inside its projected box is its.
+    `face_m` is the side of a flat square inside the box, for a thing whose exact height on its pole nobody tells.
+    """
+
+    name: str
+    pose: Float
+    half_m: tuple[float, float, float]
+    tag: int
+    instance: int | None = None
+    face_m: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in CLASSES:
+            raise ValueError(f"unknown class {self.name}; there are {', '.join(CLASSES)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pinhole:
+    """A camera in the world: `pose` (4, 4) takes its frame (x along the view, y right or left, z up) to the world.
+
+    `handed` is +1 where y points left, -1 where it points right, as in CARLA.
+    """
+
+    width_px: int
+    height_px: int
+    fov_x_rad: float
+    pose: Float
+    handed: int = 1
+
+    def project(self, points: Float) -> tuple[Float, Float]:
+        """World points (N, 3) -> pixels (N, 2) as (u, v) and depth (N,) m; pixels mean nothing behind the camera."""
+        local = (points - self.pose[:3, 3]) @ self.pose[:3, :3]
+        depth = local[:, 0]
+        focal = 0.5 * self.width_px / np.tan(0.5 * self.fov_x_rad)
+        safe = np.where(depth > NEAR_M, depth, 1.0)
+        u = 0.5 * (self.width_px - 1) - self.handed * focal * local[:, 1] / safe
+        v = 0.5 * (self.height_px - 1) - focal * local[:, 2] / safe
+        return np.stack([u, v], axis=1), depth
+
+    def holds(self, points: Float) -> NDArray[np.bool_]:
+        """Which world points (N, 3) lie inside the picture."""
+        pixels, depth = self.project(points)
+        inside = (pixels > -0.5) & (pixels < np.array([self.width_px, self.height_px]) - 0.5)
+        return np.asarray(inside.all(axis=1) & (depth > NEAR_M))
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """`box_px` is (u0, v0, u1, v1), the outer edges of what is seen; `visible` the seen share, 0 to 1."""
+
+    name: str
+    box_px: tuple[float, float, float, float]
+    visible: float
+    distance_m: float
+
+    @property
+    def counts(self) -> bool:
+        return self.box_px[3] - self.box_px[1] >= HEIGHT_MIN_PX and self.visible >= VISIBLE_MIN
+
+
+def label_things(
+    things: Sequence[Thing], camera: Pinhole, instances: NDArray[np.integer], tags: NDArray[np.integer]
+) -> list[Label]:
+    """Labels of all `things` of which at least a pixel is seen, those that do not count included.
+
+    `instances` and `tags` are (H, W) of what each pixel shows.
+    """
+    spans = ndimage.find_objects(instances)
+    out = []
+    for thing in things:
+        if thing.instance is not None:
+            span = spans[thing.instance - 1] if 0 < thing.instance <= len(spans) else None
+            if span is None:
+                continue
+            mask = instances[span] == thing.instance
+        else:
+            span = _projected_span(thing, camera)
+            if span is None:
+                continue
+            mask = tags[span] == thing.tag
+        label = _label(thing, camera, mask, span)
+        if label is not None:
+            out.append(label)
+    return out
+
+
+def _label(thing: Thing, camera: Pinhole, mask: NDArray[np.bool_], span: tuple[slice, slice]) -> Label | None:
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if not len(rows):
+        return None
+    top, left = span[0].start, span[1].start
+    box = (left + columns[0], top + rows[0], left + columns[-1] + 1, top + rows[-1] + 1)
+    within = float(camera.holds(_world(thing, _GRID)).mean())
+    area = _hull_area(thing, camera) if thing.face_m is None else _face_area(thing.face_m, thing, camera)
+    seen = min(float(mask.sum()) / max(FILL.get(thing.name, 1.0) * area, 1.0), 1.0)
+    distance = float(np.linalg.norm(thing.pose[:3, 3] - camera.pose[:3, 3]))
+    return Label(thing.name, (float(box[0]), float(box[1]), float(box[2]), float(box[3])), within * seen, distance)
+
+
+def _world(thing: Thing, unit: Float) -> Float:
+    return np.asarray((unit * thing.half_m) @ thing.pose[:3, :3].T + thing.pose[:3, 3])
+
+
+def _hull_area(thing: Thing, camera: Pinhole) -> float:
+    """Area in px of the hull of what the picture holds of the thing's box."""
+    points = _world(thing, _GRID)
+    pixels, depth = camera.project(points)
+    pixels = pixels[depth > NEAR_M]
+    if len(pixels) < 3:
+        return 0.0
+    cut = np.clip(pixels, [-0.5, -0.5], [camera.width_px - 0.5, camera.height_px - 0.5])
+    return float(cv2.contourArea(cv2.convexHull(cut.astype(np.float32))))
+
+
+def _face_area(side_m: float, thing: Thing, camera: Pinhole) -> float:
+    """Area in px of a square of that side that looks at the camera from where the thing stands."""
+    _, depth = camera.project(thing.pose[None, :3, 3])
+    focal = 0.5 * camera.width_px / np.tan(0.5 * camera.fov_x_rad)
+    return float((side_m * focal / max(depth[0], NEAR_M)) ** 2)
+
+
+def _projected_span(thing: Thing, camera: Pinhole) -> tuple[slice, slice] | None:
+    """The rectangle of pixels around the thing's box, a pixel wider on each side; None where it is not in view."""
+    pixels, depth = camera.project(_world(thing, _CORNERS))
+    if (depth <= NEAR_M).any():
+        return None
+    (u0, v0), (u1, v1) = np.floor(pixels.min(axis=0)) - 1, np.ceil(pixels.max(axis=0)) + 2
+    columns = slice(int(max(u0, 0)), int(min(u1, camera.width_px)))
+    rows = slice(int(max(v0, 0)), int(min(v1, camera.height_px)))
+    if columns.start >= columns.stop or rows.start >= rows.stop:
+        return None
+    return rows, columns
