@@ -56,7 +56,7 @@ def get_map_info(simulation: Simulation) -> Any:
 
 @value("get_map_data")
 def get_map_data(simulation: Simulation) -> str:
-    return simulation.map.network.xodr_text
+    return simulation.map.xodr_text
 
 
 @value("get_navigation_mesh")

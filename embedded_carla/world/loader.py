@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from embedded_carla import navigation, opendrive, scenery
 from embedded_carla.errors import MapError
 from embedded_carla.maps import MapLibrary
-from embedded_carla.opendrive import RoadNetwork
+from embedded_carla.maps.cache import MapCache, code_digest, default_folder
 from embedded_carla.scene import Scenery
 
 GENERATED_MAP = "OpenDriveMap"
@@ -24,7 +24,8 @@ class LoadedMap:
     read it, empty where nobody walks."""
 
     name: str
-    network: RoadNetwork
+    xodr_text: str  # after repairs, as clients get it
+    geo: tuple[float, float]  # latitude, longitude of the origin, degrees
     scenery: Scenery
     version: str
     navigation: bytes
@@ -38,9 +39,11 @@ class LoadedMap:
 class MapLoader:
     """Loads maps; the last few are kept, so that loading a town again costs nothing."""
 
-    def __init__(self, library: MapLibrary, seed: int) -> None:
+    def __init__(self, library: MapLibrary, seed: int, cache: MapCache | None = None) -> None:
+        """`cache` keeps maps from one server to the next; the user's own by default."""
         self._library = library
         self._seed = seed
+        self._cache = MapCache(default_folder()) if cache is None else cache
         self._kept: OrderedDict[str, LoadedMap] = OrderedDict()
         self._client_text: str | None = None
 
@@ -61,14 +64,21 @@ class MapLoader:
         return self._build(*self._library.load_text(name))
 
     def _build(self, name: str, text: str) -> LoadedMap:
-        version = hashlib.sha256(f"{name}\n{text}".encode()).hexdigest()[:16]
+        version = hashlib.sha256(f"{name}\n{text}".encode()).hexdigest()
         if version in self._kept:
             self._kept.move_to_end(version)
             return self._kept[version]
-        network = opendrive.parse(text, name)
-        mesh = navigation.encode(navigation.build(network))
-        loaded = LoadedMap(name, network, scenery.build(network, self._seed), version, mesh)
+        key = f"{code_digest()} {self._seed} {version}"
+        loaded = self._cache.load(key)
+        if not isinstance(loaded, LoadedMap):
+            loaded = self._make(name, text, version)
+            self._cache.store(key, loaded)
         self._kept[version] = loaded
         if len(self._kept) > _KEPT_MAPS:
             self._kept.popitem(last=False)
         return loaded
+
+    def _make(self, name: str, text: str, version: str) -> LoadedMap:
+        network = opendrive.parse(text, name)
+        mesh = navigation.encode(navigation.build(network))
+        return LoadedMap(name, network.xodr_text, network.geo, scenery.build(network, self._seed), version, mesh)

@@ -139,7 +139,7 @@ class SensorSuite:
         """Messages of the sensors that draw nothing; event sensors have none most of the time."""
         if sensor.type_id == "sensor.other.gnss":
             noise = GnssNoise.of(sensor.number)
-            geo = self._episode.map.network.geo
+            geo = self._episode.map.geo
             return [gnss_body(sensor.pose.location, geo, noise, self._state(sensor).rng)]
         if sensor.type_id == "sensor.other.imu":
             return [self._imu(sensor)]

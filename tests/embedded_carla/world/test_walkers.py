@@ -94,9 +94,20 @@ def test_a_walker_without_physics_stays_and_strides_when_a_client_moves_it() -> 
     crowd.set_control(0, WalkerControl((1.0, 0.0, 0.0), 2.0))
     run(crowd, 1.0)
     assert crowd.location[0].tolist() == [0.0, 0.0, 5.0]
-    crowd.set_state(0, Transform(x=1.0, yaw_deg=90.0), 1.4, DT)
+    crowd.set_state(0, Transform(y=0.07, z=5.0, yaw_deg=70.0), 1.4)
     np.testing.assert_allclose(crowd.velocity[0], (0.0, 1.4, 0.0), atol=1e-12)
-    assert crowd.phase_rad[0] > 0.0
+    assert crowd.phase_rad[0] == pytest.approx(2 * np.pi * 0.07 / STRIDE_M)
+    run(crowd, 1.0)
+    assert crowd.velocity[0].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_placed_walker_stands_on_the_ground_near_it() -> None:
+    crowd = crowd_on(flat())
+    crowd.physics[0] = False
+    for k in range(20):
+        crowd.set_state(0, Transform(x=0.07 * k, z=0.15), 1.4)
+        crowd.step(DT)
+    assert crowd.location[0].tolist() == pytest.approx([0.07 * 19, 0.0, 0.0])
 
 
 def test_slots_stay_and_are_used_again() -> None:
