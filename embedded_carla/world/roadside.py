@@ -76,11 +76,10 @@ class Roadside:
     def step(self, delta_s: float) -> None:
         self.lights.step(delta_s)
         if self.light_actors:
-            ids = self.lights.ids
-            self._colours[:-1] = [self.lights.state(light) for light in ids]
+            self._colours[:-1] = self.lights.all_states()
             records = self._episode.table.lights
             # Lights are the first actors of an episode and never removed, so their rows stay.
-            records["elapsed_s"][self._light_rows] = [self.lights.elapsed_s(light) for light in ids]
+            records["elapsed_s"][self._light_rows] = self.lights.all_elapsed_s()
             records["colour"][self._light_rows] = self._colours[:-1]
         self._apply_friction()
 
@@ -104,7 +103,7 @@ class Roadside:
         location = fleet.location[slots]
         yaw = np.radians(fleet.rotation_deg[slots, 1])
         nose = location.copy()
-        half_length = np.array([fleet.spec(slot).extent[0] for slot in slots.tolist()])
+        half_length = fleet.half_length_m[slots]
         nose[:, 0] += half_length * np.cos(yaw)
         nose[:, 1] += half_length * np.sin(yaw)
         found = self.lights.governing(np.concatenate([nose, location]))
@@ -125,7 +124,7 @@ class Roadside:
             turn = np.array([[math.cos(yaw), -math.sin(yaw), 0.0], [math.sin(yaw), math.cos(yaw), 0.0], [0, 0, 1.0]])
             inside = (np.abs(local @ turn) <= np.array(trigger.box.extent)).all(axis=1)
             factor[inside] = trigger.number("friction", NOMINAL_FRICTION) / NOMINAL_FRICTION
-        fleet.friction[slots] = factor
+        fleet.friction_scale[slots] = factor
 
 
 def trigger_volume(site: SignalSite) -> BoundingBox:

@@ -6,12 +6,14 @@ green, yellow, then red for all, then the next controller.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.compiled import compiled
 from embedded_carla.scene import SignalSite
 from embedded_carla.types import Float, SignalColour
 
@@ -57,6 +59,8 @@ class TrafficLights:
             for light in controller.lights
         }
         self._state: dict[str, SignalColour] = {}
+        group = {light: i for i, g in enumerate(self._groups) for c in g.controllers for light in c.lights}
+        self._group_of = np.array([group[light] for light in self.ids], dtype=np.intp)
         self.reset_all()
         self._zones = _Zones(lights)
 
@@ -141,6 +145,14 @@ class TrafficLights:
         """Time since the light's group last changed phase."""
         return self._place[signal_id][0].elapsed_s
 
+    def all_elapsed_s(self) -> Float:
+        """`elapsed_s` of each of `ids`."""
+        return np.array([group.elapsed_s for group in self._groups], dtype=np.float64)[self._group_of]
+
+    def all_states(self) -> NDArray[np.uint8]:
+        """`state` of each of `ids`."""
+        return np.array([self._state[light] for light in self.ids], dtype=np.uint8)
+
     def group(self, signal_id: str) -> list[str]:
         """All lights of the same junction, this one included."""
         return [light for c in self._place[signal_id][0].controllers for light in c.lights]
@@ -184,29 +196,34 @@ def _grouped(lights: Sequence[SignalSite], sequences: dict[str, list[str]]) -> l
 
 
 class _Zones:
-    """Stop zones of all lights as one matrix."""
+    """Stop zones of all lights."""
 
     def __init__(self, lights: Sequence[SignalSite]) -> None:
         zones = [(i, zone) for i, site in enumerate(lights) for zone in site.stop_zones]
         self._light = np.array([i for i, _ in zones], dtype=np.int32)
-        centre = np.array([z.centre for _, z in zones], dtype=np.float64).reshape(-1, 3)
-        self._half = np.array([z.half for _, z in zones], dtype=np.float64).reshape(-1, 3)
-        yaw = np.radians([z.yaw_deg for _, z in zones])
-        cos, sin = np.cos(yaw), np.sin(yaw)
-        self._turn = np.concatenate([np.stack([cos, sin]), np.stack([-sin, cos])], axis=1)
-        self._shift = np.concatenate([centre[:, 0] * cos + centre[:, 1] * sin, centre[:, 1] * cos - centre[:, 0] * sin])
-        self._size = np.concatenate([self._half[:, 0], self._half[:, 1]])
-        self._height = centre[:, 2]
+        # rows: centre (3), half size (3), cosine and sine of the yaw
+        self._zones = np.array(
+            [
+                (*z.centre, *z.half, math.cos(math.radians(z.yaw_deg)), math.sin(math.radians(z.yaw_deg)))
+                for _, z in zones
+            ],
+            dtype=np.float64,
+        ).reshape(-1, 8)
 
     def holding(self, points: Float) -> NDArray[np.int32]:
         out = np.full(len(points), -1, dtype=np.int32)
-        count = len(self._light)
-        if not count or not len(points):
-            return out
-        inside = np.abs(points[:, :2] @ self._turn - self._shift) <= self._size
-        both = inside[:, :count] & inside[:, count:]
-        row, zone = np.nonzero(both)
-        level = np.abs(points[row, 2] - self._height[zone]) <= self._half[zone, 2]
-        row, zone = row[level], zone[level]
-        out[row[::-1]] = self._light[zone[::-1]]  # the first zone wins where several hold a point
+        _find_zones(self._zones, self._light, np.ascontiguousarray(points, dtype=np.float64), out)
         return out
+
+
+@compiled
+def _find_zones(zones: Float, light: NDArray[np.int32], points: Float, out: NDArray[np.int32]) -> None:
+    """Write the light of the first zone that holds each point; leave the others."""
+    for i in range(len(points)):
+        for k in range(len(zones)):
+            dx, dy = points[i, 0] - zones[k, 0], points[i, 1] - zones[k, 1]
+            ahead, aside = dx * zones[k, 6] + dy * zones[k, 7], dy * zones[k, 6] - dx * zones[k, 7]
+            level = points[i, 2] - zones[k, 2]
+            if abs(ahead) <= zones[k, 3] and abs(aside) <= zones[k, 4] and abs(level) <= zones[k, 5]:
+                out[i] = light[k]
+                break

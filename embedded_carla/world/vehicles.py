@@ -62,7 +62,7 @@ class VehicleFleet:
         vectors = ("location", "rotation_deg", "velocity", "acceleration")
         for name in (*vectors, "angular_velocity_degps", "angular_acceleration_degps2", "_held"):
             setattr(self, name, grown(name, (3,), np.float64))
-        for name in ("steer_rad", "wheel_phase_rad", "friction", "friction_scale", "_forward_accel"):
+        for name in ("steer_rad", "wheel_phase_rad", "friction", "friction_scale", "half_length_m", "_forward_accel"):
             setattr(self, name, grown(name, (), np.float64))
         for name in ("physics", "gravity", "alive"):
             setattr(self, name, grown(name, (), np.bool_))
@@ -94,6 +94,7 @@ class VehicleFleet:
     friction: Float
     friction_scale: Float
     axle_friction: Float
+    half_length_m: Float
     wheels: Float
     physics: NDArray[np.bool_]
     gravity: NDArray[np.bool_]
@@ -116,7 +117,7 @@ class VehicleFleet:
             if slot >= len(self.alive):
                 self._allot(2 * len(self.alive))
         self._specs[slot] = spec
-        self._bank[slot] = record_of(spec)
+        self._bank[slot], self.half_length_m[slot] = record_of(spec), spec.extent[0]
         self.alive[slot] = self.physics[slot] = self.gravity[slot] = True
         self.friction[slot] = self.friction_scale[slot] = self.axle_friction[slot] = 1.0
         self._held[slot] = self.wheels[slot] = 0.0
@@ -146,7 +147,7 @@ class VehicleFleet:
         """Change the parameters of a vehicle, for example its mass, in place."""
         self.spec(slot)
         self._specs[slot] = spec
-        self._bank[slot] = record_of(spec)
+        self._bank[slot], self.half_length_m[slot] = record_of(spec), spec.extent[0]
 
     def set_steer_curve(self, slot: int, curve: Sequence[tuple[float, float]]) -> None:
         """Points of km/h and share of the largest steering angle, at rising speeds; between them it is linear."""
