@@ -7,8 +7,9 @@ from typing import Any
 from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.handlers.registry import value, void
+from embedded_carla.scene import Placement
 from embedded_carla.simulation import Simulation
-from embedded_carla.types import SignalColour
+from embedded_carla.types import SignalColour, Vector3
 from embedded_carla.world.actors import Actor, ActorKind
 
 
@@ -81,6 +82,17 @@ def get_group_traffic_lights(simulation: Simulation, actor_id: int) -> list[int]
 
 @value("get_light_boxes")
 def get_light_boxes(simulation: Simulation, actor_id: int) -> Any:
-    """World boxes of the light's heads: one, at the actor's pose, 0.4 m wide and 0.9 m high."""
-    pose = _light(simulation, actor_id).pose
-    return [(pose.location, (0.2, 0.2, 0.45), (pose.pitch_deg, pose.yaw_deg, pose.roll_deg), actor_id)]
+    """World boxes of the light's heads, where they are drawn."""
+    signal_id = _light(simulation, actor_id).signal_id
+    heads = [p for p in simulation.map.scenery.placements if p.signal_id == signal_id]
+    return [(_middle(head), tuple(0.5 * size for size in head.size_m), _rotation(head), actor_id) for head in heads]
+
+
+def _middle(head: Placement) -> Vector3:
+    x, y, z = head.transform.location
+    return (x, y, z + 0.5 * head.size_m[2])
+
+
+def _rotation(head: Placement) -> Vector3:
+    pose = head.transform
+    return (pose.pitch_deg, pose.yaw_deg, pose.roll_deg)
