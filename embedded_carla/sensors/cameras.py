@@ -1,10 +1,13 @@
-"""Bodies of camera messages: 12 bytes of width, height, fov and width * height BGRA pixels, rows top-down."""
+"""Bodies of camera messages: 12 bytes of width, height, fov, then pixels, rows top-down, or events.
+
+A pixel is BGRA; optical flow has two f32 instead (flow.py), an event camera a list of events (dvs.py).
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,24 +15,70 @@ from numpy.typing import NDArray
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.render import Picture, Renderer
 from embedded_carla.scene import ActorView, CameraView
-from embedded_carla.types import SignalColour, WeatherParameters
+from embedded_carla.sensors.development import Development
+from embedded_carla.sensors.dvs import EventCamera
+from embedded_carla.sensors.flow import actor_poses, optical_flow
+from embedded_carla.sensors.lens import Lens, bend, darken_rim
+from embedded_carla.sensors.motion_blur import blur
+from embedded_carla.types import Float, SignalColour, WeatherParameters
 
 RGB = "sensor.camera.rgb"
 DEPTH = "sensor.camera.depth"
 SEMANTIC = "sensor.camera.semantic_segmentation"
 INSTANCE = "sensor.camera.instance_segmentation"
-KINDS = (RGB, DEPTH, SEMANTIC, INSTANCE)
+NORMALS = "sensor.camera.normals"
+FLOW = "sensor.camera.optical_flow"
+DVS = "sensor.camera.dvs"
+KINDS = (RGB, DEPTH, SEMANTIC, INSTANCE, NORMALS, FLOW, DVS)
+COLOUR = (RGB, DVS)
 DEPTH_RANGE_M = 1000.0
 _DEPTH_STEPS = float(2**24 - 1)
 
 
+@dataclass(slots=True)
+class CameraMemory:
+    """What a camera that measures change keeps from its last picture."""
+
+    view: CameraView | None = None
+    poses: Mapping[int, Float] = field(default_factory=dict)
+    events: EventCamera | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class CameraRequest:
-    """A camera that is due this tick; `kind` is its blueprint's id, `view` its world pose, size and angle."""
+    """A camera that is due this tick; `kind` is its blueprint's id, `view` its world pose, size and angle.
+
+    `blur` is motion blur's intensity (0: none) and its longest way in percent of the width. `hidden` are actors that
+    this camera does not see. Optical flow, events and blur need `memory`, the same one each time.
+    """
 
     sensor_id: int
     kind: str
     view: CameraView
+    lens: Lens = field(default_factory=Lens)
+    development: Development = field(default_factory=Development)
+    blur: tuple[float, float] = (0.0, 0.0)
+    hidden: frozenset[int] = frozenset()
+    memory: CameraMemory | None = None
+    sim_time_s: float = 0.0
+
+    @property
+    def exposure(self) -> tuple[float, bool]:
+        return (self.development.gain, self.development.adapts)
+
+    @property
+    def follows_motion(self) -> bool:
+        return self.memory is not None and (self.kind == FLOW or (self.kind == RGB and self.blur[0] > 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What all cameras of a tick look at; `time_s` moves clouds and rain."""
+
+    actors: Sequence[ActorView]
+    lights: Mapping[str, SignalColour]
+    weather: WeatherParameters
+    time_s: float
 
 
 def camera_bodies(
@@ -42,24 +91,100 @@ def camera_bodies(
 ) -> dict[int, bytes]:
     """The message body of each request by sensor id; cameras with one pose, size and angle share one pass.
 
-    Raises EmbeddedCarlaError for a kind that is not a camera.
+    An event camera without events has no message. Raises EmbeddedCarlaError for a kind that is not a camera.
     """
-    by_view: dict[CameraView, list[CameraRequest]] = {}
+    by_view: dict[tuple[CameraView, frozenset[int]], list[CameraRequest]] = {}
     for request in requests:
         if request.kind not in KINDS:
             raise EmbeddedCarlaError(f"'{request.kind}' is not a camera; there are {', '.join(KINDS)}")
-        by_view.setdefault(request.view, []).append(request)
+        by_view.setdefault((request.view, request.hidden), []).append(request)
     bodies: dict[int, bytes] = {}
-    for view, sharing in by_view.items():
-        kinds = {request.kind for request in sharing}
-        picture = renderer.render(
-            view, actors, lights, weather, time_s,
-            rgb=RGB in kinds, depth=DEPTH in kinds, labels=bool(kinds & {SEMANTIC, INSTANCE}),
-        )  # fmt: skip
-        head = struct.pack("<IIf", view.width_px, view.height_px, view.fov_deg)
-        encoded = {kind: head + encode(picture, kind).tobytes() for kind in kinds}
-        bodies.update({request.sensor_id: encoded[request.kind] for request in sharing})
+    for (view, hidden), sharing in by_view.items():
+        seen = [a for a in actors if a.actor_id not in hidden] if hidden else actors
+        shots = _Shots(renderer, view, Scene(seen, lights, weather, time_s), sharing)
+        for request in sharing:
+            pixels = shots.pixels(request)
+            if pixels is not None:
+                bodies[request.sensor_id] = struct.pack("<IIf", view.width_px, view.height_px, view.fov_deg) + pixels
     return bodies
+
+
+class _Shots:
+    """The pictures of one view in one tick, each drawn and encoded once for all cameras that share it."""
+
+    def __init__(self, renderer: Renderer, view: CameraView, scene: Scene, sharing: Sequence[CameraRequest]) -> None:
+        self._renderer, self._view, self._scene = renderer, view, scene
+        self._pictures: dict[tuple[float, bool], Picture] = {}
+        self._encoded: dict[tuple[str, Lens, Development], bytes] = {}
+        self._poses: dict[int, Float] | None = None
+        kinds = {request.kind for request in sharing}
+        moving = any(request.follows_motion for request in sharing)
+        exposures = list(dict.fromkeys(r.exposure for r in sharing if r.kind in COLOUR)) or [(1.0, True)]
+        depth = moving or bool(kinds & {DEPTH, FLOW})
+        labels = moving or bool(kinds & {SEMANTIC, INSTANCE, FLOW})
+        for exposure in exposures:
+            if kinds & set(COLOUR) or depth or labels:
+                self._pictures[exposure] = self._draw(exposure, bool(kinds & set(COLOUR)), depth, labels)
+            depth = labels = False
+        self._first = next(iter(self._pictures.values()), None)
+
+    def _draw(self, exposure: tuple[float, bool], rgb: bool, depth: bool, labels: bool) -> Picture:
+        s = self._scene
+        return self._renderer.render(
+            self._view, s.actors, s.lights, s.weather, s.time_s,
+            rgb=rgb, depth=depth, labels=labels, gain=exposure[0], adapts=exposure[1],
+        )  # fmt: skip
+
+    def pixels(self, request: CameraRequest) -> bytes | None:
+        """What follows the 12 bytes; None where there is nothing to tell."""
+        if request.kind == FLOW:
+            flow = bend(self._flow_since(request), request.lens, smooth=False)
+            return np.ascontiguousarray(flow, dtype="<f4").tobytes()
+        if request.kind == DVS:
+            assert request.memory is not None
+            assert request.memory.events is not None
+            events = request.memory.events.events(self._colour(request), request.sim_time_s)
+            return events.tobytes() if len(events) else None
+        if request.follows_motion:
+            return self._colour(request).tobytes()
+        key = (request.kind, request.lens, request.development)
+        if key not in self._encoded:
+            self._encoded[key] = self._still(request).tobytes()
+        return self._encoded[key]
+
+    def _still(self, request: CameraRequest) -> NDArray[np.uint8]:
+        """(H, W, 4) of a kind that needs nothing but this tick."""
+        if request.kind == RGB:
+            return self._colour(request)
+        if request.kind == NORMALS:
+            s = self._scene
+            raw = self._renderer.normals(self._view, s.actors, s.weather, s.time_s)
+        else:
+            assert self._first is not None
+            raw = encode(self._first, request.kind)
+        return bend(raw, request.lens, smooth=False)
+
+    def _colour(self, request: CameraRequest) -> NDArray[np.uint8]:
+        raw = self._pictures[request.exposure].bgra
+        assert raw is not None
+        if request.follows_motion:
+            raw = blur(raw, self._flow_since(request), *request.blur)
+        return request.development.grade(darken_rim(bend(raw, request.lens, smooth=True), request.lens))
+
+    def _flow_since(self, request: CameraRequest) -> NDArray[np.float32]:
+        """Motion since this camera's last picture; nothing moved before its first one."""
+        memory = request.memory or CameraMemory()
+        first = self._first
+        assert first is not None
+        assert first.depth_m is not None
+        assert first.tag is not None
+        assert first.instance is not None
+        if self._poses is None:
+            self._poses = actor_poses(self._scene.actors)
+        before, poses = memory.view or self._view, self._poses
+        earlier = memory.poses if memory.view is not None else {}
+        memory.view, memory.poses = self._view, poses
+        return optical_flow(first.depth_m, first.tag, first.instance, self._view, before, poses, earlier)
 
 
 def encode(picture: Picture, kind: str) -> NDArray[np.uint8]:

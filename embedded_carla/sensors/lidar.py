@@ -22,8 +22,10 @@ F64 = NDArray[np.float64]
 RAY_CAST = "sensor.lidar.ray_cast"
 RAY_CAST_SEMANTIC = "sensor.lidar.ray_cast_semantic"
 FACE_WIDTH_PX = 512
+HEIGHT_STEP_PX = 32  # few sizes: a picture's memory is kept by its size
+STEEP_FACE_DEG = 89.9  # not quite upright, where yaw and roll could not be told apart
 FACE_YAWS_DEG = (0.0, 90.0, 180.0, -90.0)
-MAX_TILT_DEG = 60.0  # the pictures around reach this far up and down
+SIDE_TILT_DEG = 60.0  # the pictures around reach this far up and down; steeper rays look in one up or down
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,11 @@ class LidarSpec:
             float(a.get("noise_stddev", d.noise_stddev_m)),
         )  # fmt: skip
         for name, value, low, high in (
-            ("channels", spec.channels, 1, 1024), ("upper_fov", spec.upper_fov_deg, -MAX_TILT_DEG, MAX_TILT_DEG),
-            ("lower_fov", spec.lower_fov_deg, -MAX_TILT_DEG, MAX_TILT_DEG), ("range", spec.range_m, 0.0, 1000.0),
+            ("channels", spec.channels, 1, 1024), ("upper_fov", spec.upper_fov_deg, -90.0, 90.0),
+            ("lower_fov", spec.lower_fov_deg, -90.0, 90.0), ("range", spec.range_m, 0.0, 1000.0),
             ("horizontal_fov", spec.horizontal_fov_deg, 0.0, 360.0),
+            ("points_per_second", spec.points_per_second, 0, 100_000_000),
+            ("rotation_frequency", spec.rotation_frequency_hz, 0.0, 1000.0),
         ):  # fmt: skip
             if not low <= value <= high:
                 raise EmbeddedCarlaError(f"lidar attribute {name} is {value:g}; it must lie in {low:g} to {high:g}")
@@ -71,7 +75,10 @@ class LidarSpec:
 
 @dataclass(frozen=True, slots=True)
 class _Returns:
-    """Rays that hit: points (N, 3) in the sensor's frame, channel (N,), distance (N,), tag and instance (N,)."""
+    """Rays that hit: points (N, 3) in the sensor's frame, channel (N,), distance (N,), tag and instance (N,).
+
+    `cos_incidence` (N,) is the cosine between the ray backwards and the surface's normal, 1 where it was not asked.
+    """
 
     points: F64
     channel: NDArray[np.int64]
@@ -79,6 +86,7 @@ class _Returns:
     direction: F64
     tag: NDArray[np.uint8]
     instance: NDArray[np.uint16]
+    cos_incidence: F64
 
 
 class LidarScanner:
@@ -101,19 +109,22 @@ class LidarScanner:
     ) -> bytes:
         """The message body of the rays fired in the last `dt_s` seconds, the sensor standing at `transform`."""
         directions, channel = self._rays(dt_s)
-        hits = cast(renderer, transform, actors, lights, time_s, directions, channel, self.spec.range_m)
         if self.kind == RAY_CAST_SEMANTIC:
+            hits = cast(renderer, transform, actors, lights, time_s, directions, channel, self.spec.range_m, True)
             return self._semantic(hits)
+        fired = self._rng.random(len(channel)) >= self.spec.dropoff_general_rate
+        directions, channel = directions[fired], channel[fired]
+        hits = cast(renderer, transform, actors, lights, time_s, directions, channel, self.spec.range_m)
         return self._intensities(hits)
 
     def _rays(self, dt_s: float) -> tuple[F64, NDArray[np.int64]]:
         """(N, 3) unit directions in the sensor's frame and their channels; turns the head on."""
         s = self.spec
         per_channel = round(s.points_per_second * dt_s / s.channels)
-        sweep = min(s.rotation_frequency_hz * s.horizontal_fov_deg * dt_s, s.horizontal_fov_deg)
-        steps = (self._angle_deg + sweep * np.arange(per_channel) / max(per_channel, 1)) % s.horizontal_fov_deg
+        sweep, whole = s.rotation_frequency_hz * s.horizontal_fov_deg * dt_s, max(s.horizontal_fov_deg, 1e-9)
+        steps = (self._angle_deg + sweep * np.arange(per_channel) / max(per_channel, 1)) % whole
         yaw = np.radians(steps - s.horizontal_fov_deg / 2.0)
-        self._angle_deg = (self._angle_deg + sweep) % s.horizontal_fov_deg
+        self._angle_deg = (self._angle_deg + sweep) % whole
         pitch = np.radians(np.linspace(s.upper_fov_deg, s.lower_fov_deg, s.channels))
         cp = np.cos(pitch)[:, None]
         rays = np.stack(np.broadcast_arrays(cp * np.cos(yaw), cp * np.sin(yaw), np.sin(pitch)[:, None]), axis=-1)
@@ -126,10 +137,9 @@ class LidarScanner:
     def _intensities(self, hits: _Returns) -> bytes:
         s, rng, n = self.spec, self._rng, len(hits.distance_m)
         intensity = np.exp(-s.atmosphere_attenuation_rate * hits.distance_m)
-        kept = rng.random(n) >= s.dropoff_general_rate
         slope = s.dropoff_zero_intensity / s.dropoff_intensity_limit if s.dropoff_intensity_limit > 0 else 0.0
         chance = np.where(intensity < s.dropoff_intensity_limit, s.dropoff_zero_intensity - slope * intensity, 0.0)
-        kept &= rng.random(n) >= chance
+        kept = rng.random(n) >= chance
         shift = rng.normal(0.0, s.noise_stddev_m, n) if s.noise_stddev_m > 0 else np.zeros(n)
         points = hits.points + hits.direction * shift[:, None]
         cloud = np.concatenate([points, intensity[:, None]], axis=1)[kept].astype("<f4")
@@ -138,29 +148,29 @@ class LidarScanner:
     def _semantic(self, hits: _Returns) -> bytes:
         cloud = np.zeros(len(hits.distance_m), dtype=[("p", "<f4", 3), ("cos", "<f4"), ("id", "<u4"), ("tag", "<u4")])
         cloud["p"], cloud["tag"] = hits.points, hits.tag
-        cloud["cos"] = _cos_incidence(hits)
+        cloud["cos"] = hits.cos_incidence
         cloud["id"] = np.where(hits.instance < 0x8000, hits.instance, 0)
         return self._head(hits.channel) + cloud.tobytes()
 
 
 def cast(
     renderer: Renderer, transform: Transform, actors: Sequence[ActorView], lights: Mapping[str, SignalColour],
-    time_s: float, directions: F64, channel: NDArray[np.int64], range_m: float,
+    time_s: float, directions: F64, channel: NDArray[np.int64], range_m: float, with_incidence: bool = False,
 ) -> _Returns:  # fmt: skip
     """Where rays (N, 3), unit, in the frame of `transform`, first hit something within `range_m`.
 
     Each ray pierces a depth picture; between pixels of one thing inverse depth is interpolated (exact on planes),
     at its edges the nearest pixel counts, so an edge is placed to half a pixel (0.1 degree).
     """
-    face = np.floor((np.degrees(np.arctan2(directions[:, 1], directions[:, 0])) + 45.0) / 90.0).astype(int) % 4
-    distance = np.full(len(directions), np.inf)
+    faces, of_ray = _faces(directions)
+    distance, cosine = np.full(len(directions), np.inf), np.ones(len(directions))
     tag, instance = np.zeros(len(directions), np.uint8), np.zeros(len(directions), np.uint16)
-    top, bottom = _rise_range(directions)
-    for k, yaw in enumerate(FACE_YAWS_DEG):
-        mine = np.flatnonzero(face == k)
+    rotation = transform.matrix()[:3, :3]
+    for k, (turn, half_width) in enumerate(faces):
+        mine = np.flatnonzero(of_ray == k)
         if len(mine) == 0:
             continue
-        view, forward, column, row = _face(transform, yaw, directions[mine], top, bottom)
+        view, forward, column, row = _face(transform, turn, half_width, directions[mine])
         picture = renderer.render(
             view, actors, lights, WeatherParameters(), time_s, rgb=False, depth=True, labels=True, far_m=range_m
         )
@@ -173,16 +183,26 @@ def cast(
         surface = np.where(picture.tag == SemanticTag.ROAD_LINES, np.uint32(SemanticTag.ROADS), picture.tag)
         thing = surface.astype(np.uint32) << np.uint32(16) | picture.instance.astype(np.uint32)
         distance[mine] = _depth_at(picture.depth_m, thing, row, column) / forward
+        if with_incidence:
+            seen = renderer.normals(view, actors, WeatherParameters(), time_s, far_m=range_m)
+            normal = seen[nearest_row, nearest_column, 2::-1] / 127.5 - 1.0
+            normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-6)
+            cosine[mine] = np.abs(np.sum(normal * (directions[mine] @ rotation.T), axis=1))
     hit = (distance <= range_m) & (tag != SemanticTag.SKY)
     points = directions[hit] * distance[hit, None]
-    return _Returns(points, channel[hit], distance[hit], directions[hit], tag[hit], instance[hit])
+    return _Returns(points, channel[hit], distance[hit], directions[hit], tag[hit], instance[hit], cosine[hit])
 
 
-def _rise_range(directions: F64) -> tuple[float, float]:
-    """The largest and smallest tangent of elevation on a face, over its whole width."""
-    flat = np.maximum(np.abs(directions[:, 0]), np.abs(directions[:, 1]))
-    rise = directions[:, 2] / flat
-    return (float(rise.max()), float(rise.min())) if len(rise) else (0.0, 0.0)
+def _faces(directions: F64) -> tuple[list[tuple[Transform, float]], NDArray[np.int64]]:
+    """Pictures around (turn of the camera, tangent of half its width), and the number of each ray's."""
+    faces = [(Transform(yaw_deg=yaw), 1.0) for yaw in FACE_YAWS_DEG]
+    of_ray = np.floor((np.degrees(np.arctan2(directions[:, 1], directions[:, 0])) + 45.0) / 90.0).astype(np.int64) % 4
+    steepest = np.tan(np.radians(SIDE_TILT_DEG))
+    rise = directions[:, 2] / np.maximum(np.abs(directions[:, :2]).max(axis=1, initial=0.0), 1e-12)
+    for way, steep in ((STEEP_FACE_DEG, rise > steepest), (-STEEP_FACE_DEG, rise < -steepest)):
+        of_ray[steep] = len(faces)
+        faces.append((Transform(pitch_deg=way), 1.0 / steepest))
+    return faces, of_ray
 
 
 def _depth_at(depth_m: NDArray[np.float32], thing: NDArray[np.uint32], row: F64, column: F64) -> F64:
@@ -200,28 +220,15 @@ def _depth_at(depth_m: NDArray[np.float32], thing: NDArray[np.uint32], row: F64,
     return depth
 
 
-def _face(
-    transform: Transform, yaw_deg: float, rays: F64, top: float, bottom: float
-) -> tuple[CameraView, F64, F64, F64]:
+def _face(transform: Transform, turn: Transform, half_width: float, rays: F64) -> tuple[CameraView, F64, F64, F64]:
     """The camera of one face, and for each ray its forward component, column and row in pixel centres."""
-    reach = max(abs(top), abs(bottom), 0.05)
-    height_px = 2 * int(np.ceil(reach * FACE_WIDTH_PX / 2.0)) + 2
-    view = CameraView(FACE_WIDTH_PX, height_px, 90.0, transform @ Transform(yaw_deg=yaw_deg))
-    c, s = np.cos(np.radians(yaw_deg)), np.sin(np.radians(yaw_deg))
-    forward, right = rays[:, 0] * c + rays[:, 1] * s, rays[:, 1] * c - rays[:, 0] * s
-    column = (right / forward + 1.0) * FACE_WIDTH_PX / 2.0 - 0.5
-    row = height_px / 2.0 - rays[:, 2] / forward * FACE_WIDTH_PX / 2.0 - 0.5
+    local = rays @ turn.matrix()[:3, :3]
+    forward, right, up = local[:, 0], local[:, 1] / local[:, 0], local[:, 2] / local[:, 0]
+    focal_px = FACE_WIDTH_PX / 2.0 / half_width
+    reach = max(float(np.abs(up).max()), 0.05)
+    height_px = HEIGHT_STEP_PX * int(np.ceil((2.0 * reach * focal_px + 2.0) / HEIGHT_STEP_PX))
+    fov_deg = 2.0 * float(np.degrees(np.arctan(half_width)))
+    view = CameraView(FACE_WIDTH_PX, height_px, fov_deg, transform @ turn)
+    column = right * focal_px + FACE_WIDTH_PX / 2.0 - 0.5
+    row = height_px / 2.0 - up * focal_px - 0.5
     return view, forward, np.clip(column, 0.0, FACE_WIDTH_PX - 1.0), np.clip(row, 0.0, height_px - 1.0)
-
-
-def _cos_incidence(hits: _Returns) -> F64:
-    """Cosine between ray and surface normal, from neighbouring returns of the same channel; 1 where unknown."""
-    n = len(hits.points)
-    if n < 3:
-        return np.ones(n)
-    ahead = np.roll(hits.points, -1, axis=0) - hits.points
-    side = np.where((np.roll(hits.channel, -1) == hits.channel)[:, None], ahead, 0.0)
-    length = np.linalg.norm(side, axis=1)
-    along = np.abs(np.sum(side * hits.direction, axis=1)) / np.maximum(length, 1e-9)
-    cosine: F64 = np.where(length > 0, np.sqrt(np.clip(1.0 - along**2, 0.0, 1.0)), 1.0)
-    return cosine

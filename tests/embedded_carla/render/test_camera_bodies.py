@@ -14,7 +14,6 @@ from embedded_carla.scene import CameraView
 from embedded_carla.sensors.cameras import (
     DEPTH,
     INSTANCE,
-    KINDS,
     RGB,
     SEMANTIC,
     CameraRequest,
@@ -23,6 +22,7 @@ from embedded_carla.sensors.cameras import (
 )
 from embedded_carla.types import SemanticTag, Transform, WeatherParameters
 
+KINDS = (RGB, DEPTH, SEMANTIC, INSTANCE)
 VIEW = CameraView(200, 120, 70.0, Transform(0.0, 1.8, 1.5))
 NOON = WeatherParameters(sun_altitude_angle=60.0)
 
@@ -60,7 +60,7 @@ def test_cameras_of_one_pose_share_a_pass(renderer: Renderer, monkeypatch: pytes
     real = renderer.render
 
     def counted(*args: object, **kwargs: object) -> object:
-        passes.append(kwargs)
+        passes.append({name: kwargs[name] for name in ("rgb", "depth", "labels")})
         return real(*args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(renderer, "render", counted)

@@ -1,0 +1,81 @@
+"""The radar: rays at random within an elliptic cone, and how fast what they meet moves along them.
+
+Body: 16 bytes for each detection: velocity m/s (positive away from the sensor), azimuth rad (positive to the right),
+altitude rad (positive up), depth m (along the ray), all f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from embedded_carla.errors import EmbeddedCarlaError
+from embedded_carla.render import Renderer
+from embedded_carla.scene import ActorView
+from embedded_carla.sensors.lidar import cast
+from embedded_carla.types import Float, SignalColour, Transform
+
+RADAR = "sensor.other.radar"
+WIDEST_DEG = 170.0
+
+
+@dataclass(frozen=True, slots=True)
+class RadarSpec:
+    """The blueprint's attributes, with CARLA's defaults."""
+
+    horizontal_fov_deg: float = 30.0
+    vertical_fov_deg: float = 30.0
+    points_per_second: int = 1500
+    range_m: float = 100.0
+
+    @staticmethod
+    def of(number: Callable[[str, float], float]) -> RadarSpec:
+        """From a blueprint's attributes; raises EmbeddedCarlaError naming one out of bounds."""
+        d = RadarSpec()
+        spec = RadarSpec(
+            number("horizontal_fov", d.horizontal_fov_deg), number("vertical_fov", d.vertical_fov_deg),
+            int(number("points_per_second", d.points_per_second)), number("range", d.range_m),
+        )  # fmt: skip
+        for name, value, low, high in (
+            ("horizontal_fov", spec.horizontal_fov_deg, 0.0, WIDEST_DEG), ("range", spec.range_m, 0.0, 1000.0),
+            ("vertical_fov", spec.vertical_fov_deg, 0.0, WIDEST_DEG),
+            ("points_per_second", spec.points_per_second, 0, 10_000_000),
+        ):  # fmt: skip
+            if not low <= value <= high:
+                raise EmbeddedCarlaError(f"radar attribute {name} is {value:g}; it must lie in {low:g} to {high:g}")
+        return spec
+
+
+def radar_rays(spec: RadarSpec, dt_s: float, rng: np.random.Generator) -> Float:
+    """(N, 3) unit directions in the sensor's frame fired in `dt_s`: denser towards the axis, as in CARLA."""
+    count = int(spec.points_per_second * dt_s + 1e-6)
+    radius, turn = rng.random(count), rng.random(count) * 2.0 * np.pi
+    wide, tall = (np.tan(np.radians(fov) / 2.0) for fov in (spec.horizontal_fov_deg, spec.vertical_fov_deg))
+    rays = np.stack([np.ones(count), wide * radius * np.cos(turn), tall * radius * np.sin(turn)], axis=1)
+    unit: Float = rays / np.linalg.norm(rays, axis=1, keepdims=True)
+    return unit
+
+
+def radar_body(
+    renderer: Renderer, spec: RadarSpec, pose: Transform, own_velocity: Float, velocities: Mapping[int, Float],
+    actors: Sequence[ActorView], lights: Mapping[str, SignalColour], time_s: float, rays: Float,
+) -> bytes:  # fmt: skip
+    """The message of a radar at `pose` that moves with `own_velocity` (3,) m/s in the world.
+
+    `velocities` are the actors' by instance number (low 16 bits of the id); what is not in it stands still.
+    """
+    channel = np.arange(len(rays))
+    hits = cast(renderer, pose, actors, lights, time_s, rays, channel, spec.range_m)
+    rotation = pose.matrix()[:3, :3]
+    of_target = np.zeros((len(hits.distance_m), 3))
+    for number, velocity in velocities.items():
+        of_target[hits.instance == number] = velocity
+    along = hits.direction @ rotation.T
+    detections = np.empty((len(hits.distance_m), 4), dtype="<f4")
+    detections[:, 0] = np.sum((of_target - own_velocity) * along, axis=1)
+    detections[:, 1] = np.arctan2(hits.direction[:, 1], hits.direction[:, 0])
+    detections[:, 2] = np.arcsin(np.clip(hits.direction[:, 2], -1.0, 1.0))
+    detections[:, 3] = hits.distance_m
+    return detections.tobytes()
