@@ -45,6 +45,14 @@ class Atmosphere:
     dust: float
     sway_m: float
     wind_mps: float
+    fogginess: float
+
+
+def displayed(radiance: F64, exposure: float) -> F64:
+    """Linear radiance -> display values 0 to 1, as shaders/shading.glsl does."""
+    x = np.maximum(radiance, 0.0) * exposure
+    s = np.sqrt(x)
+    return np.clip((5.72871 * x - 0.08034 * s) / (5.79049 * x - 0.57977 * s + 1.0), 0.0, 1.0)
 
 
 def _smooth(low: float, high: float, x: float) -> float:
@@ -74,11 +82,11 @@ def _sky(weather: WeatherParameters, day: float, low: float, cloud: float) -> tu
     zenith = _mix(zenith, np.array([0.05, 0.20, 0.95]), deep * 0.6)
     horizon = _mix(_mix(np.array([0.80, 0.84, 0.86]), zenith, 0.36), np.array([0.45, 0.62, 0.95]), deep * 0.5)
     horizon = _mix(horizon, np.array([0.95, 0.48, 0.20]), 0.75 * low)
-    zenith = _mix(zenith, np.array([0.20, 0.20, 0.34]), 0.6 * low)
+    zenith = _mix(zenith, np.array([0.20, 0.24, 0.36]), 0.6 * low)
     grey = np.array([0.62, 0.65, 0.69])
     dim = 1.0 - 0.35 * cloud * _share(weather.precipitation)
     zenith, horizon = _mix(zenith, grey * 0.85, 0.8 * cloud) * dim, _mix(horizon, grey, 0.8 * cloud) * dim
-    night_zenith, night_horizon = np.array([0.0016, 0.0022, 0.0045]), np.array([0.0040, 0.0046, 0.0070])
+    night_zenith, night_horizon = np.array([0.0020, 0.0028, 0.0058]), np.array([0.0085, 0.0075, 0.0085])
     strength = day * (1.0 - 0.42 * (1.0 - _smooth(2.0, 24.0, weather.sun_altitude_angle)))
     return zenith * strength + night_zenith, horizon * strength + night_horizon
 
@@ -95,7 +103,7 @@ def atmosphere(weather: WeatherParameters) -> Atmosphere:
     zenith, horizon = _sky(weather, day, low, cloud)
     mie = max(0.0, weather.mie_scattering_scale)
     sun_colour = 3.1 * direct * sun_tint
-    ambient = (0.55 * zenith + 0.45 * horizon) * (1.35 + 0.35 * cloud) + np.array([0.006, 0.007, 0.010])
+    ambient = (0.55 * zenith + 0.45 * horizon) * (1.35 + 0.35 * cloud) + np.array([0.013, 0.014, 0.018])
     brown = DUST_COLOUR * (0.03 + 0.97 * day)
     fog_colour = _mix(_mix(horizon, np.full(3, horizon.mean()), 0.5), brown, dust)
     scatter = max(0.0, weather.scattering_intensity) / 100.0
@@ -118,7 +126,7 @@ def atmosphere(weather: WeatherParameters) -> Atmosphere:
         fog_start_m=max(0.0, weather.fog_distance),
         fog_falloff=0.06 * max(0.0, weather.fog_falloff),
         haze_density=float(haze),
-        exposure=0.62 + 0.25 * cloud * day + 0.12 * low + 2.2 * (1.0 - _smooth(-14.0, 0.0, altitude)),
+        exposure=0.62 + 0.25 * cloud * day + 0.34 * low + 2.7 * (1.0 - _smooth(-14.0, 0.0, altitude)),
         night=1.0 - _smooth(-4.0, 3.0, altitude),
         cloud=cloud,
         rain=rain,
@@ -127,4 +135,5 @@ def atmosphere(weather: WeatherParameters) -> Atmosphere:
         dust=dust,
         sway_m=0.45 * _share(weather.wind_intensity),
         wind_mps=12.0 * _share(weather.wind_intensity),
+        fogginess=max(_share(weather.fog_density), 0.8 * dust),
     )

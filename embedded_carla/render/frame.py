@@ -74,14 +74,18 @@ class Camera:
 
 def pack(
     camera: Camera, air: Atmosphere, time_s: float, fog_base_m: float, shadow: tuple[F64, F64] | None,
-    lamps: F64, beams: tuple[F64, F64],
+    lamps: F64, beams: tuple[F64, F64], mirror_m: float | None = None,
 ) -> bytes:  # fmt: skip
     """The block's bytes. `shadow` are the matrices into both halves of the shadow map.
 
     `lamps` (n, 4) and `beams` ((n, 4), (n, 4)) are camera-relative with intensity in column 3.
+    `mirror_m` turns the view over at a level floor of that height.
     """
     f = np.zeros((), dtype=FRAME_BLOCK)
-    f["view_projection"] = camera.view_projection().T
+    turned = np.eye(4)
+    if mirror_m is not None:
+        turned[2, 2], turned[2, 3] = -1.0, 2.0 * (mirror_m - camera.eye[2])
+    f["view_projection"] = (camera.view_projection() @ turned).T
     if shadow is not None:
         f["shadow_matrix"], f["shadow_far"] = shadow[0].T, shadow[1].T
     sky_on = 1.0 if air.cloud > 0.0 else 0.0

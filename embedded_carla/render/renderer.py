@@ -14,28 +14,30 @@ from embedded_carla.render.actor_shapes import ActorShapes
 from embedded_carla.render.actors import ActorSet
 from embedded_carla.render.atmosphere import Atmosphere, atmosphere
 from embedded_carla.render.context import RenderError, create_context
-from embedded_carla.render.frame import FAR_M, FRAME_BLOCK, MAX_BEAMS, MAX_LAMPS, Camera, pack
+from embedded_carla.render.debug_shapes import debug_rows
+from embedded_carla.render.finish import Finisher
+from embedded_carla.render.frame import FAR_M, FRAME_BLOCK, MAX_BEAMS, Camera, pack
 from embedded_carla.render.ground import ground_groups
+from embedded_carla.render.mirror import FROM_PUDDLES, Mirror
 from embedded_carla.render.normals import NormalPrograms, NormalsTarget, read_normals
 from embedded_carla.render.placements import placement_groups
 from embedded_carla.render.programs import (
     FACES_UNIT,
     FRAME_BINDING,
     HOLLOWS_UNIT,
-    PICTURE_UNIT,
     SURFACE_UNIT,
     Outputs,
     Programs,
 )
-from embedded_carla.render.rain import Rain
 from embedded_carla.render.shadow import Light, ShadowMap, far_anchor, near_light, texture_matrices
+from embedded_carla.render.sprites import sprites
+from embedded_carla.render.street_lamps import StreetLamps
 from embedded_carla.render.targets import Target, Targets
 from embedded_carla.render.textures import SurfaceTextures
-from embedded_carla.scene import ActorView, CameraView, SceneState, Scenery
+from embedded_carla.scene import ActorView, CameraView, DebugShape, Scenery, SceneState
 from embedded_carla.types import SemanticTag, SignalColour, WeatherParameters
 
 F64 = NDArray[np.float64]
-LAMP_REACH_M = 90.0
 NO_LAMPS = (np.zeros((0, 4)), (np.zeros((0, 4)), np.zeros((0, 4))))
 NIGHT_FROM = 0.02  # share of night above which lamps and headlights shine
 DAY_EXPOSURE = 0.62  # what `atmosphere` gives a clear day
@@ -68,15 +70,17 @@ class Renderer:
         self._placements, self._faces = placement_groups(self._ctx, scenery.placements)
         self._shapes = ActorShapes(self._ctx)
         self._shadow = ShadowMap(self._ctx)
-        self._rain = Rain(self._ctx)
+        self._mirror = Mirror(self._ctx)
+        self._finisher = Finisher(self._ctx)
         self._textures = SurfaceTextures(self._ctx)
         self._cover_arrays: dict[int, Any] = {}
-        self._lamps = np.asarray(scenery.lamps, dtype=np.float64).reshape(-1, 3)
-        self._lamp_power = np.ones(len(self._lamps))
+        self._lamps = StreetLamps(scenery.lamps)
+        self._height_below = scenery.ground.below
         roads = [m.vertices[:, 2].min() for m in scenery.meshes if m.tag == SemanticTag.ROADS and len(m.vertices)]
         self._base_m = float(min(roads, default=0.0))
         self._actors_key: tuple[ActorView, ...] | None = None
         self._actor_set = ActorSet([])
+        self._debug: Sequence[DebugShape] = ()
         self._closed = False
 
     @property
@@ -89,7 +93,7 @@ class Renderer:
         self._ctx.__enter__()
         for placements in self._placements:
             placements.hide(state.hidden_placements)
-        self._lamp_power = np.where(state.lamp_mode == 0, 0.0, state.lamp_intensity)
+        self._lamps.show(state)
         self._shadow.forget_far()
         if np.array_equal(state.hidden_meshes, self._hidden_meshes):
             return
@@ -98,6 +102,10 @@ class Renderer:
             ground.release()
         kept = [mesh for mesh, gone in zip(self._meshes, state.hidden_meshes.tolist(), strict=True) if not gone]
         self._ground = ground_groups(self._ctx, kept)
+
+    def show_debug(self, shapes: Sequence[DebugShape]) -> None:
+        """Draw these into the colour, and nothing else, of the pictures that follow."""
+        self._debug = shapes
 
     def render(
         self,
@@ -136,8 +144,13 @@ class Renderer:
         self._write_frame(view, air, scene, time_s, light)
         if light is not None:
             self._shadow.draw_near(self._programs, light, view, self._placements, self._shapes, scene)
+        mirrors = rgb and self._draw_mirror(view, air, scene, time_s, light)
         target = self._targets.get(camera.width_px, camera.height_px, outputs)
-        self._draw(target, view, scene, air)
+        self._draw(target, view, scene, air, mirrors)
+        if rgb:
+            over = sprites(view, air, scene, self._lamps.burning, time_s)
+            over = np.concatenate([over, debug_rows(view, self._debug)]) if self._debug else over
+            self._finisher.draw(self._programs, self._textures, target, view, air, over)
         return _read(target)
 
     def normals(
@@ -171,25 +184,34 @@ class Renderer:
         self._frame.write(block)
         self._frame.bind_to_uniform_block(FRAME_BINDING)
 
-    def _write_frame(self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, light: Light | None) -> None:
+    def _draw_mirror(self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, light: Light | None) -> bool:
+        """Draw what puddles mirror, where there are any and ground is below the camera."""
+        if air.puddles < FROM_PUDDLES:
+            return False
+        floor_m = float(self._height_below(view.eye[None]).z[0])
+        if np.isnan(floor_m):
+            return False
+        self._write_frame(view, air, scene, time_s, light, floor_m)
+        self._shadow.bind()
+        self._faces.texture.use(FACES_UNIT)
+        self._mirror.draw(self._programs, view, self._placements, self._shapes, scene, features(air))
+        self._write_frame(view, air, scene, time_s, light)
+        return True
+
+    def _write_frame(
+        self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, light: Light | None,
+        mirror_m: float | None = None,
+    ) -> None:  # fmt: skip
         night = air.night > NIGHT_FROM
-        lamps = self._near_lamps(view, air.night) if night else NO_LAMPS[0]
+        lamps = self._lamps.near(view, air.night) if night else NO_LAMPS[0]
         beams = scene.beams(view, MAX_BEAMS) if night else NO_LAMPS[1]
         shadow = texture_matrices(air.sun_direction, view, light) if light is not None else None
-        self._write_block(pack(view, air, time_s, self._base_m, shadow, lamps, beams))
+        self._write_block(pack(view, air, time_s, self._base_m, shadow, lamps, beams, mirror_m))
 
-    def _near_lamps(self, view: Camera, night: float) -> F64:
-        lit = self._lamp_power > 0.0
-        rel, power = self._lamps[lit] - view.eye, self._lamp_power[lit]
-        distance = np.linalg.norm(rel - view.forward * 15.0, axis=1)
-        near = np.argsort(distance, kind="stable")[:MAX_LAMPS]
-        near = near[distance[near] < LAMP_REACH_M]
-        return np.concatenate([rel[near], 14.0 * night * power[near, None]], axis=1)
-
-    def _draw(self, target: Target, view: Camera, scene: ActorSet, air: Atmosphere) -> None:
+    def _draw(self, target: Target, view: Camera, scene: ActorSet, air: Atmosphere, mirrors: bool) -> None:
         defines = target.outputs.defines()
         if target.outputs.rgb:
-            defines += features(air)
+            defines += features(air) + (("MIRROR",) if mirrors else ())
         target.all.use()
         target.all.clear(depth=1.0)
         self._shadow.bind()
@@ -198,8 +220,6 @@ class Renderer:
         self._draw_solids(self._programs, view, scene, defines)
         self._textures.use("CLOUD", SURFACE_UNIT)
         self._cover("sky", defines)
-        if target.outputs.rgb:
-            self._finish(target, air)
 
     def _draw_solids(self, programs: Programs, view: Camera, scene: ActorSet, defines: tuple[str, ...]) -> None:
         """Everything but the sky, with vertex arrays of `programs`."""
@@ -211,15 +231,6 @@ class Renderer:
         self._ctx.disable(moderngl.CULL_FACE)
         for ground in self._ground:
             ground.draw(programs, self._textures, view, defines)
-
-    def _finish(self, target: Target, air: Atmosphere) -> None:
-        """Rain over the colour, then its edges smoothed."""
-        if air.rain > 0.0:
-            target.rgb_only.use()
-            self._rain.draw(self._programs, air.rain)
-        target.smoothed.use()
-        target.colour.use(PICTURE_UNIT)
-        self._cover("smooth", ("OUT_RGB", "LOC_RGB 0"))
 
     def _cover(self, fragment: str, defines: tuple[str, ...]) -> None:
         """Run a fragment shader over the whole picture, at the far plane."""

@@ -53,6 +53,7 @@ class Target:
             self.colour = self._textures[0][1]
             self.colour.repeat_x = self.colour.repeat_y = False
             self.rgb_only = ctx.framebuffer([self.colour], self._depth_buffer)
+            self.rgb_only.depth_mask = False
             self.smoothed = ctx.framebuffer([ctx.renderbuffer(size, 4)])
 
     def read(self, name: str, components: int, kind: type[np.generic]) -> NDArray[Any]:

@@ -59,7 +59,7 @@ def asphalt(rng: np.random.Generator) -> F64:
         patches[y : y + wide, x : x + long] = 0.5 + rng.choice([-0.10, -0.07, 0.06])
         cv2.rectangle(lines, (int(x), int(y)), (int(x + long), int(y + wide)), 92, 1)
     patches += 0.045 * noise(rng, 1.5, 2.0, 40.0) - 0.05 * np.clip(noise(rng, 1.6, 3.0, 60.0) - 1.2, 0.0, 2.0)
-    hollows = 0.5 + 0.14 * noise(rng, 1.7, 2.0, 48.0)
+    hollows = 0.5 + 0.14 * noise(rng, 1.15, 5.0, 60.0)
     return np.stack([grain, lines / 255.0, patches, hollows], axis=-1)
 
 
@@ -105,11 +105,23 @@ def grass(rng: np.random.Generator) -> F64:
 
 
 def cloud(rng: np.random.Generator) -> F64:
-    """Heaps; wisps; streaks; drops."""
+    """Heaps; wisps; streaks; drops on the lens."""
     heaps = 0.5 + 0.17 * noise(rng, 1.75, 2.0, 200.0)
     wisps = 0.5 + 0.17 * noise(rng, 1.2, 8.0, 250.0)
     streaks = np.asarray(cv2.blur(np.tile(noise(rng, 1.2, 4.0, 200.0), (1, 3)), (61, 1))[:, SIZE : 2 * SIZE])
-    return np.stack([heaps, wisps, 0.5 + 0.2 * streaks / streaks.std(), np.full_like(heaps, 0.5)], axis=-1)
+    return np.stack([heaps, wisps, 0.5 + 0.2 * streaks / streaks.std(), drops(rng)], axis=-1)
+
+
+def drops(rng: np.random.Generator) -> F64:
+    """Thickness of water on a lens: 0.5 is none."""
+    out = np.full((SIZE, SIZE), 0.5)
+    row, column = np.mgrid[0:SIZE, 0:SIZE]
+    for _ in range(26):
+        x, y, radius = *rng.uniform(0, SIZE, 2), rng.choice([3.0, 5.0, 7.0, 11.0], p=[0.4, 0.3, 0.2, 0.1])
+        dx, dy = (np.abs(d) for d in (column - x, row - y))
+        dx, dy = np.minimum(dx, SIZE - dx), np.minimum(dy, SIZE - dy) * rng.uniform(0.7, 1.0)
+        out = np.maximum(out, 0.5 + 0.4 * np.sqrt(np.clip(1.0 - (dx**2 + dy**2) / radius**2, 0.0, 1.0)))
+    return out
 
 
 SURFACES: dict[str, Callable[[np.random.Generator], F64]] = {

@@ -195,6 +195,7 @@ class SensorSuite:
         renderer = self._drawing.renderer_for(episode)
         if renderer is None:
             return
+        renderer.show_debug(episode.debug.alive(episode.time_s))
         actors, lights = actor_views(episode), signal_colours(episode)
         requests = [
             cameras.CameraRequest(s.actor_id, s.type_id, _camera_view(s)) for s in sensors if s.type_id in cameras.KINDS

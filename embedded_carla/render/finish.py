@@ -1,0 +1,52 @@
+"""What follows the scene itself: sprites, debug shapes and rain over the colour; then edges, lens and glare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.render.atmosphere import Atmosphere
+from embedded_carla.render.frame import Camera
+from embedded_carla.render.programs import PICTURE_UNIT, SURFACE_UNIT, Programs
+from embedded_carla.render.rain import Rain
+from embedded_carla.render.sprites import SpriteDrawer
+from embedded_carla.render.targets import Target
+from embedded_carla.render.textures import SurfaceTextures
+
+F64 = NDArray[np.float64]
+GLARE_SUN = 0.3  # strength of the sun's light from which it dazzles
+GLARE_COSINE = 0.2  # of the angle between view and sun
+
+
+class Finisher:
+    """Draws over `Target.rgb_only`, then from it into `Target.smoothed`."""
+
+    def __init__(self, ctx: Any) -> None:
+        self._ctx = ctx
+        self._sprites = SpriteDrawer(ctx)
+        self._rain = Rain(ctx)
+        self._arrays: dict[int, Any] = {}
+
+    def draw(
+        self, programs: Programs, textures: SurfaceTextures, target: Target, view: Camera, air: Atmosphere, rows: F64
+    ) -> None:
+        """`rows` are those of `sprites` and `debug_rows`."""
+        target.rgb_only.use()
+        self._sprites.draw(programs, rows)
+        if air.rain > 0.0:
+            self._rain.draw(programs, air.rain)
+        target.smoothed.use()
+        target.colour.use(PICTURE_UNIT)
+        textures.use("CLOUD", SURFACE_UNIT)
+        program = programs.get("finish", "finish", ("OUT_RGB", "LOC_RGB 0", *_needs(view, air)))
+        array = self._arrays.get(program.glo)
+        if array is None:
+            array = self._arrays[program.glo] = self._ctx.vertex_array(program, [])
+        array.render(vertices=3)
+
+
+def _needs(view: Camera, air: Atmosphere) -> tuple[str, ...]:
+    dazzles = air.sun_colour.max() > GLARE_SUN and float(air.sun_direction @ view.forward) > GLARE_COSINE
+    return (("GLARE",) if dazzles else ()) + (("LENS",) if air.rain > 0.0 else ())
