@@ -64,8 +64,8 @@ class Simulation:
         self.map: LoadedMap = loader.load(map_name)
         self._drawing = Drawing()
         self.recordings = RecordingFolder(recordings or default_folder())
-        self.recorder = Recorder(clock)
         self.replayer = Replayer(self._ids.actor)
+        self.recorder = Recorder(clock, self.replayer.memory)
         self._begin_episode()
 
     def _begin_episode(self) -> None:

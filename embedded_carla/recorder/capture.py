@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from embedded_carla.recorder.format import PACKET_HEAD
 from embedded_carla.recorder.packets import NO_ACTOR, ROWS, ActorAdded, PacketId, PhysicsControl
-from embedded_carla.recorder.roster import CM_PER_M, Roster, centimetres, is_hero
+from embedded_carla.recorder.roster import CM_PER_M, Roster, centimetres
 from embedded_carla.types import WeatherParameters
 from embedded_carla.world import physics_control
 from embedded_carla.world.actors import Actor, ActorKind
@@ -117,16 +117,19 @@ def parents(come: Sequence[ActorAdded], roster: Roster) -> RowArray:
     return np.array(pairs, dtype=ROWS[PacketId.PARENTS])
 
 
-def collisions(episode: Episode, first: int) -> RowArray:
+def collisions(episode: Episode, roster: Roster, first: int) -> RowArray:
     """Each pair that touched in the last tick once, the vehicle before the walker; numbered from `first` on."""
-    pairs: dict[tuple[int, int], tuple[bool, bool]] = {}
+    pairs = set()
     for hit in episode.hits:
-        ends: list[Actor | None] = [hit.actor, hit.other]
-        ends.sort(key=lambda a: (9, 0) if a is None else (_RANK.get(a.kind, 3), a.actor_id))
-        a, b = ((NO_ACTOR, False) if end is None else (end.actor_id, is_hero(end)) for end in ends)
-        pairs[a[0], b[0]] = (a[1], b[1])
-    rows = [(first + i, *ids, *heroes) for i, (ids, heroes) in enumerate(pairs.items())]
+        ends = [_end(hit.actor), (9, NO_ACTOR) if hit.other is None else _end(hit.other)]
+        pairs.add(tuple(sorted(ends)))
+    heroes = roster.heroes
+    rows = [(first + i, a, b, a in heroes, b in heroes) for i, ((_, a), (_, b)) in enumerate(sorted(pairs))]
     return np.array(rows, dtype=ROWS[PacketId.COLLISIONS])
+
+
+def _end(actor: Actor) -> tuple[int, int]:
+    return _RANK.get(actor.kind, 3), actor.actor_id
 
 
 def doors(roster: Roster, known: dict[int, int]) -> RowArray:
@@ -151,15 +154,17 @@ class LampWatch:
 
     def __init__(self) -> None:
         self._last: RowArray | None = None
+        self._version = -1
 
     def changed(self, episode: Episode) -> RowArray:
-        lamps = len(episode.map.scenery.lamps)
-        now = _blank(PacketId.SCENE_LIGHTS, lamps)
-        now["light"] = np.arange(lamps)
-        now["intensity"] = 1000.0
-        now["colour"] = (1.0, 0.84, 0.67, 1.0)
-        now["on"] = episode.weather.sun_altitude_angle < 0.0
-        now["group"] = 2
+        """Lamps that changed since the last call."""
+        if episode.lamps.version == self._version:
+            return _blank(PacketId.SCENE_LIGHTS, 0)
+        self._version = episode.lamps.version
+        states = episode.lamps.rows()
+        now = _blank(PacketId.SCENE_LIGHTS, len(states))
+        for i, (lamp, _, intensity, group, colour, is_on) in enumerate(states):
+            now[i] = (lamp, intensity, (*(c / 255.0 for c in colour), 1.0), is_on, group)
         changed = now if self._last is None else now[now != self._last]
         self._last = now
         return changed

@@ -55,16 +55,21 @@ def identity(description: ActorDescription) -> Identity:
 
 
 class Cast:
-    """Living actors by their recorded ids; `free` are heroes left to others, `made` those made for the replay."""
+    """Living actors by their recorded ids; `free` are heroes left to others, `made` those made by a replay.
+
+    `earlier` says who stood for whom when the same file was played before, `ours` are ids of all actors that replays
+    have made in this episode.
+    """
 
     def __init__(
-        self, episode: Episode, ids: ActorIds, memory: Memory, earlier: Mapping[int, Actor],
+        self, episode: Episode, ids: ActorIds, memory: Memory, earlier: Mapping[int, Actor], ours: set[int],
         *, sensors: bool, ignore_hero: bool,
     ) -> None:  # fmt: skip
         self._episode = episode
         self._ids = ids
         self._memory = memory
         self._earlier = earlier
+        self._ours = ours
         self._sensors = sensors
         self._ignore_hero = ignore_hero
         self._signs = [a for a in episode.actors if a.kind in (ActorKind.TRAFFIC_LIGHT, ActorKind.TRAFFIC_SIGN)]
@@ -84,6 +89,8 @@ class Cast:
         if not all(math.isfinite(v) and abs(v) < 1e8 for v in (*event.location, *event.rotation)):
             raise RecordingError(f"actor {event.actor} has no finite place")
         actor = self._found(event)
+        if actor is not None and actor.actor_id in self._ours:
+            self.made.add(event.actor)
         if actor is None and not self._is_left_out(event.type_id):
             actor = self._make(event)
         if actor is None:
@@ -127,6 +134,7 @@ class Cast:
             self.failed[event.type_id] = str(error)
             return None
         self.made.add(event.actor)
+        self._ours.add(actor.actor_id)
         self._memory.note(actor)
         return actor
 
@@ -149,6 +157,7 @@ class Cast:
         self.free.discard(recorded)
         if actor is not None and actor.row >= 0:
             self._memory.note(actor)
+            self._ours.discard(actor.actor_id)
             spawning.destroy(self._episode, actor.actor_id)
 
     def attach(self, child: int, parent: int) -> None:
@@ -169,7 +178,7 @@ class Cast:
         """Drop actors that a client has destroyed meanwhile."""
         dead = [recorded for recorded, actor in self.actors.items() if actor.row < 0]
         for recorded in dead:
-            del self.actors[recorded]
+            self._ours.discard(self.actors.pop(recorded).actor_id)
             self.made.discard(recorded)
             self.version += 1
 

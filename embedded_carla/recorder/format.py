@@ -156,10 +156,13 @@ class _Bytes:
             raise RecordingError(f"{self._what} counts {number} items and is too short for them")
         return number
 
+    def bytes(self, size: int) -> bytes:
+        """`size` bytes, which `count` has found to be there."""
+        start, self._at = self._at, self._at + size
+        return self._payload[start : self._at]
+
     def text(self) -> str:
-        length = self.count(_COUNT, 1)
-        start, self._at = self._at, self._at + length
-        return self._payload[start : self._at].decode("utf-8", "surrogateescape")
+        return self.bytes(self.count(_COUNT, 1)).decode("utf-8", "surrogateescape")
 
     def list(self, layout: struct.Struct) -> tuple[tuple[float, ...], ...]:
         return tuple(self.take(layout) for _ in range(self.count(_LONG_COUNT, layout.size)))
@@ -266,8 +269,8 @@ def _read_wheels(data: _Bytes) -> Wheels:
     vehicles = []
     for _ in range(data.count(_COUNT, _WHEELS_OF.size)):
         actor = int(data.take(_LONG_COUNT)[0])
-        wheels = tuple(data.take(_WHEEL) for _ in range(data.count(_LONG_COUNT, _WHEEL.size)))
-        vehicles.append(VehicleWheels(actor, tuple((int(place), steer, turn) for place, steer, turn in wheels)))
+        count = data.count(_LONG_COUNT, _WHEEL.size)
+        vehicles.append(VehicleWheels(actor, tuple(_WHEEL.iter_unpack(data.bytes(count * _WHEEL.size)))))
     return Wheels(tuple(vehicles))
 
 

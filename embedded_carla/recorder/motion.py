@@ -61,7 +61,7 @@ class Motion:
         now = _Poses.of(here)
         later = now if after is None else _Poses.of(after)
         self._now, self._change, self._turn = _between(now, later)
-        self._index = {int(actor): i for i, actor in enumerate(now.ids)}
+        self._index = {actor: i for i, actor in enumerate(now.ids.tolist())}
         self._find_velocities(here, 0.0 if after is None else after.start.elapsed_s - here.start.elapsed_s)
         self._group()
 
@@ -71,10 +71,12 @@ class Motion:
         self._velocity: Float = self._change * per_s
         self._turn_rate: Float = np.zeros_like(self._turn)
         self._turn_rate[:, 2] = self._turn[:, 1] * per_s
-        for row in rows_of(here, PacketId.KINEMATICS):
-            i = self._index.get(int(row["actor"]))
-            if i is not None and np.isfinite(row["velocity"]).all() and np.isfinite(row["angular_velocity"]).all():
-                self._velocity[i], self._turn_rate[i] = row["velocity"], row["angular_velocity"]
+        rows = rows_of(here, PacketId.KINEMATICS)
+        velocity, turn_rate = rows["velocity"], rows["angular_velocity"]
+        is_usable = np.isfinite(velocity).all(axis=1) & np.isfinite(turn_rate).all(axis=1)
+        found = np.array([self._index.get(actor, -1) for actor in rows["actor"].tolist()], dtype=np.intp)
+        is_usable &= found >= 0
+        self._velocity[found[is_usable]], self._turn_rate[found[is_usable]] = velocity[is_usable], turn_rate[is_usable]
 
     def _group(self) -> None:
         cast = self._cast

@@ -28,6 +28,7 @@ from embedded_carla.world import spawning
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.episode import Episode
 from embedded_carla.world.ids import ActorIds
+from embedded_carla.world.lamps import STREET_GROUP
 
 ALL_DOORS = 6
 MAX_TIME_FACTOR = 1000.0
@@ -77,6 +78,7 @@ class Replayer:
         self.memory = Memory()
         self._ids = ids
         self._play: _Play | None = None
+        self._ours: set[int] = set()  # ids of the actors that replays have made in this episode
         self._last: tuple[Path, int, dict[int, Actor]] | None = None  # file, date, who stood for whom
 
     @property
@@ -95,7 +97,7 @@ class Replayer:
         timeline = Timeline(request.path)
         self._remove_props(episode)
         cast = Cast(
-            episode, self._ids, self.memory, self._earlier(request.path, date_s),
+            episode, self._ids, self.memory, self._earlier(request.path, date_s), self._ours,
             sensors=request.sensors, ignore_hero=self.options.ignore_hero,
         )  # fmt: skip
         play = _Play(
@@ -173,6 +175,7 @@ class Replayer:
         if self._play is not None:
             self._play.timeline.close()
         self._play = self._last = None
+        self._ours.clear()
 
     def _end(self, play: _Play, *, keep: bool) -> None:
         play.timeline.close()
@@ -242,6 +245,15 @@ def _doors(play: _Play, packet: Rows) -> None:
             actor.doors = actor.doors | bits if is_open else actor.doors & ~bits
 
 
+def _scene_lights(play: _Play, packet: Rows) -> None:
+    for lamp, intensity, colour, is_on, group in packet.rows.tolist():
+        if group == STREET_GROUP and all(map(math.isfinite, (intensity, *colour))):
+            red, green, blue = (min(max(c, 0.0), 1.0) * 255.0 for c in colour[:3])
+            play.episode.lamps.set(
+                lamp, is_on=bool(is_on), intensity=max(intensity, 0.0), colour=(red, green, blue), group=group
+            )
+
+
 def _weather(play: _Play, packet: Rows) -> None:
     for row in packet.rows["parameters"].tolist():
         if all(map(math.isfinite, row)):
@@ -251,6 +263,7 @@ def _weather(play: _Play, packet: Rows) -> None:
 _EVENT = {
     PacketId.ACTORS_REMOVED: _removed,
     PacketId.PARENTS: _attached,
+    PacketId.SCENE_LIGHTS: _scene_lights,
     PacketId.VEHICLE_DOORS: _doors,
     PacketId.WEATHER: _weather,
 }

@@ -41,6 +41,7 @@ class Roster:
     walker_slots: NDArray[np.intp]
     light_rows: NDArray[np.intp]
     two_wheeled: NDArray[np.bool_]
+    heroes: frozenset[int]
 
     @staticmethod
     def of(episode: Episode) -> Roster:
@@ -60,6 +61,7 @@ class Roster:
             np.array([a.slot for a in walkers], dtype=np.intp),
             rows(ActorKind.TRAFFIC_LIGHT),
             np.array([episode.fleet.spec(a.slot).number_of_wheels == 2 for a in vehicles], dtype=np.bool_),
+            frozenset(a.actor_id for a in episode.actors if a.description.value("role_name") == "hero"),
         )
 
     def is_still(self, episode: Episode) -> bool:
@@ -71,10 +73,6 @@ class Roster:
 def snapshot_ids(episode: Episode) -> NDArray[np.uint32]:
     ids: NDArray[np.uint32] = episode.table.vehicles["id"][: len(episode.table)]
     return ids
-
-
-def is_hero(actor: Actor) -> bool:
-    return actor.description.value("role_name") == "hero"
 
 
 def centimetres(place: Vector3) -> Vector3:

@@ -13,6 +13,7 @@ import numpy as np
 from embedded_carla.errors import CommandError
 from embedded_carla.log import log
 from embedded_carla.recorder import capture
+from embedded_carla.recorder.cast import Memory
 from embedded_carla.recorder.format import pack, pack_header, pack_rows
 from embedded_carla.recorder.packets import (
     ROWS,
@@ -27,20 +28,22 @@ from embedded_carla.recorder.packets import (
 )
 from embedded_carla.recorder.roster import Roster, added
 from embedded_carla.types import WeatherParameters
+from embedded_carla.world.actors import Actor
 from embedded_carla.world.episode import Episode
 
 _FRAME_END = pack(FrameEnd())
 
 
 class Recorder:
-    """Writes one file at a time; `clock` gives the real seconds that additional data tell.
+    """Writes one file at a time; `clock` gives the real seconds that additional data tell, `memory` learns who is seen.
 
     A frame goes to the file when the next one has told how long it lasted, so what a killed server leaves is whole up
     to its last frame but one.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], memory: Memory) -> None:
         self._clock = clock
+        self._memory = memory
         self._file: BinaryIO | None = None
 
     @property
@@ -112,7 +115,7 @@ class Recorder:
         yield pack(ActorsAdded(tuple(come)))
         yield pack_rows(PacketId.ACTORS_REMOVED, np.array(gone, dtype=ROWS[PacketId.ACTORS_REMOVED]))
         yield pack_rows(PacketId.PARENTS, capture.parents(come, roster))
-        hits = capture.collisions(episode, self._collisions)
+        hits = capture.collisions(episode, roster, self._collisions)
         self._collisions += len(hits)
         yield pack_rows(PacketId.COLLISIONS, hits)
         yield pack_rows(PacketId.POSITIONS, capture.positions(episode, roster))
@@ -123,8 +126,11 @@ class Recorder:
         yield from self._changed_scene(roster)
         yield capture.wheels(episode, roster)
         yield pack_rows(PacketId.BIKERS, capture.bikers(episode, roster))
+        here = [roster.actors[event.actor] for event in come if event.actor in roster.actors]
+        for actor in here:
+            self._memory.note(actor)
         if self._additional:
-            yield from self._additional_data(come, roster)
+            yield from self._additional_data(here, roster)
 
     def _changes(self) -> tuple[list[ActorAdded], list[tuple[int]]]:
         """Who came and who went since the last frame; brings the roster up to date."""
@@ -148,9 +154,8 @@ class Recorder:
             self._weather = self._episode.weather
             yield pack_rows(PacketId.WEATHER, capture.weather(self._weather))
 
-    def _additional_data(self, come: list[ActorAdded], roster: Roster) -> Iterator[bytes]:
+    def _additional_data(self, here: list[Actor], roster: Roster) -> Iterator[bytes]:
         """What CARLA writes when asked for additional data."""
-        here = [roster.actors[event.actor] for event in come if event.actor in roster.actors]
         yield pack_rows(PacketId.KINEMATICS, capture.kinematics(self._episode, roster))
         yield pack_rows(PacketId.BOUNDING_BOXES, capture.boxes(here))
         if len(volumes := capture.trigger_volumes(here)):
