@@ -51,7 +51,10 @@ class CarFrame:
         ]  # fmt: skip
         if s.bed:
             knots[1:2] = [(-0.49, s.tail_z), (s.bed, s.tail_z)]
-        return h * float(np.interp(x / self.length, *zip(*knots, strict=True)))
+        # The mean over a window rounds the corners between the straight lines.
+        round_ = 0.028 * (1.0 - self.style.square)
+        spread = np.clip(x / self.length + np.array([-1.0, -0.6, -0.2, 0.2, 0.6, 1.0]) * round_, -0.5, 0.5)
+        return h * float(np.interp(spread, *zip(*knots, strict=True)).mean())
 
     def belt(self, x: float) -> float:
         """Height of the lower edge of the glass; the upper line where there is none."""
@@ -113,6 +116,10 @@ def stations(car: CarFrame, detailed: bool) -> list[float]:
             0.465,
             0.5 * (s.cowl[0] + s.roof_front),
             0.5 * (s.deck[0] + s.roof_rear),
+            s.roof_front + 0.022,
+            s.roof_front - 0.022,
+            s.roof_rear + 0.022,
+            s.roof_rear - 0.022,
         ]
     xs = [car.x(share) for share in shares]
     if s.bed:
@@ -136,7 +143,7 @@ def hull(car: CarFrame, detailed: bool) -> tuple[F64, F64, F64]:
     """Quads (Q, 4, 3) of the skin, their colours (Q, 3) and parts (Q,): paint, windscreen, rear window, dark floor."""
     s = car.style
     xs = stations(car, detailed)
-    rows = list(range(ROWS)) if detailed else [0, 2, 3, 4, 5, 6]
+    rows = list(range(ROWS))
     half = np.stack([car.half_ring(x)[rows] for x in xs])
     right = np.concatenate([np.broadcast_to(np.array(xs)[:, None, None], (*half.shape[:2], 1)), half], axis=2)
     left = right[:, -2::-1] * (1.0, -1.0, 1.0)
@@ -145,7 +152,7 @@ def hull(car: CarFrame, detailed: bool) -> tuple[F64, F64, F64]:
     quads, colours, parts = [], [], []
     for i, x in enumerate(xs[:-1]):
         share = 0.5 * (x + xs[i + 1]) / car.length
-        screen = s.roof_front < share < s.cowl[0]
+        screen = s.roof_front + 0.005 < share < s.cowl[0] - 0.005
         rear = s.deck[0] < share < s.roof_rear and not s.closed_sides
         roof = s.roof_rear <= share <= s.roof_front
         for k in range(count):

@@ -149,7 +149,7 @@ def _lamps(b: ShapeBuilder, f: CarFrame) -> None:
                 0.016,
             )
     if not s.bed:
-        x, z = f.x(0.82 * s.deck[0] + 0.18 * s.roof_rear), 0.0
+        x, z = f.x(0.12 * s.deck[0] + 0.88 * s.roof_rear), 0.0
         z = f.top(x) + 0.022 * h
         _box(b, (x - 0.02, 0.0, z), (0.02, 0.14 * f.half, 0.008 * h), RED, Part.BRAKE_LAMP)
 

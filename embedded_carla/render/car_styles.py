@@ -15,8 +15,8 @@ class CarStyle:
 
     tail_z: float = 0.64
     deck: tuple[float, float] = (-0.37, 0.69)
-    roof_rear: float = -0.20
-    roof_front: float = 0.06
+    roof_rear: float = -0.235
+    roof_front: float = 0.085
     cowl: tuple[float, float] = (0.235, 0.645)
     nose_z: float = 0.50
     hood_x: float = 0.44  # where the bonnet begins to fall to the nose
@@ -48,11 +48,11 @@ class CarStyle:
 
 SEDAN = CarStyle()
 LARGE_SEDAN = replace(
-    SEDAN, deck=(-0.355, 0.70), roof_rear=-0.17, roof_front=0.04, cowl=(0.20, 0.66), tail_z=0.67, nose_z=0.53,
+    SEDAN, deck=(-0.365, 0.71), roof_rear=-0.225, roof_front=0.065, cowl=(0.20, 0.66), tail_z=0.67, nose_z=0.53,
     lamp_in=0.42, grille=(0.30, 0.34, 0.49),
 )  # fmt: skip
 SPORTS = replace(
-    SEDAN, deck=(-0.42, 0.70), roof_rear=-0.16, roof_front=0.02, cowl=(0.19, 0.68), tail_z=0.66, nose_z=0.48,
+    SEDAN, deck=(-0.42, 0.70), roof_rear=-0.19, roof_front=0.045, cowl=(0.19, 0.68), tail_z=0.66, nose_z=0.48,
     roof_width=0.66, panes=(0.22, 0.97), clearance=0.11, lamp_in=0.40, grille=(0.30, 0.24, 0.38), shoulder=0.58,
 )  # fmt: skip
 HATCHBACK = replace(

@@ -101,9 +101,9 @@ class ShapeBuilder:
             self.add((a + out * radius0)[::-1], np.tile(-axis, (sides, 1)), fan, colour)
 
     def blob(
-        self, centre: Point, radii: Point, rings: int, sides: int, colour: Colour, rough: float = 0.0, seed: int = 0
+        self, centre: Point, radii: Point, rings: int, sides: int, colour: Colour, rough: float = 0.0, seed: int = 0, under: float = 1.0
     ) -> None:
-        """An ellipsoid, its radius varied by `rough` (share) for plants."""
+        """An ellipsoid, its radius varied by `rough` (share) for plants; `under` is its shade at the bottom."""
         rng = np.random.default_rng(seed)
         polar = np.linspace(0.0, np.pi, rings + 1)[1:-1]
         turn = np.linspace(0.0, 2 * np.pi, sides, endpoint=False)
@@ -113,6 +113,7 @@ class ShapeBuilder:
         unit = np.concatenate([[(0.0, 0.0, 1.0)], ring, [(0.0, 0.0, -1.0)]])
         radius = 1.0 + rough * rng.uniform(-1.0, 1.0, (len(unit), 1))
         tone = 1.0 + 1.2 * rough * rng.uniform(-1.0, 1.0, (len(unit), 1))
+        tone *= under + (1.0 - under) * (0.5 + 0.5 * unit[:, 2:3])
         normal = unit / np.asarray(radii)
         normal /= np.linalg.norm(normal, axis=1, keepdims=True)
         colours = (np.asarray(colour) * tone).astype(np.float32)

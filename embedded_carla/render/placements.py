@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from embedded_carla.render.context import RenderError
 from embedded_carla.render.frame import Camera
 from embedded_carla.render.instances import InstancedShape, instance_block, object_program, pose_matrices
 from embedded_carla.render.programs import Programs
-from embedded_carla.render.prototypes import PROTOTYPES, Prototype, sign_pieces, tints
+from embedded_carla.render.prototypes import PROTOTYPES, VARIANTS, Prototype, sign_pieces, tints, variant
 from embedded_carla.render.signs import SignFaces
 from embedded_carla.scene import Placement
 from embedded_carla.types import SemanticTag, SignalColour, Transform
@@ -86,10 +87,11 @@ def placement_groups(ctx: Any, placements: Sequence[Placement]) -> tuple[list[Pl
     faces = SignFaces(ctx, [(p.prototype, p.text) for p in placements if p.prototype.startswith("sign_")])
     rows: dict[str, list[tuple[int, Placement, Transform, F64, float]]] = {}
     for i, p in enumerate(placements):
-        if p.prototype not in PROTOTYPES or p.prototype.endswith("_back"):
+        if p.prototype not in _public():
             raise RenderError(f"unknown prototype '{p.prototype}' in the scenery; there are {', '.join(_public())}")
         if not p.prototype.startswith("sign_") or p.prototype == "sign_post":
-            rows.setdefault(p.prototype, []).append((i, p, p.transform, np.array(p.size_m), 0.0))
+            name = variant(p.prototype, p.seed)
+            rows.setdefault(name, []).append((i, p, p.transform, np.array(p.size_m), 0.0))
             continue
         for name, size, height in sign_pieces(p):
             pose = p.transform @ Transform(x=SIGN_BEFORE_POST_M if height > 0.0 else 0.0, z=height)
@@ -99,8 +101,11 @@ def placement_groups(ctx: Any, placements: Sequence[Placement]) -> tuple[list[Pl
     return [PlacementGroup(ctx, name, rows[name]) for name in order], faces
 
 
-def _public() -> list[str]:
-    return sorted(name for name in PROTOTYPES if not name.endswith(("_back", "_post")))
+@cache
+def _public() -> tuple[str, ...]:
+    """What a placement may be called."""
+    own = (name for name in PROTOTYPES if " " not in name and not name.endswith("_back"))
+    return tuple(sorted([*own, *VARIANTS]))
 
 
 def _tag(name: str, placement: Placement) -> int:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render import scenery_shapes as shapes
+from embedded_carla.render import building_shapes, tree_shapes
+from embedded_carla.render import street_shapes as shapes
 from embedded_carla.render.geometry import Shape
 from embedded_carla.scene import Placement
 
@@ -16,10 +17,12 @@ F64 = NDArray[np.float64]
 RED_BRICK = ((0.34, 0.15, 0.10), (0.42, 0.36, 0.29), (0.30, 0.31, 0.32), (0.52, 0.49, 0.43), (0.24, 0.20, 0.17),
              (0.45, 0.30, 0.20))  # fmt: skip
 PLASTER = ((0.62, 0.56, 0.45), (0.66, 0.64, 0.60), (0.55, 0.42, 0.30), (0.50, 0.52, 0.50), (0.60, 0.48, 0.40))
-LEAVES = ((0.075, 0.150, 0.030), (0.095, 0.165, 0.040), (0.060, 0.125, 0.035), (0.120, 0.160, 0.035))
-NEEDLES = ((0.030, 0.085, 0.040), (0.040, 0.100, 0.045), (0.025, 0.070, 0.040))
+LEAVES = ((0.085, 0.115, 0.030), (0.065, 0.100, 0.028), (0.110, 0.130, 0.040), (0.050, 0.085, 0.030), (0.095, 0.105, 0.045),
+          (0.075, 0.125, 0.026))  # fmt: skip
+NEEDLES = ((0.030, 0.062, 0.034), (0.042, 0.075, 0.038), (0.024, 0.052, 0.034))
 STONE = ((0.42, 0.40, 0.36), (0.36, 0.35, 0.34))
 PLAIN = ((1.0, 1.0, 1.0),)
+TALL = 1.25  # height of an American speed limit to its width
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +40,64 @@ class Prototype:
     far_m: float = 700.0
 
 
+# What a placement's name may be drawn as; its seed chooses.
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "building": tuple(f"building {habit}" for habit in ("plain", "tower", "wings", "plain", "twin")),
+    "house": tuple(f"house {habit}" for habit in ("gable", "hip", "terrace")),
+    "tree_broadleaf": tuple(f"tree {habit}" for habit in tree_shapes.CROWNS),
+    "tree_conifer": tuple(f"conifer {habit}" for habit in ("spruce", "slender", "spruce", "pine")),
+    "bush": ("bush round", "bush round", "bush hedge"),
+}
+
+
+def variant(name: str, seed: int) -> str:
+    """The prototype that draws a placement named `name`."""
+    kinds = VARIANTS.get(name)
+    return name if kinds is None else kinds[(abs(seed) // 7) % len(kinds)]
+
+
 def _prototypes() -> dict[str, Prototype]:
-    tree = (90.0, 26.0)
-    leaf, needle = shapes.tree_broadleaf, shapes.tree_conifer
+    tree = (75.0, 20.0)
+    made = {}
+    for name in dict.fromkeys(VARIANTS["building"]):
+        made[name] = Prototype((building_shapes.building(name.split()[1]),), (), "facade", RED_BRICK, far_m=1200.0)
+    for name in VARIANTS["house"]:
+        made[name] = Prototype((building_shapes.house(name.split()[1]),), (), "facade", PLASTER, far_m=900.0)
+    for name in VARIANTS["tree_broadleaf"]:
+        levels = tuple(tree_shapes.broadleaf(name.split()[1], detail) for detail in (2, 1, 0))
+        made[name] = Prototype(levels, tree, "foliage", LEAVES, True, 1.5)
+    for name in dict.fromkeys(VARIANTS["tree_conifer"]):
+        levels = tuple(tree_shapes.conifer(name.split()[1], detail) for detail in (2, 1, 0))
+        made[name] = Prototype(levels, tree, "foliage", NEEDLES, True, 1.5)
+    for name in dict.fromkeys(VARIANTS["bush"]):
+        levels = tuple(tree_shapes.bush(name.split()[1], detail) for detail in (1, 0))
+        made[name] = Prototype(levels, (20.0,), "foliage", LEAVES, True, 2.0, far_m=250.0)
+    return made | _street()
+
+
+def _street() -> dict[str, Prototype]:
+    rail = (shapes.guard_rail(True), shapes.guard_rail(False))
     made = {
-        "building": Prototype((shapes.building(),), (), "facade", RED_BRICK, far_m=1200.0),
-        "house": Prototype((shapes.house(),), (), "facade", PLASTER, far_m=900.0),
-        "tree_broadleaf": Prototype((leaf(2), leaf(1), leaf(0)), tree, "foliage", LEAVES, True, 1.5),
-        "tree_conifer": Prototype((needle(2), needle(1), needle(0)), tree, "foliage", NEEDLES, True, 1.5),
-        "bush": Prototype((shapes.bush(1), shapes.bush(0)), (20.0,), "foliage", LEAVES, True, 2.0, far_m=250.0),
         "street_lamp": Prototype((shapes.street_lamp(),), (), "object", PLAIN, least_px=6.0, far_m=300.0),
         "pole": Prototype((shapes.pole(),), (), "object", PLAIN, least_px=5.0, far_m=300.0),
+        "mast_arm": Prototype((shapes.mast_arm(),), (), "object", PLAIN, least_px=3.0, far_m=300.0),
         "signal_head": Prototype((shapes.signal_head(),), (), "object", PLAIN, far_m=300.0),
-        "guard_rail": Prototype((shapes.guard_rail(),), (), "object", PLAIN, least_px=2.0, far_m=300.0),
+        "guard_rail": Prototype(rail, (40.0,), "object", PLAIN, least_px=2.0, far_m=300.0),
         "bench": Prototype((shapes.bench(),), (), "object", PLAIN, least_px=2.0, far_m=150.0),
         "wall": Prototype((shapes.wall(),), (), "object", STONE, far_m=400.0),
+        "fence": Prototype((shapes.fence(),), (), "object", PLAIN, least_px=6.0, far_m=150.0),
         "sign_post": Prototype((shapes.sign_post(),), (), "object", PLAIN, least_px=5.0, far_m=200.0),
     }
-    for name, corners, start in (("stop", 8, np.pi / 8), ("yield", 3, -np.pi / 2), ("speed", 20, 0.0)):
-        made[f"sign_{name}"] = Prototype(
-            (shapes.sign_face(corners, start),), (), "sign", PLAIN, casts=False, far_m=200.0
-        )
-        made[f"sign_{name}_back"] = Prototype((shapes.sign_back(corners, start),), (), "object", PLAIN, far_m=200.0)
+    for name, corners, start in (
+        ("stop", 8, np.pi / 8),
+        ("yield", 3, -np.pi / 2),
+        ("speed", 24, 0.0),
+        ("limit", 4, 0.0),
+    ):
+        tall = name == "limit"
+        face, back = shapes.sign_face(corners, start, tall), shapes.sign_back(corners, start, tall)
+        made[f"sign_{name}"] = Prototype((face,), (), "sign", PLAIN, casts=False, far_m=200.0)
+        made[f"sign_{name}_back"] = Prototype((back,), (), "object", PLAIN, far_m=200.0)
     return made
 
 
@@ -76,11 +115,12 @@ def tints(name: str, seeds: Sequence[int]) -> tuple[F64, F64]:
 def sign_pieces(sign: Placement) -> list[tuple[str, tuple[float, float, float], float]]:
     """A sign as prototypes (name, size m, height m above its foot): post, face and back."""
     _, width, height = sign.size_m
-    disc = min(width, height)
+    tall = TALL * width if sign.prototype == "sign_limit" else min(width, height)
+    size = (0.03, width if sign.prototype == "sign_limit" else tall, tall)
     pieces = [
-        (sign.prototype, (0.03, disc, disc), height - disc),
-        (f"{sign.prototype}_back", (0.03, disc, disc), height - disc),
+        (sign.prototype, size, max(height - tall, 0.0)),
+        (f"{sign.prototype}_back", size, max(height - tall, 0.0)),
     ]
-    if height > disc:
-        pieces.append(("sign_post", (0.06, 0.06, height - disc / 2), 0.0))
+    if height > tall + 0.01:
+        pieces.append(("sign_post", (0.06, 0.06, height - tall / 2), 0.0))
     return pieces

@@ -68,7 +68,7 @@ def _far_car(b: ShapeBuilder, f: CarFrame) -> None:
     for x in xs:
         ring = f.half_ring(x)
         low = s.clearance * h
-        half = [(0.95 * f.width(x), low), tuple(ring[2]), tuple(ring[3]), tuple(ring[4]), (0.0, float(ring[6, 1]))]
+        half = [(0.95 * f.width(x), low), (0.98 * f.width(x), 0.5 * (low + ring[2, 1])), *map(tuple, ring[3:5]), (0.0, float(ring[6, 1]))]
         rings.append([(x, y, z) for y, z in half] + [(x, -y, z) for y, z in half[-2::-1]])
     quads, colours, parts = [], [], []
     for i in range(len(xs) - 1):

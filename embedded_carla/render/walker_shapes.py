@@ -115,7 +115,7 @@ def _leg(b: ShapeBuilder, wear: Outfit, side: float, sides: int, level: int) -> 
 
 def _arm(b: ShapeBuilder, wear: Outfit, side: float, sides: int, level: int) -> None:
     first = 5.0 if side < 0 else 7.0
-    g, y = 0.6 + 0.4 * wear.girth, side * 0.118 * (0.7 + 0.3 * wear.girth)
+    g, y = 0.6 + 0.4 * wear.girth, side * 0.110 * (0.7 + 0.3 * wear.girth)
     out = side * 0.012
     b.motion = (first, SHOULDER)
     b.part = Part.TINTED

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render.prototypes import PROTOTYPES, sign_pieces
+from embedded_carla.render.prototypes import PROTOTYPES, sign_pieces, variant
 from embedded_carla.scene import F64, Placement
 from embedded_carla.types import Transform
 
@@ -27,7 +27,7 @@ class Solid:
 def solids_of(placement: Placement) -> list[Solid]:
     """The shapes that draw `placement`, in their finest level."""
     if not placement.prototype.startswith("sign_") or placement.prototype == "sign_post":
-        return [_solid(placement.prototype, placement.transform, placement.size_m)]
+        return [_solid(variant(placement.prototype, placement.seed), placement.transform, placement.size_m)]
     out = []
     for name, size, height in sign_pieces(placement):
         ahead = _SIGN_BEFORE_POST_M if height > 0.0 else 0.0

@@ -5,9 +5,12 @@ in vec3 albedo;
 in vec2 finish;
 flat in uvec2 label;
 in vec3 local;
+#ifdef FOLIAGE
+flat in float part_of;
+#endif
 #ifdef FACADE
 in vec3 bay;
-flat in float seed;
+flat in vec4 wall;
 #endif
 #ifdef SIGN
 in vec3 face;
@@ -24,6 +27,15 @@ vec3 surroundings(vec3 d) {
 #endif
 
 void main() {
+#ifdef FOLIAGE
+    // Leaves larger than life when far: the edge of a crown frays by about a pixel or two at any distance.
+    float cell = clamp(length(rel) * 0.006, 0.09, 0.6);
+    vec3 spot = floor(local / cell);
+    float leaf = hash12(spot.xy * 1.31 + spot.z * vec2(3.7, 5.3));
+    bool is_leaf = part_of > 7.5;
+    float facing = abs(dot(normalize(normal), normalize(rel)));
+    if (is_leaf && leaf > 0.22 + 1.7 * facing) discard;
+#endif
 #ifdef OUT_RGB
     vec3 n = normalize(normal);
     vec3 base = albedo;
@@ -32,27 +44,51 @@ void main() {
     float access = 1.0;
 #ifdef FOLIAGE
     float clump = value_noise(local.xy * 2.3 + local.z * vec2(1.9, -2.7));
-    float leaf = hash12(floor(local.xy * 9.0 + local.z * vec2(7.0, 11.0)));
-    base *= 0.45 + 0.75 * clump + 0.35 * leaf;
-    n = normalize(n + (clump - 0.5) * vec3(0.8, -0.6, 0.5));
-    access = 0.75;
+    base *= (0.55 + 0.60 * clump + 0.45 * (leaf - 0.5)) * (is_leaf ? 1.0 : 0.9);
+    n = normalize(n + (vec3(leaf, clump, fract(leaf * 7.3)) - 0.5) * 0.9);
+    access = 0.80;
 #endif
 #ifdef FACADE
-    vec2 cell = vec2(bay.x, bay.y);
-    vec2 id = floor(cell);
-    vec2 w = clamp(fwidth(cell), 0.001, 0.5);
-    vec2 f = abs(fract(cell) - 0.5);
-    vec2 half_open = vec2(0.26 + 0.14 * fract(seed * 13.7), 0.24 + 0.10 * fract(seed * 5.1));
-    vec2 open = 1.0 - smoothstep(half_open - w * 0.7, half_open + w * 0.7, f);
-    float glass = open.x * open.y * bay.z;
-    float sill = (1.0 - smoothstep(half_open.x + 0.03, half_open.x + 0.05 + w.x, f.x)) * (1.0 - smoothstep(0.03, 0.05, abs(fract(cell.y) - 0.47 + half_open.y))) * bay.z;
-    float lot = hash12(id + seed * 91.0);
-    base *= 0.94 + 0.10 * value_noise(local.xy * 0.6 + local.z * vec2(0.7, 0.9));
-    base = mix(base, vec3(0.62, 0.60, 0.56), sill * 0.7);
-    base = mix(base, mix(vec3(0.02, 0.03, 0.04), vec3(0.16, 0.15, 0.13), lot * lot), glass);
-    gloss = mix(gloss, 0.10, glass);
-    emission = glass * sky_ambient.w * step(0.62, lot) * 0.55;
-    vec3 lit = mix(vec3(1.0, 0.72, 0.40), vec3(0.85, 0.92, 1.0), step(0.9, lot));
+    // Styles: punched windows, bands of windows, a glass front, tall windows with balconies.
+    float street = wall.y * 4.2, seed = wall.z, style = floor(wall.w * 4.0);
+    bool shop = bay.y < street;
+    float storey = shop ? 4.2 : 3.1;
+    float wide = shop ? wall.x * 1.6 : wall.x;
+    vec2 cell = vec2(bay.x / wide, (shop ? bay.y : bay.y - street) / storey);
+    vec2 id = floor(cell), p = fract(cell) - vec2(0.5, shop ? 0.42 : 0.52);
+    vec2 w = clamp(fwidth(cell) * 0.7, 0.001, 0.5);
+    vec2 open_half = shop ? vec2(0.45, 0.36) : (style == 0.0 ? vec2(0.24 + 0.10 * fract(seed * 13.7), 0.28) :
+        (style == 1.0 ? vec2(0.52, 0.27) : (style == 2.0 ? vec2(0.475, 0.46) : vec2(0.30, 0.36))));
+    vec2 edge = abs(p) - open_half;
+    vec2 inside = 1.0 - smoothstep(-w, w, edge);
+    vec2 framed = 1.0 - smoothstep(-w, w, edge + vec2(0.025, 0.03));
+    float windows = step(0.5, bay.z) * step(bay.z, 1.5);
+    float opening = inside.x * inside.y * windows, glass = framed.x * framed.y * windows;
+    float bar = style == 2.0 ? 0.0 : 1.0 - smoothstep(0.012, 0.012 + w.x, abs(p.x));
+    glass *= 1.0 - bar * (1.0 - smoothstep(0.02, 0.12, w.x));
+    float lot = hash12(id + seed * 91.0 + (shop ? 37.0 : 0.0));
+    float blind = shop || style == 2.0 ? 0.0 : step(0.35, lot) * step(0.5 - 0.9 * fract(lot * 7.7), p.y / open_half.y * 0.5);
+    float stain = value_noise(local.xy * 0.6 + local.z * vec2(0.7, 0.9));
+    base *= 0.90 + 0.16 * stain;
+    float brick = step(0.5, fract(seed * 3.3)) * (1.0 - smoothstep(0.02, 0.06, w.y));
+    base *= 1.0 - 0.16 * brick * step(0.82, fract(bay.y * 6.0));
+    float slab = style >= 1.0 && !shop ? 1.0 - smoothstep(0.03, 0.03 + w.y, abs(fract(cell.y) - 0.02)) : 0.0;
+    base = mix(base, base * 0.72, slab * windows);
+    float board = shop ? step(0.83, fract(cell.y)) * step(fract(cell.y), 0.95) : 0.0;
+    vec3 paintwork = 0.06 + 0.50 * fract(vec3(lot * 5.1, lot * 9.7, lot * 17.3)) * fract(vec3(lot * 3.1, lot * 7.9, lot * 11.3));
+    base = mix(base, paintwork, board * windows);
+    base = mix(base, vec3(0.50 + 0.2 * fract(seed * 5.7)) * (style == 2.0 || shop ? 0.25 : 1.0), opening * (1.0 - glass));
+    vec3 room = mix(vec3(0.018, 0.022, 0.026), vec3(0.10, 0.09, 0.08), lot * lot);
+    room = mix(room, vec3(0.42, 0.40, 0.36), blind * 0.8);
+    room *= 0.55 + 0.45 * smoothstep(0.0, 0.5, open_half.y - p.y);
+    base = mix(base, room, glass);
+    float rail = style == 3.0 && !shop ? step(fract(cell.y), 0.34) * step(0.10, fract(cell.y)) * step(0.5, hash12(vec2(floor(cell.x * 0.5), seed))) : 0.0;
+    base = mix(base, vec3(0.10 + 0.35 * fract(seed * 8.3)), rail * windows * (0.45 + 0.55 * step(0.5, fract(bay.x * 8.0))));
+    glass *= 1.0 - rail;
+    if (bay.z > 1.5) { base *= (0.80 + 0.35 * hash12(floor(vec2(bay.x * 3.0, bay.y * 4.0)))) * (0.75 + 0.25 * smoothstep(0.0, 0.3, fract(bay.y * 4.0))); }
+    gloss = mix(gloss, style == 2.0 ? 0.22 : 0.09, glass * (1.0 - blind * 0.7));
+    emission = glass * sky_ambient.w * (shop ? 0.9 : step(0.62, lot) * (0.35 + 0.4 * fract(lot * 31.0)));
+    vec3 lit = mix(vec3(1.0, 0.72, 0.40), vec3(0.85, 0.92, 1.0), step(0.82, lot));
 #else
     vec3 lit = base;
 #endif

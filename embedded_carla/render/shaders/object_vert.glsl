@@ -19,8 +19,11 @@ out vec2 finish;     // reflectance seen straight on, emission
 flat out uvec2 label;
 out vec3 local;      // metres in the instance's frame
 #ifdef FACADE
-out vec3 bay;        // bays along the wall, floors up, 1 where there are windows
-flat out float seed;
+out vec3 bay;        // m along the wall, m up, 1 where there are windows, 2 on tiled roofs
+flat out vec4 wall;  // bay's width m, 1 where there are shops, seed, style
+#endif
+#ifdef FOLIAGE
+flat out float part_of;
 #endif
 #ifdef SIGN
 out vec3 face;       // u, v, layer
@@ -103,8 +106,8 @@ void paint() {
     if (part == 7) { finish = vec2(0.08, reverse ? 4.0 : 0.0); }
     if (part == 8) { albedo = own * tint.rgb; }                                          // cloth, wall, leaf
     if (part >= 10 && part <= 12) {                                                      // signal lamps
-        finish.y = bits == part - 10 ? 6.0 : 0.0;
-        albedo = own * (bits == part - 10 ? 1.0 : 0.10);
+        finish.y = bits == part - 10 ? 2.6 : 0.0;
+        albedo = own * (bits == part - 10 ? 1.0 : 0.06);
     }
     if (part == 9) { albedo = own * trousers(); }
     if (part == 13) { finish.y = 6.0 * sky_ambient.w; }                                  // street lamp
@@ -141,11 +144,12 @@ void main() {
 #ifdef FACADE
     bool along_y = abs(in_normal.x) > abs(in_normal.y);
     float width = along_y ? size_tag.y : size_tag.x;
-    float bays = max(1.0, floor(width / (2.6 + 1.4 * fract(tint.w * 7.3))));
-    float floors = max(1.0, floor(size_tag.z * in_motion.y / 3.1));
     float u = (along_y ? in_position.y : in_position.x) + 0.5;
-    bay = vec3(u * bays, in_position.z / max(in_motion.y, 0.01) * floors, in_motion.x);
-    seed = tint.w;
+    bay = vec3(u * width, in_position.z * size_tag.z, in_motion.x);
+    wall = vec4(width / max(1.0, floor(width / (2.5 + 1.5 * fract(tint.w * 7.3)))), in_motion.y * step(12.0, size_tag.z), tint.w, fract(tint.w * 17.31));
+#endif
+#ifdef FOLIAGE
+    part_of = in_colour.w;
 #endif
 #ifdef SIGN
     face = vec3(in_colour.rg, state.y);

@@ -21,7 +21,7 @@ from embedded_carla.scene import ActorView, Boxes, CameraView, GroundHit, Materi
 from embedded_carla.types import LightState, SemanticTag, SignalColour, Transform, Vector3, WeatherParameters
 
 Image = NDArray[np.uint8]
-DAY = WeatherParameters(cloudiness=20, sun_azimuth_angle=220, sun_altitude_angle=45, mie_scattering_scale=0.03)
+DAY = WeatherParameters(cloudiness=20, sun_azimuth_angle=70, sun_altitude_angle=42, mie_scattering_scale=0.03)
 WEATHERS = {
     "day": DAY,
     "dusk": replace(DAY, sun_altitude_angle=3.0, sun_azimuth_angle=320),
