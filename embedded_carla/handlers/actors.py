@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
-from embedded_carla.types import BoundingBox, Transform
+from embedded_carla.types import BoundingBox, Transform, Vector3
 from embedded_carla.world import spawning
 from embedded_carla.world.actors import Actor, ActorKind
 
@@ -99,36 +100,64 @@ def disable_actor_constant_velocity(simulation: Simulation, actor_id: int) -> No
 
 
 @void("add_actor_impulse")
-def add_actor_impulse(simulation: Simulation, actor_id: int, impulse: Any, *_at: Any) -> None:
-    """In N s. Where on the body it acts is ignored, as vehicles turn about the vertical only."""
+def add_actor_impulse(simulation: Simulation, actor_id: int, impulse: Any) -> None:
+    """In N s at the centre of mass."""
     episode = simulation.episode
     episode.fleet.add_impulse(episode.vehicle(actor_id).slot, codec.vector_from_wire(impulse, "impulse"))
 
 
-void("add_actor_impulse_at_location")(add_actor_impulse)
+@void("add_actor_impulse_at_location")
+def add_actor_impulse_at_location(simulation: Simulation, actor_id: int, impulse: Any, at: Any) -> None:
+    """In N s at a point of the world; away from the centre of mass it turns the body about the vertical too."""
+    episode = simulation.episode
+    slot, push = episode.vehicle(actor_id).slot, codec.vector_from_wire(impulse, "impulse")
+    episode.fleet.add_impulse(slot, push)
+    episode.fleet.add_angular_impulse(slot, (0.0, 0.0, _moment(simulation, slot, push, at)))
 
 
 @void("add_actor_force")
-def add_actor_force(simulation: Simulation, actor_id: int, force: Any, *_at: Any) -> None:
-    """In N, during the next step; where it acts is ignored."""
+def add_actor_force(simulation: Simulation, actor_id: int, force: Any) -> None:
+    """In N at the centre of mass, during the next step."""
     episode = simulation.episode
     episode.fleet.add_force(episode.vehicle(actor_id).slot, codec.vector_from_wire(force, "force"))
 
 
-void("add_actor_force_at_location")(add_actor_force)
+@void("add_actor_force_at_location")
+def add_actor_force_at_location(simulation: Simulation, actor_id: int, force: Any, at: Any) -> None:
+    """In N at a point of the world, during the next step."""
+    episode = simulation.episode
+    slot, push = episode.vehicle(actor_id).slot, codec.vector_from_wire(force, "force")
+    episode.fleet.add_force(slot, push)
+    episode.fleet.add_torque(slot, (0.0, 0.0, _moment(simulation, slot, push, at)))
+
+
+def _moment(simulation: Simulation, slot: int, push: Vector3, at: Any) -> float:
+    """About the vertical through the vehicle, of `push` at a point of the world."""
+    x, y, _ = codec.vector_from_wire(at, "location")
+    origin = simulation.episode.fleet.location[slot]
+    return float((x - origin[0]) * push[1] - (y - origin[1]) * push[0])
+
+
+_CARLA_TURN = math.radians(1.0) * 1e-4
+"""N m s in CARLA's unit of angular impulses: Unreal takes kg cm^2/s, and degrees."""
 
 
 @void("add_actor_angular_impulse")
 def add_actor_angular_impulse(simulation: Simulation, actor_id: int, impulse: Any) -> None:
+    """In CARLA's unit, see `_CARLA_TURN`; the part about the vertical acts."""
     episode = simulation.episode
-    wanted = codec.vector_from_wire(impulse, "angular impulse")
-    episode.fleet.add_angular_impulse(episode.vehicle(actor_id).slot, wanted)
+    x, y, z = codec.vector_from_wire(impulse, "angular impulse")
+    turn = (x * _CARLA_TURN, y * _CARLA_TURN, z * _CARLA_TURN)
+    episode.fleet.add_angular_impulse(episode.vehicle(actor_id).slot, turn)
 
 
 @void("add_actor_torque")
 def add_actor_torque(simulation: Simulation, actor_id: int, torque: Any) -> None:
+    """As `add_actor_angular_impulse`, per second, during the next step."""
     episode = simulation.episode
-    episode.fleet.add_torque(episode.vehicle(actor_id).slot, codec.vector_from_wire(torque, "torque"))
+    x, y, z = codec.vector_from_wire(torque, "torque")
+    turn = (x * _CARLA_TURN, y * _CARLA_TURN, z * _CARLA_TURN)
+    episode.fleet.add_torque(episode.vehicle(actor_id).slot, turn)
 
 
 @void("set_actor_simulate_physics")
@@ -162,22 +191,3 @@ def set_actor_collisions(simulation: Simulation, actor_id: int, enabled: bool) -
 def set_actor_dead(simulation: Simulation, actor_id: int) -> None:
     """A dead actor no longer moves by itself."""
     set_actor_simulate_physics(simulation, actor_id, False)
-
-
-@value("get_actor_component_world_transform")
-def get_actor_component_world_transform(simulation: Simulation, actor_id: int, _name: str) -> Any:
-    """An actor is one component here: its root."""
-    episode = simulation.episode
-    return codec.transform_to_wire(episode.pose_of(episode.actors.get(actor_id)))
-
-
-@value("get_actor_component_relative_transform")
-def get_actor_component_relative_transform(simulation: Simulation, actor_id: int, _name: str) -> Any:
-    simulation.episode.actors.get(actor_id)
-    return codec.transform_to_wire(Transform())
-
-
-@value("get_actor_component_names")
-def get_actor_component_names(simulation: Simulation, actor_id: int) -> list[str]:
-    simulation.episode.actors.get(actor_id)
-    return ["Root"]

@@ -52,7 +52,7 @@ def physical_angles_deg(simulation: Simulation, actor: Actor, wheel: int) -> tup
     return steer, math.degrees(float(fleet.wheel_phase_rad[actor.slot]))
 
 
-def _angles_deg(simulation: Simulation, actor: Actor, wheel: int) -> tuple[float, float]:
+def shown_angles_deg(simulation: Simulation, actor: Actor, wheel: int) -> tuple[float, float]:
     """What a client has set while the vehicle's physics is off, else the physical angles."""
     physical = physical_angles_deg(simulation, actor, wheel)
     return physical if simulation.episode.fleet.physics[actor.slot] else actor.wheel_angles_deg.get(wheel, physical)
@@ -61,13 +61,13 @@ def _angles_deg(simulation: Simulation, actor: Actor, wheel: int) -> tuple[float
 @value("get_wheel_steer_angle")
 def get_wheel_steer_angle(simulation: Simulation, actor_id: int, wheel: int) -> float:
     """Degrees, positive to the right."""
-    return _angles_deg(simulation, *_wheel(simulation, actor_id, wheel))[0]
+    return shown_angles_deg(simulation, *_wheel(simulation, actor_id, wheel))[0]
 
 
 @value("get_wheel_pitch_angle")
 def get_wheel_pitch_angle(simulation: Simulation, actor_id: int, wheel: int) -> float:
     """Degrees about the axle, forwards."""
-    return _angles_deg(simulation, *_wheel(simulation, actor_id, wheel))[1]
+    return shown_angles_deg(simulation, *_wheel(simulation, actor_id, wheel))[1]
 
 
 @void("set_wheel_steer_direction")
@@ -75,7 +75,7 @@ def set_wheel_steer_direction(simulation: Simulation, actor_id: int, wheel: int,
     """Pose a wheel. As in CARLA this is for show, and only for a vehicle whose physics is off."""
     actor, number = _wheel(simulation, actor_id, wheel)
     _require_no_physics(simulation, actor)
-    pitch = _angles_deg(simulation, actor, number)[1]
+    pitch = shown_angles_deg(simulation, actor, number)[1]
     actor.wheel_angles_deg[number] = (codec.number(angle, "wheel angle"), pitch)
 
 
@@ -84,7 +84,7 @@ def set_wheel_pitch_angle(simulation: Simulation, actor_id: int, wheel: int, ang
     """As `set_wheel_steer_direction`, about the axle."""
     actor, number = _wheel(simulation, actor_id, wheel)
     _require_no_physics(simulation, actor)
-    steer = _angles_deg(simulation, actor, number)[0]
+    steer = shown_angles_deg(simulation, actor, number)[0]
     actor.wheel_angles_deg[number] = (steer, codec.number(angle, "wheel angle"))
 
 

@@ -4,25 +4,12 @@ from __future__ import annotations
 
 from embedded_carla.handlers.registry import unsupported
 
-_ANSWERING_A_VALUE = (
-    "get_actor_bone_names",
-    "get_actor_socket_names",
-    "get_actor_bone_world_transforms",
-    "get_actor_bone_relative_transforms",
-    "get_actor_socket_world_transforms",
-    "get_actor_socket_relative_transforms",
-    "get_vehicle_bone_world_transforms",
-    "get_bones_transform",
-    "get_gbuffer_token",
-)
+_ANSWERING_A_VALUE = ("get_gbuffer_token",)
 _ANSWERING_NOTHING = (
     "enable_carsim",
     "use_carsim_road",
     "enable_chrono_physics",
     "restore_physx_physics",
-    "set_bones_transform",
-    "blend_pose",
-    "get_pose_from_animation",
     "enable_gbuffers",
     "send",
     "apply_color_texture_to_objects",

@@ -9,7 +9,10 @@ from embedded_carla import codec
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.world import physics_control
+from embedded_carla.world import vehicles_kernel as kernel
 from embedded_carla.world.actors import ActorKind
+from embedded_carla.world.physics_control import NOMINAL_FRICTION
+from embedded_carla.world.vehicles_bank import AIR_DENSITY_KGPM3
 
 
 @void("apply_control_to_vehicle")
@@ -30,8 +33,10 @@ def apply_physics_control(simulation: Simulation, actor_id: int, control: Any) -
     episode = simulation.episode
     actor = episode.vehicle(actor_id)
     spec = physics_control.changed_spec(episode.fleet.spec(actor.slot), control)
+    friction, curve = physics_control.axle_friction(control), physics_control.steering_curve(control)
     episode.fleet.set_spec(actor.slot, spec)
-    episode.fleet.friction[actor.slot] = physics_control.friction_factor(control)
+    episode.fleet.set_steer_curve(actor.slot, curve)
+    episode.fleet.axle_friction[actor.slot] = friction
     actor.physics_control = control
 
 
@@ -54,17 +59,42 @@ def get_vehicle_light_states(simulation: Simulation) -> Any:
 
 @value("get_telemetry_data")
 def get_telemetry_data(simulation: Simulation, actor_id: int) -> Any:
-    """Speed, controls and the wheels' turn; the tyres' loads and forces are not kept by the physics and read 0."""
+    """What the last step of the physics had: N, N m, rad/s."""
     episode = simulation.episode
     actor = episode.vehicle(actor_id)
     fleet, slot = episode.fleet, actor.slot
     control, spec = fleet.control(slot), fleet.spec(slot)
     speed = float(math.hypot(*fleet.velocity[slot]))
-    wheel = (float(fleet.friction[slot]), 0.0, 0.0, speed / spec.wheel_radius_m, *(0.0,) * 7)
+    wheels = [_wheel_telemetry(simulation, slot, wheel) for wheel in range(4)]
+    rpm, gear = physics_control.engine_rpm(float(fleet.wheels[slot, :, kernel.SPIN].mean()))
+    if spec.number_of_wheels == 2:  # the physics keeps a pair for each
+        wheels = [_both(wheels[0], wheels[1]), _both(wheels[2], wheels[3])]
     return (
-        speed, control.steer, control.throttle, control.brake, 0.0, int(fleet.gear[slot]),
-        0.5 * 1.2 * spec.drag_area_m2 * speed**2, [wheel] * spec.number_of_wheels,
+        speed, control.steer, control.throttle, control.brake, rpm, gear,
+        0.5 * AIR_DENSITY_KGPM3 * spec.drag_area_m2 * speed**2, wheels,
     )  # fmt: skip
+
+
+def _wheel_telemetry(simulation: Simulation, slot: int, wheel: int) -> tuple[float, ...]:
+    fleet = simulation.episode.fleet
+    spec, row = fleet.spec(slot), fleet.wheels[slot, wheel]
+    axle = 0 if wheel < 2 else 1
+    front_share = -spec.rear_axle_x_m / spec.wheelbase_m
+    at_rest = spec.mass_kg * kernel.GRAVITY_MPS2 * (front_share if axle == 0 else 1.0 - front_share) / 2
+    along, aside = float(row[kernel.FORWARD_N]), float(row[kernel.RIGHT_N])
+    scale = fleet.friction[slot] * fleet.axle_friction[slot, axle] * fleet.friction_scale[slot]
+    friction = float(NOMINAL_FRICTION * scale)
+    load = float(row[kernel.NORMAL_N])
+    return (
+        friction, float(row[kernel.SLIP_ANGLE]), float(row[kernel.SLIP_RATIO]), float(row[kernel.SPIN]), load,
+        load / at_rest, along * spec.wheel_radius_m, along, aside, abs(along) / at_rest, abs(aside) / at_rest,
+    )  # fmt: skip
+
+
+def _both(left: tuple[float, ...], right: tuple[float, ...]) -> tuple[float, ...]:
+    """One wheel out of a pair: loads, torques and forces add up, the rest is the same for both."""
+    summed = (4, 6, 7, 8)
+    return tuple(a + b if i in summed else a for i, (a, b) in enumerate(zip(left, right, strict=True)))
 
 
 @void("show_vehicle_debug_telemetry")

@@ -11,6 +11,7 @@ from embedded_carla import codec
 from embedded_carla.codec import ActorDescription
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Blueprint, BoundingBox, SemanticTag, Transform
+from embedded_carla.world.skeleton import CustomPose
 
 
 class ActorKind(Enum):
@@ -30,7 +31,8 @@ class Actor:
 
     `slot` is the row in the fleet or the crowd (-1 elsewhere), `row` the record in the snapshot. `stream_id` is a
     sensor's stream, 0 where the actor has none. `signal_id` is the OpenDRIVE id of lights and signs. `doors` has a bit
-    for each open door; `wheel_angles_deg` are (steer, pitch) of wheels that a client poses.
+    for each open door; `wheel_angles_deg` are (steer, pitch) of wheels that a client poses, `custom_pose`
+    the pose of a walker, and `ignored_vehicles` the ids that a sensor does not see.
     """
 
     actor_id: int
@@ -52,6 +54,8 @@ class Actor:
     physics_control: Any = None
     doors: int = 0
     wheel_angles_deg: dict[int, tuple[float, float]] = field(default_factory=dict)
+    custom_pose: CustomPose | None = None
+    ignored_vehicles: frozenset[int] = frozenset()
 
     @property
     def type_id(self) -> str:

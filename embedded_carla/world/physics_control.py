@@ -1,21 +1,24 @@
 """CARLA's VehiclePhysicsControl against the parameters that the physics here has.
 
-The parts that have a meaning in both (mass, drag, steering angle, brake torque, wheel radius, friction) act; the rest
-(gear box, torque curve, suspension) is kept and given back, so that what a script sets it reads again.
+The parts that have a meaning in both (mass, drag, steering angle and curve, brake torque, wheel radius, friction) act;
+the rest (gear box, torque curve, suspension) is kept and given back, so that what a script sets it reads again.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Transform, VehicleSpec
+from embedded_carla.world.vehicles import STEER_POINTS
 
 NOMINAL_FRICTION = 3.5  # CARLA's usual tyre friction, which stands for a dry road's grip of 1
 _FRONTAL_SHARE = 0.85  # frontal area over width times height
-_MAX_RPM = 6000.0
+_MAX_RPM, _IDLE_RPM = 6000.0, 800.0
 _FINAL_RATIO = 4.0
 _GEARS = [(4.0, 0.5, 0.65), (2.5, 0.5, 0.65), (1.6, 0.5, 0.65), (1.15, 0.5, 0.65), (0.85, 0.5, 0.65)]
 _STEERING_CURVE = [(0.0, 1.0), (20.0, 0.9), (60.0, 0.8), (120.0, 0.7)]
@@ -75,7 +78,26 @@ def changed_spec(spec: VehicleSpec, control: Any) -> VehicleSpec:
     )
 
 
-def friction_factor(control: Any) -> float:
-    """Mean tyre friction relative to CARLA's usual one."""
-    wheels = control[15]
-    return max(sum(codec.number(w[0], "tire_friction") for w in wheels) / len(wheels) / NOMINAL_FRICTION, 0.0)
+def axle_friction(control: Any) -> tuple[float, float]:
+    """Mean tyre friction of the front and the rear wheels, relative to CARLA's usual one."""
+    numbers = [codec.number(wheel[0], "tire_friction") for wheel in control[15]]
+    front, rear = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
+    means = (sum(some) / len(some) / NOMINAL_FRICTION for some in (front, rear))
+    return max(next(means), 0.0), max(next(means), 0.0)
+
+
+def steering_curve(control: Any) -> list[tuple[float, float]]:
+    """Points of km/h and share of the largest steering angle; CommandError unless the speeds rise."""
+    rows = [codec.items(row, 2, "steering curve") for row in codec.items(control[14], 1, "steering curve")]
+    points = [(codec.number(row[0], "steering curve"), codec.number(row[1], "steering curve")) for row in rows]
+    if any(b[0] <= a[0] for a, b in pairwise(points)) or len(points) > STEER_POINTS:
+        raise CommandError(f"physics control: the steering curve needs at most {STEER_POINTS} points at rising speeds")
+    return points
+
+
+def engine_rpm(wheel_spin_radps: float) -> tuple[float, int]:
+    """(revolutions per minute, gear) that the gear box has at this turn of the wheels; gear -1 backwards."""
+    turn_rpm = abs(wheel_spin_radps) * _FINAL_RATIO * 60.0 / math.tau
+    gear = next((i for i, (ratio, _, up) in enumerate(_GEARS) if turn_rpm * ratio <= up * _MAX_RPM), len(_GEARS) - 1)
+    rpm = min(max(turn_rpm * _GEARS[gear][0], _IDLE_RPM), _MAX_RPM)
+    return rpm, gear + 1 if wheel_spin_radps >= 0.0 else -1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from embedded_carla.codec import ActorDescription
 from embedded_carla.scene import SignalSite, StopZone
 from embedded_carla.types import BoundingBox, SemanticTag, SignalColour, Transform
 from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.world.collision_boxes import rotations
 from embedded_carla.world.signals import TrafficLights
 
 if TYPE_CHECKING:
@@ -117,12 +117,15 @@ class Roadside:
         self._friction_boxes = triggers
         _, slots = self._episode.rows(ActorKind.VEHICLE)
         fleet = self._episode.fleet
+        half = np.array([fleet.spec(slot).extent for slot in slots.tolist()]).reshape(-1, 3)
+        axes = rotations(fleet.rotation_deg[slots])
+        centre = fleet.location[slots] + axes[:, :, 2] * half[:, 2:]
         factor = np.ones(len(slots))
         for trigger in triggers:
-            local = fleet.location[slots] - np.array(trigger.pose.location)
-            yaw = math.radians(trigger.pose.yaw_deg)
-            turn = np.array([[math.cos(yaw), -math.sin(yaw), 0.0], [math.sin(yaw), math.cos(yaw), 0.0], [0, 0, 1.0]])
-            inside = (np.abs(local @ turn) <= np.array(trigger.box.extent)).all(axis=1)
+            turn = trigger.pose.matrix()[:3, :3]
+            local = (centre - np.array(trigger.pose.location)) @ turn
+            reach = np.abs(np.einsum("ki,nkj->nij", turn, axes)) @ half[:, :, None]
+            inside = (np.abs(local) <= np.array(trigger.box.extent) + reach[:, :, 0]).all(axis=1)
             factor[inside] = trigger.number("friction", NOMINAL_FRICTION) / NOMINAL_FRICTION
         fleet.friction_scale[slots] = factor
 

@@ -97,3 +97,117 @@ def test_wheels_have_the_physical_angle_unless_a_client_poses_them(sync_world: A
     assert car.get_wheel_pitch_angle(FRONT_LEFT) == pytest.approx(33.0)
     car.set_simulate_physics(True)
     assert car.get_wheel_steer_angle(FRONT_LEFT) == pytest.approx(-0.5 * limit_deg, rel=0.02)
+
+
+def settled(world: Any, type_id: str = "vehicle.tesla.model3") -> Any:
+    vehicle = spawn(world, type_id)
+    ticks(world, 20)
+    return vehicle
+
+
+def test_impulses_and_forces_change_the_velocity_by_newtons_law(sync_world: Any) -> None:
+    car = settled(sync_world)
+    mass = car.get_physics_control().mass
+    ahead = car.get_transform().get_forward_vector()
+    car.add_impulse(2.0 * mass * ahead)
+    sync_world.tick()
+    assert forward_mps(car) == pytest.approx(2.0, abs=0.05)
+    car.set_target_velocity(carla.Vector3D())
+    sync_world.tick()
+    for _ in range(20):  # 1 s of 1.5 m/s^2, less rolling resistance
+        car.add_force(1.5 * mass * ahead)
+        sync_world.tick()
+    assert forward_mps(car) == pytest.approx(1.5, abs=0.2)
+    car.set_target_velocity(carla.Vector3D())
+    car.add_impulse(carla.Vector3D(z=10.0 * mass))  # throws it up: 10 m/s are 5.1 m
+    heights = []
+    for _ in range(30):
+        sync_world.tick()
+        heights.append(car.get_location().z)
+    assert max(heights) - heights[-1] > 0.0
+    assert max(heights) == pytest.approx(5.1, abs=0.4)
+
+
+def test_turning_impulses_act_in_carlas_unit(sync_world: Any) -> None:
+    """Unreal takes kg cm^2/s in degrees: what turns a body of I kg m^2 by w deg/s is 1e4 I w."""
+    car = settled(sync_world)
+    car.set_enable_gravity(False)
+    place = car.get_transform()
+    place.location.z += 20.0  # in the air, where no tyre holds it
+    car.set_transform(place)
+    sync_world.tick()
+    box, mass = car.bounding_box.extent, car.get_physics_control().mass
+    inertia = mass * (box.x**2 + box.y**2) / 3.0
+    car.add_angular_impulse(carla.Vector3D(z=30.0 * inertia * 1e4))
+    sync_world.tick()
+    assert car.get_angular_velocity().z == pytest.approx(30.0, rel=0.05)
+
+
+def test_a_constant_velocity_is_held_whatever_the_pedals_say(sync_world: Any) -> None:
+    car = settled(sync_world)
+    car.enable_constant_velocity(carla.Vector3D(x=6.0))
+    car.apply_control(carla.VehicleControl(brake=1.0))
+    ticks(sync_world, 20)
+    assert forward_mps(car) == pytest.approx(6.0, abs=0.05)
+    car.disable_constant_velocity()
+    ticks(sync_world, 40)
+    assert forward_mps(car) == pytest.approx(0.0, abs=0.05)
+
+
+def test_telemetry_carries_the_weight_and_the_brakes_force(sync_world: Any) -> None:
+    car = settled(sync_world)
+    mass = car.get_physics_control().mass
+    seen = car.get_telemetry_data()
+    assert len(seen.wheels) == 4
+    assert sum(w.tire_load for w in seen.wheels) == pytest.approx(9.81 * mass, rel=0.02)
+    assert [w.tire_friction for w in seen.wheels] == pytest.approx([3.5] * 4)
+    assert sum(w.normalized_tire_load for w in seen.wheels) / 4 == pytest.approx(1.0, abs=0.05)
+    car.set_target_velocity(15.0 * car.get_transform().get_forward_vector())
+    ticks(sync_world, 2)
+    rolling = car.get_telemetry_data()
+    radius = car.get_physics_control().wheels[0].radius / 100
+    assert rolling.wheels[0].omega == pytest.approx(15.0 / radius, rel=0.05)
+    assert rolling.drag > 20.0
+    assert 700.0 < rolling.engine_rpm <= 6000.0
+    car.apply_control(carla.VehicleControl(brake=0.4))
+    ticks(sync_world, 10)
+    before = forward_mps(car)
+    sync_world.tick()
+    braked = car.get_telemetry_data()
+    deceleration = (before - forward_mps(car)) / 0.05
+    assert -sum(w.long_force for w in braked.wheels) == pytest.approx(mass * deceleration, rel=0.15)
+    assert braked.wheels[0].tire_load > braked.wheels[2].tire_load  # the nose dives
+    assert braked.brake == pytest.approx(0.4)
+
+
+def test_friction_triggers_act_inside_and_end_with_them(sync_world: Any) -> None:
+    car = settled(sync_world)
+    blueprint = sync_world.get_blueprint_library().find("static.trigger.friction")
+    blueprint.set_attribute("friction", "0.7")
+    for axis in "xyz":
+        blueprint.set_attribute(f"extent_{axis}", "300.0")  # centimetres
+    trigger = sync_world.spawn_actor(blueprint, car.get_transform())
+    sync_world.tick()
+    assert car.get_telemetry_data().wheels[0].tire_friction == pytest.approx(0.7)
+    place = car.get_transform()
+    place.location += 20.0 * place.get_forward_vector()
+    car.set_transform(place)
+    sync_world.tick()
+    assert car.get_telemetry_data().wheels[0].tire_friction == pytest.approx(3.5)
+    trigger.set_transform(place)
+    sync_world.tick()
+    assert car.get_telemetry_data().wheels[0].tire_friction == pytest.approx(0.7)
+    trigger.destroy()
+    sync_world.tick()
+    assert car.get_telemetry_data().wheels[0].tire_friction == pytest.approx(3.5)
+
+
+def test_the_steering_curve_of_the_physics_control_acts(sync_world: Any) -> None:
+    car = settled(sync_world)
+    control = car.get_physics_control()
+    control.steering_curve = [carla.Vector2D(0.0, 0.5), carla.Vector2D(100.0, 0.5)]
+    car.apply_physics_control(control)
+    car.apply_control(carla.VehicleControl(steer=1.0, brake=1.0))
+    ticks(sync_world, 20)
+    expected = 0.5 * control.wheels[0].max_steer_angle
+    assert car.get_wheel_steer_angle(FRONT_LEFT) == pytest.approx(expected, rel=0.02)
