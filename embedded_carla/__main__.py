@@ -15,6 +15,7 @@ from embedded_carla.recorder.folder import FOLDER_VARIABLE, default_folder
 from embedded_carla.server import Server, listen
 from embedded_carla.simulation import Simulation
 from embedded_carla.streaming import StreamHub
+from embedded_carla.warm_up import warm_up
 from embedded_carla.world.loader import MapLoader
 
 DEFAULT_MAP = "city_grid"
@@ -57,6 +58,7 @@ def _stop_with_stdin(server: Server) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Serve until SIGINT or SIGTERM (status 0); status 2 with one line when the server cannot start."""
     arguments = _arguments(argv)
+    warm_up()
     try:
         loader = MapLoader(MapLibrary(_map_folders(arguments.maps)), arguments.seed)
         sockets = listen(arguments.host, arguments.port)

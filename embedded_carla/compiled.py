@@ -21,3 +21,9 @@ def compiled(function: F) -> F:
     `NUMBA_CACHE_DIR` names another one. Division by zero gives inf or NaN as in numpy.
     """
     return cast(F, numba.njit(cache=True, error_model="numpy")(function))
+
+
+def inner(function: F) -> F:
+    """A part of `compiled` functions: compiled with each of them, and for them alone."""
+    options: Any = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(F, numba.njit(**options)(function))

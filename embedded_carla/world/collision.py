@@ -62,36 +62,46 @@ class Impact:
 def find_contacts(dynamic: DynamicBoxes, static: StaticBoxes) -> list[Contact]:
     """All pairs that overlap now, each once; with scenery only above `CLEARANCE_M`."""
     ids, bodies = dynamic.ids, dynamic.arrays()
+    pairs = _noted(kernel.near_bodies, bodies, np.argsort(bodies.low[:, 0], kind="stable"))
     contacts = []
-    who, where = _noted(kernel.touch_bodies, bodies)
-    for (i, j), v in zip(who.tolist(), where.tolist(), strict=True):
+    for i, j, v in _touching(bodies, bodies, pairs, 0.0):
         contacts.append(Contact(int(ids[i]), int(ids[j]), 0, (v[0], v[1], v[2]), (v[3], v[4], v[5]), v[6]))
-    if len(static):
-        who, where = _noted(kernel.touch_scenery, bodies, static.arrays, static.grid)
-        for (i, j), v in zip(who.tolist(), where.tolist(), strict=True):
-            tag = int(static.tag[j])
-            contacts.append(Contact(int(ids[i]), 0, tag, (v[0], v[1], v[2]), (v[3], v[4], v[5]), v[6]))
+    pairs = _noted(kernel.near_scenery, bodies, static.arrays, static.grid)
+    for i, j, v in _touching(bodies, static.arrays, pairs, CLEARANCE_M):
+        tag = int(static.tag[j])
+        contacts.append(Contact(int(ids[i]), 0, tag, (v[0], v[1], v[2]), (v[3], v[4], v[5]), v[6]))
     return contacts
 
 
-def _noted(search: Callable[..., int], bodies: kernel.BoxArrays, *scenery: object) -> tuple[Index, Float]:
-    """All contacts that `search` finds: who (M, 2) and where (M, 7)."""
-    room = 4 * len(bodies.centre) + 16
+def _noted(search: Callable[..., int], bodies: kernel.BoxArrays, *more: object) -> Index:
+    """(M, 2) all pairs that `search` finds."""
+    room = 8 * len(bodies.centre) + 16
     while True:
-        who, where = np.empty((room, 2), dtype=np.intp), np.empty((room, 7))
-        count = search(bodies, *scenery, who, where)
+        pairs = np.empty((room, 2), dtype=np.intp)
+        count = search(bodies, *more, pairs)
         if count <= room:
-            return who[:count], where[:count]
+            return pairs[:count]
         room = count
+
+
+def _touching(
+    a: kernel.BoxArrays, b: kernel.BoxArrays, pairs: Index, lift_m: float
+) -> list[tuple[int, int, list[float]]]:
+    """Of `pairs` (K, 2), those that overlap, with point, normal and depth; `a` without the lowest `lift_m`."""
+    if not len(pairs):
+        return []
+    who, where = np.empty((len(pairs), 2), dtype=np.intp), np.empty((len(pairs), 7))
+    count = kernel.touch(a, b, pairs, lift_m, who, where)
+    return [(i, j, v) for (i, j), v in zip(who[:count].tolist(), where[:count].tolist(), strict=True)]
 
 
 def overlaps(box: DynamicBoxes, others: DynamicBoxes | StaticBoxes) -> bool:
     """Whether the one box of `box` overlaps any of `others`, in three dimensions."""
-    body = box.arrays()
-    if isinstance(others, StaticBoxes):
-        near = ((others.low <= body.high) & (others.high >= body.low)).all(axis=1)
-        return bool(kernel.any_touch(body, others.arrays, np.flatnonzero(near), CLEARANCE_M))
-    return bool(kernel.any_touch(body, others.arrays(), np.arange(len(others.ids)), 0.0))
+    is_scenery = isinstance(others, StaticBoxes)
+    body, rest = box.arrays(), others.arrays if isinstance(others, StaticBoxes) else others.arrays()
+    near = np.flatnonzero(((rest.low <= body.high) & (rest.high >= body.low)).all(axis=1))
+    pairs = np.stack([np.zeros_like(near), near], axis=1)
+    return bool(_touching(body, rest, pairs, CLEARANCE_M if is_scenery else 0.0))
 
 
 def resolve(contacts: Sequence[Contact], bodies: Mapping[int, Body]) -> list[Impact]:

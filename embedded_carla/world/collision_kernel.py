@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.compiled import compiled
+from embedded_carla.compiled import compiled, inner
 from embedded_carla.types import Float
 
 Index = NDArray[np.intp]
@@ -73,7 +73,7 @@ def bound(centre: Float, half: Float, axes: Float, low: Float, high: Float) -> N
             low[i, axis], high[i, axis] = centre[i, axis] - size, centre[i, axis] + size
 
 
-@compiled
+@inner
 def _radius(x: float, y: float, z: float, axes: Float, half: Float) -> float:
     """Half the extent of a box along the direction (x, y, z)."""
     total = 0.0
@@ -82,7 +82,7 @@ def _radius(x: float, y: float, z: float, axes: Float, half: Float) -> float:
     return total
 
 
-@compiled
+@inner
 def _separation(a: BoxArrays, i: int, b: BoxArrays, j: int, centre: Float, half: Float, best: Float) -> bool:
     """Whether box i of `a`, moved to `centre` and cut to `half`, overlaps box j of `b`; then `best` (4,) is the contact
     normal from b to a and the depth.
@@ -121,7 +121,7 @@ def _separation(a: BoxArrays, i: int, b: BoxArrays, j: int, centre: Float, half:
     return True
 
 
-@compiled
+@inner
 def _clip_edges(
     centre: Float, half: Float, axes: Float, other_centre: Float, other_half: Float, other_axes: Float, total: Float
 ) -> int:
@@ -159,10 +159,11 @@ def _clip_edges(
     return count
 
 
-@compiled
+@inner
 def _middle(centre: Float, half: Float, axes: Float, b: BoxArrays, j: int, point: Float) -> None:
     """`point` (3,): mean of the corners of the two boxes' intersection."""
-    point[:] = 0.0
+    for k in range(3):
+        point[k] = 0.0
     count = _clip_edges(centre, half, axes, b.centre[j], b.half[j], b.axes[j], point)
     count += _clip_edges(b.centre[j], b.half[j], b.axes[j], centre, half, axes, point)
     for k in range(3):
@@ -170,101 +171,93 @@ def _middle(centre: Float, half: Float, axes: Float, b: BoxArrays, j: int, point
 
 
 @compiled
-def _test(
-    a: BoxArrays, i: int, b: BoxArrays, j: int, lift_m: float, scratch: Float, who: Index, where: Float, count: int
-) -> int:
-    """Note the contact of the pair, if there is one, in row `count` while there is room; returns the new count."""
-    centre, half, best = scratch[0], scratch[1], scratch[2]
-    cut = min(lift_m, a.half[i, 2]) / 2
-    for k in range(3):
-        centre[k], half[k] = a.centre[i, k] + a.axes[i, k, 2] * cut, a.half[i, k]
-    half[2] -= cut
-    if not _separation(a, i, b, j, centre, half, best):
+def touch(a: BoxArrays, b: BoxArrays, pairs: Index, lift_m: float, who: Index, where: Float) -> int:
+    """Those of `pairs` (K, 2) whose boxes overlap into `who` (K, 2); point, normal and depth into `where` (K, 7).
+
+    The boxes of `a` are taken without their lowest `lift_m`. Returns how many overlap.
+    """
+    centre, half, best, count = np.empty(3), np.empty(3), np.empty(4), 0
+    for n in range(len(pairs)):
+        i, j = pairs[n, 0], pairs[n, 1]
+        cut = min(lift_m, a.half[i, 2]) / 2
+        for k in range(3):
+            centre[k], half[k] = a.centre[i, k] + a.axes[i, k, 2] * cut, a.half[i, k]
+        half[2] -= cut
+        if _separation(a, i, b, j, centre, half, best):
+            who[count, 0], who[count, 1] = i, j
+            for k in range(4):
+                where[count, 3 + k] = best[k]
+            _middle(centre, half, a.axes[i], b, j, where[count])
+            count += 1
+    return count
+
+
+@inner
+def _note(a: BoxArrays, i: int, b: BoxArrays, j: int, pairs: Index, count: int) -> int:
+    """Note the pair in row `count` while there is room, if its axis-aligned boxes touch; returns the new count."""
+    apart = a.low[i, 0] > b.high[j, 0] or a.high[i, 0] < b.low[j, 0]
+    apart = apart or a.low[i, 1] > b.high[j, 1] or a.high[i, 1] < b.low[j, 1]
+    if apart or a.low[i, 2] > b.high[j, 2] or a.high[i, 2] < b.low[j, 2]:
         return count
-    if count < len(who):
-        who[count, 0], who[count, 1] = i, j
-        where[count, 3:7] = best[:4]
-        _middle(centre[:3], half[:3], a.axes[i], b, j, where[count, :3])
+    if count < len(pairs):
+        pairs[count, 0], pairs[count, 1] = i, j
     return count + 1
 
 
 @compiled
-def _near(a: BoxArrays, i: int, b: BoxArrays, j: int) -> bool:
-    apart = a.low[i, 0] > b.high[j, 0] or a.high[i, 0] < b.low[j, 0]
-    apart = apart or a.low[i, 1] > b.high[j, 1] or a.high[i, 1] < b.low[j, 1]
-    return not (apart or a.low[i, 2] > b.high[j, 2] or a.high[i, 2] < b.low[j, 2])
-
-
-@compiled
-def touch_bodies(bodies: BoxArrays, who: Index, where: Float) -> int:
-    """Contacts among the bodies: pairs i < j into `who` (M, 2), point, normal and depth into `where` (M, 7).
+def near_bodies(bodies: BoxArrays, order: Index, pairs: Index) -> int:
+    """Pairs i < j whose axis-aligned boxes touch into `pairs` (M, 2); `order` (N,) sorts the bodies by `low[:, 0]`.
 
     Returns how many there are; only the first M are noted.
     """
-    order = np.argsort(bodies.low[:, 0], kind="mergesort")
-    scratch, count = np.empty((3, 4)), 0
+    count = 0
     for place in range(len(order)):
         one = order[place]
         for later in range(place + 1, len(order)):
             two = order[later]
             if bodies.low[two, 0] > bodies.high[one, 0]:
                 break
-            i, j = min(one, two), max(one, two)
-            if _near(bodies, i, bodies, j):
-                count = _test(bodies, i, bodies, j, 0.0, scratch, who, where, count)
+            count = _note(bodies, min(one, two), bodies, max(one, two), pairs, count)
     return count
 
 
 @compiled
-def touch_scenery(bodies: BoxArrays, scenery: BoxArrays, grid: GridArrays, who: Index, where: Float) -> int:
-    """As `touch_bodies`, of pairs (body, scenery box), above `CLEARANCE_M` of the bodies."""
-    scratch, count = np.empty((3, 4)), 0
+def near_scenery(bodies: BoxArrays, scenery: BoxArrays, grid: GridArrays, pairs: Index) -> int:
+    """As `near_bodies`, of pairs (body, scenery box)."""
+    count = 0
     for i in range(len(bodies.centre)):
         width = max(bodies.high[i, 0] - bodies.low[i, 0], bodies.high[i, 1] - bodies.low[i, 1]) / 2
         if width > grid.reach_m:  # too large for the grid
             for j in range(len(scenery.centre)):
-                if _near(bodies, i, scenery, j):
-                    count = _test(bodies, i, scenery, j, CLEARANCE_M, scratch, who, where, count)
+                count = _note(bodies, i, scenery, j, pairs, count)
             continue
         column = math.floor((bodies.centre[i, 0] - grid.origin[0]) / grid.cell_m)
         row = math.floor((bodies.centre[i, 1] - grid.origin[1]) / grid.cell_m)
         if column >= 0 and row >= 0 and column < grid.shape[0] and row < grid.shape[1]:
             cell = int(column) * grid.shape[1] + int(row)
             for k in range(grid.start[cell], grid.start[cell + 1]):
-                j = grid.members[k]
-                if _near(bodies, i, scenery, j):
-                    count = _test(bodies, i, scenery, j, CLEARANCE_M, scratch, who, where, count)
+                count = _note(bodies, i, scenery, grid.members[k], pairs, count)
     return count
-
-
-@compiled
-def any_touch(box: BoxArrays, others: BoxArrays, which: Index, lift_m: float) -> bool:
-    """Whether the one box of `box`, without its lowest `lift_m`, overlaps any of `others[which]`."""
-    who, where, scratch = np.empty((0, 2), dtype=np.intp), np.empty((0, 7)), np.empty((3, 4))
-    count = 0
-    for j in which:
-        count = _test(box, 0, others, j, lift_m, scratch, who, where, count)
-    return count > 0
 
 
 # ---------------------------------------------------------------- response
 
 
-@compiled
+@inner
 def _point_velocity(motion: Float, body: int, point: Float, out: Float) -> None:
     """`out` (3,): velocity of the body's `point`; `motion` as in `resolve`."""
     arm_x, arm_y, turn = point[0] - motion[body, 0], point[1] - motion[body, 1], motion[body, 6]
     out[0], out[1], out[2] = motion[body, 3] - turn * arm_y, motion[body, 4] + turn * arm_x, motion[body, 5]
 
 
-@compiled
+@inner
 def _yield_along(motion: Float, body: int, point: Float, direction: Float) -> float:
     """Change of the point's velocity along `direction` per unit impulse along it."""
     lever = (point[0] - motion[body, 0]) * direction[1] - (point[1] - motion[body, 1]) * direction[0]
     return float(motion[body, 7] + motion[body, 8] * lever * lever)
 
 
-@compiled
+@inner
 def _kick(motion: Float, body: int, point: Float, impulse: Float, sign: float) -> None:
     for k in range(3):
         motion[body, 3 + k] += sign * impulse[k] * motion[body, 7]
@@ -272,7 +265,7 @@ def _kick(motion: Float, body: int, point: Float, impulse: Float, sign: float) -
     motion[body, 6] += motion[body, 8] * sign * (arm_x * impulse[1] - arm_y * impulse[0])
 
 
-@compiled
+@inner
 def _slide(motion: Float, a: int, b: int, point: Float, out: Float, other: Float) -> None:
     """`out` (3,): velocity of a's point relative to b's."""
     _point_velocity(motion, a, point, out)
@@ -281,17 +274,17 @@ def _slide(motion: Float, a: int, b: int, point: Float, out: Float, other: Float
         out[k] -= other[k]
 
 
-@compiled
+@inner
 def _dot(a: Float, b: Float) -> float:
     return float(a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
 
 
-@compiled
+@inner
 def _push(motion: Float, a: int, b: int, contact: Float, parting_mps: float, total: Float, scratch: Float) -> None:
     """One impulse along the normal and one of friction; `total` (3,) accumulates what `a` got."""
     if motion[a, 7] + motion[b, 7] == 0.0:
         return
-    point, normal = contact[:3], contact[3:6]
+    point, normal = contact, contact[3:]
     relative, other, impulse, direction = scratch[0], scratch[1], scratch[2], scratch[3]
     _slide(motion, a, b, point, relative, other)
     given = _dot(total, normal)
@@ -335,8 +328,8 @@ def resolve(motion: Float, who: Index, contacts: Float, sums: Float) -> None:
     """
     scratch, parting = np.empty((4, 3)), np.empty(len(who))
     for i in range(len(who)):
-        _slide(motion, who[i, 0], who[i, 1], contacts[i, :3], scratch[0], scratch[1])
-        parting[i] = RESTITUTION * max(-_dot(scratch[0], contacts[i, 3:6]), 0.0)
+        _slide(motion, who[i, 0], who[i, 1], contacts[i], scratch[0], scratch[1])
+        parting[i] = RESTITUTION * max(-_dot(scratch[0], contacts[i, 3:]), 0.0)
     for _ in range(ITERATIONS):
         for i in range(len(who)):
             _push(motion, who[i, 0], who[i, 1], contacts[i], parting[i], sums[i], scratch)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.compiled import compiled
+from embedded_carla.compiled import compiled, inner
 from embedded_carla.types import Float
 
 GRAVITY_MPS2 = 9.81
@@ -95,7 +95,8 @@ def wheel_points(slots: NDArray[np.intp], bank: NDArray[np.void], motion: Motion
             points[k, wheel, 0] = motion.location[slot, 0] + (ahead * cos - aside * sin)
             points[k, wheel, 1] = motion.location[slot, 1] + (ahead * sin + aside * cos)
             points[k, wheel, 2] = motion.location[slot, 2] + ahead * rise
-        points[k, 4] = motion.location[slot]
+        for axis in range(3):
+            points[k, 4, axis] = motion.location[slot, axis]
 
 
 class _Push(NamedTuple):
@@ -130,17 +131,17 @@ X, Y, YAW, FORWARD, RIGHT, TURN, STEER, ACCEL = range(8)
 """Places in the vector of the planar motion: m, rad, velocities in the body frame, forward acceleration."""
 
 
-@compiled
+@inner
 def _clamp(value: float, bound: float) -> float:
     return min(max(value, -bound), bound)
 
 
-@compiled
+@inner
 def _sign(value: float) -> float:
     return float((value > 0.0) - (value < 0.0))
 
 
-@compiled
+@inner
 def _footing(wheel_z: Float, z_m: float, model: Any) -> _Plane:
     """Fit the plane to `wheel_z` (4,), NaN where a wheel has nothing below it."""
     count, total = 0, 0.0
@@ -159,7 +160,7 @@ def _footing(wheel_z: Float, z_m: float, model: Any) -> _Plane:
     return _Plane(height, forward, right, count > 0, count > 0 and z_m - height <= DROOP_M)
 
 
-@compiled
+@inner
 def _engine_force(throttle: float, model: Any, engine: Float, forward_mps: float) -> float:
     """N, before friction: limited by force, by power and by the top speed; weaker and slower in reverse."""
     speed, top = abs(forward_mps), model.top_speed_mps
@@ -173,7 +174,7 @@ def _engine_force(throttle: float, model: Any, engine: Float, forward_mps: float
     return float(throttle * min(model.force_max_n, DRIVE_EFFICIENCY * model.power_w / max(speed, 1.0)) * factor)
 
 
-@compiled
+@inner
 def _steer_share(curve: Float, speed: float) -> float:
     """Share of the largest steering angle that a full turn of the wheel gives: piecewise linear in speed."""
     if speed <= curve[0, 0]:
@@ -185,7 +186,7 @@ def _steer_share(curve: Float, speed: float) -> float:
     return float(curve[len(curve) - 1, 1])
 
 
-@compiled
+@inner
 def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane, road_grip: float) -> _Push:
     """From pedals and steering wheel to forces at the axles; the load moves with the last step's acceleration."""
     throttle, brake, hand_brake, steer, coasting = motion.inputs[slot]
@@ -225,13 +226,13 @@ def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane,
     )
 
 
-@compiled
+@inner
 def _tyre(stiffness: float, slip_rad: float, side_n: float, used: float) -> float:
     """Lateral force, right positive; `used` is the part of the friction that drive and brake take."""
     return -side_n * math.sqrt(max(1.0 - used * used, 0.0)) * math.sin(SHAPE * math.atan(stiffness * slip_rad))
 
 
-@compiled
+@inner
 def _advance(state: Float, model: Any, push: _Push, dt_s: float) -> tuple[float, float, float, float, float, float]:
     """Move `state` by one sub-step of at most 12.5 ms (semi-implicit Euler).
 
@@ -280,7 +281,7 @@ def _advance(state: Float, model: Any, push: _Push, dt_s: float) -> tuple[float,
     return along_front, along_rear, side_front, side_rear, front_slip, rear_slip
 
 
-@compiled
+@inner
 def _damped(error: float, rate: float, dt_s: float) -> tuple[float, float]:
     """Critically damped return to zero after `dt_s`: error, rate."""
     decay = math.exp(-SPRING_RADPS * dt_s)
@@ -288,7 +289,7 @@ def _damped(error: float, rate: float, dt_s: float) -> tuple[float, float]:
     return (error + push * dt_s) * decay, (rate - SPRING_RADPS * dt_s * push) * decay
 
 
-@compiled
+@inner
 def _settle(
     slot: int, motion: Motion, plane: _Plane, forward_m: float, right_m: float, dt_s: float
 ) -> tuple[float, float, float, float, float, float]:
@@ -313,7 +314,7 @@ def _settle(
     return z, climb, pitch + to_pitch, roll + to_roll, pitch_rate, roll_rate
 
 
-@compiled
+@inner
 def _write_tyres(
     slot: int, model: Any, motion: Motion, state: Float, push: _Push, tyres: tuple[float, ...], grip: float
 ) -> None:
@@ -338,7 +339,7 @@ def _write_tyres(
         motion.wheels[slot, wheel, SPIN] = spin * (1.0 + slip)
 
 
-@compiled
+@inner
 def _write_back(slot: int, model: Any, motion: Motion, state: Float, tilt: tuple[float, ...], dt_s: float) -> None:
     """`state` and `tilt` (what `_settle` gives) into the arrays; accelerations are changes over the step."""
     z, climb, pitch, roll, pitch_rate, roll_rate = tilt

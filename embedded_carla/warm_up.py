@@ -1,0 +1,42 @@
+"""Compile, or load from disk, every kernel that a tick needs: `python -m embedded_carla.warm_up`.
+
+The first time on a machine this takes a while (numba compiles); afterwards a fraction of a second. The server does it
+before it listens, so that no client waits for a compiler in its first tick.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embedded_carla.blueprints.vehicles import vehicle_blueprints
+from embedded_carla.scene import Boxes, SignalSite, StopZone
+from embedded_carla.scenery.ground import SceneryGround
+from embedded_carla.scenery.heightfield import HeightField
+from embedded_carla.types import Transform
+from embedded_carla.world.collision import Body, DynamicBoxes, StaticBoxes, find_contacts, overlaps, resolve
+from embedded_carla.world.signals import TrafficLights
+from embedded_carla.world.vehicles import VehicleFleet
+
+
+def warm_up() -> None:
+    """Drive two cars that overlap, beside a wall and at a light, for one step."""
+    triangle = np.array([[[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [0.0, 9.0, 0.0]]])
+    field = HeightField(np.array([-50.0, -50.0]), 50.0, np.zeros((3, 3)))
+    fleet = VehicleFleet(SceneryGround(triangle, np.ones(1, dtype=np.uint8), np.zeros(1, dtype=np.int32), field))
+    spec = next(b.vehicle for b in vehicle_blueprints() if b.vehicle is not None)
+    for x in (0.0, 12.0):
+        fleet.add(spec, Transform(x))
+    fleet.step(0.05, 0.0)
+
+    half = np.tile(spec.extent, (2, 1))
+    boxes = DynamicBoxes.of((1, 2), np.zeros((2, 3)), fleet.rotation_deg[:2], half, fleet.velocity[:2])
+    wall = StaticBoxes(Boxes(np.zeros((1, 3)), np.ones((1, 3)), np.zeros(1), np.zeros(1, dtype=np.uint8)))
+    bodies = {i: Body(np.zeros(3), np.zeros(3), 0.0, 1.0, 1.0) for i in (1, 2)}
+    resolve(find_contacts(boxes, wall), bodies)
+    overlaps(boxes, wall)
+    zone = StopZone((0.0, 0.0, 0.0), (1.0, 1.0, 1.0), 0.0)
+    TrafficLights([SignalSite("1", "traffic_light", Transform(), (zone,))], ()).governing(np.zeros((1, 3)))
+
+
+if __name__ == "__main__":
+    warm_up()
