@@ -11,14 +11,10 @@ from embedded_carla.handlers.registry import value, void
 from embedded_carla.log import log
 from embedded_carla.maps import plain_name
 from embedded_carla.recorder import reports
-from embedded_carla.recorder.cast import nearest_sign
-from embedded_carla.recorder.packets import ActorAdded, Header
+from embedded_carla.recorder.packets import Header
 from embedded_carla.recorder.reader import RecordingReader
 from embedded_carla.recorder.replayer import MAX_TIME_FACTOR, Request
-from embedded_carla.recorder.roster import centimetres
 from embedded_carla.simulation import Simulation
-from embedded_carla.types import Vector3
-from embedded_carla.world.actors import ActorKind
 
 
 def _text(value: Any, what: str) -> str:
@@ -49,25 +45,7 @@ def show_recorder_file_info(simulation: Simulation, name: str, show_all: bool = 
     path = simulation.recordings.existing(_text(name, "recording's name"))
     if path is None:
         return simulation.recordings.missing(name)
-    with RecordingReader(path) as reader:
-        is_here = _is_loaded(simulation, reader.header)
-    return reports.file_info(path, bool(show_all), _Signs(simulation).place if is_here else reports.recorded_place)
-
-
-class _Signs:
-    """Says of recorded lights and signs where they stand on this server's map.
-
-    Programs look for them there, to centimetres (scenario_runner's metrics take 10 cm), and maps of other CARLA
-    versions differ by as much.
-    """
-
-    def __init__(self, simulation: Simulation) -> None:
-        actors = simulation.episode.actors
-        self._signs = [*actors.of_kind(ActorKind.TRAFFIC_LIGHT), *actors.of_kind(ActorKind.TRAFFIC_SIGN)]
-
-    def place(self, event: ActorAdded) -> Vector3:
-        found = nearest_sign(self._signs, event) if event.type_id.startswith("traffic.") else None
-        return event.location if found is None else centimetres(found.pose.location)
+    return reports.file_info(path, bool(show_all))
 
 
 @value("show_recorder_collisions")

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from embedded_carla.recorder.format import PACKET_HEAD
 from embedded_carla.recorder.packets import NO_ACTOR, ROWS, ActorAdded, PacketId, PhysicsControl
 from embedded_carla.recorder.roster import CM_PER_M, Roster, centimetres
-from embedded_carla.types import WeatherParameters
 from embedded_carla.world import physics_control
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.episode import Episode
@@ -141,12 +140,6 @@ def doors(roster: Roster, known: dict[int, int]) -> RowArray:
             known[actor.actor_id] = actor.doors
             rows += [(actor.actor_id, i, actor.doors >> i & 1) for i in range(6) if changed >> i & 1]
     return np.array(rows, dtype=ROWS[PacketId.VEHICLE_DOORS])
-
-
-def weather(parameters: WeatherParameters) -> RowArray:
-    out = _blank(PacketId.WEATHER, 1)
-    out["parameters"] = [getattr(parameters, name) for name in parameters.__dataclass_fields__]
-    return out
 
 
 class LampWatch:

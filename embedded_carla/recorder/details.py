@@ -7,7 +7,6 @@ from typing import Any
 
 from embedded_carla.recorder.packets import (
     ActorAdded,
-    ActorsAdded,
     FrameCounter,
     Packet,
     PacketId,
@@ -17,7 +16,7 @@ from embedded_carla.recorder.packets import (
     Seconds,
     WalkersBones,
 )
-from embedded_carla.types import LightState, Vector3, WeatherParameters
+from embedded_carla.types import LightState, WeatherParameters
 
 Lines = Iterator[str]
 Row = tuple[Any, ...]
@@ -36,8 +35,8 @@ def vector(values: Any) -> str:
     return "(" + ", ".join(f"{v:g}" for v in values) + ")"
 
 
-def created(event: ActorAdded, location: Vector3) -> Lines:
-    yield f" Create {event.actor}: {event.type_id} ({event.kind}) at {vector(location)}"
+def created(event: ActorAdded) -> Lines:
+    yield f" Create {event.actor}: {event.type_id} ({event.kind}) at {vector(event.location)}"
     for _, name, value in event.attributes:
         yield f"  {name} = {value}"
 
@@ -137,17 +136,6 @@ def details(packet: Packet) -> Lines:
             yield ""
         case FrameCounter(frame):
             yield f" Frame counter: {frame}"
-
-
-def is_shown(packet: Packet) -> bool:
-    match packet:
-        case Rows(kind, _):
-            return kind in _DETAILS or kind in EVENTS
-        case Seconds(kind, _):
-            return kind is PacketId.PLATFORM_TIME
-        case ActorsAdded() | PhysicsControls() | WalkersBones():
-            return True
-    return False
 
 
 def _physics(c: PhysicsControl) -> Lines:

@@ -45,6 +45,7 @@ class PacketId(IntEnum):
     WHEELS = 22
     BIKERS = 23
     WEATHER = 24
+    """Of versions after 0.9.16: read, neither written nor replayed."""
 
 
 class ActorType(IntEnum):

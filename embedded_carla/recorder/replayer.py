@@ -23,7 +23,7 @@ from embedded_carla.recorder.packets import ActorsAdded, PacketId, Rows, Wheels
 from embedded_carla.recorder.reader import Extent, Frame, RecordingReader
 from embedded_carla.recorder.signals import ReplayedLights
 from embedded_carla.recorder.timeline import Timeline
-from embedded_carla.types import Transform, VehicleControl, WalkerControl, WeatherParameters
+from embedded_carla.types import Transform, VehicleControl, WalkerControl
 from embedded_carla.world import spawning
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.episode import Episode
@@ -254,18 +254,11 @@ def _scene_lights(play: _Play, packet: Rows) -> None:
             )
 
 
-def _weather(play: _Play, packet: Rows) -> None:
-    for row in packet.rows["parameters"].tolist():
-        if all(map(math.isfinite, row)):
-            play.episode.set_weather(WeatherParameters(*row))
-
-
 _EVENT = {
     PacketId.ACTORS_REMOVED: _removed,
     PacketId.PARENTS: _attached,
     PacketId.SCENE_LIGHTS: _scene_lights,
     PacketId.VEHICLE_DOORS: _doors,
-    PacketId.WEATHER: _weather,
 }
 _EVENTS = (PacketId.ACTORS_ADDED, *_EVENT)
 

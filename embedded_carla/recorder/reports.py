@@ -10,27 +10,20 @@ from pathlib import Path
 import numpy as np
 
 from embedded_carla.recorder import details
-from embedded_carla.recorder.packets import NO_ACTOR, ActorAdded, ActorsAdded, FrameStart, Packet, PacketId, Rows
+from embedded_carla.recorder.packets import NO_ACTOR, ActorsAdded, FrameStart, Packet, PacketId, Rows
 from embedded_carla.recorder.reader import RecordingReader
-from embedded_carla.types import Float, Vector3
+from embedded_carla.types import Float
 
 MAX_REPORT_CHARACTERS = 256 << 20
 MAX_KNOWN_ACTORS = 200_000
 _NAME_WIDTH = 35
 _CATEGORIES = "ovwto"  # by ActorType; signs and sensors are other things
 
-Place = Callable[[ActorAdded], Vector3]
-"""Where to say that an actor was created, in centimetres."""
 
-
-def recorded_place(event: ActorAdded) -> Vector3:
-    return event.location
-
-
-def file_info(path: Path, show_all: bool, place: Place = recorded_place) -> str:
+def file_info(path: Path, show_all: bool) -> str:
     """Events of each frame; with `show_all` everything that CARLA shows. Raises RecordingError."""
     with RecordingReader(path) as reader:
-        return _joined(_info_lines(reader, show_all, place))
+        return _joined(_info_lines(reader, show_all))
 
 
 def collisions(path: Path, first: str, second: str) -> str:
@@ -86,26 +79,24 @@ _NO_FRAME = FrameStart(0, 0.0, 0.0)
 # ---------------------------------------------------------------- info
 
 
-def _info_lines(reader: RecordingReader, show_all: bool, place: Place) -> Iterator[str]:
+def _info_lines(reader: RecordingReader, show_all: bool) -> Iterator[str]:
     yield from _head(reader)
     last = _NO_FRAME
     events = (PacketId.ACTORS_ADDED, *details.EVENTS)
     for frame in reader.frames():
         last = frame.start
-        lines = [
-            line for packet in frame.packets(*(() if show_all else events)) for line in _packet_lines(packet, place)
-        ]
+        lines = [line for packet in frame.packets(*(() if show_all else events)) for line in _packet_lines(packet)]
         if lines or show_all:
             yield f"Frame {last.number} at {last.elapsed_s:g} seconds"
             yield from lines
     yield from _tail(reader, last, f"{last.elapsed_s:g}")
 
 
-def _packet_lines(packet: Packet, place: Place) -> Iterator[str]:
+def _packet_lines(packet: Packet) -> Iterator[str]:
     match packet:
         case ActorsAdded(actors):
             for event in actors:
-                yield from details.created(event, place(event))
+                yield from details.created(event)
         case Rows(kind, rows) if kind in details.EVENTS:
             yield from map(details.EVENTS[kind], rows.tolist())
         case _:

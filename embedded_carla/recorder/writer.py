@@ -27,7 +27,6 @@ from embedded_carla.recorder.packets import (
     Seconds,
 )
 from embedded_carla.recorder.roster import Roster, added
-from embedded_carla.types import WeatherParameters
 from embedded_carla.world.actors import Actor
 from embedded_carla.world.episode import Episode
 
@@ -66,7 +65,6 @@ class Recorder:
         self._frame = FrameStart(0, -1.0, 0.0)
         self._body = b""
         self._collisions = 0
-        self._weather: WeatherParameters | None = None
         self._doors: dict[int, int] = {}
         self._lamps = capture.LampWatch()
         self._roster: Roster | None = None
@@ -150,9 +148,6 @@ class Recorder:
         if len(lamps):
             yield pack_rows(PacketId.SCENE_LIGHTS, lamps)
         yield pack_rows(PacketId.VEHICLE_DOORS, capture.doors(roster, self._doors))
-        if self._episode.weather is not self._weather:
-            self._weather = self._episode.weather
-            yield pack_rows(PacketId.WEATHER, capture.weather(self._weather))
 
     def _additional_data(self, here: list[Actor], roster: Roster) -> Iterator[bytes]:
         """What CARLA writes when asked for additional data."""
