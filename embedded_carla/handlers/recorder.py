@@ -105,7 +105,7 @@ def _map_name(header: Header) -> str:
 
 def _is_loaded(simulation: Simulation, header: Header) -> bool:
     wanted = _map_name(header)
-    return simulation.map.name in (wanted, wanted.removesuffix("_Opt"))
+    return simulation.map.name.removesuffix("_Opt") == wanted.removesuffix("_Opt")
 
 
 def _load_map(simulation: Simulation, header: Header) -> str:

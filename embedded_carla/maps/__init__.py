@@ -28,8 +28,8 @@ class MapLibrary:
     def load_text(self, name_or_path: str) -> tuple[str, str]:
         """(name, OpenDRIVE text) of a map given by name, by CARLA's asset path, or by the path of an .xodr file.
 
-        `Town01_Opt` is the same town as `Town01`. Raises MapError that lists what there is, or says why a file cannot
-        be read.
+        `Town01_Opt` is the same town as `Town01` under the name that was asked for: programs compare names. Raises
+        MapError that lists what there is, or says why a file cannot be read.
         """
         if name_or_path.endswith(".xodr"):
             return Path(name_or_path).stem, _read(Path(name_or_path))
@@ -37,7 +37,7 @@ class MapLibrary:
         name = plain_name(name_or_path)
         for candidate in (name, name.removesuffix("_Opt")):
             if candidate in files:
-                return candidate, _read(files[candidate])
+                return name, _read(files[candidate])
         raise MapError(f"unknown map {name_or_path!r}; there are: {', '.join(sorted(files)) or 'none'}")
 
     def _files(self) -> dict[str, Path]:

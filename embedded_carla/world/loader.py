@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embedded_carla import navigation, opendrive, scenery
 from embedded_carla.errors import MapError
 from embedded_carla.maps import MapLibrary
-from embedded_carla.maps.cache import MapCache, code_digest, default_folder
+from embedded_carla.maps.cache import CODE_DIGEST, MapCache, default_folder
 from embedded_carla.scene import Scenery
 
 GENERATED_MAP = "OpenDriveMap"
@@ -61,14 +61,15 @@ class MapLoader:
             if self._client_text is None:
                 raise MapError(f"{GENERATED_MAP}: no client has sent an OpenDRIVE text yet")
             return self._build(GENERATED_MAP, self._client_text)
-        return self._build(*self._library.load_text(name))
+        called, text = self._library.load_text(name)
+        return replace(self._build(called.removesuffix("_Opt"), text), name=called)
 
     def _build(self, name: str, text: str) -> LoadedMap:
         version = hashlib.sha256(f"{name}\n{text}".encode()).hexdigest()
         if version in self._kept:
             self._kept.move_to_end(version)
             return self._kept[version]
-        key = f"{code_digest()} {self._seed} {version}"
+        key = f"{CODE_DIGEST} {self._seed} {version}"
         loaded = self._cache.load(key)
         if not isinstance(loaded, LoadedMap):
             loaded = self._make(name, text, version)

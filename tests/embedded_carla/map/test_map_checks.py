@@ -107,7 +107,8 @@ def test_the_library_finds_maps_by_any_of_their_names(tmp_path: Path) -> None:
         "Carla/Maps/Hamlet_Opt",
         str(tmp_path / "Hamlet.xodr"),
     ):
-        assert library.load_text(name) == ("Hamlet", town(road()))
+        called = "Hamlet_Opt" if name.endswith("_Opt") else "Hamlet"
+        assert library.load_text(name) == (called, town(road()))
     with pytest.raises(MapError, match=r"unknown map 'Atlantis'.*Hamlet"):
         library.load_text("Atlantis")
     with pytest.raises(MapError, match="cannot be read"):
