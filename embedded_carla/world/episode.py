@@ -42,6 +42,7 @@ class Episode:
         self.frame = 0
         self.time_s = 0.0
         self.delta_s = 0.05
+        self.imu_gravity_mps2 = 9.81
         self.lamps = StreetLamps(loaded.scenery.lamps, DEFAULT_WEATHER.sun_altitude_angle)
         self.environment = Environment(loaded.scenery)
         self.rays = RayCaster(self)
