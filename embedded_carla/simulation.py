@@ -72,7 +72,7 @@ class Simulation:
         self.recorder.stop()
         self.replayer.forget()
         self.episode = Episode(next(self._ids.episode), self.map, self._ids.actor, self._ids.stream)
-        self._sensors = SensorSuite(self.episode, self.hub, self.stream_port, self._seed, self._drawing)
+        self.sensors = SensorSuite(self.episode, self.hub, self.stream_port, self._seed, self._drawing)
         # The last episode is garbage with cycles; the new one lives long and need not be searched at every collection.
         gc.unfreeze()
         gc.collect()
@@ -133,7 +133,7 @@ class Simulation:
 
     def publish_sensors(self) -> None:
         """Measure and send what is listened to and due."""
-        self._sensors.publish(
+        self.sensors.publish(
             may_drop=not self.settings.synchronous_mode, rendering=not self.settings.no_rendering_mode
         )
 

@@ -38,7 +38,7 @@ _POST_PROCESS = (
     ("focal_distance", "float", "1000.0"),
     ("blur_amount", "float", "1.0"),
     ("blur_radius", "float", "0.0"),
-    ("motion_blur_intensity", "float", "0.45"),
+    ("motion_blur_intensity", "float", "0.0"),  # CARLA: 0.45
     ("motion_blur_max_distortion", "float", "0.35"),
     ("motion_blur_min_object_screen_size", "float", "0.1"),
     ("slope", "float", "0.88"),
@@ -89,10 +89,11 @@ _IMU = (
 )
 _OBSTACLE = (("distance", "float", "5.0"), ("hit_radius", "float", "0.5"))
 _RADAR = (
-    ("horizontal_fov", "float", "30.0"),
-    ("vertical_fov", "float", "30.0"),
+    ("horizontal_fov", "float", "30"),
+    ("vertical_fov", "float", "30"),
+    ("range", "float", "100"),
     ("points_per_second", "int", "1500"),
-    ("range", "float", "100.0"),
+    ("noise_seed", "int", "0"),
 )
 _V2X = (
     ("channel_id", "string", ""),
@@ -108,16 +109,16 @@ _V2X = (
 _CAM = (
     ("gen_cam_min", "float", "0.1"),
     ("gen_cam_max", "float", "1.0"),
-    ("noise_vel_stddev_x", "float", "0.0"),
-    ("noise_accel_stddev_x", "float", "0.0"),
-    ("noise_accel_stddev_y", "float", "0.0"),
-    ("noise_accel_stddev_z", "float", "0.0"),
-    ("noise_yawrate_bias", "float", "0.0"),
+    ("fixed_rate", "bool", "false"),
+    *(
+        (f"noise_{what}_{kind}", "float", "0.0")
+        for what in ("lat", "lon", "alt", "head")
+        for kind in ("stddev", "bias")
+    ),
+    *((f"noise_accel_stddev_{axis}", "float", "0.0") for axis in "xyz"),
     ("noise_yawrate_stddev", "float", "0.0"),
-    ("noise_alt_stddev", "float", "0.0"),
-    ("noise_lat_stddev", "float", "0.0"),
-    ("noise_lon_stddev", "float", "0.0"),
-    ("noise_head_stddev", "float", "0.0"),
+    ("noise_yawrate_bias", "float", "0.0"),
+    ("noise_vel_stddev_x", "float", "0.0"),
 )
 
 Rows = tuple[tuple[str, str, str], ...]
@@ -139,10 +140,10 @@ def sensor_blueprints() -> list[Blueprint]:
         choice("debug_linetrace", "bool", ("false", "true")),
     )
     path_loss = (
-        choice("scenario", "string", ("highway", "urban", "rural")),
-        choice("path_loss_model", "string", ("geometric", "winner")),
-        choice("use_etsi_fading", "bool", ("true", "false")),
-        choice("custom_fading_stddev", "float", ("0.0",)),
+        choice("scenario", "string", ("highway", "rural", "urban")),
+        choice("path_loss_model", "string", ("winner", "geometric")),
+        free("use_etsi_fading", "bool", "true"),
+        free("custom_fading_stddev", "float", "0.0"),
     )
     return [
         _sensor(camera + "rgb", _IMAGE, _LENS, _POST_PROCESS, extra=(post_process, exposure)),

@@ -7,7 +7,7 @@ from typing import Any
 from embedded_carla import codec
 from embedded_carla.blueprints import LIBRARY
 from embedded_carla.errors import CommandError
-from embedded_carla.handlers.registry import refusal, value, void
+from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.streaming import EPISODE_STREAM
 from embedded_carla.world.environment import MapLayer
@@ -16,7 +16,6 @@ VERSION = "0.9.16"
 """The CARLA version whose protocol this is."""
 
 MAP_FOLDER = "Carla/Maps"
-GRAVITY_MPS2 = 9.81
 
 
 @value("version")
@@ -143,11 +142,11 @@ def set_weather_parameters(simulation: Simulation, weather: Any) -> None:
 
 
 @value("get_imui_gravity")
-def get_imui_gravity(_simulation: Simulation) -> float:
-    return GRAVITY_MPS2
+def get_imui_gravity(simulation: Simulation) -> float:
+    return simulation.episode.imu_gravity_mps2
 
 
 @void("set_imui_gravity")
-def set_imui_gravity(_simulation: Simulation, gravity: Any) -> None:
-    if abs(codec.number(gravity, "IMU gravity") - GRAVITY_MPS2) > 1e-3:
-        raise refusal(f"an IMU gravity other than {GRAVITY_MPS2:g} m/s^2")
+def set_imui_gravity(simulation: Simulation, gravity: Any) -> None:
+    """What IMUs feel of gravity, until the next map is loaded; bodies fall as before."""
+    simulation.episode.imu_gravity_mps2 = codec.number(gravity, "IMU gravity")

@@ -11,7 +11,6 @@ _ANSWERING_NOTHING = (
     "enable_chrono_physics",
     "restore_physx_physics",
     "enable_gbuffers",
-    "send",
     "apply_color_texture_to_objects",
     "apply_float_color_texture_to_objects",
 )

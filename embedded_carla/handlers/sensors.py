@@ -10,6 +10,8 @@ from embedded_carla.handlers.registry import refusal, value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.streaming import EPISODE_STREAM
 from embedded_carla.world.actors import ActorKind
+from embedded_carla.world.drawn_sensors import check_attributes
+from embedded_carla.world.radio import CUSTOM_TYPE
 from embedded_carla.world.sensing import why_unsupported
 
 
@@ -24,8 +26,20 @@ def get_sensor_token(simulation: Simulation, stream_id: int) -> Any:
         reason = why_unsupported(sensor.type_id)
         if reason:
             raise CommandError(reason)
+        check_attributes(sensor)
         simulation.expect_listener(stream_id)
     return (codec.token(stream_id, simulation.stream_port),)
+
+
+@void("send")
+def send(simulation: Simulation, actor_id: int, text: str) -> None:
+    """A V2X sensor of one's own messages sends `text` with the next tick."""
+    sensor = simulation.episode.actors.get(actor_id, ActorKind.SENSOR)
+    if sensor.type_id != CUSTOM_TYPE:
+        raise CommandError(f"actor {actor_id} ({sensor.type_id}) cannot send; only {CUSTOM_TYPE} can")
+    if not isinstance(text, str):
+        raise CommandError(f"a V2X message must be text, got {text!r:.80}")
+    simulation.sensors.radio.say(sensor, text)
 
 
 @void("enable_sensor_for_ros")

@@ -48,14 +48,15 @@ def compass_rad(pose: Transform) -> float:
 
 
 def imu_body(
-    pose: Transform, acceleration: Float, angular_velocity_degps: Float, noise: ImuNoise, rng: np.random.Generator
+    pose: Transform, acceleration: Float, angular_velocity_degps: Float, noise: ImuNoise, rng: np.random.Generator,
+    gravity_mps2: float = GRAVITY_MPS2,
 ) -> bytes:
     """The message of a unit at `pose` whose point moves with the world-frame `acceleration` and angular velocity.
 
-    At rest the accelerometer reads +9.81 upwards. Draws six normal numbers from `rng`.
+    At rest the accelerometer reads +`gravity_mps2` upwards. Draws six normal numbers from `rng`.
     """
     to_sensor = pose.matrix()[:3, :3].T
-    accel = to_sensor @ np.add(acceleration, (0.0, 0.0, GRAVITY_MPS2))
+    accel = to_sensor @ np.add(acceleration, (0.0, 0.0, gravity_mps2))
     gyro = to_sensor @ np.radians(angular_velocity_degps)
     draws = rng.standard_normal(6)
     accel = accel + draws[:3] * noise.accel_stddev

@@ -156,10 +156,18 @@ def test_a_camera_nobody_listens_to_costs_nothing_and_one_that_is_listened_to_de
     assert len(set(bytes(image.raw_data))) > 10
 
 
-@pytest.mark.parametrize("type_id", ["sensor.other.radar", "sensor.camera.dvs", "sensor.camera.optical_flow"])
-def test_a_sensor_that_cannot_be_measured_says_so(sync_world: Any, car: Any, type_id: str) -> None:
-    sensor = sync_world.spawn_actor(sync_world.get_blueprint_library().find(type_id), carla.Transform(), attach_to=car)
-    with pytest.raises(RuntimeError, match=type_id):
+@pytest.mark.parametrize(
+    ("type_id", "name", "value"),
+    [("sensor.camera.rgb", "image_size_x", "0"), ("sensor.camera.depth", "fov", "180"),
+     ("sensor.lidar.ray_cast", "upper_fov", "95"), ("sensor.other.radar", "horizontal_fov", "200")],
+)  # fmt: skip
+def test_a_sensor_that_cannot_measure_as_asked_says_so(
+    sync_world: Any, car: Any, type_id: str, name: str, value: str
+) -> None:
+    blueprint = sync_world.get_blueprint_library().find(type_id)
+    blueprint.set_attribute(name, value)
+    sensor = sync_world.spawn_actor(blueprint, carla.Transform(), attach_to=car)
+    with pytest.raises(RuntimeError, match=name):
         sensor.listen(lambda _: None)
 
 
