@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIZE_PX = 128
-RED = (190, 12, 20)
-WHITE = (235, 235, 235)
+RED = (178, 10, 18)
+WHITE = (232, 232, 232)
 BLACK = (15, 15, 15)
 
 
@@ -20,29 +20,43 @@ def face(prototype: str, text: str) -> NDArray[np.uint8]:
     image = np.full((SIZE_PX, SIZE_PX, 3), WHITE, dtype=np.uint8)
     middle = SIZE_PX // 2
     if prototype == "sign_stop":
-        image[:] = RED
-        cv2.circle(image, (middle, middle), 61, WHITE, 3, cv2.LINE_AA)
-        _write(image, text or "STOP", WHITE, 92, 7)
+        turn = np.pi / 8 + np.arange(8) * np.pi / 4
+        inner = middle + 58.0 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+        cv2.fillPoly(image, [inner.astype(np.int32)], RED, cv2.LINE_AA)
+        _write(image, text or "STOP", WHITE, (96, 46), 8)
     elif prototype == "sign_yield":
         # The sign stands on its tip: corners of the triangle inscribed in the face's circle.
         image[:] = RED
         turn = np.pi / 2 + np.arange(3) * 2 * np.pi / 3
         inner = middle + 0.60 * middle * np.stack([np.cos(turn), np.sin(turn)], axis=1)
         cv2.fillConvexPoly(image, inner.astype(np.int32), WHITE, cv2.LINE_AA)
+    elif prototype == "sign_limit":
+        cv2.rectangle(image, (5, 4), (SIZE_PX - 6, SIZE_PX - 5), BLACK, 3, cv2.LINE_AA)
+        _write(image, "SPEED", BLACK, (86, 18), 3, 24)
+        _write(image, "LIMIT", BLACK, (78, 18), 3, 48)
+        _write(image, text, BLACK, (84, 46), 9, 92)
     else:
         cv2.circle(image, (middle, middle), 55, RED, 15, cv2.LINE_AA)
-        _write(image, text, BLACK, 74, 9)
+        _write(image, text, BLACK, (78, 56), 9)
     return image
 
 
-def _write(image: NDArray[np.uint8], text: str, colour: tuple[int, int, int], width_px: int, thickness: int) -> None:
+def _write(
+    image: NDArray[np.uint8],
+    text: str,
+    colour: tuple[int, int, int],
+    box_px: tuple[int, int],
+    thickness: int,
+    row: int = SIZE_PX // 2,
+) -> None:
+    """Text in the middle of `row`, as large as fits a box of width and height."""
     font = cv2.FONT_HERSHEY_SIMPLEX
     (w, h), _ = cv2.getTextSize(text, font, 1.0, thickness)
     if w == 0:
         return
-    scale = min(width_px / w, 54.0 / h)
+    scale = min(box_px[0] / w, box_px[1] / h)
     (w, h), _ = cv2.getTextSize(text, font, scale, thickness)
-    cv2.putText(image, text, ((SIZE_PX - w) // 2, (SIZE_PX + h) // 2), font, scale, colour, thickness, cv2.LINE_AA)
+    cv2.putText(image, text, ((SIZE_PX - w) // 2, row + h // 2), font, scale, colour, thickness, cv2.LINE_AA)
 
 
 class SignFaces:

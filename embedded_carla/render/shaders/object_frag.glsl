@@ -29,12 +29,12 @@ vec3 surroundings(vec3 d) {
 void main() {
 #ifdef FOLIAGE
     // Leaves larger than life when far: the edge of a crown frays by about a pixel or two at any distance.
-    float cell = clamp(length(rel) * 0.006, 0.09, 0.6);
+    float cell = clamp(length(rel) * 0.009, 0.10, 0.8);
     vec3 spot = floor(local / cell);
     float leaf = hash12(spot.xy * 1.31 + spot.z * vec2(3.7, 5.3));
     bool is_leaf = part_of > 7.5;
     float facing = abs(dot(normalize(normal), normalize(rel)));
-    if (is_leaf && leaf > 0.22 + 1.7 * facing) discard;
+    if (is_leaf && leaf > 0.16 + 1.35 * facing) discard;
 #endif
 #ifdef OUT_RGB
     vec3 n = normalize(normal);
@@ -44,7 +44,7 @@ void main() {
     float access = 1.0;
 #ifdef FOLIAGE
     float clump = value_noise(local.xy * 2.3 + local.z * vec2(1.9, -2.7));
-    base *= (0.55 + 0.60 * clump + 0.45 * (leaf - 0.5)) * (is_leaf ? 1.0 : 0.9);
+    if (is_leaf) base *= 0.30 + 0.75 * clump + 0.75 * leaf * leaf;
     n = normalize(n + (vec3(leaf, clump, fract(leaf * 7.3)) - 0.5) * 0.9);
     access = 0.80;
 #endif
@@ -80,6 +80,10 @@ void main() {
     base = mix(base, vec3(0.50 + 0.2 * fract(seed * 5.7)) * (style == 2.0 || shop ? 0.25 : 1.0), opening * (1.0 - glass));
     vec3 room = mix(vec3(0.018, 0.022, 0.026), vec3(0.10, 0.09, 0.08), lot * lot);
     room = mix(room, vec3(0.42, 0.40, 0.36), blind * 0.8);
+    vec2 ware = floor(vec2(bay.x * 2.2, bay.y * 2.6));
+    float stock = hash12(ware + seed * 57.0);
+    float shelf = smoothstep(-0.30, 0.20, -p.y);
+    room = shop ? mix(vec3(0.07, 0.068, 0.062) * (0.5 + lot), mix(vec3(0.035), vec3(0.19, 0.16, 0.13), stock * lot), shelf * 0.8) : room;
     room *= 0.55 + 0.45 * smoothstep(0.0, 0.5, open_half.y - p.y);
     base = mix(base, room, glass);
     float rail = style == 3.0 && !shop ? step(fract(cell.y), 0.34) * step(0.10, fract(cell.y)) * step(0.5, hash12(vec2(floor(cell.x * 0.5), seed))) : 0.0;
