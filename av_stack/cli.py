@@ -75,6 +75,57 @@ def suite_command(
         _fail("; ".join(failed), 1)
 
 
+@app.command("dataset")
+def dataset_command(
+    out: Annotated[Path, typer.Argument(help="Folder of the data set; what is there already is not made again.")],
+    train: Annotated[int, typer.Option(min=0, help="Pictures to train on.")] = 30000,
+    val: Annotated[int, typer.Option(min=0, help="Pictures to measure on, from maps of their own.")] = 3000,
+    train_maps: Annotated[str, typer.Option(help="Map names, with commas.")] = "city_grid,country_road,motorway",
+    val_maps: Annotated[str, typer.Option(help="Map names, with commas.")] = "city_grid",
+    maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Servers that render at the same time.")] = 2,
+) -> None:
+    """Render labelled pictures for the detector: ultralytics' layout, and every object with range and weather."""
+    from av_stack.dataset import DatasetSpec, write_dataset
+    from av_stack.world.carla_capture import CaptureSpec
+
+    folder, shape = _folder(maps), CaptureSpec("", 0)
+    specs = [
+        DatasetSpec("train", tuple(train_maps.split(",")), train, shape, folder),
+        DatasetSpec("val", tuple(val_maps.split(",")), val, shape, folder),
+    ]
+    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
+        task = progress.add_task("episodes")
+        summary = write_dataset(specs, out, workers, lambda done, of: progress.update(task, completed=done, total=of))
+    console.print(
+        f"{summary['frames']} pictures with {summary['objects']} objects in {out}/; "
+        f"left out as too small or hidden: {summary['share_left_out']:.0%}"
+    )
+
+
+@app.command("train")
+def train_command(
+    what: Annotated[str, typer.Argument(help="What to train: detector.")],
+    data: Annotated[Path, typer.Argument(help="Folder that `av-stack dataset` wrote.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run; a stopped run there goes on.")] = Path("out/detector"),
+    size: Annotated[str, typer.Option(help="YOLO26's size: n or s.")] = "n",
+    epochs: Annotated[int, typer.Option(min=1)] = 60,
+    hours: Annotated[float | None, typer.Option(help="End after this time instead.")] = None,
+    batch: Annotated[int, typer.Option(min=1)] = 64,
+    workers: Annotated[int, typer.Option(min=0, help="Processes that load pictures.")] = 4,
+    device: Annotated[str, typer.Option(help="cpu, or the number of a GPU.")] = "cpu",
+) -> None:
+    """Train the detector from scratch."""
+    from perception.detection.train import TrainingSpec, train
+
+    if what != "detector":
+        raise ConfigError(f"unknown model {what}; there is: detector")
+    if not (data / "dataset.yaml").is_file():
+        raise ConfigError(f"{data} holds no dataset.yaml: make it with `av-stack dataset {data}`")
+    best = train(TrainingSpec(data, out, size, epochs, hours, batch, workers=workers, device=device))
+    console.print(f"best weights: {best}")
+
+
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def serve(context: typer.Context) -> None:
     """Start the embedded server alone; takes the options of `python -m embedded_carla`."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 
-def ultralytics() -> ModuleType:
+def ultralytics() -> Any:
     """The ultralytics package, with a configuration folder of our own under the user's cache.
 
     Raises ModuleNotFoundError where it is not installed.
