@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
+
+import numpy as np
 
 from embedded_carla import codec, rpc
 from embedded_carla.errors import CommandError, EmbeddedCarlaError
-from embedded_carla.handlers import ackermann, actors, lights, vehicles, walkers
+from embedded_carla.handlers import ackermann, actors, lights, many, vehicles, walkers
 from embedded_carla.handlers.registry import raw
 from embedded_carla.simulation import Simulation
 
@@ -18,8 +21,9 @@ _SPAWN, _DESTROY, _CONSOLE = 0, 1, 20
 
 
 def _walker_state(simulation: Simulation, actor_id: int, pose: Any, speed: Any) -> None:
-    episode = simulation.episode
-    episode.place_walker(episode.walker(actor_id), codec.transform_from_wire(pose), codec.number(speed, "walker speed"))
+    episode, place = simulation.episode, codec.transform_from_wire(pose)
+    stride = np.array([codec.number(speed, "walker speed")])
+    episode.place_walkers([episode.walker(actor_id)], np.array([place.location]), np.array([place.yaw_deg]), stride)
 
 
 _BY_INDEX: dict[int, Callable[..., Any]] = {
@@ -46,13 +50,40 @@ _BY_INDEX: dict[int, Callable[..., Any]] = {
 }
 
 
+_MANY: dict[int, Callable[[Simulation, Sequence[Any]], bool]] = {2: many.control_vehicles, 7: many.place_walkers}
+_FEWEST = 4  # alike commands for which arrays pay
+
+
 @raw("apply_batch")
 def apply_batch(simulation: Simulation, commands: Any, do_tick_cue: bool = False) -> Any:
     """One `Response<u32>` for each command; a command that fails does not stop the others."""
-    answers = [_run(simulation, command) for command in codec.items(commands, 0, "batch")]
+    answers: list[Any] = []
+    for index, group in groupby(codec.items(commands, 0, "batch"), key=_index):
+        alike = list(group)
+        if index in _MANY and len(alike) >= _FEWEST and _run_together(simulation, index, alike):
+            answers += [((1, command[0][1][0]),) for command in alike]
+        else:
+            answers += [_run(simulation, command) for command in alike]
     if do_tick_cue and simulation.settings.synchronous_mode:
         simulation.tick_requested = True
     return answers
+
+
+def _index(command: Any) -> int:
+    """The kind of a command, -1 for what is none."""
+    try:
+        index = command[0][0]
+    except (TypeError, LookupError):
+        return -1
+    return index if isinstance(index, int) else -1
+
+
+def _run_together(simulation: Simulation, index: int, commands: Sequence[Any]) -> bool:
+    """Whether all of the commands were carried out at once."""
+    try:
+        return _MANY[index](simulation, [command[0][1] for command in commands])
+    except (TypeError, ValueError, LookupError):  # one is malformed: it is named when they go one by one
+        return False
 
 
 def _run(simulation: Simulation, command: Any) -> Any:
@@ -72,9 +103,9 @@ def _run(simulation: Simulation, command: Any) -> Any:
 
 
 def _spawn(simulation: Simulation, fields: Any) -> int:
-    description, pose, parent, _attachment, _socket, do_after = codec.items(fields, 6, "spawn command")[:6]
+    description, pose, parent, attachment, _socket, do_after = codec.items(fields, 6, "spawn command")[:6]
     parent_id = codec.optional_from_wire(parent, "parent")
-    actor = actors.spawn(simulation, description, pose, parent_id)
+    actor = actors.spawn(simulation, description, pose, parent_id, attachment)
     for command in codec.items(do_after, 0, "commands after a spawn"):
         index, rest = command[0]
         if index != _SPAWN and rest and rest[0] == FUTURE_ACTOR:

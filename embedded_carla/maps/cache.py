@@ -7,7 +7,6 @@ import hashlib
 import os
 import tempfile
 import time
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +34,7 @@ def default_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "embedded_carla"
 
 
-@cache
-def code_digest() -> str:
-    """Changes with every line of this package and with the libraries that build maps."""
+def _code_digest() -> str:
     digest = hashlib.sha256()
     package = Path(__file__).parents[1]
     for path in sorted(package.rglob("*.py")):
@@ -46,6 +43,10 @@ def code_digest() -> str:
     for library in (np, cv2, scipy, shapely):
         digest.update(f"{library.__name__} {library.__version__}\n".encode())
     return digest.hexdigest()
+
+
+CODE_DIGEST = _code_digest()
+"""Changes with every line of this package and with the libraries that build maps. Taken when the code is read."""
 
 
 class MapCache:

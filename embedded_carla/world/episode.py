@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.codec import ActorDescription
 from embedded_carla.errors import CommandError
-from embedded_carla.types import BoundingBox, Transform, Vector3, VehicleControl, WalkerControl, WeatherParameters
+from embedded_carla.types import (
+    BoundingBox,
+    Float,
+    Transform,
+    Vector3,
+    VehicleControl,
+    WalkerControl,
+    WeatherParameters,
+)
 from embedded_carla.world.ackermann import AckermannDrivers
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
 from embedded_carla.world.collision_boxes import StaticBoxes
@@ -117,9 +125,10 @@ class Episode:
             actor.pose = pose
             self.table.place(actor)
 
-    def place_walker(self, actor: Actor, pose: Transform, speed_mps: float) -> None:
-        """Put a walker where its client's own crowd simulation has it: there `pose` lies between the feet."""
-        self.crowd.set_state(actor.slot, pose, speed_mps)
+    def place_walkers(self, actors: Sequence[Actor], location: Float, yaw_deg: Float, speed_mps: Float) -> None:
+        """Put walkers where their client's own crowd simulation has them: `location` (n, 3) is between the feet."""
+        self.crowd.set_states(np.array([actor.slot for actor in actors], dtype=np.intp), location, yaw_deg, speed_mps)
+        self.table.write_walker_strides([actor.row for actor in actors], yaw_deg, speed_mps)
 
     def add_body(self, actor: Actor) -> None:
         """Give a vehicle or walker its place in the physics."""
@@ -141,6 +150,13 @@ class Episode:
         """A client gives pedals; that ends Ackermann control."""
         self.ackermann.release(actor)
         self.set_pedals(actor, control)
+
+    def control_vehicles(self, actors: Sequence[Actor], controls: Sequence[VehicleControl], values: Float) -> None:
+        """As `control_vehicle` for many; `values` (n, 7) are the fields of `controls`, within their ranges."""
+        for actor in actors:
+            self.ackermann.release(actor)
+        self.fleet.set_controls([actor.slot for actor in actors], controls, values)
+        self.table.write_vehicle_controls([actor.row for actor in actors], values)
 
     def set_pedals(self, actor: Actor, control: VehicleControl) -> None:
         self.fleet.set_control(actor.slot, control)

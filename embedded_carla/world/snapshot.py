@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ VEHICLE_RECORD = np.dtype(
         ("pad", "V24"),
     ]
 )
+WALKER_RECORD = np.dtype([*_BASE, ("direction", "<f4", (3,)), ("speed", "<f4"), ("jump", "u1"), ("pad", "V37")])
 LIGHT_RECORD = np.dtype(
     [
         *_BASE,
@@ -60,6 +62,7 @@ _SENSOR_HEADER = struct.Struct("<QQd6f")
 _EPISODE_HEADER = struct.Struct("<Qdf3iI")
 _WORLD_OBSERVER = 17
 _CONTROL = struct.Struct("<fffBBBi")
+_CONTROL_FIELDS = ("throttle", "steer", "brake", "hand_brake", "reverse", "manual_gear_shift", "gear")
 _WALKER = struct.Struct("<ffffB")
 _POSE = struct.Struct("<6f")
 
@@ -84,6 +87,7 @@ class SnapshotTable:
 
     def _make_views(self) -> None:
         self.vehicles: NDArray[np.void] = np.frombuffer(self._bytes, VEHICLE_RECORD)
+        self.walkers: NDArray[np.void] = np.frombuffer(self._bytes, WALKER_RECORD)
         self.lights: NDArray[np.void] = np.frombuffer(self._bytes, LIGHT_RECORD)
 
     def __len__(self) -> int:
@@ -123,8 +127,22 @@ class SnapshotTable:
             c.throttle, c.steer, c.brake, c.hand_brake, c.reverse, c.manual_gear_shift, c.gear,
         )  # fmt: skip
 
+    def write_vehicle_controls(self, rows: Sequence[int], values: NDArray[np.float64]) -> None:
+        """As `write_vehicle_control` for many; `values` (n, 7) in the order of the control's fields."""
+        for field, column in zip(_CONTROL_FIELDS, values.T, strict=True):
+            self.vehicles[field][rows] = column
+
     def write_walker_control(self, row: int, c: WalkerControl) -> None:
         _WALKER.pack_into(self._bytes, row * RECORD_BYTES + _STATE_OFFSET, *c.direction, c.speed, c.jump)
+
+    def write_walker_strides(
+        self, rows: Sequence[int], yaw_deg: NDArray[np.float64], speed_mps: NDArray[np.float64]
+    ) -> None:
+        """The controls of walkers that walk straight ahead."""
+        yaw_rad = np.radians(yaw_deg)
+        self.walkers["direction"][rows] = np.stack([np.cos(yaw_rad), np.sin(yaw_rad), 0.0 * yaw_rad], axis=1)
+        self.walkers["speed"][rows] = speed_mps
+        self.walkers["jump"][rows] = 0
 
     def write_sign(self, row: int, signal_id: str) -> None:
         self.lights["sign_id"][row] = signal_id.encode()[:31]

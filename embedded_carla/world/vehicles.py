@@ -175,6 +175,15 @@ class VehicleFleet:
         self.gear[slot] = control.gear if control.manual_gear_shift else direction
         self._inputs[slot] = (throttle * direction, brake, control.hand_brake, steer, throttle < 0.01)
 
+    def set_controls(self, slots: Sequence[int], controls: Sequence[VehicleControl], values: Float) -> None:
+        """As `set_control` for many; `values` (n, 7) are the fields of `controls`, within their ranges."""
+        throttle, steer, brake, hand_brake, reverse, manual, gear = values.T
+        direction = np.where(manual > 0.0, np.sign(gear), 1.0 - 2.0 * reverse)
+        for slot, control in zip(slots, controls, strict=True):
+            self._controls[slot] = control
+        self.gear[slots] = np.where(manual > 0.0, gear, direction)
+        self._inputs[slots] = np.stack([throttle * direction, brake, hand_brake, steer, throttle < 0.01], axis=1)
+
     def teleport(self, slot: int, pose: Transform) -> None:
         """Place the vehicle; it keeps its world velocity, and `z` is taken as given."""
         self.location[slot] = pose.location

@@ -109,18 +109,27 @@ class WalkerCrowd:
 
         The feet are put on the ground when the next step finds it near `pose`.
         """
-        x, y, z = self.location[slot].tolist()
-        along, aside = pose.x - x, pose.y - y
-        way = math.hypot(along, aside)
-        if 1e-4 < way < LONGEST_PLACED_STEP_M:
-            self.velocity[slot] = (speed_mps * along / way, speed_mps * aside / way, 0.0)
-            self.phase_rad[slot] = (self.phase_rad[slot] + 2 * math.pi * way / STRIDE_M) % (2 * math.pi)
-            pose = Transform(pose.x, pose.y, z if abs(z - pose.z) < SNAP_M else pose.z, 0.0, pose.yaw_deg, 0.0)
-        else:
-            self.velocity[slot] = 0.0
-        self.teleport(slot, pose)
-        self._placed[slot] = True
-        self._silence_s[slot] = 0.0
+        place, yaw, speed = np.array([pose.location]), np.array([pose.yaw_deg]), np.array([speed_mps])
+        self.set_states(np.array([slot]), place, yaw, speed)
+
+    def set_states(self, slots: NDArray[np.intp], location: Float, yaw_deg: Float, speed_mps: Float) -> None:
+        """As `set_state` for many: (n,) slots, (n, 3) m, (n,) degrees, (n,) m/s. No slot may come twice."""
+        old = self.location[slots]
+        along = location[:, :2] - old[:, :2]
+        way = np.hypot(along[:, 0], along[:, 1])
+        strides = (way > 1e-4) & (way < LONGEST_PLACED_STEP_M)
+        velocity = np.zeros_like(location)
+        velocity[:, :2] = along * np.where(strides, speed_mps / np.maximum(way, 1e-4), 0.0)[:, None]
+        self.velocity[slots] = velocity
+        phase = self.phase_rad[slots] + 2 * math.pi / STRIDE_M * way * strides
+        self.phase_rad[slots] = np.remainder(phase, 2 * math.pi)
+        level = strides & (np.abs(old[:, 2] - location[:, 2]) < SNAP_M)  # the ground, found before, is near
+        self.location[slots] = location
+        self.location[slots[level], 2] = old[level, 2]
+        self.rotation_deg[slots] = 0.0
+        self.rotation_deg[slots, 1] = yaw_deg
+        self._placed[slots] = True
+        self._silence_s[slots] = 0.0
 
     def _stand_placed(self, dt_s: float) -> None:
         """Walkers that clients place: feet onto the ground, kerbs at climbing speed; those left alone stop."""
