@@ -12,6 +12,7 @@ from embedded_carla.simulation import Simulation
 from embedded_carla.types import BoundingBox, Transform, Vector3
 from embedded_carla.world import spawning
 from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.world.spring_arm import Attachment
 
 
 @value("get_actors_by_id")
@@ -27,18 +28,32 @@ def spawn_actor(simulation: Simulation, description: Any, pose: Any) -> Any:
 
 
 @value("spawn_actor_with_parent")
-def spawn_actor_with_parent(simulation: Simulation, description: Any, pose: Any, parent: int, *_how: Any) -> Any:
-    """Every attachment is rigid; the socket is ignored."""
-    actor = spawn(simulation, description, pose, parent)
+def spawn_actor_with_parent(
+    simulation: Simulation, description: Any, pose: Any, parent: int, attachment: int = 0, *_socket: Any
+) -> Any:
+    """The socket is ignored: there are none to attach to."""
+    actor = spawn(simulation, description, pose, parent, attachment)
     return actor.to_wire(simulation.stream_port)
 
 
-def spawn(simulation: Simulation, description: Any, pose: Any, parent_id: int | None) -> Actor:
+def spawn(simulation: Simulation, description: Any, pose: Any, parent_id: int | None, attachment: Any = 0) -> Actor:
+    """`attachment` is looked at only where there is a parent: without one it is whatever the client's memory held."""
     episode = simulation.episode
-    parent = None if not parent_id else episode.actors.get(parent_id)
-    return spawning.spawn(
-        episode, codec.description_from_wire(description), codec.transform_from_wire(pose, "spawn pose"), parent
+    parent, how = (
+        (None, Attachment.RIGID) if not parent_id else (episode.actors.get(parent_id), _attachment(attachment))
     )
+    return spawning.spawn(
+        episode, codec.description_from_wire(description), codec.transform_from_wire(pose, "spawn pose"), parent,
+        attachment=how,
+    )  # fmt: skip
+
+
+def _attachment(number: Any) -> Attachment:
+    try:
+        return Attachment(number)
+    except ValueError as error:
+        allowed = ", ".join(f"{kind.value} ({kind.name.lower()})" for kind in Attachment)
+        raise CommandError(f"attachment type {number!r:.20}: allowed are {allowed}") from error
 
 
 @value("destroy_actor")

@@ -12,6 +12,7 @@ from embedded_carla.codec import ActorDescription
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Blueprint, BoundingBox, SemanticTag, Transform
 from embedded_carla.world.skeleton import CustomPose
+from embedded_carla.world.spring_arm import SpringArm
 
 
 class ActorKind(Enum):
@@ -27,7 +28,8 @@ class ActorKind(Enum):
 
 @dataclass(slots=True, eq=False)
 class Actor:
-    """One actor. `pose` is its world pose after the last tick; `relative` is the pose on `parent` for attached ones.
+    """One actor. `pose` is its world pose after the last tick; `relative` is the pose on `parent` for attached ones, or
+    on the end of `arm` where a spring arm holds it.
 
     `slot` is the row in the fleet or the crowd (-1 elsewhere), `row` the record in the snapshot. `stream_id` is a
     sensor's stream, 0 where the actor has none. `signal_id` is the OpenDRIVE id of lights and signs. `doors` has a bit
@@ -55,6 +57,7 @@ class Actor:
     doors: int = 0
     wheel_angles_deg: dict[int, tuple[float, float]] = field(default_factory=dict)
     custom_pose: CustomPose | None = None
+    arm: SpringArm | None = None
     ignored_vehicles: frozenset[int] = frozenset()
 
     @property

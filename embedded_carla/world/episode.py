@@ -216,9 +216,9 @@ class Episode:
         for kind in (ActorKind.SENSOR, ActorKind.PROP):
             for actor in self.actors.of_kind(kind):
                 if actor.parent is not None:
-                    self._carry(actor, poses)
+                    self._carry(actor, poses, self.delta_s)
 
-    def _carry(self, actor: Actor, poses: dict[int, Transform]) -> None:
+    def _carry(self, actor: Actor, poses: dict[int, Transform], delta_s: float = 0.0) -> None:
         """Move an attached actor along with its parent; `poses` keeps parents' poses within one tick."""
         parent = actor.parent
         assert parent is not None
@@ -227,8 +227,16 @@ class Episode:
             if parent.parent is not None:
                 self._carry(parent, poses)
             pose = poses[parent.actor_id] = self.pose_of(parent)
-        actor.pose = pose @ actor.relative
+        actor.pose = self.hung(actor, pose, delta_s)
         self.table.place(actor)
+
+    def hung(self, actor: Actor, parent_pose: Transform, delta_s: float) -> Transform:
+        """The world pose of an attached actor, whose spring arm, if any, follows for `delta_s`."""
+        if actor.arm is None:
+            return parent_pose @ actor.relative
+        held = [a for a in (actor, actor.parent) if a is not None]
+        end = actor.arm.end(parent_pose, delta_s, lambda a, b: self.rays.free_share(a, b, held))
+        return end @ actor.relative
 
     def snapshot(self, platform_s: float, delta_s: float, map_changed: bool) -> bytes:
         """The message of stream 1 for the present state."""

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from embedded_carla.scene import F64, Scenery
 from embedded_carla.types import SemanticTag
-from embedded_carla.world.actors import Actor, ActorKind
-from embedded_carla.world.collision_boxes import DynamicBoxes
+from embedded_carla.world.actors import Actor
 from embedded_carla.world.solids import Solid, crossings, first_crossing, solids_of, unit_bounds, unit_corners
+from embedded_carla.world.spring_arm import PROBE_RADIUS_M, probe_rays
 
 if TYPE_CHECKING:
     from embedded_carla.world.episode import Episode
@@ -122,23 +122,23 @@ class RayCaster:
         return [RayHit(share, int(scenery.placements[i].tag)) for i, share in nearest.items()]
 
     def _actor_hits(self, start: F64, way: F64, ignored: Sequence[Actor]) -> list[RayHit]:
-        found = []
-        for actor in self._solid_actors():
-            if actor in ignored:
-                continue
-            box = DynamicBoxes.single(actor.box, self._episode.pose_of(actor))
-            axes = box.axes[0]
-            local_start, local_way = (start - box.centre[0]) @ axes, way @ axes
-            enter, leave = _slab(-box.half, box.half, local_start, local_way)
-            if 0.0 <= enter[0] <= min(leave[0], 1.0):
-                found.append(RayHit(float(enter[0]), int(actor.tag), actor))
-        return found
+        bodies, boxes = self._episode.contacts.boxes()
+        if not bodies:
+            return []
+        local_start = np.einsum("ni,nij->nj", start - boxes.centre, boxes.axes)
+        enter, leave = _slab(-boxes.half, boxes.half, local_start, np.einsum("i,nij->nj", way, boxes.axes))
+        hit = np.flatnonzero((enter >= 0.0) & (enter <= np.minimum(leave, 1.0)))
+        return [RayHit(float(enter[i]), int(bodies[i].tag), bodies[i]) for i in hit if bodies[i] not in ignored]
 
-    def _solid_actors(self) -> list[Actor]:
-        actors = self._episode.actors
-        bodies = [a for kind in (ActorKind.VEHICLE, ActorKind.WALKER) for a in actors.of_kind(kind)]
-        props = [a for a in actors.of_kind(ActorKind.PROP) if a.type_id.startswith("static.prop")]
-        return [a for a in (*bodies, *props) if a.collides and any(a.box.extent)]
+    def free_share(self, start: F64, end: F64, ignored: Sequence[Actor]) -> float:
+        """Share of a spring arm's way that its probe can go."""
+        length = float(np.linalg.norm(end - start))
+        shares = [1.0]
+        for a, b in probe_rays(start, end):
+            hit = self.first_hit(a, b, ignored)
+            if hit is not None:
+                shares.append(max(hit.share - PROBE_RADIUS_M / length, 0.0))
+        return min(shares)
 
 
 def _slab(low: F64, high: F64, start: F64, way: F64) -> tuple[F64, F64]:

@@ -10,6 +10,7 @@ from embedded_carla.errors import CommandError
 from embedded_carla.types import Blueprint, BoundingBox, SemanticTag, Transform
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.episode import Episode
+from embedded_carla.world.spring_arm import Attachment, SpringArm
 
 SPAWN_COLLISION = "Spawn failed because of collision at spawn position"
 CLIENT_SIDE_SENSORS = ("sensor.other.lane_invasion",)  # computed by the client: such an actor has no stream
@@ -26,9 +27,9 @@ _KINDS = (
 
 def spawn(
     episode: Episode, description: ActorDescription, pose: Transform, parent: Actor | None = None,
-    *, replayed_id: int | None = None,
+    *, attachment: Attachment = Attachment.RIGID, replayed_id: int | None = None,
 ) -> Actor:  # fmt: skip
-    """Bring an actor into the world; with a `parent`, `pose` is relative to it.
+    """Bring an actor into the world; with a `parent`, `pose` is relative to it and `attachment` says how it is held.
 
     With `replayed_id` it stands for an actor of a recording: it has that id, and is put where it was whoever is there.
     Raises CommandError: no such blueprint or attribute value, or something is in the way.
@@ -47,6 +48,10 @@ def spawn(
         kind, _complete(description, blueprint), box, world_pose,
         tag=_tag(kind, blueprint), blueprint=blueprint, parent=parent, relative=pose if parent else Transform(),
     )  # fmt: skip
+    if parent is not None and attachment is not Attachment.RIGID:
+        actor.arm = SpringArm.to(pose, attachment)
+        actor.relative = Transform(0.0, 0.0, 0.0, pose.pitch_deg, pose.yaw_deg, pose.roll_deg)
+        actor.pose = episode.hung(actor, episode.pose_of(parent), 0.0)
     _embody(episode, actor)
     episode.register(actor)
     if parent is not None:
