@@ -23,7 +23,7 @@ from embedded_carla.world.sensing import SensorSuite
 DEFAULT_STEP_S = 0.05
 """The step of a synchronous world whose client has set no fixed delta."""
 
-LISTENER_WAIT_S = 0.25
+LISTENER_WAIT_S = 2.0
 """How long a synchronous frame waits for the connection of a sensor that a client has just begun to listen to."""
 
 MAX_REAL_STEP_S = 0.1
