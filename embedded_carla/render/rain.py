@@ -29,9 +29,11 @@ class Rain:
         if self._array is None:
             program = programs.get("rain", "rain", ("OUT_RGB", "LOC_RGB 0"))
             self._array = self._ctx.vertex_array(program, [(self._vertices, "4f", "drop")], self._indices)
-        self._ctx.enable(self._ctx.BLEND)
+        ctx = self._ctx
+        ctx.enable(ctx.BLEND)
+        ctx.blend_func = (ctx.SRC_ALPHA, ctx.ONE_MINUS_SRC_ALPHA, ctx.ZERO, ctx.ONE)
         self._array.render(vertices=int(DROPS * share) * 6)
-        self._ctx.disable(self._ctx.BLEND)
+        ctx.disable(ctx.BLEND)
 
     def release(self) -> None:
         if self._array is not None:

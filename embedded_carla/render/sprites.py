@@ -209,7 +209,6 @@ class SpriteDrawer:
         ctx.enable(ctx.BLEND)
         ctx.blend_func = (ctx.ONE, ctx.ONE_MINUS_SRC_ALPHA, ctx.ZERO, ctx.ONE)
         self._array.render(ctx.TRIANGLE_STRIP, vertices=4, instances=len(rows))
-        ctx.blend_func = (ctx.SRC_ALPHA, ctx.ONE_MINUS_SRC_ALPHA, ctx.ZERO, ctx.ONE)
         ctx.disable(ctx.BLEND)
 
     def _grow(self, programs: Programs, rows: int) -> None:

@@ -21,6 +21,7 @@ BEYOND_M = 160.0
 BELOW_ROAD_M = 0.06
 BRIDGE_CLEARANCE_M = 3.5  # a road this far above another one is a bridge and does not pull the ground up
 BRIDGE_REACH_M = 16.0
+EVEN_M = 0.01
 HILL_M = 3.0
 HIGH_HILL_M = 12.0  # further away
 WIDEST_MAP_M = 25_000.0
@@ -135,13 +136,30 @@ def coarse_blocks(far: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def draw(field: HeightField, far: NDArray[np.bool_], soup: QuadSoup) -> None:
-    """Add the terrain: coarse blocks far from roads, single cells near them."""
-    flat = coarse_blocks(far)
+    """Add the terrain: coarse blocks far from roads and where it is even, single cells elsewhere."""
+    flat = coarse_blocks(far) | _even_blocks(field.height)
     fine = ~np.repeat(np.repeat(flat, BLOCK, axis=0), BLOCK, axis=1)
     i, j = np.nonzero(fine)
     _add(field, i, j, 1, soup)
     i, j = np.nonzero(flat)
     _add(field, i * BLOCK, j * BLOCK, BLOCK, soup)
+
+
+def _even_blocks(height: F64) -> NDArray[np.bool_]:
+    """(blocks) whether the two triangles between a block's corners hold all its nodes to `EVEN_M`."""
+    blocks = ((height.shape[0] - 1) // BLOCK, (height.shape[1] - 1) // BLOCK)
+
+    def nodes(i: int, j: int) -> F64:
+        return height[i : i + blocks[0] * BLOCK : BLOCK, j : j + blocks[1] * BLOCK : BLOCK][: blocks[0], : blocks[1]]
+
+    z00, z10, z01, z11 = nodes(0, 0), nodes(BLOCK, 0), nodes(0, BLOCK), nodes(BLOCK, BLOCK)
+    out = np.ones(blocks, dtype=bool)
+    for i in range(BLOCK + 1):
+        for j in range(BLOCK + 1):
+            u, v = i / BLOCK, j / BLOCK
+            flat = u * (z10 - z00) + v * (z11 - z10) if u > v else u * (z11 - z01) + v * (z01 - z00)
+            out &= np.abs(z00 + flat - nodes(i, j)) < EVEN_M
+    return out
 
 
 def _add(field: HeightField, i: NDArray[np.int64], j: NDArray[np.int64], size: int, soup: QuadSoup) -> None:

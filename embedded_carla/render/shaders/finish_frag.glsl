@@ -21,23 +21,22 @@ void main() {
     here = ivec2(clamp(at / texel, vec2(0.0), 1.0 / texel - 1.0));
 #endif
     ivec2 last = textureSize(picture, 0) - 1;
-    vec3 m = texelFetch(picture, here, 0).rgb;
-    const vec3 luma = vec3(0.114, 0.587, 0.299);  // the picture is BGR
+    vec4 own = texelFetch(picture, here, 0);  // BGR and luma
+    vec3 m = own.rgb;
     ivec2 low = max(here - 1, ivec2(0)), high = min(here + 1, last);
-    float nw = dot(texelFetch(picture, low, 0).rgb, luma);
-    float ne = dot(texelFetch(picture, ivec2(high.x, low.y), 0).rgb, luma);
-    float sw = dot(texelFetch(picture, ivec2(low.x, high.y), 0).rgb, luma);
-    float se = dot(texelFetch(picture, high, 0).rgb, luma);
-    float middle = dot(m, luma);
-    float range = max(max(max(nw, ne), max(sw, se)), middle) - min(min(min(nw, ne), min(sw, se)), middle);
-    for (int i = 0; i < int(range > 0.05); ++i) {  // a loop is skipped where all pixels of a group are flat
-        vec2 along = vec2(sw + se - nw - ne, nw + sw - ne - se);
-        float scale = 1.0 / (min(abs(along.x), abs(along.y)) + 0.03);
-        along = clamp(along * scale, -4.0, 4.0) * texel;
-        vec3 a = textureLod(picture, at - along * 0.17, 0.0).rgb;
-        vec3 b = textureLod(picture, at + along * 0.17, 0.0).rgb;
-        m = mix(m, (a + b) * 0.5, smoothstep(0.05, 0.12, range));
-    }
+    float nw = texelFetch(picture, low, 0).a;
+    float ne = texelFetch(picture, ivec2(high.x, low.y), 0).a;
+    float sw = texelFetch(picture, ivec2(low.x, high.y), 0).a;
+    float se = texelFetch(picture, high, 0).a;
+    float range = max(max(max(nw, ne), max(sw, se)), own.a) - min(min(min(nw, ne), min(sw, se)), own.a);
+    vec2 along = vec2(sw + se - nw - ne, nw + sw - ne - se);
+    vec2 size = abs(along);
+    float longer = max(size.x, size.y);
+    float reach = 0.17 * min(longer / (min(size.x, size.y) + 0.03), 4.0);  // pixels
+    ivec2 next = ivec2(round(along / max(longer, 0.001)));
+    vec3 a = texelFetch(picture, clamp(here - next, ivec2(0), last), 0).rgb;
+    vec3 b = texelFetch(picture, clamp(here + next, ivec2(0), last), 0).rgb;
+    m = mix(m, (a + b) * 0.5, reach * smoothstep(0.05, 0.12, range));
 #ifdef GLARE
     vec2 off = (at - glare.xy) * vec2(1.0, texel.x / texel.y);
     float r2 = dot(off, off);

@@ -98,7 +98,7 @@ vec4 display(vec3 radiance) {
     vec3 x = radiance * sun_direction.w;
     vec3 s = sqrt(x);
     vec3 srgb = (5.72871 * x - 0.08034 * s) / (5.79049 * x - 0.57977 * s + 1.0);
-    return vec4(srgb.bgr, 1.0);  // the wire wants BGRA
+    return vec4(srgb.bgr, dot(srgb, vec3(0.299, 0.587, 0.114)));  // the wire wants BGR; finish_frag.glsl the luma
 }
 #endif
 #endif
