@@ -64,7 +64,8 @@ class Placement:
     scaled to it. `seed` varies colour and detail.
 
     Prototypes: "building", "house", "tree_broadleaf", "tree_conifer", "bush",
-    "street_lamp", "pole", "signal_head", "sign_stop", "sign_yield", "sign_speed", "guard_rail", "bench", "wall".
+    "street_lamp", "pole", "mast_arm", "signal_head", "sign_stop", "sign_yield", "sign_speed" (round), "sign_limit"
+    (American), "guard_rail", "bench", "wall", "fence", and "prop bench" and other props (prototypes.py).
     `text` is what a sign shows ("50"). `signal_id` links a signal head to its light.
     """
 

@@ -54,7 +54,8 @@ class CarFrame:
         # The mean over a window rounds the corners between the straight lines.
         round_ = 0.028 * (1.0 - self.style.square)
         spread = np.clip(x / self.length + np.array([-1.0, -0.6, -0.2, 0.2, 0.6, 1.0]) * round_, -0.5, 0.5)
-        return h * float(np.interp(spread, *zip(*knots, strict=True)).mean())
+        along, heights = np.array(knots).T
+        return h * float(np.interp(spread, along, heights).mean())
 
     def belt(self, x: float) -> float:
         """Height of the lower edge of the glass; the upper line where there is none."""

@@ -57,7 +57,7 @@ def _pane(b: ShapeBuilder, corners: Sequence[Point], out: float, colour: Colour,
 
 def _mirrored(corners: Sequence[Point], side: float) -> list[Point]:
     """The same face on the other side (side -1), wound outwards again."""
-    flipped = [(c[0], c[1] * side, c[2]) for c in corners]
+    flipped: list[Point] = [(c[0], c[1] * side, c[2]) for c in corners]
     return flipped if side > 0 else flipped[::-1]
 
 

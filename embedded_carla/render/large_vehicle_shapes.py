@@ -44,7 +44,7 @@ def _rounded(
     quads = [[rings[i][k], rings[i][(k + 1) % n], rings[i + 1][(k + 1) % n], rings[i + 1][k]]
              for i in range(len(rings) - 1) for k in range(n)]  # fmt: skip
     for end, turn in ((rings[0], -1), (rings[-1], 1)):
-        quads += [np.array([end[k], end[k + 1], end[n - 2 - k], end[n - 1 - k]])[::turn] for k in range(n // 2 - 1)]
+        quads += [[end[k], end[k + 1], end[n - 2 - k], end[n - 1 - k]][::turn] for k in range(n // 2 - 1)]
     b.skin(np.array([np.array(q) for q in quads]), colour, part)
 
 

@@ -104,7 +104,8 @@ def placement_groups(ctx: Any, placements: Sequence[Placement]) -> tuple[list[Pl
 @cache
 def _public() -> tuple[str, ...]:
     """What a placement may be called."""
-    own = (name for name in PROTOTYPES if " " not in name and not name.endswith("_back"))
+    drawn_as = {kind for kinds in VARIANTS.values() for kind in kinds}
+    own = (name for name in PROTOTYPES if name not in drawn_as and not name.endswith("_back"))
     return tuple(sorted([*own, *VARIANTS]))
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from embedded_carla.render import building_shapes, tree_shapes
 from embedded_carla.render import street_shapes as shapes
 from embedded_carla.render.geometry import Shape
+from embedded_carla.render.prop_shapes import prop
 from embedded_carla.scene import Placement
 
 F64 = NDArray[np.float64]
@@ -72,7 +73,13 @@ def _prototypes() -> dict[str, Prototype]:
     for name in dict.fromkeys(VARIANTS["bush"]):
         levels = tuple(tree_shapes.bush(name.split()[1], detail) for detail in (1, 0))
         made[name] = Prototype(levels, (20.0,), "foliage", LEAVES, True, 2.0, far_m=250.0)
-    return made | _street()
+    return made | _street() | _props()
+
+
+def _props() -> dict[str, Prototype]:
+    """Props that stand in the scenery itself: "prop " and CARLA's name."""
+    names = ("bench", "trashcan01", "mailbox", "busstop", "advertisement", "plantpot06")
+    return {f"prop {n}": Prototype((prop(n),), (), "object", PLAIN, least_px=2.5, far_m=200.0) for n in names}
 
 
 def _street() -> dict[str, Prototype]:

@@ -9,7 +9,7 @@ from embedded_carla.render.parts import Part
 
 WHITE = (1.0, 1.0, 1.0)
 STEEL = (0.22, 0.23, 0.24)
-ZINC = (0.42, 0.43, 0.44)
+ZINC = (0.30, 0.31, 0.32)
 BLACK = (0.014, 0.014, 0.015)
 HOUSING = (0.030, 0.034, 0.030)
 LAMPS = (

@@ -104,13 +104,13 @@ def conifer(habit: str, detail: int) -> Shape:
     if habit == "pine":
         rng = np.random.default_rng(9)
         for k in range((2, 5, 9)[detail]):
-            turn, z = 2.4 * k, 0.50 + 0.42 * (k + 0.5) / (2, 5, 9)[detail]
+            turn, z = 2.4 * k, 0.55 + 0.40 * (k + 0.5) / (2, 5, 9)[detail]
             out = 0.26 * (1.0 - 0.6 * (z - 0.5))
-            r = float(rng.uniform(0.13, 0.20)) * (1.7, 1.25, 1.0)[detail]
+            r = float(rng.uniform(0.20, 0.28)) * (1.4, 1.15, 1.0)[detail]
             _leaves(
                 b,
-                (out * float(np.cos(turn)), out * float(np.sin(turn)), min(z, 1.0 - 0.45 * r)),
-                (r, r, 0.42 * r),
+                (out * float(np.cos(turn)), out * float(np.sin(turn)), min(z, 1.0 - 0.5 * r)),
+                (r, r, 0.50 * r),
                 3,
                 7,
                 60 + k,

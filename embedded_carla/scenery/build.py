@@ -16,9 +16,10 @@ from embedded_carla.scenery.grid import SectionGrid, section_grids
 from embedded_carla.scenery.ground import SceneryGround
 from embedded_carla.scenery.junctions import gap_quads
 from embedded_carla.scenery.room import Room, frontages, make_room
-from embedded_carla.scenery.signals import controller_sequences, signal_sites
+from embedded_carla.scenery.signals import SPEED_OBJECT, controller_sequences, signal_sites
 from embedded_carla.scenery.soup import QuadSoup
 from embedded_carla.scenery.spawn import spawn_points
+from embedded_carla.scenery.street_furniture import furnish
 from embedded_carla.scenery.surfaces import Strip
 from embedded_carla.scenery.vegetation import plant
 from embedded_carla.scenery.walkways import crosswalks, walkways
@@ -26,6 +27,7 @@ from embedded_carla.types import SemanticTag
 
 MOST_BUILDINGS = 1200
 MOST_TREES = 1600
+ROUND_SIGN_TOWNS = ("Town01", "Town02")
 
 
 def build(network: RoadNetwork, seed: int = 0) -> Scenery:
@@ -53,7 +55,10 @@ def build(network: RoadNetwork, seed: int = 0) -> Scenery:
     objects.draw(network, ground.index, soup)
 
     sites = signal_sites(network)
-    room, lamps = _furnish(strips, grids, gaps, ground, sites, seed)
+    # CARLA's towns place limits as objects; but for the first two they are in the American style.
+    limits = () if network.name.startswith(ROUND_SIGN_TOWNS) else network.objects
+    american = frozenset(item.object_id for item in limits if SPEED_OBJECT.match(item.name))
+    room, lamps = _furnish(strips, grids, gaps, ground, sites, american, seed)
     return Scenery(
         map_name=network.name,
         meshes=soup.meshes(),
@@ -73,14 +78,15 @@ def build(network: RoadNetwork, seed: int = 0) -> Scenery:
 
 def _furnish(
     strips: Sequence[Strip], grids: Sequence[SectionGrid], gaps: F64, ground: SceneryGround,
-    sites: Sequence[SignalSite], seed: int,
+    sites: Sequence[SignalSite], american: frozenset[str], seed: int,
 ) -> tuple[Room, F64]:  # fmt: skip
     """Stand everything beside the roads; the file's own things first, then lamps, houses and trees."""
     room = make_room(strips, gaps, ground.terrain)
     sides = list(frontages(grids))
-    place_signals(sites, ground, room)
+    place_signals(sites, ground, room, american)
     place_guard_rails(strips, ground, room)
     lamps = place_lamps(sides, room, np.random.default_rng([seed, 1]))
     place_buildings(sides, room, np.random.default_rng([seed, 2]), len(room.placements) + MOST_BUILDINGS)
     plant(sides, room, np.random.default_rng([seed, 3]), MOST_TREES)
+    furnish(sides, room, np.random.default_rng([seed, 4]))
     return room, lamps

@@ -24,6 +24,11 @@ OVERHEAD_FOOT_M = 5.0
 SIGN_SIZES_M = {"stop": 0.8, "yield": 0.9, "speed_limit": 0.75}
 SIGN_PROTOTYPES = {"stop": "sign_stop", "yield": "sign_yield", "speed_limit": "sign_speed"}
 RAIL_LENGTH_M, RAIL_HEIGHT_M = 4.0, 0.8
+RAIL_BEYOND_M = 0.25  # from the edge of the road
+FAST_KMH = 80.0  # roads from this limit on have rails on both sides
+MOST_RAILS = 4000
+ARM_MOST_M = 16.0
+LIMIT_WIDTH_M, TALL = 0.75, 1.25
 DROP_M = 1.5  # an edge this high above the terrain gets a rail
 
 
@@ -51,10 +56,13 @@ def place_lamps(fronts: Iterable[Frontage], room: Room, rng: np.random.Generator
     return np.array(lights, dtype=np.float64).reshape(-1, 3)
 
 
-def place_signals(sites: Sequence[SignalSite], ground: SceneryGround, room: Room) -> None:
+def place_signals(
+    sites: Sequence[SignalSite], ground: SceneryGround, room: Room, american: frozenset[str] = frozenset()
+) -> None:
     """A pole and a face (+x towards the traffic it is for) per site, standing where the file places it.
 
-    Where the file places one in the middle of a carriageway, its face hangs above the traffic without a pole.
+    Where the file places one in the middle of a carriageway, its face hangs above the traffic on an arm from the
+    nearest side. The speed limits whose ids are in `american` are white rectangles.
     """
     for number, site in enumerate(sites):
         at = site.pose
@@ -62,11 +70,13 @@ def place_signals(sites: Sequence[SignalSite], ground: SceneryGround, room: Room
         z = at.z if np.isnan(hit.z[0]) else float(hit.z[0])
         light = site.kind == "traffic_light"
         wide = SIGN_SIZES_M.get(site.kind, 0.0)
-        size = SIGNAL_HEAD_M if light else (0.04, wide, wide)
+        limit = site.kind == "speed_limit" and site.signal_id in american
+        size = SIGNAL_HEAD_M if light else (0.04, LIMIT_WIDTH_M, TALL * LIMIT_WIDTH_M) if limit else (0.04, wide, wide)
         foot = SIGNAL_FOOT_M if light else SIGN_FOOT_M
         face = _facing_deg(site)
         if _in_carriageway(at, ground):
             foot = OVERHEAD_FOOT_M
+            _hang(at, face, z, foot + 0.5 * size[2], ground, room, number)
         else:
             pole = (POLE_M, POLE_M, foot + size[2])
             room.post("pole", Transform(at.x, at.y, z, 0.0, face, 0.0), pole, SemanticTag.POLES, number)
@@ -75,7 +85,7 @@ def place_signals(sites: Sequence[SignalSite], ground: SceneryGround, room: Room
         x, y = at.x + forward * float(np.cos(out)), at.y + forward * float(np.sin(out))
         room.placements.append(
             Placement(
-                "signal_head" if light else SIGN_PROTOTYPES[site.kind],
+                "signal_head" if light else "sign_limit" if limit else SIGN_PROTOTYPES[site.kind],
                 Transform(x, y, z + foot, 0.0, face, 0.0),
                 size,
                 SemanticTag.TRAFFIC_LIGHT if light else SemanticTag.TRAFFIC_SIGNS,
@@ -84,6 +94,29 @@ def place_signals(sites: Sequence[SignalSite], ground: SceneryGround, room: Room
                 site.signal_id if light else "",
             )
         )
+
+
+def _hang(at: Transform, face: float, z: float, height: float, ground: SceneryGround, room: Room, seed: int) -> None:
+    """A mast beside the carriageway and its arm to a face that hangs over it; none where no side is near."""
+    across = np.radians(face + 90.0)
+    side = np.array([np.cos(across), np.sin(across)])
+    reach = np.arange(2.0, ARM_MOST_M, 0.5)
+    for step in sorted(np.concatenate([reach, -reach]), key=abs):
+        x, y = np.array([at.x, at.y]) + float(step) * side
+        hit = ground.below(np.array([[x, y, z + 0.8]]))
+        if hit.tag[0] == SemanticTag.ROADS or np.isnan(hit.z[0]):
+            continue
+        x, y = np.array([at.x, at.y]) + float(step + 0.4 * np.sign(step)) * side
+        base = float(hit.z[0])
+        mast = (1.4 * POLE_M, 1.4 * POLE_M, z + height + 0.3 - base)
+        room.post("pole", Transform(float(x), float(y), base, 0.0, face, 0.0), mast, SemanticTag.POLES, seed)
+        room.take(np.array([x, y]), np.array([1.0, 0.0]), 1.5, 1.5)
+        length = abs(float(step)) + 0.4
+        yaw = face + 90.0 + (180.0 if step > 0 else 0.0)
+        middle = 0.5 * (np.array([x, y]) + np.array([at.x, at.y]))
+        arm = Transform(float(middle[0]), float(middle[1]), z + height - 0.5 * POLE_M, 0.0, yaw, 0.0)
+        room.placements.append(Placement("mast_arm", arm, (length, POLE_M, POLE_M), SemanticTag.POLES, seed))
+        return
 
 
 def _in_carriageway(at: Transform, ground: SceneryGround) -> bool:
@@ -101,15 +134,17 @@ def _facing_deg(site: SignalSite) -> float:
 
 
 def place_guard_rails(strips: Sequence[Strip], ground: SceneryGround, room: Room) -> None:
-    """Rails along outer edges that lie high above the terrain, except where another road joins."""
+    """Rails along outer edges that lie high above the terrain or belong to fast roads, except where a road joins."""
+    end = len(room.placements) + MOST_RAILS
     for strip in strips:
         beside = strips_beside(strip)
+        fast = strip.grid.road.speed_kmh >= FAST_KMH and strip.grid.road.junction == -1
         for inner, edge, sign in ((beside[0], strip.left, 1.0), (beside[1], strip.right, -1.0)):
-            if not inner:
-                _rail(edge, sign * strip.grid.leftward, ground, room)
+            if not inner and len(room.placements) < end:
+                _rail(edge, sign * strip.grid.leftward, ground, room, fast)
 
 
-def _rail(edge: F64, outward: F64, ground: SceneryGround, room: Room) -> None:
+def _rail(edge: F64, outward: F64, ground: SceneryGround, room: Room, everywhere: bool) -> None:
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(edge[:, :2], axis=0), axis=1))])
     count = int(length[-1] / RAIL_LENGTH_M)
     if count == 0:
@@ -120,9 +155,11 @@ def _rail(edge: F64, outward: F64, ground: SceneryGround, room: Room) -> None:
     out /= np.linalg.norm(out, axis=1, keepdims=True)
     ahead = np.stack([-out[:, 1], out[:, 0]], axis=1)
     high = at[:, 2] - ground.terrain(at[:, :2] + 2.0 * out)[0] > DROP_M
+    high |= everywhere
     if not high.any():
         return
     at, out, ahead = at[high], out[high], ahead[high]
+    at[:, :2] += RAIL_BEYOND_M * out
     keep = np.ones(len(at), dtype=bool)
     for side in (0.3, 1.0, 2.0):
         for along in (-0.5 * RAIL_LENGTH_M, 0.0, 0.5 * RAIL_LENGTH_M):

@@ -44,7 +44,7 @@ void main() {
     float access = 1.0;
 #ifdef FOLIAGE
     float clump = value_noise(local.xy * 2.3 + local.z * vec2(1.9, -2.7));
-    if (is_leaf) base *= 0.30 + 0.75 * clump + 0.75 * leaf * leaf;
+    if (is_leaf) base *= 0.42 + 0.85 * clump + 0.80 * leaf * leaf;
     n = normalize(n + (vec3(leaf, clump, fract(leaf * 7.3)) - 0.5) * 0.9);
     access = 0.80;
 #endif
