@@ -11,7 +11,7 @@ import numpy as np
 from embedded_carla import codec, rpc
 from embedded_carla.errors import CommandError, EmbeddedCarlaError
 from embedded_carla.handlers import ackermann, actors, lights, many, vehicles, walkers
-from embedded_carla.handlers.registry import raw
+from embedded_carla.handlers.registry import raw, refusal
 from embedded_carla.simulation import Simulation
 
 FUTURE_ACTOR = 0
@@ -91,6 +91,8 @@ def _run(simulation: Simulation, command: Any) -> Any:
         index, fields = command[0]
         if index == _SPAWN:
             return ((1, _spawn(simulation, fields)),)
+        if index == _CONSOLE:
+            raise refusal("console commands: they are for Unreal's console")
         handler = _BY_INDEX.get(index)
         if handler is None:
             raise CommandError(f"embedded_carla does not support command {index} in a batch")

@@ -80,10 +80,10 @@ def refusal(what: str) -> CommandError:
     return CommandError(message)
 
 
-def unsupported(method: str, *, is_void: bool) -> None:
-    """Register a method of CARLA's that this server does not have, so that it says so by name."""
+def unsupported(method: str, what: str, *, is_void: bool) -> None:
+    """Register a method of CARLA's that this server does not have, so that it says what is missing and why."""
 
     def refuse(_simulation: Simulation, *_args: Any) -> Any:
-        raise refusal(method)
+        raise refusal(what)
 
     (void if is_void else value)(method)(refuse)

@@ -63,9 +63,11 @@ def are_gbuffers_enabled(_simulation: Simulation, _actor_id: int) -> bool:
 
 
 @void("set_ignored_vehicles")
-def set_ignored_vehicles(simulation: Simulation, actor_id: int, _ids: list[int]) -> None:
-    simulation.episode.actors.get(actor_id, ActorKind.SENSOR)
-    raise refusal("set_ignored_vehicles")
+def set_ignored_vehicles(simulation: Simulation, actor_id: int, ids: Any) -> None:
+    """Cameras, LiDARs and radars do not see these actors."""
+    sensor = simulation.episode.actors.get(actor_id, ActorKind.SENSOR)
+    read = (codec.integer(i, "ignored vehicle") for i in codec.items(ids, 0, "ignored vehicles"))
+    sensor.ignored_vehicles = frozenset(read)
 
 
 @void("set_annotations_traverse_translucency")

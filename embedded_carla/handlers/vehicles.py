@@ -107,3 +107,9 @@ def show_vehicle_debug_telemetry(simulation: Simulation, actor_id: int, _enabled
 def set_actor_autopilot(simulation: Simulation, actor_id: int, _enabled: bool) -> None:
     """The TrafficManager in the client drives; the server has nothing to switch."""
     simulation.episode.vehicle(actor_id)
+
+
+@void("restore_physx_physics")
+def restore_physx_physics(simulation: Simulation, actor_id: int) -> None:
+    """Vehicles never have any physics but the server's own."""
+    simulation.episode.vehicle(actor_id)
