@@ -105,9 +105,10 @@ def _run(simulation: Simulation, command: Any) -> Any:
 
 
 def _spawn(simulation: Simulation, fields: Any) -> int:
-    description, pose, parent, attachment, _socket, do_after = codec.items(fields, 6, "spawn command")[:6]
+    """Always rigid where there is a parent, as CARLA does it: the client leaves the attachment uninitialised."""
+    description, pose, parent, _attachment, _socket, do_after = codec.items(fields, 6, "spawn command")[:6]
     parent_id = codec.optional_from_wire(parent, "parent")
-    actor = actors.spawn(simulation, description, pose, parent_id, attachment)
+    actor = actors.spawn(simulation, description, pose, parent_id)
     for command in codec.items(do_after, 0, "commands after a spawn"):
         index, rest = command[0]
         if index != _SPAWN and rest and rest[0] == FUTURE_ACTOR:

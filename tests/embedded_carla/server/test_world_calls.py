@@ -151,8 +151,6 @@ def test_debug_shapes_are_accepted(client: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "what"),
     [
-        (lambda c: c.start_recorder("x.log"), "start_recorder"),
-        (lambda c: c.replay_file("x.log", 0.0, 0.0, 0, False), "replay_file"),
         (lambda c: c.load_world("Town99"), "Town99"),
         (lambda c: c.generate_opendrive_world("<OpenDRIVE><road"), "OpenDriveMap"),
     ],
@@ -165,7 +163,7 @@ def test_what_cannot_be_done_says_so(client: Any, call: Any, what: str) -> None:
 
 def test_ai_walkers_exist_and_their_controller_answers(sync_world: Any) -> None:
     library = sync_world.get_blueprint_library()
-    assert sync_world.get_random_location_from_navigation() is None
+    assert sync_world.get_random_location_from_navigation() is not None
     place = sync_world.get_map().get_spawn_points()[3]
     walker = sync_world.spawn_actor(library.filter("walker.pedestrian.*")[0], place)
     controller = sync_world.spawn_actor(library.find("controller.ai.walker"), carla.Transform(), attach_to=walker)
