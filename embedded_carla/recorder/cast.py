@@ -10,7 +10,7 @@ import numpy as np
 
 from embedded_carla.codec import ActorDescription
 from embedded_carla.errors import EmbeddedCarlaError
-from embedded_carla.recorder.format import RecordingError
+from embedded_carla.recorder.format import RecordingError, readable
 from embedded_carla.recorder.packets import ActorAdded
 from embedded_carla.recorder.roster import to_pose
 from embedded_carla.types import Transform
@@ -122,7 +122,7 @@ class Cast:
     def _make(self, event: ActorAdded) -> Actor | None:
         if len(self.actors) >= MAX_ACTORS:
             raise RecordingError(f"has more than {MAX_ACTORS} actors at a time")
-        rows = tuple((name, kind + 1, value) for kind, name, value in event.attributes)
+        rows = tuple((readable(name), kind + 1, readable(value)) for kind, name, value in event.attributes)
         description = ActorDescription(event.uid, event.type_id, rows)
         again = self._episode.actors.find(event.actor) is None and self._memory.was(event.actor, identity(description))
         try:
@@ -131,7 +131,7 @@ class Cast:
                 replayed_id=event.actor if again else self._ids.claim(event.actor),
             )  # fmt: skip
         except EmbeddedCarlaError as error:
-            self.failed[event.type_id] = str(error)
+            self.failed[readable(event.type_id)[:80]] = readable(str(error))
             return None
         self.made.add(event.actor)
         self._ours.add(actor.actor_id)

@@ -59,6 +59,11 @@ def pack_text(text: str) -> bytes:
     return _COUNT.pack(len(encoded)) + encoded
 
 
+def readable(text: str) -> str:
+    """`text` without the bytes that were no UTF-8 in the file, which no wire and no screen takes."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def pack_header(header: Header) -> bytes:
     return b"".join(
         (_COUNT.pack(header.version), pack_text(MAGIC), struct.pack("<q", header.date_s), pack_text(header.map_name))

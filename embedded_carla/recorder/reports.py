@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from embedded_carla.recorder import details
+from embedded_carla.recorder.format import readable
 from embedded_carla.recorder.packets import NO_ACTOR, ActorsAdded, FrameStart, Packet, PacketId, Rows
 from embedded_carla.recorder.reader import RecordingReader
 from embedded_carla.types import Float
 
-MAX_REPORT_CHARACTERS = 256 << 20
+MAX_REPORT_CHARACTERS = 128 << 20
 MAX_KNOWN_ACTORS = 200_000
 _NAME_WIDTH = 35
 _CATEGORIES = "ovwto"  # by ActorType; signs and sensors are other things
@@ -49,7 +50,7 @@ def _joined(lines: Iterator[str]) -> str:
             parts.append(f"\nThe report is cut here: it is longer than {MAX_REPORT_CHARACTERS >> 20} MiB.\n")
             break
         parts.append(line)
-    return "\n".join(parts)
+    return readable("\n".join(parts))
 
 
 def _head(reader: RecordingReader) -> Iterator[str]:
