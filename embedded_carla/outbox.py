@@ -40,3 +40,8 @@ class Outbox:
                 self._queue[0] = head[sent:]
                 return
             self._queue.popleft()
+
+    def clear(self) -> None:
+        """Forget what is kept."""
+        self._queue.clear()
+        self.waiting_bytes = 0

@@ -12,7 +12,11 @@ import msgpack
 
 from embedded_carla.errors import ProtocolError
 
-MAX_MESSAGE_BYTES = 256 * 1024 * 1024  # a texture of 4096 x 4096 float pixels is the largest honest message
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+"""An OpenDRIVE text of a large city has some 20 MB, and nothing else that is honest is as long."""
+
+MAX_ITEMS = 1 << 17
+"""Of one array. A header of five bytes may claim four thousand million items, and room for them is taken at once."""
 
 
 class Call(NamedTuple):
@@ -46,19 +50,30 @@ class RpcSession:
 
     def __init__(self) -> None:
         self._unpacker = msgpack.Unpacker(
-            raw=False, strict_map_key=False, unicode_errors="surrogateescape", max_buffer_size=MAX_MESSAGE_BYTES
-        )
+            raw=False, strict_map_key=False, unicode_errors="surrogateescape", max_buffer_size=MAX_MESSAGE_BYTES,
+            max_array_len=MAX_ITEMS, max_map_len=0, max_ext_len=0,
+        )  # fmt: skip
 
     def feed(self, data: bytes) -> Iterator[Call]:
-        """Calls completed by `data`, in order. Raises ProtocolError when the bytes are not RPC requests."""
+        """Take `data` at once, and give the calls that are complete, in order; those not asked for stay for later.
+
+        Raises ProtocolError when the bytes are not RPC requests.
+        """
         try:
             self._unpacker.feed(data)
+        except (ValueError, msgpack.exceptions.UnpackException) as error:
+            raise ProtocolError(f"not msgpack: {error}") from error
+        return self.calls()
+
+    def calls(self) -> Iterator[Call]:
+        """What is complete of what was fed. Raises ProtocolError as `feed` does."""
+        try:
             for message in self._unpacker:
                 yield _call(message)
         except ProtocolError:
             raise
         except (ValueError, msgpack.exceptions.UnpackException) as error:
-            raise ProtocolError(f"not msgpack: {error}") from error
+            raise ProtocolError(f"not msgpack: {error!s:.80} ({type(error).__name__})") from error
 
 
 def _call(message: Any) -> Call:

@@ -12,7 +12,7 @@ import select
 import socket
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from embedded_carla import handlers, rpc
@@ -28,6 +28,12 @@ FREE_RUN_STEP_S = DEFAULT_STEP_S
 
 SLOW_READER_S = 10.0
 """A synchronous world waits this long for a reader that takes nothing, then drops its connection."""
+
+UNREAD_BYTES = 32 << 20
+"""A client that leaves this much of its answers unread gets none of its further calls carried out until it reads."""
+
+CONNECTIONS_MAX = 4096
+"""Descriptors that the server asks the system for."""
 
 _SPIN_S = 100e-6
 """How long to look for the next call without sleeping: a client in mid conversation calls again sooner than a sleeping
@@ -90,12 +96,14 @@ class Server:
         self._epoll = select.epoll()
         self._on_ready: dict[int, Callable[[int], None]] = {}
         self._open: dict[int, socket.socket] = {}
+        self._wanted: dict[int, int] = {}
         self._hub = StreamHub(self._drop_stream)
         self.simulation = make(self._hub, self.port + 1)
         self._is_running = True
         self._asked_s: deque[float] = deque()  # when frames were asked for that are still to be made
         self._clients: list[_Client] = []
         self._wake_reader, self._wake_writer = os.pipe()
+        self._spare = os.open(os.devnull, os.O_RDONLY)  # given up to turn connections away when there are too many
         self._epoll.register(self._wake_reader, select.EPOLLIN)
         self._last_tick_s = self._frame_s = time.monotonic()
         self._watch(self._rpc_socket, self._accept_client)
@@ -178,6 +186,7 @@ class Server:
         self._epoll.close()
         os.close(self._wake_reader)
         os.close(self._wake_writer)
+        os.close(self._spare)
         self.simulation.close()
 
     def _until_free_tick(self) -> float:
@@ -198,6 +207,8 @@ class Server:
         self.simulation.publish_state(delta_s)
         self._frame_s = time.monotonic()
         self.simulation.publish_sensors()
+        for connection in self._hub.connections():
+            self._want(connection.sock, connection.outbox)
 
     def _let_managers_settle(self) -> None:
         now_s = time.monotonic()
@@ -209,49 +220,74 @@ class Server:
 
     def _wait_for_readers(self) -> None:
         """No frame of a synchronous world is lost: wait until all have taken the last one, or seem dead."""
-        for connection in tuple(self._hub.connections()):
-            deadline_s = time.monotonic() + SLOW_READER_S
-            while connection.outbox.waiting_bytes:
-                before = connection.outbox.waiting_bytes
-                select.select([], [connection.sock], [], 0.1)
-                try:
-                    connection.outbox.flush()
-                except OSError:
+        waiting = [c for c in self._hub.connections() if c.outbox.waiting_bytes]
+        deadline_s = time.monotonic() + SLOW_READER_S
+        while waiting:
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0.0:
+                for connection in waiting:
+                    log(f"stream {connection.stream_id}: its reader lags by {SLOW_READER_S:g} s; dropped")
                     self._drop_stream(connection)
-                    break
-                if connection.outbox.waiting_bytes < before:
-                    deadline_s = time.monotonic() + SLOW_READER_S
-                elif time.monotonic() > deadline_s:
-                    log(f"stream {connection.stream_id}: its reader took nothing for {SLOW_READER_S:g} s; dropped")
-                    self._drop_stream(connection)
-                    break
+                return
+            poll = select.poll()
+            for connection in waiting:
+                poll.register(connection.sock, select.POLLOUT)
+            poll.poll(1e3 * left_s)
+            for connection in waiting:
+                self._flush_stream(connection)
+            waiting = [c for c in waiting if c.outbox.waiting_bytes]
+
+    def _flush_stream(self, connection: StreamConnection) -> None:
+        try:
+            connection.outbox.flush()
+        except OSError:
+            self._drop_stream(connection)
+            connection.outbox.clear()
 
     # ------------------------------------------------------------ connections
 
     def _watch(self, sock: socket.socket, ready: Callable[[int], None]) -> None:
         self._on_ready[sock.fileno()] = ready
         self._open[sock.fileno()] = sock
+        self._wanted[sock.fileno()] = select.EPOLLIN
         self._epoll.register(sock.fileno(), select.EPOLLIN)
 
     def _forget(self, sock: socket.socket) -> None:
         descriptor = sock.fileno()
         if descriptor in self._open:
             self._epoll.unregister(descriptor)
-            del self._on_ready[descriptor], self._open[descriptor]
+            del self._on_ready[descriptor], self._open[descriptor], self._wanted[descriptor]
         sock.close()
 
-    def _want_write(self, sock: socket.socket, outbox: Outbox) -> None:
-        if sock.fileno() in self._open:
-            self._epoll.modify(sock.fileno(), select.EPOLLIN | (select.EPOLLOUT if outbox.waiting_bytes else 0))
+    def _want(self, sock: socket.socket, outbox: Outbox, *, reading: bool = True) -> None:
+        """Say what to be woken for; asks the system only when that changes."""
+        events = (select.EPOLLIN if reading else 0) | (select.EPOLLOUT if outbox.waiting_bytes else 0)
+        descriptor = sock.fileno()
+        if self._wanted.get(descriptor, events) != events:
+            self._wanted[descriptor] = events
+            self._epoll.modify(descriptor, events)
 
     def _accept(self, listener: socket.socket) -> socket.socket | None:
         try:
             sock, _ = listener.accept()
-        except OSError:  # the peer has gone again, or there are no descriptors left
-            return None
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._turn_away(listener)
+            return None  # else the peer has gone again
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return sock
+
+    def _turn_away(self, listener: socket.socket) -> None:
+        """Close a connection that there is no descriptor for: left waiting, it would keep the loop awake for ever."""
+        log(f"{len(self._open)} connections are open and the system allows no more: one is turned away")
+        os.close(self._spare)
+        try:
+            sock, _ = listener.accept()
+            sock.close()
+        except OSError:
+            pass  # it has gone by itself
+        self._spare = os.open(os.devnull, os.O_RDONLY)
 
     # ------------------------------------------------------------ RPC
 
@@ -266,14 +302,14 @@ class Server:
         try:
             if events & select.EPOLLOUT:
                 client.outbox.flush()
-                self._want_write(client.sock, client.outbox)
-            if events & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
+                if client.outbox.waiting_bytes < UNREAD_BYTES:
+                    self._serve_calls(client, client.session.calls())
+            elif events & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
                 data = client.sock.recv(_READ_BYTES)
                 if not data:
                     self._drop_client(client)
                     return
-                for call in client.session.feed(data):
-                    self._serve_call(client, call)
+                self._serve_calls(client, client.session.feed(data))
         except BlockingIOError:
             return
         except ProtocolError as error:
@@ -282,6 +318,14 @@ class Server:
         except OSError:
             self._drop_client(client)
 
+    def _serve_calls(self, client: _Client, calls: Iterator[rpc.Call]) -> None:
+        """Carry out calls until the client has too much to read; the rest, and what it sends more, waits for that."""
+        for call in calls:
+            self._serve_call(client, call)
+            if client.outbox.waiting_bytes >= UNREAD_BYTES:
+                break
+        self._want(client.sock, client.outbox, reading=client.outbox.waiting_bytes < UNREAD_BYTES)
+
     def _drop_client(self, client: _Client) -> None:
         if client in self._clients:
             self._clients.remove(client)
@@ -289,8 +333,6 @@ class Server:
 
     def _serve_call(self, client: _Client, call: rpc.Call) -> None:
         client.outbox.send(handlers.answer(self.simulation, call))
-        if client.outbox.waiting_bytes:
-            self._want_write(client.sock, client.outbox)
         now_s = time.monotonic()
         client.watch.on_call(call.method, now_s)
         if call.method == "add_traffic_manager_running":
@@ -315,7 +357,7 @@ class Server:
         try:
             if events & select.EPOLLOUT:
                 connection.outbox.flush()
-                self._want_write(connection.sock, connection.outbox)
+                self._want(connection.sock, connection.outbox)
             if events & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
                 data = connection.sock.recv(64)
                 if not data:
