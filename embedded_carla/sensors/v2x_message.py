@@ -126,8 +126,8 @@ def _role(kind: int) -> int:
 
 
 def custom(station_id: int, text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.void]]:
-    """One message (1,) of CUSTOM: the first 100 bytes of `text` in UTF-8."""
+    """One message (1,) of CUSTOM: the first 99 bytes of `text` in UTF-8; the client looks for a zero at the end."""
     m = np.zeros(1, dtype=CUSTOM)
     m["protocol"], m["message"], m["station"] = PROTOCOL_VERSION, MESSAGE_CUSTOM, station_id
-    m["text"] = text.encode()[:CUSTOM_BYTES]
+    m["text"] = text.encode()[: CUSTOM_BYTES - 1].decode(errors="ignore").encode()
     return m
