@@ -26,7 +26,8 @@ GRID_M = 0.01  # all corners lie on this grid, so that neighbours share them exa
 SEAM_M = 0.15  # gaps up to twice this between pavements are closed
 KERB_CLEARANCE_M = 0.3  # a walker's half width: feet stay this far from the carriageway
 REACH_M = 4.0  # how far a crosswalk's end may lie from the pavement
-BEND_M = 0.03
+BEND_M = 0.02
+BEND_PAST_M = 0.05  # lines across a strip cut its edges for certain
 LEVEL_M = 2.5  # strips that overlap with more than this between them belong to different levels
 CELL_M = 2.0
 KERB_EDGE_M = 0.02  # corners on a pavement's edge take the pavement's height, whichever side rounding put them
@@ -156,7 +157,9 @@ def _bends(strip: Strip) -> Iterator[LineString]:
         error = np.abs(points[inner, 2] - np.interp(s[inner], s[[first, last]], points[[first, last], 2]))
         if len(error) and error.max() > BEND_M:
             k = first + 1 + int(error.argmax())
-            yield LineString([strip.left[k, :2], strip.right[k, :2]])
+            left, right = strip.left[k, :2], strip.right[k, :2]
+            past = BEND_PAST_M * (left - right) / max(float(np.linalg.norm(left - right)), BEND_PAST_M)
+            yield LineString([left + past, right - past])
             stack += [(first, k), (k, last)]
 
 

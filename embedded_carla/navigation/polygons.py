@@ -15,7 +15,7 @@ from embedded_carla.navigation.areas import GRID_M, Area, Level
 from embedded_carla.scene import F64
 
 MOST_CORNERS = 6
-FLAT_M = 0.03  # how far a polygon's corners may leave one plane
+FLAT_M = 0.01  # how far a polygon's corners may leave one plane
 STRAIGHT = 1e-6  # the least sine of a corner's angle, so that rounding leaves no corner bent inwards
 
 
