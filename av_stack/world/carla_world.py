@@ -150,6 +150,7 @@ class CarlaWorld:
             self._world.reset_all_traffic_lights()
             self._spawn_others(rng)
         self._tick_sensors(SETTLE_TICKS)
+        self._client.set_timeout(LOOP_TIMEOUT_S)
 
     def _connect(self) -> None:
         try:
@@ -188,7 +189,7 @@ class CarlaWorld:
             settings.no_rendering_mode = not self._spec.rig.cameras
             self._cleanup.callback(self._give_back_settings, before)
             self._world.apply_settings(settings)
-            self._client.set_timeout(LOOP_TIMEOUT_S)
+            self._client.set_timeout(FIRST_TICK_TIMEOUT_S)
 
     def _spawn_ego(self, carla_map: Any) -> Any:
         blueprint = self._find_blueprint(self._spec.blueprint)
