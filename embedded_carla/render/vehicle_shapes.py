@@ -81,9 +81,9 @@ def _far_car(b: ShapeBuilder, f: CarFrame) -> None:
             quads.append([rings[i][k], rings[i][k + 1], rings[i + 1][k + 1], rings[i + 1][k]])
             colours.append(GLASS if is_glass else WHITE)
             parts.append(Part.GLASS if is_glass else Part.PAINT)
-    for end, turn in ((rings[0], -1), (rings[-1], 1)):
+    for last, turn in ((rings[0], -1), (rings[-1], 1)):
         for k in range(4):
-            quads.append([end[k], end[k + 1], end[7 - k], end[8 - k]][::turn])
+            quads.append([last[k], last[k + 1], last[7 - k], last[8 - k]][::turn])
             colours.append(DARK if k == 0 else WHITE)
             parts.append(Part.FIXED if k == 0 else Part.PAINT)
     b.skin(quads, colours, parts)

@@ -23,10 +23,10 @@ SIGN_FOOT_M = 2.0
 OVERHEAD_FOOT_M = 5.0
 SIGN_SIZES_M = {"stop": 0.8, "yield": 0.9, "speed_limit": 0.75}
 SIGN_PROTOTYPES = {"stop": "sign_stop", "yield": "sign_yield", "speed_limit": "sign_speed"}
-RAIL_LENGTH_M, RAIL_HEIGHT_M = 4.0, 0.8
+RAIL_LENGTH_M, LONG_RAIL_M, RAIL_HEIGHT_M = 4.0, 8.0, 0.8
 RAIL_BEYOND_M = 0.25  # from the edge of the road
 FAST_KMH = 80.0  # roads from this limit on have rails on both sides
-MOST_RAILS = 4000
+MOST_RAILS = 1800
 ARM_MOST_M = 16.0
 LIMIT_WIDTH_M, TALL = 0.75, 1.25
 DROP_M = 1.5  # an edge this high above the terrain gets a rail
@@ -145,11 +145,12 @@ def place_guard_rails(strips: Sequence[Strip], ground: SceneryGround, room: Room
 
 
 def _rail(edge: F64, outward: F64, ground: SceneryGround, room: Room, everywhere: bool) -> None:
+    piece = LONG_RAIL_M if everywhere else RAIL_LENGTH_M
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(edge[:, :2], axis=0), axis=1))])
-    count = int(length[-1] / RAIL_LENGTH_M)
+    count = int(length[-1] / piece)
     if count == 0:
         return
-    s = (np.arange(count) + 0.5) * RAIL_LENGTH_M
+    s = (np.arange(count) + 0.5) * piece
     at = np.stack([np.interp(s, length, edge[:, k]) for k in range(3)], axis=1)
     out = np.stack([np.interp(s, length, outward[:, k]) for k in range(2)], axis=1)
     out /= np.linalg.norm(out, axis=1, keepdims=True)
@@ -162,14 +163,14 @@ def _rail(edge: F64, outward: F64, ground: SceneryGround, room: Room, everywhere
     at[:, :2] += RAIL_BEYOND_M * out
     keep = np.ones(len(at), dtype=bool)
     for side in (0.3, 1.0, 2.0):
-        for along in (-0.5 * RAIL_LENGTH_M, 0.0, 0.5 * RAIL_LENGTH_M):
+        for along in (-0.5 * piece, 0.0, 0.5 * piece):
             probe = np.column_stack([at[:, :2] + side * out + along * ahead, at[:, 2]])
             hit = ground.below(probe)
             keep &= ~((hit.road >= 0) & (np.abs(hit.z - at[:, 2]) < DROP_M))
     for (x, y, z), (dx, dy) in zip(at[keep].tolist(), ahead[keep].tolist(), strict=True):
         yaw = float(np.degrees(np.arctan2(dy, dx)))
         pose = Transform(x, y, z, 0.0, yaw, 0.0)
-        size = (RAIL_LENGTH_M, 0.15, RAIL_HEIGHT_M)
+        size = (piece, 0.15, RAIL_HEIGHT_M)
         room.placements.append(Placement("guard_rail", pose, size, SemanticTag.GUARD_RAIL))
-        half = (0.5 * RAIL_LENGTH_M, 0.08, 0.5 * RAIL_HEIGHT_M)
+        half = (0.5 * piece, 0.08, 0.5 * RAIL_HEIGHT_M)
         room.collide((x, y, z + half[2]), half, float(np.radians(yaw)), SemanticTag.GUARD_RAIL)
