@@ -13,7 +13,7 @@ from embedded_carla.codec import EpisodeSettings
 from embedded_carla.recorder.folder import RecordingFolder, default_folder
 from embedded_carla.recorder.replayer import Replayer
 from embedded_carla.recorder.writer import Recorder
-from embedded_carla.streaming import EPISODE_STREAM, StreamHub
+from embedded_carla.streaming import EPISODE_STREAM, QUIET_AFTER_LOAD_S, StreamHub
 from embedded_carla.world.drawing import Drawing
 from embedded_carla.world.episode import Episode
 from embedded_carla.world.ids import ActorIds
@@ -82,13 +82,17 @@ class Simulation:
     def frame(self) -> int:
         return self._frame
 
-    def load_map(self, name: str, reset_settings: bool) -> None:
-        """Begin a new episode on map `name` ("" for the present one). Raises MapError and leaves all as it was."""
+    def load_map(self, name: str, reset_settings: bool, *, client_knows: bool = True) -> None:
+        """Begin a new episode on map `name` ("" for the present one). Raises MapError and leaves all as it was.
+
+        A client that has not asked for it (`client_knows` is False) does not look for a new episode's stream: it
+        learns of the map from the next snapshot.
+        """
         self.map = self.loader.load(name) if name else self.map
         if reset_settings:
             self.settings = EpisodeSettings()
         self._begin_episode()
-        self.hub.quiet_old_episode(self._clock())
+        self.hub.quiet_old_episode(self._clock(), QUIET_AFTER_LOAD_S if client_knows else 0.0)
 
     def step_s(self, real_s: float) -> float:
         """How far the next tick advances the world; `real_s` is the time since the last one."""

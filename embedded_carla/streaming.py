@@ -96,10 +96,10 @@ class StreamHub:
             else:
                 self._deliver(connection, message, may_drop)
 
-    def quiet_old_episode(self, now_s: float) -> None:
-        """A map was loaded: leave the connections that there are in peace for a while, then tell them."""
+    def quiet_old_episode(self, now_s: float, quiet_s: float = QUIET_AFTER_LOAD_S) -> None:
+        """A map was loaded: leave the connections that there are in peace for `quiet_s`, then tell them."""
         for connection in self._by_stream.get(EPISODE_STREAM, ()):
-            connection.quiet_until_s = now_s + QUIET_AFTER_LOAD_S
+            connection.quiet_until_s = now_s + quiet_s
             connection.missed_map_change = True
 
     def _deliver(self, connection: StreamConnection, message: bytes, may_drop: bool) -> None:

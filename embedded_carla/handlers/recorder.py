@@ -112,7 +112,7 @@ def _load_map(simulation: Simulation, header: Header) -> str:
     if _is_loaded(simulation, header):
         return ""
     try:
-        simulation.load_map(_map_name(header), reset_settings=False)
+        simulation.load_map(_map_name(header), reset_settings=False, client_knows=False)
     except MapError as error:
         raise CommandError(f"the recording was made on map {header.map_name!r}: {error}") from error
     return f"Loading map {header.map_name}\n"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from embedded_carla.blueprints import LIBRARY
 from embedded_carla.codec import ActorDescription
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.recorder.format import RecordingError, readable
@@ -124,6 +125,8 @@ class Cast:
             raise RecordingError(f"has more than {MAX_ACTORS} actors at a time")
         rows = tuple((readable(name), kind + 1, readable(value)) for kind, name, value in event.attributes)
         description = ActorDescription(event.uid, event.type_id, rows)
+        if blueprint := LIBRARY.get(event.type_id):
+            description = spawning.complete(description, blueprint)
         again = self._episode.actors.find(event.actor) is None and self._memory.was(event.actor, identity(description))
         try:
             actor = spawning.spawn(

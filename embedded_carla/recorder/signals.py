@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from embedded_carla.recorder.cast import Cast
@@ -12,6 +14,8 @@ from embedded_carla.types import SignalColour
 from embedded_carla.world.actors import ActorKind
 from embedded_carla.world.episode import Episode
 
+_LONGEST_PHASE_S = 3600.0
+
 
 class ReplayedLights:
     """Holds the lights of a cast: their own clocks stand still, colour and elapsed time are the recording's."""
@@ -20,6 +24,7 @@ class ReplayedLights:
         self._episode = episode
         self._cast = cast
         self._held: dict[str, bool] = {}  # light -> whether it was frozen before
+        self._shown: list[str] = []
         self._rows = np.zeros(0, dtype=np.intp)
         self._elapsed_s = np.zeros(0, dtype=np.float32)
         self._frozen = np.zeros(0, dtype=np.uint8)
@@ -27,18 +32,22 @@ class ReplayedLights:
     def show(self, here: Frame) -> None:
         """Take colours, times and freezing from the frame."""
         lights = self._episode.roadside.lights
-        rows, elapsed_s, frozen = [], [], []
-        for actor_id, is_frozen, elapsed, colour in rows_of(here, PacketId.LIGHT_STATES).tolist():
-            actor = self._cast.actors.get(actor_id)
-            if actor is None or actor.kind is not ActorKind.TRAFFIC_LIGHT:
-                continue
+        states = [
+            (actor, is_frozen, elapsed, colour)
+            for actor_id, is_frozen, elapsed, colour in rows_of(here, PacketId.LIGHT_STATES).tolist()
+            if (actor := self._cast.actors.get(actor_id)) is not None and actor.kind is ActorKind.TRAFFIC_LIGHT
+        ]
+        for actor, *_ in states:  # all before the first is frozen: that freezes its group
             if actor.signal_id not in self._held:
                 self._held[actor.signal_id] = lights.is_frozen(actor.signal_id)
+        rows, elapsed_s, frozen = [], [], []
+        for actor, is_frozen, elapsed, colour in states:
             lights.freeze(actor.signal_id, True)
             lights.set_state(actor.signal_id, SignalColour(min(colour, SignalColour.UNKNOWN)))
             rows.append(actor.row)
-            elapsed_s.append(elapsed)
+            elapsed_s.append(min(max(elapsed, 0.0), _LONGEST_PHASE_S) if math.isfinite(elapsed) else 0.0)
             frozen.append(is_frozen)
+        self._shown = [actor.signal_id for actor, *_ in states]
         self._rows = np.array(rows, dtype=np.intp)
         self._elapsed_s, self._frozen = np.array(elapsed_s, dtype=np.float32), np.array(frozen, dtype=np.uint8)
 
@@ -49,11 +58,15 @@ class ReplayedLights:
         records["frozen"][self._rows] = self._frozen != 0
 
     def release(self) -> None:
-        """Let the lights' own clocks run again."""
+        """Let the lights' own clocks run again, from where the recording has come to."""
         lights = self._episode.roadside.lights
+        elapsed_s = dict(zip(self._shown, self._elapsed_s.tolist(), strict=True))
+        for signal_id in sorted(self._shown, key=lights.state):  # in a group, the light whose turn it is counts
+            lights.take_up(signal_id, elapsed_s[signal_id])
         for signal_id, was_frozen in self._held.items():
             lights.freeze(signal_id, was_frozen)
         self._held.clear()
+        self._shown = []
         self._rows = self._rows[:0]
         self._elapsed_s, self._frozen = self._elapsed_s[:0], self._frozen[:0]
         self._episode.roadside.refresh()

@@ -98,6 +98,17 @@ class TrafficLights:
         self._place[signal_id]  # KeyError for an unknown light
         self._state[signal_id] = colour
 
+    def take_up(self, signal_id: str, elapsed_s: float) -> None:
+        """Let the light's group go on from what its lights show, `elapsed_s` after they last changed."""
+        group = self._place[signal_id][0]
+        group.phase, group.elapsed_s = _PHASES.index(SignalColour.RED), elapsed_s
+        for turn, controller in enumerate(group.controllers):
+            colour = self._state[controller.lights[0]]
+            if colour in (SignalColour.GREEN, SignalColour.YELLOW):
+                group.turn, group.phase = turn, _PHASES.index(colour)
+                break
+        self._show(group)
+
     def times_s(self, signal_id: str) -> tuple[float, float, float]:
         """(green, yellow, red) of the light's controller; red is how long all are red after its turn."""
         green, yellow, red = self._place[signal_id][1].times_s

@@ -45,7 +45,7 @@ def spawn(
         raise CommandError(SPAWN_COLLISION)
     actor = Actor(
         next(episode.actor_ids) if replayed_id is None else replayed_id,
-        kind, _complete(description, blueprint), box, world_pose,
+        kind, complete(description, blueprint), box, world_pose,
         tag=_tag(kind, blueprint), blueprint=blueprint, parent=parent, relative=pose if parent else Transform(),
     )  # fmt: skip
     if parent is not None and attachment is not Attachment.RIGID:
@@ -86,7 +86,7 @@ def _embody(episode: Episode, actor: Actor) -> None:
         actor.stream_id = next(episode.stream_ids)
 
 
-def _complete(description: ActorDescription, blueprint: Blueprint) -> ActorDescription:
+def complete(description: ActorDescription, blueprint: Blueprint) -> ActorDescription:
     """The description with every attribute of the blueprint: the client's value, else the default."""
     given = {name: value for name, _, value in description.attributes}
     rows = [(a.name, ATTRIBUTE_KINDS[a.kind], given.pop(a.name, a.default)) for a in blueprint.attributes]
