@@ -131,7 +131,7 @@ def stations(car: CarFrame, detailed: bool) -> list[float]:
         if detailed
         else [-1.003, -0.99, -0.6, 0.6, 0.99, 1.003]
     )
-    cuts = [axle + a * reach for axle in car.axles for a in arch]
+    cuts = [axle + a * reach for axle in car.axles for a in arch if abs(axle + a * reach) < car.length / 2 - 0.02]
     kept = [x for x in xs if all(abs(abs(x - axle) - reach) > 0.03 for axle in car.axles)]
     out: list[float] = []
     for x in sorted([*kept, *cuts]):

@@ -77,7 +77,7 @@ def _leg(b: ShapeBuilder, hip: F64, foot: F64, sides: int) -> None:
 
 
 def _arm(b: ShapeBuilder, shoulder: F64, hand: F64, sides: int) -> None:
-    elbow = _joint(shoulder, hand, UPPER_ARM_M, FOREARM_M, np.array([-0.2, 0.6 * np.sign(hand[1]), -1.0]))
+    elbow = _joint(shoulder, hand, UPPER_ARM_M, FOREARM_M, np.array([-0.2, 0.25 * np.sign(hand[1]), -1.0]))
     _limb(b, [shoulder, elbow, hand], [0.055, 0.045, 0.035], sides, [Part.TINTED] * 2, (0.95, 0.95, 0.95))
     b.part = Part.SKIN
     b.blob(tuple(hand), (0.05, 0.04, 0.04), 3, max(sides - 2, 4), WHITE)

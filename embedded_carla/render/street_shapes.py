@@ -13,7 +13,7 @@ ZINC = (0.30, 0.31, 0.32)
 BLACK = (0.014, 0.014, 0.015)
 HOUSING = (0.030, 0.034, 0.030)
 LAMPS = (
-    (Part.SIGNAL_GREEN, (0.006, 0.80, 0.13)), (Part.SIGNAL_YELLOW, (1.0, 0.21, 0.004)), (Part.SIGNAL_RED, (1.0, 0.012, 0.006)),
+    (Part.SIGNAL_GREEN, (0.006, 0.80, 0.13)), (Part.SIGNAL_YELLOW, (1.0, 0.15, 0.003)), (Part.SIGNAL_RED, (1.0, 0.012, 0.006)),
 )  # fmt: skip
 
 

@@ -121,7 +121,8 @@ def bicycle(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
     if city and level < 2:
         b.box((rear - 0.35, -0.05, 2 * r + 0.02), (rear + 0.25, 0.05, 2 * r + 0.05), DARK, True)
         b.box((rear - 0.22, -0.12, 2 * r + 0.10), (rear + 0.20, 0.12, 2 * r + 0.13), STEEL, True)
-    b.box((rear - 0.38, -0.025, 2 * r + 0.02), (rear - 0.35, 0.025, 2 * r + 0.09), RED, True)
+    tail = -size.size[0] / 2 + 0.008
+    b.box((tail, -0.025, 2 * r + 0.02), (tail + 0.03, 0.025, 2 * r + 0.09), RED, True)
     if level > 0:
         _still_wheels(b, size)
 

@@ -47,7 +47,7 @@ def vehicle_size(shape: str, model: str) -> VehicleSize:
         size, wheelbase, radius = TYPICAL.get(shape, TYPICAL["sedan"])
     # Axles must leave room for the overhangs: some boxes are shorter than the real model that gave the wheelbase.
     wheelbase = (
-        min(wheelbase, size[0] - 2.4 * radius) if shape not in TWO_WHEELED else min(wheelbase, size[0] - 2.02 * radius)
+        min(wheelbase, size[0] - 2.6 * radius) if shape not in TWO_WHEELED else min(wheelbase, size[0] - 2.02 * radius)
     )
     axles: tuple[float, ...] = (wheelbase / 2, -wheelbase / 2)
     if shape == "truck" and size[0] > 7.0:
