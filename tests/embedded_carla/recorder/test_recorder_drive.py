@@ -98,6 +98,7 @@ def _record_drive(client: Any, world: Any, tm_port: int, name: str) -> tuple[Dri
     for car in cars:
         car.set_autopilot(False, tm_port)
     manager.set_synchronous_mode(False)
+    manager.shut_down()  # its thread would outlive the server, and abort this process
     client.stop_recorder()
     return seen, colours, [*cars, *people]
 
