@@ -7,6 +7,7 @@ TrafficManager that scenario_runner itself runs and steps, so that the drive fol
 from __future__ import annotations
 
 import argparse
+import socket
 import sys
 import time
 
@@ -18,6 +19,11 @@ _POLL_S = 0.05
 def _ego(client: carla.Client, role_names: tuple[str, ...]) -> carla.Vehicle | None:
     vehicles = client.get_world().get_actors().filter("vehicle.*")
     return next((vehicle for vehicle in vehicles if vehicle.attributes.get("role_name") in role_names), None)
+
+
+def _is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def main() -> int:
@@ -32,7 +38,8 @@ def main() -> int:
     client.set_timeout(60.0)
     end_s = time.monotonic() + arguments.patience
     while time.monotonic() < end_s:
-        ego = _ego(client, ("hero", "ego_vehicle"))
+        # scenario_runner loads its world, then makes its TrafficManager, then the ego: no ego of before is taken.
+        ego = _ego(client, ("hero", "ego_vehicle")) if _is_listening(arguments.tm_port) else None
         if ego is not None:
             manager = client.get_trafficmanager(arguments.tm_port)
             ego.set_autopilot(True, arguments.tm_port)

@@ -1,0 +1,184 @@
+"""Programs as strangers write them: a learner's environment, a data collector, a game loop, a second client."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+carla = pytest.importorskip("carla")
+
+STRAIGHT = """<?xml version="1.0" standalone="yes"?>
+<OpenDRIVE><header revMajor="1" revMinor="4" name="lane" version="1" date="" north="0" south="0" east="0" west="0"/>
+<road name="r" length="300" id="1" junction="-1"><link/><planView>
+<geometry s="0" x="0" y="0" hdg="0" length="300"><line/></geometry></planView>
+<elevationProfile><elevation s="0" a="0" b="0.02" c="0" d="0"/></elevationProfile><lateralProfile/>
+<lanes><laneSection s="0"><center><lane id="0" type="none" level="false"><roadMark sOffset="0" type="broken"
+ weight="standard" color="standard" width="0.12"/></lane></center><right><lane id="-1" type="driving" level="false">
+<width sOffset="0" a="3.5" b="0" c="0" d="0"/><roadMark sOffset="0" type="solid" weight="standard" color="standard"
+ width="0.12"/></lane></right></laneSection></lanes></road></OpenDRIVE>"""
+
+
+class DrivingEnv:
+    """A gym-like environment: pictures in, pedals out, an episode ends with a collision."""
+
+    def __init__(self, client: Any) -> None:
+        self._world = client.get_world()
+        self._library = self._world.get_blueprint_library()
+        self._spawn_points = self._world.get_map().get_spawn_points()
+        self._actors: list[Any] = []
+
+    def reset(self, seed: int) -> Any:
+        self.close()
+        rng = np.random.default_rng(seed)
+        place = self._spawn_points[rng.integers(len(self._spawn_points))]
+        self._car = self._spawn("vehicle.tesla.model3", place)
+        self._pictures: queue.Queue[Any] = queue.Queue()
+        self._hits: queue.Queue[Any] = queue.Queue()
+        eye = carla.Transform(carla.Location(x=1.5, z=2.0))
+        camera = self._spawn("sensor.camera.rgb", eye, image_size_x="84", image_size_y="84")
+        camera.listen(self._pictures.put)
+        self._spawn("sensor.other.collision", carla.Transform()).listen(self._hits.put)
+        return self._observation(self._world.tick())
+
+    def step(self, throttle: float, steer: float) -> tuple[Any, float, bool]:
+        self._car.apply_control(carla.VehicleControl(throttle=throttle, steer=steer))
+        frame = self._world.tick()
+        return self._observation(frame), self._car.get_velocity().length(), not self._hits.empty()
+
+    def close(self) -> None:
+        for actor in reversed(self._actors):
+            assert actor.destroy()
+        self._actors = []
+
+    def _spawn(self, type_id: str, place: Any, **attributes: str) -> Any:
+        blueprint = self._library.find(type_id)
+        for name, value in attributes.items():
+            blueprint.set_attribute(name, value)
+        parent = self._car if type_id.startswith("sensor") else None
+        actor = self._world.spawn_actor(blueprint, place, attach_to=parent)
+        self._actors.append(actor)
+        return actor
+
+    def _observation(self, frame: int) -> Any:
+        picture = self._pictures.get(timeout=30.0)
+        assert picture.frame == frame
+        return np.frombuffer(picture.raw_data, dtype=np.uint8).reshape(84, 84, 4)[:, :, 2::-1]
+
+
+@pytest.fixture
+def env(client: Any, sync_world: Any) -> Iterator[DrivingEnv]:
+    environment = DrivingEnv(client)
+    yield environment
+    environment.close()
+
+
+def test_a_learners_environment_resets_steps_and_ends(env: DrivingEnv) -> None:
+    for seed in (1, 2, 1):
+        first = env.reset(seed)
+        assert first.std() > 5.0
+        speeds = [env.step(0.8, 0.0)[1] for _ in range(40)]
+        assert speeds[-1] > speeds[10] > 0.1
+    done = False
+    for _ in range(400):  # flat out with the wheel turned: something is hit before long
+        _, _, done = env.step(1.0, 0.35)
+        if done:
+            break
+    assert done
+
+
+def test_six_sensors_give_one_set_a_tick_beside_traffic(client: Any, sync_world: Any) -> None:
+    world, library = sync_world, sync_world.get_blueprint_library()
+    cars = library.filter("vehicle.*")
+    batch = [
+        carla.command.SpawnActor(cars[i % len(cars)], place)
+        for i, place in enumerate(world.get_map().get_spawn_points()[:12])
+    ]
+    answers = client.apply_batch_sync(batch, True)
+    assert all(answer.error == "" for answer in answers)
+    ego = world.get_actor(answers[0].actor_id)
+    queues: dict[str, queue.Queue[Any]] = {}
+    sensors = []  # a sensor that Python forgets stops listening
+    for kind in ("camera.rgb", "camera.depth", "camera.semantic_segmentation", "lidar.ray_cast", "other.imu",
+                 "other.gnss"):  # fmt: skip
+        blueprint = library.find(f"sensor.{kind}")
+        if kind.startswith("camera"):
+            blueprint.set_attribute("image_size_x", "160")
+            blueprint.set_attribute("image_size_y", "90")
+        place = carla.Transform(carla.Location(z=2.5))
+        queues[kind] = queue.Queue()
+        sensors.append(world.spawn_actor(blueprint, place, attach_to=ego))
+        sensors[-1].listen(queues[kind].put)
+    for _ in range(15):
+        frame = world.tick()
+        got = {kind: data.get(timeout=30.0) for kind, data in queues.items()}
+        assert {data.frame for data in got.values()} == {frame}
+        assert all(data.empty() for data in queues.values())
+
+
+def test_a_game_loop_in_real_time_drives(client: Any) -> None:
+    world = client.get_world()
+    car = world.spawn_actor(world.get_blueprint_library().find("vehicle.audi.tt"), world.get_map().get_spawn_points()[4])
+    frames = set()
+    start = None
+    end_s = time.monotonic() + 3.0
+    while time.monotonic() < end_s:
+        snapshot = world.wait_for_tick()
+        start = start or snapshot.timestamp.elapsed_seconds
+        frames.add(snapshot.frame)
+        car.apply_control(carla.VehicleControl(throttle=0.7))
+        assert snapshot.find(car.id) is not None
+    elapsed_s = snapshot.timestamp.elapsed_seconds - start
+    assert len(frames) > 10
+    assert 1.5 < elapsed_s < 3.5  # the simulated clock keeps to the real one, or behind it on a slow machine
+    assert car.get_velocity().length() > 1.0
+
+
+def test_an_opendrive_text_becomes_a_world_for_every_client(server: Any, client: Any) -> None:
+    other = carla.Client("127.0.0.1", server.port)
+    other.set_timeout(10.0)
+    before = other.get_world()
+    assert before.get_map().name.endswith("city_grid")
+    try:
+        parameters = carla.OpendriveGenerationParameters(2.0, 50.0, 1.0, 0.6, True, True)
+        world = client.generate_opendrive_world(STRAIGHT, parameters)
+        assert world.get_map().name.endswith("OpenDriveMap")
+        end_s = time.monotonic() + 10.0
+        while other.get_world().id == before.id and time.monotonic() < end_s:
+            time.sleep(0.05)
+        seen = other.get_world()
+        assert seen.id == world.id
+        assert seen.get_map().name.endswith("OpenDriveMap")
+        lane = seen.get_map().get_waypoint(carla.Location(50.0, 1.75, 1.0))
+        place = carla.Transform(lane.transform.location + carla.Location(z=0.5), lane.transform.rotation)
+        car = seen.spawn_actor(seen.get_blueprint_library().find("vehicle.tesla.model3"), place)
+        for _ in range(40):
+            seen.wait_for_tick()
+        assert car.get_location().z == pytest.approx(lane.transform.location.z, abs=0.1)
+        assert world.get_actor(car.id).destroy()
+    finally:
+        client.load_world("city_grid")
+
+
+def test_ten_reloads_leave_nothing_but_the_map(client: Any) -> None:
+    world = client.get_world()
+    own = {actor.type_id for actor in world.get_actors()}
+    seen: set[int] = set()
+    for _ in range(10):
+        world = client.reload_world()
+        assert {actor.type_id for actor in world.get_actors()} == own
+        car = world.spawn_actor(world.get_blueprint_library().find("vehicle.mini.cooper_s"),
+                                world.get_map().get_spawn_points()[0])  # fmt: skip
+        camera = world.spawn_actor(world.get_blueprint_library().find("sensor.camera.depth"), carla.Transform(),
+                                   attach_to=car)  # fmt: skip
+        pictures: queue.Queue[Any] = queue.Queue()
+        camera.listen(pictures.put)
+        assert pictures.get(timeout=30.0).width == 800
+        camera.stop()
+        assert not {car.id, camera.id} & seen
+        seen |= {car.id, camera.id}
+    client.reload_world()
