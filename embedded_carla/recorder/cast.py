@@ -96,6 +96,10 @@ class Cast:
             actor = self._make(event)
         if actor is None:
             return
+        if self.actors.get(event.actor, actor) is not actor:  # the file gives one id to two actors
+            self.remove(event.actor)
+            if actor.actor_id in self._ours:
+                self.made.add(event.actor)
         self.version += 1
         self.actors[event.actor] = actor
         self._places[event.actor] = event
@@ -115,7 +119,8 @@ class Cast:
             return self._episode.spectator
         if event.type_id.startswith("traffic."):
             return nearest_sign(self._signs, event)
-        for candidate in (self._episode.actors.find(event.actor), self._earlier.get(event.actor)):
+        by_id = self._episode.actors.find(event.actor)
+        for candidate in (self.actors.get(event.actor), by_id, self._earlier.get(event.actor)):
             if candidate is not None and candidate.row >= 0 and candidate.type_id == event.type_id:
                 return None if candidate.kind in (ActorKind.SENSOR, ActorKind.CONTROLLER) else candidate
         return None
