@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 WALKER_MASS_KG = 75.0
 SPAWN_GAP_M = 0.02  # a body may stand on the ground and beside another one
+LOW_M = 0.2  # vehicles pass over dirt, tiles and cans up to so high, as in CARLA, whose debris stops nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,4 +172,5 @@ class ContactSolver:
 
 
 def _is_solid(actor: Actor) -> bool:
-    return actor.collides and actor.parent is None and actor.type_id.startswith("static.prop") and any(actor.box.extent)
+    is_low = 2.0 * actor.box.extent[2] <= LOW_M
+    return actor.collides and actor.parent is None and actor.type_id.startswith("static.prop") and not is_low
