@@ -38,6 +38,7 @@ class Material(IntEnum):
     SOIL = 12
     ASPHALT_PLAIN = 13  # asphalt without the tracks that wheels leave in lanes
     HILL = 14  # country beyond the map
+    GRASS_FAR = 15  # a coarse form of GRASS, a little lower, for cameras far away
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,6 @@ class ActorShapes:
     def cast(self, program: Any, actors: ActorSet, chosen: NDArray[np.bool_]) -> None:
         """Draw the chosen ones into the shadow map, coarsely."""
         level = np.full(len(actors.views), FAR)
-        level[[a.shape == "walker" for a in actors.views]] = 1
         self._draw(program, actors, np.flatnonzero(chosen), level)
 
     def _draw(self, program: Any, actors: ActorSet, chosen: NDArray[np.intp], level: NDArray[np.intp]) -> None:

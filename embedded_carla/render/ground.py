@@ -22,7 +22,7 @@ TILE_M = 48.0
 @dataclass(frozen=True, slots=True)
 class Look:
     """How a material is shaded: the surface define and texture, linear albedo, draw distance, depth pull, share of
-    water soaked, further defines, width of the tiles that are culled."""
+    water soaked, further defines, width of the tiles that are culled, distance within which nothing is drawn."""
 
     surface: str
     albedo: tuple[float, float, float]
@@ -31,6 +31,7 @@ class Look:
     soaks: float = 1.0
     defines: tuple[str, ...] = ()
     tile_m: float = TILE_M
+    near_m: float = 0.0
 
 
 LOOKS: dict[Material, Look] = {
@@ -42,7 +43,8 @@ LOOKS: dict[Material, Look] = {
     Material.KERB: Look("STONE", (0.33, 0.325, 0.315), 250.0, 0.0, 0.7),
     Material.PAVEMENT: Look("PAVING", (0.27, 0.255, 0.235), 500.0, 0.0, 0.8),
     Material.CONCRETE: Look("STONE", (0.34, 0.33, 0.31), 900.0, 0.0, 0.6),
-    Material.GRASS: Look("GRASS", (0.074, 0.090, 0.032), 1500.0, 0.0, 0.35),
+    Material.GRASS: Look("GRASS", (0.074, 0.090, 0.032), 260.0, 0.0, 0.35),
+    Material.GRASS_FAR: Look("GRASS", (0.074, 0.090, 0.032), 1500.0, 0.0, 0.35, tile_m=64.0, near_m=200.0),
     Material.SOIL: Look("GRASS", (0.20, 0.145, 0.085), 1400.0, 0.0, 0.5),
     Material.HILL: Look("HILL", (0.052, 0.078, 0.030), 1e9, 0.0, 0.2, tile_m=900.0),
     Material.FACADE: Look("STONE", (0.45, 0.40, 0.35), 900.0, 0.0, 0.2),
@@ -71,7 +73,10 @@ class GroundGroup:
 
     def draw(self, programs: Programs, textures: SurfaceTextures, camera: Camera, defines: tuple[str, ...]) -> None:
         """Draw the tiles in view; neighbours in the buffer join to one call."""
-        visible = np.flatnonzero(camera.sees(self._centre, self._radius, self.look.far_m))
+        seen = camera.sees(self._centre, self._radius, self.look.far_m)
+        if self.look.near_m > 0.0:
+            seen &= np.linalg.norm(self._centre - camera.eye, axis=1) + self._radius > self.look.near_m
+        visible = np.flatnonzero(seen)
         if len(visible) == 0:
             return
         look = self.look
@@ -108,7 +113,8 @@ def ground_groups(ctx: Any, meshes: Sequence[Mesh]) -> list[GroundGroup]:
     for mesh in meshes:
         if len(mesh.triangles):
             by_key.setdefault((Material(mesh.material), int(mesh.tag)), []).append(mesh)
-    keys = sorted(by_key, key=lambda key: (LOOKS[key[0]].towards_eye, key))
+    order = list(LOOKS)  # roads hide the soil under them
+    keys = sorted(by_key, key=lambda key: (LOOKS[key[0]].towards_eye, order.index(key[0]), key[1]))
     return [GroundGroup(ctx, LOOKS[material], tag, by_key[(material, tag)]) for material, tag in keys]
 
 
@@ -119,7 +125,21 @@ def _joined(meshes: Sequence[Mesh]) -> tuple[NDArray[np.float32], I64]:
         blocks.append(np.concatenate([mesh.vertices, mesh.normals, mesh.uv], axis=1).astype(np.float32))
         faces.append(mesh.triangles.astype(np.int64) + count)
         count += len(mesh.vertices)
-    return np.concatenate(blocks), np.concatenate(faces)
+    return _welded(np.concatenate(blocks), np.concatenate(faces))
+
+
+def _welded(vertices: NDArray[np.float32], triangles: I64) -> tuple[NDArray[np.float32], I64]:
+    """The same triangles with equal vertices (to the bit) held once, found by a 64-bit hash."""
+    words = np.ascontiguousarray(vertices).view(np.uint32).astype(np.uint64)
+    key = np.zeros(len(vertices), dtype=np.uint64)
+    for column in words.T:
+        key = (key ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # as they came: neighbours stay together in memory
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return vertices[first[order]], rank[place.reshape(-1)][triangles]
 
 
 def _tiles(points: F64, triangles: I64, tile_m: float) -> tuple[I64, I64, I64]:

@@ -234,7 +234,7 @@ class Renderer:
 
     def _cover(self, fragment: str, defines: tuple[str, ...]) -> None:
         """Run a fragment shader over the whole picture, at the far plane."""
-        program = self._programs.get("sky", fragment, defines)
+        program = self._programs.get("sky", fragment, tuple(d for d in defines if d != "SUN"))
         array = self._cover_arrays.get(program.glo)
         if array is None:
             array = self._cover_arrays[program.glo] = self._ctx.vertex_array(program, [])

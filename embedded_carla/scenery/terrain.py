@@ -22,6 +22,7 @@ BELOW_ROAD_M = 0.06
 BRIDGE_CLEARANCE_M = 3.5  # a road this far above another one is a bridge and does not pull the ground up
 BRIDGE_REACH_M = 16.0
 EVEN_M = 0.01
+FAR_SUNK_M = 0.1
 HILL_M = 3.0
 HIGH_HILL_M = 12.0  # further away
 WIDEST_MAP_M = 25_000.0
@@ -143,6 +144,10 @@ def draw(field: HeightField, far: NDArray[np.bool_], soup: QuadSoup) -> None:
     _add(field, i, j, 1, soup)
     i, j = np.nonzero(flat)
     _add(field, i * BLOCK, j * BLOCK, BLOCK, soup)
+    i, j = np.indices(flat.shape).reshape(2, -1)
+    lowest = _min_filter(field.height, BLOCK + 1)  # never above the roads that the fine form runs beside
+    coarse = HeightField(field.origin, field.step_m, np.where(far, field.height, lowest - FAR_SUNK_M))
+    _add(coarse, i * BLOCK, j * BLOCK, BLOCK, soup, Material.GRASS_FAR)
 
 
 def _even_blocks(height: F64) -> NDArray[np.bool_]:
@@ -162,11 +167,14 @@ def _even_blocks(height: F64) -> NDArray[np.bool_]:
     return out
 
 
-def _add(field: HeightField, i: NDArray[np.int64], j: NDArray[np.int64], size: int, soup: QuadSoup) -> None:
+def _add(
+    field: HeightField, i: NDArray[np.int64], j: NDArray[np.int64], size: int, soup: QuadSoup,
+    material: Material = Material.GRASS,
+) -> None:  # fmt: skip
     nodes = [(i, j), (i + size, j), (i + size, j + size), (i, j + size)]
     xy = [np.stack([a, b], axis=1) * field.step_m + field.origin for a, b in nodes]
     quads = np.stack([np.column_stack([p, field.height[a, b]]) for p, (a, b) in zip(xy, nodes, strict=True)], axis=1)
     slope = np.stack(list(np.gradient(field.height, field.step_m)), axis=-1)
     normals = np.stack([np.column_stack([-slope[a, b], np.ones(len(a))]) for a, b in nodes], axis=1)
     normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-    soup.add(Material.GRASS, SemanticTag.TERRAIN, quads, normals, quads[..., :2].copy())
+    soup.add(material, SemanticTag.TERRAIN, quads, normals, quads[..., :2].copy())

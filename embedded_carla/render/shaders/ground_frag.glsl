@@ -89,7 +89,7 @@ void main() {
     vec3 bounce = vec3(view.xy, abs(view.z));
     float grazing = 1.0 - clamp(-dot(view, n), 0.0, 1.0);
     float fresnel = 0.03 + 0.97 * grazing * grazing * grazing * grazing * grazing;
-    vec3 sky = sky_gradient(bounce);
+    vec3 sky = sky_plain(bounce);
     float share = fresnel * 1.3 * max(puddle, 0.45 * wet);
 #ifdef MIRROR
     vec2 ripple = (texture(hollows, place * 0.9 + eye.w * 0.35).rb - 0.5) * (0.012 + 0.03 * ground_ambient.w) * mix(2.5, 1.0, puddle);

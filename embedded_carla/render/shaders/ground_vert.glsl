@@ -6,6 +6,10 @@ uniform float towards_eye;  // share of the distance that the depth test sees it
 out vec3 rel;
 out vec3 normal;
 out vec2 uv;
+#ifdef SUN
+out vec3 shadow_close;
+out vec3 shadow_wide;
+#endif
 out float tone;             // -1 to 1, from one end of a street to the other and from street to street
 
 void main() {
@@ -13,5 +17,9 @@ void main() {
     normal = in_normal;
     uv = in_uv;
     tone = sin(in_position.x * 0.0113 + 2.3 * sin(in_position.y * 0.0091)) * sin(in_position.y * 0.0137 + 1.0);
+#ifdef SUN
+    shadow_close = (shadow_matrix * vec4(rel + normal * 0.06, 1.0)).xyz;
+    shadow_wide = (shadow_far * vec4(rel + normal * 0.5, 1.0)).xyz;
+#endif
     gl_Position = view_projection * vec4(rel * (1.0 - towards_eye), 1.0);
 }

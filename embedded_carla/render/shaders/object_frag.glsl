@@ -22,7 +22,7 @@ uniform sampler2DArray faces;
 vec3 surroundings(vec3 d) {
     float skyline = 0.05 + 0.30 * value_noise(d.xy * 3.5 + 4.0);
     vec3 low = mix(ground_ambient.rgb * 0.7, sky_ambient.rgb * 0.16, smoothstep(-0.05, 0.0, d.z));
-    return mix(low, sky_gradient(d), smoothstep(skyline - 0.03, skyline + 0.03, d.z));
+    return mix(low, sky_plain(d), smoothstep(skyline - 0.03, skyline + 0.03, d.z));
 }
 #endif
 
@@ -91,7 +91,7 @@ void main() {
     glass *= 1.0 - rail;
     if (bay.z > 1.5) { base *= (0.80 + 0.35 * hash12(floor(vec2(bay.x * 3.0, bay.y * 4.0)))) * (0.75 + 0.25 * smoothstep(0.0, 0.3, fract(bay.y * 4.0))); }
     gloss = mix(gloss, style == 2.0 ? 0.22 : 0.09, glass * (1.0 - blind * 0.7));
-    emission = glass * sky_ambient.w * (shop ? 0.9 : step(0.62, lot) * (0.35 + 0.4 * fract(lot * 31.0)));
+    emission = glass * sky_ambient.w * (shop ? step(0.25, lot) * (0.35 + 0.9 * stock) : step(0.62, lot) * (0.35 + 0.4 * fract(lot * 31.0)));
     vec3 lit = mix(vec3(1.0, 0.72, 0.40), vec3(0.85, 0.92, 1.0), step(0.82, lot));
 #else
     vec3 lit = base;
@@ -106,7 +106,10 @@ void main() {
 #ifndef FOLIAGE
     float away = grazing * grazing;
     float fresnel = gloss + (1.0 - gloss) * min(gloss * 20.0, 0.9) * away * away * grazing;
-    float spark = pow(max(dot(bounce, sun_direction.xyz), 0.0), 160.0) * min(gloss * 20.0, 1.0);
+    float spark = max(dot(bounce, sun_direction.xyz), 0.0);
+    spark *= spark; spark *= spark; spark *= spark;                             // to the 8th
+    float sharp = spark * spark; sharp *= sharp; sharp *= sharp;                // to the 64th
+    spark = sharp * sharp * spark * spark * spark * spark * min(gloss * 20.0, 1.0);  // to the 160th
     colour = mix(colour, surroundings(bounce), fresnel) + sun_colour.rgb * spark;
 #endif
     colour += lit * (emission * (0.35 + 0.65 * (1.0 - sky_ambient.w)) / sun_direction.w);

@@ -14,6 +14,10 @@ out vec3 rel;
 uniform mat4 shadow_clip;
 #else
 out vec3 normal;
+#ifdef SUN
+out vec3 shadow_close;
+out vec3 shadow_wide;
+#endif
 out vec3 albedo;
 out vec2 finish;     // reflectance seen straight on, emission
 flat out uvec2 label;
@@ -103,7 +107,7 @@ void paint() {
     if (part == 4) { finish = vec2(0.04, turn_left ? 4.0 * blink : 0.0); }
     if (part == 5) { finish = vec2(0.04, turn_right ? 4.0 * blink : 0.0); }
     if (part == 6) { finish = vec2(0.20, head ? 8.0 : (low ? 2.5 : 0.0)); }              // headlamp
-    if (part == 7) { finish = vec2(0.08, reverse ? 4.0 : 0.0); }
+    if (part == 7) { finish = vec2(0.08, reverse ? 4.0 : 0.0); albedo = own * (reverse ? 1.0 : 0.35); }
     if (part == 8) { albedo = own * tint.rgb; }                                          // cloth, wall, leaf
     if (part >= 10 && part <= 12) {                                                      // signal lamps
         finish.y = bits == part - 10 ? 2.6 : 0.0;
@@ -138,6 +142,10 @@ void main() {
 #else
     vec3 m = moved(in_normal, 0.0) / (size_tag.xyz * size_tag.xyz);
     normal = normalize(vec3(dot(row_x.xyz, m), dot(row_y.xyz, m), dot(row_z.xyz, m)));
+#ifdef SUN
+    shadow_close = (shadow_matrix * vec4(rel + normal * 0.06, 1.0)).xyz;
+    shadow_wide = (shadow_far * vec4(rel + normal * 0.5, 1.0)).xyz;
+#endif
     local = in_position * size_tag.xyz;
     label = uvec2(uint(size_tag.w + 0.5), uint(state.x + 0.5));
     paint();

@@ -14,24 +14,28 @@ float value_noise(vec2 p) {
     return mix(side.x, side.y, f.y);
 }
 
+// The sky as things mirror it: without the halo around the sun.
+vec3 sky_plain(vec3 d) {
+    float t = 1.0 - clamp(d.z, 0.0, 1.0);
+    float low = t * t;
+    return mix(sky_zenith.rgb, sky_horizon.rgb, low * low);
+}
+
 vec3 sky_gradient(vec3 d) {
-    float height = clamp(d.z, 0.0, 1.0);
-    float t = 1.0 - height;
-    float low = t * t * t * t;
     float towards = max(dot(d, sun_direction.xyz), 0.0);
-    return mix(sky_zenith.rgb, sky_horizon.rgb, low) + glow.rgb * (sky_zenith.w * pow(towards, sky_horizon.w));
+    return sky_plain(d) + glow.rgb * (sky_zenith.w * pow(towards, sky_horizon.w));
 }
 
 #ifdef OUT_RGB
 #ifdef SUN
 uniform sampler2DShadow shadow_map;  // left half: near the camera, right half: far around it
+in vec3 shadow_close;                // where this surface is in either half, from the vertex shader
+in vec3 shadow_wide;
 
-float sun_visibility(vec3 rel, vec3 n) {
-    vec3 close = (shadow_matrix * vec4(rel + n * 0.06, 1.0)).xyz;
-    vec3 wide = (shadow_far * vec4(rel + n * 0.5, 1.0)).xyz;
-    vec2 off = abs(close.xy - vec2(0.25, 0.5)) * vec2(4.0, 2.0);
-    vec3 at = max(off.x, off.y) < 0.98 ? close : wide;
-    vec2 edge = abs(wide.xy - vec2(0.75, 0.5)) * vec2(4.0, 2.0);
+float sun_visibility() {
+    vec2 off = abs(shadow_close.xy - vec2(0.25, 0.5)) * vec2(4.0, 2.0);
+    vec3 at = max(off.x, off.y) < 0.98 ? shadow_close : shadow_wide;
+    vec2 edge = abs(shadow_wide.xy - vec2(0.75, 0.5)) * vec2(4.0, 2.0);
     float inside = clamp((1.0 - max(edge.x, edge.y)) * 8.0, 0.0, 1.0);
     return mix(1.0, texture(shadow_map, at), inside);
 }
@@ -62,7 +66,7 @@ vec3 lamp_light(vec3 rel, vec3 n) { return vec3(0.0); }
 vec3 light(vec3 albedo, vec3 n, vec3 rel, float ambient_access) {
     float facing = max(dot(n, sun_direction.xyz), 0.0);
 #ifdef SUN
-    vec3 sun = sun_colour.rgb * (facing * sun_visibility(rel, n));
+    vec3 sun = sun_colour.rgb * (facing * sun_visibility());
 #else
     vec3 sun = sun_colour.rgb * facing;
 #endif
