@@ -1,4 +1,4 @@
-"""A crowd through the real wheel: TrafficManager vehicles and AI walkers in a town, and how long the town takes to load.
+"""A crowd through the real wheel: TrafficManager vehicles and AI walkers in a town, and how long it takes to load.
 
 The town is Town04 where AV_STACK_DATA has it, else city_grid.
 """
@@ -87,8 +87,9 @@ def ticks_per_s(client: carla.Client, server_pid: int) -> dict[str, float]:
     worked_s, own_s, driven = processor_s(server_pid), time.process_time(), 0.0
     for _ in range(TICKS):
         start = time.perf_counter()
-        snapshot = world.get_snapshot() if world.tick() else None
+        world.tick()
         taken.append(time.perf_counter() - start)
+        snapshot = world.get_snapshot()
         for walker in walkers:
             place = snapshot.find(walker.id).get_transform().location
             moved[walker.id] += place.distance(before[walker.id])

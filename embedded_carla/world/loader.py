@@ -6,10 +6,14 @@ import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 
+from shapely.errors import ShapelyError
+
 from embedded_carla import navigation, opendrive, scenery
 from embedded_carla.errors import MapError
+from embedded_carla.log import log
 from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.cache import CODE_DIGEST, MapCache, default_folder
+from embedded_carla.opendrive import RoadNetwork
 from embedded_carla.scene import Scenery
 
 GENERATED_MAP = "OpenDriveMap"
@@ -81,5 +85,14 @@ class MapLoader:
 
     def _make(self, name: str, text: str, version: str) -> LoadedMap:
         network = opendrive.parse(text, name)
-        mesh = navigation.encode(navigation.build(network))
+        mesh = _walkers_mesh(network)
         return LoadedMap(name, network.xodr_text, network.geo, scenery.build(network, self._seed), version, mesh)
+
+
+def _walkers_mesh(network: RoadNetwork) -> bytes:
+    """A map on which no mesh can be made is told and has none, like one without pavements: vehicles can still drive."""
+    try:
+        return navigation.encode(navigation.build(network))
+    except (ValueError, ShapelyError) as error:
+        log(f"map {network.name}: no walkers' mesh: {error}")
+        return b""
