@@ -16,10 +16,23 @@ from embedded_carla.types import LightState, SemanticTag, Vector3
 
 F64 = NDArray[np.float64]
 CLOTHES = (
-    (0.32, 0.05, 0.05), (0.05, 0.12, 0.30), (0.55, 0.54, 0.50), (0.03, 0.03, 0.035), (0.08, 0.20, 0.10), (0.50, 0.34, 0.06),
-    (0.14, 0.145, 0.16), (0.28, 0.14, 0.28), (0.16, 0.30, 0.38), (0.70, 0.70, 0.68), (0.02, 0.035, 0.09), (0.18, 0.11, 0.06),
-    (0.55, 0.20, 0.22), (0.06, 0.06, 0.07), (0.26, 0.28, 0.18), (0.62, 0.50, 0.36),
-)  # fmt: skip
+    (0.32, 0.05, 0.05),
+    (0.05, 0.12, 0.30),
+    (0.55, 0.54, 0.50),
+    (0.03, 0.03, 0.035),
+    (0.08, 0.20, 0.10),
+    (0.50, 0.34, 0.06),
+    (0.14, 0.145, 0.16),
+    (0.28, 0.14, 0.28),
+    (0.16, 0.30, 0.38),
+    (0.70, 0.70, 0.68),
+    (0.02, 0.035, 0.09),
+    (0.18, 0.11, 0.06),
+    (0.55, 0.20, 0.22),
+    (0.06, 0.06, 0.07),
+    (0.26, 0.28, 0.18),
+    (0.62, 0.50, 0.36),
+)
 VEHICLE_TAGS = (SemanticTag.CAR, SemanticTag.TRUCK, SemanticTag.BUS, SemanticTag.MOTORCYCLE, SemanticTag.BICYCLE)
 STANDING = 0.0  # the phase of who stands; who walks has one above it
 
@@ -39,11 +52,16 @@ class ActorSet:
         sizes[walks] = sizes[walks, 2:3]  # people keep their proportions: their box is as wide as their shoulders only
         phases = np.array([_gait_phase(a) for a in actors])
         self.block = instance_block(
-            self.poses, sizes, np.array([_colour(a) for a in actors]).reshape(-1, 3),
-            np.array([_share(a.seed) for a in actors]), np.array([float(a.tag) for a in actors]),
+            self.poses,
+            sizes,
+            np.array([_colour(a) for a in actors]).reshape(-1, 3),
+            np.array([_share(a.seed) for a in actors]),
+            np.array([float(a.tag) for a in actors]),
             np.array([float(a.actor_id & 0xFFFF) for a in actors]),
-            np.array([float(a.lights & 0x7FFF) for a in actors]), np.zeros(n), phases,
-        )  # fmt: skip
+            np.array([float(a.lights & 0x7FFF) for a in actors]),
+            np.zeros(n),
+            phases,
+        )
 
     def wheels(self, index: int) -> F32:
         """Instances of the wheels of actor `index`, turned and steered; in the order front left, front right, ..."""
@@ -64,9 +82,16 @@ class ActorSet:
         n = len(places)
         row = self.block[index]
         return instance_block(
-            self.poses[index] @ local, np.tile((2 * radius, width, 2 * radius), (n, 1)), np.ones((n, 3)),
-            np.zeros(n), np.full(n, row[19]), np.full(n, row[20]), np.zeros(n), np.zeros(n), np.zeros(n),
-        )  # fmt: skip
+            self.poses[index] @ local,
+            np.tile((2 * radius, width, 2 * radius), (n, 1)),
+            np.ones((n, 3)),
+            np.zeros(n),
+            np.full(n, row[19]),
+            np.full(n, row[20]),
+            np.zeros(n),
+            np.zeros(n),
+            np.zeros(n),
+        )
 
     def rider(self, index: int) -> F32:
         """The person on a two-wheeler: clothes coloured by the actor's seed."""
@@ -77,8 +102,11 @@ class ActorSet:
 
     def beams(self, camera: Camera, most: int) -> tuple[F64, F64]:
         """Headlights of the vehicles nearest the camera: positions and directions (n, 4), relative to the eye."""
-        lit = [i for i, a in enumerate(self.views)
-               if a.lights & (LightState.LOW_BEAM | LightState.HIGH_BEAM) and a.tag in VEHICLE_TAGS]  # fmt: skip
+        lit = [
+            i
+            for i, a in enumerate(self.views)
+            if a.lights & (LightState.LOW_BEAM | LightState.HIGH_BEAM) and a.tag in VEHICLE_TAGS
+        ]
         distance = np.linalg.norm(self.centre[lit] - camera.eye, axis=1) if lit else np.zeros(0)
         chosen = [lit[k] for k in np.argsort(distance, kind="stable")[:most] if distance[k] < 150.0]
         positions, directions = np.zeros((len(chosen), 4)), np.zeros((len(chosen), 4))

@@ -34,12 +34,19 @@ def _block(
     out = 0.006
     _walls(b, (x[0] - out, x[1] + out), (y[0] - out, y[1] + out), (edge, z[1]), (1.12, 1.12, 1.12))
     b.part = Part.FIXED
-    b.polygon([(x[0] - out, y[0] - out, z[1]), (x[1] + out, y[0] - out, z[1]), (x[1] + out, y[1] + out, z[1]),
-               (x[0] - out, y[1] + out, z[1])], ROOF)  # fmt: skip
+    b.polygon(
+        [
+            (x[0] - out, y[0] - out, z[1]),
+            (x[1] + out, y[0] - out, z[1]),
+            (x[1] + out, y[1] + out, z[1]),
+            (x[0] - out, y[1] + out, z[1]),
+        ],
+        ROOF,
+    )
 
 
 def building(habit: str) -> Shape:
-    """A block ("plain"), one with an upper part set back ("tower"), wings of two heights ("wings"), two blocks ("twin")."""
+    """A block ("plain"), one set back above ("tower"), two heights ("wings"), two blocks ("twin")."""
     b = ShapeBuilder()
     full = (-0.494, 0.494)
     if habit == "plain":

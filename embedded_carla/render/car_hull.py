@@ -167,9 +167,9 @@ def hull(car: CarFrame, detailed: bool) -> tuple[F64, F64, F64]:
         size = (count + 1) // 2
         for k in range(size - 1):
             quads.append(np.stack([ring[k], ring[k + 1], ring[count - 2 - k], ring[count - 1 - k]])[::turn])
-            dark = k == 0
-            colours.append(DARK if dark else WHITE)
-            parts.append(Part.FIXED if dark else Part.PAINT)
+            colour, part = (DARK, Part.FIXED) if k == 0 else _body_paint(s)
+            colours.append(colour)
+            parts.append(part)
     return np.array(quads), np.array(colours), np.array(parts, dtype=float)
 
 
@@ -181,5 +181,12 @@ def _finish(s: CarStyle, row: int, share: float, window: bool, roof: bool) -> tu
         return GLASS, Part.GLASS
     if roof and row >= 4 and s.dark_roof:
         return (0.012, 0.012, 0.014), Part.LACQUER
-    white = s.doors_white and -0.22 < share < 0.16 and row < 3
-    return ((0.75, 0.75, 0.76), Part.LACQUER) if white else (WHITE, Part.PAINT)
+    if s.doors_white and -0.22 < share < 0.16 and row < 3:
+        return (0.75, 0.75, 0.76), Part.LACQUER
+    if s.own is not None and s.closed_sides and row == 1:  # an ambulance's red band
+        return (0.55, 0.02, 0.02), Part.LACQUER
+    return _body_paint(s)
+
+
+def _body_paint(s: CarStyle) -> tuple[tuple[float, float, float], Part]:
+    return (WHITE, Part.PAINT) if s.own is None else (s.own, Part.LACQUER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -87,27 +88,42 @@ def _side_glass(b: ShapeBuilder, f: CarFrame, detailed: bool) -> None:
             ]
             _pane(b, _mirrored(frame, side), 0.010, TRIM, Part.LACQUER)
         cuts = panes if detailed else [panes[0], panes[-1]]
-        for rear, front in zip(cuts[:-1], cuts[1:], strict=True):
+        for rear, front in itertools.pairwise(cuts):
             gap = 0.012 if detailed else 0.0
             corners = [at(front - gap, 0.0), at(rear + gap, 0.0), at(rear + gap, 1.0), at(front - gap, 1.0)]
             _pane(b, _mirrored(corners, side), 0.016, GLASS, Part.GLASS)
 
 
 def _corner_lamp(
-    b: ShapeBuilder, f: CarFrame, end: float, side: float, low: float, high: float, reach: float, colour: Colour, part: Part,
-) -> None:  # fmt: skip
+    b: ShapeBuilder,
+    f: CarFrame,
+    end: float,
+    side: float,
+    low: float,
+    high: float,
+    reach: float,
+    colour: Colour,
+    part: Part,
+) -> None:
     """A lamp's glass around the corner at the `end` (1 nose, -1 tail), from the end's face `reach` m along the side."""
     shares = [s for s in (0.5, 0.49, 0.485, 0.465, 0.44) if (0.5 - s) * f.length < reach]
     xs = [s * f.length for s in shares] + [f.length / 2 - reach]
-    for a, c in zip(xs[:-1], xs[1:], strict=True):
+    for a, c in itertools.pairwise(xs):
         corners = [(x * end, f.side(x * end, z) + 0.007, z) for x, z in ((a, low), (c, low), (c, high), (a, high))]
         _pane(b, _mirrored(corners, side * end), 0.006, colour, part)
 
 
 def _end_lamp(
-    b: ShapeBuilder, f: CarFrame, end: float, side: float, y: tuple[float, float], z: tuple[float, float], colour: Colour,
-    part: Part, out: float = 0.010,
-) -> None:  # fmt: skip
+    b: ShapeBuilder,
+    f: CarFrame,
+    end: float,
+    side: float,
+    y: tuple[float, float],
+    z: tuple[float, float],
+    colour: Colour,
+    part: Part,
+    out: float = 0.010,
+) -> None:
     """A rectangle on the nose (end 1) or tail (-1): shares of the end's half width, heights in metres."""
     x = end * f.length / 2
     w = [f.side(x, 0.5 * (z[0] + z[1])) * share * side for share in y]
@@ -230,8 +246,12 @@ def _mirrors(b: ShapeBuilder, f: CarFrame) -> None:
         ys = sorted((side * inner, side * outer))
         b.part = Part.PAINT
         b.prism((x - 0.05, x + 0.07), ys, z - tall, (x - 0.05, x + 0.03), ys, z + tall, WHITE, True)
-        back = [(x - 0.052, ys[0] + 0.02, z + 0.8 * tall), (x - 0.052, ys[0] + 0.02, z - 0.8 * tall),
-                (x - 0.052, ys[1] - 0.02, z - 0.8 * tall), (x - 0.052, ys[1] - 0.02, z + 0.8 * tall)]  # fmt: skip
+        back = [
+            (x - 0.052, ys[0] + 0.02, z + 0.8 * tall),
+            (x - 0.052, ys[0] + 0.02, z - 0.8 * tall),
+            (x - 0.052, ys[1] - 0.02, z - 0.8 * tall),
+            (x - 0.052, ys[1] - 0.02, z + 0.8 * tall),
+        ]
         _pane(b, back[::-1], 0.002, (0.3, 0.32, 0.35), Part.CHROME)
 
 
@@ -248,11 +268,15 @@ def _door_lines(b: ShapeBuilder, f: CarFrame) -> None:
         zs = [s.clearance * h + 0.06 * h, s.shoulder * h, f.belt(x)]
         zs[0] = max(zs[0], f.bottom(x) + 0.02)
         for side in (-1.0, 1.0):
-            for z0, z1 in zip(zs[:-1], zs[1:], strict=True):
+            for z0, z1 in itertools.pairwise(zs):
                 if z1 <= z0:
                     continue
-                corners = [(x + 0.007, f.side(x, z0), z0), (x - 0.007, f.side(x, z0), z0), (x - 0.007, f.side(x, z1), z1),
-                           (x + 0.007, f.side(x, z1), z1)]  # fmt: skip
+                corners = [
+                    (x + 0.007, f.side(x, z0), z0),
+                    (x - 0.007, f.side(x, z0), z0),
+                    (x - 0.007, f.side(x, z1), z1),
+                    (x + 0.007, f.side(x, z1), z1),
+                ]
                 _pane(b, _mirrored(corners, side), 0.004, DARK, Part.FIXED)
     for share in doors[1:]:
         x = foot[0] + (foot[1] - foot[0]) * share + 0.09

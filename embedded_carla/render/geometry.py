@@ -64,8 +64,9 @@ class ShapeBuilder:
 
     def box(self, low: Point, high: Point, colour: Colour, bottom: bool = False) -> None:
         """An upright box from corner `low` to corner `high`."""
-        self.prism([low[0], high[0]], [low[1], high[1]], low[2], [low[0], high[0]], [low[1], high[1]], high[2], colour,
-                   bottom)  # fmt: skip
+        self.prism(
+            [low[0], high[0]], [low[1], high[1]], low[2], [low[0], high[0]], [low[1], high[1]], high[2], colour, bottom
+        )
 
     def prism(
         self, x0: Point, y0: Point, z0: float, x1: Point, y1: Point, z1: float, colour: Colour, bottom: bool = False
@@ -101,15 +102,26 @@ class ShapeBuilder:
             self.add((a + out * radius0)[::-1], np.tile(-axis, (sides, 1)), fan, colour)
 
     def blob(
-        self, centre: Point, radii: Point, rings: int, sides: int, colour: Colour, rough: float = 0.0, seed: int = 0, under: float = 1.0
+        self,
+        centre: Point,
+        radii: Point,
+        rings: int,
+        sides: int,
+        colour: Colour,
+        rough: float = 0.0,
+        seed: int = 0,
+        under: float = 1.0,
     ) -> None:
         """An ellipsoid, its radius varied by `rough` (share) for plants; `under` is its shade at the bottom."""
         rng = np.random.default_rng(seed)
         polar = np.linspace(0.0, np.pi, rings + 1)[1:-1]
         turn = np.linspace(0.0, 2 * np.pi, sides, endpoint=False)
-        ring = np.stack(np.broadcast_arrays(
-            np.sin(polar)[:, None] * np.cos(turn), np.sin(polar)[:, None] * np.sin(turn), np.cos(polar)[:, None]
-        ), axis=-1).reshape(-1, 3)  # fmt: skip
+        ring = np.stack(
+            np.broadcast_arrays(
+                np.sin(polar)[:, None] * np.cos(turn), np.sin(polar)[:, None] * np.sin(turn), np.cos(polar)[:, None]
+            ),
+            axis=-1,
+        ).reshape(-1, 3)
         unit = np.concatenate([[(0.0, 0.0, 1.0)], ring, [(0.0, 0.0, -1.0)]])
         radius = 1.0 + rough * rng.uniform(-1.0, 1.0, (len(unit), 1))
         tone = 1.0 + 1.2 * rough * rng.uniform(-1.0, 1.0, (len(unit), 1))

@@ -13,14 +13,21 @@ from embedded_carla.render.parts import Part
 from embedded_carla.render.vehicle_sizes import VehicleSize
 
 PLATE = (0.72, 0.72, 0.68)
+FIRE_RED = (0.42, 0.012, 0.012)
 BOX_WHITE = (0.62, 0.62, 0.60)
 ALUMINIUM = (0.45, 0.46, 0.47)
 
 
 def _rounded(
-    b: ShapeBuilder, x: tuple[float, float], half: float, z: tuple[float, float], colour: Colour, part: Part, round_m: float,
+    b: ShapeBuilder,
+    x: tuple[float, float],
+    half: float,
+    z: tuple[float, float],
+    colour: Colour,
+    part: Part,
+    round_m: float,
     rake_m: float = 0.0,
-) -> None:  # fmt: skip
+) -> None:
     """A box with rounded edges along x and round corners at both ends; its top front edge lies `rake_m` back."""
     r = round_m
     ring = [
@@ -33,16 +40,25 @@ def _rounded(
     section = np.array(ring + [(-y, h) for y, h in reversed(ring)])
     rings = []
     middle = np.array([0.0, 0.5 * (z[0] + z[1])])
-    for at, shrink in ((x[0], 1 - r / half), (x[0] + 0.3 * r, 1 - 0.3 * r / half), (x[0] + r, 1.0), (x[1] - r, 1.0),
-                       (x[1] - 0.3 * r, 1 - 0.3 * r / half), (x[1], 1 - r / half)):  # fmt: skip
+    for at, shrink in (
+        (x[0], 1 - r / half),
+        (x[0] + 0.3 * r, 1 - 0.3 * r / half),
+        (x[0] + r, 1.0),
+        (x[1] - r, 1.0),
+        (x[1] - 0.3 * r, 1 - 0.3 * r / half),
+        (x[1], 1 - r / half),
+    ):
         s = middle + (section - middle) * (shrink, 1.0 - (1.0 - shrink) * 0.4)
         back = (
             rake_m * np.clip((s[:, 1] - middle[1]) / (z[1] - middle[1]), 0.0, 1.0) if at > 0.5 * (x[0] + x[1]) else 0.0
         )
         rings.append(np.column_stack([np.full(len(s), at) - back, s]))
     n = len(section)
-    quads = [[rings[i][k], rings[i][(k + 1) % n], rings[i + 1][(k + 1) % n], rings[i + 1][k]]
-             for i in range(len(rings) - 1) for k in range(n)]  # fmt: skip
+    quads = [
+        [rings[i][k], rings[i][(k + 1) % n], rings[i + 1][(k + 1) % n], rings[i + 1][k]]
+        for i in range(len(rings) - 1)
+        for k in range(n)
+    ]
     for end, turn in ((rings[0], -1), (rings[-1], 1)):
         quads += [[end[k], end[k + 1], end[n - 2 - k], end[n - 1 - k]][::turn] for k in range(n // 2 - 1)]
     b.skin(np.array([np.array(q) for q in quads]), colour, part)
@@ -72,8 +88,11 @@ def _on_sides(
 def _end_lamps(b: ShapeBuilder, x: float, half: float, z: tuple[float, float], front: bool) -> None:
     for side in (-1.0, 1.0):
         turn = Part.INDICATOR_RIGHT if side > 0 else Part.INDICATOR_LEFT
-        spans = ((0.62, 0.88, Part.HEADLAMP, LAMP), (0.885, 0.96, turn, AMBER)) if front else (
-            (0.72, 0.95, Part.TAIL_LAMP, RED), (0.60, 0.715, turn, AMBER), (0.50, 0.595, Part.REVERSE_LAMP, LAMP))  # fmt: skip
+        spans = (
+            ((0.62, 0.88, Part.HEADLAMP, LAMP), (0.885, 0.96, turn, AMBER))
+            if front
+            else ((0.72, 0.95, Part.TAIL_LAMP, RED), (0.60, 0.715, turn, AMBER), (0.50, 0.595, Part.REVERSE_LAMP, LAMP))
+        )
         for inner, outer, part, colour in spans:
             ys = sorted((side * inner * half, side * outer * half))
             _plate_on(b, 0, x, (ys[0], ys[1]), z, colour, part)
@@ -94,12 +113,16 @@ def truck(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
     fire = "firetruck" in size.model
     cab = min(2.3, 0.30 * length)
     cab_z = (0.35, (0.80 if not fire else 0.74) * height)
-    paint = Part.PAINT
-    _rounded(b, (nose - cab, nose), half, cab_z, WHITE, paint, 0.14, 0.12)
+    colour, paint = (FIRE_RED, Part.LACQUER) if fire else (WHITE, Part.PAINT)
+    _rounded(b, (nose - cab, nose), half, cab_z, colour, paint, 0.14, 0.12)
     front = nose + 0.012
     glass_z = (0.30 * (cab_z[1] - cab_z[0]) + 0.9, cab_z[1] - 0.30)
-    slope = [(front - 0.01, -0.88 * half, glass_z[0]), (front - 0.01, 0.88 * half, glass_z[0]),
-             (front - 0.105, 0.86 * half, glass_z[1]), (front - 0.105, -0.86 * half, glass_z[1])]  # fmt: skip
+    slope = [
+        (front - 0.01, -0.88 * half, glass_z[0]),
+        (front - 0.01, 0.88 * half, glass_z[0]),
+        (front - 0.105, 0.86 * half, glass_z[1]),
+        (front - 0.105, -0.86 * half, glass_z[1]),
+    ]
     b.part = Part.GLASS
     b.polygon(slope, GLASS)
     _on_sides(b, half + 0.006, (nose - 0.72 * cab, nose - 0.22), glass_z, GLASS, Part.GLASS)
@@ -146,7 +169,7 @@ def _box_edges(b: ShapeBuilder, x: tuple[float, float], half: float, z: tuple[fl
 
 
 def _fire_body(b: ShapeBuilder, x: tuple[float, float], half: float, z: tuple[float, float], level: int) -> None:
-    _rounded(b, x, half + 0.06, z, WHITE, Part.PAINT, 0.06)
+    _rounded(b, x, half + 0.06, z, FIRE_RED, Part.LACQUER, 0.06)
     step = (x[1] - x[0]) / 4
     for k in range(4):
         u = (x[0] + k * step + 0.10, x[0] + (k + 1) * step - 0.06)
@@ -189,15 +212,29 @@ def bus(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
             _plate_on(b, 1, half + 0.020, u, (0.50, high), GLASS, Part.GLASS)
     front = nose + 0.012
     b.part = Part.GLASS
-    b.polygon([(front, -0.86 * half, 0.36 * height), (front, 0.86 * half, 0.36 * height), (front - 0.075, 0.84 * half, 0.82 * height),
-               (front - 0.075, -0.84 * half, 0.82 * height)], GLASS)  # fmt: skip
+    b.polygon(
+        [
+            (front, -0.86 * half, 0.36 * height),
+            (front, 0.86 * half, 0.36 * height),
+            (front - 0.075, 0.84 * half, 0.82 * height),
+            (front - 0.075, -0.84 * half, 0.82 * height),
+        ],
+        GLASS,
+    )
     _plate_on(
         b, 0, front - 0.06, (-0.6 * half, 0.6 * half), (0.85 * height, 0.95 * height), (0.006, 0.006, 0.006), Part.FIXED
     )
     if level == 0:
         for k, y in enumerate(np.linspace(-0.45, 0.45, 9) * half):
-            _plate_on(b, 0, front - 0.055, (y - 0.05, y + 0.03 + 0.03 * (k % 2)), (0.875 * height, 0.925 * height), (0.95, 0.55, 0.05),
-                      Part.STREET_LAMP)  # fmt: skip
+            _plate_on(
+                b,
+                0,
+                front - 0.055,
+                (y - 0.05, y + 0.03 + 0.03 * (k % 2)),
+                (0.875 * height, 0.925 * height),
+                (0.95, 0.55, 0.05),
+                Part.STREET_LAMP,
+            )
         _mirrors(b, nose - 0.1, half + 0.01, 0.66 * height)
     _plate_on(b, 0, front, (-0.92 * half, 0.92 * half), (0.33, 0.50), DARK, Part.FIXED)
     _end_lamps(b, front + 0.004, half * 0.98, (0.58, 0.76), True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -41,7 +42,8 @@ def _full(b: ShapeBuilder, low: Point, high: Point, colour: Colour) -> None:
 
 def _crate(b: ShapeBuilder, name: str) -> None:
     colour = {"case": BLACK, "container": (0.05, 0.13, 0.10), "purse": (0.25, 0.04, 0.05), "shoppingbag": WHITE}.get(
-        next((k for k in ("case", "container", "purse", "shoppingbag") if k in name), ""), CARDBOARD)  # fmt: skip
+        next((k for k in ("case", "container", "purse", "shoppingbag") if k in name), ""), CARDBOARD
+    )
     _full(b, (-0.5, -0.5, 0.0), (0.5, 0.5, 0.93), colour)
     lid = tuple(min(1.25 * c, 1.0) for c in colour)
     _full(b, (-0.5, -0.5, 0.93), (0.5, 0.5, 1.0), (lid[0], lid[1], lid[2]))
@@ -156,7 +158,7 @@ def _chain(b: ShapeBuilder, name: str) -> None:
         b.blob((0.0, y, 0.95), (0.45, 0.04 if len(ends) > 1 else 0.4, 0.05), 4, 8, DARK)
     if len(ends) > 1:
         at = np.linspace(-0.46, 0.46, 8)
-        for y0, y1 in zip(at[:-1], at[1:], strict=True):
+        for y0, y1 in itertools.pairwise(at):
             z0, z1 = (0.55 + 0.30 * (2 * y) ** 2 for y in (y0, y1))
             b.tube((0.0, float(y0), z0), (0.0, float(y1), z1), 0.12, 0.12, 4, STEEL)
 
@@ -179,8 +181,15 @@ def _warning(b: ShapeBuilder, name: str) -> None:
             (0.16, 0.76),
             (0.30, 0.76),
         ):
-            b.polygon([(-0.085, y + 0.045, z - 0.035), (-0.085, y - 0.045, z - 0.035), (-0.085, y - 0.045, z + 0.035),
-                       (-0.085, y + 0.045, z + 0.035)], (0.9, 0.5, 0.05))  # fmt: skip
+            b.polygon(
+                [
+                    (-0.085, y + 0.045, z - 0.035),
+                    (-0.085, y - 0.045, z - 0.035),
+                    (-0.085, y - 0.045, z + 0.035),
+                    (-0.085, y + 0.045, z + 0.035),
+                ],
+                (0.9, 0.5, 0.05),
+            )
         b.part = Part.FIXED
         return
     ground = ORANGE if "construction" in name else WHITE
@@ -205,7 +214,8 @@ def _street_sign(b: ShapeBuilder, name: str) -> None:
 def _machine(b: ShapeBuilder, name: str) -> None:
     """A cabinet with a lit front (+x)."""
     body = {"vending": RED, "atm": BLUE, "mailbox": BLUE, "advert": DARK, "kiosk": GREEN}.get(
-        next((k for k in ("vending", "atm", "mailbox", "advert", "kiosk") if k in name), ""), STEEL)  # fmt: skip
+        next((k for k in ("vending", "atm", "mailbox", "advert", "kiosk") if k in name), ""), STEEL
+    )
     if "mailbox" in name:
         _full(b, (-0.42, -0.46, 0.0), (0.42, 0.46, 0.80), body)
         b.tube((-0.42, 0.0, 0.78), (0.42, 0.0, 0.78), 0.22, 0.22, 10, body, caps=True)
@@ -326,12 +336,28 @@ def _figure(b: ShapeBuilder, name: str) -> None:
 
 
 FAMILIES: tuple[tuple[tuple[str, ...], Callable[[ShapeBuilder, str], None]], ...] = (
-    (("cone",), _cone), (("bench", "swingcouch"), _bench), (("chair",), _chair), (("clothcontainer", "glasscontainer"), _bin),
-    (("vending", "atm", "mailbox", "advert", "kiosk", "calibrator", "doghouse"), _machine), (("table",), _table),
-    (("barrel",), _barrel), (("trashcan", "bin"), _bin), (("garbage", "trashbag", "plasticbag", "dirt"), _heap),
-    (("tile", "plank", "creased", "mobile"), _flat), (("busstop",), _bus_stop), (("streetbarrier",), _barrier), (("chain",), _chain),
-    (("warning",), _warning), (("streetsign",), _street_sign), (("cart", "trolley"), _cart), (("plantpot",), _pot),
-    (("fountain",), _fountain), (("haybale",), _bale), (("helmet",), _helmet),
-    (("swing", "pergola", "clothesline", "bikeparking"), _frame), (("slide",), _slide), (("trampoline", "barbeque"), _trampoline),
+    (("cone",), _cone),
+    (("bench", "swingcouch"), _bench),
+    (("chair",), _chair),
+    (("clothcontainer", "glasscontainer"), _bin),
+    (("vending", "atm", "mailbox", "advert", "kiosk", "calibrator", "doghouse"), _machine),
+    (("table",), _table),
+    (("barrel",), _barrel),
+    (("trashcan", "bin"), _bin),
+    (("garbage", "trashbag", "plasticbag", "dirt"), _heap),
+    (("tile", "plank", "creased", "mobile"), _flat),
+    (("busstop",), _bus_stop),
+    (("streetbarrier",), _barrier),
+    (("chain",), _chain),
+    (("warning",), _warning),
+    (("streetsign",), _street_sign),
+    (("cart", "trolley"), _cart),
+    (("plantpot",), _pot),
+    (("fountain",), _fountain),
+    (("haybale",), _bale),
+    (("helmet",), _helmet),
+    (("swing", "pergola", "clothesline", "bikeparking"), _frame),
+    (("slide",), _slide),
+    (("trampoline", "barbeque"), _trampoline),
     (("gardenlamp", "gnome", "colacan", "wateringcan"), _figure),
-)  # fmt: skip
+)

@@ -31,6 +31,7 @@ from embedded_carla.render.programs import (
 )
 from embedded_carla.render.shadow import Light, ShadowMap, far_anchor, near_light, texture_matrices
 from embedded_carla.render.sprites import sprites
+from embedded_carla.render.stages import Stages
 from embedded_carla.render.street_lamps import StreetLamps
 from embedded_carla.render.targets import Target, Targets
 from embedded_carla.render.textures import SurfaceTextures
@@ -60,6 +61,7 @@ class Renderer:
     def __init__(self, scenery: Scenery) -> None:
         self._ctx: Any = create_context()
         self._programs = Programs(self._ctx)
+        self.stages = Stages(self._ctx)
         self._targets = Targets(self._ctx)
         self._normal_programs = NormalPrograms(self._ctx)
         self._normals = NormalsTarget(self._ctx)
@@ -130,28 +132,28 @@ class Renderer:
         if not (rgb or depth or labels):
             raise RenderError("a picture needs at least one of rgb, depth, labels")
         self._ctx.__enter__()  # another renderer of this process may have been current
-        outputs = Outputs(rgb, depth, labels)
-        view, air = Camera.of(camera, far_m), atmosphere(weather)
-        air = replace(air, exposure=(air.exposure if adapts else DAY_EXPOSURE) * gain)
-        scene = self._actors(actors)
-        for group in self._placements:
-            group.light(lights)
-        self._ctx.enable(moderngl.DEPTH_TEST)
-        self._ctx.depth_func = "<="
-        light = near_light(air.sun_direction, view) if rgb and has_sun(air) else None
-        if light is not None:
-            self._draw_far_shadow(view, air)
-        self._write_frame(view, air, scene, time_s, light)
-        if light is not None:
-            self._shadow.draw_near(self._programs, light, view, self._placements, self._shapes, scene)
-        mirrors = rgb and self._draw_mirror(view, air, scene, time_s, light)
-        target = self._targets.get(camera.width_px, camera.height_px, outputs)
-        self._draw(target, view, scene, air, mirrors)
-        if rgb:
-            over = sprites(view, air, scene, self._lamps.burning, time_s)
-            over = np.concatenate([over, debug_rows(view, self._debug)]) if self._debug else over
-            self._finisher.draw(self._programs, self._textures, target, view, air, over)
-        return _read(target)
+        stage = self.stages.of
+        with stage("prepare"):
+            view, air = Camera.of(camera, far_m), atmosphere(weather)
+            air = replace(air, exposure=(air.exposure if adapts else DAY_EXPOSURE) * gain)
+            scene = self._actors(actors)
+            for group in self._placements:
+                group.light(lights)
+            light = near_light(air.sun_direction, view) if rgb and has_sun(air) else None
+        with stage("shadow"):
+            self._draw_shadow(view, air, scene, time_s, light)
+        with stage("mirror"):
+            mirrors = rgb and self._draw_mirror(view, air, scene, time_s, light)
+        with stage("scene"):
+            target = self._targets.get(camera.width_px, camera.height_px, Outputs(rgb, depth, labels))
+            self._draw(target, view, scene, air, mirrors)
+        with stage("finish"):
+            if rgb:
+                over = sprites(view, air, scene, self._lamps.burning, time_s)
+                over = np.concatenate([over, debug_rows(view, self._debug)]) if self._debug else over
+                self._finisher.draw(self._programs, self._textures, target, view, air, over)
+        with stage("read"):
+            return _read(target)
 
     def normals(
         self, camera: CameraView, actors: Sequence[ActorView], weather: WeatherParameters, time_s: float,
@@ -174,11 +176,19 @@ class Renderer:
             self._actors_key, self._actor_set = key, ActorSet(actors)
         return self._actor_set
 
-    def _draw_far_shadow(self, view: Camera, air: Atmosphere) -> None:
+    def _draw_shadow(self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, light: Light | None) -> None:
+        """Both halves of the shadow map where there is a sun; leaves the picture's frame block behind."""
+        self._ctx.enable(moderngl.DEPTH_TEST)
+        self._ctx.depth_func = "<="
+        if light is None:
+            self._write_frame(view, air, scene, time_s, None)
+            return
         if self._shadow.needs_far(air.sun_direction, view):
             still = replace(air, sway_m=0.0)
             self._write_block(pack(replace(view, eye=far_anchor(view)), still, 0.0, self._base_m, None, *NO_LAMPS))
             self._shadow.draw_far(self._programs, air.sun_direction, view, self._placements)
+        self._write_frame(view, air, scene, time_s, light)
+        self._shadow.draw_near(self._programs, light, view, self._placements, self._shapes, scene)
 
     def _write_block(self, block: bytes) -> None:
         self._frame.write(block)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,10 +34,18 @@ def rider(size: VehicleSize, level: int) -> Shape:
     grip = size.size[1] / 2 - 0.05
     for side in (-1.0, 1.0):
         down = side < 0
-        foot = np.array([-0.08 + (0.10 if down else -0.10), side * 0.12, 0.16 if down else 0.42]) if pedals else np.array(
-            [-0.18, side * 0.20, 0.30])  # fmt: skip
-        _leg(b, hip + (0.0, side * 0.09, 0.0), foot, sides)
-        _arm(b, shoulder + (0.0, side * 0.17, -0.03), np.array([bar[0] - 0.03, side * grip, bar[1] + 0.02]), sides)
+        foot = (
+            np.array([-0.08 + (0.10 if down else -0.10), side * 0.12, 0.16 if down else 0.42])
+            if pedals
+            else np.array([-0.18, side * 0.20, 0.30])
+        )
+        _leg(b, hip + np.array([0.0, side * 0.09, 0.0]), foot, sides)
+        _arm(
+            b,
+            shoulder + np.array([0.0, side * 0.17, -0.03]),
+            np.array([bar[0] - 0.03, side * grip, bar[1] + 0.02]),
+            sides,
+        )
     _head(b, shoulder + np.array([0.06, 0.0, 0.05]), top, head_r, pedals, sides)
     return b.scaled(size.size)
 
@@ -60,8 +70,10 @@ def _limb(
 
 
 def _leg(b: ShapeBuilder, hip: F64, foot: F64, sides: int) -> None:
-    knee = _joint(hip, foot + (0.0, 0.0, 0.06), THIGH_M, SHIN_M, np.array([1.0, 0.25 * np.sign(foot[1]), 0.3]))
-    _limb(b, [hip, knee, foot + (0.0, 0.0, 0.05)], [0.085, 0.060, 0.042], sides, [Part.TROUSERS] * 2, WHITE)
+    knee = _joint(
+        hip, foot + np.array([0.0, 0.0, 0.06]), THIGH_M, SHIN_M, np.array([1.0, 0.25 * np.sign(foot[1]), 0.3])
+    )
+    _limb(b, [hip, knee, foot + np.array([0.0, 0.0, 0.05])], [0.085, 0.060, 0.042], sides, [Part.TROUSERS] * 2, WHITE)
     b.part = Part.FIXED
     x, y, z = foot
     b.prism(
@@ -88,14 +100,20 @@ def _torso(b: ShapeBuilder, hip: F64, shoulder: F64, sides: int) -> None:
     front = np.array([axis[2], 0.0, -axis[0]])
     turn = np.linspace(0.0, 2 * np.pi, sides + 1, endpoint=False)
     loops = []
-    for along, deep, wide in ((-0.10, 0.09, 0.13), (0.05, 0.12, 0.165), (0.22, 0.11, 0.155), (0.42, 0.12, 0.195), (0.52, 0.09, 0.185),
-                              (0.58, 0.05, 0.08)):  # fmt: skip
+    for along, deep, wide in (
+        (-0.10, 0.09, 0.13),
+        (0.05, 0.12, 0.165),
+        (0.22, 0.11, 0.155),
+        (0.42, 0.12, 0.195),
+        (0.52, 0.09, 0.185),
+        (0.58, 0.05, 0.08),
+    ):
         centre = hip + axis * along
         loops.append(centre + np.outer(deep * np.cos(turn), front) + np.outer(wide * np.sin(turn), (0.0, 1.0, 0.0)))
     n = len(turn)
     quads = [
         [low[k], low[(k + 1) % n], high[(k + 1) % n], high[k]]
-        for low, high in zip(loops[:-1], loops[1:], strict=True)
+        for low, high in itertools.pairwise(loops)
         for k in range(n)
     ]
     for loop, flip in ((loops[0], -1), (loops[-1], 1)):
@@ -111,10 +129,24 @@ def _head(b: ShapeBuilder, neck: F64, top: float, radius: float, pedals: bool, s
     if pedals:
         b.blob(tuple(centre - (0.0, 0.0, 0.02)), (0.095, 0.078, 0.115), 5, sides + 1, WHITE)
         b.part = Part.LACQUER
-        b.blob(tuple(centre + (-0.012, 0.0, 0.045)), (0.125, 0.095, radius - 0.045), 4, sides + 1, (0.55, 0.56, 0.10))
+        b.blob(
+            tuple(centre + np.array([-0.012, 0.0, 0.045])),
+            (0.125, 0.095, radius - 0.045),
+            4,
+            sides + 1,
+            (0.55, 0.56, 0.10),
+        )
         return
     b.part = Part.PAINT
     b.blob(tuple(centre), (0.140, 0.118, radius), 6, sides + 1, WHITE)
     b.part = Part.GLASS
-    b.prism((centre[0] + 0.05, centre[0] + 0.142), (-0.085, 0.085), centre[2] - 0.035, (centre[0] + 0.05, centre[0] + 0.130),
-            (-0.075, 0.075), centre[2] + 0.045, (0.01, 0.01, 0.012), True)  # fmt: skip
+    b.prism(
+        (centre[0] + 0.05, centre[0] + 0.142),
+        (-0.085, 0.085),
+        centre[2] - 0.035,
+        (centre[0] + 0.05, centre[0] + 0.130),
+        (-0.075, 0.075),
+        centre[2] + 0.045,
+        (0.01, 0.01, 0.012),
+        True,
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from embedded_carla.render.geometry import Shape, ShapeBuilder
@@ -13,8 +15,10 @@ ZINC = (0.30, 0.31, 0.32)
 BLACK = (0.014, 0.014, 0.015)
 HOUSING = (0.030, 0.034, 0.030)
 LAMPS = (
-    (Part.SIGNAL_GREEN, (0.006, 0.80, 0.13)), (Part.SIGNAL_YELLOW, (1.0, 0.15, 0.003)), (Part.SIGNAL_RED, (1.0, 0.012, 0.006)),
-)  # fmt: skip
+    (Part.SIGNAL_GREEN, (0.006, 0.80, 0.13)),
+    (Part.SIGNAL_YELLOW, (1.0, 0.15, 0.003)),
+    (Part.SIGNAL_RED, (1.0, 0.012, 0.006)),
+)
 
 
 def street_lamp() -> Shape:
@@ -61,7 +65,7 @@ def signal_head() -> Shape:
         b.part, b.motion = Part.FIXED, (0.0, 0.0)
         hood = np.linspace(0.0, np.pi, 7)
         quads = []
-        for a0, a1 in zip(hood[:-1], hood[1:], strict=True):
+        for a0, a1 in itertools.pairwise(hood):
             c0, s0, c1, s1 = 0.31 * np.cos(a0), 0.140 * np.sin(a0), 0.31 * np.cos(a1), 0.140 * np.sin(a1)
             reach0, reach1 = (0.10 + 0.40 * (0.45 + 0.55 * np.sin(a)) for a in (a0, a1))
             quads.append([(0.10, c0, z + s0), (reach0, c0, z + s0), (reach1, c1, z + s1), (0.10, c1, z + s1)])
@@ -108,7 +112,7 @@ def guard_rail(detailed: bool) -> Shape:
         profile = ((0.20, 0.56), (-0.5, 0.62), (-0.5, 0.70), (0.05, 0.77), (-0.5, 0.84), (-0.5, 0.92), (0.20, 0.98))
         for mirror in (1.0, -1.0):
             quads = []
-            for (y0, z0), (y1, z1) in zip(profile[:-1], profile[1:], strict=True):
+            for (y0, z0), (y1, z1) in itertools.pairwise(profile):
                 quad = [
                     (-0.5, y0 * mirror, z0),
                     (0.5, y0 * mirror, z0),

@@ -152,8 +152,16 @@ def bush(habit: str, detail: int) -> Shape:
         for k, x in enumerate(np.linspace(-0.38, 0.38, (3, 5)[detail])):
             _leaves(b, (float(x), 0.0, 0.5), (0.16 if detail else 0.22, 0.5, 0.5), 3, 7, 80 + k)
         return b.build()
-    lobes = ((0.0, 0.0, 0.48, 0.5),) if not detail else (
-        (-0.20, 0.05, 0.42, 0.30), (0.18, -0.16, 0.45, 0.32), (0.10, 0.20, 0.36, 0.28), (-0.06, -0.18, 0.60, 0.26))  # fmt: skip
+    lobes = (
+        ((0.0, 0.0, 0.48, 0.5),)
+        if not detail
+        else (
+            (-0.20, 0.05, 0.42, 0.30),
+            (0.18, -0.16, 0.45, 0.32),
+            (0.10, 0.20, 0.36, 0.28),
+            (-0.06, -0.18, 0.60, 0.26),
+        )
+    )
     for k, (x, y, z, r) in enumerate(lobes):
         _leaves(b, (x, y, z), (r, r, min(1.3 * r, 0.52)), 4, 7, 90 + k)
     return b.build()

@@ -68,7 +68,12 @@ def _far_car(b: ShapeBuilder, f: CarFrame) -> None:
     for x in xs:
         ring = f.half_ring(x)
         low = s.clearance * h
-        half = [(0.95 * f.width(x), low), (0.98 * f.width(x), 0.5 * (low + ring[2, 1])), *map(tuple, ring[3:5]), (0.0, float(ring[6, 1]))]
+        half = [
+            (0.95 * f.width(x), low),
+            (0.98 * f.width(x), 0.5 * (low + ring[2, 1])),
+            *map(tuple, ring[3:5]),
+            (0.0, float(ring[6, 1])),
+        ]
         rings.append([(x, y, z) for y, z in half] + [(x, -y, z) for y, z in half[-2::-1]])
     quads, colours, parts = [], [], []
     for i in range(len(xs) - 1):
@@ -79,21 +84,22 @@ def _far_car(b: ShapeBuilder, f: CarFrame) -> None:
             row = min(k, 7 - k)
             is_glass = (row == 3 and screen) or (row == 2 and pane)
             quads.append([rings[i][k], rings[i][k + 1], rings[i + 1][k + 1], rings[i + 1][k]])
-            colours.append(GLASS if is_glass else WHITE)
-            parts.append(Part.GLASS if is_glass else Part.PAINT)
+            colours.append(GLASS if is_glass else WHITE if s.own is None else s.own)
+            parts.append(Part.GLASS if is_glass else Part.PAINT if s.own is None else Part.LACQUER)
     for last, turn in ((rings[0], -1), (rings[-1], 1)):
         for k in range(4):
             quads.append([last[k], last[k + 1], last[7 - k], last[8 - k]][::turn])
-            colours.append(DARK if k == 0 else WHITE)
-            parts.append(Part.FIXED if k == 0 else Part.PAINT)
+            colours.append(DARK if k == 0 else WHITE if s.own is None else s.own)
+            parts.append(Part.FIXED if k == 0 else Part.PAINT if s.own is None else Part.LACQUER)
     b.skin(quads, colours, parts)
     for side in (-1.0, 1.0):
         turn_part = Part.INDICATOR_RIGHT if side > 0 else Part.INDICATOR_LEFT
         for end, part, colour, (z0, z1), inner in (
-            (1.0, Part.HEADLAMP, LAMP, s.lamp_front, s.lamp_front_in), (-1.0, Part.TAIL_LAMP, RED, s.lamp_rear, s.lamp_in),
+            (1.0, Part.HEADLAMP, LAMP, s.lamp_front, s.lamp_front_in),
+            (-1.0, Part.TAIL_LAMP, RED, s.lamp_rear, s.lamp_in),
             (1.0, turn_part, AMBER, (s.lamp_front[0] - 0.05, s.lamp_front[0]), 0.8),
             (-1.0, turn_part, AMBER, (s.lamp_rear[0] - 0.05, s.lamp_rear[0]), 0.8),
-        ):  # fmt: skip
+        ):
             ys = sorted((side * inner * 0.8 * f.half, side * 0.95 * f.half))
             x = end * (f.length / 2 + 0.012)
             b.part = part

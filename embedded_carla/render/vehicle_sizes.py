@@ -1,4 +1,4 @@
-"""Sizes that vehicles are drawn with: the blueprint's where the model is known, a typical one of the shape otherwise."""
+"""Sizes that vehicles are drawn with: the blueprint's where the model is known, else one typical of the shape."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.types import VehicleSpec
 
 TYPICAL: dict[str, tuple[tuple[float, float, float], float, float]] = {
-    "sedan": ((4.70, 2.00, 1.45), 2.83, 0.33), "sports": ((4.40, 1.95, 1.32), 2.70, 0.33),
-    "hatchback": ((4.00, 1.90, 1.52), 2.55, 0.32), "suv": ((4.70, 2.05, 1.72), 2.83, 0.36),
-    "pickup": ((5.40, 2.10, 1.85), 3.35, 0.39), "van": ((5.80, 2.15, 2.50), 3.66, 0.35),
-    "truck": ((7.90, 2.70, 3.40), 4.20, 0.50), "bus": ((10.3, 2.60, 3.30), 5.60, 0.45),
-    "motorcycle": ((2.15, 0.80, 1.46), 1.42, 0.31), "bicycle": ((1.70, 0.60, 1.80), 1.05, 0.34),
-}  # fmt: skip
+    "sedan": ((4.70, 2.00, 1.45), 2.83, 0.33),
+    "sports": ((4.40, 1.95, 1.32), 2.70, 0.33),
+    "hatchback": ((4.00, 1.90, 1.52), 2.55, 0.32),
+    "suv": ((4.70, 2.05, 1.72), 2.83, 0.36),
+    "pickup": ((5.40, 2.10, 1.85), 3.35, 0.39),
+    "van": ((5.80, 2.15, 2.50), 3.66, 0.35),
+    "truck": ((7.90, 2.70, 3.40), 4.20, 0.50),
+    "bus": ((10.3, 2.60, 3.30), 5.60, 0.45),
+    "motorcycle": ((2.15, 0.80, 1.46), 1.42, 0.31),
+    "bicycle": ((1.70, 0.60, 1.80), 1.05, 0.34),
+}
 TWO_WHEELED = ("motorcycle", "bicycle")
 
 

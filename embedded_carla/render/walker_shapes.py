@@ -35,16 +35,23 @@ class Outfit:
 
 
 ADULTS: tuple[Outfit, ...] = (
-    Outfit(), Outfit(sleeves="short", hair="cap"), Outfit(legs="skirt", hair="long", bag="handbag", girth=0.92),
-    Outfit(coat=0.30, hair="short", girth=1.08), Outfit(hair="long", bag="backpack", girth=0.94),
-    Outfit(legs="shorts", sleeves="short", girth=1.05), Outfit(hair="hood", bag="backpack"),
-    Outfit(hair="bald", girth=1.16), Outfit(coat=0.38, hair="long", girth=0.98),
+    Outfit(),
+    Outfit(sleeves="short", hair="cap"),
+    Outfit(legs="skirt", hair="long", bag="handbag", girth=0.92),
+    Outfit(coat=0.30, hair="short", girth=1.08),
+    Outfit(hair="long", bag="backpack", girth=0.94),
+    Outfit(legs="shorts", sleeves="short", girth=1.05),
+    Outfit(hair="hood", bag="backpack"),
+    Outfit(hair="bald", girth=1.16),
+    Outfit(coat=0.38, hair="long", girth=0.98),
     Outfit(legs="skirt", sleeves="short", hair="long", girth=0.96),
-)  # fmt: skip
+)
 CHILDREN: tuple[Outfit, ...] = (
-    Outfit(bag="backpack", head=1.28, girth=0.98), Outfit(legs="shorts", sleeves="short", head=1.3, hair="cap"),
-    Outfit(legs="skirt", hair="long", head=1.28, sleeves="short"), Outfit(hair="hood", head=1.25, girth=1.05),
-)  # fmt: skip
+    Outfit(bag="backpack", head=1.28, girth=0.98),
+    Outfit(legs="shorts", sleeves="short", head=1.3, hair="cap"),
+    Outfit(legs="skirt", hair="long", head=1.28, sleeves="short"),
+    Outfit(hair="hood", head=1.25, girth=1.05),
+)
 CHILD_BELOW_M = 1.4
 
 
@@ -93,12 +100,30 @@ def _leg(b: ShapeBuilder, wear: Outfit, side: float, sides: int, level: int) -> 
     g, y = wear.girth, side * 0.052
     b.motion = (first, HIP)
     b.part = Part.TROUSERS if wear.legs != "skirt" else Part.SKIN
-    tower(b, [(KNEE - 0.01, 0.034 * g, 0.033 * g, 0.004), (0.42, 0.046 * g, 0.044 * g, 0.0), (HIP + 0.02, 0.056 * g, 0.050 * g, 0.0)],
-          sides, WHITE, y)  # fmt: skip
+    tower(
+        b,
+        [
+            (KNEE - 0.01, 0.034 * g, 0.033 * g, 0.004),
+            (0.42, 0.046 * g, 0.044 * g, 0.0),
+            (HIP + 0.02, 0.056 * g, 0.050 * g, 0.0),
+        ],
+        sides,
+        WHITE,
+        y,
+    )
     b.motion = (first + 1.0, KNEE)
     b.part = Part.SKIN if bare else Part.TROUSERS
-    tower(b, [(0.035, 0.024, 0.023, -0.004), (0.20, 0.034 * g, 0.032 * g, -0.006), (KNEE + 0.012, 0.033 * g, 0.032 * g, 0.004)],
-          sides, WHITE, y)  # fmt: skip
+    tower(
+        b,
+        [
+            (0.035, 0.024, 0.023, -0.004),
+            (0.20, 0.034 * g, 0.032 * g, -0.006),
+            (KNEE + 0.012, 0.033 * g, 0.032 * g, 0.004),
+        ],
+        sides,
+        WHITE,
+        y,
+    )
     b.part = Part.FIXED
     shoe = SHOES if not bare else (0.20, 0.18, 0.17)
     if level == 2:
@@ -120,8 +145,17 @@ def _arm(b: ShapeBuilder, wear: Outfit, side: float, sides: int, level: int) -> 
     b.motion = (first, SHOULDER)
     b.part = Part.TINTED
     low = ELBOW if wear.sleeves == "long" else 0.71
-    tower(b, [(low - 0.005, 0.026 * g, 0.025 * g, -0.002), (0.77, 0.031 * g, 0.029 * g, 0.0), (SHOULDER + 0.012, 0.026 * g, 0.024 * g, 0.0)],
-          sides, WHITE, y)  # fmt: skip
+    tower(
+        b,
+        [
+            (low - 0.005, 0.026 * g, 0.025 * g, -0.002),
+            (0.77, 0.031 * g, 0.029 * g, 0.0),
+            (SHOULDER + 0.012, 0.026 * g, 0.024 * g, 0.0),
+        ],
+        sides,
+        WHITE,
+        y,
+    )
     if wear.sleeves == "short":
         b.part = Part.SKIN
         tower(
@@ -157,11 +191,30 @@ def _torso(b: ShapeBuilder, wear: Outfit, sides: int) -> None:
         WHITE,
     )
     b.part = Part.TINTED
-    tower(b, [(0.565, 0.062 * g, 0.090 * g, 0.0), (0.63, 0.060 * g, 0.084 * g, 0.0), (0.73, 0.068 * g, 0.100 * g, 0.0),
-              (0.79, 0.060 * g, 0.112 * g, -0.004), (0.825, 0.044, 0.100, -0.006), (0.85, 0.030, 0.042, -0.004)], sides, WHITE)  # fmt: skip
+    tower(
+        b,
+        [
+            (0.565, 0.062 * g, 0.090 * g, 0.0),
+            (0.63, 0.060 * g, 0.084 * g, 0.0),
+            (0.73, 0.068 * g, 0.100 * g, 0.0),
+            (0.79, 0.060 * g, 0.112 * g, -0.004),
+            (0.825, 0.044, 0.100, -0.006),
+            (0.85, 0.030, 0.042, -0.004),
+        ],
+        sides,
+        WHITE,
+    )
     if wear.coat:
-        tower(b, [(wear.coat, 0.100 * g, 0.118 * g, 0.0), (0.50, 0.078 * g, 0.106 * g, 0.0), (0.62, 0.064 * g, 0.09 * g, 0.0)], sides,
-              (0.92, 0.92, 0.92))  # fmt: skip
+        tower(
+            b,
+            [
+                (wear.coat, 0.100 * g, 0.118 * g, 0.0),
+                (0.50, 0.078 * g, 0.106 * g, 0.0),
+                (0.62, 0.064 * g, 0.09 * g, 0.0),
+            ],
+            sides,
+            (0.92, 0.92, 0.92),
+        )
     if wear.legs == "skirt":
         b.part = Part.TROUSERS
         tower(
@@ -178,18 +231,43 @@ def _head(b: ShapeBuilder, wear: Outfit, sides: int, level: int) -> None:
     middle = top - 0.066 * s
     b.part = Part.SKIN
     tower(b, [(0.835, 0.026, 0.027, -0.004), (0.885, 0.026, 0.027, 0.002)], max(sides - 3, 4), WHITE)
-    tower(b, [(middle - 0.064 * s, 0.022 * s, 0.020 * s, 0.022), (middle - 0.036 * s, 0.044 * s, 0.034 * s, 0.010),
-              (middle, 0.050 * s, 0.040 * s, 0.006), (middle + 0.035 * s, 0.046 * s, 0.038 * s, 0.002),
-              (middle + 0.056 * s, 0.024 * s, 0.022 * s, 0.0)], sides, WHITE)  # fmt: skip
+    tower(
+        b,
+        [
+            (middle - 0.064 * s, 0.022 * s, 0.020 * s, 0.022),
+            (middle - 0.036 * s, 0.044 * s, 0.034 * s, 0.010),
+            (middle, 0.050 * s, 0.040 * s, 0.006),
+            (middle + 0.035 * s, 0.046 * s, 0.038 * s, 0.002),
+            (middle + 0.056 * s, 0.024 * s, 0.022 * s, 0.0),
+        ],
+        sides,
+        WHITE,
+    )
     if level == 0:
-        tower(b, [(middle - 0.016 * s, 0.010 * s, 0.008 * s, 0.056 * s), (middle + 0.006 * s, 0.004 * s, 0.005 * s, 0.052 * s)], 4,
-              (0.95, 0.9, 0.9))  # fmt: skip
+        tower(
+            b,
+            [
+                (middle - 0.016 * s, 0.010 * s, 0.008 * s, 0.056 * s),
+                (middle + 0.006 * s, 0.004 * s, 0.005 * s, 0.052 * s),
+            ],
+            4,
+            (0.95, 0.9, 0.9),
+        )
     if wear.hair == "bald":
         return
     b.part = Part.HAIR if wear.hair in ("short", "long") else Part.TINTED
     low = {"short": -0.012, "cap": 0.018, "hood": -0.070, "long": -0.120}[wear.hair] * s
-    tower(b, [(middle + low, 0.040 * s, 0.043 * s, -0.018), (middle + 0.016 * s, 0.048 * s, 0.046 * s, -0.010),
-              (middle + 0.048 * s, 0.044 * s, 0.040 * s, -0.003), (top + 0.002, 0.020 * s, 0.020 * s, -0.002)], sides, WHITE)  # fmt: skip
+    tower(
+        b,
+        [
+            (middle + low, 0.040 * s, 0.043 * s, -0.018),
+            (middle + 0.016 * s, 0.048 * s, 0.046 * s, -0.010),
+            (middle + 0.048 * s, 0.044 * s, 0.040 * s, -0.003),
+            (top + 0.002, 0.020 * s, 0.020 * s, -0.002),
+        ],
+        sides,
+        WHITE,
+    )
     if wear.hair == "cap":
         b.box((0.02, -0.034 * s, middle + 0.022 * s), (0.092 * s, 0.034 * s, middle + 0.032 * s), WHITE, True)
 
@@ -198,7 +276,16 @@ def _bag(b: ShapeBuilder, wear: Outfit) -> None:
     b.part = Part.LACQUER
     if wear.bag == "backpack":
         b.part = Part.TROUSERS
-        tower(b, [(0.60, 0.040, 0.070, -0.105), (0.70, 0.048, 0.078, -0.110), (0.80, 0.036, 0.066, -0.098), (0.815, 0.02, 0.05, -0.09)], 7,
-              (1.5, 1.1, 0.8))  # fmt: skip
+        tower(
+            b,
+            [
+                (0.60, 0.040, 0.070, -0.105),
+                (0.70, 0.048, 0.078, -0.110),
+                (0.80, 0.036, 0.066, -0.098),
+                (0.815, 0.02, 0.05, -0.09),
+            ],
+            7,
+            (1.5, 1.1, 0.8),
+        )
     else:
         b.box((-0.06, 0.150, 0.44), (0.08, 0.185, 0.55), (0.16, 0.05, 0.03), True)

@@ -22,8 +22,12 @@ def lathe(b: ShapeBuilder, profile: Sequence[tuple[float, float]], sides: int, c
     quads = []
     for (y0, r0), (y1, r1) in pairwise(profile):
         for a0, a1 in pairwise(turn):
-            quads.append([(r * np.cos(a), y, r * np.sin(a)) for y, r, a in
-                          ((y0, r0, a0), (y1, r1, a0), (y1, r1, a1), (y0, r0, a1))])  # fmt: skip
+            quads.append(
+                [
+                    (r * np.cos(a), y, r * np.sin(a))
+                    for y, r, a in ((y0, r0, a0), (y1, r1, a0), (y1, r1, a1), (y0, r0, a1))
+                ]
+            )
     b.skin(quads, colour, b.part)
 
 
@@ -70,8 +74,12 @@ def thin_wheel() -> Shape:
         a = np.pi * k / 3
         c, s = np.cos(a), np.sin(a)
         for turn in (1, -1):
-            strip = [(-0.008 * s, 0.0, 0.008 * c), (0.008 * s, 0.0, -0.008 * c), (0.41 * c + 0.008 * s, 0.0, 0.41 * s - 0.008 * c),
-                     (0.41 * c - 0.008 * s, 0.0, 0.41 * s + 0.008 * c)]  # fmt: skip
+            strip = [
+                (-0.008 * s, 0.0, 0.008 * c),
+                (0.008 * s, 0.0, -0.008 * c),
+                (0.41 * c + 0.008 * s, 0.0, 0.41 * s - 0.008 * c),
+                (0.41 * c - 0.008 * s, 0.0, 0.41 * s + 0.008 * c),
+            ]
             b.polygon(strip[::turn], (0.3, 0.3, 0.3))
     return b.build()
 
