@@ -48,7 +48,11 @@ def compass_rad(pose: Transform) -> float:
 
 
 def imu_body(
-    pose: Transform, acceleration: Float, angular_velocity_degps: Float, noise: ImuNoise, rng: np.random.Generator,
+    pose: Transform,
+    acceleration: Float,
+    angular_velocity_degps: Float,
+    noise: ImuNoise,
+    rng: np.random.Generator,
     gravity_mps2: float = GRAVITY_MPS2,
 ) -> bytes:
     """The message of a unit at `pose` whose point moves with the world-frame `acceleration` and angular velocity.

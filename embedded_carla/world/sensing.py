@@ -166,7 +166,8 @@ class SensorSuite:
             return
         renderer.show_debug(episode.debug.alive(episode.time_s))
         states = [self._state(s) for s in sensors]
-        due = [(s, state.drawn, episode.time_s - state.last_s) for s, state in zip(sensors, states, strict=True)]
+        now_s = episode.time_s  # a sum of steps: without its rounding, a step is what the client set
+        due = [(s, state.drawn, round(now_s - state.last_s, 9)) for s, state in zip(sensors, states, strict=True)]
         bodies = drawn_bodies(renderer, episode, due, self._shown_s)
         for sensor in sensors:
             self._state(sensor).last_s = episode.time_s

@@ -52,11 +52,11 @@ def test_a_sensor_on_a_walker_and_one_on_another_sensor_feel_their_carrier(rig: 
 def test_imu_gravity_is_what_is_set(rig: Rig) -> None:
     start = rig.world.get_map().get_spawn_points()[40]
     imu = rig.mount("sensor.other.imu", ahead(start, 0.0, up_m=3.0))
-    rig.world.set_imui_gravity(1.62)
-    assert rig.world.get_imui_gravity() == pytest.approx(1.62, abs=1e-5)
+    rig.world.set_imui_sensor_gravity(1.62)
+    assert rig.world.get_imui_sensor_gravity() == pytest.approx(1.62, abs=1e-5)
     rig.world.tick()
     moon = imu.next().accelerometer.z
-    rig.world.set_imui_gravity(9.81)
+    rig.world.set_imui_sensor_gravity(9.81)
     assert moon == pytest.approx(1.62, abs=1e-4)
 
 
