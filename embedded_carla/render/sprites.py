@@ -29,6 +29,7 @@ BEAM_COLOUR = (1.0, 0.95, 0.85)
 TAIL_COLOUR = (1.0, 0.10, 0.05)
 SPRAY_FROM_MPS = 5.0
 PUFFS = 4
+NARROW_M = 0.5  # half width below which a vehicle has two wheels
 
 
 def _rows(centre: F64, bias: F64 | float, along: F64, strength: F64, across: F64, cover: float, colour: F64,
@@ -144,7 +145,8 @@ def _side_lamps(
     """One lamp of each vehicle, at `where` (1 front or -1 rear, -1 to 1 across): halo and, in the wet, its streak."""
     above = np.minimum(0.9 * half[:, 2], 0.85)
     rel = poses[:, :3, 3] - camera.eye + poses[:, :3, 0] * (where[0] * half[:, 0:1] * 0.99)
-    rel = rel + poses[:, :3, 1] * (where[1] * half[:, 1:2]) + poses[:, :3, 2] * above[:, None]
+    across = np.where(half[:, 1:2] < NARROW_M, 0.0, where[1])  # two-wheelers have one lamp at each end
+    rel = rel + poses[:, :3, 1] * (across * half[:, 1:2]) + poses[:, :3, 2] * above[:, None]
     distance = np.linalg.norm(rel, axis=1)
     facing = -where[0] * np.sum(rel * poses[:, :3, 0], axis=1) / np.maximum(distance, 0.3)
     strength = strength * np.clip(facing * 1.6 - 0.1, 0.0, 1.0) * _through(air, distance)
