@@ -1,10 +1,11 @@
-"""How fast the embedded server draws: one JSON object on standard output.
+"""How fast the embedded server draws: one JSON object on standard output, and in a file where asked.
 
-    python benchmarks/render.py [--map city_grid] [--frames 60]
+    python -m benchmarks.render [--map city_grid] [--frames 60] [--sizes 640x360 1280x720] [--vehicles 60] [--out FILE]
 
-The scene is a town with 30 vehicles and 20 walkers in front of the camera. `fps` is from the median time of a
-picture read into numpy; `best_ms` the fastest and `cpu_ms` the processor time of all cores, which other load on the
-machine moves less.
+First through the real wheel: a client that waits for each picture of its tick (`per_s`: sets of pictures a second).
+Then the renderer alone, in a town with vehicles and 20 walkers in front of the camera, by weather: `fps` from the
+median time of a picture read into numpy, `best_ms` the fastest, `cpu_ms` the processor time of all cores, which other
+load on the machine moves less, and `stages_ms` where the time goes when each stage waits for the last.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
+from benchmarks import render_client
 from embedded_carla.maps import MapLibrary
 from embedded_carla.opendrive import parse
 from embedded_carla.render import Renderer
@@ -49,15 +52,15 @@ def ahead(scenery: Scenery, eye: Transform, points: np.ndarray, count: int) -> n
     return np.argsort(distance, kind="stable")[:count]
 
 
-def traffic(scenery: Scenery, eye: Transform) -> list[ActorView]:
-    """30 vehicles on spawn points and 20 walkers on pavements ahead."""
+def traffic(scenery: Scenery, eye: Transform, count: int = 30) -> list[ActorView]:
+    """`count` vehicles on spawn points and, where there are pavements, 20 walkers ahead."""
     starts = scenery.spawn_points
     made = []
-    for k in ahead(scenery, eye, np.array([p.location for p in starts]), 30):
+    for k in ahead(scenery, eye, np.array([p.location for p in starts]), count):
         shape, extent, tag = SHAPES[k % len(SHAPES)]
         pose = replace(starts[k], z=starts[k].z - 0.5)
         made.append(ActorView(100 + int(k), shape, pose, extent, (0.4, 0.1, 0.1), tag, 3, 0.1, 1.0, int(k)))
-    paths = np.concatenate([np.asarray(w)[::4] for w in scenery.walkways])
+    paths = np.concatenate([np.zeros((0, 3)), *(np.asarray(w)[::4] for w in scenery.walkways)])
     for k in ahead(scenery, eye, paths, 20):
         x, y, z = (float(c) for c in paths[k])
         pose = Transform(x, y, z, 0.0, 40.0 * (k % 9))
@@ -85,23 +88,33 @@ def timed(draw: Callable[[int], object], frames: int) -> dict[str, float]:
     }
 
 
-def measure(renderer: Renderer, eye: Transform, actors: Sequence[ActorView], frames: int) -> dict[str, object]:
+def stages_ms(renderer: Renderer, draw: Callable[[int], object], frames: int) -> dict[str, float]:
+    """Milliseconds a picture by stage; each stage waits for the GL, so that they add up to more than a picture."""
+    renderer.stages.spent_s.clear()
+    renderer.stages.on = True
+    for k in range(frames):
+        draw(k)
+    renderer.stages.on = False
+    return {name: round(1e3 * spent / frames, 2) for name, spent in renderer.stages.spent_s.items()}
+
+
+def measure(
+    renderer: Renderer, eye: Transform, actors: Sequence[ActorView], size: tuple[int, int], frames: int
+) -> dict[str, object]:
+    """Figures of the renderer alone at one size."""
     lights = dict.fromkeys("0123456789", SignalColour.RED)
-    front = CameraView(640, 360, 90.0, eye)
+    front = CameraView(*size, 90.0, eye)
     rig = [replace(front, transform=eye @ Transform(yaw_deg=yaw)) for yaw in (0.0, 90.0, 180.0, 270.0)]
-    lidar = LidarScanner(LidarSpec(64, 85.0, 600_000, 20.0))
 
     def draw(view: CameraView, weather: WeatherParameters, every: bool, k: int) -> object:
         return renderer.render(view, actors, lights, weather, 0.05 * k, rgb=True, depth=every, labels=every)
 
     result: dict[str, object] = {}
     for name, weather in WEATHERS.items():
-        result[f"rgb_{name}"] = timed(lambda k, w=weather: draw(front, w, False, k), frames)  # type: ignore[misc]
-        result[f"all_{name}"] = timed(lambda k, w=weather: draw(front, w, True, k), frames)  # type: ignore[misc]
+        rgb, every = (lambda k, w=weather, e=e: draw(front, w, e, k) for e in (False, True))
+        result[f"rgb_{name}"] = {**timed(rgb, frames), "stages_ms": stages_ms(renderer, rgb, max(frames // 3, 5))}
+        result[f"all_{name}"] = timed(every, frames)
     result["rgb_4_cameras"] = timed(lambda k: [draw(v, DAY, False, k) for v in rig], frames // 3)
-    result["lidar_64_channels"] = timed(
-        lambda k: lidar.body(renderer, eye, actors, lights, 0.05 * k, 0.05), frames // 3
-    )
     return result
 
 
@@ -109,29 +122,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--map", default="city_grid")
     parser.add_argument("--frames", type=int, default=60)
+    parser.add_argument("--sizes", nargs="+", default=["640x360"], metavar="WIDTHxHEIGHT")
+    parser.add_argument("--vehicles", type=int, default=60)
+    parser.add_argument("--out", type=Path, help="a file for the JSON as well")
     args = parser.parse_args()
+    sizes = [(int(w), int(h)) for w, h in (size.split("x") for size in args.sizes)]
     name, text = MapLibrary([]).load_text(args.map)
     scenery = build(parse(text, name))
     start = scenery.spawn_points[40 % len(scenery.spawn_points)]
     eye = start @ Transform(x=0.5, z=1.0)
-    actors = traffic(scenery, eye)
+    actors = traffic(scenery, eye, args.vehicles)
+    figures: dict[str, object] = {"map": name, "vehicles": args.vehicles}
+    figures["client"] = render_client.measure(args.map, sizes, args.vehicles, args.frames)
     began = time.perf_counter()
     renderer = Renderer(scenery)
-    loaded = time.perf_counter() - began
-    print(
-        json.dumps(
-            {
-                "gl_renderer": renderer.gl_renderer,
-                "map": name,
-                "size": "640x360",
-                "actors": len(actors),
-                "load_s": round(loaded, 2),
-                **measure(renderer, eye, actors, args.frames),
-            },
-            indent=2,
-        )
+    figures |= {"gl_renderer": renderer.gl_renderer, "load_s": round(time.perf_counter() - began, 2)}
+    for width, height in sizes:
+        figures[f"{width}x{height}"] = measure(renderer, eye, actors, (width, height), args.frames)
+    lidar = LidarScanner(LidarSpec(64, 85.0, 600_000, 20.0))
+    figures["lidar_64_channels"] = timed(
+        lambda k: lidar.body(renderer, eye, actors, {}, 0.05 * k, 0.05), args.frames // 3
     )
     renderer.close()
+    written = json.dumps(figures, indent=2)
+    print(written)
+    if args.out is not None:
+        args.out.write_text(written + "\n")
 
 
 if __name__ == "__main__":
