@@ -137,9 +137,7 @@ class Simulation:
 
     def publish_sensors(self) -> None:
         """Measure and send what is listened to and due."""
-        self.sensors.publish(
-            may_drop=not self.settings.synchronous_mode, rendering=not self.settings.no_rendering_mode
-        )
+        self.sensors.publish(may_drop=not self.settings.synchronous_mode, rendering=not self.settings.no_rendering_mode)
 
     def close(self) -> None:
         self.recorder.stop()

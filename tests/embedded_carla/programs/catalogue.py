@@ -43,8 +43,18 @@ def _turn(name: str) -> str:
 
 
 def _runner(name: str, town: str, root: Path, group: str, arguments: tuple[str, ...]) -> Program:
-    common = ("scenario_runner.py", "--port", "{port}", "--trafficManagerPort", "{tm}", "--sync", "--reloadWorld",
-              "--timeout", "60", "--output")  # fmt: skip
+    common = (
+        "scenario_runner.py",
+        "--port",
+        "{port}",
+        "--trafficManagerPort",
+        "{tm}",
+        "--sync",
+        "--reloadWorld",
+        "--timeout",
+        "60",
+        "--output",
+    )
     # A free ride has no end of its own (its time-out is 10 million seconds), in CARLA as here.
     stop_s = 25.0 if name.startswith(("FreeRide", "MultiEgo")) else None
     return Program(group, name, town, common + arguments, root, SCENARIO_LIMIT_S, stop_s, ego_turn=_turn(name))
@@ -80,10 +90,18 @@ def leaderboard(root: Path, runner_root: Path, shared_routes: Path | None) -> li
         for agent in ("npc_agent", "dummy_agent"):
             name = f"{file.parent.parent.name}/{file.name} {agent}"
             checkpoint = f"leaderboard_{file.stem}_{agent}.json"
-            command = ("leaderboard/leaderboard_evaluator.py", f"--routes={file}", "--repetitions=1", "--track=SENSORS",
-                       f"--agent={root}/leaderboard/autoagents/{agent}.py", f"--checkpoint={{out}}/{checkpoint}",
-                       f"--debug-checkpoint={{out}}/debug_{checkpoint}.txt", "--port={port}",
-                       "--traffic-manager-port={tm}", "--timeout=120")  # fmt: skip
+            command = (
+                "leaderboard/leaderboard_evaluator.py",
+                f"--routes={file}",
+                "--repetitions=1",
+                "--track=SENSORS",
+                f"--agent={root}/leaderboard/autoagents/{agent}.py",
+                f"--checkpoint={{out}}/{checkpoint}",
+                f"--debug-checkpoint={{out}}/debug_{checkpoint}.txt",
+                "--port={port}",
+                "--traffic-manager-port={tm}",
+                "--timeout=120",
+            )
             found.append(Program("Leaderboard 2", name, town, command, root, 1200.0, checkpoint=checkpoint))
     return found
 
@@ -102,7 +120,10 @@ _LOOPS: dict[str, tuple[str, ...]] = {
     "manual_control_chrono.py": ("--port", "{port}", "--res", _SIZE),
     "manual_control_steeringwheel.py": ("--port", "{port}", "--res", _SIZE),
     "no_rendering_mode.py": ("--port", "{port}", "--res", "640x360", "--no-rendering"),
-    "open3d_lidar.py": ("--port", "{port}",),
+    "open3d_lidar.py": (
+        "--port",
+        "{port}",
+    ),
     "rss/manual_control_rss.py": ("--port", "{port}", "--res", _SIZE),
     "sensor_synchronization.py": (),
     "synchronous_mode.py": (),
@@ -110,7 +131,7 @@ _LOOPS: dict[str, tuple[str, ...]] = {
     "vehicle_gallery.py": (),
     "visualize_multiple_sensors.py": ("--port", "{port}", "--res", "640x360", "--sync"),
     "start_recording.py": ("--port", "{port}", "-n", "10", "-f", "programs_recording.log"),
-}  # fmt: skip
+}
 _ENDING: dict[str, tuple[str, ...]] = {
     "generate_traffic.py --asynch": ("--port", "{port}", "--tm-port", "{tm}", "-n", "20", "-w", "10", "--asynch"),
     "lidar_to_camera.py": ("--port", "{port}", "--frames", "20", "--res", "640x360"),
@@ -159,8 +180,15 @@ def examples(api: Path, xodr: str) -> list[Program]:
         for name, arguments in _LOOPS.items()
     ]
     found += [
-        Program("examples", name, "Town10HD", (name.split()[0], *arguments), folder, 180.0,
-                interrupt_after_s=20.0 if "asynch" in name else None)  # fmt: skip
+        Program(
+            "examples",
+            name,
+            "Town10HD",
+            (name.split()[0], *arguments),
+            folder,
+            180.0,
+            interrupt_after_s=20.0 if "asynch" in name else None,
+        )
         for name, arguments in _ENDING.items()
     ]
     for command in _UTILITIES:
@@ -169,8 +197,16 @@ def examples(api: Path, xodr: str) -> list[Program]:
         shown = shown.replace("{xodr}", "OpenDRIVE file").replace("{out}/", "").replace("{out}", ".")
         loops = 20.0 if script in _UTILITIES_WITHOUT_END else None
         found.append(
-            Program("util", shown, "Town10HD", (script, *arguments), api / "util", 300.0, loops,
-                    needs_port_2000="{port}" not in command)  # fmt: skip
+            Program(
+                "util",
+                shown,
+                "Town10HD",
+                (script, *arguments),
+                api / "util",
+                300.0,
+                loops,
+                needs_port_2000="{port}" not in command,
+            )
         )
     return found
 

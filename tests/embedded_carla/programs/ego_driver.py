@@ -31,7 +31,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--tm-port", type=int, required=True, help="of scenario_runner's TrafficManager")
-    parser.add_argument("--turn", choices=["Straight", "Left", "Right"], default="Straight", help="at the first junction")
+    parser.add_argument(
+        "--turn", choices=["Straight", "Left", "Right"], default="Straight", help="at the first junction"
+    )
     parser.add_argument("--patience", type=float, default=120.0)
     arguments = parser.parse_args()
     client = carla.Client("127.0.0.1", arguments.port)

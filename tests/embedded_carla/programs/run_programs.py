@@ -64,7 +64,12 @@ class ServerProcess:
 
 
 def _environment(arguments: argparse.Namespace) -> dict[str, str]:
-    roots = [arguments.api / "carla", arguments.api / "carla" / "agents", arguments.scenario_runner, arguments.leaderboard]
+    roots = [
+        arguments.api / "carla",
+        arguments.api / "carla" / "agents",
+        arguments.scenario_runner,
+        arguments.leaderboard,
+    ]
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(str(root) for root in roots),
@@ -151,7 +156,9 @@ def _done(results: Path, again: list[str]) -> set[tuple[str, str]]:
     if not results.exists():
         return set()
     rows = [json.loads(line) for line in results.read_text().splitlines()]
-    kept = [row for row in rows if not any(text in f"{row['group']}: {row['name']}: {row['verdict']}" for text in again)]
+    kept = [
+        row for row in rows if not any(text in f"{row['group']}: {row['name']}: {row['verdict']}" for text in again)
+    ]
     results.write_text("".join(json.dumps(row) + "\n" for row in kept))
     return {(row["group"], row["name"]) for row in kept}
 
@@ -163,12 +170,15 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--maps", type=lambda text: Path(text).absolute(), action="append", required=True)
     parser.add_argument("--routes", type=Path, help="one more file of Leaderboard routes")
     parser.add_argument("--only", action="append", default=[], help="only programs with this in 'group: name'")
-    parser.add_argument("--again", action="append", default=[], help="run again what has this in 'group: name: verdict'")
+    parser.add_argument(
+        "--again", action="append", default=[], help="run again what has this in 'group: name: verdict'"
+    )
     return parser.parse_args()
 
 
 def main() -> int:
     arguments = _arguments()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job, and its children, ignore it
     (arguments.out / "logs").mkdir(parents=True, exist_ok=True)
     results = arguments.out / "results.jsonl"
     done = _done(results, arguments.again)
@@ -198,7 +208,10 @@ def main() -> int:
                     server = None
             with results.open("a") as sink:
                 sink.write(json.dumps(asdict(outcome)) + "\n")
-            print(f"{outcome.seconds:6.1f} s  {outcome.group}: {outcome.name}: {outcome.verdict} {outcome.exception}", flush=True)
+            print(
+                f"{outcome.seconds:6.1f} s  {outcome.group}: {outcome.name}: {outcome.verdict} {outcome.exception}",
+                flush=True,
+            )
     finally:
         if server is not None:
             server.stop()

@@ -122,7 +122,9 @@ def test_six_sensors_give_one_set_a_tick_beside_traffic(client: Any, sync_world:
 
 def test_a_game_loop_in_real_time_drives(client: Any) -> None:
     world = client.get_world()
-    car = world.spawn_actor(world.get_blueprint_library().find("vehicle.audi.tt"), world.get_map().get_spawn_points()[4])
+    car = world.spawn_actor(
+        world.get_blueprint_library().find("vehicle.audi.tt"), world.get_map().get_spawn_points()[4]
+    )
     frames = set()
     start = None
     end_s = time.monotonic() + 3.0

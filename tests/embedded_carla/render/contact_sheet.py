@@ -29,9 +29,16 @@ WEATHERS = {
     "rain": replace(DAY, cloudiness=95, precipitation=70, precipitation_deposits=60, wetness=80),
 }
 COLOURS: tuple[Vector3, ...] = (
-    (0.40, 0.02, 0.02), (0.75, 0.75, 0.76), (0.012, 0.012, 0.013), (0.02, 0.05, 0.22), (0.30, 0.31, 0.33), (0.06, 0.065, 0.07),
-    (0.03, 0.12, 0.06), (0.55, 0.30, 0.03), (0.30, 0.25, 0.18),
-)  # fmt: skip
+    (0.40, 0.02, 0.02),
+    (0.75, 0.75, 0.76),
+    (0.012, 0.012, 0.013),
+    (0.02, 0.05, 0.22),
+    (0.30, 0.31, 0.33),
+    (0.06, 0.065, 0.07),
+    (0.03, 0.12, 0.06),
+    (0.55, 0.30, 0.03),
+    (0.30, 0.25, 0.18),
+)
 LIT = int(LightState.LOW_BEAM | LightState.POSITION)
 
 
@@ -55,9 +62,12 @@ def floor(placements: Sequence[Placement] = ()) -> Scenery:
 
 
 def picture(
-    renderer: Renderer, view: CameraView, actors: Sequence[ActorView], weather: WeatherParameters,
+    renderer: Renderer,
+    view: CameraView,
+    actors: Sequence[ActorView],
+    weather: WeatherParameters,
     lights: dict[str, SignalColour] | None = None,
-) -> Image:  # fmt: skip
+) -> Image:
     """(H, W, 3) BGR."""
     drawn = renderer.render(view, actors, lights or {}, weather, 0.5, rgb=True, depth=False, labels=False)
     assert drawn.bgra is not None
@@ -82,10 +92,22 @@ def vehicle_views() -> Iterator[tuple[str, ActorView]]:
         spec = blueprint.vehicle
         assert spec is not None
         bits = LIT | (int(LightState.SPECIAL1) if "police" in spec.type_id or "ambulance" in spec.type_id else 0)
-        yield spec.type_id.removeprefix("vehicle."), ActorView(
-            100 + k, spec.shape, Transform(), spec.extent, COLOURS[k % len(COLOURS)], spec.tag, bits, 0.25, 0.6 * k, k,
-            model=spec.type_id,
-        )  # fmt: skip
+        yield (
+            spec.type_id.removeprefix("vehicle."),
+            ActorView(
+                100 + k,
+                spec.shape,
+                Transform(),
+                spec.extent,
+                COLOURS[k % len(COLOURS)],
+                spec.tag,
+                bits,
+                0.25,
+                0.6 * k,
+                k,
+                model=spec.type_id,
+            ),
+        )
 
 
 def around(
@@ -163,11 +185,19 @@ def signals(weather: WeatherParameters) -> Image:
 def things(weather: WeatherParameters) -> Image:
     """Plants, buildings, signs and furniture, each in several seeds."""
     kinds = (
-        ("tree_broadleaf", (5.0, 5.0, 9.0), 4), ("tree_conifer", (4.5, 4.5, 11.0), 3), ("bush", (1.6, 1.6, 1.2), 2),
-        ("building", (14.0, 20.0, 22.0), 5), ("house", (9.0, 13.0, 8.0), 3), ("sign_stop", (0.04, 0.8, 0.8), 1),
-        ("sign_yield", (0.04, 0.9, 0.9), 1), ("sign_speed", (0.04, 0.75, 0.75), 2), ("street_lamp", (2.4, 0.25, 7.5), 1),
-        ("guard_rail", (4.0, 0.15, 0.8), 1), ("bench", (1.8, 0.6, 0.9), 1), ("wall", (4.0, 0.3, 1.5), 1),
-    )  # fmt: skip
+        ("tree_broadleaf", (5.0, 5.0, 9.0), 4),
+        ("tree_conifer", (4.5, 4.5, 11.0), 3),
+        ("bush", (1.6, 1.6, 1.2), 2),
+        ("building", (14.0, 20.0, 22.0), 5),
+        ("house", (9.0, 13.0, 8.0), 3),
+        ("sign_stop", (0.04, 0.8, 0.8), 1),
+        ("sign_yield", (0.04, 0.9, 0.9), 1),
+        ("sign_speed", (0.04, 0.75, 0.75), 2),
+        ("street_lamp", (2.4, 0.25, 7.5), 1),
+        ("guard_rail", (4.0, 0.15, 0.8), 1),
+        ("bench", (1.8, 0.6, 0.9), 1),
+        ("wall", (4.0, 0.3, 1.5), 1),
+    )
     images = []
     for name, size, seeds in kinds:
         for k in range(seeds):
@@ -206,8 +236,13 @@ def props(weather: WeatherParameters) -> Image:
 
 
 SHEETS = {
-    "vehicles": vehicles, "far_vehicles": far_vehicles, "walkers": walkers, "signals": signals, "things": things, "props": props,
-}  # fmt: skip
+    "vehicles": vehicles,
+    "far_vehicles": far_vehicles,
+    "walkers": walkers,
+    "signals": signals,
+    "things": things,
+    "props": props,
+}
 
 
 def main() -> None:

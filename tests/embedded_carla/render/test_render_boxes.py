@@ -33,8 +33,10 @@ def projected(view: CameraView, actor: ActorView) -> NDArray[np.float64]:
     m = view.transform.matrix()
     local = (corners - m[:3, 3]) @ m[:3, :3]
     focal = view.width_px / (2.0 * np.tan(np.radians(view.fov_deg) / 2.0))
-    pixels = np.stack([view.width_px / 2 + focal * local[:, 1] / local[:, 0],
-                       view.height_px / 2 - focal * local[:, 2] / local[:, 0]], axis=1)  # fmt: skip
+    pixels = np.stack(
+        [view.width_px / 2 + focal * local[:, 1] / local[:, 0], view.height_px / 2 - focal * local[:, 2] / local[:, 0]],
+        axis=1,
+    )
     return np.stack([pixels.min(axis=0), pixels.max(axis=0)])
 
 
@@ -58,9 +60,14 @@ def test_the_mask_lies_in_the_projected_box_and_fills_it(empty: Renderer, name: 
 
 @pytest.mark.parametrize(
     ("bits", "yaw", "colour"),
-    [(LightState.BRAKE, 180.0, "red"), (LightState.LEFT_BLINKER, 180.0, "amber"), (LightState.RIGHT_BLINKER, 0.0, "amber"),
-     (LightState.REVERSE, 180.0, "white"), (LightState.LOW_BEAM, 0.0, "white")],
-)  # fmt: skip
+    [
+        (LightState.BRAKE, 180.0, "red"),
+        (LightState.LEFT_BLINKER, 180.0, "amber"),
+        (LightState.RIGHT_BLINKER, 0.0, "amber"),
+        (LightState.REVERSE, 180.0, "white"),
+        (LightState.LOW_BEAM, 0.0, "white"),
+    ],
+)
 def test_lamps_of_every_car_answer_the_light_state(empty: Renderer, bits: LightState, yaw: float, colour: str) -> None:
     for name, actor in VIEWS.items():
         if actor.tag == SemanticTag.BICYCLE or (actor.tag == SemanticTag.MOTORCYCLE and bits == LightState.REVERSE):
@@ -112,7 +119,9 @@ def test_people_walk_and_stand(empty: Renderer) -> None:
     widths = []
     for phase in (0.0, 0.5 * np.pi, np.pi):
         view = around(90.0, 5.0, 1.0, 0.9, 320, 240, 40.0)
-        picture = empty.render(view, [replace(walker, phase_rad=phase)], {}, NOON, 0.0, rgb=False, depth=False, labels=True)
+        picture = empty.render(
+            view, [replace(walker, phase_rad=phase)], {}, NOON, 0.0, rgb=False, depth=False, labels=True
+        )
         assert picture.instance is not None
         rows, columns = np.nonzero(picture.instance == 9)
         widths.append(np.ptp(columns[rows > rows.max() - 0.15 * np.ptp(rows)]))
