@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from conftest import run_server
+from tests.embedded_carla.conftest import run_server
 
+ROOT = Path(__file__).parents[3]
+MODULE = "tests.embedded_carla.server.test_determinism"
 TICKS = 80
 VEHICLES, WALKERS = 12, 8
 SEED = 7
@@ -183,8 +184,8 @@ def _wait(digest: Digest, stream: str, count: int) -> None:
 def once(ticks: int) -> dict[str, list[Any]]:
     """A new server and a new client process."""
     with run_server("--seed", str(SEED)) as server:
-        command = [sys.executable, __file__, "--port", str(server.port), "--ticks", str(ticks)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=1800.0, check=False)
+        command = [sys.executable, "-m", MODULE, "--port", str(server.port), "--ticks", str(ticks)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800.0, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     told: dict[str, list[Any]] = json.loads(done.stdout.splitlines()[-1])
     return told
