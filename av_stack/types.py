@@ -188,6 +188,19 @@ class TrackedObject:
         return float(np.hypot(*self.velocity_mps))
 
 
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """One thing that the detector saw in one picture.
+
+    `name` is one of `perception.detection.classes.CLASSES`. `box_px` is (u0, v0, u1, v1) around what is seen of it, in
+    the image frame (edges of pixel i lie at i - 0.5 and i + 0.5). `confidence` in [0, 1] is the network's score.
+    """
+
+    name: str
+    box_px: tuple[float, float, float, float]
+    confidence: float
+
+
 class LightState(str, Enum):
     RED = "red"
     YELLOW = "yellow"

@@ -42,3 +42,22 @@ def speed_limit_class(limit_kmh: float) -> str | None:
     """The class of a sign with this number; None for a number that no town has."""
     name = f"speed limit {limit_kmh:.0f}"
     return name if name in CLASSES else None
+
+
+def object_kind(name: str) -> ObjectKind | None:
+    """The road user that a class name stands for; None for lights and signs."""
+    return ObjectKind(name) if name in _KINDS else None
+
+
+def light_state(name: str) -> LightState | None:
+    """The state that a class name stands for; None for all that is no signal head."""
+    return _STATES.get(name)
+
+
+def speed_limit_kmh(name: str) -> int | None:
+    """The number on the sign that a class name stands for; None for all else."""
+    return int(name.rsplit(" ", 1)[1]) if name.startswith("speed limit ") else None
+
+
+_KINDS = frozenset(kind.value for kind in ObjectKind)
+_STATES = {light_class(state): state for state in LIGHT_STATES}
