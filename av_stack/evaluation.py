@@ -1,0 +1,54 @@
+"""The table that `av-stack eval` writes: one row a figure, whichever part of perception measured it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured value.
+
+    `part` is the module ("lanes", "ranging", "detection", ...), `name` what was measured, `group` over which frames
+    ("ClearNoon", "all", "0-20 m"). `goal` is what the value shall reach: at most it, or at least it where
+    `more_is_better`. `count` is how many samples the value rests on.
+    """
+
+    part: str
+    name: str
+    group: str
+    value: float
+    unit: str = ""
+    count: int = 0
+    goal: float | None = None
+    more_is_better: bool = False
+
+    @property
+    def is_met(self) -> bool | None:
+        """None where there is no goal; a value that is not a number meets none."""
+        if self.goal is None:
+            return None
+        return bool(self.value >= self.goal if self.more_is_better else self.value <= self.goal)
+
+
+def markdown(figures: Sequence[Figure]) -> str:
+    """A table for people, in the order given."""
+    lines = ["| part | figure | over | value | goal | met | samples |", "|---|---|---|---:|---:|---|---:|"]
+    for f in figures:
+        sign = "≥" if f.more_is_better else "≤"
+        goal = "" if f.goal is None else f"{sign} {f.goal:g}"
+        met = {None: "", True: "yes", False: "**no**"}[f.is_met]
+        value = f"{f.value:.3g} {f.unit}".strip()
+        lines.append(f"| {f.part} | {f.name} | {f.group} | {value} | {goal} | {met} | {f.count} |")
+    return "\n".join(lines) + "\n"
+
+
+def write_figures(figures: Sequence[Figure], machine: Mapping[str, object], out: Path, stem: str) -> None:
+    """`out/STEM.json` and `out/STEM.md`; `machine` says what they were measured on."""
+    out.mkdir(parents=True, exist_ok=True)
+    plain = [{**asdict(f), "is_met": f.is_met} for f in figures]
+    (out / f"{stem}.json").write_text(json.dumps({"machine": dict(machine), "figures": plain}, indent=1) + "\n")
+    (out / f"{stem}.md").write_text(markdown(figures))
