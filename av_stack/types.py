@@ -165,10 +165,30 @@ class ObjectKind(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class RangedObject:
+    """A detected road user in the vehicle frame: the centre of its footprint with covariance (2, 2) m2.
+
+    `yaw_rad` is a guess from the box's shape in the vehicle frame, None where the box does not tell.
+    """
+
+    kind: ObjectKind
+    score: float
+    box_px: tuple[float, float, float, float]
+    x_m: float
+    y_m: float
+    covariance: Float
+    length_m: float
+    width_m: float
+    height_m: float
+    yaw_rad: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TrackedObject:
     """A road user in the map frame, as an upright box centred at (x_m, y_m).
 
     `velocity_mps` is over ground in the map frame. `box_px` is (u0, v0, u1, v1) in the front camera, if seen there.
+    `covariance` is (4, 4) over (x_m, y_m, velocity_mps); None where the simulator answered.
     """
 
     track_id: int
@@ -182,6 +202,7 @@ class TrackedObject:
     height_m: float
     confidence: float = 1.0
     box_px: tuple[float, float, float, float] | None = None
+    covariance: Float | None = None
 
     @property
     def speed_mps(self) -> float:
