@@ -172,7 +172,7 @@ class RangedObject:
     """
 
     kind: ObjectKind
-    score: float
+    confidence: float
     box_px: tuple[float, float, float, float]
     x_m: float
     y_m: float
