@@ -29,6 +29,8 @@ class Program:
     needs_port_2000: bool = False
     checkpoint: str = ""
     """Leaderboard: the file under {out} with its verdict."""
+    last_words: str = ""
+    """A program that has said this has nothing left to do but to end."""
 
 
 def is_at_hand(town: str) -> bool:
@@ -57,7 +59,8 @@ def _runner(name: str, town: str, root: Path, group: str, arguments: tuple[str, 
     )
     # A free ride has no end of its own (its time-out is 10 million seconds), in CARLA as here.
     stop_s = 25.0 if name.startswith(("FreeRide", "MultiEgo")) else None
-    return Program(group, name, town, common + arguments, root, SCENARIO_LIMIT_S, stop_s, ego_turn=_turn(name))
+    return Program(group, name, town, common + arguments, root, SCENARIO_LIMIT_S, stop_s, ego_turn=_turn(name),
+                   last_words="No more scenarios .... Exiting")  # fmt: skip
 
 
 def scenarios(root: Path) -> list[Program]:

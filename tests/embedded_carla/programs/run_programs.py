@@ -5,6 +5,7 @@
 
 VENV holds carla==0.9.16 and what the programs need. One line of JSON a program goes to OUT/results.jsonl; those that
 are there already are skipped, so that a run can be taken up again. Some programs want the ports 2000 or 3654.
+`python -m tests.embedded_carla.programs.page` makes the page of results from that file.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from tests.embedded_carla.programs.verdict import Outcome, judge
 _PORT = 2000
 _SMOKE_PORT = 3654
 _START_S = 600.0  # a first start on a busy machine compiles
+_PATIENCE_S = 20.0
+"""For a program that has heard Ctrl-C, or said its last words, to end."""
 _STAND_INS = {"Town03": "Town10HD", "Town05": "Town04"}
 """Smoke tests load these towns, whatever they test; without the town itself another one of its name must do."""
 
@@ -82,23 +85,29 @@ def _environment(arguments: argparse.Namespace) -> dict[str, str]:
     }
 
 
-def _wait(process: subprocess.Popen[bytes], program: Program) -> str:
+def _wait(process: subprocess.Popen[bytes], program: Program, log: Path) -> str:
     """How it ended: "itself", "Ctrl-C" (as planned) or "killed" (it ran past its limit, or would not hear Ctrl-C)."""
     ended = "itself"
-    if program.interrupt_after_s is not None:
+    end_s = time.monotonic() + (program.interrupt_after_s or program.limit_s)
+    has_said_all = False
+    while True:
         try:
-            process.wait(program.interrupt_after_s)
+            process.wait(max(min(end_s - time.monotonic(), 1.0), 0.01))
             return ended
         except subprocess.TimeoutExpired:
+            if not has_said_all and program.last_words and program.last_words in log.read_text(errors="replace"):
+                has_said_all = True
+                end_s = time.monotonic() + _PATIENCE_S
+        if time.monotonic() < end_s:
+            continue
+        if ended == "itself" and program.interrupt_after_s is not None and not has_said_all:
             process.send_signal(signal.SIGINT)
             ended = "Ctrl-C"
-    try:
-        process.wait(20.0 if ended == "Ctrl-C" else program.limit_s)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return "killed"
-    return ended
+            end_s = time.monotonic() + _PATIENCE_S
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return "killed"
 
 
 def run_one(program: Program, server: ServerProcess, arguments: argparse.Namespace, tm_port: int) -> Outcome:
@@ -120,7 +129,7 @@ def run_one(program: Program, server: ServerProcess, arguments: argparse.Namespa
                 [str(arguments.python), str(script), "--port", str(server.port), "--tm-port", str(tm_port), "--turn",
                  program.ego_turn], stdout=(log.with_suffix(".ego")).open("wb"), stderr=subprocess.STDOUT,
             )  # fmt: skip
-        ended = _wait(process, program)
+        ended = _wait(process, program, log)
     seconds = time.monotonic() - start_s
     if driver is not None:
         driver.kill()
@@ -128,7 +137,7 @@ def run_one(program: Program, server: ServerProcess, arguments: argparse.Namespa
     server_words = server.log.read_bytes()[said_before:].decode(errors="replace")
     text = log.read_text(errors="replace")
     checkpoint = arguments.out / program.checkpoint if program.checkpoint else None
-    return judge(program, text, process.returncode, ended, seconds, server_words, checkpoint)
+    return judge(program, text, process.returncode, ended, seconds, server_words, checkpoint, arguments.commit)
 
 
 def _programs(arguments: argparse.Namespace) -> list[Program]:
@@ -168,6 +177,7 @@ def _arguments() -> argparse.Namespace:
     for name in ("python", "out", "scenario-runner", "leaderboard", "api"):
         parser.add_argument(f"--{name}", type=lambda text: Path(text).absolute(), required=True)
     parser.add_argument("--maps", type=lambda text: Path(text).absolute(), action="append", required=True)
+    parser.add_argument("--commit", default="", help="of the server's sources, written into each result")
     parser.add_argument("--routes", type=Path, help="one more file of Leaderboard routes")
     parser.add_argument("--only", action="append", default=[], help="only programs with this in 'group: name'")
     parser.add_argument(

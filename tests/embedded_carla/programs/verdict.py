@@ -25,6 +25,8 @@ class Outcome:
     """Simulated over real time, where the program tells it."""
     is_unclean: bool = False
     """It was killed, or the server's log tells of a fault: the server should not be used further."""
+    commit: str = ""
+    """Of the server's sources."""
 
 
 def _exception(text: str) -> str:
@@ -38,7 +40,10 @@ def _exception(text: str) -> str:
 def _scenario(text: str, ended: str, status: int) -> str:
     results = re.findall(r"Results of Scenario: \S+ -+ (\w+)", text)
     if results:
-        return str(results[-1])
+        # Rows of the table: actor, criterion, result, value reached, value wanted.
+        failed = re.findall(r"^│[^│]*│ (\w+)[^│]*│ FAILURE │ (\S+) ", text, re.MULTILINE)
+        reasons = ", ".join(f"{criterion} {value}" for criterion, value in failed)
+        return f"{results[-1]}: {reasons}" if reasons else str(results[-1])
     if "has no criteria" in text:
         return "played to its end (no criteria)"
     return "killed at the limit" if ended == "killed" else f"no verdict (status {status})"
@@ -65,8 +70,9 @@ def _plain(program: Program, text: str, status: int, ended: str, exception: str)
 
 
 def judge(
-    program: Program, text: str, status: int, ended: str, seconds: float, server_words: str, checkpoint: Path | None
-) -> Outcome:
+    program: Program, text: str, status: int, ended: str, seconds: float, server_words: str, checkpoint: Path | None,
+    commit: str,
+) -> Outcome:  # fmt: skip
     """`ended`: "itself", "Ctrl-C" or "killed"."""
     exception = _exception(text)
     if status < 0 and ended == "itself":
@@ -82,5 +88,5 @@ def judge(
     has_trace = "Traceback" in server_words
     return Outcome(
         program.group, program.name, program.town, verdict, round(seconds, 1), exception, " / ".join(lines)[-600:],
-        float(ratios[-1]) if ratios else None, ended == "killed" or has_trace,
+        float(ratios[-1]) if ratios else None, ended == "killed" or has_trace, commit,
     )  # fmt: skip
