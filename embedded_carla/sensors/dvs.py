@@ -84,10 +84,12 @@ class EventCamera:
         made = []
         while len(rows):
             level = level + step
-            crossed = np.where(rises, (level > low) & (level <= high), (level < low) & (level >= high))
+            # A level that is already behind (the threshold drawn anew is smaller, or it was met to the last bit) counts
+            # at the span's beginning: an event once left out would never be told.
+            crossed = np.where(rises, level <= high, level >= high)
             rows, columns, low, high = rows[crossed], columns[crossed], low[crossed], high[crossed]
             rises, step, level = rises[crossed], step[crossed], level[crossed]
-            time_ns = self._last_ns + ((level - low) / (high - low) * span_ns).astype(np.int64)
+            time_ns = self._last_ns + (np.clip((level - low) / (high - low), 0.0, 1.0) * span_ns).astype(np.int64)
             self._level[rows, columns] = level
             ready = time_ns - self._fired_ns[rows, columns] >= self.spec.refractory_ns
             self._fired_ns[rows[ready], columns[ready]] = time_ns[ready]
