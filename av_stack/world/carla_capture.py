@@ -23,7 +23,7 @@ from perception.detection.classes import STOP_SIGN, light_class, speed_limit_cla
 from perception.detection.labels import Label, Pinhole, Thing, label_things
 
 STEP_S = 0.1
-TICKS_BETWEEN_SHOTS = 12
+TICKS_BETWEEN_SHOTS = 10
 WARM_TICKS = 30
 PICTURE_TIMEOUT_S = 60.0
 REACH_M = 150.0
@@ -39,20 +39,20 @@ WEIGHTS = {"motorcycle": 2.5, "bicycle": 2.5, "truck": 2.0, "van": 1.5, "bus": 4
 
 @dataclass(frozen=True, slots=True)
 class CaptureSpec:
-    """One episode of capturing. `views` cameras ride on as many cars; each of `scenes` has a weather and people of its
-    own and gives `shots` moments."""
+    """One episode of capturing. `views` cameras ride on as many cars; each of `scenes` has a weather and `guests` of its
+    own, who walk near the cameras, and gives `shots` moments. `fov_deg` lists what each camera's angle is drawn from."""
 
     map_name: str
     seed: int
     width_px: int = 640
     height_px: int = 360
     fov_deg: tuple[float, ...] = (60.0,)
-    views: int = 6
+    views: int = 8
     scenes: int = 6
-    shots: int = 8
-    vehicles: int = 45
+    shots: int = 6
+    vehicles: int = 60
     walkers: int = 30
-    walkers_by_camera: int = 24
+    guests: int = 18
     weathers: tuple[str, ...] = ()  # presets to take in turn; else drawn at random
 
 
@@ -268,7 +268,7 @@ class _Capture:
         self._destroy(self._guests)
         self._guests.clear()
         rng = self._rng
-        for number in range(self._spec.walkers_by_camera):
+        for number in range(self._spec.guests):
             here = self._map.get_waypoint(self._views[number % len(self._views)].carrier.get_location())
             ahead = here.next(float(rng.uniform(10.0, 60.0)))
             if not ahead:

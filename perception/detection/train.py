@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from perception.detection.offline import ultralytics
 
@@ -12,7 +13,11 @@ SIZES = ("n", "s")
 
 @dataclass(frozen=True, slots=True)
 class TrainingSpec:
-    """`size` is YOLO26's ("n" or "s"); `hours`, if given, ends training after that time instead of after `epochs`."""
+    """`size` is YOLO26's ("n" or "s"); `hours`, if given, ends training after that time instead of after `epochs`.
+
+    `epoch_pictures` is the number of pictures in an epoch; None means all of the data set. `optimizer` is one of
+    ultralytics'.
+    """
 
     data: Path
     out: Path
@@ -21,28 +26,42 @@ class TrainingSpec:
     hours: float | None = None
     batch: int = 64
     image_px: int = 640
-    workers: int = 8
     device: str = "cpu"
-    cache: bool = False
+    epoch_pictures: int | None = None
+    optimizer: str = "MuSGD"
+    rate: float = 0.01
 
 
 def train(spec: TrainingSpec) -> Path:
-    """Train, or go on where a run in `spec.out` was stopped; returns the best weights' path, stripped, in fp16.
-
-    Pictures are never mirrored: the numbers on signs would be.
-    """
+    """Train, or go on where a run in `spec.out` was stopped; returns the best weights' path, stripped, in fp16."""
     if spec.size not in SIZES:
         raise ValueError(f"unknown size {spec.size}; there are {', '.join(SIZES)}")
     package = ultralytics()
     last = spec.out / "run" / "weights" / "last.pt"
+    trainer = _trainer(spec)
     if last.exists():
-        package.YOLO(str(last)).train(resume=True, device=spec.device, workers=spec.workers, batch=spec.batch)
+        package.YOLO(str(last)).train(resume=True, device=spec.device, batch=spec.batch, trainer=trainer)
     else:
         package.YOLO(f"yolo26{spec.size}.yaml").train(
             data=str(spec.data / "dataset.yaml"), project=str(spec.out.resolve()), name="run", exist_ok=True,
             epochs=spec.epochs, time=spec.hours, batch=spec.batch, imgsz=spec.image_px, device=spec.device,
-            workers=spec.workers, pretrained=False, amp="bf16" if spec.device != "cpu" else False, plots=False,
-            cache="ram" if spec.cache else False, fliplr=0.0, seed=0, deterministic=False, close_mosaic=5,
-            cos_lr=True,
+            pretrained=False, amp="bf16" if spec.device != "cpu" else False, plots=False, seed=0, deterministic=False,
+            cos_lr=True, close_mosaic=0, warmup_epochs=1.0, warmup_bias_lr=0.0, optimizer=spec.optimizer,
+            lr0=spec.rate, momentum=0.9, val=False, workers=4, trainer=trainer,
         )  # fmt: skip
     return spec.out / "run" / "weights" / "best.pt"
+
+
+def _trainer(spec: TrainingSpec) -> Any:
+    """What makes ultralytics' trainer for detectors, with pictures held in the network's own memory."""
+    from ultralytics.models.yolo.detect import DetectionTrainer
+
+    from perception.detection.resident import ResidentLoader
+
+    class Trainer(DetectionTrainer):  # type: ignore[misc]  # ultralytics is untyped
+        def get_dataloader(self, dataset_path: str, batch_size: int = 16, rank: int = 0, mode: str = "train") -> Any:
+            if mode != "train":
+                return super().get_dataloader(dataset_path, batch_size, rank, mode)
+            return ResidentLoader(spec.data, "train", batch_size, self.device, spec.epoch_pictures)
+
+    return Trainer
