@@ -1,0 +1,54 @@
+"""Host code of the Canny kernel: thresholds, grid, scratch; the same for a GPU and for the CPU shim."""
+
+from __future__ import annotations
+
+from math import floor
+from typing import Any
+
+from cuda_ops.errors import CudaOpsError
+from cuda_ops.runtime.launcher import I32, Launcher, Ptr, ceil_div
+
+TILE_W, TILE_H = 128, 32
+STATE_BYTES = 2 * TILE_W * TILE_H // 8
+THREADS = 256
+SHARED_MAX_BYTES = 16 * 1024
+"""Beside the tile's 24 KB of static shared memory, within the 48 KB every GPU gives."""
+
+
+def words_shape(height: int, width: int) -> tuple[int, int]:
+    """Shape of the uint32 scratch that tiles exchange."""
+    return ceil_div(height, TILE_H) * TILE_H, ceil_div(width, TILE_W) * TILE_W // 32
+
+
+def thresholds(low: float, high: float, l2_gradient: bool) -> tuple[int, int]:
+    """The integers that gradients are compared with, as cv2.Canny rounds them."""
+    low, high = min(low, high), max(low, high)
+    if l2_gradient:
+        low, high = (min(32767.0, value) for value in (low, high))
+        low, high = (value * value if value > 0.0 else value for value in (low, high))
+    limit = 2.0**31 - 1.0
+    return floor(max(-limit, min(limit, low))), floor(max(-limit, min(limit, high)))
+
+
+def run(launcher: Launcher, image: Any, out: Any, words: Any, low: float, high: float, l2_gradient: bool) -> None:
+    """Edges of `image` (H, W) uint8 into `out` (H, W) uint8 as 0 or 255; `words` as `words_shape` says, any content.
+
+    Raises `CudaOpsError` for a picture too large for the device (more than 16 tiles a block).
+    """
+    height, width = image.shape
+    kernel = "canny_l2" if l2_gradient else "canny_l1"
+    tiles = ceil_div(height, TILE_H) * ceil_div(width, TILE_W)
+    blocks = min(tiles, launcher.resident_blocks(kernel, THREADS, SHARED_MAX_BYTES))
+    held = ceil_div(tiles, blocks)
+    if held * STATE_BYTES > SHARED_MAX_BYTES:
+        raise CudaOpsError(f"canny: {width}x{height} is too large for this GPU, at most {16 * blocks} tiles of 128x32")
+    limits = thresholds(low, high, l2_gradient)
+    launcher.launch(
+        kernel,
+        (blocks, 1, 1),
+        THREADS,
+        [Ptr(image), Ptr(out), Ptr(words), Ptr(launcher.control_words())]
+        + [I32(value) for value in (width, height, width, *limits)],
+        shared_bytes=held * STATE_BYTES,
+        cooperative=True,
+    )

@@ -1,0 +1,72 @@
+// What every kernel of this package builds on. NVRTC includes this file, and so does g++ (with shim.hpp before it), so
+// that the same kernel source runs on the CPU at small sizes: see docs/cuda.md, "The same source on the CPU".
+#pragma once
+
+#ifndef AV_ON_CPU
+#define AV_SHARED(Type, name) __shared__ Type name
+#define AV_DYNAMIC_SHARED(Type, name)                              \
+    extern __shared__ __align__(16) unsigned char av_dynamic_[];   \
+    Type* name = reinterpret_cast<Type*>(av_dynamic_)
+#define AV_PAUSE() __nanosleep(32)
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+typedef int int32_t;
+typedef long long int64_t;
+#endif
+
+#define AV_FULL_WARP 0xffffffffu
+
+// Half precision in 16 bits, rounded to nearest even; no header needed.
+struct av_half {
+    uint16_t bits;
+};
+
+#ifndef AV_ON_CPU
+__device__ inline av_half av_to_half(float x) {
+    av_half h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(x));
+    return h;
+}
+__device__ inline float av_to_float(av_half h) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h.bits));
+    return x;
+}
+__device__ inline unsigned av_load_acquire(const unsigned* p) {
+    unsigned x;
+#if __CUDA_ARCH__ >= 700
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
+#endif
+    return x;
+}
+#else
+inline av_half av_to_half(float x) { return {shim_half_bits(x)}; }
+inline float av_to_float(av_half h) { return shim_half_value(h.bits); }
+#endif
+__device__ inline float av_to_float(float x) { return x; }
+template <class T> __device__ inline T av_from_float(float x);
+template <> __device__ inline float av_from_float<float>(float x) { return x; }
+template <> __device__ inline av_half av_from_float<av_half>(float x) { return av_to_half(x); }
+
+__device__ inline int av_clamp(int x, int low, int high) { return x < low ? low : (x > high ? high : x); }
+__device__ inline int av_thread() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+__device__ inline int av_threads() { return blockDim.x * blockDim.y * blockDim.z; }
+__device__ inline int av_lane() { return av_thread() & 31; }
+__device__ inline int av_warp() { return av_thread() >> 5; }
+
+// A barrier over all blocks of a cooperative launch. `word` starts as 0 and needs no reset: its top bit flips once
+// per round, because the blocks' additions sum to 2^31. What a block wrote before is visible to all after.
+__device__ inline void av_grid_barrier(unsigned* word) {
+    __syncthreads();
+    if (av_thread() == 0) {
+        const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
+        const bool first = (blockIdx.x | blockIdx.y | blockIdx.z) == 0;
+        __threadfence();
+        const unsigned before = atomicAdd(word, first ? 0x80000000u - (blocks - 1u) : 1u);
+        while (((before ^ av_load_acquire(word)) & 0x80000000u) == 0u) AV_PAUSE();
+        __threadfence();
+    }
+    __syncthreads();
+}

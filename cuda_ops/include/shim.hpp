@@ -1,0 +1,302 @@
+// CUDA's execution model on one CPU thread, enough for this package's kernels: every CUDA thread is a fiber; barriers,
+// warp votes and shuffles hand over to the next fiber. Slow and exact: for tests of logic at small sizes.
+#pragma once
+#define AV_ON_CPU 1
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __restrict__ __restrict
+#define __launch_bounds__(...)
+#define __constant__ static const
+#define __align__(n) alignas(n)
+
+struct dim3 {
+    unsigned x = 1, y = 1, z = 1;
+};
+struct alignas(8) uint2 { unsigned x, y; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(8) float2 { float x, y; };
+struct alignas(16) float4 { float x, y, z, w; };
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+
+namespace shim {
+
+struct Warp {
+    uint64_t value[32];  // what each lane brought to the vote or shuffle under way
+    unsigned arrived = 0, left = 0, present = 0;
+    bool open = true;  // lanes may arrive; false while lanes take the result
+};
+
+struct Block {
+    dim3 index;
+    unsigned threads = 0, done = 0, waiting = 0, round = 0;
+    int votes = 0, vote_result = 0;
+    std::vector<Warp> warps;
+    std::map<int, std::unique_ptr<unsigned char[]>> shared;
+    std::vector<unsigned char> dynamic;
+};
+
+struct Fiber {
+    ucontext_t context;
+    Block* block;
+    dim3 thread;
+    unsigned number;
+    bool done;
+    std::unique_ptr<char[]> stack;
+};
+
+constexpr size_t STACK_BYTES = 48 * 1024;
+inline dim3 grid_dim, block_dim;
+inline Fiber* current = nullptr;
+inline ucontext_t scheduler;
+inline const std::function<void()>* body = nullptr;
+
+inline void yield() { swapcontext(&current->context, &scheduler); }
+
+inline void enter() {
+    (*body)();
+    current->done = true;
+    current->block->done++;
+    current->block->warps[current->number / 32].present &= ~(1u << (current->number % 32));
+    swapcontext(&current->context, &scheduler);
+}
+
+// All threads of the block that have not returned meet here; returns the number of non-zero `vote`s.
+inline int barrier(int vote) {
+    Block& block = *current->block;
+    const unsigned round = block.round;
+    block.votes += vote != 0;
+    if (++block.waiting == block.threads - block.done) {
+        block.vote_result = block.votes;
+        block.votes = 0;
+        block.waiting = 0;
+        block.round++;
+        return block.vote_result;
+    }
+    while (block.round == round) {
+        yield();
+        if (block.round == round && block.waiting == block.threads - block.done) {  // others have returned meanwhile
+            block.vote_result = block.votes;
+            block.votes = 0;
+            block.waiting = 0;
+            block.round++;
+        }
+    }
+    return block.vote_result;
+}
+
+// The lanes of `mask` bring a value each; `take` reads them once all have come.
+template <class F> auto exchange(unsigned mask, uint64_t value, F take) {
+    Warp& warp = current->block->warps[current->number / 32];
+    const unsigned lane = current->number % 32, bit = 1u << lane;
+    if ((mask & bit) == 0) { std::fprintf(stderr, "shim: lane %u is not in the mask it passed\n", lane); std::abort(); }
+    while (!warp.open) yield();
+    warp.value[lane] = value;
+    warp.arrived |= bit;
+    const auto awaited = [&] { return mask & warp.present; };
+    while (warp.open && (warp.arrived & awaited()) != awaited()) yield();
+    warp.open = false;
+    auto result = take(warp.value, warp.arrived);
+    warp.left |= bit;
+    if ((warp.left & warp.arrived) == warp.arrived) { warp.arrived = warp.left = 0; warp.open = true; }
+    else while (!warp.open && (warp.left & bit)) yield();
+    return result;
+}
+
+inline unsigned char* shared_memory(int key, size_t bytes) {
+    auto& slot = current->block->shared[key];
+    if (!slot) { slot.reset(new unsigned char[bytes + 16]); std::memset(slot.get(), 0xA5, bytes + 16); }
+    return reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(slot.get()) + 15) & ~uintptr_t(15));
+}
+
+inline std::vector<std::unique_ptr<Fiber>>& pool() { static std::vector<std::unique_ptr<Fiber>> fibers; return fibers; }
+
+inline void run_blocks(std::vector<Block>& blocks) {
+    auto& fibers = pool();
+    size_t used = 0;
+    for (Block& block : blocks) {
+        const unsigned threads = block_dim.x * block_dim.y * block_dim.z;
+        block.threads = threads;
+        block.warps.resize((threads + 31) / 32);
+        for (unsigned t = 0; t < threads; ++t, ++used) {
+            block.warps[t / 32].present |= 1u << (t % 32);
+            if (used == fibers.size()) {
+                fibers.emplace_back(new Fiber);
+                fibers.back()->stack.reset(new char[STACK_BYTES]);
+            }
+            Fiber& f = *fibers[used];
+            f.block = &block;
+            f.number = t;
+            f.done = false;
+            f.thread = {t % block_dim.x, t / block_dim.x % block_dim.y, t / (block_dim.x * block_dim.y)};
+            getcontext(&f.context);
+            f.context.uc_stack.ss_sp = f.stack.get();
+            f.context.uc_stack.ss_size = STACK_BYTES;
+            f.context.uc_link = nullptr;
+            makecontext(&f.context, enter, 0);
+        }
+    }
+    for (size_t left = used; left > 0;) {
+        left = 0;
+        for (size_t i = 0; i < used; ++i) {
+            if (fibers[i]->done) continue;
+            current = fibers[i].get();
+            swapcontext(&scheduler, &current->context);
+            left += !fibers[i]->done;
+        }
+    }
+    current = nullptr;
+}
+
+// Blocks one after the other, or all at once for a cooperative launch.
+inline void run(dim3 grid, dim3 block, unsigned shared_bytes, bool cooperative, const std::function<void()>& f) {
+    grid_dim = grid;
+    block_dim = block;
+    body = &f;
+    std::vector<Block> blocks;
+    for (unsigned z = 0; z < grid.z; ++z)
+        for (unsigned y = 0; y < grid.y; ++y)
+            for (unsigned x = 0; x < grid.x; ++x) {
+                blocks.emplace_back();
+                blocks.back().index = {x, y, z};
+                blocks.back().dynamic.assign(shared_bytes + 16, 0xA5);
+                if (!cooperative) { run_blocks(blocks); blocks.clear(); }
+            }
+    if (cooperative) run_blocks(blocks);
+}
+
+template <class... A, size_t... I>
+void call(void (*kernel)(A...), void** arguments, std::index_sequence<I...>) {
+    kernel(*static_cast<std::remove_reference_t<A>*>(arguments[I])...);
+}
+template <class... A> void call(void (*kernel)(A...), void** arguments) {
+    call(kernel, arguments, std::index_sequence_for<A...>{});
+}
+template <class... A> int count(void (*)(A...)) { return sizeof...(A); }
+
+}  // namespace shim
+
+#define threadIdx (shim::current->thread)
+#define blockIdx (shim::current->block->index)
+#define blockDim (shim::block_dim)
+#define gridDim (shim::grid_dim)
+#define AV_SHARED(Type, name) Type& name = *reinterpret_cast<Type*>(shim::shared_memory(__LINE__, sizeof(Type)))
+#define AV_DYNAMIC_SHARED(Type, name)                     \
+    Type* name = reinterpret_cast<Type*>(                 \
+        (reinterpret_cast<uintptr_t>(shim::current->block->dynamic.data()) + 15) & ~uintptr_t(15))
+#define AV_PAUSE() shim::yield()
+
+inline void __syncthreads() { shim::barrier(0); }
+inline int __syncthreads_or(int v) { return shim::barrier(v) != 0; }
+inline int __syncthreads_count(int v) { return shim::barrier(v); }
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+inline void __syncwarp(unsigned mask = 0xffffffffu) { shim::exchange(mask, 0, [](uint64_t*, unsigned) { return 0; }); }
+inline unsigned __ballot_sync(unsigned mask, int predicate) {
+    return shim::exchange(mask, predicate != 0, [](uint64_t* v, unsigned arrived) {
+        unsigned bits = 0;
+        for (int i = 0; i < 32; ++i) if (arrived >> i & 1u) bits |= unsigned(v[i] & 1u) << i;
+        return bits;
+    });
+}
+inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
+inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
+template <class T> T shim_shuffle(unsigned mask, T value, int source) {
+    uint64_t raw = 0;
+    std::memcpy(&raw, &value, sizeof(T));
+    raw = shim::exchange(mask, raw, [source](uint64_t* v, unsigned) { return v[source & 31]; });
+    std::memcpy(&value, &raw, sizeof(T));
+    return value;
+}
+inline int shim_lane() { return int(shim::current->number % 32); }
+template <class T> T __shfl_sync(unsigned m, T v, int lane) { return shim_shuffle(m, v, lane); }
+template <class T> T __shfl_up_sync(unsigned m, T v, int d) {
+    return shim_shuffle(m, v, shim_lane() >= d ? shim_lane() - d : shim_lane());
+}
+template <class T> T __shfl_down_sync(unsigned m, T v, int d) {
+    return shim_shuffle(m, v, shim_lane() + d < 32 ? shim_lane() + d : shim_lane());
+}
+template <class T> T __shfl_xor_sync(unsigned m, T v, int d) { return shim_shuffle(m, v, shim_lane() ^ d); }
+
+template <class T> struct shim_same { using type = T; };
+template <class T> using shim_as = typename shim_same<T>::type;
+template <class T> T atomicAdd(T* p, shim_as<T> v) { T old = *p; *p = old + v; return old; }
+template <class T> T atomicMax(T* p, shim_as<T> v) { T old = *p; *p = std::max(old, v); return old; }
+template <class T> T atomicMin(T* p, shim_as<T> v) { T old = *p; *p = std::min(old, v); return old; }
+template <class T> T atomicOr(T* p, shim_as<T> v) { T old = *p; *p = old | v; return old; }
+template <class T> T atomicAnd(T* p, shim_as<T> v) { T old = *p; *p = old & v; return old; }
+template <class T> T atomicExch(T* p, shim_as<T> v) { T old = *p; *p = v; return old; }
+template <class T> T atomicCAS(T* p, shim_as<T> expected, shim_as<T> v) {
+    T old = *p;
+    if (old == expected) *p = v;
+    return old;
+}
+template <class T> T __ldg(const T* p) { return *p; }
+template <class T> T __ldcg(const T* p) { return *p; }
+template <class T> void __stcg(T* p, shim_as<T> v) { *p = v; }
+inline unsigned av_load_acquire(const unsigned* p) { return *p; }
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+inline int __ffs(int x) { return __builtin_ffs(x); }
+inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(unsigned(x)); }
+inline unsigned __brev(unsigned x) {
+    unsigned r = 0;
+    for (int i = 0; i < 32; ++i) r |= (x >> i & 1u) << (31 - i);
+    return r;
+}
+inline int __float2int_rn(float x) { return int(std::nearbyintf(x)); }
+inline unsigned __float_as_uint(float x) { unsigned u; std::memcpy(&u, &x, 4); return u; }
+inline int __float_as_int(float x) { int u; std::memcpy(&u, &x, 4); return u; }
+inline float __uint_as_float(unsigned u) { float x; std::memcpy(&x, &u, 4); return x; }
+inline float __fmul_rn(float a, float b) { volatile float r = a * b; return r; }
+inline float __fadd_rn(float a, float b) { volatile float r = a + b; return r; }
+inline float __fsub_rn(float a, float b) { volatile float r = a - b; return r; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+inline float __saturatef(float x) { return x < 0.0f ? 0.0f : (x > 1.0f ? 1.0f : x); }
+inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+using std::max;
+using std::min;
+
+struct av_half;
+// IEEE half, by hand: g++ 12 has no _Float16 in C++.
+inline uint16_t shim_half_bits(float x) {
+    const unsigned u = __float_as_uint(x), sign = u >> 16 & 0x8000u;
+    const float a = std::fabs(x);
+    if (a != a) return uint16_t(sign | 0x7e00u);
+    if (a >= 65520.0f) return uint16_t(sign | 0x7c00u);
+    int exponent;
+    std::frexp(a, &exponent);  // a in [2^(e-1), 2^e)
+    const float step = std::ldexp(1.0f, std::max(exponent - 11, -24));
+    const float rounded = std::nearbyintf(a / step) * step;
+    if (rounded == 0.0f) return uint16_t(sign);
+    std::frexp(rounded, &exponent);
+    if (exponent <= -14) return uint16_t(sign | unsigned(std::ldexp(rounded, 24)));
+    return uint16_t(sign | unsigned(exponent + 14) << 10 | (unsigned(std::ldexp(rounded, 11 - exponent)) & 0x3ffu));
+}
+inline float shim_half_value(uint16_t b) {
+    const int exponent = b >> 10 & 31, fraction = b & 0x3ff;
+    const float a = exponent == 31 ? (fraction ? NAN : INFINITY)
+                    : exponent == 0 ? std::ldexp(float(fraction), -24)
+                                    : std::ldexp(float(fraction + 1024), exponent - 25);
+    return b >> 15 ? -a : a;
+}

@@ -1,0 +1,117 @@
+"""A kernel's source -> machine code, by NVRTC through cuda.core; needs neither a GPU nor a driver nor nvcc."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from cuda_ops.errors import CompilerMissingError, CudaOpsError
+from cuda_ops.runtime.cache import KernelCache, default_folder, key_of
+
+PACKAGE = Path(__file__).resolve().parent.parent
+INCLUDE = PACKAGE / "include"
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120")
+"""What every kernel must compile for."""
+
+INSTALL_HINT = "pip install 'av-stack[cuda]'"
+_LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"[^\n]*$', re.MULTILINE)
+_KERNEL_NAME = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\s*\(')
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """One operator's kernel.cu. `options` are preprocessor definitions and flags that NVRTC takes, part of the key."""
+
+    name: str
+    definitions: tuple[str, ...] = ()
+    fused_multiply_add: bool = False
+
+    @property
+    def path(self) -> Path:
+        return PACKAGE / self.name / "kernel.cu"
+
+    def text(self) -> str:
+        """The source with the package's own headers put in, each once: what is compiled is what the key covers."""
+        return _with_includes(self.path, set())
+
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the `extern "C" __global__` functions."""
+        return tuple(_KERNEL_NAME.findall(self.text()))
+
+
+def all_sources() -> tuple[KernelSource, ...]:
+    """Every kernel of the package, by its folder's name."""
+    return tuple(KernelSource(path.parent.name) for path in sorted(PACKAGE.glob("*/kernel.cu")))
+
+
+def compile_cubin(source: KernelSource, architecture: str, cache_folder: Path | None = None) -> bytes:
+    """Machine code of `source` for `architecture` ("sm_90a"), from the cache or compiled.
+
+    Raises `CompilerMissingError` with the reason where NVRTC is not usable, `CudaOpsError` with NVRTC's log where the
+    source does not compile.
+    """
+    text = source.text()
+    toolkit = toolkit_version()
+    key = key_of([text, *source.definitions, str(source.fused_multiply_add), architecture, toolkit])
+    return KernelCache(cache_folder or default_folder()).get(key, lambda: _compile(source, text, architecture))
+
+
+@cache
+def toolkit_version() -> str:
+    """NVRTC's version and cuda.core's; raises `CompilerMissingError` where one of them cannot be used."""
+    try:
+        from cuda.bindings import nvrtc
+        from cuda.core import Program  # noqa: F401 - imported to see that it can be
+    except ImportError as error:
+        raise CompilerMissingError(f"cuda.core is not usable ({_line(error)}); {INSTALL_HINT}") from None
+    try:
+        result, major, minor = nvrtc.nvrtcVersion()
+    except RuntimeError as error:  # pathfinder's DynamicLibNotFoundError derives from it
+        raise CompilerMissingError(f"NVRTC is not found ({_line(error)}); {INSTALL_HINT}") from None
+    if int(result) != 0:
+        raise CompilerMissingError(f"NVRTC does not answer (code {int(result)}); {INSTALL_HINT}")
+    return f"nvrtc {major}.{minor} cuda.core {metadata.version('cuda-core')}"
+
+
+def _compile(source: KernelSource, text: str, architecture: str) -> bytes:
+    from cuda.core import Program, ProgramOptions
+
+    options = ProgramOptions(
+        name=f"{source.name}.cu",
+        std="c++17",
+        arch=architecture,
+        fma=source.fused_multiply_add,
+        define_macro=list(source.definitions) or None,
+        lineinfo=True,
+    )
+    try:
+        return bytes(Program(text, "c++", options).compile("cubin").code)
+    except Exception as error:
+        raise CudaOpsError(
+            f"{source.path.name} of {source.name} does not compile for {architecture}: {error}"
+        ) from error
+
+
+def _with_includes(path: Path, seen: set[Path]) -> str:
+    seen.add(path)
+
+    def put_in(match: re.Match[str]) -> str:
+        target = _find(path, match.group(1), (path.parent, INCLUDE))
+        return "" if target in seen else _with_includes(target, seen)
+
+    return _LOCAL_INCLUDE.sub(put_in, path.read_text(encoding="utf-8"))
+
+
+def _find(path: Path, name: str, folders: Sequence[Path]) -> Path:
+    for folder in folders:
+        if (folder / name).is_file():
+            return (folder / name).resolve()
+    raise CudaOpsError(f"{path}: no header {name!r} beside it or in {INCLUDE}")
+
+
+def _line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,167 @@
+"""Launches on a GPU, on torch's current stream, through cuda.core."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+import torch
+
+from cuda_ops.errors import CompilerMissingError, CudaOpsError
+from cuda_ops.runtime.compiler import INSTALL_HINT, KernelSource, compile_cubin, toolkit_version
+from cuda_ops.runtime.launcher import F32, I32, Argument, Dim3
+
+LOG = logging.getLogger(__name__)
+CONTROL_WORDS = 64
+CAPTURES_MAX = 4096
+DRIVER_MIN = 13000
+
+
+@cache
+def why_no_gpu() -> str | None:
+    """One line that says why the kernels cannot run here, `None` where they can; logged once."""
+    reason = _reason()
+    if reason is not None:
+        LOG.warning("no CUDA kernels, everything runs on the CPU path: %s", reason)
+    return reason
+
+
+def _reason() -> str | None:
+    if not torch.cuda.is_available():
+        return "torch sees no GPU"
+    try:
+        toolkit_version()
+        from cuda.bindings import driver
+
+        result, version = driver.cuDriverGetVersion()
+    except (CompilerMissingError, RuntimeError) as error:
+        return str(error).splitlines()[0]
+    if int(result) != 0 or version < DRIVER_MIN:
+        return f"the driver speaks CUDA {version // 1000}.{version % 1000 // 10}, 13.0 or newer is needed"
+    if torch.cuda.get_device_capability() < (7, 5):
+        return f"{torch.cuda.get_device_name()} is older than sm_75"
+    return None
+
+
+def architecture_of(device: int) -> str:
+    """What NVRTC compiles for on torch's CUDA device number `device`; Hopper's own instructions where it has them."""
+    major, minor = torch.cuda.get_device_capability(device)
+    return f"sm_{major}{minor}" + ("a" if (major, minor) == (9, 0) else "")
+
+
+class GpuLauncher:
+    """Runs the kernels of one source on one device; made by `launcher`."""
+
+    def __init__(self, source: KernelSource, device: int) -> None:
+        from cuda.core import ObjectCode
+
+        self._device = device
+        self._name = source.name
+        self._code = ObjectCode.from_cubin(compile_cubin(source, architecture_of(device)), name=source.name)
+        self._kernels: dict[str, Any] = {}
+        self._resident: dict[tuple[str, int, int], int] = {}
+
+    def launch(
+        self,
+        kernel: str,
+        grid: Dim3,
+        block: int,
+        arguments: Sequence[Argument],
+        shared_bytes: int = 0,
+        cooperative: bool = False,
+    ) -> None:
+        from cuda.core import launch
+
+        stream = _stream(torch.cuda.current_stream(self._device).cuda_stream)
+        config = _config(grid, block, shared_bytes, cooperative)
+        launch(stream, config, self._kernel(kernel), *[_value(argument) for argument in arguments])
+
+    def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0) -> int:
+        key = (kernel, block, shared_bytes)
+        if key not in self._resident:
+            occupancy = self._kernel(kernel).occupancy
+            per_processor = occupancy.max_active_blocks_per_multiprocessor(block, shared_bytes)
+            processors = torch.cuda.get_device_properties(self._device).multi_processor_count
+            self._resident[key] = per_processor * processors
+        return self._resident[key]
+
+    def control_words(self) -> torch.Tensor:
+        return _control_words(self._device)
+
+    def _kernel(self, name: str) -> Any:
+        if name not in self._kernels:
+            self._kernels[name] = self._code.get_kernel(name)
+        return self._kernels[name]
+
+
+@cache
+def launcher(name: str, device: int) -> GpuLauncher:
+    """The launcher of the operator in folder `name`; raises `CudaOpsError` where there can be none."""
+    reason = why_no_gpu()
+    if reason is not None:
+        raise CudaOpsError(f"{name}: {reason}; {INSTALL_HINT}")
+    return GpuLauncher(KernelSource(name), device)
+
+
+@lru_cache(maxsize=4096)
+def _config(grid: Dim3, block: int, shared_bytes: int, cooperative: bool) -> Any:
+    from cuda.core import LaunchConfig
+
+    return LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes, is_cooperative=cooperative)
+
+
+@lru_cache(maxsize=256)
+def _stream(handle: int) -> Any:
+    from cuda.core import Stream
+
+    return Stream.from_handle(handle)
+
+
+def _value(argument: Argument) -> Any:
+    if isinstance(argument, I32):
+        return ctypes.c_int32(argument.value)
+    if isinstance(argument, F32):
+        return ctypes.c_float(argument.value)
+    return 0 if argument.array is None else argument.array.data_ptr()
+
+
+class _Control:
+    """Words that kernels find zero and leave zero: one set a stream, and one for each launch captured in a graph.
+
+    A captured launch keeps its set for ever, because its graph may be replayed beside anything else.
+    """
+
+    def __init__(self, device: int) -> None:
+        self._slab = torch.zeros((CAPTURES_MAX, CONTROL_WORDS), dtype=torch.int32, device=f"cuda:{device}")
+        torch.cuda.synchronize(device)
+        self._device = device
+        self._taken = 0
+        self._by_stream: dict[int, torch.Tensor] = {}
+
+    def get(self) -> torch.Tensor:
+        if torch.cuda.is_current_stream_capturing():
+            return self._take()
+        handle = torch.cuda.current_stream(self._device).cuda_stream
+        if handle not in self._by_stream:
+            self._by_stream[handle] = self._take()
+        return self._by_stream[handle]
+
+    def _take(self) -> torch.Tensor:
+        if self._taken == CAPTURES_MAX:
+            raise CudaOpsError(
+                f"more than {CAPTURES_MAX} captured launches in one process: keep graphs and replay them"
+            )
+        self._taken += 1
+        return self._slab[self._taken - 1]
+
+
+@cache
+def _control(device: int) -> _Control:
+    return _Control(device)
+
+
+def _control_words(device: int) -> torch.Tensor:
+    return _control(device).get()

@@ -1,0 +1,61 @@
+"""One torch operator per kernel: schema, GPU and CPU implementations, and what shapes come out (`register_fake`).
+
+`torch.library.Library` rather than `custom_op`: a tenth of the cost of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from cuda_ops.runtime.gpu import why_no_gpu
+
+NAMESPACE = "av_stack"
+_LIBRARY = torch.library.Library(NAMESPACE, "DEF")
+
+
+def register(
+    schema: str, gpu: Callable[..., Any], cpu: Callable[..., Any], fake: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Define the operator `schema` ("name(Tensor x) -> Tensor") and return it, ready to be called.
+
+    `cpu` also serves GPU tensors where no kernel can be compiled: their content goes through host memory.
+    """
+    name = schema.split("(", 1)[0]
+    _LIBRARY.define(schema)
+    _LIBRARY.impl(name, cpu, "CPU")
+    _LIBRARY.impl(name, _or_through_the_host(gpu, cpu), "CUDA")
+    torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=_LIBRARY)
+    operator: Callable[..., Any] = getattr(getattr(torch.ops, NAMESPACE), name).default
+    return operator
+
+
+def _or_through_the_host(gpu: Callable[..., Any], cpu: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        if why_no_gpu() is None:
+            return gpu(*arguments)
+        device = next(t.device for t in _tensors(arguments))
+        result = cpu(*(_moved(argument, "cpu") for argument in arguments))
+        return _moved(result, device)
+
+    return call
+
+
+def _tensors(arguments: Any) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    for argument in arguments:
+        if isinstance(argument, torch.Tensor):
+            found.append(argument)
+        elif isinstance(argument, (list, tuple)):
+            found.extend(_tensors(argument))
+    return found
+
+
+def _moved(value: Any, device: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_moved(part, device) for part in value)
+    return value

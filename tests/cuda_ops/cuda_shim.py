@@ -1,0 +1,102 @@
+"""Kernels compiled as C++ and run on the CPU: a `Launcher` over numpy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cuda_ops.runtime.cache import KernelCache, default_folder, key_of
+from cuda_ops.runtime.compiler import INCLUDE, KernelSource
+from cuda_ops.runtime.launcher import F32, I32, Argument, Dim3
+
+FLAGS = ("-std=c++17", "-O1", "-g0", "-shared", "-fPIC", "-ffp-contract=off", "-w")
+RESIDENT_BLOCKS = 6
+"""Small, so that cooperative kernels have more work than blocks and their loops are tested."""
+
+
+def find_compiler() -> str:
+    """A C++ compiler's path; skips the test where there is none."""
+    for name in (os.environ.get("CXX"), "g++", "clang++", "c++"):
+        found = shutil.which(name) if name else None
+        if found:
+            return found
+    pytest.skip("no C++ compiler (g++, clang++ or $CXX): the kernels' logic cannot be run on the CPU")
+
+
+def build(source: KernelSource, folder: Path) -> ctypes.CDLL:
+    """The kernels of `source` as a shared library, from the cache where it was built before."""
+    compiler = find_compiler()
+    text = f'#include "{INCLUDE / "shim.hpp"}"\n{source.text()}\n'
+    text += "".join(
+        f'extern "C" int count_{name}() {{ return shim::count(&{name}); }}\n'
+        f'extern "C" void run_{name}(unsigned gx, unsigned gy, unsigned gz, unsigned threads, unsigned shared, '
+        f"int cooperative, void** a) {{\n    shim::run({{gx, gy, gz}}, {{threads, 1, 1}}, shared, cooperative, "
+        f"[&] {{ shim::call(&{name}, a); }});\n}}\n"
+        for name in source.kernels()
+    )
+    flags = [*FLAGS, *(f"-D{name}" for name in source.definitions)]
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=True, text=True).stdout
+    key = key_of([text, (INCLUDE / "shim.hpp").read_text(), *flags, version])
+
+    def make() -> bytes:
+        unit, library = folder / f"{source.name}.cpp", folder / f"{source.name}.so"
+        unit.write_text(text)
+        done = subprocess.run([compiler, *flags, str(unit), "-o", str(library)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[:4000]
+        return library.read_bytes()
+
+    payload = KernelCache(default_folder() / "cpu").get(key, make)
+    path = folder / f"{key[:16]}.so"
+    path.write_bytes(payload)
+    return ctypes.CDLL(str(path))
+
+
+class ShimLauncher:
+    """Runs kernels of one source on numpy arrays, at once."""
+
+    def __init__(self, library: ctypes.CDLL, resident_blocks: int = RESIDENT_BLOCKS) -> None:
+        self._library = library
+        self._resident = resident_blocks
+        self._control = np.zeros(64, np.uint32)
+
+    def launch(
+        self,
+        kernel: str,
+        grid: Dim3,
+        block: int,
+        arguments: Sequence[Argument],
+        shared_bytes: int = 0,
+        cooperative: bool = False,
+    ) -> None:
+        values: list[Any] = [_value(argument) for argument in arguments]
+        wanted = getattr(self._library, f"count_{kernel}")()
+        assert wanted == len(values), f"{kernel} takes {wanted} arguments, not {len(values)}"
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        getattr(self._library, f"run_{kernel}")(*grid, block, shared_bytes, int(cooperative), pointers)
+        if cooperative:
+            assert not (self._control[1:]).any(), f"{kernel} left its counters dirty: {self._control}"
+
+    def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0) -> int:
+        return self._resident
+
+    def control_words(self) -> np.ndarray[Any, Any]:
+        return self._control
+
+
+def _value(argument: Argument) -> Any:
+    if isinstance(argument, I32):
+        return ctypes.c_int32(argument.value)
+    if isinstance(argument, F32):
+        return ctypes.c_float(argument.value)
+    if argument.array is None:
+        return ctypes.c_void_p(0)
+    assert argument.array.flags.c_contiguous
+    return ctypes.c_void_p(argument.array.ctypes.data)
