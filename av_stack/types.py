@@ -168,7 +168,8 @@ class ObjectKind(str, Enum):
 class RangedObject:
     """A detected road user in the vehicle frame: the centre of its footprint with covariance (2, 2) m2.
 
-    `yaw_rad` is a guess from the box's shape in the vehicle frame, None where the box does not tell.
+    `near_m` is the distance along the ground from below the camera to its nearest side. `yaw_rad` is a guess from the
+    box's shape in the vehicle frame, None where the box does not tell.
     """
 
     kind: ObjectKind
@@ -180,6 +181,7 @@ class RangedObject:
     length_m: float
     width_m: float
     height_m: float
+    near_m: float
     yaw_rad: float | None = None
 
 

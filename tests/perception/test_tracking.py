@@ -43,7 +43,7 @@ def see(
     u = WIDTH_PX / 2 - FOCAL_PX * local[1] / max(local[0], 1.0)
     half = FOCAL_PX * 0.9 / max(local[0], 1.0)
     box = (u - half, 170.0, u + half, 180.0 + FOCAL_PX * 1.6 / max(local[0], 1.0))
-    return RangedObject(kind, 0.9, box, float(local[0]), float(local[1]), covariance, 4.5, 1.8, 1.5)
+    return RangedObject(kind, 0.9, box, float(local[0]), float(local[1]), covariance, 4.5, 1.8, 1.5, distance)
 
 
 def velocity_of(way: Way, time_s: float) -> Float:
@@ -204,7 +204,7 @@ def things(draw: st.DrawFn) -> list[RangedObject]:
         x, y, sigma = draw(value), draw(value), draw(st.floats(0.0, 50.0) | st.just(float("nan")))
         box = (draw(value), draw(value), draw(value), draw(value))
         kind, score = draw(st.sampled_from(list(ObjectKind))), draw(st.floats(0.0, 1.0))
-        out.append(RangedObject(kind, score, box, x, y, np.eye(2) * sigma**2, 4.0, 1.8, 1.5))
+        out.append(RangedObject(kind, score, box, x, y, np.eye(2) * sigma**2, 4.0, 1.8, 1.5, 10.0))
     return out
 
 

@@ -1,0 +1,140 @@
+"""A semi-dense depth image: the road of the ego lane, the objects on it, and patches round triangulated corners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.frames import intrinsics, optical_to_vehicle_rotation
+from av_stack.types import CameraModel, LaneEstimate, LaneLine, RangedObject
+from perception.depth.parallax import DepthPoints
+
+Float = NDArray[np.float64]
+Float32 = NDArray[np.float32]
+
+FAR_M = 40.0
+PATCH_PX = 2
+BLIND_FAR_M, BLIND_HALF_M = 12.0, 1.0
+"""Without lane lines only this much of the road ahead is taken for road."""
+
+LINE_MARGIN_M = 0.1
+FOOT_SIGMA_PX = 1.0
+BOX_INSET = 0.15
+CAMERA_HEIGHT_MIN_M = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class DepthImage:
+    """`depth_m`, `sigma_m` (H, W) along the view, NaN where nothing is known."""
+
+    depth_m: Float32
+    sigma_m: Float32
+
+
+def depth_image(
+    camera: CameraModel,
+    pitch_sigma_rad: float,
+    lanes: LaneEstimate | None,
+    objects: Sequence[RangedObject],
+    points: DepthPoints,
+) -> DepthImage:
+    """All that is known of the picture's depth; `camera` as it looks at the road now.
+
+    Where two sources speak, an object hides the road behind it, and a triangulated point wins over both where its
+    sigma is smaller.
+    """
+    shape = (camera.height_px, camera.width_px)
+    depth, sigma = np.full(shape, np.nan, dtype=np.float32), np.full(shape, np.nan, dtype=np.float32)
+    _put_road(depth, sigma, camera, pitch_sigma_rad, lanes)
+    for thing in sorted(objects, key=lambda one: -one.near_m):
+        _put_object(depth, sigma, camera, thing)
+    _put_points(depth, sigma, points)
+    return DepthImage(depth, sigma)
+
+
+def road_depth(camera: CameraModel, rows: slice) -> tuple[Float32, Float32, Float32]:
+    """Depth along the view, and x, y on the ground in the vehicle frame, of every pixel of `rows`; depth is not
+    positive at and above the horizon."""
+    k, turn = intrinsics(camera), optical_to_vehicle_rotation(camera)
+    u = ((np.arange(camera.width_px) - k[0, 2]) / k[0, 0]).astype(np.float32)[None, :]
+    v = ((np.arange(rows.start, rows.stop) - k[1, 2]) / k[1, 1]).astype(np.float32)[:, None]
+    ahead, left, up = (np.float32(r[0]) * u + (np.float32(r[1]) * v + np.float32(r[2])) for r in turn)
+    down = -up
+    level = np.abs(down) < 1e-6
+    depth: Float32 = (max(camera.z_m, 0.0) / np.where(level, -1e-6, down)).astype(np.float32)
+    return depth, np.float32(camera.x_m) + depth * ahead, np.float32(camera.y_m) + depth * left
+
+
+def _put_road(
+    depth: Float32, sigma: Float32, camera: CameraModel, pitch_sigma_rad: float, lanes: LaneEstimate | None
+) -> None:
+    rows = slice(0, camera.height_px)
+    if camera.roll_rad == 0.0:  # nothing of the road is above the level ray
+        focal, middle = intrinsics(camera)[1, 1:]
+        horizon = middle - focal * np.tan(camera.pitch_rad)
+        rows = slice(int(np.clip(np.floor(horizon), 0, camera.height_px)), camera.height_px)
+    if rows.start >= rows.stop or camera.z_m <= CAMERA_HEIGHT_MIN_M:
+        return
+    z, x, y = road_depth(camera, rows)
+    left, right, far = _corridor(lanes, x)
+    on_road = (z > 0.0) & (z < FAR_M) & (x < far) & (y < left) & (y > right)
+    focal = float(intrinsics(camera)[1, 1])
+    per_rad = z * z / np.float32(camera.z_m)
+    depth[rows][on_road] = z[on_road]
+    sigma[rows][on_road] = (per_rad * np.float32(np.hypot(FOOT_SIGMA_PX / focal, pitch_sigma_rad)))[on_road]
+
+
+def _corridor(lanes: LaneEstimate | None, x: Float32) -> tuple[Float32 | float, Float32 | float, float]:
+    """Left and right border of the road for each x, and how far ahead they hold."""
+    left = None if lanes is None else lanes.left
+    right = None if lanes is None else lanes.right
+    if left is None and right is None:
+        return BLIND_HALF_M, -BLIND_HALF_M, BLIND_FAR_M
+    far = min(line.x_max_m for line in (left, right) if line is not None)
+    one = left if left is not None else right
+    assert one is not None
+    shape = _line(one, x)
+    if left is None or right is None:
+        # the half of the lane that the car stands on, carried along the one line that is seen
+        here = float(one.y_at(0.0))
+        return shape - here + BLIND_HALF_M, shape - here - BLIND_HALF_M, far
+    return shape - LINE_MARGIN_M, _line(right, x) + LINE_MARGIN_M, far
+
+
+def _line(line: LaneLine, x: Float32) -> Float32:
+    y = np.zeros_like(x)
+    for coefficient in reversed(line.coefficients):
+        y = y * x + np.float32(coefficient)
+    return y
+
+
+def _put_object(depth: Float32, sigma: Float32, camera: CameraModel, thing: RangedObject) -> None:
+    u0, v0, u1, v1 = thing.box_px
+    inset_u, inset_v = BOX_INSET * (u1 - u0), BOX_INSET * (v1 - v0)
+    height, width = depth.shape
+    rows = slice(int(np.clip(v0 + inset_v, 0, height)), int(np.clip(v1 - inset_v / 2.0, 0, height)))
+    columns = slice(int(np.clip(u0 + inset_u, 0, width)), int(np.clip(u1 - inset_u, 0, width)))
+    centre = float(np.hypot(thing.x_m - camera.x_m, thing.y_m - camera.y_m))
+    if centre <= 0.0:
+        return
+    forward = optical_to_vehicle_rotation(camera)[:, 2]
+    level = np.array([thing.x_m - camera.x_m, thing.y_m - camera.y_m]) / centre
+    # The face that is seen stands between the nearest corner and the middle.
+    near = thing.near_m + 0.15 * (centre - thing.near_m)
+    along = float(level @ forward[:2]) * near
+    if along > 0.0:
+        depth[rows, columns] = along
+        sigma[rows, columns] = float(np.sqrt(level @ thing.covariance @ level))
+
+
+def _put_points(depth: Float32, sigma: Float32, points: DepthPoints) -> None:
+    height, width = depth.shape
+    for (u, v), z, s in zip(np.rint(points.pixels).astype(int), points.depth_m, points.sigma_m, strict=True):
+        rows = slice(max(v - PATCH_PX, 0), min(v + PATCH_PX + 1, height))
+        columns = slice(max(u - PATCH_PX, 0), min(u + PATCH_PX + 1, width))
+        better = ~(sigma[rows, columns] <= s)
+        depth[rows, columns][better] = z
+        sigma[rows, columns][better] = s

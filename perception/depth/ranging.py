@@ -1,0 +1,216 @@
+"""From a box in the picture to a place on the road: foot point and known size, fused by variance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix
+from av_stack.types import CameraModel, Detection, ObjectKind, RangedObject
+from perception.detection.classes import object_kind
+
+Float = NDArray[np.float64]
+Box = tuple[float, float, float, float]
+
+EDGE_PX = 1.5
+"""A box this near to the picture's edge may go on beyond it."""
+
+BOX_SIGMA_PX = 1.0
+ROAD_SIGMA_M = 0.04
+"""The road under the object is not quite the plane under the ego."""
+
+ROAD_SLOPE_SIGMA = 0.0015
+RANGE_MIN_M, RANGE_MAX_M = 0.5, 150.0
+DISAGREE = 9.0
+ALIGNED_MAX_RAD, ACROSS_MIN_RAD = np.radians(25.0), np.radians(65.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Mean sizes of a kind and the standard deviation of its height and length, over CARLA's blueprints."""
+
+    length_m: float
+    width_m: float
+    height_m: float
+    height_sigma_m: float
+    length_sigma_m: float
+
+
+SIZES = {
+    ObjectKind.CAR: Size(4.6, 1.95, 1.58, 0.20, 0.6),
+    ObjectKind.TRUCK: Size(7.5, 2.7, 3.2, 0.8, 1.2),
+    ObjectKind.BUS: Size(10.3, 2.5, 3.4, 0.4, 1.0),
+    ObjectKind.MOTORCYCLE: Size(2.1, 0.83, 1.57, 0.12, 0.3),
+    ObjectKind.BICYCLE: Size(1.75, 0.62, 1.7, 0.15, 0.2),
+    ObjectKind.PEDESTRIAN: Size(0.5, 0.5, 1.7, 0.17, 0.1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """Along the ground from below the camera, with standard deviation."""
+
+    range_m: float
+    sigma_m: float
+
+
+def range_objects(
+    detections: tuple[Detection, ...] | list[Detection], camera: CameraModel, pitch_sigma_rad: float
+) -> tuple[RangedObject, ...]:
+    """The road users among `detections`, each with a place in the vehicle frame; `camera` as it looks at the road now.
+
+    Those that neither foot point nor size can place are left out, as are boxes that are not finite or are empty.
+    """
+    found = (range_object(one, camera, pitch_sigma_rad) for one in detections)
+    return tuple(thing for thing in found if thing is not None)
+
+
+def range_object(detection: Detection, camera: CameraModel, pitch_sigma_rad: float) -> RangedObject | None:
+    """One detection placed; None for lights and signs too."""
+    kind = object_kind(detection.name)
+    u0, v0, u1, v1 = detection.box_px
+    if kind is None or not np.isfinite(detection.box_px).all() or u1 - u0 < 1.0 or v1 - v0 < 1.0:
+        return None
+    size = SIZES[kind]
+    box = detection.box_px
+    cues = (
+        foot_distance(box, camera, pitch_sigma_rad),
+        size_distance(box, size, camera),
+        below_distance(box, camera),
+    )
+    nearest = fuse([cue for cue in cues if cue is not None])
+    if nearest is None or not RANGE_MIN_M <= nearest.range_m <= RANGE_MAX_M:
+        return None
+    ray = _ray(camera, (u0 + u1) / 2.0, v1)
+    depth_m = nearest.range_m / float(np.hypot(ray[0], ray[1]))
+    focal = float(intrinsics(camera)[0, 0])
+    is_whole = u0 > EDGE_PX and u1 < camera.width_px - 1.0 - EDGE_PX
+    turn = _turn(size, (u1 - u0) * depth_m / focal) if is_whole else None
+    extent, extent_sigma = _extent(size, turn)
+    bearing = float(np.arctan2(ray[1], ray[0]))
+    centre = nearest.range_m + extent / 2.0
+    if turn is not None:
+        beside = _beside(float(np.tan(bearing)), nearest.range_m * float(np.cos(bearing)), extent, size, turn)
+        ahead = nearest.range_m * float(np.cos(bearing)) + extent / 2.0
+        bearing, centre = float(np.arctan2(beside, ahead)), float(np.hypot(beside, ahead))
+    along = float(np.hypot(nearest.sigma_m, extent_sigma / 2.0))
+    across = centre * BOX_SIGMA_PX / focal + (0.05 if is_whole else 0.5 * size.width_m)
+    axes = rotation_matrix(bearing, 0.0, 0.0)[:2, :2]
+    return RangedObject(
+        kind=kind,
+        confidence=detection.confidence,
+        box_px=detection.box_px,
+        x_m=camera.x_m + centre * float(np.cos(bearing)),
+        y_m=camera.y_m + centre * float(np.sin(bearing)),
+        covariance=axes @ np.diag([along**2, across**2]) @ axes.T,
+        length_m=size.length_m,
+        width_m=size.width_m,
+        height_m=(v1 - v0) * depth_m / focal if _sees_all(detection.box_px, camera) else size.height_m,
+        near_m=nearest.range_m,
+        yaw_rad=_yaw(kind, bearing, turn),
+    )
+
+
+def foot_distance(box: Box, camera: CameraModel, pitch_sigma_rad: float) -> Distance | None:
+    """Where the box's lower edge meets the road; None where the picture ends above it or it lies at the horizon."""
+    if box[3] >= camera.height_px - 1.0 - EDGE_PX:
+        return None
+    ray = _ray(camera, (box[0] + box[2]) / 2.0, box[3])
+    down = -float(ray[2])
+    if down < 1e-4 or camera.z_m <= 0.0:
+        return None
+    flat = float(np.hypot(ray[0], ray[1]))
+    range_m = camera.z_m * flat / down
+    per_rad = range_m**2 / camera.z_m
+    pixel_rad = BOX_SIGMA_PX / float(intrinsics(camera)[1, 1])
+    road = (ROAD_SIGMA_M + ROAD_SLOPE_SIGMA * range_m) / camera.z_m * range_m
+    return Distance(range_m, float(np.sqrt((per_rad * pixel_rad) ** 2 + (per_rad * pitch_sigma_rad) ** 2 + road**2)))
+
+
+def below_distance(box: Box, camera: CameraModel) -> Distance | None:
+    """Of a box that the picture's lower edge cuts: somewhere nearer than the road that this edge shows."""
+    if box[3] < camera.height_px - 1.0 - EDGE_PX:
+        return None
+    ray = _ray(camera, (box[0] + box[2]) / 2.0, camera.height_px - 1.0)
+    if ray[2] > -1e-3 or camera.z_m <= 0.0:
+        return None
+    range_m = camera.z_m * float(np.hypot(ray[0], ray[1])) / -float(ray[2])
+    return Distance(0.65 * range_m, 0.25 * range_m)
+
+
+def size_distance(box: Box, size: Size, camera: CameraModel) -> Distance | None:
+    """How far something of this height must be to look this high; None where the box is cut above or below."""
+    if not _sees_all(box, camera):
+        return None
+    height_px = box[3] - box[1]
+    focal = float(intrinsics(camera)[1, 1])
+    ray = _ray(camera, (box[0] + box[2]) / 2.0, box[3])
+    range_m = focal * size.height_m / height_px * float(np.hypot(ray[0], ray[1]))
+    relative = np.hypot(size.height_sigma_m / size.height_m, np.sqrt(2.0) * BOX_SIGMA_PX / height_px)
+    return Distance(range_m, range_m * float(relative))
+
+
+def fuse(cues: list[Distance]) -> Distance | None:
+    """The weighted mean by inverse variance; where the cues contradict one another its sigma grows with their gap."""
+    if not cues:
+        return None
+    weight = np.array([1.0 / cue.sigma_m**2 for cue in cues])
+    ranges = np.array([cue.range_m for cue in cues])
+    mean = float((weight * ranges).sum() / weight.sum())
+    chi2 = float((weight * (ranges - mean) ** 2).sum())
+    variance = 1.0 / float(weight.sum())
+    if len(cues) > 1 and chi2 > DISAGREE * (len(cues) - 1):
+        variance *= chi2 / (len(cues) - 1)
+    return Distance(mean, float(np.sqrt(variance)))
+
+
+def _ray(camera: CameraModel, u: float, v: float) -> Float:
+    """(3,) in the vehicle frame, of length one along the optical axis."""
+    k = intrinsics(camera)
+    optical = np.array([(u - k[0, 2]) / k[0, 0], (v - k[1, 2]) / k[1, 1], 1.0])
+    return np.asarray(optical_to_vehicle_rotation(camera) @ optical)
+
+
+def _sees_all(box: Box, camera: CameraModel) -> bool:
+    return box[1] > EDGE_PX and box[3] < camera.height_px - 1.0 - EDGE_PX
+
+
+def _turn(size: Size, apparent_m: float) -> float:
+    """Angle in [0, pi / 2] between the object's axis and the ray under which it looks `apparent_m` wide."""
+    angles = np.linspace(0.0, np.pi / 2.0, 31)
+    widths = size.length_m * np.sin(angles) + size.width_m * np.cos(angles)
+    rising = int(np.argmax(widths)) + 1
+    # Beyond the broadest look the width falls a little again: that ambiguity is left to the side view.
+    if apparent_m >= 0.97 * size.length_m:
+        return float(np.pi / 2.0)
+    return float(np.interp(apparent_m, widths[:rising], angles[:rising]))
+
+
+def _extent(size: Size, turn: float | None) -> tuple[float, float]:
+    """(length along the ray, its sigma) of the footprint; an average one where the turn is not known."""
+    if turn is None:
+        return (size.length_m + size.width_m) / 2.0, (size.length_m - size.width_m) / 2.0 + 0.1
+    extent = size.length_m * np.cos(turn) + size.width_m * np.sin(turn)
+    return float(extent), float(np.hypot(size.length_sigma_m * np.cos(turn), 0.3))
+
+
+def _beside(tangent: float, near_m: float, extent_m: float, size: Size, turn: float) -> float:
+    """How far left the middle is of a footprint that begins `near_m` ahead and whose box's middle lies at `tangent`.
+
+    Of an object to the side one edge of the box is its near corner, the other its far one, so the box's middle is not
+    where the object's is.
+    """
+    half = (size.length_m * np.sin(turn) + size.width_m * np.cos(turn)) / 2.0
+    near, far = 1.0 / near_m, 1.0 / (near_m + extent_m)
+    out = (abs(tangent) - half / 2.0 * (near - far)) / ((near + far) / 2.0)
+    if out < half:
+        out = min(abs(tangent) * near_m, half)
+    return float(np.copysign(out, tangent))
+
+
+def _yaw(kind: ObjectKind, bearing_rad: float, turn: float | None) -> float | None:
+    if turn is None or kind is ObjectKind.PEDESTRIAN or ALIGNED_MAX_RAD < turn < ACROSS_MIN_RAD:
+        return None
+    return bearing_rad + (turn if turn >= ACROSS_MIN_RAD else 0.0)

@@ -1,0 +1,203 @@
+"""Places from boxes, pitch from lines, and the depth image, where the answers are known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from av_stack.frames import image_to_ground, vehicle_to_image
+from av_stack.types import (
+    CameraModel,
+    Detection,
+    LaneEstimate,
+    LaneLine,
+    MarkingColour,
+    MarkingKind,
+    ObjectKind,
+    Stamp,
+)
+from perception.depth.depth_image import depth_image
+from perception.depth.ground import PitchFilter, pitch_from_lines
+from perception.depth.parallax import DepthPoints
+from perception.depth.ranging import SIZES, Distance, foot_distance, fuse, range_object, range_objects, size_distance
+
+FRONT = CameraModel("front", 640, 360, math.radians(60.0), 2.1, 0.0, 1.6, math.radians(2.0))
+SIGMA_RAD = math.radians(0.1)
+NO_POINTS = DepthPoints(np.zeros((0, 2)), np.zeros(0), np.zeros(0))
+
+
+def box_of(
+    x: float, y: float, yaw: float, kind: ObjectKind = ObjectKind.CAR, camera: CameraModel = FRONT, scale: float = 1.0
+) -> tuple[float, float, float, float]:
+    """The box of an object of its kind's mean size (`scale`d in height), centred at (x, y) of the vehicle frame."""
+    size = SIZES[kind]
+    half = 0.5 * np.array([size.length_m, size.width_m])
+    corners = np.array([[i, j] for i in (-1, 1) for j in (-1, 1)]) * half
+    c, s = math.cos(yaw), math.sin(yaw)
+    ground = corners @ np.array([[c, s], [-s, c]]) + [x, y]
+    points = np.concatenate([np.column_stack([ground, np.full(4, z)]) for z in (0.0, size.height_m * scale)])
+    pixels, _ = vehicle_to_image(points, camera)
+    (u0, v0), (u1, v1) = pixels.min(axis=0), pixels.max(axis=0)
+    return float(u0), float(v0), float(u1), float(v1)
+
+
+def line(coefficients: tuple[float, ...], confidence: float = 0.9, x_max: float = 30.0) -> LaneLine:
+    return LaneLine(coefficients, 4.0, x_max, MarkingKind.SOLID, MarkingColour.WHITE, confidence)
+
+
+def lanes(left: LaneLine | None, right: LaneLine | None) -> LaneEstimate:
+    return LaneEstimate(Stamp(0, 0.0), left, right)
+
+
+@pytest.mark.parametrize("kind", list(ObjectKind))
+@pytest.mark.parametrize(("x", "y"), [(10.0, 1.0), (18.0, -4.0), (30.0, 3.0), (40.0, -2.0)])
+def test_objects_ahead_are_placed_within_two_percent(kind: ObjectKind, x: float, y: float) -> None:
+    box = box_of(x, y, 0.0, kind)
+    thing = range_object(Detection(kind.value, box, 0.9), FRONT, SIGMA_RAD)
+    assert thing is not None
+    if box[0] > 1 and box[1] > 1 and box[2] < 638 and box[3] < 358:
+        assert abs(math.hypot(thing.x_m, thing.y_m) / math.hypot(x, y) - 1.0) < 0.02 + 0.3 / x
+        assert abs(math.atan2(thing.y_m, thing.x_m) - math.atan2(y, x)) < 0.03
+
+
+@pytest.mark.parametrize("yaw_deg", [0, 10, 90, 180, -90])
+def test_cars_turned_any_way_are_placed_by_their_middle(yaw_deg: float) -> None:
+    thing = range_object(Detection("car", box_of(20.0, 0.0, math.radians(yaw_deg)), 0.9), FRONT, SIGMA_RAD)
+    assert thing is not None
+    assert abs(thing.x_m - 20.0) < 0.7
+    if yaw_deg in (0, 180):
+        assert thing.yaw_rad == pytest.approx(0.0, abs=0.1)
+    if yaw_deg in (90, -90):
+        assert thing.yaw_rad == pytest.approx(math.pi / 2, abs=0.3)
+
+
+def test_sigma_covers_the_error_of_tall_short_and_jittered_boxes() -> None:
+    rng = np.random.default_rng(0)
+    off = []
+    for _ in range(400):
+        x, y = rng.uniform(8.0, 45.0), rng.uniform(-3.0, 3.0)
+        size = SIZES[ObjectKind.CAR]
+        scale = 1.0 + rng.normal(0.0, size.height_sigma_m / size.height_m)
+        box = np.array(box_of(x, y, 0.0, scale=scale)) + rng.normal(0.0, 1.0, 4)
+        camera = replace(FRONT, pitch_rad=FRONT.pitch_rad + rng.normal(0.0, SIGMA_RAD))
+        thing = range_object(Detection("car", tuple(box.tolist()), 0.9), camera, SIGMA_RAD)
+        assert thing is not None
+        error = np.array([thing.x_m - x, thing.y_m - y])
+        off.append(error @ np.linalg.solve(thing.covariance, error))
+    assert np.mean(np.array(off) < 9.21) > 0.97
+    assert np.mean(off) > 0.3  # nor is it far too careful
+
+
+def test_a_box_cut_by_the_lower_edge_has_no_foot_and_one_cut_above_no_size() -> None:
+    assert foot_distance((100.0, 100.0, 300.0, 359.0), FRONT, SIGMA_RAD) is None
+    assert size_distance((100.0, 0.0, 300.0, 300.0), SIZES[ObjectKind.TRUCK], FRONT) is None
+    filling = range_object(Detection("truck", (0.0, 0.0, 640.0, 360.0), 0.9), FRONT, SIGMA_RAD)
+    assert filling is not None  # right ahead of the bumper: the last thing to be left out
+    assert filling.near_m < 4.5
+    assert foot_distance((300.0, 100.0, 320.0, 150.0), FRONT, SIGMA_RAD) is None  # above the horizon
+
+
+def test_lights_and_signs_are_no_road_users() -> None:
+    boxes = [Detection(name, box_of(20, 0, 0), 0.9) for name in ("light red", "stop sign", "speed limit 30", "car")]
+    assert [thing.kind for thing in range_objects(boxes, FRONT, SIGMA_RAD)] == [ObjectKind.CAR]
+
+
+def test_fusing_weighs_by_variance_and_owns_up_to_contradiction() -> None:
+    both = fuse([Distance(20.0, 1.0), Distance(22.0, 2.0)])
+    assert both is not None
+    assert (both.range_m, both.sigma_m) == pytest.approx((20.4, math.sqrt(0.8)))
+    torn = fuse([Distance(20.0, 1.0), Distance(40.0, 1.0)])
+    assert torn is not None
+    assert torn.sigma_m > 5.0
+    assert fuse([]) is None
+
+
+@pytest.mark.parametrize("error_deg", [-0.6, -0.2, 0.0, 0.3, 0.8])
+def test_pitch_comes_from_lines_that_seem_to_open_or_close(error_deg: float) -> None:
+    """Lines at +-1.8 m, seen with a camera that believes in another pitch than it has."""
+    error = math.radians(error_deg)
+    actual = replace(FRONT, pitch_rad=FRONT.pitch_rad + error)
+    fits = []
+    for y in (1.8, -1.8):
+        true = np.column_stack([np.linspace(6, 20, 30), np.full(30, y), np.zeros(30)])
+        pixels, _ = vehicle_to_image(true, actual)
+        ground = image_to_ground(pixels, FRONT)
+        fits.append(line(tuple(np.polynomial.polynomial.polyfit(ground[:, 0], ground[:, 1], 2))))
+    measured = pitch_from_lines(lanes(fits[0], fits[1]), FRONT)
+    assert measured is not None
+    assert measured[0] == pytest.approx(error, abs=math.radians(0.12))
+    keeper = PitchFilter()
+    for _ in range(600):
+        keeper.update(0.05, 0.0, lanes(fits[0], fits[1]), FRONT)
+    assert abs(keeper.pitch_rad - error) < max(0.5 * abs(error), math.radians(0.1))
+    assert keeper.camera(FRONT).pitch_rad == FRONT.pitch_rad + keeper.pitch_rad
+
+
+def test_pitch_is_not_read_from_unsure_short_or_bent_lines() -> None:
+    good, right = line((1.8, 0.01)), line((-1.8,))
+    assert pitch_from_lines(lanes(good, right), FRONT) is not None
+    for poor in (None, line((1.8,), confidence=0.2), line((1.8,), x_max=10.0), line((1.8, 0.0, 0.02)), line((9.0,))):
+        assert pitch_from_lines(lanes(poor, right), FRONT) is None
+
+
+def test_a_dive_felt_by_the_gyro_fades() -> None:
+    keeper = PitchFilter()
+    for _ in range(4):
+        keeper.update(0.05, 0.1, None, FRONT)
+    assert keeper.pitch_rad > 0.01
+    for _ in range(60):
+        keeper.update(0.05, 0.0, None, FRONT)
+    assert abs(keeper.pitch_rad) < 1e-3
+
+
+def test_depth_image_holds_road_objects_and_points() -> None:
+    car = range_object(Detection("car", box_of(20.0, 0.0, 0.0), 0.9), FRONT, SIGMA_RAD)
+    assert car is not None
+    points = DepthPoints(np.array([[600.0, 100.0]]), np.array([33.0]), np.array([1.0]))
+    both = lanes(line((1.8,)), line((-1.8,)))
+    image = depth_image(FRONT, SIGMA_RAD, both, [car], points)
+    (u, v), depth = vehicle_to_image([10.0, 0.5, 0.0], FRONT)
+    assert image.depth_m[round(v), round(u)] == pytest.approx(depth, rel=0.03)
+    (u, v), _ = vehicle_to_image([10.0, 3.0, 0.0], FRONT)
+    assert np.isnan(image.depth_m[round(v), round(u)])
+    (u, v), depth = vehicle_to_image([20.0 - 2.3, 0.0, 0.8], FRONT)
+    assert image.depth_m[round(v), round(u)] == pytest.approx(depth, rel=0.06)
+    assert image.depth_m[100, 600] == 33.0
+    assert (np.isfinite(image.depth_m) == np.isfinite(image.sigma_m)).all()
+    assert np.isnan(image.depth_m[:150]).sum() > 150 * 640 - 30 - 130 * 80
+
+
+cameras = st.builds(
+    CameraModel,
+    st.just("any"),
+    st.integers(8, 200),
+    st.integers(8, 200),
+    st.floats(0.2, 2.5),
+    st.floats(-2.0, 2.0),
+    st.floats(-2.0, 2.0),
+    st.floats(-1.0, 3.0),
+    st.floats(-1.0, 1.0),
+    st.floats(-3.0, 3.0),
+    st.floats(-1.0, 1.0),
+)
+numbers = st.floats(-500.0, 500.0) | st.sampled_from([math.nan, math.inf, -math.inf])
+
+
+@settings(max_examples=150, deadline=None)
+@given(cameras, st.lists(st.tuples(numbers, numbers, numbers, numbers), max_size=4), st.sampled_from(list(ObjectKind)))
+def test_any_box_in_any_camera_gives_finite_places_or_none(
+    camera: CameraModel, boxes: list[tuple[float, float, float, float]], kind: ObjectKind
+) -> None:
+    found = range_objects([Detection(kind.value, box, 0.5) for box in boxes], camera, SIGMA_RAD)
+    for thing in found:
+        assert np.isfinite([thing.x_m, thing.y_m, thing.near_m, thing.height_m]).all()
+        assert np.linalg.eigvalsh(thing.covariance)[0] > 0.0
+    image = depth_image(camera, SIGMA_RAD, None, found, NO_POINTS)
+    assert image.depth_m.shape == (camera.height_px, camera.width_px)
+    known = image.depth_m[np.isfinite(image.depth_m)]
+    assert (known > 0.0).all()
