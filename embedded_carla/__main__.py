@@ -60,11 +60,13 @@ def main(argv: list[str] | None = None) -> int:
     arguments = _arguments(argv)
     warm_up()
     try:
-        loader = MapLoader(MapLibrary(_map_folders(arguments.maps)), arguments.seed)
+        library = MapLibrary(_map_folders(arguments.maps))
+        first = library.add_file(Path(arguments.map)) if arguments.map.endswith(".xodr") else arguments.map
+        loader = MapLoader(library, arguments.seed)
         sockets = listen(arguments.host, arguments.port)
 
         def make(hub: StreamHub, port: int) -> Simulation:
-            return Simulation(loader, hub, port, arguments.map, arguments.seed, recordings=arguments.recordings)
+            return Simulation(loader, hub, port, first, arguments.seed, recordings=arguments.recordings)
 
         try:
             server = Server(sockets, make)

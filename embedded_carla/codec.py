@@ -6,7 +6,7 @@ own rule). Floats may come as ints. Layouts are CARLA 0.9.16's.
 
 from __future__ import annotations
 
-import math
+import reprlib
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,37 +57,103 @@ class EpisodeSettings:
     spectator_as_ego: bool = True
 
 
-def items(value: Wire, count: int, what: str) -> Sequence[Any]:
-    """`value` as a sequence of at least `count` items, else CommandError naming `what`."""
+LARGEST = 3.0e38
+"""Beyond this a number does not fit into the f32 that clients get."""
+
+FARTHEST_M = 1.0e6
+"""Coordinates end here, 1,000 km from the map's origin."""
+
+MOST_DEG = 1.0e6
+FASTEST_MPS, FASTEST_DEGPS = 1.0e3, 1.0e5
+STRONGEST = 1.0e9
+"""Of forces (N), impulses (N s), torques and angular impulses."""
+
+U8, I32, U32 = 0xFF, 0x7FFFFFFF, 0xFFFFFFFF
+MOST_TEXT = 4096
+"""Characters of a name or an attribute."""
+
+MOST_ATTRIBUTES, MOST_DESCRIPTION = 256, 16_384
+"""Attributes of one actor, and the characters of all of them."""
+
+MOST_GEAR = 100
+FASTEST_WALKER_MPS = 100.0
+MOST_WEATHER = 1.0e5
+SHORTEST_STEP_S, LONGEST_STEP_S = 1e-5, 1.0
+MOST_SUBSTEPS = 1000
+
+
+class _Shortener(reprlib.Repr):
+    def repr_bytes(self, value: bytes, _level: int) -> str:
+        return repr(value[: self.maxstring])
+
+
+_short = _Shortener()
+_short.maxlevel, _short.maxlist, _short.maxtuple, _short.maxstring, _short.maxother = 3, 4, 4, 60, 60
+
+
+def shown(value: Wire) -> str:
+    """`value` in at most 80 characters, however large or deep it is."""
+    return f"{_short.repr(value):.80}"
+
+
+def items(value: Wire, count: int, what: str, most: int | None = None) -> Sequence[Any]:
+    """`value` as a sequence of at least `count` items and at most `most`, else CommandError naming `what`."""
     if not isinstance(value, (list, tuple)) or len(value) < count:
-        raise CommandError(f"{what}: expected an array of {count} values, got {value!r:.80}")
+        raise CommandError(f"{what}: expected an array of {count} values, got {shown(value)}")
+    if most is not None and len(value) > most:
+        raise CommandError(f"{what}: {len(value)} values; at most {most} are allowed")
     return value
 
 
-def number(value: Wire, what: str) -> float:
-    """A finite number."""
-    if type(value) is float and math.isfinite(value):  # nearly always: this is called for every field of every control
+def number(value: Wire, what: str, low: float = -LARGEST, high: float = LARGEST) -> float:
+    """A finite number from `low` to `high`."""
+    if type(value) is float and low <= value <= high:  # nearly always: this is called for every field of every control
         return value
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise CommandError(f"{what}: expected a finite number, got {value!r:.80}")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -LARGEST <= value <= LARGEST:
+        raise CommandError(f"{what}: expected a finite number, got {shown(value)}")
+    if not low <= value <= high:
+        raise CommandError(f"{what} is {value:g}; it must lie in {low:g} to {high:g}")
     return float(value)
 
 
-def integer(value: Wire, what: str) -> int:
+def integer(value: Wire, what: str, low: int | None = None, high: int | None = None) -> int:
+    """An integer, from `low` to `high` where they are given."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise CommandError(f"{what}: expected an integer, got {value!r:.80}")
+        raise CommandError(f"{what}: expected an integer, got {shown(value)}")
+    if (low is not None and value < low) or (high is not None and value > high):
+        raise CommandError(f"{what} is {value}; it must lie in {low} to {high}")
     return value
 
 
-def vector_from_wire(value: Wire, what: str = "vector") -> Vector3:
+def text(value: Wire, what: str, most: int = MOST_TEXT) -> str:
+    """Text that every client can read: at most `most` characters, UTF-8."""
+    if not isinstance(value, str):
+        raise CommandError(f"{what}: expected text, got {shown(value)}")
+    if len(value) > most:
+        raise CommandError(f"{what}: {len(value)} characters; at most {most} are allowed")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise CommandError(f"{what}: {shown(value)} is not UTF-8") from error
+    return value
+
+
+def vector_from_wire(value: Wire, what: str = "vector", most: float = LARGEST) -> Vector3:
+    """Three numbers from -`most` to `most`."""
     x, y, z = items(value, 3, what)[:3]
-    return (number(x, what), number(y, what), number(z, what))
+    return (number(x, what, -most, most), number(y, what, -most, most), number(z, what, -most, most))
+
+
+def location_from_wire(value: Wire, what: str = "location") -> Vector3:
+    """A place, or the way to one, in metres."""
+    return vector_from_wire(value, what, FARTHEST_M)
 
 
 def transform_from_wire(value: Wire, what: str = "transform") -> Transform:
     location, rotation = items(value, 2, what)[:2]
-    x, y, z = vector_from_wire(location, what)
-    pitch, yaw, roll = vector_from_wire(rotation, what)
+    x, y, z = location_from_wire(location, what)
+    pitch, yaw, roll = vector_from_wire(rotation, what, MOST_DEG)
     return Transform(x, y, z, pitch, yaw, roll)
 
 
@@ -101,15 +167,14 @@ def box_to_wire(box: BoundingBox, actor_id: int = 0) -> Wire:
 
 def description_from_wire(value: Wire) -> ActorDescription:
     uid, type_id, attributes = items(value, 3, "actor description")[:3]
-    if not isinstance(type_id, str):
-        raise CommandError(f"actor description: the type id is not text: {type_id!r:.80}")
     read = []
-    for attribute in items(attributes, 0, "actor description's attributes"):
-        name, kind, text = items(attribute, 3, "actor attribute")[:3]
-        if not isinstance(name, str) or not isinstance(text, str):
-            raise CommandError(f"actor attribute: name and value must be text, got {attribute!r:.80}")
-        read.append((name, integer(kind, name), text))
-    return ActorDescription(integer(uid, "actor description"), type_id, tuple(read))
+    for attribute in items(attributes, 0, "actor description's attributes", MOST_ATTRIBUTES):
+        name, kind, content = items(attribute, 3, "actor attribute")[:3]
+        name = text(name, "actor attribute's name")
+        read.append((name, integer(kind, f"kind of attribute {name}", 0, U8), text(content, f"attribute {name}")))
+    if sum(len(name) + len(content) for name, _, content in read) > MOST_DESCRIPTION:
+        raise CommandError(f"actor description: more than {MOST_DESCRIPTION} characters of attributes")
+    return ActorDescription(integer(uid, "actor description", 0, U32), text(type_id, "type id"), tuple(read))
 
 
 def description_to_wire(d: ActorDescription) -> Wire:
@@ -130,7 +195,7 @@ def vehicle_control_from_wire(value: Wire) -> VehicleControl:
         bool(hand_brake),
         bool(reverse),
         bool(manual),
-        integer(gear, "gear"),
+        integer(gear, "gear", -MOST_GEAR, MOST_GEAR),
     )
 
 
@@ -140,11 +205,14 @@ def vehicle_control_to_wire(c: VehicleControl) -> Wire:
 
 def walker_control_from_wire(value: Wire) -> WalkerControl:
     direction, speed, jump = items(value, 3, "walker control")[:3]
-    return WalkerControl(vector_from_wire(direction, "walker direction"), number(speed, "walker speed"), bool(jump))
+    pace = number(speed, "walker speed", -FASTEST_WALKER_MPS, FASTEST_WALKER_MPS)
+    return WalkerControl(vector_from_wire(direction, "walker direction", FARTHEST_M), pace, bool(jump))
 
 
 def weather_from_wire(value: Wire) -> WeatherParameters:
-    return WeatherParameters(*(number(v, "weather") for v in items(value, 14, "weather")[:14]))
+    names = WeatherParameters.__dataclass_fields__
+    values = zip(names, items(value, 14, "weather"), strict=False)
+    return WeatherParameters(*(number(v, name, -MOST_WEATHER, MOST_WEATHER) for name, v in values))
 
 
 def weather_to_wire(w: WeatherParameters) -> Wire:
@@ -166,11 +234,13 @@ def settings_from_wire(value: Wire) -> EpisodeSettings:
     fixed = None if delta is None else number(delta, "fixed_delta_seconds")
     if fixed is not None and fixed <= 0.0:  # CARLA's client sends 0 for "variable"
         fixed = None
-    if fixed is not None and fixed > 1.0:
-        raise CommandError(f"fixed_delta_seconds is {fixed:g} s; allowed is more than 0 and at most 1")
+    if fixed is not None and not SHORTEST_STEP_S <= fixed <= LONGEST_STEP_S:
+        raise CommandError(
+            f"fixed_delta_seconds is {fixed:g} s; allowed are {SHORTEST_STEP_S:g} to {LONGEST_STEP_S:g}, and 0 for none"
+        )
     return EpisodeSettings(
-        bool(v[0]), bool(v[1]), fixed, bool(v[3]), number(v[4], "max_substep_delta_time"),
-        integer(v[5], "max_substeps"), number(v[6], "max_culling_distance"), bool(v[7]),
+        bool(v[0]), bool(v[1]), fixed, bool(v[3]), number(v[4], "max_substep_delta_time", 0.0, LONGEST_STEP_S),
+        integer(v[5], "max_substeps", 0, MOST_SUBSTEPS), number(v[6], "max_culling_distance"), bool(v[7]),
         number(v[8], "tile_stream_distance"), number(v[9], "actor_active_distance"), bool(v[10]),
     )  # fmt: skip
 

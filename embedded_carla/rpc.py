@@ -18,6 +18,18 @@ MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 MAX_ITEMS = 1 << 17
 """Of one array. A header of five bytes may claim four thousand million items, and room for them is taken at once."""
 
+LONG_METHODS = frozenset({"copy_opendrive_to_file"})
+SKIPPED_METHODS = frozenset({"apply_color_texture_to_objects", "apply_float_color_texture_to_objects"})
+"""Refused whatever their arguments, which are pictures of millions of values: these are not even read."""
+
+MAX_CALL_BYTES = 8 << 20
+"""Of any other call than `LONG_METHODS`."""
+
+_BYTES_PER_BYTE = 64  # an empty array is one byte on the wire and takes this much when it is read
+
+_RENEW_BYTES = 1 << 20
+"""After a message of this size the parser is renewed, for it keeps the room that it has once taken."""
+
 
 class Call(NamedTuple):
     """One request; `args` excludes CARLA's metadata."""
@@ -45,14 +57,22 @@ def void_failure(message: str) -> Any:
     return ((True, (message,)),)
 
 
+def _unpacker() -> Any:
+    return msgpack.Unpacker(
+        raw=False, strict_map_key=False, unicode_errors="surrogateescape", max_buffer_size=MAX_MESSAGE_BYTES,
+        max_array_len=MAX_ITEMS, max_map_len=0, max_ext_len=0,
+    )  # fmt: skip
+
+
 class RpcSession:
-    """The parser of one connection."""
+    """The parser of one connection. `held_bytes` is the most memory that a call takes which is not complete yet."""
 
     def __init__(self) -> None:
-        self._unpacker = msgpack.Unpacker(
-            raw=False, strict_map_key=False, unicode_errors="surrogateescape", max_buffer_size=MAX_MESSAGE_BYTES,
-            max_array_len=MAX_ITEMS, max_map_len=0, max_ext_len=0,
-        )  # fmt: skip
+        self._unpacker = _unpacker()
+        self._head: list[Any] = []  # of the call that is being read: type, id, method
+        self._begun = False
+        self._call_start = self._fed = 0  # positions in the stream of this unpacker
+        self.held_bytes = 0
 
     def feed(self, data: bytes) -> Iterator[Call]:
         """Take `data` at once, and give the calls that are complete, in order; those not asked for stay for later.
@@ -60,6 +80,7 @@ class RpcSession:
         Raises ProtocolError when the bytes are not RPC requests.
         """
         try:
+            self._fed += len(data)
             self._unpacker.feed(data)
         except (ValueError, msgpack.exceptions.UnpackException) as error:
             raise ProtocolError(f"not msgpack: {error}") from error
@@ -67,22 +88,55 @@ class RpcSession:
 
     def calls(self) -> Iterator[Call]:
         """What is complete of what was fed. Raises ProtocolError as `feed` does."""
-        try:
-            for message in self._unpacker:
-                yield _call(message)
-        except ProtocolError:
-            raise
-        except (ValueError, msgpack.exceptions.UnpackException) as error:
-            raise ProtocolError(f"not msgpack: {error!s:.80} ({type(error).__name__})") from error
+        while True:
+            try:
+                call = self._next()
+            except msgpack.exceptions.OutOfData:
+                self._check_length()
+                return
+            except (ValueError, msgpack.exceptions.UnpackException) as error:
+                raise ProtocolError(f"not msgpack: {error!s:.80} ({type(error).__name__})") from error
+            yield call
 
+    def _next(self) -> Call:
+        """Read on; what has been read of a call that is not complete is kept for the next time. Raises OutOfData."""
+        unpacker, head = self._unpacker, self._head
+        if not self._begun:
+            if unpacker.read_array_header() != 4:
+                raise ProtocolError("not an RPC request: expected an array of four")
+            self._begun = True
+        while len(head) < 3:
+            head.append(unpacker.unpack())
+            if type(head[-1]) is not (str if len(head) == 3 else int) or head[0] != 0:
+                raise ProtocolError("not an RPC request: expected 0, a number and a name")
+        _, message_id, method = head
+        if method in SKIPPED_METHODS:
+            unpacker.skip()
+            params: Any = [None]
+        else:
+            params = unpacker.unpack()
+        if type(params) is not list or not params:
+            raise ProtocolError("not an RPC request: expected an array of arguments")
+        self._head, self._begun = [], False
+        self._finish()
+        return Call(message_id, method, params[1:])
 
-def _call(message: Any) -> Call:
-    if not isinstance(message, list) or len(message) != 4 or message[0] != 0:
-        raise ProtocolError(f"not an RPC request: {message!r:.80}")
-    _, message_id, method, params = message
-    if not isinstance(message_id, int) or not isinstance(method, str) or not isinstance(params, list) or not params:
-        raise ProtocolError(f"not an RPC request: {message!r:.80}")
-    return Call(message_id, method, params[1:])
+    def _finish(self) -> None:
+        position = self._unpacker.tell()
+        size, self._call_start = position - self._call_start, position
+        if size > _RENEW_BYTES:
+            rest = self._unpacker.read_bytes(self._fed - position)
+            self._unpacker = _unpacker()
+            self._call_start, self._fed = 0, len(rest)
+            self._unpacker.feed(rest)
+
+    def _check_length(self) -> None:
+        """Raises ProtocolError when the call that is being read is longer than it may be."""
+        held = self._fed - self._call_start
+        is_plain = len(self._head) == 3 and self._head[2] in LONG_METHODS | SKIPPED_METHODS
+        if held > (MAX_MESSAGE_BYTES if is_plain else MAX_CALL_BYTES):
+            raise ProtocolError(f"a call of more than {held >> 20} MB")
+        self.held_bytes = held if is_plain else held * _BYTES_PER_BYTE
 
 
 _packer = msgpack.Packer(use_bin_type=True, unicode_errors="surrogateescape")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import select
 import socket
 import time
@@ -32,8 +33,16 @@ SLOW_READER_S = 10.0
 UNREAD_BYTES = 32 << 20
 """A client that leaves this much of its answers unread gets none of its further calls carried out until it reads."""
 
+HELD_BYTES = 1 << 30
+"""What unread answers and incomplete calls of all clients may take together; then the greediest client goes."""
+
+_NOTABLE_BYTES = 1 << 20  # less than this of one client is not worth counting everyone's
+
 CONNECTIONS_MAX = 4096
-"""Descriptors that the server asks the system for."""
+"""Connections at a time; more are turned away. The server asks the system for as many descriptors."""
+
+TURN_S = 0.02
+"""For how long the calls that one client has sent in advance are carried out before others have their turn."""
 
 _SPIN_S = 100e-6
 """How long to look for the next call without sleeping: a client in mid conversation calls again sooner than a sleeping
@@ -50,6 +59,7 @@ class _Client:
 
     sock: socket.socket
     outbox: Outbox
+    host: str = ""
     session: rpc.RpcSession = field(default_factory=rpc.RpcSession)
     manager: tuple[str, int] | None = None  # where its TrafficManager listens
     watch: TrafficManagerWatch = field(default_factory=TrafficManagerWatch)
@@ -87,6 +97,14 @@ def _bind(host: str, port: int) -> socket.socket:
     return sock
 
 
+def _allow_descriptors(count: int) -> None:
+    """Ask the system for that many descriptors, as far as it allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 class Server:
     """Serves one `Simulation` until `stop` is called. Owns both listening sockets."""
 
@@ -102,7 +120,9 @@ class Server:
         self._is_running = True
         self._asked_s: deque[float] = deque()  # when frames were asked for that are still to be made
         self._clients: list[_Client] = []
+        self._behind: deque[_Client] = deque()  # clients whose turn ended before their calls did
         self._wake_reader, self._wake_writer = os.pipe()
+        _allow_descriptors(CONNECTIONS_MAX + 64)
         self._spare = os.open(os.devnull, os.O_RDONLY)  # given up to turn connections away when there are too many
         self._epoll.register(self._wake_reader, select.EPOLLIN)
         self._last_tick_s = self._frame_s = time.monotonic()
@@ -118,6 +138,8 @@ class Server:
                 ready = self._on_ready.get(descriptor)
                 if ready is not None:
                     ready(events)
+            for _ in range(len(self._behind)):
+                self._go_on_serving(self._behind.popleft())
             self._tick_if_due()
             if self.simulation.settings.synchronous_mode and self.simulation.traffic_managers:
                 self._wake_lost_managers()
@@ -135,6 +157,8 @@ class Server:
 
     def _patience_s(self) -> float:
         """How long to wait for events."""
+        if self._behind:
+            return 0.0
         if self._frame_due_s() is not None:
             return _HELD_POLL_S
         if self.simulation.settings.synchronous_mode:
@@ -152,6 +176,7 @@ class Server:
                     wake(*client.manager)
                 except OSError as error:
                     log(f"TrafficManager at port {client.manager[1]} does not answer: {error}")
+                    client.manager = None
 
     def _frame_due_s(self) -> float | None:
         """Since when a frame is due: the oldest that was asked for, or the next one of an asynchronous world."""
@@ -274,6 +299,10 @@ class Server:
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 self._turn_away(listener)
             return None  # else the peer has gone again
+        if len(self._open) >= CONNECTIONS_MAX:
+            log(f"{CONNECTIONS_MAX} connections are open: one more is turned away")
+            sock.close()
+            return None
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return sock
@@ -294,7 +323,12 @@ class Server:
     def _accept_client(self, _events: int) -> None:
         sock = self._accept(self._rpc_socket)
         if sock is not None:
-            client = _Client(sock, Outbox(sock))
+            try:
+                host = sock.getpeername()[0]
+            except OSError:
+                sock.close()
+                return
+            client = _Client(sock, Outbox(sock), host)
             self._clients.append(client)
             self._watch(sock, lambda events: self._serve_client(client, events))
 
@@ -302,7 +336,7 @@ class Server:
         try:
             if events & select.EPOLLOUT:
                 client.outbox.flush()
-                if client.outbox.waiting_bytes < UNREAD_BYTES:
+                if client.outbox.waiting_bytes < UNREAD_BYTES and client not in self._behind:
                     self._serve_calls(client, client.session.calls())
             elif events & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
                 data = client.sock.recv(_READ_BYTES)
@@ -319,30 +353,58 @@ class Server:
             self._drop_client(client)
 
     def _serve_calls(self, client: _Client, calls: Iterator[rpc.Call]) -> None:
-        """Carry out calls until the client has too much to read; the rest, and what it sends more, waits for that."""
+        """Carry out calls until the client has too much to read or its turn is over; the rest waits, unread."""
+        turn_ends_s, is_behind = time.monotonic() + TURN_S, False
         for call in calls:
-            self._serve_call(client, call)
-            if client.outbox.waiting_bytes >= UNREAD_BYTES:
+            is_behind = self._serve_call(client, call) > turn_ends_s
+            if is_behind or client.outbox.waiting_bytes >= UNREAD_BYTES:
                 break
-        self._want(client.sock, client.outbox, reading=client.outbox.waiting_bytes < UNREAD_BYTES)
+        is_full = client.outbox.waiting_bytes >= UNREAD_BYTES
+        if is_behind and not is_full and client not in self._behind:
+            self._behind.append(client)
+        self._want(client.sock, client.outbox, reading=not (is_behind or is_full))
+        if client.outbox.waiting_bytes + client.session.held_bytes > _NOTABLE_BYTES:
+            self._drop_greediest()
+
+    def _go_on_serving(self, client: _Client) -> None:
+        """Another turn for a client that has sent calls in advance."""
+        if client in self._clients:
+            try:
+                self._serve_calls(client, client.session.calls())
+            except ProtocolError as error:
+                log(f"closed a client's connection: {error}")
+                self._drop_client(client)
+            except OSError:
+                self._drop_client(client)
+
+    def _drop_greediest(self) -> None:
+        """Keep what all clients leave lying within bounds."""
+        held = {id(c): c.outbox.waiting_bytes + c.session.held_bytes for c in self._clients}
+        if sum(held.values()) > HELD_BYTES:
+            greediest = max(self._clients, key=lambda c: held[id(c)])
+            log(f"closed a client's connection: clients hold {HELD_BYTES >> 20} MB, this one the most")
+            self._drop_client(greediest)
 
     def _drop_client(self, client: _Client) -> None:
         if client in self._clients:
             self._clients.remove(client)
         self._forget(client.sock)
 
-    def _serve_call(self, client: _Client, call: rpc.Call) -> None:
+    def _serve_call(self, client: _Client, call: rpc.Call) -> float:
+        """Carry out one call; when it was done, in monotonic seconds."""
         client.outbox.send(handlers.answer(self.simulation, call))
         now_s = time.monotonic()
         client.watch.on_call(call.method, now_s)
         if call.method == "add_traffic_manager_running":
-            match call.args:
-                case [[str(host), int(port), *_], *_]:
-                    client.manager = (host, port)
+            match call.args:  # the manager lives in the client: whatever host the call names, none other is spoken to
+                case [[_, int(port), *_], *_] if 0 < port < 1 << 16:
+                    client.manager = (client.host, port)
         if self.simulation.tick_requested:
             self.simulation.tick_requested = False
             self._asked_s.append(now_s)
             self._tick_if_due()
+            return time.monotonic()
+        return now_s
 
     # ------------------------------------------------------------ streams
 
@@ -363,6 +425,8 @@ class Server:
                 if not data:
                     self._drop_stream(connection)
                 elif connection.receive(data):
+                    if not self.simulation.has_stream(connection.stream_id):
+                        raise ProtocolError(f"there is no stream {connection.stream_id}")
                     self._hub.subscribe(connection)
         except BlockingIOError:
             return

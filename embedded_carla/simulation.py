@@ -14,6 +14,7 @@ from embedded_carla.recorder.folder import RecordingFolder, default_folder
 from embedded_carla.recorder.replayer import Replayer
 from embedded_carla.recorder.writer import Recorder
 from embedded_carla.streaming import EPISODE_STREAM, QUIET_AFTER_LOAD_S, StreamHub
+from embedded_carla.world.actors import ActorKind
 from embedded_carla.world.drawing import Drawing
 from embedded_carla.world.episode import Episode
 from embedded_carla.world.ids import ActorIds
@@ -99,6 +100,11 @@ class Simulation:
         if self.settings.fixed_delta_seconds is not None:
             return self.settings.fixed_delta_seconds
         return DEFAULT_STEP_S if self.settings.synchronous_mode else min(max(real_s, 1e-3), MAX_REAL_STEP_S)
+
+    def has_stream(self, stream_id: int) -> bool:
+        """Whether anything is, or could be, sent on this stream."""
+        sensors = self.episode.actors.of_kind(ActorKind.SENSOR)
+        return stream_id == EPISODE_STREAM or any(sensor.stream_id == stream_id for sensor in sensors)
 
     def expect_listener(self, stream_id: int) -> None:
         """A client was told where a sensor's stream is: it connects next."""

@@ -10,12 +10,17 @@ from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.world.ackermann import AckermannControl, AckermannSettings
 
+MOST = 1.0e6
+"""Of angles, speeds, accelerations and gains: beyond it nothing has a meaning."""
+
 
 @void("apply_ackermann_control_to_vehicle")
 def apply_ackermann_control_to_vehicle(simulation: Simulation, actor_id: int, control: Any) -> None:
     """Angles in rad, speeds in m/s; holds until pedals are given."""
     episode = simulation.episode
-    numbers = (codec.number(v, "ackermann control") for v in codec.items(control, 5, "ackermann control")[:5])
+    numbers = (
+        codec.number(v, "ackermann control", -MOST, MOST) for v in codec.items(control, 5, "ackermann control")[:5]
+    )
     episode.ackermann.drive(episode.vehicle(actor_id), AckermannControl(*numbers))
 
 
@@ -28,5 +33,7 @@ def get_ackermann_controller_settings(simulation: Simulation, actor_id: int) -> 
 @void("apply_ackermann_controller_settings")
 def apply_ackermann_controller_settings(simulation: Simulation, actor_id: int, settings: Any) -> None:
     episode = simulation.episode
-    gains = (codec.number(v, "ackermann settings") for v in codec.items(settings, 6, "ackermann settings")[:6])
+    gains = (
+        codec.number(v, "ackermann settings", -MOST, MOST) for v in codec.items(settings, 6, "ackermann settings")[:6]
+    )
     episode.ackermann.controller(episode.vehicle(actor_id)).settings = AckermannSettings(*gains)

@@ -17,7 +17,8 @@ from embedded_carla.world.spring_arm import Attachment
 
 @value("get_actors_by_id")
 def get_actors_by_id(simulation: Simulation, ids: list[int]) -> Any:
-    found = (simulation.episode.actors.find(actor_id) for actor_id in codec.items(ids, 0, "actor ids"))
+    wanted = [codec.integer(actor_id, "actor id") for actor_id in codec.items(ids, 0, "actor ids")]
+    found = (simulation.episode.actors.find(actor_id) for actor_id in dict.fromkeys(wanted))
     return [actor.to_wire(simulation.stream_port) for actor in found if actor is not None]
 
 
@@ -29,7 +30,7 @@ def spawn_actor(simulation: Simulation, description: Any, pose: Any) -> Any:
 
 @value("spawn_actor_with_parent")
 def spawn_actor_with_parent(
-    simulation: Simulation, description: Any, pose: Any, parent: int, attachment: int = 0, *_socket: Any
+    simulation: Simulation, description: Any, pose: Any, parent: int, attachment: Any = 0, *_socket: Any
 ) -> Any:
     """The socket is ignored: there are none to attach to."""
     actor = spawn(simulation, description, pose, parent, attachment)
@@ -40,7 +41,9 @@ def spawn(simulation: Simulation, description: Any, pose: Any, parent_id: int | 
     """`attachment` is looked at only where there is a parent: without one it is whatever the client's memory held."""
     episode = simulation.episode
     parent, how = (
-        (None, Attachment.RIGID) if not parent_id else (episode.actors.get(parent_id), _attachment(attachment))
+        (None, Attachment.RIGID)
+        if not parent_id
+        else (episode.actors.get(codec.integer(parent_id, "parent")), _attachment(attachment))
     )
     return spawning.spawn(
         episode, codec.description_from_wire(description), codec.transform_from_wire(pose, "spawn pose"), parent,
@@ -53,7 +56,7 @@ def _attachment(number: Any) -> Attachment:
         return Attachment(number)
     except ValueError as error:
         allowed = ", ".join(f"{kind.value} ({kind.name.lower()})" for kind in Attachment)
-        raise CommandError(f"attachment type {number!r:.20}: allowed are {allowed}") from error
+        raise CommandError(f"attachment type {codec.shown(number)}: allowed are {allowed}") from error
 
 
 @value("destroy_actor")
@@ -74,7 +77,7 @@ def get_actor_bounding_box(simulation: Simulation, actor_id: int) -> Any:
 def set_actor_location(simulation: Simulation, actor_id: int, location: Any) -> None:
     episode = simulation.episode
     actor = episode.actors.get(actor_id)
-    x, y, z = codec.vector_from_wire(location, "location")
+    x, y, z = codec.location_from_wire(location)
     old = actor.relative if actor.parent is not None else episode.pose_of(actor)
     episode.teleport(actor, Transform(x, y, z, old.pitch_deg, old.yaw_deg, old.roll_deg))
 
@@ -88,7 +91,7 @@ def set_actor_transform(simulation: Simulation, actor_id: int, pose: Any) -> Non
 @void("set_actor_target_velocity")
 def set_actor_target_velocity(simulation: Simulation, actor_id: int, velocity: Any) -> None:
     episode = simulation.episode
-    actor, wanted = episode.moving(actor_id), codec.vector_from_wire(velocity, "velocity")
+    actor, wanted = episode.moving(actor_id), codec.vector_from_wire(velocity, "velocity", codec.FASTEST_MPS)
     if actor.kind is ActorKind.VEHICLE:
         episode.fleet.set_velocity(actor.slot, wanted)
     else:
@@ -98,14 +101,16 @@ def set_actor_target_velocity(simulation: Simulation, actor_id: int, velocity: A
 @void("set_actor_target_angular_velocity")
 def set_actor_target_angular_velocity(simulation: Simulation, actor_id: int, velocity: Any) -> None:
     episode = simulation.episode
-    wanted = codec.vector_from_wire(velocity, "angular velocity")
+    wanted = codec.vector_from_wire(velocity, "angular velocity", codec.FASTEST_DEGPS)
     episode.fleet.set_angular_velocity_degps(episode.vehicle(actor_id).slot, wanted)
 
 
 @void("enable_actor_constant_velocity")
 def enable_actor_constant_velocity(simulation: Simulation, actor_id: int, velocity: Any) -> None:
     episode = simulation.episode
-    episode.fleet.hold_velocity(episode.vehicle(actor_id).slot, codec.vector_from_wire(velocity, "velocity"))
+    episode.fleet.hold_velocity(
+        episode.vehicle(actor_id).slot, codec.vector_from_wire(velocity, "velocity", codec.FASTEST_MPS)
+    )
 
 
 @void("disable_actor_constant_velocity")
@@ -118,14 +123,16 @@ def disable_actor_constant_velocity(simulation: Simulation, actor_id: int) -> No
 def add_actor_impulse(simulation: Simulation, actor_id: int, impulse: Any) -> None:
     """In N s at the centre of mass."""
     episode = simulation.episode
-    episode.fleet.add_impulse(episode.vehicle(actor_id).slot, codec.vector_from_wire(impulse, "impulse"))
+    episode.fleet.add_impulse(
+        episode.vehicle(actor_id).slot, codec.vector_from_wire(impulse, "impulse", codec.STRONGEST)
+    )
 
 
 @void("add_actor_impulse_at_location")
 def add_actor_impulse_at_location(simulation: Simulation, actor_id: int, impulse: Any, at: Any) -> None:
     """In N s at a point of the world; away from the centre of mass it turns the body about the vertical too."""
     episode = simulation.episode
-    slot, push = episode.vehicle(actor_id).slot, codec.vector_from_wire(impulse, "impulse")
+    slot, push = episode.vehicle(actor_id).slot, codec.vector_from_wire(impulse, "impulse", codec.STRONGEST)
     episode.fleet.add_impulse(slot, push)
     episode.fleet.add_angular_impulse(slot, (0.0, 0.0, _moment(simulation, slot, push, at)))
 
@@ -134,21 +141,21 @@ def add_actor_impulse_at_location(simulation: Simulation, actor_id: int, impulse
 def add_actor_force(simulation: Simulation, actor_id: int, force: Any) -> None:
     """In N at the centre of mass, during the next step."""
     episode = simulation.episode
-    episode.fleet.add_force(episode.vehicle(actor_id).slot, codec.vector_from_wire(force, "force"))
+    episode.fleet.add_force(episode.vehicle(actor_id).slot, codec.vector_from_wire(force, "force", codec.STRONGEST))
 
 
 @void("add_actor_force_at_location")
 def add_actor_force_at_location(simulation: Simulation, actor_id: int, force: Any, at: Any) -> None:
     """In N at a point of the world, during the next step."""
     episode = simulation.episode
-    slot, push = episode.vehicle(actor_id).slot, codec.vector_from_wire(force, "force")
+    slot, push = episode.vehicle(actor_id).slot, codec.vector_from_wire(force, "force", codec.STRONGEST)
     episode.fleet.add_force(slot, push)
     episode.fleet.add_torque(slot, (0.0, 0.0, _moment(simulation, slot, push, at)))
 
 
 def _moment(simulation: Simulation, slot: int, push: Vector3, at: Any) -> float:
     """About the vertical through the vehicle, of `push` at a point of the world."""
-    x, y, _ = codec.vector_from_wire(at, "location")
+    x, y, _ = codec.location_from_wire(at)
     origin = simulation.episode.fleet.location[slot]
     return float((x - origin[0]) * push[1] - (y - origin[1]) * push[0])
 
@@ -156,12 +163,14 @@ def _moment(simulation: Simulation, slot: int, push: Vector3, at: Any) -> float:
 _CARLA_TURN = math.radians(1.0) * 1e-4
 """N m s in CARLA's unit of angular impulses: Unreal takes kg cm^2/s, and degrees."""
 
+_STRONGEST_TURN = codec.STRONGEST / _CARLA_TURN
+
 
 @void("add_actor_angular_impulse")
 def add_actor_angular_impulse(simulation: Simulation, actor_id: int, impulse: Any) -> None:
     """In CARLA's unit, see `_CARLA_TURN`; the part about the vertical acts."""
     episode = simulation.episode
-    x, y, z = codec.vector_from_wire(impulse, "angular impulse")
+    x, y, z = codec.vector_from_wire(impulse, "angular impulse", _STRONGEST_TURN)
     turn = (x * _CARLA_TURN, y * _CARLA_TURN, z * _CARLA_TURN)
     episode.fleet.add_angular_impulse(episode.vehicle(actor_id).slot, turn)
 
@@ -170,7 +179,7 @@ def add_actor_angular_impulse(simulation: Simulation, actor_id: int, impulse: An
 def add_actor_torque(simulation: Simulation, actor_id: int, torque: Any) -> None:
     """As `add_actor_angular_impulse`, per second, during the next step."""
     episode = simulation.episode
-    x, y, z = codec.vector_from_wire(torque, "torque")
+    x, y, z = codec.vector_from_wire(torque, "torque", _STRONGEST_TURN)
     turn = (x * _CARLA_TURN, y * _CARLA_TURN, z * _CARLA_TURN)
     episode.fleet.add_torque(episode.vehicle(actor_id).slot, turn)
 

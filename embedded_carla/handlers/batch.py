@@ -11,18 +11,18 @@ import numpy as np
 from embedded_carla import codec, rpc
 from embedded_carla.errors import CommandError, EmbeddedCarlaError
 from embedded_carla.handlers import ackermann, actors, lights, many, vehicles, walkers
-from embedded_carla.handlers.registry import raw, refusal
+from embedded_carla.handlers.registry import carry_out, raw, refusal
 from embedded_carla.simulation import Simulation
 
 FUTURE_ACTOR = 0
 """The id that a command after a spawn has until the spawn has happened."""
 
-_SPAWN, _DESTROY, _CONSOLE = 0, 1, 20
+_SPAWN, _DESTROY, _WALKER_STATE, _CONSOLE = 0, 1, 7, 20
 
 
-def _walker_state(simulation: Simulation, actor_id: int, pose: Any, speed: Any) -> None:
+def _walker_state(simulation: Simulation, actor_id: Any, pose: Any, speed: Any) -> None:
     episode, place = simulation.episode, codec.transform_from_wire(pose)
-    stride = np.array([codec.number(speed, "walker speed")])
+    stride = np.array([codec.number(speed, "walker speed", -codec.FASTEST_WALKER_MPS, codec.FASTEST_WALKER_MPS)])
     episode.place_walkers([episode.walker(actor_id)], np.array([place.location]), np.array([place.yaw_deg]), stride)
 
 
@@ -33,7 +33,6 @@ _BY_INDEX: dict[int, Callable[..., Any]] = {
     4: walkers.apply_control_to_walker,
     5: vehicles.apply_physics_control,
     6: actors.set_actor_transform,
-    7: _walker_state,
     8: actors.set_actor_target_velocity,
     9: actors.set_actor_target_angular_velocity,
     10: actors.add_actor_impulse,
@@ -52,6 +51,7 @@ _BY_INDEX: dict[int, Callable[..., Any]] = {
 
 _MANY: dict[int, Callable[[Simulation, Sequence[Any]], bool]] = {2: many.control_vehicles, 7: many.place_walkers}
 _FEWEST = 4  # alike commands for which arrays pay
+_DEEPEST = 8  # spawns that follow upon spawns
 
 
 @raw("apply_batch")
@@ -86,34 +86,47 @@ def _run_together(simulation: Simulation, index: int, commands: Sequence[Any]) -
         return False
 
 
-def _run(simulation: Simulation, command: Any) -> Any:
+def _run(simulation: Simulation, command: Any, depth: int = 0) -> Any:
     try:
         index, fields = command[0]
         if index == _SPAWN:
-            return ((1, _spawn(simulation, fields)),)
+            if depth > _DEEPEST:
+                raise CommandError(f"more than {_DEEPEST} spawns within one another")
+            return ((1, _spawn(simulation, fields, depth)),)
         if index == _CONSOLE:
             raise refusal("console commands: they are for Unreal's console")
-        handler = _BY_INDEX.get(index)
-        if handler is None:
-            raise CommandError(f"embedded_carla does not support command {index} in a batch")
-        handler(simulation, *fields)
+        if index == _WALKER_STATE:
+            _walker_state(simulation, *codec.items(fields, 3, "walker state")[:3])
+        else:
+            handler = _BY_INDEX.get(index)
+            if handler is None:
+                raise CommandError(f"embedded_carla does not support command {index} in a batch")
+            carry_out(handler, simulation, codec.items(fields, 1, "command"))
         return ((1, fields[0]),)
     except EmbeddedCarlaError as error:
         return rpc.failure(str(error))
     except (TypeError, ValueError, LookupError) as error:
-        return rpc.failure(f"bad command {command!r:.80}: {error}")
+        return rpc.failure(f"bad command {codec.shown(command)}: {error}")
 
 
-def _spawn(simulation: Simulation, fields: Any) -> int:
+def _spawn(simulation: Simulation, fields: Any, depth: int) -> int:
     """Always rigid where there is a parent, as CARLA does it: the client leaves the attachment uninitialised."""
     description, pose, parent, _attachment, _socket, do_after = codec.items(fields, 6, "spawn command")[:6]
     parent_id = codec.optional_from_wire(parent, "parent")
     actor = actors.spawn(simulation, description, pose, parent_id)
     for command in codec.items(do_after, 0, "commands after a spawn"):
-        index, rest = command[0]
-        if index != _SPAWN and rest and rest[0] == FUTURE_ACTOR:
-            rest = [actor.actor_id, *rest[1:]]
-        elif index == _SPAWN and codec.optional_from_wire(rest[2], "parent") == FUTURE_ACTOR:
-            rest = [*rest[:2], [True, actor.actor_id], *rest[3:]]
-        _run(simulation, [[index, rest]])
+        _run(simulation, _meant_for(command, actor.actor_id), depth + 1)
     return actor.actor_id
+
+
+def _meant_for(command: Any, actor_id: int) -> Any:
+    """A command after a spawn with the new actor's id in it; one that is malformed as it is."""
+    try:
+        index, rest = command[0]
+        if index == _SPAWN and rest[2] == [True, FUTURE_ACTOR]:
+            return [[index, [*rest[:2], [True, actor_id], *rest[3:]]]]
+        if index != _SPAWN and rest[0] == FUTURE_ACTOR:
+            return [[index, [actor_id, *rest[1:]]]]
+    except (TypeError, ValueError, LookupError):
+        pass  # told when it is carried out
+    return command

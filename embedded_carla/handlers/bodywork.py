@@ -76,7 +76,7 @@ def set_wheel_steer_direction(simulation: Simulation, actor_id: int, wheel: int,
     actor, number = _wheel(simulation, actor_id, wheel)
     _require_no_physics(simulation, actor)
     pitch = shown_angles_deg(simulation, actor, number)[1]
-    actor.wheel_angles_deg[number] = (codec.number(angle, "wheel angle"), pitch)
+    actor.wheel_angles_deg[number] = (codec.number(angle, "wheel angle", -codec.MOST_DEG, codec.MOST_DEG), pitch)
 
 
 @void("set_wheel_pitch_angle")
@@ -85,7 +85,7 @@ def set_wheel_pitch_angle(simulation: Simulation, actor_id: int, wheel: int, ang
     actor, number = _wheel(simulation, actor_id, wheel)
     _require_no_physics(simulation, actor)
     steer = shown_angles_deg(simulation, actor, number)[0]
-    actor.wheel_angles_deg[number] = (steer, codec.number(angle, "wheel angle"))
+    actor.wheel_angles_deg[number] = (steer, codec.number(angle, "wheel angle", -codec.MOST_DEG, codec.MOST_DEG))
 
 
 def _require_no_physics(simulation: Simulation, actor: Actor) -> None:

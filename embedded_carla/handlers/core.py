@@ -16,6 +16,7 @@ VERSION = "0.9.16"
 """The CARLA version whose protocol this is."""
 
 MAP_FOLDER = "Carla/Maps"
+MOST_GRAVITY_MPS2 = 1000.0
 
 
 @value("version")
@@ -74,7 +75,7 @@ def get_required_files(simulation: Simulation, folder: str = "") -> list[str]:
 @value("request_file")
 def request_file(simulation: Simulation, name: str) -> bytes:
     if name != _navigation_path(simulation) or not simulation.map.navigation:
-        raise CommandError(f"there is no file {name!r} to send")
+        raise CommandError(f"there is no file {codec.shown(name)} to send")
     return simulation.map.navigation
 
 
@@ -149,4 +150,4 @@ def get_imui_gravity(simulation: Simulation) -> float:
 @void("set_imui_gravity")
 def set_imui_gravity(simulation: Simulation, gravity: Any) -> None:
     """What IMUs feel of gravity, until the next map is loaded; bodies fall as before."""
-    simulation.episode.imu_gravity_mps2 = codec.number(gravity, "IMU gravity")
+    simulation.episode.imu_gravity_mps2 = codec.number(gravity, "IMU gravity", -MOST_GRAVITY_MPS2, MOST_GRAVITY_MPS2)

@@ -12,6 +12,8 @@ from embedded_carla.simulation import Simulation
 from embedded_carla.types import SignalColour, Vector3
 from embedded_carla.world.actors import Actor, ActorKind
 
+LONGEST_PHASE_S = 1.0e6
+
 
 def _light(simulation: Simulation, actor_id: int) -> Actor:
     return simulation.episode.actors.get(actor_id, ActorKind.TRAFFIC_LIGHT)
@@ -36,17 +38,17 @@ def _set_time(simulation: Simulation, actor_id: int, **times: float) -> None:
 
 @void("set_traffic_light_green_time")
 def set_traffic_light_green_time(simulation: Simulation, actor_id: int, seconds: Any) -> None:
-    _set_time(simulation, actor_id, green_s=codec.number(seconds, "green time"))
+    _set_time(simulation, actor_id, green_s=codec.number(seconds, "green time", 0.0, LONGEST_PHASE_S))
 
 
 @void("set_traffic_light_yellow_time")
 def set_traffic_light_yellow_time(simulation: Simulation, actor_id: int, seconds: Any) -> None:
-    _set_time(simulation, actor_id, yellow_s=codec.number(seconds, "yellow time"))
+    _set_time(simulation, actor_id, yellow_s=codec.number(seconds, "yellow time", 0.0, LONGEST_PHASE_S))
 
 
 @void("set_traffic_light_red_time")
 def set_traffic_light_red_time(simulation: Simulation, actor_id: int, seconds: Any) -> None:
-    _set_time(simulation, actor_id, red_s=codec.number(seconds, "red time"))
+    _set_time(simulation, actor_id, red_s=codec.number(seconds, "red time", 0.0, LONGEST_PHASE_S))
 
 
 @void("freeze_traffic_light")

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from embedded_carla import codec
 from embedded_carla.simulation import Simulation
 from embedded_carla.types import Float, VehicleControl
 from embedded_carla.world.actors import Actor, ActorKind
 
 _LOWEST = np.array([0.0, -1.0, 0.0])  # throttle, steer, brake
+_FARTHEST = np.array([codec.FARTHEST_M] * 3 + [codec.MOST_DEG] * 3 + [codec.FASTEST_WALKER_MPS])
 
 
 def control_vehicles(simulation: Simulation, commands: Sequence[Any]) -> bool:
@@ -23,6 +25,8 @@ def control_vehicles(simulation: Simulation, commands: Sequence[Any]) -> bool:
     actors = _actors(simulation, commands, ActorKind.VEHICLE)
     values = _array([control[:7] for _, control in commands], 7)
     if actors is None or values is None or not np.all((values[:, :3] >= _LOWEST) & (values[:, :3] <= 1.0)):
+        return False
+    if np.abs(values[:, 6]).max() > codec.MOST_GEAR:
         return False
     controls = [
         VehicleControl(throttle, steer, brake, bool(hand_brake), bool(reverse), bool(manual), int(gear))
@@ -36,7 +40,7 @@ def place_walkers(simulation: Simulation, commands: Sequence[Any]) -> bool:
     """Whether all of the [id, transform, speed] were carried out."""
     actors = _actors(simulation, commands, ActorKind.WALKER)
     values = _array([(*pose[0], *pose[1], speed) for _, pose, speed in commands], 7)
-    if actors is None or values is None:
+    if actors is None or values is None or not np.all(np.abs(values) <= _FARTHEST):
         return False
     simulation.episode.place_walkers(actors, values[:, :3], values[:, 4], values[:, 6])
     return True

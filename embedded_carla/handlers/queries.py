@@ -72,8 +72,8 @@ def get_names_of_all_objects(simulation: Simulation) -> list[str]:
 @value("project_point")
 def project_point(simulation: Simulation, location: Any, direction: Any, distance: Any) -> Any:
     """The first thing along the ray."""
-    start = np.array(codec.vector_from_wire(location, "location"))
-    way = np.array(codec.vector_from_wire(direction, "direction"))
+    start = np.array(codec.location_from_wire(location))
+    way = np.array(codec.location_from_wire(direction, "direction"))
     length = float(np.linalg.norm(way))
     reach = min(codec.number(distance, "distance"), MOST_DISTANCE_M)
     end = start + way / length * reach if length > 0.0 else start
@@ -86,6 +86,6 @@ def project_point(simulation: Simulation, location: Any, direction: Any, distanc
 @value("cast_ray")
 def cast_ray(simulation: Simulation, start: Any, end: Any) -> Any:
     """All that the segment meets, nearest first."""
-    a = np.array(codec.vector_from_wire(start, "start"))
-    b = np.array(codec.vector_from_wire(end, "end"))
+    a = np.array(codec.location_from_wire(start, "start"))
+    b = np.array(codec.location_from_wire(end, "end"))
     return [((a + hit.share * (b - a)).tolist(), hit.tag) for hit in simulation.episode.rays.all_hits(a, b)]

@@ -18,9 +18,7 @@ from embedded_carla.simulation import Simulation
 
 
 def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str):
-        raise CommandError(f"{what}: expected text, got {value!r:.80}")
-    return value
+    return codec.text(value, what)
 
 
 @value("start_recorder")
@@ -60,7 +58,7 @@ def _category(given: Any) -> str:
     """The client sends a letter's code."""
     letter = chr(given) if isinstance(given, int) and 0 < given < 128 else given
     if letter not in tuple("ovwtha"):
-        raise CommandError(f"actor category {given!r:.20}: allowed are o, v, w, t, h and a")
+        raise CommandError(f"actor category {codec.shown(given)}: allowed are o, v, w, t, h and a")
     return str(letter)
 
 

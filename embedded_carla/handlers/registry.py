@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from embedded_carla import rpc
+from embedded_carla import codec, rpc
 from embedded_carla.errors import CommandError, EmbeddedCarlaError
 from embedded_carla.log import log, log_exception
 from embedded_carla.simulation import Simulation
@@ -13,7 +15,41 @@ from embedded_carla.simulation import Simulation
 Handler = Callable[..., Any]
 _ANSWERS_VALUE, _ANSWERS_VOID, _ANSWERS_RAW = range(3)
 
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a handler's signature says of its arguments: how many, and which must be int, bool or str."""
+
+    fewest: int
+    most: int | None  # None: any number
+    plain: tuple[tuple[int, str, str], ...]  # (place, name, type)
+
+    @staticmethod
+    def of(handler: Handler) -> _Shape:
+        parameters = list(inspect.signature(handler).parameters.values())[1:]
+        named = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        has_rest = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        return _Shape(
+            sum(p.default is p.empty for p in named), None if has_rest else len(named),
+            tuple((i, p.name.strip("_"), p.annotation) for i, p in enumerate(named) if p.annotation in _PLAIN),
+        )  # fmt: skip
+
+    def check(self, args: Sequence[Any]) -> None:
+        """Raises CommandError naming the argument that does not fit."""
+        count = len(args)
+        if count < self.fewest or (self.most is not None and count > self.most):
+            most = "more" if self.most is None else f"{self.most}"
+            allowed = most if most == f"{self.fewest}" else f"{self.fewest} to {most}"
+            raise CommandError(f"expected {allowed} arguments, got {count}")
+        for place, name, kind in self.plain:
+            if place < count and type(args[place]) not in _PLAIN[kind]:
+                raise CommandError(f"{name}: expected {kind}, got {codec.shown(args[place])}")
+
+
+_PLAIN = {"int": (int,), "bool": (bool, int), "str": (str,)}
+
 _METHODS: dict[str, tuple[Handler, int]] = {}
+_SHAPES: dict[Handler, _Shape] = {}
 
 
 def _registrar(kind: int) -> Callable[[str], Callable[[Handler], Handler]]:
@@ -22,6 +58,7 @@ def _registrar(kind: int) -> Callable[[str], Callable[[Handler], Handler]]:
             if method in _METHODS:
                 raise ValueError(f"RPC method {method} is registered twice")
             _METHODS[method] = (handler, kind)
+            _SHAPES.setdefault(handler, _Shape.of(handler))
             return handler
 
         return register
@@ -39,6 +76,12 @@ raw = _registrar(_ANSWERS_RAW)
 """Register a method whose result goes out as it is."""
 
 
+def carry_out(handler: Handler, simulation: Simulation, args: Sequence[Any]) -> Any:
+    """Call a registered handler with arguments from the wire. Raises CommandError when they do not fit it."""
+    _SHAPES[handler].check(args)
+    return handler(simulation, *args)
+
+
 def methods() -> frozenset[str]:
     return frozenset(_METHODS)
 
@@ -47,16 +90,18 @@ def answer(simulation: Simulation, call: rpc.Call) -> bytes:
     """Carry out one call; every call gets an answer, faults of the server's own included."""
     found = _METHODS.get(call.method)
     if found is None:
-        return rpc.error_response(call.message_id, f"embedded_carla has no method {call.method!r}")
+        return rpc.error_response(call.message_id, f"embedded_carla has no method {codec.shown(call.method)}")
     handler, kind = found
     try:
-        result = handler(simulation, *call.args)
+        result = carry_out(handler, simulation, call.args)
         if kind == _ANSWERS_VALUE:
             return rpc.response(call.message_id, ((1, result),))
         if kind == _ANSWERS_VOID:
             return rpc.response(call.message_id, rpc.VOID_SUCCESS)
         return rpc.response(call.message_id, result)
     except EmbeddedCarlaError as error:
+        if kind == _ANSWERS_RAW:
+            return rpc.error_response(call.message_id, str(error))
         failed = rpc.failure if kind == _ANSWERS_VALUE else rpc.void_failure
         return rpc.response(call.message_id, failed(str(error)))
     except Exception as error:  # noqa: BLE001 - one bad call must not end the server

@@ -14,6 +14,8 @@ from embedded_carla.world.drawn_sensors import check_attributes
 from embedded_carla.world.radio import CUSTOM_TYPE
 from embedded_carla.world.sensing import why_unsupported
 
+MOST_IGNORED = 1024
+
 
 @value("get_sensor_token")
 def get_sensor_token(simulation: Simulation, stream_id: int) -> Any:
@@ -37,9 +39,7 @@ def send(simulation: Simulation, actor_id: int, text: str) -> None:
     sensor = simulation.episode.actors.get(actor_id, ActorKind.SENSOR)
     if sensor.type_id != CUSTOM_TYPE:
         raise CommandError(f"actor {actor_id} ({sensor.type_id}) cannot send; only {CUSTOM_TYPE} can")
-    if not isinstance(text, str):
-        raise CommandError(f"a V2X message must be text, got {text!r:.80}")
-    simulation.sensors.radio.say(sensor, text)
+    simulation.sensors.radio.say(sensor, codec.text(text, "V2X message"))
 
 
 @void("enable_sensor_for_ros")
@@ -66,7 +66,7 @@ def are_gbuffers_enabled(_simulation: Simulation, _actor_id: int) -> bool:
 def set_ignored_vehicles(simulation: Simulation, actor_id: int, ids: Any) -> None:
     """Cameras, LiDARs and radars do not see these actors."""
     sensor = simulation.episode.actors.get(actor_id, ActorKind.SENSOR)
-    read = (codec.integer(i, "ignored vehicle") for i in codec.items(ids, 0, "ignored vehicles"))
+    read = (codec.integer(i, "ignored vehicle") for i in codec.items(ids, 0, "ignored vehicles", MOST_IGNORED))
     sensor.ignored_vehicles = frozenset(read)
 
 

@@ -110,8 +110,8 @@ def set_bones_transform(simulation: Simulation, actor_id: int, bones: Any) -> No
     read = {}
     for row in rows:
         name, pose = codec.items(row, 2, "bone")[:2]
-        if name not in skeleton.WALKER_PARENTS:
-            raise CommandError(f"walkers have no bone {name!r:.40}; get_bones() lists those there are")
+        if not isinstance(name, str) or name not in skeleton.WALKER_PARENTS:
+            raise CommandError(f"walkers have no bone {codec.shown(name)}; get_bones() lists those there are")
         read[name] = codec.transform_from_wire(pose, "bone")
     _pose_of(simulation, actor_id).bones.update(read)
 
@@ -148,7 +148,7 @@ def _component(simulation: Simulation, actor_id: int, name: Any) -> tuple[Actor,
     names = _components(actor)
     if name not in names:
         raise CommandError(
-            f"actor {actor_id} ({actor.type_id}) has no component {name!r:.40}; it has {', '.join(names)}"
+            f"actor {actor_id} ({actor.type_id}) has no component {codec.shown(name)}; it has {', '.join(names)}"
         )
     if name == "CharacterMesh0":
         return actor, Transform(z=-actor.box.extent[2])

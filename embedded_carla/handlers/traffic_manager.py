@@ -21,10 +21,11 @@ def get_traffic_manager_running(simulation: Simulation, port: int) -> Any:
 
 @value("add_traffic_manager_running")
 def add_traffic_manager_running(simulation: Simulation, where: Any) -> bool:
-    host, port = codec.items(where, 2, "traffic manager")[:2]
+    given, number = codec.items(where, 2, "traffic manager")[:2]
+    host, port = codec.text(given, "traffic manager's host", 255), codec.integer(number, "its port", 1, 65535)
     if port in simulation.traffic_managers:
         return False
-    simulation.traffic_managers[codec.integer(port, "traffic manager's port")] = (str(host), port)
+    simulation.traffic_managers[port] = (host, port)
     return True
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from embedded_carla import codec
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
-from embedded_carla.world import physics_control
+from embedded_carla.world import physics_control, physics_limits
 from embedded_carla.world import vehicles_kernel as kernel
 from embedded_carla.world.actors import ActorKind
 from embedded_carla.world.physics_control import NOMINAL_FRICTION
@@ -32,11 +32,15 @@ def get_physics_control(simulation: Simulation, actor_id: int) -> Any:
 def apply_physics_control(simulation: Simulation, actor_id: int, control: Any) -> None:
     episode = simulation.episode
     actor = episode.vehicle(actor_id)
-    spec = physics_control.changed_spec(episode.fleet.spec(actor.slot), control)
+    control = physics_limits.checked(control)
+    fleet, slot = episode.fleet, actor.slot
+    spec = physics_control.changed_spec(fleet.spec(slot), control)
+    chassis, drivetrain = physics_control.changed_chassis(spec, control), physics_control.drivetrain(control)
     friction, curve = physics_control.axle_friction(control), physics_control.steering_curve(control)
-    episode.fleet.set_spec(actor.slot, spec)
-    episode.fleet.set_steer_curve(actor.slot, curve)
-    episode.fleet.axle_friction[actor.slot] = friction
+    fleet.set_spec(slot, spec, chassis)
+    fleet.set_drivetrain(slot, drivetrain)
+    fleet.set_steer_curve(slot, curve)
+    fleet.axle_friction[slot] = friction
     actor.physics_control = control
 
 
@@ -66,7 +70,7 @@ def get_telemetry_data(simulation: Simulation, actor_id: int) -> Any:
     control, spec = fleet.control(slot), fleet.spec(slot)
     speed = float(math.hypot(*fleet.velocity[slot]))
     wheels = [_wheel_telemetry(simulation, slot, wheel) for wheel in range(4)]
-    rpm, gear = physics_control.engine_rpm(float(fleet.wheels[slot, :, kernel.SPIN].mean()))
+    rpm, gear = float(fleet.engine_radps[slot]) * 60.0 / math.tau, int(fleet.gear[slot])
     if spec.number_of_wheels == 2:  # the physics keeps a pair for each
         wheels = [_both(wheels[0], wheels[1]), _both(wheels[2], wheels[3])]
     return (

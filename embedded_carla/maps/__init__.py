@@ -20,28 +20,33 @@ class MapLibrary:
             if not folder.is_dir():
                 raise MapError(f"map folder {folder} does not exist")
         self._dirs = (*extra_dirs, OWN_MAPS)
+        self._own_files: dict[str, Path] = {}
 
     def names(self) -> list[str]:
         """Names of all maps, sorted."""
         return sorted(self._files())
 
-    def load_text(self, name_or_path: str) -> tuple[str, str]:
-        """(name, OpenDRIVE text) of a map given by name, by CARLA's asset path, or by the path of an .xodr file.
+    def add_file(self, path: Path) -> str:
+        """Take in one more .xodr file, whatever folder it is in; its name from now on."""
+        self._own_files[path.stem] = path
+        return path.stem
 
-        `Town01_Opt` is the same town as `Town01` under the name that was asked for: programs compare names. Raises
-        MapError that lists what there is, or says why a file cannot be read.
+    def load_text(self, given: str) -> tuple[str, str]:
+        """(name, OpenDRIVE text) of a map given by name, by its file's name or by CARLA's asset path.
+
+        Only the last part of a path counts, so that no client reads another file than a map. `Town01_Opt` is the same
+        town as `Town01` under the name that was asked for: programs compare names. Raises MapError that lists what
+        there is, or says why a file cannot be read.
         """
-        if name_or_path.endswith(".xodr"):
-            return Path(name_or_path).stem, _read(Path(name_or_path))
         files = self._files()
-        name = plain_name(name_or_path)
+        name = plain_name(given).removesuffix(".xodr")
         for candidate in (name, name.removesuffix("_Opt")):
             if candidate in files:
                 return name, _read(files[candidate])
-        raise MapError(f"unknown map {name_or_path!r}; there are: {', '.join(sorted(files)) or 'none'}")
+        raise MapError(f"unknown map {given!r:.200}; there are: {', '.join(sorted(files)) or 'none'}")
 
     def _files(self) -> dict[str, Path]:
-        files: dict[str, Path] = {}
+        files = dict(self._own_files)
         for folder in self._dirs:
             for path in sorted(folder.glob("*.xodr")):
                 files.setdefault(path.stem, path)

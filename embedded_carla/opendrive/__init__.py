@@ -19,6 +19,8 @@ def parse(text: str, name: str) -> RoadNetwork:
     """
     if not text.strip():
         raise MapError(f"map {name}: the file is empty")
+    if "<!DOCTYPE" in text:  # its entities can grow without bounds, even unresolved, and OpenDRIVE has none
+        raise MapError(f"map {name}: a document type declaration (<!DOCTYPE) is not allowed")
     parser = etree.XMLParser(huge_tree=True, resolve_entities=False, no_network=True, remove_comments=True)
     try:
         root = etree.fromstring(text.encode("utf-8"), parser)

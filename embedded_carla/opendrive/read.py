@@ -89,7 +89,13 @@ def _each(road: Element, path: str, read: Callable[[Element, int], Any]) -> Iter
 def _geo(root: Element) -> tuple[float, float]:
     text = root.findtext("header/geoReference") or ""
     found = [re.search(rf"\+{key}=([-+0-9.eE]+)", text) for key in ("lat_0", "lon_0")]
-    return (float(found[0][1]), float(found[1][1])) if found[0] and found[1] else DEFAULT_GEO_DEG
+    if not found[0] or not found[1]:
+        return DEFAULT_GEO_DEG
+    try:
+        latitude, longitude = float(found[0][1]), float(found[1][1])
+    except ValueError:
+        return DEFAULT_GEO_DEG
+    return (latitude, longitude) if abs(latitude) <= 90.0 and abs(longitude) <= 360.0 else DEFAULT_GEO_DEG
 
 
 def _profile(elements: Iterable[Element], start: str = "s", offset_m: float = 0.0) -> Cubics:

@@ -113,7 +113,7 @@ class ActorTable:
         """The actor with this id; CommandError where there is none or it is of none of `kinds` (if given)."""
         actor = self._by_id.get(actor_id)
         if actor is None:
-            raise CommandError(f"unable to find actor {actor_id!r}: it does not exist or was destroyed")
+            raise CommandError(f"unable to find actor {codec.shown(actor_id)}: it does not exist or was destroyed")
         if kinds and actor.kind not in kinds:
             wanted = " or ".join(kind.value for kind in kinds)
             raise CommandError(f"actor {actor_id} ({actor.type_id}) is no {wanted}")

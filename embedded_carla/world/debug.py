@@ -18,6 +18,8 @@ from embedded_carla.types import BoundingBox, Vector3
 MOST_SHAPES = 20_000
 """The oldest shapes go first beyond this; scripts that draw a trail for ever must not fill the memory."""
 
+MOST_TEXT = 1024
+LARGEST_SIZE = 1.0e6
 _EPSILON_S = 1e-6
 
 
@@ -64,7 +66,9 @@ def shape_from_wire(value: Any) -> tuple[DebugShape, float]:
     """(shape, life time in s) of a DebugShape on the wire; CommandError for anything else."""
     primitive, colour, life_time, _persistent = codec.items(value, 4, "debug shape")[:4]
     index, fields = codec.items(primitive, 2, "debug shape's primitive")[:2]
-    red, green, blue = (codec.integer(v, "debug shape's colour") for v in codec.items(colour, 3, "colour")[:3])
+    red, green, blue = (
+        codec.integer(v, "debug shape's colour", 0, codec.U8) for v in codec.items(colour, 3, "colour")[:3]
+    )
     return _shape(index, fields, (red, green, blue)), codec.number(life_time, "debug shape's life time")
 
 
@@ -72,25 +76,33 @@ def _shape(index: Any, fields: Any, colour: Rgb) -> DebugShape:
     on_screen = index in (_HUD_POINT, _HUD_LINE, _HUD_ARROW, _HUD_BOX)
     if index in (_POINT, _HUD_POINT):
         where, size = codec.items(fields, 2, "debug point")[:2]
-        return DebugPoint(codec.vector_from_wire(where), codec.number(size, "size"), colour, on_screen)
+        return DebugPoint(codec.location_from_wire(where), _size(size, "size"), colour, on_screen)
     if index in (_LINE, _HUD_LINE):
         return DebugLine(*_line(fields), colour, on_screen)
     if index in (_ARROW, _HUD_ARROW):
         line, head = codec.items(fields, 2, "debug arrow")[:2]
-        return DebugArrow(*_line(line), codec.number(head, "arrow size"), colour, on_screen)
+        return DebugArrow(*_line(line), _size(head, "arrow size"), colour, on_screen)
     if index in (_BOX, _HUD_BOX):
         box, rotation, thickness = codec.items(fields, 3, "debug box")[:3]
         centre, extent = codec.items(box, 2, "box")[:2]
         turned = BoundingBox(
-            codec.vector_from_wire(centre), codec.vector_from_wire(extent), codec.vector_from_wire(rotation)
+            codec.location_from_wire(centre),
+            codec.location_from_wire(extent),
+            codec.vector_from_wire(rotation, "rotation", codec.MOST_DEG),
         )
-        return DebugBox(turned, codec.number(thickness, "thickness"), colour, on_screen)
+        return DebugBox(turned, _size(thickness, "thickness"), colour, on_screen)
     if index == _TEXT:
         where, text, has_shadow = codec.items(fields, 3, "debug string")[:3]
-        return DebugText(codec.vector_from_wire(where), str(text), bool(has_shadow), colour)
-    raise CommandError(f"debug shape {index!r:.20}: allowed are 0 to {_HUD_BOX}")
+        return DebugText(
+            codec.location_from_wire(where), codec.text(text, "debug string", MOST_TEXT), bool(has_shadow), colour
+        )
+    raise CommandError(f"debug shape {codec.shown(index)}: allowed are 0 to {_HUD_BOX}")
+
+
+def _size(value: Any, what: str) -> float:
+    return codec.number(value, what, -LARGEST_SIZE, LARGEST_SIZE)
 
 
 def _line(fields: Any) -> tuple[Vector3, Vector3, float]:
     begin, end, thickness = codec.items(fields, 3, "debug line")[:3]
-    return codec.vector_from_wire(begin), codec.vector_from_wire(end), codec.number(thickness, "thickness")
+    return codec.location_from_wire(begin), codec.location_from_wire(end), _size(thickness, "thickness")

@@ -126,7 +126,7 @@ def _prop_view(actor: Actor) -> ActorView:
 def _colour(actor: Actor) -> Vector3:
     """The `color` attribute "r,g,b" (sRGB, 0 to 255) in linear light."""
     parts = actor.description.value("color").split(",")
-    if len(parts) != 3 or not all(part.strip().isdigit() for part in parts):
+    if len(parts) != 3 or not all(part.strip().isdecimal() for part in parts):
         return _GREY
     r, g, b = ((min(int(part), 255) / 255.0) ** _SRGB_GAMMA for part in parts)
     return (r, g, b)

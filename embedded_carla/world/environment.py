@@ -96,7 +96,7 @@ class Environment:
         if enabled:
             self._disabled.difference_update(ids)
         else:
-            self._disabled.update(ids)
+            self._disabled.update({o.object_id for o in self.objects}.intersection(ids))
         self._update()
 
     def load_layers(self, layers: int) -> None:

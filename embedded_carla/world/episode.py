@@ -20,6 +20,7 @@ from embedded_carla.types import (
 )
 from embedded_carla.world.ackermann import AckermannDrivers
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
+from embedded_carla.world.bounds import hold_within
 from embedded_carla.world.collision_boxes import StaticBoxes
 from embedded_carla.world.contacts import CollisionHit, ContactSolver
 from embedded_carla.world.debug import DebugShapes
@@ -175,9 +176,11 @@ class Episode:
         self.delta_s = delta_s
         self._lights_changed = self.lamps.announce()
         self.ackermann.step(delta_s)
-        self.fleet.step(delta_s, self.drawn_weather.wetness)
+        self.fleet.step(delta_s, self.drawn_weather.wetness, self.drawn_weather.precipitation_deposits)
         self.crowd.step(delta_s)
         self.hits = self.contacts.resolve()
+        for kind, bodies in ((ActorKind.VEHICLE, self.fleet), (ActorKind.WALKER, self.crowd)):
+            hold_within(bodies, self.rows(kind)[1])
         self.roadside.step(delta_s)
         self._write_bodies()
         self._write_attached()
@@ -205,6 +208,8 @@ class Episode:
             else:
                 records["angular_velocity"][rows] = self.fleet.angular_velocity_degps[slots]
                 records["acceleration"][rows] = self.fleet.acceleration[slots]
+                driven = self.fleet.physics[slots]
+                records["gear"][rows[driven]] = self.fleet.gear[slots[driven]]
                 self.roadside.write_vehicles(records, rows, slots)
 
     def _walker_heights(self) -> NDArray[np.float32]:

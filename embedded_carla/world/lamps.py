@@ -19,6 +19,7 @@ from embedded_carla.types import Vector3
 STREET_GROUP = 2
 LAST_GROUP = 4
 DEFAULT_INTENSITY = 1000.0
+BRIGHTEST = 1.0e9
 DEFAULT_COLOUR = (255, 214, 170)
 LEAST_SHOWN, MOST_SHOWN = 2, 50
 """In how many snapshots a change is announced: in the first ones always, in more until a client has asked."""
@@ -116,11 +117,12 @@ class StreetLamps:
 def state_from_wire(value: Any) -> dict[str, Any]:
     """Arguments of `StreetLamps.set` from CARLA's LightState."""
     number, _location, intensity, group, colour, active = codec.items(value, 6, "light state")[:6]
-    red, green, blue = codec.vector_from_wire(colour, "light colour")
+    red, green, blue = (codec.integer(c, "light colour", 0, codec.U8) for c in codec.items(colour, 3, "colour")[:3])
     return {
         "lamp": codec.integer(number, "light id"), "is_on": bool(active),
-        "intensity": max(codec.number(intensity, "light intensity"), 0.0), "colour": (red, green, blue),
-        "group": codec.integer(group, "light group"),
+        "intensity": max(codec.number(intensity, "light intensity", high=BRIGHTEST), 0.0),
+        "colour": (float(red), float(green), float(blue)),
+        "group": codec.integer(group, "light group", 0, LAST_GROUP),
     }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.errors import CommandError
 from embedded_carla.sensors.gnss import geolocation
 from embedded_carla.sensors.imu import GRAVITY_MPS2, compass_rad
 from embedded_carla.sensors.v2x_channel import Channel, Link, Sight, received_power_dbm
@@ -22,6 +23,7 @@ CUSTOM_TYPE = "sensor.other.v2x_custom"
 ROAD_SIDE_INTERVAL_S = 0.5
 LOW_FREQUENCY_INTERVAL_S = 0.5
 TURNED_DEG, MOVED_M, FASTER_MPS = 4.0, 4.0, 0.5
+MOST_WAITING = 100  # messages of one custom sensor for one tick
 STEADY_MESSAGES = 3  # after so many without a cause the rate falls to its least
 ANTENNA_LEAST_M = 0.1
 _EPSILON_S = 1e-6
@@ -51,8 +53,11 @@ class Radio:
         self._texts: dict[int, list[str]] = {}
 
     def say(self, sensor: Actor, text: str) -> None:
-        """Send `text` from a custom sensor with the next tick."""
-        self._texts.setdefault(sensor.actor_id, []).append(text)
+        """Send `text` from a custom sensor with the next tick. Raises CommandError: too many already wait for it."""
+        texts = self._texts.setdefault(sensor.actor_id, [])
+        if len(texts) >= MOST_WAITING:
+            raise CommandError(f"V2X sensor {sensor.actor_id} has {MOST_WAITING} messages that wait for the next tick")
+        texts.append(text)
 
     def heard(self, sensors: Sequence[Actor], rngs: Mapping[int, np.random.Generator]) -> dict[int, bytes]:
         """The bodies of those of `sensors` (all V2X sensors there are) that hear something, by id."""

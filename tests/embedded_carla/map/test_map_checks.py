@@ -112,6 +112,6 @@ def test_the_library_finds_maps_by_any_of_their_names(tmp_path: Path) -> None:
     with pytest.raises(MapError, match=r"unknown map 'Atlantis'.*Hamlet"):
         library.load_text("Atlantis")
     with pytest.raises(MapError, match="cannot be read"):
-        library.load_text(str(tmp_path / "none.xodr"))
+        library.load_text(library.add_file(tmp_path / "none.xodr"))
     with pytest.raises(MapError, match="does not exist"):
         MapLibrary([tmp_path / "nowhere"])

@@ -14,9 +14,7 @@ from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Transform, VehicleControl, WalkerControl, WeatherParameters
 
-finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
 share = st.floats(0.0, 1.0)
-vectors = st.tuples(finite, finite, finite)
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.binary(max_size=3),
     lambda inner: st.lists(inner, max_size=4),
@@ -24,7 +22,11 @@ junk = st.recursive(
 )
 
 
-@given(st.builds(Transform, finite, finite, finite, finite, finite, finite))
+places = st.floats(-codec.FARTHEST_M, codec.FARTHEST_M)
+angles = st.floats(-codec.MOST_DEG, codec.MOST_DEG)
+
+
+@given(st.builds(Transform, places, places, places, angles, angles, angles))
 def test_transforms_come_back(pose: Transform) -> None:
     assert codec.transform_from_wire(codec.transform_to_wire(pose)) == pose
 
@@ -39,7 +41,7 @@ def test_vehicle_controls_come_back(control: VehicleControl) -> None:
     assert codec.vehicle_control_from_wire(codec.vehicle_control_to_wire(control)) == control
 
 
-@given(st.builds(WeatherParameters, *([finite] * 14)))
+@given(st.builds(WeatherParameters, *([st.floats(-codec.MOST_WEATHER, codec.MOST_WEATHER)] * 14)))
 def test_weather_comes_back(weather: WeatherParameters) -> None:
     assert codec.weather_from_wire(codec.weather_to_wire(weather)) == weather
 
@@ -64,7 +66,7 @@ def test_descriptions_come_back(description: codec.ActorDescription) -> None:
     assert codec.description_from_wire(codec.description_to_wire(description)) == description
 
 
-@given(vectors, finite, st.booleans())
+@given(st.tuples(places, places, places), st.floats(-100.0, 100.0), st.booleans())
 def test_walker_controls_come_back(direction: Any, speed: float, jump: bool) -> None:
     assert codec.walker_control_from_wire([direction, speed, jump]) == WalkerControl(direction, speed, jump)
 

@@ -1,0 +1,122 @@
+"""Ticks with TrafficManager traffic and a camera: does the server's memory stay flat?
+
+A life is one server process with its client. The memory of a life is judged from its WARM_TICKS-th tick on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import random
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import carla
+
+from benchmarks.soak.progress import Progress, leave, stop_on_signals, tell
+from benchmarks.soak.watched import Watched, watched_server
+
+VEHICLES = 30
+DELTA_S = 0.05
+CAMERA = {"image_size_x": "320", "image_size_y": "180", "sensor_tick": "0.5"}
+TICKS_PER_PICTURE = 10
+WARM_TICKS, SAMPLE_TICKS = 10_000, 500
+FLAT = 0.05
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def traffic(client: carla.Client, count: int) -> tuple[carla.World, list[int]]:
+    """A synchronous world in which `count` cars drive about."""
+    world = client.get_world()
+    settings = world.get_settings()
+    settings.synchronous_mode, settings.fixed_delta_seconds = True, DELTA_S
+    world.apply_settings(settings)
+    manager = client.get_trafficmanager(free_port())
+    manager.set_synchronous_mode(True)
+    manager.set_random_device_seed(0)
+    models = [b for b in world.get_blueprint_library().filter("vehicle.*") if b.get_attribute("base_type") == "car"]
+    points = world.get_map().get_spawn_points()
+    random.Random(0).shuffle(points)
+    autopilot = carla.command.SetAutopilot(carla.command.FutureActor, True, manager.get_port())
+    batch = [
+        carla.command.SpawnActor(model, point).then(autopilot)
+        for model, point in zip(itertools.cycle(models), points[:count], strict=False)
+    ]
+    return world, [answer.actor_id for answer in client.apply_batch_sync(batch, True) if not answer.error]
+
+
+def _life(server: Watched, progress: Progress, target: int) -> None:
+    """Tick until the target is reached or someone interrupts."""
+    client = carla.Client("127.0.0.1", server.port)
+    client.set_timeout(60.0)
+    world, cars = traffic(client, VEHICLES)
+    blueprint = world.get_blueprint_library().find("sensor.camera.rgb")
+    for name, value in CAMERA.items():
+        blueprint.set_attribute(name, value)
+    pictures = itertools.count()
+    camera = world.spawn_actor(
+        blueprint, carla.Transform(carla.Location(x=1.5, z=1.8)), attach_to=world.get_actor(cars[0])
+    )
+    camera.listen(lambda _picture: next(pictures))
+    life: dict[str, Any] = {"ticks": 0, "seconds": 0.0, "vehicles": len(cars), "resident_mb": []}
+    progress.data.setdefault("lives", []).append(life)
+    done, began_s = sum(other["ticks"] for other in progress.data["lives"]), time.monotonic()
+    while done < target:
+        for _ in range(SAMPLE_TICKS):
+            world.tick()
+        done, life["ticks"] = done + SAMPLE_TICKS, life["ticks"] + SAMPLE_TICKS
+        life["seconds"] = round(time.monotonic() - began_s, 1)
+        life["resident_mb"].append(round(server.resident_mb(), 2))
+        snapshot = world.get_snapshot()
+        life["mean_speed_mps"] = round(sum(snapshot.find(i).get_velocity().length() for i in cars) / len(cars), 2)
+        progress.save()
+        rate = life["ticks"] / max(life["seconds"], 0.1)
+        tell(f"ticks {done}/{target}: {life['resident_mb'][-1]:.1f} MB resident, {rate:.0f} ticks/s")
+    life["pictures"] = next(pictures)
+
+
+def judge(data: dict[str, Any]) -> dict[str, Any]:
+    """What the lives say together; `flat` only when every memory after the warm-up lies within FLAT of that life's."""
+    lives = data.get("lives", [])
+    warm = [life["resident_mb"][WARM_TICKS // SAMPLE_TICKS - 1 :] for life in lives]
+    judged = [(min(rows), max(rows)) for rows in warm if len(rows) > 1]
+    spread = max((high / low - 1.0 for low, high in judged), default=None)
+    ticks = sum(life["ticks"] for life in lives)
+    return {
+        "ticks": ticks, "lives": [life["ticks"] for life in lives], "judged_lives": len(judged),
+        "ticks_per_s": round(ticks / max(sum(life["seconds"] for life in lives), 1e-9), 1),
+        "resident_mb_after_warm_up": [[min(rows), max(rows)] for rows in warm if rows],
+        "largest_spread": None if spread is None else round(spread, 4),
+        "flat": spread is not None and spread <= FLAT,
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out/soak"))
+    parser.add_argument("--ticks", type=int, default=100_000)
+    arguments = parser.parse_args()
+    stop_on_signals()
+    progress = Progress(arguments.out, "ticks")
+    status = 0
+    try:
+        if sum(life["ticks"] for life in progress.data.get("lives", [])) < arguments.ticks:
+            with watched_server("--map", "city_grid", log=arguments.out / "ticks.log") as server:
+                _life(server, progress, arguments.ticks)
+    except KeyboardInterrupt:
+        status = 130
+    progress.data["result"] = judge(progress.data)
+    progress.save()
+    tell(f"ticks: {progress.data['result']}")
+    leave(status or (0 if progress.data["result"]["flat"] else 1))
+
+
+if __name__ == "__main__":
+    main()

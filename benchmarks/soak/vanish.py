@@ -1,0 +1,113 @@
+"""Twenty clients connect, listen to cameras and other sensors, and vanish: half by kill -9, half by ending at once.
+
+A steady client ticks the world all the while. Afterwards the server must hold as many connections as before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import carla
+
+from benchmarks.soak.progress import Progress, leave, stop_on_signals, tell
+from benchmarks.soak.ticks import traffic
+from benchmarks.soak.watched import Watched, watched_server
+
+GUESTS = 20
+VEHICLES = 10
+ROUND_S = 180.0
+SETTLE_TICKS = 50
+
+
+def _start(port: int, number: int) -> subprocess.Popen[bytes]:
+    way = "stay" if number % 2 else "exit"
+    command = [sys.executable, "-m", "benchmarks.soak.guest", str(port), str(number), way]
+    guest = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert guest.stdout is not None
+    os.set_blocking(guest.stdout.fileno(), False)
+    return guest
+
+
+def _round(world: carla.World, port: int) -> dict[str, Any]:
+    """Let all guests come and go while the world ticks."""
+    guests = [_start(port, number) for number in range(GUESTS)]
+    waiting, killed, slowest_s, ticks = set(range(GUESTS)), 0, 0.0, 0
+    until_s = time.monotonic() + ROUND_S
+    try:
+        while waiting and time.monotonic() < until_s:
+            start = time.perf_counter()
+            world.tick()
+            slowest_s, ticks = max(slowest_s, time.perf_counter() - start), ticks + 1
+            for number in tuple(waiting):
+                stdout = guests[number].stdout
+                assert stdout is not None
+                if stdout.read() == b"listening\n":
+                    waiting.discard(number)
+                    if number % 2:
+                        guests[number].kill()
+                        killed += 1
+                elif guests[number].poll() is not None:
+                    raise SystemExit(f"guest {number} ended before it listened")
+    finally:
+        for guest in guests:
+            guest.kill()
+            guest.wait(30)
+    assert not waiting, f"guests {sorted(waiting)} heard nothing in {ROUND_S:g} s"
+    return {"guests": GUESTS, "killed": killed, "ticks": ticks, "slowest_tick_s": round(slowest_s, 3)}
+
+
+def _life(server: Watched, progress: Progress, rounds: int) -> None:
+    client = carla.Client("127.0.0.1", server.port)
+    client.set_timeout(60.0)
+    world, _cars = traffic(client, VEHICLES)
+    own = {actor.id for actor in world.get_actors()}
+    before = server.descriptors()
+    done: list[dict[str, Any]] = progress.data.setdefault("rounds", [])
+    while len(done) < rounds:
+        row = _round(world, server.port)
+        left = [a.id for a in world.get_actors() if a.id not in own]
+        client.apply_batch_sync([carla.command.DestroyActor(i) for i in left], True)
+        for _ in range(SETTLE_TICKS):
+            world.tick()
+        row |= {
+            "actors_left": len(left), "descriptors_before": before, "descriptors_after": server.descriptors(),
+            "resident_mb": round(server.resident_mb(), 2),
+        }  # fmt: skip
+        done.append(row)
+        progress.save()
+        tell(f"vanish {len(done)}/{rounds}: {row}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out/soak"))
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    stop_on_signals()
+    progress = Progress(arguments.out, "vanish")
+    status = 0
+    try:
+        if len(progress.data.get("rounds", [])) < arguments.rounds:
+            with watched_server("--map", "city_grid", log=arguments.out / "vanish.log") as server:
+                _life(server, progress, arguments.rounds)
+    except KeyboardInterrupt:
+        status = 130
+    rows = progress.data.get("rounds", [])
+    good = bool(rows) and all(row["descriptors_after"] <= row["descriptors_before"] for row in rows)
+    progress.data["result"] = {
+        "rounds": len(rows), "clients": sum(row["guests"] for row in rows), "killed": sum(r["killed"] for r in rows),
+        "slowest_tick_s": max((row["slowest_tick_s"] for row in rows), default=None), "no_descriptor_left": good,
+    }  # fmt: skip
+    progress.save()
+    tell(f"vanish: {progress.data['result']}")
+    leave(status or (0 if good else 1))
+
+
+if __name__ == "__main__":
+    main()

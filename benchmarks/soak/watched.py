@@ -1,0 +1,50 @@
+"""A server process whose memory and descriptors can be read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A running server."""
+
+    process: subprocess.Popen[str]
+    port: int
+
+    def resident_mb(self) -> float:
+        """Memory of the process that is in RAM."""
+        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * _PAGE_BYTES / 1e6
+
+    def descriptors(self) -> int:
+        """Open files and sockets."""
+        return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
+
+
+@contextlib.contextmanager
+def watched_server(*arguments: str, log: Path | None = None) -> Iterator[Watched]:
+    """A server on free ports that ends on leaving, and also when this process dies; `log` takes its standard error."""
+    command = [sys.executable, "-m", "embedded_carla", "--port", "0", "--until-stdin-ends", *arguments]
+    with contextlib.ExitStack() as stack:
+        told = stack.enter_context(log.open("a")) if log is not None else None
+        # Ctrl-C is for the run; the server ends when the run has written down what it did.
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=told, text=True, start_new_session=True
+        )
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            if "listening on" not in line:
+                raise SystemExit("the server did not start")
+            yield Watched(process, int(line.split("listening on ")[1].split(",")[0].rsplit(":", 1)[1]))
+        finally:
+            process.terminate()
+            process.wait(30)

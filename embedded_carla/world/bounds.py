@@ -1,0 +1,38 @@
+"""Bodies stay within the world: no speed or place that a client or a crash can bring about is infinite."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.codec import FARTHEST_M, FASTEST_DEGPS, FASTEST_MPS
+from embedded_carla.types import Float
+
+
+class Bodies(Protocol):
+    """The fleet or the crowd."""
+
+    location: Float
+    rotation_deg: Float
+    velocity: Float
+    acceleration: Float
+    angular_velocity_degps: Float
+
+
+def hold_within(bodies: Bodies, slots: NDArray[np.intp]) -> int:
+    """Cut what is out of bounds in the rows `slots`, and stop what is not a number; how many values that were."""
+    if not len(slots):
+        return 0
+    cut = 0
+    for values, most in (
+        (bodies.velocity, FASTEST_MPS), (bodies.location, FARTHEST_M), (bodies.angular_velocity_degps, FASTEST_DEGPS),
+        (bodies.rotation_deg, np.inf), (bodies.acceleration, np.inf),
+    ):  # fmt: skip
+        rows = values[slots]
+        wrong = ~(np.abs(rows) <= most) if np.isfinite(most) else ~np.isfinite(rows)
+        if wrong.any():
+            cut += int(np.count_nonzero(wrong))
+            values[slots] = np.clip(np.nan_to_num(rows, nan=0.0), -min(most, 1e9), min(most, 1e9))
+    return cut
