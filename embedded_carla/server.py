@@ -230,8 +230,8 @@ class Server:
         self.simulation.advance(delta_s)
         self._let_managers_settle()
         self.simulation.publish_state(delta_s)
-        self._frame_s = time.monotonic()
         self.simulation.publish_sensors()
+        self._frame_s = time.monotonic()  # nobody is heard while pictures are drawn: that is no sleep of theirs
         for connection in self._hub.connections():
             self._want(connection.sock, connection.outbox)
 

@@ -49,7 +49,7 @@ def test_weather_comes_back(weather: WeatherParameters) -> None:
 @given(
     st.builds(
         codec.EpisodeSettings, synchronous_mode=st.booleans(), no_rendering_mode=st.booleans(),
-        fixed_delta_seconds=st.none() | st.floats(0.001, 1.0), max_substeps=st.integers(1, 100),
+        fixed_delta_seconds=st.none() | st.floats(0.001, 10.0), max_substeps=st.integers(1, 100),
     )
 )  # fmt: skip
 def test_settings_come_back(settings: codec.EpisodeSettings) -> None:
