@@ -38,6 +38,7 @@ class _Model:
     special_type: str = ""
     drag_area_m2: float = 0.66
     wheel_radius_m: float = 0.33
+    pull: float = 0.55  # largest driving force over weight: a driver's clutch, a motorcycle's front wheel that lifts
 
 
 _CARS = (
@@ -87,30 +88,30 @@ _LARGE = (
     _Model("vehicle.volkswagen.t2_2021", "van", "van", (2.221, 0.888, 0.996), 1280, 2.400, 51, 36, 2, 50.0,
            drag_area_m2=1.3, wheel_radius_m=0.33),
     _Model("vehicle.carlamotors.carlacola", "truck", "truck", (2.602, 1.307, 1.234), 5500, 3.100, 130, 32, 1, 45.0,
-           drag_area_m2=4.0, wheel_radius_m=0.45),
+           drag_area_m2=4.0, wheel_radius_m=0.45, pull=0.35),
     _Model("vehicle.carlamotors.european_hgv", "truck", "truck", (3.970, 1.446, 1.730), 11500, 4.200, 330, 28, 2, 45.0,
-           drag_area_m2=6.0, wheel_radius_m=0.50),
+           drag_area_m2=6.0, wheel_radius_m=0.50, pull=0.35),
     _Model("vehicle.carlamotors.firetruck", "truck", "truck", (4.234, 1.446, 1.915), 13500, 4.400, 260, 32, 2, 45.0,
-           "emergency", drag_area_m2=6.0, wheel_radius_m=0.50),
+           "emergency", drag_area_m2=6.0, wheel_radius_m=0.50, pull=0.35),
     _Model("vehicle.mitsubishi.fusorosa", "bus", "bus", (5.136, 1.250, 1.700), 7500, 5.200, 150, 30, 2, 45.0,
-           drag_area_m2=5.0, wheel_radius_m=0.43),
+           drag_area_m2=5.0, wheel_radius_m=0.43, pull=0.35),
 )  # fmt: skip
 
 _TWO_WHEELED = (
     _Model("vehicle.harley-davidson.low_rider", "motorcycle", "motorcycle", (1.178, 0.382, 0.825), 380, 1.630, 64, 50,
-           1, 40.0, drag_area_m2=0.6, wheel_radius_m=0.33),
+           1, 40.0, drag_area_m2=0.6, wheel_radius_m=0.33, pull=0.65),
     _Model("vehicle.kawasaki.ninja", "motorcycle", "motorcycle", (1.017, 0.402, 0.760), 270, 1.410, 92, 72,
-           1, 40.0, drag_area_m2=0.5, wheel_radius_m=0.31),
+           1, 40.0, drag_area_m2=0.5, wheel_radius_m=0.31, pull=0.95),
     _Model("vehicle.vespa.zx125", "motorcycle", "motorcycle", (0.910, 0.435, 0.795), 190, 1.290, 9, 27,
-           1, 40.0, drag_area_m2=0.6, wheel_radius_m=0.23),
+           1, 40.0, drag_area_m2=0.6, wheel_radius_m=0.23, pull=0.3),
     _Model("vehicle.yamaha.yzf", "motorcycle", "motorcycle", (1.105, 0.433, 0.765), 280, 1.405, 147, 80,
-           1, 40.0, drag_area_m2=0.5, wheel_radius_m=0.31),
+           1, 40.0, drag_area_m2=0.5, wheel_radius_m=0.31, pull=1.0),
     _Model("vehicle.bh.crossbike", "bicycle", "bicycle", (0.755, 0.430, 0.805), 90, 1.080, 0.5, 10,
-           1, 40.0, drag_area_m2=0.5, wheel_radius_m=0.34),
+           1, 40.0, drag_area_m2=0.5, wheel_radius_m=0.34, pull=0.2),
     _Model("vehicle.diamondback.century", "bicycle", "bicycle", (0.830, 0.290, 0.810), 86, 1.000, 0.6, 12,
-           1, 40.0, drag_area_m2=0.4, wheel_radius_m=0.34),
+           1, 40.0, drag_area_m2=0.4, wheel_radius_m=0.34, pull=0.2),
     _Model("vehicle.gazelle.omafiets", "bicycle", "bicycle", (0.922, 0.330, 0.890), 95, 1.150, 0.4, 8,
-           1, 40.0, drag_area_m2=0.6, wheel_radius_m=0.35),
+           1, 40.0, drag_area_m2=0.6, wheel_radius_m=0.35, pull=0.15),
 )  # fmt: skip
 
 _COLOURS = ("17,37,103", "180,44,44", "237,237,237", "20,20,20", "134,134,134", "65,67,55", "26,60,23", "215,150,30")
@@ -139,7 +140,7 @@ def _spec(model: _Model) -> VehicleSpec:
         wheel_radius_m=model.wheel_radius_m,
         steer_max_deg=model.steer_max_deg,
         power_w=1000 * model.power_kw,
-        force_max_n=weight_n * (0.25 if model.base_type == "bicycle" else 0.35 if model.mass_kg > 5000 else 0.55),
+        force_max_n=weight_n * model.pull,
         brake_force_max_n=weight_n * (0.6 if model.base_type == "bicycle" else 0.75 if model.mass_kg > 5000 else 1.0),
         drag_area_m2=model.drag_area_m2,
         top_speed_mps=model.top_speed_mps,

@@ -51,9 +51,8 @@ def vehicle_controls(episode: Episode, roster: Roster) -> RowArray:
     rows, records = roster.vehicle_rows, episode.table.vehicles
     out = _blank(PacketId.VEHICLE_CONTROLS, len(rows))
     out["actor"] = roster.ids[rows]
-    for name in ("steer", "throttle", "brake", "hand_brake"):
+    for name in ("steer", "throttle", "brake", "hand_brake", "gear"):
         out[name] = records[name][rows]
-    out["gear"] = episode.fleet.gear[roster.vehicle_slots]
     return out
 
 

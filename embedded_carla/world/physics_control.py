@@ -1,12 +1,13 @@
 """CARLA's VehiclePhysicsControl against the parameters that the physics here has.
 
-The parts that have a meaning in both (mass, drag, steering angle and curve, brake torque, wheel radius, friction) act;
-the rest (gear box, torque curve, suspension) is kept and given back, so that what a script sets it reads again.
+What acts: mass, drag, centre of mass, steering angles and curve, brake and hand brake torques, radii, tyre friction,
+the torque curve, highest engine speed, gear box, inertia and damping of the engine. What does not (suspension and tyre
+stiffness, wheel damping, clutch strength, sweeping wheels) is kept and given back, so that what a script sets it reads
+again.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -14,14 +15,15 @@ from typing import Any
 from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Transform, VehicleSpec
-from embedded_carla.world.vehicles import STEER_POINTS
+from embedded_carla.world.vehicles import STEER_CURVE, STEER_POINTS
+from embedded_carla.world.vehicles_bank import Axle, Chassis, chassis_of
+from embedded_carla.world.vehicles_drivetrain import MAX_GEARS, Drivetrain, Gear, drivetrain_of
 
-NOMINAL_FRICTION = 3.5  # CARLA's usual tyre friction, which stands for a dry road's grip of 1
+NOMINAL_FRICTION = 3.5  # CARLA's usual tyre friction, which stands for the class's grip on a dry road
+STEER_MOST_DEG = 85.0
 _FRONTAL_SHARE = 0.85  # frontal area over width times height
-_MAX_RPM, _IDLE_RPM = 6000.0, 800.0
-_FINAL_RATIO = 4.0
-_GEARS = [(4.0, 0.5, 0.65), (2.5, 0.5, 0.65), (1.6, 0.5, 0.65), (1.15, 0.5, 0.65), (0.85, 0.5, 0.65)]
-_STEERING_CURVE = [(0.0, 1.0), (20.0, 0.9), (60.0, 0.8), (120.0, 0.7)]
+_CENTRE_MOST = 0.45  # of the wheelbase: the centre of mass stays between the axles
+_WHEEL_DAMPING, _LATERAL_LOAD, _LATERAL_STIFFNESS, _LONG_STIFFNESS = 0.25, 3.0, 20.0, 3000.0
 
 
 def _frontal_area_m2(spec: VehicleSpec) -> float:
@@ -30,51 +32,80 @@ def _frontal_area_m2(spec: VehicleSpec) -> float:
 
 def to_wire(spec: VehicleSpec, pose: Transform, applied: Any) -> Any:
     """What `get_physics_control` answers: what was `applied` last, else the model's own values."""
+    places = _wheel_places(spec, pose)
     if applied is not None:
-        return applied
-    peak_nm = spec.force_max_n * spec.wheel_radius_m / (_GEARS[0][0] * _FINAL_RATIO)
-    brake_nm = spec.brake_force_max_n * spec.wheel_radius_m / spec.number_of_wheels
-    front_x, half_track = spec.rear_axle_x_m + spec.wheelbase_m, spec.track_m / 2
-    wheels = []
-    for x, y, is_front in (
-        (front_x, -half_track, True),
-        (front_x, half_track, True),
-        (spec.rear_axle_x_m, -half_track, False),
-        (spec.rear_axle_x_m, half_track, False),
-    ):
-        place = pose @ Transform(x, y, spec.wheel_radius_m)
-        wheels.append(
-            (
-                NOMINAL_FRICTION, 0.25, spec.steer_max_deg if is_front else 0.0, 100 * spec.wheel_radius_m, brake_nm,
-                0.0 if is_front else 2 * brake_nm, 3.0, 20.0, 3000.0,
-                (100 * place.x, 100 * place.y, 100 * place.z),
-            )
-        )  # fmt: skip
+        wheels = [(*wheel[:9], place) for wheel, place in zip(applied[15], _as_many(places, applied[15]), strict=True)]
+        return (*applied[:15], wheels, applied[16])
+    chassis, d = chassis_of(spec), drivetrain_of(spec)
+    wheels = [
+        (
+            NOMINAL_FRICTION, _WHEEL_DAMPING, axle.steer_max_deg, 100 * axle.radius_m, axle.brake_nm / 2,
+            axle.hand_brake_nm / 2, _LATERAL_LOAD, _LATERAL_STIFFNESS, _LONG_STIFFNESS, place,
+        )
+        for axle, place in zip((chassis.front, chassis.front, chassis.rear, chassis.rear), places, strict=True)
+    ]  # fmt: skip
+    gears = [(gear.ratio, gear.down, gear.up) for gear in d.gears]
     return (
-        [(0.0, 0.8 * peak_nm), (0.4 * _MAX_RPM, peak_nm), (_MAX_RPM, 0.7 * peak_nm)],
-        _MAX_RPM, 1.0, 0.15, 2.0, 0.35, True, 0.2, 10.0, _FINAL_RATIO, _GEARS, spec.mass_kg,
-        spec.drag_area_m2 / _frontal_area_m2(spec), (0.0, 0.0, -0.2), _STEERING_CURVE, wheels, True,
+        list(d.torque_curve), d.max_rpm, d.inertia_kgm2, d.damping_full, d.damping_closed, d.damping_neutral,
+        d.is_automatic, d.switch_time_s, d.clutch_strength, d.final_ratio, gears, spec.mass_kg,
+        spec.drag_area_m2 / _frontal_area_m2(spec), (0.0, 0.0, 0.0), list(STEER_CURVE), wheels, True,
     )  # fmt: skip
+
+
+def _wheel_places(spec: VehicleSpec, pose: Transform) -> list[tuple[float, float, float]]:
+    """World positions in centimetres: front left, front right, rear left, rear right."""
+    half, rear_x = spec.track_m / 2, spec.rear_axle_x_m
+    corners = [(x, y) for x in (rear_x + spec.wheelbase_m, rear_x) for y in (-half, half)]
+    places = (pose @ Transform(x, y, spec.wheel_radius_m) for x, y in corners)
+    return [(100 * place.x, 100 * place.y, 100 * place.z) for place in places]
+
+
+def _as_many(places: list[tuple[float, float, float]], wheels: Any) -> list[Any]:
+    """The places of four wheels, or those that the client gave where it gave another number of wheels."""
+    return list(places) if len(wheels) == len(places) else [wheel[9] for wheel in wheels]
 
 
 def changed_spec(spec: VehicleSpec, control: Any) -> VehicleSpec:
     """`spec` with what `control` says of mass, drag and wheels; CommandError for an impossible value."""
-    v = codec.items(control, 17, "physics control")
-    wheels = [codec.items(w, 10, "wheel") for w in codec.items(v[15], 2, "wheels")]
-    mass, drag = codec.number(v[11], "mass"), codec.number(v[12], "drag coefficient")
-    steer = max(codec.number(w[2], "max_steer_angle") for w in wheels)
-    radius_m = codec.number(wheels[0][3], "wheel radius") / 100
-    brake_nm = sum(codec.number(w[4], "max_brake_torque") for w in wheels)
-    for name, value in (("mass", mass), ("max_steer_angle", steer), ("wheel radius", radius_m)):
+    chassis = changed_chassis(spec, control)
+    front, rear = chassis.front, chassis.rear
+    mass, drag = codec.number(control[11], "mass"), codec.number(control[12], "drag coefficient")
+    steer = max(front.steer_max_deg, rear.steer_max_deg)
+    for name, value in (("mass", mass), ("max_steer_angle", steer)):
         if value <= 0.0:
             raise CommandError(f"physics control: {name} is {value:g}; it must be more than 0")
     return replace(
         spec,
         mass_kg=mass,
         drag_area_m2=max(drag, 0.0) * _frontal_area_m2(spec),
-        steer_max_deg=min(steer, 85.0),
-        wheel_radius_m=radius_m,
-        brake_force_max_n=max(brake_nm / radius_m * spec.number_of_wheels / len(wheels), 0.0),
+        steer_max_deg=steer,
+        wheel_radius_m=(front.radius_m + rear.radius_m) / 2,
+        brake_force_max_n=front.brake_nm / front.radius_m + rear.brake_nm / rear.radius_m,
+    )
+
+
+def changed_chassis(spec: VehicleSpec, control: Any) -> Chassis:
+    """The axles and the centre of mass that `control` describes; the first half of its wheels is in front."""
+    wheels = [codec.items(w, 10, "wheel") for w in codec.items(control[15], 2, "wheels")]
+    middle = len(wheels) // 2
+    forward_m, _, up_m = control[13]
+    most_m = _CENTRE_MOST * spec.wheelbase_m
+    centre_m = spec.rear_axle_x_m + spec.wheelbase_m / 2 + min(max(codec.number(forward_m, "x"), -most_m), most_m)
+    return Chassis(_axle(wheels[:middle]), _axle(wheels[middle:]), centre_m, codec.number(up_m, "z"))
+
+
+def _axle(wheels: list[Any]) -> Axle:
+    def total(place: int, name: str) -> float:
+        return sum(codec.number(wheel[place], name) for wheel in wheels)
+
+    radius_m = total(3, "wheel radius") / 100 / len(wheels)
+    if radius_m <= 0.0:
+        raise CommandError(f"physics control: wheel radius is {100 * radius_m:g}; it must be more than 0")
+    return Axle(
+        min(max(total(2, "max_steer_angle") / len(wheels), 0.0), STEER_MOST_DEG),
+        radius_m,
+        max(total(4, "max_brake_torque"), 0.0),
+        max(total(5, "max_handbrake_torque"), 0.0),
     )
 
 
@@ -88,16 +119,33 @@ def axle_friction(control: Any) -> tuple[float, float]:
 
 def steering_curve(control: Any) -> list[tuple[float, float]]:
     """Points of km/h and share of the largest steering angle; CommandError unless the speeds rise."""
-    rows = [codec.items(row, 2, "steering curve") for row in codec.items(control[14], 1, "steering curve")]
-    points = [(codec.number(row[0], "steering curve"), codec.number(row[1], "steering curve")) for row in rows]
-    if any(b[0] <= a[0] for a, b in pairwise(points)) or len(points) > STEER_POINTS:
-        raise CommandError(f"physics control: the steering curve needs at most {STEER_POINTS} points at rising speeds")
+    points = _points(control[14], "steering curve")
+    if len(points) > STEER_POINTS:
+        raise CommandError(f"physics control: the steering curve has {len(points)} points, at most {STEER_POINTS} fit")
     return points
 
 
-def engine_rpm(wheel_spin_radps: float) -> tuple[float, int]:
-    """(revolutions per minute, gear) that the gear box has at this turn of the wheels; gear -1 backwards."""
-    turn_rpm = abs(wheel_spin_radps) * _FINAL_RATIO * 60.0 / math.tau
-    gear = next((i for i, (ratio, _, up) in enumerate(_GEARS) if turn_rpm * ratio <= up * _MAX_RPM), len(_GEARS) - 1)
-    rpm = min(max(turn_rpm * _GEARS[gear][0], _IDLE_RPM), _MAX_RPM)
-    return rpm, gear + 1 if wheel_spin_radps >= 0.0 else -1
+def drivetrain(control: Any) -> Drivetrain:
+    """Engine and gear box that `control` describes; CommandError for none that could turn."""
+    curve = _points(control[0], "torque curve")
+    gears = [Gear(*(codec.number(v, "gear") for v in codec.items(row, 3, "gear")[:3])) for row in control[10]]
+    if not gears or len(gears) > MAX_GEARS:
+        raise CommandError(f"physics control: {len(gears)} forward gears; there must be 1 to {MAX_GEARS}")
+    max_rpm = codec.number(control[1], "max_rpm")
+    if max_rpm <= 0.0:
+        raise CommandError(f"physics control: max_rpm is {max_rpm:g}; it must be more than 0")
+    inertia, full, closed, neutral = (max(codec.number(v, "engine damping"), 0.0) for v in control[2:6])
+    return Drivetrain(
+        tuple(curve), max_rpm, inertia, full, closed, neutral, bool(control[6]),
+        max(codec.number(control[7], "gear_switch_time"), 0.0), codec.number(control[8], "clutch_strength"),
+        codec.number(control[9], "final_ratio"), tuple(gears),
+    )  # fmt: skip
+
+
+def _points(rows: Any, what: str) -> list[tuple[float, float]]:
+    """Points of a curve; CommandError unless there is one and their first coordinates rise."""
+    cells = [codec.items(row, 2, what) for row in codec.items(rows, 1, what)]
+    points = [(codec.number(row[0], what), codec.number(row[1], what)) for row in cells]
+    if any(b[0] <= a[0] for a, b in pairwise(points)):
+        raise CommandError(f"physics control: the {what} needs points whose first coordinates rise")
+    return points

@@ -16,17 +16,23 @@ from numpy.typing import NDArray
 
 from embedded_carla.scene import Ground
 from embedded_carla.types import Float, Transform, Vector3, VehicleControl, VehicleSpec
+from embedded_carla.world import drivetrain_kernel as engines
 from embedded_carla.world import vehicles_kernel as kernel
-from embedded_carla.world.vehicles_bank import BANK_RECORD, record_of, yaw_inertia_kgm2
+from embedded_carla.world.vehicles_bank import BANK_RECORD, Chassis, record_of, yaw_inertia_kgm2
+from embedded_carla.world.vehicles_drivetrain import (
+    MAX_GEARS,
+    TORQUE_POINTS,
+    Drivetrain,
+    drivetrain_of,
+    torque_table,
+)
 
 SUBSTEP_S = 0.0125
-DRY_FRICTION = 1.0
-WET_LOSS = 0.35  # share of the friction that a fully wet road takes away
+FILM_MM, PUDDLES_MM = 0.2, 0.8  # water on a road of full wetness, and what full deposits add to it
 STEER_CURVE = ((0.0, 1.0), (20.0, 0.9), (60.0, 0.8), (120.0, 0.7))
 """CARLA's default steering curve: km/h, share of the largest angle."""
 
 STEER_POINTS = 16  # of a steering curve
-ENGINE_POINTS = 49
 
 
 class VehicleFleet:
@@ -36,7 +42,8 @@ class VehicleFleet:
     m, `rotation_deg` (N, 3) pitch, yaw, roll, `velocity` and `acceleration` (N, 3) in the world frame (acceleration is
     the change of velocity over the last step), `angular_velocity_degps` (N, 3) about the world's axes and its change
     `angular_acceleration_degps2`, `physics`, `gravity`, `alive` (N,) bool, `steer_rad` (N,), `wheel_phase_rad` (N,),
-    `road` (N,) int32 index into `Scenery.road_ids` (-1 off the road), `gear` (N,). Factors on the tyres' friction, all
+    `road` (N,) int32 index into `Scenery.road_ids` (-1 off the road), `gear` (N,) the gear engaged, 0 neutral, -1
+    reverse, `engine_radps` (N,). Factors on the tyres' friction, all
     1 by default: `friction` (N,) of the vehicle's tyres, `axle_friction` (N, 2) of those in front and behind,
     `friction_scale` (N,) of the place. `wheels` (N, 4, 6): loads and forces of the wheels front left, front right,
     rear left, rear right in the last step, by column: `vehicles_kernel.NORMAL_N`, `FORWARD_N`, `RIGHT_N`,
@@ -62,7 +69,9 @@ class VehicleFleet:
         vectors = ("location", "rotation_deg", "velocity", "acceleration")
         for name in (*vectors, "angular_velocity_degps", "angular_acceleration_degps2", "_held"):
             setattr(self, name, grown(name, (3,), np.float64))
-        for name in ("steer_rad", "wheel_phase_rad", "friction", "friction_scale", "half_length_m", "_forward_accel"):
+        for name in ("steer_rad", "wheel_phase_rad", "friction", "friction_scale", "half_length_m"):
+            setattr(self, name, grown(name, (), np.float64))
+        for name in ("_forward_accel", "engine_radps", "_shift_s", "_demand", "_engine_n", "_engine_drag_n"):
             setattr(self, name, grown(name, (), np.float64))
         for name in ("physics", "gravity", "alive"):
             setattr(self, name, grown(name, (), np.bool_))
@@ -71,16 +80,21 @@ class VehicleFleet:
         self.axle_friction = grown("axle_friction", (2,), np.float64)
         self.wheels = grown("wheels", (4, 6), np.float64)
         self._bank = grown("_bank", (), BANK_RECORD)
-        # rows: signed throttle, brake, hand brake, steer, coasting
-        self._inputs = grown("_inputs", (5,), np.float64)
+        self._inputs = grown("_inputs", (6,), np.float64)
         self._tilt_rate = grown("_tilt_rate", (2,), np.float64)  # pitch, roll rate, rad/s
-        self._engine = grown("_engine", (ENGINE_POINTS,), np.float64)
+        self._drive = grown("_drive", (), engines.DRIVE_RECORD)
+        self._torque_nm = grown("_torque_nm", (TORQUE_POINTS,), np.float64)
+        self._gears = grown("_gears", (MAX_GEARS + 1, 3), np.float64)
         self._steer_curve = grown("_steer_curve", (STEER_POINTS, 2), np.float64)
         self._motion = kernel.Motion(
             self.location, self.rotation_deg, self.velocity, self.acceleration, self.angular_velocity_degps,
             self.angular_acceleration_degps2, self.steer_rad, self.wheel_phase_rad, self.friction,
             self.friction_scale, self.axle_friction, self.gravity, self._inputs, self._tilt_rate,
-            self._forward_accel, self._held, self._engine, self._steer_curve, self.wheels,
+            self._forward_accel, self._held, self._engine_n, self._engine_drag_n, self._steer_curve, self.wheels,
+        )  # fmt: skip
+        self._engines = engines.Engines(
+            self._drive, self._torque_nm, self._gears, self.gear, self._shift_s, self._demand, self.engine_radps,
+            self._engine_n, self._engine_drag_n,
         )  # fmt: skip
 
     location: Float
@@ -101,12 +115,18 @@ class VehicleFleet:
     alive: NDArray[np.bool_]
     road: NDArray[np.int32]
     gear: NDArray[np.int32]
+    engine_radps: Float
+    _shift_s: Float
+    _demand: Float
+    _engine_n: Float
+    _engine_drag_n: Float
     _forward_accel: Float
     _inputs: Float
     _tilt_rate: Float
     _held: Float
     _bank: NDArray[np.void]
     _motion: kernel.Motion
+    _engines: engines.Engines
 
     def add(self, spec: VehicleSpec, pose: Transform) -> int:
         """Put a vehicle at rest at `pose`; the slot stays its own until `remove`."""
@@ -121,7 +141,9 @@ class VehicleFleet:
         self.alive[slot] = self.physics[slot] = self.gravity[slot] = True
         self.friction[slot] = self.friction_scale[slot] = self.axle_friction[slot] = 1.0
         self._held[slot] = self.wheels[slot] = 0.0
-        self._engine[slot] = 1.0
+        self._demand[slot] = self._shift_s[slot] = self._engine_n[slot] = self._engine_drag_n[slot] = 0.0
+        self.gear[slot] = 1
+        self.set_drivetrain(slot, drivetrain_of(spec))
         self.set_steer_curve(slot, STEER_CURVE)
         self.steer_rad[slot] = self.wheel_phase_rad[slot] = 0.0
         self.set_control(slot, VehicleControl())
@@ -143,11 +165,24 @@ class VehicleFleet:
             raise KeyError(f"no vehicle in slot {slot}")
         return spec
 
-    def set_spec(self, slot: int, spec: VehicleSpec) -> None:
-        """Change the parameters of a vehicle, for example its mass, in place."""
+    def set_spec(self, slot: int, spec: VehicleSpec, chassis: Chassis | None = None) -> None:
+        """Change the parameters of a vehicle, for example its mass, in place; without `chassis` the model's own."""
         self.spec(slot)
         self._specs[slot] = spec
-        self._bank[slot], self.half_length_m[slot] = record_of(spec), spec.extent[0]
+        self._bank[slot], self.half_length_m[slot] = record_of(spec, chassis), spec.extent[0]
+
+    def set_drivetrain(self, slot: int, drivetrain: Drivetrain) -> None:
+        """Change engine and gear box in place; the gear engaged stays where there is one of its number."""
+        top_radps = drivetrain.max_rpm * math.tau / 60.0
+        self._drive[slot] = (
+            top_radps, drivetrain.inertia_kgm2, drivetrain.damping_full, drivetrain.damping_closed,
+            drivetrain.is_automatic, drivetrain.switch_time_s, len(drivetrain.gears),
+        )  # fmt: skip
+        self._torque_nm[slot] = torque_table(drivetrain)
+        self._gears[slot] = 0.0
+        for number, gear in enumerate(drivetrain.gears, start=1):
+            self._gears[slot, number] = (gear.ratio * drivetrain.final_ratio, gear.down, gear.up)
+        self._gears[slot, 0] = -self._gears[slot, 1]  # reverse has the first gear's ratio
 
     def set_steer_curve(self, slot: int, curve: Sequence[tuple[float, float]]) -> None:
         """Points of km/h and share of the largest steering angle, at rising speeds; between them it is linear."""
@@ -168,21 +203,18 @@ class VehicleFleet:
             throttle, brake = min(max(throttle, 0.0), 1.0), min(max(brake, 0.0), 1.0)
             steer = min(max(steer, -1.0), 1.0)
             control = replace(control, throttle=throttle, steer=steer, brake=brake)
-        direction = -1 if control.reverse else 1
-        if control.manual_gear_shift:
-            direction = (control.gear > 0) - (control.gear < 0)
         self._controls[slot] = control
-        self.gear[slot] = control.gear if control.manual_gear_shift else direction
-        self._inputs[slot] = (throttle * direction, brake, control.hand_brake, steer, throttle < 0.01)
+        manual = control.manual_gear_shift
+        selected = control.gear if manual else -1 if control.reverse else 1
+        self._inputs[slot] = (throttle, brake, control.hand_brake, steer, manual, selected)
 
     def set_controls(self, slots: Sequence[int], controls: Sequence[VehicleControl], values: Float) -> None:
         """As `set_control` for many; `values` (n, 7) are the fields of `controls`, within their ranges."""
         throttle, steer, brake, hand_brake, reverse, manual, gear = values.T
-        direction = np.where(manual > 0.0, np.sign(gear), 1.0 - 2.0 * reverse)
         for slot, control in zip(slots, controls, strict=True):
             self._controls[slot] = control
-        self.gear[slots] = np.where(manual > 0.0, gear, direction)
-        self._inputs[slots] = np.stack([throttle * direction, brake, hand_brake, steer, throttle < 0.01], axis=1)
+        selected = np.where(manual > 0.0, gear, 1.0 - 2.0 * reverse)
+        self._inputs[slots] = np.stack([throttle, brake, hand_brake, steer, manual, selected], axis=1)
 
     def teleport(self, slot: int, pose: Transform) -> None:
         """Place the vehicle; it keeps its world velocity, and `z` is taken as given."""
@@ -230,15 +262,15 @@ class VehicleFleet:
 
     # ------------------------------------------------------------ step
 
-    def step(self, dt_s: float, wetness: float) -> None:
-        """Advance by `dt_s`; `wetness` in percent, as in `WeatherParameters`.
+    def step(self, dt_s: float, wetness: float, deposits: float = 0.0) -> None:
+        """Advance by `dt_s`; `wetness` and `deposits` in percent, as in `WeatherParameters`.
 
         Vehicles whose `physics` is False stay where they are.
         """
         self._apply_forces(dt_s)
         active = np.flatnonzero(self.alive & self.physics)
         if len(active):
-            self._move(active, dt_s, wetness)
+            self._move(active, dt_s, water_mm(wetness, deposits))
         if len(active) < np.count_nonzero(self.alive):
             still = np.flatnonzero(self.alive & ~self.physics)
             self.road[still] = self._ground.below(self.location[still]).road
@@ -250,15 +282,19 @@ class VehicleFleet:
             self.add_angular_impulse(slot, (0.0, 0.0, turn * dt_s))
         self._pull.clear()
 
-    def _move(self, active: NDArray[np.intp], dt_s: float, wetness: float) -> None:
+    def _move(self, active: NDArray[np.intp], dt_s: float, depth_mm: float) -> None:
+        engines.run_engines(
+            active, self._bank, self._engines, self._inputs, self.velocity, self.rotation_deg, float(dt_s)
+        )
         points = np.empty((len(active), 5, 3))
         kernel.wheel_points(active, self._bank, self._motion, points)
         hit = self._ground.below(points.reshape(-1, 3))
         self.road[active] = hit.road[4::5]
         count = max(math.ceil(dt_s / SUBSTEP_S - 1e-9), 1)
-        kernel.move(active, self._bank, self._motion, hit.z.reshape(-1, 5), road_grip(wetness), float(dt_s), count)
+        kernel.move(active, self._bank, self._motion, hit.z.reshape(-1, 5), depth_mm, float(dt_s), count)
 
 
-def road_grip(wetness: float) -> float:
-    """Friction number of the road; `wetness` in percent."""
-    return DRY_FRICTION * (1.0 - WET_LOSS * min(max(wetness / 100.0, 0.0), 1.0))
+def water_mm(wetness: float, deposits: float) -> float:
+    """Mean depth of water on the road, both in percent: a film, up to that of a heavy rain with full deposits."""
+    film, puddles = (min(max(percent / 100.0, 0.0), 1.0) for percent in (wetness, deposits))
+    return FILM_MM * film + PUDDLES_MM * puddles

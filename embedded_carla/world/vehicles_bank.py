@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.types import VehicleSpec
+from embedded_carla.world.vehicles_classes import traits_of
 
 AIR_DENSITY_KGPM3 = 1.2
 LATERAL_SHARE = (0.86, 0.90)  # lateral over longitudinal friction, lower in front
 ROLLOVER_SHARE = 0.9  # lateral friction stays below this part of the static stability factor: nothing tips over
 HALF_TRACK_MIN_M = 0.3
+HAND_BRAKE_SHARE = 0.5  # of the largest braking force, at the rear axle
+SHAPE = 1.35  # C of the tyres' Magic Formula; the kernel has the same
+PEAK = math.tan(math.pi / (2.0 * SHAPE))  # B times the slip at which a tyre gives its most
 
 BANK_RECORD = np.dtype(
     [
@@ -22,25 +27,66 @@ BANK_RECORD = np.dtype(
             "mass_kg",
             "yaw_inertia_kgm2",
             "wheelbase_m",
-            "front_m",  # from the centre of mass to the axle, forward positive
+            "front_axle_m",  # from the origin, forward positive
+            "rear_axle_m",
+            "centre_m",  # the centre of mass, from the origin
+            "front_m",  # from the centre of mass to the axle
             "rear_m",
             "front_load",  # static share of the weight
             "rear_load",
             "transfer_kg",  # load from axle to axle per longitudinal acceleration
             "side_transfer_m",  # centre of mass's height over the track: load from side to side
+            "grip",  # friction of the tyres over that of a car's
             "front_side",  # lateral over longitudinal friction
             "rear_side",
+            "front_tyre",  # B of the Magic Formula
+            "rear_tyre",
+            "peak_slip_rad",  # of the front tyres; the driver does not turn the wheel further into the slide
+            "rolling",  # resistance over load
             "drag_per_m",  # deceleration per squared speed
-            "force_max_n",
-            "power_w",
-            "brake_force_max_n",
-            "top_speed_mps",
+            "brake_front_n",  # at full brake
+            "brake_rear_n",
+            "hand_brake_front_n",
+            "hand_brake_rear_n",
             "steer_max_rad",
+            "rear_steer_share",  # the rear wheels' angle over the front wheels'
             "wheel_radius_m",
+            "front_radius_m",
+            "rear_radius_m",
             "half_track_m",
         )
     ]
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Axle:
+    """The two wheels of an axle, as one: mean angle and radius, torques of both together."""
+
+    steer_max_deg: float
+    radius_m: float
+    brake_nm: float
+    hand_brake_nm: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chassis:
+    """What a client can change of a vehicle beside its spec. `centre_m` is how far the centre of mass has moved
+    forward from the middle between the axles, `lifted_m` upward from where the model has it."""
+
+    front: Axle
+    rear: Axle
+    centre_m: float = 0.0
+    lifted_m: float = 0.0
+
+
+def chassis_of(spec: VehicleSpec) -> Chassis:
+    """The model's own."""
+    share, torque_nm = traits_of(spec).brake_front_share, spec.brake_force_max_n * spec.wheel_radius_m
+    return Chassis(
+        Axle(spec.steer_max_deg, spec.wheel_radius_m, share * torque_nm, 0.0),
+        Axle(0.0, spec.wheel_radius_m, (1.0 - share) * torque_nm, HAND_BRAKE_SHARE * torque_nm),
+    )
 
 
 def yaw_inertia_kgm2(spec: VehicleSpec) -> float:
@@ -48,32 +94,48 @@ def yaw_inertia_kgm2(spec: VehicleSpec) -> float:
     return spec.mass_kg * (spec.extent[0] ** 2 + spec.extent[1] ** 2) / 3.0
 
 
-def record_of(spec: VehicleSpec) -> NDArray[np.void]:
+def record_of(spec: VehicleSpec, chassis: Chassis | None = None) -> NDArray[np.void]:
     """The record of one vehicle, shape ()."""
-    rear_m = -spec.rear_axle_x_m
-    front_m = spec.wheelbase_m - rear_m
-    stability = math.inf if spec.number_of_wheels < 4 else spec.track_m / (2 * spec.cog_height_m)
-    front_side, rear_side = (min(s, s / LATERAL_SHARE[1] * ROLLOVER_SHARE * stability) for s in LATERAL_SHARE)
+    traits, chassis = traits_of(spec), chassis or chassis_of(spec)
+    front, rear = chassis.front, chassis.rear
+    front_axle_m, centre_m = spec.rear_axle_x_m + spec.wheelbase_m, chassis.centre_m
+    front_m, rear_m = front_axle_m - centre_m, spec.rear_axle_x_m - centre_m
+    height_m = max(spec.cog_height_m + chassis.lifted_m, 0.05)
+    stability = math.inf if spec.number_of_wheels < 4 else spec.track_m / (2 * height_m)
+    most = ROLLOVER_SHARE * stability / (LATERAL_SHARE[1] * traits.grip)
+    front_side, rear_side = (share * min(1.0, most) for share in LATERAL_SHARE)
     half_track_m = max(spec.track_m / 2, HALF_TRACK_MIN_M)
+    front_tyre = traits.front_stiffness_per_rad / (SHAPE * front_side * traits.grip)
     values: dict[str, Any] = {
         "mass_kg": spec.mass_kg,
         "yaw_inertia_kgm2": yaw_inertia_kgm2(spec),
         "wheelbase_m": spec.wheelbase_m,
+        "front_axle_m": front_axle_m,
+        "rear_axle_m": spec.rear_axle_x_m,
+        "centre_m": centre_m,
         "front_m": front_m,
-        "rear_m": -rear_m,
-        "front_load": rear_m / spec.wheelbase_m,
+        "rear_m": rear_m,
+        "front_load": -rear_m / spec.wheelbase_m,
         "rear_load": front_m / spec.wheelbase_m,
-        "transfer_kg": spec.mass_kg * spec.cog_height_m / spec.wheelbase_m,
-        "side_transfer_m": 0.0 if spec.number_of_wheels < 4 else spec.cog_height_m / (2 * half_track_m),
+        "transfer_kg": spec.mass_kg * height_m / spec.wheelbase_m,
+        "side_transfer_m": 0.0 if spec.number_of_wheels < 4 else height_m / (2 * half_track_m),
+        "grip": traits.grip,
         "front_side": front_side,
         "rear_side": rear_side,
+        "front_tyre": front_tyre,
+        "rear_tyre": traits.rear_stiffness_per_rad / (SHAPE * rear_side * traits.grip),
+        "peak_slip_rad": PEAK / front_tyre,
+        "rolling": traits.rolling_resistance,
         "drag_per_m": 0.5 * AIR_DENSITY_KGPM3 * spec.drag_area_m2 / spec.mass_kg,
-        "force_max_n": spec.force_max_n,
-        "power_w": spec.power_w,
-        "brake_force_max_n": spec.brake_force_max_n,
-        "top_speed_mps": spec.top_speed_mps,
-        "steer_max_rad": math.radians(spec.steer_max_deg),
-        "wheel_radius_m": spec.wheel_radius_m,
+        "brake_front_n": front.brake_nm / front.radius_m,
+        "brake_rear_n": rear.brake_nm / rear.radius_m,
+        "hand_brake_front_n": front.hand_brake_nm / front.radius_m,
+        "hand_brake_rear_n": rear.hand_brake_nm / rear.radius_m,
+        "steer_max_rad": math.radians(front.steer_max_deg),
+        "rear_steer_share": rear.steer_max_deg / front.steer_max_deg if front.steer_max_deg > 0.0 else 0.0,
+        "wheel_radius_m": (front.radius_m + rear.radius_m) / 2,
+        "front_radius_m": front.radius_m,
+        "rear_radius_m": rear.radius_m,
         "half_track_m": half_track_m,
     }
     assert BANK_RECORD.names is not None

@@ -25,20 +25,18 @@ from embedded_carla.types import Float
 
 GRAVITY_MPS2 = 9.81
 # Tyres
-FRONT_STIFFNESS, REAR_STIFFNESS = 12.0, 14.5  # B: the front slips more, so the car understeers mildly
+DRY_FRICTION = 1.0
+WATER_MM = (0.0, 0.2, 1.0)
+WATER_KMH = (0.0, 50.0, 90.0, 130.0)
+WET_FRICTION = ((1.0, 1.0, 1.0, 1.0), (0.8, 0.765, 0.75, 0.733), (0.8, 0.647, 0.375, 0.267))
+"""Friction under so much water (rows) at these speeds (columns), over that of the dry road: for new tyres, from Bosch,
+*Automotive Handbook*, "Coefficients of static friction"; the values at standstill are ours."""
 SHAPE = 1.35  # C
-PEAK_SLIP_RAD = 0.19  # of the front tyres; the driver does not turn the wheel further into the slide
 SLIP_SPEED_MPS = 2.0  # slip angles are taken over no less than this speed
 KINEMATIC_MPS, DYNAMIC_MPS = 1.0, 3.0  # blend between the two models
 SLIP_STIFFNESS = 15.0  # longitudinal force over load, per slip: what the telemetry's slip ratio is taken from
 # Pedals and steering
 ABS_EFFICIENCY = 0.95  # share of the longitudinal friction that braking with ABS makes use of
-ROLLING_RESISTANCE = 0.012
-DRIVE_EFFICIENCY = 0.85  # share of the engine's power that reaches the wheels
-ENGINE_BRAKE_MPS2 = 0.35
-ENGINE_BRAKE_FULL_MPS = 5.0
-REVERSE_FORCE, REVERSE_TOP_MPS = 0.5, 8.0
-HAND_BRAKE_SHARE = 0.5  # of the largest braking force, at the rear axle
 STEER_RATE_RADPS = math.radians(120.0)
 # Stability control: where the steering asks for more than the tyres can give, it takes the throttle and then brakes.
 STABILITY_BEGIN, STABILITY_FULL = 0.75, 1.0  # demanded over possible lateral acceleration
@@ -49,7 +47,6 @@ DROOP_M = 0.12  # wheels that hang down this far still touch the ground
 BUMP_M = 0.15  # the body sinks no deeper than this into its springs
 SLOPE_MAX = 0.7
 
-ENGINE_STEP_MPS = 2.5  # between the entries of `Motion.engine`
 NORMAL_N, FORWARD_N, RIGHT_N, SLIP_RATIO, SLIP_ANGLE, SPIN = range(6)
 """Columns of `Motion.wheels`: loads and forces in N, slip ratio, slip angle in rad, turn rate of the wheel in rad/s."""
 
@@ -72,11 +69,12 @@ class Motion(NamedTuple):
     friction_scale: Float
     axle_friction: Float  # (N, 2) front, rear
     gravity: NDArray[np.bool_]
-    inputs: Float  # (N, 5) signed throttle, brake, hand brake, steer, coasting
+    inputs: Float  # (N, 6) throttle, brake, hand brake, steer, manual box, selected gear
     tilt_rate: Float  # (N, 2) pitch, roll rate, rad/s
     forward_accel: Float
     held: Float  # (N, 3) 1 where the velocity is held constant, then that velocity: forward, right
-    engine: Float  # (N, K) factor on the engine's force by speed
+    engine_n: Float  # at the driven wheels, forward positive
+    engine_drag_n: Float  # >= 0, opposes motion
     steer_curve: Float  # (N, C, 2) speed in m/s, share of the largest angle; speeds rise
     wheels: Float  # (N, 4, 6)
 
@@ -90,7 +88,7 @@ def wheel_points(slots: NDArray[np.intp], bank: NDArray[np.void], motion: Motion
         yaw, pitch = math.radians(motion.rotation_deg[slot, 1]), math.radians(motion.rotation_deg[slot, 0])
         cos, sin, rise = math.cos(yaw), math.sin(yaw), math.sin(pitch)
         for wheel in range(4):
-            ahead = model.front_m if _FORE[wheel] else model.rear_m
+            ahead = model.front_axle_m if _FORE[wheel] else model.rear_axle_m
             aside = _SIDE[wheel] * model.half_track_m
             points[k, wheel, 0] = motion.location[slot, 0] + (ahead * cos - aside * sin)
             points[k, wheel, 1] = motion.location[slot, 1] + (ahead * sin + aside * cos)
@@ -110,7 +108,7 @@ class _Push(NamedTuple):
     friction_rear: float
     side_front: float  # largest lateral tyre force
     side_rear: float
-    resistance_mps2: float  # rolling resistance and engine braking; opposes motion and holds at rest
+    resistance_mps2: float  # rolling; opposes motion and holds at rest
     steer_target_rad: float
     hold_mps2: float  # what friction can change of the sideways speed; 0 in the air
     grade_forward_mps2: float
@@ -154,24 +152,23 @@ def _footing(wheel_z: Float, z_m: float, model: Any) -> _Plane:
     a, b = mean if math.isnan(a) else a, mean if math.isnan(b) else b
     c, d = mean if math.isnan(c) else c, mean if math.isnan(d) else d
     front, rear = (a + b) / 2, (c + d) / 2
-    height = front * model.front_load + rear * model.rear_load
+    height = (rear * model.front_axle_m - front * model.rear_axle_m) / model.wheelbase_m
     forward = _clamp((front - rear) / model.wheelbase_m, SLOPE_MAX)
     right = _clamp((b - a + d - c) / (4 * model.half_track_m), SLOPE_MAX)
     return _Plane(height, forward, right, count > 0, count > 0 and z_m - height <= DROOP_M)
 
 
 @inner
-def _engine_force(throttle: float, model: Any, engine: Float, forward_mps: float) -> float:
-    """N, before friction: limited by force, by power and by the top speed; weaker and slower in reverse."""
-    speed, top = abs(forward_mps), model.top_speed_mps
-    if throttle < 0.0:
-        throttle, top = REVERSE_FORCE * throttle, REVERSE_TOP_MPS
-    if speed >= top and not throttle * forward_mps < 0.0:
-        return 0.0
-    at = min(speed / ENGINE_STEP_MPS, len(engine) - 1.000001)
-    k = int(at)
-    factor = engine[k] + (at - k) * (engine[k + 1] - engine[k])
-    return float(throttle * min(model.force_max_n, DRIVE_EFFICIENCY * model.power_w / max(speed, 1.0)) * factor)
+def _wet_share(water_mm: float, speed_mps: float) -> float:
+    """Friction over that of the dry road: bilinear in `WET_FRICTION`, constant beyond it."""
+    depth, kmh = min(max(water_mm, 0.0), WATER_MM[-1]), min(3.6 * speed_mps, WATER_KMH[-1])
+    i = 0 if depth <= WATER_MM[1] else 1
+    j = 0 if kmh <= WATER_KMH[1] else 1 if kmh <= WATER_KMH[2] else 2
+    u = (depth - WATER_MM[i]) / (WATER_MM[i + 1] - WATER_MM[i])
+    v = (kmh - WATER_KMH[j]) / (WATER_KMH[j + 1] - WATER_KMH[j])
+    shallow = (1.0 - v) * WET_FRICTION[i][j] + v * WET_FRICTION[i][j + 1]
+    deep = (1.0 - v) * WET_FRICTION[i + 1][j] + v * WET_FRICTION[i + 1][j + 1]
+    return float((1.0 - u) * shallow + u * deep)
 
 
 @inner
@@ -187,13 +184,13 @@ def _steer_share(curve: Float, speed: float) -> float:
 
 
 @inner
-def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane, road_grip: float) -> _Push:
+def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane, grip: float) -> _Push:
     """From pedals and steering wheel to forces at the axles; the load moves with the last step's acceleration."""
-    throttle, brake, hand_brake, steer, coasting = motion.inputs[slot]
+    brake, hand_brake, steer = motion.inputs[slot, 1], motion.inputs[slot, 2], motion.inputs[slot, 3]
     speed = abs(state[FORWARD])
     gravity = GRAVITY_MPS2 if motion.gravity[slot] else 0.0
     weight, touch = model.mass_kg * gravity, 1.0 if plane.is_touched else 0.0
-    grip = road_grip * motion.friction[slot] * motion.friction_scale[slot] * touch
+    grip *= touch
     grip_front, grip_rear = grip * motion.axle_friction[slot, 0], grip * motion.axle_friction[slot, 1]
     moved = model.transfer_kg * state[ACCEL]
     load_front = max(model.front_load * weight - moved, 0.0)
@@ -203,22 +200,22 @@ def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane,
     wanted = abs(math.tan(state[STEER])) * state[FORWARD] * state[FORWARD] / model.wheelbase_m
     share = wanted / (grip_front * model.front_side * GRAVITY_MPS2 + 1e-3)
     excess = max((share - STABILITY_BEGIN) / (STABILITY_FULL - STABILITY_BEGIN), 0.0)
-    force = _engine_force(throttle * (1.0 - min(excess, 1.0)), model, motion.engine[slot], state[FORWARD])
-    pushed = brake * model.brake_force_max_n / (model.mass_kg * GRAVITY_MPS2)
-    pushed += STABILITY_BRAKE * min(max(excess - 1.0, 0.0), 1.0)
-    parked = hand_brake * HAND_BRAKE_SHARE * model.brake_force_max_n
-    engine = ENGINE_BRAKE_MPS2 * coasting * min(speed / ENGINE_BRAKE_FULL_MPS, 1.0)
+    force = motion.engine_n[slot] * (1.0 - min(excess, 1.0))
+    steadied = STABILITY_BRAKE * min(max(excess - 1.0, 0.0), 1.0)
+    dragged = motion.engine_drag_n[slot]
+    braked_front = brake * model.brake_front_n + hand_brake * model.hand_brake_front_n + model.front_load * dragged
+    braked_rear = brake * model.brake_rear_n + hand_brake * model.hand_brake_rear_n + model.rear_load * dragged
     pull = -touch * gravity
     return _Push(
         _clamp(model.front_load * force, limit_front),
         _clamp(model.rear_load * force, limit_rear),
-        min(pushed * load_front, ABS_EFFICIENCY * limit_front),
-        min(pushed * load_rear + parked, ABS_EFFICIENCY * limit_rear),
+        min(braked_front + steadied * load_front, ABS_EFFICIENCY * limit_front),
+        min(braked_rear + steadied * load_rear, ABS_EFFICIENCY * limit_rear),
         limit_front + 1e-3,
         limit_rear + 1e-3,
         model.front_side * limit_front,
         model.rear_side * limit_rear,
-        (ROLLING_RESISTANCE * GRAVITY_MPS2 + engine) * touch,
+        model.rolling * GRAVITY_MPS2 * touch,
         steer * model.steer_max_rad * _steer_share(motion.steer_curve[slot], speed),
         grip * GRAVITY_MPS2,
         pull * plane.forward / (1.0 + plane.forward * plane.forward),
@@ -247,12 +244,13 @@ def _advance(state: Float, model: Any, push: _Push, dt_s: float) -> tuple[float,
     # Front tyres give their most however far the wheel is turned: no more than the peak slip counts.
     over = max(magnitude, SLIP_SPEED_MPS)
     heading = math.atan((lateral + model.front_m * turn) / over)
-    front_slip = _clamp(heading - steer * direction, PEAK_SLIP_RAD)
-    rear_slip = math.atan((lateral + model.rear_m * turn) / over)
+    front_slip = _clamp(heading - steer * direction, model.peak_slip_rad)
+    rear_steer = model.rear_steer_share * steer
+    rear_slip = math.atan((lateral + model.rear_m * turn) / over) - rear_steer * direction
     along_front = push.drive_front - direction * push.brake_front
     along_rear = push.drive_rear - direction * push.brake_rear
-    side_front = _tyre(FRONT_STIFFNESS, front_slip, push.side_front, along_front / push.friction_front)
-    side_rear = _tyre(REAR_STIFFNESS, rear_slip, push.side_rear, along_rear / push.friction_rear)
+    side_front = _tyre(model.front_tyre, front_slip, push.side_front, along_front / push.friction_front)
+    side_rear = _tyre(model.rear_tyre, rear_slip, push.side_rear, along_rear / push.friction_rear)
     wheel = (heading - front_slip) * direction
     sin_steer, cos_steer = math.sin(wheel), math.cos(wheel)
 
@@ -266,8 +264,9 @@ def _advance(state: Float, model: Any, push: _Push, dt_s: float) -> tuple[float,
 
     # Sideways and turning: rolling without slip (kinematic) and sliding (dynamic), then their blend.
     front = side_front * cos_steer
-    rolling = forward * math.tan(steer) / model.wheelbase_m
-    rolled = lateral + _clamp(rolling * -model.rear_m - lateral, push.hold_mps2 * dt_s)
+    drift = math.tan(rear_steer)
+    rolling = forward * (math.tan(steer) - drift) / model.wheelbase_m
+    rolled = lateral + _clamp(forward * drift - rolling * model.rear_m - lateral, push.hold_mps2 * dt_s)
     rolled_turn = turn + _clamp(rolling - turn, push.hold_mps2 * 2.0 / model.wheelbase_m * dt_s)
     slid = lateral + dt_s * ((front + side_rear) / model.mass_kg + push.grade_right_mps2 - turn * speed)
     slid_turn = turn + dt_s * (model.front_m * front + model.rear_m * side_rear) / model.yaw_inertia_kgm2
@@ -324,7 +323,6 @@ def _write_tyres(
     angle = (tyres[4], tyres[4], tyres[5], tyres[5])
     limit = (push.friction_front, push.friction_front, push.friction_rear, push.friction_rear)
     lateral_n = tyres[2] + tyres[3]
-    spin = state[FORWARD] / model.wheel_radius_m
     for wheel in range(4):
         axle = 0 if _FORE[wheel] else 1
         share = model.front_load if _FORE[wheel] else model.rear_load
@@ -336,7 +334,8 @@ def _write_tyres(
         motion.wheels[slot, wheel, RIGHT_N] = side[wheel] / 2
         motion.wheels[slot, wheel, SLIP_RATIO] = slip
         motion.wheels[slot, wheel, SLIP_ANGLE] = angle[wheel]
-        motion.wheels[slot, wheel, SPIN] = spin * (1.0 + slip)
+        radius_m = model.front_radius_m if _FORE[wheel] else model.rear_radius_m
+        motion.wheels[slot, wheel, SPIN] = state[FORWARD] / radius_m * (1.0 + slip)
 
 
 @inner
@@ -371,12 +370,12 @@ def _write_back(slot: int, model: Any, motion: Motion, state: Float, tilt: tuple
 
 @compiled
 def move(
-    slots: NDArray[np.intp], bank: NDArray[np.void], motion: Motion, ground_z: Float, road_grip: float,
+    slots: NDArray[np.intp], bank: NDArray[np.void], motion: Motion, ground_z: Float, water_mm: float,
     dt_s: float, count: int,
 ) -> None:  # fmt: skip
     """Advance the vehicles in `slots` (n,) by `dt_s` in `count` sub-steps.
 
-    `ground_z` (n, 5) is the ground's height at `wheel_points`, NaN for none; `road_grip` the friction of the road.
+    `ground_z` (n, 5) is the ground's height at `wheel_points`, NaN for none; `water_mm` lies on the road.
     """
     state = np.empty(8)
     for k in range(len(slots)):
@@ -386,12 +385,17 @@ def move(
         cos, sin = math.cos(yaw), math.sin(yaw)
         x, y = motion.location[slot, 0], motion.location[slot, 1]
         vx, vy = motion.velocity[slot, 0], motion.velocity[slot, 1]
-        state[X], state[Y], state[YAW] = x, y, yaw
+        state[YAW] = yaw
         state[FORWARD], state[RIGHT] = vx * cos + vy * sin, vy * cos - vx * sin
         state[TURN] = math.radians(motion.angular_velocity_degps[slot, 2])
+        # The motion is that of the centre of mass.
+        state[X], state[Y] = x + model.centre_m * cos, y + model.centre_m * sin
+        state[RIGHT] += state[TURN] * model.centre_m
         state[STEER], state[ACCEL] = motion.steer_rad[slot], motion.forward_accel[slot]
         plane = _footing(ground_z[k], motion.location[slot, 2], model)
-        push = _actuate(slot, model, motion, state, plane, road_grip)
+        grip = DRY_FRICTION * model.grip * motion.friction[slot] * motion.friction_scale[slot]
+        grip *= _wet_share(water_mm, math.hypot(vx, vy))
+        push = _actuate(slot, model, motion, state, plane, grip)
         is_held = motion.held[slot, 0] != 0.0
         if is_held:
             state[FORWARD], state[RIGHT] = motion.held[slot, 1], motion.held[slot, 2]
@@ -400,8 +404,10 @@ def move(
             tyres = _advance(state, model, push, dt_s / count)
             if is_held:
                 state[FORWARD], state[RIGHT] = motion.held[slot, 1], motion.held[slot, 2]
+        state[X] -= model.centre_m * math.cos(state[YAW])
+        state[Y] -= model.centre_m * math.sin(state[YAW])
+        state[RIGHT] -= state[TURN] * model.centre_m
         dx, dy = state[X] - x, state[Y] - y
         tilt = _settle(slot, motion, plane, dx * cos + dy * sin, dy * cos - dx * sin, dt_s)
-        grip = road_grip * motion.friction[slot] * motion.friction_scale[slot]
         _write_tyres(slot, model, motion, state, push, tyres, grip)
         _write_back(slot, model, motion, state, tilt, dt_s)

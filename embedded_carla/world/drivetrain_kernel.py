@@ -1,0 +1,147 @@
+"""What engines and gear boxes do in a step: compiled loops over vehicles.
+
+The engine is tied to the wheels by its gear; below `_LAUNCH_SHARE` of its highest speed the clutch slips, as in a
+start. Its own inertia goes along with the vehicle's, so part of its torque turns itself (Gillespie, *Fundamentals of
+Vehicle Dynamics*, ch. 2). Losses are a damping that runs between two rates with the pedal, as in PhysX. An automatic shifts up
+and down at shares of the highest engine speed, at lower ones the less the driver asks for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.compiled import compiled, inner
+from embedded_carla.types import Float
+
+THROTTLE, BRAKE, HAND_BRAKE, STEER, MANUAL, SELECTED = range(6)
+"""Columns of a vehicle's inputs; `SELECTED` is the gear of a manual box, 1 or -1 of an automatic."""
+
+DRIVE_RECORD = np.dtype(
+    [
+        (name, np.float64)
+        for name in (
+            "max_radps",
+            "inertia_kgm2",
+            "damping_full",
+            "damping_closed",
+            "is_automatic",
+            "switch_time_s",
+            "gears",  # how many
+        )
+    ]
+)
+
+GRAVITY_MPS2 = 9.81
+REVERSE_TOP_MPS = 12.0
+_LAUNCH_SHARE = 0.35  # of the highest engine speed: where a full throttle lets the clutch slip
+_IDLE_SHARE = 0.12
+_LIMITER_SHARE = 0.02  # of the highest speed, over which the limiter takes the torque
+_ECONOMY = 0.55  # with no throttle an automatic shifts at this share of its full-load speeds
+_DEMAND_LAG_S = 0.7  # with which an automatic follows the pedal
+_DWELL_S = 0.6  # between two gears
+_BACK_SHARE = 0.9  # no gear is taken in which the engine would be nearer than this to shifting up again
+
+
+class Engines(NamedTuple):
+    """Arrays by slot, capacity N."""
+
+    record: NDArray[np.void]  # (N,) DRIVE_RECORD
+    torque_nm: Float  # (N, K) at even steps up to the highest speed
+    gears: Float  # (N, G + 1, 3) engine over wheel speed, share to shift down, share to shift up; row 0 is reverse
+    gear: NDArray[np.int32]  # (N,)
+    shift_s: Float  # (N,) time to the end of a change of gear; runs on below 0
+    demand: Float  # (N,) throttle as the automatic sees it
+    radps: Float  # (N,) speed of the engine
+    force_n: Float  # (N,) at the driven wheels, forward positive
+    drag_n: Float  # (N,) >= 0, opposes motion
+
+
+@inner
+def _shift(slot: int, engines: Engines, inputs: Float, wheel_radps: float, dt_s: float) -> None:
+    """Choose the gear and run the clock of the change under way."""
+    record = engines.record[slot]
+    count, gear = int(record.gears), engines.gear[slot]
+    engines.demand[slot] += (inputs[THROTTLE] - engines.demand[slot]) * min(dt_s / _DEMAND_LAG_S, 1.0)
+    engines.shift_s[slot] = max(engines.shift_s[slot] - dt_s, -_DWELL_S)
+    selected = int(inputs[SELECTED])
+    if inputs[MANUAL] > 0.0 or selected < 0:
+        engines.gear[slot] = min(max(selected, -1), count)
+        engines.shift_s[slot] = -_DWELL_S
+        return
+    if gear < 1 or gear > count:
+        engines.gear[slot], engines.shift_s[slot] = min(max(gear, 1), count), -_DWELL_S
+        return
+    if record.is_automatic == 0.0 or engines.shift_s[slot] > 0.0:
+        return
+    ease = _ECONOMY + (1.0 - _ECONOMY) * engines.demand[slot]
+    share = wheel_radps / record.max_radps
+    is_racing = share * engines.gears[slot, gear, 0] > 1.0
+    if engines.shift_s[slot] > -_DWELL_S and not is_racing:
+        return
+    chosen = gear
+    while chosen < count and share * engines.gears[slot, chosen, 0] > engines.gears[slot, chosen, 2] * ease:
+        chosen += 1
+    while chosen > 1 and share * engines.gears[slot, chosen, 0] < engines.gears[slot, chosen, 1] * ease:
+        back = share * engines.gears[slot, chosen - 1, 0]
+        if back > _BACK_SHARE * engines.gears[slot, chosen - 1, 2] * ease:
+            break
+        chosen -= 1
+    if chosen != gear:
+        engines.gear[slot], engines.shift_s[slot] = chosen, record.switch_time_s
+
+
+@inner
+def _torque_nm(slot: int, engines: Engines, radps: float) -> float:
+    """At full throttle; nothing beyond the highest speed."""
+    top = engines.record[slot].max_radps
+    at = min(radps / top, 1.0) * (engines.torque_nm.shape[1] - 1)
+    k = min(int(at), engines.torque_nm.shape[1] - 2)
+    low, high = engines.torque_nm[slot, k], engines.torque_nm[slot, k + 1]
+    left = min(max((top - radps) / (_LIMITER_SHARE * top), 0.0), 1.0)
+    return float((low + (at - k) * (high - low)) * left)
+
+
+@inner
+def _resistance_n(model: Any, forward_mps: float, pitch_rad: float) -> float:
+    """Air, rolling and hill, backward positive: what the engine's inertia shares with the vehicle's."""
+    rolling = model.rolling * GRAVITY_MPS2 * ((forward_mps > 0.0) - (forward_mps < 0.0))
+    air = model.drag_per_m * forward_mps * abs(forward_mps)
+    return float(model.mass_kg * (air + rolling + GRAVITY_MPS2 * math.sin(pitch_rad)))
+
+
+@compiled
+def run_engines(
+    slots: NDArray[np.intp], bank: NDArray[np.void], engines: Engines, inputs: Float, velocity: Float,
+    rotation_deg: Float, dt_s: float,
+) -> None:  # fmt: skip
+    """Fill `force_n`, `drag_n`, `radps` and `gear` for a step of `dt_s` that begins now."""
+    for n in range(len(slots)):
+        slot = slots[n]
+        model, record, pedal = bank[slot], engines.record[slot], inputs[slot, THROTTLE]
+        yaw = math.radians(rotation_deg[slot, 1])
+        forward = velocity[slot, 0] * math.cos(yaw) + velocity[slot, 1] * math.sin(yaw)
+        _shift(slot, engines, inputs[slot], abs(forward) / model.wheel_radius_m, dt_s)
+        gear = engines.gear[slot]
+        engines.force_n[slot] = engines.drag_n[slot] = 0.0
+        if gear == 0:
+            engines.radps[slot] = record.max_radps * (_IDLE_SHARE + (1.0 - _IDLE_SHARE) * pedal)
+            continue
+        per_m = engines.gears[slot, max(gear, 0), 0] / model.wheel_radius_m  # engine's turn per way
+        turn = per_m * forward
+        launch = record.max_radps * max(_LAUNCH_SHARE * pedal, _IDLE_SHARE)
+        engines.radps[slot] = min(max(turn, launch), record.max_radps)
+        if gear < 0 and forward < -REVERSE_TOP_MPS:
+            pedal = 0.0
+        closed = min(max(1.0 - engines.shift_s[slot] / dt_s, 0.0), 1.0)  # part of the step in which the clutch holds
+        damping = record.damping_closed + (record.damping_full - record.damping_closed) * pedal
+        push = pedal * _torque_nm(slot, engines, max(turn, launch)) * per_m
+        drag = damping * min(max(turn, 0.0), record.max_radps) * abs(per_m)
+        turning = record.inertia_kgm2 * per_m * per_m * closed if turn >= launch else 0.0
+        share = model.mass_kg / (model.mass_kg + turning)
+        carried = (1.0 - share) * _resistance_n(model, forward, math.radians(rotation_deg[slot, 0]))
+        engines.force_n[slot] = share * closed * push + carried
+        engines.drag_n[slot] = share * closed * drag
