@@ -1,6 +1,6 @@
 """The whole program: one sensor frame in, one control command out.
 
-camera, GNSS, IMU, wheels -> lanes -> localization -> objects, lights -> scene -> plan -> control
+camera, GNSS, IMU, wheels -> health -> lanes -> localization -> objects, lights -> scene -> plan -> control
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from av_stack.types import (
     LaneEstimate,
     LaneGraph,
+    Plan,
     SensorFrame,
     StepResult,
     TrackedObject,
@@ -22,11 +23,13 @@ from av_stack.types import (
 )
 from control import ControlConfig, Controller
 from perception.detection.oracle import oracle_objects
+from perception.health import Health, HealthMonitor, Response
 from perception.lanes.detector import LaneDetector
 from perception.lights import LightOracle
 from perception.localization import Localizer
 from perception.scene import assemble_scene
 from planning import Planner, PlanningConfig, Route
+from planning.fallback import safe_stop, slow_down
 
 ORACLES = ("detection", "lights")
 """Modules whose answers come from the simulator: there is no other detector and light reader."""
@@ -54,6 +57,7 @@ class Pipeline:
     ) -> None:
         self._camera = settings.camera
         self._truth = truth
+        self._health = HealthMonitor()
         self._lanes = LaneDetector()
         self._localizer = Localizer(graph)
         self._lights = LightOracle(graph)
@@ -65,26 +69,32 @@ class Pipeline:
     def step(self, frame: SensorFrame) -> StepResult:
         """What the car believes, intends and does now."""
         self._stage_ms = {}
+        with self._stage("health"):
+            image = frame.cameras.get(self._camera)
+            health = self._health.update(image, frame.stamp.time_s, frame.wheel_speed_mps)
         with self._stage("lanes"):
-            lanes = self._see_lanes(frame)
+            lanes = self._see_lanes(frame, health)
         with self._stage("localization"):
             ego = self._localizer.update(frame, lanes)
         with self._stage("objects and lights"):
             objects, lights = self._ask_oracles(frame)
         scene = assemble_scene(ego, lanes, objects, lights)
         with self._stage("planning"):
-            plan = self._planner.plan(scene)
+            plan = answer_to(health, self._planner.plan(scene), ego.speed_mps)
         with self._stage("control"):
             command = self._controller.step(plan, ego)
+        command = replace(command, hazard_lights=health.response is Response.STOP)
         return StepResult(frame.stamp, scene, plan, command, self._stage_ms)
 
-    def _see_lanes(self, frame: SensorFrame) -> LaneEstimate:
+    def _see_lanes(self, frame: SensorFrame, health: Health) -> LaneEstimate:
+        if health.faults:  # what a faulty picture seems to show is not believed
+            return LaneEstimate(frame.stamp, None, None)
         yaw_rate_radps = frame.imu.gyro_radps[2]
         return self._lanes.update(frame.cameras[self._camera], frame.wheel_speed_mps, yaw_rate_radps)
 
     def _ask_oracles(self, frame: SensorFrame) -> tuple[tuple[TrackedObject, ...], Mapping[str, TrafficLightView]]:
-        truth = self._truth()
-        objects = oracle_objects(truth, camera=frame.cameras[self._camera].camera)
+        truth, image = self._truth(), frame.cameras.get(self._camera)
+        objects = oracle_objects(truth, camera=None if image is None else image.camera)
         return objects, self._lights.update(truth)
 
     @contextmanager
@@ -93,3 +103,12 @@ class Pipeline:
         start = time.perf_counter()
         yield
         self._stage_ms[name] = 1e3 * (time.perf_counter() - start)
+
+
+def answer_to(health: Health, plan: Plan, speed_mps: float) -> Plan:
+    """The plan, slowed where the camera cannot be trusted, and ended in a safe stop where that lasts."""
+    if health.response is Response.DRIVE:
+        return plan
+    if health.response is Response.SLOW:
+        return slow_down(plan, speed_mps, f"camera {health}: slowing down")
+    return safe_stop(plan, speed_mps, f"camera {health}: safe stop")

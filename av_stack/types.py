@@ -309,12 +309,16 @@ class SignalKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A signal that governs `lane` from the stop line at `stop_s_m` (arc length along that lane)."""
+    """A signal that governs `lane` from the stop line at `stop_s_m` (arc length along that lane).
+
+    `place` is where the map puts its post, (x, y) m in the map frame; None where it does not say.
+    """
 
     signal_id: str
     kind: SignalKind
     lane: LaneKey
     stop_s_m: float
+    place: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +378,7 @@ class ControlCommand:
     throttle: float
     brake: float
     steer: float
+    hazard_lights: bool = False
 
 
 @dataclass(frozen=True, slots=True)

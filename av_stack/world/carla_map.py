@@ -239,7 +239,8 @@ def _signals(carla_map: Any, lanes: dict[LaneKey, Lane], tracks: dict[LaneKey, l
             stop_s_m = 0.0
             if not lane.is_junction:
                 stop_s_m = float(np.interp(road_s, *_ascending([w.s for w in track], lane.s_m)))
-            yield Signal(landmark.id, kind, key, stop_s_m)
+            post = landmark.transform.location
+            yield Signal(landmark.id, kind, key, stop_s_m, (float(post.x), -float(post.y)))
 
 
 def _ascending(road_s: list[float], s_m: Float) -> tuple[Float, Float]:

@@ -66,6 +66,7 @@ class CarlaWorld:
         self._cleanup = ExitStack()
         self._collisions: tuple[CollisionEvent, ...] = ()
         self._ego: Any = None
+        self._hazard_lights = False
         self._sensors: SensorRig
         self._stamp = Stamp(0, 0.0)
         self._first_frame = 0
@@ -109,6 +110,11 @@ class CarlaWorld:
         )
         with self._answering("control of the ego"):
             self._ego.apply_control(control)
+            if command.hazard_lights is not self._hazard_lights:
+                self._hazard_lights = command.hazard_lights
+                both = carla.VehicleLightState.LeftBlinker | carla.VehicleLightState.RightBlinker
+                shown = both if command.hazard_lights else carla.VehicleLightState.NONE
+                self._ego.set_light_state(carla.VehicleLightState(shown))
 
     def truth(self) -> Truth:
         with self._answering("truth"):

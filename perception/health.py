@@ -1,0 +1,164 @@
+"""Whether the camera's pictures can be trusted: black, frozen, torn, noisy, overexposed or missing ones are told.
+
+Every check is on a small grey copy and judges one picture (and its difference to the last), so a fault is noticed in
+the first or second picture that has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.types import CameraImage
+
+Float32 = NDArray[np.float32]
+
+SMALL_PX = (160, 90)
+BLACK_BRIGHT, BLACK_SPREAD = 10.0, 2.5
+"""Of a night picture the 99th percentile is brighter, and lamps spread it."""
+
+WHITE_LEVEL, WHITE_SHARE = 250, 0.45
+NOISE_MAX = 14.0
+"""Standard deviation of pixel noise in grey levels; a camera by night shows a few."""
+
+TEAR_JUMP, TEAR_FACTOR, TEAR_REACH = 8.0, 3.0, 3
+FROZEN_SPEED_MPS, FROZEN_CHANGED = 0.5, 1e-6
+RECOVER_S = 0.5
+UNWELL_BELOW = 0.5
+STOP_AFTER_S = 1.0
+
+
+class Fault(str, Enum):
+    MISSING = "missing"
+    BLACK = "black"
+    OVEREXPOSED = "overexposed"
+    FROZEN = "frozen"
+    TORN = "torn"
+    NOISY = "noisy"
+
+
+class Response(str, Enum):
+    """What the drive shall do about the camera's health."""
+
+    DRIVE = "drive"
+    SLOW = "slow down"
+    STOP = "safe stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Of one camera now: its `faults`, a `confidence` in [0, 1] and for how long it has been unwell."""
+
+    faults: tuple[Fault, ...]
+    confidence: float
+    unwell_s: float
+
+    @property
+    def response(self) -> Response:
+        if self.unwell_s >= STOP_AFTER_S:
+            return Response.STOP
+        return Response.SLOW if self.confidence < UNWELL_BELOW else Response.DRIVE
+
+    def __str__(self) -> str:
+        return ", ".join(fault.value for fault in self.faults) or "well"
+
+
+class HealthMonitor:
+    """Call `update` once per tick with the camera's picture, or None where it sent none."""
+
+    def __init__(self) -> None:
+        self._last: Float32 | None = None
+        self._whole: Float32 | None = None
+        self._time_s: float | None = None
+        self._confidence = 1.0
+        self._unwell_s = 0.0
+
+    def update(self, image: CameraImage | None, time_s: float, speed_mps: float) -> Health:
+        """Confidence falls by half with each faulty picture and comes back within `RECOVER_S` of good ones."""
+        dt = 0.0 if self._time_s is None else max(time_s - self._time_s, 0.0)
+        self._time_s = time_s
+        if image is None or image.bgr.size == 0:
+            faults: tuple[Fault, ...] = (Fault.MISSING,)
+        else:
+            small = _small(image)
+            faults = find_faults(small, image, self._last, self._whole, speed_mps)
+            self._last = small
+            if Fault.TORN not in faults:
+                self._whole = small
+        if faults:
+            self._confidence *= 0.4
+            self._unwell_s += dt
+        else:
+            self._confidence = min(1.0, self._confidence + dt / RECOVER_S)
+            if self._confidence >= UNWELL_BELOW:
+                self._unwell_s = 0.0
+        return Health(faults, self._confidence, self._unwell_s)
+
+
+def find_faults(
+    small: Float32, image: CameraImage, last: Float32 | None, whole: Float32 | None, speed_mps: float
+) -> tuple[Fault, ...]:
+    """What is wrong with the picture whose small grey copy is `small`; `last` is the copy of the one before, `whole`
+    that of the last one that was not torn."""
+    checks = {
+        Fault.BLACK: is_black(small),
+        Fault.OVEREXPOSED: float(np.mean(small >= WHITE_LEVEL)) > WHITE_SHARE,
+        Fault.FROZEN: abs(speed_mps) > FROZEN_SPEED_MPS and is_same(small, last),
+        Fault.TORN: is_torn(small, whole),
+        Fault.NOISY: noise_level(image) > NOISE_MAX,
+    }
+    return tuple(fault for fault, found in checks.items() if found)
+
+
+def is_black(grey: Float32) -> bool:
+    """Nothing in it is bright, or it is one flat grey."""
+    return bool(np.percentile(grey, 99) < BLACK_BRIGHT or float(grey.std()) < BLACK_SPREAD)
+
+
+def is_same(grey: Float32, last: Float32 | None) -> bool:
+    """Two pictures of a moving car differ, were it only by their noise."""
+    if last is None or last.shape != grey.shape:
+        return False
+    return float(np.abs(grey - last).max()) <= FROZEN_CHANGED
+
+
+def is_torn(grey: Float32, last: Float32 | None) -> bool:
+    """One row splits the picture in two that do not belong together.
+
+    Below or above the split the picture is the last one's still, or moved sideways: a jump across that row, which was
+    not there in the last picture, stands far out from what is new in all others.
+    """
+    if last is None or last.shape != grey.shape or len(grey) < 8:
+        return False
+    jumps, before = _row_jumps(grey), _row_jumps(last)
+    # Edges that are in the picture anyway move a little: each row is compared with all near it.
+    news = jumps - np.max([np.roll(before, shift) for shift in range(-TEAR_REACH, TEAR_REACH + 1)], axis=0)
+    row = int(np.argmax(news))
+    others = np.delete(news, slice(max(row - 1, 0), row + 2))
+    return bool(news[row] >= TEAR_JUMP and news[row] >= TEAR_FACTOR * max(float(others.max()), 0.0))
+
+
+def _row_jumps(grey: Float32) -> Float32:
+    return np.asarray(np.abs(np.diff(grey, axis=0)).mean(axis=1), dtype=np.float32)
+
+
+def noise_level(image: CameraImage) -> float:
+    """Sigma of pixel noise in grey levels, from a mask that neither flat areas nor straight edges answer to (Immerkaer,
+    "Fast noise variance estimation", CVIU 64 (2), 1996); the median of it, so that texture does not count."""
+    grey = cv2.cvtColor(image.bgr[::2] if image.bgr.shape[0] > 16 else image.bgr, cv2.COLOR_BGR2GRAY)
+    if min(grey.shape) < 3:
+        return 0.0
+    mask = np.array([[1.0, -2.0, 1.0], [-2.0, 4.0, -2.0], [1.0, -2.0, 1.0]], dtype=np.float32)
+    answer = np.abs(np.asarray(cv2.filter2D(grey, cv2.CV_32F, mask))[1:-1:2, 1:-1:2])
+    return float(np.median(answer)) / (0.6745 * 6.0)
+
+
+def _small(image: CameraImage) -> Float32:
+    grey = cv2.cvtColor(image.bgr, cv2.COLOR_BGR2GRAY)
+    height, width = grey.shape[:2]
+    size = (min(SMALL_PX[0], width), min(SMALL_PX[1], height))
+    return np.asarray(cv2.resize(grey, size, interpolation=cv2.INTER_AREA), dtype=np.float32)

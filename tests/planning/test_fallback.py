@@ -1,0 +1,57 @@
+"""A plan made slower: same way, no faster than asked, standing in the end; and the pipeline's answer to faults."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from av_stack.pipeline import answer_to
+from av_stack.types import Plan, Stamp
+from perception.health import Fault, Health
+from planning.fallback import SLOW_MPS, STOP_DECEL_MPS2, safe_stop, slow_down
+
+
+def plan(speed_mps: float) -> Plan:
+    """A circle of 50 m radius at constant speed."""
+    t = np.linspace(0.0, 5.0, 51)
+    angle = speed_mps * t / 50.0
+    zero = np.zeros_like(t)
+    return Plan(
+        Stamp(0, 0.0),
+        50 * np.sin(angle),
+        50 - 50 * np.cos(angle),
+        angle,
+        zero + 0.02,
+        zero + speed_mps,
+        zero,
+        t,
+        "free",
+    )
+
+
+@pytest.mark.parametrize("speed", [3.0, 8.0, 15.0])
+def test_a_safe_stop_ends_at_rest_on_the_same_way(speed: float) -> None:
+    stop = safe_stop(plan(speed), speed, "why")
+    assert stop.constraint == "why"
+    assert stop.speed_mps[-1] == max(0.0, speed - 5.0 * STOP_DECEL_MPS2)
+    np.testing.assert_allclose(np.hypot(stop.x_m, stop.y_m - 50.0), 50.0, atol=0.05)
+    way = np.hypot(np.diff(stop.x_m), np.diff(stop.y_m))
+    np.testing.assert_allclose(way, 0.1 * (stop.speed_mps[1:] + stop.speed_mps[:-1]) / 2.0, atol=0.02)
+    assert stop.accel_mps2.min() > -STOP_DECEL_MPS2 - 0.1
+
+
+def test_slowing_down_leaves_a_slow_plan_alone() -> None:
+    free = plan(2.0)
+    assert slow_down(free, 2.0, "why") is free
+    slow = slow_down(plan(10.0), 10.0, "why")
+    assert slow.speed_mps[-1] == pytest.approx(SLOW_MPS)
+
+
+def test_the_answer_grows_with_the_time_that_a_camera_is_unwell() -> None:
+    free = plan(10.0)
+    assert answer_to(Health((), 1.0, 0.0), free, 10.0) is free
+    slow = answer_to(Health((Fault.BLACK,), 0.1, 0.3), free, 10.0)
+    assert slow.constraint == "camera black: slowing down"
+    assert slow.speed_mps[-1] == pytest.approx(SLOW_MPS)
+    stop = answer_to(Health((Fault.TORN,), 0.0, 1.0), free, 10.0)
+    assert (stop.constraint, stop.speed_mps[-1]) == ("camera torn: safe stop", 0.0)
