@@ -17,6 +17,9 @@ typedef long long int64_t;
 #endif
 
 #define AV_FULL_WARP 0xffffffffu
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
 
 // Half precision in 16 bits, rounded to nearest even; no header needed.
 struct av_half {

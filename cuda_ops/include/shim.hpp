@@ -3,6 +3,7 @@
 #pragma once
 #define AV_ON_CPU 1
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -41,9 +42,8 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 namespace shim {
 
 struct Warp {
-    uint64_t value[32];  // what each lane brought to the vote or shuffle under way
-    unsigned arrived = 0, left = 0, present = 0;
-    bool open = true;  // lanes may arrive; false while lanes take the result
+    uint64_t brought[32], result[32];  // by the lanes of the vote or shuffle under way; by those of the last one
+    unsigned mask = 0, arrived = 0, took_part = 0, present = 0, round = 0;
 };
 
 struct Block {
@@ -56,51 +56,63 @@ struct Block {
 };
 
 struct Fiber {
-    ucontext_t context;
+    ucontext_t start;
+    jmp_buf context;
     Block* block;
     dim3 thread;
     unsigned number;
-    bool done;
+    bool is_new, done;
+    const unsigned* awaited;  // runnable once this differs from `seen`; null: runnable
+    unsigned seen;
     std::unique_ptr<char[]> stack;
 };
 
 constexpr size_t STACK_BYTES = 48 * 1024;
 inline dim3 grid_dim, block_dim;
 inline Fiber* current = nullptr;
-inline ucontext_t scheduler;
+inline jmp_buf scheduler;
+inline ucontext_t unused;
 inline const std::function<void()>* body = nullptr;
 
-inline void yield() { swapcontext(&current->context, &scheduler); }
+// Fibers start by swapcontext and switch by _setjmp, which asks the kernel nothing.
+inline void yield(const unsigned* awaited = nullptr) {
+    current->awaited = awaited;
+    if (awaited) current->seen = *awaited;
+    if (_setjmp(current->context) == 0) _longjmp(scheduler, 1);
+}
+
+inline void finish_barrier(Block& block) {
+    block.vote_result = block.votes;
+    block.votes = 0;
+    block.waiting = 0;
+    block.round++;
+}
+
+inline void finish_exchange(Warp& warp) {
+    std::memcpy(warp.result, warp.brought, sizeof warp.brought);
+    warp.took_part = warp.arrived;
+    warp.arrived = 0;
+    warp.round++;
+}
 
 inline void enter() {
     (*body)();
+    Block& block = *current->block;
+    Warp& warp = block.warps[current->number / 32];
     current->done = true;
-    current->block->done++;
-    current->block->warps[current->number / 32].present &= ~(1u << (current->number % 32));
-    swapcontext(&current->context, &scheduler);
+    block.done++;
+    warp.present &= ~(1u << (current->number % 32));
+    if (block.waiting != 0 && block.waiting == block.threads - block.done) finish_barrier(block);
+    if (warp.arrived != 0 && warp.arrived == (warp.mask & warp.present)) finish_exchange(warp);
+    _longjmp(scheduler, 1);
 }
 
 // All threads of the block that have not returned meet here; returns the number of non-zero `vote`s.
 inline int barrier(int vote) {
     Block& block = *current->block;
-    const unsigned round = block.round;
     block.votes += vote != 0;
-    if (++block.waiting == block.threads - block.done) {
-        block.vote_result = block.votes;
-        block.votes = 0;
-        block.waiting = 0;
-        block.round++;
-        return block.vote_result;
-    }
-    while (block.round == round) {
-        yield();
-        if (block.round == round && block.waiting == block.threads - block.done) {  // others have returned meanwhile
-            block.vote_result = block.votes;
-            block.votes = 0;
-            block.waiting = 0;
-            block.round++;
-        }
-    }
+    if (++block.waiting == block.threads - block.done) finish_barrier(block);
+    else yield(&block.round);
     return block.vote_result;
 }
 
@@ -109,17 +121,13 @@ template <class F> auto exchange(unsigned mask, uint64_t value, F take) {
     Warp& warp = current->block->warps[current->number / 32];
     const unsigned lane = current->number % 32, bit = 1u << lane;
     if ((mask & bit) == 0) { std::fprintf(stderr, "shim: lane %u is not in the mask it passed\n", lane); std::abort(); }
-    while (!warp.open) yield();
-    warp.value[lane] = value;
+    if (warp.arrived & bit) { std::fprintf(stderr, "shim: lane %u arrives twice\n", lane); std::abort(); }
+    warp.mask = mask;
+    warp.brought[lane] = value;
     warp.arrived |= bit;
-    const auto awaited = [&] { return mask & warp.present; };
-    while (warp.open && (warp.arrived & awaited()) != awaited()) yield();
-    warp.open = false;
-    auto result = take(warp.value, warp.arrived);
-    warp.left |= bit;
-    if ((warp.left & warp.arrived) == warp.arrived) { warp.arrived = warp.left = 0; warp.open = true; }
-    else while (!warp.open && (warp.left & bit)) yield();
-    return result;
+    if (warp.arrived == (mask & warp.present)) finish_exchange(warp);
+    else yield(&warp.round);
+    return take(warp.result, warp.took_part);
 }
 
 inline unsigned char* shared_memory(int key, size_t bytes) {
@@ -147,21 +155,35 @@ inline void run_blocks(std::vector<Block>& blocks) {
             f.block = &block;
             f.number = t;
             f.done = false;
+            f.is_new = true;
+            f.awaited = nullptr;
             f.thread = {t % block_dim.x, t / block_dim.x % block_dim.y, t / (block_dim.x * block_dim.y)};
-            getcontext(&f.context);
-            f.context.uc_stack.ss_sp = f.stack.get();
-            f.context.uc_stack.ss_size = STACK_BYTES;
-            f.context.uc_link = nullptr;
-            makecontext(&f.context, enter, 0);
+            getcontext(&f.start);
+            f.start.uc_stack.ss_sp = f.stack.get();
+            f.start.uc_stack.ss_size = STACK_BYTES;
+            f.start.uc_link = nullptr;
+            makecontext(&f.start, enter, 0);
         }
     }
-    for (size_t left = used; left > 0;) {
+    static size_t left, next;  // static: they outlive the jumps
+    static bool ran;
+    ran = true;
+    for (left = used; left > 0;) {
+        if (!ran) { std::fprintf(stderr, "shim: every thread waits: a barrier that not all reach\n"); std::abort(); }
+        ran = false;
         left = 0;
-        for (size_t i = 0; i < used; ++i) {
-            if (fibers[i]->done) continue;
-            current = fibers[i].get();
-            swapcontext(&scheduler, &current->context);
-            left += !fibers[i]->done;
+        for (next = 0; next < used; ++next) {
+            current = fibers[next].get();
+            if (current->done) continue;
+            if (current->awaited == nullptr || *current->awaited != current->seen) {
+                ran = true;
+                if (_setjmp(scheduler) == 0) {
+                    if (!current->is_new) _longjmp(current->context, 1);
+                    current->is_new = false;
+                    swapcontext(&unused, &current->start);
+                }
+            }
+            left += !fibers[next]->done;
         }
     }
     current = nullptr;

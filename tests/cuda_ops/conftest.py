@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cuda_shim import ShimLauncher, build
+from cuda_shim import ShimLauncher, build, find_compiler
 
 from cuda_ops.runtime.compiler import KernelSource
 
@@ -14,6 +14,7 @@ from cuda_ops.runtime.compiler import KernelSource
 @pytest.fixture(scope="session")
 def on_cpu(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ShimLauncher]:
     """A launcher of an operator's kernels on the CPU, by the operator's folder; skips without a C++ compiler."""
+    find_compiler()
     folder: Path = tmp_path_factory.mktemp("kernels")
     launchers: dict[str, ShimLauncher] = {}
 

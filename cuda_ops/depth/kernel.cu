@@ -1,0 +1,9 @@
+// Median and spread of the depth in boxes, a block a box; how, says depth_stats.cuh.
+#include "av_cuda.cuh"
+#include "depth_stats.cuh"
+
+extern "C" __global__ void __launch_bounds__(256)
+depth_in_boxes(const float* depth, int width, int height, const float4* boxes, float* out) {
+    AV_SHARED(DepthScratch, scratch);
+    depth_stats(scratch, depth, width, height, boxes[blockIdx.x], out + blockIdx.x * 3);
+}

@@ -1,0 +1,81 @@
+"""Geometry of a letterbox and the launch of the preprocess kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
+
+Format = Literal["bgra", "nv12"]
+CAMERAS_MAX = 8
+SIZE_MAX = 32767
+ROWS, COLUMNS = 8, 128
+BT601 = (255.0 / 219.0, 1.596027, 0.391762, 0.812968, 2.017232)
+BT709 = (255.0 / 219.0, 1.792741, 0.213249, 0.532909, 2.112402)
+"""Y, V in R, U in G, V in G, U in B: limited range to full range (ITU-R BT.601 and BT.709)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Letterbox:
+    """Where a picture of `width` x `height` lies in the output: `fit_*` px large, `left`, `top` px from its corner."""
+
+    width: int
+    height: int
+    fit_width: int
+    fit_height: int
+    left: int
+    top: int
+
+    def to_source(self, x_px: float, y_px: float) -> tuple[float, float]:
+        """Output pixel edges -> source pixel edges."""
+        return (
+            (x_px - self.left) * self.width / self.fit_width,
+            (y_px - self.top) * self.height / self.fit_height,
+        )
+
+
+def letterbox(width: int, height: int, out_width: int, out_height: int) -> Letterbox:
+    """The largest fit that keeps the aspect, centred; half a pixel left over goes to the right and below."""
+    scale = min(out_width / width, out_height / height)
+    fit_width = min(max(round(width * scale), 1), out_width)
+    fit_height = min(max(round(height * scale), 1), out_height)
+    return Letterbox(width, height, fit_width, fit_height, (out_width - fit_width) // 2, (out_height - fit_height) // 2)
+
+
+def size_of(picture: Any, picture_format: Format) -> tuple[int, int]:
+    """Width and height of (H, W, 4) BGRA or (H * 3 / 2, W) NV12."""
+    height, width = int(picture.shape[0]), int(picture.shape[1])
+    return (width, height * 2 // 3) if picture_format == "nv12" else (width, height)
+
+
+def run(
+    launcher: Launcher,
+    pictures: Sequence[Any],
+    out: Any,
+    picture_format: Format,
+    is_half: bool,
+    matrix: Sequence[float] = BT601,
+) -> None:
+    """`pictures` into `out` (N, 3, H, W); at most `CAMERAS_MAX` a launch, more take more launches."""
+    height, width = int(out.shape[2]), int(out.shape[3])
+    for start in range(0, len(pictures), CAMERAS_MAX):
+        part = list(pictures[start : start + CAMERAS_MAX])
+        arguments: list[Argument] = [Ptr(out[start:]), I32(width), I32(height), *(F32(value) for value in matrix)]
+        for picture in part:
+            arguments += _camera(picture, picture_format, width, height)
+        arguments += [Ptr(None), *[I32(0)] * 4] * (CAMERAS_MAX - len(part))
+        launcher.launch(
+            f"{picture_format}_{'half' if is_half else 'float'}",
+            (ceil_div(width, COLUMNS), ceil_div(height, ROWS), len(part)),
+            32 * ROWS,
+            arguments,
+        )
+
+
+def _camera(picture: Any, picture_format: Format, out_width: int, out_height: int) -> list[Argument]:
+    box = letterbox(*size_of(picture, picture_format), out_width, out_height)
+    pitch = int(picture.shape[1]) * (4 if picture_format == "bgra" else 1)
+    pairs = ((box.width, box.height), (box.fit_width, box.fit_height), (box.left, box.top))
+    return [Ptr(picture), *(I32(x | y << 16) for x, y in pairs), I32(pitch)]
