@@ -7,141 +7,112 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.render.actor_layout import ActorLayout, Identity, identities
 from embedded_carla.render.frame import Camera
-from embedded_carla.render.instances import F32, instance_block, pose_matrices
-from embedded_carla.render.vehicle_shapes import wheel_outer
-from embedded_carla.render.vehicle_sizes import TWO_WHEELED, vehicle_size
+from embedded_carla.render.instances import F32, Rows, pose_matrices
+from embedded_carla.render.shape_pool import ShapePool
 from embedded_carla.scene import ActorView
-from embedded_carla.types import LightState, SemanticTag, Vector3
+from embedded_carla.types import LightState
 
 F64 = NDArray[np.float64]
-CLOTHES = (
-    (0.32, 0.05, 0.05),
-    (0.05, 0.12, 0.30),
-    (0.55, 0.54, 0.50),
-    (0.03, 0.03, 0.035),
-    (0.08, 0.20, 0.10),
-    (0.50, 0.34, 0.06),
-    (0.14, 0.145, 0.16),
-    (0.28, 0.14, 0.28),
-    (0.16, 0.30, 0.38),
-    (0.70, 0.70, 0.68),
-    (0.02, 0.035, 0.09),
-    (0.18, 0.11, 0.06),
-    (0.55, 0.20, 0.22),
-    (0.06, 0.06, 0.07),
-    (0.26, 0.28, 0.18),
-    (0.62, 0.50, 0.36),
-)
-VEHICLE_TAGS = (SemanticTag.CAR, SemanticTag.TRUCK, SemanticTag.BUS, SemanticTag.MOTORCYCLE, SemanticTag.BICYCLE)
 STANDING = 0.0  # the phase of who stands; who walks has one above it
+KEPT_LAYOUTS = 4
+BEAM_RANGE_M = 150.0
+HEADLAMPS = LightState.LOW_BEAM | LightState.HIGH_BEAM
 
 
 class ActorSet:
     """The actors of one tick in arrays, shared by all cameras and the shadow map."""
 
-    def __init__(self, actors: Sequence[ActorView]) -> None:
-        self.views = list(actors)
+    def __init__(self, layout: ActorLayout, actors: Sequence[ActorView]) -> None:
+        self.count = len(actors)
         self.poses = pose_matrices([a.transform for a in actors])
-        self.half = np.maximum(np.array([a.extent for a in actors]).reshape(-1, 3), 0.01)
+        self.half, self.radius = layout.half, layout.radius
+        self.is_vehicle, self.seeds = layout.is_vehicle, layout.seeds
         self.centre = self.poses[:, :3, 3] + self.poses[:, :3, 2] * self.half[:, 2:3]
-        self.radius = np.linalg.norm(self.half, axis=1)
-        n = len(actors)
-        sizes = 2.0 * self.half
-        walks = np.array([a.shape == "walker" for a in actors], dtype=bool)
-        sizes[walks] = sizes[walks, 2:3]  # people keep their proportions: their box is as wide as their shoulders only
-        phases = np.array([_gait_phase(a) for a in actors])
-        self.block = instance_block(
-            self.poses,
-            sizes,
-            np.array([_colour(a) for a in actors]).reshape(-1, 3),
-            np.array([_share(a.seed) for a in actors]),
-            np.array([float(a.tag) for a in actors]),
-            np.array([float(a.actor_id & 0xFFFF) for a in actors]),
-            np.array([float(a.lights & 0x7FFF) for a in actors]),
-            np.zeros(n),
-            phases,
-        )
+        self.lights = np.array([a.lights for a in actors], dtype=np.int64)
+        self.speed_mps = np.array([a.speed_mps for a in actors])
+        owner = layout.owner
+        self.rows = Rows(
+            self._block(layout, actors), self.centre[owner], self.radius[owner], layout.limits, layout.shapes,
+            layout.casts, layout.shown,
+        )  # fmt: skip
 
-    def wheels(self, index: int) -> F32:
-        """Instances of the wheels of actor `index`, turned and steered; in the order front left, front right, ..."""
-        actor = self.views[index]
-        layout = vehicle_size(actor.shape, actor.model)
-        stretch = 2.0 * self.half[index] / layout.size
-        radius, width = layout.wheel_radius * stretch[2], layout.wheel_width
-        outer = wheel_outer(layout) * stretch[1]
-        across = (0.0,) if layout.shape in TWO_WHEELED else (-outer + width / 2, outer - width / 2)
-        places = [(x * stretch[0], y, k == 0) for k, x in enumerate(layout.axles) for y in across]
-        local = np.zeros((len(places), 4, 4))
-        for k, (x, y, steered) in enumerate(places):
-            steer, turn = (actor.steer_rad if steered else 0.0), actor.phase_rad
-            if k < len(actor.wheel_angles_rad):
-                steer, turn = actor.wheel_angles_rad[k]
-            local[k, :3, :3] = _turned(steer, turn)
-            local[k, :3, 3], local[k, 3, 3] = (x, y, radius), 1.0
-        n = len(places)
-        row = self.block[index]
-        return instance_block(
-            self.poses[index] @ local,
-            np.tile((2 * radius, width, 2 * radius), (n, 1)),
-            np.ones((n, 3)),
-            np.zeros(n),
-            np.full(n, row[19]),
-            np.full(n, row[20]),
-            np.zeros(n),
-            np.zeros(n),
-            np.zeros(n),
-        )
-
-    def rider(self, index: int) -> F32:
-        """The person on a two-wheeler: clothes coloured by the actor's seed."""
-        row: F32 = self.block[index : index + 1].copy()
-        row[0, 12:15] = CLOTHES[(self.views[index].seed * 7 + 3) % len(CLOTHES)]
-        row[0, 19], row[0, 21] = float(SemanticTag.RIDER), 0.0
-        return row
+    def _block(self, layout: ActorLayout, actors: Sequence[ActorView]) -> F32:
+        block = layout.template.copy()
+        rows = block[:, :12].reshape(-1, 3, 4)
+        owner, stiff = layout.owner, layout.stiff
+        turn, origin = self.poses[owner, :3, :3], self.poses[owner, :3, 3]
+        rows[:stiff, :, :3] = turn[:stiff] * layout.sizes[:stiff, None, :]
+        rows[:, :, 3] = origin
+        block[: self.count, 21] = self.lights & 0x7FFF
+        for i in layout.walkers:
+            block[i, 23] = _gait_phase(actors[i])
+        if stiff < len(block):
+            turned = turn[stiff:] @ _wheel_turns(layout, actors)
+            rows[stiff:, :, :3] = turned * layout.sizes[stiff:, None, :]
+            rows[stiff:, :, 3] += np.einsum("nij,nj->ni", turn[stiff:], layout.place)
+        return block
 
     def beams(self, camera: Camera, most: int) -> tuple[F64, F64]:
         """Headlights of the vehicles nearest the camera: positions and directions (n, 4), relative to the eye."""
-        lit = [
-            i
-            for i, a in enumerate(self.views)
-            if a.lights & (LightState.LOW_BEAM | LightState.HIGH_BEAM) and a.tag in VEHICLE_TAGS
-        ]
-        distance = np.linalg.norm(self.centre[lit] - camera.eye, axis=1) if lit else np.zeros(0)
-        chosen = [lit[k] for k in np.argsort(distance, kind="stable")[:most] if distance[k] < 150.0]
+        lit = np.flatnonzero((self.lights & HEADLAMPS > 0) & self.is_vehicle)
+        distance = np.linalg.norm(self.centre[lit] - camera.eye, axis=1)
+        order = np.argsort(distance, kind="stable")[:most]
+        chosen = lit[order[distance[order] < BEAM_RANGE_M]]
+        m, half = self.poses[chosen], self.half[chosen]
+        high = self.lights[chosen] & LightState.HIGH_BEAM > 0
         positions, directions = np.zeros((len(chosen), 4)), np.zeros((len(chosen), 4))
-        for k, i in enumerate(chosen):
-            m = self.poses[i]
-            high = bool(self.views[i].lights & LightState.HIGH_BEAM)
-            nose = m[:3, 3] + m[:3, 0] * (self.half[i, 0] + 0.05) + m[:3, 2] * 0.45 * 2 * self.half[i, 2]
-            down = 0.015 if high else 0.055
-            direction = m[:3, 0] - m[:3, 2] * down
-            positions[k] = (*(nose - camera.eye), 60.0 if high else 34.0)
-            directions[k, :3] = direction / np.linalg.norm(direction)
+        nose = m[:, :3, 3] + m[:, :3, 0] * (half[:, :1] + 0.05) + m[:, :3, 2] * (0.9 * half[:, 2:])
+        positions[:, :3], positions[:, 3] = nose - camera.eye, np.where(high, 60.0, 34.0)
+        down = m[:, :3, 0] - m[:, :3, 2] * np.where(high, 0.015, 0.055)[:, None]
+        directions[:, :3] = down / np.linalg.norm(down, axis=1, keepdims=True)
         return positions, directions
 
 
-def _turned(steer_rad: float, turn_rad: float) -> F64:
-    """(3, 3): turned about its axle, then steered."""
-    c, s = np.cos(turn_rad), np.sin(turn_rad)
-    spin = np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
-    c, s = np.cos(steer_rad), np.sin(steer_rad)
-    turned: F64 = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]) @ spin
-    return turned
+class ActorSets:
+    """Makes the ActorSet of each tick; the last one and the last layouts are kept."""
+
+    def __init__(self, pool: ShapePool) -> None:
+        self._pool = pool
+        self._layouts: list[tuple[list[Identity], ActorLayout]] = []
+        self._actors: tuple[ActorView, ...] | None = None
+        self._set: ActorSet | None = None
+
+    def of(self, actors: Sequence[ActorView]) -> ActorSet:
+        """The arrays of these actors, made once for all cameras of a tick."""
+        key = tuple(actors)
+        if self._set is None or key != self._actors:
+            self._actors, self._set = key, ActorSet(self._layout(actors), actors)
+        return self._set
+
+    def _layout(self, actors: Sequence[ActorView]) -> ActorLayout:
+        key = identities(actors)
+        for known, layout in self._layouts:
+            if known == key:
+                return layout
+        self._layouts = [(key, ActorLayout(self._pool, actors)), *self._layouts[: KEPT_LAYOUTS - 1]]
+        return self._layouts[0][1]
+
+
+def _wheel_turns(layout: ActorLayout, actors: Sequence[ActorView]) -> F64:
+    """(W, 3, 3): each wheel turned about its axle, then steered."""
+    owner = layout.owner[layout.stiff :]
+    steer = np.array([a.steer_rad for a in actors])[owner] * layout.steered
+    spin = np.array([a.phase_rad for a in actors])[owner]
+    for i, actor in enumerate(actors):
+        if actor.wheel_angles_rad:
+            posed = np.flatnonzero((owner == i) & (layout.number < len(actor.wheel_angles_rad)))
+            angles = np.array(actor.wheel_angles_rad)[layout.number[posed]]
+            steer[posed], spin[posed] = angles[:, 0], angles[:, 1]
+    (c, s), (ct, st) = (np.cos(steer), np.sin(steer)), (np.cos(spin), np.sin(spin))
+    turns = np.zeros((len(owner), 3, 3))
+    turns[:, 0, 0], turns[:, 0, 1], turns[:, 0, 2] = c * ct, -s, c * st
+    turns[:, 1, 0], turns[:, 1, 1], turns[:, 1, 2] = s * ct, c, s * st
+    turns[:, 2, 0], turns[:, 2, 2] = -st, ct
+    return turns
 
 
 def _gait_phase(actor: ActorView) -> float:
-    """The phase of a walker's steps above STANDING; 0 for who stands and for all that does not walk."""
-    if actor.shape != "walker" or actor.phase_rad == STANDING:
-        return STANDING
-    return float(actor.phase_rad % (2 * np.pi)) + 1e-3
-
-
-def _share(seed: int) -> float:
-    """A number in 0 to 1 that neighbouring seeds do not share."""
-    return ((seed * 2654435761) % (1 << 32)) / float(1 << 32)
-
-
-def _colour(actor: ActorView) -> Vector3:
-    """Paint of a vehicle; walkers, which have no colour attribute, are dressed by their seed."""
-    return CLOTHES[(actor.seed * 5 + actor.seed // 16) % len(CLOTHES)] if actor.shape == "walker" else actor.colour
+    """The phase of a walker's steps above STANDING; 0 for who stands."""
+    return STANDING if actor.phase_rad == STANDING else float(actor.phase_rad % (2 * np.pi)) + 1e-3

@@ -7,6 +7,7 @@ fades as CARLA's would. Radiances are relative to a sunlit white wall of about 3
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,11 @@ from embedded_carla.types import WeatherParameters
 
 F64 = NDArray[np.float64]
 RAYLEIGH_EARTH = 0.0331  # CARLA's default for Earth
+DAY_EXPOSURE = 0.62  # of a clear day
 DUST_COLOUR = np.array([0.62, 0.42, 0.22])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Atmosphere:
     """Colours are (3,) linear radiance; densities 1/m; shares 0 to 1."""
 
@@ -91,8 +93,12 @@ def _sky(weather: WeatherParameters, day: float, low: float, cloud: float) -> tu
     return zenith * strength + night_zenith, horizon * strength + night_horizon
 
 
-def atmosphere(weather: WeatherParameters) -> Atmosphere:
-    """Everything the shaders need of `weather`."""
+@lru_cache(maxsize=16)
+def atmosphere(weather: WeatherParameters, gain: float = 1.0, adapts: bool = True) -> Atmosphere:
+    """Everything the shaders need of `weather`; the same object for the same arguments while it is in use.
+
+    `gain` multiplies the exposure, which is the weather's, or, unless it `adapts`, the one of a clear day.
+    """
     altitude = weather.sun_altitude_angle
     cloud, rain = _share(weather.cloudiness), _share(weather.precipitation)
     dust = _share(weather.dust_storm)
@@ -109,6 +115,7 @@ def atmosphere(weather: WeatherParameters) -> Atmosphere:
     scatter = max(0.0, weather.scattering_intensity) / 100.0
     haze = 0.00025 + 0.0006 * rain + 0.0012 * min(mie, 3.0) + 0.0025 * min(scatter, 3.0) + 0.05 * dust**1.5
     glow = sun_tint * day * (1.0 - 0.8 * cloud) * (0.06 + 0.9 * scatter + 0.5 * min(mie, 3.0))
+    exposure = DAY_EXPOSURE + 0.25 * cloud * day + 0.34 * low + 2.7 * (1.0 - _smooth(-14.0, 0.0, altitude))
     return Atmosphere(
         sun_direction=sun_direction(weather),
         sun_colour=sun_colour,
@@ -126,7 +133,7 @@ def atmosphere(weather: WeatherParameters) -> Atmosphere:
         fog_start_m=max(0.0, weather.fog_distance),
         fog_falloff=0.06 * max(0.0, weather.fog_falloff),
         haze_density=float(haze),
-        exposure=0.62 + 0.25 * cloud * day + 0.34 * low + 2.7 * (1.0 - _smooth(-14.0, 0.0, altitude)),
+        exposure=gain * (exposure if adapts else DAY_EXPOSURE),
         night=1.0 - _smooth(-4.0, 3.0, altitude),
         cloud=cloud,
         rain=rain,

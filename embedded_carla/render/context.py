@@ -15,17 +15,17 @@ class RenderError(EmbeddedCarlaError):
 
 
 def create_context() -> Any:
-    """A new GL 3.3 context. Raises RenderError, naming the packages to install, where EGL or GL is missing.
+    """A new GL 4.3 context. Raises RenderError, naming the packages to install, where EGL or GL is missing.
 
     Mesa's software rasteriser reads LP_NUM_THREADS when the context is made; it is set to the cores this process
     may use unless the user chose. A process that holds a context must not fork (the child hangs): spawn.
     """
     os.environ.setdefault("LP_NUM_THREADS", str(min(16, len(os.sched_getaffinity(0)))))
-    options: dict[str, Any] = {"standalone": True, "backend": "egl", "require": 330}
+    options: dict[str, Any] = {"standalone": True, "backend": "egl", "require": 430}
     try:
         return moderngl.create_context(**options)
     except Exception as cause:  # glcontext raises bare Exception for whatever is missing
         raise RenderError(
-            f"cameras need EGL and OpenGL 3.3, which this machine does not give ({cause}); install them with "
+            f"cameras need EGL and OpenGL 4.3, which this machine does not give ({cause}); install them with "
             "'apt-get install --no-install-recommends libegl1 libgl1'"
         ) from cause

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,22 +11,16 @@ from numpy.typing import NDArray
 from embedded_carla.render.atmosphere import Atmosphere
 from embedded_carla.scene import CameraView
 
+F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 NEAR_M = 0.12
 FAR_M = 4000.0
 MAX_LAMPS = 8
 MAX_BEAMS = 5
-_VECTORS = (
-    "eye", "forward", "right", "up", "sun_direction", "sun_colour", "sky_ambient", "ground_ambient", "sky_zenith",
-    "sky_horizon", "fog_colour", "fog_shape", "glow", "ground_water", "counts",
-    "mirror_scale",
-)  # fmt: skip
-FRAME_BLOCK = np.dtype(
-    [("view_projection", "f4", (4, 4)), ("shadow_matrix", "f4", (4, 4)), ("shadow_far", "f4", (4, 4))]
-    + [(name, "f4", (4,)) for name in _VECTORS]
-    + [("lamp_position", "f4", (MAX_LAMPS, 4)), ("beam_position", "f4", (MAX_BEAMS, 4))]
-    + [("beam_direction", "f4", (MAX_BEAMS, 4))]
-)
+# Rows of four numbers of the block, in the order of shaders/frame.glsl: three matrices first.
+_EYE, _FORWARD, _RIGHT, _UP, _AIR, _COUNTS, _SIZE, _LAMPS = 12, 13, 14, 15, 16, 26, 27, 28
+_BEAMS = _LAMPS + MAX_LAMPS
+FRAME_BYTES = 16 * (_BEAMS + 2 * MAX_BEAMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +45,12 @@ class Camera:
         return Camera(m[:3, 3], m[:3, 0], m[:3, 1], m[:3, 2], tan_x, tan_y, view.width_px / (2.0 * tan_x),
                       (view.width_px, view.height_px), far_m)  # fmt: skip
 
+    def numbers(self) -> F64:
+        """(18,) as culling.py takes them."""
+        wide, tall = float(np.hypot(1.0, self.tan_x)), float(np.hypot(1.0, self.tan_y))
+        rest = (self.tan_x, self.tan_y, wide, tall, self.focal_px, self.far_m)
+        return np.concatenate([self.eye, self.forward, self.right, self.up, rest])
+
     def view_projection(self) -> F64:
         """(4, 4) camera-relative position -> clip. +y of clip is down in the picture: rows come out top-down."""
         a = (FAR_M + NEAR_M) / (FAR_M - NEAR_M)
@@ -72,44 +73,45 @@ class Camera:
         return visible
 
 
+@lru_cache(maxsize=8)
+def _air_rows(air: Atmosphere, fog_base_m: float) -> F32:
+    """The block's rows from `sun_direction` to `ground_water`."""
+    a = air
+    rows = (
+        (*a.sun_direction, a.exposure), (*a.sun_colour, a.cloud), (*a.sky_ambient, a.night),
+        (*a.ground_ambient, a.rain), (*a.zenith, a.halo), (*a.horizon, a.halo_exponent),
+        (*a.fog_colour, a.fog_density), (a.fog_start_m, a.fog_falloff, fog_base_m, a.haze_density),
+        (*a.glow, a.dust), (a.wetness, a.puddles, a.sway_m, a.wind_mps),
+    )  # fmt: skip
+    return np.array(rows, dtype=np.float32)
+
+
 def pack(
     camera: Camera, air: Atmosphere, time_s: float, fog_base_m: float, shadow: tuple[F64, F64] | None,
     lamps: F64, beams: tuple[F64, F64], mirror_m: float | None = None,
-) -> bytes:  # fmt: skip
-    """The block's bytes. `shadow` are the matrices into both halves of the shadow map.
+) -> F32:  # fmt: skip
+    """The block, FRAME_BYTES long. `shadow` are the matrices into both halves of the shadow map.
 
     `lamps` (n, 4) and `beams` ((n, 4), (n, 4)) are camera-relative with intensity in column 3.
     `mirror_m` turns the view over at a level floor of that height.
     """
-    f = np.zeros((), dtype=FRAME_BLOCK)
-    turned = np.eye(4)
+    f = np.zeros((FRAME_BYTES // 16, 4), dtype=np.float32)
+    view = camera.view_projection()
     if mirror_m is not None:
-        turned[2, 2], turned[2, 3] = -1.0, 2.0 * (mirror_m - camera.eye[2])
-    f["view_projection"] = (camera.view_projection() @ turned).T
+        view[:, 3] += view[:, 2] * 2.0 * (mirror_m - camera.eye[2])
+        view[:, 2] *= -1.0
+    f[0:4] = view.T
     if shadow is not None:
-        f["shadow_matrix"], f["shadow_far"] = shadow[0].T, shadow[1].T
-    sky_on = 1.0 if air.cloud > 0.0 else 0.0
-    wet = 1.0 if max(air.wetness, air.puddles) > 0.0 else 0.0
-    values: dict[str, tuple[F64, float]] = {
-        "eye": (camera.eye, time_s),
-        "forward": (camera.forward, 0.0),
-        "right": (camera.right, camera.tan_x),
-        "up": (camera.up, camera.tan_y),
-        "sun_direction": (air.sun_direction, air.exposure),
-        "sun_colour": (air.sun_colour, air.cloud),
-        "sky_ambient": (air.sky_ambient, air.night),
-        "ground_ambient": (air.ground_ambient, air.rain),
-        "sky_zenith": (air.zenith, air.halo),
-        "sky_horizon": (air.horizon, air.halo_exponent),
-        "fog_colour": (air.fog_colour, air.fog_density),
-        "fog_shape": (np.array([air.fog_start_m, air.fog_falloff, fog_base_m]), air.haze_density),
-        "glow": (air.glow, air.dust),
-        "ground_water": (np.array([air.wetness, air.puddles, air.sway_m]), air.wind_mps),
-        "counts": (np.array([len(lamps), len(beams[0]), sky_on]), wet),
-        "mirror_scale": (np.array([1.0 / camera.size_px[0], 1.0 / camera.size_px[1], 0.0]), 0.0),
-    }
-    for name, (vector, last) in values.items():
-        f[name][:3], f[name][3] = vector, last
-    f["lamp_position"][: len(lamps)] = lamps
-    f["beam_position"][: len(beams[0])], f["beam_direction"][: len(beams[0])] = beams
-    return f.tobytes()
+        f[4:8], f[8:12] = shadow[0].T, shadow[1].T
+    f[_EYE, :3], f[_EYE, 3] = camera.eye, time_s
+    f[_FORWARD, :3] = camera.forward
+    f[_RIGHT, :3], f[_RIGHT, 3] = camera.right, camera.tan_x
+    f[_UP, :3], f[_UP, 3] = camera.up, camera.tan_y
+    f[_AIR:_COUNTS] = _air_rows(air, fog_base_m)
+    wet = max(air.wetness, air.puddles) > 0.0
+    f[_COUNTS] = (len(lamps), len(beams[0]), air.cloud > 0.0, wet)
+    f[_SIZE, :2] = 1.0 / camera.size_px[0], 1.0 / camera.size_px[1]
+    f[_LAMPS : _LAMPS + len(lamps)] = lamps
+    f[_BEAMS : _BEAMS + len(beams[0])] = beams[0]
+    f[_BEAMS + MAX_BEAMS : _BEAMS + MAX_BEAMS + len(beams[1])] = beams[1]
+    return f

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.render.culling import tile_commands
 from embedded_carla.render.frame import Camera
 from embedded_carla.render.programs import SURFACE_UNIT, Programs
 from embedded_carla.render.textures import SurfaceTextures
@@ -33,6 +35,10 @@ class Look:
     tile_m: float = TILE_M
     near_m: float = 0.0
 
+    def own_defines(self) -> tuple[str, ...]:
+        """The shader's defines for this look."""
+        return (f"SURFACE_{self.surface}", f"SOAKS {self.soaks}", *self.defines)
+
 
 LOOKS: dict[Material, Look] = {
     Material.ASPHALT: Look("ASPHALT", (0.092, 0.0915, 0.092), 900.0, defines=("TRACKS",)),
@@ -55,59 +61,83 @@ LOOKS: dict[Material, Look] = {
 TEXTURES = {"HILL": "GRASS"}  # surfaces that look at the texture of another one
 
 
-class GroundGroup:
-    """All triangles of one material and tag."""
+class _Group:
+    """All triangles of one material and tag: vertices (N, 8), triangles (M, 3) in the order of their tiles."""
 
-    def __init__(self, ctx: Any, look: Look, tag: int, meshes: Sequence[Mesh]) -> None:
-        self.look = look
-        self.tag = tag
-        vertices, triangles = _joined(meshes)
-        order, starts, counts = _tiles(vertices[:, :3].astype(np.float64), triangles, look.tile_m)
-        triangles = triangles[order]
-        self._first, self._count = starts * 3, counts * 3
-        self._centre, self._radius = _spheres(vertices[:, :3].astype(np.float64), triangles, starts, counts)
+    def __init__(self, look: Look, tag: int, meshes: Sequence[Mesh]) -> None:
+        self.look, self.tag = look, tag
+        self.vertices, triangles = _joined(meshes)
+        points = self.vertices[:, :3].astype(np.float64)
+        order, starts, counts = _tiles(points, triangles, look.tile_m)
+        self.triangles = triangles[order]
+        self.first, self.length = starts * 3, counts * 3
+        self.centre, self.radius = _spheres(points, self.triangles, starts, counts)
+
+
+class Ground:
+    """All static meshes; of them, one call a group draws the tiles in view."""
+
+    def __init__(self, ctx: Any, meshes: Sequence[Mesh]) -> None:
         self._ctx = ctx
-        self._vertices = ctx.buffer(vertices.tobytes())
-        self._indices = ctx.buffer(np.ascontiguousarray(triangles, dtype=np.uint32).tobytes())
+        self._groups = groups = _groups(meshes)
+        vertex = np.cumsum([0, *(len(g.vertices) for g in groups)]).tolist()
+        index = np.cumsum([0, *(g.triangles.size for g in groups)]).tolist()
+        vertices = [np.zeros((1, 8), dtype=np.float32), *(g.vertices for g in groups)]  # a buffer is never empty
+        triangles = [np.zeros((1, 3), dtype=np.int64), *(g.triangles + 1 + vertex[k] for k, g in enumerate(groups))]
+        self._vertices = ctx.buffer(np.concatenate(vertices).tobytes())
+        self._indices = ctx.buffer(np.concatenate(triangles).astype(np.uint32).tobytes())
+        self._centre = np.concatenate([np.zeros((0, 3)), *(g.centre for g in groups)])
+        self._radius = np.concatenate([np.zeros(0), *(g.radius for g in groups)])
+        nothing = np.zeros(0, dtype=np.int64)
+        self._first = np.concatenate([nothing, *(g.first + 3 + index[k] for k, g in enumerate(groups))])
+        self._length = np.concatenate([nothing, *(g.length for g in groups)])
+        self._group = np.repeat(np.arange(len(groups), dtype=np.int32), [len(g.first) for g in groups])
+        self._near = np.array([g.look.near_m for g in groups])[self._group]
+        self._far = np.array([g.look.far_m for g in groups])[self._group]
+        self._block = np.zeros((len(self._first), 5), dtype=np.uint32)
+        self._commands = ctx.buffer(reserve=max(self._block.nbytes, 20), dynamic=True)
+        self._per_group = np.zeros(len(groups), dtype=np.int64)
         self._arrays: dict[int, Any] = {}
 
     def draw(self, programs: Programs, textures: SurfaceTextures, camera: Camera, defines: tuple[str, ...]) -> None:
-        """Draw the tiles in view; neighbours in the buffer join to one call."""
-        seen = camera.sees(self._centre, self._radius, self.look.far_m)
-        if self.look.near_m > 0.0:
-            seen &= np.linalg.norm(self._centre - camera.eye, axis=1) + self._radius > self.look.near_m
-        visible = np.flatnonzero(seen)
-        if len(visible) == 0:
+        """Draw the tiles in view."""
+        made = tile_commands(
+            camera.numbers(), self._centre, self._radius, self._near, self._far, self._group, self._first,
+            self._length, self._block, self._per_group,
+        )  # fmt: skip
+        if made == 0:
             return
-        look = self.look
-        own = (f"SURFACE_{look.surface}", f"SOAKS {look.soaks}", *look.defines)
-        program = programs.get("ground", "ground", defines + own)
-        if "surface" in program:
-            textures.use(TEXTURES.get(look.surface, look.surface), SURFACE_UNIT)
-        if "towards_eye" in program:
-            program["towards_eye"].value = self.look.towards_eye
-        if "base_colour" in program:
-            program["base_colour"].value = self.look.albedo
-        if "tag" in program:
-            program["tag"].value = self.tag
+        self._commands.write(self._block[:made])
+        first = 0
+        for group, count in zip(self._groups, self._per_group.tolist(), strict=True):
+            if count:
+                array = self._ready(programs, textures, group, defines)
+                array.render_indirect(self._commands, moderngl.TRIANGLES, count, first)
+            first += count
+
+    def _ready(
+        self, programs: Programs, textures: SurfaceTextures, group: _Group, defines: tuple[str, ...]
+    ) -> Any:  # fmt: skip
+        """The vertex array of the program for a group, its uniforms set."""
+        look = group.look
+        program = programs.get("ground", "ground", (*defines, *look.own_defines()))
+        textures.use(TEXTURES.get(look.surface, look.surface), SURFACE_UNIT)
         array = self._arrays.get(program.glo)
         if array is None:
             content = [(self._vertices, "3f 3f 2f", "in_position", "in_normal", "in_uv")]
             array = self._ctx.vertex_array(program, content, self._indices, skip_errors=True)
             self._arrays[program.glo] = array
-        breaks = np.flatnonzero(np.diff(visible) > 1) + 1
-        for run in np.split(visible, breaks):
-            first = int(self._first[run[0]])
-            array.render(vertices=int(self._first[run[-1]] + self._count[run[-1]]) - first, first=first)
+        for name, value in (("towards_eye", look.towards_eye), ("base_colour", look.albedo), ("tag", group.tag)):
+            if name in program:
+                program[name].value = value
+        return array
 
     def release(self) -> None:
-        for array in self._arrays.values():
-            array.release()
-        self._vertices.release()
-        self._indices.release()
+        for thing in (*self._arrays.values(), self._vertices, self._indices, self._commands):
+            thing.release()
 
 
-def ground_groups(ctx: Any, meshes: Sequence[Mesh]) -> list[GroundGroup]:
+def _groups(meshes: Sequence[Mesh]) -> list[_Group]:
     """One group per material and tag, markings last so that they win over the road at equal depth."""
     by_key: dict[tuple[Material, int], list[Mesh]] = {}
     for mesh in meshes:
@@ -115,7 +145,7 @@ def ground_groups(ctx: Any, meshes: Sequence[Mesh]) -> list[GroundGroup]:
             by_key.setdefault((Material(mesh.material), int(mesh.tag)), []).append(mesh)
     order = list(LOOKS)  # roads hide the soil under them
     keys = sorted(by_key, key=lambda key: (LOOKS[key[0]].towards_eye, order.index(key[0]), key[1]))
-    return [GroundGroup(ctx, LOOKS[material], tag, by_key[(material, tag)]) for material, tag in keys]
+    return [_Group(LOOKS[material], tag, by_key[(material, tag)]) for material, tag in keys]
 
 
 def _joined(meshes: Sequence[Mesh]) -> tuple[NDArray[np.float32], I64]:

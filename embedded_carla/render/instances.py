@@ -1,24 +1,36 @@
-"""Instanced drawing: one unit shape, many poses."""
+"""Instances of unit shapes: one row of numbers each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render.geometry import Shape
-from embedded_carla.render.programs import Programs
 from embedded_carla.types import Transform
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
 INSTANCE_WIDTH = 24  # rows 3x4, tint 4, size and tag 4, state 4: see object_vert.glsl
-_SHAPE_LAYOUT = "3f 3f 4f 2f"
-_SHAPE_NAMES = ("in_position", "in_normal", "in_colour", "in_motion")
-_INSTANCE_LAYOUT = "4f 4f 4f 4f 4f 4f/i"
-_INSTANCE_NAMES = ("row_x", "row_y", "row_z", "tint", "size_tag", "state")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Instances that may be drawn, n of them.
+
+    `block` (n, 24) as in object_vert.glsl; bounding spheres `centre` (n, 3), `radius` (n,); `limits` (n, 4) and
+    `shapes` (n, 3) as in culling.py; `casts` (n,) the shape that throws the shadow, -1 for none; `shown` (n,).
+    """
+
+    block: F32
+    centre: F64
+    radius: F64
+    limits: F64
+    shapes: I32
+    casts: I32
+    shown: NDArray[np.bool_]
 
 
 def pose_matrices(transforms: Sequence[Transform]) -> F64:
@@ -48,55 +60,11 @@ def instance_block(
     return block
 
 
-class InstancedShape:
-    """A shape on the GPU with room for instances, drawn by any program of object_vert.glsl."""
-
-    def __init__(self, ctx: Any, shape: Shape) -> None:
-        self._ctx = ctx
-        self._vertices = ctx.buffer(np.ascontiguousarray(shape.vertices, dtype=np.float32).tobytes())
-        self._indices = ctx.buffer(np.ascontiguousarray(shape.triangles, dtype=np.uint32).tobytes())
-        self._capacity = 0
-        self._instances: Any = None
-        self._arrays: dict[int, Any] = {}
-        self.triangles = len(shape.triangles)
-
-    def draw(self, program: Any, instances: F32) -> None:
-        """Draw `instances` (N, 24) with `program`."""
-        count = len(instances)
-        if count == 0:
-            return
-        if count > self._capacity:
-            self._grow(count)
-        self._instances.write(np.ascontiguousarray(instances))
-        array = self._arrays.get(program.glo)
-        if array is None:
-            array = self._ctx.vertex_array(
-                program,
-                [(self._vertices, _SHAPE_LAYOUT, *_SHAPE_NAMES), (self._instances, _INSTANCE_LAYOUT, *_INSTANCE_NAMES)],
-                self._indices,
-                skip_errors=True,
-            )
-            self._arrays[program.glo] = array
-        array.render(instances=count)
-
-    def _grow(self, count: int) -> None:
-        for array in self._arrays.values():
-            array.release()
-        self._arrays.clear()
-        if self._instances is not None:
-            self._instances.release()
-        self._capacity = max(16, 2 * count)
-        self._instances = self._ctx.buffer(reserve=self._capacity * INSTANCE_WIDTH * 4, dynamic=True)
-
-    def release(self) -> None:
-        for array in self._arrays.values():
-            array.release()
-        for buffer in (self._vertices, self._indices, self._instances):
-            if buffer is not None:
-                buffer.release()
+def _no_rows() -> Rows:
+    nothing, none = np.zeros(0), np.zeros(0, dtype=np.int32)
+    block = np.zeros((0, INSTANCE_WIDTH), dtype=np.float32)
+    shapes = np.zeros((0, 3), dtype=np.int32)
+    return Rows(block, np.zeros((0, 3)), nothing, np.zeros((0, 4)), shapes, none, np.zeros(0, dtype=np.bool_))
 
 
-def object_program(programs: Programs, kind: str, defines: tuple[str, ...]) -> Any:
-    """The program that shades `kind`: "object", "foliage", "facade" or "sign"."""
-    extra = () if kind == "object" else (kind.upper(),)
-    return programs.get("object", "object", defines + extra)
+NO_ROWS = _no_rows()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import moderngl
 
-from embedded_carla.render.actor_shapes import ActorShapes
-from embedded_carla.render.actors import ActorSet
 from embedded_carla.render.frame import Camera
-from embedded_carla.render.placements import PlacementGroup
+from embedded_carla.render.instances import Rows
 from embedded_carla.render.programs import MIRROR_UNIT, Programs
+from embedded_carla.render.solids import Solids
 
 SHARE = 3  # the picture's size over the mirror's
 FROM_PUDDLES = 0.05
@@ -28,9 +26,8 @@ class Mirror:
         self._colour: Any = None
 
     def draw(
-        self, programs: Programs, view: Camera, groups: Sequence[PlacementGroup], shapes: ActorShapes, actors: ActorSet,
-        defines: tuple[str, ...],
-    ) -> None:  # fmt: skip
+        self, programs: Programs, view: Camera, solids: Solids, still: Rows, moving: Rows, defines: tuple[str, ...]
+    ) -> None:
         """Draw with the frame block's view turned over (`pack` with `mirror_m`); `defines` are the air's features."""
         self._resize((max(1, view.size_px[0] // SHARE), max(1, view.size_px[1] // SHARE)))
         self._target.use()
@@ -39,9 +36,7 @@ class Mirror:
         coarse = replace(view, focal_px=view.focal_px / SHARE)
         self._ctx.enable(moderngl.CULL_FACE)
         self._ctx.front_face = "cw"
-        shapes.draw(programs, coarse, actors, defines)
-        for group in groups:
-            group.draw(programs, coarse, defines)
+        solids.draw(solids.seen(coarse, still, moving), programs, defines)
         self._ctx.disable(moderngl.CULL_FACE)
         self._colour.use(MIRROR_UNIT)
 

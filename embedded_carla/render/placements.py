@@ -1,104 +1,97 @@
-"""Static instances of the scenery: culled by view and size on screen, drawn by level of detail."""
+"""Static instances of the scenery as rows that may be drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.render.context import RenderError
-from embedded_carla.render.frame import Camera
-from embedded_carla.render.instances import InstancedShape, instance_block, object_program, pose_matrices
-from embedded_carla.render.programs import Programs
-from embedded_carla.render.prototypes import PROTOTYPES, VARIANTS, Prototype, sign_pieces, tints, variant
+from embedded_carla.render.instances import Rows, instance_block, pose_matrices
+from embedded_carla.render.prototypes import PROTOTYPES, VARIANTS, sign_pieces, tints, variant
+from embedded_carla.render.shape_pool import SCENERY, ShapePool
 from embedded_carla.render.signs import SignFaces
 from embedded_carla.scene import Placement
 from embedded_carla.types import SemanticTag, SignalColour, Transform
 
-F64 = NDArray[np.float64]
 STATIC_ID_BASE = 0x8000  # instance ids of placements start here; actors keep the low 16 bits of theirs
 SIGN_BEFORE_POST_M = 0.05
 
 
-class PlacementGroup:
-    """All placements of one prototype."""
+class Piece(NamedTuple):
+    """What is drawn of a placement: which one (its number), the prototype's name, pose, size m, state bits."""
 
-    def __init__(self, ctx: Any, name: str, rows: Sequence[tuple[int, Placement, Transform, F64, float]]) -> None:
-        """`rows`: index among the placements, the placement, pose, size m, state bits of each."""
-        self.prototype: Prototype = PROTOTYPES[name]
-        self.name = name
-        sizes = np.array([size for _, _, _, size, _ in rows])
-        colour, seed = tints(name, [p.seed for _, p, _, _, _ in rows])
-        poses = pose_matrices([pose for _, _, pose, _, _ in rows])
-        n = len(rows)
-        self.block = instance_block(
-            poses, sizes, colour, seed, np.array([float(_tag(name, p)) for _, p, _, _, _ in rows]),
-            np.array([float(STATIC_ID_BASE | (i & 0x7FFF)) for i, _, _, _, _ in rows]),
-            np.array([bits for _, _, _, _, bits in rows]),
-            np.full(n, 1.0 if self.prototype.sways else 0.0), np.zeros(n),
-        )  # fmt: skip
-        self.centre = poses[:, :3, 3] + poses[:, :3, 2] * sizes[:, 2:3] / 2.0
-        self.radius = np.linalg.norm(sizes, axis=1) / 2.0 * 1.05
-        self.signal_ids = [p.signal_id for _, p, _, _, _ in rows]
-        self._index = np.array([i for i, _, _, _, _ in rows], dtype=np.intp)
-        self._shown: NDArray[np.bool_] = np.ones(n, dtype=np.bool_)
-        self._shapes = [InstancedShape(ctx, shape) for shape in self.prototype.levels]
+    placement: int
+    name: str
+    pose: Transform
+    size_m: tuple[float, float, float]
+    bits: float
+
+
+class StaticInstances:
+    """All placements of a scenery. Raises RenderError for an unknown prototype."""
+
+    def __init__(self, ctx: Any, pool: ShapePool, placements: Sequence[Placement]) -> None:
+        self.faces = SignFaces(ctx, [(p.prototype, p.text) for p in placements if p.prototype.startswith("sign_")])
+        pieces = [piece for i, p in enumerate(placements) for piece in _pieces(i, p, self.faces)]
+        self._index = np.array([piece.placement for piece in pieces], dtype=np.intp)
+        self.rows = _rows(pool, pieces, placements)
+        self._heads = np.flatnonzero(np.array([piece.name == "signal_head" for piece in pieces], dtype=np.bool_))
+        self._signal_ids = [placements[pieces[k].placement].signal_id for k in self._heads.tolist()]
+        self._lights: Mapping[str, SignalColour] | None = None
 
     def light(self, lights: Mapping[str, SignalColour]) -> None:
         """Set each signal head's lamp."""
-        if self.name == "signal_head":
-            self.block[:, 21] = [float(lights.get(signal, SignalColour.OFF)) for signal in self.signal_ids]
+        if lights != self._lights:
+            self._lights = dict(lights)
+            self.rows.block[self._heads, 21] = [float(lights.get(i, SignalColour.OFF)) for i in self._signal_ids]
 
     def hide(self, hidden: NDArray[np.bool_]) -> None:
         """Leave out what `hidden` (P,), by index among all placements, says."""
-        self._shown = ~hidden[self._index]
-
-    def draw(self, programs: Programs, camera: Camera, defines: tuple[str, ...]) -> None:
-        kind = self.prototype
-        seen = np.flatnonzero(camera.sees(self.centre, self.radius, kind.far_m) & self._shown)
-        if len(seen) == 0:
-            return
-        depth = np.linalg.norm(self.centre[seen] - camera.eye, axis=1)
-        radius_px = self.radius[seen] / np.maximum(depth, 0.5) * camera.focal_px
-        near_first = np.argsort(depth)
-        seen, radius_px = seen[near_first], radius_px[near_first]
-        level = np.zeros(len(seen), dtype=int)
-        for limit in kind.level_px:
-            level += radius_px < limit
-        program = object_program(programs, kind.kind, defines)
-        for k, shape in enumerate(self._shapes):
-            shape.draw(program, self.block[seen[(level == k) & (radius_px > kind.least_px)]])
-
-    def cast(self, program: Any, chosen: NDArray[np.bool_]) -> None:
-        """Draw the chosen ones into the shadow map, coarsely."""
-        if self.prototype.casts:
-            self._shapes[min(1, len(self._shapes) - 1)].draw(program, self.block[chosen & self._shown])
-
-    def release(self) -> None:
-        for shape in self._shapes:
-            shape.release()
+        self.rows.shown[:] = ~hidden[self._index]
 
 
-def placement_groups(ctx: Any, placements: Sequence[Placement]) -> tuple[list[PlacementGroup], SignFaces]:
-    """The groups, big things first (they hide others). Raises RenderError for an unknown prototype."""
-    faces = SignFaces(ctx, [(p.prototype, p.text) for p in placements if p.prototype.startswith("sign_")])
-    rows: dict[str, list[tuple[int, Placement, Transform, F64, float]]] = {}
-    for i, p in enumerate(placements):
-        if p.prototype not in _public():
-            raise RenderError(f"unknown prototype '{p.prototype}' in the scenery; there are {', '.join(_public())}")
-        if not p.prototype.startswith("sign_") or p.prototype == "sign_post":
-            name = variant(p.prototype, p.seed)
-            rows.setdefault(name, []).append((i, p, p.transform, np.array(p.size_m), 0.0))
-            continue
-        for name, size, height in sign_pieces(p):
-            pose = p.transform @ Transform(x=SIGN_BEFORE_POST_M if height > 0.0 else 0.0, z=height)
-            bits = float(faces.layer(p.prototype, p.text)) if name == p.prototype else 0.0
-            rows.setdefault(name, []).append((i, p, pose, np.array(size), bits))
-    order = sorted(rows, key=lambda name: list(PROTOTYPES).index(name))
-    return [PlacementGroup(ctx, name, rows[name]) for name in order], faces
+def _pieces(index: int, p: Placement, faces: SignFaces) -> list[Piece]:
+    if p.prototype not in _public():
+        raise RenderError(f"unknown prototype '{p.prototype}' in the scenery; there are {', '.join(_public())}")
+    if not p.prototype.startswith("sign_") or p.prototype == "sign_post":
+        return [Piece(index, variant(p.prototype, p.seed), p.transform, p.size_m, 0.0)]
+    made = []
+    for name, size, height in sign_pieces(p):
+        pose = p.transform @ Transform(x=SIGN_BEFORE_POST_M if height > 0.0 else 0.0, z=height)
+        bits = float(faces.layer(p.prototype, p.text)) if name == p.prototype else 0.0
+        made.append(Piece(index, name, pose, size, bits))
+    return made
+
+
+def _rows(pool: ShapePool, pieces: Sequence[Piece], placements: Sequence[Placement]) -> Rows:
+    n = len(pieces)
+    poses, sizes = pose_matrices([p.pose for p in pieces]), np.array([p.size_m for p in pieces]).reshape(-1, 3)
+    colours, seeds = np.zeros((n, 3)), np.zeros(n)
+    limits, shapes, casts = np.zeros((n, 4)), np.full((n, 3), -1, dtype=np.int32), np.full(n, -1, dtype=np.int32)
+    sways = np.zeros(n)
+    names = np.array([p.name for p in pieces], dtype=object)
+    for name in dict.fromkeys(names):
+        here, kind = np.flatnonzero(names == name), PROTOTYPES[name]
+        colours[here], seeds[here] = tints(name, [placements[pieces[k].placement].seed for k in here.tolist()])
+        numbers = [pool.number((SCENERY, name, level), kind.kind) for level in range(len(kind.levels))]
+        pool.sort()
+        pool.ensure(numbers)
+        limits[here] = (kind.far_m, kind.least_px, *kind.level_px, *([0.0] * (2 - len(kind.level_px))))
+        shapes[here, : len(numbers)] = numbers
+        casts[here] = numbers[min(1, len(numbers) - 1)] if kind.casts else -1
+        sways[here] = 1.0 if kind.sways else 0.0
+    block = instance_block(
+        poses, sizes, colours, seeds, np.array([float(_tag(p.name, placements[p.placement])) for p in pieces]),
+        np.array([float(STATIC_ID_BASE | (p.placement & 0x7FFF)) for p in pieces]), np.array([p.bits for p in pieces]),
+        sways, np.zeros(n),
+    )  # fmt: skip
+    centre = poses[:, :3, 3] + poses[:, :3, 2] * sizes[:, 2:3] / 2.0
+    radius = np.linalg.norm(sizes, axis=1) / 2.0 * 1.05
+    return Rows(block, centre, radius, limits, shapes, casts, np.ones(n, dtype=np.bool_))
 
 
 @cache

@@ -10,17 +10,18 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render.actor_shapes import ActorShapes
-from embedded_carla.render.actors import ActorSet
+from embedded_carla.render.actor_shapes import make_shape
+from embedded_carla.render.actors import ActorSet, ActorSets
 from embedded_carla.render.atmosphere import Atmosphere, atmosphere
 from embedded_carla.render.context import RenderError, create_context
 from embedded_carla.render.debug_shapes import debug_rows
 from embedded_carla.render.finish import Finisher
-from embedded_carla.render.frame import FAR_M, FRAME_BLOCK, MAX_BEAMS, Camera, pack
-from embedded_carla.render.ground import ground_groups
+from embedded_carla.render.frame import FAR_M, FRAME_BYTES, MAX_BEAMS, Camera, pack
+from embedded_carla.render.geometry import Shape
+from embedded_carla.render.ground import Ground
 from embedded_carla.render.mirror import FROM_PUDDLES, Mirror
 from embedded_carla.render.normals import NormalPrograms, NormalsTarget, read_normals
-from embedded_carla.render.placements import placement_groups
+from embedded_carla.render.placements import StaticInstances
 from embedded_carla.render.programs import (
     FACES_UNIT,
     FRAME_BINDING,
@@ -29,7 +30,10 @@ from embedded_carla.render.programs import (
     Outputs,
     Programs,
 )
+from embedded_carla.render.prototypes import PROTOTYPES
 from embedded_carla.render.shadow import Light, ShadowMap, far_anchor, near_light, texture_matrices
+from embedded_carla.render.shape_pool import SCENERY, Key, ShapePool
+from embedded_carla.render.solids import Solids
 from embedded_carla.render.sprites import sprites
 from embedded_carla.render.stages import Stages
 from embedded_carla.render.street_lamps import StreetLamps
@@ -41,7 +45,6 @@ from embedded_carla.types import SemanticTag, SignalColour, WeatherParameters
 F64 = NDArray[np.float64]
 NO_LAMPS = (np.zeros((0, 4)), (np.zeros((0, 4)), np.zeros((0, 4))))
 NIGHT_FROM = 0.02  # share of night above which lamps and headlights shine
-DAY_EXPOSURE = 0.62  # what `atmosphere` gives a clear day
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +68,14 @@ class Renderer:
         self._targets = Targets(self._ctx)
         self._normal_programs = NormalPrograms(self._ctx)
         self._normals = NormalsTarget(self._ctx)
-        self._frame = self._ctx.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
+        self._frame = self._ctx.buffer(reserve=FRAME_BYTES, dynamic=True)
         self._meshes = scenery.meshes
         self._hidden_meshes = np.zeros(len(scenery.meshes), dtype=np.bool_)
-        self._ground = ground_groups(self._ctx, scenery.meshes)
-        self._placements, self._faces = placement_groups(self._ctx, scenery.placements)
-        self._shapes = ActorShapes(self._ctx)
+        self._ground = Ground(self._ctx, scenery.meshes)
+        pool = ShapePool(self._ctx, _shape)
+        self._still = StaticInstances(self._ctx, pool, scenery.placements)
+        self._moving = ActorSets(pool)
+        self._solids = Solids(self._ctx, pool)
         self._shadow = ShadowMap(self._ctx)
         self._mirror = Mirror(self._ctx)
         self._finisher = Finisher(self._ctx)
@@ -80,8 +85,6 @@ class Renderer:
         self._height_below = scenery.ground.below
         roads = [m.vertices[:, 2].min() for m in scenery.meshes if m.tag == SemanticTag.ROADS and len(m.vertices)]
         self._base_m = float(min(roads, default=0.0))
-        self._actors_key: tuple[ActorView, ...] | None = None
-        self._actor_set = ActorSet([])
         self._debug: Sequence[DebugShape] = ()
         self._closed = False
 
@@ -93,17 +96,15 @@ class Renderer:
     def show(self, state: SceneState) -> None:
         """Leave out what is hidden and light the lamps as told, from the next picture on."""
         self._ctx.__enter__()
-        for placements in self._placements:
-            placements.hide(state.hidden_placements)
+        self._still.hide(state.hidden_placements)
         self._lamps.show(state)
         self._shadow.forget_far()
         if np.array_equal(state.hidden_meshes, self._hidden_meshes):
             return
         self._hidden_meshes = state.hidden_meshes
-        for ground in self._ground:
-            ground.release()
+        self._ground.release()
         kept = [mesh for mesh, gone in zip(self._meshes, state.hidden_meshes.tolist(), strict=True) if not gone]
-        self._ground = ground_groups(self._ctx, kept)
+        self._ground = Ground(self._ctx, kept)
 
     def show_debug(self, shapes: Sequence[DebugShape]) -> None:
         """Draw these into the colour, and nothing else, of the pictures that follow."""
@@ -134,11 +135,10 @@ class Renderer:
         self._ctx.__enter__()  # another renderer of this process may have been current
         stage = self.stages.of
         with stage("prepare"):
-            view, air = Camera.of(camera, far_m), atmosphere(weather)
-            air = replace(air, exposure=(air.exposure if adapts else DAY_EXPOSURE) * gain)
-            scene = self._actors(actors)
-            for group in self._placements:
-                group.light(lights)
+            view, air = Camera.of(camera, far_m), atmosphere(weather, gain, adapts)
+            scene = self._moving.of(actors)
+            self._still.light(lights)
+            self._solids.begin()
             light = near_light(air.sun_direction, view) if rgb and has_sun(air) else None
         with stage("shadow"):
             self._draw_shadow(view, air, scene, time_s, light)
@@ -161,20 +161,14 @@ class Renderer:
     ) -> NDArray[np.uint8]:  # fmt: skip
         """(H, W, 4) BGRA: x, y, z of the world-frame surface normal in R, G, B, -1 to 1 as 0 to 255; 128 for sky."""
         self._ctx.__enter__()
-        view, scene = Camera.of(camera, far_m), self._actors(actors)
+        view, scene = Camera.of(camera, far_m), self._moving.of(actors)
+        self._solids.begin()
         self._write_frame(view, atmosphere(weather), scene, time_s, None)
         frame = self._normals.begin(camera.width_px, camera.height_px)
         self._ctx.enable(moderngl.DEPTH_TEST)
         self._ctx.depth_func = "<="
         self._draw_solids(self._normal_programs, view, scene, ())
         return read_normals(frame)
-
-    def _actors(self, actors: Sequence[ActorView]) -> ActorSet:
-        """The actors' arrays, made once for all cameras of a tick."""
-        key = tuple(actors)
-        if key != self._actors_key:
-            self._actors_key, self._actor_set = key, ActorSet(actors)
-        return self._actor_set
 
     def _draw_shadow(self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, light: Light | None) -> None:
         """Both halves of the shadow map where there is a sun; leaves the picture's frame block behind."""
@@ -186,11 +180,11 @@ class Renderer:
         if self._shadow.needs_far(air.sun_direction, view):
             still = replace(air, sway_m=0.0)
             self._write_block(pack(replace(view, eye=far_anchor(view)), still, 0.0, self._base_m, None, *NO_LAMPS))
-            self._shadow.draw_far(self._programs, air.sun_direction, view, self._placements)
+            self._shadow.draw_far(self._programs, air.sun_direction, view, self._solids, self._still.rows)
         self._write_frame(view, air, scene, time_s, light)
-        self._shadow.draw_near(self._programs, light, view, self._placements, self._shapes, scene)
+        self._shadow.draw_near(self._programs, light, view, self._solids, self._still.rows, scene.rows)
 
-    def _write_block(self, block: bytes) -> None:
+    def _write_block(self, block: NDArray[np.float32]) -> None:
         self._frame.write(block)
         self._frame.bind_to_uniform_block(FRAME_BINDING)
 
@@ -203,8 +197,8 @@ class Renderer:
             return False
         self._write_frame(view, air, scene, time_s, light, floor_m)
         self._shadow.bind()
-        self._faces.texture.use(FACES_UNIT)
-        self._mirror.draw(self._programs, view, self._placements, self._shapes, scene, features(air))
+        self._still.faces.texture.use(FACES_UNIT)
+        self._mirror.draw(self._programs, view, self._solids, self._still.rows, scene.rows, features(air))
         self._write_frame(view, air, scene, time_s, light)
         return True
 
@@ -226,7 +220,7 @@ class Renderer:
         target.all.clear(depth=1.0)
         self._shadow.bind()
         self._textures.use("ASPHALT", HOLLOWS_UNIT)
-        self._faces.texture.use(FACES_UNIT)
+        self._still.faces.texture.use(FACES_UNIT)
         self._draw_solids(self._programs, view, scene, defines)
         self._textures.use("CLOUD", SURFACE_UNIT)
         self._cover("sky", defines)
@@ -235,12 +229,9 @@ class Renderer:
         """Everything but the sky, with vertex arrays of `programs`."""
         self._ctx.enable(moderngl.CULL_FACE)
         self._ctx.front_face = "ccw"
-        self._shapes.draw(programs, view, scene, defines)
-        for group in self._placements:
-            group.draw(programs, view, defines)
+        self._solids.draw(self._solids.seen(view, self._still.rows, scene.rows), programs, defines)
         self._ctx.disable(moderngl.CULL_FACE)
-        for ground in self._ground:
-            ground.draw(programs, self._textures, view, defines)
+        self._ground.draw(programs, self._textures, view, defines)
 
     def _cover(self, fragment: str, defines: tuple[str, ...]) -> None:
         """Run a fragment shader over the whole picture, at the far plane."""
@@ -257,6 +248,11 @@ class Renderer:
         self._closed = True
         self._ctx.__enter__()
         self._ctx.release()
+
+
+def _shape(key: Key) -> Shape:
+    """The unit shape `key` of scenery or of actors."""
+    return PROTOTYPES[key[1]].levels[key[2]] if key[0] == SCENERY else make_shape(key)
 
 
 def has_sun(air: Atmosphere) -> bool:

@@ -6,7 +6,6 @@ depends on nothing else, so that pictures do not depend on where the camera has 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +13,10 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render.actor_shapes import ActorShapes
-from embedded_carla.render.actors import ActorSet
 from embedded_carla.render.frame import Camera
-from embedded_carla.render.placements import PlacementGroup
+from embedded_carla.render.instances import NO_ROWS, Rows
 from embedded_carla.render.programs import SHADOW_UNIT, Programs
+from embedded_carla.render.solids import Solids
 
 F64 = NDArray[np.float64]
 SIZE_PX = 768  # of one half
@@ -36,12 +34,6 @@ class Light:
 
     clip: F64
     range_m: float
-
-    def covered(self, centre: F64, radius: F64) -> NDArray[np.bool_]:
-        """(N,) whether spheres, relative to the camera, touch the square."""
-        place = centre @ self.clip[:2, :3].T + self.clip[:2, 3]
-        inside: NDArray[np.bool_] = np.all(np.abs(place) < 1.0 + (radius / self.range_m)[:, None], axis=1)
-        return inside
 
 
 class ShadowMap:
@@ -71,25 +63,20 @@ class ShadowMap:
         self._far_key = key
         return True
 
-    def draw_far(self, programs: Programs, sun: F64, camera: Camera, groups: Sequence[PlacementGroup]) -> None:
+    def draw_far(self, programs: Programs, sun: F64, camera: Camera, solids: Solids, still: Rows) -> None:
         """Draw what stands still; the frame block's eye must be `far_anchor` and its wind still."""
         anchor = far_anchor(camera)
         light = Light(_clip(sun, anchor, anchor, FAR_RANGE_M, FAR_REACH_M), FAR_RANGE_M)
         program = self._begin(programs, light, SIZE_PX)
-        for group in groups:
-            group.cast(program, light.covered(group.centre - anchor, group.radius))
+        solids.cast(solids.casters(light.clip[:2], light.range_m, anchor, still, NO_ROWS), program)
         self._end()
 
     def draw_near(
-        self, programs: Programs, light: Light, camera: Camera, groups: Sequence[PlacementGroup], shapes: ActorShapes,
-        actors: ActorSet,
-    ) -> None:  # fmt: skip
+        self, programs: Programs, light: Light, camera: Camera, solids: Solids, still: Rows, moving: Rows
+    ) -> None:
         """Draw all casters near the camera with `near_light`."""
         program = self._begin(programs, light, 0)
-        for group in groups:
-            group.cast(program, light.covered(group.centre - camera.eye, group.radius))
-        if actors.views:
-            shapes.cast(program, actors, light.covered(actors.centre - camera.eye, actors.radius))
+        solids.cast(solids.casters(light.clip[:2], light.range_m, camera.eye, still, moving), program)
         self._end()
 
     def _begin(self, programs: Programs, light: Light, left_px: int) -> Any:

@@ -6,12 +6,12 @@ half axis 3, strength, other half axis 3, cover (1 covers, 0 adds light), displa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render.actors import VEHICLE_TAGS, ActorSet
+from embedded_carla.render.actors import ActorSet
 from embedded_carla.render.atmosphere import Atmosphere, displayed
 from embedded_carla.render.frame import MAX_BEAMS, MAX_LAMPS, Camera
 from embedded_carla.render.programs import Programs
@@ -19,6 +19,7 @@ from embedded_carla.types import LightState
 
 F64 = NDArray[np.float64]
 WIDTH = 16
+Colours: TypeAlias = "F64 | tuple[float, float, float]"
 ROUND, BOX, GLARE = 0.0, 1.0, 2.0
 FLAT_BIAS = 0.006
 SHADE_RANGE_M = 60.0
@@ -29,6 +30,7 @@ BEAM_COLOUR = (1.0, 0.95, 0.85)
 TAIL_COLOUR = (1.0, 0.10, 0.05)
 SPRAY_FROM_MPS = 5.0
 PUFFS = 4
+LAMPS = ((1.0, -0.72), (-1.0, -0.72), (1.0, 0.72), (-1.0, 0.72))  # 1 front, -1 rear; -1 to 1 across
 NARROW_M = 0.5  # half width below which a vehicle has two wheels
 
 
@@ -68,18 +70,19 @@ def _shade(camera: Camera, scene: ActorSet) -> F64:
     )  # fmt: skip
 
 
-def _halos(camera: Camera, rel: F64, size_m: F64, strength: F64, colour: tuple[float, float, float]) -> F64:
+def _halos(camera: Camera, rel: F64, size_m: F64, strength: F64, colour: Colours) -> F64:
     distance = np.linalg.norm(rel, axis=1)
     bias = np.minimum(0.4 / np.maximum(distance, 0.5), 0.3)
     size = size_m[:, None]
     return _rows(rel, bias, camera.right * size, strength, camera.up * size, 0.0, np.array(colour), GLARE)
 
 
-def _streaks(camera: Camera, rel: F64, above_m: F64, strength: F64, colour: tuple[float, float, float]) -> F64:
+def _streaks(camera: Camera, rel: F64, above_m: F64, strength: F64, colour: Colours) -> F64:
     """The long reflections of lights on a wet road: flat, around the place where a mirror would show the light."""
     ground = above_m - rel[:, 2]  # how far the camera is above the ground under each light
     seen = ground > 0.2
     rel, above, ground, strength = rel[seen], above_m[seen], ground[seen], strength[seen]
+    colour = colour[seen] if isinstance(colour, np.ndarray) else colour
     at = rel[:, :2] * (ground / (ground + np.maximum(above, 0.05)))[:, None]
     distance = np.maximum(np.linalg.norm(at, axis=1), 0.5)
     along = np.column_stack([at / distance[:, None], np.zeros(len(at))])
@@ -120,7 +123,7 @@ def _lamps(camera: Camera, air: Atmosphere, lamps: F64) -> list[F64]:
 def _vehicle_lights(camera: Camera, air: Atmosphere, scene: ActorSet, lit: float) -> list[F64]:
     rel_all = scene.centre - camera.eye
     distance_all = np.linalg.norm(rel_all, axis=1)
-    bits = np.array([a.lights if a.tag in VEHICLE_TAGS else 0 for a in scene.views], dtype=int)
+    bits = np.where(scene.is_vehicle, scene.lights, 0)
     burning = np.flatnonzero((bits & 15 > 0) & (distance_all < LIGHT_RANGE_M) & camera.sees(scene.centre, 12.0))
     if not len(burning):
         return []
@@ -132,30 +135,28 @@ def _vehicle_lights(camera: Camera, air: Atmosphere, scene: ActorSet, lit: float
         parts.append(_beam_pools(camera, air, poses[head][MAX_BEAMS:], half[head][MAX_BEAMS:]))
     tail = np.where(bits & LightState.BRAKE, 0.75 + 0.25 * lit, np.where(bits & 7, 0.55 * lit, 0.0))
     front = np.where(head, 0.15 + 0.8 * lit, 0.0)
-    for side in (-0.72, 0.72):
-        parts += _side_lamps(camera, air, poses, half, (1.0, side), front, BEAM_COLOUR)
-        parts += _side_lamps(camera, air, poses, half, (-1.0, side), tail, TAIL_COLOUR)
-    return parts
+    return parts + _lamps_of_vehicles(camera, air, poses, half, np.stack([front, tail, front, tail]))
 
 
-def _side_lamps(
-    camera: Camera, air: Atmosphere, poses: F64, half: F64, where: tuple[float, float], strength: F64,
-    colour: tuple[float, float, float],
-) -> list[F64]:  # fmt: skip
-    """One lamp of each vehicle, at `where` (1 front or -1 rear, -1 to 1 across): halo and, in the wet, its streak."""
+def _lamps_of_vehicles(camera: Camera, air: Atmosphere, poses: F64, half: F64, strength: F64) -> list[F64]:
+    """Halos and, in the wet, streaks of LAMPS of n vehicles; `strength` (4, n)."""
     above = np.minimum(0.9 * half[:, 2], 0.85)
-    rel = poses[:, :3, 3] - camera.eye + poses[:, :3, 0] * (where[0] * half[:, 0:1] * 0.99)
-    across = np.where(half[:, 1:2] < NARROW_M, 0.0, where[1])  # two-wheelers have one lamp at each end
-    rel = rel + poses[:, :3, 1] * (across * half[:, 1:2]) + poses[:, :3, 2] * above[:, None]
-    distance = np.linalg.norm(rel, axis=1)
-    facing = -where[0] * np.sum(rel * poses[:, :3, 0], axis=1) / np.maximum(distance, 0.3)
+    rel = poses[:, :3, 3] - camera.eye + poses[:, :3, 2] * above[:, None]
+    across = np.where(half[:, 1] < NARROW_M, 0.0, half[:, 1])  # two-wheelers have one lamp at each end
+    places = np.empty((4, len(poses), 3))
+    for k, (end, side) in enumerate(LAMPS):
+        places[k] = rel + poses[:, :3, 0] * (0.99 * end * half[:, :1]) + poses[:, :3, 1] * (side * across)[:, None]
+    ends = np.array([end for end, _ in LAMPS])[:, None]
+    distance = np.linalg.norm(places, axis=2)
+    facing = -ends * np.einsum("knj,nj->kn", places, poses[:, :3, 0]) / np.maximum(distance, 0.3)
     strength = strength * np.clip(facing * 1.6 - 0.1, 0.0, 1.0) * _through(air, distance)
-    on = strength > 0.02
-    if not on.any():
+    lamp, car = np.nonzero(strength > 0.02)
+    if not len(lamp):
         return []
-    rel, above, strength, distance = rel[on], above[on], strength[on], distance[on]
-    bright = 1.0 if where[0] > 0 else 0.55
-    size = bright * (0.28 + 0.012 * distance + 0.5 * air.fogginess)
+    rel, above, strength, distance = places[lamp, car], above[car], strength[lamp, car], distance[lamp, car]
+    is_head = ends[lamp, 0] > 0.0
+    colour = np.where(is_head[:, None], BEAM_COLOUR, TAIL_COLOUR)
+    size = np.where(is_head, 1.0, 0.55) * (0.28 + 0.012 * distance + 0.5 * air.fogginess)
     parts = [_halos(camera, rel, size, 0.9 * strength, colour)]
     if air.wetness > 0.2:
         parts.append(_streaks(camera, rel, above, 0.45 * air.wetness * strength, colour))
@@ -174,13 +175,12 @@ def _beam_pools(camera: Camera, air: Atmosphere, poses: F64, half: F64) -> F64:
 
 def _spray(camera: Camera, air: Atmosphere, scene: ActorSet, time_s: float) -> F64:
     """Water that wheels throw up behind moving vehicles."""
-    speed = np.array([a.speed_mps if a.tag in VEHICLE_TAGS else 0.0 for a in scene.views])
+    speed = np.where(scene.is_vehicle, scene.speed_mps, 0.0)
     chosen = np.flatnonzero((speed > SPRAY_FROM_MPS) & camera.sees(scene.centre, scene.radius + 4.0, 120.0))
     colour = displayed(0.85 * air.fog_colour + 0.15 * air.sky_ambient, air.exposure)
     parts = [np.zeros((0, WIDTH))]
     for k in range(PUFFS):
-        seeds = np.array([scene.views[i].seed for i in chosen.tolist()], dtype=np.float64)
-        age = (k + np.mod(2.5 * time_s + 0.37 * seeds, 1.0)) / PUFFS
+        age = (k + np.mod(2.5 * time_s + 0.37 * scene.seeds[chosen], 1.0)) / PUFFS
         poses, half = scene.poses[chosen], scene.half[chosen]
         back, rise = half[:, 0] - 0.3 + 3.6 * age, 0.25 + 0.9 * age
         rel = poses[:, :3, 3] - camera.eye - poses[:, :3, 0] * back[:, None] + poses[:, :3, 2] * rise[:, None]

@@ -1,0 +1,140 @@
+"""What a camera or a light sees of many instances, at which level of detail, nearest first: compiled loops.
+
+A view is 18 numbers (`Camera.numbers`): eye 3, forward 3, right 3, up 3, tangents of half the angles of view 2, lengths
+of (1, tangent) 2, pixels per tangent, farthest m. `limits` of an instance are 4: farthest m, least radius in pixels,
+radius in pixels below which level 1 and level 2 are drawn. `shapes` (n, 3) are shape numbers by level, -1 for nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.compiled import compiled, inner
+
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@inner
+def in_view(view: F64, x: float, y: float, z: float, radius: float, far_m: float) -> bool:
+    """Whether a sphere at (x, y, z) from the eye may be seen no further than `far_m`."""
+    depth = x * view[3] + y * view[4] + z * view[5]
+    if depth <= -radius or depth >= min(far_m, view[17]) + radius:
+        return False
+    if abs(x * view[6] + y * view[7] + z * view[8]) - depth * view[12] > radius * view[14]:
+        return False
+    return bool(abs(x * view[9] + y * view[10] + z * view[11]) - depth * view[13] <= radius * view[15])
+
+
+@compiled
+def choose_seen(
+    view: F64, centre: F64, radius: F64, limits: F64, shapes: I32, shown: Flags, first: int, count: int, row: I64,
+    shape: I32, distance: F64,
+) -> int:  # fmt: skip
+    """Write row (numbered from `first`), shape and distance of what is seen behind the first `count`; the new count."""
+    for i in range(len(centre)):
+        if not shown[i]:
+            continue
+        x, y, z = centre[i, 0] - view[0], centre[i, 1] - view[1], centre[i, 2] - view[2]
+        if not in_view(view, x, y, z, radius[i], limits[i, 0]):
+            continue
+        away = math.sqrt(x * x + y * y + z * z)
+        radius_px = radius[i] / max(away, 0.5) * view[16]
+        if radius_px <= limits[i, 1]:
+            continue
+        level = int(radius_px < limits[i, 2]) + int(radius_px < limits[i, 3])
+        if shapes[i, level] >= 0:
+            row[count], shape[count], distance[count] = first + i, shapes[i, level], away
+            count += 1
+    return count
+
+
+@compiled
+def choose_casters(
+    light: F64, range_m: float, eye: F64, centre: F64, radius: F64, casts: I32, shown: Flags, first: int, count: int,
+    row: I64, shape: I32, distance: F64,
+) -> int:  # fmt: skip
+    """As `choose_seen` for a light's square: `light` (2, 4) eye-relative position -> -1..1, `casts` the shapes."""
+    for i in range(len(centre)):
+        if not shown[i] or casts[i] < 0:
+            continue
+        x, y, z = centre[i, 0] - eye[0], centre[i, 1] - eye[1], centre[i, 2] - eye[2]
+        reach = 1.0 + radius[i] / range_m
+        u = light[0, 0] * x + light[0, 1] * y + light[0, 2] * z + light[0, 3]
+        v = light[1, 0] * x + light[1, 1] * y + light[1, 2] * z + light[1, 3]
+        if abs(u) < reach and abs(v) < reach:
+            row[count], shape[count], distance[count] = first + i, casts[i], 0.0
+            count += 1
+    return count
+
+
+@compiled
+def first_unmade(count: int, shape: I32, index_count: I64) -> int:
+    """The first of `count` shapes that has no triangles yet, -1 where all have."""
+    for k in range(count):
+        if index_count[shape[k]] == 0:
+            return int(shape[k])
+    return -1
+
+
+@compiled
+def arrange(
+    count: int, row: I64, shape: I32, distance: F64, still: F32, moving: F32, by_rank: I64, kind: I32, index_count: I64,
+    first_index: I64, base_vertex: I64, first_row: int, block: F32, commands: NDArray[np.uint32], per_kind: I64,
+) -> int:  # fmt: skip
+    """Gather the chosen rows, of `still` and then of `moving`, into `block`, shape by shape in the order `by_rank`,
+    nearest first; write one indirect command for each shape and the number of commands of each kind of shape."""
+    counts = np.zeros(len(kind), dtype=np.int64)
+    for k in range(count):
+        counts[shape[k]] += 1
+    cursor = np.zeros(len(kind), dtype=np.int64)
+    per_kind[:] = 0
+    at, made = 0, 0
+    for s in by_rank:
+        if counts[s] == 0:
+            continue
+        cursor[s] = at
+        commands[made, 0], commands[made, 1], commands[made, 2] = index_count[s], counts[s], first_index[s]
+        commands[made, 3], commands[made, 4] = base_vertex[s], first_row + at
+        per_kind[kind[s]] += 1
+        made += 1
+        at += counts[s]
+    for k in np.argsort(distance[:count], kind="mergesort"):
+        s, source = shape[k], row[k]
+        if source < len(still):
+            block[cursor[s]] = still[source]
+        else:
+            block[cursor[s]] = moving[source - len(still)]
+        cursor[s] += 1
+    return made
+
+
+@compiled
+def tile_commands(
+    view: F64, centre: F64, radius: F64, nearest_m: F64, farthest_m: F64, group: I32, first: I64, length: I64,
+    commands: NDArray[np.uint32], per_group: I64,
+) -> int:  # fmt: skip
+    """Indirect commands for the tiles in view, neighbours in the index buffer joined; their number by group."""
+    per_group[:] = 0
+    made = 0
+    for i in range(len(centre)):
+        x, y, z = centre[i, 0] - view[0], centre[i, 1] - view[1], centre[i, 2] - view[2]
+        if not in_view(view, x, y, z, radius[i], farthest_m[i]):
+            continue
+        if nearest_m[i] > 0.0 and math.sqrt(x * x + y * y + z * z) + radius[i] <= nearest_m[i]:
+            continue
+        g = group[i]
+        if per_group[g] > 0 and commands[made - 1, 2] + commands[made - 1, 0] == first[i]:
+            commands[made - 1, 0] += length[i]
+            continue
+        commands[made, 0], commands[made, 1], commands[made, 2] = length[i], 1, first[i]
+        commands[made, 3], commands[made, 4] = 0, 0
+        per_group[g] += 1
+        made += 1
+    return made

@@ -1,0 +1,143 @@
+"""Drawing all that stands on the ground: chosen by view or light in one go, drawn with one call a program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import moderngl
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.render.culling import arrange, choose_casters, choose_seen, first_unmade
+from embedded_carla.render.frame import Camera
+from embedded_carla.render.instances import INSTANCE_WIDTH, Rows
+from embedded_carla.render.programs import Programs
+from embedded_carla.render.shape_pool import KINDS, ShapePool
+
+F64 = NDArray[np.float64]
+ROW_BYTES = 4 * INSTANCE_WIDTH
+COMMAND_BYTES = 20
+_SHAPE = ("3f 3f 4f 2f", "in_position", "in_normal", "in_colour", "in_motion")
+_INSTANCE = ("4f 4f 4f 4f 4f 4f/i", "row_x", "row_y", "row_z", "tint", "size_tag", "state")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What to draw, on the GPU: the first indirect command and how many there are of each of KINDS."""
+
+    first: int
+    per_kind: tuple[int, ...]
+
+
+class Solids:
+    """Buffers of instances and commands, filled anew for each picture: `begin`, then batches, each to be drawn."""
+
+    def __init__(self, ctx: Any, pool: ShapePool) -> None:
+        self._ctx = ctx
+        self._pool = pool
+        self._arrays: dict[int, Any] = {}
+        self._version = -1
+        self._instances: Any = None
+        self._commands: Any = None
+        self._next_row = self._next_command = 0
+        self._hold(256)
+        self._per_kind = np.zeros(len(KINDS), dtype=np.int64)
+
+    def _hold(self, rows: int) -> None:
+        """Room to choose from so many instances."""
+        self._row, self._shape = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int32)
+        self._distance = np.zeros(rows)
+        self._block = np.zeros((rows, INSTANCE_WIDTH), dtype=np.float32)
+        self._command_block = np.zeros((rows, 5), dtype=np.uint32)
+
+    def begin(self) -> None:
+        """A new picture: what was drawn is drawn, its room is free."""
+        self._next_row = self._next_command = 0
+
+    def seen(self, camera: Camera, still: Rows, moving: Rows) -> Batch:
+        """What the camera sees."""
+        self._make_room(still, moving)
+        view, count = camera.numbers(), 0
+        for first, rows in ((0, still), (len(still.block), moving)):
+            count = choose_seen(
+                view, rows.centre, rows.radius, rows.limits, rows.shapes, rows.shown, first, count, self._row,
+                self._shape, self._distance,
+            )  # fmt: skip
+        return self._batch(count, still, moving)
+
+    def casters(self, light: F64, range_m: float, eye: F64, still: Rows, moving: Rows) -> Batch:
+        """What may throw a shadow into the square of a light: `light` (2, 4) eye-relative position -> -1..1."""
+        self._make_room(still, moving)
+        count, light = 0, np.ascontiguousarray(light)
+        for first, rows in ((0, still), (len(still.block), moving)):
+            count = choose_casters(
+                light, range_m, eye, rows.centre, rows.radius, rows.casts, rows.shown, first, count, self._row,
+                self._shape, self._distance,
+            )  # fmt: skip
+        return self._batch(count, still, moving)
+
+    def draw(self, batch: Batch, programs: Programs, defines: tuple[str, ...]) -> None:
+        """Draw a batch in the colours that `defines` ask for."""
+        first = batch.first
+        for kind, count in zip(KINDS, batch.per_kind, strict=True):
+            if count:
+                own = defines if kind == "object" else (*defines, kind.upper())
+                self._array(programs.get("object", "object", own)).render_indirect(
+                    self._commands, moderngl.TRIANGLES, count, first
+                )
+            first += count
+
+    def cast(self, batch: Batch, program: Any) -> None:
+        """Draw a batch into the shadow map: one program for all kinds."""
+        count = sum(batch.per_kind)
+        if count:
+            self._array(program).render_indirect(self._commands, moderngl.TRIANGLES, count, batch.first)
+
+    def _make_room(self, still: Rows, moving: Rows) -> None:
+        self._pool.sort()
+        rows = len(still.block) + len(moving.block)
+        if rows > len(self._row):
+            self._hold(2 * rows)
+        self._instances = self._grown(self._instances, (self._next_row + rows) * ROW_BYTES)
+        self._commands = self._grown(self._commands, (self._next_command + len(self._pool.kind)) * COMMAND_BYTES)
+
+    def _grown(self, buffer: Any, size: int) -> Any:
+        """`buffer`, or a larger one; what was drawn from the old one is not disturbed."""
+        if buffer is not None and size <= buffer.size:
+            return buffer
+        if buffer is not None:
+            buffer.release()
+        self._version = -1
+        return self._ctx.buffer(reserve=2 * size, dynamic=True)
+
+    def _batch(self, count: int, still: Rows, moving: Rows) -> Batch:
+        """Arrange the chosen ones and send them to the GPU."""
+        pool = self._pool
+        if first_unmade(count, self._shape, pool.index_count) >= 0:
+            pool.ensure(np.unique(self._shape[:count]).tolist())
+        made = arrange(
+            count, self._row, self._shape, self._distance, still.block, moving.block, pool.by_rank, pool.kind,
+            pool.index_count, pool.first_index, pool.base_vertex, self._next_row, self._block, self._command_block,
+            self._per_kind,
+        )  # fmt: skip
+        if count:
+            self._instances.write(self._block[:count], offset=self._next_row * ROW_BYTES)
+            self._commands.write(self._command_block[:made], offset=self._next_command * COMMAND_BYTES)
+        batch = Batch(self._next_command, tuple(self._per_kind.tolist()))
+        self._next_row, self._next_command = self._next_row + count, self._next_command + made
+        return batch
+
+    def _array(self, program: Any) -> Any:
+        """The vertex array of the present buffers for `program`."""
+        if self._version != self._pool.version:
+            for old in self._arrays.values():
+                old.release()
+            self._arrays.clear()
+            self._version = self._pool.version
+        array = self._arrays.get(program.glo)
+        if array is None:
+            content = [(self._pool.vertices, *_SHAPE), (self._instances, *_INSTANCE)]
+            array = self._ctx.vertex_array(program, content, self._pool.indices, skip_errors=True)
+            self._arrays[program.glo] = array
+        return array
