@@ -44,8 +44,8 @@ class SensorRig:
         attach("sensor.other.imu", origin, self._imu_attributes(seed + 1), self._queue("imu"))
         attach("sensor.other.collision", origin, {}, self._collisions.put)
         for camera in rig.cameras:
-            at = _camera_transform(api, camera, rear_axle_x_m)
-            attach("sensor.camera.rgb", at, _camera_attributes(camera), self._queue(f"camera {camera.name}"))
+            at = camera_transform(api, camera, rear_axle_x_m)
+            attach("sensor.camera.rgb", at, camera_attributes(camera), self._queue(f"camera {camera.name}"))
 
     def read(self, frame: int, stamp: Stamp, wheel_speed_mps: float, timeout_s: float) -> SensorFrame:
         """The measurements of tick `frame`, stamped; WorldError names the sensor that is silent for `timeout_s`."""
@@ -113,7 +113,7 @@ def _take(name: str, waiting: queue.SimpleQueue[Any], frame: int, deadline: floa
             raise WorldError(f"sensor {name} skipped frame {frame}: its next data are of frame {data.frame}")
 
 
-def _camera_transform(api: Any, camera: CameraModel, rear_axle_x_m: float) -> Any:
+def camera_transform(api: Any, camera: CameraModel, rear_axle_x_m: float) -> Any:
     return api.Transform(
         api.Location(x=camera.x_m + rear_axle_x_m, y=-camera.y_m, z=camera.z_m),
         api.Rotation(
@@ -124,7 +124,7 @@ def _camera_transform(api: Any, camera: CameraModel, rear_axle_x_m: float) -> An
     )
 
 
-def _camera_attributes(camera: CameraModel) -> dict[str, str]:
+def camera_attributes(camera: CameraModel) -> dict[str, str]:
     return {
         "image_size_x": str(camera.width_px),
         "image_size_y": str(camera.height_px),

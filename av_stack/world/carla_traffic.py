@@ -61,6 +61,10 @@ class Traffic:
             found = f"{len(self.actor_ids)} of {spec.traffic_vehicles}"
             raise WorldError(f"map {spec.map_name} has room for only {found} traffic vehicles")
 
+    def drive(self, vehicle: Any) -> None:
+        """Take over a vehicle that is there already."""
+        vehicle.set_autopilot(True, self._manager.get_port())
+
     def close(self) -> None:
         """Leave synchronous mode, or the manager's thread waits for ever for a tick."""
         self._manager.set_synchronous_mode(False)

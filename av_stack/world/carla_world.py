@@ -138,7 +138,7 @@ class CarlaWorld:
         with self._answering("reading the map"):
             carla_map = self._world.get_map()
             self._lane_graph = lane_graph(carla_map)
-            self._world.set_weather(_weather(spec.weather))
+            self._world.set_weather(weather_of(spec.weather))
         with self._answering("spawning the ego"):
             self._ego = self._spawn_ego(carla_map)
             self._world.tick(FIRST_TICK_TIMEOUT_S)
@@ -264,7 +264,8 @@ class CarlaWorld:
         self._if_alive(self._world.apply_settings, settings)
 
 
-def _weather(weather: Any) -> Any:
+def weather_of(weather: Any) -> Any:
+    """carla.WeatherParameters of a preset's name or of parameters by name; ConfigError for an unknown name."""
     if isinstance(weather, str):
         if weather not in weather_presets():
             raise ConfigError(f"no weather preset {weather}; CARLA's are {', '.join(weather_presets())}")

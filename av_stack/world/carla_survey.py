@@ -1,0 +1,139 @@
+"""A drive to measure perception by: CARLA's TrafficManager drives, and every picture comes with its truth.
+
+Never imports carla: `connect` hands the module over.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.errors import WorldError
+from av_stack.types import CameraModel, Image, SensorFrame, Truth
+from av_stack.world.carla_sensors import camera_attributes, camera_transform
+from av_stack.world.carla_traffic import Traffic
+from av_stack.world.carla_truth import object_kind, rear_axle_x_m
+from av_stack.world.carla_world import CarlaWorld, connect, weather_of
+from av_stack.world.spec import Address, WorldSpec
+from perception.detection.labels import Label, Pinhole, Thing, label_things
+
+TIMEOUT_S = 20.0
+REACH_M = 90.0
+TAG_ROADS = (1, 24)
+"""CARLA 0.9.16's semantic tags of the road and of the lines on it."""
+
+DEPTH_RANGE_M = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyFrame:
+    """One tick: what the car measured, and what is true of it.
+
+    `depth_m` (H, W) along the view and `is_road` (H, W) belong to the front camera; `labels` holds (actor id, label)
+    of every road user of which a pixel is seen.
+    """
+
+    sensors: SensorFrame
+    truth: Truth
+    depth_m: NDArray[np.float32]
+    is_road: NDArray[np.bool_]
+    labels: tuple[tuple[int, Label], ...]
+
+
+class Survey(CarlaWorld):
+    """A world whose ego drives by itself; call `look` for each frame, `set_weather` between them, `close` once."""
+
+    def __init__(self, address: Address, spec: WorldSpec) -> None:
+        super().__init__(address, spec)
+        try:
+            self._api, client = connect(address)
+            self._camera = spec.rig.cameras[0]
+            pilot = Traffic(client, spec.seed)
+            self._cleanup.callback(self._if_alive, pilot.close)
+            pilot.drive(self._ego)
+            self._waiting = [self._attach(kind) for kind in ("depth", "instance_segmentation")]
+            self.look()
+        except BaseException:
+            self.close()
+            raise
+
+    def set_weather(self, name: str) -> None:
+        with self._answering("weather"):
+            self._world.set_weather(weather_of(name))
+
+    def look(self) -> SurveyFrame:
+        """Advance one step and return what was measured in it, with its truth."""
+        sensors = self.tick()
+        frame = self._first_frame + sensors.stamp.frame
+        deadline = time.monotonic() + TIMEOUT_S
+        depth, marks = (_take(waiting, frame, deadline) for waiting in self._waiting)
+        raw = _pixels(depth, self._camera)
+        value = raw[:, :, 0] + 256.0 * raw[:, :, 1] + 65536.0 * raw[:, :, 2]
+        tags, instances = _pixels(marks, self._camera)[:, :, 0], _instances(_pixels(marks, self._camera))
+        return SurveyFrame(
+            sensors,
+            self.truth(),
+            (DEPTH_RANGE_M / (2.0**24 - 1.0) * value).astype(np.float32),
+            np.isin(tags, TAG_ROADS),
+            self._labels(depth, tags, instances),
+        )
+
+    def _attach(self, kind: str) -> queue.SimpleQueue[Any]:
+        blueprint = self._world.get_blueprint_library().find(f"sensor.camera.{kind}")
+        for name, value in camera_attributes(self._camera).items():
+            blueprint.set_attribute(name, value)
+        rear_m, _ = rear_axle_x_m(self._ego)
+        at = camera_transform(self._api, self._camera, rear_m)
+        sensor = self._world.spawn_actor(blueprint, at, attach_to=self._ego)
+        waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        sensor.listen(waiting.put)
+        self._cleanup.callback(self._destroy, [sensor.id])
+        self._cleanup.callback(sensor.stop)
+        return waiting
+
+    def _labels(
+        self, image: Any, tags: NDArray[np.uint8], instances: NDArray[np.int32]
+    ) -> tuple[tuple[int, Label], ...]:
+        camera = self._camera
+        eye = np.array(image.transform.get_matrix())
+        pinhole = Pinhole(camera.width_px, camera.height_px, camera.fov_x_rad, eye, handed=-1)
+        shown = set(np.unique(instances).tolist())
+        found: list[tuple[int, Label]] = []
+        for actor in self._world.get_actors():
+            kind = object_kind(actor)
+            if kind is None or actor.id == self._ego.id or actor.id & 0xFFFF not in shown:
+                continue
+            box = actor.bounding_box
+            offset = np.array(self._api.Transform(box.location, box.rotation).get_matrix())
+            pose = np.array(actor.get_transform().get_matrix()) @ offset
+            if np.hypot(*(pose[:2, 3] - eye[:2, 3])) > REACH_M:
+                continue
+            extent = (box.extent.x, box.extent.y, box.extent.z)
+            thing = Thing(kind.value, pose, extent, 0, instance=actor.id & 0xFFFF)
+            found += [(actor.id, label) for label in label_things([thing], pinhole, instances, tags)]
+        return tuple(found)
+
+
+def _pixels(image: Any, camera: CameraModel) -> Image:
+    """(H, W, 3) uint8, red first."""
+    raw = np.frombuffer(image.raw_data, dtype=np.uint8).reshape(camera.height_px, camera.width_px, 4)
+    return raw[:, :, 2::-1]
+
+
+def _instances(pixels: Image) -> NDArray[np.int32]:
+    return pixels[:, :, 1].astype(np.int32) + 256 * pixels[:, :, 2].astype(np.int32)
+
+
+def _take(waiting: queue.SimpleQueue[Any], frame: int, deadline: float) -> Any:
+    while True:
+        try:
+            image = waiting.get(timeout=max(0.001, deadline - time.monotonic()))
+        except queue.Empty:
+            raise WorldError(f"a camera sent no picture of frame {frame} within {TIMEOUT_S:.0f} s") from None
+        if image.frame == frame:
+            return image
