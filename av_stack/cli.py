@@ -126,6 +126,32 @@ def train_command(
     console.print(f"best weights: {best}")
 
 
+@app.command("eval")
+def eval_command(
+    what: Annotated[str, typer.Argument(help="What to measure: perception.")],
+    parts: Annotated[str, typer.Option(help="Modules, with commas.")] = "lanes,ranging",
+    map_name: Annotated[str, typer.Option("--map", help="Map to drive on.")] = "city_grid",
+    weathers: Annotated[str, typer.Option(help="CARLA's presets, with commas; all by default.")] = "",
+    frames: Annotated[int, typer.Option(min=1, help="Scored pictures of each weather in each round.")] = 45,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each weather is met.")] = 2,
+    rig: Annotated[str, typer.Option(help="Rig whose first camera looks.")] = "compact",
+    out: OutOption = Path("out/eval"),
+) -> None:
+    """Compare perception with the simulator's truth, weather by weather: a table in JSON and markdown."""
+    from av_stack.eval_perception import EvalSpec, evaluate
+    from av_stack.evaluation import rich_table
+    from sim_configs.load import load_rig
+
+    if what != "perception":
+        raise ConfigError(f"unknown subject {what}; there is: perception")
+    chosen = tuple(name.strip() for name in weathers.split(",") if name.strip())
+    spec = EvalSpec(tuple(parts.split(",")), map_name, chosen, frames, rounds)
+    with console.status("starting") as status:
+        figures = evaluate(spec, load_rig(rig), out, lambda weather: status.update(f"driving in {weather}"))
+    console.print(rich_table(figures))
+    console.print(f"perception.json and perception.md are in {out}/")
+
+
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def serve(context: typer.Context) -> None:
     """Start the embedded server alone; takes the options of `python -m embedded_carla`."""

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rich.table import Table
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -44,6 +46,16 @@ def markdown(figures: Sequence[Figure]) -> str:
         value = f"{f.value:.3g} {f.unit}".strip()
         lines.append(f"| {f.part} | {f.name} | {f.group} | {value} | {goal} | {met} | {f.count} |")
     return "\n".join(lines) + "\n"
+
+
+def rich_table(figures: Sequence[Figure]) -> Table:
+    """The same for a terminal."""
+    table = Table("part", "figure", "over", "value", "goal", "samples")
+    for f in figures:
+        sign = "≥" if f.more_is_better else "≤"
+        goal = "" if f.goal is None else f"{sign} {f.goal:g} {'met' if f.is_met else 'missed'}"
+        table.add_row(f.part, f.name, f.group, f"{f.value:.3g} {f.unit}".strip(), goal, str(f.count))
+    return table
 
 
 def write_figures(figures: Sequence[Figure], machine: Mapping[str, object], out: Path, stem: str) -> None:

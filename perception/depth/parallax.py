@@ -44,6 +44,10 @@ class DepthPoints:
     depth_m: Float
     sigma_m: Float
 
+    @staticmethod
+    def none() -> DepthPoints:
+        return DepthPoints(np.zeros((0, 2)), np.zeros(0), np.zeros(0))
+
 
 class Parallax:
     """Call `update` with each picture in order, and how the vehicle frame moved since the last one."""

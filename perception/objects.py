@@ -1,0 +1,84 @@
+"""From detections to tracked road users on the map: pitch, ranging, parallax and tracking in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from av_stack.types import (
+    CameraImage,
+    CameraModel,
+    Detection,
+    EgoState,
+    ImuSample,
+    LaneEstimate,
+    RangedObject,
+    TrackedObject,
+)
+from perception.depth.depth_image import DepthImage, depth_image
+from perception.depth.ground import PitchFilter
+from perception.depth.parallax import DepthPoints, Parallax
+from perception.depth.ranging import range_objects
+from perception.tracking import Tracker
+
+GAP_MAX_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What one picture gave: `tracked` on the map, `ranged` in the vehicle frame, corners with depth; `camera` as it
+    looked at the road, with `pitch_sigma_rad`."""
+
+    tracked: tuple[TrackedObject, ...]
+    ranged: tuple[RangedObject, ...]
+    points: DepthPoints
+    lanes: LaneEstimate
+    camera: CameraModel
+    pitch_sigma_rad: float
+
+    def depth(self) -> DepthImage:
+        """The semi-dense depth image; made when it is asked for, since driving does not need it."""
+        return depth_image(self.camera, self.pitch_sigma_rad, self.lanes, self.ranged, self.points)
+
+
+class ObjectSense:
+    """Call `update` with each picture of one camera in order, and what the detector found in it.
+
+    `use_parallax` follows corners too, for the depth image.
+    """
+
+    def __init__(self, use_parallax: bool = True) -> None:
+        self._pitch = PitchFilter()
+        self._parallax = Parallax() if use_parallax else None
+        self._tracker = Tracker()
+        self._last: tuple[float, float] | None = None  # time, speed
+
+    def update(
+        self, image: CameraImage, ego: EgoState, imu: ImuSample, lanes: LaneEstimate, detections: Sequence[Detection]
+    ) -> Sighting:
+        """Objects and depth at the picture's stamp, which is the ego's."""
+        time_s = image.stamp.time_s
+        dt, before_mps = (0.0, ego.speed_mps) if self._last is None else (time_s - self._last[0], self._last[1])
+        if not 0.0 <= dt <= GAP_MAX_S:
+            dt = 0.0
+        self._last = (time_s, ego.speed_mps)
+        self._pitch.update(dt, imu.gyro_radps[1], lanes, image.camera)
+        camera, sigma = self._pitch.camera(image.camera), self._pitch.sigma_rad
+        ranged = range_objects(list(detections), camera, sigma)
+        points = self._see_points(image, dt, (before_mps + ego.speed_mps) / 2.0, ego, imu, ranged)
+        return Sighting(self._tracker.update(ego, ranged), ranged, points, lanes, camera, sigma)
+
+    def _see_points(
+        self,
+        image: CameraImage,
+        dt_s: float,
+        speed_mps: float,
+        ego: EgoState,
+        imu: ImuSample,
+        ranged: Sequence[RangedObject],
+    ) -> DepthPoints:
+        if self._parallax is None:
+            return DepthPoints.none()
+        turned = (imu.gyro_radps[0] * dt_s, imu.gyro_radps[1] * dt_s, ego.yaw_rate_radps * dt_s)
+        boxes = [thing.box_px for thing in ranged]
+        return self._parallax.update(image.bgr, image.camera, speed_mps * dt_s, turned, boxes)
