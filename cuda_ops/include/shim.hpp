@@ -32,6 +32,8 @@ struct dim3 {
 };
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(16) int4 { int x, y, z, w; };
+inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 struct alignas(8) float2 { float x, y; };
 struct alignas(16) float4 { float x, y, z, w; };
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
@@ -288,6 +290,7 @@ inline unsigned __brev(unsigned x) {
 inline int __float2int_rn(float x) { return int(std::nearbyintf(x)); }
 inline unsigned __float_as_uint(float x) { unsigned u; std::memcpy(&u, &x, 4); return u; }
 inline int __float_as_int(float x) { int u; std::memcpy(&u, &x, 4); return u; }
+inline float __int_as_float(int u) { float x; std::memcpy(&x, &u, 4); return x; }
 inline float __uint_as_float(unsigned u) { float x; std::memcpy(&x, &u, 4); return x; }
 inline float __fmul_rn(float a, float b) { volatile float r = a * b; return r; }
 inline float __fadd_rn(float a, float b) { volatile float r = a + b; return r; }

@@ -1,0 +1,88 @@
+"""Tables, sizes and the launch of the Hough kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, cos, fabs, floor, pi, sin
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuda_ops.runtime.launcher import F32, I32, Launcher, Ptr
+
+THREADS = 256
+BINS = 10240
+SEGMENTS = 4
+SIZE_MAX = 32767
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Bins of the votes: `angles` from 0 in steps of `theta_step` rad, `rhos` in steps of `rho_step` px."""
+
+    width: int
+    height: int
+    rho_step: float
+    theta_step: float
+
+    @property
+    def angles(self) -> int:
+        """As many as fit below pi; one that is pi within half a step is the first again and left out."""
+        count = floor(pi / self.theta_step) + 1
+        return count - 1 if count > 1 and fabs(pi - (count - 1) * self.theta_step) < self.theta_step / 2 else count
+
+    @property
+    def rhos(self) -> int:
+        return round((2 * (self.width + self.height) + 1) / self.rho_step)
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """(H * W + 4) uint32, (angles, rhos) int32, (angles * rhos // 2 + 1) uint64; any content."""
+
+    points: Any
+    votes: Any
+    peaks: Any
+
+
+def scratch_sizes(grid: Grid) -> tuple[int, int, int]:
+    bins = grid.angles * grid.rhos
+    return grid.width * grid.height + 4, bins, bins // 2 + grid.rhos + 1
+
+
+def directions(grid: Grid) -> NDArray[np.float32]:
+    """(angles, 2) float32 cosine and sine over `rho_step`, rounded as OpenCV's tables are."""
+    table = np.empty((grid.angles, 2), np.float32)
+    angle = np.float32(0.0)
+    for row in table:
+        row[:] = cos(float(angle)) / grid.rho_step, sin(float(angle)) / grid.rho_step
+        angle = np.float32(angle + np.float32(grid.theta_step))
+    return table
+
+
+def run(
+    launcher: Launcher,
+    edges: Any,
+    grid: Grid,
+    table: Any,
+    votes_min: int,
+    scratch: Scratch,
+    lines: Any,
+    segments: Any,
+    count: Any,
+    length_min_px: float = 0.0,
+    gap_max_px: int = 0,
+) -> None:
+    """Lines of `edges` (H, W) uint8 into `lines` (N, 4) float32, `count` (2) int32, `segments` (N, 4, 4) int32
+    or None.
+    """
+    shared = 4 * min(grid.rhos, BINS)
+    blocks = min(launcher.resident_blocks("hough_lines", THREADS, shared), max(grid.angles, ceil(len(lines) / 8)))
+    arguments = [
+        Ptr(edges), I32(grid.width), I32(grid.height), Ptr(table), I32(grid.angles), I32(grid.rhos), I32(votes_min),
+        F32(grid.rho_step), F32(grid.theta_step), F32(0.0), F32(length_min_px), I32(gap_max_px), Ptr(scratch.points),
+        Ptr(scratch.votes), Ptr(scratch.peaks), Ptr(launcher.control_words()), Ptr(lines), Ptr(segments), Ptr(count),
+        I32(int(lines.shape[0])),
+    ]  # fmt: skip
+    launcher.launch("hough_lines", (blocks, 1, 1), THREADS, arguments, shared_bytes=shared, cooperative=True)
