@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-BENCHMARKS = ("server", "dynamics", "crowd", "render", "closed_loop")
+BENCHMARKS = ("server", "physics", "dynamics", "crowd", "render", "closed_loop", "perception")
 PACKAGES = ("carla", "numpy", "opencv-python", "moderngl")
 
 
