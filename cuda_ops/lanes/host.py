@@ -1,0 +1,84 @@
+"""Camera, ground grid, colour ranges, and the launches of the lane kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
+
+THREADS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class HlsRange:
+    """Inclusive, in OpenCV's 8-bit units: hue 0..180 (low > high passes through 0), lightness, saturation 0..255."""
+
+    low: tuple[float, float, float]
+    high: tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class GroundCamera:
+    """Row-major 3x3 from ground (x, y, 1), m, to the camera's frame (right, down, forward); intrinsics px; k1, k2, p1,
+    p2, k3 as OpenCV defines them.
+    """
+
+    ground_to_camera: tuple[float, ...]
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+    distortion: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class GroundGrid:
+    """Cells of `cell_m`; row 0 is farthest, at x_far_m, column 0 leftmost, at y_left_m (vehicle frame, ISO 8855)."""
+
+    rows: int
+    columns: int
+    x_far_m: float
+    y_left_m: float
+    cell_m: float
+
+
+WHITE = HlsRange((0.0, 160.0, 0.0), (180.0, 255.0, 255.0))
+YELLOW = HlsRange((12.0, 60.0, 60.0), (35.0, 230.0, 255.0))
+
+
+def _ranges(first: HlsRange, second: HlsRange) -> list[Argument]:
+    return [F32(value) for part in (first, second) for value in (*part.low, *part.high)]
+
+
+def run_ground(
+    launcher: Launcher,
+    image: Any,
+    camera: GroundCamera,
+    grid: GroundGrid,
+    first: HlsRange,
+    second: HlsRange,
+    mask: Any,
+    view: Any,
+) -> None:
+    """`image` (H, W, 3 or 4) uint8 -> `mask` (rows, columns) uint8 and, unless None, `view` (rows, columns, 3) BGR."""
+    height, width, channels = (int(size) for size in image.shape)
+    numbers = (
+        grid.x_far_m, grid.y_left_m, grid.cell_m, *camera.ground_to_camera,
+        camera.fx, camera.fy, camera.cx, camera.cy, *camera.distortion,
+    )  # fmt: skip
+    arguments: list[Argument] = [
+        Ptr(image), I32(width), I32(height), Ptr(mask), Ptr(view), I32(grid.rows), I32(grid.columns),
+        *(F32(value) for value in numbers), *_ranges(first, second),
+    ]  # fmt: skip
+    blocks = ceil_div(grid.rows * grid.columns, THREADS)
+    launcher.launch("ground_mask_bgr" if channels == 3 else "ground_mask_bgra", (blocks, 1, 1), THREADS, arguments)
+
+
+def run_colour(launcher: Launcher, image: Any, first: HlsRange, second: HlsRange, mask: Any) -> None:
+    """`image` (H, W, 3 or 4) uint8 -> `mask` (H, W) uint8."""
+    height, width, channels = (int(size) for size in image.shape)
+    size = height * width
+    arguments: list[Argument] = [Ptr(image), I32(size), Ptr(mask), *_ranges(first, second)]
+    name, each = ("colour_mask_bgr", 1) if channels == 3 else ("colour_mask_bgra", 4)
+    launcher.launch(name, (ceil_div(size, THREADS * each), 1, 1), THREADS, arguments)
