@@ -44,6 +44,9 @@ def _turn(name: str) -> str:
     return "Straight"
 
 
+_ENDLESS = ("FreeRide", "MultiEgo", "ChangingWeather", "LaneOffsetActionExample", "OscControllerExample")
+
+
 def _runner(name: str, town: str, root: Path, group: str, arguments: tuple[str, ...]) -> Program:
     common = (
         "scenario_runner.py",
@@ -57,8 +60,8 @@ def _runner(name: str, town: str, root: Path, group: str, arguments: tuple[str, 
         "60",
         "--output",
     )
-    # A free ride has no end of its own (its time-out is 10 million seconds), in CARLA as here.
-    stop_s = 25.0 if name.startswith(("FreeRide", "MultiEgo")) else None
+    # In CARLA as here these have no end of their own (a time-out of 10 million seconds, 20 km to drive).
+    stop_s = 25.0 if name.startswith(_ENDLESS) else None
     return Program(group, name, town, common + arguments, root, SCENARIO_LIMIT_S, stop_s, ego_turn=_turn(name),
                    last_words="No more scenarios .... Exiting")  # fmt: skip
 
@@ -78,7 +81,7 @@ def scenarios(root: Path) -> list[Program]:
     for file in sorted(examples.glob("*.osc")):
         town_match = re.search(r"Town\w+", file.read_text(encoding="utf-8"))
         town = town_match.group() if town_match else ""
-        found.append(_runner(file.name, town, root, "OpenSCENARIO 2", ("--openscenario2", str(file))))
+        found.append(_runner(file.name, town, root, "OpenSCENARIO 2", ("--openscenario2", str(file.relative_to(root)))))
     return found
 
 
@@ -152,15 +155,15 @@ _UTILITIES: tuple[tuple[str, ...], ...] = (
     ("test_connection.py", "--port", "{port}"),
     ("config.py", "--port", "{port}", "--inspect"),
     ("config.py", "--port", "{port}", "--list"),
-    ("config.py", "--port", "{port}", "--list-blueprints"),
+    ("config.py", "--port", "{port}", "--list-blueprints", "vehicle.*"),
     ("config.py", "--port", "{port}", "--weather", "HardRainSunset"),
     ("config.py", "--port", "{port}", "--map", "Town02"),
     ("config.py", "--port", "{port}", "--reload-map"),
     ("config.py", "--port", "{port}", "--fps", "20", "--no-rendering"),
     ("config.py", "--port", "{port}", "--default"),
     ("config.py", "--port", "{port}", "-x", "{xodr}"),
-    ("environment.py", "--port", "{port}", "--weather", "ClearNight", "--sun", "night", "--lights", "on"),
-    ("environment.py", "--port", "{port}", "--cars", "all"),
+    ("environment.py", "--port", "{port}", "--weather", "rain", "--sun", "night", "--lights", "on"),
+    ("environment.py", "--port", "{port}", "--cars", "LowBeam"),
     ("check_map.py",),
     ("check_lidar_bb.py",),
     ("check_collisions_substepping.py", "--port", "{port}"),

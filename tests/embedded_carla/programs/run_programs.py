@@ -30,7 +30,7 @@ _START_S = 600.0  # a first start on a busy machine compiles
 _PATIENCE_S = 20.0
 """For a program that has heard Ctrl-C, or said its last words, to end."""
 _STAND_INS = {"Town03": "Town10HD", "Town05": "Town04"}
-"""Smoke tests load these towns, whatever they test; without the town itself another one of its name must do."""
+"""Smoke tests and utilities load these towns, whatever they test; without the town another one of its name must do."""
 
 
 @dataclass(slots=True)
@@ -208,7 +208,8 @@ def main() -> int:
                 if server is None or server.port != port:
                     if server is not None:
                         server.stop()
-                    maps = [*arguments.maps, *([_stand_ins(arguments)] if is_smoke else [])]
+                    has_stand_ins = is_smoke or program.group == "util"
+                    maps = [*arguments.maps, *([_stand_ins(arguments)] if has_stand_ins else [])]
                     server = ServerProcess.start(port, maps, program.town, arguments.out / "server.log")
                 tm_port += 2
                 outcome = run_one(program, server, arguments, tm_port)
