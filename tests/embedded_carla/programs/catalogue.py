@@ -93,14 +93,14 @@ def leaderboard(root: Path, runner_root: Path, shared_routes: Path | None) -> li
     for file in files:
         route = ElementTree.parse(file).getroot().find("route")
         town = route.attrib["town"] if route is not None else ""
-        for agent in ("npc_agent", "dummy_agent"):
+        for agent, track in (("npc_agent", "SENSORS"), ("dummy_agent", "MAP")):
             name = f"{file.parent.parent.name}/{file.name} {agent}"
             checkpoint = f"leaderboard_{file.stem}_{agent}.json"
             command = (
                 "leaderboard/leaderboard_evaluator.py",
                 f"--routes={file}",
                 "--repetitions=1",
-                "--track=SENSORS",
+                f"--track={track}",
                 f"--agent={root}/leaderboard/autoagents/{agent}.py",
                 f"--checkpoint={{out}}/{checkpoint}",
                 f"--debug-checkpoint={{out}}/debug_{checkpoint}.txt",
