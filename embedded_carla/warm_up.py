@@ -13,16 +13,20 @@ from embedded_carla.scene import Boxes, SignalSite, StopZone
 from embedded_carla.scenery.ground import SceneryGround
 from embedded_carla.scenery.heightfield import HeightField
 from embedded_carla.types import Transform
+from embedded_carla.world.bodies_kernel import gather
+from embedded_carla.world.bounds import hold_within
 from embedded_carla.world.collision import Body, DynamicBoxes, StaticBoxes, find_contacts, overlaps, resolve
 from embedded_carla.world.signals import TrafficLights
 from embedded_carla.world.vehicles import VehicleFleet
+from embedded_carla.world.walkers import WalkerCrowd
 
 
 def warm_up() -> None:
     """Drive two cars that overlap, beside a wall and at a light, for one step."""
     triangle = np.array([[[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [0.0, 9.0, 0.0]]])
     field = HeightField(np.array([-50.0, -50.0]), 50.0, np.zeros((3, 3)))
-    fleet = VehicleFleet(SceneryGround(triangle, np.ones(1, dtype=np.uint8), np.zeros(1, dtype=np.int32), field))
+    ground = SceneryGround(triangle, np.ones(1, dtype=np.uint8), np.zeros(1, dtype=np.int32), field)
+    fleet = VehicleFleet(ground)
     spec = next(b.vehicle for b in vehicle_blueprints() if b.vehicle is not None)
     for x in (0.0, 12.0):
         fleet.add(spec, Transform(x))
@@ -35,7 +39,19 @@ def warm_up() -> None:
     resolve(find_contacts(boxes, wall), bodies)
     overlaps(boxes, wall)
     zone = StopZone((0.0, 0.0, 0.0), (1.0, 1.0, 1.0), 0.0)
-    TrafficLights([SignalSite("1", "traffic_light", Transform(), (zone,))], ()).governing(np.zeros((1, 3)))
+    lights = TrafficLights([SignalSite("1", "traffic_light", Transform(), (zone,))], ())
+    lights.governing(np.zeros((1, 3)))
+    crowd = WalkerCrowd(ground)
+    crowd.set_state(crowd.add(Transform()), Transform(0.1), 1.4)
+    crowd.step(0.05)
+    slots = np.arange(2)
+    lights.governing_bodies(slots, fleet.location, fleet.rotation_deg, fleet.half_length_m)
+    hold_within(fleet, slots)
+    motion = np.empty((2, 15), dtype=np.float32)
+    gather(
+        slots, fleet.location, fleet.rotation_deg, fleet.velocity, fleet.angular_velocity_degps, fleet.acceleration,
+        motion,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.codec import FARTHEST_M, FASTEST_DEGPS, FASTEST_MPS
+from embedded_carla.compiled import compiled
 from embedded_carla.types import Float
 
 
@@ -23,7 +25,10 @@ class Bodies(Protocol):
 
 def hold_within(bodies: Bodies, slots: NDArray[np.intp]) -> int:
     """Cut what is out of bounds in the rows `slots`, and stop what is not a number; how many values that were."""
-    if not len(slots):
+    if not _any_beyond(
+        slots, bodies.velocity, bodies.location, bodies.angular_velocity_degps, bodies.rotation_deg,
+        bodies.acceleration, (FASTEST_MPS, FARTHEST_M, FASTEST_DEGPS),
+    ):  # fmt: skip
         return 0
     cut = 0
     for values, most in (
@@ -36,3 +41,18 @@ def hold_within(bodies: Bodies, slots: NDArray[np.intp]) -> int:
             cut += int(np.count_nonzero(wrong))
             values[slots] = np.clip(np.nan_to_num(rows, nan=0.0), -min(most, 1e9), min(most, 1e9))
     return cut
+
+
+@compiled
+def _any_beyond(
+    slots: NDArray[np.intp], velocity: Float, location: Float, turn: Float, rotation: Float, acceleration: Float,
+    most: tuple[float, float, float],
+) -> bool:  # fmt: skip
+    """Whether there is anything to cut: nearly never."""
+    for slot in slots:
+        for axis in range(3):
+            is_well = abs(velocity[slot, axis]) <= most[0] and abs(location[slot, axis]) <= most[1]
+            is_well = is_well and abs(turn[slot, axis]) <= most[2]
+            if not (is_well and math.isfinite(rotation[slot, axis]) and math.isfinite(acceleration[slot, axis])):
+                return True
+    return False

@@ -20,6 +20,7 @@ from embedded_carla.types import (
 )
 from embedded_carla.world.ackermann import AckermannDrivers
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
+from embedded_carla.world.bodies_kernel import gather
 from embedded_carla.world.bounds import hold_within
 from embedded_carla.world.collision_boxes import StaticBoxes
 from embedded_carla.world.contacts import CollisionHit, ContactSolver
@@ -65,6 +66,7 @@ class Episode:
         self.debug = DebugShapes()
         self.ackermann = AckermannDrivers(self)
         self._rows: dict[ActorKind, _Rows] = {}
+        self._heights: NDArray[np.float32] | None = None  # of the walkers
         self._lights_changed = False
         self.spectator = self._add_spectator()
         self.roadside = Roadside(self)
@@ -84,12 +86,14 @@ class Episode:
         self.actors.add(actor)
         self.table.add(actor)
         self._rows.clear()
+        self._heights = None
         self.contacts.forget_roster()
 
     def unregister(self, actor: Actor) -> None:
         self.actors.remove(actor)
         self.table.remove(actor)
         self._rows.clear()
+        self._heights = None
         self.contacts.forget_roster()
 
     def pose_of(self, actor: Actor) -> Transform:
@@ -195,26 +199,30 @@ class Episode:
         return found
 
     def _write_bodies(self) -> None:
-        records = self.table.vehicles
         for kind, body in ((ActorKind.VEHICLE, self.fleet), (ActorKind.WALKER, self.crowd)):
             rows, slots = self.rows(kind)
             if not len(rows):
                 continue
-            records["location"][rows] = body.location[slots]
-            records["rotation"][rows] = body.rotation_deg[slots]
-            records["velocity"][rows] = body.velocity[slots]
+            motion = np.empty((len(rows), 15), dtype=np.float32)
+            gather(
+                slots, body.location, body.rotation_deg, body.velocity, body.angular_velocity_degps,
+                body.acceleration, motion,
+            )  # fmt: skip
             if kind is ActorKind.WALKER:
-                records["location"][rows, 2] += self._walker_heights()
-            else:
-                records["angular_velocity"][rows] = self.fleet.angular_velocity_degps[slots]
-                records["acceleration"][rows] = self.fleet.acceleration[slots]
+                motion[:, 2] += self._walker_heights()
+                motion[:, 9:] = 0.0
+            self.table.write_motion(rows, motion)
+            if kind is ActorKind.VEHICLE:
                 driven = self.fleet.physics[slots]
-                records["gear"][rows[driven]] = self.fleet.gear[slots[driven]]
-                self.roadside.write_vehicles(records, rows, slots)
+                self.table.vehicles["gear"][rows[driven]] = self.fleet.gear[slots[driven]]
+                self.roadside.write_vehicles(rows, slots)
 
     def _walker_heights(self) -> NDArray[np.float32]:
         """From feet to the actors' origins, the middle of the body."""
-        return np.array([a.box.extent[2] for a in self.actors.of_kind(ActorKind.WALKER)], dtype=np.float32)
+        if self._heights is None:
+            walkers = self.actors.of_kind(ActorKind.WALKER)
+            self._heights = np.array([a.box.extent[2] for a in walkers], dtype=np.float32)
+        return self._heights
 
     def _write_attached(self) -> None:
         poses: dict[int, Transform] = {}

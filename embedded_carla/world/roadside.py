@@ -14,6 +14,7 @@ from embedded_carla.types import BoundingBox, SemanticTag, SignalColour, Transfo
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.collision_boxes import rotations
 from embedded_carla.world.signals import TrafficLights
+from embedded_carla.world.snapshot import ROAD_RECORD
 
 if TYPE_CHECKING:
     from embedded_carla.world.episode import Episode
@@ -83,32 +84,21 @@ class Roadside:
             records["colour"][self._light_rows] = self._colours[:-1]
         self._apply_friction()
 
-    def write_vehicles(self, records: NDArray[np.void], rows: Index, slots: Index) -> None:
-        """Speed limit and governing light into the vehicles' records."""
-        fleet = self._episode.fleet
-        on_road = fleet.road[slots]
-        records["speed_limit"][rows] = self._limit_kmh[on_road]
-        light = self._governing(rows, slots)
-        records["traffic_light_state"][rows] = self._colours[light]
-        records["has_traffic_light"][rows] = light >= 0
-        records["traffic_light_id"][rows] = self._light_ids[light]
+    def write_vehicles(self, rows: Index, slots: Index) -> None:
+        """Speed limit and governing light into the vehicles' records.
 
-    def _governing(self, rows: Index, slots: Index) -> NDArray[np.int32]:
-        """Index of each vehicle's light, -1 for none: that whose stop zone holds its front, else its middle.
-
-        CARLA tests the whole body against the zone; a car that stopped with its nose over the line still has the
-        light, and one that has driven on has it no longer.
+        The light is that whose stop zone holds the vehicle's front, else its middle. CARLA tests the whole body against
+        the zone; a car that stopped with its nose over the line still has the light, and one that has driven on has it
+        no longer.
         """
         fleet = self._episode.fleet
-        location = fleet.location[slots]
-        yaw = np.radians(fleet.rotation_deg[slots, 1])
-        nose = location.copy()
-        half_length = fleet.half_length_m[slots]
-        nose[:, 0] += half_length * np.cos(yaw)
-        nose[:, 1] += half_length * np.sin(yaw)
-        found = self.lights.governing(np.concatenate([nose, location]))
-        front, middle = found[: len(rows)], found[len(rows) :]
-        return np.where(front >= 0, front, middle).astype(np.int32)
+        light = self.lights.governing_bodies(slots, fleet.location, fleet.rotation_deg, fleet.half_length_m)
+        told = np.empty(len(rows), ROAD_RECORD)
+        told["speed_limit"] = self._limit_kmh[fleet.road[slots]]
+        told["traffic_light_state"] = self._colours[light]
+        told["has_traffic_light"] = light >= 0
+        told["traffic_light_id"] = self._light_ids[light]
+        self._episode.table.write_road(rows, told)
 
     def _apply_friction(self) -> None:
         triggers = [a for a in self._episode.actors.of_kind(ActorKind.PROP) if a.type_id == "static.trigger.friction"]

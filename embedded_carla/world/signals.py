@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.compiled import compiled
+from embedded_carla.compiled import compiled, inner
 from embedded_carla.scene import SignalSite
 from embedded_carla.types import Float, SignalColour
 
@@ -176,6 +176,12 @@ class TrafficLights:
         """For each of `points` (N, 3), the index into `ids` of the light whose stop zone holds it, or -1."""
         return self._zones.holding(points)
 
+    def governing_bodies(
+        self, slots: NDArray[np.intp], location: Float, rotation_deg: Float, half_length_m: Float
+    ) -> NDArray[np.int32]:
+        """As `governing` for vehicles, the rows `slots` of the arrays: the light of the front, else of the origin."""
+        return self._zones.holding_bodies(slots, location, rotation_deg, half_length_m)
+
 
 def _grouped(lights: Sequence[SignalSite], sequences: dict[str, list[str]]) -> list[_Group]:
     """One group per junction, controllers in the file's order; lights of no controller take a turn each.
@@ -226,15 +232,41 @@ class _Zones:
         _find_zones(self._zones, self._light, np.ascontiguousarray(points, dtype=np.float64), out)
         return out
 
+    def holding_bodies(
+        self, slots: NDArray[np.intp], location: Float, rotation_deg: Float, half_length_m: Float
+    ) -> NDArray[np.int32]:
+        out = np.empty(len(slots), dtype=np.int32)
+        _find_zones_of_bodies(self._zones, self._light, slots, location, rotation_deg, half_length_m, out)
+        return out
+
+
+@inner
+def _zone_at(zones: Float, light: NDArray[np.int32], x: float, y: float, z: float) -> int:
+    """The light of the first zone that holds the point, -1 where none does."""
+    for k in range(len(zones)):
+        dx, dy = x - zones[k, 0], y - zones[k, 1]
+        ahead, aside = dx * zones[k, 6] + dy * zones[k, 7], dy * zones[k, 6] - dx * zones[k, 7]
+        if abs(ahead) <= zones[k, 3] and abs(aside) <= zones[k, 4] and abs(z - zones[k, 2]) <= zones[k, 5]:
+            return int(light[k])
+    return -1
+
 
 @compiled
 def _find_zones(zones: Float, light: NDArray[np.int32], points: Float, out: NDArray[np.int32]) -> None:
-    """Write the light of the first zone that holds each point; leave the others."""
+    """Write the light of each of `points` (n, 3), -1 for none."""
     for i in range(len(points)):
-        for k in range(len(zones)):
-            dx, dy = points[i, 0] - zones[k, 0], points[i, 1] - zones[k, 1]
-            ahead, aside = dx * zones[k, 6] + dy * zones[k, 7], dy * zones[k, 6] - dx * zones[k, 7]
-            level = points[i, 2] - zones[k, 2]
-            if abs(ahead) <= zones[k, 3] and abs(aside) <= zones[k, 4] and abs(level) <= zones[k, 5]:
-                out[i] = light[k]
-                break
+        out[i] = _zone_at(zones, light, points[i, 0], points[i, 1], points[i, 2])
+
+
+@compiled
+def _find_zones_of_bodies(
+    zones: Float, light: NDArray[np.int32], slots: NDArray[np.intp], location: Float, rotation_deg: Float,
+    half_length_m: Float, out: NDArray[np.int32],
+) -> None:  # fmt: skip
+    """Write the light of each body's front, else of its origin, else -1."""
+    for i in range(len(slots)):
+        x, y, z = location[slots[i], 0], location[slots[i], 1], location[slots[i], 2]
+        yaw, half = math.radians(rotation_deg[slots[i], 1]), half_length_m[slots[i]]
+        out[i] = _zone_at(zones, light, x + half * math.cos(yaw), y + half * math.sin(yaw), z)
+        if out[i] < 0:
+            out[i] = _zone_at(zones, light, x, y, z)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,9 @@ from embedded_carla.types import SignalColour, Transform, VehicleControl, Walker
 from embedded_carla.world.actors import Actor
 
 RECORD_BYTES = 119
+_MOTION_OFFSET = 5
 _STATE_OFFSET = 65
+_ROAD_OFFSET = 84
 _BASE = [
     ("id", "<u4"),
     ("state", "u1"),
@@ -62,7 +65,24 @@ _SENSOR_HEADER = struct.Struct("<QQd6f")
 _EPISODE_HEADER = struct.Struct("<Qdf3iI")
 _WORLD_OBSERVER = 17
 _CONTROL = struct.Struct("<fffBBBi")
-_CONTROL_FIELDS = ("throttle", "steer", "brake", "hand_brake", "reverse", "manual_gear_shift", "gear")
+CONTROL_RECORD = np.dtype(
+    [
+        ("throttle", "<f4"),
+        ("steer", "<f4"),
+        ("brake", "<f4"),
+        ("hand_brake", "u1"),
+        ("reverse", "u1"),
+        ("manual_gear_shift", "u1"),
+        ("gear", "<i4"),
+    ]
+)
+ROAD_RECORD = np.dtype(
+    [("speed_limit", "<f4"), ("traffic_light_state", "u1"), ("has_traffic_light", "u1"), ("traffic_light_id", "<u4")]
+)
+"""What the road tells a vehicle."""
+
+assert CONTROL_RECORD.names is not None
+_CONTROL_FIELDS = CONTROL_RECORD.names
 _WALKER = struct.Struct("<ffffB")
 _POSE = struct.Struct("<6f")
 
@@ -89,6 +109,15 @@ class SnapshotTable:
         self.vehicles: NDArray[np.void] = np.frombuffer(self._bytes, VEHICLE_RECORD)
         self.walkers: NDArray[np.void] = np.frombuffer(self._bytes, WALKER_RECORD)
         self.lights: NDArray[np.void] = np.frombuffer(self._bytes, LIGHT_RECORD)
+        self._motion: NDArray[np.float32] = self._part(_MOTION_OFFSET, np.dtype(("<f4", (15,))))
+        self._controls: NDArray[np.void] = self._part(_STATE_OFFSET, np.dtype("V19"))
+        self._roads: NDArray[np.void] = self._part(_ROAD_OFFSET, np.dtype("V10"))
+
+    def _part(self, offset: int, kind: np.dtype[Any]) -> NDArray[Any]:
+        """Neighbouring bytes of all records: written at once, which costs less than field by field."""
+        record = np.dtype({"names": ["part"], "formats": [kind], "offsets": [offset], "itemsize": RECORD_BYTES})
+        part: NDArray[Any] = np.frombuffer(self._bytes, record)["part"]
+        return part
 
     def __len__(self) -> int:
         return len(self._actors)
@@ -129,8 +158,18 @@ class SnapshotTable:
 
     def write_vehicle_controls(self, rows: Sequence[int], values: NDArray[np.float64]) -> None:
         """As `write_vehicle_control` for many; `values` (n, 7) in the order of the control's fields."""
+        controls = np.empty(len(values), CONTROL_RECORD)
         for field, column in zip(_CONTROL_FIELDS, values.T, strict=True):
-            self.vehicles[field][rows] = column
+            controls[field] = column
+        self._controls[rows] = controls.view("V19")
+
+    def write_motion(self, rows: NDArray[np.intp], motion: NDArray[np.float32]) -> None:
+        """`motion` (n, 15): location, rotation, velocity, angular velocity and acceleration of the bodies in `rows`."""
+        self._motion[rows] = motion
+
+    def write_road(self, rows: NDArray[np.intp], road: NDArray[np.void]) -> None:
+        """`road` (n,) of ROAD_RECORD for the vehicles in `rows`."""
+        self._roads[rows] = road.view("V10")
 
     def write_walker_control(self, row: int, c: WalkerControl) -> None:
         _WALKER.pack_into(self._bytes, row * RECORD_BYTES + _STATE_OFFSET, *c.direction, c.speed, c.jump)

@@ -10,17 +10,14 @@ from numpy.typing import NDArray
 
 from embedded_carla.scene import Ground
 from embedded_carla.types import Float, Transform, Vector3, WalkerControl
+from embedded_carla.world import walkers_kernel as kernel
+from embedded_carla.world.walkers_kernel import CLIMB_MPS, STRIDE_M
 
 GRAVITY_MPS2 = 9.81
 ACCELERATION_MPS2 = 8.0
 TURN_RATE_RADPS = math.radians(720.0)
 STEP_UP_M = 0.4  # kerbs and stairs up to this height are climbed
-CLIMB_MPS = 1.5
 JUMP_MPS = 4.2
-STRIDE_M = 1.4  # two steps: one turn of the phase
-SNAP_M = 0.5  # a walker that its client places this near the ground stands on it
-LONGEST_PLACED_STEP_M = 2.0  # a longer one is a teleport: no stride
-SILENCE_S = 0.5  # a client that has not moved its walker for this long has stopped it
 
 
 class WalkerCrowd:
@@ -44,6 +41,7 @@ class WalkerCrowd:
     _silence_s: Float
     _wanted: Float
     _jump: NDArray[np.bool_]
+    _by_client: kernel.Placed
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
@@ -63,6 +61,9 @@ class WalkerCrowd:
         self._silence_s = grown("_silence_s", (), np.float64)
         for name in ("physics", "gravity", "alive", "_jump", "_placed"):
             setattr(self, name, grown(name, (), np.bool_))
+        self._by_client = kernel.Placed(
+            self.location, self.rotation_deg, self.velocity, self.phase_rad, self._placed, self._silence_s
+        )
 
     def add(self, pose: Transform) -> int:
         """Put a walker at rest at `pose`; the slot stays its own until `remove`."""
@@ -114,36 +115,14 @@ class WalkerCrowd:
 
     def set_states(self, slots: NDArray[np.intp], location: Float, yaw_deg: Float, speed_mps: Float) -> None:
         """As `set_state` for many: (n,) slots, (n, 3) m, (n,) degrees, (n,) m/s. No slot may come twice."""
-        old = self.location[slots]
-        along = location[:, :2] - old[:, :2]
-        way = np.hypot(along[:, 0], along[:, 1])
-        strides = (way > 1e-4) & (way < LONGEST_PLACED_STEP_M)
-        velocity = np.zeros_like(location)
-        velocity[:, :2] = along * np.where(strides, speed_mps / np.maximum(way, 1e-4), 0.0)[:, None]
-        self.velocity[slots] = velocity
-        phase = self.phase_rad[slots] + 2 * math.pi / STRIDE_M * way * strides
-        self.phase_rad[slots] = np.remainder(phase, 2 * math.pi)
-        level = strides & (np.abs(old[:, 2] - location[:, 2]) < SNAP_M)  # the ground, found before, is near
-        self.location[slots] = location
-        self.location[slots[level], 2] = old[level, 2]
-        self.rotation_deg[slots] = 0.0
-        self.rotation_deg[slots, 1] = yaw_deg
-        self._placed[slots] = True
-        self._silence_s[slots] = 0.0
+        place, yaw, speed = (np.ascontiguousarray(a, dtype=np.float64) for a in (location, yaw_deg, speed_mps))
+        kernel.place(slots, place, yaw, speed, self._by_client)
 
     def _stand_placed(self, dt_s: float) -> None:
-        """Walkers that clients place: feet onto the ground, kerbs at climbing speed; those left alone stop."""
+        """Walkers that clients place."""
         placed = np.flatnonzero(self._placed)
-        if not len(placed):
-            return
-        location = self.location[placed]
-        drop = self._ground.below(location).z - location[:, 2]
-        near = np.abs(drop) < SNAP_M
-        self.location[placed[near], 2] += np.clip(drop[near], -CLIMB_MPS * dt_s, CLIMB_MPS * dt_s)
-        self._silence_s[placed] += dt_s
-        silent = placed[self._silence_s[placed] > SILENCE_S]
-        self.velocity[silent] = 0.0
-        self._placed[silent] = False
+        if len(placed):
+            kernel.stand(placed, self._ground.below(self.location[placed]).z, self._by_client, float(dt_s))
 
     def step(self, dt_s: float) -> None:
         """Advance by `dt_s`."""

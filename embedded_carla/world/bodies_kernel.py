@@ -1,0 +1,25 @@
+"""From struct of arrays to the records of the snapshot: compiled loops over bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.compiled import compiled
+from embedded_carla.types import Float
+
+
+@compiled
+def gather(
+    slots: NDArray[np.intp], location: Float, rotation_deg: Float, velocity: Float, angular_velocity_degps: Float,
+    acceleration: Float, motion: NDArray[np.float32],
+) -> None:  # fmt: skip
+    """Fill `motion` (n, 15): rows `slots` of the five arrays (N, 3), side by side."""
+    for i in range(len(slots)):
+        slot = slots[i]
+        for axis in range(3):
+            motion[i, axis] = location[slot, axis]
+            motion[i, 3 + axis] = rotation_deg[slot, axis]
+            motion[i, 6 + axis] = velocity[slot, axis]
+            motion[i, 9 + axis] = angular_velocity_degps[slot, axis]
+            motion[i, 12 + axis] = acceleration[slot, axis]
