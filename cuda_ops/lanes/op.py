@@ -43,8 +43,10 @@ def ground_mask(
 
 
 def _picture(operator: str, image: torch.Tensor) -> torch.Tensor:
-    channels = image.shape[-1] if isinstance(image, torch.Tensor) and image.dim() == 3 else 4
-    return check(operator, "image", image, [torch.uint8], ["H", "W", channels if channels in (3, 4) else "3 or 4"])
+    image = check(operator, "image", image, [torch.uint8], ["H", "W", "3 or 4"])
+    if image.shape[2] not in (3, 4):
+        raise CudaOpsError(f"{operator}: image has shape {tuple(image.shape)}, expected (H, W, 3 or 4)")
+    return image
 
 
 def _packed(first: HlsRange, second: HlsRange) -> list[float]:
