@@ -1,0 +1,40 @@
+"""Each CUDA operator once at small odd sizes: what `make test-gpu` runs under compute-sanitizer."""
+
+from __future__ import annotations
+
+import torch
+
+from cuda_ops.canny.op import canny
+from cuda_ops.depth.op import depth_in_boxes
+from cuda_ops.detect.op import detect_dense, detect_end_to_end
+from cuda_ops.hough.op import hough_lines
+from cuda_ops.lanes.host import GroundCamera, GroundGrid
+from cuda_ops.lanes.op import colour_mask, ground_mask
+from cuda_ops.preprocess.op import preprocess
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    grey = torch.randint(0, 256, (97, 211), dtype=torch.uint8, device="cuda")
+    colour = torch.randint(0, 256, (53, 71, 4), dtype=torch.uint8, device="cuda")
+    canny(grey, 100, 200)
+    canny(grey, 100, 200, True)
+    hough_lines((grey > 240).to(torch.uint8), 10, limit=20, gap_max_px=3)
+    preprocess([colour, colour[:31, :17]], 37, 61)
+    preprocess([grey[:96, :210]], 37, 61, "nv12", torch.float32)
+    camera = GroundCamera((0.0, -1.0, 0.0, -0.1, 0.0, 1.5, 1.0, 0.0, 0.15), 40.0, 40.0, 35.0, 26.0)
+    ground_mask(colour, camera, GroundGrid(31, 17, 10.0, 3.0, 0.3))
+    colour_mask(colour)
+    depth = torch.rand((1, 45, 67), device="cuda") * 50
+    heads = torch.rand((1, 9, 333), device="cuda")
+    heads[:, :4] *= 60
+    detect_dense(heads, 0.5, 0.5, 20, depth)
+    rows = torch.rand((1, 77, 6), device="cuda") * 60
+    detect_end_to_end(rows / 60, 0.5, 20, depth)
+    depth_in_boxes(depth[0], rows[0, :5, :4].contiguous())
+    torch.cuda.synchronize()
+    print("all operators ran")
+
+
+if __name__ == "__main__":
+    main()
