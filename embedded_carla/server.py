@@ -141,6 +141,7 @@ class Server:
             for _ in range(len(self._behind)):
                 self._go_on_serving(self._behind.popleft())
             self._tick_if_due()
+            self._send_owed()
             if self.simulation.settings.synchronous_mode and self.simulation.traffic_managers:
                 self._wake_lost_managers()
 
@@ -155,10 +156,20 @@ class Server:
             os.sched_yield()
         return events
 
+    def _send_owed(self) -> None:
+        owed_s = self._hub.owed_s()
+        if owed_s is not None and time.monotonic() >= owed_s:
+            self.simulation.publish_owed_state()
+            for connection in self._hub.connections():
+                self._want(connection.sock, connection.outbox)
+
     def _patience_s(self) -> float:
         """How long to wait for events."""
         if self._behind:
             return 0.0
+        owed_s = self._hub.owed_s()
+        if owed_s is not None:
+            return max(owed_s - time.monotonic(), 0.0)
         if self._frame_due_s() is not None:
             return _HELD_POLL_S
         if self.simulation.settings.synchronous_mode:

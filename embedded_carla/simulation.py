@@ -58,6 +58,7 @@ class Simulation:
         self.traffic_managers: dict[int, tuple[str, int]] = {}
         self.tick_requested = False
         self._expected_listeners: dict[int, tuple[int, float]] = {}  # stream -> how many then, until when
+        self._let_down: set[int] = set()  # streams whose listener did not come in time
         self._seed = seed
         self._clock = clock
         self._ids = Ids()
@@ -108,6 +109,8 @@ class Simulation:
 
     def expect_listener(self, stream_id: int) -> None:
         """A client was told where a sensor's stream is: it connects next."""
+        if stream_id in self._expected_listeners or stream_id in self._let_down:
+            return  # nobody holds the world up by asking again and again
         there_are = self.hub.listener_count(stream_id)
         self._expected_listeners[stream_id] = (there_are + 1, self._clock() + LISTENER_WAIT_S)
 
@@ -116,11 +119,10 @@ class Simulation:
         if not self._expected_listeners:
             return False
         now_s = self._clock()
-        self._expected_listeners = {
-            stream: (count, until_s)
-            for stream, (count, until_s) in self._expected_listeners.items()
-            if now_s < until_s and self.hub.listener_count(stream) < count
-        }
+        still = {s: e for s, e in self._expected_listeners.items() if self.hub.listener_count(s) < e[0]}
+        late = {stream for stream, (_, until_s) in still.items() if now_s >= until_s}
+        self._let_down |= late
+        self._expected_listeners = {stream: e for stream, e in still.items() if stream not in late}
         return bool(self._expected_listeners)
 
     def advance(self, delta_s: float) -> None:
@@ -140,6 +142,11 @@ class Simulation:
             now_s,
             may_drop=not self.settings.synchronous_mode,
         )
+
+    def publish_owed_state(self) -> None:
+        """Send the present state to clients that were left in peace when it came about."""
+        now_s = self._clock()
+        self.hub.send_owed(self.episode.snapshot(now_s, self.episode.delta_s, map_changed=True), now_s)
 
     def publish_sensors(self) -> None:
         """Measure and send what is listened to and due."""

@@ -33,6 +33,7 @@ class StreamConnection:
         self.stream_id = 0
         self.quiet_until_s = 0.0
         self.missed_map_change = False
+        self.missed_frame = False  # a snapshot was left out for the sake of quiet
         self._hello = b""
 
     def receive(self, data: bytes) -> bool:
@@ -88,7 +89,9 @@ class StreamHub:
         message = _LENGTH.pack(len(plain)) + plain
         for connection in tuple(self._by_stream.get(EPISODE_STREAM, ())):
             if now_s < connection.quiet_until_s:
+                connection.missed_frame = True
                 continue
+            connection.missed_frame = False
             if connection.missed_map_change:
                 connection.missed_map_change = False
                 changed = map_changed()
@@ -101,6 +104,19 @@ class StreamHub:
         for connection in self._by_stream.get(EPISODE_STREAM, ()):
             connection.quiet_until_s = now_s + quiet_s
             connection.missed_map_change = True
+
+    def owed_s(self) -> float | None:
+        """When a connection that missed a snapshot may have the latest one; None when there is none."""
+        waiting = [c.quiet_until_s for c in self._by_stream.get(EPISODE_STREAM, ()) if c.missed_frame]
+        return min(waiting, default=None)
+
+    def send_owed(self, map_changed: bytes, now_s: float) -> None:
+        """Give those whose quiet is over what they missed: in a synchronous world nothing else may come for long."""
+        message = _LENGTH.pack(len(map_changed)) + map_changed
+        for connection in tuple(self._by_stream.get(EPISODE_STREAM, ())):
+            if connection.missed_frame and now_s >= connection.quiet_until_s:
+                connection.missed_frame = connection.missed_map_change = False
+                self._deliver(connection, message, may_drop=False)
 
     def _deliver(self, connection: StreamConnection, message: bytes, may_drop: bool) -> None:
         if may_drop and connection.outbox.waiting_bytes:

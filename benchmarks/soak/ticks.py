@@ -75,7 +75,10 @@ def _life(server: Watched, progress: Progress, target: int) -> None:
         life["seconds"] = round(time.monotonic() - began_s, 1)
         life["resident_mb"].append(round(server.resident_mb(), 2))
         snapshot = world.get_snapshot()
-        life["mean_speed_mps"] = round(sum(snapshot.find(i).get_velocity().length() for i in cars) / len(cars), 2)
+        driving = [state for i in cars if (state := snapshot.find(i)) is not None]  # the manager removes who is stuck
+        life["vehicles"] = len(driving)
+        speeds = [state.get_velocity().length() for state in driving]
+        life["mean_speed_mps"] = round(sum(speeds) / max(len(speeds), 1), 2)
         progress.save()
         rate = life["ticks"] / max(life["seconds"], 0.1)
         tell(f"ticks {done}/{target}: {life['resident_mb'][-1]:.1f} MB resident, {rate:.0f} ticks/s")

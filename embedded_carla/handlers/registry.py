@@ -86,6 +86,11 @@ def methods() -> frozenset[str]:
     return frozenset(_METHODS)
 
 
+def signature_of(method: str) -> inspect.Signature:
+    """Of the handler of a registered method; its first parameter is the simulation."""
+    return inspect.signature(_METHODS[method][0])
+
+
 def answer(simulation: Simulation, call: rpc.Call) -> bytes:
     """Carry out one call; every call gets an answer, faults of the server's own included."""
     found = _METHODS.get(call.method)

@@ -21,6 +21,9 @@ from embedded_carla.types import SemanticTag, SignalColour, Transform, WeatherPa
 F64 = NDArray[np.float64]
 RAY_CAST = "sensor.lidar.ray_cast"
 RAY_CAST_SEMANTIC = "sensor.lidar.ray_cast_semantic"
+MOST_POINTS = 2_000_000
+"""Of one measurement; a longer one has no more."""
+
 FACE_WIDTH_PX = 512
 HEIGHT_STEP_PX = 32  # few sizes: a picture's memory is kept by its size
 STEEP_FACE_DEG = 89.9  # not quite upright, where yaw and roll could not be told apart
@@ -50,8 +53,8 @@ class LidarSpec:
         """From a blueprint's attributes by CARLA's names; raises EmbeddedCarlaError naming one out of bounds."""
         a, d = attributes, LidarSpec()
         spec = LidarSpec(
-            int(a.get("channels", d.channels)), float(a.get("range", d.range_m)),
-            int(a.get("points_per_second", d.points_per_second)),
+            int(float(a.get("channels", d.channels))), float(a.get("range", d.range_m)),
+            int(float(a.get("points_per_second", d.points_per_second))),
             float(a.get("rotation_frequency", d.rotation_frequency_hz)),
             float(a.get("upper_fov", d.upper_fov_deg)), float(a.get("lower_fov", d.lower_fov_deg)),
             float(a.get("horizontal_fov", d.horizontal_fov_deg)),
@@ -65,7 +68,7 @@ class LidarSpec:
             ("channels", spec.channels, 1, 1024), ("upper_fov", spec.upper_fov_deg, -90.0, 90.0),
             ("lower_fov", spec.lower_fov_deg, -90.0, 90.0), ("range", spec.range_m, 0.0, 1000.0),
             ("horizontal_fov", spec.horizontal_fov_deg, 0.0, 360.0),
-            ("points_per_second", spec.points_per_second, 0, 100_000_000),
+            ("points_per_second", spec.points_per_second, 0, 20_000_000),
             ("rotation_frequency", spec.rotation_frequency_hz, 0.0, 1000.0),
         ):  # fmt: skip
             if not low <= value <= high:
@@ -120,7 +123,7 @@ class LidarScanner:
     def _rays(self, dt_s: float) -> tuple[F64, NDArray[np.int64]]:
         """(N, 3) unit directions in the sensor's frame and their channels; turns the head on."""
         s = self.spec
-        per_channel = round(s.points_per_second * dt_s / s.channels)
+        per_channel = min(round(s.points_per_second * dt_s / s.channels), MOST_POINTS // s.channels)
         sweep, whole = s.rotation_frequency_hz * s.horizontal_fov_deg * dt_s, max(s.horizontal_fov_deg, 1e-9)
         steps = (self._angle_deg + sweep * np.arange(per_channel) / max(per_channel, 1)) % whole
         yaw = np.radians(steps - s.horizontal_fov_deg / 2.0)

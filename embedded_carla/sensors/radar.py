@@ -19,6 +19,7 @@ from embedded_carla.types import Float, SignalColour, Transform
 
 RADAR = "sensor.other.radar"
 WIDEST_DEG = 170.0
+MOST_POINTS = 1_000_000  # of one measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class RadarSpec:
 
 def radar_rays(spec: RadarSpec, dt_s: float, rng: np.random.Generator) -> Float:
     """(N, 3) unit directions in the sensor's frame fired in `dt_s`: denser towards the axis, as in CARLA."""
-    count = int(spec.points_per_second * dt_s + 1e-6)
+    count = min(int(spec.points_per_second * dt_s + 1e-6), MOST_POINTS)
     radius, turn = rng.random(count), rng.random(count) * 2.0 * np.pi
     wide, tall = (np.tan(np.radians(fov) / 2.0) for fov in (spec.horizontal_fov_deg, spec.vertical_fov_deg))
     rays = np.stack([np.ones(count), wide * radius * np.cos(turn), tall * radius * np.sin(turn)], axis=1)

@@ -23,6 +23,7 @@ from embedded_carla.world.light_sensors import motion_of
 LIDARS = (lidar.RAY_CAST, lidar.RAY_CAST_SEMANTIC)
 DRAWN = frozenset((*cameras.KINDS, *LIDARS, radar.RADAR))
 LARGEST_PX = 8192
+MOST_PX = 7680 * 4320  # 8K: 133 MB for each picture
 WIDEST_DEG = 179.0
 
 
@@ -48,6 +49,8 @@ class CameraSettings:
         ):  # fmt: skip
             if not low <= value <= high:
                 raise CommandError(f"{sensor.type_id}: {name} is {value:g}; it must lie in {low:g} to {high:g}")
+        if width * height > MOST_PX:
+            raise CommandError(f"{sensor.type_id}: {width} x {height} pixels; at most {MOST_PX} are possible")
         effects = _is_on(sensor, "enable_postprocess_effects", "true")
         manual = sensor.description.value("exposure_mode", "histogram") == "manual"
         intensity = min(max(sensor.number("motion_blur_intensity", 0.0), 0.0), 1.0) if effects else 0.0

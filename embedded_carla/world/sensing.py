@@ -6,11 +6,12 @@ A sensor that nobody listens to costs nothing. Bodies of messages come from `emb
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from embedded_carla.log import log, log_exception
 from embedded_carla.sensors import cameras, lidar, radar
 from embedded_carla.streaming import StreamHub
 from embedded_carla.types import Float
@@ -77,6 +78,7 @@ class SensorSuite:
         self._seed = seed
         self._drawing = drawing
         self._states: dict[int, _State] = {}
+        self._faulty: set[int] = set()
         self._shown_s = 0.0  # clouds and rain move with it; counts ticks since the first sensor, not the server's clock
         self.radio = Radio(episode)
 
@@ -88,9 +90,11 @@ class SensorSuite:
         self._forget(sensors)
         drawn, heard = [], []
         for sensor in sensors:
+            if sensor.actor_id in self._faulty:
+                continue
             if not (sensor.stream_id and self._hub.has_listener(sensor.stream_id)):
                 if sensor.type_id in _NOISY:  # the noise of a tick must not depend on when the listener's socket came
-                    self._light_bodies(sensor)
+                    self._measure([sensor], self._draw_noise)
                 continue
             if not self._is_due(sensor):
                 continue
@@ -99,12 +103,33 @@ class SensorSuite:
             elif sensor.type_id in _RADIO:
                 heard.append(sensor)
             else:
-                for body in self._light_bodies(sensor):
-                    self._send(sensor, body, may_drop)
+                self._measure([sensor], lambda one: self._tell(one[0], may_drop))
         if heard:
-            self._hear([s for s in sensors if s.type_id in _RADIO], heard, may_drop)
+            radios = [s for s in sensors if s.type_id in _RADIO]
+            self._measure(heard, lambda some: self._hear(radios, some, may_drop))
         if drawn and rendering:
-            self._draw(drawn, may_drop)
+            self._measure(drawn, lambda some: self._draw(some, may_drop))
+
+    def _measure(self, sensors: Sequence[Actor], measure: Callable[[Sequence[Actor]], None]) -> None:
+        """Let these sensors measure. One that cannot, for a fault in here, is told in the log and measures no more."""
+        try:
+            measure(sensors)
+        except Exception as error:  # noqa: BLE001 - one sensor must not end everybody's world
+            if len(sensors) > 1:
+                for sensor in sensors:
+                    self._measure([sensor], measure)
+                return
+            self._faulty.add(sensors[0].actor_id)
+            log(f"sensor {sensors[0].actor_id} ({sensors[0].type_id}) stops: {type(error).__name__}: {error}")
+            log_exception()
+
+    def _draw_noise(self, sensors: Sequence[Actor]) -> None:
+        for sensor in sensors:
+            self._light_bodies(sensor)
+
+    def _tell(self, sensor: Actor, may_drop: bool) -> None:
+        for body in self._light_bodies(sensor):
+            self._send(sensor, body, may_drop)
 
     def _forget(self, sensors: Sequence[Actor]) -> None:
         """Let go of destroyed sensors now and then."""

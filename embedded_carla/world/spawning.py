@@ -9,9 +9,13 @@ from embedded_carla.codec import ATTRIBUTE_KINDS, ActorDescription
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Blueprint, BoundingBox, SemanticTag, Transform
 from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.world.attributes import check_values
+from embedded_carla.world.drawn_sensors import check_attributes
 from embedded_carla.world.episode import Episode
 from embedded_carla.world.spring_arm import Attachment, SpringArm
 
+WIDEST_TRIGGER_M = 10_000.0
+MOST_ACTORS = 10_000
 SPAWN_COLLISION = "Spawn failed because of collision at spawn position"
 CLIENT_SIDE_SENSORS = ("sensor.other.lane_invasion",)  # computed by the client: such an actor has no stream
 
@@ -37,6 +41,10 @@ def spawn(
     blueprint = LIBRARY.get(description.type_id)
     if blueprint is None:
         raise CommandError(f"no blueprint {description.type_id!r}; get_blueprint_library() lists those there are")
+    if len(episode.actors) >= MOST_ACTORS:
+        raise CommandError(f"there are {len(episode.actors)} actors; at most {MOST_ACTORS} are allowed")
+    description = complete(description, blueprint)
+    check_values(description, blueprint)
     kind = next(kind for prefix, kind in _KINDS if description.type_id.startswith(prefix))
     world_pose = pose if parent is None else episode.pose_of(parent) @ pose
     box = _box(blueprint, description)
@@ -45,13 +53,15 @@ def spawn(
         raise CommandError(SPAWN_COLLISION)
     actor = Actor(
         next(episode.actor_ids) if replayed_id is None else replayed_id,
-        kind, complete(description, blueprint), box, world_pose,
+        kind, description, box, world_pose,
         tag=_tag(kind, blueprint), blueprint=blueprint, parent=parent, relative=pose if parent else Transform(),
     )  # fmt: skip
     if parent is not None and attachment is not Attachment.RIGID:
         actor.arm = SpringArm.to(pose, attachment)
         actor.relative = Transform(0.0, 0.0, 0.0, pose.pitch_deg, pose.yaw_deg, pose.roll_deg)
         actor.pose = episode.hung(actor, episode.pose_of(parent), 0.0)
+    if kind is ActorKind.SENSOR:
+        check_attributes(actor)
     _embody(episode, actor)
     episode.register(actor)
     if parent is not None:
@@ -97,10 +107,10 @@ def complete(description: ActorDescription, blueprint: Blueprint) -> ActorDescri
 def _box(blueprint: Blueprint, description: ActorDescription) -> BoundingBox:
     if blueprint.type_id != "static.trigger.friction":
         return blueprint.box
-    try:  # CARLA gives these extents in centimetres
-        x, y, z = (float(description.value(f"extent_{axis}", "500")) / 100 for axis in "xyz")
-    except ValueError as error:
-        raise CommandError(f"static.trigger.friction: an extent is no number: {error}") from error
+    # CARLA gives these extents in centimetres.
+    x, y, z = (float(description.value(f"extent_{axis}", "500")) / 100 for axis in "xyz")
+    if not all(0.0 <= v <= WIDEST_TRIGGER_M for v in (x, y, z)):
+        raise CommandError(f"static.trigger.friction: extents must lie in 0 to {100 * WIDEST_TRIGGER_M:g} cm")
     return BoundingBox((0.0, 0.0, 0.0), (x, y, z))
 
 
