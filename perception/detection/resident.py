@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +48,7 @@ class ResidentLoader:
         self._pictures: list[torch.Tensor] = []
         self._boxes: list[Float] = []  # (n, 5): class, u0, v0, u1, v1 px, edges at whole numbers
         self._queue: list[int] = []
-        self._background = ThreadPoolExecutor(1)
-        self._taking: Future[None] = self._background.submit(self._take_in)
-        self._taking.result()
+        self._take_in()
         if not self._pictures:
             raise FileNotFoundError(f"{root} holds no finished episode of {split}")
         self._length = max((epoch_pictures or len(self._pictures)) // batch_size, 1)
@@ -61,9 +59,7 @@ class ResidentLoader:
         return self._length
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        if self._taking.done():
-            self._taking.result()
-            self._taking = self._background.submit(self._take_in)
+        self._take_in()
         for _ in range(self._length):
             yield self._batch()
 
@@ -78,8 +74,8 @@ class ResidentLoader:
             for episode in new:
                 paths = sorted((self._root / "images" / self._split).glob(f"{episode}_?????.jpg"))
                 for picture, boxes in pool.map(_read, paths):
-                    self._boxes.append(boxes)  # first: whatever picture may be drawn has its boxes
                     self._pictures.append(torch.from_numpy(picture).to(self._device))
+                    self._boxes.append(boxes)
                 self._seen.add(episode)
 
     def _batch(self) -> dict[str, Any]:

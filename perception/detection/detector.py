@@ -1,0 +1,94 @@
+"""Road users, lights and signs in a picture, by YOLO26 (Ultralytics): one-to-one head, so no suppression after it."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.errors import ConfigError
+from av_stack.types import CameraImage, Detection, Image, LightState
+from perception.detection.classes import CLASSES, STOP_SIGN, light_class
+from perception.detection.networks import Network
+
+CONFIDENCE_MIN = 0.1
+"""Below the tracker's own limit for weak detections: what counts is decided there."""
+
+GREY = 114
+LIGHT_OF_COCO = "traffic light"
+COCO = {
+    "person": "pedestrian",
+    "bicycle": "bicycle",
+    "car": "car",
+    "motorcycle": "motorcycle",
+    "bus": "bus",
+    "truck": "truck",
+    "stop sign": STOP_SIGN,
+}
+"""Classes of COCO that are ours under another name or the same; its riders are persons, ours belong to the cycle."""
+
+SATURATED_MIN, BRIGHT_MIN = 90, 110
+LIT_SHARE_MIN = 0.03
+
+
+class Detector:
+    """Detections of a picture, strongest first."""
+
+    def __init__(self, network: Network, confidence_min: float = CONFIDENCE_MIN) -> None:
+        self._network, self._confidence_min = network, confidence_min
+        self._names = [name if name in CLASSES else COCO.get(name) for name in network.names]
+        self._lights = {i for i, name in enumerate(network.names) if name == LIGHT_OF_COCO}
+        if not any(self._names):
+            raise ConfigError(f"these weights know none of {', '.join(CLASSES)}, but {', '.join(network.names)}")
+
+    def detect(self, image: CameraImage) -> tuple[Detection, ...]:
+        """What is seen in `image`, down to the least confidence asked for; boxes lie inside the picture."""
+        height, width = image.bgr.shape[:2]
+        picture, scale = fit(image.bgr, self._network.size_px)
+        rows = self._network.infer(picture)
+        rows = rows[np.isfinite(rows).all(axis=1) & (rows[:, 4] >= self._confidence_min)]
+        out = []
+        for u0, v0, u1, v1, score, number in rows[np.argsort(-rows[:, 4], kind="stable")].tolist():
+            box = np.clip(np.array([u0, v0, u1, v1]) / scale, 0.0, [width, height, width, height])
+            if box[2] - box[0] < 1.0 or box[3] - box[1] < 1.0:
+                continue
+            name = self._name(int(number), image.bgr, box)
+            if name is not None:
+                edges = box - 0.5
+                at = (float(edges[0]), float(edges[1]), float(edges[2]), float(edges[3]))
+                out.append(Detection(name, at, min(float(score), 1.0)))
+        return tuple(out)
+
+    def _name(self, number: int, bgr: Image, box: NDArray[np.float64]) -> str | None:
+        if number in self._lights:
+            u0, v0, u1, v1 = (int(edge) for edge in box)
+            return light_class(lit_lamp(bgr[v0 : v1 + 1, u0 : u1 + 1]))
+        return self._names[number]
+
+
+def fit(bgr: Image, size_px: tuple[int, int]) -> tuple[Image, float]:
+    """The picture in the corner of one of `size_px` (width, height), grey beside it, and the scale it was given."""
+    height, width = bgr.shape[:2]
+    if (width, height) == size_px:
+        return bgr, 1.0
+    scale = min(size_px[0] / width, size_px[1] / height)
+    if scale >= 1.0:
+        scale, scaled = 1.0, bgr
+    else:
+        to = (max(round(scale * width), 1), max(round(scale * height), 1))
+        scaled = np.asarray(cv2.resize(bgr, to, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+    out = np.full((size_px[1], size_px[0], 3), GREY, dtype=np.uint8)
+    out[: scaled.shape[0], : scaled.shape[1]] = scaled
+    return out, scale
+
+
+def lit_lamp(bgr: Image) -> LightState:
+    """The state of an upright signal head from its picture alone: the third with most bright, saturated pixels."""
+    if bgr.shape[0] < 3 or bgr.shape[1] < 1:
+        return LightState.OFF
+    hsv = cv2.cvtColor(bgr, cv2.COLOR_BGR2HSV)
+    lit = (hsv[:, :, 1] >= SATURATED_MIN) & (hsv[:, :, 2] >= BRIGHT_MIN)
+    thirds = [float(part.mean()) for part in np.array_split(lit, 3, axis=0)]
+    if max(thirds) < LIT_SHARE_MIN:
+        return LightState.OFF
+    return (LightState.RED, LightState.YELLOW, LightState.GREEN)[int(np.argmax(thirds))]

@@ -1,0 +1,101 @@
+"""The network on whatever runs it: OpenVINO on the CPU, torch on a GPU. Both take and give the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.errors import ConfigError
+from av_stack.types import Image
+from perception.detection.offline import ultralytics
+from perception.detection.weights import Exported, exported, network_size
+
+Float32 = NDArray[np.float32]
+THREADS = 2
+
+
+class Network(Protocol):
+    """`size_px` is (width, height) of the pictures it takes, `names` its classes."""
+
+    size_px: tuple[int, int]
+    names: tuple[str, ...]
+
+    def infer(self, bgr: Image) -> Float32:
+        """A picture (height, width, 3) of its size -> rows (N, 6): u0, v0, u1, v1 (edges at whole numbers), score,
+        class."""
+        ...
+
+
+class OpenVinoNetwork:
+    """Float32 whatever the processor offers: the same picture gives the same boxes on every run."""
+
+    def __init__(self, source: Exported, threads: int = THREADS) -> None:
+        import openvino as ov
+
+        self.size_px, self.names = source.size_px, source.names
+        core = ov.Core()
+        model = core.read_model(source.model)
+        if list(model.output(0).shape)[2:] != [6]:
+            raise ConfigError(f"{source.model} has no one-to-one head: needed are weights of YOLO26")
+        steps = ov.preprocess.PrePostProcessor(model)
+        tensor = steps.input().tensor()
+        tensor.set_element_type(ov.Type.u8).set_layout(ov.Layout("NHWC"))
+        tensor.set_color_format(ov.preprocess.ColorFormat.BGR)
+        steps.input().model().set_layout(ov.Layout("NCHW"))
+        steps.input().preprocess().convert_element_type(ov.Type.f32).convert_color(ov.preprocess.ColorFormat.RGB).scale(
+            255.0
+        )
+        options: dict[str, Any] = {
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_NUM_THREADS": threads,
+            "INFERENCE_PRECISION_HINT": "f32",
+        }
+        self._compiled = core.compile_model(steps.build(), "CPU", options)
+
+    def infer(self, bgr: Image) -> Float32:
+        return np.array(self._compiled(bgr[None])[0][0], dtype=np.float32)
+
+
+class TorchNetwork:
+    """The weights themselves, on `device` ("cuda", "cuda:1"; "cpu" for comparison); half precision on a GPU."""
+
+    def __init__(self, weights: Path, size_px: tuple[int, int], device: str = "cuda") -> None:
+        import torch
+
+        model = ultralytics().YOLO(str(weights))
+        self.size_px, self.names = size_px, tuple(model.names[i] for i in range(len(model.names)))
+        self._torch, self._device = torch, torch.device(device)
+        self._type = torch.half if self._device.type == "cuda" else torch.float32
+        self._model = model.model.fuse(verbose=False).eval().to(self._device, self._type)
+
+    def infer(self, bgr: Image) -> Float32:
+        torch = self._torch
+        with torch.inference_mode():
+            picture = torch.from_numpy(np.ascontiguousarray(bgr)).to(self._device)
+            rgb = picture.permute(2, 0, 1).flip(0)[None].to(self._type) / 255.0
+            found = self._model(rgb)
+        rows = found[0] if isinstance(found, (tuple, list)) else found
+        return np.asarray(rows[0].float().cpu().numpy(), dtype=np.float32)
+
+
+def network_for(weights: Path, width_px: int, height_px: int) -> Network:
+    """The fastest network that this machine runs: torch where it sees a GPU, else OpenVINO.
+
+    Raises ConfigError as `weights.exported` does.
+    """
+    size = network_size(width_px, height_px)
+    if _sees_gpu():
+        return TorchNetwork(weights, size)
+    return OpenVinoNetwork(exported(weights, size))
+
+
+def _sees_gpu() -> bool:
+    try:
+        import torch
+        import ultralytics as _  # noqa: F401  # both are needed
+    except ModuleNotFoundError:
+        return False
+    return bool(torch.cuda.is_available())

@@ -1,0 +1,90 @@
+"""From weights to a network that OpenVINO reads: shipped beside the weights, found in the cache, or exported.
+
+Which it is goes by the weights' content, so that other weights under the same name are exported anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from av_stack.errors import ConfigError
+from perception.detection.offline import ultralytics
+
+COMPACT = Path(__file__).parents[1] / "weights" / "detector_n.pt"
+"""Trained on the embedded server's pictures; docs/detector.md tells how, and what they reach."""
+
+STRIDE_PX = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """`model` is OpenVINO's .xml with its .bin beside it, for pictures of `size_px` (width, height); `names` are the
+    classes in the order of its outputs."""
+
+    model: Path
+    size_px: tuple[int, int]
+    names: tuple[str, ...]
+
+
+def network_size(width_px: int, height_px: int) -> tuple[int, int]:
+    """The smallest size that a picture fits in and the network takes."""
+    return -(-width_px // STRIDE_PX) * STRIDE_PX, -(-height_px // STRIDE_PX) * STRIDE_PX
+
+
+def exported(weights: Path, size_px: tuple[int, int], cache: Path | None = None) -> Exported:
+    """The network of `weights` for pictures of `size_px`.
+
+    Raises ConfigError where there are no such weights, or where they have to be exported and ultralytics, which can, is
+    not installed.
+    """
+    if not weights.is_file():
+        raise ConfigError(f"weights {weights}: no such file")
+    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
+    stem = f"{weights.stem}_{size_px[0]}x{size_px[1]}"
+    cached = (cache or _cache()) / digest[:16]
+    for folder in (weights.parent, cached):
+        about = folder / f"{stem}.json"
+        if about.is_file():
+            told = json.loads(about.read_text())
+            if told["weights_sha256"] == digest:
+                return Exported(folder / f"{stem}.xml", size_px, tuple(told["names"]))
+    return export(weights, size_px, cached)
+
+
+def export(weights: Path, size_px: tuple[int, int], folder: Path) -> Exported:
+    """Write the network of `weights` into `folder`, in fp16, with what it is in a JSON file beside it, which is written
+    last."""
+    try:
+        model = ultralytics().YOLO(str(weights.resolve()))
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"weights {weights} have to be exported for pictures of {size_px[0]}x{size_px[1]}, and {error.name} is not "
+            "installed: pip install -c constraints.txt 'av-stack[train]'"
+        ) from None
+    stem = f"{weights.stem}_{size_px[0]}x{size_px[1]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder) as work:
+        copy = Path(shutil.copy(weights, work))
+        model = ultralytics().YOLO(str(copy))
+        # nms=False keeps the one-to-one head, which needs no suppression of doubles.
+        made = Path(
+            model.export(format="openvino", imgsz=(size_px[1], size_px[0]), half=True, nms=False, verbose=False)
+        )
+        for suffix in (".bin", ".xml"):
+            os.replace(next(made.glob(f"*{suffix}")), folder / f"{stem}{suffix}")
+        names = [model.names[i] for i in range(len(model.names))]
+        about = {"weights_sha256": hashlib.sha256(weights.read_bytes()).hexdigest(), "names": names}
+        part = Path(work) / "about.json"
+        part.write_text(json.dumps(about, indent=1) + "\n")
+        os.replace(part, folder / f"{stem}.json")
+    return Exported(folder / f"{stem}.xml", size_px, tuple(names))
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "av-stack" / "detector"
