@@ -79,7 +79,9 @@ class RangingEvaluation:
             self._velocity.append(float(np.hypot(*(np.array(track.velocity_mps) - true.velocity_mps))))
 
     def _add_depth(self, seen: Sighting, frame: SurveyFrame) -> None:
-        depth, true = seen.depth().depth_m, frame.depth_m
+        image, true = seen.depth(), frame.depth_m
+        assert image is not None
+        depth = image.depth_m
         covered = np.isfinite(depth) & (true < FAR_M)
         relative = np.abs(depth[covered] / true[covered] - 1.0)
         on_road = frame.is_road[covered]

@@ -6,11 +6,14 @@ camera, GNSS, IMU, wheels -> health -> lanes -> localization -> objects, lights 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from av_stack.types import (
+    CameraImage,
+    Detection,
+    EgoState,
     LaneEstimate,
     LaneGraph,
     Plan,
@@ -25,16 +28,19 @@ from control import ControlConfig, Controller
 from perception.detection.oracle import oracle_objects
 from perception.health import Health, HealthMonitor, Response
 from perception.lanes.detector import LaneDetector
-from perception.lights import LightOracle
+from perception.lights import LightOracle, LightReader
 from perception.localization import Localizer
+from perception.objects import ObjectSense
 from perception.scene import assemble_scene
 from planning import Planner, PlanningConfig, Route
 from planning.fallback import safe_stop, slow_down
 
 ORACLES = ("detection", "lights")
-"""Modules whose answers come from the simulator: there is no other detector and light reader."""
+"""Modules whose answers may come from the simulator instead of the camera."""
 
 TruthSource = Callable[[], Truth]
+Detect = Callable[[CameraImage], Sequence[Detection]]
+Found = tuple[Sequence[TrackedObject], Mapping[str, TrafficLightView]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +55,30 @@ class Settings:
 class Pipeline:
     """Drives along `route`; call `step` with every sensor frame in order.
 
-    `truth` answers for the oracles, for the tick of the frame that `step` was given.
+    `truth` answers for the oracles, for the tick of the frame that `step` was given; the modules not among `oracles`
+    see through `detect`. Raises `ValueError` where one has neither.
     """
 
     def __init__(
-        self, graph: LaneGraph, vehicle: VehicleParameters, route: Route, settings: Settings, truth: TruthSource
+        self,
+        graph: LaneGraph,
+        vehicle: VehicleParameters,
+        route: Route,
+        settings: Settings,
+        truth: TruthSource,
+        oracles: Collection[str] = ORACLES,
+        detect: Detect | None = None,
     ) -> None:
+        if detect is None and set(ORACLES) - set(oracles):
+            raise ValueError(f"{', '.join(sorted(set(ORACLES) - set(oracles)))}: neither oracle nor detector is given")
+        self._oracles, self._detect = frozenset(oracles), detect
         self._camera = settings.camera
         self._truth = truth
         self._health = HealthMonitor()
         self._lanes = LaneDetector()
         self._localizer = Localizer(graph)
-        self._lights = LightOracle(graph)
+        self._objects = ObjectSense(use_parallax=False)
+        self._light_oracle, self._lights = LightOracle(graph), LightReader(graph)
         self._planner = Planner(graph, vehicle, settings.planning)
         self._planner.set_route(route)
         self._controller = Controller(vehicle, settings.control)
@@ -76,8 +94,10 @@ class Pipeline:
             lanes = self._see_lanes(frame, health)
         with self._stage("localization"):
             ego = self._localizer.update(frame, lanes)
+        with self._stage("detection"):
+            detections = self._see_things(frame, health)
         with self._stage("objects and lights"):
-            objects, lights = self._ask_oracles(frame)
+            objects, lights = self._place_things(frame, ego, lanes, detections)
         scene = assemble_scene(ego, lanes, objects, lights)
         with self._stage("planning"):
             plan = answer_to(health, self._planner.plan(scene), ego.speed_mps)
@@ -92,10 +112,24 @@ class Pipeline:
         yaw_rate_radps = frame.imu.gyro_radps[2]
         return self._lanes.update(frame.cameras[self._camera], frame.wheel_speed_mps, yaw_rate_radps)
 
-    def _ask_oracles(self, frame: SensorFrame) -> tuple[tuple[TrackedObject, ...], Mapping[str, TrafficLightView]]:
-        truth, image = self._truth(), frame.cameras.get(self._camera)
-        objects = oracle_objects(truth, camera=None if image is None else image.camera)
-        return objects, self._lights.update(truth)
+    def _see_things(self, frame: SensorFrame, health: Health) -> Sequence[Detection]:
+        if self._detect is None or health.faults or self._oracles >= set(ORACLES):
+            return ()
+        return self._detect(frame.cameras[self._camera])
+
+    def _place_things(
+        self, frame: SensorFrame, ego: EgoState, lanes: LaneEstimate, detections: Sequence[Detection]
+    ) -> Found:
+        """Objects and lights, each from its oracle or from the picture; without one, what was seen moves on unseen."""
+        image = frame.cameras.get(self._camera)
+        truth = self._truth() if self._oracles else None
+        if truth is not None and "detection" in self._oracles:
+            objects = oracle_objects(truth, camera=None if image is None else image.camera)
+        else:
+            objects = self._objects.update(image, ego, frame.imu, lanes, detections).tracked
+        if truth is not None and "lights" in self._oracles:
+            return objects, self._light_oracle.update(truth)
+        return objects, self._lights.update(ego, detections, None if image is None else image.camera)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:

@@ -12,7 +12,7 @@ from typing import Any
 from av_stack.errors import AvStackError, ConfigError, WorldError
 from av_stack.lifeguard import Lifeguard
 from av_stack.mission import mission_route, world_spec
-from av_stack.pipeline import ORACLES, Pipeline, Settings
+from av_stack.pipeline import ORACLES, Detect, Pipeline, Settings
 from av_stack.recording.overlay import Hud, draw
 from av_stack.recording.video import VideoWriter
 from av_stack.recording.writer import Recording
@@ -72,7 +72,8 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         recorders = closers.enter_context(ExitStack())
         route = mission_route(world.lane_graph, scenario, stack.planning)
         settings = Settings(stack.planning, stack.control, rig.cameras[0].name)
-        pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth)
+        detect = detector_for(rig.cameras[0], options.oracles)
+        pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, options.oracles, detect)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
         statistics = Statistics()
         watchers: list[Watcher] = [lambda _frame, step, truth, _judge: statistics.update(step, truth)]
@@ -122,13 +123,21 @@ def drive(world: World, pipeline: Pipeline, judge: Judge, watchers: Sequence[Wat
 
 
 def check_oracles(oracles: Sequence[str]) -> None:
-    """ConfigError unless `oracles` names exactly the modules that have nothing but an oracle."""
+    """ConfigError unless `oracles` names modules that have one; none at all is the camera alone."""
     for name in oracles:
         if name not in ORACLES:
             raise ConfigError(f"--oracle: unknown module {name}; there are {', '.join(ORACLES)}")
-    missing = [name for name in ORACLES if name not in oracles]
-    if missing:
-        raise ConfigError(f"--oracle: {', '.join(missing)} can only be read from the simulator so far; add it")
+
+
+def detector_for(camera: CameraModel, oracles: Sequence[str]) -> Detect | None:
+    """The network that sees for what no oracle answers; None where oracles answer for all. Loaded only then."""
+    if set(oracles) >= set(ORACLES):
+        return None
+    from perception.detection.detector import Detector
+    from perception.detection.networks import network_for
+    from perception.detection.weights import COMPACT
+
+    return Detector(network_for(COMPACT, camera.width_px, camera.height_px)).detect
 
 
 def _guarded_drive(

@@ -65,16 +65,16 @@ class LightReader:
         self._time_s: float | None = None
 
     def update(
-        self, ego: EgoState, detections: Sequence[Detection], camera: CameraModel
+        self, ego: EgoState, detections: Sequence[Detection], camera: CameraModel | None
     ) -> Mapping[str, TrafficLightView]:
         """Signal id -> state, of lights ahead whose votes agree; one that is not seen any more keeps its last for a
-        moment and is then left out."""
+        moment and is then left out. `camera` is None where there is no picture."""
         dt = 0.0 if self._time_s is None else max(ego.stamp.time_s - self._time_s, 0.0)
         self._time_s = ego.stamp.time_s
         fade = float(np.exp(-dt / FORGET_S))
         self._votes = {name: fade * votes for name, votes in self._votes.items() if fade * votes.sum() > 0.02}
         heads = [one for one in detections if light_state(one.name) is not None and np.isfinite(one.box_px).all()]
-        for light, head in match_heads(self._ahead(ego), heads, ego, camera):
+        for light, head in match_heads(self._ahead(ego), heads, ego, camera) if camera is not None else ():
             state = light_state(head.name)
             assert state is not None
             votes = self._votes.setdefault(light.signal_id, np.zeros(len(LIGHT_STATES)))

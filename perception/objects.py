@@ -33,11 +33,13 @@ class Sighting:
     ranged: tuple[RangedObject, ...]
     points: DepthPoints
     lanes: LaneEstimate
-    camera: CameraModel
+    camera: CameraModel | None
     pitch_sigma_rad: float
 
-    def depth(self) -> DepthImage:
-        """The semi-dense depth image; made when it is asked for, since driving does not need it."""
+    def depth(self) -> DepthImage | None:
+        """The semi-dense depth image; made when it is asked for, since driving does not need it. None: no picture."""
+        if self.camera is None:
+            return None
         return depth_image(self.camera, self.pitch_sigma_rad, self.lanes, self.ranged, self.points)
 
 
@@ -54,10 +56,18 @@ class ObjectSense:
         self._last: tuple[float, float] | None = None  # time, speed
 
     def update(
-        self, image: CameraImage, ego: EgoState, imu: ImuSample, lanes: LaneEstimate, detections: Sequence[Detection]
+        self,
+        image: CameraImage | None,
+        ego: EgoState,
+        imu: ImuSample,
+        lanes: LaneEstimate,
+        detections: Sequence[Detection],
     ) -> Sighting:
-        """Objects and depth at the picture's stamp, which is the ego's."""
-        time_s = image.stamp.time_s
+        """Objects and depth at the ego's stamp, which is the picture's; without one, tracks go on unseen."""
+        if image is None:
+            tracked = self._tracker.update(ego, ())
+            return Sighting(tracked, (), DepthPoints.none(), lanes, None, self._pitch.sigma_rad)
+        time_s = ego.stamp.time_s
         dt, before_mps = (0.0, ego.speed_mps) if self._last is None else (time_s - self._last[0], self._last[1])
         if not 0.0 <= dt <= GAP_MAX_S:
             dt = 0.0

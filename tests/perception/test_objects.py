@@ -40,4 +40,9 @@ def test_a_leader_is_placed_and_its_speed_known(use_parallax: bool) -> None:
     assert leader.x_m - ego.x_m == pytest.approx(gap, rel=0.05)
     assert leader.velocity_mps[0] == pytest.approx(10.0, abs=1.0)
     assert leader.velocity_mps[1] == pytest.approx(0.0, abs=0.5)
-    assert np.isfinite(seen.depth().depth_m).any()
+    depth = seen.depth()
+    assert depth is not None
+    assert np.isfinite(depth.depth_m).any()
+    unseen = sense.update(None, ego, imu, LaneEstimate(stamp, None, None), [])
+    assert unseen.depth() is None
+    assert [track.track_id for track in unseen.tracked] == [leader.track_id]
