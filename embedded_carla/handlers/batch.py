@@ -23,7 +23,9 @@ _SPAWN, _DESTROY, _WALKER_STATE, _CONSOLE = 0, 1, 7, 20
 def _walker_state(simulation: Simulation, actor_id: Any, pose: Any, speed: Any) -> None:
     episode, place = simulation.episode, codec.transform_from_wire(pose)
     stride = np.array([codec.number(speed, "walker speed", -codec.FASTEST_WALKER_MPS, codec.FASTEST_WALKER_MPS)])
-    episode.place_walkers([episode.walker(actor_id)], np.array([place.location]), np.array([place.yaw_deg]), stride)
+    actor = episode.walker(actor_id)
+    where = np.array([actor.row], dtype=np.intp), np.array([actor.slot], dtype=np.intp)
+    episode.place_walkers(where, np.array([place.location]), np.array([place.yaw_deg]), stride)
 
 
 _BY_INDEX: dict[int, Callable[..., Any]] = {
@@ -58,8 +60,7 @@ _DEEPEST = 8  # spawns that follow upon spawns
 def apply_batch(simulation: Simulation, commands: Any, do_tick_cue: bool = False) -> Any:
     """One `Response<u32>` for each command; a command that fails does not stop the others."""
     answers: list[Any] = []
-    for index, group in groupby(codec.items(commands, 0, "batch"), key=_index):
-        alike = list(group)
+    for index, alike in _runs(codec.items(commands, 0, "batch")):
         if index in _MANY and len(alike) >= _FEWEST and _run_together(simulation, index, alike):
             answers += [((1, command[0][1][0]),) for command in alike]
         else:
@@ -67,6 +68,17 @@ def apply_batch(simulation: Simulation, commands: Any, do_tick_cue: bool = False
     if do_tick_cue and simulation.settings.synchronous_mode:
         simulation.tick_requested = True
     return answers
+
+
+def _runs(commands: Sequence[Any]) -> list[tuple[int, Sequence[Any]]]:
+    """The commands by kind, as long as neighbours are of one: nearly always all of a batch are."""
+    try:
+        kinds = {command[0][0] for command in commands}
+    except (TypeError, LookupError):
+        kinds = set()
+    if len(kinds) == 1:
+        return [(_index(commands[0]), commands)]
+    return [(index, list(group)) for index, group in groupby(commands, key=_index)]
 
 
 def _index(command: Any) -> int:

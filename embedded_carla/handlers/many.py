@@ -13,49 +13,39 @@ import numpy as np
 
 from embedded_carla import codec
 from embedded_carla.simulation import Simulation
-from embedded_carla.types import Float, VehicleControl
-from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.types import Float
+from embedded_carla.world.actors import ActorKind
 
-_LOWEST = np.array([0.0, -1.0, 0.0])  # throttle, steer, brake
+_LOWEST = np.array([0.0, -1.0, 0.0, 0.0, 0.0, 0.0, -codec.MOST_GEAR])  # the fields of a control
+_HIGHEST = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, codec.MOST_GEAR])
 _FARTHEST = np.array([codec.FARTHEST_M] * 3 + [codec.MOST_DEG] * 3 + [codec.FASTEST_WALKER_MPS])
+_NUMBERS = {float, int, bool}
 
 
 def control_vehicles(simulation: Simulation, commands: Sequence[Any]) -> bool:
     """Whether all of the [id, control] were carried out."""
-    actors = _actors(simulation, commands, ActorKind.VEHICLE)
-    values = _array([control[:7] for _, control in commands], 7)
-    if actors is None or values is None or not np.all((values[:, :3] >= _LOWEST) & (values[:, :3] <= 1.0)):
+    ids = [command[0] for command in commands]
+    where = simulation.episode.rows_of(ActorKind.VEHICLE, ids)
+    values = _array([value for _, control in commands for value in control[:7]], len(ids))
+    if where is None or values is None or not ((values >= _LOWEST) & (values <= _HIGHEST)).all():
         return False
-    if np.abs(values[:, 6]).max() > codec.MOST_GEAR:
-        return False
-    controls = [
-        VehicleControl(throttle, steer, brake, bool(hand_brake), bool(reverse), bool(manual), int(gear))
-        for throttle, steer, brake, hand_brake, reverse, manual, gear in values.tolist()
-    ]
-    simulation.episode.control_vehicles(actors, controls, values)
+    simulation.episode.control_vehicles(ids, where, values)
     return True
 
 
 def place_walkers(simulation: Simulation, commands: Sequence[Any]) -> bool:
     """Whether all of the [id, transform, speed] were carried out."""
-    actors = _actors(simulation, commands, ActorKind.WALKER)
-    values = _array([(*pose[0], *pose[1], speed) for _, pose, speed in commands], 7)
-    if actors is None or values is None or not np.all(np.abs(values) <= _FARTHEST):
+    ids = [command[0] for command in commands]
+    where = simulation.episode.rows_of(ActorKind.WALKER, ids)
+    values = _array([value for _, pose, speed in commands for value in (*pose[0], *pose[1], speed)], len(ids))
+    if where is None or values is None or not (np.abs(values) <= _FARTHEST).all():
         return False
-    simulation.episode.place_walkers(actors, values[:, :3], values[:, 4], values[:, 6])
+    simulation.episode.place_walkers(where, values[:, :3], values[:, 4], values[:, 6])
     return True
 
 
-def _actors(simulation: Simulation, commands: Sequence[Any], kind: ActorKind) -> list[Actor] | None:
-    """The commands' actors; None when one does not exist, is of another kind or is named twice."""
-    find = simulation.episode.actors.find
-    actors = [actor for command in commands if (actor := find(command[0])) is not None and actor.kind is kind]
-    return actors if len(set(map(id, actors))) == len(commands) else None
-
-
-def _array(rows: Sequence[Sequence[Any]], width: int) -> Float | None:
-    """(n, width) finite numbers, None when they are anything else."""
-    values = np.array(rows)
-    if values.shape != (len(rows), width) or values.dtype.kind not in "fi":
+def _array(values: list[Any], count: int) -> Float | None:
+    """(count, 7), None when there are more or fewer or one is no number."""
+    if len(values) != 7 * count or not set(map(type, values)) <= _NUMBERS:
         return None
-    return values.astype(np.float64, copy=False) if np.isfinite(values).all() else None
+    return np.array(values, dtype=np.float64).reshape(count, 7)

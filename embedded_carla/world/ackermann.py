@@ -9,6 +9,7 @@ the part of the steering that the vehicle takes away with speed is added, so tha
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -148,6 +149,12 @@ class AckermannDrivers:
     def release(self, actor: Actor) -> None:
         """Pedals are given by someone else from now on."""
         self._driven.pop(actor.actor_id, None)
+
+    def release_all(self, ids: Sequence[int]) -> None:
+        """As `release` for many."""
+        if self._driven:
+            for actor_id in ids:
+                self._driven.pop(actor_id, None)
 
     def forget(self, actor: Actor) -> None:
         """The vehicle is no more."""

@@ -66,6 +66,7 @@ class Episode:
         self.debug = DebugShapes()
         self.ackermann = AckermannDrivers(self)
         self._rows: dict[ActorKind, _Rows] = {}
+        self._named: dict[ActorKind, tuple[Sequence[int], _Rows]] = {}
         self._heights: NDArray[np.float32] | None = None  # of the walkers
         self._lights_changed = False
         self.spectator = self._add_spectator()
@@ -85,16 +86,19 @@ class Episode:
     def register(self, actor: Actor) -> None:
         self.actors.add(actor)
         self.table.add(actor)
-        self._rows.clear()
-        self._heights = None
+        self._forget_rows()
         self.contacts.forget_roster()
 
     def unregister(self, actor: Actor) -> None:
         self.actors.remove(actor)
         self.table.remove(actor)
-        self._rows.clear()
-        self._heights = None
+        self._forget_rows()
         self.contacts.forget_roster()
+
+    def _forget_rows(self) -> None:
+        self._rows.clear()
+        self._named.clear()
+        self._heights = None
 
     def pose_of(self, actor: Actor) -> Transform:
         """The actor's world pose now."""
@@ -130,10 +134,14 @@ class Episode:
             actor.pose = pose
             self.table.place(actor)
 
-    def place_walkers(self, actors: Sequence[Actor], location: Float, yaw_deg: Float, speed_mps: Float) -> None:
-        """Put walkers where their client's own crowd simulation has them: `location` (n, 3) is between the feet."""
-        self.crowd.set_states(np.array([actor.slot for actor in actors], dtype=np.intp), location, yaw_deg, speed_mps)
-        self.table.write_walker_strides([actor.row for actor in actors], yaw_deg, speed_mps)
+    def place_walkers(self, where: _Rows, location: Float, yaw_deg: Float, speed_mps: Float) -> None:
+        """Put walkers where their client's own crowd simulation has them: `location` (n, 3) is between the feet.
+
+        `where` is what `rows_of` gives.
+        """
+        rows, slots = where
+        self.crowd.set_states(slots, location, yaw_deg, speed_mps)
+        self.table.write_walker_strides(rows, yaw_deg, speed_mps)
 
     def add_body(self, actor: Actor) -> None:
         """Give a vehicle or walker its place in the physics."""
@@ -156,12 +164,12 @@ class Episode:
         self.ackermann.release(actor)
         self.set_pedals(actor, control)
 
-    def control_vehicles(self, actors: Sequence[Actor], controls: Sequence[VehicleControl], values: Float) -> None:
-        """As `control_vehicle` for many; `values` (n, 7) are the fields of `controls`, within their ranges."""
-        for actor in actors:
-            self.ackermann.release(actor)
-        self.fleet.set_controls([actor.slot for actor in actors], controls, values)
-        self.table.write_vehicle_controls([actor.row for actor in actors], values)
+    def control_vehicles(self, ids: Sequence[int], where: _Rows, values: Float) -> None:
+        """As `control_vehicle` for many; `where` is `rows_of` the `ids`, `values` (n, 7) the fields in range."""
+        self.ackermann.release_all(ids)
+        rows, slots = where
+        self.fleet.set_controls(slots, values)
+        self.table.write_vehicle_controls(rows, values)
 
     def set_pedals(self, actor: Actor, control: VehicleControl) -> None:
         self.fleet.set_control(actor.slot, control)
@@ -197,6 +205,21 @@ class Episode:
             rows = np.array([a.row for a in actors], dtype=np.intp)
             found = self._rows[kind] = (rows, np.array([a.slot for a in actors], dtype=np.intp))
         return found
+
+    def rows_of(self, kind: ActorKind, ids: Sequence[int]) -> _Rows | None:
+        """(snapshot rows, slots) of the actors `ids`; None when one does not exist, is of another kind or comes twice.
+
+        Clients name the same actors tick after tick: the last answer is kept.
+        """
+        known = self._named.get(kind)
+        if known is not None and known[0] == ids:
+            return known[1]
+        actors = [actor for i in ids if (actor := self.actors.find(i)) is not None and actor.kind is kind]
+        if len(set(map(id, actors))) != len(ids):
+            return None
+        found = tuple(np.array([getattr(a, name) for a in actors], dtype=np.intp) for name in ("row", "slot"))
+        self._named[kind] = (ids, (found[0], found[1]))
+        return self._named[kind][1]
 
     def _write_bodies(self) -> None:
         for kind, body in ((ActorKind.VEHICLE, self.fleet), (ActorKind.WALKER, self.crowd)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -111,6 +110,7 @@ class SnapshotTable:
         self.lights: NDArray[np.void] = np.frombuffer(self._bytes, LIGHT_RECORD)
         self._motion: NDArray[np.float32] = self._part(_MOTION_OFFSET, np.dtype(("<f4", (15,))))
         self._controls: NDArray[np.void] = self._part(_STATE_OFFSET, np.dtype("V19"))
+        self._strides: NDArray[np.float32] = self._part(_STATE_OFFSET, np.dtype(("<f4", (4,))))
         self._roads: NDArray[np.void] = self._part(_ROAD_OFFSET, np.dtype("V10"))
 
     def _part(self, offset: int, kind: np.dtype[Any]) -> NDArray[Any]:
@@ -156,7 +156,7 @@ class SnapshotTable:
             c.throttle, c.steer, c.brake, c.hand_brake, c.reverse, c.manual_gear_shift, c.gear,
         )  # fmt: skip
 
-    def write_vehicle_controls(self, rows: Sequence[int], values: NDArray[np.float64]) -> None:
+    def write_vehicle_controls(self, rows: NDArray[np.intp], values: NDArray[np.float64]) -> None:
         """As `write_vehicle_control` for many; `values` (n, 7) in the order of the control's fields."""
         controls = np.empty(len(values), CONTROL_RECORD)
         for field, column in zip(_CONTROL_FIELDS, values.T, strict=True):
@@ -175,12 +175,13 @@ class SnapshotTable:
         _WALKER.pack_into(self._bytes, row * RECORD_BYTES + _STATE_OFFSET, *c.direction, c.speed, c.jump)
 
     def write_walker_strides(
-        self, rows: Sequence[int], yaw_deg: NDArray[np.float64], speed_mps: NDArray[np.float64]
+        self, rows: NDArray[np.intp], yaw_deg: NDArray[np.float64], speed_mps: NDArray[np.float64]
     ) -> None:
         """The controls of walkers that walk straight ahead."""
         yaw_rad = np.radians(yaw_deg)
-        self.walkers["direction"][rows] = np.stack([np.cos(yaw_rad), np.sin(yaw_rad), 0.0 * yaw_rad], axis=1)
-        self.walkers["speed"][rows] = speed_mps
+        strides = np.zeros((len(yaw_rad), 4), dtype=np.float32)
+        strides[:, 0], strides[:, 1], strides[:, 3] = np.cos(yaw_rad), np.sin(yaw_rad), speed_mps
+        self._strides[rows] = strides
         self.walkers["jump"][rows] = 0
 
     def write_sign(self, row: int, signal_id: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,6 @@ class VehicleFleet:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._specs: list[VehicleSpec | None] = []
-        self._controls: list[VehicleControl] = []
         self._pull: dict[int, list[float]] = {}  # slot -> forces of the next step: N, N, N, N m
         self._allot(16)
 
@@ -81,6 +79,7 @@ class VehicleFleet:
         self.wheels = grown("wheels", (4, 6), np.float64)
         self._bank = grown("_bank", (), BANK_RECORD)
         self._inputs = grown("_inputs", (6,), np.float64)
+        self._asked = grown("_asked", (7,), np.float64)  # the controls, field by field
         self._tilt_rate = grown("_tilt_rate", (2,), np.float64)  # pitch, roll rate, rad/s
         self._drive = grown("_drive", (), engines.DRIVE_RECORD)
         self._torque_nm = grown("_torque_nm", (TORQUE_POINTS,), np.float64)
@@ -122,6 +121,7 @@ class VehicleFleet:
     _engine_drag_n: Float
     _forward_accel: Float
     _inputs: Float
+    _asked: Float
     _tilt_rate: Float
     _held: Float
     _bank: NDArray[np.void]
@@ -133,7 +133,6 @@ class VehicleFleet:
         slot = next((i for i, s in enumerate(self._specs) if s is None), len(self._specs))
         if slot == len(self._specs):
             self._specs.append(None)
-            self._controls.append(VehicleControl())
             if slot >= len(self.alive):
                 self._allot(2 * len(self.alive))
         self._specs[slot] = spec
@@ -194,7 +193,8 @@ class VehicleFleet:
     # ------------------------------------------------------------ commands
 
     def control(self, slot: int) -> VehicleControl:
-        return self._controls[slot]
+        throttle, steer, brake, hand_brake, reverse, manual, gear = self._asked[slot].tolist()
+        return VehicleControl(throttle, steer, brake, bool(hand_brake), bool(reverse), bool(manual), int(gear))
 
     def set_control(self, slot: int, control: VehicleControl) -> None:
         """Hold `control` from the next step on; values outside their ranges are cut."""
@@ -202,19 +202,21 @@ class VehicleFleet:
         if not (0.0 <= throttle <= 1.0 and 0.0 <= brake <= 1.0 and -1.0 <= steer <= 1.0):
             throttle, brake = min(max(throttle, 0.0), 1.0), min(max(brake, 0.0), 1.0)
             steer = min(max(steer, -1.0), 1.0)
-            control = replace(control, throttle=throttle, steer=steer, brake=brake)
-        self._controls[slot] = control
+        self._asked[slot] = (
+            throttle, steer, brake, control.hand_brake, control.reverse, control.manual_gear_shift, control.gear,
+        )  # fmt: skip
         manual = control.manual_gear_shift
         selected = control.gear if manual else -1 if control.reverse else 1
         self._inputs[slot] = (throttle, brake, control.hand_brake, steer, manual, selected)
 
-    def set_controls(self, slots: Sequence[int], controls: Sequence[VehicleControl], values: Float) -> None:
-        """As `set_control` for many; `values` (n, 7) are the fields of `controls`, within their ranges."""
-        throttle, steer, brake, hand_brake, reverse, manual, gear = values.T
-        for slot, control in zip(slots, controls, strict=True):
-            self._controls[slot] = control
-        selected = np.where(manual > 0.0, gear, 1.0 - 2.0 * reverse)
-        self._inputs[slots] = np.stack([throttle, brake, hand_brake, steer, manual, selected], axis=1)
+    def set_controls(self, slots: NDArray[np.intp], values: Float) -> None:
+        """As `set_control` for many; `values` (n, 7) are the controls' fields in their order, within their ranges."""
+        reverse, manual, gear = values[:, 4], values[:, 5] > 0.0, values[:, 6]
+        inputs = np.empty((len(values), 6))
+        inputs[:, :4] = values[:, (0, 2, 3, 1)]
+        inputs[:, 4] = manual
+        inputs[:, 5] = np.where(manual, gear, np.where(reverse > 0.0, -1.0, 1.0))
+        self._asked[slots], self._inputs[slots] = values, inputs
 
     def teleport(self, slot: int, pose: Transform) -> None:
         """Place the vehicle; it keeps its world velocity, and `z` is taken as given."""
