@@ -8,7 +8,8 @@ from embedded_carla.render.rider_shapes import rider
 from embedded_carla.render.shape_pool import Key
 from embedded_carla.render.vehicle_shapes import body
 from embedded_carla.render.vehicle_sizes import TYPICAL, vehicle_size
-from embedded_carla.render.walker_shapes import CHILD_BELOW_M, walker
+from embedded_carla.render.walker_outfits import CHILD_BELOW_M
+from embedded_carla.render.walker_shapes import walker
 from embedded_carla.render.wheel_shapes import thin_wheel, wheel
 from embedded_carla.scene import ActorView
 

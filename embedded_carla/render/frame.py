@@ -87,10 +87,11 @@ def _air_rows(air: Atmosphere, fog_base_m: float) -> F32:
 
 
 def pack(
-    camera: Camera, air: Atmosphere, time_s: float, fog_base_m: float, shadow: tuple[F64, F64] | None,
+    camera: Camera, air: Atmosphere, time_s: float, fog_base_m: float, shadow: tuple[F64, F64, float] | None,
     lamps: F64, beams: tuple[F64, F64], mirror_m: float | None = None,
 ) -> F32:  # fmt: skip
-    """The block, FRAME_BYTES long. `shadow` are the matrices into both halves of the shadow map.
+    """The block, FRAME_BYTES long. `shadow` are the matrices into the fine and the wide square of the shadow map, and
+    the fine one's slot.
 
     `lamps` (n, 4) and `beams` ((n, 4), (n, 4)) are camera-relative with intensity in column 3.
     `mirror_m` turns the view over at a level floor of that height.
@@ -110,7 +111,7 @@ def pack(
     f[_AIR:_COUNTS] = _air_rows(air, fog_base_m)
     wet = max(air.wetness, air.puddles) > 0.0
     f[_COUNTS] = (len(lamps), len(beams[0]), air.cloud > 0.0, wet)
-    f[_SIZE, :2] = 1.0 / camera.size_px[0], 1.0 / camera.size_px[1]
+    f[_SIZE, :3] = 1.0 / camera.size_px[0], 1.0 / camera.size_px[1], shadow[2] if shadow is not None else 0.0
     f[_LAMPS : _LAMPS + len(lamps)] = lamps
     f[_BEAMS : _BEAMS + len(beams[0])] = beams[0]
     f[_BEAMS + MAX_BEAMS : _BEAMS + MAX_BEAMS + len(beams[1])] = beams[1]

@@ -14,9 +14,11 @@ PICTURE_UNIT = 2
 SURFACE_UNIT = 3
 HOLLOWS_UNIT = 4
 MIRROR_UNIT = 5
+MOVING_UNIT = 6
+SHADOW_SLOTS = 6  # squares side by side in the shadow map: see shadow.py
 _UNITS = {
-    "shadow_map": SHADOW_UNIT, "faces": FACES_UNIT, "picture": PICTURE_UNIT, "surface": SURFACE_UNIT,
-    "hollows": HOLLOWS_UNIT, "mirror_picture": MIRROR_UNIT,
+    "shadow_still": SHADOW_UNIT, "shadow_moving": MOVING_UNIT, "faces": FACES_UNIT, "picture": PICTURE_UNIT,
+    "surface": SURFACE_UNIT, "hollows": HOLLOWS_UNIT, "mirror_picture": MIRROR_UNIT,
 }  # fmt: skip
 
 
@@ -49,7 +51,7 @@ class Programs:
         return self._built[key]
 
     def _build(self, vertex: str, fragment: str, defines: tuple[str, ...]) -> Any:
-        head = "#version 330 core\n" + "".join(f"#define {d}\n" for d in defines)
+        head = f"#version 330 core\n#define SHADOW_SLOTS {SHADOW_SLOTS}\n" + "".join(f"#define {d}\n" for d in defines)
         frame, shading = _read("frame"), _read("shading")
         program = self._ctx.program(
             vertex_shader=head + frame + _read(f"{vertex}_vert"),

@@ -31,7 +31,7 @@ from embedded_carla.render.programs import (
     Programs,
 )
 from embedded_carla.render.prototypes import PROTOTYPES
-from embedded_carla.render.shadow import Light, ShadowMap, far_anchor, near_light, texture_matrices
+from embedded_carla.render.shadow import ShadowMap, Shadows
 from embedded_carla.render.shape_pool import SCENERY, Key, ShapePool
 from embedded_carla.render.solids import Solids
 from embedded_carla.render.sprites import sprites
@@ -98,7 +98,7 @@ class Renderer:
         self._ctx.__enter__()
         self._still.hide(state.hidden_placements)
         self._lamps.show(state)
-        self._shadow.forget_far()
+        self._shadow.forget()
         if np.array_equal(state.hidden_meshes, self._hidden_meshes):
             return
         self._hidden_meshes = state.hidden_meshes
@@ -139,11 +139,14 @@ class Renderer:
             scene = self._moving.of(actors)
             self._still.light(lights)
             self._solids.begin()
-            light = near_light(air.sun_direction, view) if rgb and has_sun(air) else None
+            self._ctx.enable(moderngl.DEPTH_TEST)
+            self._ctx.depth_func = "<="
         with stage("shadow"):
-            self._draw_shadow(view, air, scene, time_s, light)
+            shadows = self._draw_shadow(view, air, scene, time_s) if rgb and has_sun(air) else None
+            if shadows is None:
+                self._write_frame(view, air, scene, time_s, None)
         with stage("mirror"):
-            mirrors = rgb and self._draw_mirror(view, air, scene, time_s, light)
+            mirrors = rgb and self._draw_mirror(view, air, scene, time_s, shadows)
         with stage("scene"):
             target = self._targets.get(camera.width_px, camera.height_px, Outputs(rgb, depth, labels))
             self._draw(target, view, scene, air, mirrors)
@@ -170,46 +173,45 @@ class Renderer:
         self._draw_solids(self._normal_programs, view, scene, ())
         return read_normals(frame)
 
-    def _draw_shadow(self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, light: Light | None) -> None:
-        """Both halves of the shadow map where there is a sun; leaves the picture's frame block behind."""
-        self._ctx.enable(moderngl.DEPTH_TEST)
-        self._ctx.depth_func = "<="
-        if light is None:
-            self._write_frame(view, air, scene, time_s, None)
-            return
-        if self._shadow.needs_far(air.sun_direction, view):
-            still = replace(air, sway_m=0.0)
-            self._write_block(pack(replace(view, eye=far_anchor(view)), still, 0.0, self._base_m, None, *NO_LAMPS))
-            self._shadow.draw_far(self._programs, air.sun_direction, view, self._solids, self._still.rows)
-        self._write_frame(view, air, scene, time_s, light)
-        self._shadow.draw_near(self._programs, light, view, self._solids, self._still.rows, scene.rows)
+    def _draw_shadow(self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float) -> Shadows:
+        """What of the shadow maps this picture lacks; leaves its frame block behind."""
+        shadows, missing = self._shadow.place(air.sun_direction, view)
+        for slot, square in missing:
+            eye, still = np.array(square.centre), replace(air, sway_m=0.0)
+            self._write_block(pack(replace(view, eye=eye), still, 0.0, self._base_m, None, *NO_LAMPS))
+            self._shadow.draw_still(self._programs, slot, square, self._solids, self._still.rows)
+        self._write_frame(view, air, scene, time_s, shadows)
+        self._shadow.draw_moving(self._programs, shadows.fine, view, self._solids, scene.rows)
+        return shadows
 
     def _write_block(self, block: NDArray[np.float32]) -> None:
         self._frame.write(block)
         self._frame.bind_to_uniform_block(FRAME_BINDING)
 
-    def _draw_mirror(self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, light: Light | None) -> bool:
+    def _draw_mirror(
+        self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, shadows: Shadows | None
+    ) -> bool:
         """Draw what puddles mirror, where there are any and ground is below the camera."""
         if air.puddles < FROM_PUDDLES:
             return False
         floor_m = float(self._height_below(view.eye[None]).z[0])
         if np.isnan(floor_m):
             return False
-        self._write_frame(view, air, scene, time_s, light, floor_m)
+        self._write_frame(view, air, scene, time_s, shadows, floor_m)
         self._shadow.bind()
         self._still.faces.texture.use(FACES_UNIT)
         self._mirror.draw(self._programs, view, self._solids, self._still.rows, scene.rows, features(air))
-        self._write_frame(view, air, scene, time_s, light)
+        self._write_frame(view, air, scene, time_s, shadows)
         return True
 
     def _write_frame(
-        self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, light: Light | None,
+        self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, shadows: Shadows | None,
         mirror_m: float | None = None,
     ) -> None:  # fmt: skip
         night = air.night > NIGHT_FROM
         lamps = self._lamps.near(view, air.night) if night else NO_LAMPS[0]
         beams = scene.beams(view, MAX_BEAMS) if night else NO_LAMPS[1]
-        shadow = texture_matrices(air.sun_direction, view, light) if light is not None else None
+        shadow = (shadows.fine, shadows.wide, float(shadows.slot)) if shadows is not None else None
         self._write_block(pack(view, air, time_s, self._base_m, shadow, lamps, beams, mirror_m))
 
     def _draw(self, target: Target, view: Camera, scene: ActorSet, air: Atmosphere, mirrors: bool) -> None:

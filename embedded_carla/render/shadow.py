@@ -1,12 +1,14 @@
-"""The sun's shadow map: one depth texture with a fine half near the camera and a wide half of what stands still.
+"""The sun's shadow maps: one texture of what stands still, in a wide square around the camera and fine squares before
+it, and one of what moves, in the fine square of the picture.
 
-The wide half is drawn again only when the camera has left the cell that it was made for, or the sun has moved: it
-depends on nothing else, so that pictures do not depend on where the camera has been.
+What stands still is drawn again only for a cell that no square was made for yet, or when the sun has moved. It depends
+on the cell alone, so that pictures do not depend on where the camera has been.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import moderngl
@@ -15,76 +17,107 @@ from numpy.typing import NDArray
 
 from embedded_carla.render.frame import Camera
 from embedded_carla.render.instances import NO_ROWS, Rows
-from embedded_carla.render.programs import SHADOW_UNIT, Programs
+from embedded_carla.render.programs import MOVING_UNIT, SHADOW_SLOTS, SHADOW_UNIT, Programs
 from embedded_carla.render.solids import Solids
 
 F64 = NDArray[np.float64]
-SIZE_PX = 768  # of one half
-RANGE_M = 44.0  # half width of the square that the fine half covers
+SIZE_PX = 768  # of one square
 REACH_M = 160.0  # half depth along the light
-AHEAD = 0.7  # the fine square's centre lies this share of its half width ahead of the camera
-FAR_RANGE_M = 240.0
+RANGE_M = 44.0  # half width of a fine square
+AHEAD = 0.7  # its centre lies about this share of its half width ahead of the camera
+CELL_M = 8.0  # the centres of fine squares are this far apart
 FAR_REACH_M = 500.0
-CELL_M = 40.0  # the wide half is made for the middle of a cell this wide
+FAR_RANGE_M = 240.0
+FAR_CELL_M = 40.0
+FINE_SLOTS = SHADOW_SLOTS - 1  # fine squares that are kept: a rig's cameras look different ways
+Place = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Light:
-    """One half's matrix, camera-relative position -> clip, and its half width in metres."""
+class Square:
+    """A square of the sun's light: its centre in the world, half width and half depth, m."""
 
-    clip: F64
+    sun: Place
+    centre: Place
     range_m: float
+    reach_m: float
+
+    def clip(self, eye: F64) -> F64:
+        """(4, 4) position relative to `eye` -> -1..1; moved in whole texels so that edges stand still."""
+        axes = _axes(self.sun)
+        middle = axes @ np.array(self.centre)
+        texel = 2.0 * self.range_m / SIZE_PX
+        middle[:2] = np.round(middle[:2] / texel) * texel
+        scale = np.array([1.0 / self.range_m, 1.0 / self.range_m, 1.0 / self.reach_m])
+        m = np.eye(4)
+        m[:3, :3] = axes * scale[:, None]
+        m[:3, 3] = (axes @ eye - middle) * scale
+        return m
+
+
+@dataclass(frozen=True, slots=True)
+class Shadows:
+    """For the frame block: eye-relative position -> -1..1 in the fine and in the wide square; the fine one's slot."""
+
+    fine: F64
+    wide: F64
+    slot: int
 
 
 class ShadowMap:
-    """A depth texture and what its wide half was made for."""
+    """The two textures, and which squares are in the first: the wide one in slot 0, fine ones behind it."""
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
-        self.texture = ctx.depth_texture((2 * SIZE_PX, SIZE_PX))
-        self.texture.compare_func = "<="
-        self.texture.repeat_x = self.texture.repeat_y = False
-        self._target = ctx.framebuffer(depth_attachment=self.texture)
-        self._target.clear(depth=1.0)
-        self._far_key: tuple[float, ...] | None = None
+        self._still, self._still_target = _depth_picture(ctx, SHADOW_SLOTS)
+        self._moving, self._moving_target = _depth_picture(ctx, 1)
+        self._wide: Square | None = None
+        self._fine: dict[Square, int] = {}  # the least recently used first
 
     def bind(self) -> None:
-        self.texture.use(SHADOW_UNIT)
+        self._still.use(SHADOW_UNIT)
+        self._moving.use(MOVING_UNIT)
 
-    def forget_far(self) -> None:
-        """What stands still has changed: make the wide half anew."""
-        self._far_key = None
+    def forget(self) -> None:
+        """What stands still has changed: make all anew."""
+        self._wide = None
+        self._fine.clear()
 
-    def needs_far(self, sun: F64, camera: Camera) -> bool:
-        """Whether the wide half has to be made for this camera; notes that it will be."""
-        key = (*far_anchor(camera).tolist(), *sun.tolist())
-        if key == self._far_key:
-            return False
-        self._far_key = key
-        return True
+    def place(self, sun: F64, camera: Camera) -> tuple[Shadows, list[tuple[int, Square]]]:
+        """Where this camera's shadows are, and the squares that have to be drawn with `draw_still`, by slot."""
+        missing: list[tuple[int, Square]] = []
+        wide, fine = _wide_square(sun, camera), _fine_square(sun, camera)
+        if wide != self._wide:
+            self._wide = wide
+            missing.append((0, wide))
+        slot = self._fine.pop(fine, 0)
+        if not slot:
+            taken = set(self._fine.values())
+            free = [n for n in range(1, SHADOW_SLOTS) if n not in taken]
+            slot = free[0] if free else self._fine.pop(next(iter(self._fine)))
+            missing.append((slot, fine))
+        self._fine[fine] = slot
+        return Shadows(fine.clip(camera.eye), wide.clip(camera.eye), slot), missing
 
-    def draw_far(self, programs: Programs, sun: F64, camera: Camera, solids: Solids, still: Rows) -> None:
-        """Draw what stands still; the frame block's eye must be `far_anchor` and its wind still."""
-        anchor = far_anchor(camera)
-        light = Light(_clip(sun, anchor, anchor, FAR_RANGE_M, FAR_REACH_M), FAR_RANGE_M)
-        program = self._begin(programs, light, SIZE_PX)
-        solids.cast(solids.casters(light.clip[:2], light.range_m, anchor, still, NO_ROWS), program)
+    def draw_still(self, programs: Programs, slot: int, square: Square, solids: Solids, still: Rows) -> None:
+        """Draw what stands still; the frame block's eye must be the square's centre and its wind still."""
+        centre = np.array(square.centre)
+        program = self._begin(programs, self._still_target, slot, square.clip(centre))
+        solids.cast(solids.casters(square.clip(centre)[:2], square.range_m, centre, still, NO_ROWS), program)
         self._end()
 
-    def draw_near(
-        self, programs: Programs, light: Light, camera: Camera, solids: Solids, still: Rows, moving: Rows
-    ) -> None:
-        """Draw all casters near the camera with `near_light`."""
-        program = self._begin(programs, light, 0)
-        solids.cast(solids.casters(light.clip[:2], light.range_m, camera.eye, still, moving), program)
+    def draw_moving(self, programs: Programs, fine: F64, camera: Camera, solids: Solids, moving: Rows) -> None:
+        """Draw what moves, with the picture's frame block."""
+        program = self._begin(programs, self._moving_target, 0, fine)
+        solids.cast(solids.casters(fine[:2], RANGE_M, camera.eye, NO_ROWS, moving), program)
         self._end()
 
-    def _begin(self, programs: Programs, light: Light, left_px: int) -> Any:
-        self._target.use()
-        self._target.viewport = (left_px, 0, SIZE_PX, SIZE_PX)
-        self._target.clear(depth=1.0, viewport=self._target.viewport)
+    def _begin(self, programs: Programs, target: Any, slot: int, clip: F64) -> Any:
+        target.use()
+        target.viewport = (slot * SIZE_PX, 0, SIZE_PX, SIZE_PX)
+        target.clear(depth=1.0, viewport=target.viewport)
         program = programs.get("object", "shadow", ("SHADOW",))
-        program["shadow_clip"].write(np.ascontiguousarray(light.clip.T, dtype=np.float32).tobytes())
+        program["shadow_clip"].write(np.ascontiguousarray(clip.T, dtype=np.float32).tobytes())
         self._ctx.polygon_offset = (2.0, 4.0)
         self._ctx.enable(moderngl.CULL_FACE)
         self._ctx.front_face = "cw"  # the light's picture is mirrored
@@ -94,47 +127,39 @@ class ShadowMap:
         self._ctx.disable(moderngl.CULL_FACE)
         self._ctx.polygon_offset = (0.0, 0.0)
 
-    def release(self) -> None:
-        self._target.release()
-        self.texture.release()
+
+def _depth_picture(ctx: Any, slots: int) -> tuple[Any, Any]:
+    texture = ctx.depth_texture((slots * SIZE_PX, SIZE_PX))
+    texture.compare_func = "<="
+    texture.repeat_x = texture.repeat_y = False
+    target = ctx.framebuffer(depth_attachment=texture)
+    target.clear(depth=1.0)
+    return texture, target
 
 
-def far_anchor(camera: Camera) -> F64:
-    """(3,) the middle of the cell that the camera is in."""
-    return np.asarray((np.floor(camera.eye / CELL_M) + 0.5) * CELL_M)
+@lru_cache(maxsize=4)
+def _axes(sun: Place) -> F64:
+    """(3, 3) rows: two axes across the light, and the way it goes."""
+    towards = np.array(sun)
+    side = np.cross(towards, (0.0, 0.0, 1.0) if abs(sun[2]) < 0.99 else (1.0, 0.0, 0.0))
+    side /= np.linalg.norm(side)
+    return np.stack([side, np.cross(side, towards), -towards])
 
 
-def near_light(sun: F64, camera: Camera) -> Light:
-    """The fine half's light, moved in whole texels so that edges stand still."""
+def _wide_square(sun: F64, camera: Camera) -> Square:
+    """Around the middle of the cell that the camera is in."""
+    return Square(_place(sun), _place((np.floor(camera.eye / FAR_CELL_M) + 0.5) * FAR_CELL_M), FAR_RANGE_M, FAR_REACH_M)
+
+
+def _fine_square(sun: F64, camera: Camera) -> Square:
+    """Before the camera, from the middle of one cell to that of another."""
     flat = np.array([camera.forward[0], camera.forward[1], 0.0])
     length = np.linalg.norm(flat)
     ahead = flat / length if length > 0.1 else np.zeros(3)
-    return Light(_clip(sun, camera.eye + ahead * RANGE_M * AHEAD, camera.eye, RANGE_M, REACH_M), RANGE_M)
+    middle = (np.floor((camera.eye + ahead * RANGE_M * AHEAD) / CELL_M) + 0.5) * CELL_M
+    return Square(_place(sun), _place(middle), RANGE_M, REACH_M)
 
 
-def texture_matrices(sun: F64, camera: Camera, near: Light) -> tuple[F64, F64]:
-    """Camera-relative position -> u, v, depth in the left and in the right half of the texture."""
-    far = _clip(sun, far_anchor(camera), camera.eye, FAR_RANGE_M, FAR_REACH_M)
-    return _to_texture(near.clip, 0.0), _to_texture(far, 0.5)
-
-
-def _clip(sun: F64, centre: F64, eye: F64, range_m: float, reach_m: float) -> F64:
-    """(4, 4) position relative to `eye` -> the clip space of a light that looks at `centre`."""
-    side = np.cross(sun, (0.0, 0.0, 1.0) if abs(sun[2]) < 0.99 else (1.0, 0.0, 0.0))
-    side /= np.linalg.norm(side)
-    axes = np.stack([side, np.cross(side, sun), -sun])
-    middle = axes @ centre
-    texel = 2.0 * range_m / SIZE_PX
-    middle[:2] = np.round(middle[:2] / texel) * texel
-    scale = np.array([1.0 / range_m, 1.0 / range_m, 1.0 / reach_m])
-    m = np.eye(4)
-    m[:3, :3] = axes * scale[:, None]
-    m[:3, 3] = (axes @ eye - middle) * scale
-    return m
-
-
-def _to_texture(clip: F64, left: float) -> F64:
-    """Clip coordinates -1..1 -> u in one half, v and depth 0..1."""
-    half = np.diag([0.25, 0.5, 0.5, 1.0])
-    half[:3, 3] = (left + 0.25, 0.5, 0.5)
-    return half @ clip
+def _place(vector: F64) -> Place:
+    x, y, z = vector.tolist()
+    return (x, y, z)

@@ -6,95 +6,31 @@ right thigh, right shin, left upper arm, left forearm, right upper arm, right fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-
-import numpy as np
-
-from embedded_carla.render.geometry import Colour, Shape, ShapeBuilder
+from embedded_carla.render.far_walker_shapes import far_walker
+from embedded_carla.render.geometry import Shape, ShapeBuilder
 from embedded_carla.render.parts import Part
-
-WHITE = (1.0, 1.0, 1.0)
-SHOES = (0.03, 0.028, 0.026)
-HIP, KNEE, SHOULDER, ELBOW = 0.515, 0.285, 0.815, 0.645  # heights of the joints, as in object_vert.glsl
-Ring = tuple[float, float, float, float]  # z, half depth, half breadth, x of its middle
-
-
-@dataclass(frozen=True, slots=True)
-class Outfit:
-    """What a person wears: one of the variants that the seed chooses from."""
-
-    legs: str = "trousers"  # "trousers" | "skirt" | "shorts"
-    sleeves: str = "long"  # "long" | "short"
-    coat: float = 0.0  # hem of a coat above the ground, 0: none
-    hair: str = "short"  # "short" | "long" | "bald" | "cap" | "hood"
-    bag: str = ""  # "" | "backpack" | "handbag"
-    girth: float = 1.0
-    head: float = 1.0  # size of the head: children's are larger
-
-
-ADULTS: tuple[Outfit, ...] = (
-    Outfit(),
-    Outfit(sleeves="short", hair="cap"),
-    Outfit(legs="skirt", hair="long", bag="handbag", girth=0.92),
-    Outfit(coat=0.30, hair="short", girth=1.08),
-    Outfit(hair="long", bag="backpack", girth=0.94),
-    Outfit(legs="shorts", sleeves="short", girth=1.05),
-    Outfit(hair="hood", bag="backpack"),
-    Outfit(hair="bald", girth=1.16),
-    Outfit(coat=0.38, hair="long", girth=0.98),
-    Outfit(legs="skirt", sleeves="short", hair="long", girth=0.96),
-)
-CHILDREN: tuple[Outfit, ...] = (
-    Outfit(bag="backpack", head=1.28, girth=0.98),
-    Outfit(legs="shorts", sleeves="short", head=1.3, hair="cap"),
-    Outfit(legs="skirt", hair="long", head=1.28, sleeves="short"),
-    Outfit(hair="hood", head=1.25, girth=1.05),
-)
-CHILD_BELOW_M = 1.4
-
-
-def outfit(index: int, is_child: bool) -> Outfit:
-    """The outfit of a number, which may be any."""
-    choice = CHILDREN if is_child else ADULTS
-    return choice[index % len(choice)]
-
-
-def tower(b: ShapeBuilder, rings: Sequence[Ring], sides: int, colour: Colour, y: float = 0.0) -> None:
-    """A smooth upright body of ellipses, closed at both ends."""
-    turn = np.linspace(0.0, 2 * np.pi, sides, endpoint=False)
-    loops = [
-        np.column_stack([x + rx * np.cos(turn), y + ry * np.sin(turn), np.full(sides, z)]) for z, rx, ry, x in rings
-    ]
-    quads = [
-        [low[k], low[(k + 1) % sides], high[(k + 1) % sides], high[k]]
-        for low, high in pairwise(loops)
-        for k in range(sides)
-    ]
-    for loop, flip in ((loops[0], -1), (loops[-1], 1)):
-        middle = loop.mean(axis=0)
-        quads += [[loop[k], loop[(k + 1) % sides], middle, middle][::flip] for k in range(sides)]
-    b.skin(np.array(quads), colour, b.part, 75.0)
+from embedded_carla.render.walker_outfits import ELBOW, HIP, KNEE, SHOES, SHOULDER, WHITE, Outfit, outfit, tower
 
 
 def walker(index: int, is_child: bool, level: int) -> Shape:
     """A person facing +x in the outfit `index`; levels 0 near, 1 middle, 2 far."""
-    b = ShapeBuilder()
     wear = outfit(index, is_child)
-    sides = (9, 6, 4)[level]
+    if level == 2:
+        return far_walker(wear)
+    b = ShapeBuilder()
+    sides = (9, 6)[level]
     for side in (-1.0, 1.0):
-        _leg(b, wear, side, sides, level)
-        _arm(b, wear, side, sides, level)
+        _leg(b, wear, side, sides)
+        _arm(b, wear, side, sides)
     b.motion = (0.0, 0.0)
     _torso(b, wear, sides)
     _head(b, wear, sides + 1, level)
-    if wear.bag and level < 2:
+    if wear.bag:
         _bag(b, wear)
     return b.build()
 
 
-def _leg(b: ShapeBuilder, wear: Outfit, side: float, sides: int, level: int) -> None:
+def _leg(b: ShapeBuilder, wear: Outfit, side: float, sides: int) -> None:
     first = 1.0 if side < 0 else 3.0
     bare = wear.legs in ("skirt", "shorts")
     g, y = wear.girth, side * 0.052
@@ -126,19 +62,16 @@ def _leg(b: ShapeBuilder, wear: Outfit, side: float, sides: int, level: int) -> 
     )
     b.part = Part.FIXED
     shoe = SHOES if not bare else (0.20, 0.18, 0.17)
-    if level == 2:
-        b.box((-0.03, y - 0.026, 0.0), (0.09, y + 0.026, 0.04), shoe)
-    else:
-        tower(
-            b,
-            [(0.0, 0.066, 0.027, 0.026), (0.018, 0.066, 0.028, 0.026), (0.044, 0.034, 0.025, 0.002)],
-            max(sides, 6),
-            shoe,
-            y,
-        )
+    tower(
+        b,
+        [(0.0, 0.066, 0.027, 0.026), (0.018, 0.066, 0.028, 0.026), (0.044, 0.034, 0.025, 0.002)],
+        sides,
+        shoe,
+        y,
+    )
 
 
-def _arm(b: ShapeBuilder, wear: Outfit, side: float, sides: int, level: int) -> None:
+def _arm(b: ShapeBuilder, wear: Outfit, side: float, sides: int) -> None:
     first = 5.0 if side < 0 else 7.0
     g, y = 0.6 + 0.4 * wear.girth, side * 0.110 * (0.7 + 0.3 * wear.girth)
     out = side * 0.012
@@ -170,15 +103,14 @@ def _arm(b: ShapeBuilder, wear: Outfit, side: float, sides: int, level: int) -> 
         (0.96, 0.96, 0.96),
         y + out,
     )
-    if level < 2:
-        b.part = Part.SKIN
-        tower(
-            b,
-            [(0.455, 0.012, 0.008, 0.014), (0.485, 0.020, 0.011, 0.012), (0.52, 0.014, 0.012, 0.008)],
-            max(sides - 2, 4),
-            WHITE,
-            y + out,
-        )
+    b.part = Part.SKIN
+    tower(
+        b,
+        [(0.455, 0.012, 0.008, 0.014), (0.485, 0.020, 0.011, 0.012), (0.52, 0.014, 0.012, 0.008)],
+        max(sides - 2, 4),
+        WHITE,
+        y + out,
+    )
 
 
 def _torso(b: ShapeBuilder, wear: Outfit, sides: int) -> None:

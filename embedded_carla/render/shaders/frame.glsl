@@ -1,8 +1,8 @@
 // What every program shares: one std140 block, written once per picture (see frame.py, which mirrors the order).
 layout(std140) uniform Frame {
     mat4 view_projection;  // camera-relative position -> clip
-    mat4 shadow_matrix;    // camera-relative position -> shadow map u, v, depth
-    mat4 shadow_far;       // the same for the wide half of the map
+    mat4 shadow_matrix;    // camera-relative position -> the fine square of the shadow map, -1..1
+    mat4 shadow_far;       // the same for the wide square
     vec4 eye;              // xyz m, w: time s
     vec4 forward;          // xyz, w: unused
     vec4 right;            // xyz, w: tan of half the horizontal field of view
@@ -18,7 +18,7 @@ layout(std140) uniform Frame {
     vec4 glow;             // in-scattered sunlight of the haze; w: share of dust
     vec4 ground_water;     // wetness, puddles, wind sway m, wind speed m/s
     vec4 counts;           // lamps, beams, cloud layers (0 or 1), wet (0 or 1)
-    vec4 mirror_scale;     // 1 / width, 1 / height of the picture
+    vec4 mirror_scale;     // 1 / width, 1 / height of the picture; z: slot of the fine square
     vec4 lamp_position[8];   // camera-relative; w: intensity
     vec4 beam_position[5];    // camera-relative; w: intensity
     vec4 beam_direction[5];

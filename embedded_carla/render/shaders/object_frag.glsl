@@ -100,10 +100,10 @@ void main() {
     base = texture(faces, face).rgb;
 #endif
     vec3 colour = light(base, n, rel, access);
+#ifndef FOLIAGE
     vec3 view = normalize(rel);
     vec3 bounce = reflect(view, n);
     float grazing = 1.0 - clamp(-dot(view, n), 0.0, 1.0);
-#ifndef FOLIAGE
     float away = grazing * grazing;
     float fresnel = gloss + (1.0 - gloss) * min(gloss * 20.0, 0.9) * away * away * grazing;
     float spark = max(dot(bounce, sun_direction.xyz), 0.0);

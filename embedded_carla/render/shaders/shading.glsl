@@ -28,16 +28,20 @@ vec3 sky_gradient(vec3 d) {
 
 #ifdef OUT_RGB
 #ifdef SUN
-uniform sampler2DShadow shadow_map;  // left half: near the camera, right half: far around it
-in vec3 shadow_close;                // where this surface is in either half, from the vertex shader
+uniform sampler2DShadow shadow_still;   // squares of SHADOW_SLOTS side by side: the wide one, then fine ones
+uniform sampler2DShadow shadow_moving;  // what moves, in the fine square of this picture
+in vec3 shadow_close;                   // where this surface is in either, -1..1, from the vertex shader
 in vec3 shadow_wide;
 
 float sun_visibility() {
-    vec2 off = abs(shadow_close.xy - vec2(0.25, 0.5)) * vec2(4.0, 2.0);
-    vec3 at = max(off.x, off.y) < 0.98 ? shadow_close : shadow_wide;
-    vec2 edge = abs(shadow_wide.xy - vec2(0.75, 0.5)) * vec2(4.0, 2.0);
+    vec2 off = abs(shadow_close.xy), edge = abs(shadow_wide.xy);
+    bool fine = max(off.x, off.y) < 0.98;
+    vec3 at = (fine ? shadow_close : shadow_wide) * 0.5 + 0.5;
+    at.x = (at.x + (fine ? mirror_scale.z : 0.0)) * (1.0 / float(SHADOW_SLOTS));
+    float lit = texture(shadow_still, at);
+    if (fine) lit = min(lit, texture(shadow_moving, shadow_close * 0.5 + 0.5));
     float inside = clamp((1.0 - max(edge.x, edge.y)) * 8.0, 0.0, 1.0);
-    return mix(1.0, texture(shadow_map, at), inside);
+    return mix(1.0, lit, inside);
 }
 #endif
 
