@@ -86,12 +86,12 @@ def dataset_command(
     workers: Annotated[int, typer.Option(min=1, help="Servers that render at the same time.")] = 2,
 ) -> None:
     """Render labelled pictures for the detector: ultralytics' layout, and every object with range and weather."""
-    from av_stack.dataset import DatasetSpec, write_dataset
+    from av_stack.dataset import TRAINING_FOV_DEG, DatasetSpec, write_dataset
     from av_stack.world.carla_capture import CaptureSpec
 
     folder, shape = _folder(maps), CaptureSpec("", 0)
     specs = [
-        DatasetSpec("train", tuple(train_maps.split(",")), train, shape, folder),
+        DatasetSpec("train", tuple(train_maps.split(",")), train, replace(shape, fov_deg=TRAINING_FOV_DEG), folder),
         DatasetSpec("val", tuple(val_maps.split(",")), val, shape, folder),
     ]
     with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
@@ -112,7 +112,6 @@ def train_command(
     epochs: Annotated[int, typer.Option(min=1)] = 60,
     hours: Annotated[float | None, typer.Option(help="End after this time instead.")] = None,
     batch: Annotated[int, typer.Option(min=1)] = 64,
-    workers: Annotated[int, typer.Option(min=0, help="Processes that load pictures.")] = 4,
     device: Annotated[str, typer.Option(help="cpu, or the number of a GPU.")] = "cpu",
 ) -> None:
     """Train the detector from scratch."""
@@ -122,19 +121,21 @@ def train_command(
         raise ConfigError(f"unknown model {what}; there is: detector")
     if not (data / "dataset.yaml").is_file():
         raise ConfigError(f"{data} holds no dataset.yaml: make it with `av-stack dataset {data}`")
-    best = train(TrainingSpec(data, out, size, epochs, hours, batch, workers=workers, device=device))
+    best = train(TrainingSpec(data, out, size, epochs, hours, batch, device=device))
     console.print(f"best weights: {best}")
 
 
 @app.command("eval")
 def eval_command(
     what: Annotated[str, typer.Argument(help="What to measure: perception.")],
-    parts: Annotated[str, typer.Option(help="Modules, with commas.")] = "lanes,ranging",
+    parts: Annotated[str, typer.Option(help="Of lanes, ranging, detection, with commas.")] = "lanes,ranging",
     map_name: Annotated[str, typer.Option("--map", help="Map to drive on.")] = "city_grid",
     weathers: Annotated[str, typer.Option(help="CARLA's presets, with commas; all by default.")] = "",
     frames: Annotated[int, typer.Option(min=1, help="Scored pictures of each weather in each round.")] = 45,
     rounds: Annotated[int, typer.Option(min=1, help="How often each weather is met.")] = 2,
     rig: Annotated[str, typer.Option(help="Rig whose first camera looks.")] = "compact",
+    maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps; detection needs Town02.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="A detector's weights instead of those shipped.")] = None,
     out: OutOption = Path("out/eval"),
 ) -> None:
     """Compare perception with the simulator's truth, weather by weather: a table in JSON and markdown."""
@@ -145,9 +146,10 @@ def eval_command(
     if what != "perception":
         raise ConfigError(f"unknown subject {what}; there is: perception")
     chosen = tuple(name.strip() for name in weathers.split(",") if name.strip())
-    spec = EvalSpec(tuple(parts.split(",")), map_name, chosen, frames, rounds)
+    wanted = tuple(part.strip() for part in parts.split(",") if part.strip())
+    spec = EvalSpec(wanted, map_name, chosen, frames, rounds, maps=_folder(maps), weights=weights)
     with console.status("starting") as status:
-        figures = evaluate(spec, load_rig(rig), out, lambda weather: status.update(f"driving in {weather}"))
+        figures = evaluate(spec, load_rig(rig), out, status.update)
     console.print(rich_table(figures))
     console.print(f"perception.json and perception.md are in {out}/")
 

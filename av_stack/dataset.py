@@ -26,6 +26,10 @@ from av_stack.world.carla_world import connect, weather_presets
 from perception.detection.classes import CLASSES
 
 JPEG_QUALITY = 92
+TRAINING_FOV_DEG = (60.0, 60.0, 60.0, 53.13, 90.0, 30.0)
+"""What a camera's angle is drawn from: the compact rig's, and the full rig's as they look in a picture of 640x360 (its
+front camera's picture is twice as wide, at 90 degrees: the middle of it looks like one at 53)."""
+
 FIRST_SEED = {"train": 1000, "val": 500_000}
 """Seeds of the two splits never meet, and neither meets a scenario's."""
 

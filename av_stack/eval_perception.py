@@ -1,4 +1,4 @@
-"""`av-stack eval perception`: drives through every weather and compares lanes and ranging with the truth."""
+"""`av-stack eval perception`: drives through every weather and compares perception with the truth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ from av_stack.world.spec import Rig, WorldSpec
 from perception.lanes.detector import LaneDetector
 from perception.map_index import MapIndex
 
-PARTS = ("lanes", "ranging")
+DRIVEN = ("lanes", "ranging")
+PARTS = (*DRIVEN, "detection")
+DETECTION_MAP = "Town02"
+"""The detector learns on other maps only. The map file is CARLA's own: it comes with `maps`."""
+
 STARTS = {"city_grid": (111.75, -147.5)}
 WARM_FRAMES = 15
 """After a change of weather the camera's exposure and the lines' filters settle: not scored."""
@@ -32,15 +36,20 @@ VEHICLES = 40
 
 @dataclass(frozen=True, slots=True)
 class EvalSpec:
-    """`frames` scored pictures of each weather, in each of `rounds`; the drive goes on from weather to weather."""
+    """`frames` scored pictures of each weather, in each of `rounds`; the drive goes on from weather to weather.
 
-    parts: tuple[str, ...] = PARTS
+    Detection is measured on pictures of its own, made on a map of its own in `maps`, eight of each weather in a round;
+    `weights` are a user's own.
+    """
+
+    parts: tuple[str, ...] = DRIVEN
     map_name: str = "city_grid"
     weathers: tuple[str, ...] = ()
     frames: int = 45
     rounds: int = 2
     seed: int = 77
     maps: Path | None = None
+    weights: Path | None = None
 
     def __post_init__(self) -> None:
         for part in self.parts:
@@ -51,10 +60,31 @@ class EvalSpec:
                 raise ConfigError(f"unknown weather {name}; there are {', '.join(weather_presets())}")
         if self.map_name not in STARTS:
             raise ConfigError(f"no start is known on map {self.map_name}; there are {', '.join(STARTS)}")
+        if "detection" in self.parts and not (self.maps and (self.maps / f"{DETECTION_MAP}.xodr").is_file()):
+            raise ConfigError(f"detection is measured on {DETECTION_MAP}: --maps DIR must hold {DETECTION_MAP}.xodr")
 
 
 def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Callable[[str], None]) -> list[Figure]:
-    """Drive and measure; writes `out/perception.json` and `.md`. `tell(weather)` is called as each begins."""
+    """Drive and measure; writes `out/perception.json` and `.md`. `tell` is given what is being done."""
+    figures = _drive(spec, rig, tell) if set(spec.parts) & set(DRIVEN) else []
+    if "detection" in spec.parts:
+        figures = [*figures, *_detect(spec, tell)]
+    write_figures(figures, {**machine(), "map": spec.map_name, "seed": spec.seed}, out, "perception")
+    return figures
+
+
+def _detect(spec: EvalSpec, tell: Callable[[str], None]) -> list[Figure]:
+    from av_stack.eval_detection import figures, gather
+    from perception.detection.detector import Detector
+    from perception.detection.networks import network_for
+    from perception.detection.weights import COMPACT
+
+    detector = Detector(network_for(spec.weights or COMPACT, 640, 360))
+    say = "detecting in {} of {} pictures"
+    return figures(gather(detector, DETECTION_MAP, spec.maps, spec.rounds, lambda done, of: tell(say.format(done, of))))
+
+
+def _drive(spec: EvalSpec, rig: Rig, tell: Callable[[str], None]) -> list[Figure]:
     start = STARTS[spec.map_name]
     world_spec = WorldSpec(
         spec.map_name,
@@ -69,11 +99,9 @@ def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Callable[[str], None]) -
     with ServerProcess(("--map", spec.map_name, *maps)) as address:
         survey = Survey(address, world_spec)
         try:
-            figures = _measure(survey, spec, rig, tell)
+            return _measure(survey, spec, rig, tell)
         finally:
             survey.close()
-    write_figures(figures, {**machine(), "map": spec.map_name, "seed": spec.seed}, out, "perception")
-    return figures
 
 
 def _measure(survey: Survey, spec: EvalSpec, rig: Rig, tell: Callable[[str], None]) -> list[Figure]:
@@ -81,7 +109,7 @@ def _measure(survey: Survey, spec: EvalSpec, rig: Rig, tell: Callable[[str], Non
     lanes_of, detector = LaneEvaluation(MapIndex(survey.lane_graph), camera), LaneDetector()
     ranging = RangingEvaluation(camera.name)
     for weather in _order(spec.weathers or weather_presets(), spec.rounds):
-        tell(weather)
+        tell(f"driving in {weather}")
         survey.set_weather(weather)
         for number in range(WARM_FRAMES + spec.frames):
             frame = survey.look()

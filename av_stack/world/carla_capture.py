@@ -39,8 +39,11 @@ WEIGHTS = {"motorcycle": 2.5, "bicycle": 2.5, "truck": 2.0, "van": 1.5, "bus": 4
 
 @dataclass(frozen=True, slots=True)
 class CaptureSpec:
-    """One episode of capturing. `views` cameras ride on as many cars; each of `scenes` has a weather and `guests` of its
-    own, who walk near the cameras, and gives `shots` moments. `fov_deg` lists what each camera's angle is drawn from."""
+    """One episode of capturing.
+
+    `views` cameras ride on as many cars; each of `scenes` has a weather and `guests` of its own, who walk near the
+    cameras, and gives `shots` moments. `fov_deg` lists what each camera's angle is drawn from.
+    """
 
     map_name: str
     seed: int

@@ -18,6 +18,8 @@ CLASSES: tuple[str, ...] = (
 )
 """Names in the order of the network's outputs; weights carry the same list, and a loader compares them."""
 
+VEHICLES: tuple[str, ...] = tuple(kind.value for kind in ObjectKind if kind is not ObjectKind.PEDESTRIAN)
+
 HEIGHT_MIN_PX = 8.0
 VISIBLE_MIN = 0.4
 """An object counts, in training and in every figure, when the box around what is seen of it is at least this high and

@@ -1,0 +1,117 @@
+"""Figures of the detector against the truth, on pictures made for it: part of `av-stack eval perception`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from av_stack.evaluation import Figure
+from av_stack.server_process import ServerProcess
+from av_stack.types import CameraImage, CameraModel, Stamp
+from av_stack.world.carla_capture import CaptureSpec, capture
+from av_stack.world.carla_world import connect, weather_presets
+from perception.detection.classes import CLASSES, VEHICLES, light_state
+from perception.detection.detector import Detector
+from perception.detection.measure import Sample, average_precision, recalled
+
+PEDESTRIANS = ("pedestrian",)
+CLEAR = "ClearNoon"
+FIRST_SEED = 900_000
+"""Training and its validation use none from here on."""
+
+CONFIDENCE = 0.25
+RANGES_M = ((0.0, 20.0), (20.0, 40.0), (40.0, 80.0))
+LIGHT_RANGE_M = 25.0
+MAP_OWN_WEATHER = "Default"
+
+
+def gather(
+    detector: Detector, map_name: str, maps: Path | None, scenes: int, tell: Callable[[int, int], None]
+) -> list[Sample]:
+    """Labelled pictures of every preset in `map_name` with what `detector` finds; `scenes` rounds over the presets."""
+    presets = tuple(name for name in weather_presets() if name != MAP_OWN_WEATHER)
+    folder = [] if maps is None else ["--maps", str(maps)]
+    samples: list[Sample] = []
+    for number in range(scenes):
+        spec = CaptureSpec(map_name, FIRST_SEED + number, weathers=presets, scenes=len(presets), shots=1, views=8)
+        spec = replace(spec, guests=24)
+        with ServerProcess(["--map", map_name, "--seed", str(spec.seed), *folder]) as address:
+            api, client = connect(address)
+            for shot in capture(api, client, spec, presets):
+                image = CameraImage(Stamp(len(samples), 0.0), _camera(spec), shot.bgr)
+                samples.append(Sample(shot.labels, detector.detect(image), shot.weather))
+                tell(len(samples), scenes * len(presets) * spec.views)
+    return samples
+
+
+def figures(samples: Sequence[Sample]) -> list[Figure]:
+    """The table: precision over all presets and per preset, recall by preset and by range, states of lights."""
+    by_weather: dict[str, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        by_weather[sample.group].append(sample)
+    out = [_precision(samples, "all presets", 0.60), _precision(by_weather[CLEAR], CLEAR, None)]
+    for name in CLASSES:
+        precision = average_precision(samples, name)
+        if precision is not None:
+            count = sum(label.counts and label.name == name for s in samples for label in s.labels)
+            out.append(_figure("AP50-95", name, float(precision.mean()), count))
+    out += _recalls(by_weather[CLEAR], CLEAR, (0.95, 0.90)) + _recalls(samples, "all presets", (0.85, 0.75))
+    for low, high in RANGES_M:
+        out += _recalls(samples, f"{low:.0f}-{high:.0f} m", (None, None), (low, high))
+    for weather in sorted(by_weather):
+        if weather != CLEAR:
+            out += _recalls(by_weather[weather], weather, (None, None))
+    return [*out, _light_states(samples)]
+
+
+def _camera(spec: CaptureSpec) -> CameraModel:
+    fov_rad = float(np.radians(spec.fov_deg[0]))
+    return CameraModel("front", spec.width_px, spec.height_px, fov_rad, 0.0, 0.0, 0.0)
+
+
+def _figure(name: str, group: str, value: float, count: int, goal: float | None = None) -> Figure:
+    return Figure("detection", name, group, value, count=count, goal=goal, more_is_better=True)
+
+
+def _precision(samples: Sequence[Sample], group: str, goal: float | None) -> Figure:
+    """Mean over the classes of which an object counts, as COCO takes it."""
+    each = [average_precision(samples, name) for name in CLASSES]
+    present = [float(p.mean()) for p in each if p is not None]
+    count = sum(label.counts for sample in samples for label in sample.labels)
+    return _figure("mAP50-95", group, float(np.mean(present)) if present else float("nan"), count, goal)
+
+
+def _recalls(
+    samples: Sequence[Sample],
+    group: str,
+    goals: tuple[float | None, float | None],
+    range_m: tuple[float, float] = (0.0, np.inf),
+) -> list[Figure]:
+    out = []
+    for what, names, goal in (("vehicles", VEHICLES, goals[0]), ("pedestrians", PEDESTRIANS, goals[1])):
+        seen: list[bool] = []
+        for sample in samples:
+            labels, hits = recalled(sample, names, CONFIDENCE)
+            seen += [
+                hit for label, hit in zip(labels, hits, strict=True) if range_m[0] <= label.distance_m < range_m[1]
+            ]
+        value = float(np.mean(seen)) if seen else float("nan")
+        out.append(_figure(f"recall of {what} at IoU 0.5", group, value, len(seen), goal))
+    return out
+
+
+def _light_states(samples: Sequence[Sample]) -> Figure:
+    """Of the signal heads within reach that are found at all, the share whose state is right."""
+    lights = tuple(name for name in CLASSES if light_state(name) is not None)
+    right = total = 0
+    for sample in samples:
+        near = tuple(label for label in sample.labels if label.distance_m <= LIGHT_RANGE_M)
+        cut = Sample(near, sample.found, sample.group)
+        total += sum(recalled(cut, lights, CONFIDENCE)[1])
+        right += sum(recalled(cut, lights, CONFIDENCE, any_of=False)[1])
+    value = right / total if total else float("nan")
+    return _figure("state of lights found", f"within {LIGHT_RANGE_M:.0f} m", value, total, 0.98)

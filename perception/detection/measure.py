@@ -1,0 +1,116 @@
+"""How good detections are: average precision and recall, as COCO defines them, over the objects that count.
+
+An object that does not count (`classes.HEIGHT_MIN_PX`, `classes.VISIBLE_MIN`) is neither missed nor wrongly found: a
+detection that fits one of its class is left out, as in KITTI's "don't care".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.types import Detection
+from perception.detection.labels import Label
+
+Float = NDArray[np.float64]
+IOUS = np.linspace(0.5, 0.95, 10)
+RECALLS = np.linspace(0.0, 1.0, 101)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One picture: what is in it and what was found; `group` is its weather."""
+
+    labels: tuple[Label, ...]
+    found: tuple[Detection, ...]
+    group: str
+
+
+def ious(a: Float, b: Float) -> Float:
+    """Intersection over union of boxes (N, 4) and (M, 4) as (u0, v0, u1, v1): (N, M)."""
+    low = np.maximum(a[:, None, :2], b[None, :, :2])
+    high = np.minimum(a[:, None, 2:], b[None, :, 2:])
+    shared = np.clip(high - low, 0.0, None).prod(axis=2)
+    areas = (a[:, 2:] - a[:, :2]).prod(axis=1)[:, None] + (b[:, 2:] - b[:, :2]).prod(axis=1)[None]
+    return np.asarray(shared / np.maximum(areas - shared, 1e-12))
+
+
+def average_precision(samples: Sequence[Sample], name: str) -> Float | None:
+    """Average precision of class `name` at each of `IOUS`; None where no object of it counts."""
+    total = sum(label.counts for sample in samples for label in sample.labels if label.name == name)
+    if total == 0:
+        return None
+    scores: list[float] = []
+    outcomes: list[Float] = []  # per detection and IoU: 1 right, 0 wrong, nan left out
+    for sample in samples:
+        found = sorted((d for d in sample.found if d.name == name), key=lambda d: -d.confidence)
+        if found:
+            scores += [d.confidence for d in found]
+            outcomes.append(_outcomes(found, [label for label in sample.labels if label.name == name]))
+    if not scores:
+        return np.zeros(len(IOUS))
+    order = np.argsort(-np.array(scores), kind="stable")
+    ranked = np.concatenate(outcomes)[order]
+    return np.array([_area(ranked[:, k], total) for k in range(len(IOUS))])
+
+
+def recalled(
+    sample: Sample, names: Iterable[str], confidence_min: float, iou_min: float = 0.5, any_of: bool = True
+) -> tuple[list[Label], list[bool]]:
+    """The counting objects of `names` in the picture, and which of them a detection fits.
+
+    With `any_of` a detection of any of `names` will do (a van that is called a truck is still seen).
+    """
+    wanted = set(names)
+    labels = [label for label in sample.labels if label.counts and label.name in wanted]
+    found = [d for d in sample.found if d.name in wanted and d.confidence >= confidence_min]
+    seen = [False] * len(labels)
+    if not labels or not found:
+        return labels, seen
+    overlap = ious(_edges(found), np.array([label.box_px for label in labels], dtype=np.float64))
+    if not any_of:
+        overlap *= np.array([[d.name == label.name for label in labels] for d in found])
+    for i in np.argsort([-d.confidence for d in found], kind="stable"):
+        best = int(np.argmax(overlap[i]))
+        if overlap[i, best] >= iou_min:
+            seen[best] = True
+            overlap[:, best] = 0.0
+    return labels, seen
+
+
+def _edges(found: Sequence[Detection]) -> Float:
+    """Labels' edges lie at whole numbers, the image frame's pixel centres do."""
+    return np.array([d.box_px for d in found], dtype=np.float64) + 0.5
+
+
+def _outcomes(found: Sequence[Detection], labels: Sequence[Label]) -> Float:
+    out = np.zeros((len(found), len(IOUS)))
+    if not labels:
+        return out
+    overlap = ious(_edges(found), np.array([label.box_px for label in labels], dtype=np.float64))
+    counts = np.array([label.counts for label in labels])
+    for k, iou_min in enumerate(IOUS):
+        free = np.ones(len(labels), dtype=bool)
+        for i in range(len(found)):
+            fits = free & counts & (overlap[i] >= iou_min)
+            if fits.any():
+                best = int(np.argmax(np.where(fits, overlap[i], -1.0)))
+                free[best], out[i, k] = False, 1.0
+            elif (~counts & (overlap[i] >= iou_min)).any():
+                out[i, k] = np.nan
+    return out
+
+
+def _area(outcome: Float, total: int) -> float:
+    """Mean precision over COCO's 101 recalls."""
+    kept = outcome[~np.isnan(outcome)]
+    if not len(kept):
+        return 0.0
+    right = np.cumsum(kept)
+    precision = right / np.arange(1, len(kept) + 1)
+    precision = np.maximum.accumulate(precision[::-1])[::-1]
+    at = np.searchsorted(right / total, RECALLS - 1e-12)
+    return float(np.where(at < len(kept), precision[np.minimum(at, len(kept) - 1)], 0.0).mean())
