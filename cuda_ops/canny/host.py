@@ -9,14 +9,14 @@ from cuda_ops.errors import CudaOpsError
 from cuda_ops.runtime.launcher import I32, Launcher, Ptr, ceil_div
 
 TILE_W, TILE_H = 128, 32
-STATE_BYTES = 2 * TILE_W * TILE_H // 8
+STATE_BYTES = TILE_W * TILE_H // 8
 THREADS = 256
 SHARED_MAX_BYTES = 16 * 1024
 """Beside the tile's 24 KB of static shared memory, within the 48 KB every GPU gives."""
 
 
 def words_shape(height: int, width: int) -> tuple[int, int]:
-    """Shape of the uint32 scratch that tiles exchange."""
+    """Shape of the uint32 words of candidates that tiles exchange."""
     return ceil_div(height, TILE_H) * TILE_H, ceil_div(width, TILE_W) * TILE_W // 32
 
 
@@ -30,10 +30,13 @@ def thresholds(low: float, high: float, l2_gradient: bool) -> tuple[int, int]:
     return floor(max(-limit, min(limit, low))), floor(max(-limit, min(limit, high)))
 
 
-def run(launcher: Launcher, image: Any, out: Any, words: Any, low: float, high: float, l2_gradient: bool) -> None:
-    """Edges of `image` (H, W) uint8 into `out` (H, W) uint8 as 0 or 255; `words` as `words_shape` says, any content.
+def run(
+    launcher: Launcher, image: Any, out: Any, words: Any, parents: Any, low: float, high: float, l2_gradient: bool
+) -> None:
+    """Edges of `image` (H, W) uint8 into `out` (H, W) uint8 as 0 or 255; `words` as `words_shape`
+    says and `parents`, uint32, 32 times as many and one more, of any content.
 
-    Raises `CudaOpsError` for a picture too large for the device (more than 16 tiles a block).
+    Raises `CudaOpsError` for a picture too large for the device (more than 32 tiles a block).
     """
     height, width = image.shape
     kernel = "canny_l2" if l2_gradient else "canny_l1"
@@ -41,13 +44,13 @@ def run(launcher: Launcher, image: Any, out: Any, words: Any, low: float, high: 
     blocks = min(tiles, launcher.resident_blocks(kernel, THREADS, SHARED_MAX_BYTES))
     held = ceil_div(tiles, blocks)
     if held * STATE_BYTES > SHARED_MAX_BYTES:
-        raise CudaOpsError(f"canny: {width}x{height} is too large for this GPU, at most {16 * blocks} tiles of 128x32")
+        raise CudaOpsError(f"canny: {width}x{height} is too large for this GPU, at most {32 * blocks} tiles of 128x32")
     limits = thresholds(low, high, l2_gradient)
     launcher.launch(
         kernel,
         (blocks, 1, 1),
         THREADS,
-        [Ptr(image), Ptr(out), Ptr(words), Ptr(launcher.control_words())]
+        [Ptr(image), Ptr(out), Ptr(words), Ptr(parents), Ptr(launcher.control_words())]
         + [I32(value) for value in (width, height, width, *limits)],
         shared_bytes=held * STATE_BYTES,
         cooperative=True,

@@ -4,12 +4,15 @@
 //   1. Picture and halo -> shared memory, 4 bytes a load; Sobel for 4 px a thread from 9 word reads; dx and dy packed
 //      in one word.
 //   2. Non-maximum suppression; a warp's ballots are the words of "candidate" and "strong".
-//   3. Hysteresis on the words: a lane holds 32 px of a row, a run of candidates fills in one addition (the carry
-//      runs along it), rows meet in shared memory. Tiles meet through their words in global memory, a grid barrier
-//      per round, until no tile's border changed: no host in the loop, and the result does not depend on any order.
+//   3. Hysteresis by union-find over runs of candidates (a run is the ones beside each other in a word). Label 0 is
+//      "strong": what is joined to it, however far away, is an edge. Runs of a tile are joined in shared memory, runs
+//      across tiles' borders in global memory, with two grid barriers in all, whatever the picture.
 //   4. Words -> bytes, 16 a store.
 //
-// Bytes moved: one read and one write per pixel, and 1/8 byte of state.
+// Version 1 spread "strong" through the words, tile by tile, a grid barrier per round until nothing changed: right too,
+// but an edge that winds through k tiles took k rounds (96 us on an H200 for a picture of long lines).
+//
+// Bytes moved: one read and one write per pixel, 1/8 byte of words, 4 bytes per run.
 #include "av_cuda.cuh"
 
 constexpr int TILE_W = 128, TILE_H = 32, WORDS = TILE_W / 32;
@@ -21,7 +24,13 @@ constexpr int TAN_22_5 = 13573;  // tan(22.5 deg) * 2^15
 struct CannyTile {
     uint32_t gray[GRAY_ROWS][GRAY_WORDS];
     uint4 gradient[GRAD_ROWS][GRAD_W / 4];
-    uint32_t strong[TILE_H + 2][WORDS + 2];
+    uint32_t weak[TILE_H][WORDS], strong[TILE_H][WORDS];
+};
+
+struct Join {  // global memory: each tile's words, and a parent per run, at the index of its first pixel + 1
+    uint32_t* words;
+    uint32_t* parent;
+    int pitch;  // words a row
 };
 
 __device__ inline int canny_dx(uint32_t packed) { return int(short(packed & 0xffffu)); }
@@ -94,71 +103,143 @@ template <bool L2> __device__ int canny_maximum(const CannyTile& tile, int colum
 }
 
 template <bool L2>
-__device__ void canny_classify(const CannyTile& tile, uint32_t* weak, uint32_t* strong, int width, int height, int x0,
-                               int y0, int low, int high) {
+__device__ void canny_classify(CannyTile& tile, int width, int height, int x0, int y0, int low, int high) {
     for (int word = av_warp(); word < STATE_WORDS; word += av_threads() / 32) {
         const int row = word / WORDS, column = (word % WORDS) * 32 + av_lane();
         const bool inside = x0 + column < width && y0 + row < height;
         const int kind = inside ? canny_maximum<L2>(tile, column, row, low, high) : 0;
         const uint32_t candidates = __ballot_sync(AV_FULL_WARP, kind >= 1);
         const uint32_t certain = __ballot_sync(AV_FULL_WARP, kind == 2);
-        if (av_lane() == 0) weak[word] = candidates, strong[word] = certain;
+        if (av_lane() == 0) {
+            tile.weak[row][word % WORDS] = candidates;
+            tile.strong[row][word % WORDS] = certain;
+        }
     }
 }
 
-// Seeds spread along the runs of ones of `weak` that hold them.
-__device__ inline uint32_t canny_fill(uint32_t weak, uint32_t seeds) {
-    const uint32_t up = (((weak + seeds) ^ weak) & weak) | seeds;
-    const uint32_t mirrored = __brev(weak), from = __brev(up);
-    return __brev((((mirrored + from) ^ mirrored) & mirrored) | from);
+// The run of ones of `word` that holds `bit`, and the first run of a word: its ones, lowest first.
+__device__ inline int run_start(uint32_t word, int bit) { return 32 - __clz(int(~word & ((1u << bit) - 1u))); }
+__device__ inline uint32_t run_from(uint32_t word, int start) {
+    const uint32_t ended = word + (1u << start);  // the carry stops behind the run
+    return (word & ~ended) | (1u << start);
+}
+__device__ inline uint32_t first_run(uint32_t word) {
+    const uint32_t lowest = word & (0u - word);
+    return word & ~(word + lowest);
 }
 
-// Spread `strong` through `weak` inside the tile, halo words included as sources; true where the border changed.
-__device__ bool canny_spread(CannyTile& tile, const uint32_t* weak, uint32_t* strong) {
-    const int word = av_thread(), row = word / WORDS, column = word % WORDS;
-    const bool mine = word < STATE_WORDS;
-    const uint32_t candidates = mine ? weak[word] : 0u, start = mine ? strong[word] : 0u;
-    if (mine) tile.strong[row + 1][column + 1] = start;
+// Union-find; a parent is never larger than its child, label 0 is its own root and stands for "strong".
+__device__ inline uint32_t find_root(const uint32_t* parent, uint32_t x) {
+    while (x != 0u) {
+        const uint32_t up = *const_cast<const volatile uint32_t*>(&parent[x]);
+        if (up == x) break;
+        x = up;
+    }
+    return x;
+}
+__device__ inline void join(uint32_t* parent, uint32_t a, uint32_t b) {
+    for (;;) {
+        a = find_root(parent, a);
+        b = find_root(parent, b);
+        if (a == b) return;
+        if (a < b) {
+            const uint32_t swap = a;
+            a = b;
+            b = swap;
+        }
+        const uint32_t before = atomicMin(&parent[a], b);
+        if (before == a) return;
+        a = before;  // another thread was first: what it joined `a` to belongs with `b` too
+    }
+}
+
+// Join the run at `own` (`run`, in the word at `column`) to the runs that touch it in another row's words.
+template <class Word, class Label>
+__device__ inline void join_row(uint32_t* parent, uint32_t own, uint32_t run, int columns, int column, Word word,
+                                Label label) {
+    const uint32_t middle = word(column);
+    for (uint32_t hits = middle & (run | run << 1 | run >> 1); hits != 0u;) {
+        const int start = run_start(middle, __ffs(int(hits)) - 1);
+        join(parent, own, label(column, start));
+        hits &= ~run_from(middle, start);
+    }
+    if ((run & 1u) && column > 0 && word(column - 1) >> 31) join(parent, own, label(column - 1, run_start(word(column - 1), 31)));
+    if (run >> 31 && column + 1 < columns && (word(column + 1) & 1u)) join(parent, own, label(column + 1, 0));
+}
+
+// Roots of the tile's runs, from shared memory to `to`. `parent` (shared) has a place per pixel, and 0.
+__device__ void canny_label_tile(const CannyTile& tile, uint32_t* parent, const Join& to, int word0, int y0) {
+    const int i = av_thread(), row = i / WORDS, column = i % WORDS;
+    const uint32_t weak = i < STATE_WORDS ? tile.weak[row][column] : 0u;
+    const uint32_t strong = i < STATE_WORDS ? tile.strong[row][column] : 0u;
+    for (uint32_t left = weak, run; left != 0u; left &= ~run) {
+        run = first_run(left);
+        const uint32_t own = uint32_t(i * 32 + __ffs(int(left)));
+        parent[own] = (run & strong) != 0u ? 0u : own;
+    }
     __syncthreads();
-    uint32_t held = start;
-    bool again = true;
-    while (again) {
-        uint32_t near = 0u;
-        if (candidates != held) {
-            for (int r = 0; r < 3; ++r) {
-                const uint32_t here = tile.strong[row + r][column + 1];
-                near |= here | here << 1 | here >> 1;
-                near |= tile.strong[row + r][column] >> 31 | tile.strong[row + r][column + 2] << 31;
+    for (uint32_t left = weak, run; left != 0u; left &= ~run) {
+        run = first_run(left);
+        const uint32_t own = uint32_t(i * 32 + __ffs(int(left)));
+        if ((run & 1u) && column > 0 && tile.weak[row][column - 1] >> 31)
+            join(parent, own, uint32_t((i - 1) * 32 + run_start(tile.weak[row][column - 1], 31) + 1));
+        if (row > 0) {
+            join_row(
+                parent, own, run, WORDS, column, [&](int c) { return tile.weak[row - 1][c]; },
+                [&](int c, int start) { return uint32_t(((row - 1) * WORDS + c) * 32 + start + 1); });
+        }
+    }
+    __syncthreads();
+    const int64_t place = int64_t(y0 + row) * to.pitch + word0 + column;
+    if (i < STATE_WORDS) __stcg(&to.words[place], weak);
+    for (uint32_t left = weak; left != 0u; left &= ~first_run(left)) {
+        const int start = __ffs(int(left)) - 1;
+        const uint32_t root = find_root(parent, uint32_t(i * 32 + start + 1));
+        uint32_t label = 0u;
+        if (root != 0u) {
+            const int word = int(root - 1u) / 32;
+            label = uint32_t((int64_t(y0 + word / WORDS) * to.pitch + word0 + word % WORDS) * 32 + (root - 1u) % 32u + 1u);
+        }
+        __stcg(&to.parent[place * 32 + start + 1], label);
+    }
+}
+
+// Join the runs of the tile's first row and first column to those of the tiles above and to the left.
+__device__ void canny_join_tiles(const uint32_t* weak, const Join& at, int word0, int y0) {
+    const int i = av_thread();
+    if (i >= TILE_H + WORDS) return;
+    const int row = i < WORDS ? 0 : i - WORDS, column = i < WORDS ? i : 0, y = y0 + row;
+    const bool is_above = i < WORDS;
+    const auto word_at = [&](int r, int c) { return __ldcg(&at.words[int64_t(r) * at.pitch + c]); };
+    const auto label_at = [&](int r, int c, int start) { return uint32_t((int64_t(r) * at.pitch + c) * 32 + start + 1); };
+    for (uint32_t left = weak[row * WORDS + column], run; left != 0u; left &= ~run) {
+        run = first_run(left);
+        const uint32_t own = label_at(y, word0 + column, __ffs(int(left)) - 1);
+        if (is_above && y > 0) {
+            join_row(
+                at.parent, own, run, at.pitch, word0 + column, [&](int c) { return word_at(y - 1, c); },
+                [&](int c, int start) { return label_at(y - 1, c, start); });
+        }
+        if (!is_above && word0 > 0 && (run & 1u)) {
+            for (int r = max(row - 1, 0); r <= min(row + 1, TILE_H - 1); ++r) {
+                const uint32_t beside = word_at(y0 + r, word0 - 1);
+                if (beside >> 31) join(at.parent, own, label_at(y0 + r, word0 - 1, run_start(beside, 31)));
             }
         }
-        const uint32_t grown = canny_fill(candidates, held | (near & candidates));
-        const bool changed = grown != held;
-        again = __syncthreads_or(changed);
-        if (changed) tile.strong[row + 1][column + 1] = held = grown;
-        __syncthreads();
-    }
-    if (mine) strong[word] = held;
-    uint32_t border = 0u;
-    if (mine && (row == 0 || row == TILE_H - 1)) border = 0xffffffffu;
-    if (mine && column == 0) border |= 1u;
-    if (mine && column == WORDS - 1) border |= 0x80000000u;
-    return __syncthreads_or(((held ^ start) & border) != 0u);
-}
-
-__device__ void canny_load_halo(CannyTile& tile, const uint32_t* words, int pitch, int rows, int word0, int y0) {
-    constexpr int WIDE = WORDS + 2, TALL = TILE_H + 2;
-    for (int i = av_thread(); i < WIDE * TALL; i += av_threads()) {
-        const int row = i / WIDE, column = i % WIDE;
-        if (row != 0 && row != TALL - 1 && column != 0 && column != WIDE - 1) continue;
-        const int y = y0 + row - 1, word = word0 + column - 1;
-        const bool inside = y >= 0 && y < rows && word >= 0 && word < pitch;
-        tile.strong[row][column] = inside ? __ldcg(&words[int64_t(y) * pitch + word]) : 0u;
     }
 }
 
-__device__ void canny_store_words(const uint32_t* strong, uint32_t* words, int pitch, int word0, int y0) {
+// The words of the tile with those runs alone that are joined to a strong one.
+__device__ void canny_resolve(uint32_t* weak, const Join& at, int word0, int y0) {
     const int i = av_thread();
-    if (i < STATE_WORDS) __stcg(&words[int64_t(y0 + i / WORDS) * pitch + word0 + i % WORDS], strong[i]);
+    if (i >= STATE_WORDS) return;
+    const int64_t place = int64_t(y0 + i / WORDS) * at.pitch + word0 + i % WORDS;
+    uint32_t kept = 0u;
+    for (uint32_t left = weak[i], run; left != 0u; left &= ~run) {
+        run = first_run(left);
+        if (find_root(at.parent, uint32_t(place * 32 + __ffs(int(left)))) == 0u) kept |= run;
+    }
+    weak[i] = kept;
 }
 
 __device__ inline uint32_t canny_bytes(uint32_t bits) {  // 4 bits -> 4 bytes of 0 or 255
@@ -182,56 +263,43 @@ __device__ void canny_write(const uint32_t* strong, uint8_t* out, int width, int
 }
 
 template <bool L2>
-__device__ void canny(const uint8_t* image, uint8_t* out, uint32_t* words, unsigned* control, int width, int height,
-                      int pitch, int low, int high) {
+__device__ void canny(const uint8_t* image, uint8_t* out, uint32_t* words, uint32_t* parent, unsigned* control, int width,
+                      int height, int pitch, int low, int high) {
     AV_SHARED(CannyTile, tile);
-    AV_DYNAMIC_SHARED(uint32_t, state);  // weak and strong words of each tile this block holds
+    AV_DYNAMIC_SHARED(uint32_t, state);  // words of each tile this block holds
     const int across = (width + TILE_W - 1) / TILE_W, tiles = across * ((height + TILE_H - 1) / TILE_H);
-    const int word_pitch = across * WORDS, rows = tiles / across * TILE_H;
-    unsigned *barrier = control, *flags = control + 1;
+    const Join join_at = {words, parent, across * WORDS};
     for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot) {
         const int x0 = t % across * TILE_W, y0 = t / across * TILE_H;
-        uint32_t *weak = state + slot * 2 * STATE_WORDS, *strong = weak + STATE_WORDS;
         canny_load(tile, image, width, height, pitch, x0, y0);
-        for (int i = av_thread(); i < (TILE_H + 2) * (WORDS + 2); i += av_threads()) (&tile.strong[0][0])[i] = 0u;
         __syncthreads();
         canny_sobel(tile, width, height, x0, y0);
         __syncthreads();
-        canny_classify<L2>(tile, weak, strong, width, height, x0, y0, low, high);
+        canny_classify<L2>(tile, width, height, x0, y0, low, high);
         __syncthreads();
-        canny_spread(tile, weak, strong);
-        canny_store_words(strong, words, word_pitch, x0 / 32, y0);
+        if (av_thread() < STATE_WORDS) state[slot * STATE_WORDS + av_thread()] = (&tile.weak[0][0])[av_thread()];
+        canny_label_tile(tile, reinterpret_cast<uint32_t*>(&tile.gradient[0][0]), join_at, x0 / 32, y0);
         __syncthreads();
     }
-    av_grid_barrier(barrier);
-    for (int round = 0;; ++round) {
-        for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot) {
-            const int x0 = t % across * TILE_W, y0 = t / across * TILE_H;
-            uint32_t *weak = state + slot * 2 * STATE_WORDS, *strong = weak + STATE_WORDS;
-            canny_load_halo(tile, words, word_pitch, rows, x0 / 32, y0);
-            if (canny_spread(tile, weak, strong)) {
-                canny_store_words(strong, words, word_pitch, x0 / 32, y0);
-                if (av_thread() == 0) atomicOr(&flags[round % 3], 1u);
-            }
-            __syncthreads();
-        }
-        av_grid_barrier(barrier);
-        const bool changed = av_load_acquire(&flags[round % 3]) != 0u;
-        if (blockIdx.x == 0 && av_thread() == 0) flags[(round + 2) % 3] = 0u;  // all have read it before this barrier
-        if (!changed) break;
-    }
+    av_grid_barrier(control);
     for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot)
-        canny_write(state + (slot * 2 + 1) * STATE_WORDS, out, width, height, t % across * TILE_W, t / across * TILE_H);
+        canny_join_tiles(state + slot * STATE_WORDS, join_at, t % across * WORDS, t / across * TILE_H);
+    av_grid_barrier(control);
+    for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot)
+        canny_resolve(state + slot * STATE_WORDS, join_at, t % across * WORDS, t / across * TILE_H);
+    __syncthreads();
+    for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot)
+        canny_write(state + slot * STATE_WORDS, out, width, height, t % across * TILE_W, t / across * TILE_H);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-canny_l1(const uint8_t* image, uint8_t* out, uint32_t* words, unsigned* control, int width, int height, int pitch,
-         int low, int high) {
-    canny<false>(image, out, words, control, width, height, pitch, low, high);
+canny_l1(const uint8_t* image, uint8_t* out, uint32_t* words, uint32_t* parent, unsigned* control, int width, int height,
+         int pitch, int low, int high) {
+    canny<false>(image, out, words, parent, control, width, height, pitch, low, high);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-canny_l2(const uint8_t* image, uint8_t* out, uint32_t* words, unsigned* control, int width, int height, int pitch,
-         int low, int high) {
-    canny<true>(image, out, words, control, width, height, pitch, low, high);
+canny_l2(const uint8_t* image, uint8_t* out, uint32_t* words, uint32_t* parent, unsigned* control, int width, int height,
+         int pitch, int low, int high) {
+    canny<true>(image, out, words, parent, control, width, height, pitch, low, high);
 }

@@ -26,7 +26,8 @@ def canny(image: torch.Tensor, low: float, high: float, l2_gradient: bool = Fals
 def _gpu(image: torch.Tensor, low: float, high: float, l2_gradient: bool) -> torch.Tensor:
     out = torch.empty_like(image)
     words = torch.empty(host.words_shape(*image.shape), dtype=torch.int32, device=image.device)
-    host.run(launcher("canny", image.get_device()), image, out, words, low, high, l2_gradient)
+    parents = words.new_empty(words.numel() * 32 + 1)
+    host.run(launcher("canny", image.get_device()), image, out, words, parents, low, high, l2_gradient)
     return out
 
 

@@ -7,7 +7,7 @@
 #define AV_DYNAMIC_SHARED(Type, name)                              \
     extern __shared__ __align__(16) unsigned char av_dynamic_[];   \
     Type* name = reinterpret_cast<Type*>(av_dynamic_)
-#define AV_PAUSE() __nanosleep(32)
+#define AV_PAUSE()
 typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;

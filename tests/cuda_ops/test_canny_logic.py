@@ -17,7 +17,8 @@ from cuda_ops.canny import host, reference
 def run(launcher: ShimLauncher, image: np.ndarray, low: float, high: float, l2: bool = False) -> np.ndarray:
     out = np.full(image.shape, 77, np.uint8)
     words = np.full(host.words_shape(*image.shape), 0xDEADBEEF, np.uint32)
-    host.run(launcher, np.ascontiguousarray(image), out, words, low, high, l2)
+    parents = np.full(words.size * 32 + 1, 0xDEADBEEF, np.uint32)
+    host.run(launcher, np.ascontiguousarray(image), out, words, parents, low, high, l2)
     return out
 
 
