@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, cos, fabs, floor, pi, sin
+from math import cos, fabs, floor, pi, sin
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cuda_ops.runtime.launcher import F32, I32, Launcher, Ptr
 
-THREADS = 256
+THREADS = 512
 BINS = 10240
 SEGMENTS = 4
 SIZE_MAX = 32767
@@ -78,7 +78,7 @@ def run(
     or None.
     """
     shared = 4 * min(grid.rhos, BINS)
-    blocks = min(launcher.resident_blocks("hough_lines", THREADS, shared), max(grid.angles, ceil(len(lines) / 8)))
+    blocks = min(launcher.resident_blocks("hough_lines", THREADS, shared), grid.angles)
     arguments = [
         Ptr(edges), I32(grid.width), I32(grid.height), Ptr(table), I32(grid.angles), I32(grid.rhos), I32(votes_min),
         F32(grid.rho_step), F32(grid.theta_step), F32(0.0), F32(length_min_px), I32(gap_max_px), Ptr(scratch.points),

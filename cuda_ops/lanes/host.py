@@ -8,6 +8,8 @@ from typing import Any
 from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
 
 THREADS = 256
+GROUND_THREADS = 64
+ROWS_MAX = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,8 @@ def run_ground(
         Ptr(image), I32(width), I32(height), Ptr(mask), Ptr(view), I32(grid.rows), I32(grid.columns),
         *(F32(value) for value in numbers), *_ranges(first, second),
     ]  # fmt: skip
-    blocks = ceil_div(grid.rows * grid.columns, THREADS)
-    launcher.launch("ground_mask_bgr" if channels == 3 else "ground_mask_bgra", (blocks, 1, 1), THREADS, arguments)
+    shape = (ceil_div(grid.columns, 4 * GROUND_THREADS), grid.rows, 1)
+    launcher.launch("ground_mask_bgr" if channels == 3 else "ground_mask_bgra", shape, GROUND_THREADS, arguments)
 
 
 def run_colour(launcher: Launcher, image: Any, first: HlsRange, second: HlsRange, mask: Any) -> None:

@@ -34,8 +34,8 @@ def ground_mask(
     Bilinear look-up through the lens's distortion. Raises `CudaOpsError`.
     """
     image = _picture("ground_mask", image)
-    if grid.rows < 1 or grid.columns < 1 or len(camera.ground_to_camera) != 9:
-        raise CudaOpsError(f"ground_mask: grid {grid} needs rows and columns from 1, and the camera 9 numbers")
+    if not 1 <= grid.rows <= host.ROWS_MAX or grid.columns < 1 or len(camera.ground_to_camera) != 9:
+        raise CudaOpsError(f"ground_mask: {grid} needs rows 1 to {host.ROWS_MAX} and columns, the camera 9 numbers")
     numbers = [*camera.ground_to_camera, camera.fx, camera.fy, camera.cx, camera.cy, *camera.distortion]
     place = [grid.x_far_m, grid.y_left_m, grid.cell_m]
     mask, view = _ground(image, grid.rows, grid.columns, place, numbers, _packed(first, second))

@@ -12,32 +12,44 @@ Bytes = NDArray[np.uint8]
 _F = np.float32
 
 
-def hls_of(bgr: Float) -> Float:
-    """(..., 3) float32 hue 0..180, lightness and saturation 0..255 of (..., 3) BGR 0..255, before rounding."""
-    blue, green, red = (bgr[..., i] * _F(1.0 / 255.0) for i in range(3))
+def quotients(bgr: Float) -> tuple[Float, Float, Float, Float, Float]:
+    """Hue in degrees times the second value, lightness 0..255, saturation 0..255 times the fifth; of BGR 0..255."""
+    blue, green, red = (bgr[..., i] for i in range(3))
     high = np.maximum(np.maximum(blue, green), red)
     low = np.minimum(np.minimum(blue, green), red)
     diff, total = high - low, high + low
-    coloured = diff > _F(1.1920929e-7)
-    safe = np.where(coloured, diff, _F(1.0))
-    divisor = np.where(coloured, np.where(total < 1.0, total, _F(2.0) - total), _F(1.0))
-    turn = _F(60.0) / safe
     hue = np.where(
         high == red,
-        (green - blue) * turn,
-        np.where(high == green, (blue - red) * turn + _F(120.0), (red - green) * turn + _F(240.0)),
+        (green - blue) * _F(60.0),
+        np.where(
+            high == green,
+            (blue - red) * _F(60.0) + _F(120.0) * diff,
+            (red - green) * _F(60.0) + _F(240.0) * diff,
+        ),
     )
-    hue = np.where(hue < 0.0, hue + _F(360.0), hue) * _F(0.5)
-    saturation = safe / divisor * _F(255.0)
-    zero = _F(0.0)
-    parts = (np.where(coloured, hue, zero), total * _F(0.5) * _F(255.0), np.where(coloured, saturation, zero))
-    return np.stack(parts, axis=-1).astype(np.float32)
+    hue = np.where(hue < 0.0, hue + _F(360.0) * diff, hue)
+    grey = diff <= 0.0
+    zero, one = _F(0.0), _F(1.0)
+    spread_of = np.where(total < _F(255.0), total, _F(510.0) - total)
+    return (
+        np.where(grey, zero, hue),
+        np.where(grey, one, diff),
+        total * _F(0.5),
+        np.where(grey, zero, diff * _F(255.0)),
+        np.where(grey, one, spread_of),
+    )
+
+
+def hls_of(bgr: Float) -> Float:
+    """(..., 3) float32 hue 0..180, lightness and saturation 0..255 of (..., 3) BGR 0..255, before rounding."""
+    hue, hue_of, lightness, spread, spread_of = quotients(bgr)
+    return np.stack([hue / hue_of * _F(0.5), lightness, spread / spread_of], axis=-1).astype(np.float32)
 
 
 def classify(bgr: Float, first: HlsRange, second: HlsRange) -> Bytes:
     """1 where in the first range, 2 where in the second, 3 in both."""
-    hls = hls_of(bgr)
-    return (_inside(hls, first) + 2 * _inside(hls, second)).astype(np.uint8)
+    parts = quotients(bgr)
+    return (_inside(parts, first) + 2 * _inside(parts, second)).astype(np.uint8)
 
 
 def colour_mask(image: Bytes, first: HlsRange, second: HlsRange) -> Bytes:
@@ -71,8 +83,8 @@ def places(camera: GroundCamera, grid: GroundGrid) -> tuple[Float, Float, NDArra
     k1, k2, p1, p2, k3 = (_F(value) for value in camera.distortion)
     right, down, forward = (m[i] * x + m[i + 1] * y + m[i + 2] for i in (0, 3, 6))
     before = forward > _F(1e-3)
-    forward = np.where(before, forward, _F(1.0))
-    u, v = right / forward, down / forward
+    scale = _F(1.0) / np.where(before, forward, _F(1.0))
+    u, v = right * scale, down * scale
     uu, vv, uv = u * u, v * v, u * v
     r2 = uu + vv
     radial = _F(1.0) + r2 * (k1 + r2 * (k2 + r2 * k3))
@@ -85,8 +97,10 @@ def _blend(a: Float, b: Float, t: Float) -> Float:
     return np.asarray(a + (b - a) * t, dtype=np.float32)
 
 
-def _inside(hls: Float, wanted: HlsRange) -> NDArray[np.int64]:
-    low, high = np.array(wanted.low, np.float32), np.array(wanted.high, np.float32)
-    above, below = hls >= low, hls <= high
-    hue = (above & below)[..., 0] if low[0] <= high[0] else (above | below)[..., 0]
-    return np.asarray(hue & (above & below)[..., 1:].all(axis=-1), dtype=np.int64)
+def _inside(parts: tuple[Float, Float, Float, Float, Float], wanted: HlsRange) -> NDArray[np.int64]:
+    hue, hue_of, lightness, spread, spread_of = parts
+    (h0, l0, s0), (h1, l1, s1) = (tuple(_F(value) for value in end) for end in (wanted.low, wanted.high))
+    above, below = hue >= _F(2.0) * h0 * hue_of, hue <= _F(2.0) * h1 * hue_of
+    in_hue = above & below if h0 <= h1 else above | below
+    in_lightness = (lightness >= l0) & (lightness <= l1)
+    return np.asarray(in_hue & in_lightness & (spread >= s0 * spread_of) & (spread <= s1 * spread_of), dtype=np.int64)
