@@ -1,111 +1,94 @@
-"""Median times of the server's physics: 50 vehicles, 50 walkers, a town's static boxes; prints JSON in milliseconds."""
+"""How the vehicles of the server move: acceleration, braking, circle, step steer, slopes, one model of each class.
+
+`python -m benchmarks.dynamics [--out FOLDER]` prints the figures as JSON and writes `dynamics.json` and the curves as
+PNG to the folder, by default `out/dynamics`. It drives the server's own physics on a plane, without a server.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
-import statistics
-import time
-from collections.abc import Callable
+import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from embedded_carla import opendrive, scenery
-from embedded_carla.blueprints.vehicles import vehicle_blueprints
-from embedded_carla.maps import MapLibrary
-from embedded_carla.scene import Boxes, Scenery
-from embedded_carla.types import Float, Transform, VehicleControl, WalkerControl
-from embedded_carla.world.collision import find_contacts
-from embedded_carla.world.collision_boxes import DynamicBoxes, StaticBoxes
-from embedded_carla.world.signals import TrafficLights
-from embedded_carla.world.vehicles import VehicleFleet
-from embedded_carla.world.walkers import WalkerCrowd
+from benchmarks import dynamics_plots as plots
+from benchmarks.dynamics_tests import (
+    Curve,
+    brake,
+    circle,
+    launch,
+    roll_down,
+    spec_of,
+    stand_across,
+    step_steer,
+)
 
-VEHICLES = WALKERS = 50
-STATIC_BOXES = 5000
-STEP_S = 0.05
-ROUNDS = 100
-
-
-def median_ms(action: Callable[[], object]) -> float:
-    """Median of ROUNDS calls after ten that warm up."""
-    for _ in range(10):
-        action()
-    times = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - start)
-    return 1000.0 * statistics.median(times)
+MODELS = {
+    "car": "vehicle.lincoln.mkz_2020",
+    "electric car": "vehicle.tesla.model3",
+    "small car": "vehicle.nissan.micra",
+    "van": "vehicle.mercedes.sprinter",
+    "truck": "vehicle.carlamotors.european_hgv",
+    "bus": "vehicle.mitsubishi.fusorosa",
+    "motorcycle": "vehicle.yamaha.yzf",
+    "bicycle": "vehicle.diamondback.century",
+}
+ROADS = {"dry": (0.0, 0.0), "wetness 100": (100.0, 0.0), "wetness 100, deposits 100": (100.0, 100.0)}
+SLOPES_DEG = (2.0, 5.0, 10.0)
 
 
-def fleet_on(town: Scenery) -> VehicleFleet:
-    fleet = VehicleFleet(town.ground)
-    specs = [b.vehicle for b in vehicle_blueprints() if b.vehicle is not None]
-    for i in range(VEHICLES):
-        slot = fleet.add(specs[i % len(specs)], town.spawn_points[i % len(town.spawn_points)])
-        fleet.set_control(slot, VehicleControl(throttle=0.2, steer=0.02))
-    return fleet
+def reached_s(curve: Curve, kmh: float) -> float | None:
+    """When the speed was reached first; None for never."""
+    speeds = 3.6 * curve["speed_mps"]
+    if speeds.max() < kmh:
+        return None
+    i = int(np.argmax(speeds >= kmh))
+    share = (kmh - speeds[i - 1]) / (speeds[i] - speeds[i - 1])
+    return float(curve["time_s"][i - 1] + share * (curve["time_s"][i] - curve["time_s"][i - 1]))
 
 
-def crowd_on(town: Scenery) -> WalkerCrowd:
-    crowd = WalkerCrowd(town.ground)
-    paths = town.walkways or (np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]),)
-    for i in range(WALKERS):
-        x, y, z = paths[i % len(paths)][0]
-        slot = crowd.add(Transform(float(x), float(y), float(z)))
-        crowd.set_control(slot, WalkerControl((1.0, 0.0, 0.0), 0.5))
-    return crowd
+def rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    return round(value, 3) if isinstance(value, float) else value
 
 
-def boxes_of(fleet: VehicleFleet, crowd: WalkerCrowd) -> DynamicBoxes:
-    def joined(vehicles: Float, walkers: Float) -> Float:
-        return np.concatenate([vehicles[:VEHICLES], walkers[:WALKERS]])
-
-    half = joined(np.array([fleet.spec(i).extent for i in range(VEHICLES)]), np.tile([0.25, 0.25, 0.9], (WALKERS, 1)))
-    return DynamicBoxes.of(
-        range(1, VEHICLES + WALKERS + 1),
-        joined(fleet.location, crowd.location),
-        joined(fleet.rotation_deg, crowd.rotation_deg),
-        half,
-        joined(fleet.velocity, crowd.velocity),
-    )
-
-
-def many(colliders: Boxes) -> Boxes:
-    """The town's boxes, and copies of them far aside until there are STATIC_BOXES."""
-    copies = max(-(-STATIC_BOXES // max(len(colliders.centre), 1)), 1)
-    aside = np.arange(copies)[:, None, None] * np.array([0.0, 5000.0, 0.0])
-    return Boxes(
-        (colliders.centre + aside).reshape(-1, 3),
-        np.tile(colliders.half, (copies, 1)),
-        np.tile(colliders.yaw_rad, copies),
-        np.tile(colliders.tag, copies),
-    )
-
-
-def main() -> None:
-    name, text = MapLibrary(()).load_text("city_grid")
-    town = scenery.build(opendrive.parse(text, name))
-    fleet, crowd = fleet_on(town), crowd_on(town)
-    static = StaticBoxes(many(town.colliders))
-    lights = TrafficLights(town.signals, town.controller_sequences)
-    points = np.concatenate([fleet.location[:VEHICLES]] * 2)
-    wheels = np.concatenate([fleet.location[:VEHICLES]] * 5)
-    # The search comes first: unresolved, the vehicles drive into one another and into houses.
-    for _ in range(20):
-        fleet.step(STEP_S, 0.0)
-        crowd.step(STEP_S)
-    figures = {
-        "collision_search_ms": median_ms(lambda: find_contacts(boxes_of(fleet, crowd), static)),
-        "vehicles_step_ms": median_ms(lambda: fleet.step(STEP_S, 0.0)),
-        "of_which_ground_ms": median_ms(lambda: town.ground.below(wheels)),
-        "walkers_step_ms": median_ms(lambda: crowd.step(STEP_S)),
-        "signals_step_ms": median_ms(lambda: lights.step(STEP_S)),
-        "governing_lights_ms": median_ms(lambda: lights.governing(points)),
+def measure(type_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(figures, curves) of one model."""
+    spec = spec_of(type_id)
+    start, turn = launch(spec), circle(spec)
+    steer = step_steer(spec, turn.curve)
+    stops = {road: {kmh: brake(spec, kmh, *water) for kmh in (50, 100)} for road, water in ROADS.items()}
+    figures: dict[str, Any] = {"model": type_id}
+    for kmh in (25, 50, 80, 100):
+        figures[f"0_{kmh}_kmh_s"] = reached_s(start, kmh)
+    figures["top_speed_kmh"] = 3.6 * float(start["speed_mps"].max())
+    figures["stop_m"] = {
+        road: {f"{kmh}_kmh": float(stop["distance_m"][-1]) for kmh, stop in by_speed.items()}
+        for road, by_speed in stops.items()
     }
-    counts = {"vehicles": VEHICLES, "walkers": WALKERS, "static_boxes": len(static), "lights": len(lights.ids)}
-    print(json.dumps({**figures, **counts}))
+    figures |= turn.figures | steer.figures
+    figures["rolls_down_mps2"] = {f"{deg:g}_deg": roll_down(spec, deg) for deg in SLOPES_DEG}
+    figures["roll_across_deg"] = {f"{deg:g}_deg": stand_across(spec, deg) for deg in SLOPES_DEG}
+    return figures, {"launch": start, "stops": stops, "circle": turn.curve, "step": steer.curve}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.dynamics", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out/dynamics"), help="folder for JSON and PNG")
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
+    measured = {name: measure(type_id) for name, type_id in MODELS.items()}
+    figures = {name: rounded(found) for name, (found, _) in measured.items()}
+    curves = {name: drawn for name, (_, drawn) in measured.items()}
+    (folder / "dynamics.json").write_text(json.dumps(figures, indent=2) + "\n")
+    plots.draw_all(folder, curves)
+    print(json.dumps(figures))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -141,7 +141,7 @@ def _spec(model: _Model) -> VehicleSpec:
         steer_max_deg=model.steer_max_deg,
         power_w=1000 * model.power_kw,
         force_max_n=weight_n * model.pull,
-        brake_force_max_n=weight_n * (0.6 if model.base_type == "bicycle" else 0.75 if model.mass_kg > 5000 else 1.0),
+        brake_force_max_n=weight_n * (0.5 if model.base_type == "bicycle" else 0.75 if model.mass_kg > 5000 else 1.0),
         drag_area_m2=model.drag_area_m2,
         top_speed_mps=model.top_speed_mps,
         number_of_wheels=2 if two_wheeled else 4,

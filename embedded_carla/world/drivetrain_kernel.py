@@ -2,8 +2,8 @@
 
 The engine is tied to the wheels by its gear; below `_LAUNCH_SHARE` of its highest speed the clutch slips, as in a
 start. Its own inertia goes along with the vehicle's, so part of its torque turns itself (Gillespie, *Fundamentals of
-Vehicle Dynamics*, ch. 2). Losses are a damping that runs between two rates with the pedal, as in PhysX. An automatic shifts up
-and down at shares of the highest engine speed, at lower ones the less the driver asks for.
+Vehicle Dynamics*, ch. 2). Losses are a damping that runs between two rates with the pedal, as in PhysX. An automatic
+shifts up and down at shares of the highest engine speed, at lower ones the less the driver asks for.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from embedded_carla.scene import Ground
 from embedded_carla.types import Float, Transform, Vector3, VehicleControl, VehicleSpec
 from embedded_carla.world import drivetrain_kernel as engines
+from embedded_carla.world import road_kernel
 from embedded_carla.world import vehicles_kernel as kernel
 from embedded_carla.world.vehicles_bank import BANK_RECORD, Chassis, record_of, yaw_inertia_kgm2
 from embedded_carla.world.vehicles_drivetrain import (
@@ -289,11 +290,13 @@ class VehicleFleet:
             active, self._bank, self._engines, self._inputs, self.velocity, self.rotation_deg, float(dt_s)
         )
         points = np.empty((len(active), 5, 3))
-        kernel.wheel_points(active, self._bank, self._motion, points)
+        road_kernel.wheel_points(active, self._bank, self.location, self.rotation_deg, points)
+        wet = np.empty(len(active))
+        road_kernel.wet_shares(active, self.velocity, depth_mm, wet)
         hit = self._ground.below(points.reshape(-1, 3))
         self.road[active] = hit.road[4::5]
         count = max(math.ceil(dt_s / SUBSTEP_S - 1e-9), 1)
-        kernel.move(active, self._bank, self._motion, hit.z.reshape(-1, 5), depth_mm, float(dt_s), count)
+        kernel.move(active, self._bank, self._motion, hit.z.reshape(-1, 5), wet, float(dt_s), count)
 
 
 def water_mm(wetness: float, deposits: float) -> float:

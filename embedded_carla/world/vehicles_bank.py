@@ -34,6 +34,7 @@ BANK_RECORD = np.dtype(
             "rear_m",
             "front_load",  # static share of the weight
             "rear_load",
+            "drive_front",  # share of the driving force
             "transfer_kg",  # load from axle to axle per longitudinal acceleration
             "side_transfer_m",  # centre of mass's height over the track: load from side to side
             "grip",  # friction of the tyres over that of a car's
@@ -41,6 +42,7 @@ BANK_RECORD = np.dtype(
             "rear_side",
             "front_tyre",  # B of the Magic Formula
             "rear_tyre",
+            "understeer_s2",  # steering angle per lateral acceleration, beyond what the geometry needs: rad s^2/m
             "peak_slip_rad",  # of the front tyres; the driver does not turn the wheel further into the slide
             "rolling",  # resistance over load
             "drag_per_m",  # deceleration per squared speed
@@ -117,6 +119,8 @@ def record_of(spec: VehicleSpec, chassis: Chassis | None = None) -> NDArray[np.v
         "rear_m": rear_m,
         "front_load": -rear_m / spec.wheelbase_m,
         "rear_load": front_m / spec.wheelbase_m,
+        # Cars drive all wheels by load: traction control keeps other cars from much that they would do otherwise.
+        "drive_front": 0.0 if spec.number_of_wheels < 4 else -rear_m / spec.wheelbase_m,
         "transfer_kg": spec.mass_kg * height_m / spec.wheelbase_m,
         "side_transfer_m": 0.0 if spec.number_of_wheels < 4 else height_m / (2 * half_track_m),
         "grip": traits.grip,
@@ -124,6 +128,7 @@ def record_of(spec: VehicleSpec, chassis: Chassis | None = None) -> NDArray[np.v
         "rear_side": rear_side,
         "front_tyre": front_tyre,
         "rear_tyre": traits.rear_stiffness_per_rad / (SHAPE * rear_side * traits.grip),
+        "understeer_s2": max(1.0 / traits.front_stiffness_per_rad - 1.0 / traits.rear_stiffness_per_rad, 0.0) / 9.81,
         "peak_slip_rad": PEAK / front_tyre,
         "rolling": traits.rolling_resistance,
         "drag_per_m": 0.5 * AIR_DENSITY_KGPM3 * spec.drag_area_m2 / spec.mass_kg,

@@ -1,9 +1,9 @@
 """What the classes of vehicles have in common: tyres, brakes, rolling resistance.
 
 Cornering stiffness is that of an axle with its compliances, over the axle's load. Cars: rear side-slip gradients of
-about 3 deg/g and understeer of about 2 deg/g are usual (Milliken, *Race Car Vehicle Dynamics*, ch. 5; Heissing and Ersoy,
-*Chassis Handbook*, ch. 7). Lorries' tyres are half as stiff for their load, their peak friction is lower (Gillespie,
-*Fundamentals of Vehicle Dynamics*, ch. 6 and 10; Wong, *Theory of Ground Vehicles*, ch. 1).
+about 3 deg/g and understeer of 2 to 3 deg/g are usual (Milliken, *Race Car Vehicle Dynamics*, ch. 5; Heissing and
+Ersoy, *Chassis Handbook*, ch. 7). Lorries' tyres are half as stiff for their load, their peak friction is lower
+(Gillespie, *Fundamentals of Vehicle Dynamics*, ch. 6 and 10; Wong, *Theory of Ground Vehicles*, ch. 1).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Traits:
     brake_front_share: float  # of the largest braking force
 
 
-_CAR = Traits(1.0, 11.6, 19.4, 0.012, 0.68)
+_CAR = Traits(1.0, 10.8, 19.4, 0.012, 0.68)
 _VAN = Traits(0.92, 10.0, 15.0, 0.012, 0.65)
-_LORRY = Traits(0.75, 6.5, 9.0, 0.007, 0.60)
-_BUS = Traits(0.75, 7.0, 10.0, 0.008, 0.60)
+_LORRY = Traits(0.70, 6.5, 9.0, 0.007, 0.60)
+_BUS = Traits(0.70, 7.0, 10.0, 0.008, 0.60)
 _MOTORCYCLE = Traits(1.0, 15.0, 18.0, 0.015, 0.75)
 _BICYCLE = Traits(0.85, 13.0, 15.0, 0.006, 0.75)
 

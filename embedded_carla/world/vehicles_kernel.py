@@ -26,21 +26,20 @@ from embedded_carla.types import Float
 GRAVITY_MPS2 = 9.81
 # Tyres
 DRY_FRICTION = 1.0
-WATER_MM = (0.0, 0.2, 1.0)
-WATER_KMH = (0.0, 50.0, 90.0, 130.0)
-WET_FRICTION = ((1.0, 1.0, 1.0, 1.0), (0.8, 0.765, 0.75, 0.733), (0.8, 0.647, 0.375, 0.267))
-"""Friction under so much water (rows) at these speeds (columns), over that of the dry road: for new tyres, from Bosch,
-*Automotive Handbook*, "Coefficients of static friction"; the values at standstill are ours."""
 SHAPE = 1.35  # C
 SLIP_SPEED_MPS = 2.0  # slip angles are taken over no less than this speed
 KINEMATIC_MPS, DYNAMIC_MPS = 1.0, 3.0  # blend between the two models
 SLIP_STIFFNESS = 15.0  # longitudinal force over load, per slip: what the telemetry's slip ratio is taken from
 # Pedals and steering
-ABS_EFFICIENCY = 0.95  # share of the longitudinal friction that braking with ABS makes use of
+ABS_EFFICIENCY = 0.95  # share of the longitudinal friction that braking with ABS, and traction control, make use of
 STEER_RATE_RADPS = math.radians(120.0)
-# Stability control: where the steering asks for more than the tyres can give, it takes the throttle and then brakes.
-STABILITY_BEGIN, STABILITY_FULL = 0.75, 1.0  # demanded over possible lateral acceleration
-STABILITY_BRAKE = 0.4  # friction number
+# Stability control: where the steering asks for more than the tyres can give, or the vehicle turns faster, it takes the
+# throttle and then brakes, at a spin one side more than the other.
+STABILITY_BEGIN, STABILITY_FULL = 0.85, 1.05  # demanded over possible lateral acceleration
+STABILITY_BRAKE, STABILITY_FRONT = 0.4, 0.85  # friction number; share of the front axle, so that the rear holds
+STABILITY_SIDE = 0.5  # of the weight times friction, at half the track: the brakes of the outer wheels
+STABILITY_GAIN_PER_S = 10.0
+SLIP_GAIN_PER_S, SLIP_S2PM = 5.0, 0.02  # of side slip beyond the arc tangent of so much per possible acceleration
 # Springs
 SPRING_RADPS = 12.0  # natural frequency of heave, pitch and roll
 DROOP_M = 0.12  # wheels that hang down this far still touch the ground
@@ -79,24 +78,6 @@ class Motion(NamedTuple):
     wheels: Float  # (N, 4, 6)
 
 
-@compiled
-def wheel_points(slots: NDArray[np.intp], bank: NDArray[np.void], motion: Motion, points: Float) -> None:
-    """Fill `points` (n, 5, 3): below the four wheels, then the origin; where `move` wants to know the ground."""
-    for k in range(len(slots)):
-        slot = slots[k]
-        model = bank[slot]
-        yaw, pitch = math.radians(motion.rotation_deg[slot, 1]), math.radians(motion.rotation_deg[slot, 0])
-        cos, sin, rise = math.cos(yaw), math.sin(yaw), math.sin(pitch)
-        for wheel in range(4):
-            ahead = model.front_axle_m if _FORE[wheel] else model.rear_axle_m
-            aside = _SIDE[wheel] * model.half_track_m
-            points[k, wheel, 0] = motion.location[slot, 0] + (ahead * cos - aside * sin)
-            points[k, wheel, 1] = motion.location[slot, 1] + (ahead * sin + aside * cos)
-            points[k, wheel, 2] = motion.location[slot, 2] + ahead * rise
-        for axis in range(3):
-            points[k, 4, axis] = motion.location[slot, axis]
-
-
 class _Push(NamedTuple):
     """What acts on one vehicle during a step, constant over its sub-steps. Forces in N."""
 
@@ -113,6 +94,7 @@ class _Push(NamedTuple):
     hold_mps2: float  # what friction can change of the sideways speed; 0 in the air
     grade_forward_mps2: float
     grade_right_mps2: float
+    steadied_radps2: float  # what one-sided braking takes from the turn
 
 
 class _Plane(NamedTuple):
@@ -159,19 +141,6 @@ def _footing(wheel_z: Float, z_m: float, model: Any) -> _Plane:
 
 
 @inner
-def _wet_share(water_mm: float, speed_mps: float) -> float:
-    """Friction over that of the dry road: bilinear in `WET_FRICTION`, constant beyond it."""
-    depth, kmh = min(max(water_mm, 0.0), WATER_MM[-1]), min(3.6 * speed_mps, WATER_KMH[-1])
-    i = 0 if depth <= WATER_MM[1] else 1
-    j = 0 if kmh <= WATER_KMH[1] else 1 if kmh <= WATER_KMH[2] else 2
-    u = (depth - WATER_MM[i]) / (WATER_MM[i + 1] - WATER_MM[i])
-    v = (kmh - WATER_KMH[j]) / (WATER_KMH[j + 1] - WATER_KMH[j])
-    shallow = (1.0 - v) * WET_FRICTION[i][j] + v * WET_FRICTION[i][j + 1]
-    deep = (1.0 - v) * WET_FRICTION[i + 1][j] + v * WET_FRICTION[i + 1][j + 1]
-    return float((1.0 - u) * shallow + u * deep)
-
-
-@inner
 def _steer_share(curve: Float, speed: float) -> float:
     """Share of the largest steering angle that a full turn of the wheel gives: piecewise linear in speed."""
     if speed <= curve[0, 0]:
@@ -181,6 +150,24 @@ def _steer_share(curve: Float, speed: float) -> float:
             low, share = curve[i - 1, 0], curve[i - 1, 1]
             return float(share + (curve[i, 1] - share) / (curve[i, 0] - low) * (speed - low))
     return float(curve[len(curve) - 1, 1])
+
+
+@inner
+def _stability(model: Any, state: Float, grip_front: float, grip: float, weight_n: float) -> tuple[float, float]:
+    """(demanded over possible lateral acceleration, rad/s^2 that one-sided braking takes from the turn).
+
+    The bounds of yaw rate and side slip are those of Rajamani, 8.2.
+    """
+    squared = state[FORWARD] * state[FORWARD]
+    wanted = abs(math.tan(state[STEER])) * squared / (model.wheelbase_m + model.understeer_s2 * squared)
+    possible = grip_front * model.front_side * GRAVITY_MPS2 + 1e-3
+    share = max(wanted, abs(state[TURN] * state[FORWARD])) / possible
+    over, turning = max(abs(state[FORWARD]), DYNAMIC_MPS), _sign(state[TURN])
+    slipped = -turning * math.atan((state[RIGHT] + model.rear_m * state[TURN]) / over)
+    spin = abs(state[TURN]) - possible / over
+    spin = max(spin, SLIP_GAIN_PER_S * (slipped - math.atan(SLIP_S2PM * grip * GRAVITY_MPS2)))
+    most = STABILITY_SIDE * model.half_track_m * grip * weight_n / model.yaw_inertia_kgm2
+    return share, -turning * min(max(STABILITY_GAIN_PER_S * spin, 0.0), most)
 
 
 @inner
@@ -197,8 +184,8 @@ def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane,
     load_rear = max(model.rear_load * weight + moved, 0.0)
     limit_front, limit_rear = grip_front * load_front, grip_rear * load_rear
 
-    wanted = abs(math.tan(state[STEER])) * state[FORWARD] * state[FORWARD] / model.wheelbase_m
-    share = wanted / (grip_front * model.front_side * GRAVITY_MPS2 + 1e-3)
+    share, steadied_turn = _stability(model, state, grip_front, grip, weight)
+    left = math.sqrt(max(1.0 - share * share, 0.04))  # of the friction, for traction control to drive with
     excess = max((share - STABILITY_BEGIN) / (STABILITY_FULL - STABILITY_BEGIN), 0.0)
     force = motion.engine_n[slot] * (1.0 - min(excess, 1.0))
     steadied = STABILITY_BRAKE * min(max(excess - 1.0, 0.0), 1.0)
@@ -206,20 +193,27 @@ def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane,
     braked_front = brake * model.brake_front_n + hand_brake * model.hand_brake_front_n + model.front_load * dragged
     braked_rear = brake * model.brake_rear_n + hand_brake * model.hand_brake_rear_n + model.rear_load * dragged
     pull = -touch * gravity
+    drive_rear = _clamp((1.0 - model.drive_front) * force, left * ABS_EFFICIENCY * limit_rear)
+    brake_rear = min(braked_rear + (1.0 - STABILITY_FRONT) * steadied * weight, ABS_EFFICIENCY * limit_rear)
+    side_front = model.front_side * limit_front
+    if model.side_transfer_m == 0.0:  # a rider leans no further than the rear tyre can follow
+        used = max(abs(drive_rear), brake_rear) / (limit_rear + 1e-3)
+        side_front = min(side_front, model.front_side * limit_rear * math.sqrt(max(1.0 - used * used, 0.0)))
     return _Push(
-        _clamp(model.front_load * force, limit_front),
-        _clamp(model.rear_load * force, limit_rear),
-        min(braked_front + steadied * load_front, ABS_EFFICIENCY * limit_front),
-        min(braked_rear + steadied * load_rear, ABS_EFFICIENCY * limit_rear),
+        _clamp(model.drive_front * force, left * ABS_EFFICIENCY * limit_front),
+        drive_rear,
+        min(braked_front + STABILITY_FRONT * steadied * weight, ABS_EFFICIENCY * limit_front),
+        brake_rear,
         limit_front + 1e-3,
         limit_rear + 1e-3,
-        model.front_side * limit_front,
+        side_front,
         model.rear_side * limit_rear,
         model.rolling * GRAVITY_MPS2 * touch,
         steer * model.steer_max_rad * _steer_share(motion.steer_curve[slot], speed),
         grip * GRAVITY_MPS2,
         pull * plane.forward / (1.0 + plane.forward * plane.forward),
         pull * plane.right / (1.0 + plane.right * plane.right),
+        steadied_turn,
     )
 
 
@@ -269,7 +263,8 @@ def _advance(state: Float, model: Any, push: _Push, dt_s: float) -> tuple[float,
     rolled = lateral + _clamp(forward * drift - rolling * model.rear_m - lateral, push.hold_mps2 * dt_s)
     rolled_turn = turn + _clamp(rolling - turn, push.hold_mps2 * 2.0 / model.wheelbase_m * dt_s)
     slid = lateral + dt_s * ((front + side_rear) / model.mass_kg + push.grade_right_mps2 - turn * speed)
-    slid_turn = turn + dt_s * (model.front_m * front + model.rear_m * side_rear) / model.yaw_inertia_kgm2
+    turning = (model.front_m * front + model.rear_m * side_rear) / model.yaw_inertia_kgm2 + push.steadied_radps2
+    slid_turn = turn + dt_s * turning
     state[RIGHT] = right = rolled + dynamic * (slid - rolled)
     state[TURN] = rolled_turn + dynamic * (slid_turn - rolled_turn)
 
@@ -370,12 +365,13 @@ def _write_back(slot: int, model: Any, motion: Motion, state: Float, tilt: tuple
 
 @compiled
 def move(
-    slots: NDArray[np.intp], bank: NDArray[np.void], motion: Motion, ground_z: Float, water_mm: float,
+    slots: NDArray[np.intp], bank: NDArray[np.void], motion: Motion, ground_z: Float, wet_share: Float,
     dt_s: float, count: int,
 ) -> None:  # fmt: skip
     """Advance the vehicles in `slots` (n,) by `dt_s` in `count` sub-steps.
 
-    `ground_z` (n, 5) is the ground's height at `wheel_points`, NaN for none; `water_mm` lies on the road.
+    `ground_z` (n, 5) is the ground's height at `road_kernel.wheel_points`, NaN for none; `wet_share` (n,) the friction
+    of the road over that of a dry one.
     """
     state = np.empty(8)
     for k in range(len(slots)):
@@ -393,8 +389,7 @@ def move(
         state[RIGHT] += state[TURN] * model.centre_m
         state[STEER], state[ACCEL] = motion.steer_rad[slot], motion.forward_accel[slot]
         plane = _footing(ground_z[k], motion.location[slot, 2], model)
-        grip = DRY_FRICTION * model.grip * motion.friction[slot] * motion.friction_scale[slot]
-        grip *= _wet_share(water_mm, math.hypot(vx, vy))
+        grip = DRY_FRICTION * wet_share[k] * model.grip * motion.friction[slot] * motion.friction_scale[slot]
         push = _actuate(slot, model, motion, state, plane, grip)
         is_held = motion.held[slot, 0] != 0.0
         if is_held:

@@ -13,6 +13,7 @@ from scipy.interpolate import RegularGridInterpolator
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.types import Transform, VehicleControl, VehicleSpec
+from embedded_carla.world import road_kernel
 from embedded_carla.world import vehicles_kernel as kernel
 from embedded_carla.world.vehicles import VehicleFleet
 from embedded_carla.world.vehicles_bank import AIR_DENSITY_KGPM3, LATERAL_SHARE
@@ -72,7 +73,7 @@ def seconds_to(spec: VehicleSpec, speed_mps: float) -> float:
 def test_full_braking_takes_the_distance_that_friction_gives(wetness: float, deposits: float) -> None:
     """The integral of v / (mu(v) g + rolling), mu from the table of water depth and speed."""
     v, depth_mm = 30.0, 0.2 * wetness / 100 + 0.8 * deposits / 100
-    share = RegularGridInterpolator((kernel.WATER_MM, kernel.WATER_KMH), kernel.WET_FRICTION)
+    share = RegularGridInterpolator((road_kernel.WATER_MM, road_kernel.WATER_KMH), road_kernel.WET_FRICTION)
     strong = replace(SEDAN, drag_area_m2=0.0, brake_force_max_n=1e6)
 
     def distance_per_mps(v: float) -> float:
@@ -170,13 +171,49 @@ def test_lateral_acceleration_is_bounded_by_friction() -> None:
 
 
 def test_a_wet_road_carries_less_in_a_bend() -> None:
-    def radius(wetness: float) -> float:
-        fleet = one(speed_mps=15.0)
-        fleet.set_control(0, VehicleControl(steer=0.25, throttle=0.2))
-        run(fleet, 3.0, wetness)
-        return speed(fleet) / abs(math.radians(fleet.angular_velocity_degps[0, 2]))
+    def turned_deg(wetness: float, deposits: float) -> float:
+        fleet = one(speed_mps=22.0)
+        fleet.set_control(0, VehicleControl(steer=0.12, throttle=0.2))
+        for _ in range(30):
+            fleet.step(DT, wetness, deposits)
+        return float(fleet.rotation_deg[0, 1])
 
-    assert radius(100.0) > 1.2 * radius(0.0)
+    assert turned_deg(100.0, 0.0) < 0.9 * turned_deg(0.0, 0.0)
+    assert turned_deg(100.0, 100.0) < 0.9 * turned_deg(100.0, 0.0)
+
+
+def test_nothing_spins_however_the_driver_steers() -> None:
+    """Full throttle, the wheels turned to a third of their range within four seconds: no rear slips by 25 degrees."""
+    fleet = VehicleFleet(flat())
+    for slot, spec in enumerate(SPECS.values()):
+        fleet.add(spec, Transform(y=50.0 * slot))
+        fleet.set_velocity(slot, (min(22.0, 0.7 * spec.top_speed_mps), 0.0, 0.0))
+    most = np.zeros(len(SPECS))
+    for i in range(240):
+        for slot in range(len(SPECS)):
+            fleet.set_control(slot, VehicleControl(throttle=1.0, steer=min(i * DT / 12.0, 0.35)))
+        fleet.step(DT, 0.0)
+        most = np.maximum(most, np.degrees(np.abs(fleet.wheels[: len(SPECS), 2, kernel.SLIP_ANGLE])))
+    assert (most < 25.0).all(), dict(zip(SPECS, most.round(1), strict=True))
+
+
+def test_understeer_follows_from_the_axles_stiffness() -> None:
+    """K = W_f / C_f - W_r / C_r, of the circles at 20 m/s between 0.1 and 0.2 g."""
+    traits, at = traits_of(SEDAN), []
+    for angle_deg in (1.0, 1.5):
+        fleet = one(speed_mps=20.0)
+        steer = math.radians(angle_deg) / (math.radians(SEDAN.steer_max_deg) * fleet.steer_share(0))
+        for _ in range(160):
+            throttle = min(max(0.22 + 0.3 * (20.0 - speed(fleet)), 0.0), 1.0)
+            fleet.set_control(0, VehicleControl(steer=steer, throttle=throttle))
+            fleet.step(DT, 0.0)
+        rate = math.radians(fleet.angular_velocity_degps[0, 2])
+        understeer = fleet.steer_rad[0] - math.atan(SEDAN.wheelbase_m * rate / speed(fleet))
+        at.append((speed(fleet) * rate / GRAVITY_MPS2, math.degrees(understeer)))
+    gradient = (at[1][1] - at[0][1]) / (at[1][0] - at[0][0])
+    linear = math.degrees(1.0 / traits.front_stiffness_per_rad - 1.0 / traits.rear_stiffness_per_rad)
+    assert 0.1 < at[0][0] < at[1][0] < 0.25
+    assert gradient == pytest.approx(linear, rel=0.08)
 
 
 @pytest.mark.parametrize("throttle", [0.0, 0.3, 1.0])
