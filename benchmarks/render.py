@@ -5,7 +5,8 @@
 First through the real wheel: a client that waits for each picture of its tick (`per_s`: sets of pictures a second).
 Then the renderer alone, in a town with vehicles and 20 walkers in front of the camera, by weather: `fps` from the
 median time of a picture read into numpy, `best_ms` the fastest, `cpu_ms` the processor time of all cores, which other
-load on the machine moves less, and `stages_ms` where the time goes when each stage waits for the last.
+load on the machine moves less, `python_ms` that of the calling thread when the GL is asked for nothing, `triangles` of
+the last picture and `stages_ms` where the time goes when each stage waits for the last.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
+import moderngl
 import numpy as np
 
 from benchmarks import render_client
@@ -98,6 +102,28 @@ def stages_ms(renderer: Renderer, draw: Callable[[int], object], frames: int) ->
     return {name: round(1e3 * spent / frames, 2) for name, spent in renderer.stages.spent_s.items()}
 
 
+def python_ms(draw: Callable[[int], object], frames: int) -> float:
+    """Processor time of this thread a picture, with all calls of the GL that draw, clear or read left out."""
+    gone = {moderngl.VertexArray: ("render", "render_indirect"), moderngl.Framebuffer: ("clear", "read_into")}
+    with ExitStack() as left_out:
+        for owner, names in gone.items():
+            for name in names:
+                left_out.enter_context(patch.object(owner, name, lambda *_, **__: None))
+        began = time.thread_time()
+        for k in range(frames):
+            draw(k)
+        return round(1e3 * (time.thread_time() - began) / frames, 2)
+
+
+def figures_of(renderer: Renderer, draw: Callable[[int], object], frames: int) -> dict[str, object]:
+    """All that is measured of one kind of picture."""
+    result: dict[str, object] = {**timed(draw, frames)}
+    result["triangles"] = renderer.triangles()
+    result["stages_ms"] = stages_ms(renderer, draw, max(frames // 3, 5))
+    result["python_ms"] = python_ms(draw, frames)
+    return result
+
+
 def measure(
     renderer: Renderer, eye: Transform, actors: Sequence[ActorView], size: tuple[int, int], frames: int
 ) -> dict[str, object]:
@@ -112,7 +138,7 @@ def measure(
     result: dict[str, object] = {}
     for name, weather in WEATHERS.items():
         rgb, every = (lambda k, w=weather, e=e: draw(front, w, e, k) for e in (False, True))
-        result[f"rgb_{name}"] = {**timed(rgb, frames), "stages_ms": stages_ms(renderer, rgb, max(frames // 3, 5))}
+        result[f"rgb_{name}"] = figures_of(renderer, rgb, frames)
         result[f"all_{name}"] = timed(every, frames)
     result["rgb_4_cameras"] = timed(lambda k: [draw(v, DAY, False, k) for v in rig], frames // 3)
     return result

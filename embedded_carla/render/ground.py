@@ -98,6 +98,8 @@ class Ground:
         self._commands = ctx.buffer(reserve=max(self._block.nbytes, 20), dynamic=True)
         self._per_group = np.zeros(len(groups), dtype=np.int64)
         self._arrays: dict[int, Any] = {}
+        self._ready: dict[tuple[int, tuple[str, ...], Programs], tuple[Any, Any]] = {}
+        self._uniforms_of: dict[int, _Group] = {}  # the group that a program's uniforms are set for
 
     def draw(self, programs: Programs, textures: SurfaceTextures, camera: Camera, defines: tuple[str, ...]) -> None:
         """Draw the tiles in view."""
@@ -109,32 +111,44 @@ class Ground:
             return
         self._commands.write(self._block[:made])
         first = 0
-        for group, count in zip(self._groups, self._per_group.tolist(), strict=True):
+        for k, count in enumerate(self._per_group.tolist()):
             if count:
-                array = self._ready(programs, textures, group, defines)
+                group = self._groups[k]
+                ready = self._ready.get((k, defines, programs))
+                if ready is None:
+                    ready = self._ready[(k, defines, programs)] = self._prepare(programs, group, defines)
+                program, array = ready
+                if self._uniforms_of.get(program.glo) is not group:
+                    self._uniforms_of[program.glo] = group
+                    _set_uniforms(program, group)
+                textures.use(TEXTURES.get(group.look.surface, group.look.surface), SURFACE_UNIT)
                 array.render_indirect(self._commands, moderngl.TRIANGLES, count, first)
             first += count
 
-    def _ready(
-        self, programs: Programs, textures: SurfaceTextures, group: _Group, defines: tuple[str, ...]
-    ) -> Any:  # fmt: skip
-        """The vertex array of the program for a group, its uniforms set."""
-        look = group.look
-        program = programs.get("ground", "ground", (*defines, *look.own_defines()))
-        textures.use(TEXTURES.get(look.surface, look.surface), SURFACE_UNIT)
+    def triangles(self) -> int:
+        """How many triangles the last picture had of it; for benchmarks."""
+        return int(self._block[: int(self._per_group.sum()), 0].sum()) // 3
+
+    def _prepare(self, programs: Programs, group: _Group, defines: tuple[str, ...]) -> tuple[Any, Any]:
+        """The program of a group and its vertex array."""
+        program = programs.get("ground", "ground", (*defines, *group.look.own_defines()))
         array = self._arrays.get(program.glo)
         if array is None:
             content = [(self._vertices, "3f 3f 2f", "in_position", "in_normal", "in_uv")]
             array = self._ctx.vertex_array(program, content, self._indices, skip_errors=True)
             self._arrays[program.glo] = array
-        for name, value in (("towards_eye", look.towards_eye), ("base_colour", look.albedo), ("tag", group.tag)):
-            if name in program:
-                program[name].value = value
-        return array
+        return program, array
 
     def release(self) -> None:
         for thing in (*self._arrays.values(), self._vertices, self._indices, self._commands):
             thing.release()
+
+
+def _set_uniforms(program: Any, group: _Group) -> None:
+    look = group.look
+    for name, value in (("towards_eye", look.towards_eye), ("base_colour", look.albedo), ("tag", group.tag)):
+        if name in program:
+            program[name].value = value
 
 
 def _groups(meshes: Sequence[Mesh]) -> list[_Group]:

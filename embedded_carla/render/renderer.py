@@ -93,6 +93,11 @@ class Renderer:
         """The GL implementation that draws, for example "llvmpipe (LLVM 15.0.6, 256 bits)"."""
         return str(self._ctx.info["GL_RENDERER"])
 
+    def triangles(self) -> dict[str, int]:
+        """How many triangles the last picture had: of all that stands, drawn for the picture, its mirror and its
+        shadows; and of the ground."""
+        return {"standing": self._solids.triangles(), "ground": self._ground.triangles()}
+
     def show(self, state: SceneState) -> None:
         """Leave out what is hidden and light the lamps as told, from the next picture on."""
         self._ctx.__enter__()

@@ -44,6 +44,11 @@ def _rows(centre: F64, bias: F64 | float, along: F64, strength: F64, across: F64
     return out
 
 
+def _length(vectors: F64) -> F64:
+    """The lengths of vectors along the last axis."""
+    return np.asarray(np.sqrt(np.einsum("...i,...i->...", vectors, vectors)))
+
+
 def sprites(camera: Camera, air: Atmosphere, scene: ActorSet, lamps: F64, time_s: float) -> F64:
     """(n, 16) rows, in the order in which they are drawn. `lamps` (k, 4): places that shine now, and their power."""
     lit = max(air.night, 0.55 * air.fogginess, 0.35 * air.rain)  # how much lights stand out
@@ -59,7 +64,7 @@ def sprites(camera: Camera, air: Atmosphere, scene: ActorSet, lamps: F64, time_s
 def _shade(camera: Camera, scene: ActorSet) -> F64:
     """The dark place under a body, which neither sun nor sky reaches."""
     rel = scene.poses[:, :3, 3] - camera.eye
-    distance = np.linalg.norm(rel, axis=1)
+    distance = _length(rel)
     near = np.flatnonzero((distance < SHADE_RANGE_M) & camera.sees(scene.centre, scene.radius + 1.0))
     half, poses = scene.half[near], scene.poses[near]
     strength = 0.66 * (1.0 - distance[near] / SHADE_RANGE_M) ** 0.5
@@ -71,7 +76,7 @@ def _shade(camera: Camera, scene: ActorSet) -> F64:
 
 
 def _halos(camera: Camera, rel: F64, size_m: F64, strength: F64, colour: Colours) -> F64:
-    distance = np.linalg.norm(rel, axis=1)
+    distance = _length(rel)
     bias = np.minimum(0.4 / np.maximum(distance, 0.5), 0.3)
     size = size_m[:, None]
     return _rows(rel, bias, camera.right * size, strength, camera.up * size, 0.0, np.array(colour), GLARE)
@@ -84,7 +89,7 @@ def _streaks(camera: Camera, rel: F64, above_m: F64, strength: F64, colour: Colo
     rel, above, ground, strength = rel[seen], above_m[seen], ground[seen], strength[seen]
     colour = colour[seen] if isinstance(colour, np.ndarray) else colour
     at = rel[:, :2] * (ground / (ground + np.maximum(above, 0.05)))[:, None]
-    distance = np.maximum(np.linalg.norm(at, axis=1), 0.5)
+    distance = np.maximum(_length(at), 0.5)
     along = np.column_stack([at / distance[:, None], np.zeros(len(at))])
     across = np.column_stack([-along[:, 1], along[:, 0], along[:, 2]])
     return _rows(
@@ -99,7 +104,7 @@ def _through(air: Atmosphere, distance: F64) -> F64:
 
 def _lamps(camera: Camera, air: Atmosphere, lamps: F64) -> list[F64]:
     rel, power = lamps[:, :3] - camera.eye, np.minimum(lamps[:, 3], 2.0)
-    distance = np.linalg.norm(rel, axis=1)
+    distance = _length(rel)
     rank = np.argsort(np.argsort(np.linalg.norm(rel - camera.forward * 15.0, axis=1), kind="stable"), kind="stable")
     seen = (distance < LIGHT_RANGE_M) & camera.sees(lamps[:, :3], 9.0)
     pooled = seen & (rank >= MAX_LAMPS)  # the nearest ones light every surface (shading.glsl)
@@ -122,7 +127,7 @@ def _lamps(camera: Camera, air: Atmosphere, lamps: F64) -> list[F64]:
 
 def _vehicle_lights(camera: Camera, air: Atmosphere, scene: ActorSet, lit: float) -> list[F64]:
     rel_all = scene.centre - camera.eye
-    distance_all = np.linalg.norm(rel_all, axis=1)
+    distance_all = _length(rel_all)
     bits = np.where(scene.is_vehicle, scene.lights, 0)
     burning = np.flatnonzero((bits & 15 > 0) & (distance_all < LIGHT_RANGE_M) & camera.sees(scene.centre, 12.0))
     if not len(burning):
@@ -147,7 +152,7 @@ def _lamps_of_vehicles(camera: Camera, air: Atmosphere, poses: F64, half: F64, s
     for k, (end, side) in enumerate(LAMPS):
         places[k] = rel + poses[:, :3, 0] * (0.99 * end * half[:, :1]) + poses[:, :3, 1] * (side * across)[:, None]
     ends = np.array([end for end, _ in LAMPS])[:, None]
-    distance = np.linalg.norm(places, axis=2)
+    distance = _length(places)
     facing = -ends * np.einsum("knj,nj->kn", places, poses[:, :3, 0]) / np.maximum(distance, 0.3)
     strength = strength * np.clip(facing * 1.6 - 0.1, 0.0, 1.0) * _through(air, distance)
     lamp, car = np.nonzero(strength > 0.02)
@@ -167,7 +172,7 @@ def _beam_pools(camera: Camera, air: Atmosphere, poses: F64, half: F64) -> F64:
     """The light of headlamps on the road, for the vehicles whose beams do not light every surface."""
     ahead = half[:, 0:1] + 8.0
     rel = poses[:, :3, 3] - camera.eye + poses[:, :3, 0] * ahead + 0.03 * poses[:, :3, 2]
-    strength = 0.15 * air.night * _through(air, np.linalg.norm(rel, axis=1))
+    strength = 0.15 * air.night * _through(air, _length(rel))
     return _rows(
         rel, FLAT_BIAS, poses[:, :3, 0] * 8.0, strength, poses[:, :3, 1] * 2.4, 0.0, np.array(BEAM_COLOUR), ROUND
     )
