@@ -1,4 +1,4 @@
-.PHONY: demo test check bench format clean help
+.PHONY: demo test check bench fuzz soak format clean help
 .DEFAULT_GOAL := help
 
 OUT ?= out
@@ -29,6 +29,14 @@ format: ## apply the formatter and the safe fixes
 bench: ## measure the server, the renderer and the closed loop; figures in out/bench/
 	@scripts/setup.sh dev
 	@.venv/bin/python -m benchmarks --out $(OUT)/bench
+
+fuzz: ## 200,000 hostile messages against the server (FUZZ_ARGS="--seed 2 --messages 1000"); figures in out/fuzz/
+	@scripts/setup.sh dev
+	@.venv/bin/python -m tests.embedded_carla.fuzz.run_fuzz --out $(OUT)/fuzz $(FUZZ_ARGS)
+
+soak: ## hours of ticks, map loads and vanishing clients; Ctrl-C, and it goes on where it was; figures in out/soak/
+	@scripts/setup.sh dev
+	@.venv/bin/python -m benchmarks.soak --out $(OUT)/soak
 
 clean: ## remove what make made
 	rm -rf .venv build *.egg-info out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

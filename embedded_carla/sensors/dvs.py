@@ -18,6 +18,8 @@ EVENT = np.dtype([("x", "<u2"), ("y", "<u2"), ("t_ns", "<i8"), ("polarity", "u1"
 LUMA_BGR = np.array([0.1140, 0.5870, 0.2989], dtype=np.float32)
 UNCHANGED = 1e-6
 LEAST_THRESHOLD = 0.01
+MOST_CROSSINGS, MOST_STEPS = 4_000_000, 2000
+"""Of one picture: thresholds far below what a picture resolves must not hold the world up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,11 @@ class EventCamera:
         step = sign * self._thresholds(rises)
         level = self._level[rows, columns].astype(np.float64)
         made = []
-        while len(rows):
+        crossings = 0
+        for _ in range(MOST_STEPS):
+            if not len(rows) or crossings >= MOST_CROSSINGS:
+                break  # what is left is told with the next picture
+            crossings += len(rows)
             level = level + step
             # A level that is already behind (the threshold drawn anew is smaller, or it was met to the last bit) counts
             # at the span's beginning: an event once left out would never be told.

@@ -15,7 +15,7 @@ from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.cache import CODE_DIGEST, MapCache, default_folder
 from embedded_carla.opendrive import RoadNetwork
 from embedded_carla.scene import Scenery
-from embedded_carla.world.load_limits import bounded_load, try_with_carla
+from embedded_carla.world.build_apart import build_apart
 
 GENERATED_MAP = "OpenDriveMap"
 """The name under which CARLA's client loads a map whose text it has sent."""
@@ -61,8 +61,8 @@ class MapLoader:
             text.encode()
         except UnicodeEncodeError as error:
             raise MapError(f"map {GENERATED_MAP}: the text is not UTF-8") from error
-        with bounded_load(GENERATED_MAP):
-            self._build(GENERATED_MAP, text, from_client=True)
+        opendrive.parse(text, GENERATED_MAP)  # most of what is wrong shows here, at once
+        self._build(GENERATED_MAP, text, from_client=True)
         self._client_text = text
 
     def load(self, name: str) -> LoadedMap:
@@ -70,32 +70,37 @@ class MapLoader:
         if name.rsplit("/", 1)[-1] == GENERATED_MAP:
             if self._client_text is None:
                 raise MapError(f"{GENERATED_MAP}: no client has sent an OpenDRIVE text yet")
-            with bounded_load(GENERATED_MAP):
-                return self._build(GENERATED_MAP, self._client_text, from_client=True)
+            return self._build(GENERATED_MAP, self._client_text, from_client=True)
         called, text = self._library.load_text(name)
         return replace(self._build(called.removesuffix("_Opt"), text), name=called)
 
     def _build(self, name: str, text: str, *, from_client: bool = False) -> LoadedMap:
-        version = hashlib.sha256(f"{name}\n{text}".encode()).hexdigest()
+        version = version_of(name, text)
         if version in self._kept:
             self._kept.move_to_end(version)
             return self._kept[version]
         key = f"{CODE_DIGEST} {self._seed} {version}"
         loaded = self._cache.load(key)
         if not isinstance(loaded, LoadedMap):
-            loaded = self._make(name, text, version, from_client)
+            loaded = build_apart(name, text, self._seed) if from_client else make_map(name, text, self._seed)
             self._cache.store(key, loaded)
         self._kept[version] = loaded
         if len(self._kept) > _KEPT_MAPS:
             self._kept.popitem(last=False)
         return loaded
 
-    def _make(self, name: str, text: str, version: str, from_client: bool) -> LoadedMap:
-        network = opendrive.parse(text, name)
-        if from_client:
-            try_with_carla(name, network.xodr_text)
-        mesh = _walkers_mesh(network)
-        return LoadedMap(name, network.xodr_text, network.geo, scenery.build(network, self._seed), version, mesh)
+
+def version_of(name: str, text: str) -> str:
+    return hashlib.sha256(f"{name}\n{text}".encode(errors="surrogateescape")).hexdigest()
+
+
+def make_map(name: str, text: str, seed: int) -> LoadedMap:
+    """Everything that is built from a map's text. Raises MapError when it is no usable map."""
+    network = opendrive.parse(text, name)
+    mesh = _walkers_mesh(network)
+    return LoadedMap(
+        name, network.xodr_text, network.geo, scenery.build(network, seed), version_of(name, text), mesh
+    )  # fmt: skip
 
 
 def _walkers_mesh(network: RoadNetwork) -> bytes:

@@ -11,7 +11,7 @@ from embedded_carla import codec
 
 MOST_POINTS, MOST_GEARS, MOST_WHEELS = 64, 32, 16
 _CURVE = ((-1.0e6, 1.0e6), (-1.0e6, 1.0e6))
-_GEAR = ("gear", ((-100.0, 100.0), (0.0, 100.0), (0.0, 100.0)))
+_GEAR = ("forward_gears", ((-100.0, 100.0), (0.0, 100.0), (0.0, 100.0)))
 _WHEEL = (
     ("tire_friction", 0.0, 100.0),
     ("damping_rate", 0.0, 1.0e6),

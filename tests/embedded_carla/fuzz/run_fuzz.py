@@ -11,19 +11,18 @@ import argparse
 import contextlib
 import json
 import random
-import re
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from embedded_carla.handlers import methods
 from tests.embedded_carla.fuzz.calls import Population, call
+from tests.embedded_carla.fuzz.findings import FAULT, Findings
 from tests.embedded_carla.fuzz.noise import noise, stream_noise, throw
 from tests.embedded_carla.fuzz.target import Attacker, HungError, Listeners, Target, populate, target
 
@@ -33,25 +32,6 @@ THROWN_SHARE = 0.02
 SLOW_EVERY = 100_000  # messages; each slow reader holds a synchronous world up for ten seconds
 HALF_OPEN_MOST = 60
 WARM_MESSAGES = 5000
-_FAULT = re.compile(r"^\w+: \w+(Error|Exception|error): ")
-
-
-@dataclass(slots=True)
-class Findings:
-    """What went wrong, and figures."""
-
-    messages: int = 0
-    thrown: int = 0
-    errors: int = 0
-    faults: dict[str, str] = field(default_factory=dict)
-    resident_mb: list[float] = field(default_factory=list)
-    steady: dict[str, Any] = field(default_factory=dict)
-    seconds: float = 0.0
-
-    @property
-    def growth(self) -> float:
-        """Largest memory over that after the first messages, minus 1."""
-        return max(self.resident_mb) / self.resident_mb[0] - 1.0 if self.resident_mb else 0.0
 
 
 def message_rng(seed: int, number: int) -> random.Random:
@@ -110,7 +90,7 @@ class Fuzz:
                 self._fault(f"{method}: no answer", f"message {number}: {data.hex()[:2000]}")
                 continue
             self._findings.errors += answer[2] is not None or _is_error(answer[3])
-            if isinstance(answer[2], str) and _FAULT.match(answer[2]):
+            if isinstance(answer[2], str) and FAULT.match(answer[2]):
                 self._fault(answer[2][:160], f"message {number}: {data.hex()[:2000]}")
         self._findings.messages += len(made)
 

@@ -36,13 +36,15 @@ def look(client: carla.Client) -> None:
     assert math.isfinite(weather.fog_density)
     assert settings.max_substeps >= 0
     for actor in world.get_actors():
-        box = actor.bounding_box if hasattr(actor, "bounding_box") else None
+        try:
+            box = actor.bounding_box if hasattr(actor, "bounding_box") else None
+            mass = actor.get_physics_control().mass if actor.type_id.startswith("vehicle.") else 1.0
+        except RuntimeError as error:  # someone else has destroyed it, or loaded a map
+            assert "does not exist" in str(error), error  # noqa: PT017
+            continue
+        assert math.isfinite(mass)
         if box is not None:
             assert all(math.isfinite(v) and v >= 0.0 for v in (box.extent.x, box.extent.y, box.extent.z)), actor
-        if actor.type_id.startswith("vehicle."):
-            assert math.isfinite(actor.get_physics_control().mass)
-            actor.get_light_state()
-    client.get_trafficmanager  # noqa: B018 - only that the attribute is there
 
 
 def main() -> None:

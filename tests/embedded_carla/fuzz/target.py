@@ -32,7 +32,7 @@ SENSORS: tuple[tuple[str, dict[str, str]], ...] = (
 )  # fmt: skip
 
 
-FUZZED_SENSORS = tuple(kind for kind in LIBRARY if kind.startswith("sensor.")) * 2
+FUZZED_SENSORS = tuple(kind for kind in LIBRARY if kind.startswith("sensor."))
 
 
 def spoiled(rng: random.Random, attribute: Attribute) -> str:
@@ -181,7 +181,9 @@ def populate(attacker: Attacker, rng: random.Random) -> Population:
         actors.append(actor[0])
         streams.append(struct.unpack_from("<I", actor[5])[0])
     for kind in FUZZED_SENSORS:
-        rows = [[a.name, 4, spoiled(rng, a)] for a in LIBRARY[kind].attributes if rng.random() < 0.3]
+        given = {"image_size_x": "48", "image_size_y": "27"} if ".camera." in kind else {}
+        given |= {a.name: spoiled(rng, a) for a in LIBRARY[kind].attributes if rng.random() < 0.2}
+        rows = [[name, 4, value] for name, value in given.items()]
         [[ok, actor]] = attacker.ask("spawn_actor_with_parent", [1, kind, rows], mount, actors[1], 0, "")
         if ok:
             actors.append(actor[0])
