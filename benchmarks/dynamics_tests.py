@@ -68,7 +68,8 @@ def launch(spec: VehicleSpec, most_s: float = 60.0) -> Curve:
 
 def brake(spec: VehicleSpec, kmh: float, wetness: float, deposits: float) -> Curve:
     """Full brake to rest. The driver's and the brake's delays are not in it."""
-    fleet, rows = vehicle(spec, kmh / 3.6), []
+    fleet = vehicle(spec, kmh / 3.6)
+    rows: list[tuple[float, float, float]] = []
     fleet.set_control(0, VehicleControl(brake=1.0))
     while True:
         rows.append((len(rows) * STEP_S, float(fleet.location[0, 0]), forward_mps(fleet)))

@@ -24,7 +24,7 @@ _SIDE = (-1.0, 1.0, -1.0, 1.0)
 def wheel_points(
     slots: NDArray[np.intp], bank: NDArray[np.void], location: Float, rotation_deg: Float, points: Float
 ) -> None:
-    """Fill `points` (n, 5, 3): below the four wheels, then the origin; where `vehicles_kernel.move` asks for the ground."""
+    """Fill `points` (n, 5, 3): below the four wheels, then the origin; there `vehicles_kernel` asks for the ground."""
     for k in range(len(slots)):
         slot = slots[k]
         model = bank[slot]

@@ -393,12 +393,14 @@ def move(
         push = _actuate(slot, model, motion, state, plane, grip)
         is_held = motion.held[slot, 0] != 0.0
         if is_held:
-            state[FORWARD], state[RIGHT] = motion.held[slot, 1], motion.held[slot, 2]
+            state[FORWARD] = motion.held[slot, 1]
+            state[RIGHT] = motion.held[slot, 2] + state[TURN] * model.centre_m
         tyres = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         for _ in range(count):
             tyres = _advance(state, model, push, dt_s / count)
             if is_held:
-                state[FORWARD], state[RIGHT] = motion.held[slot, 1], motion.held[slot, 2]
+                state[FORWARD] = motion.held[slot, 1]
+                state[RIGHT] = motion.held[slot, 2] + state[TURN] * model.centre_m
         state[X] -= model.centre_m * math.cos(state[YAW])
         state[Y] -= model.centre_m * math.sin(state[YAW])
         state[RIGHT] -= state[TURN] * model.centre_m
