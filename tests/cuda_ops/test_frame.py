@@ -1,0 +1,51 @@
+"""A whole frame as one graph: the same results as calls one by one; on the CPU where there is no GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from cuda_ops.canny.op import canny  # noqa: E402
+from cuda_ops.errors import CudaOpsError  # noqa: E402
+from cuda_ops.frame import FrameGraph  # noqa: E402
+from cuda_ops.hough.op import hough_lines  # noqa: E402
+from cuda_ops.lanes.op import colour_mask  # noqa: E402
+from cuda_ops.preprocess.op import preprocess  # noqa: E402
+from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
+
+
+def program(image: Any) -> tuple[Any, ...]:
+    mask = colour_mask(image)
+    edges = canny(mask, 1, 2)
+    return preprocess([image], 96, 160), mask, hough_lines(edges, 40).lines
+
+
+def frame(seed: int) -> np.ndarray:
+    image = np.random.default_rng(seed).integers(90, 110, (180, 320, 4)).astype(np.uint8)
+    image[:, 100 + seed : 120 + seed] = 240
+    return image
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_a_frame_is_its_operators_one_after_the_other(device: str) -> None:
+    graph = FrameGraph(program, [frame(0)], device)
+    for seed in (1, 2, 1):
+        graph.inputs[0][:] = frame(seed)
+        found = [array.copy() for array in graph.run()]
+        expected = program(torch.from_numpy(frame(seed)))
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs.numpy(), atol=1e-6)
+        for first, second in zip(found, graph.run(), strict=True):
+            np.testing.assert_array_equal(first, second)
+
+
+def test_a_device_that_is_not_there_is_said() -> None:
+    with pytest.raises(CudaOpsError, match="allowed are 'auto', 'cuda', 'cpu'"):
+        FrameGraph(program, [frame(0)], "tpu")
+    if why_no_gpu() is not None:
+        with pytest.raises(CudaOpsError, match="no GPU"):
+            FrameGraph(program, [frame(0)], "cuda")
