@@ -18,6 +18,7 @@ from embedded_carla.render.shape_pool import KINDS, ShapePool
 F64 = NDArray[np.float64]
 ROW_BYTES = 4 * INSTANCE_WIDTH
 COMMAND_BYTES = 20
+LEAST_BYTES = 4096  # a buffer cannot be empty, as a scenery may be
 _SHAPE = ("3f 3f 4f 2f", "in_position", "in_normal", "in_colour", "in_motion")
 _INSTANCE = ("4f 4f 4f 4f 4f 4f/i", "row_x", "row_y", "row_z", "tint", "size_tag", "state")
 
@@ -57,7 +58,7 @@ class Solids:
 
     def triangles(self) -> int:
         """How many triangles the batches since `begin` have; for benchmarks."""
-        made = np.frombuffer(self._commands.read(self._next_command * COMMAND_BYTES), dtype=np.uint32).reshape(-1, 5)
+        made = np.frombuffer(self._commands.read(), dtype=np.uint32)[: 5 * self._next_command].reshape(-1, 5)
         return int((made[:, 0].astype(np.int64) * made[:, 1]).sum()) // 3
 
     def seen(self, camera: Camera, still: Rows, moving: Rows) -> Batch:
@@ -114,7 +115,7 @@ class Solids:
         if buffer is not None:
             buffer.release()
         self._version = -1
-        return self._ctx.buffer(reserve=2 * size, dynamic=True)
+        return self._ctx.buffer(reserve=max(2 * size, LEAST_BYTES), dynamic=True)
 
     def _batch(self, count: int, still: Rows, moving: Rows) -> Batch:
         """Arrange the chosen ones and send them to the GPU."""

@@ -186,6 +186,14 @@ def test_camera_inside_its_own_car_sees_the_road(renderer: Renderer) -> None:
     assert (above.tag == SemanticTag.ROADS).any()
 
 
+def test_a_map_with_nothing_on_it_shows_the_sky() -> None:
+    bare = Renderer(replace(street(), placements=(), meshes=()))
+    picture = draw(bare, VIEW)
+    bare.close()
+    assert picture.tag is not None
+    assert (picture.tag == SemanticTag.SKY).all()
+
+
 def test_unknown_prototype_is_named() -> None:
     scenery = replace(street(), placements=(Placement("castle", Transform(), (1, 1, 1), SemanticTag.OTHER),))
     with pytest.raises(RenderError, match="castle"):
