@@ -136,7 +136,7 @@ def _spec(model: _Model) -> VehicleSpec:
         wheelbase_m=model.wheelbase_m,
         rear_axle_x_m=-model.wheelbase_m / 2,
         track_m=0.2 if two_wheeled else 1.6 * model.half_size_m[1],
-        cog_height_m=min(0.37 * height_m, 1.2),
+        cog_height_m=min((0.42 if two_wheeled else 0.37) * height_m, 1.2),  # a rider sits high
         wheel_radius_m=model.wheel_radius_m,
         steer_max_deg=model.steer_max_deg,
         power_w=1000 * model.power_kw,

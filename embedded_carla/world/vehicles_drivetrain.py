@@ -63,7 +63,7 @@ class _Kind:
 _PETROL_SHAPE = ((0.0, 0.6), (0.15, 0.75), (0.3, 0.93), (0.5, 1.0), (0.7, 0.98), (0.85, 0.9), (1.0, 0.74))
 _DIESEL_SHAPE = ((0.0, 0.6), (0.25, 0.85), (0.4, 1.0), (0.65, 1.0), (0.8, 0.88), (1.0, 0.66))
 _PETROL = _Kind(6500.0, 6, 4.0, 0.2, _PETROL_SHAPE, 0.13, 0.35)
-_SMALL_PETROL = _Kind(6200.0, 5, 4.0, 0.4, _PETROL_SHAPE, 0.15, 0.35)
+_SMALL_PETROL = _Kind(6200.0, 5, 4.0, 0.5, _PETROL_SHAPE, 0.2, 0.35)
 _FOUR_GEARS = _Kind(5000.0, 4, 5.4, 0.6, _PETROL_SHAPE, 0.18, 0.35)
 _DIESEL = _Kind(4400.0, 6, 4.0, 0.4, _DIESEL_SHAPE, 0.15, 0.3)
 _LORRY = _Kind(2600.0, 8, 3.7, 0.7, _DIESEL_SHAPE, 0.15, 0.25)

@@ -1,0 +1,68 @@
+"""VehiclePhysicsControl, gears and water through the real client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import carla
+import pytest
+from test_calls_vehicles import forward_mps, settled, ticks
+
+
+def driven(world: Any, car: Any, seconds: float, **control: Any) -> float:
+    """Forward speed after holding the control."""
+    car.apply_control(carla.VehicleControl(**control))
+    ticks(world, round(seconds / 0.05))
+    return forward_mps(car)
+
+
+def test_the_gear_of_a_manual_box_is_held_and_told(sync_world: Any) -> None:
+    car = settled(sync_world, "vehicle.lincoln.mkz_2020")
+    limit = driven(sync_world, car, 4.0, throttle=1.0, manual_gear_shift=True, gear=1)
+    assert car.get_control().gear == 1
+    assert car.get_telemetry_data().gear == 1
+    physics = car.get_physics_control()
+    first = physics.forward_gears[0].ratio * physics.final_ratio
+    top = physics.max_rpm * 2 * 3.14159 / 60 / first * physics.wheels[0].radius / 100
+    assert limit == pytest.approx(top, rel=0.03)
+    assert car.get_telemetry_data().engine_rpm == pytest.approx(physics.max_rpm, rel=0.05)
+
+
+def test_an_automatic_tells_its_gear(sync_world: Any) -> None:
+    car = settled(sync_world, "vehicle.lincoln.mkz_2020")
+    driven(sync_world, car, 5.0, throttle=1.0)
+    assert car.get_control().gear >= 2
+    driven(sync_world, car, 4.0, brake=1.0)
+    driven(sync_world, car, 1.0, throttle=0.5, reverse=True)
+    assert car.get_control().gear == -1
+    assert forward_mps(car) < -0.5
+
+
+def test_the_torque_curve_acts(sync_world: Any) -> None:
+    speeds = []
+    for share in (1.0, 0.5):
+        car = settled(sync_world)
+        physics = car.get_physics_control()
+        physics.torque_curve = [carla.Vector2D(p.x, share * p.y) for p in physics.torque_curve]
+        car.apply_physics_control(physics)
+        speeds.append(driven(sync_world, car, 1.5, throttle=1.0))
+        car.destroy()
+        ticks(sync_world, 1)
+    assert speeds[1] == pytest.approx(speeds[0] / 2, rel=0.08)
+
+
+def test_deposits_lengthen_the_stop(sync_world: Any) -> None:
+    car, lengths = settled(sync_world), []
+    start = car.get_transform()
+    for wetness, deposits in ((0.0, 0.0), (100.0, 0.0), (100.0, 100.0)):
+        weather = carla.WeatherParameters.ClearNoon
+        weather.wetness, weather.precipitation_deposits = wetness, deposits
+        sync_world.set_weather(weather)
+        car.set_transform(start)
+        car.set_target_velocity(12.0 * start.get_forward_vector())
+        car.apply_control(carla.VehicleControl(brake=1.0))
+        ticks(sync_world, 60)
+        assert forward_mps(car) == pytest.approx(0.0, abs=1e-3)
+        lengths.append(car.get_location().distance(start.location))
+    assert lengths[1] > 1.2 * lengths[0]
+    assert lengths[2] > 1.05 * lengths[1]
