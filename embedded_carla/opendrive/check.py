@@ -16,6 +16,7 @@ from embedded_carla.opendrive.read import number
 
 Element = Any
 SHORTEST_M = 1e-3
+MOST_ROAD_M, FARTHEST_M, WIDEST_LANE_M = 3.0e6, 1.0e6, 1000.0
 
 
 def repair(root: Element, name: str) -> list[str]:
@@ -24,6 +25,7 @@ def repair(root: Element, name: str) -> list[str]:
         raise MapError(f"map {name}: the root element is <{root.tag}>, not <OpenDRIVE>")
     try:
         _refuse(root, name)
+        _refuse_sizes(root, name)
         said: list[str] = []
         _drop_empty_roads(root, name, said)
         for road in root.iterfind("road"):
@@ -50,6 +52,19 @@ def _refuse(root: Element, name: str) -> None:
             raise MapError(f"map {name}: road {road.get('id')} has no laneSection")
     if not any(lane.get("type") in DRIVABLE for road in roads for lane in road.iterfind("lanes/laneSection/*/lane")):
         raise MapError(f"map {name}: no drivable lane (no lane of type driving)")
+
+
+def _refuse_sizes(root: Element, name: str) -> None:
+    """What would take hours and all memory to build."""
+    total = sum(number(road, "length") for road in root.iterfind("road"))
+    if total > MOST_ROAD_M:
+        raise MapError(f"map {name}: {total / 1e3:.6g} km of roads, at most {MOST_ROAD_M / 1e3:g} km are possible")
+    for piece in root.iterfind("road/planView/geometry"):
+        if max(abs(number(piece, "x")), abs(number(piece, "y"))) > FARTHEST_M:
+            raise MapError(f"map {name}: <geometry> in line {piece.sourceline} lies more than 1000 km from the origin")
+    for width in root.iterfind("road/lanes/laneSection/*/lane/width"):
+        if abs(number(width, "a", 0.0)) > WIDEST_LANE_M:
+            raise MapError(f"map {name}: <width> in line {width.sourceline}: at most {WIDEST_LANE_M:g} m are possible")
 
 
 def _drop_empty_roads(root: Element, name: str, said: list[str]) -> None:
