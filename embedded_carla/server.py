@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 
 from embedded_carla import handlers, rpc
 from embedded_carla.errors import ProtocolError, StartupError
-from embedded_carla.log import log
+from embedded_carla.log import log, log_if_slow
 from embedded_carla.outbox import Outbox
 from embedded_carla.pace import LOST_S, TrafficManagerWatch, wake
-from embedded_carla.simulation import DEFAULT_STEP_S, Simulation
+from embedded_carla.simulation import DEFAULT_STEP_S, LISTENER_WAIT_S, Simulation
 from embedded_carla.streaming import StreamConnection, StreamHub
 
 FREE_RUN_STEP_S = DEFAULT_STEP_S
@@ -204,7 +204,7 @@ class Server:
         called `listen()` and is about to connect.
         """
         due_s, now_s = self._frame_due_s(), time.monotonic()
-        if due_s is None or self.simulation.awaits_listener():
+        if due_s is None or (self.simulation.awaits_listener() and now_s - due_s < LISTENER_WAIT_S):
             return
         if all(client.watch.may_tick(due_s, now_s) for client in self._clients):
             if self._asked_s:
@@ -238,11 +238,14 @@ class Server:
         self._last_tick_s = now_s
         if self.simulation.settings.synchronous_mode:
             self._wait_for_readers()
+            now_s = log_if_slow("waiting for clients to read the last frame", now_s)
         self.simulation.advance(delta_s)
+        now_s = log_if_slow(f"frame {self.simulation.frame}", now_s)
         self._let_managers_settle()
         self.simulation.publish_state(delta_s)
         self.simulation.publish_sensors()
-        self._frame_s = time.monotonic()  # nobody is heard while pictures are drawn: that is no sleep of theirs
+        # Nobody is heard while pictures are drawn: that is no sleep of theirs.
+        self._frame_s = log_if_slow(f"sensors of frame {self.simulation.frame}", now_s)
         for connection in self._hub.connections():
             self._want(connection.sock, connection.outbox)
 
@@ -403,8 +406,9 @@ class Server:
 
     def _serve_call(self, client: _Client, call: rpc.Call) -> float:
         """Carry out one call; when it was done, in monotonic seconds."""
-        client.outbox.send(handlers.answer(self.simulation, call))
         now_s = time.monotonic()
+        client.outbox.send(handlers.answer(self.simulation, call))
+        now_s = log_if_slow(call.method, now_s)
         client.watch.on_call(call.method, now_s)
         if call.method == "add_traffic_manager_running":
             match call.args:  # the manager lives in the client: whatever host the call names, none other is spoken to
