@@ -42,6 +42,26 @@ def tear(now: Image, before: Image, rng: np.random.Generator) -> Image:
     return torn
 
 
+def test_a_stale_lower_part_is_a_tear(roads: list[Image]) -> None:
+    monitor = HealthMonitor()
+    for frame in range(8):
+        monitor.update(camera_image(roads[frame], frame), frame * DT_S, SPEED_MPS)
+    half_new = roads[8].copy()
+    half_new[240:] = roads[7][240:]
+    assert Fault.TORN in monitor.update(camera_image(half_new, 8), 8 * DT_S, SPEED_MPS).faults
+
+
+def test_a_stop_line_or_a_lorry_that_fills_the_picture_is_no_tear(roads: list[Image]) -> None:
+    """Whole rows that were dark turn white from one picture to the next; a grey side fills ever more of the picture."""
+    monitor = HealthMonitor()
+    for frame in range(14):
+        picture = roads[frame].copy()
+        if frame >= 8:
+            picture[20 * (frame - 8) + 200 : 20 * (frame - 8) + 230] = 230
+        picture[100:, : max(0, 40 * (frame - 6))] = 120
+        assert monitor.update(camera_image(picture, frame), frame * DT_S, SPEED_MPS).faults == ()
+
+
 def noise(now: Image, before: Image, rng: np.random.Generator) -> Image:
     return np.clip(now + rng.normal(0.0, 40.0, now.shape), 0, 255).astype(np.uint8)
 
