@@ -42,6 +42,7 @@ def run_command(
     oracle: Annotated[str, typer.Option(help="Modules answered by the simulator, with commas.")] = ",".join(ORACLES),
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's own.")] = None,
     maps: Annotated[Path | None, typer.Option(help="More .xodr maps for the embedded server.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="A detector's weights instead of those shipped.")] = None,
     out: OutOption = Path("out"),
 ) -> None:
     """Drive a scenario and leave recording.mcap, drive.mp4 and result.json behind."""
@@ -49,7 +50,7 @@ def run_command(
     given = {name: value for name, value in changes.items() if value is not None}
     table_of = load_scenario(scenario).model_copy(update=given)
     oracles = tuple(name.strip() for name in oracle.split(",") if name.strip())
-    outcome = drive_with_progress(table_of, Options(_address(server), _folder(maps), out, oracles))
+    outcome = drive_with_progress(table_of, Options(_address(server), _folder(maps), out, oracles, weights))
     console.print(table(outcome.figures))
     console.print(f"recording, video and result are in {out}/")
     if outcome.exit_status:

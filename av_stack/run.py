@@ -50,6 +50,7 @@ class Options:
     maps: Path | None = None
     out: Path | None = None
     oracles: Sequence[str] = ORACLES
+    weights: Path | None = None  # a detector's, instead of those shipped
     abandon: Callable[[Outcome], None] | None = None  # ends the process when the server is lost, see `lifeguard`
 
 
@@ -72,7 +73,7 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         recorders = closers.enter_context(ExitStack())
         route = mission_route(world.lane_graph, scenario, stack.planning)
         settings = Settings(stack.planning, stack.control, rig.cameras[0].name)
-        detect = detector_for(rig.cameras[0], options.oracles)
+        detect = detector_for(rig.cameras[0], options.oracles, options.weights)
         pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, options.oracles, detect)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
         statistics = Statistics()
@@ -129,7 +130,7 @@ def check_oracles(oracles: Sequence[str]) -> None:
             raise ConfigError(f"--oracle: unknown module {name}; there are {', '.join(ORACLES)}")
 
 
-def detector_for(camera: CameraModel, oracles: Sequence[str]) -> Detect | None:
+def detector_for(camera: CameraModel, oracles: Sequence[str], weights: Path | None = None) -> Detect | None:
     """The network that sees for what no oracle answers; None where oracles answer for all. Loaded only then."""
     if set(oracles) >= set(ORACLES):
         return None
@@ -137,7 +138,7 @@ def detector_for(camera: CameraModel, oracles: Sequence[str]) -> Detect | None:
     from perception.detection.networks import network_for
     from perception.detection.weights import COMPACT
 
-    return Detector(network_for(COMPACT, camera.width_px, camera.height_px)).detect
+    return Detector(network_for(weights or COMPACT, camera.width_px, camera.height_px)).detect
 
 
 def _guarded_drive(
