@@ -24,9 +24,13 @@ import cv2
 import numpy as np
 import torch
 
+from cuda_ops.blur.op import gaussian_blur
 from cuda_ops.canny.op import canny
+from cuda_ops.corner.op import corner_score
 from cuda_ops.depth.op import depth_in_boxes
 from cuda_ops.detect.op import detect_dense, detect_end_to_end
+from cuda_ops.flow.op import track_points
+from cuda_ops.frame import FrameGraph
 from cuda_ops.hough.op import hough_lines
 from cuda_ops.lanes import reference as lanes_reference
 from cuda_ops.lanes.host import WHITE, YELLOW, GroundCamera, GroundGrid
@@ -143,8 +147,8 @@ class Bench:
     def __init__(self) -> None:
         self.flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
         self.dot = torch.zeros(1, device="cuda")
-        self.floor_warm_us = warm(lambda: self.dot.zero_())[0]
-        self.floor_cold_us = cold(lambda: self.dot.zero_(), self.flush)
+        self.floor_warm_us = warm(lambda: self.dot.add_(1.0))[0]
+        self.floor_cold_us = cold(lambda: self.dot.add_(1.0), self.flush)
         big = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
         other = torch.empty_like(big)
         self.copy_bytes_per_s = (
@@ -321,21 +325,87 @@ def bench_lanes(bench: Bench) -> None:
     bench.add("colour threshold alone, 1280x720", lambda: colour_mask(image), image.numel() + 720 * 1280, None, {})
 
 
+def bench_features(bench: Bench) -> None:
+    grey = picture(720, 1280, 1, 3)
+    on_device = torch.from_numpy(grey).cuda()
+    peers: dict[str, Callable[[], float]]
+    peers = {"cv2 on the CPU": lambda: on_cpu(lambda: cv2.GaussianBlur(grey, (5, 5), 1.1))}
+    bench.add("Gaussian blur 5x5, 1280x720", lambda: gaussian_blur(on_device, 5, 1.1), 2 * grey.size, None, peers)
+    peers = {"cv2 on the CPU": lambda: on_cpu(lambda: cv2.cornerMinEigenVal(grey, 5))}
+    bench.add("corner score 5x5, 1280x720", lambda: corner_score(on_device, 5), 5 * grey.size, None, peers)
+    after = np.roll(grey, (3, 4), (0, 1))
+    points = np.random.default_rng(0).uniform(40, 680, (500, 1, 2)).astype(np.float32)
+    given = (on_device, torch.from_numpy(after).cuda(), torch.from_numpy(points[:, 0]).cuda())
+    peers = {"cv2 on the CPU": lambda: on_cpu(lambda: cv2.calcOpticalFlowPyrLK(grey, after, points, None))}
+    bench.add("Lucas-Kanade, 500 points, 4 levels", lambda: track_points(*given), 2 * grey.size, None, peers)
+
+
+def bench_frame(bench: Bench) -> dict[str, float]:
+    """All of a frame but the network and the copies in a graph; and with copies, from Python."""
+    head = torch.rand((1, 84, 8400), device="cuda").half()
+    head[:, :4] *= 500
+    head[:, 4:] *= torch.where(torch.rand((80, 8400), device="cuda") < 0.0005, 1.0, 0.2).half()
+    camera = GroundCamera((0.0, -1.0, 0.0, -0.1, 0.0, 1.5, 1.0, 0.0, 0.15), 700.0, 700.0, 640.0, 360.0)
+    grid = GroundGrid(400, 256, 44.0, 12.8, 0.1)
+
+    def program(image: torch.Tensor, depth: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        network_input = preprocess([image], 384, 640)
+        found = detect_dense(head, depth=depth[None], depth_place=(0.0, 12.0, 2.0, 2.0))
+        mask, _ = ground_mask(image, camera, grid)
+        lines = hough_lines(canny(mask, 1, 2), 30, length_min_px=10, gap_max_px=10)
+        assert found.depths is not None
+        return (
+            network_input[0, 0, 0],
+            found.boxes,
+            found.scores,
+            found.labels,
+            found.counts,
+            found.depths,
+            lines.segments,
+        )
+
+    frame, depth = picture(720, 1280, 4, 4), np.full((720, 1280), 20.0, np.float32)
+    on_device = (torch.from_numpy(frame).cuda(), torch.from_numpy(depth).cuda())
+    bench.add(
+        "one frame without the network: preprocess, detect + depth, ground mask, Canny, Hough",
+        lambda: program(*on_device),
+        frame.nbytes,
+        60.0,
+        {"the same operators, eager": lambda: eager(lambda: program(*on_device))},
+    )
+    graph = FrameGraph(program, [frame, depth], "cuda")
+    launch_us = launch_cpu(graph.launch)
+    found = []
+    for _ in range(200):
+        start = time.perf_counter()
+        graph.run()
+        found.append((time.perf_counter() - start) * 1e6)
+    return {
+        "launch_cpu_us": launch_us,
+        "upload_to_results_median_us": statistics.median(found),
+        "upload_to_results_p99_us": statistics.quantiles(found, n=100)[98],
+    }
+
+
+HEADER = (
+    "operator", "warm, us", "spread", "cold, us", "CPU time of an eager call, us", "of the copy rate", "goal, us",
+    "peers, us (ratio)",
+)  # fmt: skip
+
+
 def table(bench: Bench, machine: dict[str, Any]) -> str:
     lines = [
         f"{machine['gpu']}, driver {machine['driver']}, torch {machine['torch']}, OpenCV {machine['opencv']}; copy "
         f"{bench.copy_bytes_per_s / 1e12:.2f} TB/s; an empty launch in a graph {bench.floor_warm_us:.2f} us.",
         "",
-        "| operator | warm, us | spread | cold, us | launch on the CPU, us | of the copy rate | goal, us | peers, us (ratio) |",
-        "|---|---|---|---|---|---|---|---|",
+        "| " + " | ".join(HEADER) + " |",
+        "|---" * len(HEADER) + "|",
     ]
     for row in bench.rows:
         share = row.moved_bytes / (row.warm_us * 1e-6) / bench.copy_bytes_per_s
         peers = "; ".join(f"{peer} {value:.0f} ({value / row.warm_us:.0f}x)" for peer, value in row.peers_us.items())
-        lines.append(
-            f"| {row.name} | {row.warm_us:.2f} | {row.warm_spread_us:.2f} | {row.cold_us:.2f} | {row.launch_cpu_us:.1f} "
-            f"| {share:.0%} | {row.goal_us or ''} | {peers} |"
-        )
+        times = f"{row.warm_us:.2f} | {row.warm_spread_us:.2f} | {row.cold_us:.2f} | {row.launch_cpu_us:.1f}"
+        lines.append(f"| {row.name} | {times} | {share:.0%} | {row.goal_us or ''} | {peers} |")
     return "\n".join(lines) + "\n"
 
 
@@ -347,8 +417,10 @@ def main() -> None:
         raise SystemExit("bench-gpu: torch sees no GPU")
     cv2.setNumThreads(0)
     bench = Bench()
-    for part in (bench_preprocess, bench_detect, bench_lanes):
+    for part in (bench_preprocess, bench_detect, bench_lanes, bench_features):
         part(bench)
+    frame = bench_frame(bench)
+    print(f"frame graph: {frame}")
     from cuda.bindings import driver
 
     machine = {
@@ -365,6 +437,7 @@ def main() -> None:
         "machine": machine,
         "copy_bytes_per_s": bench.copy_bytes_per_s,
         "empty_launch_us": bench.floor_warm_us,
+        "frame_graph": frame,
         "rows": [asdict(row) for row in bench.rows],
     }
     (out / "gpu.json").write_text(json.dumps(figures, indent=1) + "\n")

@@ -1,22 +1,33 @@
-"""Each CUDA operator once at small odd sizes: what `make test-gpu` runs under compute-sanitizer."""
+"""Each CUDA operator once, small and odd: what `make test-gpu` runs under compute-sanitizer.
+
+`--large` takes 1280x720 instead, for Nsight Compute.
+"""
 
 from __future__ import annotations
 
+import sys
+
 import torch
 
+from cuda_ops.blur.op import gaussian_blur
 from cuda_ops.canny.op import canny
+from cuda_ops.corner.op import corner_score
 from cuda_ops.depth.op import depth_in_boxes
 from cuda_ops.detect.op import detect_dense, detect_end_to_end
+from cuda_ops.flow.op import track_points
 from cuda_ops.hough.op import hough_lines
 from cuda_ops.lanes.host import GroundCamera, GroundGrid
 from cuda_ops.lanes.op import colour_mask, ground_mask
 from cuda_ops.preprocess.op import preprocess
+from cuda_ops.triangulate.op import update_depths
 
 
 def main() -> None:
     torch.manual_seed(0)
-    grey = torch.randint(0, 256, (97, 211), dtype=torch.uint8, device="cuda")
-    colour = torch.randint(0, 256, (53, 71, 4), dtype=torch.uint8, device="cuda")
+    is_large = "--large" in sys.argv
+    size, anchors = ((720, 1280), 8400) if is_large else ((97, 211), 333)
+    grey = torch.randint(0, 256, size, dtype=torch.uint8, device="cuda")
+    colour = torch.randint(0, 256, (*(size if is_large else (53, 71)), 4), dtype=torch.uint8, device="cuda")
     canny(grey, 100, 200)
     canny(grey, 100, 200, True)
     hough_lines((grey > 240).to(torch.uint8), 10, limit=20, gap_max_px=3)
@@ -26,12 +37,17 @@ def main() -> None:
     ground_mask(colour, camera, GroundGrid(31, 17, 10.0, 3.0, 0.3))
     colour_mask(colour)
     depth = torch.rand((1, 45, 67), device="cuda") * 50
-    heads = torch.rand((1, 9, 333), device="cuda")
+    heads = torch.rand((1, 9, anchors), device="cuda")
     heads[:, :4] *= 60
     detect_dense(heads, 0.5, 0.5, 20, depth)
     rows = torch.rand((1, 77, 6), device="cuda") * 60
     detect_end_to_end(rows / 60, 0.5, 20, depth)
     depth_in_boxes(depth[0], rows[0, :5, :4].contiguous())
+    gaussian_blur(grey, 5, 1.0)
+    corner_score(grey, 5)
+    track_points(grey, grey, torch.rand((37, 2), device="cuda") * 90)
+    pairs = torch.rand((333, 2), device="cuda") + 0.1
+    update_depths(pairs, pairs, pairs, torch.eye(3), torch.tensor([1.0, 0.0, 0.1]), 0.1)
     torch.cuda.synchronize()
     print("all operators ran")
 

@@ -14,15 +14,19 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from cuda_ops.blur.op import gaussian_blur  # noqa: E402
 from cuda_ops.canny.op import canny  # noqa: E402
+from cuda_ops.corner.op import corner_score  # noqa: E402
 from cuda_ops.depth.op import depth_in_boxes  # noqa: E402
 from cuda_ops.detect import reference as detect_reference  # noqa: E402
 from cuda_ops.detect.op import detect_dense, detect_end_to_end  # noqa: E402
+from cuda_ops.flow.op import track_points  # noqa: E402
 from cuda_ops.hough.op import hough_lines  # noqa: E402
 from cuda_ops.lanes.host import GroundCamera, GroundGrid  # noqa: E402
 from cuda_ops.lanes.op import colour_mask, ground_mask  # noqa: E402
 from cuda_ops.preprocess.op import preprocess  # noqa: E402
 from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
+from cuda_ops.triangulate.op import update_depths  # noqa: E402
 
 pytestmark = pytest.mark.skipif(why_no_gpu() is not None, reason=f"no CUDA kernels here: {why_no_gpu()}")
 ROUNDS = int(os.environ.get("AV_STACK_GPU_ROUNDS", "20"))
@@ -165,6 +169,43 @@ def test_depth_equals_numpy() -> None:
     corner = torch.rand((200, 2), generator=generator) * 1300 - 50
     boxes = torch.cat([corner, corner + torch.rand((200, 2), generator=generator) * 400], dim=1)
     compare(depth_in_boxes(depth.cuda(), boxes.cuda()), depth_in_boxes(depth, boxes))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_blur_equals_opencv(size: tuple[int, int]) -> None:
+    image = random_bytes(10, *size)
+    for kernel, sigma in ((3, 0.0), (5, 1.1), (15, 4.0)):
+        compare(gaussian_blur(image.cuda(), kernel, sigma), gaussian_blur(image, kernel, sigma))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_corner_score_is_opencvs(size: tuple[int, int]) -> None:
+    image = random_bytes(11, *size)
+    expected = corner_score(image, 5)
+    torch.testing.assert_close(corner_score(image.cuda(), 5).cpu(), expected, rtol=0.0, atol=4e-6)
+
+
+def test_tracker_follows_a_shift() -> None:
+    before = smooth(12, 360, 640)
+    after = torch.roll(before, (3, -5), (0, 1))
+    points = torch.rand((500, 2), generator=torch.Generator().manual_seed(0)) * torch.tensor([500.0, 250.0]) + 60
+    found, residual, status = track_points(before.cuda(), after.cuda(), points.cuda())
+    expected, _, expected_status = track_points(before, after, points)
+    assert bool((status.cpu() == expected_status).all())
+    assert float(status.float().mean()) > 0.95
+    good = (expected_status == 1) & (residual.cpu() < 4.0)
+    torch.testing.assert_close(found.cpu()[good], expected[good], rtol=0.0, atol=0.01)
+
+
+def test_triangulation_equals_numpy() -> None:
+    generator = torch.Generator().manual_seed(1)
+    rays = torch.rand((1001, 2), generator=generator) * 2 - 1
+    seen = rays + torch.randn((1001, 2), generator=generator) * 0.05
+    state = torch.rand((1001, 2), generator=generator) + 0.01
+    pose = (torch.eye(3), torch.tensor([-0.8, 0.05, -0.3]))
+    found = update_depths(rays.cuda(), seen.cuda(), state.cuda(), *pose, 0.03)
+    for ours, theirs in zip(found, update_depths(rays, seen, state, *pose, 0.03), strict=True):
+        compare(ours, theirs)
 
 
 OPERATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[int], Any]]] = {

@@ -1,0 +1,12 @@
+"""What the corner score must equal, within 1e-6 of the picture's largest eigenvalue: OpenCV's."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+
+def corner_score(image: NDArray[np.uint8], window: int) -> NDArray[np.float32]:
+    """(H, W) float32, the smaller eigenvalue of the gradients' covariance in a `window` x `window` neighbourhood."""
+    return np.asarray(cv2.cornerMinEigenVal(image, window, ksize=3), dtype=np.float32)

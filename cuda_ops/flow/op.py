@@ -1,0 +1,78 @@
+"""`track_points` on torch tensors."""
+
+from __future__ import annotations
+
+import torch
+
+from cuda_ops.flow import host, reference
+from cuda_ops.flow.host import Settings
+from cuda_ops.runtime.checks import check, check_number
+from cuda_ops.runtime.gpu import launcher
+from cuda_ops.runtime.registry import register
+
+DEFAULT = Settings()
+
+
+def track_points(
+    before: torch.Tensor, after: torch.Tensor, points: torch.Tensor, settings: Settings = DEFAULT
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Where `points` (N, 2) float32 px of `before` lie in `after`, both (H, W) uint8: pyramidal Lucas-Kanade.
+
+    Returns positions (N, 2) float32, mean absolute residual (N,) float32 in levels, (N,) uint8 1 where found.
+    Raises `CudaOpsError`.
+    """
+    before = check("track_points", "before", before, [torch.uint8], ["H", "W"])
+    after = check("track_points", "after", after, [torch.uint8], list(before.shape), before)
+    points = check("track_points", "points", points, [torch.float32], ["N", 2], before)
+    check_number("track_points", "levels", settings.levels, 1, 10)
+    check_number("track_points", "reach_px", settings.reach_px, 1, host.REACH_MAX)
+    positions, residual, status = _track(
+        before, after, points, settings.levels, settings.reach_px, settings.iterations, settings.step_min_px,
+        settings.eigenvalue_min,
+    )  # fmt: skip
+    return positions, residual, status
+
+
+_Parts = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+def _empty(points: torch.Tensor) -> _Parts:
+    count = points.shape[0]
+    return torch.empty_like(points), points.new_empty(count), points.new_empty(count, dtype=torch.uint8)
+
+
+def _gpu(
+    before: torch.Tensor, after: torch.Tensor, points: torch.Tensor, levels: int, reach: int, turns: int, step: float,
+    least: float,
+) -> _Parts:  # fmt: skip
+    height, width = before.shape
+    kernels = launcher("flow", before.get_device())
+    sizes = host.level_sizes(height, width, levels)
+    total = sum(tall * wide for tall, wide in sizes)
+    pyramids = []
+    for image in (before, after):
+        pyramid = image.new_empty(total)
+        pyramid[: height * width].copy_(image.reshape(-1))
+        host.build_pyramid(kernels, pyramid, sizes)
+        pyramids.append(pyramid)
+    parts = _empty(points)
+    host.run(kernels, *pyramids, (height, width), points, *parts, Settings(levels, reach, turns, step, least))
+    return parts
+
+
+def _cpu(
+    before: torch.Tensor, after: torch.Tensor, points: torch.Tensor, levels: int, reach: int, turns: int, step: float,
+    least: float,
+) -> _Parts:  # fmt: skip
+    settings = Settings(levels, reach, turns, step, least)
+    positions, residual, status = reference.track(before.numpy(), after.numpy(), points.numpy(), settings)
+    return torch.from_numpy(positions), torch.from_numpy(residual), torch.from_numpy(status)
+
+
+_track = register(
+    "track_points(Tensor before, Tensor after, Tensor points, int levels, int reach, int turns, float step, "
+    "float least) -> (Tensor, Tensor, Tensor)",
+    _gpu,
+    _cpu,
+    lambda before, after, points, levels, reach, turns, step, least: _empty(points),
+)

@@ -1,0 +1,59 @@
+"""`update_depths` on torch tensors."""
+
+from __future__ import annotations
+
+import torch
+
+from cuda_ops.runtime.checks import check, check_number
+from cuda_ops.runtime.gpu import launcher
+from cuda_ops.runtime.registry import register
+from cuda_ops.triangulate import host, reference
+
+
+def update_depths(
+    rays: torch.Tensor,
+    seen: torch.Tensor,
+    state: torch.Tensor,
+    rotation: torch.Tensor,
+    translation: torch.Tensor,
+    sigma: float,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Inverse depths after one more view: (N, 2) float32 mean (1/m) and variance, and (N,) uint8, 1 where it was used.
+
+    `rays` (N, 2) float32 x/z, y/z in the anchor's camera, `seen` the same in the camera of `rotation` (3, 3) and
+    `translation` (3,), CPU tensors, anchor to camera; `state` (N, 2) before; `sigma` of `seen`. A view farther than the
+    99 % gate from the prediction, or behind the camera, changes nothing. Raises `CudaOpsError`.
+    """
+    rays = check("update_depths", "rays", rays, [torch.float32], ["N", 2])
+    seen = check("update_depths", "seen", seen, [torch.float32], [rays.shape[0], 2], rays)
+    state = check("update_depths", "state", state, [torch.float32], [rays.shape[0], 2], rays)
+    check_number("update_depths", "sigma", sigma, 1e-9, 1e3)
+    pose = [*rotation.reshape(9).tolist(), *translation.reshape(3).tolist()]
+    new, used = _update(rays, seen, state, sigma * sigma, pose)
+    return new, used
+
+
+def _gpu(
+    rays: torch.Tensor, seen: torch.Tensor, state: torch.Tensor, variance: float, pose: list[float]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    new, used = state.clone(), rays.new_empty(rays.shape[0], dtype=torch.uint8)
+    host.run(launcher("triangulate", rays.get_device()), rays, seen, new, used, variance, pose)
+    return new, used
+
+
+def _cpu(
+    rays: torch.Tensor, seen: torch.Tensor, state: torch.Tensor, variance: float, pose: list[float]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    new, used = reference.update_depths(rays.numpy(), seen.numpy(), state.numpy(), variance, pose)
+    return torch.from_numpy(new), torch.from_numpy(used)
+
+
+_update = register(
+    "update_depths(Tensor rays, Tensor seen, Tensor state, float variance, float[] pose) -> (Tensor, Tensor)",
+    _gpu,
+    _cpu,
+    lambda rays, seen, state, variance, pose: (
+        torch.empty_like(state),
+        rays.new_empty(rays.shape[0], dtype=torch.uint8),
+    ),
+)
