@@ -58,7 +58,7 @@ def test_a_stop_line_or_a_lorry_that_fills_the_picture_is_no_tear(roads: list[Im
         picture = roads[frame].copy()
         if frame >= 8:
             picture[20 * (frame - 8) + 200 : 20 * (frame - 8) + 230] = 230
-        picture[100:, : max(0, 40 * (frame - 6))] = 120
+        picture[100:, : max(0, 16 * (frame - 6))] = 120
         assert monitor.update(camera_image(picture, frame), frame * DT_S, SPEED_MPS).faults == ()
 
 
