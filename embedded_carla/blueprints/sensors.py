@@ -150,6 +150,7 @@ def sensor_blueprints() -> list[Blueprint]:
         _sensor(camera + "depth", _IMAGE, _LENS),
         _sensor(camera + "semantic_segmentation", _IMAGE, _LENS),
         _sensor(camera + "instance_segmentation", _IMAGE, _LENS),
+        _sensor(camera + "cosmos_visualization", _IMAGE, _LENS),
         _sensor(camera + "normals", _IMAGE, _LENS),
         _sensor(camera + "optical_flow", _IMAGE, _LENS),
         _sensor(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.render import Picture, Renderer
 from embedded_carla.scene import ActorView, CameraView
+from embedded_carla.sensors.cosmos import traffic_colours
 from embedded_carla.sensors.development import Development
 from embedded_carla.sensors.dvs import EventCamera
 from embedded_carla.sensors.flow import actor_poses, optical_flow
@@ -29,7 +30,8 @@ INSTANCE = "sensor.camera.instance_segmentation"
 NORMALS = "sensor.camera.normals"
 FLOW = "sensor.camera.optical_flow"
 DVS = "sensor.camera.dvs"
-KINDS = (RGB, DEPTH, SEMANTIC, INSTANCE, NORMALS, FLOW, DVS)
+COSMOS = "sensor.camera.cosmos_visualization"
+KINDS = (RGB, DEPTH, SEMANTIC, INSTANCE, NORMALS, FLOW, DVS, COSMOS)
 COLOUR = (RGB, DVS)
 DEPTH_RANGE_M = 1000.0
 _DEPTH_STEPS = float(2**24 - 1)
@@ -121,7 +123,7 @@ class _Shots:
         moving = any(request.follows_motion for request in sharing)
         exposures = list(dict.fromkeys(r.exposure for r in sharing if r.kind in COLOUR)) or [(1.0, True)]
         depth = moving or bool(kinds & {DEPTH, FLOW})
-        labels = moving or bool(kinds & {SEMANTIC, INSTANCE, FLOW})
+        labels = moving or bool(kinds & {SEMANTIC, INSTANCE, COSMOS, FLOW})
         for exposure in exposures:
             if kinds & set(COLOUR) or depth or labels:
                 self._pictures[exposure] = self._draw(exposure, bool(kinds & set(COLOUR)), depth, labels)
@@ -197,6 +199,8 @@ def encode(picture: Picture, kind: str) -> NDArray[np.uint8]:
         return encode_depth(picture.depth_m)
     assert picture.tag is not None
     assert picture.instance is not None
+    if kind == COSMOS:
+        return traffic_colours(picture.tag)
     out = np.zeros((*picture.tag.shape, 4), dtype=np.uint8)
     out[..., 2] = picture.tag
     out[..., 3] = 255

@@ -38,6 +38,7 @@ SENSOR_TYPES = {
     cameras.RGB: 13,
     cameras.SEMANTIC: 14,
     cameras.INSTANCE: 15,
+    cameras.COSMOS: 16,
     CAM_TYPE: 20,
     CUSTOM_TYPE: 21,
 }

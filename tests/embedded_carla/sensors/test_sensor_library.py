@@ -12,6 +12,7 @@ carla = pytest.importorskip("carla")
 SMALL = {"image_size_x": "96", "image_size_y": "54", "points_per_second": "4000"}
 EVERY_TICK = (
     "camera.rgb", "camera.depth", "camera.semantic_segmentation", "camera.instance_segmentation", "camera.normals",
+    "camera.cosmos_visualization",
     "camera.optical_flow", "lidar.ray_cast", "lidar.ray_cast_semantic", "other.gnss", "other.imu", "other.radar",
 )  # fmt: skip
 TICKS = 20
