@@ -43,8 +43,8 @@ _SINK = (
     "misses; its watchdog's thread, never stopped after an exception, keeps the process."
 )
 _ON_TOP = (
-    "scenario_runner's: the ego stands inside a junction, where its search for a place 35 m ahead stops at once, so that "
-    "it wants a vehicle on top of the ego, and goes on with None; the watchdog's thread keeps the process."
+    "scenario_runner's: the ego stands inside a junction, where its search for a place 35 m ahead stops at once, so "
+    "that it wants a vehicle on top of the ego, and goes on with None; the watchdog's thread keeps the process."
 )
 NOTES: tuple[tuple[str, str], ...] = (
     (r"ChangeLane_2", "scenario_runner's: the entry names no other actors; the scenario takes the second."),
