@@ -19,7 +19,7 @@ from pathlib import Path
 import cv2
 import yaml
 
-from av_stack.errors import ConfigError
+from av_stack.errors import ConfigError, WorldError
 from av_stack.server_process import ServerProcess
 from av_stack.world.carla_capture import CaptureSpec, Shot, capture
 from av_stack.world.carla_world import connect, weather_presets
@@ -29,6 +29,9 @@ JPEG_QUALITY = 92
 TRAINING_FOV_DEG = (60.0, 60.0, 60.0, 53.13, 90.0, 30.0)
 """What a camera's angle is drawn from: the compact rig's, and the full rig's as they look in a picture of 640x360 (its
 front camera's picture is twice as wide, at 90 degrees: the middle of it looks like one at 53)."""
+
+ATTEMPTS = 3
+"""Many servers at once take one another's ports now and then."""
 
 FIRST_SEED = {"train": 1000, "val": 500_000}
 """Seeds of the two splits never meet, and neither meets a scenario's."""
@@ -65,7 +68,7 @@ def write_dataset(
     done = len(todo) - len(missing)
     tell(done, len(todo))
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(_write_episode, out, spec, episode) for spec, episode in missing]
+        futures = [pool.submit(_insist, out, spec, episode) for spec, episode in missing]
         try:
             for future in as_completed(futures):
                 future.result()
@@ -103,6 +106,16 @@ def _marker(out: Path, split: str, episode: CaptureSpec) -> Path:
 
 def _name(episode: CaptureSpec) -> str:
     return f"{episode.map_name}_{episode.seed}"
+
+
+def _insist(out: Path, spec: DatasetSpec, episode: CaptureSpec) -> None:
+    for attempt in range(ATTEMPTS):
+        try:
+            return _write_episode(out, spec, episode)
+        except WorldError:
+            if attempt == ATTEMPTS - 1:
+                raise
+    return None
 
 
 def _write_episode(out: Path, spec: DatasetSpec, episode: CaptureSpec) -> None:
