@@ -58,6 +58,7 @@ class _Kind:
     shape: tuple[tuple[float, float], ...]
     loss: float  # share of the torque at peak power that engine and gears lose
     drag: float  # the same with the throttle closed
+    first: float = 1.0  # force of first gear over the largest that the vehicle can use
 
 
 _PETROL_SHAPE = ((0.0, 0.6), (0.15, 0.75), (0.3, 0.93), (0.5, 1.0), (0.7, 0.98), (0.85, 0.9), (1.0, 0.74))
@@ -70,7 +71,7 @@ _LORRY = _Kind(2600.0, 8, 3.7, 0.7, _DIESEL_SHAPE, 0.15, 0.25)
 _HEAVY = _Kind(2300.0, 12, 3.1, 0.6, _DIESEL_SHAPE, 0.15, 0.25)
 _CONVERTER = _Kind(2600.0, 6, 4.1, 0.3, _DIESEL_SHAPE, 0.18, 0.25)
 _CRUISER = _Kind(5600.0, 6, 3.0, 0.25, _PETROL_SHAPE, 0.12, 0.35)
-_SPORT_BIKE = _Kind(13000.0, 6, 3.0, 0.15, _PETROL_SHAPE, 0.12, 0.35)
+_SPORT_BIKE = _Kind(13000.0, 6, 3.0, 0.15, _PETROL_SHAPE, 0.12, 0.35, 1.8)
 _MOTOR = _Kind(14000.0, 1, 9.0, 0.0, (), 0.1, 0.12)  # electric, or with a belt or a planetary set in place of gears
 _LEGS = _Kind(300.0, 1, 1.0, 0.0, (), 0.03, 0.0)
 
@@ -127,7 +128,7 @@ def drivetrain_of(spec: VehicleSpec) -> Drivetrain:
     # A motor's rated power holds up to its highest speed.
     loss_at = rated if kind.shape else top_radps
     damping = kind.loss * spec.power_w / loss_at**2
-    first = max(spec.force_max_n * spec.wheel_radius_m / peak_nm, last)
+    first = max(kind.first * spec.force_max_n * spec.wheel_radius_m / peak_nm, last)
     steps = 0.0 if kind.gears == 1 else 1.0 / (kind.gears - 1)
     ratios = [first * (last / first) ** (i * steps) for i in range(kind.gears)] if steps else [last]
     return Drivetrain(

@@ -179,7 +179,9 @@ def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane,
     weight, touch = model.mass_kg * gravity, 1.0 if plane.is_touched else 0.0
     grip *= touch
     grip_front, grip_rear = grip * motion.axle_friction[slot, 0], grip * motion.axle_friction[slot, 1]
-    moved = model.transfer_kg * state[ACCEL]
+    uphill = gravity * plane.forward / (1.0 + plane.forward * plane.forward)
+    air = model.drag_per_m * state[FORWARD] * speed
+    moved = model.transfer_kg * (state[ACCEL] + touch * uphill + air)  # what the tyres push, at the centre's height
     load_front = max(model.front_load * weight - moved, 0.0)
     load_rear = max(model.rear_load * weight + moved, 0.0)
     limit_front, limit_rear = grip_front * load_front, grip_rear * load_rear
@@ -190,9 +192,12 @@ def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane,
     force = motion.engine_n[slot] * (1.0 - min(excess, 1.0))
     steadied = STABILITY_BRAKE * min(max(excess - 1.0, 0.0), 1.0)
     dragged = motion.engine_drag_n[slot]
-    braked_front = brake * model.brake_front_n + hand_brake * model.hand_brake_front_n + model.front_load * dragged
-    braked_rear = brake * model.brake_rear_n + hand_brake * model.hand_brake_rear_n + model.rear_load * dragged
-    pull = -touch * gravity
+    lost = min(dragged, abs(force)) if force * state[FORWARD] > 0.0 else 0.0
+    force, dragged = force - _sign(force) * lost, dragged - lost
+    braked_front = brake * model.brake_front_n + hand_brake * model.hand_brake_front_n + model.drive_front * dragged
+    braked_rear = (
+        brake * model.brake_rear_n + hand_brake * model.hand_brake_rear_n + (1.0 - model.drive_front) * dragged
+    )
     drive_rear = _clamp((1.0 - model.drive_front) * force, left * ABS_EFFICIENCY * limit_rear)
     brake_rear = min(braked_rear + (1.0 - STABILITY_FRONT) * steadied * weight, ABS_EFFICIENCY * limit_rear)
     side_front = model.front_side * limit_front
@@ -211,8 +216,8 @@ def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane,
         model.rolling * GRAVITY_MPS2 * touch,
         steer * model.steer_max_rad * _steer_share(motion.steer_curve[slot], speed),
         grip * GRAVITY_MPS2,
-        pull * plane.forward / (1.0 + plane.forward * plane.forward),
-        pull * plane.right / (1.0 + plane.right * plane.right),
+        -touch * uphill,
+        -touch * gravity * plane.right / (1.0 + plane.right * plane.right),
         steadied_turn,
     )
 
