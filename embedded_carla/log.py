@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import sys
+import time
 import traceback
+
+SLOW_S = 0.5
+"""What takes longer keeps clients waiting for a good part of the time-out that they may have set."""
 
 
 def log(message: str) -> None:
     """One line."""
     print(f"embedded_carla: {message}", file=sys.stderr, flush=True)
+
+
+def log_if_slow(what: str, began_s: float) -> float:
+    """Tell when `what`, begun at `began_s`, took long; returns the time now. Both in monotonic seconds."""
+    now_s = time.monotonic()
+    if now_s - began_s > SLOW_S:
+        log(f"{what} took {now_s - began_s:.2f} s")
+    return now_s
 
 
 def log_exception() -> None:
