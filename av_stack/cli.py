@@ -137,6 +137,9 @@ def eval_command(
     rig: Annotated[str, typer.Option(help="Rig whose first camera looks.")] = "compact",
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps; detection needs Town02.")] = None,
     weights: Annotated[Path | None, typer.Option(help="A detector's weights instead of those shipped.")] = None,
+    dashcam: Annotated[
+        Path | None, typer.Option(help="Folder with the real stills that detection is tried on.")
+    ] = None,
     out: OutOption = Path("out/eval"),
 ) -> None:
     """Compare perception with the simulator's truth, weather by weather: a table in JSON and markdown."""
@@ -148,7 +151,7 @@ def eval_command(
         raise ConfigError(f"unknown subject {what}; there is: perception")
     chosen = tuple(name.strip() for name in weathers.split(",") if name.strip())
     wanted = tuple(part.strip() for part in parts.split(",") if part.strip())
-    spec = EvalSpec(wanted, map_name, chosen, frames, rounds, maps=_folder(maps), weights=weights)
+    spec = EvalSpec(wanted, map_name, chosen, frames, rounds, maps=_folder(maps), weights=weights, dashcam=dashcam)
     with console.status("starting") as status:
         figures = evaluate(spec, load_rig(rig), out, status.update)
     console.print(rich_table(figures))

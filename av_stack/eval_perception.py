@@ -39,7 +39,7 @@ class EvalSpec:
     """`frames` scored pictures of each weather, in each of `rounds`; the drive goes on from weather to weather.
 
     Detection is measured on pictures of its own, made on a map of its own in `maps`, eight of each weather in a round;
-    `weights` are a user's own.
+    `weights` are a user's own; `dashcam` is a folder of real stills.
     """
 
     parts: tuple[str, ...] = DRIVEN
@@ -50,6 +50,7 @@ class EvalSpec:
     seed: int = 77
     maps: Path | None = None
     weights: Path | None = None
+    dashcam: Path | None = None
 
     def __post_init__(self) -> None:
         for part in self.parts:
@@ -74,14 +75,15 @@ def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Callable[[str], None]) -
 
 
 def _detect(spec: EvalSpec, tell: Callable[[str], None]) -> list[Figure]:
-    from av_stack.eval_detection import figures, gather
+    from av_stack.eval_detection import dashcam_figures, figures, gather
     from perception.detection.detector import Detector
     from perception.detection.networks import network_for
     from perception.detection.weights import COMPACT
 
     detector = Detector(network_for(spec.weights or COMPACT, 640, 360))
     say = "detecting in {} of {} pictures"
-    return figures(gather(detector, DETECTION_MAP, spec.maps, spec.rounds, lambda done, of: tell(say.format(done, of))))
+    samples = gather(detector, DETECTION_MAP, spec.maps, spec.rounds, lambda done, of: tell(say.format(done, of)))
+    return figures(samples) + (dashcam_figures(detector, spec.dashcam) if spec.dashcam is not None else [])
 
 
 def _drive(spec: EvalSpec, rig: Rig, tell: Callable[[str], None]) -> list[Figure]:
