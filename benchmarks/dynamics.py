@@ -36,6 +36,7 @@ MODELS = {
     "motorcycle": "vehicle.yamaha.yzf",
     "bicycle": "vehicle.diamondback.century",
 }
+SPEEDS_KMH = (50, 80, 100)
 ROADS = {"dry": (0.0, 0.0), "wetness 100": (100.0, 0.0), "wetness 100, deposits 100": (100.0, 100.0)}
 SLOPES_DEG = (2.0, 5.0, 10.0)
 
@@ -61,9 +62,9 @@ def measure(type_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
     spec = spec_of(type_id)
     start, turn = launch(spec), circle(spec)
     steer = step_steer(spec, turn.curve)
-    stops = {road: {kmh: brake(spec, kmh, *water) for kmh in (50, 100)} for road, water in ROADS.items()}
+    stops = {road: {kmh: brake(spec, kmh, *water) for kmh in SPEEDS_KMH} for road, water in ROADS.items()}
     figures: dict[str, Any] = {"model": type_id}
-    for kmh in (25, 50, 80, 100):
+    for kmh in (25, 50, 80, 97, 100):
         figures[f"0_{kmh}_kmh_s"] = reached_s(start, kmh)
     figures["top_speed_kmh"] = 3.6 * float(start["speed_mps"].max())
     figures["stop_m"] = {

@@ -58,7 +58,8 @@ def _stops(path: Path, curves: Curves) -> None:
     figure, both = plt.subplots(1, 2, figsize=_SIZE_IN, sharey=True)
     for axes, name in zip(both, ("car", "truck"), strict=True):
         for i, (road, stops) in enumerate(curves[name]["stops"].items()):
-            for kmh, stop in stops.items():
+            for kmh in (50, 100):
+                stop = stops[kmh]
                 label = road if kmh == 100 else None
                 axes.plot(stop["distance_m"], 3.6 * stop["speed_mps"], color=f"C{i}", label=label)
         axes.set(xlabel="m", ylabel="km/h", title=f"full brake from 50 and 100 km/h: {name}", ylim=(0, None))
@@ -71,8 +72,8 @@ def _circle(path: Path, curves: Curves) -> None:
     for name, of in curves.items():
         found = of["circle"]
         axes.plot(found["lateral_g"], found["understeer_deg"], color=_COLOURS[name], label=name)
-    axes.set(xlabel="lateral acceleration, g", ylabel="front wheel angle beyond Ackermann's, deg", ylim=(0, 8))
-    axes.set_title("steady circles at 80 km/h (bus 76, bicycle 30)")
+    axes.set(xlabel="lateral acceleration, g", ylabel="front wheel angle beyond Ackermann's, deg", ylim=(0, 4))
+    axes.set_title("steady circles at 80 km/h (truck 71, bus 76, bicycle 30)")
     axes.legend(fontsize=8)
     _finish(figure, path)
 

@@ -28,7 +28,7 @@ _CAR = Traits(1.0, 10.8, 19.4, 0.012, 0.68)
 _VAN = Traits(0.92, 10.0, 15.0, 0.012, 0.65)
 _LORRY = Traits(0.70, 6.5, 9.0, 0.007, 0.60)
 _BUS = Traits(0.70, 7.0, 10.0, 0.008, 0.60)
-_MOTORCYCLE = Traits(1.0, 15.0, 18.0, 0.015, 0.75)
+_MOTORCYCLE = Traits(1.0, 15.0, 18.0, 0.015, 0.92)
 _BICYCLE = Traits(0.85, 13.0, 15.0, 0.006, 0.75)
 
 _BY_TAG = {SemanticTag.MOTORCYCLE: _MOTORCYCLE, SemanticTag.BICYCLE: _BICYCLE, SemanticTag.BUS: _BUS}
