@@ -68,8 +68,9 @@ class StaticBoxes:
     """The scenery's boxes with a uniform grid over them, made once per map."""
 
     def __init__(self, boxes: Boxes) -> None:
-        self.centre: Float = np.asarray(boxes.centre, dtype=np.float64).reshape(-1, 3)
-        self.half: Float = np.asarray(boxes.half, dtype=np.float64).reshape(-1, 3)
+        # Contiguous: for another layout the kernels would be compiled anew, in a tick.
+        self.centre: Float = np.ascontiguousarray(boxes.centre, dtype=np.float64).reshape(-1, 3)
+        self.half: Float = np.ascontiguousarray(boxes.half, dtype=np.float64).reshape(-1, 3)
         yaw = np.asarray(boxes.yaw_rad, dtype=np.float64)
         self.axes = rotations(np.stack([0 * yaw, np.degrees(yaw), 0 * yaw], axis=1))
         self.tag: NDArray[np.uint8] = np.asarray(boxes.tag, dtype=np.uint8)
