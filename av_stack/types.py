@@ -168,8 +168,9 @@ class ObjectKind(str, Enum):
 class RangedObject:
     """A detected road user in the vehicle frame: the centre of its footprint with covariance (2, 2) m2.
 
-    `near_m` is the distance along the ground from below the camera to its nearest side. `yaw_rad` is a guess from the
-    box's shape in the vehicle frame, None where the box does not tell.
+    `jitter` (2, 2) m2 is the part of the covariance that is new in every picture; the rest (pitch, the true size) stays
+    the same for a while. `near_m` is the distance along the ground from below the camera to its nearest side.
+    `yaw_rad` is a guess from the box's shape in the vehicle frame, None where the box does not tell.
     """
 
     kind: ObjectKind
@@ -183,6 +184,7 @@ class RangedObject:
     height_m: float
     near_m: float
     yaw_rad: float | None = None
+    jitter: Float | None = None
 
 
 @dataclass(frozen=True, slots=True)

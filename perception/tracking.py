@@ -124,6 +124,7 @@ class Tracker:
         self._tracks = _without_twins([*kept, *kept_weak, *self._outlived(left)])
         self._tracks.extend(self._born(thing, pose) for thing in unmatched)
         given = [t for t in self._tracks if t.hits >= config.hits_min]
+        given = [_with_steady_error(track, pose) for track in given]
         given.sort(key=lambda t: float(np.hypot(t.state[0] - pose.x_m, t.state[1] - pose.y_m)))
         return tuple(_tracked(track) for track in given)
 
@@ -142,7 +143,7 @@ class Tracker:
         cost = _costs(tracks, seen, places)
         rows, columns = linear_sum_assignment(cost)
         pairs = [(i, j) for i, j in zip(rows, columns, strict=True) if cost[i, j] < FORBIDDEN]
-        matched = [_corrected(tracks[i], seen[j], *places[j]) for i, j in pairs]
+        matched = [_corrected(tracks[i], seen[j], places[j][0], _jitter(seen[j], pose)) for i, j in pairs]
         used, taken = {i for i, _ in pairs}, {j for _, j in pairs}
         left = [track for i, track in enumerate(tracks) if i not in used]
         return matched, left, [thing for j, thing in enumerate(seen) if j not in taken]
@@ -152,12 +153,12 @@ class Tracker:
         return [t for t in tracks if t.unseen_s <= (config.coast_s if t.hits >= config.hits_min else config.doubt_s)]
 
     def _born(self, thing: RangedObject, pose: Pose2D) -> Track:
-        position, noise = _in_map(thing, pose)
+        position, _ = _in_map(thing, pose)
         spread = np.zeros(STATE_SIZE)
         velocity, accel, turn = _MOTION[thing.kind].birth
         spread[2:] = velocity, velocity, accel, turn
         covariance = np.diag(spread**2)
-        covariance[:2, :2] = noise
+        covariance[:2, :2] = _jitter(thing, pose)
         state = np.concatenate([position, np.zeros(4)])
         yaw = pose.yaw_rad + (thing.yaw_rad or 0.0)
         track_id, self._next_id = self._next_id, self._next_id + 1
@@ -179,6 +180,8 @@ def _is_usable(thing: RangedObject) -> bool:
     values = (thing.x_m, thing.y_m, *thing.box_px, thing.length_m, thing.width_m, thing.height_m, thing.confidence)
     if not (np.isfinite(values).all() and np.isfinite(thing.covariance).all()):
         return False
+    if thing.jitter is not None and not (np.isfinite(thing.jitter).all() and np.linalg.eigvalsh(thing.jitter)[0] > 0.0):
+        return False
     return bool(np.linalg.eigvalsh(thing.covariance)[0] > 0.0)
 
 
@@ -186,6 +189,12 @@ def _in_map(thing: RangedObject, pose: Pose2D) -> tuple[Float, Float]:
     """Position (2,) and covariance (2, 2) in the map frame."""
     turn = rotation_matrix(pose.yaw_rad, 0.0, 0.0)[:2, :2]
     return vehicle_to_map([thing.x_m, thing.y_m], pose), turn @ thing.covariance @ turn.T
+
+
+def _jitter(thing: RangedObject, pose: Pose2D) -> Float:
+    """(2, 2) in the map frame: what is new in each picture. Only that averages out, and only that blurs velocities."""
+    turn = rotation_matrix(pose.yaw_rad, 0.0, 0.0)[:2, :2]
+    return np.asarray(turn @ (thing.covariance if thing.jitter is None else thing.jitter) @ turn.T)
 
 
 def _moved(tracks: list[Track], dt_s: float) -> list[Track]:
@@ -248,6 +257,16 @@ def _corrected(track: Track, thing: RangedObject, position: Float, noise: Float)
         hits=track.hits + 1,
         unseen_s=0.0,
     )
+
+
+def _with_steady_error(track: Track, pose: Pose2D) -> Track:
+    """The track with what does not average out back in its position's covariance."""
+    if track.last.jitter is None:
+        return track
+    _, noise = _in_map(track.last, pose)
+    covariance = track.covariance.copy()
+    covariance[:2, :2] += noise
+    return replace(track, covariance=covariance)
 
 
 def _without_twins(tracks: list[Track]) -> list[Track]:

@@ -22,6 +22,7 @@ ROAD_SIGMA_M = 0.04
 """The road under the object is not quite the plane under the ego."""
 
 ROAD_SLOPE_SIGMA = 0.0015
+JITTER_MIN_M = 0.05
 RANGE_MIN_M, RANGE_MAX_M = 0.5, 150.0
 DISAGREE = 9.0
 ALIGNED_MAX_RAD, ACROSS_MIN_RAD = np.radians(25.0), np.radians(65.0)
@@ -50,10 +51,11 @@ SIZES = {
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """Along the ground from below the camera, with standard deviation."""
+    """Along the ground from below the camera, with standard deviation, and the part of it that is new each picture."""
 
     range_m: float
     sigma_m: float
+    jitter_m: float = 0.0
 
 
 def range_objects(
@@ -86,9 +88,10 @@ def range_object(detection: Detection, camera: CameraModel, pitch_sigma_rad: flo
     ray = _ray(camera, (u0 + u1) / 2.0, v1)
     depth_m = nearest.range_m / float(np.hypot(ray[0], ray[1]))
     focal = float(intrinsics(camera)[0, 0])
-    is_whole = u0 > EDGE_PX and u1 < camera.width_px - 1.0 - EDGE_PX
+    middle, is_whole = _middle_px(detection.box_px, size, depth_m / focal, camera)
     turn = _turn(size, (u1 - u0) * depth_m / focal) if is_whole else None
     extent, extent_sigma = _extent(size, turn)
+    ray = _ray(camera, middle, v1)
     bearing = float(np.arctan2(ray[1], ray[0]))
     centre = nearest.range_m + extent / 2.0
     if turn is not None:
@@ -96,7 +99,10 @@ def range_object(detection: Detection, camera: CameraModel, pitch_sigma_rad: flo
         ahead = nearest.range_m * float(np.cos(bearing)) + extent / 2.0
         bearing, centre = float(np.arctan2(beside, ahead)), float(np.hypot(beside, ahead))
     along = float(np.hypot(nearest.sigma_m, extent_sigma / 2.0))
-    across = centre * BOX_SIGMA_PX / focal + (0.05 if is_whole else 0.5 * size.width_m)
+    pixel = centre * BOX_SIGMA_PX / focal
+    across = pixel + (0.05 if is_whole else (size.length_m - size.width_m) / 4.0 + 0.2)
+    # An edge at the picture's side stays there while the object goes on: no sideways motion may be read from it.
+    sideways = pixel + JITTER_MIN_M if is_whole else 2.0 * across
     axes = rotation_matrix(bearing, 0.0, 0.0)[:2, :2]
     return RangedObject(
         kind=kind,
@@ -110,6 +116,7 @@ def range_object(detection: Detection, camera: CameraModel, pitch_sigma_rad: flo
         height_m=(v1 - v0) * depth_m / focal if _sees_all(detection.box_px, camera) else size.height_m,
         near_m=nearest.range_m,
         yaw_rad=_yaw(kind, bearing, turn),
+        jitter=axes @ np.diag([nearest.jitter_m**2 + pixel**2, sideways**2]) @ axes.T,
     )
 
 
@@ -126,7 +133,8 @@ def foot_distance(box: Box, camera: CameraModel, pitch_sigma_rad: float) -> Dist
     per_rad = range_m**2 / camera.z_m
     pixel_rad = BOX_SIGMA_PX / float(intrinsics(camera)[1, 1])
     road = (ROAD_SIGMA_M + ROAD_SLOPE_SIGMA * range_m) / camera.z_m * range_m
-    return Distance(range_m, float(np.sqrt((per_rad * pixel_rad) ** 2 + (per_rad * pitch_sigma_rad) ** 2 + road**2)))
+    jitter = per_rad * pixel_rad
+    return Distance(range_m, float(np.sqrt(jitter**2 + (per_rad * pitch_sigma_rad) ** 2 + road**2)), jitter)
 
 
 def below_distance(box: Box, camera: CameraModel) -> Distance | None:
@@ -137,7 +145,7 @@ def below_distance(box: Box, camera: CameraModel) -> Distance | None:
     if ray[2] > -1e-3 or camera.z_m <= 0.0:
         return None
     range_m = camera.z_m * float(np.hypot(ray[0], ray[1])) / -float(ray[2])
-    return Distance(0.65 * range_m, 0.25 * range_m)
+    return Distance(0.65 * range_m, 0.25 * range_m, 0.05 * range_m)
 
 
 def size_distance(box: Box, size: Size, camera: CameraModel) -> Distance | None:
@@ -148,8 +156,9 @@ def size_distance(box: Box, size: Size, camera: CameraModel) -> Distance | None:
     focal = float(intrinsics(camera)[1, 1])
     ray = _ray(camera, (box[0] + box[2]) / 2.0, box[3])
     range_m = focal * size.height_m / height_px * float(np.hypot(ray[0], ray[1]))
-    relative = np.hypot(size.height_sigma_m / size.height_m, np.sqrt(2.0) * BOX_SIGMA_PX / height_px)
-    return Distance(range_m, range_m * float(relative))
+    jitter = np.sqrt(2.0) * BOX_SIGMA_PX / height_px
+    relative = np.hypot(size.height_sigma_m / size.height_m, jitter)
+    return Distance(range_m, range_m * float(relative), range_m * float(jitter))
 
 
 def fuse(cues: list[Distance]) -> Distance | None:
@@ -163,7 +172,8 @@ def fuse(cues: list[Distance]) -> Distance | None:
     variance = 1.0 / float(weight.sum())
     if len(cues) > 1 and chi2 > DISAGREE * (len(cues) - 1):
         variance *= chi2 / (len(cues) - 1)
-    return Distance(mean, float(np.sqrt(variance)))
+    jitter = float(np.sqrt((weight**2 * np.square([cue.jitter_m for cue in cues])).sum()) / weight.sum())
+    return Distance(mean, float(np.sqrt(variance)), jitter)
 
 
 def _ray(camera: CameraModel, u: float, v: float) -> Float:
@@ -188,12 +198,30 @@ def _turn(size: Size, apparent_m: float) -> float:
     return float(np.interp(apparent_m, widths[:rising], angles[:rising]))
 
 
+def _middle_px(box: Box, size: Size, metres_per_px: float, camera: CameraModel) -> tuple[float, bool]:
+    """Column of the object's middle, and whether the box is whole. Of one that the picture's side cuts, the edge that
+    is seen moves as the object does, and its middle lies half a usual width beyond."""
+    half_px = (size.length_m + size.width_m) / 4.0 / metres_per_px
+    cut_left, cut_right = box[0] <= EDGE_PX, box[2] >= camera.width_px - 1.0 - EDGE_PX
+    middle = (box[0] + box[2]) / 2.0
+    if cut_left and not cut_right:
+        middle = min(middle, box[2] - half_px)
+    elif cut_right and not cut_left:
+        middle = max(middle, box[0] + half_px)
+    return middle, not (cut_left or cut_right)
+
+
 def _extent(size: Size, turn: float | None) -> tuple[float, float]:
-    """(length along the ray, its sigma) of the footprint; an average one where the turn is not known."""
+    """(length along the ray, its sigma) of the footprint; an average one where the turn is not known.
+
+    Between end-on and broadside it falls as the looks' width grows: straight rather than by the rectangle's rule,
+    which near the broadest look would make metres out of a pixel.
+    """
     if turn is None:
         return (size.length_m + size.width_m) / 2.0, (size.length_m - size.width_m) / 2.0 + 0.1
-    extent = size.length_m * np.cos(turn) + size.width_m * np.sin(turn)
-    return float(extent), float(np.hypot(size.length_sigma_m * np.cos(turn), 0.3))
+    width = float(np.clip(size.length_m * np.sin(turn) + size.width_m * np.cos(turn), size.width_m, size.length_m))
+    mixed = (size.length_m - width) * (width - size.width_m) / max((size.length_m - size.width_m) ** 2, 1e-6)
+    return size.length_m + size.width_m - width, float(size.length_sigma_m * np.cos(turn) + 0.3 + 4.0 * mixed)
 
 
 def _beside(tangent: float, near_m: float, extent_m: float, size: Size, turn: float) -> float:
