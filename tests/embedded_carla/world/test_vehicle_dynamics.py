@@ -164,7 +164,8 @@ def test_lateral_acceleration_is_bounded_by_friction() -> None:
         for _ in range(60):
             yaw = math.radians(fleet.rotation_deg[0, 1])
             fleet.step(DT, 0.0)
-            most = max(most, abs(fleet.acceleration[0, :2] @ [-math.sin(yaw), math.cos(yaw)]) / GRAVITY_MPS2)
+            aside = float(fleet.acceleration[0, :2] @ [-math.sin(yaw), math.cos(yaw)])
+            most = max(most, abs(aside) / GRAVITY_MPS2)
             # Tyres 1 g; rolling, engine and air come on top.
             assert math.hypot(*fleet.acceleration[0, :2]) < 1.15 * GRAVITY_MPS2
     assert 0.8 < most < 0.93
@@ -284,7 +285,9 @@ def test_no_control_makes_a_vehicle_explode(seed: int) -> None:
         fleet.set_velocity(slot, (start, rng.uniform(-5, 5), 0.0))
         pedals = rng.uniform((0, -1, 0), (1, 1, 1))
         pedals[rng.uniform(size=3) < 0.3] = rng.choice([-1.0, 0.0, 1.0])  # the ends of the ranges, and beyond
-        fleet.set_control(slot, VehicleControl(*pedals, rng.uniform() < 0.2, rng.uniform() < 0.2))
+        throttle, steer, brake = pedals.tolist()
+        hand_brake, reverse = rng.uniform() < 0.2, rng.uniform() < 0.2
+        fleet.set_control(slot, VehicleControl(throttle, steer, brake, hand_brake, reverse))
         top.append(max(math.hypot(start, 5.0), spec.top_speed_mps) + 1.0)
     for _ in range(80):
         fleet.step(DT, rng.uniform(0, 100))
