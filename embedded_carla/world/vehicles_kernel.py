@@ -1,6 +1,6 @@
 """How vehicles move: compiled loops over vehicles.
 
-In the plane: R. Rajamani, *Vehicle Dynamics and Control* (2nd ed.), chapters 2, 4, 8 and 13: a dynamic single-track model,
+In the plane: R. Rajamani, *Vehicle Dynamics and Control* (2nd ed.), ch. 2, 4, 8 and 13: a dynamic single-track model,
 lateral force by the Magic Formula in its short form D sin(C atan(B a)), the friction ellipse for combined slip, load
 transfer between the axles. Below about 2 m/s slip angles lose their meaning; there the motion goes over into the
 kinematic single track, reached with no more force than friction can give, so that standstill is a fixed point.
