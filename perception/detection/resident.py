@@ -180,4 +180,6 @@ def _recolour(pictures: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
     coloured = grey + (pictures - grey) * draw(0.4, 1.4)
     mean = coloured.mean(dim=(1, 2, 3), keepdim=True)
     lit = (mean + (coloured - mean) * draw(0.7, 1.3)) * draw(0.7, 1.3) * draw(0.93, 1.07, 3)
-    return lit + torch.randn(pictures.shape[:1] + pictures.shape[2:], device=device)[:, None] * draw(0.0, 5.0)
+    dice = torch.Generator(device).manual_seed(int(rng.integers(2**31)))
+    noise = torch.randn(pictures.shape[:1] + pictures.shape[2:], device=device, generator=dice)
+    return lit + noise[:, None] * draw(0.0, 5.0)

@@ -1,0 +1,83 @@
+"""What training does to pictures and boxes; needs torch, which only training and GPUs need (`.[train]`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[train]'")
+
+from perception.detection.classes import CLASSES  # noqa: E402  # after the check for torch
+from perception.detection.resident import ResidentLoader, vary  # noqa: E402
+
+BOX = (200.0, 120.0, 280.0, 200.0)
+
+
+def picture(box: tuple[float, float, float, float] = BOX) -> torch.Tensor:
+    """Dark, with a bright block in `box`."""
+    out = np.full((360, 640, 3), 20, np.uint8)
+    out[int(box[1]) : int(box[3]), int(box[0]) : int(box[2])] = 235
+    return torch.from_numpy(out).permute(2, 0, 1)
+
+
+def row(name: str, box: tuple[float, float, float, float] = BOX) -> np.ndarray:
+    return np.array([[CLASSES.index(name), *box]])
+
+
+def test_boxes_follow_what_they_surround() -> None:
+    count = 24
+    batch = vary(torch.stack([picture()] * count), [row("car")] * count, np.random.default_rng(3))
+    assert batch["img"].shape == (count, 3, 384, 640)
+    assert batch["img"].dtype == torch.uint8
+    widths = set()
+    for i in range(count):
+        chosen = batch["bboxes"][batch["batch_idx"] == i].numpy()
+        if not len(chosen):
+            continue  # it was moved out of the picture, for the most part
+        u, v, w, h = chosen[0] * [640, 384, 640, 384]
+        grey = batch["img"][i].numpy().astype(float).mean(axis=0)
+        bright = grey > 0.75 * np.median(grey[int(v - h / 4) : int(v + h / 4), int(u - w / 4) : int(u + w / 4)])
+        rows, columns = np.flatnonzero(bright.any(axis=1)), np.flatnonzero(bright.any(axis=0))
+        seen = (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1)
+        assert (u - w / 2, v - h / 2, u + w / 2, v + h / 2) == pytest.approx(seen, abs=2.0)
+        widths.add(round(float(w)))
+    assert len(widths) > 8
+
+
+def test_pictures_with_signs_are_never_mirrored() -> None:
+    left = (10.0, 120.0, 90.0, 200.0)
+    count = 32
+    pictures = torch.stack([picture(left)] * count)
+    signs = vary(pictures, [row("speed limit 30", left)] * count, np.random.default_rng(1))
+    assert float(signs["bboxes"][:, 0].max()) < 0.5
+    cars = vary(pictures, [row("car", left)] * count, np.random.default_rng(1))
+    assert float(cars["bboxes"][:, 0].max()) > 0.5
+
+
+def test_the_loader_takes_in_episodes_that_are_finished_later(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no finished episode"):
+        ResidentLoader(tmp_path, "train", 2, "cpu", None)
+    _write_episode(tmp_path, "town_1", 3)
+    loader = ResidentLoader(tmp_path, "train", 2, "cpu", 4)
+    assert [len(batch["img"]) for batch in loader] == [2, 2]
+    _write_episode(tmp_path, "town_2", 5)
+    assert len(list(loader)) == len(loader) == 2
+    assert len(loader.labels) == 3  # told to the trainer: what was there at the start
+    everything = ResidentLoader(tmp_path, "train", 2, "cpu", None)
+    assert len(everything) == 4
+
+
+def _write_episode(root: Path, name: str, pictures: int) -> None:
+    for kind in ("images", "objects", "episodes"):
+        (root / kind / "train").mkdir(parents=True, exist_ok=True)
+    for number in range(pictures):
+        stem = f"{name}_{number:05d}"
+        cv2.imwrite(str(root / "images" / "train" / f"{stem}.jpg"), picture().permute(1, 2, 0).numpy())
+        objects = [{"class": "car", "box_px": BOX, "counts": True}, {"class": "bus", "box_px": BOX, "counts": False}]
+        text = "".join(json.dumps(o) + "\n" for o in objects)
+        (root / "objects" / "train" / f"{stem}.jsonl").write_text(text)
+    (root / "episodes" / "train" / f"{name}.json").write_text("{}")
