@@ -165,12 +165,22 @@ class ObjectKind(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Distance:
+    """Along the ground from below the camera, with standard deviation, and the part of it that is new each picture."""
+
+    range_m: float
+    sigma_m: float
+    jitter_m: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class RangedObject:
     """A detected road user in the vehicle frame: the centre of its footprint with covariance (2, 2) m2.
 
     `jitter` (2, 2) m2 is the part of the covariance that is new in every picture; the rest (pitch, the true size) stays
     the same for a while. `near_m` is the distance along the ground from below the camera to its nearest side.
-    `yaw_rad` is a guess from the box's shape in the vehicle frame, None where the box does not tell.
+    `by_foot` and `by_size` are what that distance was fused from. `yaw_rad` is a guess from the box's shape in the
+    vehicle frame, None where the box does not tell.
     """
 
     kind: ObjectKind
@@ -185,6 +195,8 @@ class RangedObject:
     near_m: float
     yaw_rad: float | None = None
     jitter: Float | None = None
+    by_foot: Distance | None = None
+    by_size: Distance | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from av_stack.frames import rotation_matrix, vehicle_to_map
-from av_stack.types import EgoState, ObjectKind, Pose2D, RangedObject, TrackedObject
+from av_stack.types import Distance, EgoState, ObjectKind, Pose2D, RangedObject, TrackedObject
+from perception.depth.ranging import fuse
 from perception.turning_motion import STATE_SIZE, correct, predict
 
 Float = NDArray[np.float64]
@@ -70,6 +71,16 @@ HEADING_MIN_DEFAULT_MPS = 1.5
 SIZE_GAIN = 0.1
 CONFIDENCE_GAIN, CONFIDENCE_TIME_S = 0.3, 0.8
 TWIN_M = 0.8
+FOOT_CORRELATION, SCALE_DRIFT = 4.0, 1e-5
+"""Foot points share their error over several pictures; heights stay, but for what of them is seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Natural logarithm of the object's height over its kind's mean, with variance."""
+
+    log: float = 0.0
+    variance: float = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +96,7 @@ class Track:
     votes: dict[ObjectKind, float] = field(default_factory=dict)
     hits: int = 1
     unseen_s: float = 0.0
+    scale: Scale = Scale()
 
     @property
     def kind(self) -> ObjectKind:
@@ -143,7 +155,7 @@ class Tracker:
         cost = _costs(tracks, seen, places)
         rows, columns = linear_sum_assignment(cost)
         pairs = [(i, j) for i, j in zip(rows, columns, strict=True) if cost[i, j] < FORBIDDEN]
-        matched = [_corrected(tracks[i], seen[j], places[j][0], _jitter(seen[j], pose)) for i, j in pairs]
+        matched = [_corrected(tracks[i], seen[j], pose) for i, j in pairs]
         used, taken = {i for i, _ in pairs}, {j for _, j in pairs}
         left = [track for i, track in enumerate(tracks) if i not in used]
         return matched, left, [thing for j, thing in enumerate(seen) if j not in taken]
@@ -161,9 +173,10 @@ class Tracker:
         covariance[:2, :2] = _jitter(thing, pose)
         state = np.concatenate([position, np.zeros(4)])
         yaw = pose.yaw_rad + (thing.yaw_rad or 0.0)
+        scale = rescaled(thing, Scale())[1]
         track_id, self._next_id = self._next_id, self._next_id + 1
         votes = {thing.kind: thing.confidence}
-        return Track(track_id, state, covariance, thing, yaw, thing.confidence * CONFIDENCE_GAIN, votes)
+        return Track(track_id, state, covariance, thing, yaw, thing.confidence * CONFIDENCE_GAIN, votes, scale=scale)
 
 
 def overlap(a: Box, b: Box) -> float:
@@ -230,8 +243,35 @@ def _costs(tracks: list[Track], seen: list[RangedObject], places: list[tuple[Flo
     return np.asarray(np.minimum(cost, FORBIDDEN))
 
 
-def _corrected(track: Track, thing: RangedObject, position: Float, noise: Float) -> Track:
-    state, covariance = correct(track.state, track.covariance, position, noise)
+def rescaled(thing: RangedObject, scale: Scale) -> tuple[RangedObject, Scale]:
+    """The thing with its distance by size corrected by what its foot points have told of its height so far.
+
+    With a wrong height all distances are wrong by one factor, and so is the speed at which it comes nearer.
+    """
+    foot, size = thing.by_foot, thing.by_size
+    if foot is None or size is None:
+        return thing, scale
+    noise = FOOT_CORRELATION * (foot.sigma_m / foot.range_m) ** 2 + (size.jitter_m / size.range_m) ** 2
+    variance = scale.variance + SCALE_DRIFT
+    gain = variance / (variance + noise)
+    told = float(np.log(foot.range_m / size.range_m))
+    scale = Scale(scale.log + gain * (told - scale.log), (1.0 - gain) * variance)
+    right = size.range_m * float(np.exp(scale.log))
+    sure = Distance(
+        right, right * float(np.hypot(np.sqrt(scale.variance), size.jitter_m / size.range_m)), size.jitter_m
+    )
+    both = fuse([foot, sure])
+    centre = float(np.hypot(thing.x_m, thing.y_m))
+    if both is None or centre < 1.0:
+        return thing, scale
+    factor = 1.0 + (both.range_m - thing.near_m) / centre
+    return replace(thing, x_m=thing.x_m * factor, y_m=thing.y_m * factor, near_m=both.range_m), scale
+
+
+def _corrected(track: Track, thing: RangedObject, pose: Pose2D) -> Track:
+    thing, scale = rescaled(thing, track.scale)
+    position, _ = _in_map(thing, pose)
+    state, covariance = correct(track.state, track.covariance, position, _jitter(thing, pose))
     votes = {**track.votes, thing.kind: track.votes.get(thing.kind, 0.0) + thing.confidence}
     old = track.last
     sizes = {
@@ -256,6 +296,7 @@ def _corrected(track: Track, thing: RangedObject, position: Float, noise: Float)
         votes=votes,
         hits=track.hits + 1,
         unseen_s=0.0,
+        scale=scale,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix
-from av_stack.types import CameraModel, Detection, ObjectKind, RangedObject
+from av_stack.types import CameraModel, Detection, Distance, ObjectKind, RangedObject
 from perception.detection.classes import object_kind
 
 Float = NDArray[np.float64]
@@ -47,15 +47,6 @@ SIZES = {
     ObjectKind.BICYCLE: Size(1.75, 0.62, 1.7, 0.15, 0.2),
     ObjectKind.PEDESTRIAN: Size(0.5, 0.5, 1.7, 0.17, 0.1),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Distance:
-    """Along the ground from below the camera, with standard deviation, and the part of it that is new each picture."""
-
-    range_m: float
-    sigma_m: float
-    jitter_m: float = 0.0
 
 
 def range_objects(
@@ -116,6 +107,8 @@ def range_object(detection: Detection, camera: CameraModel, pitch_sigma_rad: flo
         height_m=(v1 - v0) * depth_m / focal if _sees_all(detection.box_px, camera) else size.height_m,
         near_m=nearest.range_m,
         yaw_rad=_yaw(kind, bearing, turn),
+        by_foot=cues[0],
+        by_size=cues[1],
         jitter=axes @ np.diag([nearest.jitter_m**2 + pixel**2, sideways**2]) @ axes.T,
     )
 
