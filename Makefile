@@ -1,10 +1,10 @@
-.PHONY: demo test check bench fuzz soak format clean help
+.PHONY: demo test check bench check-kernels test-gpu bench-gpu fuzz soak format clean help
 .DEFAULT_GOAL := help
 
 OUT ?= out
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## install, start the embedded server, drive town_drive; files in out/ (OUT=DIR chooses the folder)
 	@scripts/setup.sh
@@ -37,6 +37,23 @@ fuzz: ## 200,000 hostile messages against the server (FUZZ_ARGS="--seed 2 --mess
 soak: ## hours of ticks, map loads and vanishing clients; Ctrl-C, and it goes on where it was; figures in out/soak/
 	@scripts/setup.sh dev
 	@.venv/bin/python -m benchmarks.soak --out $(OUT)/soak
+
+check-kernels: ## compile every CUDA kernel for all architectures, with no GPU; and run their logic on the CPU
+	@scripts/setup.sh dev
+	@AV_STACK_ALL_ARCHITECTURES=1 .venv/bin/python -m pytest -q tests/cuda_ops
+
+# torch and the CUDA packages are not in .venv unless asked for: .venv/bin/pip install -c constraints.txt -e '.[cuda]'
+GPU_PYTHON ?= .venv/bin/python
+
+test-gpu: ## the CUDA operators on a GPU, and under compute-sanitizer where it is installed (GPU_PYTHON= chooses Python)
+	@$(GPU_PYTHON) -c "import torch; raise SystemExit(not torch.cuda.is_available() and 'test-gpu: torch sees no GPU')"
+	@$(GPU_PYTHON) -m pytest -q tests/cuda_ops/test_gpu.py tests/cuda_ops/test_frame.py --confcutdir=tests/cuda_ops
+	@if command -v compute-sanitizer >/dev/null; then for tool in memcheck racecheck; do \
+		compute-sanitizer --tool $$tool --report-api-errors no --error-exitcode 1 $(GPU_PYTHON) -m benchmarks.gpu_sanitize || exit 1; \
+	done; else echo 'test-gpu: compute-sanitizer is not installed, skipped'; fi
+
+bench-gpu: ## each CUDA operator beside its peers; figures and a table in out/bench/
+	@$(GPU_PYTHON) -m benchmarks.gpu --out $(OUT)/bench
 
 clean: ## remove what make made
 	rm -rf .venv build *.egg-info out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

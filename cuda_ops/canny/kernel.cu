@@ -60,13 +60,16 @@ __device__ void canny_sobel(CannyTile& tile, int width, int height, int x0, int 
     for (int i = av_thread(); i < GRAD_ROWS * (GRAD_W / 4); i += av_threads()) {
         const int row = i / (GRAD_W / 4), group = i % (GRAD_W / 4);
         int p[3][6];  // rows y-1 .. y+1, columns x-1 .. x+4
+#pragma unroll
         for (int r = 0; r < 3; ++r) {
             const uint32_t before = tile.gray[row + r][group], here = tile.gray[row + r][group + 1];
             p[r][0] = before >> 24;
+#pragma unroll
             for (int c = 0; c < 4; ++c) p[r][1 + c] = here >> (8 * c) & 0xffu;
             p[r][5] = tile.gray[row + r][group + 2] & 0xffu;
         }
         uint32_t packed[4];
+#pragma unroll
         for (int c = 0; c < 4; ++c) {
             const int dx = (p[0][c + 2] + 2 * p[1][c + 2] + p[2][c + 2]) - (p[0][c] + 2 * p[1][c] + p[2][c]);
             const int dy = (p[2][c] + 2 * p[2][c + 1] + p[2][c + 2]) - (p[0][c] + 2 * p[0][c + 1] + p[0][c + 2]);

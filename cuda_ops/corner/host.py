@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda_ops.runtime.launcher import F32, I32, Launcher, Ptr, ceil_div
+from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
 
 WINDOW_MAX = 7
 
@@ -14,5 +14,10 @@ def run(launcher: Launcher, image: Any, out: Any, window: int) -> None:
     height, width = (int(value) for value in image.shape)
     before = window // 2
     scale = 1.0 / (4.0 * window * 255.0) ** 2
-    arguments = [Ptr(image), Ptr(out), *(I32(v) for v in (width, height, before, window - 1 - before)), F32(scale)]
+    arguments: list[Argument] = [
+        Ptr(image),
+        Ptr(out),
+        *(I32(v) for v in (width, height, before, window - 1 - before)),
+        F32(scale),
+    ]
     launcher.launch("corner_score", (ceil_div(width, 64), ceil_div(height, 16), 1), 256, arguments)

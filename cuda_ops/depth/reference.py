@@ -33,4 +33,4 @@ def _one(depth: NDArray[np.float32], box: NDArray[np.float32]) -> NDArray[np.flo
 def _places(start: np.float32, end: np.float32, size: int) -> NDArray[np.intp]:
     count = int(np.clip(np.ceil(end - start), 1, SIDE))
     share = (np.arange(count, dtype=np.float32) + np.float32(0.5)) / np.float32(count)
-    return np.clip(np.floor(start + (end - start) * share).astype(np.intp), 0, size - 1)
+    return np.asarray(np.clip(np.floor(start + (end - start) * share).astype(np.intp), 0, size - 1))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from cuda_ops.runtime.launcher import F32, I32, Launcher, Ptr, ceil_div
+from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
 
 WARPS = 4
 REACH_MAX = 15
@@ -34,9 +35,14 @@ def level_sizes(height: int, width: int, levels: int) -> list[tuple[int, int]]:
 def build_pyramid(launcher: Launcher, pyramid: Any, sizes: list[tuple[int, int]]) -> None:
     """Fill the levels behind the first of `pyramid`, flat uint8, all levels one after the other."""
     start = 0
-    for (height, width), (tall, wide) in zip(sizes, sizes[1:]):  # noqa: B905 - the last has no next
+    for (height, width), (tall, wide) in pairwise(sizes):
         end = start + height * width
-        arguments = [Ptr(pyramid[start:end]), I32(width), I32(height), Ptr(pyramid[end : end + tall * wide])]
+        arguments: list[Argument] = [
+            Ptr(pyramid[start:end]),
+            I32(width),
+            I32(height),
+            Ptr(pyramid[end : end + tall * wide]),
+        ]
         launcher.launch("pyramid_down", (ceil_div(tall * wide, 256), 1, 1), 256, arguments)
         start = end
 
@@ -55,7 +61,7 @@ def run(
     """Points (N, 2) float32 of pyramid `before` followed into `after`: (N, 2) float32, (N,) float32, (N,) uint8."""
     height, width = size
     count = int(points.shape[0])
-    arguments = [
+    arguments: list[Argument] = [
         Ptr(before), Ptr(after), I32(width), I32(height), I32(settings.levels), Ptr(points), Ptr(out), Ptr(residual),
         Ptr(status), I32(count), I32(settings.reach_px), I32(settings.iterations), F32(settings.step_min_px),
         F32(settings.eigenvalue_min),

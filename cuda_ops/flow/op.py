@@ -56,7 +56,9 @@ def _gpu(
         host.build_pyramid(kernels, pyramid, sizes)
         pyramids.append(pyramid)
     parts = _empty(points)
-    host.run(kernels, *pyramids, (height, width), points, *parts, Settings(levels, reach, turns, step, least))
+    first, second = pyramids
+    settings = Settings(levels, reach, turns, step, least)
+    host.run(kernels, first, second, (height, width), points, *parts, settings)
     return parts
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cuda_ops.runtime.launcher import F32, I32, Launcher, Ptr
+from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr
 
 THREADS = 512
 BINS = 10240
@@ -79,7 +79,7 @@ def run(
     """
     shared = 4 * min(grid.rhos, BINS)
     blocks = min(launcher.resident_blocks("hough_lines", THREADS, shared), grid.angles)
-    arguments = [
+    arguments: list[Argument] = [
         Ptr(edges), I32(grid.width), I32(grid.height), Ptr(table), I32(grid.angles), I32(grid.rhos), I32(votes_min),
         F32(grid.rho_step), F32(grid.theta_step), F32(0.0), F32(length_min_px), I32(gap_max_px), Ptr(scratch.points),
         Ptr(scratch.votes), Ptr(scratch.peaks), Ptr(launcher.control_words()), Ptr(lines), Ptr(segments), Ptr(count),

@@ -59,8 +59,8 @@ def _unpacked(values: list[float]) -> tuple[HlsRange, HlsRange]:
 
 
 def _geometry(rows: int, columns: int, place: list[float], numbers: list[float]) -> tuple[GroundCamera, GroundGrid]:
-    k1, k2, p1, p2, k3 = numbers[13:18]
-    camera = GroundCamera(tuple(numbers[:9]), *numbers[9:13], distortion=(k1, k2, p1, p2, k3))
+    fx, fy, cx, cy, k1, k2, p1, p2, k3 = numbers[9:18]
+    camera = GroundCamera(tuple(numbers[:9]), fx, fy, cx, cy, (k1, k2, p1, p2, k3))
     return camera, GroundGrid(rows, columns, *place)
 
 

@@ -90,7 +90,7 @@ def places(camera: GroundCamera, grid: GroundGrid) -> tuple[Float, Float, NDArra
     radial = _F(1.0) + r2 * (k1 + r2 * (k2 + r2 * k3))
     px = _F(camera.fx) * (u * radial + _F(2.0) * p1 * uv + p2 * (r2 + _F(2.0) * uu)) + _F(camera.cx)
     py = _F(camera.fy) * (v * radial + p1 * (r2 + _F(2.0) * vv) + _F(2.0) * p2 * uv) + _F(camera.cy)
-    return px, py, before
+    return px.astype(np.float32), py.astype(np.float32), before
 
 
 def _blend(a: Float, b: Float, t: Float) -> Float:

@@ -60,4 +60,4 @@ def _rgb_of_nv12(picture: NDArray[np.uint8], matrix: Sequence[float]) -> Float:
     chroma = picture[height:].astype(np.float32).reshape(height // 2, -1, 2) - np.float32(128.0)
     u, v = (chroma[..., i].repeat(2, axis=0).repeat(2, axis=1) for i in (0, 1))
     rgb = np.stack([luma + red_v * v, luma - green_u * u - green_v * v, luma + blue_u * u], axis=-1)
-    return np.clip(rgb, np.float32(0.0), np.float32(255.0))
+    return np.asarray(np.clip(rgb, np.float32(0.0), np.float32(255.0)), dtype=np.float32)

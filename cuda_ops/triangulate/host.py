@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cuda_ops.runtime.launcher import F32, I32, Launcher, Ptr, ceil_div
+from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
 
 
 def run(
@@ -13,5 +13,13 @@ def run(
 ) -> None:
     """Update `state` (N, 2) float32 in place; `pose`: row-major rotation, then translation, anchor to camera."""
     count = int(rays.shape[0])
-    arguments = [Ptr(rays), Ptr(seen), Ptr(state), Ptr(used), I32(count), F32(variance), *(F32(v) for v in pose)]
+    arguments: list[Argument] = [
+        Ptr(rays),
+        Ptr(seen),
+        Ptr(state),
+        Ptr(used),
+        I32(count),
+        F32(variance),
+        *(F32(v) for v in pose),
+    ]
     launcher.launch("update_depths", (ceil_div(count, 256), 1, 1), 256, arguments)
