@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
+from embedded_carla.render import culling
 from embedded_carla.scene import Boxes, SignalSite, StopZone
 from embedded_carla.scenery.ground import SceneryGround
 from embedded_carla.scenery.heightfield import HeightField
@@ -22,7 +23,7 @@ from embedded_carla.world.walkers import WalkerCrowd
 
 
 def warm_up() -> None:
-    """Drive two cars that overlap, beside a wall and at a light, for one step."""
+    """Drive two cars that overlap, beside a wall and at a light, for one step; look at nothing."""
     triangle = np.array([[[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [0.0, 9.0, 0.0]]])
     field = HeightField(np.array([-50.0, -50.0]), 50.0, np.zeros((3, 3)))
     ground = SceneryGround(triangle, np.ones(1, dtype=np.uint8), np.zeros(1, dtype=np.int32), field)
@@ -47,6 +48,7 @@ def warm_up() -> None:
     slots = np.arange(2)
     lights.governing_bodies(slots, fleet.location, fleet.rotation_deg, fleet.half_length_m)
     hold_within(fleet, slots)
+    culling.warm_up()
     motion = np.empty((2, 15), dtype=np.float32)
     gather(
         slots, fleet.location, fleet.rotation_deg, fleet.velocity, fleet.angular_velocity_degps, fleet.acceleration,

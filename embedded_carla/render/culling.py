@@ -138,3 +138,17 @@ def tile_commands(
         per_group[g] += 1
         made += 1
     return made
+
+
+def warm_up() -> None:
+    """Compile, or load from disk, all of this for the types that the renderer has: no picture waits for it."""
+    view, one, shown = np.zeros(18), np.zeros((1, 3)), np.ones(1, dtype=np.bool_)
+    row, shape, distance = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), np.zeros(1)
+    numbers, block, commands = np.zeros(1, dtype=np.int64), np.zeros((1, 4), np.float32), np.zeros((1, 5), np.uint32)
+    choose_seen(view, one, np.zeros(1), np.zeros((1, 4)), np.zeros((1, 3), np.int32), shown, 0, 0, row, shape, distance)
+    choose_casters(np.zeros((2, 4)), 1.0, view[:3], one, np.ones(1), shape, shown, 0, 0, row, shape, distance)
+    first_unmade(1, shape, numbers)
+    arrange(
+        1, row, shape, distance, block, block, numbers, shape, numbers, numbers, numbers, 0, block, commands, numbers
+    )
+    tile_commands(view, one, np.zeros(1), np.zeros(1), np.ones(1), shape, numbers, numbers, commands, numbers)

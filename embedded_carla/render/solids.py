@@ -75,7 +75,7 @@ class Solids:
     def casters(self, light: F64, range_m: float, eye: F64, still: Rows, moving: Rows) -> Batch:
         """What may throw a shadow into the square of a light: `light` (2, 4) eye-relative position -> -1..1."""
         self._make_room(still, moving)
-        count, light = 0, np.ascontiguousarray(light)
+        count, light, eye = 0, np.ascontiguousarray(light), np.ascontiguousarray(eye)
         for first, rows in ((0, still), (len(still.block), moving)):
             count = choose_casters(
                 light, range_m, eye, rows.centre, rows.radius, rows.casts, rows.shown, first, count, self._row,
