@@ -52,7 +52,7 @@ def floor(placements: Sequence[Placement] = ()) -> Scenery:
     """An asphalt square of 200 m with things on it."""
     side = 100.0
     corners = np.array([(-side, -side, 0), (side, -side, 0), (side, side, 0), (-side, side, 0)], dtype=np.float32)
-    normals = np.tile(np.float32((0.0, 0.0, 1.0)), (4, 1))
+    normals = np.tile(np.array((0.0, 0.0, 1.0), dtype=np.float32), (4, 1))
     quad = np.array([(0, 1, 2), (0, 2, 3)], dtype=np.uint32)
     mesh = Mesh(corners, normals, corners[:, :2].copy(), quad, Material.ASPHALT, SemanticTag.ROADS)
     none = Boxes(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0, np.uint8))
