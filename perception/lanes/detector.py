@@ -21,6 +21,7 @@ SIDE_SIGMA_MAX_M = 0.6
 SIDE_SLOPE_MAX = 0.5
 SIDE_SEEN_WITHIN_M = 16.0
 ALONG_MAX_RAD = 0.2
+GHOST_FACTOR, GHOST_WITHIN_M, GHOST_X_M, GHOST_LENGTH_M = 2.0, 1.9, 10.0, 20.0
 LANE_WIDTH_MIN_M, LANE_WIDTH_MAX_M = 2.3, 5.5
 CONFIDENCE_X_M, CONFIDENCE_WITHIN_M = 15.0, 0.2
 CONFIDENCE_SIGMA_FLOOR_M = 0.07
@@ -92,7 +93,7 @@ def lanes_beside(tracks: list[LineTrack], stamp: Stamp) -> LaneEstimate:
     if not believed:
         return LaneEstimate(stamp, None, None)
     guide = max(believed, key=lambda pair: pair[1] * (pair[0].x_max_m - pair[0].x_min_m))[0]
-    believed = [pair for pair in believed if runs_along(pair[0], guide)]
+    believed = without_ghosts([pair for pair in believed if runs_along(pair[0], guide)])
     left = min((p for p in believed if p[0].y_at(SIDE_X_M) > 0.0), key=lambda p: p[0].y_at(SIDE_X_M), default=None)
     right = max((p for p in believed if p[0].y_at(SIDE_X_M) <= 0.0), key=lambda p: p[0].y_at(SIDE_X_M), default=None)
     agreement = 1.0
@@ -104,6 +105,25 @@ def lanes_beside(tracks: list[LineTrack], stamp: Stamp) -> LaneEstimate:
         None if left is None else to_lane_line(left[0], left[1] * agreement),
         None if right is None else to_lane_line(right[0], right[1] * agreement),
     )
+
+
+def without_ghosts(believed: list[tuple[LineTrack, float]]) -> list[tuple[LineTrack, float]]:
+    """Drops lines that come nearer to a much stronger one than lanes are wide: reflections on a wet road."""
+    return [
+        (track, sure)
+        for track, sure in believed
+        if not any(
+            strength(other, other_sure) > GHOST_FACTOR * strength(track, sure)
+            and min(abs(track.y_at(x) - other.y_at(x)) for x in (SIDE_X_M, GHOST_X_M)) < GHOST_WITHIN_M
+            for other, other_sure in believed
+            if other is not track
+        )
+    ]
+
+
+def strength(track: LineTrack, sure: float) -> float:
+    """Metres of paint that are believed in, dashes weighing more than their share."""
+    return sure * min(track.x_max_m - track.x_min_m, GHOST_LENGTH_M) * sqrt(max(track.coverage, 0.0))
 
 
 def is_beside(track: LineTrack) -> bool:
