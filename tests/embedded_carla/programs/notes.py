@@ -26,7 +26,10 @@ failed and the values reached. Scenarios expect somebody at the ego's wheel; her
 TrafficManager (`tests/embedded_carla/programs/ego_driver.py`), which knows no scenario's task and sees no props, so a
 `FAILURE` says that this driver hit something or did not go where the scenario wanted. "ran until Ctrl-C": a program
 without an end, stopped after 20 s, with no exception. *Seconds*: the whole program, with the loading of its town. A
-fault of the server would stand in the note."""
+fault of the server would stand in the note.
+
+Programs as strangers write them (a learner's environment, a collector of six sensors beside traffic, a game loop in
+real time, a second client, reloads) are tests: `tests/embedded_carla/programs/test_client_programs.py`."""
 
 TITLES = {
     "scenario_runner XML": "Every scenario of `srunner/examples/*.xml`.",
@@ -34,8 +37,8 @@ TITLES = {
     "OpenSCENARIO 2": "Every `srunner/examples/*.osc`.",
     "Leaderboard 2": "`leaderboard_evaluator.py` with the two agents that come with it.",
     "examples": "`PythonAPI/examples`, with SDL's dummy video driver.",
-    "util": "`PythonAPI/util`. What asks for Town03 or Town05 gets Town10HD or Town04 under that name.",
-    "smoke": "CARLA's smoke tests, `PythonAPI/test/smoke`, with Town03 and Town05 as above.",
+    "util": "`PythonAPI/util`.",
+    "smoke": "CARLA's smoke tests, `PythonAPI/test/smoke`, with Town10HD and Town04 for Town03 and Town05.",
 }
 
 _SINK = (
@@ -69,6 +72,18 @@ NOTES: tuple[tuple[str, str], ...] = (
     (r"start_replaying", "newer than the wheel: passes `map_override`, which 0.9.16 does not have."),
     (r"manual_control_fisheye", "newer than the wheel: 0.9.16 has no wide-angle cameras."),
     (r"tutorial_gbuffer", "GBuffers are refused: they are Unreal's intermediate pictures."),
+    (
+        r"manual_control\.py: failed",
+        "the Cosmos camera was missing: mended since; by hand it then ran until Ctrl-C, with no exception.",
+    ),
+    (
+        r"lidar_to_camera\.py: failed",
+        "steps of 3 s were refused: mended since; by hand its time-out of 2 s then passed at the first picture, on a busy "
+        "machine.",
+    ),
+    (r"(check_\w+|vehicle_physics_tester)\.py.*failed", "wants Town03 or Town05: not run again with stand-ins yet."),
+    (r"environment\.py.*failed", "was given a word that it does not know; not run again yet."),
+    (r"--list-blueprints: failed", "was given no filter; not run again yet."),
     (r"manual_control_carsim.*failed", "its time-out of 2 s passed while a busy machine drew the first picture."),
     (r"manual_control_chrono", "Chrono is refused; it drives on with this server's physics."),
     (r"manual_control_steeringwheel", "wants a steering wheel."),
