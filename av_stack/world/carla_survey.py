@@ -53,8 +53,10 @@ class Survey(CarlaWorld):
         try:
             self._api, client = connect(address)
             self._camera = spec.rig.cameras[0]
-            pilot = Traffic(client, spec.seed)
-            self._cleanup.callback(self._if_alive, pilot.close)
+            pilot = self._traffic
+            if pilot is None:
+                pilot = Traffic(client, spec.seed)
+                self._cleanup.callback(self._if_alive, pilot.close)
             pilot.drive(self._ego)
             self._open_the_way()
             self._waiting = [self._attach(kind) for kind in ("depth", "instance_segmentation")]

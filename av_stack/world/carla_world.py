@@ -67,6 +67,7 @@ class CarlaWorld:
         self._collisions: tuple[CollisionEvent, ...] = ()
         self._ego: Any = None
         self._hazard_lights = False
+        self._traffic: Traffic | None = None
         self._sensors: SensorRig
         self._stamp = Stamp(0, 0.0)
         self._first_frame = 0
@@ -221,7 +222,7 @@ class CarlaWorld:
         self._walkers = ScriptedWalkers(carla, self._world, self._spec.walkers, rng)
         self._cleanup.callback(self._destroy, [walker.id for walker in self._walkers.actors])
         if self._spec.traffic_vehicles > 0:
-            traffic = Traffic(self._client, self._spec.seed)
+            traffic = self._traffic = Traffic(self._client, self._spec.seed)
             self._cleanup.callback(self._destroy, traffic.actor_ids)
             self._cleanup.callback(self._if_alive, traffic.close)
             traffic.spawn(carla, self._client, self._world, self._spec, rng)
