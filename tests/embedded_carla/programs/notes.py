@@ -78,8 +78,8 @@ NOTES: tuple[tuple[str, str], ...] = (
     ),
     (
         r"lidar_to_camera\.py: failed",
-        "steps of 3 s were refused: mended since; by hand its time-out of 2 s then passed at the first picture, on a busy "
-        "machine.",
+        "steps of 3 s were refused: mended since; by hand its time-out of 2 s then passed at the first picture, on a "
+        "busy machine.",
     ),
     (r"(check_\w+|vehicle_physics_tester)\.py.*failed", "wants Town03 or Town05: not run again with stand-ins yet."),
     (r"environment\.py.*failed", "was given a word that it does not know; not run again yet."),
