@@ -38,7 +38,7 @@ class LongitudinalController:
             self._accel = 0.0
             self._pedal = Pedal.BRAKE
             return 0.0, config.hold_brake
-        planned = float(np.interp(config.latency_s, plan.time_s, plan.accel_mps2))
+        planned = self._planned(plan)
         error = float(plan.speed_mps[0]) - speed
         wanted = self._pid.step(error, self._gains(speed), self._step_s, planned)
         emergency = planned < -config.emergency_decel_mps2
@@ -46,6 +46,18 @@ class LongitudinalController:
         change = jerk * self._step_s
         self._accel = min(max(wanted, self._accel - change), self._accel + change)
         return self._pedals(self._accel, speed)
+
+    def _planned(self, plan: Plan) -> float:
+        """The plan's acceleration when a pedal moved now takes effect.
+
+        Where the plan stands by then, its acceleration is 0 again: what it takes to come to rest until then counts, or
+        a vehicle that nothing slows would creep on.
+        """
+        latency_s = self._config.latency_s
+        planned = float(np.interp(latency_s, plan.time_s, plan.accel_mps2))
+        if np.interp(latency_s, plan.time_s, plan.speed_mps) <= 0.0:
+            planned = min(planned, -float(plan.speed_mps[0]) / latency_s)
+        return planned
 
     def _gains(self, speed_mps: float) -> PidGains:
         config = self._config

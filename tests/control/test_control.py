@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from av_stack.types import ControlCommand, EgoState, Plan, Stamp, VehicleParameters
 from control import ControlConfig, Controller
 from control.lateral import feed_forward_angle, wheel_angle_limit
+from control.longitudinal import LongitudinalController
 from control.pid import Pid, PidGains
 from control.vehicle_model import VehicleModel, VehicleState
 
@@ -235,6 +236,23 @@ def test_stands_without_creeping() -> None:
     run = drive(Path.of(np.zeros(100)), 5, constant(0.0), VehicleState(0, 0, 0))
     assert run.states[-1].x_m < 0.01
     assert all(command.brake > 0.2 and command.throttle == 0.0 for command in run.commands)
+
+
+def test_the_last_of_a_stop_is_braked_where_nothing_else_slows_the_vehicle() -> None:
+    config = ControlConfig().longitudinal
+    longitudinal = LongitudinalController(config, DT_S)
+    time = np.arange(0, 7.01, 0.1)
+    flat = np.zeros_like(time)
+    speed = 0.4
+    for _ in range(20):
+        rest = np.where(time == 0.0, speed, 0.0)
+        accel = np.where(time == 0.0, -10.0 * speed, 0.0)
+        plan = Plan(Stamp(0, 0.0), flat, flat, flat, flat, rest, accel, time, "by hand", 0.0)
+        ego = EgoState(Stamp(0, 0.0), 0.0, 0.0, 0.0, speed, 0.0, 0.0, np.eye(4))
+        throttle, brake = longitudinal.step(plan, ego)
+        speed = max(0.0, speed + DT_S * (5.0 * throttle - config.brake_decel_mps2 * brake))
+    assert speed == 0.0
+    assert brake == config.hold_brake
 
 
 def test_emergency_braking_reaches_eight() -> None:
