@@ -47,6 +47,8 @@ class LongitudinalConfig(_Strict):
     drag_per_m: float = Field(0.0004, ge=0.0)
     pedal_hysteresis_mps2: float = Field(0.15, ge=0.0)
     latency_s: float = Field(0.2, ge=0.0)
+    rest_speed_mps: float = Field(0.5, gt=0.0)
+    rest_time_s: float = Field(0.3, gt=0.0)
     hold_speed_mps: float = Field(0.15, gt=0.0)
     hold_brake: float = Field(0.5, gt=0.0, le=1.0)
     launch_speed_mps: float = Field(0.15, gt=0.0)

@@ -38,7 +38,7 @@ class LongitudinalController:
             self._accel = 0.0
             self._pedal = Pedal.BRAKE
             return 0.0, config.hold_brake
-        planned = self._planned(plan)
+        planned = self._planned(plan, speed)
         error = float(plan.speed_mps[0]) - speed
         wanted = self._pid.step(error, self._gains(speed), self._step_s, planned)
         emergency = planned < -config.emergency_decel_mps2
@@ -47,17 +47,22 @@ class LongitudinalController:
         self._accel = min(max(wanted, self._accel - change), self._accel + change)
         return self._pedals(self._accel, speed)
 
-    def _planned(self, plan: Plan) -> float:
-        """The plan's acceleration when a pedal moved now takes effect.
+    def _planned(self, plan: Plan, speed_mps: float) -> float:
+        """The plan's acceleration when a pedal moved now takes effect; at the end of a stop, at least what ends it.
 
-        Where the plan stands by then, its acceleration is 0 again: what it takes to come to rest until then counts, or
-        a vehicle that nothing slows would creep on.
+        There the plan has come to rest while the vehicle still rolls, and what the integrator learnt at higher brake
+        pressure outweighs so small an error: without its brake the vehicle would creep on for seconds.
         """
-        latency_s = self._config.latency_s
-        planned = float(np.interp(latency_s, plan.time_s, plan.accel_mps2))
-        if np.interp(latency_s, plan.time_s, plan.speed_mps) <= 0.0:
-            planned = min(planned, -float(plan.speed_mps[0]) / latency_s)
+        config = self._config
+        planned = float(np.interp(config.latency_s, plan.time_s, plan.accel_mps2))
+        if speed_mps < config.rest_speed_mps and self._comes_to_rest(plan):
+            self._pid.reset()
+            planned = min(planned, -speed_mps / config.rest_time_s)
         return planned
+
+    def _comes_to_rest(self, plan: Plan) -> bool:
+        soon = float(np.interp(self._config.launch_look_s, plan.time_s, plan.speed_mps))
+        return soon < self._config.launch_speed_mps and soon <= float(plan.speed_mps[0])
 
     def _gains(self, speed_mps: float) -> PidGains:
         config = self._config
@@ -72,7 +77,7 @@ class LongitudinalController:
         if self._holding:
             self._holding = soon < config.launch_speed_mps or soon < now
         else:
-            self._holding = speed_mps < config.hold_speed_mps and soon < config.launch_speed_mps and soon <= now
+            self._holding = speed_mps < config.hold_speed_mps and self._comes_to_rest(plan)
         return self._holding
 
     def _pedals(self, accel_mps2: float, speed_mps: float) -> tuple[float, float]:

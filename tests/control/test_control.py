@@ -238,18 +238,22 @@ def test_stands_without_creeping() -> None:
     assert all(command.brake > 0.2 and command.throttle == 0.0 for command in run.commands)
 
 
-def test_the_last_of_a_stop_is_braked_where_nothing_else_slows_the_vehicle() -> None:
+def test_the_last_of_a_stop_is_braked_whatever_the_integrator_remembers() -> None:
     config = ControlConfig().longitudinal
     longitudinal = LongitudinalController(config, DT_S)
     time = np.arange(0, 7.01, 0.1)
     flat = np.zeros_like(time)
+
+    def step(planned_mps: np.ndarray, speed_mps: float) -> tuple[float, float]:
+        accel = np.gradient(planned_mps, 0.1)
+        plan = Plan(Stamp(0, 0.0), flat, flat, flat, flat, planned_mps, accel, time, "by hand", 0.0)
+        return longitudinal.step(plan, EgoState(Stamp(0, 0.0), 0.0, 0.0, 0.0, speed_mps, 0.0, 0.0, np.eye(4)))
+
+    for _ in range(60):  # three seconds slower than planned, as behind a brake that is stronger than thought
+        step(np.full_like(time, 2.0), 1.4)
     speed = 0.4
-    for _ in range(20):
-        rest = np.where(time == 0.0, speed, 0.0)
-        accel = np.where(time == 0.0, -10.0 * speed, 0.0)
-        plan = Plan(Stamp(0, 0.0), flat, flat, flat, flat, rest, accel, time, "by hand", 0.0)
-        ego = EgoState(Stamp(0, 0.0), 0.0, 0.0, 0.0, speed, 0.0, 0.0, np.eye(4))
-        throttle, brake = longitudinal.step(plan, ego)
+    for _ in range(24):  # what the planner leaves of the speed dies away; nothing but the brake slows the vehicle
+        throttle, brake = step(max(0.9 * speed - 0.15, 0.1 * speed) * np.exp(-time / 0.15), speed)
         speed = max(0.0, speed + DT_S * (5.0 * throttle - config.brake_decel_mps2 * brake))
     assert speed == 0.0
     assert brake == config.hold_brake
