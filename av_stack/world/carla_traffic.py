@@ -18,7 +18,7 @@ from av_stack.world.spec import WalkerScript, WorldSpec
 
 CLEAR_OF_EGO_M = 12.0
 FOLLOWING_GAP_M = 3.0
-SLOWER_PERCENT = 10.0  # than the limit
+SLOWER_PERCENT = 3.0  # than the limit: as the ego does
 ARRIVED_M = 0.4
 DROP_M = 1.0  # walkers are put down from this height
 
