@@ -83,7 +83,7 @@ def test_walker_controls_come_back(direction: Any, speed: float, jump: bool) -> 
     ],
 )
 @given(value=junk)
-def test_anything_else_is_refused_as_a_command(read: Any, value: Any) -> None:
+def test_anything_else_is_read_or_refused_as_a_command(read: Any, value: Any) -> None:
     with contextlib.suppress(CommandError):
         read(value)
 
