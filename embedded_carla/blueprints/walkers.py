@@ -7,12 +7,14 @@ from embedded_carla.types import Attribute, Blueprint, BoundingBox
 
 ADULT_HALF_SIZE_M = (0.188, 0.188, 0.93)
 CHILD_HALF_SIZE_M = (0.25, 0.25, 0.55)
+TALL_CHILD_HALF_SIZE_M = (0.188, 0.188, 0.65)
 COUNT = 52
 FIRST_OF_GENERATION_2 = 15
 
 # CARLA's catalogue groups its walkers into models with variants of dress: these are the children, and women's models.
 # It publishes neither who is elderly nor the genders; both are this server's own choice, one for each model.
 _CHILDREN = frozenset({9, 10, 11, 12, 13, 14, 48, 49})
+_TALL_CHILDREN = frozenset({12, 13, 14})
 _ELDERLY = frozenset({20, 21})
 _FEMALE = frozenset({1, 5, 6, 7, 8, 9, 10, 11, 15, 19, 20, 21, 22, 23, 31, 33, 39, 40, 41, 42, 43, 44, 48, 52})
 
@@ -40,7 +42,8 @@ def walker_blueprints() -> list[Blueprint]:
         gender = "female" if number in _FEMALE else "male"
         generation = 2 if number >= FIRST_OF_GENERATION_2 else 1
         type_id = f"walker.pedestrian.{number:04d}"
-        half = CHILD_HALF_SIZE_M if age == "child" else ADULT_HALF_SIZE_M
+        child = TALL_CHILD_HALF_SIZE_M if number in _TALL_CHILDREN else CHILD_HALF_SIZE_M
+        half = child if age == "child" else ADULT_HALF_SIZE_M
         box = BoundingBox((0.0, 0.0, 0.0), half)
         tags = ("walker", "pedestrian", f"{number:04d}")
         found.append(Blueprint(type_id, tags, _attributes(age, gender, generation), box))

@@ -16,6 +16,8 @@ from embedded_carla.scene import ActorView
 LEVEL_PX = (42.0, 13.0)  # radius on screen above which level 0, level 1 is drawn
 LEAST_PX = 0.7
 LEVELS = 3
+ALONG_X = "along x"  # a prop whose long side lies along x, as many of CARLA's; the shapes have theirs along y
+LENGTHWISE = 1.3  # so much longer than wide
 
 
 def body_keys(actor: ActorView) -> tuple[Key, ...]:
@@ -25,7 +27,8 @@ def body_keys(actor: ActorView) -> tuple[Key, ...]:
         return tuple((age, str(actor.seed % 10), level) for level in range(LEVELS))
     if actor.shape in TYPICAL:
         return tuple((actor.shape, actor.model, level) for level in range(LEVELS))
-    return ((actor.shape, "", 0),) * LEVELS
+    x, y, _ = actor.extent
+    return ((actor.shape, ALONG_X if x > LENGTHWISE * y else "", 0),) * LEVELS
 
 
 def make_shape(key: Key) -> Shape:
@@ -41,4 +44,4 @@ def make_shape(key: Key) -> Shape:
         return rider(vehicle_size(kind.removeprefix("rider "), model), level)
     if kind in TYPICAL:
         return body(kind, model, level)
-    return prop(kind)
+    return prop(kind, turned=model == ALONG_X)

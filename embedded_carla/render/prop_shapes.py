@@ -9,6 +9,7 @@ import numpy as np
 
 from embedded_carla.render.geometry import Colour, Point, Shape, ShapeBuilder
 from embedded_carla.render.parts import Part
+from embedded_carla.render.prop_trees import tree
 
 WHITE = (0.72, 0.72, 0.72)
 BLACK = (0.02, 0.02, 0.022)
@@ -25,15 +26,19 @@ GLASS = (0.03, 0.04, 0.045)
 LEAF = (0.06, 0.11, 0.03)
 
 
-def prop(name: str) -> Shape:
-    """The shape of a prop by CARLA's name for it ("trafficcone01"); a crate for those without one."""
+def prop(name: str, turned: bool = False) -> Shape:
+    """The shape of a prop by CARLA's name for it ("trafficcone01"); a crate for those without one. Long ones lie along
+    y with their front at +x; `turned`: along x, front at +y."""
     b = ShapeBuilder()
-    for words, make in FAMILIES:
-        if any(word in name for word in words):
-            make(b, name)
-            return b.build()
-    _crate(b, name)
-    return b.build()
+    make = next((make for words, make in FAMILIES if any(word in name for word in words)), _crate)
+    make(b, name)
+    shape = b.build()
+    if not turned:
+        return shape
+    x, y = np.array([0, 3]), np.array([1, 4])  # of places and normals
+    vertices = shape.vertices.copy()
+    vertices[:, x], vertices[:, y] = -shape.vertices[:, y], shape.vertices[:, x]
+    return Shape(vertices, shape.triangles)
 
 
 def _full(b: ShapeBuilder, low: Point, high: Point, colour: Colour) -> None:
@@ -154,7 +159,8 @@ def _barrier(b: ShapeBuilder, name: str) -> None:
 def _chain(b: ShapeBuilder, name: str) -> None:
     ends = (0.0,) if name.endswith("end") else (-0.46, 0.46)
     for y in ends:
-        b.tube((0.0, y, 0.0), (0.0, y, 0.94), 0.3, 0.3, 8, DARK, caps=True)
+        half = 0.3 if len(ends) == 1 else 0.04
+        b.prism((-0.3, 0.3), (y - half, y + half), 0.0, (-0.3, 0.3), (y - half, y + half), 0.94, DARK)
         b.blob((0.0, y, 0.95), (0.45, 0.04 if len(ends) > 1 else 0.4, 0.05), 4, 8, DARK)
     if len(ends) > 1:
         at = np.linspace(-0.46, 0.46, 8)
@@ -337,6 +343,7 @@ def _figure(b: ShapeBuilder, name: str) -> None:
 
 FAMILIES: tuple[tuple[tuple[str, ...], Callable[[ShapeBuilder, str], None]], ...] = (
     (("cone",), _cone),
+    (("aporosatree", "coconutpalm", "cypresstree"), tree),
     (("bench", "swingcouch"), _bench),
     (("chair",), _chair),
     (("clothcontainer", "glasscontainer"), _bin),

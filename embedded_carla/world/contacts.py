@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.blueprints.props import TREES
 from embedded_carla.types import BoundingBox, Float, Transform, Vector3
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
 from embedded_carla.world.collision import Body, Contact, find_contacts, overlaps, resolve
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 WALKER_MASS_KG = 75.0
 SPAWN_GAP_M = 0.02  # a body may stand on the ground and beside another one
+TRUNK_HALF_M = 0.2  # of tree props: their crowns stop nobody
 LOW_M = 0.2  # vehicles pass over dirt, tiles and cans up to so high, as in CARLA, whose debris stops nobody
 
 
@@ -56,7 +58,7 @@ class _Roster:
             np.array([a.slot for a in walkers], dtype=np.intp),
             np.array([a.actor_id for a in bodies], dtype=np.int64),
             np.array([a.box.location for a in bodies], dtype=np.float64).reshape(-1, 3),
-            np.array([a.box.extent for a in bodies], dtype=np.float64).reshape(-1, 3),
+            np.array([_half(a) for a in bodies], dtype=np.float64).reshape(-1, 3),
         )
 
 
@@ -169,6 +171,11 @@ class ContactSolver:
             opposite: Float = -np.array(impulse)
             hits.append(CollisionHit(b, a, 0, (float(opposite[0]), float(opposite[1]), float(opposite[2]))))
         return hits
+
+
+def _half(actor: Actor) -> Vector3:
+    """Of the box that others run into."""
+    return (TRUNK_HALF_M, TRUNK_HALF_M, actor.box.extent[2]) if actor.type_id in TREES else actor.box.extent
 
 
 def _is_solid(actor: Actor) -> bool:

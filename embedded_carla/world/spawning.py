@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embedded_carla.blueprints import LIBRARY
+from embedded_carla.blueprints.props import TREES
 from embedded_carla.codec import ATTRIBUTE_KINDS, ActorDescription
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Blueprint, BoundingBox, SemanticTag, Transform
@@ -117,6 +118,8 @@ def _box(blueprint: Blueprint, description: ActorDescription) -> BoundingBox:
 def _tag(kind: ActorKind, blueprint: Blueprint) -> SemanticTag:
     if blueprint.vehicle is not None:
         return blueprint.vehicle.tag
+    if blueprint.type_id in TREES:
+        return SemanticTag.VEGETATION
     return {
         ActorKind.WALKER: SemanticTag.PEDESTRIANS,
         ActorKind.PROP: SemanticTag.DYNAMIC,

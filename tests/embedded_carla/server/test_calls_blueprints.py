@@ -22,8 +22,8 @@ def test_all_of_carlas_vehicles_walkers_and_props_exist() -> None:
     kinds = {kind: [i for i in LIBRARY if i.startswith(kind)] for kind in ("vehicle.", "walker.", "static.prop.")}
     assert len(kinds["vehicle."]) == 41  # as a CARLA 0.9.15 server lists
     assert {f"walker.pedestrian.{n:04d}" for n in range(1, 52)} <= set(kinds["walker."])
-    assert len(kinds["static.prop."]) >= 96
-    for name in ("dirtdebris02", "trafficwarning", "haybalelb", "foodcart", "vendingmachine", "constructioncone"):
+    assert len(kinds["static.prop."]) == 99  # as a CARLA 0.9.16 server lists, and static.prop.mesh
+    for name in ("dirtdebris02", "trafficwarning", "haybalelb", "foodcart", "vendingmachine", "coconutpalm"):
         assert f"static.prop.{name}" in LIBRARY
 
 
@@ -40,9 +40,18 @@ def test_all_of_carlas_vehicles_walkers_and_props_exist() -> None:
         ("vehicle.carlamotors.european_hgv", (7.94, 2.89, 3.46)),
         ("vehicle.gazelle.omafiets", (1.84, 0.66, 1.78)),
         ("vehicle.vespa.zx125", (1.82, 0.87, 1.59)),
+        ("walker.pedestrian.0013", (0.38, 0.38, 1.30)),
+        # Scenarios stand a walker `extent.x` beside a prop: the longer side has to be CARLA's.
+        ("static.prop.advertisement", (1.55, 0.29, 2.44)),
+        ("static.prop.busstop", (3.88, 1.89, 2.74)),
+        ("static.prop.busstoplb", (1.89, 3.88, 2.74)),
+        ("static.prop.foodcart", (2.28, 4.64, 3.57)),
+        ("static.prop.streetbarrier", (1.21, 0.37, 1.07)),
+        ("static.prop.trafficwarning", (2.37, 2.87, 3.57)),
+        ("static.prop.vendingmachine", (0.87, 1.10, 2.11)),
     ],
 )
-def test_vehicles_have_carlas_sizes(type_id: str, size_m: tuple[float, float, float]) -> None:
+def test_actors_have_carlas_sizes(type_id: str, size_m: tuple[float, float, float]) -> None:
     assert [2 * half for half in LIBRARY[type_id].box.extent] == pytest.approx(list(size_m), abs=0.06)
 
 
