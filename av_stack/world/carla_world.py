@@ -59,6 +59,9 @@ class CarlaWorld:
     ConfigError for a blueprint or weather that does not exist.
     """
 
+    silence_max_s = LOOP_TIMEOUT_S
+    """A server that does not answer for so long is taken for dead."""
+
     def __init__(self, address: Address, spec: WorldSpec) -> None:
         self._address = address
         self._spec = spec
@@ -95,9 +98,9 @@ class CarlaWorld:
         with self._answering("tick"):
             at = self._ego.get_location()
             self._walkers.step((at.x, at.y))
-            frame = self._world.tick(LOOP_TIMEOUT_S)
+            frame = self._world.tick(self.silence_max_s)
         try:
-            sensed = self._sensors.read(frame, self._stamp_of(frame), forward_speed_mps(self._ego), LOOP_TIMEOUT_S)
+            sensed = self._sensors.read(frame, self._stamp_of(frame), forward_speed_mps(self._ego), self.silence_max_s)
         except WorldError:
             self._is_alive = False
             raise
@@ -157,7 +160,7 @@ class CarlaWorld:
             self._world.reset_all_traffic_lights()
             self._spawn_others(rng)
         self._tick_sensors(SETTLE_TICKS)
-        self._client.set_timeout(LOOP_TIMEOUT_S)
+        self._client.set_timeout(self.silence_max_s)
 
     def _connect(self) -> None:
         try:
