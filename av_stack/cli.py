@@ -126,6 +126,30 @@ def train_command(
     console.print(f"best weights: {best}")
 
 
+@app.command("calibrate")
+def calibrate_command(
+    pictures: Annotated[Path, typer.Argument(help="Folder with photographs of a chessboard, all from one camera.")],
+    board: Annotated[str, typer.Option(metavar="COLUMNSxROWS", help="Inner corners of the board.")] = "9x6",
+    out: Annotated[Path, typer.Option(help="Lens file to write.")] = Path("out/lens.yaml"),
+) -> None:
+    """Find a camera's focal length and distortion, for pictures to be freed of it."""
+    from av_stack.calibration import calibrate_folder, write_lens
+
+    columns, _, rows = board.partition("x")
+    if not (columns.isdigit() and rows.isdigit() and min(int(columns), int(rows)) >= 3):
+        raise ConfigError(f"--board {board}: needed is COLUMNSxROWS of inner corners, each 3 or more, for example 9x6")
+    if not pictures.is_dir():
+        raise ConfigError(f"{pictures}: no such folder")
+    lens, without = calibrate_folder(pictures, int(columns), int(rows))
+    if without:
+        console.print(f"without the whole board, left out: {', '.join(without)}")
+    write_lens(lens, out)
+    console.print(
+        f"reprojection error {lens.error_px:.2f} px over {lens.pictures} pictures, "
+        f"angle of view {lens.fov_x_rad * 57.2958:.1f} degrees; the lens is in {out}"
+    )
+
+
 @app.command("eval")
 def eval_command(
     what: Annotated[str, typer.Argument(help="What to measure: perception.")],

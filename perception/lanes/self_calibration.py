@@ -1,0 +1,141 @@
+"""Pitch and yaw of a camera from the vanishing point of the lane lines it sees.
+
+Lines that run along the road meet in one point of the picture: where the direction of travel points. Its place beside
+the picture's middle is how the camera is turned (Caprile and Torre, "Using vanishing points for camera calibration",
+IJCV 4, 1990). The height above the ground, which lines alone do not tell, stays as it was given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.frames import intrinsics
+from av_stack.types import CameraModel, Image
+from perception.lanes.lines import find_segments
+from perception.lanes.road_view import RoadView, road_view
+from perception.lanes.segmentation import segment_paint, side_columns
+
+Float = NDArray[np.float64]
+
+SEARCH_UP, SEARCH_SIDE = 0.25, 0.2
+"""The point lies within these shares of the picture's height and width from where the given camera expects it."""
+
+INLIER_PX = 4.0
+SEGMENT_LENGTH_MIN_PX = 18.0
+SLANT_MIN = 0.25
+CROSSING_MIN_RAD = np.radians(20.0)
+SUPPORT_MIN_PX = 60.0
+"""Each side of the road must show this length of segments that meet in the point."""
+
+GAIN = 0.1
+JUMP_MAX_RAD = np.radians(1.5)
+
+
+def angles_of(point: tuple[float, float], camera: CameraModel) -> tuple[float, float]:
+    """(pitch, yaw) rad of a camera without roll that sees the road's vanishing point at `point` (u, v) px."""
+    k = intrinsics(camera)
+    pitch = float(np.arctan((k[1, 2] - point[1]) / k[1, 1]))
+    return pitch, float(np.arctan((point[0] - k[0, 2]) / k[0, 0] * np.cos(pitch)))
+
+
+def point_of(camera: CameraModel) -> tuple[float, float]:
+    """Where `camera`, without roll, sees the road's vanishing point; the inverse of `angles_of`."""
+    k = intrinsics(camera)
+    u = k[0, 0] * np.tan(camera.yaw_rad) / np.cos(camera.pitch_rad) + k[0, 2]
+    return float(u), float(k[1, 2] - k[1, 1] * np.tan(camera.pitch_rad))
+
+
+def vanishing_point(bgr: Image, camera: CameraModel) -> tuple[float, float] | None:
+    """Where the paint's edges of one picture meet, (u, v) px; None where both sides of the road do not agree on one.
+
+    `camera` is a guess: the point is looked for around where it expects it.
+    """
+    view = road_view(camera)
+    if view is None:
+        return None
+    scale = camera.width_px / view.camera.width_px
+    segments = _slanted(find_segments(segment_paint(view.crop(bgr), *side_columns(view)).contrast), view)
+    if len(segments) < 2:
+        return None
+    guess = np.array(point_of(view.camera))
+    best = _consensus(segments, guess, view.camera)
+    return None if best is None else (float(best[0] * scale), float(best[1] * scale))
+
+
+def _slanted(segments: Float, view: RoadView) -> Float:
+    """Segments (M, 4) px in the working picture that are long, neither level nor cut by the picture's edge."""
+    if len(segments) == 0:
+        return segments
+    run = segments[:, 2:] - segments[:, :2]
+    slant = np.abs(run[:, 1]) / np.maximum(np.abs(run[:, 0]), 1e-9)
+    kept = segments[(np.hypot(*run.T) >= SEGMENT_LENGTH_MIN_PX) & (slant >= SLANT_MIN)]
+    return np.asarray(kept + np.array([0.0, view.top_px, 0.0, view.top_px]))
+
+
+def _consensus(segments: Float, guess: Float, camera: CameraModel) -> Float | None:
+    """The crossing of two segments that most length agrees with, then the least-squares point of what agrees."""
+    run = segments[:, 2:] - segments[:, :2]
+    length = np.hypot(*run.T)
+    normal = np.column_stack([-run[:, 1], run[:, 0]]) / length[:, None]
+    offset = (normal * segments[:, :2]).sum(axis=1)
+    i, j = np.triu_indices(len(segments), 1)
+    cross = normal[i, 0] * normal[j, 1] - normal[i, 1] * normal[j, 0]
+    wide = np.abs(cross) >= np.sin(CROSSING_MIN_RAD)
+    i, j, cross = i[wide], j[wide], cross[wide]
+    u = (offset[i] * normal[j, 1] - offset[j] * normal[i, 1]) / cross
+    v = (offset[j] * normal[i, 0] - offset[i] * normal[j, 0]) / cross
+    reach = np.array([SEARCH_SIDE * camera.width_px, SEARCH_UP * camera.height_px])
+    near = (np.abs(u - guess[0]) <= reach[0]) & (np.abs(v - guess[1]) <= reach[1])
+    points = np.column_stack([u[near], v[near]])
+    if len(points) == 0:
+        return None
+    agree = np.abs(points @ normal.T - offset) <= INLIER_PX
+    member = agree[int(np.argmax(agree @ length))]
+    for _ in range(3):
+        weighted = normal[member] * length[member, None]
+        if len(weighted) < 2 or abs(np.linalg.det(weighted.T @ normal[member])) < 1e-6:
+            return None
+        point = np.linalg.solve(weighted.T @ normal[member], weighted.T @ offset[member])
+        member = np.abs(normal @ point - offset) <= INLIER_PX
+    rising = run[:, 0] * run[:, 1] < 0.0
+    if min(length[member & rising].sum(), length[member & ~rising].sum()) < SUPPORT_MIN_PX:
+        return None
+    return np.asarray(point)
+
+
+class MountCalibrator:
+    """Learns how a camera is turned while the car drives straight on; call `update` with each picture in order.
+
+    The first picture that shows a vanishing point is believed, later ones move the estimate by a tenth each.
+    """
+
+    def __init__(self, camera: CameraModel) -> None:
+        self._camera = camera
+        self._known = False
+
+    @property
+    def camera(self) -> CameraModel:
+        """The camera with pitch and yaw as believed now."""
+        return self._camera
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether any picture has told."""
+        return self._known
+
+    def update(self, bgr: Image) -> CameraModel:
+        """The camera after this picture; unchanged where the picture does not tell."""
+        point = vanishing_point(bgr, self._camera)
+        if point is None:
+            return self._camera
+        pitch, yaw = angles_of(point, self._camera)
+        if self._known:
+            step = np.array([pitch - self._camera.pitch_rad, yaw - self._camera.yaw_rad])
+            if float(np.abs(step).max()) > JUMP_MAX_RAD:
+                return self._camera
+            pitch, yaw = self._camera.pitch_rad + GAIN * step[0], self._camera.yaw_rad + GAIN * step[1]
+        self._camera, self._known = replace(self._camera, pitch_rad=float(pitch), yaw_rad=float(yaw)), True
+        return self._camera
