@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
@@ -110,6 +111,15 @@ def leaderboard(root: Path, runner_root: Path, shared_routes: Path | None) -> li
             )
             found.append(Program("Leaderboard 2", name, town, command, root, 1200.0, checkpoint=checkpoint))
     return found
+
+
+def metrics(root: Path, recording: Path | None) -> list[Program]:
+    """scenario_runner's metrics on a recording; the server has to be given the recording's folder."""
+    if recording is None:
+        return []
+    metric = "srunner/metrics/examples/distance_to_lane_center.py"
+    command = ("metrics_manager.py", "--port", "{port}", "--metric", metric, "--log", os.path.relpath(recording, root))
+    return [Program("metrics", "metrics_manager.py distance_to_lane_center.py", "Town01", command, root)]
 
 
 _LOOPS: dict[str, tuple[str, ...]] = {
@@ -223,7 +233,9 @@ def smoke_tests(api: Path) -> list[Program]:
     found = []
     for file in sorted((folder / "smoke").glob("test_*.py")):
         text = file.read_text(encoding="utf-8")
-        for class_name, body in re.findall(r"^class (\w+)\(.*?\):\n((?:(?!^class ).*\n?)*)", text, re.MULTILINE):
+        for class_name, body in re.findall(
+            r"^class (\w+)\(\w*SmokeTest\):\n((?:(?!^class ).*\n?)*)", text, re.MULTILINE
+        ):
             for test in re.findall(r"^    def (test_?\w*)\(", body, re.MULTILINE):
                 target = f"smoke.{file.stem}.{class_name}.{test}"
                 command = ("-m", "unittest", target)

@@ -36,6 +36,7 @@ TITLES = {
     "OpenSCENARIO 1": "Every `srunner/examples/*.xosc`.",
     "OpenSCENARIO 2": "Every `srunner/examples/*.osc`.",
     "Leaderboard 2": "`leaderboard_evaluator.py` with the two agents that come with it.",
+    "metrics": "scenario_runner's metrics, taken of a recording that a real server wrote.",
     "examples": "`PythonAPI/examples`, with SDL's dummy video driver.",
     "util": "`PythonAPI/util`.",
     "smoke": "CARLA's smoke tests, `PythonAPI/test/smoke`, with Town10HD and Town04 for Town03 and Town05.",

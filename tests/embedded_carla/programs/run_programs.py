@@ -42,8 +42,10 @@ class ServerProcess:
     port: int
 
     @classmethod
-    def start(cls, port: int, maps: list[Path], town: str, log: Path) -> ServerProcess:
+    def start(cls, port: int, maps: list[Path], town: str, log: Path, recordings: Path | None) -> ServerProcess:
         command = [sys.executable, "-m", "embedded_carla", "--port", str(port), "--map", town or "Town10HD"]
+        if recordings is not None:
+            command += ["--recordings", str(recordings)]
         for folder in maps:
             command += ["--maps", str(folder)]
         said_before = log.stat().st_size if log.exists() else 0
@@ -145,6 +147,7 @@ def _programs(arguments: argparse.Namespace) -> list[Program]:
     return [
         *catalogue.examples(arguments.api, xodr),
         *catalogue.smoke_tests(arguments.api),
+        *catalogue.metrics(arguments.scenario_runner, arguments.recording),
         *catalogue.scenarios(arguments.scenario_runner),
         *catalogue.leaderboard(arguments.leaderboard, arguments.scenario_runner, arguments.routes),
     ]
@@ -179,6 +182,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--maps", type=lambda text: Path(text).absolute(), action="append", required=True)
     parser.add_argument("--commit", default="", help="of the server's sources, written into each result")
     parser.add_argument("--routes", type=Path, help="one more file of Leaderboard routes")
+    parser.add_argument(
+        "--recording", type=lambda text: Path(text).absolute(), help="of a CARLA server in Town01, to take metrics of"
+    )
     parser.add_argument("--only", action="append", default=[], help="only programs with this in 'group: name'")
     parser.add_argument(
         "--again", action="append", default=[], help="run again what has this in 'group: name: verdict'"
@@ -210,11 +216,12 @@ def main() -> int:
                         server.stop()
                     has_stand_ins = is_smoke or program.group == "util"
                     maps = [*arguments.maps, *([_stand_ins(arguments)] if has_stand_ins else [])]
-                    server = ServerProcess.start(port, maps, program.town, arguments.out / "server.log")
+                    recordings = arguments.recording.parent if program.group == "metrics" else None
+                    server = ServerProcess.start(port, maps, program.town, arguments.out / "server.log", recordings)
                 tm_port += 2
                 outcome = run_one(program, server, arguments, tm_port)
                 # What was killed leaves its settings and actors behind, as on CARLA: the next shall not pay for it.
-                if outcome.is_unclean or program.group in ("examples", "util"):
+                if outcome.is_unclean or program.group in ("examples", "util", "metrics"):
                     server.stop()
                     server = None
             with results.open("a") as sink:

@@ -34,7 +34,7 @@ def _exception(text: str) -> str:
     traces = re.findall(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(.+)", text, re.MULTILINE)
     words = [line for line in traces if not line.startswith("KeyboardInterrupt")]
     other = re.findall(r"^(?:terminate called|Segmentation fault|Fatal Python error).*", text, re.MULTILINE)
-    return (words + other + [""])[0][:200]
+    return str((words + other + [""])[0])[:200]
 
 
 def _scenario(text: str, ended: str, status: int) -> str:
