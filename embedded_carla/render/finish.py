@@ -46,6 +46,14 @@ class Finisher:
             array = self._arrays[program.glo] = self._ctx.vertex_array(program, [])
         array.render(vertices=3)
 
+    def forget_programs(self) -> None:
+        """Give back the vertex arrays of all programs."""
+        for array in self._arrays.values():
+            array.release()
+        self._arrays.clear()
+        self._sprites.release()
+        self._rain.forget_program()
+
 
 def _needs(view: Camera, air: Atmosphere) -> tuple[str, ...]:
     dazzles = air.sun_colour.max() > GLARE_SUN and float(air.sun_direction @ view.forward) > GLARE_COSINE

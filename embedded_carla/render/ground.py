@@ -139,8 +139,16 @@ class Ground:
             self._arrays[program.glo] = array
         return program, array
 
+    def forget_programs(self) -> None:
+        """Give back the vertex arrays of all programs."""
+        for array in self._arrays.values():
+            array.release()
+        for known in (self._arrays, self._ready, self._uniforms_of):
+            known.clear()
+
     def release(self) -> None:
-        for thing in (*self._arrays.values(), self._vertices, self._indices, self._commands):
+        self.forget_programs()
+        for thing in (self._vertices, self._indices, self._commands):
             thing.release()
 
 

@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any
 
 SHADERS = Path(__file__).parent / "shaders"
+KEPT = 192
+"""Programs that stay from one picture to the next. Mesa takes some 2 MB for each, and all outputs in all weathers are
+more than 500; what one weather needs for all outputs is at most 124."""
+
 FRAME_BINDING = 0
 SHADOW_UNIT = 0
 FACES_UNIT = 1
@@ -49,6 +53,11 @@ class Programs:
         if key not in self._built:
             self._built[key] = self._build(vertex, fragment, defines)
         return self._built[key]
+
+    @property
+    def is_over_full(self) -> bool:
+        """Whether it is time to `release` them, and to make those again that are still used."""
+        return len(self._built) > KEPT
 
     def _build(self, vertex: str, fragment: str, defines: tuple[str, ...]) -> Any:
         head = f"#version 330 core\n#define SHADOW_SLOTS {SHADOW_SLOTS}\n" + "".join(f"#define {d}\n" for d in defines)

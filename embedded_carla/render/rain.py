@@ -35,8 +35,12 @@ class Rain:
         self._array.render(vertices=int(DROPS * share) * 6)
         ctx.disable(ctx.BLEND)
 
-    def release(self) -> None:
+    def forget_program(self) -> None:
         if self._array is not None:
             self._array.release()
+            self._array = None
+
+    def release(self) -> None:
+        self.forget_program()
         self._vertices.release()
         self._indices.release()

@@ -140,6 +140,8 @@ class Renderer:
         self._ctx.__enter__()  # another renderer of this process may have been current
         stage = self.stages.of
         with stage("prepare"):
+            if self._programs.is_over_full:
+                self._forget_programs()
             view, air = Camera.of(camera, far_m), atmosphere(weather, gain, adapts)
             scene = self._moving.of(actors)
             self._still.light(lights)
@@ -177,6 +179,15 @@ class Renderer:
         self._ctx.depth_func = "<="
         self._draw_solids(self._normal_programs, view, scene, ())
         return read_normals(frame)
+
+    def _forget_programs(self) -> None:
+        """Give back all programs, and what refers to them: the system may give their numbers to others."""
+        self._programs.release()
+        for holder in (self._solids, self._ground, self._finisher):
+            holder.forget_programs()
+        for array in self._cover_arrays.values():
+            array.release()
+        self._cover_arrays.clear()
 
     def _draw_shadow(self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float) -> Shadows:
         """What of the shadow maps this picture lacks; leaves its frame block behind."""

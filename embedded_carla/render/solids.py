@@ -100,6 +100,12 @@ class Solids:
         if count:
             self._array(program).render_indirect(self._commands, moderngl.TRIANGLES, count, batch.first)
 
+    def forget_programs(self) -> None:
+        """Give back the vertex arrays of all programs."""
+        for array in self._arrays.values():
+            array.release()
+        self._arrays.clear()
+
     def _make_room(self, still: Rows, moving: Rows) -> None:
         self._pool.sort()
         rows = len(still.block) + len(moving.block)
@@ -137,9 +143,7 @@ class Solids:
     def _array(self, program: Any) -> Any:
         """The vertex array of the present buffers for `program`."""
         if self._version != self._pool.version:
-            for old in self._arrays.values():
-                old.release()
-            self._arrays.clear()
+            self.forget_programs()
             self._version = self._pool.version
         array = self._arrays.get(program.glo)
         if array is None:

@@ -230,3 +230,4 @@ class SpriteDrawer:
         for thing in (self._array, self._buffer):
             if thing is not None:
                 thing.release()
+        self._capacity, self._buffer, self._array = 0, None, None
