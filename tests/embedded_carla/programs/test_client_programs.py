@@ -140,6 +140,95 @@ def test_a_game_loop_in_real_time_drives(client: Any) -> None:
     assert car.get_velocity().length() > 1.0
 
 
+def test_one_queue_takes_a_whole_rig_frame_by_frame(sync_world: Any) -> None:
+    world, library = sync_world, sync_world.get_blueprint_library()
+    ego = world.spawn_actor(library.find("vehicle.lincoln.mkz_2020"), world.get_map().get_spawn_points()[0])
+    ego.apply_control(carla.VehicleControl(throttle=0.6))
+    arrived: queue.Queue[Any] = queue.Queue()
+    sensors = []
+
+    def mount(name: str, type_id: str, place: Any, **attributes: str) -> None:
+        blueprint = library.find(type_id)
+        for attribute, value in attributes.items():
+            blueprint.set_attribute(attribute, value)
+        sensors.append(world.spawn_actor(blueprint, place, attach_to=ego))
+        sensors[-1].listen(lambda data: arrived.put((name, data)))
+
+    for yaw_deg in (0, 90, 180, 270):
+        eye = carla.Transform(carla.Location(z=2.2), carla.Rotation(yaw=yaw_deg))
+        mount(f"camera {yaw_deg}", "sensor.camera.rgb", eye, image_size_x="200", image_size_y="150", fov="100")
+    roof, bumper = carla.Transform(carla.Location(z=2.5)), carla.Transform(carla.Location(x=2.4, z=1.0))
+    mount("lidar", "sensor.lidar.ray_cast", roof, points_per_second="100000", rotation_frequency="20", range="50")
+    mount("labels", "sensor.lidar.ray_cast_semantic", roof, points_per_second="100000", rotation_frequency="20")
+    mount("radar", "sensor.other.radar", bumper)
+    for _ in range(8):
+        frame = world.tick()
+        got = dict(arrived.get(timeout=30.0) for _ in sensors)
+        assert len(got) == len(sensors)
+        assert {data.frame for data in got.values()} == {frame}
+        here = ego.get_transform()
+        for name, data in got.items():
+            there = carla.Location(x=2.4, z=1.0) if name == "radar" else carla.Location(z=2.5)
+            assert data.transform.location.distance(here.transform(there)) < 0.35, name
+    points = np.frombuffer(got["lidar"].raw_data, dtype=np.float32).reshape(-1, 4)
+    near = points[np.hypot(points[:, 0], points[:, 1]) < 8.0]
+    assert near[:, 2].min() == pytest.approx(-2.5, abs=0.15)  # the road below the roof
+    for sensor in sensors:
+        sensor.stop()
+
+
+def test_callbacks_hear_every_tick_until_they_are_removed(client: Any) -> None:
+    world = client.get_world()
+    car = world.spawn_actor(world.get_blueprint_library().find("vehicle.mini.cooper_s"),
+                            world.get_map().get_spawn_points()[3])  # fmt: skip
+    heard: dict[str, list[int]] = {"first": [], "second": []}
+
+    def drive(snapshot: Any) -> None:
+        heard["first"].append(snapshot.frame)
+        car.apply_control(carla.VehicleControl(throttle=0.5))
+
+    first = world.on_tick(drive)
+    second = world.on_tick(lambda snapshot: heard["second"].append(snapshot.frame))
+    time.sleep(1.0)
+    world.remove_on_tick(second)
+    until = len(heard["second"])
+    time.sleep(1.0)
+    world.remove_on_tick(first)
+    frames = list(heard["first"])
+    assert until > 5
+    assert len(heard["second"]) <= until + 1  # one may have been on its way
+    assert len(frames) > until
+    assert frames == sorted(set(frames))
+    assert car.get_velocity().length() > 0.5
+
+
+def test_a_planner_of_waypoints_keeps_to_its_lanes(sync_world: Any) -> None:
+    """What agents do: ask the map for the way ahead, steer towards it, stop for nobody."""
+    world, roads = sync_world, sync_world.get_map()
+    car = world.spawn_actor(world.get_blueprint_library().find("vehicle.tesla.model3"), roads.get_spawn_points()[10])
+    world.tick()
+    way = [roads.get_waypoint(car.get_location())]
+    aside_m, driven_m, before = [], 0.0, car.get_location()
+    for _ in range(400):
+        here = car.get_transform()
+        while way[0].transform.location.distance(here.location) < 6.0:
+            way.insert(0, way[0].next(2.0)[0])
+        along = here.inverse_transform(way[0].transform.location)
+        steer = float(np.arctan2(2.0 * 2.9 * along.y, along.x**2 + along.y**2)) / np.radians(70.0)
+        throttle = 0.6 if car.get_velocity().length() < 7.0 else 0.0
+        car.apply_control(carla.VehicleControl(throttle=throttle, steer=float(np.clip(steer, -1.0, 1.0))))
+        world.tick()
+        after = car.get_location()
+        driven_m += after.distance(before)
+        before = after
+        lane = min(way[:12], key=lambda w: w.transform.location.distance(after)).transform
+        aside_m.append(abs(lane.inverse_transform(car.get_location()).y))  # which changes what it is given
+        del way[40:]
+    assert driven_m > 80.0
+    assert np.mean(aside_m) < 0.3
+    assert max(aside_m) < 1.2
+
+
 def test_an_opendrive_text_becomes_a_world_for_every_client(server: Any, client: Any) -> None:
     other = carla.Client("127.0.0.1", server.port)
     other.set_timeout(10.0)
