@@ -24,7 +24,11 @@ CORRELATED_S = 2.0
 """Lines are filtered over time: pictures within this span tell the same error."""
 
 CONFIDENCE_MIN = 0.5
-BEND_MAX = 0.006
+BEND_MAX, BEND_GAP_MAX = 0.006, 0.0004
+"""Two lines of one lane bend alike: where they do not, one of them follows something else (a kerb, a reflection)."""
+
+ERROR_MAX_RAD = np.radians(1.2)
+"""No load tilts a car by more: such lines are not one lane's."""
 
 
 class PitchFilter:
@@ -73,15 +77,19 @@ def pitch_from_lines(lanes: LaneEstimate, camera: CameraModel) -> tuple[float, f
     left, right = lanes.left, lanes.right
     if left is None or right is None or min(left.confidence, right.confidence) < CONFIDENCE_MIN:
         return None
-    if min(left.x_max_m, right.x_max_m) < FAR_M or max(_bend(left), _bend(right)) > BEND_MAX:
+    bends = _bend(left), _bend(right)
+    if min(left.x_max_m, right.x_max_m) < FAR_M or max(map(abs, bends)) > BEND_MAX:
+        return None
+    if abs(bends[0] - bends[1]) > BEND_GAP_MAX:
         return None
     near, far = (float(left.y_at(x) - right.y_at(x)) for x in (NEAR_M, FAR_M))
     slope = (far - near) / (FAR_M - NEAR_M)
     width = near - slope * (NEAR_M - camera.x_m)  # at the camera, where the error vanishes
     if not 2.3 <= width <= 5.5 or camera.z_m <= 0.0:
         return None
-    return slope * camera.z_m / width, SLOPE_SIGMA * camera.z_m / width
+    error = slope * camera.z_m / width
+    return None if abs(error) > ERROR_MAX_RAD else (error, SLOPE_SIGMA * camera.z_m / width)
 
 
 def _bend(line: LaneLine) -> float:
-    return abs(line.coefficients[2]) if len(line.coefficients) > 2 else 0.0
+    return line.coefficients[2] if len(line.coefficients) > 2 else 0.0
