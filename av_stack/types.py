@@ -174,13 +174,28 @@ class Distance:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenMotion:
+    """How an object moved against a point of the ego that does not turn: (2,) m/s in the axes of the vehicle frame.
+
+    It is the mean over the last `span_s` seconds. `covariance` (2, 2) leaves out that all of it scales with the
+    distance that was believed, `depth_m`.
+    """
+
+    velocity_mps: Float
+    covariance: Float
+    span_s: float
+    depth_m: float
+
+
+@dataclass(frozen=True, slots=True)
 class RangedObject:
     """A detected road user in the vehicle frame: the centre of its footprint with covariance (2, 2) m2.
 
     `jitter` (2, 2) m2 is the part of the covariance that is new in every picture; the rest (pitch, the true size) stays
     the same for a while. `near_m` is the distance along the ground from below the camera to its nearest side.
-    `by_foot` and `by_size` are what that distance was fused from. `yaw_rad` is a guess from the box's shape in the
-    vehicle frame, None where the box does not tell.
+    `by_foot` and `by_size` tell the distance to where it stands on the road; None where the box does not show that.
+    `yaw_rad` is a guess from the box's shape in the vehicle frame, None where the box does not tell. `motion` is what
+    the texture inside the box tells, None where it tells nothing.
     """
 
     kind: ObjectKind
@@ -197,6 +212,7 @@ class RangedObject:
     jitter: Float | None = None
     by_foot: Distance | None = None
     by_size: Distance | None = None
+    motion: SeenMotion | None = None
 
 
 @dataclass(frozen=True, slots=True)

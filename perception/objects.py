@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from av_stack.types import (
     CameraImage,
@@ -13,12 +15,14 @@ from av_stack.types import (
     ImuSample,
     LaneEstimate,
     RangedObject,
+    SeenMotion,
     TrackedObject,
 )
 from perception.depth.depth_image import DepthImage, depth_image
 from perception.depth.ground import PitchFilter
+from perception.depth.object_flow import ObjectFlow, relative_velocity
 from perception.depth.parallax import DepthPoints, Parallax
-from perception.depth.ranging import range_objects
+from perception.depth.ranging import face_depth_m, range_objects
 from perception.tracking import Tracker
 
 GAP_MAX_S = 1.0
@@ -46,12 +50,13 @@ class Sighting:
 class ObjectSense:
     """Call `update` with each picture of one camera in order, and what the detector found in it.
 
-    `use_parallax` follows corners too, for the depth image.
+    `use_parallax` follows the corners of what stands still too, for the depth image.
     """
 
     def __init__(self, use_parallax: bool = True) -> None:
         self._pitch = PitchFilter()
         self._parallax = Parallax() if use_parallax else None
+        self._flow = ObjectFlow()
         self._tracker = Tracker()
         self._last: tuple[float, float] | None = None  # time, speed
 
@@ -74,21 +79,33 @@ class ObjectSense:
         self._last = (time_s, ego.speed_mps)
         self._pitch.update(dt, imu.gyro_radps[1], lanes, image.camera)
         camera, sigma = self._pitch.camera(image.camera), self._pitch.sigma_rad
+        turned = (imu.gyro_radps[0] * dt, imu.gyro_radps[1] * dt, ego.yaw_rate_radps * dt)
         ranged = range_objects(list(detections), camera, sigma)
-        points = self._see_points(image, dt, (before_mps + ego.speed_mps) / 2.0, ego, imu, ranged)
+        ranged = self._with_motion(ranged, image, camera, dt, turned, ego.yaw_rate_radps)
+        points = DepthPoints.none()
+        if self._parallax is not None:
+            moved_m, boxes = (before_mps + ego.speed_mps) / 2.0 * dt, [thing.box_px for thing in ranged]
+            points = self._parallax.update(image.bgr, image.camera, moved_m, turned, boxes)
         return Sighting(self._tracker.update(ego, ranged), ranged, points, lanes, camera, sigma)
 
-    def _see_points(
+    def _with_motion(
         self,
-        image: CameraImage,
-        dt_s: float,
-        speed_mps: float,
-        ego: EgoState,
-        imu: ImuSample,
         ranged: Sequence[RangedObject],
-    ) -> DepthPoints:
-        if self._parallax is None:
-            return DepthPoints.none()
-        turned = (imu.gyro_radps[0] * dt_s, imu.gyro_radps[1] * dt_s, ego.yaw_rate_radps * dt_s)
-        boxes = [thing.box_px for thing in ranged]
-        return self._parallax.update(image.bgr, image.camera, speed_mps * dt_s, turned, boxes)
+        image: CameraImage,
+        camera: CameraModel,
+        dt_s: float,
+        turned_rad: tuple[float, float, float],
+        yaw_rate_radps: float,
+    ) -> tuple[RangedObject, ...]:
+        """The things with what the texture in their boxes tells of their motion."""
+        flows = self._flow.update(image.bgr, image.camera, dt_s, turned_rad, [thing.box_px for thing in ranged])
+        swing = np.array([-camera.y_m, camera.x_m]) * yaw_rate_radps  # of the camera about the ego's rear axle
+        out = []
+        for thing, flow in zip(ranged, flows, strict=True):
+            depth_m = face_depth_m(thing, camera)
+            if flow is None or depth_m <= 0.0:
+                out.append(thing)
+                continue
+            velocity, covariance = relative_velocity(flow, depth_m, camera)
+            out.append(replace(thing, motion=SeenMotion(velocity + swing, covariance, flow.span_s, depth_m)))
+        return tuple(out)

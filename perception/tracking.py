@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from av_stack.frames import rotation_matrix, vehicle_to_map
-from av_stack.types import Distance, EgoState, ObjectKind, Pose2D, RangedObject, TrackedObject
+from av_stack.types import Distance, EgoState, ObjectKind, Pose2D, RangedObject, SeenMotion, TrackedObject
 from perception.depth.ranging import fuse
-from perception.turning_motion import STATE_SIZE, correct, predict
+from perception.turning_motion import STATE_SIZE, correct, correct_velocity, predict
 
 Float = NDArray[np.float64]
 Box = tuple[float, float, float, float]
@@ -71,6 +71,9 @@ HEADING_MIN_DEFAULT_MPS = 1.5
 SIZE_GAIN = 0.1
 CONFIDENCE_GAIN, CONFIDENCE_TIME_S = 0.3, 0.8
 TWIN_M = 0.8
+EGO_SPEED_SIGMA_MPS, FLOW_SIGMA_MPS = 0.05, 0.2
+"""The second is of what corners do that belong to no rigid face: wheels, reflections, edges against the background."""
+
 FOOT_CORRELATION, SCALE_DRIFT = 4.0, 1e-5
 """Foot points share their error over several pictures; heights stay, but for what of them is seen."""
 
@@ -131,8 +134,8 @@ class Tracker:
         seen = [thing for thing in seen if _is_usable(thing) and thing.confidence >= config.weak_min]
         sure = [thing for thing in seen if thing.confidence >= config.sure_min]
         weak = [thing for thing in seen if thing.confidence < config.sure_min]
-        kept, left, unmatched = self._round(self._tracks, sure, pose)
-        kept_weak, left, _ = self._round(left, weak, pose)
+        kept, left, unmatched = self._round(self._tracks, sure, ego)
+        kept_weak, left, _ = self._round(left, weak, ego)
         self._tracks = _without_twins([*kept, *kept_weak, *self._outlived(left)])
         self._tracks.extend(self._born(thing, pose) for thing in unmatched)
         given = [t for t in self._tracks if t.hits >= config.hits_min]
@@ -146,16 +149,16 @@ class Tracker:
         return tuple(self._tracks)
 
     def _round(
-        self, tracks: list[Track], seen: list[RangedObject], pose: Pose2D
+        self, tracks: list[Track], seen: list[RangedObject], ego: EgoState
     ) -> tuple[list[Track], list[Track], list[RangedObject]]:
         """(matched and corrected tracks, tracks left over, things left over)"""
         if not tracks or not seen:
             return [], tracks, seen
-        places = [_in_map(thing, pose) for thing in seen]
+        places = [_in_map(thing, Pose2D(ego.x_m, ego.y_m, ego.yaw_rad)) for thing in seen]
         cost = _costs(tracks, seen, places)
         rows, columns = linear_sum_assignment(cost)
         pairs = [(i, j) for i, j in zip(rows, columns, strict=True) if cost[i, j] < FORBIDDEN]
-        matched = [_corrected(tracks[i], seen[j], pose) for i, j in pairs]
+        matched = [_corrected(tracks[i], seen[j], ego) for i, j in pairs]
         used, taken = {i for i, _ in pairs}, {j for _, j in pairs}
         left = [track for i, track in enumerate(tracks) if i not in used]
         return matched, left, [thing for j, thing in enumerate(seen) if j not in taken]
@@ -260,18 +263,42 @@ def rescaled(thing: RangedObject, scale: Scale) -> tuple[RangedObject, Scale]:
     sure = Distance(
         right, right * float(np.hypot(np.sqrt(scale.variance), size.jitter_m / size.range_m)), size.jitter_m
     )
-    both = fuse([foot, sure])
+    before, both = fuse([foot, size]), fuse([foot, sure])
     centre = float(np.hypot(thing.x_m, thing.y_m))
-    if both is None or centre < 1.0:
+    if before is None or both is None or centre < 1.0:
         return thing, scale
-    factor = 1.0 + (both.range_m - thing.near_m) / centre
-    return replace(thing, x_m=thing.x_m * factor, y_m=thing.y_m * factor, near_m=both.range_m), scale
+    further = both.range_m - before.range_m
+    factor = 1.0 + further / centre
+    return replace(thing, x_m=thing.x_m * factor, y_m=thing.y_m * factor, near_m=thing.near_m + further), scale
 
 
-def _corrected(track: Track, thing: RangedObject, pose: Pose2D) -> Track:
+def velocity_in_map(motion: SeenMotion, ego: EgoState, further: float, depth_sigma: float) -> tuple[Float, Float]:
+    """Velocity over ground (2,) in the map frame and covariance (2, 2) of what moved as `motion` tells.
+
+    `further` is how many times as far away it is as was believed then, `depth_sigma` what is left unsure of that, both
+    as shares of the distance.
+    """
+    turn = rotation_matrix(ego.yaw_rad, 0.0, 0.0)[:2, :2]
+    relative = motion.velocity_mps * further
+    # The mean over the span is what the ego did half a span ago: in the axes of now, it headed elsewhere then.
+    back = ego.yaw_rate_radps * motion.span_s / 2.0
+    speed = ego.speed_mps - ego.accel_mps2 * motion.span_s / 2.0
+    own = speed * np.array([np.cos(back), -np.sin(back)])
+    noise = motion.covariance * further**2 + depth_sigma**2 * np.outer(relative, relative)
+    noise = noise + (EGO_SPEED_SIGMA_MPS**2 + FLOW_SIGMA_MPS**2) * np.eye(2)
+    return turn @ (relative + own), turn @ noise @ turn.T
+
+
+def _corrected(track: Track, thing: RangedObject, ego: EgoState) -> Track:
+    pose = Pose2D(ego.x_m, ego.y_m, ego.yaw_rad)
+    before = thing.near_m
     thing, scale = rescaled(thing, track.scale)
     position, _ = _in_map(thing, pose)
     state, covariance = correct(track.state, track.covariance, position, _jitter(thing, pose))
+    if thing.motion is not None:
+        further = 1.0 + (thing.near_m - before) / thing.motion.depth_m
+        velocity, noise = velocity_in_map(thing.motion, ego, further, _depth_sigma(thing))
+        state, covariance = correct_velocity(state, covariance, velocity, noise, thing.motion.span_s, GATE)
     votes = {**track.votes, thing.kind: track.votes.get(thing.kind, 0.0) + thing.confidence}
     old = track.last
     sizes = {
@@ -298,6 +325,12 @@ def _corrected(track: Track, thing: RangedObject, pose: Pose2D) -> Track:
         unseen_s=0.0,
         scale=scale,
     )
+
+
+def _depth_sigma(thing: RangedObject) -> float:
+    """One standard deviation of the thing's distance, as a share of it."""
+    at = np.array([thing.x_m, thing.y_m])
+    return float(np.sqrt(at @ thing.covariance @ at) / (at @ at))
 
 
 def _with_steady_error(track: Track, pose: Pose2D) -> Track:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from av_stack.frames import intrinsics, optical_to_vehicle_rotation
 from av_stack.types import CameraModel, LaneEstimate, LaneLine, RangedObject
 from perception.depth.parallax import DepthPoints
+from perception.depth.ranging import face_depth_m
 
 Float = NDArray[np.float64]
 Float32 = NDArray[np.float32]
@@ -117,17 +118,11 @@ def _put_object(depth: Float32, sigma: Float32, camera: CameraModel, thing: Rang
     height, width = depth.shape
     rows = slice(int(np.clip(v0 + inset_v, 0, height)), int(np.clip(v1 - inset_v / 2.0, 0, height)))
     columns = slice(int(np.clip(u0 + inset_u, 0, width)), int(np.clip(u1 - inset_u, 0, width)))
-    centre = float(np.hypot(thing.x_m - camera.x_m, thing.y_m - camera.y_m))
-    if centre <= 0.0:
-        return
-    forward = optical_to_vehicle_rotation(camera)[:, 2]
-    level = np.array([thing.x_m - camera.x_m, thing.y_m - camera.y_m]) / centre
-    # The face that is seen stands between the nearest corner and the middle.
-    near = thing.near_m + 0.15 * (centre - thing.near_m)
-    along = float(level @ forward[:2]) * near
+    along = face_depth_m(thing, camera)
+    level = np.array([thing.x_m - camera.x_m, thing.y_m - camera.y_m])
     if along > 0.0:
         depth[rows, columns] = along
-        sigma[rows, columns] = float(np.sqrt(level @ thing.covariance @ level))
+        sigma[rows, columns] = float(np.sqrt(level @ thing.covariance @ level / (level @ level)))
 
 
 def _put_points(depth: Float32, sigma: Float32, points: DepthPoints) -> None:
