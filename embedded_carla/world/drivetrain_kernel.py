@@ -4,6 +4,10 @@ The engine is tied to the wheels by its gear; below `_LAUNCH_SHARE` of its highe
 start. Its own inertia goes along with the vehicle's, so part of its torque turns itself (Gillespie, *Fundamentals of
 Vehicle Dynamics*, ch. 2). Losses are a damping that runs between two rates with the pedal, as in PhysX. An automatic
 shifts up and down at shares of the highest engine speed, at lower ones the less the driver asks for.
+
+No engine turns backwards: a vehicle that gravity or a push moves against its gear is held by the closed clutch while
+nobody asks for power, so that what has stopped on a hill stays there. Before its first throttle it stands as in neutral,
+as CARLA's vehicles do.
 """
 
 from __future__ import annotations
@@ -42,6 +46,7 @@ _IDLE_SHARE = 0.12
 _LIMITER_SHARE = 0.02  # of the highest speed, over which the limiter takes the torque
 _ECONOMY = 0.55  # with no throttle an automatic shifts at this share of its full-load speeds
 _DEMAND_LAG_S = 0.7  # with which an automatic follows the pedal
+_DRIVEN = 1e-9  # the demand of an automatic that has had throttle never falls below
 _DWELL_S = 0.6  # between two gears
 _BACK_SHARE = 0.9  # no gear is taken in which the engine would be nearer than this to shifting up again
 
@@ -54,7 +59,7 @@ class Engines(NamedTuple):
     gears: Float  # (N, G + 1, 3) engine over wheel speed, share to shift down, share to shift up; row 0 is reverse
     gear: NDArray[np.int32]  # (N,)
     shift_s: Float  # (N,) time to the end of a change of gear; runs on below 0
-    demand: Float  # (N,) throttle as the automatic sees it
+    demand: Float  # (N,) throttle as the automatic sees it; 0 before the first
     radps: Float  # (N,) speed of the engine
     force_n: Float  # (N,) at the driven wheels, forward positive
     drag_n: Float  # (N,) >= 0, opposes motion
@@ -65,7 +70,9 @@ def _shift(slot: int, engines: Engines, inputs: Float, wheel_radps: float, dt_s:
     """Choose the gear and run the clock of the change under way."""
     record = engines.record[slot]
     count, gear = int(record.gears), engines.gear[slot]
+    least = _DRIVEN if engines.demand[slot] > 0.0 else 0.0
     engines.demand[slot] += (inputs[THROTTLE] - engines.demand[slot]) * min(dt_s / _DEMAND_LAG_S, 1.0)
+    engines.demand[slot] = max(engines.demand[slot], least)
     engines.shift_s[slot] = max(engines.shift_s[slot] - dt_s, -_DWELL_S)
     selected = int(inputs[SELECTED])
     if inputs[MANUAL] > 0.0 or selected < 0:
@@ -140,6 +147,9 @@ def run_engines(
         damping = record.damping_closed + (record.damping_full - record.damping_closed) * pedal
         push = pedal * _torque_nm(slot, engines, max(turn, launch)) * per_m
         drag = damping * min(max(turn, 0.0), record.max_radps) * abs(per_m)
+        is_against = turn < 0.0 or (turn == 0.0 and per_m * rotation_deg[slot, 0] > 0.0)
+        if is_against and pedal == 0.0 and engines.demand[slot] > 0.0:
+            drag = _torque_nm(slot, engines, launch) * abs(per_m)
         turning = record.inertia_kgm2 * per_m * per_m * closed if turn >= launch else 0.0
         share = model.mass_kg / (model.mass_kg + turning)
         carried = (1.0 - share) * _resistance_n(model, forward, math.radians(rotation_deg[slot, 0]))

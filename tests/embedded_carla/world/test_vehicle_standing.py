@@ -46,6 +46,39 @@ def test_without_brakes_a_car_rolls_down_the_hill_as_gravity_pulls() -> None:
     assert fleet.velocity[0, 0] == pytest.approx(-2.0 * pull, rel=0.12)  # engine braking grows with the speed
 
 
+@pytest.mark.parametrize(("grade", "reverse"), [(0.05, False), (0.15, False), (-0.10, True)])
+def test_what_has_stopped_on_a_hill_in_gear_stays_there(grade: float, reverse: bool) -> None:
+    """scenario_runner's vehicles stop with the brake and let go of it."""
+    fleet = placed(slope(grade), Transform())
+    gear = {"reverse": True, "gear": -1} if reverse else {}
+    fleet.set_control(0, VehicleControl(throttle=0.6, **gear))
+    run(fleet, 2.0)
+    assert abs(fleet.velocity[0, 0]) > 1.0
+    fleet.set_control(0, VehicleControl(brake=1.0, **gear))
+    run(fleet, 2.0)
+    stood = fleet.location[0].copy()
+    fleet.set_control(0, VehicleControl(**gear))
+    run(fleet, 30.0)
+    np.testing.assert_allclose(fleet.location[0], stood, atol=0.01)
+    fleet.set_control(0, VehicleControl(manual_gear_shift=True, gear=0))
+    run(fleet, 2.0)
+    assert abs(fleet.location[0, 0] - stood[0]) > 0.5  # in neutral it rolls
+
+
+def test_a_car_pushed_against_its_gear_is_slowed_by_the_engine() -> None:
+    ends = []
+    for has_driven in (False, True):
+        fleet = placed(flat(), Transform())
+        fleet.set_control(0, VehicleControl(throttle=0.1 if has_driven else 0.0))
+        run(fleet, DT)
+        fleet.set_control(0, VehicleControl())
+        fleet.velocity[0] = (-3.0, 0.0, 0.0)
+        run(fleet, 0.5)
+        ends.append(float(fleet.velocity[0, 0]))
+    assert ends[0] == pytest.approx(-3.0, abs=0.2)
+    assert ends[1] > ends[0] + 1.0
+
+
 def test_climbing_costs_speed() -> None:
     ends = []
     for grade in (0.0, 0.08):
