@@ -63,7 +63,8 @@ def get_vehicle_light_states(simulation: Simulation) -> Any:
 
 @value("get_telemetry_data")
 def get_telemetry_data(simulation: Simulation, actor_id: int) -> Any:
-    """What the last step of the physics had: N, N m, rad/s."""
+    """What the last step of the physics had: N, N m, rad/s; of four wheels for two-wheelers too, as their physics
+    control has them."""
     episode = simulation.episode
     actor = episode.vehicle(actor_id)
     fleet, slot = episode.fleet, actor.slot
@@ -71,8 +72,6 @@ def get_telemetry_data(simulation: Simulation, actor_id: int) -> Any:
     speed = float(math.hypot(*fleet.velocity[slot]))
     wheels = [_wheel_telemetry(simulation, slot, wheel) for wheel in range(4)]
     rpm, gear = float(fleet.engine_radps[slot]) * 60.0 / math.tau, int(fleet.gear[slot])
-    if spec.number_of_wheels == 2:  # the physics keeps a pair for each
-        wheels = [_both(wheels[0], wheels[1]), _both(wheels[2], wheels[3])]
     return (
         speed, control.steer, control.throttle, control.brake, rpm, gear,
         0.5 * AIR_DENSITY_KGPM3 * spec.drag_area_m2 * speed**2, wheels,
@@ -93,12 +92,6 @@ def _wheel_telemetry(simulation: Simulation, slot: int, wheel: int) -> tuple[flo
         friction, float(row[kernel.SLIP_ANGLE]), float(row[kernel.SLIP_RATIO]), float(row[kernel.SPIN]), load,
         load / at_rest, along * spec.wheel_radius_m, along, aside, abs(along) / at_rest, abs(aside) / at_rest,
     )  # fmt: skip
-
-
-def _both(left: tuple[float, ...], right: tuple[float, ...]) -> tuple[float, ...]:
-    """One wheel out of a pair: loads, torques and forces add up, the rest is the same for both."""
-    summed = (4, 6, 7, 8)
-    return tuple(a + b if i in summed else a for i, (a, b) in enumerate(zip(left, right, strict=True)))
 
 
 @void("show_vehicle_debug_telemetry")

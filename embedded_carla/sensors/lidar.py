@@ -6,9 +6,10 @@ point, grouped by channel from the top one down, in the sensor's frame (x forwar
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ RAY_CAST_SEMANTIC = "sensor.lidar.ray_cast_semantic"
 MOST_POINTS = 2_000_000
 """Of one measurement; a longer one has no more."""
 
+FARTHEST_M = 1000.0  # ranges beyond measure so far
 FACE_WIDTH_PX = 512
 HEIGHT_STEP_PX = 32  # few sizes: a picture's memory is kept by its size
 STEEP_FACE_DEG = 89.9  # not quite upright, where yaw and roll could not be told apart
@@ -66,14 +68,15 @@ class LidarSpec:
         )  # fmt: skip
         for name, value, low, high in (
             ("channels", spec.channels, 1, 1024), ("upper_fov", spec.upper_fov_deg, -90.0, 90.0),
-            ("lower_fov", spec.lower_fov_deg, -90.0, 90.0), ("range", spec.range_m, 0.0, 1000.0),
+            ("lower_fov", spec.lower_fov_deg, -90.0, 90.0), ("range", spec.range_m, 0.0, math.inf),
             ("horizontal_fov", spec.horizontal_fov_deg, 0.0, 360.0),
             ("points_per_second", spec.points_per_second, 0, 20_000_000),
             ("rotation_frequency", spec.rotation_frequency_hz, 0.0, 1000.0),
         ):  # fmt: skip
             if not low <= value <= high:
                 raise EmbeddedCarlaError(f"lidar attribute {name} is {value:g}; it must lie in {low:g} to {high:g}")
-        return spec
+        # Programs of CARLA's first years give centimetres.
+        return replace(spec, range_m=min(spec.range_m, FARTHEST_M))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,16 @@ altitude rad (positive up), depth m (along the ray), all f32.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.render import Renderer
 from embedded_carla.scene import ActorView
-from embedded_carla.sensors.lidar import cast
+from embedded_carla.sensors.lidar import FARTHEST_M, cast
 from embedded_carla.types import Float, SignalColour, Transform
 
 RADAR = "sensor.other.radar"
@@ -40,13 +41,13 @@ class RadarSpec:
             int(number("points_per_second", d.points_per_second)), number("range", d.range_m),
         )  # fmt: skip
         for name, value, low, high in (
-            ("horizontal_fov", spec.horizontal_fov_deg, 0.0, WIDEST_DEG), ("range", spec.range_m, 0.0, 1000.0),
+            ("horizontal_fov", spec.horizontal_fov_deg, 0.0, WIDEST_DEG), ("range", spec.range_m, 0.0, math.inf),
             ("vertical_fov", spec.vertical_fov_deg, 0.0, WIDEST_DEG),
             ("points_per_second", spec.points_per_second, 0, 10_000_000),
         ):  # fmt: skip
             if not low <= value <= high:
                 raise EmbeddedCarlaError(f"radar attribute {name} is {value:g}; it must lie in {low:g} to {high:g}")
-        return spec
+        return replace(spec, range_m=min(spec.range_m, FARTHEST_M))
 
 
 def radar_rays(spec: RadarSpec, dt_s: float, rng: np.random.Generator) -> Float:

@@ -102,6 +102,27 @@ def test_semantic_lidar_hits_lie_on_the_boxes_of_what_they_name(rig: Rig) -> Non
     assert ((raw["cos"] >= 0.0) & (raw["cos"] <= 1.001)).all()
 
 
+def test_ranges_in_centimetres_are_far_ones(rig: Rig) -> None:
+    """CARLA's first programs, and environments made of them, ask for a range of 5000."""
+    start = rig.world.get_map().get_spawn_points()[40]
+    own = rig.spawn("vehicle.tesla.model3", start)
+    target = rig.spawn("vehicle.audi.tt", ahead(start, 14.0))
+    up = carla.Transform(carla.Location(x=2.3, z=0.8))
+    lidar = rig.mount("sensor.lidar.ray_cast", up, own, range="5000", points_per_second="100000")
+    radar = rig.mount("sensor.other.radar", up, own, range="5000", points_per_second="20000")
+    rig.world.tick()
+    for _ in range(3):
+        rig.world.tick()
+        scan, echoes = lidar.next(), radar.next()
+        own_frame = np.frombuffer(scan.raw_data, np.float32).reshape(-1, 4)[:, :3].astype(np.float64)
+        world = np.c_[own_frame, np.ones(len(own_frame))] @ matrix(scan.transform).T
+        if in_box(target, world, 0.1).sum() > 5:
+            break
+    assert in_box(target, world, 0.1).sum() > 5
+    assert in_box(target, radar_points(echoes)[0], 0.1).sum() > 5
+    assert np.linalg.norm(own_frame, axis=1).max() <= 1000.0
+
+
 def test_depth_agrees_with_ray_casts(rig: Rig) -> None:
     eye = ahead(rig.world.get_map().get_spawn_points()[40], 0.0, up_m=1.5)
     camera = rig.mount("sensor.camera.depth", eye, **SIZE)

@@ -154,6 +154,15 @@ def test_a_constant_velocity_is_held_whatever_the_pedals_say(sync_world: Any) ->
     assert forward_mps(car) == pytest.approx(0.0, abs=0.05)
 
 
+def test_telemetry_has_the_wheels_of_the_physics_control(sync_world: Any) -> None:
+    for type_id in ("vehicle.kawasaki.ninja", "vehicle.bh.crossbike"):
+        car = settled(sync_world, type_id)
+        wheels = car.get_telemetry_data().wheels
+        assert len(wheels) == len(car.get_physics_control().wheels) == 4
+        assert sum(w.tire_load for w in wheels) == pytest.approx(9.81 * car.get_physics_control().mass, rel=0.02)
+        car.destroy()
+
+
 def test_telemetry_carries_the_weight_and_the_brakes_force(sync_world: Any) -> None:
     car = settled(sync_world)
     mass = car.get_physics_control().mass
