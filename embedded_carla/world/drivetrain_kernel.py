@@ -6,8 +6,8 @@ Vehicle Dynamics*, ch. 2). Losses are a damping that runs between two rates with
 shifts up and down at shares of the highest engine speed, at lower ones the less the driver asks for.
 
 No engine turns backwards: a vehicle that gravity or a push moves against its gear is held by the closed clutch while
-nobody asks for power, so that what has stopped on a hill stays there. Before its first throttle it stands as in neutral,
-as CARLA's vehicles do.
+nobody asks for power, so that what has stopped on a hill stays there. Before its first throttle it stands as in
+neutral, as CARLA's vehicles do.
 """
 
 from __future__ import annotations
