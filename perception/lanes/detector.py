@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import erf, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from av_stack.types import CameraImage, CameraModel, LaneEstimate, LaneLine, MarkingColour, MarkingKind, Stamp
 from perception.lanes.fit import LineFit, fit_lines
@@ -24,13 +25,18 @@ ALONG_MAX_RAD = 0.2
 GHOST_FACTOR, GHOST_WITHIN_M, GHOST_X_M, GHOST_LENGTH_M = 2.0, 1.9, 10.0, 20.0
 LANE_WIDTH_MIN_M, LANE_WIDTH_MAX_M = 2.3, 5.5
 CONFIDENCE_X_M, CONFIDENCE_WITHIN_M = 15.0, 0.2
+CONFIDENCE_WEIGHTS = np.array([-4.0, -1.0, 3.0, 0.7, 1.0, 1.0, 0.0])
 CONFIDENCE_SIGMA_FLOOR_M = 0.07
-CONFIDENCE_MIN = 0.15
+BELIEF_MIN, LIKENESS_MIN, ROAD_LIKENESS_MIN = 0.03, 0.08, 0.2
 LATE_S = 1.0
 SLOW_MPS = 2.0
 SPEED_MAX_MPS, TURN_RATE_MAX_RADPS = 120.0, 10.0
 CURVATURE_MAX_1PM = 0.12
 KIND_LENGTH_M = 7.0
+
+
+Candidate = tuple[LineTrack, float]
+"""A line with the belief in it."""
 
 
 class LaneDetector:
@@ -88,26 +94,37 @@ class LaneDetector:
 
 def lanes_beside(tracks: list[LineTrack], stamp: Stamp) -> LaneEstimate:
     """The nearest believed line on each side of the ego; it must run along with the best seen line."""
-    believed = [(track, confidence(track)) for track in tracks]
-    believed = [(track, sure) for track, sure in believed if sure >= CONFIDENCE_MIN and is_beside(track)]
-    if not believed:
-        return LaneEstimate(stamp, None, None)
+    believed = [(track, belief(track)) for track in tracks if track.likeness >= LIKENESS_MIN and is_beside(track)]
+    believed = [(track, sure) for track, sure in believed if sure >= BELIEF_MIN]
+    if max((track.likeness * track.existence for track, _ in believed), default=0.0) < ROAD_LIKENESS_MIN:
+        return LaneEstimate(stamp, None, None)  # nothing here looks like paint: this may be no road at all
     guide = max(believed, key=lambda pair: pair[1] * (pair[0].x_max_m - pair[0].x_min_m))[0]
     believed = without_ghosts([pair for pair in believed if runs_along(pair[0], guide)])
     left = min((p for p in believed if p[0].y_at(SIDE_X_M) > 0.0), key=lambda p: p[0].y_at(SIDE_X_M), default=None)
     right = max((p for p in believed if p[0].y_at(SIDE_X_M) <= 0.0), key=lambda p: p[0].y_at(SIDE_X_M), default=None)
-    agreement = 1.0
-    if left is not None and right is not None:
-        width = left[0].y_at(SIDE_X_M) - right[0].y_at(SIDE_X_M)
-        agreement = 1.0 if LANE_WIDTH_MIN_M <= width <= LANE_WIDTH_MAX_M else 0.5
+    left, right = one_lane(left, right)
+    is_pair = left is not None and right is not None
     return LaneEstimate(
         stamp,
-        None if left is None else to_lane_line(left[0], left[1] * agreement),
-        None if right is None else to_lane_line(right[0], right[1] * agreement),
+        None if left is None else to_lane_line(left[0], confidence(left[0], is_pair)),
+        None if right is None else to_lane_line(right[0], confidence(right[0], is_pair)),
     )
 
 
-def without_ghosts(believed: list[tuple[LineTrack, float]]) -> list[tuple[LineTrack, float]]:
+def one_lane(left: Candidate | None, right: Candidate | None) -> tuple[Candidate | None, Candidate | None]:
+    """Both lines where a lane is as wide as they are apart, else one: of two too close the likelier, of two too far
+    apart the nearer."""
+    if left is None or right is None:
+        return left, right
+    width = left[0].y_at(SIDE_X_M) - right[0].y_at(SIDE_X_M)
+    if width < LANE_WIDTH_MIN_M:
+        return (left, None) if left[1] >= right[1] else (None, right)
+    if width > LANE_WIDTH_MAX_M:
+        return (left, None) if left[0].y_at(SIDE_X_M) <= -right[0].y_at(SIDE_X_M) else (None, right)
+    return left, right
+
+
+def without_ghosts(believed: list[Candidate]) -> list[Candidate]:
     """Drops lines that come nearer to a much stronger one than lanes are wide: reflections on a wet road."""
     return [
         (track, sure)
@@ -139,15 +156,38 @@ def runs_along(track: LineTrack, guide: LineTrack) -> bool:
     return abs(float(np.arctan(track.slope_at(x_m)) - np.arctan(guide.slope_at(x_m)))) <= ALONG_MAX_RAD
 
 
-def confidence(track: LineTrack) -> float:
-    """Belief that the line exists times the chance that it is within 0.2 m at 15 m, by the track's covariance."""
+def belief(track: LineTrack) -> float:
+    """How much speaks for the line: that it exists, looks like paint, and lies within 0.2 m of where it is told."""
     sigma = float(np.hypot(track.sigma_at(CONFIDENCE_X_M), CONFIDENCE_SIGMA_FLOOR_M))
-    return track.existence * erf(CONFIDENCE_WITHIN_M / (sqrt(2.0) * sigma))
+    return track.existence * track.likeness * erf(CONFIDENCE_WITHIN_M / (sqrt(2.0) * sigma))
+
+
+def confidence(track: LineTrack, is_pair: bool) -> float:
+    """The chance that the line is within 0.2 m of the truth at 15 m, as measured (see `CONFIDENCE_WEIGHTS`)."""
+    return float(1.0 / (1.0 + np.exp(-(CONFIDENCE_WEIGHTS @ signs_of(track, is_pair)))))
+
+
+def signs_of(track: LineTrack, is_pair: bool) -> NDArray[np.float64]:
+    """What tells right lines from wrong ones: 1, vagueness at 15 m, existence, likeness to paint, whether the
+    lane's other line is seen, how far the line is seen, its painted share."""
+    sigma = float(np.hypot(track.sigma_at(CONFIDENCE_X_M), CONFIDENCE_SIGMA_FLOOR_M))
+    odds = np.clip(track.likeness, 0.02, 0.98)
+    return np.array(
+        [
+            1.0,
+            np.log(min(sigma, 2.0) / CONFIDENCE_WITHIN_M),
+            track.existence,
+            np.log(odds / (1.0 - odds)),
+            float(is_pair),
+            np.clip(track.x_max_m, 5.0, 25.0) / 25.0,
+            track.coverage,
+        ]
+    )
 
 
 def to_lane_line(track: LineTrack, confidence_: float) -> LaneLine:
     return LaneLine(
-        coefficients=(float(track.coefficients[0]), float(track.coefficients[1]), float(track.coefficients[2])),
+        coefficients=tuple(float(c) for c in track.coefficients),
         x_min_m=track.x_min_m,
         x_max_m=max(track.x_max_m, track.x_min_m),
         kind=marking_kind(track),
@@ -158,8 +198,6 @@ def to_lane_line(track: LineTrack, confidence_: float) -> LaneLine:
 
 def marking_kind(track: LineTrack) -> MarkingKind:
     """Solid where paint goes on without a gap, broken where it does not."""
-    if track.is_kerb:
-        return MarkingKind.KERB
     if track.double_share > 0.6:
         return MarkingKind.SOLID_SOLID
     if track.x_max_m - track.x_min_m < KIND_LENGTH_M:

@@ -27,6 +27,8 @@ HOUGH_VOTES, HOUGH_LENGTH_PX, HOUGH_GAP_PX = 10, 9, 4
 SEGMENTS_MAX = 60
 HEADING_MAX_RAD = np.radians(55.0)
 ATTACH_PX = 3.5
+LIGHT_MIN = 20.0
+"""Darker pixels have no colour to speak of (L of Lab, 0-255)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ class StripePoints:
 
     `x_m`, `y_m` (N,) on the ground in the vehicle frame, `sigma_m` (N,) what one pixel of error makes there,
     `is_yellow`, `is_double` (N,) bool, `segment` (N,) index of the Hough segment that carries the point, -1 where
-    none does (far dashes are too short for one).
+    none does (far dashes are too short for one). `width_m` (N,) is the run's, `contrast` (N,) how much lighter or
+    yellower it is than the road on both sides (L or b of Lab), `side_gap` (N,) how much these two differ in L,
+    `road_tint` (N,) how far from grey they are, as a share of their L.
     """
 
     x_m: Float
@@ -44,6 +48,10 @@ class StripePoints:
     is_yellow: NDArray[np.bool_]
     is_double: NDArray[np.bool_]
     segment: NDArray[np.int64]
+    width_m: Float
+    contrast: Float
+    side_gap: Float
+    road_tint: Float
 
 
 def find_segments(contrast: Image) -> Float:
@@ -76,14 +84,32 @@ def stripe_points(paint: PaintMask, segments: Float, view: RoadView) -> StripePo
     width = (end - start) * scale
     in_crossing = _crossing_rows(row[width > STRIPE_WIDTH_MAX_M], len(view.metres_per_px))
     fits = ~in_crossing[row] & (width >= STRIPE_WIDTH_MIN_M) & (width <= np.maximum(STRIPE_WIDTH_MAX_M, 2.0 * scale))
-    row, start, end, scale = row[fits], start[fits], end[fits], scale[fits]
+    row, start, end, scale, width = row[fits], start[fits], end[fits], scale[fits], width[fits]
     centre = (start + end - 1) / 2.0
     segment, distance = _nearest_segment(centre, row.astype(np.float64), segments, (end - start) / 2.0)
     segment = np.where(distance <= ATTACH_PX, segment, -1)
-    is_yellow = paint.yellow[row, np.rint(centre).astype(np.intp)]
-    row, centre, scale, segment, is_yellow, is_double = _join_doubles(row, centre, scale, segment, is_yellow)
-    ground = view.to_ground(centre, row.astype(np.float64))
-    return StripePoints(ground[:, 0], ground[:, 1], scale, is_yellow, is_double, segment)
+    is_double, keep = _doubles(row, centre, scale)
+    middle = np.where(is_double, (centre + np.append(centre[1:], 0.0)) / 2.0, centre) if len(row) else centre
+    pixel = row * paint.white.shape[1] + np.rint(centre).astype(np.intp)
+    is_yellow = paint.yellow.ravel()[pixel]
+    row, middle, scale, pixel = row[keep], middle[keep], scale[keep], pixel[keep]
+    ground = view.to_ground(middle, row.astype(np.float64))
+    return StripePoints(
+        ground[:, 0], ground[:, 1], scale, is_yellow[keep], is_double[keep], segment[keep], width[keep],
+        *_beside(paint, pixel),
+    )  # fmt: skip
+
+
+def _beside(paint: PaintMask, pixel: NDArray[np.intp]) -> tuple[Float, Float, Float]:
+    """`contrast`, `side_gap` and `road_tint` of `StripePoints` for flat indices `pixel`."""
+    lab = paint.lab.reshape(-1, 3)
+    here, left, right = (
+        lab[i].astype(np.float64) for i in (pixel, paint.left.ravel()[pixel], paint.right.ravel()[pixel])
+    )
+    road = (left + right) / 2.0
+    tint = np.hypot(road[:, 1] - 128.0, road[:, 2] - 128.0) / np.maximum(road[:, 0], LIGHT_MIN)
+    contrast = np.maximum(here[:, 0] - road[:, 0], here[:, 2] - road[:, 2])
+    return contrast, np.abs(left[:, 0] - right[:, 0]), tint
 
 
 def _crossing_rows(rows_of_bars: NDArray[np.int64], rows: int) -> NDArray[np.bool_]:
@@ -122,22 +148,12 @@ def _nearest_segment(u: Float, v: Float, segments: Float, half_width: Float) -> 
     return best.astype(np.int64), distance[np.arange(len(u)), best]
 
 
-def _join_doubles(
-    row: NDArray[np.int64],
-    centre: Float,
-    scale: Float,
-    segment: NDArray[np.int64],
-    is_yellow: NDArray[np.bool_],
-) -> tuple[NDArray[np.int64], Float, Float, NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Two runs of one row closer than `DOUBLE_GAP_MAX_M` become one point midway."""
+def _doubles(row: NDArray[np.int64], centre: Float, scale: Float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which runs (N,) are the first of two of one row closer than `DOUBLE_GAP_MAX_M`, and which are not the second."""
     near = np.zeros(len(row), dtype=bool)
     if len(row) > 1:
         near[:-1] = (np.diff(row) == 0) & (np.diff(centre) * scale[:-1] < DOUBLE_GAP_MAX_M)
     # In three runs side by side, each would be a first: take every second only.
     near[1:] &= ~near[:-1]
     second = np.concatenate([[False], near[:-1]]) if len(row) else near
-    merged = centre.copy()
-    first = np.flatnonzero(near)
-    merged[first] = (centre[first] + centre[first + 1]) / 2.0
-    keep = ~second
-    return row[keep], merged[keep], scale[keep], segment[keep], is_yellow[keep], near[keep]
+    return near, ~second

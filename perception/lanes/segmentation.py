@@ -25,6 +25,9 @@ bar of a zebra crossing, so that a bar shows its full width and is told from a l
 WHITE_CONTRAST_MIN = 12
 YELLOW_CONTRAST_MIN = 9
 NOISE_FACTOR = 4.0
+DAYLIGHT, DIM_MIN = 60.0, 0.4
+"""Contrasts shrink with the light: below `DAYLIGHT` (median L of Lab) less is asked for, by night this share."""
+
 SPECK_PX = 4
 YELLOW_SHADE = 25
 """How much darker than the asphalt a yellow stripe may be (L of Lab, 0-255)."""
@@ -32,11 +35,18 @@ YELLOW_SHADE = 25
 
 @dataclass(frozen=True, slots=True)
 class PaintMask:
-    """`white`, `yellow` (rows, width) bool; `contrast` (rows, width) uint8, the stronger of both, 0 off paint."""
+    """`white`, `yellow` (rows, width) bool; `contrast` (rows, width) uint8, the stronger of both, 0 off paint.
+
+    `lab` (rows, width, 3) is the picture in OpenCV's Lab; `left`, `right` (rows, width) are flat indices of the pixels
+    beside each, as `side_columns` gives them.
+    """
 
     white: NDArray[np.bool_]
     yellow: NDArray[np.bool_]
     contrast: Image
+    lab: Image
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
 
 
 def side_columns(view: RoadView) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -50,18 +60,20 @@ def side_columns(view: RoadView) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def segment_paint(road_bgr: Image, left: NDArray[np.intp], right: NDArray[np.intp]) -> PaintMask:
     """Paint in the road's rows `road_bgr` (rows, width, 3); `left`, `right` from `side_columns`."""
-    lab = cv2.cvtColor(road_bgr, cv2.COLOR_BGR2LAB)
+    lab = np.asarray(cv2.cvtColor(road_bgr, cv2.COLOR_BGR2LAB), dtype=np.uint8)
     channels = [np.asarray(channel, dtype=np.uint8) for channel in cv2.split(lab)]
     light, yellowness = channels[0], channels[2]
     light_left, light_right = light.take(left), light.take(right)
     white = cv2.subtract(light, cv2.max(light_left, light_right))  # saturating: 0 where not brighter
     yellow = cv2.subtract(yellowness, cv2.max(yellowness.take(left), yellowness.take(right)))
-    white_min = _threshold(light, light_right, WHITE_CONTRAST_MIN)
-    is_yellow = (yellow >= YELLOW_CONTRAST_MIN) & (cv2.subtract(cv2.min(light_left, light_right), light) < YELLOW_SHADE)
+    dim = float(np.clip(np.median(light[::4, ::4]) / DAYLIGHT, DIM_MIN, 1.0))
+    white_min = _threshold(light, light_right, WHITE_CONTRAST_MIN * dim)
+    yellow_min = _threshold(yellowness, yellowness.take(right), YELLOW_CONTRAST_MIN * dim)
+    is_yellow = (yellow >= yellow_min) & (cv2.subtract(cv2.min(light_left, light_right), light) < YELLOW_SHADE)
     is_white = (white >= white_min) & ~is_yellow
     paint = _without_specks(is_white | is_yellow)
     contrast = np.where(paint, cv2.max(white, yellow), 0).astype(np.uint8)
-    return PaintMask(is_white & paint, is_yellow & paint, contrast)
+    return PaintMask(is_white & paint, is_yellow & paint, contrast, lab, left, right)
 
 
 def _without_specks(paint: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -70,8 +82,8 @@ def _without_specks(paint: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(paint & (np.asarray(count) >= SPECK_PX), dtype=np.bool_)
 
 
-def _threshold(channel: Image, beside: Image, least: int) -> float:
+def _threshold(channel: Image, beside: Image, least: float) -> float:
     """Contrast that the road's own texture does not reach: a multiple of its spread, from the median difference."""
     difference = cv2.absdiff(channel[::4, ::4], beside[::4, ::4])
     spread = 1.4826 * float(np.median(difference)) / 2.0**0.5
-    return float(max(float(least), NOISE_FACTOR * spread))
+    return float(max(least, NOISE_FACTOR * spread))

@@ -11,10 +11,10 @@ from perception.lanes.fit import LineFit
 
 Float = NDArray[np.float64]
 
-DRIFT = np.array([0.03, 0.005, 0.001])
+DRIFT = np.array([0.03, 0.005, 0.001, 0.00002])
 """How far a line's coefficients wander per root metre driven: roads bend and cars pitch."""
 
-SYSTEMATIC = np.array([0.02, 0.003, 0.0004])
+SYSTEMATIC = np.array([0.02, 0.003, 0.0004, 0.00001])
 """Error that a single frame's fit does not show (calibration, pitch of the body)."""
 
 GATE_M = 0.35
@@ -27,13 +27,14 @@ FORGET_EXISTENCE = 0.05
 TWIN_M = 0.4
 SMOOTHING = 0.1
 ROUGH_M = 0.08
+UNSURE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class LineTrack:
-    """A line believed to be there: filtered `coefficients` (3,) with covariance (3, 3) in the vehicle frame.
+    """A line believed to be there: filtered `coefficients` (4,) with covariance (4, 4) in the vehicle frame.
 
-    `existence` in [0, 1] is the belief that it is a lane line at all; the shares and coverage are running means.
+    `existence` in [0, 1] is the belief that it is a lane line at all; shares, coverage and likeness are running means.
     """
 
     coefficients: Float
@@ -44,16 +45,16 @@ class LineTrack:
     coverage: float
     yellow_share: float
     double_share: float
-    is_kerb: bool = False
+    likeness: float = 1.0
 
     def y_at(self, x_m: float) -> float:
-        return float(self.coefficients @ (1.0, x_m, x_m * x_m))
+        return float(self.coefficients @ (1.0, x_m, x_m * x_m, x_m**3))
 
     def slope_at(self, x_m: float) -> float:
-        return float(self.coefficients @ (0.0, 1.0, 2.0 * x_m))
+        return float(self.coefficients @ (0.0, 1.0, 2.0 * x_m, 3.0 * x_m * x_m))
 
     def sigma_at(self, x_m: float) -> float:
-        row = np.array([1.0, x_m, x_m * x_m])
+        row = np.array([1.0, x_m, x_m * x_m, x_m**3])
         return float(np.sqrt(row @ self.covariance @ row))
 
 
@@ -63,7 +64,9 @@ def move(track: LineTrack, distance_m: float, turn_rad: float) -> LineTrack:
     Moves the polynomial's origin and turns it by a small angle; its bend stays (error below 1 mm at 20 Hz).
     """
     d = distance_m
-    shift = np.array([[1.0, d, d * d], [0.0, 1.0, 2.0 * d], [0.0, 0.0, 1.0]])
+    shift = np.array(
+        [[1.0, d, d * d, d**3], [0.0, 1.0, 2.0 * d, 3.0 * d * d], [0.0, 0.0, 1.0, 3.0 * d], [0.0, 0.0, 0.0, 1.0]]
+    )
     coefficients = shift @ track.coefficients
     coefficients[1] -= turn_rad * (1.0 + coefficients[1] ** 2)
     noise = np.diag(DRIFT**2 * abs(d))
@@ -103,7 +106,7 @@ def quality(fit: LineFit) -> float:
 
 
 def _y(fit: LineFit, x_m: float) -> float:
-    return float(fit.coefficients @ (1.0, x_m, x_m * x_m))
+    return float(fit.coefficients @ (1.0, x_m, x_m * x_m, x_m**3))
 
 
 def _closest(track: LineTrack, fits: list[LineFit]) -> LineFit | None:
@@ -123,7 +126,7 @@ def _closest(track: LineTrack, fits: list[LineFit]) -> LineFit | None:
 def _correct(track: LineTrack, fit: LineFit) -> LineTrack:
     noise = fit.covariance + np.diag(SYSTEMATIC**2)
     gain = np.linalg.solve(track.covariance + noise, track.covariance).T
-    keep = np.eye(3) - gain
+    keep = np.eye(4) - gain
     covariance = keep @ track.covariance @ keep.T + gain @ noise @ gain.T
     return replace(
         track,
@@ -135,6 +138,7 @@ def _correct(track: LineTrack, fit: LineFit) -> LineTrack:
         coverage=track.coverage + SMOOTHING * (fit.coverage - track.coverage),
         yellow_share=track.yellow_share + SMOOTHING * (fit.yellow_share - track.yellow_share),
         double_share=track.double_share + SMOOTHING * (fit.double_share - track.double_share),
+        likeness=track.likeness + (0.0 if fit.likeness is None else SMOOTHING * (fit.likeness - track.likeness)),
     )
 
 
@@ -148,6 +152,7 @@ def _born(fit: LineFit) -> LineTrack:
         coverage=fit.coverage,
         yellow_share=fit.yellow_share,
         double_share=fit.double_share,
+        likeness=UNSURE if fit.likeness is None else fit.likeness,
     )
 
 

@@ -11,8 +11,8 @@ from perception.lanes.tracker import LineTrack
 
 def track(y_m: float, slope: float = 0.0, *, existence: float = 1.0, x: tuple[float, float] = (6.5, 32.0),
           coverage: float = 1.0) -> LineTrack:  # fmt: skip
-    covariance = np.diag([0.02, 0.002, 0.0002]) ** 2
-    return LineTrack(np.array([y_m, slope, 0.0]), covariance, existence, *x, coverage, 0.0, 0.0)
+    covariance = np.diag([0.02, 0.002, 0.0002, 1e-6]) ** 2
+    return LineTrack(np.array([y_m, slope, 0.0, 0.0]), covariance, existence, *x, coverage, 0.0, 0.0)
 
 
 def sides(*tracks: LineTrack) -> tuple[float | None, float | None]:
