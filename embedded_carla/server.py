@@ -443,6 +443,7 @@ class Server:
                     if not self.simulation.has_stream(connection.stream_id):
                         raise ProtocolError(f"there is no stream {connection.stream_id}")
                     self._hub.subscribe(connection)
+                    self.simulation.listener_came(connection.stream_id)
         except BlockingIOError:
             return
         except ProtocolError as error:

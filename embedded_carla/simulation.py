@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from embedded_carla.codec import EpisodeSettings
+from embedded_carla.log import log
 from embedded_carla.recorder.folder import RecordingFolder, default_folder
 from embedded_carla.recorder.replayer import Replayer
 from embedded_carla.recorder.writer import Recorder
@@ -24,7 +25,7 @@ from embedded_carla.world.sensing import SensorSuite
 DEFAULT_STEP_S = 0.05
 """The step of a synchronous world whose client has set no fixed delta."""
 
-LISTENER_WAIT_S = 2.0
+LISTENER_WAIT_S = 5.0
 """How long a synchronous frame waits for the connection of a sensor that a client has just begun to listen to."""
 
 MAX_REAL_STEP_S = 0.1
@@ -38,6 +39,14 @@ class Ids:
     actor: ActorIds = field(default_factory=ActorIds)
     stream: Iterator[int] = field(default_factory=lambda: itertools.count(EPISODE_STREAM + 1))
     episode: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+
+@dataclass(slots=True)
+class _Expected:
+    """So many connections to one stream are to come, and are waited for until then (monotonic)."""
+
+    count: int
+    until_s: float
 
 
 class Simulation:
@@ -57,7 +66,7 @@ class Simulation:
         self.settings = EpisodeSettings()
         self.traffic_managers: dict[int, tuple[str, int]] = {}
         self.tick_requested = False
-        self._expected_listeners: dict[int, tuple[int, float]] = {}  # stream -> how many then, until when
+        self._expected: dict[int, _Expected] = {}  # listeners, by stream
         self._let_down: set[int] = set()  # streams whose listener did not come in time
         self._seed = seed
         self._clock = clock
@@ -109,21 +118,33 @@ class Simulation:
 
     def expect_listener(self, stream_id: int) -> None:
         """A client was told where a sensor's stream is: it connects next."""
-        if stream_id in self._expected_listeners or stream_id in self._let_down:
+        if stream_id in self._let_down:
             return  # nobody holds the world up by asking again and again
-        there_are = self.hub.listener_count(stream_id)
-        self._expected_listeners[stream_id] = (there_are + 1, self._clock() + LISTENER_WAIT_S)
+        expected = self._expected.setdefault(stream_id, _Expected(0, self._clock() + LISTENER_WAIT_S))
+        expected.count += 1
+
+    def listener_came(self, stream_id: int) -> None:
+        """A connection said that it listens to this stream."""
+        self._let_down.discard(stream_id)
+        expected = self._expected.get(stream_id)
+        if expected is not None:
+            expected.count -= 1
+            if expected.count == 0:
+                del self._expected[stream_id]
 
     def awaits_listener(self) -> bool:
         """Whether a connection that the next frame should not miss is still to come."""
-        if not self._expected_listeners:
+        if not self._expected:
             return False
         now_s = self._clock()
-        still = {s: e for s, e in self._expected_listeners.items() if self.hub.listener_count(s) < e[0]}
-        late = {stream for stream, (_, until_s) in still.items() if now_s >= until_s}
-        self._let_down |= late
-        self._expected_listeners = {stream: e for stream, e in still.items() if stream not in late}
-        return bool(self._expected_listeners)
+        self._expected = {stream: e for stream, e in self._expected.items() if self.has_stream(stream)}
+        late = {stream for stream, e in self._expected.items() if now_s >= e.until_s}
+        for stream in late:
+            log(f"stream {stream}: nobody came to listen in {LISTENER_WAIT_S:g} s; not waited for again")
+            del self._expected[stream]
+        if late:
+            self._let_down = {stream for stream in self._let_down | late if self.has_stream(stream)}
+        return bool(self._expected)
 
     def advance(self, delta_s: float) -> None:
         """One step of the world, without telling anyone."""

@@ -71,9 +71,6 @@ class StreamHub:
     def has_listener(self, stream_id: int) -> bool:
         return stream_id in self._by_stream
 
-    def listener_count(self, stream_id: int) -> int:
-        return len(self._by_stream.get(stream_id, ()))
-
     def connections(self) -> Iterator[StreamConnection]:
         for listeners in self._by_stream.values():
             yield from listeners

@@ -155,14 +155,15 @@ class SensorSuite:
         return state
 
     def _is_due(self, sensor: Actor) -> bool:
-        """`sensor_tick` is the least time between measurements; they keep to its multiples."""
+        """`sensor_tick` is the time between measurements, which keep to its multiples while somebody listens."""
         state, now = self._state(sensor), self._episode.time_s
         if state.interval_s <= 0.0:
             return True
         if now < state.due_s - _EPSILON_S:
             return False
-        previous_s = max(state.due_s, now - state.interval_s) if state.due_s else now
-        state.due_s = previous_s + state.interval_s
+        lag_s = now - state.due_s
+        begins_anew = state.due_s == 0.0 or lag_s > state.interval_s - _EPSILON_S  # nobody listened for a while
+        state.due_s = (now if begins_anew else state.due_s) + state.interval_s
         return True
 
     def _light_bodies(self, sensor: Actor) -> list[bytes]:

@@ -16,7 +16,7 @@ import pytest
 from embedded_carla import handlers, rpc
 from embedded_carla.errors import MapError, ProtocolError
 from embedded_carla.maps import MapLibrary
-from embedded_carla.simulation import Simulation
+from embedded_carla.simulation import LISTENER_WAIT_S, Simulation
 from embedded_carla.streaming import StreamHub
 from embedded_carla.world import build_apart, spawning
 from embedded_carla.world.debug import MOST_SHAPES
@@ -297,3 +297,28 @@ def test_calls_in_advance_do_not_keep_others_waiting(server: ServerProcess) -> N
         for _ in range(5):
             assert ask(other, "version") == [[1, "0.9.16"]]
         assert time.monotonic() - began_s < 2.0
+
+
+def test_a_sensor_that_is_asked_for_holds_frames_up_once_and_not_when_it_is_gone(
+    server: ServerProcess, sync_world: Any
+) -> None:
+    import carla
+
+    blueprint = sync_world.get_blueprint_library().find("sensor.other.gnss")
+    sensors = [sync_world.spawn_actor(blueprint, carla.Transform()) for _ in range(2)]
+
+    def tick_s() -> float:
+        began_s = time.monotonic()
+        sync_world.tick()
+        return time.monotonic() - began_s
+
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10.0) as other:
+        actors = ask(other, "get_actors_by_id", [s.id for s in sensors])[0][1]
+        streams = [struct.unpack_from("<I", actor[5])[0] for actor in actors]
+        ask(other, "get_sensor_token", streams[0])
+        sensors[0].destroy()
+        assert tick_s() < LISTENER_WAIT_S / 2.0
+        ask(other, "get_sensor_token", streams[1])
+        assert LISTENER_WAIT_S / 2.0 < tick_s() < 2.0 * LISTENER_WAIT_S
+        ask(other, "get_sensor_token", streams[1])
+        assert tick_s() < LISTENER_WAIT_S / 2.0
