@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from av_stack.errors import ConfigError, WorldError
@@ -59,18 +60,21 @@ def drive_suite(
 
 def suite_table(name: str, entries: Sequence[Mapping[str, Any]]) -> Table:
     """One row for each drive."""
-    rows = Table(title=f"suite {name}")
-    rows.add_column("scenario")
-    for column in ("done %", "score", "collisions", "red lights", "lateral m", "localization m", "km/h", "lacks"):
-        rows.add_column(column, justify="right")
+    rows = Table(title=f"suite {name}: errors in metres, RMS", box=SIMPLE_HEAD, pad_edge=False)
+    rows.add_column("scenario", no_wrap=True)
+    for column in ("done", "of m", "score", "hits", "red", "lateral", "max", "place", "km/h"):
+        rows.add_column(column, justify="right", no_wrap=True)
+    rows.add_column("lacks")
     for entry in entries:
         rows.add_row(
             entry["scenario"],
-            f"{100 * entry['route_completion']:.0f} of {entry['route_length_m']:.0f} m",
+            f"{100 * entry['route_completion']:.0f} %",
+            f"{entry['route_length_m']:.0f}",
             f"{entry['driving_score']:.1f}",
             str(entry["collisions"]),
             str(entry["red_lights"]),
-            f"rms {entry['lateral_rms_m']:.2f}, max {entry['lateral_max_m']:.2f}",
+            f"{entry['lateral_rms_m']:.2f}",
+            f"{entry['lateral_max_m']:.2f}",
             f"{entry['localization_rms_m']:.2f}",
             f"{entry['mean_kmh']:.1f}",
             "; ".join(entry["shortcomings"]) or "-",
