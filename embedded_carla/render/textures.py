@@ -12,6 +12,7 @@ from typing import Any
 
 import cv2
 import numpy as np
+import scipy.fft
 from numpy.typing import NDArray
 
 F64 = NDArray[np.float64]
@@ -22,10 +23,17 @@ SLABS = 6  # paving slabs along one side of the texture
 
 def noise(rng: np.random.Generator, slope: float, low: float = 1.0, high: float = SIZE / 2) -> F64:
     """(SIZE, SIZE) tileable noise of mean 0 and deviation 1 with a power-law spectrum between two frequencies."""
-    f = np.hypot(*np.meshgrid(np.fft.fftfreq(SIZE) * SIZE, np.fft.fftfreq(SIZE) * SIZE))
-    gain = np.where((f >= low) & (f <= high), np.maximum(f, 1.0) ** -slope, 0.0)
-    field = np.fft.ifft2(np.fft.fft2(rng.standard_normal((SIZE, SIZE))) * gain).real
+    f, log_f = _frequencies()
+    gain = np.where((f >= low) & (f <= high), np.exp(-slope * log_f), 0.0)
+    field = scipy.fft.irfft2(scipy.fft.rfft2(rng.standard_normal((SIZE, SIZE))) * gain)
     return np.asarray(field / field.std())
+
+
+@cache
+def _frequencies() -> tuple[F64, F64]:
+    """(SIZE, SIZE / 2 + 1) cycles a picture of what `rfft2` gives, and their logarithm, 0 for what is below 1."""
+    f = np.hypot(np.fft.rfftfreq(SIZE)[None, :], np.fft.fftfreq(SIZE)[:, None]) * SIZE
+    return f, np.log(np.maximum(f, 1.0))
 
 
 def _wander(rng: np.random.Generator, canvas: U8, value: int, thick: int, steps: int, turn: float) -> None:
@@ -115,7 +123,7 @@ def cloud(rng: np.random.Generator) -> F64:
 def drops(rng: np.random.Generator) -> F64:
     """Thickness of water on a lens: 0.5 is none."""
     out = np.full((SIZE, SIZE), 0.5)
-    row, column = np.mgrid[0:SIZE, 0:SIZE]
+    row, column = np.ogrid[0:SIZE, 0:SIZE]
     for _ in range(26):
         x, y, radius = *rng.uniform(0, SIZE, 2), rng.choice([3.0, 5.0, 7.0, 11.0], p=[0.4, 0.3, 0.2, 0.1])
         dx, dy = (np.abs(d) for d in (column - x, row - y))
@@ -133,7 +141,7 @@ SURFACES: dict[str, Callable[[np.random.Generator], F64]] = {
 def texels(name: str) -> bytes:
     """The texture of surface `name` as SIZE * SIZE RGBA bytes; always the same."""
     field = SURFACES[name](np.random.default_rng([41, list(SURFACES).index(name)]))
-    return np.clip(np.round(field * 255.0), 0, 255).astype(np.uint8).tobytes()
+    return np.clip(np.rint(field * 255.0), 0, 255).astype(np.uint8).tobytes()
 
 
 class SurfaceTextures:
