@@ -98,7 +98,7 @@ class ObjectSense:
         yaw_rate_radps: float,
     ) -> tuple[RangedObject, ...]:
         """The things with what the texture in their boxes tells of their motion."""
-        flows = self._flow.update(image.bgr, image.camera, dt_s, turned_rad, [thing.box_px for thing in ranged])
+        flows = self._flow.update(image.bgr, camera, dt_s, turned_rad, [thing.box_px for thing in ranged])
         swing = np.array([-camera.y_m, camera.x_m]) * yaw_rate_radps  # of the camera about the ego's rear axle
         out = []
         for thing, flow in zip(ranged, flows, strict=True):

@@ -1,9 +1,11 @@
-"""How the picture of each object grows and shifts: corners inside its box, followed over some pictures.
+"""How each object moves past the camera: corners inside its box, followed over some pictures.
 
-A box's edges jump by a pixel from picture to picture; its texture is followed to a tenth of one. With the camera's own
-turn taken out, the corners of a rigid object at depth z move by x_now = s x_then + t, where s = z_then / z_now and z t
-is how far the object went sideways of the camera (the scale change behind time to contact: Lee, "A theory of visual
-control of braking based on information about time-to-collision", Perception 5, 1976).
+A box's edges jump by a pixel from picture to picture; its texture is followed to a tenth of one. What is seen of an
+object is taken for an upright face, whose nearness changes evenly from one side to the other: where a corner at depth z
+was before the object went by (right, down, forward) = (X, Y, Z) is (x - X / z, y - Y / z) / (1 - Z / z). All but the
+distance itself follows by least squares (Longuet-Higgins and Prazdny, "The interpretation of a moving retinal image",
+Proc. R. Soc. B 208, 1980; Lee, "A theory of visual control of braking based on information about time-to-collision",
+Perception 5, 1976).
 """
 
 from __future__ import annotations
@@ -26,33 +28,36 @@ BOXES_MAX = 12
 SIDE_MIN_PX = 8.0
 INSET = 0.08
 WINDOW_PX, LEVELS = 9, 2
+MARGIN_PX = 4.0
 BACK_MAX_PX = 0.5
 SPAN_PICTURES = 6
 CORNERS_MIN = 4
 PIXEL_SIGMA = 0.12
 """What a corner's place is good for at least, however well the corners agree."""
 
-INLIER_PX = 0.8
-INLIER_SHARE_MIN = 0.6
-ROUNDS = 3
-SPREAD_MIN_PX = 1.5
+INLIER_PX, INLIER_SHARE_MIN = 0.8, 0.6
+ROUNDS = 6
+RISE_SIGMA_MPS = 0.15
+"""Road users neither climb nor sink against the camera, but for the road's slope and the body's swing."""
+
+SLANT_SIGMA = 0.12
+"""How much nearer, as a share, the face is one standard deviation of its corners to the right."""
+
+STEP_MAX = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class BoxFlow:
-    """One object's change of look over the last `span_s` seconds, made of `pictures` steps.
+    """How one object moved in the last `span_s` seconds, made of `pictures` steps, as shares of its distance.
 
-    `scale` is how much larger it looks, `middle_now` and `middle_then` are the corners' mean (x, y) / z in the camera's
-    frame of now; `scale_sigma` and `middle_sigma` (of their difference) are one standard deviation.
+    `moved` (2,) is (right, forward) against the camera in the level frame that heads as it does, over the depth of what
+    was followed; `covariance` (2, 2).
     """
 
     span_s: float
     pictures: int
-    scale: float
-    scale_sigma: float
-    middle_now: tuple[float, float]
-    middle_then: tuple[float, float]
-    middle_sigma: float
+    moved: Float
+    covariance: Float
 
 
 class ObjectFlow:
@@ -71,12 +76,14 @@ class ObjectFlow:
         turned_rad: tuple[float, float, float],
         boxes: Sequence[Box],
     ) -> tuple[BoxFlow | None, ...]:
-        """One answer a box, None where too few corners tell; `turned_rad` is how the vehicle frame turned about its
-        (x, y, z) in the `dt_s` seconds since the last picture. A gap (`dt_s` 0) forgets what was followed."""
+        """One answer a box, None where too few corners tell; `camera` as it looks at the road now. `turned_rad` is how
+        the vehicle frame turned about its (x, y, z) in the `dt_s` seconds since the last picture. A gap (`dt_s` 0)
+        forgets what was followed."""
         grey = np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
         if min(grey.shape) < 4 * WINDOW_PX:
             return (None,) * len(boxes)
-        if self._camera != camera or dt_s <= 0.0 or not np.isfinite(turned_rad).all():
+        is_other = self._camera is None or _lens(self._camera) != _lens(camera)
+        if is_other or dt_s <= 0.0 or not np.isfinite(turned_rad).all():
             self._clear()
         if self._grey is not None and len(self._pixels):
             self._follow(self._grey, grey, camera, turned_rad)
@@ -84,9 +91,8 @@ class ObjectFlow:
         self._grey, self._camera = grey, camera
         chosen = _worth_following(boxes, camera)
         owner = _owners(self._pixels, boxes, chosen)
-        focal = float(intrinsics(camera)[0, 0])
         found = [
-            _flow(self._trail[owner == i], self._times_s, focal) if i in chosen else None for i in range(len(boxes))
+            _flow(self._trail[owner == i], self._times_s, camera) if i in chosen else None for i in range(len(boxes))
         ]
         self._keep(owner >= 0)
         self._refill(grey, boxes, chosen, owner[owner >= 0], camera)
@@ -163,14 +169,23 @@ def _worth_following(boxes: Sequence[Box], camera: CameraModel) -> list[int]:
 
 
 def _owners(pixels: Float, boxes: Sequence[Box], chosen: Sequence[int]) -> NDArray[np.int64]:
-    """(N,) the nearest box, by its foot, that holds each pixel; -1 for none. `chosen` is in order of feet."""
+    """(N,) the box well inside which each pixel lies, and no nearer one is in its window; -1 for none.
+
+    `chosen` is in order of feet, nearest first.
+    """
     owner = np.full(len(pixels), -1)
-    for i in reversed(chosen):
+    free = np.ones(len(pixels), dtype=np.bool_)
+    for i in chosen:
         u0, v0, u1, v1 = boxes[i]
         du, dv = INSET * (u1 - u0), INSET * (v1 - v0)
-        inside = (pixels[:, 0] >= u0 + du) & (pixels[:, 0] <= u1 - du)
-        owner[inside & (pixels[:, 1] >= v0 + dv) & (pixels[:, 1] <= v1 - dv)] = i
+        owner[free & _within(pixels, (u0 + du, v0 + dv, u1 - du, v1 - dv))] = i
+        free &= ~_within(pixels, (u0 - MARGIN_PX, v0 - MARGIN_PX, u1 + MARGIN_PX, v1 + MARGIN_PX))
     return owner
+
+
+def _within(pixels: Float, box: Box) -> NDArray[np.bool_]:
+    u, v = pixels[:, 0], pixels[:, 1]
+    return np.asarray((u >= box[0]) & (u <= box[2]) & (v >= box[1]) & (v <= box[3]))
 
 
 def _inset(box: Box, camera: CameraModel) -> tuple[int, int, int, int]:
@@ -193,61 +208,66 @@ def _turned(points: Float, turn: Float) -> Float:
     return np.asarray(moved[..., :2] / ahead)
 
 
-def _flow(trail: Float, times_s: Float, focal_px: float) -> BoxFlow | None:
+def _lens(camera: CameraModel) -> tuple[int, int, float]:
+    return camera.width_px, camera.height_px, camera.fov_x_rad
+
+
+def _flow(trail: Float, times_s: Float, camera: CameraModel) -> BoxFlow | None:
     """The fit over the longest span that enough corners have lived through."""
     for age in range(min(SPAN_PICTURES, len(times_s) - 1), 0, -1):
         known = np.isfinite(trail[:, [0, age]]).all(axis=(1, 2))
         if known.sum() >= CORNERS_MIN:
-            return _fit(trail[known, age], trail[known, 0], float(times_s[age]), age, focal_px)
+            then, now = _level(trail[known, age], camera), _level(trail[known, 0], camera)
+            focal = float(intrinsics(camera)[0, 0])
+            fit = _fit(then, now, RISE_SIGMA_MPS * float(times_s[age]), focal)
+            return None if fit is None else BoxFlow(float(times_s[age]), age, *fit)
     return None
 
 
-def _fit(then: Float, now: Float, span_s: float, pictures: int, focal_px: float) -> BoxFlow | None:
-    """Scale and shift by least squares over the corners that agree; None where too few do."""
-    scale = _median_scale(then, now)
-    if scale is None:
-        return None
-    shift = np.median(now - scale * then, axis=0)
-    inside = np.zeros(len(now), dtype=np.bool_)
+def _level(points: Float, camera: CameraModel) -> Float:
+    """Normalised image points (N, 2) as a level camera with the same heading would see them."""
+    turn = rotation_matrix(camera.yaw_rad, 0.0, 0.0).T @ optical_to_vehicle_rotation(camera)
+    rays = np.column_stack([points, np.ones(len(points))]) @ turn.T
+    ahead = np.where(rays[:, 0] > 1e-3, rays[:, 0], np.nan)
+    return np.column_stack([-rays[:, 1] / ahead, -rays[:, 2] / ahead])
+
+
+def _fit(then: Float, now: Float, rise_sigma_m: float, focal_px: float) -> tuple[Float, Float] | None:
+    """((2,) right and forward, covariance (2, 2)) by Gauss and Newton over the corners that agree; None where too few
+    do."""
+    middle, spread = now[:, 0].mean(), max(float(now[:, 0].std()), 2.0 / focal_px)
+    side = (now[:, 0] - middle) / spread
+    # right, down, forward (shares of the distance), slant; a distance of 15 m makes the rise a share
+    guess, prior = np.zeros(4), np.array([0.0, 15.0 / rise_sigma_m, 0.0, 1.0 / SLANT_SIGMA]) ** 2
+    weight, sigma = np.ones(len(now)), PIXEL_SIGMA / focal_px
     for _ in range(ROUNDS):
-        miss_px = focal_px * np.linalg.norm(now - scale * then - shift, axis=1)
-        inside = miss_px < max(INLIER_PX, 2.0 * float(np.median(miss_px)))
-        if inside.sum() < CORNERS_MIN:
-            return None
-        a, b = then[inside] - then[inside].mean(axis=0), now[inside] - now[inside].mean(axis=0)
-        spread = float((a**2).sum())
-        if spread * focal_px**2 < SPREAD_MIN_PX**2 * inside.sum():
-            return None
-        scale = float((a * b).sum()) / spread
-        shift = now[inside].mean(axis=0) - scale * then[inside].mean(axis=0)
-    if inside.mean() < INLIER_SHARE_MIN or not 0.5 < scale < 2.0:
+        off, slope = _misses(guess, then, now, side)
+        miss = np.linalg.norm(off, axis=1)
+        weight = (miss < max(INLIER_PX / focal_px, 2.5 * float(np.median(miss)))).astype(np.float64)
+        free = max(2.0 * float(weight.sum()) - 4.0, 1.0)
+        sigma = float(np.hypot(PIXEL_SIGMA / focal_px, np.sqrt(float((weight * miss**2).sum()) / free)))
+        rows = slope * weight[:, None, None] / sigma**2
+        information = np.einsum("nij,nik->jk", rows, slope) + np.diag(prior)
+        step = np.linalg.solve(information + 1e-9 * np.eye(4), np.einsum("nij,ni->j", rows, off) - prior * guess)
+        guess = guess + np.clip(step, -STEP_MAX, STEP_MAX)
+    if weight.sum() < CORNERS_MIN or weight.mean() < INLIER_SHARE_MIN or not -1.0 < guess[2] < 0.7:
         return None
-    off = now[inside] - scale * then[inside] - shift
-    free = max(2 * int(inside.sum()) - 3, 1)
-    sigma = float(np.hypot(np.sqrt((off**2).sum() / free), PIXEL_SIGMA / focal_px))
-    before, after = then[inside].mean(axis=0), now[inside].mean(axis=0)
-    return BoxFlow(
-        span_s,
-        pictures,
-        scale,
-        sigma / float(np.sqrt(spread)),
-        (float(after[0]), float(after[1])),
-        (float(before[0]), float(before[1])),
-        sigma / float(np.sqrt(inside.sum())),
-    )
+    covariance = np.linalg.inv(information + 1e-9 * np.eye(4))
+    chosen = [0, 2]
+    return guess[chosen], covariance[np.ix_(chosen, chosen)]
 
 
-def _median_scale(then: Float, now: Float) -> float | None:
-    """The middle one of the ratios of distances between corners, those far apart only."""
-    i, j = np.triu_indices(len(then), 1)
-    before = np.linalg.norm(then[i] - then[j], axis=1)
-    after = np.linalg.norm(now[i] - now[j], axis=1)
-    far = before >= np.median(before)
-    return (
-        float(np.median(after[far] / before[far]))
-        if before.max(initial=0.0) > 0.0 and (before[far] > 0).all()
-        else None
-    )
+def _misses(guess: Float, then: Float, now: Float, side: Float) -> tuple[Float, Float]:
+    """How far (N, 2) the corners were from where the guess puts them, and the guess's slopes (N, 2, 4)."""
+    right, down, forward, slant = guess
+    near = 1.0 + slant * side
+    ahead = np.maximum(1.0 - forward * near, 0.1)
+    put = (now - near[:, None] * [right, down]) / ahead[:, None]
+    slope = np.zeros((len(now), 2, 4))
+    slope[:, 0, 0] = slope[:, 1, 1] = -near / ahead
+    slope[:, :, 2] = put * (near / ahead)[:, None]
+    slope[:, :, 3] = (put * forward - [right, down]) * (side / ahead)[:, None]
+    return then - put, slope
 
 
 def relative_velocity(flow: BoxFlow, depth_m: float, camera: CameraModel) -> tuple[Float, Float]:
@@ -257,13 +277,7 @@ def relative_velocity(flow: BoxFlow, depth_m: float, camera: CameraModel) -> tup
     answer, and is not in the covariance. Answers of neighbouring pictures share their corners' places: the covariance
     is widened so that they may be taken one after the other as if they did not.
     """
-    (x_now, _), (x_then, _) = flow.middle_now, flow.middle_then
-    right = depth_m * (x_now - flow.scale * x_then)
-    forward = depth_m * (1.0 - flow.scale)
-    by_scale, by_middle = flow.scale_sigma**2, flow.middle_sigma**2
-    spread = depth_m**2 * np.array(
-        [[x_then**2 * by_scale + by_middle, x_then * by_scale], [x_then * by_scale, by_scale]]
-    )
-    axes = optical_to_vehicle_rotation(camera)[:2][:, [0, 2]]
-    rate = 1.0 / flow.span_s
-    return rate * axes @ [right, forward], flow.pictures * rate**2 * axes @ spread @ axes.T
+    c, s = np.cos(camera.yaw_rad), np.sin(camera.yaw_rad)
+    axes = np.array([[s, c], [-c, s]])  # columns: right and forward of the camera
+    rate = depth_m / flow.span_s
+    return rate * axes @ flow.moved, flow.pictures * rate**2 * axes @ flow.covariance @ axes.T
