@@ -45,10 +45,13 @@ def spawn(simulation: Simulation, description: Any, pose: Any, parent_id: int | 
         if not parent_id
         else (episode.actors.get(codec.integer(parent_id, "parent")), _attachment(attachment))
     )
-    return spawning.spawn(
+    actor = spawning.spawn(
         episode, codec.description_from_wire(description), codec.transform_from_wire(pose, "spawn pose"), parent,
         attachment=how,
     )  # fmt: skip
+    if not simulation.settings.no_rendering_mode:
+        simulation.sensors.prepare(actor)
+    return actor
 
 
 def _attachment(number: Any) -> Attachment:

@@ -111,6 +111,11 @@ class SensorSuite:
         if drawn and rendering:
             self._measure(drawn, lambda some: self._draw(some, may_drop))
 
+    def prepare(self, sensor: Actor) -> None:
+        """Make for a sensor that is new what its first picture would wait for: some clients give that one second."""
+        if sensor.type_id in DRAWN:
+            self._drawing.renderer(self._episode.map)
+
     def _measure(self, sensors: Sequence[Actor], measure: Callable[[Sequence[Actor]], None]) -> None:
         """Let these sensors measure. One that cannot, for a fault in here, is told in the log and measures no more."""
         try:
