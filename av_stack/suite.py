@@ -60,11 +60,11 @@ def drive_suite(
 
 def suite_table(name: str, entries: Sequence[Mapping[str, Any]]) -> Table:
     """One row for each drive."""
-    rows = Table(title=f"suite {name}: errors in metres, RMS", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
+    rows = Table(title=f"suite {name}: errors in metres, RMS", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     rows.add_column("scenario", no_wrap=True)
-    for column in ("done", "of m", "score", "hits", "red", "lateral", "max", "pose", "km/h"):
+    for column in ("done", "of m", "score", "hits", "red", "lat.", "max", "pose", "km/h"):
         rows.add_column(column, justify="right", no_wrap=True)
-    rows.add_column("lacks", min_width=5)
+    rows.add_column("lacks")
     for entry in entries:
         rows.add_row(
             entry["scenario"],
