@@ -239,5 +239,5 @@ def smoke_tests(api: Path) -> list[Program]:
             for test in re.findall(r"^    def (test_?\w*)\(", body, re.MULTILINE):
                 target = f"smoke.{file.stem}.{class_name}.{test}"
                 command = ("-m", "unittest", target)
-                found.append(Program("smoke", target.removeprefix("smoke."), "Town10HD", command, folder, 400.0))
+                found.append(Program("smoke", target.removeprefix("smoke."), "Town10HD", command, folder, 1200.0))
     return found
