@@ -153,33 +153,41 @@ def calibrate_command(
 @app.command("eval")
 def eval_command(
     what: Annotated[str, typer.Argument(help="What to measure: perception.")],
-    parts: Annotated[str, typer.Option(help="Of lanes, ranging, detection, with commas.")] = "lanes,ranging",
-    map_name: Annotated[str, typer.Option("--map", help="Map to drive on.")] = "city_grid",
+    parts: Annotated[
+        str, typer.Option(help="Of lanes, ranging, health, lights, detection, dashcam, with commas.")
+    ] = "lanes,ranging,health",
+    map_names: Annotated[str, typer.Option("--map", help="Maps to look at, with commas.")] = "city_grid",
     weathers: Annotated[str, typer.Option(help="CARLA's presets, with commas; all by default.")] = "",
-    frames: Annotated[int, typer.Option(min=1, help="Scored pictures of each weather in each round.")] = 45,
-    rounds: Annotated[int, typer.Option(min=1, help="How often each weather is met.")] = 2,
+    frames: Annotated[int, typer.Option(min=1, help="Scored pictures of each weather on each visit.")] = 8,
+    places: Annotated[int, typer.Option(min=0, help="Standing places on each map, for lanes.")] = 4,
+    drives: Annotated[int, typer.Option(min=0, help="Drives on each map, through all weathers.")] = 1,
+    lights: Annotated[int, typer.Option(min=0, help="Stop lines with a traffic light on each map.")] = 4,
+    scenes: Annotated[int, typer.Option(min=1, help="Rounds of detection's own pictures.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of places, traffic and scenery.")] = 77,
     rig: Annotated[str, typer.Option(help="Rig whose first camera looks.")] = "compact",
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps; detection needs Town02.")] = None,
     weights: Annotated[Path | None, typer.Option(help="A detector's weights instead of those shipped.")] = None,
-    dashcam: Annotated[
-        Path | None, typer.Option(help="Folder with the real stills that detection is tried on.")
-    ] = None,
+    dashcam: Annotated[Path | None, typer.Option(help="Folder with the real pictures.")] = None,
     out: OutOption = Path("out/eval"),
 ) -> None:
-    """Compare perception with the simulator's truth, weather by weather: a table in JSON and markdown."""
+    """Compare perception with the simulator's truth, weather by weather: a table in JSON and markdown, and pictures.
+
+    A run that was stopped goes on where it was when it is started again with the same options.
+    """
     from av_stack.eval_perception import EvalSpec, evaluate
     from av_stack.evaluation import rich_table
     from sim_configs.load import load_rig
 
     if what != "perception":
         raise ConfigError(f"unknown subject {what}; there is: perception")
-    chosen = tuple(name.strip() for name in weathers.split(",") if name.strip())
-    wanted = tuple(part.strip() for part in parts.split(",") if part.strip())
-    spec = EvalSpec(wanted, map_name, chosen, frames, rounds, maps=_folder(maps), weights=weights, dashcam=dashcam)
+    spec = EvalSpec(
+        _names(parts), _names(map_names), _names(weathers), frames, places, drives, lights, scenes, seed,
+        _folder(maps), weights, dashcam,
+    )  # fmt: skip
     with console.status("starting") as status:
         figures = evaluate(spec, load_rig(rig), out, status.update)
     console.print(rich_table(figures))
-    console.print(f"perception.json and perception.md are in {out}/")
+    console.print(f"perception.json, perception.md and figures/ are in {out}/")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
@@ -215,6 +223,10 @@ def _address(server: str | None) -> Address | None:
     if not host or not port.isdigit() or not 0 < int(port) < 65535:
         raise ConfigError(f"--server {server}: needed is HOST:PORT, for example 127.0.0.1:2000")
     return Address(host, int(port))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _folder(maps: Path | None) -> Path | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -15,7 +17,7 @@ import perception.detection
 from av_stack.errors import ConfigError
 from av_stack.evaluation import Figure
 from av_stack.server_process import ServerProcess
-from av_stack.types import CameraImage, CameraModel, Stamp
+from av_stack.types import CameraImage, CameraModel, Detection, Stamp
 from av_stack.world.carla_capture import CaptureSpec, capture
 from av_stack.world.carla_world import connect, weather_presets
 from perception.detection.classes import CLASSES, VEHICLES, light_state
@@ -35,23 +37,58 @@ DASHCAM_CARS = Path(perception.detection.__file__).parent / "dashcam_cars.json"
 MAP_OWN_WEATHER = "Default"
 
 
-def gather(
-    detector: Detector, map_name: str, maps: Path | None, scenes: int, tell: Callable[[int, int], None]
+def gather_samples(
+    detector: Detector,
+    map_name: str,
+    maps: Path | None,
+    scenes: int,
+    kept: Path,
+    tell: Callable[[int, int], None],
 ) -> list[Sample]:
-    """Labelled pictures of every preset in `map_name` with what `detector` finds; `scenes` rounds over the presets."""
+    """Labelled pictures of every preset in `map_name` with what `detector` finds; `scenes` rounds over the presets.
+
+    Each round's samples go to a file in `kept`; one that is there is not made again.
+    """
     presets = tuple(name for name in weather_presets() if name != MAP_OWN_WEATHER)
-    folder = [] if maps is None else ["--maps", str(maps)]
     samples: list[Sample] = []
     for number in range(scenes):
-        spec = CaptureSpec(map_name, FIRST_SEED + number, weathers=presets, scenes=len(presets), shots=1, views=8)
-        spec = replace(spec, guests=24)
-        with ServerProcess(["--map", map_name, "--seed", str(spec.seed), *folder]) as address:
-            api, client = connect(address)
-            for shot in capture(api, client, spec, presets):
-                image = CameraImage(Stamp(len(samples), 0.0), _camera(spec), shot.bgr)
-                samples.append(Sample(shot.labels, detector.detect(image), shot.weather))
-                tell(len(samples), scenes * len(presets) * spec.views)
+        path = kept / f"{map_name}-{FIRST_SEED + number}.json"
+        if not path.is_file():
+            spec = CaptureSpec(
+                map_name, FIRST_SEED + number, weathers=presets, scenes=len(presets), shots=1, views=8, guests=24
+            )
+            of = scenes * len(presets) * spec.views
+            found = _look(detector, spec, maps, presets, partial(_count, tell, len(samples), of))
+            kept.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(".part")
+            part.write_text(json.dumps([asdict(sample) for sample in found]))
+            part.rename(path)
+        samples += [_sample(raw) for raw in json.loads(path.read_text())]
     return samples
+
+
+def _count(tell: Callable[[int, int], None], before: int, of: int, now: int) -> None:
+    tell(before + now, of)
+
+
+def _look(
+    detector: Detector, spec: CaptureSpec, maps: Path | None, presets: Sequence[str], tell: Callable[[int], None]
+) -> list[Sample]:
+    folder = [] if maps is None else ["--maps", str(maps)]
+    samples: list[Sample] = []
+    with ServerProcess(["--map", spec.map_name, "--seed", str(spec.seed), *folder]) as address:
+        api, client = connect(address)
+        for shot in capture(api, client, spec, presets):
+            image = CameraImage(Stamp(len(samples), 0.0), _camera(spec), shot.bgr)
+            samples.append(Sample(shot.labels, detector.detect(image), shot.weather))
+            tell(len(samples))
+    return samples
+
+
+def _sample(raw: Mapping[str, Any]) -> Sample:
+    labels = tuple(Label(**{**label, "box_px": tuple(label["box_px"])}) for label in raw["labels"])
+    found = tuple(Detection(**{**one, "box_px": tuple(one["box_px"])}) for one in raw["found"])
+    return Sample(labels, found, raw["group"])
 
 
 def figures(samples: Sequence[Sample]) -> list[Figure]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from av_stack.evaluation import Figure
 from av_stack.frames import vehicle_to_image
-from av_stack.types import CameraModel, Float, LaneEstimate, LaneLine, Pose2D
-from perception.map_index import MapIndex
+from av_stack.types import CameraModel, Float, LaneEstimate, LaneLine, MarkingKind, Pose2D
+from perception.map_index import BoundaryCrossing, MapIndex
 
 NEAR_M, FAR_M, STEP_M = 5.0, 30.0, 1.0
 SCORED_TO_M = 14.0
@@ -23,50 +24,89 @@ LANE_HALF_MAX_M = 3.0
 MISSED_M = 1.75
 """A line that is there and not seen counts as half a lane wrong."""
 
+CONFIDENCE_X_M, CONFIDENCE_WITHIN_M = 15.0, 0.2
+CONFIDENCE_BANDS = ((0.0, 0.5), (0.5, 0.7), (0.7, 0.85), (0.85, 0.95), (0.95, 1.01))
+
 TUSIMPLE_PX_AT_1280 = 20.0
 ROW_STEP_PX = 5
 
 
 @dataclass(frozen=True, slots=True)
 class LineScore:
-    """One line of one frame: the lateral error at 10 m (None: not seen), and hits of its sampled rows."""
+    """One line of one frame: the lateral error at 10 m (None: not seen), and hits of its sampled rows.
+
+    `is_there` is False for a line that was told where the map draws none: it has no rows, and only its confidence
+    counts. `kind_is_right`, `colour_is_right` are None where either side does not say.
+    """
 
     error_m: float | None
     hits: int
     rows: int
     confidence: float = 0.0
     error_at_15_m: float | None = None
+    is_there: bool = True
+    kind_is_right: bool | None = None
+    colour_is_right: bool | None = None
+
+    @property
+    def is_right_at_15_m(self) -> bool | None:
+        """Whether the confidence's promise was kept; None where nobody can tell."""
+        if not self.is_there:
+            return False
+        return None if self.error_at_15_m is None else abs(self.error_at_15_m) <= CONFIDENCE_WITHIN_M
 
 
-def true_lines(index: MapIndex, ego: Pose2D) -> tuple[Float | None, Float | None]:
-    """(left, right) line of the ego's lane, each (N, 2) m in the vehicle frame ahead; None where the map draws none.
+@dataclass(frozen=True, slots=True)
+class TrueLine:
+    """`points` (N, 2) m in the vehicle frame, with what is painted there."""
 
-    A boundary is followed outwards from the one nearest beside the ego, as long as it goes on.
+    points: Float
+    kind: str
+    colour: str
+
+
+def true_lines(index: MapIndex, ego: Pose2D) -> tuple[TrueLine | None, TrueLine | None]:
+    """(left, right) painted line of the ego's lane ahead; None where the map draws none.
+
+    A boundary is followed outwards from the one nearest beside the ego, as long as it goes on; kerbs are not painted.
     """
     xs = np.arange(NEAR_M, FAR_M + STEP_M, STEP_M)
-    crossings = [[c.y_m for c in index.boundaries_at(ego, float(x), 8.0)] for x in xs]
-    found: list[Float | None] = []
+    crossings = [[c for c in index.boundaries_at(ego, float(x), 8.0) if c.kind is not MarkingKind.KERB] for x in xs]
+    found: list[TrueLine | None] = []
     for side in (1.0, -1.0):
-        starts = [y for y in crossings[0] if 0.0 < side * y <= LANE_HALF_MAX_M]
-        if not starts:
+        first = min((c for c in crossings[0] if 0.0 < side * c.y_m <= LANE_HALF_MAX_M), key=_distance, default=None)
+        if first is None:
             found.append(None)
             continue
-        way = [min(starts, key=abs)]
-        slope = 0.0
-        for ys in crossings[1:]:
+        way, slope = [first.y_m], 0.0
+        for there in crossings[1:]:
             guess = way[-1] + slope
-            nearest = min(ys, key=lambda y: abs(y - guess), default=np.inf)
+            nearest = min((c.y_m for c in there), key=lambda y: abs(y - guess), default=np.inf)
             if abs(nearest - guess) > JOIN_M:
                 break
             slope = nearest - way[-1]
             way.append(nearest)
-        line = np.column_stack([xs[: len(way)], way])
-        found.append(line if line[-1, 0] >= SCORED_TO_M else None)
+        points = np.column_stack([xs[: len(way)], way])
+        goes_on = points[-1, 0] >= SCORED_TO_M
+        found.append(TrueLine(points, first.kind.value, first.colour.value) if goes_on else None)
     return found[0], found[1]
 
 
-def score_line(line: LaneLine | None, truth: Float, camera: CameraModel) -> LineScore:
-    """One seen line against one true one (N, 2); TuSimple's rule: within 20 px at 1280 px width, by its slant."""
+def _distance(crossing: BoundaryCrossing) -> float:
+    return abs(crossing.y_m)
+
+
+def is_bare(index: MapIndex, ego: Pose2D, line: LaneLine) -> bool:
+    """Whether the map draws nothing at all along `line`, from 6 to 15 m: it was made up."""
+    for x in (6.0, 9.0, 12.0, 15.0):
+        if any(abs(c.y_m - float(line.y_at(x))) < JOIN_M for c in index.boundaries_at(ego, x, 8.0)):
+            return False
+    return True
+
+
+def score_line(line: LaneLine | None, true: TrueLine, camera: CameraModel) -> LineScore:
+    """One seen line against a true one; TuSimple's rule: within 20 px at 1280 px width, by its slant."""
+    truth = true.points
     pixels, _ = vehicle_to_image(np.column_stack([truth, np.zeros(len(truth))]), camera)
     inside = (pixels[:, 0] >= 0) & (pixels[:, 0] < camera.width_px) & (pixels[:, 1] < camera.height_px)
     if inside.sum() < 2:
@@ -83,48 +123,86 @@ def score_line(line: LaneLine | None, truth: Float, camera: CameraModel) -> Line
     error = float(line.y_at(AT_M)) - float(np.interp(AT_M, truth[:, 0], truth[:, 1]))
     at_15 = float(line.y_at(15.0)) - float(np.interp(15.0, truth[:, 0], truth[:, 1])) if truth[-1, 0] >= 15 else None
     hits = int((np.abs(seen[:, 0] - u) <= within).sum())
-    return LineScore(error, hits, len(rows), line.confidence, at_15)
+    kind_is_right = None if "unknown" in (line.kind.value, true.kind) else line.kind.value == true.kind
+    colour_is_right = None if "unknown" in (line.colour.value, true.colour) else line.colour.value == true.colour
+    return LineScore(error, hits, len(rows), line.confidence, at_15, True, kind_is_right, colour_is_right)
 
 
 class LaneEvaluation:
-    """Gathers scores by weather; `add` each frame, then `figures`."""
+    """Gathers scores by weather; `add` each frame, `raw` for a file, `add_raw` what such a file held, `figures`."""
 
-    def __init__(self, index: MapIndex, camera: CameraModel) -> None:
-        self._index, self._camera = index, camera
+    def __init__(self) -> None:
         self._scores: dict[str, list[LineScore]] = defaultdict(list)
 
-    def add(self, weather: str, lanes: LaneEstimate, ego: Pose2D) -> None:
-        for line, truth in zip((lanes.left, lanes.right), true_lines(self._index, ego), strict=True):
+    def add(self, weather: str, lanes: LaneEstimate, ego: Pose2D, index: MapIndex, camera: CameraModel) -> None:
+        for line, truth in zip((lanes.left, lanes.right), true_lines(index, ego), strict=True):
             if truth is not None:
-                score = score_line(line, truth, self._camera)
+                score = score_line(line, truth, camera)
                 if score.rows:
                     self._scores[weather].append(score)
+            elif line is not None and is_bare(index, ego, line):
+                self._scores[weather].append(LineScore(None, 0, 0, line.confidence, None, False))
 
     @property
     def scores(self) -> Mapping[str, Sequence[LineScore]]:
         return self._scores
 
+    def raw(self) -> dict[str, list[dict[str, Any]]]:
+        return {weather: [asdict(score) for score in scores] for weather, scores in self._scores.items()}
+
+    def add_raw(self, raw: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
+        for weather, scores in raw.items():
+            self._scores[weather] += [LineScore(**score) for score in scores]
+
     def figures(self) -> list[Figure]:
-        """Error and accuracy per weather and over all; the share of sure lines that are right."""
+        """Error and accuracy per weather and over all; how often lines of each confidence are right."""
         out: list[Figure] = []
         errors: list[float] = []
         for weather, scores in sorted(self._scores.items()):
+            there = [score for score in scores if score.is_there]
+            if not there:
+                continue
             is_clear = weather == "ClearNoon"
-            error, accuracy = _median_error(scores), _accuracy(scores)
+            error, accuracy = _median_error(there), _accuracy(there)
             errors.append(error)
-            out.append(_error(weather, error, len(scores), 0.06 if is_clear else None))
-            out.append(_hits(weather, accuracy, len(scores), 0.97 if is_clear else None))
+            out.append(_error(weather, error, len(there), 0.06 if is_clear else None))
+            out.append(_hits(weather, accuracy, len(there), 0.97 if is_clear else None))
         every = [score for scores in self._scores.values() for score in scores]
+        there = [score for score in every if score.is_there]
         if errors:
-            out.append(_error("mean of the weathers", float(np.mean(errors)), len(every), 0.15))
-            out.append(_hits("all", _accuracy(every), len(every), 0.90))
-        sure = [abs(s.error_at_15_m) <= 0.2 for s in every if s.error_at_15_m is not None and s.confidence >= 0.85]
-        if sure:
-            out.append(
-                Figure("lanes", "right within 0.2 m at 15 m, of lines given 0.85 and more", "all", float(np.mean(sure)),
-                       "", len(sure), 0.9, True)
-            )  # fmt: skip
-        return out
+            out.append(_error("mean of the weathers", float(np.mean(errors)), len(there), 0.15))
+            out.append(_hits("all", _accuracy(there), len(there), 0.90))
+            missed = float(np.mean([score.error_m is None for score in there]))
+            out.append(Figure("lanes", "share of lines not seen", "all", missed, "", len(there)))
+        return out + _of_kinds(there) + _of_confidence(every)
+
+
+def _of_kinds(scores: Sequence[LineScore]) -> list[Figure]:
+    out = []
+    for name, told in (
+        ("marking type right, where told", [s.kind_is_right for s in scores if s.kind_is_right is not None]),
+        ("colour right, where told", [s.colour_is_right for s in scores if s.colour_is_right is not None]),
+    ):
+        if told:
+            out.append(Figure("lanes", name, "all", float(np.mean(told)), "", len(told), more_is_better=True))
+    return out
+
+
+def _of_confidence(scores: Sequence[LineScore]) -> list[Figure]:
+    """Lines told where there is none are wrong; of those given about 0.9 nine in ten shall be right."""
+    told = [(s.confidence, s.is_right_at_15_m) for s in scores if s.confidence > 0.0 and s.is_right_at_15_m is not None]
+    out = []
+    for low, high in CONFIDENCE_BANDS:
+        band = [bool(right) for confidence, right in told if low <= confidence < high]
+        if band:
+            group = f"confidence {low:g} to {min(high, 1.0):g}"
+            value = float(np.mean(band))
+            out.append(Figure("lanes", "right within 0.2 m at 15 m", group, value, "", len(band), more_is_better=True))
+    sure = [bool(right) for confidence, right in told if confidence >= 0.9]
+    if sure:
+        name = "right within 0.2 m at 15 m"
+        out.append(Figure("lanes", name, "confidence 0.9 and more", float(np.mean(sure)), "", len(sure), 0.9, True))
+    return out
 
 
 def _error(group: str, value: float, count: int, goal: float | None) -> Figure:

@@ -1,52 +1,58 @@
-"""`av-stack eval perception`: drives through every weather and compares perception with the truth."""
+"""`av-stack eval perception`: visits maps in every weather and compares perception with the truth.
+
+Every visit's raw scores go to a file as soon as it ends, so a run that was stopped goes on where it was.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from av_stack.errors import ConfigError
+from av_stack.eval_figures import draw_figures
+from av_stack.eval_health import HealthEvaluation
 from av_stack.eval_lanes import LaneEvaluation
+from av_stack.eval_lights import LightEvaluation
 from av_stack.eval_ranging import RangingEvaluation
+from av_stack.eval_visits import Detect, Raw, Visitor, visit_path
 from av_stack.evaluation import Figure, write_figures
-from av_stack.server_process import ServerProcess, embedded_town
-from av_stack.world.carla_survey import Survey
+from av_stack.server_process import ServerProcess
 from av_stack.world.carla_world import weather_presets
-from av_stack.world.spec import Rig, WorldSpec
-from perception.lanes.detector import LaneDetector
-from perception.map_index import MapIndex
+from av_stack.world.spec import Rig
 
-DRIVEN = ("lanes", "ranging")
-PARTS = (*DRIVEN, "detection")
+DRIVEN = ("lanes", "ranging", "health")
+PARTS = (*DRIVEN, "lights", "detection", "dashcam")
 DETECTION_MAP = "Town02"
 """The detector learns on other maps only. The map file is CARLA's own: it comes with `maps`."""
 
-STARTS = {"city_grid": (111.75, -147.5)}
-WARM_FRAMES = 15
-"""After a change of weather the camera's exposure and the lines' filters settle: not scored."""
-
-VEHICLES = 40
+MAP_OWN_WEATHER = "Default"
+LIGHTS_FAR_M = 40.0
+WIDTH_PX, HEIGHT_PX = 640, 360
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class EvalSpec:
-    """`frames` scored pictures of each weather, in each of `rounds`; the drive goes on from weather to weather.
+    """`frames` scored pictures of each weather at each of `places` standing places and on each of `drives`, a map.
 
-    Detection is measured on pictures of its own, made on a map of its own in `maps`, eight of each weather in a round;
-    `weights` are a user's own; `dashcam` is a folder of real stills.
+    `lights` stop lines a map are read. Detection is measured on pictures of its own, made on a map of its own in
+    `maps`, `scenes` times eight of each weather; `weights` are a user's own; `dashcam` is a folder of real pictures.
     """
 
     parts: tuple[str, ...] = DRIVEN
-    map_name: str = "city_grid"
+    map_names: tuple[str, ...] = ("city_grid",)
     weathers: tuple[str, ...] = ()
-    frames: int = 45
-    rounds: int = 2
+    frames: int = 8
+    places: int = 4
+    drives: int = 1
+    lights: int = 4
+    scenes: int = 1
     seed: int = 77
     maps: Path | None = None
     weights: Path | None = None
@@ -59,76 +65,125 @@ class EvalSpec:
         for name in self.weathers:
             if name not in weather_presets():
                 raise ConfigError(f"unknown weather {name}; there are {', '.join(weather_presets())}")
-        if self.map_name not in STARTS:
-            raise ConfigError(f"no start is known on map {self.map_name}; there are {', '.join(STARTS)}")
         if "detection" in self.parts and not (self.maps and (self.maps / f"{DETECTION_MAP}.xodr").is_file()):
             raise ConfigError(f"detection is measured on {DETECTION_MAP}: --maps DIR must hold {DETECTION_MAP}.xodr")
+        if "dashcam" in self.parts and self.dashcam is None:
+            raise ConfigError("the part dashcam needs --dashcam DIR with the real pictures")
+
+    @property
+    def presets(self) -> tuple[str, ...]:
+        """The weathers measured in; `Default` is the map's own, and none of CARLA's."""
+        return self.weathers or tuple(name for name in weather_presets() if name != MAP_OWN_WEATHER)
 
 
-def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Callable[[str], None]) -> list[Figure]:
-    """Drive and measure; writes `out/perception.json` and `.md`. `tell` is given what is being done."""
-    figures = _drive(spec, rig, tell) if set(spec.parts) & set(DRIVEN) else []
+def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
+    """Visit what was not visited yet and measure; writes `out/perception.json`, `.md` and pictures of the figures.
+
+    `tell` is given what is being done. Raises ConfigError where `out` holds a run of other settings.
+    """
+    _claim(out, spec, rig)
+    for map_name in spec.map_names:
+        _visit_map(spec, rig, map_name, out, tell)
+    figures = gather(spec, out)
     if "detection" in spec.parts:
-        figures = [*figures, *_detect(spec, tell)]
-    write_figures(figures, {**machine(), "map": spec.map_name, "seed": spec.seed}, out, "perception")
+        figures += _detect(spec, out, tell)
+    if "dashcam" in spec.parts and spec.dashcam is not None:
+        from av_stack.eval_dashcam import dashcam_lanes
+
+        tell("looking at real pictures")
+        figures += dashcam_lanes(spec.dashcam, out)
+    write_figures(figures, {**machine(), **_plain(spec), "rig": rig.cameras[0].name}, out, "perception")
+    draw_figures(figures, out)
     return figures
 
 
-def _detect(spec: EvalSpec, tell: Callable[[str], None]) -> list[Figure]:
-    from av_stack.eval_detection import dashcam_figures, figures, gather
+def gather(spec: EvalSpec, out: Path) -> list[Figure]:
+    """Figures of all visits that are finished."""
+    lanes, ranging = LaneEvaluation(), RangingEvaluation("")
+    health, lights = HealthEvaluation(), LightEvaluation()
+    parts: dict[str, Any] = {"lanes": lanes, "ranging": ranging, "health": health, "lights": lights}
+    for path in sorted(visit_path(out, "x").parent.glob("*.json")):
+        for name, raw in json.loads(path.read_text()).items():
+            parts[name].add_raw(raw)
+    return [figure for name, part in parts.items() if name in spec.parts for figure in part.figures()]
+
+
+def _visits(spec: EvalSpec, map_name: str) -> Iterator[tuple[str, str, int]]:
+    """(name of the file, kind, number) of every visit of a map; drives last, since each loads the map anew."""
+    if "lanes" in spec.parts:
+        yield from ((f"{map_name}-stand-{n}", "stand", n) for n in range(spec.places))
+    if "lights" in spec.parts:
+        yield from ((f"{map_name}-lights-{n}", "lights", n) for n in range(spec.lights))
+    if set(spec.parts) & set(DRIVEN):
+        yield from ((f"{map_name}-drive-{n}", "drive", n) for n in range(spec.drives))
+
+
+def _visit_map(spec: EvalSpec, rig: Rig, map_name: str, out: Path, tell: Tell) -> None:
+    missing = [visit for visit in _visits(spec, map_name) if not visit_path(out, visit[0]).is_file()]
+    if not missing:
+        return
+    detect = _detector(spec) if any(kind == "lights" for _, kind, _ in missing) else None
+    maps = () if spec.maps is None else ("--maps", str(spec.maps))
+    with ServerProcess(("--map", map_name, "--seed", str(spec.seed), *maps)) as address:
+        visitor = Visitor(address, map_name, rig, spec.seed, spec.frames)
+        try:
+            for number, (name, kind, which) in enumerate(missing):
+                tell(f"{name} ({number + 1} of {len(missing)} visits left on {map_name})")
+                _keep(visit_path(out, name), _make(visitor, spec, kind, which, detect))
+        finally:
+            visitor.close()
+
+
+def _make(visitor: Visitor, spec: EvalSpec, kind: str, number: int, detect: Detect | None) -> Raw:
+    if kind == "stand":
+        return visitor.stand(number, spec.places, spec.presets)
+    if kind == "drive":
+        return visitor.drive(number, spec.presets, frozenset(spec.parts))
+    assert detect is not None
+    return visitor.lights(number, spec.lights, spec.presets, LIGHTS_FAR_M, detect)
+
+
+def _keep(path: Path, raw: Raw) -> None:
+    """Whole or not at all: a run may be stopped while it writes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(raw))
+    part.rename(path)
+
+
+def _claim(out: Path, spec: EvalSpec, rig: Rig) -> None:
+    """Write down what `out` holds; visits made with other settings are not mixed in."""
+    path, own = out / "visits" / "settings.txt", json.dumps({**_plain(spec), "cameras": repr(rig.cameras)}, indent=1)
+    if path.is_file() and path.read_text() != own:
+        raise ConfigError(f"{out} holds an evaluation with other settings: choose another --out, or delete it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(own)
+
+
+def _plain(spec: EvalSpec) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(spec).items()}
+
+
+def _detector(spec: EvalSpec) -> Detect:
     from perception.detection.detector import Detector
     from perception.detection.networks import network_for
     from perception.detection.weights import COMPACT
 
-    detector = Detector(network_for(spec.weights or COMPACT, 640, 360))
+    return Detector(network_for(spec.weights or COMPACT, WIDTH_PX, HEIGHT_PX)).detect
+
+
+def _detect(spec: EvalSpec, out: Path, tell: Tell) -> list[Figure]:
+    from av_stack.eval_detection import dashcam_figures, figures, gather_samples
+    from perception.detection.detector import Detector
+    from perception.detection.networks import network_for
+    from perception.detection.weights import COMPACT
+
+    detector = Detector(network_for(spec.weights or COMPACT, WIDTH_PX, HEIGHT_PX))
     say = "detecting in {} of {} pictures"
-    samples = gather(detector, DETECTION_MAP, spec.maps, spec.rounds, lambda done, of: tell(say.format(done, of)))
-    return figures(samples) + (dashcam_figures(detector, spec.dashcam) if spec.dashcam is not None else [])
-
-
-def _drive(spec: EvalSpec, rig: Rig, tell: Callable[[str], None]) -> list[Figure]:
-    start = STARTS[spec.map_name]
-    world_spec = WorldSpec(
-        spec.map_name,
-        start,
-        (start,),
-        rig,
-        seed=spec.seed,
-        traffic_vehicles=VEHICLES,
-        xodr=embedded_town(spec.map_name),
+    samples = gather_samples(
+        detector, DETECTION_MAP, spec.maps, spec.scenes, out / "detection", lambda done, of: tell(say.format(done, of))
     )
-    maps = () if spec.maps is None else ("--maps", str(spec.maps))
-    with ServerProcess(("--map", spec.map_name, *maps)) as address:
-        survey = Survey(address, world_spec)
-        try:
-            return _measure(survey, spec, rig, tell)
-        finally:
-            survey.close()
-
-
-def _measure(survey: Survey, spec: EvalSpec, rig: Rig, tell: Callable[[str], None]) -> list[Figure]:
-    camera = rig.cameras[0]
-    lanes_of, detector = LaneEvaluation(MapIndex(survey.lane_graph), camera), LaneDetector()
-    ranging = RangingEvaluation(camera.name)
-    for weather in _order(spec.weathers or weather_presets(), spec.rounds):
-        tell(f"driving in {weather}")
-        survey.set_weather(weather)
-        for number in range(WARM_FRAMES + spec.frames):
-            frame = survey.look()
-            sensors = frame.sensors
-            lanes = detector.update(sensors.cameras[camera.name], sensors.wheel_speed_mps, sensors.imu.gyro_radps[2])
-            if "ranging" in spec.parts:
-                ranging.add(frame, lanes)
-            if number >= WARM_FRAMES:
-                lanes_of.add(weather, lanes, frame.truth.ego)
-    figures = lanes_of.figures() if "lanes" in spec.parts else []
-    return [*figures, *(ranging.figures() if "ranging" in spec.parts else [])]
-
-
-def _order(weathers: Sequence[str], rounds: int) -> list[str]:
-    """Each round begins elsewhere in the list, so that no weather is always met at the same place."""
-    shift = max(len(weathers) // max(rounds, 1), 1)
-    return [w for r in range(rounds) for w in np.roll(np.array(weathers), -r * shift).tolist()]
+    return figures(samples) + (dashcam_figures(detector, spec.dashcam) if spec.dashcam is not None else [])
 
 
 def machine() -> dict[str, str | int]:

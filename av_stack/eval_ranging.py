@@ -6,7 +6,9 @@ of ranging alone; the detector's own are measured apart.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from perception.objects import ObjectSense, Sighting
 
 FAR_M = 40.0
 BANDS_M = ((0.0, 20.0), (20.0, 40.0))
+RAW = ("distance", "velocity", "road", "covered", "weights")
 Box = tuple[float, float, float, float]
 VEHICLES = ("car", "truck", "bus", "motorcycle", "bicycle")
 
@@ -48,11 +51,21 @@ class RangingEvaluation:
 
     camera: str
     sense: ObjectSense = field(default_factory=ObjectSense)
+    # what `raw` names, without the underscore
     _distance: list[tuple[float, float]] = field(default_factory=list)  # true m, relative error
     _velocity: list[float] = field(default_factory=list)
     _road: list[float] = field(default_factory=list)
     _covered: list[float] = field(default_factory=list)
     _weights: list[tuple[int, int]] = field(default_factory=list)
+
+    def raw(self) -> dict[str, list[Any]]:
+        """What was gathered, for a file."""
+        return {name: list(getattr(self, f"_{name}")) for name in RAW}
+
+    def add_raw(self, raw: Mapping[str, list[Any]]) -> None:
+        """Take in what another evaluation's `raw` gave."""
+        for name in RAW:
+            getattr(self, f"_{name}").extend(raw[name])
 
     def add(self, frame: SurveyFrame, lanes: LaneEstimate) -> Sighting:
         known = {thing.track_id: thing for thing in frame.truth.objects}

@@ -128,11 +128,14 @@ class LaneLine:
 
 @dataclass(frozen=True, slots=True)
 class LaneEstimate:
-    """The two lines beside the ego, None where none is seen."""
+    """The two lines beside the ego, and the next ones beyond them, which border the neighbours; None where none is
+    seen."""
 
     stamp: Stamp
     left: LaneLine | None
     right: LaneLine | None
+    left_neighbour: LaneLine | None = None
+    right_neighbour: LaneLine | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ class Appearance:
     trend: float
     off_width: float
     side_gap: float
+    inner_gap: float
     tint: float
 
 
@@ -50,12 +51,13 @@ def appearance(points: StripePoints, member: NDArray[np.bool_]) -> Appearance | 
         min(spread, 1.0),
         min(abs(trend), 2.0),
         min(max(float(np.log(PAINT_WIDTH_MIN_M / middle)), float(np.log(middle / PAINT_WIDTH_MAX_M)), 0.0), 1.5),
-        min(float(np.median(points.side_gap[near])) / contrast, 2.0),
+        min(float(np.median(points.side_gap[near])) / contrast, 1.0),
+        min(float(np.median(points.inner_gap[near])) / contrast, 1.0),
         min(float(np.median(points.road_tint[near])), 0.5),
     )
 
 
-WEIGHTS = np.array([3.85, -9.6, -1.4, -8.5, -3.2, -5.0])
+WEIGHTS = np.array([4.0, -8.3, -1.4, -8.2, -3.0, -2.4, -5.4])
 """Bias, then one for each of `Appearance`: logistic regression on 1500 fits along lines of five maps and of real
 dashcam pictures, and 1100 beside them (reflections, kerbs, walls, skies, hills), all weathers."""
 

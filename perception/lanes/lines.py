@@ -39,7 +39,8 @@ class StripePoints:
     `is_yellow`, `is_double` (N,) bool, `segment` (N,) index of the Hough segment that carries the point, -1 where
     none does (far dashes are too short for one). `width_m` (N,) is the run's, `contrast` (N,) how much lighter or
     yellower it is than the road on both sides (L or b of Lab), `side_gap` (N,) how much these two differ in L,
-    `road_tint` (N,) how far from grey they are, as a share of their L.
+    `inner_gap` (N,) how much the one towards the car differs in L from the road right ahead of it, `road_tint` (N,)
+    how far from grey they are, as a share of their L.
     """
 
     x_m: Float
@@ -51,6 +52,7 @@ class StripePoints:
     width_m: Float
     contrast: Float
     side_gap: Float
+    inner_gap: Float
     road_tint: Float
 
 
@@ -96,20 +98,22 @@ def stripe_points(paint: PaintMask, segments: Float, view: RoadView) -> StripePo
     ground = view.to_ground(middle, row.astype(np.float64))
     return StripePoints(
         ground[:, 0], ground[:, 1], scale, is_yellow[keep], is_double[keep], segment[keep], width[keep],
-        *_beside(paint, pixel),
+        *_beside(paint, pixel, row, ground[:, 1] > 0.0),
     )  # fmt: skip
 
 
-def _beside(paint: PaintMask, pixel: NDArray[np.intp]) -> tuple[Float, Float, Float]:
-    """`contrast`, `side_gap` and `road_tint` of `StripePoints` for flat indices `pixel`."""
+def _beside(
+    paint: PaintMask, pixel: NDArray[np.intp], row: NDArray[np.int64], is_left: NDArray[np.bool_]
+) -> tuple[Float, Float, Float, Float]:
+    """`contrast`, `side_gap`, `inner_gap` and `road_tint` of `StripePoints` for flat indices `pixel` in `row`."""
     lab = paint.lab.reshape(-1, 3)
-    here, left, right = (
-        lab[i].astype(np.float64) for i in (pixel, paint.left.ravel()[pixel], paint.right.ravel()[pixel])
-    )
+    sides = (pixel, paint.left.ravel()[pixel], paint.right.ravel()[pixel])
+    here, left, right = (lab[i].astype(np.float64) for i in sides)
     road = (left + right) / 2.0
-    tint = np.hypot(road[:, 1] - 128.0, road[:, 2] - 128.0) / np.maximum(road[:, 0], LIGHT_MIN)
     contrast = np.maximum(here[:, 0] - road[:, 0], here[:, 2] - road[:, 2])
-    return contrast, np.abs(left[:, 0] - right[:, 0]), tint
+    inner = np.where(is_left, right[:, 0], left[:, 0])
+    tint = np.hypot(road[:, 1] - 128.0, road[:, 2] - 128.0) / np.maximum(road[:, 0], LIGHT_MIN)
+    return contrast, np.abs(left[:, 0] - right[:, 0]), np.abs(inner - paint.lane_light[row]), tint
 
 
 def _crossing_rows(rows_of_bars: NDArray[np.int64], rows: int) -> NDArray[np.bool_]:

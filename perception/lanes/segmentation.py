@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from av_stack.frames import intrinsics
 from av_stack.types import Image
 from perception.lanes.road_view import RoadView
 
@@ -21,6 +22,8 @@ Float = NDArray[np.float64]
 SIDE_STEP_M = 0.5
 """Where the asphalt beside a stripe is looked up: beyond the other stripe of a double line, and in the gap beside the
 bar of a zebra crossing, so that a bar shows its full width and is told from a line by it."""
+
+LANE_HALF_M, LANE_SAMPLES = 0.8, 9
 
 WHITE_CONTRAST_MIN = 12
 YELLOW_CONTRAST_MIN = 9
@@ -38,7 +41,7 @@ class PaintMask:
     """`white`, `yellow` (rows, width) bool; `contrast` (rows, width) uint8, the stronger of both, 0 off paint.
 
     `lab` (rows, width, 3) is the picture in OpenCV's Lab; `left`, `right` (rows, width) are flat indices of the pixels
-    beside each, as `side_columns` gives them.
+    beside each, as `side_columns` gives them. `lane_light` (rows,) is the L of the road right ahead of the car.
     """
 
     white: NDArray[np.bool_]
@@ -47,6 +50,7 @@ class PaintMask:
     lab: Image
     left: NDArray[np.intp]
     right: NDArray[np.intp]
+    lane_light: NDArray[np.float64]
 
 
 def side_columns(view: RoadView) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -58,8 +62,23 @@ def side_columns(view: RoadView) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return row + np.maximum(column - step, 0), row + np.minimum(column + step, width - 1)
 
 
-def segment_paint(road_bgr: Image, left: NDArray[np.intp], right: NDArray[np.intp]) -> PaintMask:
-    """Paint in the road's rows `road_bgr` (rows, width, 3); `left`, `right` from `side_columns`."""
+def lane_columns(view: RoadView) -> NDArray[np.intp]:
+    """(rows, LANE_SAMPLES) flat indices of pixels right ahead of the car, at most `LANE_HALF_M` to its sides."""
+    rows, width = len(view.metres_per_px), view.camera.width_px
+    k = intrinsics(view.camera)
+    ahead = view.to_ground(np.full(rows, k[0, 2]), np.arange(rows, dtype=np.float64))
+    middle = k[0, 2] + ahead[:, 1] / view.metres_per_px  # where y is 0
+    half = LANE_HALF_M / view.metres_per_px
+    column = middle[:, None] + half[:, None] * np.linspace(-1.0, 1.0, LANE_SAMPLES)
+    inside = np.clip(np.rint(column), 0, width - 1).astype(np.intp)
+    return np.asarray(np.arange(rows, dtype=np.intp)[:, None] * width + inside)
+
+
+def segment_paint(
+    road_bgr: Image, left: NDArray[np.intp], right: NDArray[np.intp], lane: NDArray[np.intp]
+) -> PaintMask:
+    """Paint in the road's rows `road_bgr` (rows, width, 3); `left`, `right` from `side_columns`, `lane` from
+    `lane_columns`."""
     lab = np.asarray(cv2.cvtColor(road_bgr, cv2.COLOR_BGR2LAB), dtype=np.uint8)
     channels = [np.asarray(channel, dtype=np.uint8) for channel in cv2.split(lab)]
     light, yellowness = channels[0], channels[2]
@@ -73,7 +92,8 @@ def segment_paint(road_bgr: Image, left: NDArray[np.intp], right: NDArray[np.int
     is_white = (white >= white_min) & ~is_yellow
     paint = _without_specks(is_white | is_yellow)
     contrast = np.where(paint, cv2.max(white, yellow), 0).astype(np.uint8)
-    return PaintMask(is_white & paint, is_yellow & paint, contrast, lab, left, right)
+    lane_light = np.median(light.take(lane), axis=1)
+    return PaintMask(is_white & paint, is_yellow & paint, contrast, lab, left, right, lane_light)
 
 
 def _without_specks(paint: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ from av_stack.frames import intrinsics
 from av_stack.types import CameraModel, Image
 from perception.lanes.lines import find_segments
 from perception.lanes.road_view import RoadView, road_view
-from perception.lanes.segmentation import segment_paint, side_columns
+from perception.lanes.segmentation import lane_columns, segment_paint, side_columns
 
 Float = NDArray[np.float64]
 
@@ -57,7 +57,8 @@ def vanishing_point(bgr: Image, camera: CameraModel) -> tuple[float, float] | No
     if view is None:
         return None
     scale = camera.width_px / view.camera.width_px
-    segments = _slanted(find_segments(segment_paint(view.crop(bgr), *side_columns(view)).contrast), view)
+    paint = segment_paint(view.crop(bgr), *side_columns(view), lane_columns(view))
+    segments = _slanted(find_segments(paint.contrast), view)
     if len(segments) < 2:
         return None
     guess = np.array(point_of(view.camera))

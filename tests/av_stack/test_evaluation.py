@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from av_stack.eval_lanes import MISSED_M, LaneEvaluation, score_line, true_lines
+from av_stack.eval_lanes import MISSED_M, LaneEvaluation, TrueLine, score_line, true_lines
 from av_stack.evaluation import Figure, markdown, write_figures
 from av_stack.types import (
     CameraModel,
@@ -49,14 +49,14 @@ def test_the_maps_own_lines_seen_from_the_ego() -> None:
     left, right = true_lines(straight_map(), Pose2D(20.0, 0.25, 0.0))
     assert left is not None
     assert right is not None
-    np.testing.assert_allclose(left[:, 1], 1.5, atol=1e-6)
-    np.testing.assert_allclose(right[:, 1], -2.0, atol=1e-6)
-    assert left[-1, 0] == 30.0
+    np.testing.assert_allclose(left.points[:, 1], 1.5, atol=1e-6)
+    np.testing.assert_allclose(right.points[:, 1], -2.0, atol=1e-6)
+    assert left.points[-1, 0] == 30.0
     assert true_lines(straight_map(), Pose2D(90.0, 0.0, 0.0)) == (None, None)  # the road ends before it counts
 
 
 def test_a_line_right_on_the_truth_scores_full_and_one_beside_it_by_its_offset() -> None:
-    truth = np.column_stack([np.arange(5.0, 31.0), np.full(26, 1.75)])
+    truth = TrueLine(np.column_stack([np.arange(5.0, 31.0), np.full(26, 1.75)]), "solid", "white")
     perfect = score_line(line(1.75), truth, CAMERA)
     assert perfect.error_m == pytest.approx(0.0, abs=1e-9)
     assert perfect.hits == perfect.rows > 10
@@ -67,11 +67,11 @@ def test_a_line_right_on_the_truth_scores_full_and_one_beside_it_by_its_offset()
 
 
 def test_figures_count_what_is_missed_as_half_a_lane() -> None:
-    evaluation = LaneEvaluation(straight_map(), CAMERA)
+    evaluation, index = LaneEvaluation(), straight_map()
     both = LaneEstimate(Stamp(0, 0.0), line(1.80), line(-1.75))
     for _ in range(4):
-        evaluation.add("ClearNoon", both, Pose2D(20.0, 0.0, 0.0))
-        evaluation.add("Fog", LaneEstimate(Stamp(0, 0.0), None, None), Pose2D(20.0, 0.0, 0.0))
+        evaluation.add("ClearNoon", both, Pose2D(20.0, 0.0, 0.0), index, CAMERA)
+        evaluation.add("Fog", LaneEstimate(Stamp(0, 0.0), None, None), Pose2D(20.0, 0.0, 0.0), index, CAMERA)
     values = {(f.name, f.group): f for f in evaluation.figures()}
     clear = values["lateral error at 10 m, median", "ClearNoon"]
     assert clear.value == pytest.approx(0.025)

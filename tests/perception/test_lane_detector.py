@@ -72,6 +72,8 @@ def test_the_nearest_lines_are_the_lanes_own() -> None:
     lanes = watch(draw_road([Paint(arc(y)) for y in (5.2, 1.7, -1.8, -5.3)]))
     assert_follows(lanes.left, arc(1.7))
     assert_follows(lanes.right, arc(-1.8))
+    assert_follows(lanes.left_neighbour, arc(5.2), within_m=0.15)
+    assert_follows(lanes.right_neighbour, arc(-5.3), within_m=0.15)
 
 
 @pytest.mark.parametrize("asphalt", [35, 90, 165])
@@ -155,6 +157,31 @@ def test_lines_are_carried_through_a_turn_of_the_car() -> None:
         yaw += following * dt
         y += speed * dt * math.sin(yaw)
     assert worst < 0.1
+
+
+def test_a_lane_change_swaps_the_lines_as_the_car_crosses() -> None:
+    """The car drifts one lane to the left in 3 s: at each moment the nearest line of each side is told, none lags."""
+    detector, dt, speed, seconds = LaneDetector(), 0.05, 10.0, 3.0
+    lines, seen, scored = (5.25, 1.75, -1.75, -5.25), 0, 0
+    y = yaw = 0.0
+    for frame in range(int((seconds + 2.0) / dt)):
+        t = min(max(frame * dt - 1.0, 0.0), seconds)
+        sideways = 3.5 / seconds * (1.0 - math.cos(2.0 * math.pi * t / seconds)) if 0.0 < t < seconds else 0.0
+        rate, yaw = (math.asin(sideways / speed) - yaw) / dt, math.asin(sideways / speed)
+        y += sideways * dt
+        near = [arc(line - y, slope=-math.tan(yaw)) for line in lines]
+        picture = draw_road([Paint(line, gap_m=6.0, phase_m=-speed * frame * dt) for line in near], seed=frame)
+        lanes = detector.update(camera_image(picture, frame), speed, rate)
+        if frame < 10 or min(abs(line - y) for line in lines) < 0.3:
+            continue  # while a wheel is on the line, either side may have it
+        scored += 2
+        left = min(line(np.array(8.0)) for line in near if line(np.array(4.0)) > 0.0)
+        right = max(line(np.array(8.0)) for line in near if line(np.array(4.0)) <= 0.0)
+        for told, true in ((lanes.left, left), (lanes.right, right)):
+            if told is not None and told.confidence > 0.5:
+                seen += 1
+                assert abs(float(told.y_at(8.0)) - float(true)) < 0.2
+    assert seen > 0.9 * scored
 
 
 def test_a_jump_in_time_forgets() -> None:

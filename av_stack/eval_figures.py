@@ -1,0 +1,61 @@
+"""The figures of `av-stack eval` as pictures: bars over weathers and ranges, with the goal beside them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from av_stack.evaluation import Figure
+from av_stack.types import Image
+
+BAR_PX, LABEL_PX, WIDTH_PX, HEAD_PX = 18, 230, 420, 34
+INK, GRID, BAR, MISSED, GOAL = (40, 40, 40), (215, 215, 215), (170, 120, 60), (70, 70, 210), (60, 140, 60)
+FONT = cv2.FONT_HERSHEY_SIMPLEX
+GROUPS_MIN = 3
+"""Fewer bars are no picture: the table says it all."""
+
+
+def draw_figures(figures: Sequence[Figure], out: Path) -> list[Path]:
+    """One PNG in `out/figures` for each figure that was measured over several groups; their paths."""
+    by_name: dict[tuple[str, str], list[Figure]] = defaultdict(list)
+    for figure in figures:
+        if np.isfinite(figure.value):
+            by_name[figure.part, figure.name].append(figure)
+    paths = []
+    for (part, name), group in by_name.items():
+        if len(group) >= GROUPS_MIN:
+            path = out / "figures" / f"{part}_{_file_name(name)}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            cv2.imwrite(str(path), bars(f"{part}: {name}", group))
+            paths.append(path)
+    return paths
+
+
+def bars(title: str, figures: Sequence[Figure]) -> Image:
+    """(height, width, 3) BGR: one bar a group, in the order given; a green line marks each goal."""
+    top = max([f.value for f in figures] + [f.goal for f in figures if f.goal is not None] + [1e-9]) * 1.08
+    canvas: Image = np.full((HEAD_PX + BAR_PX * len(figures) + 10, LABEL_PX + WIDTH_PX + 80, 3), 255, dtype=np.uint8)
+    cv2.putText(canvas, title, (8, 20), FONT, 0.5, INK, 1, cv2.LINE_AA)
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        u = LABEL_PX + round(share * WIDTH_PX)
+        cv2.line(canvas, (u, HEAD_PX - 4), (u, len(canvas) - 8), GRID, 1)
+    for row, figure in enumerate(figures):
+        v = HEAD_PX + BAR_PX * row
+        end = LABEL_PX + round(max(figure.value, 0.0) / top * WIDTH_PX)
+        cv2.rectangle(canvas, (LABEL_PX, v + 3), (end, v + BAR_PX - 4), MISSED if figure.is_met is False else BAR, -1)
+        cv2.putText(canvas, figure.group[:34], (8, v + 13), FONT, 0.38, INK, 1, cv2.LINE_AA)
+        text = f"{figure.value:.3g} {figure.unit}".strip()
+        cv2.putText(canvas, text, (end + 5, v + 13), FONT, 0.38, INK, 1, cv2.LINE_AA)
+        if figure.goal is not None:
+            u = LABEL_PX + round(figure.goal / top * WIDTH_PX)
+            cv2.line(canvas, (u, v), (u, v + BAR_PX - 1), GOAL, 2)
+    return canvas
+
+
+def _file_name(name: str) -> str:
+    kept = "".join(letter if letter.isalnum() else "_" for letter in name.lower())
+    return "_".join(part for part in kept.split("_") if part)

@@ -1,0 +1,101 @@
+"""How soon faults of the camera are noticed, and how often good pictures are taken for faulty ones, per weather."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from av_stack.evaluation import Figure
+from av_stack.types import CameraImage, Image
+from perception.health import Fault, HealthMonitor
+
+GOOD, BROKEN = 6, 2
+"""A fault must be noticed within so many pictures, after so many good ones."""
+
+NOISE_SIGMA = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """A picture, and what the car drove when it was taken."""
+
+    image: CameraImage
+    speed_mps: float
+
+
+def break_picture(fault: Fault, now: Image, before: Image, rng: np.random.Generator) -> Image | None:
+    """`now` as a camera with `fault` would send it; `before` is the picture it sent last."""
+    if fault is Fault.MISSING:
+        return None
+    if fault is Fault.BLACK:
+        return np.zeros_like(now)
+    if fault is Fault.FROZEN:
+        return before
+    if fault is Fault.OVEREXPOSED:
+        return np.asarray(np.clip(now.astype(np.float32) * 4.0 + 160.0, 0, 255), dtype=np.uint8)
+    if fault is Fault.NOISY:
+        return np.asarray(np.clip(now + rng.normal(0.0, NOISE_SIGMA, now.shape), 0, 255), dtype=np.uint8)
+    torn = now.copy()
+    at = int(rng.uniform(0.3, 0.7) * len(now))
+    torn[at:] = np.roll(now[at:], int(rng.uniform(0.15, 0.5) * now.shape[1]), axis=1)
+    return torn
+
+
+@dataclass(slots=True)
+class HealthEvaluation:
+    """`add` a run of `GOOD + BROKEN` or more good pictures of one weather; `raw`, `add_raw`, `figures` as others."""
+
+    noticed: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
+    alarms: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, weather: str, glances: Sequence[Glance], rng: np.random.Generator) -> None:
+        monitor = HealthMonitor()
+        for glance in glances:
+            health = monitor.update(glance.image, glance.image.stamp.time_s, glance.speed_mps)
+            self.alarms[weather].append(bool(health.faults))
+        for fault in Fault:
+            if fault is Fault.FROZEN and abs(glances[-1].speed_mps) < 1.0:
+                continue  # a standing car may see the same picture again
+            self.noticed[fault.value].append(_is_noticed(fault, glances[: GOOD + BROKEN], rng))
+
+    def raw(self) -> dict[str, dict[str, list[bool]]]:
+        return {"noticed": dict(self.noticed), "alarms": dict(self.alarms)}
+
+    def add_raw(self, raw: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
+        for name, own in (("noticed", self.noticed), ("alarms", self.alarms)):
+            for key, values in raw[name].items():
+                own[key] += [bool(value) for value in values]
+
+    def figures(self) -> list[Figure]:
+        out = []
+        for fault in Fault:
+            seen = self.noticed.get(fault.value, [])
+            if seen:
+                value = float(np.mean(seen))
+                out.append(Figure("health", "noticed within 2 pictures", fault.value, value, "", len(seen), 1.0, True))
+        every = [alarm for alarms in self.alarms.values() for alarm in alarms]
+        if every:
+            out.append(Figure("health", "good pictures taken for faulty", "all", float(np.mean(every)), "", len(every)))
+        for weather, alarms in sorted(self.alarms.items()):
+            if any(alarms):
+                value = float(np.mean(alarms))
+                out.append(Figure("health", "good pictures taken for faulty", weather, value, "", len(alarms)))
+        return out
+
+
+def _is_noticed(fault: Fault, glances: Sequence[Glance], rng: np.random.Generator) -> bool:
+    monitor, shown = HealthMonitor(), glances[0].image.bgr
+    for number, glance in enumerate(glances):
+        image: CameraImage | None = glance.image
+        if number >= GOOD:
+            broken = break_picture(fault, glance.image.bgr, shown, rng)
+            image = None if broken is None else replace(glance.image, bgr=broken)
+        health = monitor.update(image, glance.image.stamp.time_s, glance.speed_mps)
+        if number >= GOOD and fault in health.faults:
+            return True
+        shown = shown if image is None else image.bgr
+    return False

@@ -1,0 +1,125 @@
+"""How well traffic lights are read before a stop line: the governing light's state, in every weather."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import atan2
+from typing import Any
+
+import numpy as np
+
+from av_stack.evaluation import Figure
+from av_stack.types import (
+    EgoState,
+    Lane,
+    LaneGraph,
+    LightState,
+    Pose2D,
+    SensorFrame,
+    SignalKind,
+    TrafficLightView,
+)
+from av_stack.world.carla_stand import Place
+
+STATES = (LightState.RED, LightState.YELLOW, LightState.GREEN)
+NEAREST_M, NEAR_M, FAR_M = 6.0, 25.0, 60.0
+"""Distance from the ego to the stop line; heads hang higher and to the side, so nearer ones leave the picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The governing light once: how far its stop line was, what it showed, what was read (None: nothing)."""
+
+    weather: str
+    distance_m: float
+    true: str
+    read: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StopPlace:
+    """A place before a stop line, with the signal that governs it."""
+
+    place: Place
+    signal_id: str
+    distance_m: float
+
+
+def stop_places(graph: LaneGraph, count: int, far_m: float, rng: np.random.Generator) -> list[StopPlace]:
+    """`count` places, `NEAREST_M` to `far_m` before stop lines with a light, as far as the lanes reach back."""
+    signals = [s for s in graph.signals if s.kind is SignalKind.TRAFFIC_LIGHT and s.lane in graph.lanes]
+    found: list[StopPlace] = []
+    for _ in range(20 * count):
+        if len(found) == count or not signals:
+            break
+        signal = signals[int(rng.integers(len(signals)))]
+        distance = float(rng.uniform(NEAREST_M, far_m))
+        behind = _behind(graph, graph.lanes[signal.lane], signal.stop_s_m, distance)
+        if behind is not None:
+            found.append(StopPlace(_on(*behind), signal.signal_id, distance))
+    return found
+
+
+def _behind(graph: LaneGraph, lane: Lane, s_m: float, distance_m: float) -> tuple[Lane, float] | None:
+    """The lane and arc length `distance_m` before `s_m`, along straight predecessors that are no junction."""
+    while distance_m > s_m:
+        distance_m -= s_m
+        before = [graph.lanes[key] for key in lane.predecessors if key in graph.lanes]
+        if len(before) != 1 or before[0].is_junction:
+            return None
+        lane, s_m = before[0], before[0].length_m
+    return lane, s_m - distance_m
+
+
+def _on(lane: Lane, s_m: float) -> Place:
+    row = min(int(np.searchsorted(lane.s_m, s_m)), len(lane.s_m) - 2)
+    x, y, z = (float(value) for value in lane.points[row])
+    grade = atan2(float(lane.points[row + 1, 2]) - z, float(lane.s_m[row + 1] - lane.s_m[row]))
+    return Place(Pose2D(x, y, float(lane.yaw_rad[row])), z, grade)
+
+
+def ego_at(frame: SensorFrame, pose: Pose2D) -> EgoState:
+    """A standing ego that knows its place: localization is measured elsewhere."""
+    return EgoState(frame.stamp, pose.x_m, pose.y_m, pose.yaw_rad, 0.0, 0.0, 0.0, np.zeros((4, 4)))
+
+
+class LightEvaluation:
+    """Gathers what was read; `raw` for a file, `add_raw` what such a file held, `figures`."""
+
+    def __init__(self) -> None:
+        self._sights: list[Sight] = []
+
+    def add(self, weather: str, stop: StopPlace, true: LightState, read: Mapping[str, TrafficLightView]) -> None:
+        view = read.get(stop.signal_id)
+        self._sights.append(Sight(weather, stop.distance_m, true.value, None if view is None else view.state.value))
+
+    def raw(self) -> list[dict[str, Any]]:
+        return [asdict(sight) for sight in self._sights]
+
+    def add_raw(self, raw: Iterable[Mapping[str, Any]]) -> None:
+        self._sights += [Sight(**sight) for sight in raw]
+
+    def figures(self) -> list[Figure]:
+        near = [sight for sight in self._sights if sight.distance_m <= NEAR_M]
+        out = [
+            *_shares(near, f"to {NEAR_M:.0f} m", 0.98),
+            *_shares([s for s in self._sights if NEAR_M < s.distance_m <= FAR_M], f"{NEAR_M:.0f}-{FAR_M:.0f} m", None),
+        ]
+        for state in STATES:
+            out += _shares([sight for sight in near if sight.true == state.value], f"{state.value}, to 25 m", None)
+        for weather in sorted({sight.weather for sight in near}):
+            out += _shares([sight for sight in near if sight.weather == weather], f"{weather}, to 25 m", None)[:1]
+        return out
+
+
+def _shares(sights: Sequence[Sight], group: str, goal: float | None) -> list[Figure]:
+    if not sights:
+        return []
+    right = float(np.mean([sight.read == sight.true for sight in sights]))
+    wrong = float(np.mean([sight.read is not None and sight.read != sight.true for sight in sights]))
+    count = len(sights)
+    return [
+        Figure("lights", "governing light's state right", group, right, "", count, goal, True),
+        Figure("lights", "governing light's state wrong", group, wrong, "", count),
+    ]

@@ -1,0 +1,164 @@
+"""What is looked at on one map, visit by visit; each visit gives plain data that a file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from av_stack.errors import WorldError
+from av_stack.eval_health import GOOD as HEALTH_GOOD
+from av_stack.eval_health import Glance, HealthEvaluation
+from av_stack.eval_lanes import LaneEvaluation
+from av_stack.eval_lights import STATES, LightEvaluation, StopPlace, ego_at, stop_places
+from av_stack.eval_places import choose_places
+from av_stack.eval_ranging import RangingEvaluation
+from av_stack.server_process import embedded_town
+from av_stack.types import CameraImage, Detection, Pose2D
+from av_stack.world.carla_stand import Stand
+from av_stack.world.carla_survey import Survey
+from av_stack.world.spec import Address, Rig, WorldSpec
+from perception.lanes.detector import LaneDetector
+from perception.lights import LightReader
+from perception.map_index import MapIndex
+
+WARM_FRAMES = 12
+"""After a change of weather the camera's exposure and the lines' filters settle: not scored."""
+
+VOTES = 8
+"""Pictures of one light before its state is taken."""
+
+VEHICLES = 40
+Raw = dict[str, Any]
+Detect = Callable[[CameraImage], tuple[Detection, ...]]
+
+
+class Visitor:
+    """Makes the visits of one map on the server at `address`; call `close` once."""
+
+    def __init__(self, address: Address, map_name: str, rig: Rig, seed: int, frames: int) -> None:
+        self._address, self._map, self._rig, self._seed, self._frames = address, map_name, rig, seed, frames
+        self._camera = rig.cameras[0]
+        self._stand: Stand | None = None
+
+    def close(self) -> None:
+        if self._stand is not None:
+            self._stand.close()
+            self._stand = None
+
+    def stand(self, number: int, of: int, weathers: tuple[str, ...]) -> Raw:
+        """Lanes from the `number`-th of `of` places, in every weather."""
+        stand = self._standing()
+        place = choose_places(stand.lane_graph, of, np.random.default_rng(self._seed))[number]
+        index, lanes = MapIndex(stand.lane_graph), LaneEvaluation()
+        stand.set_weather(weathers[0])
+        stand.go(place)
+        ego = stand.truth().ego
+        for weather in weathers:
+            stand.set_weather(weather)
+            detector = LaneDetector()
+            for frame in range(WARM_FRAMES + self._frames):
+                sensors = stand.tick()
+                imu, image = sensors.imu, sensors.cameras[self._camera.name]
+                seen = detector.update(image, sensors.wheel_speed_mps, imu.gyro_radps[2])
+                if frame >= WARM_FRAMES:
+                    lanes.add(weather, seen, ego, index, self._camera)
+        return {"lanes": lanes.raw()}
+
+    def drive(self, number: int, weathers: tuple[str, ...], parts: frozenset[str]) -> Raw:
+        """Lanes, ranging and health on a drive from a place of its own, the weather changing on the way."""
+        self.close()
+        rng = np.random.default_rng([self._seed, number])
+        survey = self._survey(number)
+        camera, index = self._camera, MapIndex(survey.lane_graph)
+        lanes, ranging, health = LaneEvaluation(), RangingEvaluation(camera.name), HealthEvaluation()
+        try:
+            for weather in np.roll(np.array(weathers), -5 * number).tolist():
+                survey.set_weather(weather)
+                detector, glances = LaneDetector(), []
+                for frame in range(WARM_FRAMES + max(self._frames, HEALTH_GOOD + 2)):
+                    look = survey.look()
+                    image, speed = look.sensors.cameras[camera.name], look.sensors.wheel_speed_mps
+                    seen = detector.update(image, speed, look.sensors.imu.gyro_radps[2])
+                    if "ranging" in parts:
+                        ranging.add(look, seen)
+                    if frame >= WARM_FRAMES:
+                        lanes.add(weather, seen, look.truth.ego, index, camera)
+                        glances.append(Glance(image, speed))
+                health.add(weather, glances, rng)
+        finally:
+            survey.close()
+        raw = {"lanes": lanes.raw(), "ranging": ranging.raw(), "health": health.raw()}
+        return {name: values for name, values in raw.items() if name in parts}
+
+    def lights(self, number: int, of: int, weathers: tuple[str, ...], far_m: float, detect: Detect) -> Raw:
+        """The light before the `number`-th of `of` stop lines, its state changing from weather to weather."""
+        stand = self._standing()
+        rng = np.random.default_rng([self._seed, 7])
+        places = stop_places(stand.lane_graph, of, far_m, rng)
+        lights = LightEvaluation()
+        if number < len(places):
+            stand.go(places[number].place)
+            ego = stand.truth().ego
+            for turn, weather in enumerate(weathers):
+                self._read_light(stand, places[number], ego, weather, (turn + number) % len(STATES), lights, detect)
+        return {"lights": lights.raw()}
+
+    def _read_light(
+        self,
+        stand: Stand,
+        stop: StopPlace,
+        ego: Pose2D,
+        weather: str,
+        turn: int,
+        lights: LightEvaluation,
+        detect: Detect,
+    ) -> None:
+        """All other lights of the map show other states: one that is taken for the governing one is found out."""
+        stand.set_weather(weather)
+        stand.show_lights({stop.signal_id: STATES[turn]}, STATES[(turn + 1) % len(STATES)])
+        reader, read = LightReader(stand.lane_graph), {}
+        for frame in range(WARM_FRAMES // 2 + VOTES):
+            sensors = stand.tick()
+            image = sensors.cameras[self._camera.name]
+            if frame >= WARM_FRAMES // 2:
+                read = dict(reader.update(ego_at(sensors, ego), detect(image), image.camera))
+        lights.add(weather, stop, stand.truth().lights[stop.signal_id], read)
+
+    def _standing(self) -> Stand:
+        if self._stand is None:
+            self._stand = Stand(self._address, self._spec(0, 0))
+        return self._stand
+
+    def _survey(self, number: int) -> Survey:
+        """A start may be taken by somebody: the next one is tried."""
+        for attempt in range(5):
+            try:
+                return Survey(self._address, self._spec(13 * number + 5 * attempt + 1, VEHICLES))
+            except WorldError as error:
+                if "is taken" not in str(error):
+                    raise
+        raise WorldError(f"map {self._map}: no free start for a drive")
+
+    def _spec(self, start: int, vehicles: int) -> WorldSpec:
+        at = spawn_point(self._address, self._seed + start)
+        xodr = embedded_town(self._map)
+        return WorldSpec(self._map, at, (at,), self._rig, seed=self._seed + start, traffic_vehicles=vehicles, xodr=xodr)
+
+
+def spawn_point(address: Address, number: int) -> tuple[float, float]:
+    """(x, y) in CARLA's coordinates of one of the loaded map's own spawn points."""
+    from av_stack.world.carla_world import connect
+
+    _, client = connect(address)
+    points = client.get_world().get_map().get_spawn_points()
+    if not points:
+        raise WorldError(f"the map at {address} has no spawn points")
+    at = points[number % len(points)].location
+    return float(at.x), float(at.y)
+
+
+def visit_path(out: Path, name: str) -> Path:
+    return out / "visits" / f"{name}.json"
