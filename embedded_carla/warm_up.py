@@ -1,7 +1,7 @@
-"""Compile, or load from disk, every kernel that a tick needs: `python -m embedded_carla.warm_up`.
+"""Compile, or load from disk, what a tick and a first picture need: `python -m embedded_carla.warm_up`.
 
-The first time on a machine this takes a while (numba compiles); afterwards a fraction of a second. The server does it
-before it listens, so that no client waits for a compiler in its first tick.
+The first time on a machine this takes a while (numba and the GL compile); afterwards a fraction of a second. The server
+does it before it listens, so that no client waits for a compiler in its first tick or picture.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import numpy as np
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.render import culling
+from embedded_carla.render import warm_up as shaders
 from embedded_carla.scene import Boxes, SignalSite, StopZone
 from embedded_carla.scenery.ground import SceneryGround
 from embedded_carla.scenery.heightfield import HeightField
@@ -23,6 +24,12 @@ from embedded_carla.world.walkers import WalkerCrowd
 
 
 def warm_up() -> None:
+    """All of it."""
+    _compile_kernels()
+    shaders.warm_up()
+
+
+def _compile_kernels() -> None:
     """Drive two cars that overlap, beside a wall and at a light, for one step; look at nothing."""
     triangle = np.array([[[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [0.0, 9.0, 0.0]]])
     field = HeightField(np.array([-50.0, -50.0]), 50.0, np.zeros((3, 3)))

@@ -1,0 +1,107 @@
+"""Let the GL compile what first pictures need, before a client waits for them.
+
+A software GL turns each shader program into machine code, seconds of work for one set of outputs, and keeps the code in
+a cache of its own on disk. So it is enough to draw once on a machine, in a process that ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.log import log
+from embedded_carla.maps.cache import default_folder
+from embedded_carla.render import ground
+from embedded_carla.render.context import RenderError
+from embedded_carla.render.programs import SHADERS
+from embedded_carla.render.renderer import Renderer
+from embedded_carla.scene import ActorView, Boxes, CameraView, GroundHit, Mesh, Placement, Scenery
+from embedded_carla.types import SemanticTag, Transform, WeatherParameters
+
+OUTPUTS = ((True, False, False), (False, True, False), (False, False, True), (False, True, True), (True, True, True))
+"""Of one pass: colour, depth, labels; what single cameras, LiDARs and cameras of several kinds in one place ask for."""
+
+LONGEST_S = 300.0
+CANNOT_DRAW = 3  # exit status: no GL on this machine
+_DAY = WeatherParameters(sun_altitude_angle=45.0)
+_MATERIAL_M = 4.0  # side of the square that each material covers
+
+
+class _Floor:
+    def below(self, points: NDArray[np.float64]) -> GroundHit:
+        n = len(points)
+        return GroundHit(np.zeros(n), np.tile((0.0, 0.0, 1.0), (n, 1)), np.ones(n, np.uint8), np.zeros(n, np.int32))
+
+
+def scenery() -> Scenery:
+    """A piece of everything that has a program of its own, before a camera in the origin that looks along x."""
+    corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1)], dtype=np.float32) * _MATERIAL_M
+    up, faces = np.tile(np.array((0.0, 0.0, 1.0), np.float32), (4, 1)), np.array([(0, 1, 2), (0, 2, 3)], np.uint32)
+    meshes = []
+    for k, (material, look) in enumerate(ground.LOOKS.items()):
+        at = corners + np.array((10.0 + look.near_m + _MATERIAL_M * k, -_MATERIAL_M / 2), np.float32)
+        points = np.column_stack([at, np.zeros(4, np.float32)])
+        meshes.append(Mesh(points, up, corners, faces, material, SemanticTag.ROADS))
+    things = (
+        Placement("pole", Transform(20.0, -6.0), (0.2, 0.2, 3.0), SemanticTag.POLES),
+        Placement("building", Transform(40.0), (12.0, 15.0, 12.0), SemanticTag.BUILDINGS, 1),
+        Placement("tree_broadleaf", Transform(20.0, 6.0), (4.0, 4.0, 7.0), SemanticTag.VEGETATION, 1),
+        Placement("sign_stop", Transform(15.0, 3.0, yaw_deg=180.0), (0.1, 0.75, 2.8), SemanticTag.TRAFFIC_SIGNS),
+    )
+    none = Boxes(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0, np.uint8))
+    numbers = np.zeros(1, dtype=np.int64)
+    return Scenery("warm-up", tuple(meshes), things, none, _Floor(), numbers, np.ones(1), (), (), (), (), ())
+
+
+def draw() -> None:
+    """Pictures of each of OUTPUTS in daylight, towards the sun and away. Raises RenderError where none can be drawn."""
+    car = ActorView(7, "sedan", Transform(12.0), (2.3, 0.95, 0.75), (0.5, 0.0, 0.0), SemanticTag.CAR)
+    views = [CameraView(320, 180, 90.0, Transform(0.0, 0.0, 2.0, yaw_deg=yaw)) for yaw in (0.0, 180.0)]
+    renderer = Renderer(scenery())
+    try:
+        for view, (rgb, depth, labels) in itertools.product(views, OUTPUTS):
+            renderer.render(view, (car,), {}, _DAY, 0.0, rgb=rgb, depth=depth, labels=labels)
+    finally:
+        renderer.close()
+
+
+def _mark() -> Path:
+    """The file that says that these programs were drawn with on this machine."""
+    digest = hashlib.sha256()
+    own = (Path(__file__).with_name(f"{name}.py") for name in ("ground", "programs", "solids", "targets", "warm_up"))
+    for path in (*sorted(SHADERS.iterdir()), *own):
+        digest.update(path.read_bytes())
+    return default_folder() / f"shaders-{digest.hexdigest()[:16]}"
+
+
+def warm_up() -> None:
+    """Draw in a process of its own, unless this code has done so before; where nothing can be drawn, cameras tell."""
+    mark = _mark()
+    if mark.exists():
+        return
+    try:
+        child = subprocess.run(
+            [sys.executable, "-m", __name__], timeout=LONGEST_S, check=False, stdin=subprocess.DEVNULL
+        )
+        if child.returncode == 0:
+            mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for old in mark.parent.glob("shaders-*"):
+                old.unlink(missing_ok=True)
+            mark.touch()
+        elif child.returncode != CANNOT_DRAW:
+            log(f"drawing fails with status {child.returncode}: cameras may end this server")
+    except (OSError, subprocess.SubprocessError) as error:
+        log(f"shaders are compiled with the first picture: {error}")
+
+
+if __name__ == "__main__":
+    try:
+        draw()
+    except RenderError:
+        sys.exit(CANNOT_DRAW)
