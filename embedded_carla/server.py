@@ -407,6 +407,8 @@ class Server:
     def _serve_call(self, client: _Client, call: rpc.Call) -> float:
         """Carry out one call; when it was done, in monotonic seconds."""
         now_s = time.monotonic()
+        if call.method == "set_episode_settings":
+            self._show_new_listeners()
         client.outbox.send(handlers.answer(self.simulation, call))
         now_s = log_if_slow(call.method, now_s)
         client.watch.on_call(call.method, now_s)
@@ -420,6 +422,17 @@ class Server:
             self._tick_if_due()
             return time.monotonic()
         return now_s
+
+    def _show_new_listeners(self) -> None:
+        """One more frame of a free-running world before its settings change, for those who have just begun to listen.
+
+        Between any two calls to CARLA frames pass. Environments rely on it: they listen, stop the world and look.
+        """
+        now_s = time.monotonic()
+        if self.simulation.settings.synchronous_mode or not self.simulation.is_heard_anew:
+            return
+        if all(client.watch.may_tick(now_s, now_s) for client in self._clients):
+            self._tick()
 
     # ------------------------------------------------------------ streams
 

@@ -68,6 +68,7 @@ class Simulation:
         self.tick_requested = False
         self._expected: dict[int, _Expected] = {}  # listeners, by stream
         self._let_down: set[int] = set()  # streams whose listener did not come in time
+        self.is_heard_anew = False  # whether anybody has begun to listen to a sensor since the last frame
         self._seed = seed
         self._clock = clock
         self._ids = Ids()
@@ -125,6 +126,7 @@ class Simulation:
 
     def listener_came(self, stream_id: int) -> None:
         """A connection said that it listens to this stream."""
+        self.is_heard_anew = self.is_heard_anew or stream_id != EPISODE_STREAM
         self._let_down.discard(stream_id)
         expected = self._expected.get(stream_id)
         if expected is not None:
@@ -171,6 +173,7 @@ class Simulation:
 
     def publish_sensors(self) -> None:
         """Measure and send what is listened to and due."""
+        self.is_heard_anew = False
         self.sensors.publish(may_drop=not self.settings.synchronous_mode, rendering=not self.settings.no_rendering_mode)
 
     def close(self) -> None:

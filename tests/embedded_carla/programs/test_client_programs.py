@@ -177,6 +177,26 @@ def test_one_queue_takes_a_whole_rig_frame_by_frame(sync_world: Any) -> None:
         sensor.stop()
 
 
+def test_what_is_listened_to_before_the_world_is_stopped_has_something_to_show(client: Any) -> None:
+    """As environments reset: all is spawned in a free-running world, which then stands still, and the first look."""
+    world, library = client.get_world(), client.get_world().get_blueprint_library()
+    car = world.spawn_actor(library.find("vehicle.lincoln.mkz_2017"), world.get_map().get_spawn_points()[7])
+    seen: list[Any] = []
+    lidar = world.spawn_actor(library.find("sensor.lidar.ray_cast"), carla.Transform(carla.Location(z=2.1)), car)
+    lidar.listen(seen.append)
+    camera = world.spawn_actor(library.find("sensor.camera.rgb"), carla.Transform(carla.Location(z=1.7)), car)
+    camera.listen(lambda _: None)
+    settings = world.get_settings()
+    settings.synchronous_mode, settings.fixed_delta_seconds = True, None
+    world.apply_settings(settings)
+    end_s = time.monotonic() + 10.0
+    while not seen and time.monotonic() < end_s:
+        time.sleep(0.01)
+    assert seen
+    lidar.stop()
+    camera.stop()
+
+
 def test_callbacks_hear_every_tick_until_they_are_removed(client: Any) -> None:
     world = client.get_world()
     car = world.spawn_actor(world.get_blueprint_library().find("vehicle.mini.cooper_s"),
