@@ -1,4 +1,4 @@
-.PHONY: demo test check bench check-kernels test-gpu bench-gpu fuzz soak format clean help
+.PHONY: demo test check bench eval check-kernels test-gpu bench-gpu fuzz soak format clean help
 .DEFAULT_GOAL := help
 
 OUT ?= out
@@ -29,6 +29,16 @@ format: ## apply the formatter and the safe fixes
 bench: ## measure the server, the renderer and the closed loop; figures in out/bench/
 	@scripts/setup.sh dev
 	@.venv/bin/python -m benchmarks --out $(OUT)/bench
+
+# AV_STACK_DATA=DIR adds real maps and pictures: Town02 and Town10HD are used in no training and no tuning of lanes
+eval: ## measure perception against the truth in every weather; Ctrl-C, and it goes on where it was; figures in out/eval/
+	@scripts/setup.sh dev
+	@if [ -n "$$AV_STACK_DATA" ]; then \
+		.venv/bin/av-stack eval perception --parts lanes,ranging,health,lights,detection,dashcam --map Town02,Town10HD,city_grid \
+			--maps "$$AV_STACK_DATA/maps" --dashcam "$$AV_STACK_DATA/lanes" --out $(OUT)/eval $(EVAL_ARGS); \
+	else \
+		.venv/bin/av-stack eval perception --parts lanes,ranging,health,lights --map city_grid,country_road --out $(OUT)/eval $(EVAL_ARGS); \
+	fi
 
 fuzz: ## 200,000 hostile messages against the server (FUZZ_ARGS="--seed 2 --messages 1000"); figures in out/fuzz/
 	@scripts/setup.sh dev

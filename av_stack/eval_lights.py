@@ -23,13 +23,16 @@ from av_stack.types import (
 from av_stack.world.carla_stand import Place
 
 STATES = (LightState.RED, LightState.YELLOW, LightState.GREEN)
-NEAREST_M, NEAR_M, FAR_M = 6.0, 25.0, 60.0
-"""Distance from the ego to the stop line; heads hang higher and to the side, so nearer ones leave the picture."""
+STOP_NEAREST_M = 4.0
+"""How near before stop lines one looks from."""
+
+RANGES_M = ((0.0, 25.0), (25.0, 40.0), (40.0, 60.0))
+"""From the ego to the light's post, which often stands beyond the junction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The governing light once: how far its stop line was, what it showed, what was read (None: nothing)."""
+    """The governing light once: how far it was, what it showed, what was read (None: nothing)."""
 
     weather: str
     distance_m: float
@@ -39,7 +42,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class StopPlace:
-    """A place before a stop line, with the signal that governs it."""
+    """A place before a stop line, with the signal that governs it, and how far away that stands."""
 
     place: Place
     signal_id: str
@@ -47,17 +50,19 @@ class StopPlace:
 
 
 def stop_places(graph: LaneGraph, count: int, far_m: float, rng: np.random.Generator) -> list[StopPlace]:
-    """`count` places, `NEAREST_M` to `far_m` before stop lines with a light, as far as the lanes reach back."""
+    """`count` places, `STOP_NEAREST_M` to `far_m` before stop lines with a light, as far as the lanes reach back."""
     signals = [s for s in graph.signals if s.kind is SignalKind.TRAFFIC_LIGHT and s.lane in graph.lanes]
     found: list[StopPlace] = []
     for _ in range(20 * count):
         if len(found) == count or not signals:
             break
         signal = signals[int(rng.integers(len(signals)))]
-        distance = float(rng.uniform(NEAREST_M, far_m))
+        distance = float(rng.uniform(STOP_NEAREST_M, far_m))
         behind = _behind(graph, graph.lanes[signal.lane], signal.stop_s_m, distance)
-        if behind is not None:
-            found.append(StopPlace(_on(*behind), signal.signal_id, distance))
+        if behind is not None and signal.place is not None:
+            place = _on(*behind)
+            away = np.hypot(signal.place[0] - place.pose.x_m, signal.place[1] - place.pose.y_m)
+            found.append(StopPlace(place, signal.signal_id, float(away)))
     return found
 
 
@@ -101,11 +106,11 @@ class LightEvaluation:
         self._sights += [Sight(**sight) for sight in raw]
 
     def figures(self) -> list[Figure]:
-        near = [sight for sight in self._sights if sight.distance_m <= NEAR_M]
-        out = [
-            *_shares(near, f"to {NEAR_M:.0f} m", 0.98),
-            *_shares([s for s in self._sights if NEAR_M < s.distance_m <= FAR_M], f"{NEAR_M:.0f}-{FAR_M:.0f} m", None),
-        ]
+        near = [sight for sight in self._sights if sight.distance_m < RANGES_M[0][1]]
+        out = []
+        for low, high in RANGES_M:
+            within = [sight for sight in self._sights if low <= sight.distance_m < high]
+            out += _shares(within, f"{low:.0f}-{high:.0f} m", 0.98 if low == 0.0 else None)
         for state in STATES:
             out += _shares([sight for sight in near if sight.true == state.value], f"{state.value}, to 25 m", None)
         for weather in sorted({sight.weather for sight in near}):

@@ -27,7 +27,7 @@ from perception.map_index import MapIndex
 WARM_FRAMES = 12
 """After a change of weather the camera's exposure and the lines' filters settle: not scored."""
 
-VOTES = 8
+VOTES = 14
 """Pictures of one light before its state is taken."""
 
 VEHICLES = 40

@@ -11,7 +11,7 @@ from av_stack.types import CameraImage, CameraModel, LaneEstimate, LaneLine, Mar
 from perception.lanes.fit import LineFit, fit_lines
 from perception.lanes.lines import along_the_road, find_segments, stripe_points
 from perception.lanes.road_view import RoadView, road_view
-from perception.lanes.segmentation import lane_columns, segment_paint, side_columns
+from perception.lanes.segmentation import Columns, columns_of, segment_paint
 from perception.lanes.tracker import LineTrack, update_tracks
 
 SIDE_X_M = 4.0
@@ -25,7 +25,7 @@ ALONG_MAX_RAD = 0.2
 GHOST_FACTOR, GHOST_WITHIN_M, GHOST_X_M, GHOST_LENGTH_M = 2.0, 1.9, 10.0, 20.0
 LANE_WIDTH_MIN_M, LANE_WIDTH_MAX_M = 2.3, 5.5
 CONFIDENCE_X_M, CONFIDENCE_WITHIN_M = 15.0, 0.2
-CONFIDENCE_WEIGHTS = np.array([-5.6, -2.3, 2.6, 1.24, -0.27, 1.1, 1.6])
+CONFIDENCE_WEIGHTS = np.array([-5.6, -2.1, 2.4, 1.16, 0.67, 1.0, 1.3])
 """Logistic regression on 3900 told lines of 15 standing places and 3 drives on five maps, all weathers."""
 
 CONFIDENCE_SIGMA_FLOOR_M = 0.07
@@ -54,7 +54,7 @@ class LaneDetector:
         self._time_s: float | None = None
         self._camera: CameraModel | None = None
         self._view: RoadView | None = None
-        self._columns: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]] | None = None
+        self._columns: Columns | None = None
 
     def update(self, image: CameraImage, speed_mps: float, yaw_rate_radps: float) -> LaneEstimate:
         """The lines beside the ego at the picture's stamp; None on a side where no line is believed in.
@@ -85,12 +85,12 @@ class LaneDetector:
             return
         self._camera, self._view = camera, road_view(camera)
         if self._view is not None:
-            self._columns = (*side_columns(self._view), lane_columns(self._view))
+            self._columns = columns_of(self._view)
 
     def _fit(self, image: CameraImage, curvature_1pm: float) -> list[LineFit]:
         if self._view is None or self._columns is None:
             return []
-        paint = segment_paint(self._view.crop(image.bgr), *self._columns)
+        paint = segment_paint(self._view.crop(image.bgr), self._columns)
         segments = along_the_road(find_segments(paint.contrast), self._view)
         points = stripe_points(paint, segments, self._view)
         return fit_lines(points, curvature_1pm)

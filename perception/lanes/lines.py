@@ -107,10 +107,9 @@ def _beside(
 ) -> tuple[Float, Float, Float, Float]:
     """`contrast`, `side_gap`, `inner_gap` and `road_tint` of `StripePoints` for flat indices `pixel` in `row`."""
     lab = paint.lab.reshape(-1, 3)
-    sides = (pixel, paint.left.ravel()[pixel], paint.right.ravel()[pixel])
-    here, left, right = (lab[i].astype(np.float64) for i in sides)
+    left, right = (lab[side.ravel()[pixel]].astype(np.float64) for side in (paint.left, paint.right))
     road = (left + right) / 2.0
-    contrast = np.maximum(here[:, 0] - road[:, 0], here[:, 2] - road[:, 2])
+    contrast = paint.contrast.ravel()[pixel].astype(np.float64)
     inner = np.where(is_left, right[:, 0], left[:, 0])
     tint = np.hypot(road[:, 1] - 128.0, road[:, 2] - 128.0) / np.maximum(road[:, 0], LIGHT_MIN)
     return contrast, np.abs(left[:, 0] - right[:, 0]), np.abs(inner - paint.lane_light[row]), tint

@@ -23,6 +23,9 @@ SIDE_STEP_M = 0.5
 """Where the asphalt beside a stripe is looked up: beyond the other stripe of a double line, and in the gap beside the
 bar of a zebra crossing, so that a bar shows its full width and is told from a line by it."""
 
+NEAR_STEP_M = 0.25
+"""White is looked for with this step too: beside a kerb the ground half a metre away may be as bright as paint."""
+
 LANE_HALF_M, LANE_SAMPLES = 0.8, 9
 
 WHITE_CONTRAST_MIN = 12
@@ -53,10 +56,10 @@ class PaintMask:
     lane_light: NDArray[np.float64]
 
 
-def side_columns(view: RoadView) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Flat indices of the pixels `SIDE_STEP_M` to the left and right of each pixel, clamped at the picture's edge."""
+def side_columns(view: RoadView, step_m: float = SIDE_STEP_M) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Flat indices of the pixels `step_m` to the left and right of each pixel, clamped at the picture's edge."""
     rows, width = len(view.metres_per_px), view.camera.width_px
-    step = np.maximum(np.rint(SIDE_STEP_M / view.metres_per_px), 2).astype(np.intp)[:, None]
+    step = np.maximum(np.rint(step_m / view.metres_per_px), 2).astype(np.intp)[:, None]
     column = np.arange(width, dtype=np.intp)[None, :]
     row = np.arange(rows, dtype=np.intp)[:, None] * width
     return row + np.maximum(column - step, 0), row + np.minimum(column + step, width - 1)
@@ -74,17 +77,33 @@ def lane_columns(view: RoadView) -> NDArray[np.intp]:
     return np.asarray(np.arange(rows, dtype=np.intp)[:, None] * width + inside)
 
 
-def segment_paint(
-    road_bgr: Image, left: NDArray[np.intp], right: NDArray[np.intp], lane: NDArray[np.intp]
-) -> PaintMask:
-    """Paint in the road's rows `road_bgr` (rows, width, 3); `left`, `right` from `side_columns`, `lane` from
-    `lane_columns`."""
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where to look beside each pixel, as flat indices: `left`, `right` by `SIDE_STEP_M`, `near_left`, `near_right` by
+    `NEAR_STEP_M`, all (rows, width); `lane` (rows, LANE_SAMPLES) right ahead of the car."""
+
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    near_left: NDArray[np.intp]
+    near_right: NDArray[np.intp]
+    lane: NDArray[np.intp]
+
+
+def columns_of(view: RoadView) -> Columns:
+    return Columns(*side_columns(view), *side_columns(view, NEAR_STEP_M), lane_columns(view))
+
+
+def segment_paint(road_bgr: Image, columns: Columns) -> PaintMask:
+    """Paint in the road's rows `road_bgr` (rows, width, 3)."""
+    left, right = columns.left, columns.right
     lab = np.asarray(cv2.cvtColor(road_bgr, cv2.COLOR_BGR2LAB), dtype=np.uint8)
     channels = [np.asarray(channel, dtype=np.uint8) for channel in cv2.split(lab)]
     light, yellowness = channels[0], channels[2]
     light_left, light_right = light.take(left), light.take(right)
     white = cv2.subtract(light, cv2.max(light_left, light_right))  # saturating: 0 where not brighter
     yellow = cv2.subtract(yellowness, cv2.max(yellowness.take(left), yellowness.take(right)))
+    near = cv2.max(light.take(columns.near_left), light.take(columns.near_right))
+    white = cv2.max(white, cv2.subtract(light, near))
     dim = float(np.clip(np.median(light[::4, ::4]) / DAYLIGHT, DIM_MIN, 1.0))
     white_min = _threshold(light, light_right, WHITE_CONTRAST_MIN * dim)
     yellow_min = _threshold(yellowness, yellowness.take(right), YELLOW_CONTRAST_MIN * dim)
@@ -92,7 +111,7 @@ def segment_paint(
     is_white = (white >= white_min) & ~is_yellow
     paint = _without_specks(is_white | is_yellow)
     contrast = np.where(paint, cv2.max(white, yellow), 0).astype(np.uint8)
-    lane_light = np.median(light.take(lane), axis=1)
+    lane_light = np.median(light.take(columns.lane), axis=1)
     return PaintMask(is_white & paint, is_yellow & paint, contrast, lab, left, right, lane_light)
 
 

@@ -16,7 +16,7 @@ from av_stack.frames import intrinsics
 from av_stack.types import CameraModel, Image
 from perception.lanes.lines import find_segments
 from perception.lanes.road_view import RoadView, road_view
-from perception.lanes.segmentation import lane_columns, segment_paint, side_columns
+from perception.lanes.segmentation import columns_of, segment_paint
 
 Float = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ def vanishing_point(bgr: Image, camera: CameraModel) -> tuple[float, float] | No
     if view is None:
         return None
     scale = camera.width_px / view.camera.width_px
-    paint = segment_paint(view.crop(bgr), *side_columns(view), lane_columns(view))
+    paint = segment_paint(view.crop(bgr), columns_of(view))
     segments = _slanted(find_segments(paint.contrast), view)
     if len(segments) < 2:
         return None
