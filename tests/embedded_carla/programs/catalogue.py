@@ -109,7 +109,7 @@ def leaderboard(root: Path, runner_root: Path, shared_routes: Path | None) -> li
                 "--traffic-manager-port={tm}",
                 "--timeout=120",
             )
-            found.append(Program("Leaderboard 2", name, town, command, root, 1200.0, checkpoint=checkpoint))
+            found.append(Program("Leaderboard 2", name, town, command, root, 2400.0, checkpoint=checkpoint))
     return found
 
 
@@ -219,7 +219,7 @@ def examples(api: Path, xodr: str) -> list[Program]:
                 "Town10HD",
                 (script, *arguments),
                 api / "util",
-                300.0,
+                900.0,
                 loops,
                 needs_port_2000="{port}" not in command,
             )
