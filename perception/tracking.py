@@ -54,8 +54,8 @@ class _Motion:
     birth: tuple[float, float, float]
 
 
-_VEHICLE = _Motion((0.4, 1.5, 0.5), (9.0, 1.5, 0.15))
-_CYCLE = _Motion((0.5, 1.0, 0.5), (5.0, 1.0, 0.2))
+_VEHICLE = _Motion((1.0, 0.4, 0.2), (7.0, 1.0, 0.15))
+_CYCLE = _Motion((1.0, 0.4, 0.2), (5.0, 1.0, 0.2))
 _WALKER = _Motion((0.7, 0.1, 0.1), (1.5, 0.1, 0.1))
 _MOTION = {
     ObjectKind.CAR: _VEHICLE,
@@ -73,6 +73,9 @@ CONFIDENCE_GAIN, CONFIDENCE_TIME_S = 0.3, 0.8
 TWIN_M = 0.8
 EGO_SPEED_SIGMA_MPS, FLOW_SIGMA_MPS = 0.05, 0.2
 """The second is of what corners do that belong to no rigid face: wheels, reflections, edges against the background."""
+
+BOX_CORRELATION = 4.0
+"""A detector is wrong about a box in neighbouring pictures alike: that many of them tell one new thing."""
 
 FOOT_CORRELATION, SCALE_DRIFT = 4.0, 1e-5
 """Foot points share their error over several pictures; heights stay, but for what of them is seen."""
@@ -210,7 +213,8 @@ def _in_map(thing: RangedObject, pose: Pose2D) -> tuple[Float, Float]:
 def _jitter(thing: RangedObject, pose: Pose2D) -> Float:
     """(2, 2) in the map frame: what is new in each picture. Only that averages out, and only that blurs velocities."""
     turn = rotation_matrix(pose.yaw_rad, 0.0, 0.0)[:2, :2]
-    return np.asarray(turn @ (thing.covariance if thing.jitter is None else thing.jitter) @ turn.T)
+    noise = thing.covariance if thing.jitter is None else BOX_CORRELATION * thing.jitter
+    return np.asarray(turn @ noise @ turn.T)
 
 
 def _moved(tracks: list[Track], dt_s: float) -> list[Track]:

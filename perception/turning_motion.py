@@ -20,6 +20,9 @@ SOFT_MPS = 0.5
 ACCEL_TIME_S, TURN_TIME_S = 1.5, 2.0
 """Nobody brakes or turns for ever: both decay with these time constants."""
 
+LATERAL_MAX_MPS2, RADIUS_MIN_M = 5.0, 4.0
+"""What tyres and steering allow: a turn rate beyond is noise that the filter has taken for a turn."""
+
 
 def predict(states: Float, covariances: Float, dt_s: float, noise: Float) -> tuple[Float, Float]:
     """States (N, 6) and covariances (N, 6, 6) after `dt_s` seconds.
@@ -51,7 +54,8 @@ def predict(states: Float, covariances: Float, dt_s: float, noise: Float) -> tup
     new[:, 0:2] += dt_s / 2.0 * (velocity + after)
     new[:, 2:4] = after
     new[:, ACCEL] *= np.exp(-dt_s / ACCEL_TIME_S)
-    new[:, TURN] *= np.exp(-dt_s / TURN_TIME_S)
+    most = np.minimum(LATERAL_MAX_MPS2 / soft[:, 0], soft[:, 0] / RADIUS_MIN_M)
+    new[:, TURN] = np.clip(new[:, TURN] * np.exp(-dt_s / TURN_TIME_S), -most, most)
     spread = jacobian @ covariances @ jacobian.transpose(0, 2, 1)
     variance = noise**2 * dt_s
     for column, which in ((VX, 0), (VY, 0), (ACCEL, 1), (TURN, 2)):

@@ -30,7 +30,9 @@ INSET = 0.08
 WINDOW_PX, LEVELS = 9, 2
 MARGIN_PX = 4.0
 BACK_MAX_PX = 0.5
-SPAN_PICTURES = 6
+SPAN_PICTURES, SPAN_NEAR_PICTURES, NEAR_PX = 10, 6, 40.0
+"""What looks smaller moves less in the picture: it takes longer to see how."""
+
 CORNERS_MIN = 4
 PIXEL_SIGMA = 0.12
 """What a corner's place is good for at least, however well the corners agree."""
@@ -66,6 +68,7 @@ class ObjectFlow:
     def __init__(self) -> None:
         self._grey: Image | None = None
         self._camera: CameraModel | None = None
+        self._times_s: Float = np.zeros(1)
         self._clear()
 
     def update(
@@ -91,9 +94,10 @@ class ObjectFlow:
         self._grey, self._camera = grey, camera
         chosen = _worth_following(boxes, camera)
         owner = _owners(self._pixels, boxes, chosen)
-        found = [
-            _flow(self._trail[owner == i], self._times_s, camera) if i in chosen else None for i in range(len(boxes))
-        ]
+        found: list[BoxFlow | None] = [None] * len(boxes)
+        for i in chosen:
+            longest = SPAN_NEAR_PICTURES if boxes[i][3] - boxes[i][1] >= NEAR_PX else SPAN_PICTURES
+            found[i] = _flow(self._trail[owner == i, : longest + 1], self._times_s, camera)
         self._keep(owner >= 0)
         self._refill(grey, boxes, chosen, owner[owner >= 0], camera)
         return tuple(found)
@@ -101,7 +105,7 @@ class ObjectFlow:
     def _clear(self) -> None:
         self._pixels: Float = np.zeros((0, 2))
         self._trail: Float = np.zeros((0, SPAN_PICTURES + 1, 2))  # where it was n pictures ago, in the frame of now
-        self._times_s: Float = np.zeros(1)
+        self._times_s = np.zeros(1)
 
     def _keep(self, which: NDArray[np.bool_]) -> None:
         self._pixels, self._trail = self._pixels[which], self._trail[which]
@@ -214,7 +218,7 @@ def _lens(camera: CameraModel) -> tuple[int, int, float]:
 
 def _flow(trail: Float, times_s: Float, camera: CameraModel) -> BoxFlow | None:
     """The fit over the longest span that enough corners have lived through."""
-    for age in range(min(SPAN_PICTURES, len(times_s) - 1), 0, -1):
+    for age in range(min(trail.shape[1], len(times_s)) - 1, 0, -1):
         known = np.isfinite(trail[:, [0, age]]).all(axis=(1, 2))
         if known.sum() >= CORNERS_MIN:
             then, now = _level(trail[known, age], camera), _level(trail[known, 0], camera)

@@ -30,6 +30,9 @@ COVER_MIN, COVER_DOWN_PX, COVERED_SIGMA = 0.9, 2.0, 0.25
 """A nearer box that covers this much of the line on which an object stands may hide its foot: in three of ten cases it
 does, and the object looks up to twice as far away. The sigma is a share of the distance."""
 
+OPAQUE = (ObjectKind.CAR, ObjectKind.TRUCK, ObjectKind.BUS)
+"""Between the wheels of a cycle and beside a person's legs the road behind is seen."""
+
 JITTER_MIN_M = 0.05
 RANGE_MIN_M, RANGE_MAX_M = 0.5, 150.0
 DISAGREE = 9.0
@@ -70,7 +73,7 @@ def range_objects(
 
     Those that neither foot point nor size can place are left out, as are boxes that are not finite or are empty.
     """
-    boxes = [d.box_px for d in detections if object_kind(d.name) is not None and np.isfinite(d.box_px).all()]
+    boxes = [d.box_px for d in detections if object_kind(d.name) in OPAQUE and np.isfinite(d.box_px).all()]
     found = (range_object(one, camera, pitch_sigma_rad, boxes) for one in detections)
     return tuple(thing for thing in found if thing is not None)
 
@@ -78,7 +81,7 @@ def range_objects(
 def range_object(
     detection: Detection, camera: CameraModel, pitch_sigma_rad: float, others: Sequence[Box] = ()
 ) -> RangedObject | None:
-    """One detection placed; None for lights and signs too. `others` are boxes that may stand before it."""
+    """One detection placed; None for lights and signs too. `others` are boxes of what may hide part of it."""
     kind = object_kind(detection.name)
     box = u0, v0, u1, v1 = detection.box_px
     if kind is None or not np.isfinite(box).all() or u1 - u0 < 1.0 or v1 - v0 < 1.0:
