@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
+from typing import Any
 
 import carla
 
-from benchmarks.soak.progress import Progress, leave, stop_on_signals, tell
-from benchmarks.soak.watched import Watched, watched_server
+from benchmarks.soak.part import run_part
+from benchmarks.soak.progress import Progress, tell
+from benchmarks.soak.watched import Watched
 
 MAPS = ("city_grid", "country_road", "motorway")
 SAMPLE_LOADS = 10
@@ -34,9 +34,9 @@ def _one(client: carla.Client, name: str, seen: set[int]) -> None:
 def _life(server: Watched, progress: Progress, target: int) -> None:
     client = carla.Client("127.0.0.1", server.port)
     client.set_timeout(60.0)
-    life = {"loads": 0, "seconds": 0.0, "resident_mb": [], "descriptors": []}
+    life: dict[str, Any] = {"loads": 0, "seconds": 0.0, "resident_mb": [], "descriptors": []}
     lives = progress.data.setdefault("lives", [])
-    done = sum(other["loads"] for other in lives)
+    done = _count(progress.data)
     lives.append(life)
     seen: set[int] = set()
     began_s = time.monotonic()
@@ -51,33 +51,23 @@ def _life(server: Watched, progress: Progress, target: int) -> None:
             tell(f"loads {done}/{target}: {life['resident_mb'][-1]:.1f} MB resident, {life['descriptors'][-1]} files")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("out/soak"))
-    parser.add_argument("--loads", type=int, default=500)
-    arguments = parser.parse_args()
-    stop_on_signals()
-    progress = Progress(arguments.out, "loads")
-    status = 0
-    try:
-        if sum(life["loads"] for life in progress.data.get("lives", [])) < arguments.loads:
-            with watched_server("--map", "city_grid", log=arguments.out / "loads.log") as server:
-                _life(server, progress, arguments.loads)
-    except KeyboardInterrupt:
-        status = 130
-    lives = progress.data.get("lives", [])
+def judge(data: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """What the lives say together; flat only when every memory after the warm-up lies within FLAT of that life's."""
+    lives = data.get("lives", [])
     warm = [life["resident_mb"][WARM_LOADS // SAMPLE_LOADS - 1 :] for life in lives]
     spread = max((max(rows) / min(rows) - 1.0 for rows in warm if len(rows) > 1), default=None)
-    progress.data["result"] = {
-        "loads": sum(life["loads"] for life in lives), "lives": [life["loads"] for life in lives],
+    is_flat = spread is not None and spread <= FLAT
+    return {
+        "loads": _count(data), "lives": [life["loads"] for life in lives],
         "resident_mb_after_warm_up": [[min(rows), max(rows)] for rows in warm if rows],
-        "largest_spread": None if spread is None else round(spread, 4), "flat": spread is not None and spread <= FLAT,
+        "largest_spread": None if spread is None else round(spread, 4), "flat": is_flat,
         "descriptors": [[min(life["descriptors"]), max(life["descriptors"])] for life in lives if life["descriptors"]],
-    }  # fmt: skip
-    progress.save()
-    tell(f"loads: {progress.data['result']}")
-    leave(status)
+    }, is_flat  # fmt: skip
+
+
+def _count(data: dict[str, Any]) -> int:
+    return sum(life["loads"] for life in data.get("lives", []))
 
 
 if __name__ == "__main__":
-    main()
+    run_part("loads", 500, _count, _life, judge, about=__doc__)

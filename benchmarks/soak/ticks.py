@@ -5,18 +5,17 @@ A life is one server process with its client. The memory of a life is judged fro
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import random
 import socket
 import time
-from pathlib import Path
 from typing import Any
 
 import carla
 
-from benchmarks.soak.progress import Progress, leave, stop_on_signals, tell
-from benchmarks.soak.watched import Watched, watched_server
+from benchmarks.soak.part import run_part
+from benchmarks.soak.progress import Progress, tell
+from benchmarks.soak.watched import Watched
 
 VEHICLES = 30
 DELTA_S = 0.05
@@ -67,7 +66,7 @@ def _life(server: Watched, progress: Progress, target: int) -> None:
     camera.listen(lambda _picture: next(pictures))
     life: dict[str, Any] = {"ticks": 0, "seconds": 0.0, "vehicles": len(cars), "resident_mb": []}
     progress.data.setdefault("lives", []).append(life)
-    done, began_s = sum(other["ticks"] for other in progress.data["lives"]), time.monotonic()
+    done, began_s = _count(progress.data), time.monotonic()
     while done < target:
         for _ in range(SAMPLE_TICKS):
             world.tick()
@@ -85,41 +84,25 @@ def _life(server: Watched, progress: Progress, target: int) -> None:
     life["pictures"] = next(pictures)
 
 
-def judge(data: dict[str, Any]) -> dict[str, Any]:
-    """What the lives say together; `flat` only when every memory after the warm-up lies within FLAT of that life's."""
+def judge(data: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """What the lives say together; flat only when every memory after the warm-up lies within FLAT of that life's."""
     lives = data.get("lives", [])
     warm = [life["resident_mb"][WARM_TICKS // SAMPLE_TICKS - 1 :] for life in lives]
     judged = [(min(rows), max(rows)) for rows in warm if len(rows) > 1]
     spread = max((high / low - 1.0 for low, high in judged), default=None)
-    ticks = sum(life["ticks"] for life in lives)
+    is_flat = spread is not None and spread <= FLAT
+    ticks = _count(data)
     return {
         "ticks": ticks, "lives": [life["ticks"] for life in lives], "judged_lives": len(judged),
         "ticks_per_s": round(ticks / max(sum(life["seconds"] for life in lives), 1e-9), 1),
         "resident_mb_after_warm_up": [[min(rows), max(rows)] for rows in warm if rows],
-        "largest_spread": None if spread is None else round(spread, 4),
-        "flat": spread is not None and spread <= FLAT,
-    }  # fmt: skip
+        "largest_spread": None if spread is None else round(spread, 4), "flat": is_flat,
+    }, is_flat  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("out/soak"))
-    parser.add_argument("--ticks", type=int, default=100_000)
-    arguments = parser.parse_args()
-    stop_on_signals()
-    progress = Progress(arguments.out, "ticks")
-    status = 0
-    try:
-        if sum(life["ticks"] for life in progress.data.get("lives", [])) < arguments.ticks:
-            with watched_server("--map", "city_grid", log=arguments.out / "ticks.log") as server:
-                _life(server, progress, arguments.ticks)
-    except KeyboardInterrupt:
-        status = 130
-    progress.data["result"] = judge(progress.data)
-    progress.save()
-    tell(f"ticks: {progress.data['result']}")
-    leave(status or (0 if progress.data["result"]["flat"] else 1))
+def _count(data: dict[str, Any]) -> int:
+    return sum(life["ticks"] for life in data.get("lives", []))
 
 
 if __name__ == "__main__":
-    main()
+    run_part("ticks", 100_000, _count, _life, judge, about=__doc__)

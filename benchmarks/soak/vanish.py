@@ -5,19 +5,18 @@ A steady client ticks the world all the while. Afterwards the server must hold a
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import carla
 
-from benchmarks.soak.progress import Progress, leave, stop_on_signals, tell
+from benchmarks.soak.part import run_part
+from benchmarks.soak.progress import Progress, tell
 from benchmarks.soak.ticks import traffic
-from benchmarks.soak.watched import Watched, watched_server
+from benchmarks.soak.watched import Watched
 
 GUESTS = 20
 VEHICLES = 10
@@ -84,30 +83,15 @@ def _life(server: Watched, progress: Progress, rounds: int) -> None:
         tell(f"vanish {len(done)}/{rounds}: {row}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("out/soak"))
-    parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
-    stop_on_signals()
-    progress = Progress(arguments.out, "vanish")
-    status = 0
-    try:
-        if len(progress.data.get("rounds", [])) < arguments.rounds:
-            with watched_server("--map", "city_grid", log=arguments.out / "vanish.log") as server:
-                _life(server, progress, arguments.rounds)
-    except KeyboardInterrupt:
-        status = 130
-    rows = progress.data.get("rounds", [])
-    good = bool(rows) and all(row["descriptors_after"] <= row["descriptors_before"] for row in rows)
-    progress.data["result"] = {
+def judge(data: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Good when no round left a connection open."""
+    rows = data.get("rounds", [])
+    is_good = bool(rows) and all(row["descriptors_after"] <= row["descriptors_before"] for row in rows)
+    return {
         "rounds": len(rows), "clients": sum(row["guests"] for row in rows), "killed": sum(r["killed"] for r in rows),
-        "slowest_tick_s": max((row["slowest_tick_s"] for row in rows), default=None), "no_descriptor_left": good,
-    }  # fmt: skip
-    progress.save()
-    tell(f"vanish: {progress.data['result']}")
-    leave(status or (0 if good else 1))
+        "slowest_tick_s": max((row["slowest_tick_s"] for row in rows), default=None), "no_descriptor_left": is_good,
+    }, is_good  # fmt: skip
 
 
 if __name__ == "__main__":
-    main()
+    run_part("rounds", 5, lambda data: len(data.get("rounds", [])), _life, judge, part="vanish", about=__doc__)
