@@ -12,8 +12,9 @@ from pathlib import Path
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.maps import MapLibrary
 from embedded_carla.recorder.folder import FOLDER_VARIABLE, default_folder
-from embedded_carla.server import Server, listen
+from embedded_carla.server import Server
 from embedded_carla.simulation import Simulation
+from embedded_carla.sockets import listen
 from embedded_carla.streaming import StreamHub
 from embedded_carla.warm_up import warm_up
 from embedded_carla.world.loader import MapLoader

@@ -1,0 +1,131 @@
+"""RPC connections: whose calls are carried out when, and how much of a client's work waits."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from embedded_carla import rpc
+from embedded_carla.errors import ProtocolError
+from embedded_carla.log import log
+from embedded_carla.outbox import Outbox
+from embedded_carla.pace import TrafficManagerWatch
+from embedded_carla.sockets import Sockets
+
+UNREAD_BYTES = 32 << 20
+"""A client that leaves this much of its answers unread gets none of its further calls carried out until it reads."""
+
+HELD_BYTES = 1 << 30
+"""What unread answers and incomplete calls of all clients may take together; then the greediest client goes."""
+
+_NOTABLE_BYTES = 1 << 20  # less than this of one client is not worth counting everyone's
+
+TURN_S = 0.02
+"""For how long the calls that one client has sent in advance are carried out before others have their turn."""
+
+_READ_BYTES = 1 << 18
+
+
+@dataclass(slots=True, eq=False)
+class Client:
+    """One RPC connection."""
+
+    sock: socket.socket
+    outbox: Outbox
+    host: str = ""
+    session: rpc.RpcSession = field(default_factory=rpc.RpcSession)
+    manager: tuple[str, int] | None = None  # where its TrafficManager listens
+    watch: TrafficManagerWatch = field(default_factory=TrafficManagerWatch)
+
+
+class Clients:
+    """All RPC connections. `carry_out` answers one call of a client and returns when it was done, in monotonic s."""
+
+    def __init__(self, sockets: Sockets, carry_out: Callable[[Client, rpc.Call], float]) -> None:
+        self._sockets = sockets
+        self._carry_out = carry_out
+        self._clients: list[Client] = []
+        self._behind: deque[Client] = deque()  # clients whose turn ended before their calls did
+
+    def __iter__(self) -> Iterator[Client]:
+        return iter(self._clients)
+
+    @property
+    def are_behind(self) -> bool:
+        """Whether calls that were received wait for their turn."""
+        return bool(self._behind)
+
+    def accept(self, listener: socket.socket) -> None:
+        sock = self._sockets.accept(listener)
+        if sock is not None:
+            try:
+                host = sock.getpeername()[0]
+            except OSError:
+                sock.close()
+                return
+            client = Client(sock, Outbox(sock), host)
+            self._clients.append(client)
+            self._sockets.watch(sock, lambda events: self._serve(client, events))
+
+    def go_on(self) -> None:
+        """Another turn for each client that has sent calls in advance."""
+        for _ in range(len(self._behind)):
+            client = self._behind.popleft()
+            if client in self._clients:
+                try:
+                    self._serve_calls(client, client.session.calls())
+                except (ProtocolError, OSError) as error:
+                    self._end(client, error)
+
+    def _serve(self, client: Client, events: int) -> None:
+        try:
+            if events & select.EPOLLOUT:
+                client.outbox.flush()
+                if client.outbox.waiting_bytes < UNREAD_BYTES and client not in self._behind:
+                    self._serve_calls(client, client.session.calls())
+            elif events & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
+                data = client.sock.recv(_READ_BYTES)
+                if data:
+                    self._serve_calls(client, client.session.feed(data))
+                else:
+                    self._drop(client)
+        except BlockingIOError:
+            return
+        except (ProtocolError, OSError) as error:
+            self._end(client, error)
+
+    def _serve_calls(self, client: Client, calls: Iterator[rpc.Call]) -> None:
+        """Carry out calls until the client has too much to read or its turn is over; the rest waits, unread."""
+        turn_ends_s, is_behind = time.monotonic() + TURN_S, False
+        for call in calls:
+            is_behind = self._carry_out(client, call) > turn_ends_s
+            if is_behind or client.outbox.waiting_bytes >= UNREAD_BYTES:
+                break
+        is_full = client.outbox.waiting_bytes >= UNREAD_BYTES
+        if is_behind and not is_full and client not in self._behind:
+            self._behind.append(client)
+        self._sockets.want(client.sock, client.outbox, reading=not (is_behind or is_full))
+        if client.outbox.waiting_bytes + client.session.held_bytes > _NOTABLE_BYTES:
+            self._drop_greediest()
+
+    def _drop_greediest(self) -> None:
+        """Keep what all clients leave lying within bounds."""
+        held = {id(c): c.outbox.waiting_bytes + c.session.held_bytes for c in self._clients}
+        if sum(held.values()) > HELD_BYTES:
+            greediest = max(self._clients, key=lambda c: held[id(c)])
+            log(f"closed a client's connection: clients hold {HELD_BYTES >> 20} MB, this one the most")
+            self._drop(greediest)
+
+    def _end(self, client: Client, error: ProtocolError | OSError) -> None:
+        if isinstance(error, ProtocolError):
+            log(f"closed a client's connection: {error}")
+        self._drop(client)
+
+    def _drop(self, client: Client) -> None:
+        if client in self._clients:
+            self._clients.remove(client)
+        self._sockets.forget(client.sock)
