@@ -167,7 +167,7 @@ class SensorSuite:
         if now < state.due_s - _EPSILON_S:
             return False
         lag_s = now - state.due_s
-        begins_anew = state.due_s == 0.0 or lag_s > state.interval_s - _EPSILON_S  # nobody listened for a while
+        begins_anew = state.due_s == 0.0 or lag_s > self._episode.delta_s - _EPSILON_S  # nobody listened when due
         state.due_s = (now if begins_anew else state.due_s) + state.interval_s
         return True
 
