@@ -25,6 +25,10 @@ Box = tuple[float, float, float, float]
 GATE = 11.8
 """Squared Mahalanobis distance of three sigma with two degrees of freedom."""
 
+SURPRISE = 6.0
+"""The same, beyond which a measurement is taken for a rare error: what comes out from behind something seems to jump,
+and corners may belong to a reflection."""
+
 OVERLAP_MIN, OVERLAP_WEIGHT, OVERLAP_MAX_AGE_S = 0.3, 6.0, 0.25
 OTHER_KIND_COST = 6.0
 FORBIDDEN = 1e6
@@ -298,11 +302,11 @@ def _corrected(track: Track, thing: RangedObject, ego: EgoState) -> Track:
     before = thing.near_m
     thing, scale = rescaled(thing, track.scale)
     position, _ = _in_map(thing, pose)
-    state, covariance = correct(track.state, track.covariance, position, _jitter(thing, pose))
+    state, covariance = correct(track.state, track.covariance, position, _jitter(thing, pose), SURPRISE)
     if thing.motion is not None:
         further = 1.0 + (thing.near_m - before) / thing.motion.depth_m
         velocity, noise = velocity_in_map(thing.motion, ego, further, _depth_sigma(thing))
-        state, covariance = correct_velocity(state, covariance, velocity, noise, thing.motion.span_s, GATE)
+        state, covariance = correct_velocity(state, covariance, velocity, noise, thing.motion.span_s, SURPRISE)
     votes = {**track.votes, thing.kind: track.votes.get(thing.kind, 0.0) + thing.confidence}
     old = track.last
     sizes = {

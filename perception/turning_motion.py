@@ -63,18 +63,20 @@ def predict(states: Float, covariances: Float, dt_s: float, noise: Float) -> tup
     return new, (spread + spread.transpose(0, 2, 1)) / 2.0
 
 
-def correct(state: Float, covariance: Float, position: Float, noise: Float) -> tuple[Float, Float]:
-    """One state (6,) and covariance (6, 6) with a measured position (2,) of covariance `noise` (2, 2) folded in."""
-    return _fold(state, covariance, np.eye(2, STATE_SIZE), position - state[:2], noise)
+def correct(
+    state: Float, covariance: Float, position: Float, noise: Float, gate: float = np.inf
+) -> tuple[Float, Float]:
+    """One state (6,) and covariance (6, 6) with a measured position (2,) of covariance `noise` (2, 2) folded in.
+
+    One whose squared Mahalanobis distance is beyond `gate` counts for as little as it takes to bring it there.
+    """
+    return _fold(state, covariance, np.eye(2, STATE_SIZE), position - state[:2], noise, gate)
 
 
 def correct_velocity(
     state: Float, covariance: Float, velocity: Float, noise: Float, span_s: float, gate: float
 ) -> tuple[Float, Float]:
-    """The same with a velocity (2,) m/s that is the mean over the last `span_s` seconds.
-
-    One whose squared Mahalanobis distance is beyond `gate` counts for as little as it takes to bring it there.
-    """
+    """The same with a velocity (2,) m/s that is the mean over the last `span_s` seconds."""
     soft = float(np.hypot(np.hypot(state[VX], state[VY]), SOFT_MPS))
     along, back = state[VX : VY + 1] / soft, span_s / 2.0
     left = np.array([-state[VY], state[VX]])
@@ -82,16 +84,16 @@ def correct_velocity(
     seen[:, VX : VY + 1] = np.eye(2)
     seen[:, ACCEL], seen[:, TURN] = -back * along, -back * left
     off = velocity - (state[VX : VY + 1] - back * (state[ACCEL] * along + state[TURN] * left))
+    return _fold(state, covariance, seen, off, noise, gate)
+
+
+def _fold(state: Float, covariance: Float, seen: Float, off: Float, noise: Float, gate: float) -> tuple[Float, Float]:
+    """Kalman's correction, in Joseph's form, for what `seen` (2, 6) of the state is `off` (2,) of what was measured."""
     spread = seen @ covariance @ seen.T + noise
     distance = float(off @ np.linalg.solve(spread, off))
     if distance > gate:
         noise = noise + (distance / gate - 1.0) * spread
-    return _fold(state, covariance, seen, off, noise)
-
-
-def _fold(state: Float, covariance: Float, seen: Float, off: Float, noise: Float) -> tuple[Float, Float]:
-    """Kalman's correction, in Joseph's form, for what `seen` (2, 6) of the state is `off` (2,) of what was measured."""
-    spread = seen @ covariance @ seen.T + noise
+        spread = seen @ covariance @ seen.T + noise
     gain = np.linalg.solve(spread, seen @ covariance).T
     keep = np.eye(STATE_SIZE) - gain @ seen
     joseph = keep @ covariance @ keep.T + gain @ noise @ gain.T

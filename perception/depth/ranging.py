@@ -97,6 +97,9 @@ def range_object(
     depth_m = stand.range_m / float(np.hypot(ray[0], ray[1]))
     middle, is_whole = _middle_px(box, size, depth_m / focal, camera, _hidden_sides(box, others))
     turn = _turn(size, (u1 - u0) * depth_m / focal) if is_whole else None
+    if turn is not None:  # the width that is seen is the nearest face's
+        face_m = depth_m * max(1.0 - size.stand_m * float(np.cos(turn)) / stand.range_m, 0.5)
+        turn = _turn(size, (u1 - u0) * face_m / focal)
     stand_m = size.stand_m * (0.6 if turn is None else float(np.cos(turn)))
     # What the picture's lower edge cuts is placed by its nearest face already.
     near = stand.range_m if foot is None and not covered else max(stand.range_m - stand_m, RANGE_MIN_M)

@@ -34,14 +34,21 @@ NO_POINTS = DepthPoints(np.zeros((0, 2)), np.zeros(0), np.zeros(0))
 def box_of(
     x: float, y: float, yaw: float, kind: ObjectKind = ObjectKind.CAR, camera: CameraModel = FRONT, scale: float = 1.0
 ) -> tuple[float, float, float, float]:
-    """The box of an object of its kind's mean size (`scale`d in height), centred at (x, y) of the vehicle frame."""
+    """The box of an object of its kind's mean size (`scale`d in height), centred at (x, y) of the vehicle frame: a body
+    with its wheels and the edges of its roof where `Size` says they are."""
     size = SIZES[kind]
-    half = 0.5 * np.array([size.length_m, size.width_m])
-    corners = np.array([[i, j] for i in (-1, 1) for j in (-1, 1)]) * half
+    corners = np.array([[i, j] for i in (-0.5, 0.5) for j in (-0.5, 0.5)])
     c, s = math.cos(yaw), math.sin(yaw)
-    ground = corners @ np.array([[c, s], [-s, c]]) + [x, y]
-    points = np.concatenate([np.column_stack([ground, np.full(4, z)]) for z in (0.0, size.height_m * scale)])
-    pixels, _ = vehicle_to_image(points, camera)
+    body = (size.length_m, 0.5 * size.height_m)
+    points = []
+    for length, up in (
+        body,
+        (size.length_m - 2.0 * size.stand_m, 0.0),
+        (max(size.length_m - 2.0 * size.roof_m, 0.0), size.height_m * scale),
+    ):
+        ground = (corners * [length, size.width_m]) @ np.array([[c, s], [-s, c]]) + [x, y]
+        points.append(np.column_stack([ground, np.full(4, up)]))
+    pixels, _ = vehicle_to_image(np.concatenate(points), camera)
     (u0, v0), (u1, v1) = pixels.min(axis=0), pixels.max(axis=0)
     return float(u0), float(v0), float(u1), float(v1)
 
