@@ -25,7 +25,7 @@ ALONG_MAX_RAD = 0.2
 GHOST_FACTOR, GHOST_WITHIN_M, GHOST_X_M, GHOST_LENGTH_M = 2.0, 1.9, 10.0, 20.0
 LANE_WIDTH_MIN_M, LANE_WIDTH_MAX_M = 2.3, 5.5
 CONFIDENCE_X_M, CONFIDENCE_WITHIN_M = 15.0, 0.2
-CONFIDENCE_WEIGHTS = np.array([-5.6, -2.1, 2.4, 1.16, 0.67, 1.0, 1.3])
+CONFIDENCE_WEIGHTS = np.array([-5.4, -2.15, 2.06, 1.02, 0.67, 1.34, 1.16])
 """Logistic regression on 3900 told lines of 15 standing places and 3 drives on five maps, all weathers."""
 
 CONFIDENCE_SIGMA_FLOOR_M = 0.07

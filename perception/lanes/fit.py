@@ -97,13 +97,12 @@ def weighted_fit(x: Float, y: Float, sigma: Float, bend: Float, rounds: int = 3)
         weighted = design.T * weight
         information = weighted @ design / CORRELATED_POINTS + prior
         right = weighted @ y / CORRELATED_POINTS + prior @ mean
-        covariance = np.linalg.inv(information)
-        coefficients = covariance @ right
+        coefficients = np.linalg.solve(information, right)
         if turn + 1 == rounds:
             break
         residual = np.abs(y - design @ coefficients) / sigma
         weight = np.minimum(1.0, HUBER / np.maximum(residual, 1e-9)) / sigma**2
-    return np.asarray(coefficients), np.asarray(covariance)
+    return np.asarray(coefficients), np.asarray(np.linalg.inv(information))
 
 
 def _powers(x: Float) -> Float:

@@ -46,7 +46,7 @@ def appearance(points: StripePoints, member: NDArray[np.bool_]) -> Appearance | 
     middle = float(np.median(width))
     spread = 1.4826 * float(np.median(np.abs(width - middle))) / middle
     contrast = max(float(np.median(points.contrast[near])), CONTRAST_MIN)
-    trend = 0.0 if np.ptp(x) < 0.15 else float(np.polyfit(x, np.log(width), 1)[0])
+    trend = 0.0 if np.ptp(x) < 0.15 else float((x - x.mean()) @ np.log(width) / ((x - x.mean()) @ (x - x.mean())))
     return Appearance(
         min(spread, 1.0),
         min(abs(trend), 2.0),
@@ -57,7 +57,7 @@ def appearance(points: StripePoints, member: NDArray[np.bool_]) -> Appearance | 
     )
 
 
-WEIGHTS = np.array([4.0, -8.3, -1.4, -8.2, -3.0, -2.4, -5.4])
+WEIGHTS = np.array([4.2, -9.0, -1.8, -8.0, -3.3, -1.9, -4.4])
 """Bias, then one for each of `Appearance`: logistic regression on 1500 fits along lines of five maps and of real
 dashcam pictures, and 1100 beside them (reflections, kerbs, walls, skies, hills), all weathers."""
 

@@ -99,20 +99,26 @@ def segment_paint(road_bgr: Image, columns: Columns) -> PaintMask:
     lab = np.asarray(cv2.cvtColor(road_bgr, cv2.COLOR_BGR2LAB), dtype=np.uint8)
     channels = [np.asarray(channel, dtype=np.uint8) for channel in cv2.split(lab)]
     light, yellowness = channels[0], channels[2]
-    light_left, light_right = light.take(left), light.take(right)
+    light_left, light_right = _at(light, left), _at(light, right)
     white = cv2.subtract(light, cv2.max(light_left, light_right))  # saturating: 0 where not brighter
-    yellow = cv2.subtract(yellowness, cv2.max(yellowness.take(left), yellowness.take(right)))
-    near = cv2.max(light.take(columns.near_left), light.take(columns.near_right))
+    yellow_right = _at(yellowness, right)
+    yellow = cv2.subtract(yellowness, cv2.max(_at(yellowness, left), yellow_right))
+    near = cv2.max(_at(light, columns.near_left), _at(light, columns.near_right))
     white = cv2.max(white, cv2.subtract(light, near))
     dim = float(np.clip(np.median(light[::4, ::4]) / DAYLIGHT, DIM_MIN, 1.0))
     white_min = _threshold(light, light_right, WHITE_CONTRAST_MIN * dim)
-    yellow_min = _threshold(yellowness, yellowness.take(right), YELLOW_CONTRAST_MIN * dim)
+    yellow_min = _threshold(yellowness, yellow_right, YELLOW_CONTRAST_MIN * dim)
     is_yellow = (yellow >= yellow_min) & (cv2.subtract(cv2.min(light_left, light_right), light) < YELLOW_SHADE)
     is_white = (white >= white_min) & ~is_yellow
     paint = _without_specks(is_white | is_yellow)
     contrast = np.where(paint, cv2.max(white, yellow), 0).astype(np.uint8)
-    lane_light = np.median(light.take(columns.lane), axis=1)
+    lane_light = np.median(_at(light, columns.lane), axis=1)
     return PaintMask(is_white & paint, is_yellow & paint, contrast, lab, left, right, lane_light)
+
+
+def _at(channel: Image, index: NDArray[np.intp]) -> Image:
+    """Values at flat indices, which are known to be inside: clipping is quicker than checking."""
+    return np.asarray(channel.take(index, mode="clip"), dtype=np.uint8)
 
 
 def _without_specks(paint: NDArray[np.bool_]) -> NDArray[np.bool_]:
