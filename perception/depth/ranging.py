@@ -98,9 +98,9 @@ def range_object(
     middle, is_whole = _middle_px(box, size, depth_m / focal, camera, _hidden_sides(box, others))
     turn = _turn(size, (u1 - u0) * depth_m / focal) if is_whole else None
     if turn is not None:  # the width that is seen is the nearest face's
-        face_m = depth_m * max(1.0 - size.stand_m * float(np.cos(turn)) / stand.range_m, 0.5)
+        face_m = depth_m * max(1.0 - size.stand_m * _head_on(kind, turn) / stand.range_m, 0.5)
         turn = _turn(size, (u1 - u0) * face_m / focal)
-    stand_m = size.stand_m * (0.6 if turn is None else float(np.cos(turn)))
+    stand_m = size.stand_m * _head_on(kind, turn)
     # What the picture's lower edge cuts is placed by its nearest face already.
     near = stand.range_m if foot is None and not covered else max(stand.range_m - stand_m, RANGE_MIN_M)
     extent, extent_sigma = _extent(size, turn)
@@ -271,6 +271,13 @@ def _hidden_sides(box: Box, others: Sequence[Box]) -> tuple[bool, bool]:
         left |= other[0] < box[0] - 1.0 and box[0] - 2.0 <= other[2] < box[2]
         right |= other[2] > box[2] + 1.0 and box[0] < other[0] <= box[2] + 2.0
     return left, right
+
+
+def _head_on(kind: ObjectKind, turn: float | None) -> float:
+    """How much of the way from the nearest face to where it stands lies along the ray; people are round."""
+    if kind is ObjectKind.PEDESTRIAN:
+        return 1.0
+    return 0.6 if turn is None else float(np.cos(turn))
 
 
 def _middle_px(

@@ -24,7 +24,16 @@ from av_stack.types import (
 from perception.depth.depth_image import depth_image
 from perception.depth.ground import PitchFilter, pitch_from_lines
 from perception.depth.parallax import DepthPoints
-from perception.depth.ranging import SIZES, Distance, foot_distance, fuse, range_object, range_objects, size_distance
+from perception.depth.ranging import (
+    SIZES,
+    Distance,
+    face_depth_m,
+    foot_distance,
+    fuse,
+    range_object,
+    range_objects,
+    size_distance,
+)
 
 FRONT = CameraModel("front", 640, 360, math.radians(60.0), 2.1, 0.0, 1.6, math.radians(2.0))
 SIGMA_RAD = math.radians(0.1)
@@ -150,6 +159,35 @@ def test_pitch_is_not_read_from_unsure_short_or_bent_lines() -> None:
     assert pitch_from_lines(lanes(good, right), FRONT) is not None
     for poor in (None, line((1.8,), confidence=0.2), line((1.8,), x_max=10.0), line((1.8, 0.0, 0.02)), line((9.0,))):
         assert pitch_from_lines(lanes(poor, right), FRONT) is None
+
+
+def test_lines_that_are_not_one_lanes_tell_no_pitch() -> None:
+    """One bends and the other does not, or they open by more than a car tilts: a kerb, a reflection."""
+    bends, straight = line((1.8, 0.0, 0.002)), line((-1.8,))
+    assert pitch_from_lines(lanes(bends, straight), FRONT) is None
+    assert pitch_from_lines(lanes(bends, line((-1.8, 0.0, 0.0021))), FRONT) is not None
+    assert pitch_from_lines(lanes(line((1.8,)), line((-1.8, -0.1))), FRONT) is None
+
+
+def test_a_foot_that_a_nearer_car_may_hide_is_hardly_believed_and_one_behind_a_cycle_is() -> None:
+    far, near = box_of(30.0, 0.0, 0.0), box_of(12.0, 0.0, 0.0)
+    edge = 0.6 * far[1] + 0.4 * far[3]
+    near, behind = (near[0], edge, near[2], near[3]), Detection("car", (far[0], far[1], far[2], edge + 3.0), 0.9)
+    for cover, hides in (("car", True), ("bicycle", False), ("speed limit 30", False)):
+        seen = range_objects([behind, Detection(cover, near, 0.9)], FRONT, SIGMA_RAD)[0]
+        assert (seen.by_foot is None) == hides
+        assert (seen.by_size is None) == hides
+        assert seen.jitter is not None
+        share = math.sqrt(seen.jitter[0, 0]) / seen.near_m
+        assert share > 0.24 if hides else share < 0.16
+
+
+@pytest.mark.parametrize("kind", list(ObjectKind))
+def test_what_is_seen_of_an_object_lies_between_its_nearest_side_and_its_middle(kind: ObjectKind) -> None:
+    thing = range_object(Detection(kind.value, box_of(22.0, 0.0, 0.0, kind), 0.9), FRONT, SIGMA_RAD)
+    assert thing is not None
+    nearest, middle = 22.0 - FRONT.x_m - SIZES[kind].length_m / 2.0, 22.0 - FRONT.x_m
+    assert nearest - 0.7 < face_depth_m(thing, FRONT) < middle
 
 
 def test_a_dive_felt_by_the_gyro_fades() -> None:

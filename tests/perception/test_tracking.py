@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from simulated_drives import DT_S, Noise, drive_lane, two_way_road
 
 from av_stack.frames import map_to_vehicle, rotation_matrix
-from av_stack.types import EgoState, Float, LaneKey, ObjectKind, Pose2D, RangedObject, Stamp, TrackedObject
+from av_stack.types import (
+    EgoState,
+    Float,
+    LaneKey,
+    ObjectKind,
+    Pose2D,
+    RangedObject,
+    SeenMotion,
+    Stamp,
+    TrackedObject,
+)
 from perception.tracking import Tracker, overlap
 
 Way = Callable[[float], tuple[float, float]]
@@ -180,6 +190,51 @@ def test_covariances_tell_how_far_off_the_tracks_are() -> None:
                 assert tracks[0].covariance is not None
                 nees.append(off @ np.linalg.solve(tracks[0].covariance, off))
     assert 1.0 < np.mean(nees) < 8.0
+
+
+def moving(ego: EgoState, thing: RangedObject, velocity: tuple[float, float], rng: np.random.Generator) -> RangedObject:
+    """The thing with what a flow of its corners would tell: 1.5 m/s of noise along the view, 0.2 across."""
+    sigma = np.array([1.5, 0.2])
+    turn = rotation_matrix(math.atan2(thing.y_m, thing.x_m), 0.0, 0.0)[:2, :2]
+    seen = np.array(velocity) - [ego.speed_mps, 0.0] + turn @ rng.normal(0.0, sigma)
+    return replace(thing, motion=SeenMotion(seen, turn @ np.diag(sigma**2) @ turn.T, 0.0, thing.near_m))
+
+
+@pytest.mark.parametrize("speed", [0.0, 9.0])
+def test_seen_motion_makes_velocities_sure_at_once_and_their_covariances_honest(speed: float) -> None:
+    """Mean normalised squared error of velocity within 1 to 3.5 (two degrees of freedom) over 40 tracks, whose speeds
+    wander as the tracker expects of vehicles."""
+    nees, early = [], []
+    for seed in range(40):
+        rng, tracker = np.random.default_rng(seed), Tracker()
+        v, at = rng.uniform([-12.0, -2.0], [12.0, 2.0]), np.array([35.0, 3.0])
+        for frame in range(26):
+            ego = ego_at(frame, x=speed * frame * DT_S, speed=speed)
+            v = v + rng.normal(0.0, math.sqrt(DT_S), 2)
+            at = at + v * DT_S
+            tracks = tracker.update(ego, [moving(ego, see(ego, (at[0], at[1]), rng), (v[0], v[1]), rng)])
+            if frame in (5, 15, 25):
+                off = np.array(tracks[0].velocity_mps) - v
+                assert tracks[0].covariance is not None
+                (early if frame == 5 else nees).append(off @ np.linalg.solve(tracks[0].covariance[2:, 2:], off))
+                if frame == 25:
+                    assert np.hypot(*off) < 3.0
+    assert 1.0 < np.mean(nees) < 3.5
+    assert np.mean(np.array(nees) < 9.21) > 0.95
+    assert np.mean(early) < 4.0
+
+
+def test_one_wild_motion_is_not_believed() -> None:
+    rng, tracker = np.random.default_rng(0), Tracker()
+    for frame in range(30):
+        ego = ego_at(frame)
+        thing = moving(ego, see(ego, (20.0, 0.0)), (0.0, 0.0), rng)
+        if frame == 25:
+            wild = SeenMotion(np.array([-40.0, 5.0]), np.eye(2) * 0.04, 0.0, 18.0)
+            thing = replace(thing, motion=wild)
+        tracks = tracker.update(ego, [thing])
+        if frame > 24:
+            assert tracks[0].speed_mps < 4.0
 
 
 def test_a_gap_in_time_forgets() -> None:
