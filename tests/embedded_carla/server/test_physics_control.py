@@ -75,3 +75,18 @@ def test_deposits_lengthen_the_stop(sync_world: Any) -> None:
         lengths.append(car.get_location().distance(start.location))
     assert lengths[1] > 1.2 * lengths[0]
     assert lengths[2] > 1.05 * lengths[1]
+
+
+def test_without_friction_and_drag_nothing_slows_a_car(sync_world: Any) -> None:
+    """Nor rolling resistance: it too is a force between tyre and road. CARLA's smoke tests hold it to 1 mm/s."""
+    car = settled(sync_world, "vehicle.audi.a2")
+    physics = car.get_physics_control()
+    wheels = physics.wheels
+    for wheel in wheels:
+        wheel.tire_friction = 0.0
+    physics.wheels, physics.drag_coefficient = wheels, 0.0
+    car.apply_physics_control(physics)
+    ticks(sync_world, 1)
+    car.set_target_velocity(10.0 * car.get_transform().get_forward_vector())
+    ticks(sync_world, 20)
+    assert car.get_velocity().length() == pytest.approx(10.0, abs=1e-3)
