@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.embedded_carla.programs.notes import HEAD, NOTES, TITLES
+from tests.embedded_carla.programs.notes import HEAD, NOTES, OTHERS, TITLES
 
 _NOT_AT_HAND = "town not at hand"
 _ORDER = {group: number for number, group in enumerate(TITLES)}
@@ -52,7 +52,7 @@ def page(rows: list[dict[str, Any]]) -> str:
         if missing:
             names = ", ".join(f"`{row['name']}`" for row in missing)
             lines += ["", f"{len(missing)} more want towns that were not at hand ({', '.join(towns)}): {names}."]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", OTHERS])
 
 
 def main(files: list[str]) -> int:
