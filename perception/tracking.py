@@ -75,6 +75,9 @@ HEADING_MIN_DEFAULT_MPS = 1.5
 SIZE_GAIN = 0.1
 CONFIDENCE_GAIN, CONFIDENCE_TIME_S = 0.3, 0.8
 TWIN_M = 0.8
+STEADY_VELOCITY_MPS = 0.4
+"""What a vehicle's velocity is wrong by for seconds: it turns, wheels and reflections move otherwise than its body."""
+
 EGO_SPEED_SIGMA_MPS, FLOW_SIGMA_MPS = 0.05, 0.2
 """The second is of what corners do that belong to no rigid face: wheels, reflections, edges against the background."""
 
@@ -348,6 +351,8 @@ def _with_steady_error(track: Track, pose: Pose2D) -> Track:
     _, noise = _in_map(track.last, pose)
     covariance = track.covariance.copy()
     covariance[:2, :2] += noise
+    if track.kind is not ObjectKind.PEDESTRIAN:
+        covariance[2:4, 2:4] += STEADY_VELOCITY_MPS**2 * np.eye(2)
     return replace(track, covariance=covariance)
 
 
