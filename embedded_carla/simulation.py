@@ -26,7 +26,8 @@ DEFAULT_STEP_S = 0.05
 """The step of a synchronous world whose client has set no fixed delta."""
 
 LISTENER_WAIT_S = 5.0
-"""How long a synchronous frame waits for the connection of a sensor that a client has just begun to listen to."""
+"""How long a frame waits for the connection of a sensor that a client has just begun to listen to; half as long for
+each one in a row that did not come, so that nobody holds the world up with sensor after sensor."""
 
 MAX_REAL_STEP_S = 0.1
 """The longest step of an asynchronous world with a variable delta; a slower machine runs in slow motion."""
@@ -68,6 +69,7 @@ class Simulation:
         self.tick_requested = False
         self._expected: dict[int, _Expected] = {}  # listeners, by stream
         self._let_down: set[int] = set()  # streams whose listener did not come in time
+        self._missed_in_a_row = 0  # such listeners since the last one that came
         self.is_heard_anew = False  # whether anybody has begun to listen to a sensor since the last frame
         self._seed = seed
         self._clock = clock
@@ -121,7 +123,8 @@ class Simulation:
         """A client was told where a sensor's stream is: it connects next."""
         if stream_id in self._let_down:
             return  # nobody holds the world up by asking again and again
-        expected = self._expected.setdefault(stream_id, _Expected(0, self._clock() + LISTENER_WAIT_S))
+        wait_s = LISTENER_WAIT_S * 0.5**self._missed_in_a_row
+        expected = self._expected.setdefault(stream_id, _Expected(0, self._clock() + wait_s))
         expected.count += 1
 
     def listener_came(self, stream_id: int) -> None:
@@ -130,6 +133,7 @@ class Simulation:
         self._let_down.discard(stream_id)
         expected = self._expected.get(stream_id)
         if expected is not None:
+            self._missed_in_a_row = 0
             expected.count -= 1
             if expected.count == 0:
                 del self._expected[stream_id]
@@ -142,8 +146,9 @@ class Simulation:
         self._expected = {stream: e for stream, e in self._expected.items() if self.has_stream(stream)}
         late = {stream for stream, e in self._expected.items() if now_s >= e.until_s}
         for stream in late:
-            log(f"stream {stream}: nobody came to listen in {LISTENER_WAIT_S:g} s; not waited for again")
+            log(f"stream {stream}: nobody came to listen in time; not waited for again")
             del self._expected[stream]
+            self._missed_in_a_row += 1
         if late:
             self._let_down = {stream for stream in self._let_down | late if self.has_stream(stream)}
         return bool(self._expected)

@@ -10,6 +10,7 @@ import hashlib
 import itertools
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ OUTPUTS = ((True, False, False), (False, True, False), (False, False, True), (Fa
 LONGEST_S = 300.0
 CANNOT_DRAW = 3  # exit status: no GL on this machine
 _DAY = WeatherParameters(sun_altitude_angle=45.0)
+_HAZY = replace(_DAY, fog_density=2.0)  # as CARLA's presets are, `ClearNoon` too
 _MATERIAL_M = 4.0  # side of the square that each material covers
 
 
@@ -60,13 +62,13 @@ def scenery() -> Scenery:
 
 
 def draw() -> None:
-    """Pictures of each of OUTPUTS in daylight, towards the sun and away. Raises RenderError where none can be drawn."""
+    """Each of OUTPUTS on days without and with haze, towards the sun and away. Raises RenderError where that fails."""
     car = ActorView(7, "sedan", Transform(12.0), (2.3, 0.95, 0.75), (0.5, 0.0, 0.0), SemanticTag.CAR)
     views = [CameraView(320, 180, 90.0, Transform(0.0, 0.0, 2.0, yaw_deg=yaw)) for yaw in (0.0, 180.0)]
     renderer = Renderer(scenery())
     try:
-        for view, (rgb, depth, labels) in itertools.product(views, OUTPUTS):
-            renderer.render(view, (car,), {}, _DAY, 0.0, rgb=rgb, depth=depth, labels=labels)
+        for view, weather, (rgb, depth, labels) in itertools.product(views, (_DAY, _HAZY), OUTPUTS):
+            renderer.render(view, (car,), {}, weather, 0.0, rgb=rgb, depth=depth, labels=labels)
     finally:
         renderer.close()
 

@@ -20,10 +20,11 @@ from embedded_carla.world.loader import MapLoader
 loaded = MapLoader(MapLibrary([]), 0).load("city_grid")
 renderer = Renderer(loaded.scenery)
 start = loaded.scenery.spawn_points[0]
-for yaw in (0.0, 90.0):
+for yaw, fog in ((0.0, 0.0), (90.0, 2.0)):
+    weather = replace(DEFAULT_WEATHER, fog_density=fog)
     view = CameraView(160, 90, 90.0, replace(start, z=start.z + 2.0, yaw_deg=start.yaw_deg + yaw))
     for rgb, depth, labels in OUTPUTS:
-        renderer.render(view, (), {}, DEFAULT_WEATHER, 0.0, rgb=rgb, depth=depth, labels=labels)
+        renderer.render(view, (), {}, weather, 0.0, rgb=rgb, depth=depth, labels=labels)
 renderer.close()
 """
 

@@ -305,7 +305,10 @@ def test_a_sensor_that_is_asked_for_holds_frames_up_once_and_not_when_it_is_gone
     import carla
 
     blueprint = sync_world.get_blueprint_library().find("sensor.other.gnss")
-    sensors = [sync_world.spawn_actor(blueprint, carla.Transform()) for _ in range(2)]
+    sensors = [sync_world.spawn_actor(blueprint, carla.Transform()) for _ in range(7)]
+    honest = sync_world.spawn_actor(blueprint, carla.Transform())
+    honest.listen(lambda _: None)
+    sync_world.tick()
 
     def tick_s() -> float:
         began_s = time.monotonic()
@@ -322,3 +325,9 @@ def test_a_sensor_that_is_asked_for_holds_frames_up_once_and_not_when_it_is_gone
         assert LISTENER_WAIT_S / 2.0 < tick_s() < 2.0 * LISTENER_WAIT_S
         ask(other, "get_sensor_token", streams[1])
         assert tick_s() < LISTENER_WAIT_S / 2.0
+        spent_s = 0.0
+        for stream in streams[2:]:
+            ask(other, "get_sensor_token", stream)
+            spent_s += tick_s()
+        assert spent_s < 1.5 * LISTENER_WAIT_S
+    honest.stop()
