@@ -30,7 +30,7 @@ LANE_HALF_M, LANE_SAMPLES = 0.8, 9
 
 WHITE_CONTRAST_MIN = 12
 YELLOW_CONTRAST_MIN = 9
-NOISE_FACTOR = 4.0
+NOISE_FACTOR, NOISE_CONTRAST_MAX = 4.0, 28.0
 DAYLIGHT, DIM_MIN = 60.0, 0.4
 """Contrasts shrink with the light: below `DAYLIGHT` (median L of Lab) less is asked for, by night this share."""
 
@@ -131,4 +131,4 @@ def _threshold(channel: Image, beside: Image, least: float) -> float:
     """Contrast that the road's own texture does not reach: a multiple of its spread, from the median difference."""
     difference = cv2.absdiff(channel[::4, ::4], beside[::4, ::4])
     spread = 1.4826 * float(np.median(difference)) / 2.0**0.5
-    return float(max(least, NOISE_FACTOR * spread))
+    return float(max(least, min(NOISE_FACTOR * spread, NOISE_CONTRAST_MAX)))
