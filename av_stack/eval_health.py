@@ -36,7 +36,8 @@ def break_picture(fault: Fault, now: Image, before: Image, rng: np.random.Genera
     if fault is Fault.FROZEN:
         return before
     if fault is Fault.OVEREXPOSED:
-        return np.asarray(np.clip(now.astype(np.float32) * 4.0 + 160.0, 0, 255), dtype=np.uint8)
+        gain = 2.0 * 255.0 / max(float(np.median(now)), 4.0)  # half of the picture is burnt out, by night too
+        return np.asarray(np.clip(now.astype(np.float32) * gain + 60.0, 0, 255), dtype=np.uint8)
     if fault is Fault.NOISY:
         return np.asarray(np.clip(now + rng.normal(0.0, NOISE_SIGMA, now.shape), 0, 255), dtype=np.uint8)
     torn = now.copy()
