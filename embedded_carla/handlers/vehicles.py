@@ -25,7 +25,12 @@ def apply_control_to_vehicle(simulation: Simulation, actor_id: int, control: Any
 def get_physics_control(simulation: Simulation, actor_id: int) -> Any:
     episode = simulation.episode
     actor = episode.vehicle(actor_id)
-    return physics_control.to_wire(episode.fleet.spec(actor.slot), episode.pose_of(actor), actor.physics_control)
+    fleet, slot = episode.fleet, actor.slot
+    told = physics_control.to_wire(fleet.spec(slot), episode.pose_of(actor), actor.physics_control)
+    if fleet.friction_scale[slot] == 1.0:
+        return told
+    friction = float(NOMINAL_FRICTION * fleet.friction_scale[slot])  # of the trigger that the vehicle is in
+    return (*told[:15], [(friction, *wheel[1:]) for wheel in told[15]], *told[16:])
 
 
 @void("apply_physics_control")

@@ -13,6 +13,7 @@ from embedded_carla.scene import SignalSite, StopZone
 from embedded_carla.types import BoundingBox, SemanticTag, SignalColour, Transform
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.collision_boxes import rotations
+from embedded_carla.world.physics_control import NOMINAL_FRICTION, axle_friction
 from embedded_carla.world.signals import TrafficLights
 from embedded_carla.world.snapshot import ROAD_RECORD
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from embedded_carla.world.episode import Episode
 
 OFF_ROAD_LIMIT_KMH = 30.0
-NOMINAL_FRICTION = 3.5  # of CARLA's tyres; a friction trigger is relative to it
 _SAME_APPROACH_DEG = 30.0
 
 Index = NDArray[np.intp]
@@ -44,6 +44,7 @@ class Roadside:
         self._colours = np.full(len(self.light_actors) + 1, SignalColour.GREEN, dtype=np.uint8)
         self._light_rows: Index = np.array([a.row for a in self.light_actors], dtype=np.intp)
         self._friction_boxes: list[Actor] = []
+        self._in_friction_box: set[int] = set()  # slots
         self.refresh()
 
     def _add(self, site: SignalSite) -> None:
@@ -101,6 +102,7 @@ class Roadside:
         self._episode.table.write_road(rows, told)
 
     def _apply_friction(self) -> None:
+        """A trigger's friction stands in the place of the tyres' own, as long as the vehicle is inside."""
         triggers = [a for a in self._episode.actors.of_kind(ActorKind.PROP) if a.type_id == "static.trigger.friction"]
         if not triggers and not self._friction_boxes:
             return
@@ -110,14 +112,24 @@ class Roadside:
         half = np.array([fleet.spec(slot).extent for slot in slots.tolist()]).reshape(-1, 3)
         axes = rotations(fleet.rotation_deg[slots])
         centre = fleet.location[slots] + axes[:, :, 2] * half[:, 2:]
-        factor = np.ones(len(slots))
+        factor, held = np.ones(len(slots)), np.zeros(len(slots), dtype=np.bool_)
         for trigger in triggers:
             turn = trigger.pose.matrix()[:3, :3]
             local = (centre - np.array(trigger.pose.location)) @ turn
             reach = np.abs(np.einsum("ki,nkj->nij", turn, axes)) @ half[:, :, None]
             inside = (np.abs(local) <= np.array(trigger.box.extent) + reach[:, :, 0]).all(axis=1)
             factor[inside] = trigger.number("friction", NOMINAL_FRICTION) / NOMINAL_FRICTION
+            held |= inside
         fleet.friction_scale[slots] = factor
+        inside_now = set(slots[held].tolist())
+        if inside_now or self._in_friction_box:
+            for actor in self._episode.actors.of_kind(ActorKind.VEHICLE):
+                if actor.slot in inside_now:
+                    fleet.axle_friction[actor.slot] = 1.0
+                elif actor.slot in self._in_friction_box:
+                    applied = actor.physics_control
+                    fleet.axle_friction[actor.slot] = 1.0 if applied is None else axle_friction(applied)
+        self._in_friction_box = inside_now
 
 
 def trigger_volume(site: SignalSite) -> BoundingBox:

@@ -211,6 +211,28 @@ def test_friction_triggers_act_inside_and_end_with_them(sync_world: Any) -> None
     assert car.get_telemetry_data().wheels[0].tire_friction == pytest.approx(3.5)
 
 
+def test_a_friction_trigger_stands_in_the_place_of_the_tyres_own(sync_world: Any) -> None:
+    car = settled(sync_world)
+    physics = car.get_physics_control()
+    wheels = physics.wheels
+    for wheel in wheels:
+        wheel.tire_friction = 0.0
+    physics.wheels = wheels
+    car.apply_physics_control(physics)
+    blueprint = sync_world.get_blueprint_library().find("static.trigger.friction")
+    blueprint.set_attribute("friction", "5.0")
+    for axis in "xyz":
+        blueprint.set_attribute(f"extent_{axis}", "300.0")  # centimetres
+    trigger = sync_world.spawn_actor(blueprint, car.get_transform())
+    sync_world.tick()
+    assert [w.tire_friction for w in car.get_physics_control().wheels] == pytest.approx([5.0] * 4)
+    assert car.get_telemetry_data().wheels[2].tire_friction == pytest.approx(5.0)
+    trigger.destroy()
+    sync_world.tick()
+    assert [w.tire_friction for w in car.get_physics_control().wheels] == pytest.approx([0.0] * 4)
+    assert car.get_telemetry_data().wheels[2].tire_friction == pytest.approx(0.0)
+
+
 def test_the_steering_curve_of_the_physics_control_acts(sync_world: Any) -> None:
     car = settled(sync_world)
     control = car.get_physics_control()
