@@ -1,0 +1,215 @@
+"""Which of the tracked lines border the ego's lane and its neighbours, and how sure that is."""
+
+from __future__ import annotations
+
+from math import erf, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.types import LaneEstimate, LaneLine, MarkingColour, MarkingKind, Stamp
+from perception.lanes.tracker import LineTrack
+
+SIDE_X_M = 4.0
+"""Where a line must pass to the left or right of the ego to be its left or right line."""
+
+SIDE_REACH_M = 4.5
+SIDE_SIGMA_MAX_M = 0.6
+SIDE_SLOPE_MAX = 0.5
+SIDE_SEEN_WITHIN_M = 16.0
+ALONG_MAX_RAD = 0.2
+GHOST_FACTOR, GHOST_WITHIN_M, GHOST_X_M, GHOST_LENGTH_M = 2.0, 1.9, 10.0, 20.0
+LANE_WIDTH_MIN_M, LANE_WIDTH_MAX_M = 2.3, 5.5
+CONFIDENCE_X_M, CONFIDENCE_WITHIN_M = 15.0, 0.2
+CONFIDENCE_WEIGHTS = np.array([-5.4, -2.15, 2.06, 1.02, 0.67, 1.34, 1.16])
+"""Logistic regression on 3900 told lines of 15 standing places and 3 drives on five maps, all weathers."""
+
+CONFIDENCE_SIGMA_FLOOR_M = 0.07
+BELIEF_MIN, LIKENESS_MIN, ROAD_LIKENESS_MIN, ROAD_CONFIDENCE_MIN = 0.03, 0.08, 0.2, 0.1
+OTHER_WIDTH_MIN_M, OTHER_WIDTH_MAX_M, OTHER_STRAY_M, OTHER_EXISTENCE_MIN = 2.8, 4.2, 0.25, 0.5
+LONE_LIKENESS_MIN, NEIGHBOUR_BELIEF_MIN = 0.4, 0.1
+AHEAD_SLOPE = 0.2
+KIND_LENGTH_M = 7.0
+
+Candidate = tuple[LineTrack, float]
+"""A line with the belief in it."""
+
+
+def lanes_beside(tracks: list[LineTrack], stamp: Stamp) -> LaneEstimate:
+    """The nearest believed line on each side of the ego; it must run along with the best seen line."""
+    believed = [(track, belief(track)) for track in tracks if track.likeness >= LIKENESS_MIN and is_beside(track)]
+    believed = [(track, sure) for track, sure in believed if sure >= BELIEF_MIN]
+    if max((track.likeness * track.existence for track, _ in believed), default=0.0) < ROAD_LIKENESS_MIN:
+        return LaneEstimate(stamp, None, None)  # nothing here looks like paint: this may be no road at all
+    guide = max(believed, key=lambda pair: strength(*pair) * ahead(pair[0]))[0]
+    believed = without_ghosts([pair for pair in believed if runs_along(pair[0], guide)])
+    left = min((p for p in believed if p[0].y_at(SIDE_X_M) > 0.0), key=lambda p: p[0].y_at(SIDE_X_M), default=None)
+    right = max((p for p in believed if p[0].y_at(SIDE_X_M) <= 0.0), key=lambda p: p[0].y_at(SIDE_X_M), default=None)
+    left, right = one_lane(left, right)
+    left, right = left or other_line(right, tracks, 1.0), right or other_line(left, tracks, -1.0)
+    is_pair = left is not None and right is not None and strays_by(left[0], right[0]) <= OTHER_STRAY_M
+    sure = [0.0 if side is None else confidence(side[0], is_pair) for side in (left, right)]
+    if max(sure) < ROAD_CONFIDENCE_MIN:
+        return LaneEstimate(stamp, None, None)  # even the better line is hardly believed
+    return LaneEstimate(
+        stamp,
+        None if left is None else to_lane_line(left[0], sure[0]),
+        None if right is None else to_lane_line(right[0], sure[1]),
+        None if left is None else neighbour(left[0], tracks, 1.0),
+        None if right is None else neighbour(right[0], tracks, -1.0),
+    )
+
+
+def neighbour(border: LineTrack, tracks: list[LineTrack], side: float) -> LaneLine | None:
+    """The nearest believed line one lane beyond `border` of the ego lane, to the left (`side` 1) or right (-1)."""
+
+    def gap_m(track: LineTrack) -> float:
+        return side * (track.y_at(SIDE_X_M) - border.y_at(SIDE_X_M))
+
+    beyond = [
+        track
+        for track in tracks
+        if LANE_WIDTH_MIN_M <= gap_m(track) <= LANE_WIDTH_MAX_M
+        and track.likeness >= LONE_LIKENESS_MIN
+        and belief(track) >= NEIGHBOUR_BELIEF_MIN
+        and runs_along(track, border)
+    ]
+    found = min(beyond, key=gap_m, default=None)
+    if found is None:
+        return None
+    left, right = (found, border) if side > 0.0 else (border, found)
+    return to_lane_line(found, confidence(found, strays_by(left, right) <= OTHER_STRAY_M))
+
+
+def one_lane(left: Candidate | None, right: Candidate | None) -> tuple[Candidate | None, Candidate | None]:
+    """Both lines where a lane is as wide as they are apart, else one: of two too close the likelier, of two too far
+    apart the nearer."""
+    if left is None or right is None:
+        return left, right
+    width = left[0].y_at(SIDE_X_M) - right[0].y_at(SIDE_X_M)
+    if width < LANE_WIDTH_MIN_M:
+        return (left, None) if left[1] >= right[1] else (None, right)
+    if width > LANE_WIDTH_MAX_M:
+        return (left, None) if left[0].y_at(SIDE_X_M) <= -right[0].y_at(SIDE_X_M) else (None, right)
+    return left, right
+
+
+def other_line(line: Candidate | None, tracks: list[LineTrack], side: float) -> Candidate | None:
+    """The track that runs beside `line` as a lane's other border does, on its left (`side` 1) or right (-1).
+
+    It may look little like paint, worn or half under glare: its place speaks for it.
+    """
+    if line is None or line[0].likeness < LONE_LIKENESS_MIN:
+        return None
+
+    def strays(track: LineTrack) -> float:
+        if not is_beside(track) or track.existence < OTHER_EXISTENCE_MIN:
+            return np.inf
+        return strays_by(track, line[0]) if side > 0.0 else strays_by(line[0], track)
+
+    best = min(tracks, key=strays, default=None)
+    return None if best is None or strays(best) > OTHER_STRAY_M else (best, belief(best))
+
+
+def strays_by(left: LineTrack, right: LineTrack) -> float:
+    """How much (m) wider or narrower the lane between the two gets over 6 m; infinite where no lane is so wide."""
+    near, far = (left.y_at(x) - right.y_at(x) for x in (SIDE_X_M, GHOST_X_M))
+    return abs(far - near) if OTHER_WIDTH_MIN_M <= near <= OTHER_WIDTH_MAX_M else np.inf
+
+
+def without_ghosts(believed: list[Candidate]) -> list[Candidate]:
+    """Drops lines that come nearer to a much stronger one than lanes are wide: reflections on a wet road."""
+    return [
+        (track, sure)
+        for track, sure in believed
+        if not any(
+            strength(other, other_sure) > GHOST_FACTOR * strength(track, sure)
+            and min(abs(track.y_at(x) - other.y_at(x)) for x in (SIDE_X_M, GHOST_X_M)) < GHOST_WITHIN_M
+            for other, other_sure in believed
+            if other is not track
+        )
+    ]
+
+
+def strength(track: LineTrack, sure: float) -> float:
+    """Metres of paint that are believed in, dashes weighing more than their share."""
+    return sure * min(track.x_max_m - track.x_min_m, GHOST_LENGTH_M) * sqrt(max(track.coverage, 0.0))
+
+
+def ahead(track: LineTrack) -> float:
+    """How well the line runs along the car, in [0, 1]: a car seldom stands askew in its lane."""
+    return float(np.exp(-((track.slope_at(SIDE_X_M) / AHEAD_SLOPE) ** 2)))
+
+
+def is_beside(track: LineTrack) -> bool:
+    """Whether the line passes next to the ego, and is seen near enough to say so."""
+    near = abs(track.y_at(SIDE_X_M)) <= SIDE_REACH_M and track.sigma_at(SIDE_X_M) <= SIDE_SIGMA_MAX_M
+    ahead = abs(track.slope_at(SIDE_X_M)) <= SIDE_SLOPE_MAX
+    return near and ahead and track.x_min_m <= SIDE_SEEN_WITHIN_M
+
+
+def runs_along(track: LineTrack, guide: LineTrack) -> bool:
+    """Whether two lines of one road could look like this: nearly the same direction at the same distance."""
+    x_m = max(SIDE_X_M, min(track.x_min_m, guide.x_max_m))
+    return abs(float(np.arctan(track.slope_at(x_m)) - np.arctan(guide.slope_at(x_m)))) <= ALONG_MAX_RAD
+
+
+def belief(track: LineTrack) -> float:
+    """How much speaks for the line: that it exists, looks like paint, and lies within 0.2 m of where it is told."""
+    sigma = float(np.hypot(track.sigma_at(CONFIDENCE_X_M), CONFIDENCE_SIGMA_FLOOR_M))
+    return track.existence * track.likeness * erf(CONFIDENCE_WITHIN_M / (sqrt(2.0) * sigma))
+
+
+def confidence(track: LineTrack, is_pair: bool) -> float:
+    """The chance that the line is within 0.2 m of the truth at 15 m, as measured (see `CONFIDENCE_WEIGHTS`)."""
+    return float(1.0 / (1.0 + np.exp(-(CONFIDENCE_WEIGHTS @ signs_of(track, is_pair)))))
+
+
+def signs_of(track: LineTrack, is_pair: bool) -> NDArray[np.float64]:
+    """What tells right lines from wrong ones: 1, vagueness at 15 m, existence, likeness to paint, whether the
+    lane's other line is seen and runs along, how far the line is seen, its painted share."""
+    sigma = float(np.hypot(track.sigma_at(CONFIDENCE_X_M), CONFIDENCE_SIGMA_FLOOR_M))
+    odds = np.clip(track.likeness, 0.02, 0.98)
+    return np.array(
+        [
+            1.0,
+            np.log(min(sigma, 2.0) / CONFIDENCE_WITHIN_M),
+            track.existence,
+            np.log(odds / (1.0 - odds)),
+            float(is_pair),
+            np.clip(track.x_max_m, 5.0, 25.0) / 25.0,
+            track.coverage,
+        ]
+    )
+
+
+def to_lane_line(track: LineTrack, confidence_: float) -> LaneLine:
+    return LaneLine(
+        coefficients=tuple(float(c) for c in track.coefficients),
+        x_min_m=track.x_min_m,
+        x_max_m=max(track.x_max_m, track.x_min_m),
+        kind=marking_kind(track),
+        colour=marking_colour(track),
+        confidence=confidence_,
+    )
+
+
+def marking_kind(track: LineTrack) -> MarkingKind:
+    """Solid where paint goes on without a gap, broken where it does not."""
+    if track.double_share > 0.6:
+        return MarkingKind.SOLID_SOLID
+    if track.x_max_m - track.x_min_m < KIND_LENGTH_M:
+        return MarkingKind.UNKNOWN
+    if track.coverage > 0.85:
+        return MarkingKind.SOLID
+    if track.coverage < 0.7:
+        return MarkingKind.BROKEN
+    return MarkingKind.UNKNOWN
+
+
+def marking_colour(track: LineTrack) -> MarkingColour:
+    if track.yellow_share > 0.6:
+        return MarkingColour.YELLOW
+    if track.yellow_share < 0.4:
+        return MarkingColour.WHITE
+    return MarkingColour.UNKNOWN
