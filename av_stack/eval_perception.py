@@ -15,19 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from av_stack.errors import ConfigError
+from av_stack.eval_boxes import BOX_NOISE
 from av_stack.eval_figures import draw_figures
 from av_stack.eval_health import HealthEvaluation
 from av_stack.eval_lanes import LaneEvaluation
 from av_stack.eval_lights import LightEvaluation
-from av_stack.eval_ranging import RangingEvaluation
+from av_stack.eval_ranging_scores import RangingScores
 from av_stack.eval_visits import Detect, Raw, Visitor, visit_path
 from av_stack.evaluation import Figure, write_figures
 from av_stack.server_process import ServerProcess
 from av_stack.world.carla_world import weather_presets
 from av_stack.world.spec import Rig
 
-DRIVEN = ("lanes", "ranging", "health")
-PARTS = (*DRIVEN, "lights", "detection", "dashcam")
+DRIVEN = ("lanes", "health")
+PARTS = (*DRIVEN, "ranging", "lights", "detection", "dashcam")
 DETECTION_MAP = "Town02"
 """The detector learns on other maps only. The map file is CARLA's own: it comes with `maps`."""
 
@@ -41,11 +42,12 @@ Tell = Callable[[str], None]
 class EvalSpec:
     """`frames` scored pictures of each weather at each of `places` standing places and on each of `drives`, a map.
 
+    Ranging has as many drives of its own, of the seeds `seed`, `seed + 1` and on, among road users of all kinds.
     `lights` stop lines a map are read. Detection is measured on pictures of its own, made on a map of its own in
     `maps`, `scenes` times eight of each weather; `weights` are a user's own; `dashcam` is a folder of real pictures.
     """
 
-    parts: tuple[str, ...] = DRIVEN
+    parts: tuple[str, ...] = (*DRIVEN, "ranging")
     map_names: tuple[str, ...] = ("city_grid",)
     weathers: tuple[str, ...] = ()
     frames: int = 8
@@ -99,7 +101,7 @@ def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
 
 def gather(spec: EvalSpec, out: Path) -> list[Figure]:
     """Figures of all visits that are finished."""
-    lanes, ranging = LaneEvaluation(), RangingEvaluation("")
+    lanes, ranging = LaneEvaluation(), RangingScores()
     health, lights = HealthEvaluation(), LightEvaluation()
     parts: dict[str, Any] = {"lanes": lanes, "ranging": ranging, "health": health, "lights": lights}
     for path in sorted(visit_path(out, "x").parent.glob("*.json")):
@@ -116,6 +118,8 @@ def _visits(spec: EvalSpec, map_name: str) -> Iterator[tuple[str, str, int]]:
         yield from ((f"{map_name}-lights-{n}", "lights", n) for n in range(spec.lights))
     if set(spec.parts) & set(DRIVEN):
         yield from ((f"{map_name}-drive-{n}", "drive", n) for n in range(spec.drives))
+    if "ranging" in spec.parts:
+        yield from ((f"{map_name}-ranging-{n}", "ranging", n) for n in range(spec.drives))
 
 
 def _visit_map(spec: EvalSpec, rig: Rig, map_name: str, out: Path, tell: Tell) -> None:
@@ -139,6 +143,8 @@ def _make(visitor: Visitor, spec: EvalSpec, kind: str, number: int, detect: Dete
         return visitor.stand(number, spec.places, spec.presets)
     if kind == "drive":
         return visitor.drive(number, spec.presets, frozenset(spec.parts))
+    if kind == "ranging":
+        return visitor.ranging(number, spec.presets)
     assert detect is not None
     return visitor.lights(number, spec.lights, spec.presets, LIGHTS_FAR_M, detect)
 
@@ -161,7 +167,9 @@ def _claim(out: Path, spec: EvalSpec, rig: Rig) -> None:
 
 
 def _plain(spec: EvalSpec) -> dict[str, Any]:
-    return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(spec).items()}
+    """The settings; what ranging is given for a detector's boxes is one."""
+    plain = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(spec).items()}
+    return {**plain, "ranging_boxes": BOX_NOISE} if "ranging" in spec.parts else plain
 
 
 def _detector(spec: EvalSpec) -> Detect:

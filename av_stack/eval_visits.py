@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from av_stack.errors import WorldError
+from av_stack.eval_boxes import NoisyBoxes
 from av_stack.eval_health import GOOD as HEALTH_GOOD
 from av_stack.eval_health import Glance, HealthEvaluation
 from av_stack.eval_lanes import LaneEvaluation
@@ -30,7 +32,10 @@ WARM_FRAMES = 12
 VOTES = 14
 """Pictures of one light before its state is taken."""
 
-VEHICLES = 40
+VEHICLES, PEOPLE = 40, 45
+ALL_KINDS = ("bicycle", "bicycle", "bus", "bus", "car", "motorcycle", "motorcycle", "truck", "truck", "van")
+"""CARLA's base types; what is rarer among its blueprints than on a road is drawn twice as often."""
+
 Raw = dict[str, Any]
 Detect = Callable[[CameraImage], tuple[Detection, ...]]
 
@@ -68,12 +73,12 @@ class Visitor:
         return {"lanes": lanes.raw()}
 
     def drive(self, number: int, weathers: tuple[str, ...], parts: frozenset[str]) -> Raw:
-        """Lanes, ranging and health on a drive from a place of its own, the weather changing on the way."""
+        """Lanes and health on a drive from a place of its own, the weather changing on the way."""
         self.close()
         rng = np.random.default_rng([self._seed, number])
         survey = self._survey(number)
         camera, index = self._camera, MapIndex(survey.lane_graph)
-        lanes, ranging, health = LaneEvaluation(), RangingEvaluation(camera.name), HealthEvaluation()
+        lanes, health = LaneEvaluation(), HealthEvaluation()
         try:
             for weather in np.roll(np.array(weathers), -5 * number).tolist():
                 survey.set_weather(weather)
@@ -82,16 +87,38 @@ class Visitor:
                     look = survey.look()
                     image, speed = look.sensors.cameras[camera.name], look.sensors.wheel_speed_mps
                     seen = detector.update(image, speed, look.sensors.imu.gyro_radps[2])
-                    if "ranging" in parts:
-                        ranging.add(look, seen)
                     if frame >= WARM_FRAMES:
                         lanes.add(weather, seen, look.truth.ego, index, camera)
                         glances.append(Glance(image, speed))
                 health.add(weather, glances, rng)
         finally:
             survey.close()
-        raw = {"lanes": lanes.raw(), "ranging": ranging.raw(), "health": health.raw()}
+        raw = {"lanes": lanes.raw(), "health": health.raw()}
         return {name: values for name, values in raw.items() if name in parts}
+
+    def ranging(self, number: int, weathers: tuple[str, ...]) -> Raw:
+        """Objects and depth on a drive of its own seed among road users of all kinds, the weather changing on the
+        way."""
+        self.close()
+        seed = self._seed + number
+        rng = np.random.default_rng(seed)
+        start = lane_point(self._address, rng)
+        spec = replace(self._spec(0, VEHICLES), start=start, route=(start,), seed=seed, traffic_kinds=ALL_KINDS)
+        survey, lanes = Survey(self._address, spec, PEOPLE, rng), LaneDetector()
+        ranging = RangingEvaluation(
+            self._camera.name, NoisyBoxes(np.random.default_rng(seed), self._camera, spec.step_s)
+        )
+        try:
+            for weather in weathers:
+                survey.set_weather(weather)
+                for _ in range(WARM_FRAMES + self._frames):
+                    look = survey.look()
+                    image, sensors = look.sensors.cameras[self._camera.name], look.sensors
+                    seen = lanes.update(image, sensors.wheel_speed_mps, sensors.imu.gyro_radps[2])
+                    ranging.add(weather, look, seen)
+        finally:
+            survey.close()
+        return {"ranging": ranging.scores.raw()}
 
     def lights(self, number: int, of: int, weathers: tuple[str, ...], far_m: float, detect: Detect) -> Raw:
         """The light before the `number`-th of `of` stop lines, its state changing from weather to weather."""
@@ -157,6 +184,19 @@ def spawn_point(address: Address, number: int) -> tuple[float, float]:
     if not points:
         raise WorldError(f"the map at {address} has no spawn points")
     at = points[number % len(points)].location
+    return float(at.x), float(at.y)
+
+
+def lane_point(address: Address, rng: np.random.Generator) -> tuple[float, float]:
+    """(x, y) in CARLA's coordinates on a driving lane of the loaded map, outside its junctions."""
+    from av_stack.world.carla_world import connect
+
+    _, client = connect(address)
+    points = client.get_world().get_map().generate_waypoints(8.0)
+    points = [point for point in points if not point.is_junction and str(point.lane_type) == "Driving"]
+    if not points:
+        raise WorldError(f"the map at {address} has no driving lanes")
+    at = points[int(rng.integers(len(points)))].transform.location
     return float(at.x), float(at.y)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from av_stack.errors import WorldError
 from av_stack.types import CameraModel, Image, SensorFrame, Truth
+from av_stack.world.carla_crowd import Crowd
 from av_stack.world.carla_sensors import camera_attributes, camera_transform
 from av_stack.world.carla_traffic import Traffic
 from av_stack.world.carla_truth import object_kind, rear_axle_x_m
@@ -46,11 +47,14 @@ class SurveyFrame:
 
 
 class Survey(CarlaWorld):
-    """A world whose ego drives by itself; call `look` for each frame, `set_weather` between them, `close` once."""
+    """A world whose ego drives by itself and `people` wander; call `look` for each frame, `set_weather` between them,
+    `close` once. `rng` draws the people; without it there are none."""
 
     silence_max_s = TIMEOUT_S  # nothing is driven in real time, and a busy machine may be slow
 
-    def __init__(self, address: Address, spec: WorldSpec) -> None:
+    def __init__(
+        self, address: Address, spec: WorldSpec, people: int = 0, rng: np.random.Generator | None = None
+    ) -> None:
         super().__init__(address, spec)
         try:
             self._api, client = connect(address)
@@ -63,6 +67,8 @@ class Survey(CarlaWorld):
             self._open_the_way()
             self._waiting = [self._attach(kind) for kind in ("depth", "instance_segmentation")]
             self.look()
+            if rng is not None:
+                self._add_people(client, people, rng)
         except BaseException:
             self.close()
             raise
@@ -87,6 +93,15 @@ class Survey(CarlaWorld):
             np.isin(tags, TAG_ROADS),
             self._labels(depth, tags, instances),
         )
+
+    def _add_people(self, client: Any, people: int, rng: np.random.Generator) -> None:
+        with self._answering("people"):
+            self._world.set_pedestrians_seed(self._spec.seed)
+            crowd = Crowd(self._api, client, self._world, people, rng)
+            self._cleanup.callback(self._if_alive, crowd.close)
+        self.look()
+        with self._answering("people"):
+            crowd.start()
 
     def _open_the_way(self) -> None:
         """All lights green for good: at a red light there is nothing to measure but the same picture."""

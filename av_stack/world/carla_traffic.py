@@ -37,7 +37,7 @@ class Traffic:
 
     def spawn(self, api: Any, client: Any, world: Any, spec: WorldSpec, rng: np.random.Generator) -> None:
         """Put `spec.traffic_vehicles` on the road near the route; WorldError where the map has no room for them."""
-        blueprints = _car_blueprints(world)
+        blueprints = _blueprints(world, spec.traffic_kinds)
         points = _spawn_points_by_route(world, spec)
         port = self._manager.get_port()
         while points and len(self.actor_ids) < spec.traffic_vehicles:
@@ -78,14 +78,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _car_blueprints(world: Any) -> list[Any]:
-    """Ordinary four-wheeled cars, in a fixed order."""
-    found = [b for b in world.get_blueprint_library().filter("vehicle.*") if _is_car(b)]
-    return sorted(found, key=lambda blueprint: str(blueprint.id))
+def _blueprints(world: Any, kinds: Sequence[str]) -> list[Any]:
+    """Those of each kind in turn, in a fixed order."""
+    found = sorted(world.get_blueprint_library().filter("vehicle.*"), key=lambda blueprint: str(blueprint.id))
+    return [blueprint for kind in kinds for blueprint in found if _kind(blueprint) == kind]
 
 
-def _is_car(blueprint: Any) -> bool:
-    return bool(blueprint.has_attribute("base_type") and blueprint.get_attribute("base_type").as_str() == "car")
+def _kind(blueprint: Any) -> str | None:
+    if not blueprint.has_attribute("base_type"):
+        return None
+    return str(blueprint.get_attribute("base_type").as_str()).lower()
 
 
 def _spawn_points_by_route(world: Any, spec: WorldSpec) -> list[Any]:

@@ -62,6 +62,9 @@ class WalkerScript:
 class WorldSpec:
     """`route` is the rough way of the ego in CARLA coordinates (x, y); traffic is spawned near it.
 
+    Each vehicle of the traffic is drawn from the blueprints of `traffic_kinds` (CARLA's `base_type`, lower case); a
+    kind named twice is drawn twice as often.
+
     `weather` is one of CARLA's preset names, or its parameters by name. `xodr` is the map's own text for a server
     that does not have the map.
     """
@@ -74,6 +77,7 @@ class WorldSpec:
     weather: str | Mapping[str, float] = "ClearNoon"
     seed: int = 0
     traffic_vehicles: int = 0
+    traffic_kinds: tuple[str, ...] = ("car",)
     walkers: tuple[WalkerScript, ...] = field(default=())
     xodr: Path | None = None
     step_s: float = DEFAULT_STEP_S

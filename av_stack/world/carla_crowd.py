@@ -1,0 +1,46 @@
+"""People that wander about the pavements under CARLA's own walker controllers.
+
+Never imports carla: the caller hands its module over as `api`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+DROP_M = 1.0
+SPEEDS_MPS = (0.9, 1.7)
+
+
+class Crowd:
+    """Call `start` one tick after it was made, and `close` once. A map without a navigation mesh gets nobody."""
+
+    def __init__(self, api: Any, client: Any, world: Any, people: int, rng: np.random.Generator) -> None:
+        self._api, self._client, self._world, self._rng = api, client, world, rng
+        self._walkers: list[tuple[Any, Any]] = []
+        library = world.get_blueprint_library()
+        names = sorted(str(blueprint.id) for blueprint in library.filter("walker.pedestrian.*"))
+        controller = library.find("controller.ai.walker")
+        for _ in range(people):
+            place = world.get_random_location_from_navigation()
+            if place is None:
+                break
+            place.z += DROP_M
+            blueprint = library.find(names[int(rng.integers(len(names)))])
+            walker = world.try_spawn_actor(blueprint, api.Transform(place))
+            if walker is not None:
+                self._walkers.append((walker, world.spawn_actor(controller, api.Transform(), attach_to=walker)))
+
+    def start(self) -> None:
+        """Send everybody somewhere."""
+        for _, controller in self._walkers:
+            controller.start()
+            controller.go_to_location(self._world.get_random_location_from_navigation())
+            controller.set_max_speed(float(self._rng.uniform(*SPEEDS_MPS)))
+
+    def close(self) -> None:
+        for _, controller in self._walkers:
+            controller.stop()
+        destroy = [self._api.command.DestroyActor(actor.id) for pair in self._walkers for actor in reversed(pair)]
+        self._client.apply_batch_sync(destroy, False)
