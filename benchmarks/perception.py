@@ -9,8 +9,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from av_stack.eval_perception import STARTS
 from av_stack.eval_ranging import true_detections, true_ego
+from av_stack.eval_visits import spawn_point
 from av_stack.server_process import ServerProcess
 from av_stack.types import Detection, SensorFrame
 from av_stack.world.carla_survey import Survey, SurveyFrame
@@ -26,8 +26,9 @@ MAP = "city_grid"
 
 def record() -> list[SurveyFrame]:
     """A drive through traffic; nothing is timed while the server renders."""
-    spec = WorldSpec(MAP, STARTS[MAP], (STARTS[MAP],), load_rig("compact"), seed=3, traffic_vehicles=40)
     with ServerProcess(("--map", MAP)) as address:
+        start = spawn_point(address, 0)
+        spec = WorldSpec(MAP, start, (start,), load_rig("compact"), seed=3, traffic_vehicles=40)
         survey = Survey(address, spec)
         try:
             return [survey.look() for _ in range(WARM_UP + FRAMES)]
