@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from av_stack.server_process import ServerProcess
 from av_stack.world.spec import Address
+
+settings.register_profile("same examples in every run", derandomize=True)
+settings.load_profile("same examples in every run")
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from closed_loop import ego_state
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lanes_by_hand import beside, chain, end_of, join, key, straight
 from scipy.spatial import cKDTree
@@ -163,6 +163,7 @@ def test_via_leads_another_way() -> None:
         max_size=6,
     )
 )
+@example([("arc", 6.0, -1.5625), ("arc", 6.0, -1.5625)])
 def test_path_keeps_to_the_lane_centre_and_turns_smoothly(parts: list[tuple[str, float, float]]) -> None:
     graph = chain(parts)
     lanes = list(graph.lanes.values())
@@ -170,8 +171,10 @@ def test_path_keeps_to_the_lane_centre_and_turns_smoothly(parts: list[tuple[str,
     offset = centre_offset(graph, route)
     assert offset.max() <= 0.05
     assert np.all(np.diff(route.s_m) > 0)
-    # A whole number of steps fits the length, so a short route's steps differ from the nominal spacing.
-    assert np.abs(np.diff(route.s_m) - CONFIG.spacing_m).max() < 0.5 * CONFIG.spacing_m**2 / route.length_m + 0.02
+    # A whole number of steps fits the length, so a short route's steps differ from the nominal spacing; and smoothing
+    # may move a point by its greatest offset, of which the ends of a tight bend take most: they stay where they are.
+    fitting_m = 0.5 * CONFIG.spacing_m**2 / route.length_m
+    assert np.abs(np.diff(route.s_m) - CONFIG.spacing_m).max() < fitting_m + CONFIG.smoothing_max_offset_m
     sharpest = max([1 / size for shape, size, _ in parts if shape == "arc"], default=0.0)
     assert np.abs(route.curvature_1pm).max() <= 1.35 * sharpest + 0.01
     turn = sum(angle for _, _, angle in parts)
