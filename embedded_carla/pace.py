@@ -22,7 +22,7 @@ import socket
 
 import msgpack
 
-SETTLE_S = 0.0003
+SETTLE_S = 0.001
 """From the answer to the thread's last call to the next snapshot; the thread is asleep some 0.05 ms after it, and
 later where it has to wait for a core. With 30 vehicles physics takes as long, so that it costs next to nothing. 0.2 ms
 still lost a wake-up once in 61,000 ticks on an overloaded machine with no physics; a loss is healed after `LOST_S`."""
