@@ -174,8 +174,8 @@ def eval_command(
 
     A run that was stopped goes on where it was when it is started again with the same options.
     """
-    from av_stack.eval_perception import EvalSpec, evaluate
-    from av_stack.evaluation import rich_table
+    from av_stack.evaluation.perception import EvalSpec, evaluate
+    from av_stack.evaluation.table import rich_table
     from sim_configs.load import load_rig
 
     if what != "perception":

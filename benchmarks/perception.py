@@ -9,8 +9,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from av_stack.eval_ranging import true_detections, true_ego
-from av_stack.eval_visits import spawn_point
+from av_stack.evaluation.ranging import true_detections, true_ego
+from av_stack.evaluation.visits import spawn_point
 from av_stack.server_process import ServerProcess
 from av_stack.types import Detection, SensorFrame
 from av_stack.world.carla_survey import Survey, SurveyFrame

@@ -11,12 +11,12 @@ import cv2
 import numpy as np
 import pytest
 
-import av_stack.eval_perception as evaluation
+import av_stack.evaluation.perception as evaluation
 from av_stack.errors import ConfigError
-from av_stack.eval_figures import bars
-from av_stack.eval_health import Glance, HealthEvaluation
-from av_stack.eval_lights import LightEvaluation, StopPlace
-from av_stack.evaluation import Figure
+from av_stack.evaluation.charts import bars
+from av_stack.evaluation.health import Glance, HealthEvaluation
+from av_stack.evaluation.lights import LightEvaluation, StopPlace
+from av_stack.evaluation.table import Figure
 from av_stack.types import CameraImage, CameraModel, LightState, Pose2D, Stamp, TrafficLightView
 from av_stack.world.carla_stand import Place
 from sim_configs.load import load_rig

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from av_stack.eval_lanes import MISSED_M, LaneEvaluation, TrueLine, score_line, true_lines
-from av_stack.evaluation import Figure, markdown, write_figures
+from av_stack.evaluation.lanes import MISSED_M, LaneEvaluation, TrueLine, score_line, true_lines
+from av_stack.evaluation.table import Figure, markdown, write_figures
 from av_stack.types import (
     CameraModel,
     GeoReference,

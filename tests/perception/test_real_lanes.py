@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from av_stack.calibration import calibrate_folder
-from av_stack.eval_dashcam import DASHCAM, dashcam_lanes, look_at_still
+from av_stack.evaluation.dashcam import DASHCAM, dashcam_lanes, look_at_still
 from av_stack.frames import optical_to_vehicle_rotation
 from av_stack.types import CameraImage, CameraModel, Image, Stamp
 from perception.lanes.detector import LaneDetector

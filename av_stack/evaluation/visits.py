@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from av_stack.errors import WorldError
-from av_stack.eval_boxes import NoisyBoxes
-from av_stack.eval_health import GOOD as HEALTH_GOOD
-from av_stack.eval_health import Glance, HealthEvaluation
-from av_stack.eval_lanes import LaneEvaluation
-from av_stack.eval_lights import STATES, LightEvaluation, StopPlace, ego_at, stop_places
-from av_stack.eval_places import choose_places
-from av_stack.eval_ranging import RangingEvaluation
+from av_stack.evaluation.boxes import NoisyBoxes
+from av_stack.evaluation.health import GOOD as HEALTH_GOOD
+from av_stack.evaluation.health import Glance, HealthEvaluation
+from av_stack.evaluation.lanes import LaneEvaluation
+from av_stack.evaluation.lights import STATES, LightEvaluation, StopPlace, ego_at, stop_places
+from av_stack.evaluation.places import choose_places
+from av_stack.evaluation.ranging import RangingEvaluation
 from av_stack.server_process import embedded_town
 from av_stack.types import CameraImage, Detection, Pose2D
 from av_stack.world.carla_stand import Stand

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from av_stack.evaluation import Figure
+from av_stack.evaluation.table import Figure
 from av_stack.frames import vehicle_to_image
 from av_stack.types import CameraModel, Float, LaneEstimate, LaneLine, MarkingKind, Pose2D
 from perception.map_index import BoundaryCrossing, MapIndex

@@ -9,15 +9,14 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-import perception.lanes
 from av_stack.errors import ConfigError
-from av_stack.evaluation import Figure
+from av_stack.evaluation.table import Figure
 from av_stack.frames import vehicle_to_image
 from av_stack.types import CameraImage, CameraModel, Float, Image, LaneEstimate, LaneLine, Stamp
 from perception.lanes.detector import LaneDetector
 from perception.lanes.self_calibration import MountCalibrator
 
-LABELS = Path(perception.lanes.__file__).parent / "dashcam_lines.json"
+LABELS = Path(__file__).parent / "dashcam_lines.json"
 """By picture ("NAME.jpg", or "NAME.mp4#FRAME"): for each side (row, column) px of the line's middle."""
 
 DASHCAM = CameraModel("dashcam", 960, 540, float(np.radians(60.0)), 0.0, 0.0, 1.2)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from av_stack.evaluation import Figure
+from av_stack.evaluation.table import Figure
 from av_stack.types import (
     EgoState,
     Lane,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from av_stack.evaluation import Figure
+from av_stack.evaluation.table import Figure
 
 FAR_M, BAND_M = 40.0, 10.0
 VEHICLES = ("car", "truck", "bus", "motorcycle", "bicycle")

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from av_stack.errors import ConfigError
-from av_stack.eval_boxes import BOX_NOISE
-from av_stack.eval_figures import draw_figures
-from av_stack.eval_health import HealthEvaluation
-from av_stack.eval_lanes import LaneEvaluation
-from av_stack.eval_lights import LightEvaluation
-from av_stack.eval_ranging_scores import RangingScores
-from av_stack.eval_visits import Detect, Raw, Visitor, visit_path
-from av_stack.evaluation import Figure, write_figures
+from av_stack.evaluation.boxes import BOX_NOISE
+from av_stack.evaluation.charts import draw_figures
+from av_stack.evaluation.health import HealthEvaluation
+from av_stack.evaluation.lanes import LaneEvaluation
+from av_stack.evaluation.lights import LightEvaluation
+from av_stack.evaluation.ranging_scores import RangingScores
+from av_stack.evaluation.table import Figure, write_figures
+from av_stack.evaluation.visits import Detect, Raw, Visitor, visit_path
 from av_stack.server_process import ServerProcess
 from av_stack.world.carla_world import weather_presets
 from av_stack.world.spec import Rig
@@ -90,7 +90,7 @@ def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
     if "detection" in spec.parts:
         figures += _detect(spec, out, tell)
     if "dashcam" in spec.parts and spec.dashcam is not None:
-        from av_stack.eval_dashcam import dashcam_lanes
+        from av_stack.evaluation.dashcam import dashcam_lanes
 
         tell("looking at real pictures")
         figures += dashcam_lanes(spec.dashcam, out)
@@ -181,7 +181,7 @@ def _detector(spec: EvalSpec) -> Detect:
 
 
 def _detect(spec: EvalSpec, out: Path, tell: Tell) -> list[Figure]:
-    from av_stack.eval_detection import dashcam_figures, figures, gather_samples
+    from av_stack.evaluation.detection import dashcam_figures, figures, gather_samples
     from perception.detection.detector import Detector
     from perception.detection.networks import network_for
     from perception.detection.weights import COMPACT

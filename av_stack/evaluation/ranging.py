@@ -1,15 +1,15 @@
 """How well depth is known: distances of objects, the depth image, velocities of tracked vehicles, against the truth.
 
 The detector is replaced by the true boxes of what counts (`perception.detection.classes`) with made noise
-(`eval_boxes`), so that these figures are of ranging and tracking alone; the detector's own are measured apart.
+(`boxes.py`), so that these figures are of ranging and tracking alone; the detector's own are measured apart.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from av_stack.eval_boxes import NoisyBoxes, box_px
-from av_stack.eval_ranging_scores import BAND_M, FAR_M, Pixels, Ranged, RangingScores, Seen, Sighted
+from av_stack.evaluation.boxes import NoisyBoxes, box_px
+from av_stack.evaluation.ranging_scores import BAND_M, FAR_M, Pixels, Ranged, RangingScores, Seen, Sighted
 from av_stack.frames import map_to_vehicle
 from av_stack.types import Detection, EgoState, LaneEstimate, RangedObject, TrackedObject
 from av_stack.world.carla_survey import SurveyFrame

@@ -13,9 +13,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-import perception.detection
 from av_stack.errors import ConfigError
-from av_stack.evaluation import Figure
+from av_stack.evaluation.table import Figure
 from av_stack.server_process import ServerProcess
 from av_stack.types import CameraImage, CameraModel, Detection, Stamp
 from av_stack.world.carla_capture import CaptureSpec, capture
@@ -33,7 +32,7 @@ FIRST_SEED = 900_000
 CONFIDENCE = 0.25
 RANGES_M = ((0.0, 20.0), (20.0, 40.0), (40.0, 80.0))
 LIGHT_RANGE_M = 25.0
-DASHCAM_CARS = Path(perception.detection.__file__).parent / "dashcam_cars.json"
+DASHCAM_CARS = Path(__file__).parent / "dashcam_cars.json"
 MAP_OWN_WEATHER = "Default"
 
 

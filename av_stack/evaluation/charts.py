@@ -9,7 +9,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from av_stack.evaluation import Figure
+from av_stack.evaluation.table import Figure
 from av_stack.types import Image
 
 BAR_PX, LABEL_PX, WIDTH_PX, HEAD_PX = 18, 230, 420, 34
