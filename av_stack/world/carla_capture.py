@@ -36,6 +36,12 @@ TAG_LIGHT, TAG_SIGN = 7, 8
 WEIGHTS = {"motorcycle": 2.5, "bicycle": 2.5, "truck": 2.0, "van": 1.5, "bus": 4.0}
 """How much more often than a car each base type drives by, per blueprint: rare kinds must be learned too."""
 
+NEAR_LIGHTS = 0.6
+"""The share of episodes whose traffic gathers round a traffic light or a sign, where the map has one."""
+
+SHOWN = {"Red": 0.2, "Yellow": 0.35, "Green": 0.25, "Off": 0.2}
+"""What lights show in the scenes that leave it to chance: what is rare in a light's own cycle comes more often."""
+
 
 @dataclass(frozen=True, slots=True)
 class CaptureSpec:
@@ -153,12 +159,16 @@ class _Capture:
         return vehicles
 
     def _spawn_points(self) -> list[Any]:
-        """The map's, nearest first to one that chance picks: traffic as dense as in a rush hour, but not everywhere."""
+        """The map's, nearest first to a place that chance picks: traffic as dense as in a rush hour, not everywhere."""
         points = self._map.get_spawn_points()
         if not points:
             return []
         xy = np.array([(p.location.x, p.location.y) for p in points])
-        centre = xy[int(self._rng.integers(len(xy)))]
+        told = [a.get_location() for a in self._world.get_actors().filter("traffic.*") if _is_labelled(a.type_id)]
+        places = xy
+        if told and self._rng.uniform() < NEAR_LIGHTS:
+            places = np.array([(at.x, at.y) for at in told])
+        centre = places[int(self._rng.integers(len(places)))]
         return [points[i] for i in np.argsort(np.hypot(*(xy - centre).T), kind="stable")]
 
     def _spawn_crowd(self) -> list[Any]:
@@ -186,8 +196,9 @@ class _Capture:
         return people
 
     def _carriers(self) -> list[Any]:
+        """Cars from the middle of the traffic: twice as many as are needed, and chance picks among them."""
         cars = [v for v in self._vehicles if v.attributes.get("base_type") == "car"] or self._vehicles
-        order = self._rng.permutation(len(cars))
+        order = self._rng.permutation(min(len(cars), 2 * self._spec.views))
         return [cars[i] for i in order[: self._spec.views]]
 
     def _spawn_view(self, carrier: Any) -> _View:
@@ -198,7 +209,7 @@ class _Capture:
             y=float(rng.uniform(-0.4, 0.4)),
             z=float(rng.uniform(1.2, 2.4)),
         )
-        turned = rng.uniform() < 0.25
+        turned = rng.uniform() < 0.15
         rotation = self._api.Rotation(
             pitch=float(rng.uniform(-6.0, 3.0)),
             yaw=float(rng.uniform(-90.0, 90.0) if turned else rng.normal(0.0, 4.0)),
@@ -254,13 +265,13 @@ class _Capture:
         return name
 
     def _set_lights(self) -> None:
-        """In a third of the scenes every light shows what chance gives it, dark ones included."""
-        shown = [getattr(self._api.TrafficLightState, name) for name in ("Red", "Yellow", "Green", "Off")]
+        """In half of the scenes every light shows what chance gives it, dark ones included."""
+        shown = [getattr(self._api.TrafficLightState, name) for name in SHOWN]
         lights = list(self._world.get_actors().filter("traffic.traffic_light"))
-        chance = self._rng.uniform() < 0.34
+        chance = self._rng.uniform() < 0.5
         for light in lights:
             if chance:
-                light.set_state(shown[int(self._rng.choice(4, p=[0.25, 0.3, 0.3, 0.15]))])
+                light.set_state(shown[int(self._rng.choice(len(shown), p=list(SHOWN.values())))])
         if lights:
             lights[0].freeze(chance)
             if not chance:
@@ -393,6 +404,10 @@ def random_weather(rng: np.random.Generator) -> dict[str, float]:
         "mie_scattering_scale": 0.03,
         "dust_storm": float(rng.uniform(0.0, 60.0)) if rng.uniform() < 0.05 else 0.0,
     }
+
+
+def _is_labelled(type_id: str) -> bool:
+    return type_id == "traffic.traffic_light" or _sign_class(type_id) is not None
 
 
 def _sign_class(type_id: str) -> str | None:

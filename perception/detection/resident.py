@@ -18,7 +18,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from perception.detection.classes import CLASSES, HEIGHT_MIN_PX, STOP_SIGN, VISIBLE_MIN
+from perception.detection.classes import CLASSES, STOP_SIGN
+
+LEARNT_HEIGHT_PX, LEARNT_VISIBLE = 6.0, 0.25
+"""What is learnt goes a little beyond what counts (`classes`): an object at the edge of counting is not taught to be
+nothing, and finding one that does not count is no fault."""
 
 GREY = 114.0
 STRIDE_PX = 32
@@ -103,8 +107,13 @@ def _read(path: Path) -> tuple[NDArray[np.uint8], Float]:
         raise OSError(f"{path} is no picture")
     objects = path.parents[2] / "objects" / path.parent.name / f"{path.stem}.jsonl"
     rows = [json.loads(line) for line in objects.read_text().splitlines()]
-    boxes = [[CLASSES.index(row["class"]), *row["box_px"]] for row in rows if row["counts"]]
+    boxes = [[CLASSES.index(row["class"]), *row["box_px"]] for row in rows if _learnt(row)]
     return np.ascontiguousarray(bgr[:, :, ::-1]), np.array(boxes, np.float64).reshape(-1, 5)
+
+
+def _learnt(row: dict[str, Any]) -> bool:
+    _, v0, _, v1 = row["box_px"]
+    return bool(v1 - v0 >= LEARNT_HEIGHT_PX and row["visible"] >= LEARNT_VISIBLE)
 
 
 def vary(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator) -> dict[str, Any]:
@@ -119,14 +128,13 @@ def vary(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator) -
     scale[rng.uniform(size=count) < 0.3] = 1.0
     room = np.stack([size[1] - scale * width, size[0] - scale * height], axis=1)
     shift = rng.uniform(np.minimum(room, 0.0), np.maximum(room, 0.0))
-    mirrored = np.array([not _READABLE[b[:, 0].astype(int)].any() for b in boxes]) & (rng.uniform(size=count) < 0.5)
+    number = np.repeat(np.arange(count), [len(b) for b in boxes])
+    every = np.concatenate(boxes)
+    may_flip = np.bincount(number, weights=_READABLE[every[:, 0].astype(int)], minlength=count) == 0
+    mirrored = may_flip & (rng.uniform(size=count) < 0.5)
     moved = _warp(pictures, size, scale, shift, mirrored)
-    rows = [
-        np.column_stack([np.full(len(kept), i), kept])
-        for i, b in enumerate(boxes)
-        for kept in [_move_boxes(b, width, size, float(scale[i]), shift[i], bool(mirrored[i]))]
-    ]
-    table = torch.from_numpy(np.concatenate(rows)).to(pictures.device, torch.float32)
+    rows = _move_boxes(every, number, width, size, scale, shift, mirrored)
+    table = torch.from_numpy(rows).to(pictures.device, torch.float32)
     return {
         "img": _recolour(moved, rng).clamp_(0.0, 255.0).to(torch.uint8),
         "batch_idx": table[:, 0],
@@ -153,19 +161,29 @@ def _warp(pictures: torch.Tensor, size: tuple[int, int], scale: Float, shift: Fl
     return torch.nn.functional.grid_sample(pictures.float() - GREY, grid, align_corners=False) + GREY
 
 
-def _move_boxes(boxes: Float, width: int, size: tuple[int, int], scale: float, shift: Float, mirrored: bool) -> Float:
-    """(n, 5) class and centre, width, height as shares of `size`, of the boxes that still count."""
-    u0, v0, u1, v1 = boxes[:, 1:].T
-    if mirrored:
-        u0, u1 = width - u1, width - u0
-    whole = np.stack([scale * u0 + shift[0], scale * v0 + shift[1], scale * u1 + shift[0], scale * v1 + shift[1]])
+def _move_boxes(
+    boxes: Float,
+    number: NDArray[np.intp],
+    width: int,
+    size: tuple[int, int],
+    scale: Float,
+    shift: Float,
+    mirrored: NDArray[np.bool_],
+) -> Float:
+    """(n, 6): picture, class and centre, width, height as shares of `size`, of the boxes still worth learning.
+
+    `boxes` (m, 5) are those of all pictures and `number` (m,) says of which.
+    """
+    left, right = np.where(mirrored[number], width - boxes[:, [3, 1]].T, boxes[:, [1, 3]].T)
+    corners = np.stack([left, boxes[:, 2], right, boxes[:, 4]])
+    whole = scale[number] * corners + shift[number][:, [0, 1, 0, 1]].T
     cut = np.clip(whole, 0.0, np.array([size[1], size[0]] * 2)[:, None])
     extent = cut[2:] - cut[:2]
     share = extent.prod(axis=0) / np.maximum((whole[2:] - whole[:2]).prod(axis=0), 1e-9)
-    kept = (extent[1] >= HEIGHT_MIN_PX) & (share >= VISIBLE_MIN)
+    kept = (extent[1] >= LEARNT_HEIGHT_PX) & (share >= LEARNT_VISIBLE)
     middle = 0.5 * (cut[:2] + cut[2:])
     scaled = np.concatenate([middle, extent]) / np.array([size[1], size[0]] * 2)[:, None]
-    return np.column_stack([boxes[kept, 0], scaled.T[kept]])
+    return np.asarray(np.column_stack([number, boxes[:, 0], scaled.T])[kept])
 
 
 def _recolour(pictures: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:

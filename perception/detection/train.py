@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from perception.detection.offline import ultralytics
 
 SIZES = ("n", "s")
@@ -37,6 +39,7 @@ def train(spec: TrainingSpec) -> Path:
     if spec.size not in SIZES:
         raise ValueError(f"unknown size {spec.size}; there are {', '.join(SIZES)}")
     package = ultralytics()
+    torch.backends.cudnn.benchmark = True  # every batch has the same shape
     last = spec.out / "run" / "weights" / "last.pt"
     trainer = _trainer(spec)
     if last.exists():

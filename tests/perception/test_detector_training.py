@@ -69,6 +69,7 @@ def test_the_loader_takes_in_episodes_that_are_finished_later(tmp_path: Path) ->
     assert len(loader.labels) == 3  # told to the trainer: what was there at the start
     everything = ResidentLoader(tmp_path, "train", 2, "cpu", None)
     assert len(everything) == 4
+    assert {int(row[0]) for row in everything.labels[0]["cls"]} == {CLASSES.index("car")}  # the bus is hardly seen
 
 
 def _write_episode(root: Path, name: str, pictures: int) -> None:
@@ -77,7 +78,7 @@ def _write_episode(root: Path, name: str, pictures: int) -> None:
     for number in range(pictures):
         stem = f"{name}_{number:05d}"
         cv2.imwrite(str(root / "images" / "train" / f"{stem}.jpg"), picture().permute(1, 2, 0).numpy())
-        objects = [{"class": "car", "box_px": BOX, "counts": True}, {"class": "bus", "box_px": BOX, "counts": False}]
+        objects = [{"class": "car", "box_px": BOX, "visible": 0.3}, {"class": "bus", "box_px": BOX, "visible": 0.2}]
         text = "".join(json.dumps(o) + "\n" for o in objects)
         (root / "objects" / "train" / f"{stem}.jsonl").write_text(text)
     (root / "episodes" / "train" / f"{name}.json").write_text("{}")
