@@ -1,19 +1,17 @@
 """A car that is put where one wants to look from: standing places to measure perception at.
 
-Never imports carla: `connect` hands the module over.
+Never imports carla: `CarlaWorld` hands the module over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from av_stack.frames import map_to_carla_points, map_to_carla_yaw
-from av_stack.types import LightState, Pose2D, SensorFrame
-from av_stack.world.carla_world import CarlaWorld, connect, weather_of
-from av_stack.world.spec import Address, WorldSpec
+from av_stack.types import Pose2D, SensorFrame
+from av_stack.world.carla_staged import StagedWorld
 
 DROP_M = 0.15
 SETTLE_TICKS = 16
@@ -29,31 +27,8 @@ class Place:
     grade_rad: float = 0.0
 
 
-class Stand(CarlaWorld):
+class Stand(StagedWorld):
     """A world whose ego stands still; call `go` to put it elsewhere, `tick` for what it sees."""
-
-    silence_max_s = 60.0  # nothing is driven meanwhile, and a busy machine may be slow
-
-    def __init__(self, address: Address, spec: WorldSpec) -> None:
-        super().__init__(address, spec)
-        try:
-            self._api, _ = connect(address)
-        except BaseException:
-            self.close()
-            raise
-
-    def set_weather(self, name: str) -> None:
-        with self._answering("weather"):
-            self._world.set_weather(weather_of(name))
-
-    def show_lights(self, states: Mapping[str, LightState], others: LightState) -> None:
-        """Freeze every traffic light: those of `states` by their OpenDRIVE id, all others as `others`."""
-        shown = {LightState.RED: "Red", LightState.YELLOW: "Yellow", LightState.GREEN: "Green"}
-        with self._answering("lights"):
-            for light in self._world.get_actors().filter("traffic.traffic_light*"):
-                name = shown[states.get(light.get_opendrive_id(), others)]
-                light.set_state(getattr(self._api.TrafficLightState, name))
-                light.freeze(True)
 
     def go(self, place: Place) -> SensorFrame:
         """Put the ego there, let it come to rest, and return what it measures then."""

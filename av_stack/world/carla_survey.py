@@ -1,6 +1,6 @@
 """A drive to measure perception by: CARLA's TrafficManager drives, and every picture comes with its truth.
 
-Never imports carla: `connect` hands the module over.
+Never imports carla: `CarlaWorld` hands the module over.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from av_stack.errors import WorldError
-from av_stack.types import CameraModel, Image, SensorFrame, Truth
+from av_stack.types import CameraModel, Image, LightState, SensorFrame, Truth
 from av_stack.world.carla_crowd import Crowd
 from av_stack.world.carla_sensors import camera_attributes, camera_transform
+from av_stack.world.carla_staged import StagedWorld
 from av_stack.world.carla_traffic import Traffic
 from av_stack.world.carla_truth import object_kind, rear_axle_x_m
-from av_stack.world.carla_world import CarlaWorld, connect, weather_of
 from av_stack.world.spec import Address, WorldSpec
 from perception.detection.labels import Label, Pinhole, Thing, label_things
 
-TIMEOUT_S = 60.0
 REACH_M = 90.0
 TAG_ROADS = (1, 24)
 """CARLA 0.9.16's semantic tags of the road and of the lines on it."""
@@ -46,42 +45,35 @@ class SurveyFrame:
     labels: tuple[tuple[int, Label], ...]
 
 
-class Survey(CarlaWorld):
+class Survey(StagedWorld):
     """A world whose ego drives by itself and `people` wander; call `look` for each frame, `set_weather` between them,
     `close` once. `rng` draws the people; without it there are none."""
-
-    silence_max_s = TIMEOUT_S  # nothing is driven in real time, and a busy machine may be slow
 
     def __init__(
         self, address: Address, spec: WorldSpec, people: int = 0, rng: np.random.Generator | None = None
     ) -> None:
         super().__init__(address, spec)
         try:
-            self._api, client = connect(address)
             self._camera = spec.rig.cameras[0]
             pilot = self._traffic
             if pilot is None:
-                pilot = Traffic(client, spec.seed)
+                pilot = Traffic(self._client, spec.seed)
                 self._cleanup.callback(self._if_alive, pilot.close)
             pilot.drive(self._ego)
-            self._open_the_way()
+            self.show_lights({}, LightState.GREEN)  # at a red one there is nothing to measure but the same picture
             self._waiting = [self._attach(kind) for kind in ("depth", "instance_segmentation")]
             self.look()
             if rng is not None:
-                self._add_people(client, people, rng)
+                self._add_people(people, rng)
         except BaseException:
             self.close()
             raise
-
-    def set_weather(self, name: str) -> None:
-        with self._answering("weather"):
-            self._world.set_weather(weather_of(name))
 
     def look(self) -> SurveyFrame:
         """Advance one step and return what was measured in it, with its truth."""
         sensors = self.tick()
         frame = self._first_frame + sensors.stamp.frame
-        deadline = time.monotonic() + TIMEOUT_S
+        deadline = time.monotonic() + self.silence_max_s
         depth, marks = (_take(waiting, frame, deadline) for waiting in self._waiting)
         raw = _pixels(depth, self._camera)
         value = raw[:, :, 0] + 256.0 * raw[:, :, 1] + 65536.0 * raw[:, :, 2]
@@ -94,21 +86,14 @@ class Survey(CarlaWorld):
             self._labels(depth, tags, instances),
         )
 
-    def _add_people(self, client: Any, people: int, rng: np.random.Generator) -> None:
+    def _add_people(self, people: int, rng: np.random.Generator) -> None:
         with self._answering("people"):
             self._world.set_pedestrians_seed(self._spec.seed)
-            crowd = Crowd(self._api, client, self._world, people, rng)
+            crowd = Crowd(self._api, self._client, self._world, people, rng)
             self._cleanup.callback(self._if_alive, crowd.close)
         self.look()
         with self._answering("people"):
             crowd.start()
-
-    def _open_the_way(self) -> None:
-        """All lights green for good: at a red light there is nothing to measure but the same picture."""
-        with self._answering("lights"):
-            for light in self._world.get_actors().filter("traffic.traffic_light*"):
-                light.set_state(self._api.TrafficLightState.Green)
-                light.freeze(True)
 
     def _attach(self, kind: str) -> queue.SimpleQueue[Any]:
         blueprint = self._world.get_blueprint_library().find(f"sensor.camera.{kind}")
@@ -161,6 +146,6 @@ def _take(waiting: queue.SimpleQueue[Any], frame: int, deadline: float) -> Any:
         try:
             image = waiting.get(timeout=max(0.001, deadline - time.monotonic()))
         except queue.Empty:
-            raise WorldError(f"a camera sent no picture of frame {frame} within {TIMEOUT_S:.0f} s") from None
+            raise WorldError(f"a camera sent no picture of frame {frame} within {Survey.silence_max_s:.0f} s") from None
         if image.frame == frame:
             return image

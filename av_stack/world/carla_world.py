@@ -62,6 +62,8 @@ class CarlaWorld:
     silence_max_s = LOOP_TIMEOUT_S
     """A server that does not answer for so long is taken for dead."""
 
+    _api: Any = carla  # for the worlds of the files beside this one, which do not import it
+
     def __init__(self, address: Address, spec: WorldSpec) -> None:
         self._address = address
         self._spec = spec

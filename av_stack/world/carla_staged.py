@@ -1,0 +1,31 @@
+"""An episode set up by hand to measure in: its weather and lights are what the caller says.
+
+Never imports carla: `CarlaWorld` hands the module over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from av_stack.types import LightState
+from av_stack.world.carla_world import CarlaWorld, weather_of
+
+SHOWN = {LightState.RED: "Red", LightState.YELLOW: "Yellow", LightState.GREEN: "Green"}
+
+
+class StagedWorld(CarlaWorld):
+    """A world that nothing is driven in against the clock; call `set_weather` and `show_lights` between ticks."""
+
+    silence_max_s = 60.0  # a busy machine may be slow
+
+    def set_weather(self, name: str) -> None:
+        with self._answering("weather"):
+            self._world.set_weather(weather_of(name))
+
+    def show_lights(self, states: Mapping[str, LightState], others: LightState) -> None:
+        """Freeze every traffic light: those of `states` by their OpenDRIVE id, all others as `others`."""
+        with self._answering("lights"):
+            for light in self._world.get_actors().filter("traffic.traffic_light*"):
+                name = SHOWN[states.get(light.get_opendrive_id(), others)]
+                light.set_state(getattr(self._api.TrafficLightState, name))
+                light.freeze(True)
