@@ -14,13 +14,14 @@ from av_stack.evaluation.boxes import NoisyBoxes
 from av_stack.evaluation.health import GOOD as HEALTH_GOOD
 from av_stack.evaluation.health import Glance, HealthEvaluation
 from av_stack.evaluation.lanes import LaneEvaluation
-from av_stack.evaluation.lights import STATES, LightEvaluation, StopPlace, ego_at, stop_places
+from av_stack.evaluation.lights import STATES, LightEvaluation, ego_at, stop_places
 from av_stack.evaluation.places import choose_places
 from av_stack.evaluation.ranging import RangingEvaluation
 from av_stack.server_process import embedded_town
-from av_stack.types import CameraImage, Detection, Pose2D
+from av_stack.types import CameraImage, Detection, TrafficLightView
 from av_stack.world.carla_stand import Stand
 from av_stack.world.carla_survey import Survey
+from av_stack.world.carla_world import connect
 from av_stack.world.spec import Address, Rig, WorldSpec
 from perception.lanes.detector import LaneDetector
 from perception.lights import LightReader
@@ -127,32 +128,26 @@ class Visitor:
         places = stop_places(stand.lane_graph, of, far_m, rng)
         lights = LightEvaluation()
         if number < len(places):
-            stand.go(places[number].place)
-            ego = stand.truth().ego
-            for turn, weather in enumerate(weathers):
-                self._read_light(stand, places[number], ego, weather, (turn + number) % len(STATES), lights, detect)
+            stop = places[number]
+            stand.go(stop.place)
+            for turn, weather in enumerate(weathers, number):
+                stand.set_weather(weather)
+                # All others show another state: one that is taken for the governing one is found out.
+                stand.show_lights({stop.signal_id: STATES[turn % len(STATES)]}, STATES[(turn + 1) % len(STATES)])
+                read = self._read_lights(stand, detect)
+                lights.add(weather, stop, stand.truth().lights[stop.signal_id], read)
         return {"lights": lights.raw()}
 
-    def _read_light(
-        self,
-        stand: Stand,
-        stop: StopPlace,
-        ego: Pose2D,
-        weather: str,
-        turn: int,
-        lights: LightEvaluation,
-        detect: Detect,
-    ) -> None:
-        """All other lights of the map show other states: one that is taken for the governing one is found out."""
-        stand.set_weather(weather)
-        stand.show_lights({stop.signal_id: STATES[turn]}, STATES[(turn + 1) % len(STATES)])
+    def _read_lights(self, stand: Stand, detect: Detect) -> dict[str, TrafficLightView]:
+        """States by signal id that a reader has voted for when it has looked for a while."""
+        ego = stand.truth().ego
         reader, read = LightReader(stand.lane_graph), {}
         for frame in range(WARM_FRAMES // 2 + VOTES):
             sensors = stand.tick()
             image = sensors.cameras[self._camera.name]
             if frame >= WARM_FRAMES // 2:
                 read = dict(reader.update(ego_at(sensors, ego), detect(image), image.camera))
-        lights.add(weather, stop, stand.truth().lights[stop.signal_id], read)
+        return read
 
     def _standing(self) -> Stand:
         if self._stand is None:
@@ -177,8 +172,6 @@ class Visitor:
 
 def spawn_point(address: Address, number: int) -> tuple[float, float]:
     """(x, y) in CARLA's coordinates of one of the loaded map's own spawn points."""
-    from av_stack.world.carla_world import connect
-
     _, client = connect(address)
     points = client.get_world().get_map().get_spawn_points()
     if not points:
@@ -189,8 +182,6 @@ def spawn_point(address: Address, number: int) -> tuple[float, float]:
 
 def lane_point(address: Address, rng: np.random.Generator) -> tuple[float, float]:
     """(x, y) in CARLA's coordinates on a driving lane of the loaded map, outside its junctions."""
-    from av_stack.world.carla_world import connect
-
     _, client = connect(address)
     points = client.get_world().get_map().generate_waypoints(8.0)
     points = [point for point in points if not point.is_junction and str(point.lane_type) == "Driving"]
