@@ -17,6 +17,9 @@ from typing import Any
 from av_stack.errors import ConfigError
 from av_stack.evaluation.boxes import BOX_NOISE
 from av_stack.evaluation.charts import draw_figures
+from av_stack.evaluation.dashcam import dashcam_lanes
+from av_stack.evaluation.detection import dashcam_figures, gather_samples
+from av_stack.evaluation.detection import figures as detection_figures
 from av_stack.evaluation.health import HealthEvaluation
 from av_stack.evaluation.lanes import LaneEvaluation
 from av_stack.evaluation.lights import LightEvaluation
@@ -26,6 +29,9 @@ from av_stack.evaluation.visits import Detect, Raw, Visitor, visit_path
 from av_stack.server_process import ServerProcess
 from av_stack.world.carla_world import weather_presets
 from av_stack.world.spec import Rig
+from perception.detection.detector import Detector
+from perception.detection.networks import network_for
+from perception.detection.weights import COMPACT
 
 DRIVEN = ("lanes", "health")
 PARTS = (*DRIVEN, "ranging", "lights", "detection", "dashcam")
@@ -90,8 +96,6 @@ def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
     if "detection" in spec.parts:
         figures += _detect(spec, out, tell)
     if "dashcam" in spec.parts and spec.dashcam is not None:
-        from av_stack.evaluation.dashcam import dashcam_lanes
-
         tell("looking at real pictures")
         figures += dashcam_lanes(spec.dashcam, out)
     write_figures(figures, {**machine(), **_plain(spec), "rig": rig.cameras[0].name}, out, "perception")
@@ -126,7 +130,7 @@ def _visit_map(spec: EvalSpec, rig: Rig, map_name: str, out: Path, tell: Tell) -
     missing = [visit for visit in _visits(spec, map_name) if not visit_path(out, visit[0]).is_file()]
     if not missing:
         return
-    detect = _detector(spec) if any(kind == "lights" for _, kind, _ in missing) else None
+    detect = _detector(spec).detect if any(kind == "lights" for _, kind, _ in missing) else None
     maps = () if spec.maps is None else ("--maps", str(spec.maps))
     with ServerProcess(("--map", map_name, "--seed", str(spec.seed), *maps)) as address:
         visitor = Visitor(address, map_name, rig, spec.seed, spec.frames)
@@ -172,26 +176,17 @@ def _plain(spec: EvalSpec) -> dict[str, Any]:
     return {**plain, "ranging_boxes": BOX_NOISE} if "ranging" in spec.parts else plain
 
 
-def _detector(spec: EvalSpec) -> Detect:
-    from perception.detection.detector import Detector
-    from perception.detection.networks import network_for
-    from perception.detection.weights import COMPACT
-
-    return Detector(network_for(spec.weights or COMPACT, WIDTH_PX, HEIGHT_PX)).detect
+def _detector(spec: EvalSpec) -> Detector:
+    return Detector(network_for(spec.weights or COMPACT, WIDTH_PX, HEIGHT_PX))
 
 
 def _detect(spec: EvalSpec, out: Path, tell: Tell) -> list[Figure]:
-    from av_stack.evaluation.detection import dashcam_figures, figures, gather_samples
-    from perception.detection.detector import Detector
-    from perception.detection.networks import network_for
-    from perception.detection.weights import COMPACT
-
-    detector = Detector(network_for(spec.weights or COMPACT, WIDTH_PX, HEIGHT_PX))
+    detector = _detector(spec)
     say = "detecting in {} of {} pictures"
     samples = gather_samples(
         detector, DETECTION_MAP, spec.maps, spec.scenes, out / "detection", lambda done, of: tell(say.format(done, of))
     )
-    return figures(samples) + (dashcam_figures(detector, spec.dashcam) if spec.dashcam is not None else [])
+    return detection_figures(samples) + (dashcam_figures(detector, spec.dashcam) if spec.dashcam is not None else [])
 
 
 def machine() -> dict[str, str | int]:
