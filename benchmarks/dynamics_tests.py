@@ -179,9 +179,9 @@ def step_steer(spec: VehicleSpec, turns: Curve, lateral_g: float = 0.3) -> Found
 
 
 def roll_down(spec: VehicleSpec, slope_deg: float) -> float:
-    """Acceleration in neutral down a slope, along the slope, in the first second: m/s^2."""
+    """Acceleration in neutral down a slope, along the slope, within a second after a push: m/s^2."""
     grade = math.tan(math.radians(slope_deg))
-    fleet = vehicle(spec, ground=Plane(east=-grade))
+    fleet = vehicle(spec, 0.3, ground=Plane(east=-grade))
     fleet.set_control(0, VehicleControl(manual_gear_shift=True, gear=0))
     for _ in range(50):
         fleet.step(STEP_S, 0.0)

@@ -6,8 +6,10 @@ Vehicle Dynamics*, ch. 2). Losses are a damping that runs between two rates with
 shifts up and down at shares of the highest engine speed, at lower ones the less the driver asks for.
 
 No engine turns backwards: a vehicle that gravity or a push moves against its gear is held by the closed clutch while
-nobody asks for power, so that what has stopped on a hill stays there. Before its first throttle it stands as in
-neutral, as CARLA's vehicles do.
+nobody asks for power; before its first throttle it moves as in neutral.
+
+What stands, stays: in CARLA the wheels of a vehicle at rest stick to the ground, on any hill, in any gear and without
+brakes, from its spawning until somebody gives throttle in gear (PhysX 3.4, sticky tyre friction).
 """
 
 from __future__ import annotations
@@ -48,6 +50,8 @@ _ECONOMY = 0.55  # with no throttle an automatic shifts at this share of its ful
 _DEMAND_LAG_S = 0.7  # with which an automatic follows the pedal
 _DRIVEN = 1e-9  # the demand of an automatic that has had throttle never falls below
 _DWELL_S = 0.6  # between two gears
+_STANDING_MPS = 1e-6
+_STICKING = 2.0  # of the weight: more than any tyre can hold, whose friction then counts
 _BACK_SHARE = 0.9  # no gear is taken in which the engine would be nearer than this to shifting up again
 
 
@@ -62,7 +66,7 @@ class Engines(NamedTuple):
     demand: Float  # (N,) throttle as the automatic sees it; 0 before the first
     radps: Float  # (N,) speed of the engine
     force_n: Float  # (N,) at the driven wheels, forward positive
-    drag_n: Float  # (N,) >= 0, opposes motion
+    drag_n: Float  # (N,) >= 0, opposes motion and holds at rest
 
 
 @inner
@@ -133,7 +137,9 @@ def run_engines(
         forward = velocity[slot, 0] * math.cos(yaw) + velocity[slot, 1] * math.sin(yaw)
         _shift(slot, engines, inputs[slot], abs(forward) / model.wheel_radius_m, dt_s)
         gear = engines.gear[slot]
-        engines.force_n[slot] = engines.drag_n[slot] = 0.0
+        is_stuck = abs(forward) < _STANDING_MPS and (pedal == 0.0 or gear == 0)
+        engines.force_n[slot] = 0.0
+        engines.drag_n[slot] = _STICKING * model.mass_kg * GRAVITY_MPS2 if is_stuck else 0.0
         if gear == 0:
             engines.radps[slot] = record.max_radps * (_IDLE_SHARE + (1.0 - _IDLE_SHARE) * pedal)
             continue
@@ -147,11 +153,10 @@ def run_engines(
         damping = record.damping_closed + (record.damping_full - record.damping_closed) * pedal
         push = pedal * _torque_nm(slot, engines, max(turn, launch)) * per_m
         drag = damping * min(max(turn, 0.0), record.max_radps) * abs(per_m)
-        is_against = turn < 0.0 or (turn == 0.0 and per_m * rotation_deg[slot, 0] > 0.0)
-        if is_against and pedal == 0.0 and engines.demand[slot] > 0.0:
+        if turn < 0.0 and pedal == 0.0 and engines.demand[slot] > 0.0:
             drag = _torque_nm(slot, engines, launch) * abs(per_m)
         turning = record.inertia_kgm2 * per_m * per_m * closed if turn >= launch else 0.0
         share = model.mass_kg / (model.mass_kg + turning)
         carried = (1.0 - share) * _resistance_n(model, forward, math.radians(rotation_deg[slot, 0]))
         engines.force_n[slot] = share * closed * push + carried
-        engines.drag_n[slot] = share * closed * drag
+        engines.drag_n[slot] = max(share * closed * drag, engines.drag_n[slot])

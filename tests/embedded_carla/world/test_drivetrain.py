@@ -227,6 +227,7 @@ def test_an_engine_holds_back_downhill() -> None:
         fleet.add(SEDAN, Transform())
         fleet.set_drivetrain(0, FLAT_300_NM)
         fleet.set_control(0, in_gear(gear))
+        fleet.velocity[0] = (1.0, 0.0, 0.0)  # what stands would stay
         for _ in range(1000):
             fleet.step(DT, 0.0)
         ends.append(float(np.hypot(*fleet.velocity[0, :2])))

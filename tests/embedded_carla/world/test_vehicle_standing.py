@@ -38,16 +38,26 @@ def test_brakes_hold_a_car_on_a_hill(control: VehicleControl, yaw_deg: float) ->
     np.testing.assert_allclose(fleet.velocity[0], 0.0, atol=1e-9)
 
 
-def test_without_brakes_a_car_rolls_down_the_hill_as_gravity_pulls() -> None:
+@pytest.mark.parametrize("drop_m", [0.0, 0.3])
+@pytest.mark.parametrize("yaw_deg", [0.0, 30.0, 90.0, 180.0])
+def test_a_car_that_nobody_has_driven_stays_on_a_hill(yaw_deg: float, drop_m: float) -> None:
+    fleet = placed(slope(0.15), Transform(z=drop_m, yaw_deg=yaw_deg))
+    run(fleet, 20.0)
+    np.testing.assert_allclose(fleet.location[0, :2], 0.0, atol=5e-3)
+    np.testing.assert_allclose(fleet.velocity[0], 0.0, atol=1e-9)
+
+
+def test_without_brakes_a_car_that_moves_rolls_down_the_hill_as_gravity_pulls() -> None:
     fleet = placed(slope(0.10), Transform())
+    fleet.velocity[0] = (-0.3, 0.0, 0.0)
     run(fleet, 2.0)
     pull = 9.81 * 0.10 / (1 + 0.10**2) - 0.012 * 9.81
     assert fleet.location[0, 0] < 0.0
-    assert fleet.velocity[0, 0] == pytest.approx(-2.0 * pull, rel=0.12)  # engine braking grows with the speed
+    assert fleet.velocity[0, 0] == pytest.approx(-0.3 - 2.0 * pull, rel=0.12)  # engine braking grows with the speed
 
 
-@pytest.mark.parametrize(("grade", "reverse"), [(0.05, False), (0.15, False), (-0.10, True)])
-def test_what_has_stopped_on_a_hill_in_gear_stays_there(grade: float, reverse: bool) -> None:
+@pytest.mark.parametrize(("grade", "reverse"), [(0.05, False), (0.15, False), (-0.10, False), (-0.10, True)])
+def test_what_has_stopped_on_a_hill_stays_there_until_it_gets_throttle_in_gear(grade: float, reverse: bool) -> None:
     """scenario_runner's vehicles stop with the brake and let go of it."""
     fleet = placed(slope(grade), Transform())
     gear = {"reverse": True, "gear": -1} if reverse else {}
@@ -57,12 +67,23 @@ def test_what_has_stopped_on_a_hill_in_gear_stays_there(grade: float, reverse: b
     fleet.set_control(0, VehicleControl(brake=1.0, **gear))
     run(fleet, 2.0)
     stood = fleet.location[0].copy()
-    fleet.set_control(0, VehicleControl(**gear))
-    run(fleet, 30.0)
-    np.testing.assert_allclose(fleet.location[0], stood, atol=0.01)
+    for control in (VehicleControl(**gear), VehicleControl(throttle=1.0, manual_gear_shift=True, gear=0)):
+        fleet.set_control(0, control)
+        run(fleet, 10.0)
+        np.testing.assert_allclose(fleet.location[0], stood, atol=0.01)
+    fleet.set_control(0, VehicleControl(throttle=0.6, **gear))
+    run(fleet, 2.0)
+    assert (stood[0] - fleet.location[0, 0] if reverse else fleet.location[0, 0] - stood[0]) > 0.5
+
+
+def test_what_stands_on_a_hill_in_neutral_rolls_once_it_is_pushed() -> None:
+    fleet = placed(slope(0.10), Transform())
     fleet.set_control(0, VehicleControl(manual_gear_shift=True, gear=0))
     run(fleet, 2.0)
-    assert abs(fleet.location[0, 0] - stood[0]) > 0.5  # in neutral it rolls
+    stood = fleet.location[0].copy()
+    fleet.velocity[0] = (-0.3, 0.0, 0.0)
+    run(fleet, 2.0)
+    assert stood[0] - fleet.location[0, 0] > 1.5
 
 
 def test_a_car_pushed_against_its_gear_is_slowed_by_the_engine() -> None:
