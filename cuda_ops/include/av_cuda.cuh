@@ -44,7 +44,14 @@ __device__ inline unsigned av_load_acquire(const unsigned* p) {
 #endif
     return x;
 }
+// What this thread, and those it met at a block barrier, wrote before is visible to whoever acquires the sum.
+__device__ inline unsigned av_add_release(unsigned* p, unsigned value) {
+    unsigned before;
+    asm volatile("atom.add.release.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(p), "r"(value) : "memory");
+    return before;
+}
 #else
+inline unsigned av_add_release(unsigned* p, unsigned value) { return atomicAdd(p, value); }
 inline av_half av_to_half(float x) { return {shim_half_bits(x)}; }
 inline float av_to_float(av_half h) { return shim_half_value(h.bits); }
 #endif
@@ -66,10 +73,8 @@ __device__ inline void av_grid_barrier(unsigned* word) {
     if (av_thread() == 0) {
         const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
         const bool first = (blockIdx.x | blockIdx.y | blockIdx.z) == 0;
-        __threadfence();
-        const unsigned before = atomicAdd(word, first ? 0x80000000u - (blocks - 1u) : 1u);
+        const unsigned before = av_add_release(word, first ? 0x80000000u - (blocks - 1u) : 1u);
         while (((before ^ av_load_acquire(word)) & 0x80000000u) == 0u) AV_PAUSE();
-        __threadfence();
     }
     __syncthreads();
 }
