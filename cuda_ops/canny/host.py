@@ -10,7 +10,7 @@ from cuda_ops.runtime.launcher import I32, Launcher, Ptr, ceil_div
 
 TILE_W, TILE_H = 128, 32
 STATE_BYTES = TILE_W * TILE_H // 8
-THREADS = 256
+THREADS = 512
 SHARED_MAX_BYTES = 16 * 1024
 """Beside the tile's 24 KB of static shared memory, within the 48 KB every GPU gives."""
 

@@ -4,13 +4,15 @@
 //   1. Picture and halo -> shared memory, 4 bytes a load; Sobel for 4 px a thread from 9 word reads; dx and dy packed
 //      in one word.
 //   2. Non-maximum suppression; a warp's ballots are the words of "candidate" and "strong".
-//   3. Hysteresis by union-find over runs of candidates (a run is the ones beside each other in a word). Label 0 is
-//      "strong": what is joined to it, however far away, is an edge. Runs of a tile are joined in shared memory, runs
-//      across tiles' borders in global memory, with two grid barriers in all, whatever the picture.
+//   3. Hysteresis by union-find over runs of candidates (a run is the ones beside each other in a word), a thread a run.
+//      Label 0 is "strong": what is joined to it, however far away, is an edge. A run begins as a child of the first one
+//      it touches, so that only where edges meet does a join need atomics. Runs of a tile are joined in shared memory,
+//      runs across tiles' borders in global memory, with two grid barriers in all, whatever the picture.
 //   4. Words -> bytes, 16 a store.
 //
 // Version 1 spread "strong" through the words, tile by tile, a grid barrier per round until nothing changed: right too,
-// but an edge that winds through k tiles took k rounds (96 us on an H200 for a picture of long lines).
+// but an edge that winds through k tiles took k rounds (96 us on an H200 for a picture of long lines). Version 2
+// joined runs with a thread a word: 53 us, 65 % of a warp's cycles at block barriers behind the fullest word.
 //
 // Bytes moved: one read and one write per pixel, 1/8 byte of words, 4 bytes per run.
 #include "av_cuda.cuh"
@@ -25,6 +27,7 @@ struct CannyTile {
     uint32_t gray[GRAY_ROWS][GRAY_WORDS];
     uint4 gradient[GRAD_ROWS][GRAD_W / 4];
     uint32_t weak[TILE_H][WORDS], strong[TILE_H][WORDS];
+    int count;
 };
 
 struct Join {  // global memory: each tile's words, and a parent per run, at the index of its first pixel + 1
@@ -43,16 +46,27 @@ template <bool L2> __device__ inline int canny_magnitude(uint32_t packed) {
 
 __device__ void canny_load(CannyTile& tile, const uint8_t* image, int width, int height, int pitch, int x0, int y0) {
     const bool words = (pitch & 3) == 0 && (reinterpret_cast<uint64_t>(image) & 3u) == 0;
-    for (int i = av_thread(); i < GRAY_ROWS * GRAY_WORDS; i += av_threads()) {
-        const int row = i / GRAY_WORDS, word = i % GRAY_WORDS, x = x0 - 8 + word * 4;
-        const uint8_t* line = image + int64_t(av_clamp(y0 - 2 + row, 0, height - 1)) * pitch;
-        uint32_t value = 0;
-        if (words && x >= 0 && x + 3 < width) {
-            value = *reinterpret_cast<const uint32_t*>(line + x);
-        } else {
-            for (int b = 0; b < 4; ++b) value |= uint32_t(line[av_clamp(x + b, 0, width - 1)]) << (8 * b);
+    const auto line_of = [&](int i) {
+        return image + int64_t(av_clamp(y0 - 2 + i / GRAY_WORDS, 0, height - 1)) * pitch;
+    };
+    for (int first = av_thread(); first < GRAY_ROWS * GRAY_WORDS; first += 3 * av_threads()) {
+        uint32_t value[3];
+#pragma unroll
+        for (int k = 0; k < 3; ++k) {  // three loads under way together
+            const int i = first + k * av_threads(), x = x0 - 8 + i % GRAY_WORDS * 4;
+            if (i < GRAY_ROWS * GRAY_WORDS && words && x >= 0 && x + 3 < width)
+                value[k] = *reinterpret_cast<const uint32_t*>(line_of(i) + x);
         }
-        tile.gray[row][word] = value;
+#pragma unroll
+        for (int k = 0; k < 3; ++k) {
+            const int i = first + k * av_threads(), x = x0 - 8 + i % GRAY_WORDS * 4;
+            if (i >= GRAY_ROWS * GRAY_WORDS) break;
+            if (!(words && x >= 0 && x + 3 < width)) {
+                value[k] = 0u;
+                for (int b = 0; b < 4; ++b) value[k] |= uint32_t(line_of(i)[av_clamp(x + b, 0, width - 1)]) << (8 * b);
+            }
+            (&tile.gray[0][0])[i] = value[k];
+        }
     }
 }
 
@@ -120,129 +134,143 @@ __device__ void canny_classify(CannyTile& tile, int width, int height, int x0, i
     }
 }
 
-// The run of ones of `word` that holds `bit`, and the first run of a word: its ones, lowest first.
+// Where the run of ones of `word` begins that holds `bit`; and the run that begins at `start`.
 __device__ inline int run_start(uint32_t word, int bit) { return 32 - __clz(int(~word & ((1u << bit) - 1u))); }
 __device__ inline uint32_t run_from(uint32_t word, int start) {
     const uint32_t ended = word + (1u << start);  // the carry stops behind the run
     return (word & ~ended) | (1u << start);
 }
-__device__ inline uint32_t first_run(uint32_t word) {
-    const uint32_t lowest = word & (0u - word);
-    return word & ~(word + lowest);
-}
 
 // Union-find; a parent is never larger than its child, label 0 is its own root and stands for "strong".
+__device__ inline uint32_t parent_of(const uint32_t* parent, uint32_t x) {
+    return x != 0u ? *const_cast<const volatile uint32_t*>(&parent[x]) : 0u;
+}
 __device__ inline uint32_t find_root(const uint32_t* parent, uint32_t x) {
-    while (x != 0u) {
-        const uint32_t up = *const_cast<const volatile uint32_t*>(&parent[x]);
-        if (up == x) break;
-        x = up;
-    }
+    for (uint32_t up; (up = parent_of(parent, x)) != x;) x = up;
     return x;
 }
 __device__ inline void join(uint32_t* parent, uint32_t a, uint32_t b) {
-    for (;;) {
-        a = find_root(parent, a);
-        b = find_root(parent, b);
-        if (a == b) return;
-        if (a < b) {
-            const uint32_t swap = a;
-            a = b;
-            b = swap;
+    while (a != b) {
+        const uint32_t up_a = parent_of(parent, a), up_b = parent_of(parent, b);  // both ways up at once
+        if (up_a != a || up_b != b) {
+            a = up_a, b = up_b;
+            continue;
         }
+        if (a < b) a = up_b, b = up_a;
         const uint32_t before = atomicMin(&parent[a], b);
         if (before == a) return;
         a = before;  // another thread was first: what it joined `a` to belongs with `b` too
     }
 }
 
-// Join the run at `own` (`run`, in the word at `column`) to the runs that touch it in another row's words.
-template <class Word, class Label>
-__device__ inline void join_row(uint32_t* parent, uint32_t own, uint32_t run, int columns, int column, Word word,
-                                Label label) {
+// Calls `visit` with the label of each run that touches `run` (in the word at `column`) in another row's words.
+template <class Word, class Label, class Visit>
+__device__ inline void visit_row(uint32_t run, int columns, int column, Word word, Label label, Visit visit) {
     const uint32_t middle = word(column);
     for (uint32_t hits = middle & (run | run << 1 | run >> 1); hits != 0u;) {
         const int start = run_start(middle, __ffs(int(hits)) - 1);
-        join(parent, own, label(column, start));
+        visit(label(column, start));
         hits &= ~run_from(middle, start);
     }
-    if ((run & 1u) && column > 0 && word(column - 1) >> 31) join(parent, own, label(column - 1, run_start(word(column - 1), 31)));
-    if (run >> 31 && column + 1 < columns && (word(column + 1) & 1u)) join(parent, own, label(column + 1, 0));
+    if ((run & 1u) && column > 0 && word(column - 1) >> 31) visit(label(column - 1, run_start(word(column - 1), 31)));
+    if (run >> 31 && column + 1 < columns && (word(column + 1) & 1u)) visit(label(column + 1, 0));
+}
+
+// The first pixels of all runs of the tile's words -> `runs`, in any order; returns their number.
+__device__ int canny_list_runs(const uint32_t* weak, uint16_t* runs, int* count) {
+    const int i = av_thread();
+    if (i == 0) *count = 0;
+    __syncthreads();
+    if (i < STATE_WORDS) {
+        uint32_t starts = weak[i] & ~(weak[i] << 1);
+        const int own = __popc(starts);
+        int upto = own, first = 0;
+        for (int d = 1; d < 32; d *= 2) {
+            const int other = __shfl_up_sync(AV_FULL_WARP, upto, d);
+            if (av_lane() >= d) upto += other;
+        }
+        if (av_lane() == 31) first = atomicAdd(count, upto);
+        first = __shfl_sync(AV_FULL_WARP, first, 31) + upto - own;
+        for (; starts != 0u; starts &= starts - 1u) runs[first++] = uint16_t(i * 32 + __ffs(int(starts)) - 1);
+    }
+    __syncthreads();
+    return *count;
+}
+
+// Calls `visit` with the label of each run of the tile that touches the one at pixel `at`, above it or to its left.
+template <class Visit> __device__ inline void visit_tile(const CannyTile& tile, int at, uint32_t run, Visit visit) {
+    const int i = at / 32, row = i / WORDS, column = i % WORDS;
+    if ((run & 1u) && column > 0 && tile.weak[row][column - 1] >> 31)
+        visit(uint32_t((i - 1) * 32 + run_start(tile.weak[row][column - 1], 31) + 1));
+    if (row > 0) {
+        visit_row(
+            run, WORDS, column, [&](int c) { return tile.weak[row - 1][c]; },
+            [&](int c, int start) { return uint32_t(((row - 1) * WORDS + c) * 32 + start + 1); }, visit);
+    }
 }
 
 // Roots of the tile's runs, from shared memory to `to`. `parent` (shared) has a place per pixel, and 0.
-__device__ void canny_label_tile(const CannyTile& tile, uint32_t* parent, const Join& to, int word0, int y0) {
-    const int i = av_thread(), row = i / WORDS, column = i % WORDS;
-    const uint32_t weak = i < STATE_WORDS ? tile.weak[row][column] : 0u;
-    const uint32_t strong = i < STATE_WORDS ? tile.strong[row][column] : 0u;
-    for (uint32_t left = weak, run; left != 0u; left &= ~run) {
-        run = first_run(left);
-        const uint32_t own = uint32_t(i * 32 + __ffs(int(left)));
-        parent[own] = (run & strong) != 0u ? 0u : own;
+__device__ void canny_label_tile(const CannyTile& tile, const uint16_t* runs, int count, uint32_t* parent, const Join& to,
+                                 int word0, int y0) {
+    const uint32_t *weak = &tile.weak[0][0], *strong = &tile.strong[0][0];
+    for (int r = av_thread(); r < count; r += av_threads()) {
+        const uint32_t run = run_from(weak[runs[r] / 32], runs[r] % 32), own = runs[r] + 1u;
+        uint32_t up = own;
+        if (run & strong[runs[r] / 32]) up = 0u;
+        else visit_tile(tile, runs[r], run, [&](uint32_t label) { up = up == own ? label : up; });
+        parent[own] = up;
     }
     __syncthreads();
-    for (uint32_t left = weak, run; left != 0u; left &= ~run) {
-        run = first_run(left);
-        const uint32_t own = uint32_t(i * 32 + __ffs(int(left)));
-        if ((run & 1u) && column > 0 && tile.weak[row][column - 1] >> 31)
-            join(parent, own, uint32_t((i - 1) * 32 + run_start(tile.weak[row][column - 1], 31) + 1));
-        if (row > 0) {
-            join_row(
-                parent, own, run, WORDS, column, [&](int c) { return tile.weak[row - 1][c]; },
-                [&](int c, int start) { return uint32_t(((row - 1) * WORDS + c) * 32 + start + 1); });
-        }
+    for (int r = av_thread(); r < count; r += av_threads()) {
+        const uint32_t run = run_from(weak[runs[r] / 32], runs[r] % 32), own = runs[r] + 1u;
+        bool is_joined = (run & strong[runs[r] / 32]) == 0u;  // to the first it touches: its parent
+        visit_tile(tile, runs[r], run, [&](uint32_t label) {
+            if (!is_joined) join(parent, own, label);
+            is_joined = false;
+        });
     }
     __syncthreads();
-    const int64_t place = int64_t(y0 + row) * to.pitch + word0 + column;
-    if (i < STATE_WORDS) __stcg(&to.words[place], weak);
-    for (uint32_t left = weak; left != 0u; left &= ~first_run(left)) {
-        const int start = __ffs(int(left)) - 1;
-        const uint32_t root = find_root(parent, uint32_t(i * 32 + start + 1));
-        uint32_t label = 0u;
-        if (root != 0u) {
-            const int word = int(root - 1u) / 32;
-            label = uint32_t((int64_t(y0 + word / WORDS) * to.pitch + word0 + word % WORDS) * 32 + (root - 1u) % 32u + 1u);
-        }
-        __stcg(&to.parent[place * 32 + start + 1], label);
+    const auto place_of = [&](int i) { return int64_t(y0 + i / WORDS) * to.pitch + word0 + i % WORDS; };
+    if (av_thread() < STATE_WORDS) __stcg(&to.words[place_of(av_thread())], weak[av_thread()]);
+    for (int r = av_thread(); r < count; r += av_threads()) {
+        const uint32_t root = find_root(parent, runs[r] + 1u);
+        const uint32_t label = root == 0u ? 0u : uint32_t(place_of(int(root - 1u) / 32) * 32 + (root - 1u) % 32u + 1u);
+        __stcg(&to.parent[place_of(runs[r] / 32) * 32 + runs[r] % 32 + 1], label);
     }
 }
 
 // Join the runs of the tile's first row and first column to those of the tiles above and to the left.
 __device__ void canny_join_tiles(const uint32_t* weak, const Join& at, int word0, int y0) {
-    const int i = av_thread();
-    if (i >= TILE_H + WORDS) return;
-    const int row = i < WORDS ? 0 : i - WORDS, column = i < WORDS ? i : 0, y = y0 + row;
-    const bool is_above = i < WORDS;
     const auto word_at = [&](int r, int c) { return __ldcg(&at.words[int64_t(r) * at.pitch + c]); };
     const auto label_at = [&](int r, int c, int start) { return uint32_t((int64_t(r) * at.pitch + c) * 32 + start + 1); };
-    for (uint32_t left = weak[row * WORDS + column], run; left != 0u; left &= ~run) {
-        run = first_run(left);
-        const uint32_t own = label_at(y, word0 + column, __ffs(int(left)) - 1);
-        if (is_above && y > 0) {
-            join_row(
-                at.parent, own, run, at.pitch, word0 + column, [&](int c) { return word_at(y - 1, c); },
-                [&](int c, int start) { return label_at(y - 1, c, start); });
-        }
-        if (!is_above && word0 > 0 && (run & 1u)) {
-            for (int r = max(row - 1, 0); r <= min(row + 1, TILE_H - 1); ++r) {
-                const uint32_t beside = word_at(y0 + r, word0 - 1);
-                if (beside >> 31) join(at.parent, own, label_at(y0 + r, word0 - 1, run_start(beside, 31)));
-            }
+    const int i = av_thread();
+    if (i < TILE_W) {
+        const uint32_t word = weak[i / 32];
+        if (y0 == 0 || ((word & ~(word << 1)) >> (i % 32) & 1u) == 0u) return;  // no run begins here
+        const uint32_t own = label_at(y0, word0 + i / 32, i % 32);
+        visit_row(
+            run_from(word, i % 32), at.pitch, word0 + i / 32, [&](int c) { return word_at(y0 - 1, c); },
+            [&](int c, int start) { return label_at(y0 - 1, c, start); },
+            [&](uint32_t label) { join(at.parent, own, label); });
+    } else if (i < TILE_W + TILE_H) {
+        const int row = i - TILE_W;
+        if (word0 == 0 || (weak[row * WORDS] & 1u) == 0u) return;
+        const uint32_t own = label_at(y0 + row, word0, 0);
+        for (int r = max(row - 1, 0); r <= min(row + 1, TILE_H - 1); ++r) {
+            const uint32_t beside = word_at(y0 + r, word0 - 1);
+            if (beside >> 31) join(at.parent, own, label_at(y0 + r, word0 - 1, run_start(beside, 31)));
         }
     }
 }
 
-// The words of the tile with those runs alone that are joined to a strong one.
-__device__ void canny_resolve(uint32_t* weak, const Join& at, int word0, int y0) {
-    const int i = av_thread();
-    if (i >= STATE_WORDS) return;
-    const int64_t place = int64_t(y0 + i / WORDS) * at.pitch + word0 + i % WORDS;
-    uint32_t kept = 0u;
-    for (uint32_t left = weak[i], run; left != 0u; left &= ~run) {
-        run = first_run(left);
-        if (find_root(at.parent, uint32_t(place * 32 + __ffs(int(left)))) == 0u) kept |= run;
+// Takes those runs out of the tile's words that are not joined to a strong one.
+__device__ void canny_resolve(uint32_t* weak, const uint16_t* runs, int count, const Join& at, int word0, int y0) {
+    for (int r = av_thread(); r < count; r += av_threads()) {
+        const int i = runs[r] / 32, start = runs[r] % 32;
+        const int64_t place = int64_t(y0 + i / WORDS) * at.pitch + word0 + i % WORDS;
+        const uint32_t run = run_from(weak[i], start);
+        if (find_root(at.parent, uint32_t(place * 32 + start + 1)) != 0u) atomicAnd(&weak[i], ~run);
     }
-    weak[i] = kept;
 }
 
 __device__ inline uint32_t canny_bytes(uint32_t bits) {  // 4 bits -> 4 bytes of 0 or 255
@@ -270,8 +298,10 @@ __device__ void canny(const uint8_t* image, uint8_t* out, uint32_t* words, uint3
                       int height, int pitch, int low, int high) {
     AV_SHARED(CannyTile, tile);
     AV_DYNAMIC_SHARED(uint32_t, state);  // words of each tile this block holds
+    uint16_t* runs = reinterpret_cast<uint16_t*>(&tile.gray[0][0]);
     const int across = (width + TILE_W - 1) / TILE_W, tiles = across * ((height + TILE_H - 1) / TILE_H);
     const Join join_at = {words, parent, across * WORDS};
+    int count = 0;
     for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot) {
         const int x0 = t % across * TILE_W, y0 = t / across * TILE_H;
         canny_load(tile, image, width, height, pitch, x0, y0);
@@ -281,27 +311,31 @@ __device__ void canny(const uint8_t* image, uint8_t* out, uint32_t* words, uint3
         canny_classify<L2>(tile, width, height, x0, y0, low, high);
         __syncthreads();
         if (av_thread() < STATE_WORDS) state[slot * STATE_WORDS + av_thread()] = (&tile.weak[0][0])[av_thread()];
-        canny_label_tile(tile, reinterpret_cast<uint32_t*>(&tile.gradient[0][0]), join_at, x0 / 32, y0);
+        count = canny_list_runs(&tile.weak[0][0], runs, &tile.count);
+        canny_label_tile(tile, runs, count, reinterpret_cast<uint32_t*>(&tile.gradient[0][0]), join_at, x0 / 32, y0);
         __syncthreads();
     }
     av_grid_barrier(control);
     for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot)
         canny_join_tiles(state + slot * STATE_WORDS, join_at, t % across * WORDS, t / across * TILE_H);
     av_grid_barrier(control);
-    for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot)
-        canny_resolve(state + slot * STATE_WORDS, join_at, t % across * WORDS, t / across * TILE_H);
-    __syncthreads();
+    for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot) {
+        uint32_t* weak = state + slot * STATE_WORDS;
+        if (int(gridDim.x) < tiles) count = canny_list_runs(weak, runs, &tile.count);  // else the list still stands
+        canny_resolve(weak, runs, count, join_at, t % across * WORDS, t / across * TILE_H);
+        __syncthreads();
+    }
     for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot)
         canny_write(state + slot * STATE_WORDS, out, width, height, t % across * TILE_W, t / across * TILE_H);
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(512)
 canny_l1(const uint8_t* image, uint8_t* out, uint32_t* words, uint32_t* parent, unsigned* control, int width, int height,
          int pitch, int low, int high) {
     canny<false>(image, out, words, parent, control, width, height, pitch, low, high);
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(512)
 canny_l2(const uint8_t* image, uint8_t* out, uint32_t* words, uint32_t* parent, unsigned* control, int width, int height,
          int pitch, int low, int high) {
     canny<true>(image, out, words, parent, control, width, height, pitch, low, high);
