@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr
+from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
 
 THREADS = 512
 BINS = 10240
@@ -36,10 +36,15 @@ class Grid:
     def rhos(self) -> int:
         return round((2 * (self.width + self.height) + 1) / self.rho_step)
 
+    @property
+    def pitch(self) -> int:
+        """Counters from one angle's votes to the next one's: rows begin at 16 bytes."""
+        return ceil_div(self.rhos, 4) * 4
+
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """(H * W + 4) uint32, (angles, rhos) int32, (angles * rhos // 2 + 1) uint64; any content."""
+    """uint32, int32 and uint64, as many as `scratch_sizes` says; any content."""
 
     points: Any
     votes: Any
@@ -47,7 +52,8 @@ class Scratch:
 
 
 def scratch_sizes(grid: Grid) -> tuple[int, int, int]:
-    bins = grid.angles * grid.rhos
+    """Elements of `Scratch`: points, angles * pitch votes, as many peaks as there can be local maxima."""
+    bins = grid.angles * grid.pitch
     return grid.width * grid.height + 4, bins, bins // 2 + grid.rhos + 1
 
 
@@ -77,7 +83,7 @@ def run(
     """Lines of `edges` (H, W) uint8 into `lines` (N, 4) float32, `count` (2) int32, `segments` (N, 4, 4) int32
     or None.
     """
-    shared = 4 * min(grid.rhos, BINS)
+    shared = 4 * min(grid.pitch, BINS)
     blocks = min(launcher.resident_blocks("hough_lines", THREADS, shared), grid.angles)
     arguments: list[Argument] = [
         Ptr(edges), I32(grid.width), I32(grid.height), Ptr(table), I32(grid.angles), I32(grid.rhos), I32(votes_min),

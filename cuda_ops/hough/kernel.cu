@@ -5,13 +5,20 @@
 //   2. A block takes an angle and counts all points in shared memory, so votes never meet in global memory; 4 points a
 //      load; each product and sum is rounded on its own, as OpenCV's are.
 //   3. Local maxima of the votes -> list of keys (votes, then position: OpenCV's order).
-//   4. A warp counts how many keys beat its own: that is the line's place in the output. No sort.
-//   5. Segments: a block takes a line; its warps look up 32 px a ballot, all at once, then one warp goes over the words,
-//      whole runs at a time. (Version 1 had a warp walk alone, each look-up waiting for the one before: 62 us in all.)
+//   4. A block takes a key and counts how many beat it: that is the line's place in the output. No sort.
+//   5. Segments, by the same block: its warps look up 32 px a ballot, then one goes over the words, whole runs at a time.
+//
+// Version 1 had a warp walk along a line alone, each look-up waiting for the one before: 62 us in all. Version 2, a block a
+// line behind a fifth phase and two more grid barriers, 64-bit divisions per edge pixel, one load of points under way a
+// thread: 36 us, 68 % of a warp's cycles waiting for loads.
 #include "av_cuda.cuh"
 
 constexpr int BINS = 10240;  // votes of one pass; wider pictures take several
 constexpr int SEGMENTS = 4;  // kept of a line
+#ifndef HOUGH_LOADS
+#define HOUGH_LOADS 4
+#endif
+constexpr int LOADS = HOUGH_LOADS, UNDER_WAY = 8, WORDS_UNDER_WAY = 3;  // independent loads of a thread: of points, votes, edges
 
 struct Lines {
     float4* lines;  // rho, theta, votes, 0
@@ -21,131 +28,157 @@ struct Lines {
 };
 
 struct HoughShared {
-    unsigned warp_total[32], first;
+    unsigned warp_total[32], first, read;
+    int better[32];
     uint32_t touched[1024];
 };
 
-__device__ void list_edges(HoughShared& s, const uint8_t* edges, int width, int height, uint32_t* points, unsigned* count) {
-    const int64_t size = int64_t(width) * height, chunks = (size + 15) / 16;
-    const bool vectors = (reinterpret_cast<uint64_t>(edges) & 15u) == 0;
-    const int64_t rounds = (chunks + int64_t(gridDim.x) * av_threads() - 1) / (int64_t(gridDim.x) * av_threads());
-    for (int64_t round = 0; round < rounds; ++round) {
-        const int64_t chunk = (round * gridDim.x + blockIdx.x) * av_threads() + av_thread(), base = chunk * 16;
-        uint32_t bits = 0u;
-        if (vectors && base + 16 <= size) {
-            const uint4 v = *reinterpret_cast<const uint4*>(edges + base);
-            const uint32_t word[4] = {v.x, v.y, v.z, v.w};
+// Sum over the lower lanes and this one.
+__device__ inline unsigned warp_upto(unsigned own) {
+    for (int d = 1; d < 32; d *= 2) {
+        const unsigned other = __shfl_up_sync(AV_FULL_WARP, own, d);
+        if (av_lane() >= d) own += other;
+    }
+    return own;
+}
+
+__device__ inline uint32_t edge_bits(const uint8_t* edges, int base, int size) {
+    uint32_t bits = 0u;
+    if ((reinterpret_cast<uint64_t>(edges) & 15u) == 0 && base + 16 <= size) {
+        const uint4 v = *reinterpret_cast<const uint4*>(edges + base);
+        const uint32_t word[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
-            for (int i = 0; i < 16; ++i) bits |= uint32_t((word[i / 4] >> (8 * (i % 4)) & 0xffu) != 0u) << i;
-        } else {
-            for (int i = 0; i < 16 && base + i < size; ++i) bits |= uint32_t(edges[base + i] != 0) << i;
-        }
-        const unsigned own = __popc(bits);
-        unsigned upto = own;
-        for (int d = 1; d < 32; d *= 2) {
-            const unsigned other = __shfl_up_sync(AV_FULL_WARP, upto, d);
-            if (av_lane() >= d) upto += other;
-        }
+        for (int i = 0; i < 16; ++i) bits |= uint32_t((word[i / 4] >> (8 * (i % 4)) & 0xffu) != 0u) << i;
+    } else {
+        for (int i = 0; i < 16 && base + i < size; ++i) bits |= uint32_t(edges[base + i] != 0) << i;
+    }
+    return bits;
+}
+
+__device__ void list_edges(HoughShared& s, const uint8_t* edges, int width, int height, uint32_t* points, unsigned* count) {
+    const int size = width * height, warps = av_threads() / 32, step = int(gridDim.x) * av_threads() * 16;
+    for (int64_t first = 0; first < size; first += step) {  // all threads of a block stay together
+        const int64_t own_base = first + (int64_t(blockIdx.x) * av_threads() + av_thread()) * 16;
+        const int base = own_base < size ? int(own_base) : size;
+        uint32_t bits = edge_bits(edges, base, size);
+        const unsigned own = __popc(bits), upto = warp_upto(own);
         if (av_lane() == 31) s.warp_total[av_warp()] = upto;
         __syncthreads();
-        if (av_thread() == 0) {
-            unsigned total = 0u;
-            for (int w = 0; w < av_threads() / 32; ++w) {
-                const unsigned here = s.warp_total[w];
-                s.warp_total[w] = total;
-                total += here;
-            }
-            s.first = total != 0u ? atomicAdd(count, total) : 0u;
+        if (av_warp() == 0) {
+            const unsigned of_warp = av_lane() < warps ? s.warp_total[av_lane()] : 0u, upto_warp = warp_upto(of_warp);
+            s.warp_total[av_lane()] = upto_warp - of_warp;
+            if (av_lane() == 31) s.first = upto_warp != 0u ? atomicAdd(count, upto_warp) : 0u;
         }
         __syncthreads();
         unsigned place = s.first + s.warp_total[av_warp()] + upto - own;
+        uint32_t x = uint32_t(base) % uint32_t(width), y = uint32_t(base) / uint32_t(width), last = 0u;
         for (; bits != 0u; bits &= bits - 1u) {
-            const int64_t at = base + __ffs(int(bits)) - 1;
-            points[place++] = uint32_t(at / width) << 16 | uint32_t(at % width);
+            const uint32_t at = uint32_t(__ffs(int(bits)) - 1);
+            for (x += at - last, last = at; x >= uint32_t(width); x -= uint32_t(width)) ++y;
+            points[place++] = y << 16 | x;
         }
         __syncthreads();
     }
 }
 
-__device__ inline int rho_bin(uint32_t point, float cosine, float sine) {
+// The bin of a point, counted from `offset`; rounded as OpenCV rounds, each operation on its own.
+__device__ inline int rho_bin(uint32_t point, float cosine, float sine, int offset) {
     const float x = float(point & 0xffffu), y = float(point >> 16);
-    return __float2int_rn(__fadd_rn(__fmul_rn(x, cosine), __fmul_rn(y, sine)));
+    return av_round_to_int(__fadd_rn(__fmul_rn(x, cosine), __fmul_rn(y, sine))) + offset;
 }
 
+// Adds points `i` .. `i + 3` to the bins: those beside each other on a line along this angle share one addition.
+__device__ inline void count_four(int* bins, uint4 four, int i, int n, float cosine, float sine, int offset, int here) {
+    const uint32_t point[4] = {four.x, four.y, four.z, four.w};
+    int last = -1, alike = 0;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        int bin = rho_bin(point[k], cosine, sine, offset);
+        if (i + k >= n || bin < 0 || bin >= here) bin = -1;
+        if (bin != last) {
+            if (last >= 0) atomicAdd(&bins[last], alike);
+            last = bin, alike = 0;
+        }
+        ++alike;
+    }
+    if (last >= 0) atomicAdd(&bins[last], alike);
+}
+
+// Rows of `votes` are `pitch` long, `rhos` rounded up to 4.
 __device__ void count_votes(int* bins, const uint32_t* points, int n, const float2* directions, int angles, int rhos,
                             int* votes) {
-    const int middle = (rhos - 1) / 2;
+    const int middle = (rhos - 1) / 2, pitch = (rhos + 3) & ~3, stride = av_threads() * 4;
     for (int angle = blockIdx.x; angle < angles; angle += gridDim.x) {
         const float cosine = directions[angle].x, sine = directions[angle].y;
         for (int first = 0; first < rhos; first += BINS) {
-            const int here = min(BINS, rhos - first);
-            for (int i = av_thread(); i < here; i += av_threads()) bins[i] = 0;
+            const int here = min(BINS, rhos - first), words = (here + 3) / 4;
+            for (int i = av_thread(); i < words; i += av_threads()) reinterpret_cast<int4*>(bins)[i] = make_int4(0, 0, 0, 0);
             __syncthreads();
-            for (int i = av_thread() * 4; i < n; i += av_threads() * 4) {
-                const uint4 four = __ldcg(reinterpret_cast<const uint4*>(points + i));
-                const uint32_t point[4] = {four.x, four.y, four.z, four.w};
-                int last = -1, alike = 0;  // neighbours on a line along this angle fall into one bin: one addition
+            for (int i = av_thread() * 4; i < n; i += stride * LOADS) {
+                uint4 four[LOADS];
 #pragma unroll
-                for (int k = 0; k < 4; ++k) {
-                    int bin = rho_bin(point[k], cosine, sine) + middle - first;
-                    if (i + k >= n || bin < 0 || bin >= here) bin = -1;
-                    if (bin != last) {
-                        if (last >= 0) atomicAdd(&bins[last], alike);
-                        last = bin, alike = 0;
-                    }
-                    ++alike;
-                }
-                if (last >= 0) atomicAdd(&bins[last], alike);
+                for (int k = 0; k < LOADS; ++k)  // all under way together
+                    if (i + k * stride < n) four[k] = __ldcg(reinterpret_cast<const uint4*>(points + i + k * stride));
+#pragma unroll
+                for (int k = 0; k < LOADS; ++k)
+                    if (i + k * stride < n) count_four(bins, four[k], i + k * stride, n, cosine, sine, middle - first, here);
             }
             __syncthreads();
-            for (int i = av_thread(); i < here; i += av_threads()) votes[int64_t(angle) * rhos + first + i] = bins[i];
+            int4* to = reinterpret_cast<int4*>(votes + int64_t(angle) * pitch + first);
+            for (int i = av_thread(); i < words; i += av_threads()) __stcg(&to[i], reinterpret_cast<const int4*>(bins)[i]);
             __syncthreads();
         }
     }
 }
 
-// `bins` still holds the block's only angle, or is null.
+// `bins` still holds the block's only angle, or is null. A thread tests UNDER_WAY bins, a warp takes one place in the list
+// for all it found.
 __device__ void find_peaks(const int* bins, const int* votes, int angles, int rhos, int least, uint64_t* peaks, unsigned* count) {
+    const int pitch = (rhos + 3) & ~3, step = av_threads();
     for (int angle = blockIdx.x; angle < angles; angle += gridDim.x) {
-        const int* row = votes + int64_t(angle) * rhos;
-        for (int base = 0; base < rhos; base += av_threads()) {
-            const int r = base + av_thread();
-            const int v = r < rhos ? (bins != nullptr ? bins[r] : __ldcg(&row[r])) : 0;
-            bool is_peak = r < rhos && v > least;
-            if (is_peak) {
-                const int left = r > 0 ? __ldcg(&row[r - 1]) : 0, right = r + 1 < rhos ? __ldcg(&row[r + 1]) : 0;
-                const int before = angle > 0 ? __ldcg(&row[r - rhos]) : 0;
-                const int after = angle + 1 < angles ? __ldcg(&row[r + rhos]) : 0;
-                is_peak = v > left && v >= right && v > before && v >= after;
+        const int* row = votes + int64_t(angle) * pitch;
+        const auto vote = [&](int r) { return r < 0 || r >= rhos ? 0 : (bins != nullptr ? bins[r] : __ldcg(&row[r])); };
+        for (int base = 0; base < rhos; base += step * UNDER_WAY) {
+            unsigned found = 0u;
+#pragma unroll
+            for (int k = 0; k < UNDER_WAY; ++k) {
+                const int r = base + k * step + av_thread(), v = vote(r);
+                if (v > least && v > vote(r - 1) && v >= vote(r + 1)) found |= 1u << k;
             }
-            const unsigned found = __ballot_sync(AV_FULL_WARP, is_peak);
-            unsigned first = 0u;
-            if (found != 0u && av_lane() == 0) first = atomicAdd(count, unsigned(__popc(found)));
-            first = __shfl_sync(AV_FULL_WARP, first, 0);
-            if (is_peak)
-                peaks[first + __popc(found & ((1u << av_lane()) - 1u))] =
-                    uint64_t(unsigned(v)) << 32 | (0xffffffffu - unsigned(angle * rhos + r));
+#pragma unroll
+            for (int k = 0; k < UNDER_WAY; ++k) {
+                const int r = base + k * step + av_thread();
+                if ((found >> k & 1u) == 0u) continue;
+                const int before = angle > 0 ? __ldcg(&row[r - pitch]) : 0;
+                const int after = angle + 1 < angles ? __ldcg(&row[r + pitch]) : 0;
+                const int v = vote(r);
+                if (v <= before || v < after) found &= ~(1u << k);
+            }
+            if (__ballot_sync(AV_FULL_WARP, found != 0u) == 0u) continue;
+            const unsigned own = __popc(found), upto = warp_upto(own);
+            unsigned place = 0u;
+            if (av_lane() == 31) place = atomicAdd(count, upto);
+            place = __shfl_sync(AV_FULL_WARP, place, 31) + upto - own;
+            for (; found != 0u; found &= found - 1u) {
+                const int r = base + (__ffs(int(found)) - 1) * step + av_thread();
+                peaks[place++] = uint64_t(unsigned(vote(r))) << 32 | (0xffffffffu - unsigned(angle * rhos + r));
+            }
         }
     }
 }
 
-__device__ void order_peaks(const uint64_t* peaks, int n, int rhos, float rho_step, float theta_step, float theta_min,
-                            const Lines& out) {
-    const int warps = gridDim.x * (av_threads() / 32);
-    for (int own = blockIdx.x * (av_threads() / 32) + av_warp(); own < n; own += warps) {
-        const uint64_t key = __ldcg(&peaks[own]);
-        int better = 0;
-        for (int i = av_lane(); i < n; i += 32) better += __ldcg(&peaks[i]) > key;
-        for (int d = 16; d > 0; d /= 2) better += __shfl_xor_sync(AV_FULL_WARP, better, d);
-        if (better < out.limit && av_lane() == 0) {
-            const int at = int(0xffffffffu - uint32_t(key));
-            const float rho = float(at % rhos - (rhos - 1) / 2) * rho_step;
-            const float theta = theta_min + float(at / rhos) * theta_step;
-            out.lines[better] = make_float4(rho, theta, float(uint32_t(key >> 32)), __int_as_float(at));
-        }
-    }
-    for (int row = n + int(blockIdx.x) * av_threads() + av_thread(); row < out.limit; row += gridDim.x * av_threads())
-        out.lines[row] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+// How many of the peaks come before `key`; all threads of the block call.
+__device__ int count_better(HoughShared& s, const uint64_t* peaks, int n, uint64_t key) {
+    int better = 0;
+#pragma unroll 4
+    for (int i = av_thread(); i < n; i += av_threads()) better += __ldcg(&peaks[i]) > key;
+    for (int d = 16; d > 0; d /= 2) better += __shfl_xor_sync(AV_FULL_WARP, better, d);
+    if (av_lane() == 0) s.better[av_warp()] = better;
+    __syncthreads();
+    better = av_lane() < av_threads() / 32 ? s.better[av_lane()] : 0;
+    for (int d = 16; d > 0; d /= 2) better += __shfl_xor_sync(AV_FULL_WARP, better, d);
+    __syncthreads();
+    return better;
 }
 
 struct Walk {  // along a line, one pixel a step of the axis it is closer to
@@ -198,24 +231,50 @@ __device__ void cut_segments(const uint32_t* touched, int words, const Walk& wal
     if (start >= 0) keep_segment(walk, start, last, shortest, segments, kept);
 }
 
-__device__ void follow_lines(HoughShared& s, const uint8_t* edges, int width, int height, const float2* directions,
-                             int lines, int rhos, float rho_step, float shortest, int gap, const Lines& out) {
-    for (int row = blockIdx.x; row < out.limit; row += gridDim.x) {
-        int4* segments = out.segments + int64_t(row) * SEGMENTS;
-        if (av_thread() < SEGMENTS) segments[av_thread()] = make_int4(-1, -1, -1, -1);
-        if (row >= lines) continue;
-        const float4 line = __ldcg(&out.lines[row]);
-        const float2 d = directions[__float_as_int(line.w) / rhos];  // of length 1 / rho_step
-        const Walk walk = {fabsf(d.x) < fabsf(d.y), line.x, d.x * rho_step, d.y * rho_step};
-        const int length = walk.by_x ? width : height, words = (length + 31) / 32;
-        for (int word = av_warp(); word < words; word += av_threads() / 32) {
-            const int along = word * 32 + av_lane();
-            const unsigned bits = __ballot_sync(AV_FULL_WARP, along < length && touches(edges, width, height, walk, along));
-            if (av_lane() == 0) s.touched[word] = bits;
+// The segments along a line, -1 where there are fewer; all threads of the block call.
+__device__ void follow_line(HoughShared& s, const uint8_t* edges, int width, int height, const Walk& walk, float shortest,
+                            int gap, int4* segments) {
+    const int length = walk.by_x ? width : height, words = (length + 31) / 32, warps = av_threads() / 32;
+    if (av_thread() < SEGMENTS) segments[av_thread()] = make_int4(-1, -1, -1, -1);
+    for (int first = av_warp(); first < words; first += warps * WORDS_UNDER_WAY) {
+        bool hit[WORDS_UNDER_WAY];
+#pragma unroll
+        for (int k = 0; k < WORDS_UNDER_WAY; ++k) {
+            const int along = (first + k * warps) * 32 + av_lane();
+            hit[k] = along < length && touches(edges, width, height, walk, along);
         }
-        __syncthreads();
-        if (av_warp() == 0) cut_segments(s.touched, words, walk, shortest, gap, segments);
-        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < WORDS_UNDER_WAY; ++k) {
+            const unsigned bits = __ballot_sync(AV_FULL_WARP, hit[k]);
+            if (av_lane() == 0 && first + k * warps < words) s.touched[first + k * warps] = bits;
+        }
+    }
+    __syncthreads();
+    if (av_warp() == 0) cut_segments(s.touched, words, walk, shortest, gap, segments);
+    __syncthreads();
+}
+
+// A block takes a peak; the number of better ones is the line's place in the output. No sort, and no barrier before the
+// segments.
+__device__ void write_lines(HoughShared& s, const uint8_t* edges, int width, int height, const float2* directions,
+                            const uint64_t* peaks, int n, int rhos, float rho_step, float theta_step, float theta_min,
+                            float shortest, int gap, const Lines& out) {
+    for (int own = blockIdx.x; own < n; own += gridDim.x) {
+        const uint64_t key = __ldcg(&peaks[own]);
+        const int at = int(0xffffffffu - uint32_t(key)), angle = at / rhos;
+        const float2 d = directions[angle];  // of length 1 / rho_step
+        const int row = count_better(s, peaks, n, key);
+        if (row >= out.limit) continue;
+        const float rho = float(at % rhos - (rhos - 1) / 2) * rho_step, theta = theta_min + float(angle) * theta_step;
+        if (av_thread() == 0) out.lines[row] = make_float4(rho, theta, float(uint32_t(key >> 32)), __int_as_float(at));
+        if (out.segments == nullptr) continue;
+        const Walk walk = {fabsf(d.x) < fabsf(d.y), rho, d.x * rho_step, d.y * rho_step};
+        follow_line(s, edges, width, height, walk, shortest, gap, out.segments + int64_t(row) * SEGMENTS);
+    }
+    for (int row = n + int(blockIdx.x) * av_threads() + av_thread(); row < out.limit; row += gridDim.x * av_threads()) {
+        out.lines[row] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (out.segments == nullptr) continue;
+        for (int k = 0; k < SEGMENTS; ++k) out.segments[int64_t(row) * SEGMENTS + k] = make_int4(-1, -1, -1, -1);
     }
 }
 
@@ -226,21 +285,17 @@ hough_lines(const uint8_t* edges, int width, int height, const float2* direction
     AV_SHARED(HoughShared, s);
     AV_DYNAMIC_SHARED(int, bins);
     const Lines out = {lines, segments, count, limit};
-    unsigned *barrier = control, *edge_count = control + 1, *peak_count = control + 2;
+    unsigned *barrier = control, *edge_count = control + 1, *peak_count = control + 2, *finished = control + 3;
     list_edges(s, edges, width, height, points, edge_count);
-    av_grid_barrier(barrier);
-    count_votes(bins, points, int(av_load_acquire(edge_count)), directions, angles, rhos, votes);
+    const int n = int(av_grid_barrier_read(barrier, edge_count, s.read));
+    count_votes(bins, points, n, directions, angles, rhos, votes);
     av_grid_barrier(barrier);
     find_peaks(int(gridDim.x) >= angles && rhos <= BINS ? bins : nullptr, votes, angles, rhos, least, peaks, peak_count);
-    av_grid_barrier(barrier);
-    const int found = int(av_load_acquire(peak_count)), kept = min(found, limit);
-    order_peaks(peaks, found, rhos, rho_step, theta_step, theta_min, out);
-    av_grid_barrier(barrier);
-    if (blockIdx.x == 0 && av_thread() == 0) {
-        count[0] = kept;
+    const int found = int(av_grid_barrier_read(barrier, peak_count, s.read));
+    write_lines(s, edges, width, height, directions, peaks, found, rhos, rho_step, theta_step, theta_min, shortest, gap, out);
+    if (av_thread() == 0 && atomicAdd(finished, 1u) == gridDim.x - 1u) {  // every block has read the counters
+        count[0] = min(found, limit);
         count[1] = found > limit;
-        *edge_count = *peak_count = 0u;  // every block has read them
+        *edge_count = *peak_count = *finished = 0u;
     }
-    if (segments != nullptr)
-        follow_lines(s, edges, width, height, directions, kept, rhos, rho_step, shortest, gap, out);
 }

@@ -68,13 +68,37 @@ __device__ inline int av_warp() { return av_thread() >> 5; }
 
 // A barrier over all blocks of a cooperative launch. `word` starts as 0 and needs no reset: its top bit flips once
 // per round, because the blocks' additions sum to 2^31. What a block wrote before is visible to all after.
+__device__ inline void av_wait_for_grid(unsigned* word) {  // thread 0, between two block barriers
+    const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
+    const bool first = (blockIdx.x | blockIdx.y | blockIdx.z) == 0;
+    const unsigned before = av_add_release(word, first ? 0x80000000u - (blocks - 1u) : 1u);
+    while (((before ^ av_load_acquire(word)) & 0x80000000u) == 0u) AV_PAUSE();
+}
 __device__ inline void av_grid_barrier(unsigned* word) {
     __syncthreads();
+    if (av_thread() == 0) av_wait_for_grid(word);
+    __syncthreads();
+}
+
+// The same; returns `value`, which blocks added to before. One thread a block loads it, into `shared`: were it all of
+// them, thousands of loads would queue at one place of the L2 cache.
+__device__ inline unsigned av_grid_barrier_read(unsigned* word, const unsigned* value, unsigned& shared) {
+    __syncthreads();
     if (av_thread() == 0) {
-        const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
-        const bool first = (blockIdx.x | blockIdx.y | blockIdx.z) == 0;
-        const unsigned before = av_add_release(word, first ? 0x80000000u - (blocks - 1u) : 1u);
-        while (((before ^ av_load_acquire(word)) & 0x80000000u) == 0u) AV_PAUSE();
+        av_wait_for_grid(word);
+        shared = av_load_acquire(value);
     }
     __syncthreads();
+    return shared;
+}
+
+// A byte of `word` (k 0 .. 3) as a float, and the integer below a float of 0 <= x < 2^22, without the conversion unit, which
+// takes a quarter as many a cycle: the number is put behind, or read from behind, 2^23.
+__device__ inline float av_byte_to_float(uint32_t word, int k) {
+    return __uint_as_float(0x4b000000u | (word >> (8 * k) & 0xffu)) - 8388608.0f;
+}
+__device__ inline float av_floor_biased(float x) { return __fadd_rd(x, 8388608.0f); }  // 2^23 + floor(x)
+__device__ inline int av_biased_to_int(float x) { return __float_as_int(x) & 0x7fffff; }
+__device__ inline int av_round_to_int(float x) {  // to even, |x| < 2^22
+    return __float_as_int(__fadd_rn(x, 12582912.0f)) - 0x4b400000;
 }

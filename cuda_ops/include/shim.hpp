@@ -282,6 +282,9 @@ inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(unsigned(x)); }
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+    return unsigned((uint64_t(high) << 32 | low) >> (shift & 31u));
+}
 inline unsigned __brev(unsigned x) {
     unsigned r = 0;
     for (int i = 0; i < 32; ++i) r |= (x >> i & 1u) << (31 - i);
@@ -294,6 +297,11 @@ inline float __int_as_float(int u) { float x; std::memcpy(&x, &u, 4); return x; 
 inline float __uint_as_float(unsigned u) { float x; std::memcpy(&x, &u, 4); return x; }
 inline float __fmul_rn(float a, float b) { volatile float r = a * b; return r; }
 inline float __fadd_rn(float a, float b) { volatile float r = a + b; return r; }
+inline float __fadd_rd(float a, float b) {
+    const double sum = double(a) + double(b);
+    const float nearest = float(sum);
+    return double(nearest) > sum ? std::nextafter(nearest, -INFINITY) : nearest;
+}
 inline float __fsub_rn(float a, float b) { volatile float r = a - b; return r; }
 inline float __fdiv_rn(float a, float b) { return a / b; }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
