@@ -13,9 +13,10 @@ THREADS = 256
 CAPACITY = 1024
 """Candidates of an image that suppression looks at: the highest scores; a flag tells of more."""
 
-FOUND_BYTES = CAPACITY * (16 + 4 + 4 + 4 + CAPACITY // 8)
+FOUND_BYTES = CAPACITY * (16 + 8 + 4 + 4 + 4 + CAPACITY // 8)
 ROWS_MAX = 512
 IMAGES_MAX = 32
+ANCHORS_MAX, BLOCKS_MAX = 2**20 - 1, 2**12 - 1  # both are counted in one word
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def run_dense(
     """Decode and suppress `heads` (B, 4 + classes, anchors)."""
     images, rows, anchors = (int(size) for size in heads.shape)
     kernel = f"detect_dense_{'half' if is_half else 'float'}"
-    blocks = max(1, min(ceil_div(anchors, 32), launcher.resident_blocks(kernel, THREADS) // images))
+    blocks = max(1, min(ceil_div(anchors, 32), launcher.resident_blocks(kernel, THREADS) // images, BLOCKS_MAX))
     arguments = [
         Ptr(heads), I32(rows - 4), I32(anchors), F32(score_min), F32(float_below(iou_max)),
         Ptr(scratch.keys), Ptr(scratch.labels), Ptr(scratch.found), Ptr(launcher.control_words()),

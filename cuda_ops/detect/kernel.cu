@@ -3,25 +3,31 @@
 // One-to-many head (4 + classes, anchors), `detect_dense_*`, one cooperative launch:
 //   1. Best class per anchor: a warp reads 32 anchors of one class row at once; 8 warps share the classes. Those above
 //      the threshold are appended (a warp's ballot, one atomic). NaN is never above it.
-//   2. Order: a warp counts how many candidates beat its own. No sort: with the candidates in shared memory, counting
-//      for all of them at once takes less time than a sorting network's barriers. The best 1024 are kept.
-//   3. Overlaps: a warp makes one word (32 pairs) of the suppression matrix.
-//   4. Keep-set: greedy suppression is the one fixed point of "kept, unless a kept one before it overlaps"; all
-//      candidates settle at once, in as many rounds as chains of overlaps are long (a few), not one after the other.
-//   5. Depth statistics, a block a box.
-// End-to-end head (rows, 6), `detect_end_to_end_*`: steps 1, 2 and 5; every block orders the few rows for itself.
+//   2. Overlaps: a warp makes one word (32 pairs) of the suppression matrix. Candidates stay in the order they were found
+//      in: who is better follows from their scores, and how many are better is a candidate's place later on. Only when
+//      more than 1024 are found are they put in order first, and the best 1024 kept.
+//   3. Keep-set, by the block that finishes last: greedy suppression is the one fixed point of "kept, unless a kept better
+//      one overlaps"; all candidates settle at once, in as many rounds as chains of overlaps are long (a few).
+//   4. Depth statistics, a block a box.
+// End-to-end head (rows, 6), `detect_end_to_end_*`: every block orders the few rows for itself.
 //
 // Corners are rounded to 1/64 px: then torchvision's class offset is exact in float32, and so is the comparison.
+//
+// Version 1 put candidates in order behind a grid barrier of its own, and had another one before the keep-set: 12.6 us.
 #include "av_cuda.cuh"
 #include "depth_stats.cuh"
 
 constexpr int CAPACITY = 1024, MASK_WORDS = CAPACITY / 32, THREADS = 256, WARPS = THREADS / 32;
 constexpr int ROWS_MAX = 512;  // of an end-to-end head
 
-struct Found {  // what is known of an image's candidates, ordered by score
+constexpr int IMAGES_MAX = 32;
+constexpr unsigned COUNT_BITS = 20;  // of a counter word; above them, how many blocks have compared boxes
+
+struct Found {  // what is known of an image's candidates, in any order
     float4 box[CAPACITY];
-    float score[CAPACITY];
+    uint64_t key[CAPACITY];
     int label[CAPACITY];
+    uint32_t better[CAPACITY];  // how many have a higher key
     uint32_t filled[CAPACITY];  // which words of a row of `overlap` are not 0
     uint32_t overlap[CAPACITY][MASK_WORDS];
 };
@@ -73,20 +79,31 @@ struct Shared {
         } best;
         uint64_t keys[CAPACITY];
         struct {
-            uint32_t kept[MASK_WORDS], open[MASK_WORDS];
+            uint32_t kept[MASK_WORDS], open[MASK_WORDS], placed[MASK_WORDS];  // the last by place, not by candidate
         } sets;
         DepthScratch depth;
     };
+    unsigned count, crowded, is_last;
 };
+
+__device__ inline void enter(Found& found, int place, float4 box, uint64_t key, int label) {
+    found.box[place] = box;
+    found.key[place] = key;
+    found.label[place] = label;
+    found.better[place] = 0u;
+    found.filled[place] = 0u;
+}
 
 template <class In>
 __device__ void find_candidates(Shared& s, const In* head, int classes, int anchors, float threshold, uint64_t* keys,
-                                int* labels, unsigned* count) {
+                                int* labels, Found& found, unsigned* count, unsigned* crowded) {
     for (int base = blockIdx.x * 32; base < anchors; base += gridDim.x * 32) {
         const int anchor = base + av_lane(), warp = av_warp();
         float best = -INFINITY;
         int label = 0;
+        float4 box = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         if (anchor < anchors) {
+            if (warp == 0) box = dense_box(head, anchors, anchor);
 #pragma unroll 10
             for (int c = warp; c < classes; c += WARPS) {
                 const float score = av_to_float(head[int64_t(4 + c) * anchors + anchor]);
@@ -102,8 +119,7 @@ __device__ void find_candidates(Shared& s, const In* head, int classes, int anch
                 const int other = s.best.label[w][av_lane()];
                 if (score > best || (score == best && other < label)) best = score, label = other;
             }
-            const bool take = anchor < anchors && best > threshold && best < INFINITY &&
-                              is_finite(dense_box(head, anchors, anchor));
+            const bool take = anchor < anchors && best > threshold && best < INFINITY && is_finite(box);
             const unsigned taken = __ballot_sync(AV_FULL_WARP, take);
             unsigned first = 0u;
             if (av_lane() == 0 && taken != 0u) first = atomicAdd(count, unsigned(__popc(taken)));
@@ -112,6 +128,8 @@ __device__ void find_candidates(Shared& s, const In* head, int classes, int anch
                 const unsigned place = first + __popc(taken & ((1u << av_lane()) - 1u));
                 keys[place] = key_of(best, anchor);
                 labels[anchor] = label;
+                if (place < CAPACITY) enter(found, int(place), box, key_of(best, anchor), label);
+                else if (place == CAPACITY) *crowded = 1u;
             }
         }
         __syncthreads();
@@ -135,10 +153,7 @@ __device__ void order_candidates(Shared& s, const In* head, int anchors, const u
         for (int d = 16; d > 0; d /= 2) better += __shfl_xor_sync(AV_FULL_WARP, better, d);
         if (own < n && better < CAPACITY && av_lane() == 0) {
             const int anchor = index_of(key);
-            found.box[better] = dense_box(head, anchors, anchor);
-            found.score[better] = score_of(key);
-            found.label[better] = __ldcg(&labels[anchor]);
-            found.filled[better] = 0u;
+            enter(found, better, dense_box(head, anchors, anchor), key, __ldcg(&labels[anchor]));
         }
     }
 }
@@ -146,12 +161,15 @@ __device__ void order_candidates(Shared& s, const In* head, int anchors, const u
 __device__ void compare_boxes(Found& found, int n, float limit) {
     const int words = (n + 31) / 32;
     for (int i = blockIdx.x * WARPS + av_warp(); i < words * n; i += gridDim.x * WARPS) {
-        const int row = i / words, word = i % words, other = word * 32 + av_lane();
-        if (word * 32 >= row) continue;
-        const bool hit = other < row && __ldcg(&found.label[row]) == __ldcg(&found.label[other]) &&
-                         overlaps(__ldcg(&found.box[other]), __ldcg(&found.box[row]), limit);
-        const uint32_t bits = __ballot_sync(AV_FULL_WARP, hit);
-        if (bits != 0u && av_lane() == 0) {
+        const int row = i / words, word = i % words, other = min(word * 32 + av_lane(), n - 1);
+        const uint64_t key = __ldcg(&found.key[row]), other_key = __ldcg(&found.key[other]);
+        const int label = __ldcg(&found.label[row]), other_label = __ldcg(&found.label[other]);
+        const float4 box = __ldcg(&found.box[row]), other_box = __ldcg(&found.box[other]);
+        const bool is_better = word * 32 + av_lane() < n && other_key > key;
+        const bool hit = is_better && label == other_label && overlaps(other_box, box, limit);
+        const uint32_t bits = __ballot_sync(AV_FULL_WARP, hit), better = __ballot_sync(AV_FULL_WARP, is_better);
+        if (av_lane() == 0 && better != 0u) atomicAdd(&found.better[row], unsigned(__popc(better)));
+        if (av_lane() == 0 && bits != 0u) {
             found.overlap[row][word] = bits;
             atomicOr(&found.filled[row], 1u << word);
         }
@@ -161,9 +179,13 @@ __device__ void compare_boxes(Found& found, int n, float limit) {
 __device__ void settle(Shared& s, const Found& found, int n) {
     for (int w = av_thread(); w < MASK_WORDS; w += THREADS) {
         const int left = n - w * 32;
-        s.sets.kept[w] = 0u;
+        s.sets.kept[w] = s.sets.placed[w] = 0u;
         s.sets.open[w] = left >= 32 ? 0xffffffffu : (left > 0 ? (1u << left) - 1u : 0u);
     }
+    uint32_t filled[CAPACITY / THREADS];
+#pragma unroll
+    for (int k = 0; k < CAPACITY / THREADS; ++k)
+        filled[k] = k * THREADS + av_thread() < n ? __ldcg(&found.filled[k * THREADS + av_thread()]) : 0u;
     __syncthreads();
     bool again = true;
     while (again) {
@@ -175,9 +197,9 @@ __device__ void settle(Shared& s, const Found& found, int n) {
             bool is_kept = false, is_dropped = false;
             if (s.sets.open[row / 32] >> (row % 32) & 1u) {
                 is_kept = true;
-                for (uint32_t words = __ldcg(&found.filled[row]); words != 0u; words &= words - 1u) {
+                for (uint32_t words = filled[k]; words != 0u; words &= words - 1u) {
                     const int word = __ffs(int(words)) - 1;
-                    const uint32_t bits = __ldcg(&found.overlap[row][word]);
+                    const uint32_t bits = found.overlap[row][word];  // complete: this round's and the next ones' from L1
                     if (bits & s.sets.kept[word]) is_dropped = true;
                     if (bits & s.sets.open[word]) is_kept = false;
                 }
@@ -207,15 +229,32 @@ __device__ inline void write_row(const Output& out, int image, int row, float4 b
     out.labels[at] = label;
 }
 
-__device__ void write_kept(const Shared& s, const Found& found, const Output& out, int image, bool overflow) {
-    int total = 0;
-    for (int w = 0; w < MASK_WORDS; ++w) total += __popc(s.sets.kept[w]);
-    for (int row = av_thread(); row < CAPACITY; row += THREADS) {
-        if (!(s.sets.kept[row / 32] >> (row % 32) & 1u)) continue;
-        int place = __popc(s.sets.kept[row / 32] & ((1u << (row % 32)) - 1u));
-        for (int w = 0; w < row / 32; ++w) place += __popc(s.sets.kept[w]);
+__device__ void write_kept(Shared& s, const Found& found, const Output& out, int image, bool overflow) {
+    uint32_t better[CAPACITY / THREADS];
+#pragma unroll
+    for (int k = 0; k < CAPACITY / THREADS; ++k) {
+        const int i = k * THREADS + av_thread();
+        better[k] = CAPACITY;
+        if (s.sets.kept[i / 32] >> (i % 32) & 1u) {
+            better[k] = __ldcg(&found.better[i]);
+            atomicOr(&s.sets.placed[better[k] / 32], 1u << (better[k] % 32));
+        }
+    }
+    __syncthreads();
+    const int own = __popc(s.sets.placed[av_lane()]);
+    int upto = own;
+    for (int d = 1; d < 32; d *= 2) {
+        const int other = __shfl_up_sync(AV_FULL_WARP, upto, d);
+        if (av_lane() >= d) upto += other;
+    }
+    const int total = __shfl_sync(AV_FULL_WARP, upto, 31);
+#pragma unroll
+    for (int k = 0; k < CAPACITY / THREADS; ++k) {
+        const int before = __shfl_sync(AV_FULL_WARP, upto - own, int(better[k] / 32) % 32), i = k * THREADS + av_thread();
+        if (better[k] == CAPACITY) continue;
+        const int place = before + __popc(s.sets.placed[better[k] / 32] & ((1u << (better[k] % 32)) - 1u));
         if (place < out.limit)
-            write_row(out, image, place, __ldcg(&found.box[row]), __ldcg(&found.score[row]), __ldcg(&found.label[row]));
+            write_row(out, image, place, __ldcg(&found.box[i]), score_of(__ldcg(&found.key[i])), __ldcg(&found.label[i]));
     }
     for (int row = total + av_thread(); row < out.limit; row += THREADS)
         write_row(out, image, row, make_float4(0.0f, 0.0f, 0.0f, 0.0f), 0.0f, -1);
@@ -246,16 +285,29 @@ __device__ void detect_dense(const In* heads, int classes, int anchors, float th
     keys += int64_t(image) * anchors;
     labels += int64_t(image) * anchors;
     Found& found = founds[image];
-    unsigned *barrier = control, *count = control + 1 + image;
-    find_candidates(s, head, classes, anchors, threshold, keys, labels, count);
-    av_grid_barrier(barrier);
-    const int all = int(av_load_acquire(count)), n = min(all, CAPACITY);
-    order_candidates(s, head, anchors, keys, labels, all, found);
-    av_grid_barrier(barrier);
-    if (blockIdx.x == 0 && av_thread() == 0) *count = 0u;  // every block has read it; the next launch needs it 0
+    unsigned *barrier = control, *count = control + 1 + image, *crowded = control + 1 + IMAGES_MAX;
+    find_candidates(s, head, classes, anchors, threshold, keys, labels, found, count, crowded);
+    __syncthreads();
+    if (av_thread() == 0) {
+        av_wait_for_grid(barrier);
+        s.count = __ldcg(count) & ((1u << COUNT_BITS) - 1u);
+        s.crowded = __ldcg(crowded);  // in any image: all blocks must agree on the barriers they meet at
+    }
+    __syncthreads();
+    const int all = int(s.count), n = min(all, CAPACITY);
+    if (s.crowded != 0u) {
+        if (all > CAPACITY) order_candidates(s, head, anchors, keys, labels, all, found);
+        av_grid_barrier(barrier);
+        if ((blockIdx.x | blockIdx.y) == 0 && av_thread() == 0) *crowded = 0u;
+    }
     compare_boxes(found, n, iou);
-    av_grid_barrier(barrier);
-    if (blockIdx.x == 0) {
+    __syncthreads();
+    if (av_thread() == 0) {
+        s.is_last = av_add_acquire_release(count, 1u << COUNT_BITS) >> COUNT_BITS == gridDim.x - 1u;
+        if (s.is_last) *count = 0u;  // every block has read it; the next launch needs it 0
+    }
+    __syncthreads();
+    if (s.is_last) {
         settle(s, found, n);
         write_kept(s, found, out, image, all > CAPACITY);
     }

@@ -51,6 +51,7 @@ def detect_dense(
     """
     heads = check("detect_dense", "heads", heads, FLOATS, ["B", "4+C", "A"])
     check_number("detect_dense", "classes (size 1 of heads - 4)", heads.shape[1] - 4, 1, 65536)
+    check_number("detect_dense", "anchors (size 2 of heads)", heads.shape[2], 1, host.ANCHORS_MAX)
     check_number("detect_dense", "iou_max", iou_max, 0.0, 1.0)
     depth = _checked("detect_dense", heads, score_min, limit, depth)
     return _detections(_dense(heads, score_min, iou_max, limit, depth, list(depth_place)), depth)

@@ -50,7 +50,14 @@ __device__ inline unsigned av_add_release(unsigned* p, unsigned value) {
     asm volatile("atom.add.release.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(p), "r"(value) : "memory");
     return before;
 }
+// The same, and what others released to `p` before is visible to this thread.
+__device__ inline unsigned av_add_acquire_release(unsigned* p, unsigned value) {
+    unsigned before;
+    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(p), "r"(value) : "memory");
+    return before;
+}
 #else
+inline unsigned av_add_acquire_release(unsigned* p, unsigned value) { return atomicAdd(p, value); }
 inline unsigned av_add_release(unsigned* p, unsigned value) { return atomicAdd(p, value); }
 inline av_half av_to_half(float x) { return {shim_half_bits(x)}; }
 inline float av_to_float(av_half h) { return shim_half_value(h.bits); }
@@ -86,7 +93,7 @@ __device__ inline unsigned av_grid_barrier_read(unsigned* word, const unsigned* 
     __syncthreads();
     if (av_thread() == 0) {
         av_wait_for_grid(word);
-        shared = av_load_acquire(value);
+        shared = __ldcg(value);
     }
     __syncthreads();
     return shared;

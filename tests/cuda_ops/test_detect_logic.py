@@ -92,6 +92,22 @@ def test_more_candidates_than_fit_keeps_the_best_and_says_so(on_cpu: Callable[[s
     assert (results.scores[0, host.CAPACITY :] == 0.0).all()
 
 
+def test_one_image_with_too_many_candidates_beside_one_with_few(on_cpu: Callable[[str], ShimLauncher]) -> None:
+    generator = np.random.default_rng(6)
+    heads = head_of(generator, 2, 3, host.CAPACITY + 200, 0.02)
+    heads[1, 4:] = generator.uniform(0.3, 0.9, heads[1, 4:].shape)
+    scratch = host.Scratch(
+        np.full((2, heads.shape[2]), 7, np.uint64),
+        np.full((2, heads.shape[2]), 7, np.int32),
+        np.full((2, host.FOUND_BYTES), 255, np.uint8),
+    )
+    results = poisoned(2, 200, False)
+    host.run_dense(on_cpu("detect"), heads, False, 0.25, 0.5, scratch, results, None)
+    expected = reference.dense(heads, 0.25, 0.5, 200, None)
+    assert expected.counts[:, 1].tolist() == [0, 1], "the heads do not test what they are for"
+    assert_same(results, expected)
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**31), st.integers(1, 3), st.integers(1, 310), st.integers(1, 60), st.booleans(), st.booleans())
 def test_end_to_end_head_equals_numpy(
