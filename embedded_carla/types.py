@@ -197,7 +197,8 @@ class VehicleSpec:
     """What physics, collision and drawing need to know of a vehicle model. SI units.
 
     `wheelbase_m` and `rear_axle_x_m` place the axles: the actor's origin lies on the ground between the axles at
-    x = 0, the front axle at rear_axle_x_m + wheelbase_m (rear_axle_x_m is negative).
+    x = 0, the front axle at rear_axle_x_m + wheelbase_m (rear_axle_x_m is negative). Mirrors that reach far out are
+    part of `extent`, yet hit nothing.
     """
 
     type_id: str
@@ -217,6 +218,7 @@ class VehicleSpec:
     drag_area_m2: float  # drag coefficient times frontal area
     top_speed_mps: float
     number_of_wheels: int = 4
+    mirror_reach_m: float = 0.0  # of each beyond the body, where it is more than some cm
 
 
 @dataclass(frozen=True, slots=True)

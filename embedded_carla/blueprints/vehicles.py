@@ -1,7 +1,7 @@
-"""Vehicles: CARLA's names with sizes and masses of the real models.
+"""Vehicles: CARLA's names and bounding boxes with masses of the real models.
 
-Half sizes follow CARLA's own bounding boxes to a few centimetres (the bus apart, whose box CARLA has 1.5 m too wide);
-masses, wheelbases, powers and top speeds are the makers' data, rounded.
+Half sizes are those that a CARLA 0.9.16 server reports (published in Scenic's blueprint data); its bus is a Fuso Rosa
+of one and a half times the real size. Masses, wheelbases, powers and top speeds are the makers' data, rounded.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class _Model:
     special_type: str = ""
     drag_area_m2: float = 0.66
     wheel_radius_m: float = 0.33
+    mirror_reach_m: float = 0.0
     pull: float = 0.55  # largest driving force over weight: a driver's clutch, a motorcycle's front wheel that lifts
 
 
@@ -49,11 +50,11 @@ _CARS = (
     _Model("vehicle.chevrolet.impala", "car", "sedan", (2.679, 1.017, 0.705), 1660, 2.837, 150, 58),
     _Model("vehicle.citroen.c3", "car", "hatchback", (1.994, 0.925, 0.809), 1090, 2.540, 61, 48),
     _Model("vehicle.dodge.charger_2020", "car", "sedan", (2.503, 0.942, 0.767), 1800, 3.052, 276, 72, 2),
-    _Model("vehicle.dodge.charger_police", "car", "sedan", (2.487, 1.038, 0.771), 1860, 3.052, 276, 68, 1, 60.0,
+    _Model("vehicle.dodge.charger_police", "car", "sedan", (2.487, 1.019, 0.771), 1860, 3.052, 276, 68, 1, 60.0,
            "emergency"),
     _Model("vehicle.dodge.charger_police_2020", "car", "sedan", (2.618, 0.965, 0.820), 1920, 3.052, 276, 68, 2, 60.0,
            "emergency"),
-    _Model("vehicle.ford.crown", "car", "sedan", (2.683, 0.900, 0.782), 1850, 2.913, 178, 57, 2, 60.0, "taxi"),
+    _Model("vehicle.ford.crown", "car", "sedan", (2.683, 0.900, 0.788), 1850, 2.913, 178, 57, 2, 60.0, "taxi"),
     _Model("vehicle.ford.mustang", "car", "sedan", (2.359, 0.947, 0.650), 1250, 2.743, 147, 56),
     _Model("vehicle.jeep.wrangler_rubicon", "car", "suv", (1.933, 0.953, 0.940), 1830, 2.424, 147, 47,
            drag_area_m2=1.1, wheel_radius_m=0.40),
@@ -68,7 +69,7 @@ _CARS = (
     _Model("vehicle.nissan.micra", "car", "hatchback", (1.817, 0.923, 0.751), 1020, 2.430, 59, 47),
     _Model("vehicle.nissan.patrol", "car", "suv", (2.302, 0.966, 0.927), 2350, 2.850, 118, 45,
            drag_area_m2=1.1, wheel_radius_m=0.40),
-    _Model("vehicle.nissan.patrol_2021", "car", "suv", (2.783, 1.080, 1.022), 2750, 3.075, 298, 58, 2,
+    _Model("vehicle.nissan.patrol_2021", "car", "suv", (2.783, 1.075, 1.023), 2750, 3.075, 298, 58, 2,
            drag_area_m2=1.1, wheel_radius_m=0.40),
     _Model("vehicle.seat.leon", "car", "hatchback", (2.096, 0.908, 0.737), 1270, 2.578, 92, 56),
     _Model("vehicle.tesla.model3", "car", "sedan", (2.396, 1.082, 0.744), 1845, 2.875, 211, 62, 1, 60.0, "electric",
@@ -79,38 +80,38 @@ _CARS = (
 )  # fmt: skip
 
 _LARGE = (
-    _Model("vehicle.ford.ambulance", "van", "van", (3.181, 1.176, 1.216), 3600, 3.505, 200, 45, 2, 50.0, "emergency",
+    _Model("vehicle.ford.ambulance", "van", "van", (3.183, 1.176, 1.216), 3600, 3.505, 200, 45, 2, 50.0, "emergency",
            drag_area_m2=2.6, wheel_radius_m=0.38),
     _Model("vehicle.mercedes.sprinter", "van", "van", (2.958, 0.994, 1.280), 2250, 3.665, 120, 44, 2, 50.0,
            drag_area_m2=1.9, wheel_radius_m=0.35),
     _Model("vehicle.volkswagen.t2", "van", "van", (2.240, 1.035, 1.020), 1180, 2.400, 51, 36, 1, 50.0,
            drag_area_m2=1.3, wheel_radius_m=0.33),
-    _Model("vehicle.volkswagen.t2_2021", "van", "van", (2.221, 0.888, 0.996), 1280, 2.400, 51, 36, 2, 50.0,
+    _Model("vehicle.volkswagen.t2_2021", "van", "van", (2.221, 0.887, 0.994), 1280, 2.400, 51, 36, 2, 50.0,
            drag_area_m2=1.3, wheel_radius_m=0.33),
-    _Model("vehicle.carlamotors.carlacola", "truck", "truck", (2.602, 1.307, 1.234), 5500, 3.100, 130, 32, 1, 45.0,
+    _Model("vehicle.carlamotors.carlacola", "truck", "truck", (2.602, 1.314, 1.234), 5500, 3.100, 130, 32, 1, 45.0,
            drag_area_m2=4.0, wheel_radius_m=0.45, pull=0.35),
-    _Model("vehicle.carlamotors.european_hgv", "truck", "truck", (3.970, 1.446, 1.730), 11500, 4.200, 330, 28, 2, 45.0,
+    _Model("vehicle.carlamotors.european_hgv", "truck", "truck", (3.968, 1.446, 1.731), 11500, 4.200, 330, 28, 2, 45.0,
            drag_area_m2=6.0, wheel_radius_m=0.50, pull=0.35),
-    _Model("vehicle.carlamotors.firetruck", "truck", "truck", (4.234, 1.446, 1.915), 13500, 4.400, 260, 32, 2, 45.0,
+    _Model("vehicle.carlamotors.firetruck", "truck", "truck", (4.234, 1.446, 1.914), 13500, 4.400, 260, 32, 2, 45.0,
            "emergency", drag_area_m2=6.0, wheel_radius_m=0.50, pull=0.35),
-    _Model("vehicle.mitsubishi.fusorosa", "bus", "bus", (5.136, 1.250, 1.700), 7500, 5.200, 150, 30, 2, 45.0,
-           drag_area_m2=5.0, wheel_radius_m=0.43, pull=0.35),
+    _Model("vehicle.mitsubishi.fusorosa", "bus", "bus", (5.136, 1.972, 2.126), 7500, 5.200, 150, 30, 2, 45.0,
+           drag_area_m2=5.0, wheel_radius_m=0.43, mirror_reach_m=0.28, pull=0.35),
 )  # fmt: skip
 
 _TWO_WHEELED = (
-    _Model("vehicle.harley-davidson.low_rider", "motorcycle", "motorcycle", (1.178, 0.382, 0.825), 380, 1.630, 64, 50,
+    _Model("vehicle.harley-davidson.low_rider", "motorcycle", "motorcycle", (1.175, 0.383, 0.825), 380, 1.630, 64, 50,
            1, 40.0, drag_area_m2=0.6, wheel_radius_m=0.33, pull=0.65),
-    _Model("vehicle.kawasaki.ninja", "motorcycle", "motorcycle", (1.017, 0.402, 0.760), 270, 1.410, 92, 72,
+    _Model("vehicle.kawasaki.ninja", "motorcycle", "motorcycle", (1.022, 0.398, 0.762), 270, 1.410, 92, 72,
            1, 40.0, drag_area_m2=0.5, wheel_radius_m=0.31, pull=0.95),
-    _Model("vehicle.vespa.zx125", "motorcycle", "motorcycle", (0.910, 0.435, 0.795), 190, 1.290, 9, 27,
+    _Model("vehicle.vespa.zx125", "motorcycle", "motorcycle", (0.909, 0.433, 0.795), 190, 1.290, 9, 27,
            1, 40.0, drag_area_m2=0.6, wheel_radius_m=0.23, pull=0.3),
-    _Model("vehicle.yamaha.yzf", "motorcycle", "motorcycle", (1.105, 0.433, 0.765), 280, 1.405, 147, 80,
+    _Model("vehicle.yamaha.yzf", "motorcycle", "motorcycle", (1.095, 0.433, 0.765), 280, 1.405, 147, 80,
            1, 40.0, drag_area_m2=0.5, wheel_radius_m=0.31, pull=1.0),
     _Model("vehicle.bh.crossbike", "bicycle", "bicycle", (0.755, 0.430, 0.805), 90, 1.080, 0.5, 10,
            1, 40.0, drag_area_m2=0.5, wheel_radius_m=0.34, pull=0.2),
-    _Model("vehicle.diamondback.century", "bicycle", "bicycle", (0.830, 0.290, 0.810), 86, 1.000, 0.6, 12,
+    _Model("vehicle.diamondback.century", "bicycle", "bicycle", (0.828, 0.291, 0.810), 86, 1.000, 0.6, 12,
            1, 40.0, drag_area_m2=0.4, wheel_radius_m=0.34, pull=0.2),
-    _Model("vehicle.gazelle.omafiets", "bicycle", "bicycle", (0.922, 0.330, 0.890), 95, 1.150, 0.4, 8,
+    _Model("vehicle.gazelle.omafiets", "bicycle", "bicycle", (0.922, 0.330, 0.888), 95, 1.150, 0.4, 8,
            1, 40.0, drag_area_m2=0.6, wheel_radius_m=0.35, pull=0.15),
 )  # fmt: skip
 
@@ -135,7 +136,7 @@ def _spec(model: _Model) -> VehicleSpec:
         mass_kg=model.mass_kg,
         wheelbase_m=model.wheelbase_m,
         rear_axle_x_m=-model.wheelbase_m / 2,
-        track_m=0.2 if two_wheeled else 1.6 * model.half_size_m[1],
+        track_m=0.2 if two_wheeled else 1.6 * (model.half_size_m[1] - model.mirror_reach_m),
         cog_height_m=min((0.42 if two_wheeled else 0.37) * height_m, 1.2),  # a rider sits high
         wheel_radius_m=model.wheel_radius_m,
         steer_max_deg=model.steer_max_deg,
@@ -145,6 +146,7 @@ def _spec(model: _Model) -> VehicleSpec:
         drag_area_m2=model.drag_area_m2,
         top_speed_mps=model.top_speed_mps,
         number_of_wheels=2 if two_wheeled else 4,
+        mirror_reach_m=model.mirror_reach_m,
     )
 
 

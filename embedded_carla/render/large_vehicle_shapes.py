@@ -10,7 +10,7 @@ from embedded_carla.render.car_hull import DARK, GLASS, WHITE
 from embedded_carla.render.car_shapes import AMBER, LAMP, RED
 from embedded_carla.render.geometry import Colour, Point, ShapeBuilder
 from embedded_carla.render.parts import Part
-from embedded_carla.render.vehicle_sizes import VehicleSize
+from embedded_carla.render.vehicle_sizes import MIRROR_REACH_M, VehicleSize
 
 PLATE = (0.72, 0.72, 0.68)
 FIRE_RED = (0.42, 0.012, 0.012)
@@ -99,11 +99,16 @@ def _end_lamps(b: ShapeBuilder, x: float, half: float, z: tuple[float, float], f
     b.part = Part.FIXED
 
 
-def _mirrors(b: ShapeBuilder, x: float, half: float, z: float) -> None:
+def _mirrors(b: ShapeBuilder, x: float, half: float, z: float, reach: float = MIRROR_REACH_M) -> None:
+    """Mirrors whose outer edges stand `reach` beyond the body; long arms carry those that reach far."""
     b.part = Part.FIXED
+    glass = max(half - 0.01, half + reach - 0.40)
     for side in (-1.0, 1.0):
-        ys = sorted((side * (half - 0.02), side * (half + 0.10)))
+        ys = sorted((side * glass, side * (half + reach)))
         b.box((x - 0.06, ys[0], z - 0.28), (x + 0.04, ys[1], z + 0.28), DARK, True)
+        if glass > half:
+            ys = sorted((side * (half - 0.02), side * glass))
+            b.box((x - 0.02, ys[0], z + 0.18), (x + 0.02, ys[1], z + 0.24), DARK, True)
 
 
 def truck(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
@@ -196,7 +201,7 @@ def _beacons(b: ShapeBuilder, x: float, half: float, z: tuple[float, float]) -> 
 def bus(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
     """A one-box body with a band of windows, doors on the right, a destination board."""
     length, width, height = size.size
-    nose, half = length / 2 - 0.03, width / 2 - 0.11
+    nose, half = length / 2 - 0.03, width / 2 - size.mirror_reach
     _rounded(b, (-nose, nose), half, (0.30, height - 0.01), WHITE, Part.PAINT, 0.20, 0.10)
     low, high = 0.40 * height, 0.80 * height
     count = max(4, round(length / 1.5)) if level == 0 else 1
@@ -235,7 +240,7 @@ def bus(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
                 (0.95, 0.55, 0.05),
                 Part.STREET_LAMP,
             )
-        _mirrors(b, nose - 0.1, half + 0.01, 0.66 * height)
+    _mirrors(b, nose - 0.1, half, 0.66 * height, size.mirror_reach)
     _plate_on(b, 0, front, (-0.92 * half, 0.92 * half), (0.33, 0.50), DARK, Part.FIXED)
     _end_lamps(b, front + 0.004, half * 0.98, (0.58, 0.76), True)
     _plate_on(b, 0, front + 0.004, (-0.26, 0.26), (0.54, 0.65), PLATE, Part.FIXED)

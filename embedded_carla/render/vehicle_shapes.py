@@ -47,7 +47,7 @@ def car_frame(size: VehicleSize) -> CarFrame:
 def wheel_outer(size: VehicleSize) -> float:
     """Half the distance between the outer faces of the wheels, m."""
     if size.shape in LARGE:
-        return size.size[1] / 2 - 0.03
+        return size.size[1] / 2 - size.mirror_reach + 0.08
     return 0.5 * size.size[1] * style_of(size.shape, size.model).body_width - 0.012
 
 

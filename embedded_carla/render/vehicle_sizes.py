@@ -21,11 +21,13 @@ TYPICAL: dict[str, tuple[tuple[float, float, float], float, float]] = {
     "bicycle": ((1.70, 0.60, 1.80), 1.05, 0.34),
 }
 TWO_WHEELED = ("motorcycle", "bicycle")
+MIRROR_REACH_M = 0.11
 
 
 @dataclass(frozen=True, slots=True)
 class VehicleSize:
-    """`size` (length, width, height) m, axles' x from front to rear, the wheels' radius and width, m."""
+    """`size` (length, width, height) m, axles' x from front to rear, the wheels' radius and width, m; `mirror_reach` is
+    what each mirror takes of the width, m."""
 
     shape: str
     model: str
@@ -33,6 +35,7 @@ class VehicleSize:
     axles: tuple[float, ...]
     wheel_radius: float
     wheel_width: float
+    mirror_reach: float
 
 
 @cache
@@ -60,4 +63,5 @@ def vehicle_size(shape: str, model: str) -> VehicleSize:
     if shape == "van":
         axles = (size[0] * 0.315, -size[0] * 0.29)
     width = {"truck": 0.30, "bus": 0.28, "motorcycle": 0.14, "bicycle": 0.05}.get(shape, 0.195 + 0.1 * (radius - 0.3))
-    return VehicleSize(shape, model, size, axles, radius, width)
+    reach = max(spec.mirror_reach_m if spec is not None else 0.0, MIRROR_REACH_M)
+    return VehicleSize(shape, model, size, axles, radius, width, reach)

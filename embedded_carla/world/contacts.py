@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.blueprints.props import TREES
-from embedded_carla.types import BoundingBox, Float, Transform, Vector3
+from embedded_carla.types import Blueprint, BoundingBox, Float, Transform, Vector3
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
 from embedded_carla.world.collision import Body, Contact, find_contacts, overlaps, resolve
 from embedded_carla.world.collision_boxes import DynamicBoxes, Index, StaticBoxes, rotations
@@ -58,7 +58,7 @@ class _Roster:
             np.array([a.slot for a in walkers], dtype=np.intp),
             np.array([a.actor_id for a in bodies], dtype=np.int64),
             np.array([a.box.location for a in bodies], dtype=np.float64).reshape(-1, 3),
-            np.array([_half(a) for a in bodies], dtype=np.float64).reshape(-1, 3),
+            np.array([solid_half(a.box, a.blueprint) for a in bodies], dtype=np.float64).reshape(-1, 3),
         )
 
 
@@ -70,9 +70,9 @@ class ContactSolver:
         self.static = StaticBoxes(episode.map.scenery.colliders)
         self._roster: _Roster | None = None
 
-    def is_occupied(self, box: BoundingBox, pose: Transform) -> bool:
-        """Whether a body with this box could not stand at `pose`."""
-        x, y, z = (max(half - SPAWN_GAP_M, 0.01) for half in box.extent)
+    def is_occupied(self, box: BoundingBox, pose: Transform, blueprint: Blueprint | None = None) -> bool:
+        """Whether a body with this box, made from `blueprint`, could not stand at `pose`."""
+        x, y, z = (max(half - SPAWN_GAP_M, 0.01) for half in solid_half(box, blueprint))
         body = DynamicBoxes.single(BoundingBox(box.location, (x, y, z), box.rotation_deg), pose)
         return overlaps(body, self.boxes()[1]) or overlaps(body, self.static)
 
@@ -173,9 +173,14 @@ class ContactSolver:
         return hits
 
 
-def _half(actor: Actor) -> Vector3:
-    """Of the box that others run into."""
-    return (TRUNK_HALF_M, TRUNK_HALF_M, actor.box.extent[2]) if actor.type_id in TREES else actor.box.extent
+def solid_half(box: BoundingBox, blueprint: Blueprint | None) -> Vector3:
+    """Half sizes of what others run into: no crowns of trees, no mirrors that reach far out."""
+    x, y, z = box.extent
+    if blueprint is None:
+        return (x, y, z)
+    if blueprint.type_id in TREES:
+        return (TRUNK_HALF_M, TRUNK_HALF_M, z)
+    return (x, y - blueprint.vehicle.mirror_reach_m, z) if blueprint.vehicle is not None else (x, y, z)
 
 
 def _is_solid(actor: Actor) -> bool:

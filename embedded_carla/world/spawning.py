@@ -50,7 +50,7 @@ def spawn(
     world_pose = pose if parent is None else episode.pose_of(parent) @ pose
     box = _box(blueprint, description)
     may_overlap = replayed_id is not None or kind not in (ActorKind.VEHICLE, ActorKind.WALKER)
-    if not may_overlap and episode.contacts.is_occupied(box, world_pose):
+    if not may_overlap and episode.contacts.is_occupied(box, world_pose, blueprint):
         raise CommandError(SPAWN_COLLISION)
     actor = Actor(
         next(episode.actor_ids) if replayed_id is None else replayed_id,

@@ -57,10 +57,24 @@ def test_attributes_and_boxes_come_from_the_blueprint(sync_world: Any) -> None:
     sync_world.tick()
     assert bus.attributes["role_name"] == "hero"
     assert bus.attributes["base_type"] == "bus"
-    assert bus.bounding_box.extent.x == pytest.approx(5.136, abs=1e-3)
+    extent = bus.bounding_box.extent
+    assert (extent.x, extent.y, extent.z) == pytest.approx((5.136, 1.972, 2.126), abs=1e-3)
     assert bus.semantic_tags == [16]
     (found,) = sync_world.get_actors([bus.id])
     assert found.type_id == bus.type_id
+
+
+def test_the_mirrors_of_a_bus_belong_to_its_box_and_hit_nobody(sync_world: Any) -> None:
+    """CARLA's bus is wider than a lane with its mirrors: it would meet all who come towards it."""
+    library, place = sync_world.get_blueprint_library(), sync_world.get_map().get_spawn_points()[5]
+    bus = sync_world.spawn_actor(library.find("vehicle.mitsubishi.fusorosa"), place)
+    sync_world.tick()
+    car, half_m = library.find("vehicle.audi.tt"), 0.997
+    beside = bus.bounding_box.extent.y + half_m
+    for gap_m, is_free in ((-0.35, False), (-0.15, True)):
+        at = place.transform(carla.Location(y=beside + gap_m))
+        spawned = sync_world.try_spawn_actor(car, carla.Transform(at, place.rotation))
+        assert (spawned is not None) == is_free
 
 
 def test_a_batch_spawns_attaches_and_reports_each_failure(client: Any, sync_world: Any) -> None:

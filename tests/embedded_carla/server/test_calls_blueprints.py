@@ -40,6 +40,13 @@ def test_all_of_carlas_vehicles_walkers_and_props_exist() -> None:
         ("vehicle.carlamotors.european_hgv", (7.94, 2.89, 3.46)),
         ("vehicle.gazelle.omafiets", (1.84, 0.66, 1.78)),
         ("vehicle.vespa.zx125", (1.82, 0.87, 1.59)),
+        ("vehicle.mitsubishi.fusorosa", (10.27, 3.94, 4.25)),
+        ("vehicle.dodge.charger_police", (4.97, 2.04, 1.54)),
+        ("vehicle.nissan.patrol_2021", (5.57, 2.15, 2.05)),
+        ("vehicle.carlamotors.carlacola", (5.20, 2.63, 2.47)),
+        ("vehicle.yamaha.yzf", (2.19, 0.87, 1.53)),
+        ("vehicle.kawasaki.ninja", (2.04, 0.80, 1.52)),
+        ("vehicle.ford.crown", (5.37, 1.80, 1.575)),
         ("walker.pedestrian.0013", (0.38, 0.38, 1.30)),
         # Scenarios stand a walker `extent.x` beside a prop: the longer side has to be CARLA's.
         ("static.prop.advertisement", (1.55, 0.29, 2.44)),
@@ -52,7 +59,7 @@ def test_all_of_carlas_vehicles_walkers_and_props_exist() -> None:
     ],
 )
 def test_actors_have_carlas_sizes(type_id: str, size_m: tuple[float, float, float]) -> None:
-    assert [2 * half for half in LIBRARY[type_id].box.extent] == pytest.approx(list(size_m), abs=0.06)
+    assert [2 * half for half in LIBRARY[type_id].box.extent] == pytest.approx(list(size_m), abs=0.006)
 
 
 def test_every_vehicle_and_walker_says_what_scripts_ask_for() -> None:
