@@ -17,10 +17,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from av_stack.errors import AvStackError, ConfigError
 from av_stack.pipeline import ORACLES
 from av_stack.report import table
-from av_stack.run import INTERRUPTED_STATUS, Options, Outcome, run
+from av_stack.run import INTERRUPTED_STATUS, Options, Outcome, check_oracles, needed_weights, run
 from av_stack.suite import drive_suite, suite_table
 from av_stack.types import SensorFrame, StepResult, Truth
 from av_stack.world.spec import Address
+from perception.device import chosen_device
 from scenarios.judge import Judge
 from scenarios.model import Scenario, load_scenario
 from scenarios.suites import SUITES
@@ -43,6 +44,7 @@ def run_command(
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's own.")] = None,
     maps: Annotated[Path | None, typer.Option(help="More .xodr maps for the embedded server.")] = None,
     weights: Annotated[Path | None, typer.Option(help="A detector's weights instead of those shipped.")] = None,
+    device: Annotated[str, typer.Option(help="Where perception runs: auto, cuda or cpu.")] = "auto",
     out: OutOption = Path("out"),
 ) -> None:
     """Drive a scenario and leave recording.mcap, drive.mp4 and result.json behind."""
@@ -50,7 +52,10 @@ def run_command(
     given = {name: value for name, value in changes.items() if value is not None}
     table_of = load_scenario(scenario).model_copy(update=given)
     oracles = tuple(name.strip() for name in oracle.split(",") if name.strip())
-    outcome = drive_with_progress(table_of, Options(_address(server), _folder(maps), out, oracles, weights))
+    check_oracles(oracles)
+    there, why = chosen_device(device, needed_weights(oracles) is not None)
+    console.print(why)
+    outcome = drive_with_progress(table_of, Options(_address(server), _folder(maps), out, oracles, weights, there))
     console.print(table(outcome.figures))
     console.print(f"recording, video and result are in {out}/")
     if outcome.exit_status:

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from av_stack.types import (
-    CameraImage,
     Detection,
     EgoState,
     LaneEstimate,
@@ -26,6 +25,7 @@ from av_stack.types import (
 )
 from control import ControlConfig, Controller
 from perception.detection.oracle import oracle_objects
+from perception.device import Eyes
 from perception.health import Health, HealthMonitor, Response
 from perception.lanes.detector import LaneDetector
 from perception.lights import LightOracle, LightReader
@@ -39,7 +39,6 @@ ORACLES = ("detection", "lights")
 """Modules whose answers may come from the simulator instead of the camera."""
 
 TruthSource = Callable[[], Truth]
-Detect = Callable[[CameraImage], Sequence[Detection]]
 Found = tuple[Sequence[TrackedObject], Mapping[str, TrafficLightView]]
 
 
@@ -56,7 +55,7 @@ class Pipeline:
     """Drives along `route`; call `step` with every sensor frame in order.
 
     `truth` answers for the oracles, for the tick of the frame that `step` was given; the modules not among `oracles`
-    see through `detect`. Raises `ValueError` where one has neither.
+    see through `eyes`. Raises `ValueError` where one has neither.
     """
 
     def __init__(
@@ -67,15 +66,16 @@ class Pipeline:
         settings: Settings,
         truth: TruthSource,
         oracles: Collection[str] = ORACLES,
-        detect: Detect | None = None,
+        eyes: Eyes | None = None,
     ) -> None:
-        if detect is None and set(ORACLES) - set(oracles):
+        eyes = eyes if eyes is not None else Eyes(LaneDetector(), None)
+        if eyes.detect is None and set(ORACLES) - set(oracles):
             raise ValueError(f"{', '.join(sorted(set(ORACLES) - set(oracles)))}: neither oracle nor detector is given")
-        self._oracles, self._detect = frozenset(oracles), detect
+        self._oracles, self._detect = frozenset(oracles), eyes.detect
         self._camera = settings.camera
         self._truth = truth
         self._health = HealthMonitor()
-        self._lanes = LaneDetector()
+        self._lanes = eyes.lanes
         self._localizer = Localizer(graph)
         self._objects = ObjectSense(use_parallax=False)
         self._light_oracle, self._lights = LightOracle(graph), LightReader(graph)
@@ -97,7 +97,7 @@ class Pipeline:
         with self._stage("detection"):
             detections = self._see_things(frame, health)
         with self._stage("objects and lights"):
-            objects, lights = self._place_things(frame, ego, lanes, detections)
+            objects, lights = self._place_things(frame, ego, lanes, detections, health)
         scene = assemble_scene(ego, lanes, objects, lights)
         with self._stage("planning"):
             plan = answer_to(health, self._planner.plan(scene), ego.speed_mps)
@@ -118,7 +118,12 @@ class Pipeline:
         return self._detect(frame.cameras[self._camera])
 
     def _place_things(
-        self, frame: SensorFrame, ego: EgoState, lanes: LaneEstimate, detections: Sequence[Detection]
+        self,
+        frame: SensorFrame,
+        ego: EgoState,
+        lanes: LaneEstimate,
+        detections: Sequence[Detection],
+        health: Health,
     ) -> Found:
         """Objects and lights, each from its oracle or from the picture; without one, what was seen moves on unseen."""
         image = frame.cameras.get(self._camera)
@@ -129,7 +134,7 @@ class Pipeline:
             objects = self._objects.update(image, ego, frame.imu, lanes, detections).tracked
         if truth is not None and "lights" in self._oracles:
             return objects, self._light_oracle.update(truth)
-        return objects, self._lights.update(ego, detections, None if image is None else image.camera)
+        return objects, self._lights.update(ego, detections, None if health.faults else image)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:

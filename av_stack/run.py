@@ -12,7 +12,7 @@ from typing import Any
 from av_stack.errors import AvStackError, ConfigError, WorldError
 from av_stack.lifeguard import Lifeguard
 from av_stack.mission import mission_route, world_spec
-from av_stack.pipeline import ORACLES, Detect, Pipeline, Settings
+from av_stack.pipeline import ORACLES, Pipeline, Settings
 from av_stack.recording.overlay import Hud, draw
 from av_stack.recording.video import VideoWriter
 from av_stack.recording.writer import Recording
@@ -22,6 +22,8 @@ from av_stack.types import CameraModel, SensorFrame, StepResult, Truth
 from av_stack.world.base import World
 from av_stack.world.carla_world import CarlaWorld, weather_presets
 from av_stack.world.spec import DEFAULT_STEP_S, Address
+from perception.detection.weights import COMPACT
+from perception.device import eyes_for
 from planning import Route
 from scenarios.judge import Judge
 from scenarios.model import Scenario
@@ -51,6 +53,7 @@ class Options:
     out: Path | None = None
     oracles: Sequence[str] = ORACLES
     weights: Path | None = None  # a detector's, instead of those shipped
+    device: str = "cpu"  # where perception runs, "cuda" or "cpu"
     abandon: Callable[[Outcome], None] | None = None  # ends the process when the server is lost, see `lifeguard`
 
 
@@ -73,8 +76,8 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         recorders = closers.enter_context(ExitStack())
         route = mission_route(world.lane_graph, scenario, stack.planning)
         settings = Settings(stack.planning, stack.control, rig.cameras[0].name)
-        detect = detector_for(rig.cameras[0], options.oracles, options.weights)
-        pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, options.oracles, detect)
+        eyes = eyes_for(rig.cameras[0], needed_weights(options.oracles, options.weights), options.device)
+        pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, options.oracles, eyes)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
         statistics = Statistics()
         watchers: list[Watcher] = [lambda _frame, step, truth, _judge: statistics.update(step, truth)]
@@ -130,15 +133,9 @@ def check_oracles(oracles: Sequence[str]) -> None:
             raise ConfigError(f"--oracle: unknown module {name}; there are {', '.join(ORACLES)}")
 
 
-def detector_for(camera: CameraModel, oracles: Sequence[str], weights: Path | None = None) -> Detect | None:
-    """The network that sees for what no oracle answers; None where oracles answer for all. Loaded only then."""
-    if set(oracles) >= set(ORACLES):
-        return None
-    from perception.detection.detector import Detector
-    from perception.detection.networks import network_for
-    from perception.detection.weights import COMPACT
-
-    return Detector(network_for(weights or COMPACT, camera.width_px, camera.height_px)).detect
+def needed_weights(oracles: Sequence[str], weights: Path | None = None) -> Path | None:
+    """Those that the network sees with for what no oracle answers; None where oracles answer for all."""
+    return None if set(oracles) >= set(ORACLES) else weights or COMPACT
 
 
 def _guarded_drive(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,9 @@ WARM_UPS = 3
 class FrameGraph:
     """Captures `program` once for inputs of given shapes; each `run` replays it: no allocation, one synchronisation.
 
-    `program` takes one GPU tensor per input and returns the tensors to bring back; it must neither synchronise nor
-    branch on values. On a machine without kernels `run` calls it on CPU tensors instead. Two replays on the same input
-    give the same bits. Not for use from several threads.
+    `program` takes one GPU tensor per input and returns the tensors to bring back; it must neither synchronise, nor
+    branch on values, nor draw random numbers. On a machine without kernels `run` calls it on CPU tensors instead. Two
+    replays on the same input give the same bits. Not for use from several threads.
     """
 
     def __init__(self, program: Program, inputs: Sequence[NDArray[Any]], device: str = "auto") -> None:
@@ -35,11 +37,8 @@ class FrameGraph:
         self._host = [torch.from_numpy(np.array(array)) for array in inputs]
         if self.on_gpu:
             self._capture()
-
-    @property
-    def inputs(self) -> list[NDArray[Any]]:
+        self.inputs: list[NDArray[Any]] = [tensor.numpy() for tensor in self._host]
         """Where the next frame goes: pinned memory where there is a GPU. Write into these, then call `run`."""
-        return [tensor.numpy() for tensor in self._host]
 
     def run(self) -> list[NDArray[Any]]:
         """The program's results for what stands in `inputs`; views that the next `run` overwrites."""
@@ -47,12 +46,11 @@ class FrameGraph:
             return [tensor.numpy() for tensor in self._program(*self._host)]
         self.launch()
         self._stream.synchronize()
-        return [tensor.numpy() for tensor in self._results]
+        return self._arrays
 
     def launch(self) -> None:
         """Start a frame on the GPU without waiting; `run` is this and a wait."""
-        with torch.cuda.stream(self._stream):
-            self._graph.replay()
+        self._start()
 
     def _capture(self) -> None:
         self._host = [tensor.pin_memory() for tensor in self._host]
@@ -64,9 +62,62 @@ class FrameGraph:
                 outputs = self._program(*self._device)
             self._results = [torch.empty(out.shape, dtype=out.dtype, pin_memory=True) for out in outputs]
         self._stream.synchronize()
-        self._graph = torch.cuda.CUDAGraph()
+        self._graph = torch.cuda.CUDAGraph(keep_graph=True)
         with torch.cuda.graph(self._graph, stream=self._stream):
             for device, host in zip(self._device, self._host, strict=True):
                 device.copy_(host, non_blocking=True)
             for result, out in zip(self._results, self._program(*self._device), strict=True):
                 result.copy_(out, non_blocking=True)
+        self._arrays = [tensor.numpy() for tensor in self._results]
+        self._start = self._instantiated(self._graph.raw_cuda_graph())
+
+    def _instantiated(self, graph: int) -> Callable[[], None]:
+        """What starts the captured graph: one driver call with its handles at hand.
+
+        torch's own replay wants the stream made current first, which costs more than the launch.
+        """
+        from cuda.bindings import driver
+
+        executable = _of(driver.cuGraphInstantiate(driver.CUgraph(graph), 0))
+        weakref.finalize(self, driver.cuGraphExecDestroy, executable).atexit = False
+        stream = driver.CUstream(self._stream.cuda_stream)
+        _of(driver.cuGraphUpload(executable, stream))
+        self._stream.synchronize()
+
+        def start() -> None:
+            error = driver.cuGraphLaunch(executable, stream)[0]
+            if int(error) != 0:
+                raise CudaOpsError(f"frame graph: the driver answers {error}")
+
+        return start
+
+
+class Branch:
+    """Part of a program that runs on the GPU beside the rest: `with branch.beside():` and, later, `branch.join()`.
+
+    What the part reads must be made before it; what it makes may be read after `join`. On CPU tensors nothing changes.
+    """
+
+    def __init__(self) -> None:
+        self._stream = torch.cuda.Stream() if torch.cuda.is_available() else None
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        if self._stream is None:
+            yield
+            return
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
+            yield
+
+    def join(self) -> None:
+        if self._stream is not None:
+            torch.cuda.current_stream().wait_stream(self._stream)
+
+
+def _of(answer: tuple[Any, ...]) -> Any:
+    """A driver call's result; raises `CudaOpsError` where there is none."""
+    error, *result = answer
+    if int(error) != 0:
+        raise CudaOpsError(f"frame graph: the driver answers {error}")
+    return result[0] if result else None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from av_stack.errors import ConfigError
 from av_stack.types import CameraImage, Detection, Image, LightState
 from perception.detection.classes import CLASSES, STOP_SIGN, light_class
-from perception.detection.networks import Network
+from perception.detection.networks import Float32, Network
 
 CONFIDENCE_MIN = 0.1
 """Below the tracker's own limit for weak detections: what counts is decided there."""
@@ -43,16 +43,19 @@ class Detector:
 
     def detect(self, image: CameraImage) -> tuple[Detection, ...]:
         """What is seen in `image`, down to the least confidence asked for; boxes lie inside the picture."""
-        height, width = image.bgr.shape[:2]
         picture, scale = fit(image.bgr, self._network.size_px)
-        rows = self._network.infer(picture)
+        return self.named(self._network.infer(picture), scale, image.bgr)
+
+    def named(self, rows: Float32, scale: float, bgr: Image) -> tuple[Detection, ...]:
+        """What the network's `rows` tell of the picture `bgr`, which it saw in its corner, `scale` times as large."""
+        height, width = bgr.shape[:2]
         rows = rows[np.isfinite(rows).all(axis=1) & (rows[:, 4] >= self._confidence_min)]
         out = []
         for u0, v0, u1, v1, score, number in rows[np.argsort(-rows[:, 4], kind="stable")].tolist():
             box = np.clip(np.array([u0, v0, u1, v1]) / scale, 0.0, [width, height, width, height])
             if box[2] - box[0] < 1.0 or box[3] - box[1] < 1.0:
                 continue
-            name = self._name(int(number), image.bgr, box)
+            name = self._name(int(number), bgr, box)
             if name is not None:
                 edges = box - 0.5
                 at = (float(edges[0]), float(edges[1]), float(edges[2]), float(edges[3]))
@@ -71,15 +74,17 @@ def fit(bgr: Image, size_px: tuple[int, int]) -> tuple[Image, float]:
     height, width = bgr.shape[:2]
     if (width, height) == size_px:
         return bgr, 1.0
-    scale = min(size_px[0] / width, size_px[1] / height)
-    if scale >= 1.0:
-        scale, scaled = 1.0, bgr
-    else:
-        to = (max(round(scale * width), 1), max(round(scale * height), 1))
-        scaled = np.asarray(cv2.resize(bgr, to, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+    to, scale = fitted_size((width, height), size_px)
+    scaled = bgr if scale == 1.0 else np.asarray(cv2.resize(bgr, to, interpolation=cv2.INTER_AREA), dtype=np.uint8)
     out = np.full((size_px[1], size_px[0], 3), GREY, dtype=np.uint8)
     out[: scaled.shape[0], : scaled.shape[1]] = scaled
     return out, scale
+
+
+def fitted_size(size_px: tuple[int, int], into_px: tuple[int, int]) -> tuple[tuple[int, int], float]:
+    """(width, height) and scale of a picture that is made to fit, never larger than it is."""
+    scale = min(into_px[0] / size_px[0], into_px[1] / size_px[1], 1.0)
+    return (max(round(scale * size_px[0]), 1), max(round(scale * size_px[1]), 1)), scale
 
 
 def lit_lamp(bgr: Image) -> LightState:

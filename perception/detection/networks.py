@@ -60,25 +60,39 @@ class OpenVinoNetwork:
 
 
 class TorchNetwork:
-    """The weights themselves, on `device` ("cuda", "cuda:1"; "cpu" for comparison); half precision on a GPU."""
+    """The weights themselves, on `device` ("cuda", "cuda:1"; "cpu" for comparison); half precision on a GPU.
+
+    Corners of boxes are worked out in float32 there too: half precision knows 600 px to half a pixel only.
+    """
 
     def __init__(self, weights: Path, size_px: tuple[int, int], device: str = "cuda") -> None:
         import torch
 
         model = ultralytics().YOLO(str(weights))
         self.size_px, self.names = size_px, tuple(model.names[i] for i in range(len(model.names)))
-        self._torch, self._device = torch, torch.device(device)
-        self._type = torch.half if self._device.type == "cuda" else torch.float32
-        self._model = model.model.fuse(verbose=False).eval().to(self._device, self._type)
+        self._torch, self.device = torch, torch.device(device)
+        self.dtype = torch.half if self.device.type == "cuda" else torch.float32
+        model.model.end2end = True  # before `fuse`, which drops the other head
+        self._model = model.model.fuse(verbose=False).eval().to(self.device, self.dtype)
+        if self.device.type == "cuda":
+            self._model = self._model.to(memory_format=torch.channels_last)
+        head = self._model.model[-1]
+        if not getattr(head, "end2end", False):
+            raise ConfigError(f"weights {weights} have no one-to-one head: needed are weights of YOLO26")
+        with torch.inference_mode():
+            self._model(torch.zeros((1, 3, size_px[1], size_px[0]), device=self.device, dtype=self.dtype))
+        head.anchors, head.strides = head.anchors.float(), head.strides.float()  # that pass has made them
+
+    def rows(self, rgb: Any) -> Any:
+        """(1, 3, height, width) RGB in 0..1 of `dtype` on `device` -> rows as `infer`'s, (1, N, 6) float32, there."""
+        with self._torch.inference_mode():
+            return self._model(rgb.contiguous(memory_format=self._torch.channels_last))[0].float()
 
     def infer(self, bgr: Image) -> Float32:
         torch = self._torch
-        with torch.inference_mode():
-            picture = torch.from_numpy(np.ascontiguousarray(bgr)).to(self._device)
-            rgb = picture.permute(2, 0, 1).flip(0)[None].to(self._type) / 255.0
-            found = self._model(rgb)
-        rows = found[0] if isinstance(found, (tuple, list)) else found
-        return np.asarray(rows[0].float().cpu().numpy(), dtype=np.float32)
+        picture = torch.from_numpy(np.ascontiguousarray(bgr)).to(self.device)
+        rgb = picture.permute(2, 0, 1).flip(0)[None].to(self.dtype) / 255.0
+        return np.asarray(self.rows(rgb)[0].cpu().numpy(), dtype=np.float32)
 
 
 def network_for(weights: Path, width_px: int, height_px: int) -> Network:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from av_stack.types import CameraImage, CameraModel, LaneEstimate
 from perception.lanes.fit import LineFit, fit_lines
 from perception.lanes.lines import along_the_road, find_segments, stripe_points
 from perception.lanes.road_view import RoadView, road_view
-from perception.lanes.segmentation import Columns, columns_of, segment_paint
+from perception.lanes.segmentation import Columns, PaintMask, columns_of, segment_paint
 from perception.lanes.selection import lanes_beside
 from perception.lanes.tracker import LineTrack, update_tracks
 
@@ -17,14 +20,25 @@ SLOW_MPS = 2.0
 SPEED_MAX_MPS, TURN_RATE_MAX_RADPS = 120.0, 10.0
 CURVATURE_MAX_1PM = 0.12
 
+Paint = tuple[PaintMask, NDArray[np.float64]]
+SeePaint = Callable[[CameraImage, RoadView, Columns], Paint]
+
+
+def see_paint(image: CameraImage, view: RoadView, columns: Columns) -> Paint:
+    """Paint on the road that `view` shows of `image`, and the segments of its edges, as `find_segments` gives them."""
+    paint = segment_paint(view.crop(image.bgr), columns)
+    return paint, find_segments(paint.contrast)
+
 
 class LaneDetector:
     """Detects and tracks the lines of the ego lane; call `update` with each front-camera picture in order.
 
-    A gap of more than `LATE_S` between pictures, or a step back in time, forgets all lines.
+    A gap of more than `LATE_S` between pictures, or a step back in time, forgets all lines. `see` may run elsewhere
+    what `see_paint` does.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, see: SeePaint = see_paint) -> None:
+        self._see = see
         self._tracks: list[LineTrack] = []
         self._time_s: float | None = None
         self._camera: CameraModel | None = None
@@ -65,8 +79,8 @@ class LaneDetector:
     def _fit(self, image: CameraImage, curvature_1pm: float) -> list[LineFit]:
         if self._view is None or self._columns is None:
             return []
-        paint = segment_paint(self._view.crop(image.bgr), self._columns)
-        segments = along_the_road(find_segments(paint.contrast), self._view)
+        paint, found = self._see(image, self._view, self._columns)
+        segments = along_the_road(found, self._view)
         points = stripe_points(paint, segments, self._view)
         return fit_lines(points, curvature_1pm)
 

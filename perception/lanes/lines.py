@@ -58,7 +58,11 @@ class StripePoints:
 
 def find_segments(contrast: Image) -> Float:
     """(M, 4) px segments (u0, v0, u1, v1) of the edges of `contrast`, longest first, at most `SEGMENTS_MAX`."""
-    edges = cv2.Canny(contrast, CANNY_LOW, CANNY_HIGH)
+    return segments_of(np.asarray(cv2.Canny(contrast, CANNY_LOW, CANNY_HIGH), dtype=np.uint8))
+
+
+def segments_of(edges: Image) -> Float:
+    """The segments that `find_segments` finds, from the edges themselves."""
     found = cv2.HoughLinesP(
         edges, 1.0, np.pi / 180.0, HOUGH_VOTES, minLineLength=HOUGH_LENGTH_PX, maxLineGap=HOUGH_GAP_PX
     )

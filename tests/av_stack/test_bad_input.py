@@ -91,6 +91,7 @@ def test_broken_map(tmp_path: Path, text: str, words: str) -> None:
 def test_unknown_oracle_and_server_syntax() -> None:
     assert "unknown module radar" in complaint(av_stack("run", "town_drive", "--oracle", "radar"))
     assert "HOST:PORT" in complaint(av_stack("run", "town_drive", "--server", "localhost"))
+    assert "auto, cuda, cpu" in complaint(av_stack("run", "town_drive", "--device", "tpu"))
 
 
 def test_server_not_reachable(tmp_path: Path) -> None:

@@ -1,0 +1,55 @@
+"""Which device perception runs on, and the one line that says so."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+from av_stack.errors import ConfigError
+from av_stack.types import CameraModel
+from perception.detection.weights import COMPACT
+from perception.device import chosen_device, eyes_for
+
+FRONT = CameraModel("front", 640, 360, 1.05, 2.1, 0.0, 1.6)
+
+
+def has_gpu() -> bool:
+    if find_spec("torch") is None:
+        return False
+    from cuda_ops.runtime.gpu import why_no_gpu
+
+    return why_no_gpu() is None
+
+
+def test_the_cpu_is_taken_where_it_is_asked_for() -> None:
+    assert chosen_device("cpu", True) == ("cpu", "perception on the CPU")
+
+
+def test_other_words_are_refused() -> None:
+    with pytest.raises(ConfigError, match="--device tpu: allowed are auto, cuda, cpu"):
+        chosen_device("tpu", False)
+
+
+@pytest.mark.skipif(has_gpu(), reason="a GPU is here")
+def test_without_a_gpu_auto_is_the_cpu_and_cuda_an_error_each_with_the_reason_in_one_line() -> None:
+    device, line = chosen_device("auto", False)
+    assert device == "cpu"
+    assert line.startswith("perception on the CPU: ")
+    reason = line.removeprefix("perception on the CPU: ")
+    assert reason
+    assert "\n" not in reason
+    with pytest.raises(ConfigError) as error:
+        chosen_device("cuda", False)
+    assert str(error.value) == f"--device cuda: {reason}"
+
+
+def test_eyes_on_the_cpu_detect_only_with_weights() -> None:
+    assert eyes_for(FRONT, None, "cpu").detect is None
+    assert eyes_for(FRONT, COMPACT, "cpu").detect is not None
+
+
+@pytest.mark.skipif(not has_gpu(), reason="no GPU here")
+def test_eyes_on_a_gpu() -> None:
+    assert chosen_device("auto", False)[0] == chosen_device("cuda", False)[0] == "cuda"
+    assert eyes_for(FRONT, None, "cuda").detect is None

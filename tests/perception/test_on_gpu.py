@@ -1,0 +1,119 @@
+"""A picture's whole perception as one graph: the CPU path's lanes to the bit, its detections within bounds.
+
+Without a GPU the graph's program runs on the CPU: the same steps on torch tensors, the kernels' references among them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from av_stack.types import CameraImage, CameraModel, Image, Stamp  # noqa: E402
+from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
+from perception.detection.detector import Detector  # noqa: E402
+from perception.detection.weights import COMPACT  # noqa: E402
+from perception.lanes.detector import LaneDetector, see_paint  # noqa: E402
+from perception.lanes.road_view import road_view  # noqa: E402
+from perception.lanes.segmentation import columns_of  # noqa: E402
+from perception.on_gpu.frame import GpuFrame  # noqa: E402
+
+PICTURE = Path(__file__).parent / "pictures" / "detector_street.jpg"
+COMPACT_RIG = CameraModel("front", 640, 360, 1.05, 2.1, 0.0, 1.6, pitch_rad=0.03)
+WIDE = replace(COMPACT_RIG, width_px=1280, height_px=720)
+ODD = replace(COMPACT_RIG, width_px=801, height_px=450)
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(why_no_gpu() is not None, reason="no GPU here"))]
+
+
+def street(camera: CameraModel, gain: float = 1.0) -> CameraImage:
+    bgr = cv2.resize(np.asarray(cv2.imread(str(PICTURE)), np.uint8), (camera.width_px, camera.height_px))
+    return CameraImage(Stamp(1, 0.05), camera, np.clip(gain * bgr, 0, 255).astype(np.uint8))
+
+
+def noise(camera: CameraModel, seed: int, low: int, high: int) -> CameraImage:
+    """Painted stripes on a road of any brightness and grain."""
+    generator = np.random.default_rng(seed)
+    bgr: Image = generator.integers(low, high, (camera.height_px, camera.width_px, 3)).astype(np.uint8)
+    for _ in range(6):
+        ends = generator.integers(0, (camera.width_px, camera.height_px), (2, 2))
+        colour = tuple(int(value) for value in generator.integers(0, 256, 3))
+        cv2.line(bgr, tuple(map(int, ends[0])), tuple(map(int, ends[1])), colour, 6)
+    return CameraImage(Stamp(seed, 0.05 * seed), camera, bgr)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("camera", [COMPACT_RIG, WIDE, ODD], ids=["640x360", "1280x720", "801x450"])
+def test_paint_and_segments_equal_the_cpu_path_to_the_bit(camera: CameraModel, device: str) -> None:
+    view = road_view(camera)
+    assert view is not None
+    columns, frame = columns_of(view), GpuFrame(camera, None, device)
+    pictures = [street(camera), street(camera, 0.2), street(camera, 2.0)]
+    pictures += [noise(camera, seed, low, low + span) for seed, (low, span) in enumerate([(0, 9), (90, 20), (0, 256)])]
+    found = 0
+    for image in pictures:
+        mask, segments = frame.see(image, view, columns)
+        expected, expected_segments = see_paint(image, view, columns)
+        for name in ("white", "yellow", "contrast", "lab", "lane_light"):
+            np.testing.assert_array_equal(getattr(mask, name), getattr(expected, name), err_msg=name)
+        np.testing.assert_array_equal(segments, expected_segments)
+        found += len(segments)
+    assert found > 20
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_lanes_are_those_of_the_cpu_path(device: str) -> None:
+    frame = GpuFrame(COMPACT_RIG, None, device)
+    ours, theirs = LaneDetector(frame.see), LaneDetector()
+    for number in range(4):
+        image = replace(street(COMPACT_RIG), stamp=Stamp(number, 0.05 * number))
+        assert str(ours.update(image, 8.0, 0.0)) == str(theirs.update(image, 8.0, 0.0))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("camera", [COMPACT_RIG, WIDE], ids=["640x360", "1280x720"])
+def test_detections_are_near_the_cpu_paths(camera: CameraModel, device: str) -> None:
+    pytest.importorskip("ultralytics", reason="ultralytics is not installed")
+    from perception.detection.networks import TorchNetwork
+
+    size = (640, 384)
+    frame = GpuFrame(camera, TorchNetwork(COMPACT, size, device), device)
+    expected = Detector(TorchNetwork(COMPACT, size, "cpu")).detect(street(camera))
+    found = frame.detect(street(camera))
+    strong = [one for one in expected if one.confidence > 0.15]
+    assert len(strong) > 4
+    score_px = (0.01, 0.5) if device == "cpu" else (0.03, 1.0)
+    for one in strong:
+        near = [two for two in found if two.name == one.name and _gap_px(one.box_px, two.box_px) < score_px[1]]
+        assert near, f"{one} is not among {found}"
+        assert min(abs(two.confidence - one.confidence) for two in near) < score_px[0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_same_picture_gives_the_same_answer_and_another_camera_none(device: str) -> None:
+    frame = GpuFrame(COMPACT_RIG, None, device)
+    view = road_view(COMPACT_RIG)
+    assert view is not None
+    columns = columns_of(view)
+    first = [np.array(part) for part in _parts(frame.see(street(COMPACT_RIG), view, columns))]
+    frame.see(noise(COMPACT_RIG, 3, 0, 256), view, columns)
+    for a, b in zip(first, _parts(frame.see(street(COMPACT_RIG), view, columns)), strict=True):
+        np.testing.assert_array_equal(a, b)
+    with pytest.raises(ValueError, match="captured for"):
+        frame.see(street(replace(COMPACT_RIG, z_m=2.0)), view, columns)
+    with pytest.raises(ValueError, match="no network"):
+        frame.detect(street(COMPACT_RIG))
+
+
+def _parts(seen: Any) -> list[Any]:
+    mask, segments = seen
+    return [mask.white, mask.yellow, mask.contrast, mask.lab, mask.lane_light, segments]
+
+
+def _gap_px(a: tuple[float, ...], b: tuple[float, ...]) -> float:
+    return float(np.abs(np.subtract(a, b)).max())
