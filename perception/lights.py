@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+from scipy.spatial import cKDTree
 
-from av_stack.frames import intrinsics, map_to_vehicle, vehicle_to_image, wrap_angle
+from av_stack.frames import intrinsics, map_to_vehicle, rotation_matrix, vehicle_to_image, wrap_angle
 from av_stack.types import (
+    CameraImage,
     CameraModel,
     Detection,
     EgoState,
     LaneGraph,
+    LightState,
     Pose2D,
     SignalKind,
     TrafficLightView,
     Truth,
 )
 from perception.detection.classes import LIGHT_STATES, light_state
+from perception.lamps import Box, Lamp, brightness, find_lamps
 
 Float = NDArray[np.float64]
 
@@ -39,10 +43,24 @@ NEAR_M = 2.0
 FORGET_S = 0.25
 SURE_SHARE, MASS_MIN = 0.6, 0.8
 
+LAMP_LOW_M, LAMP_HIGH_M = 2.2, 6.6
+"""Lamps hang so high above the road; the camera's pitch moves them by `PITCH_SIGMA_RAD` more."""
+
+PITCH_SIGMA_RAD = 0.015
+LAMP_POST_SIGMA_M = 0.35
+"""Where no detector says which box is a head, only lamps close to the post are believed in."""
+
+LAMP_MIN = 0.15
+HEAD_WEIGHT, HEAD_SURE = 0.3, 0.5
+"""What a lamp shows counts for more than the state that the detector names; it takes over where no lamp is lit."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Light:
-    """One light of the map: `stop` (2,) and its heading where one must stop, `post` (2,) where it stands."""
+    """One light of the map: `stop` (2,) and its heading where one must stop; `post` (3,) where it stands on the road.
+
+    All in the map frame; the height is the nearest lane's.
+    """
 
     signal_id: str
     stop: Float
@@ -50,8 +68,17 @@ class _Light:
     post: Float
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a light's post stands: `foot` (3,) in the vehicle frame, `depth_m` along the camera's view."""
+
+    light: _Light
+    foot: Float
+    depth_m: float
+
+
 class LightReader:
-    """Matches signal heads in the picture to the map's lights by geometry, and votes their states over time.
+    """Looks for the map's lights where the map puts them, matches detected heads to them, votes their states over time.
 
     Which light governs the ego is the route's affair: every light carries the lanes it governs (`LaneGraph.signals`),
     and the planner asks for those on its route. So what matters here is that no head is taken for another light's.
@@ -65,21 +92,30 @@ class LightReader:
         self._time_s: float | None = None
 
     def update(
-        self, ego: EgoState, detections: Sequence[Detection], camera: CameraModel | None
+        self, ego: EgoState, detections: Sequence[Detection], image: CameraImage | None
     ) -> Mapping[str, TrafficLightView]:
         """Signal id -> state, of lights ahead whose votes agree; one that is not seen any more keeps its last for a
-        moment and is then left out. `camera` is None where there is no picture."""
+        moment and is then left out. `image` is None where there is no picture that can be trusted."""
         dt = 0.0 if self._time_s is None else max(ego.stamp.time_s - self._time_s, 0.0)
         self._time_s = ego.stamp.time_s
         fade = float(np.exp(-dt / FORGET_S))
         self._votes = {name: fade * votes for name, votes in self._votes.items() if fade * votes.sum() > 0.02}
-        heads = [one for one in detections if light_state(one.name) is not None and np.isfinite(one.box_px).all()]
-        for light, head in match_heads(self._ahead(ego), heads, ego, camera) if camera is not None else ():
-            state = light_state(head.name)
-            assert state is not None
-            votes = self._votes.setdefault(light.signal_id, np.zeros(len(LIGHT_STATES)))
-            votes[LIGHT_STATES.index(state)] += head.confidence
+        if image is not None:
+            heads = [one for one in detections if light_state(one.name) is not None and np.isfinite(one.box_px).all()]
+            places = place_lights(self._ahead(ego), ego, image.camera)
+            matched = {place.light.signal_id: head for place, head in match_heads(places, heads, image.camera)}
+            lamps = match_lamps(places, matched, image)
+            for name in matched.keys() | lamps.keys():
+                self._vote(name, matched.get(name), lamps.get(name))
         return {name: view for name, votes in self._votes.items() if (view := _verdict(name, votes)) is not None}
+
+    def _vote(self, name: str, head: Detection | None, lamp: Lamp | None) -> None:
+        votes = self._votes.setdefault(name, np.zeros(len(LIGHT_STATES)))
+        if lamp is not None:
+            votes[LIGHT_STATES.index(lamp.state)] += lamp.likeness
+        state = None if head is None else light_state(head.name)
+        if head is not None and state is not None and not (lamp is not None and state is LightState.OFF):
+            votes[LIGHT_STATES.index(state)] += HEAD_WEIGHT * head.confidence
 
     def _ahead(self, ego: EgoState) -> list[_Light]:
         distance = np.hypot(self._stops[:, 0] - ego.x_m, self._stops[:, 1] - ego.y_m)
@@ -90,18 +126,27 @@ class LightReader:
         ]
 
 
+def place_lights(lights: Sequence[_Light], ego: EgoState, camera: CameraModel) -> list[_Place]:
+    """Where those of the lights stand that are in front of the camera, nearest first."""
+    pose, tilt = Pose2D(ego.x_m, ego.y_m, ego.yaw_rad), rotation_matrix(0.0, -ego.pitch_rad, 0.0)
+    out = []
+    for light in lights:
+        x, y = map_to_vehicle(light.post[:2], pose)
+        foot = tilt.T @ np.array([x, y, light.post[2] - ego.z_m])
+        _, depth = vehicle_to_image(foot, camera)
+        if depth >= NEAR_M:
+            out.append(_Place(light, foot, float(depth)))
+    return sorted(out, key=lambda place: place.depth_m)
+
+
 def match_heads(
-    lights: Sequence[_Light], heads: Sequence[Detection], ego: EgoState, camera: CameraModel
-) -> list[tuple[_Light, Detection]]:
+    places: Sequence[_Place], heads: Sequence[Detection], camera: CameraModel
+) -> list[tuple[_Place, Detection]]:
     """The likeliest one-to-one match of detected heads to lights that face the ego; none beyond three sigma."""
-    pose = Pose2D(ego.x_m, ego.y_m, ego.yaw_rad)
-    cost = np.full((len(lights), len(heads)), 2.0 * GATE)
+    cost = np.full((len(places), len(heads)), 2.0 * GATE)
     focal = float(intrinsics(camera)[0, 0])
-    for i, light in enumerate(lights):
-        x, y = map_to_vehicle(light.post, pose)
-        pixel, depth = vehicle_to_image([x, y, HEAD_HEIGHT_M], camera)
-        if depth < NEAR_M:
-            continue
+    for i, place in enumerate(places):
+        pixel, depth = vehicle_to_image(place.foot + np.array([0.0, 0.0, HEAD_HEIGHT_M]), camera)
         sigma_u = np.hypot(PIXEL_SIGMA, focal * np.hypot(POST_SIGMA_M / depth, HEADING_SIGMA_RAD))
         sigma_v = np.hypot(PIXEL_SIGMA, focal * HEAD_HEIGHT_SIGMA_M / depth)
         high_px = focal * HEAD_SIZE_M / float(depth)
@@ -114,7 +159,50 @@ def match_heads(
             off_v = ((v0 + v1) / 2.0 - pixel[1]) / sigma_v
             cost[i, j] = min(off_u**2 + off_v**2 + (np.log(ratio) / 0.3) ** 2, 2.0 * GATE)
     rows, columns = linear_sum_assignment(cost)
-    return [(lights[i], heads[j]) for i, j in zip(rows, columns, strict=True) if cost[i, j] <= GATE]
+    return [(places[i], heads[j]) for i, j in zip(rows, columns, strict=True) if cost[i, j] <= GATE]
+
+
+def match_lamps(places: Sequence[_Place], heads: Mapping[str, Detection], image: CameraImage) -> Mapping[str, Lamp]:
+    """Signal id -> its lit lamp: in the box that a sure detection gives it, else over its post; the likeliest first.
+
+    A lamp's likeness tells how near to the post it is, too. No lamp is two lights'.
+    """
+    mean = brightness(image.bgr)
+    found: list[tuple[str, Lamp]] = []
+    for place in places:
+        name = place.light.signal_id
+        head = heads.get(name)
+        inside: list[Lamp] = []
+        if head is not None and head.confidence >= HEAD_SURE:
+            inside = list(find_lamps(image.bgr, head.box_px, (head.box_px[3] - head.box_px[1]) / HEAD_SIZE_M, mean))
+        found += [(name, lamp) for lamp in inside or _lamps_over(place, image, mean)]
+    out: dict[str, Lamp] = {}
+    for name, lamp in sorted(found, key=lambda one: -one[1].likeness):
+        if name not in out and lamp.likeness >= LAMP_MIN and not any(_is_same(lamp, other) for other in out.values()):
+            out[name] = lamp
+    return out
+
+
+def _lamps_over(place: _Place, image: CameraImage, mean: float) -> list[Lamp]:
+    """Lamps over a post, in a strip that is as wide as its place is unsure."""
+    camera = image.camera
+    pixels, depths = vehicle_to_image(place.foot + np.array([[0.0, 0.0, LAMP_LOW_M], [0.0, 0.0, LAMP_HIGH_M]]), camera)
+    if np.isnan(pixels).any():
+        return []
+    focal = float(intrinsics(camera)[0, 0])
+    sigma = float(np.hypot(PIXEL_SIGMA, focal * np.hypot(LAMP_POST_SIGMA_M / place.depth_m, HEADING_SIGMA_RAD)))
+    (u0, u1), pitch = np.sort(pixels[:, 0]), focal * PITCH_SIGMA_RAD
+    strip: Box = (u0 - 2.0 * sigma, float(pixels[1, 1]) - pitch, u1 + 2.0 * sigma, float(pixels[0, 1]) + pitch)
+    out = []
+    for lamp in find_lamps(image.bgr, strip, focal / float(depths.mean()), mean):
+        post_u = float(np.interp(lamp.v, pixels[::-1, 1], pixels[::-1, 0]))
+        nearness = float(np.exp(-0.5 * ((lamp.u - post_u) / sigma) ** 2))
+        out.append(replace(lamp, likeness=lamp.likeness * nearness))
+    return out
+
+
+def _is_same(lamp: Lamp, other: Lamp) -> bool:
+    return abs(lamp.u - other.u) < 1.5 and abs(lamp.v - other.v) < 1.5
 
 
 def _verdict(signal_id: str, votes: Float) -> TrafficLightView | None:
@@ -127,13 +215,16 @@ def _verdict(signal_id: str, votes: Float) -> TrafficLightView | None:
 def _lights(graph: LaneGraph) -> list[_Light]:
     """The map's lights, once each, however many lanes they govern."""
     found: dict[str, _Light] = {}
+    road = np.concatenate([lane.points for lane in graph.lanes.values()]) if graph.lanes else np.zeros((1, 3))
+    near = cKDTree(road[:, :2])
     for signal in graph.signals:
         if signal.kind is not SignalKind.TRAFFIC_LIGHT or signal.lane not in graph.lanes or signal.signal_id in found:
             continue
         lane = graph.lanes[signal.lane]
         row = int(np.argmin(np.abs(lane.s_m - signal.stop_s_m)))
         stop = np.array([np.interp(signal.stop_s_m, lane.s_m, lane.points[:, axis]) for axis in (0, 1)])
-        post = stop if signal.place is None else np.array(signal.place)
+        at = stop if signal.place is None else np.array(signal.place)
+        post = np.array([*at, road[near.query(at)[1], 2]])
         found[signal.signal_id] = _Light(signal.signal_id, stop, float(lane.yaw_rad[row]), post)
     return list(found.values())
 

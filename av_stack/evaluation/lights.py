@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from av_stack.evaluation.table import Figure
+from av_stack.frames import map_to_vehicle, vehicle_to_image
 from av_stack.types import (
+    CameraModel,
     EgoState,
     Lane,
     LaneGraph,
@@ -23,6 +25,9 @@ from av_stack.types import (
 from av_stack.world.carla_stand import Place
 
 STATES = (LightState.RED, LightState.YELLOW, LightState.GREEN)
+HEAD_M = 3.0
+"""Of a head's middle above the road: low ones count as shown or not, hanging ones leave the picture a little sooner."""
+
 STOP_NEAREST_M = 4.0
 """How near before stop lines one looks from."""
 
@@ -32,12 +37,14 @@ RANGES_M = ((0.0, 25.0), (25.0, 40.0), (40.0, 60.0))
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The governing light once: how far it was, what it showed, what was read (None: nothing)."""
+    """The governing light once: how far it was, what it showed, what was read (None: nothing); `in_picture`: whether
+    the camera's angle of view takes its head in."""
 
     weather: str
     distance_m: float
     true: str
     read: str | None
+    in_picture: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +91,19 @@ def _on(lane: Lane, s_m: float) -> Place:
     return Place(Pose2D(x, y, float(lane.yaw_rad[row])), z, grade)
 
 
-def ego_at(frame: SensorFrame, pose: Pose2D) -> EgoState:
+def ego_at(frame: SensorFrame, pose: Pose2D, place: Place) -> EgoState:
     """A standing ego that knows its place: localization is measured elsewhere."""
-    return EgoState(frame.stamp, pose.x_m, pose.y_m, pose.yaw_rad, 0.0, 0.0, 0.0, np.zeros((4, 4)))
+    return EgoState(
+        frame.stamp, pose.x_m, pose.y_m, pose.yaw_rad, 0.0, 0.0, 0.0, np.zeros((4, 4)), place.z_m, place.grade_rad
+    )
+
+
+def is_in_picture(stop: StopPlace, graph: LaneGraph, camera: CameraModel) -> bool:
+    """Whether a head over the governing light's post would be in the picture, by the angle of view alone."""
+    post = next(s.place for s in graph.signals if s.signal_id == stop.signal_id and s.place is not None)
+    x, y = map_to_vehicle(post, stop.place.pose)
+    (u, v), _ = vehicle_to_image([x, y, HEAD_M - x * np.tan(stop.place.grade_rad)], camera)
+    return bool(0.0 <= u < camera.width_px and 0.0 <= v < camera.height_px)
 
 
 class LightEvaluation:
@@ -95,9 +112,17 @@ class LightEvaluation:
     def __init__(self) -> None:
         self._sights: list[Sight] = []
 
-    def add(self, weather: str, stop: StopPlace, true: LightState, read: Mapping[str, TrafficLightView]) -> None:
+    def add(
+        self,
+        weather: str,
+        stop: StopPlace,
+        true: LightState,
+        read: Mapping[str, TrafficLightView],
+        in_picture: bool = True,
+    ) -> None:
         view = read.get(stop.signal_id)
-        self._sights.append(Sight(weather, stop.distance_m, true.value, None if view is None else view.state.value))
+        state = None if view is None else view.state.value
+        self._sights.append(Sight(weather, stop.distance_m, true.value, state, in_picture))
 
     def raw(self) -> list[dict[str, Any]]:
         return [asdict(sight) for sight in self._sights]
@@ -106,11 +131,17 @@ class LightEvaluation:
         self._sights += [Sight(**sight) for sight in raw]
 
     def figures(self) -> list[Figure]:
-        near = [sight for sight in self._sights if sight.distance_m < RANGES_M[0][1]]
+        shown = [sight for sight in self._sights if sight.in_picture]
+        near = [sight for sight in shown if sight.distance_m < RANGES_M[0][1]]
         out = []
         for low, high in RANGES_M:
-            within = [sight for sight in self._sights if low <= sight.distance_m < high]
-            out += _shares(within, f"{low:.0f}-{high:.0f} m", 0.98 if low == 0.0 else None)
+            group = f"{low:.0f}-{high:.0f} m"
+            within = [sight for sight in shown if low <= sight.distance_m < high]
+            out += _shares(within, group, 0.98 if low == 0.0 else None)
+            every = [sight.in_picture for sight in self._sights if low <= sight.distance_m < high]
+            if not all(every):
+                left_out = 1.0 - float(np.mean(every))
+                out.append(Figure("lights", "left out: outside the picture", group, left_out, "", len(every)))
         for state in STATES:
             out += _shares([sight for sight in near if sight.true == state.value], f"{state.value}, to 25 m", None)
         for weather in sorted({sight.weather for sight in near}):

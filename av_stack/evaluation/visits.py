@@ -14,12 +14,12 @@ from av_stack.evaluation.boxes import NoisyBoxes
 from av_stack.evaluation.health import GOOD as HEALTH_GOOD
 from av_stack.evaluation.health import Glance, HealthEvaluation
 from av_stack.evaluation.lanes import LaneEvaluation
-from av_stack.evaluation.lights import STATES, LightEvaluation, ego_at, stop_places
+from av_stack.evaluation.lights import STATES, LightEvaluation, ego_at, is_in_picture, stop_places
 from av_stack.evaluation.places import choose_places
 from av_stack.evaluation.ranging import RangingEvaluation
 from av_stack.server_process import embedded_town
 from av_stack.types import CameraImage, Detection, TrafficLightView
-from av_stack.world.carla_stand import Stand
+from av_stack.world.carla_stand import Place, Stand
 from av_stack.world.carla_survey import Survey
 from av_stack.world.carla_world import connect
 from av_stack.world.spec import Address, Rig, WorldSpec
@@ -130,15 +130,16 @@ class Visitor:
         if number < len(places):
             stop = places[number]
             stand.go(stop.place)
+            shows = is_in_picture(stop, stand.lane_graph, self._camera)
             for turn, weather in enumerate(weathers, number):
                 stand.set_weather(weather)
                 # All others show another state: one that is taken for the governing one is found out.
                 stand.show_lights({stop.signal_id: STATES[turn % len(STATES)]}, STATES[(turn + 1) % len(STATES)])
-                read = self._read_lights(stand, detect)
-                lights.add(weather, stop, stand.truth().lights[stop.signal_id], read)
+                read = self._read_lights(stand, stop.place, detect)
+                lights.add(weather, stop, stand.truth().lights[stop.signal_id], read, shows)
         return {"lights": lights.raw()}
 
-    def _read_lights(self, stand: Stand, detect: Detect) -> dict[str, TrafficLightView]:
+    def _read_lights(self, stand: Stand, place: Place, detect: Detect) -> dict[str, TrafficLightView]:
         """States by signal id that a reader has voted for when it has looked for a while."""
         ego = stand.truth().ego
         reader, read = LightReader(stand.lane_graph), {}
@@ -146,7 +147,7 @@ class Visitor:
             sensors = stand.tick()
             image = sensors.cameras[self._camera.name]
             if frame >= WARM_FRAMES // 2:
-                read = dict(reader.update(ego_at(sensors, ego), detect(image), image.camera))
+                read = dict(reader.update(ego_at(sensors, ego, place), detect(image), image))
         return read
 
     def _standing(self) -> Stand:

@@ -1,0 +1,165 @@
+"""Lit lamps of signal heads by their colour, looked for where the map says that a light hangs.
+
+A lamp is a small spot whose light stands out from what is around it. Haze and rain lay one veil over lamp and housing
+alike, so colours are read from the difference to the surroundings (morphological top-hat: Serra, "Image Analysis and
+Mathematical Morphology", 1982), in which red stays red in any weather.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.types import Image, LightState
+
+Float = NDArray[np.float64]
+Box = tuple[float, float, float, float]
+
+LAMP_M = 0.27
+"""Diameter of a lamp of 200 to 300 mm, as it looks."""
+
+SPOT_MAX_PX = 6.0
+"""Larger lamps are looked at in a smaller copy of the picture: that is all they need."""
+
+CHROMA_MIN = 12
+YELLOW_DIM, YELLOW_BRIGHT = (60.0, 0.14), (200.0, 0.35)
+"""(red, green against it) in what a lamp adds, from where on it is yellow: in the dark red lamps have up to 0.1 and
+yellow ones 0.23 to 0.55, glaring ones up to 0.18 and 0.75, for what glares fades to white."""
+
+RED_BLUE_MAX, GREEN_RED_MAX = 0.5, 0.6
+SIZE_SPREAD = 0.5
+LIT_OVER_MEAN = 1.05
+"""A lit lamp outshines the mean of the picture; the glass of one that is not, with the sun on it, does not."""
+
+PURE_MIN, PURE_SURE = 0.1, 0.6
+"""Share of a spot's brightness that is the lamp's own coloured light: next to all where the housing is dark."""
+
+VEIL_PERCENTILE = 3.0
+LAMPS_MAX = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Lamp:
+    """A lit lamp at (u, v) in the image frame; `likeness` in [0, 1] to one of the size that was asked for."""
+
+    state: LightState
+    u: float
+    v: float
+    likeness: float
+
+
+def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float) -> tuple[Lamp, ...]:
+    """Lit lamps whose middle lies in `region_px` (u0, v0, u1, v1; image frame), where a metre looks `px_per_m` large.
+
+    `mean` is the picture's mean brightness, see `brightness`.
+    """
+    spot_px = LAMP_M * px_per_m
+    if spot_px > SPOT_MAX_PX:
+        return _in_smaller(bgr, region_px, px_per_m, mean, int(np.ceil(spot_px / SPOT_MAX_PX)))
+    pad = int(np.ceil(2.0 * spot_px)) + 2
+    window = _window(bgr, region_px, pad)
+    if window is None:
+        return ()
+    (left, top), part = window
+    stands_out, veil = _top_hat(part, spot_px)
+    chroma = _chroma(stands_out)
+    found: list[tuple[Lamp, float]] = []
+    for rows, columns in _spots(chroma, spot_px):
+        weight = chroma[rows, columns].astype(np.float64)
+        share = weight / weight.sum()
+        u, v = left + float(share @ columns), top + float(share @ rows)
+        if not (region_px[0] <= u <= region_px[2] and region_px[1] <= v <= region_px[3]):
+            continue
+        lum = float(share @ part[rows, columns].max(axis=1))
+        if lum - veil < LIT_OVER_MEAN * (mean - veil):
+            continue
+        colour = share @ stands_out[rows, columns]
+        # The picture makes pixels of it: a spot smaller than one still lights one.
+        ratio = (np.sqrt(len(rows)) + 0.3) / (0.886 * spot_px + 0.3)
+        pure = np.clip((float(weight.mean()) / max(lum - veil, 1.0) - PURE_MIN) / (PURE_SURE - PURE_MIN), 0.0, 1.0)
+        likeness = pure * np.exp(-0.5 * (np.log(ratio) / SIZE_SPREAD) ** 2)
+        found.append((Lamp(_state(colour), u, v, float(likeness)), float(weight.mean())))
+    strongest = max((strength for _, strength in found), default=1.0)
+    return tuple(replace(lamp, likeness=lamp.likeness * strength / strongest) for lamp, strength in found)
+
+
+def brightness(bgr: Image) -> float:
+    """Mean of each pixel's brightest channel."""
+    return float(bgr[::4, ::4].max(axis=2).mean()) if bgr.size else 0.0
+
+
+def _in_smaller(bgr: Image, region: Box, px_per_m: float, mean: float, factor: int) -> tuple[Lamp, ...]:
+    """The same in a copy whose pixels are means of `factor` by `factor`, around the region."""
+    window = _window(bgr, region, int(np.ceil(0.6 * px_per_m)) + factor)
+    if window is None:
+        return ()
+    (left, top), part = window
+    size = (part.shape[1] // factor, part.shape[0] // factor)
+    if min(size) < 3:
+        return ()
+    whole = part[: size[1] * factor, : size[0] * factor]
+    small = np.asarray(cv2.resize(whole, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+    to_small = [(edge - start + 0.5) / factor - 0.5 for edge, start in zip(region, (left, top) * 2, strict=True)]
+    found = find_lamps(small, (to_small[0], to_small[1], to_small[2], to_small[3]), px_per_m / factor, mean)
+    back = ((one, (one.u + 0.5) * factor - 0.5 + left, (one.v + 0.5) * factor - 0.5 + top) for one in found)
+    return tuple(Lamp(one.state, u, v, one.likeness) for one, u, v in back)
+
+
+def _window(bgr: Image, region: Box, pad: int) -> tuple[tuple[int, int], Image] | None:
+    """(its first column and row, the part of the picture around the region); None where that is not in the picture."""
+    height, width = bgr.shape[:2]
+    if not np.isfinite(region).all():
+        return None
+    u0, v0 = max(int(max(region[0], -1e6)) - pad, 0), max(int(max(region[1], -1e6)) - pad, 0)
+    u1, v1 = min(int(min(region[2], 1e6)) + pad + 1, width), min(int(min(region[3], 1e6)) + pad + 1, height)
+    return ((u0, v0), bgr[v0:v1, u0:u1]) if u1 - u0 >= 3 and v1 - v0 >= 3 else None
+
+
+def _top_hat(part: Image, spot_px: float) -> tuple[NDArray[np.int16], float]:
+    """What is brighter than its surroundings in spots no larger than a lamp and its glow, per channel; and how bright
+    the darkest is that is no spot: housings are black, so by day that is the veil of haze before them."""
+    side = 2 * int(0.75 * spot_px) + 3
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
+    opened = np.asarray(cv2.morphologyEx(part, cv2.MORPH_OPEN, kernel))
+    return part.astype(np.int16) - opened.astype(np.int16), float(np.percentile(opened.max(axis=2), VEIL_PERCENTILE))
+
+
+def _chroma(stands_out: NDArray[np.int16]) -> NDArray[np.int16]:
+    """How strongly each pixel is coloured as lamps are; 0 where it is not."""
+    blue, green, red = (stands_out[:, :, i] for i in range(3))
+    warm = np.where((red >= green) & (blue < RED_BLUE_MAX * red), red - blue, 0)
+    cold = np.where((green > red) & (red < GREEN_RED_MAX * green), green - red, 0)
+    return np.asarray(np.maximum(warm, cold), dtype=np.int16)
+
+
+def _spots(chroma: NDArray[np.int16], spot_px: float) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Rows and columns of the pixels of each spot: those around a peak that reach half of it; strongest first."""
+    side = 2 * int(0.5 * spot_px) + 3
+    highest = np.asarray(cv2.dilate(chroma, np.ones((side, side), np.uint8)))
+    rows, columns = np.nonzero((chroma >= CHROMA_MIN) & (chroma == highest))
+    order = np.argsort(-chroma[rows, columns], kind="stable")
+    taken = np.zeros(chroma.shape, dtype=bool)
+    out: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
+    for row, column in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
+        if taken[row, column] or len(out) == LAMPS_MAX:
+            continue
+        v0, u0 = max(row - side, 0), max(column - side, 0)
+        near = chroma[v0 : row + side + 1, u0 : column + side + 1]
+        half = (2 * near >= chroma[row, column]).astype(np.uint8)
+        _, labels = cv2.connectedComponents(half, connectivity=4)
+        spot = np.nonzero(np.asarray(labels) == labels[row - v0, column - u0])
+        spot_rows, spot_columns = spot[0] + v0, spot[1] + u0
+        taken[spot_rows, spot_columns] = True
+        out.append((spot_rows, spot_columns))
+    return out
+
+
+def _state(colour: Float) -> LightState:
+    _, green, red = (float(value) for value in colour)
+    if green > red:
+        return LightState.GREEN
+    yellow_from = float(np.interp(red, (YELLOW_DIM[0], YELLOW_BRIGHT[0]), (YELLOW_DIM[1], YELLOW_BRIGHT[1])))
+    return LightState.RED if green < yellow_from * red else LightState.YELLOW
