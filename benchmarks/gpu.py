@@ -1,8 +1,6 @@
 """Each CUDA operator beside its peers, in one run: `python -m benchmarks.gpu --out DIR` writes gpu.json and gpu.md.
 
-Warm: 20 calls captured in one graph, the time of a replay over 20. Cold: one captured call after 256 MB were written,
-between two events, less the same of an empty launch. Peers on the GPU are timed the same way where they can be
-captured, else eagerly between events; peers on the CPU by the wall clock.
+`gpu_timing` tells how, `gpu_operators` and `gpu_frame` what. `--parts` names some of them, with commas.
 """
 
 from __future__ import annotations
@@ -11,381 +9,35 @@ import argparse
 import json
 import os
 import platform
-import statistics
-import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from importlib import metadata
-from math import pi
 from pathlib import Path
 from typing import Any
 
 import cv2
-import numpy as np
 import torch
 
-from cuda_ops.blur.op import gaussian_blur
-from cuda_ops.canny.op import canny
-from cuda_ops.corner.op import corner_score
-from cuda_ops.depth.op import depth_in_boxes
-from cuda_ops.detect.op import detect_dense, detect_end_to_end
-from cuda_ops.flow.op import track_points
-from cuda_ops.frame import FrameGraph
-from cuda_ops.hough.op import hough_lines
-from cuda_ops.lanes import reference as lanes_reference
-from cuda_ops.lanes.host import WHITE, YELLOW, GroundCamera, GroundGrid
-from cuda_ops.lanes.op import colour_mask, ground_mask
-from cuda_ops.preprocess.op import preprocess
+from benchmarks.gpu_frame import bench_frame, bench_whole_frame
+from benchmarks.gpu_operators import (
+    bench_canny,
+    bench_detect,
+    bench_features,
+    bench_ground,
+    bench_hough,
+    bench_preprocess,
+)
+from benchmarks.gpu_timing import Bench
 
-Call = Callable[[], Any]
-CALLS, REPLAYS, ROUNDS = 20, 10, 15
-FLUSH_BYTES = 256 << 20
-
-
-@dataclass
-class Row:
-    """One operator at one size; microseconds."""
-
-    name: str
-    warm_us: float
-    warm_spread_us: float
-    cold_us: float
-    launch_cpu_us: float
-    moved_bytes: int
-    goal_us: float | None = None
-    peers_us: dict[str, float] = field(default_factory=dict)
-    notes: str = ""
-
-
-def captured(call: Call, times: int) -> torch.cuda.CUDAGraph:
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(2):
-            call()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(times):
-            call()
-    return graph
-
-
-def between_events(run: Call, repeats: int) -> float:
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    for _ in range(repeats):
-        run()
-    end.record()
-    end.synchronize()
-    return float(start.elapsed_time(end)) * 1e3 / repeats
-
-
-def warm(call: Call, calls: int = CALLS) -> tuple[float, float]:
-    """Median and interquartile range of a call inside a replayed graph."""
-    graph = captured(call, calls)
-    between_events(graph.replay, REPLAYS)
-    found = [between_events(graph.replay, REPLAYS) / calls for _ in range(ROUNDS)]
-    first, median, third = statistics.quantiles(found, n=4)
-    return median, third - first
-
-
-def cold(call: Call, flush: torch.Tensor) -> float:
-    graph = captured(call, 1)
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    found = []
-    for _ in range(ROUNDS):
-        flush.fill_(1)
-        start.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        found.append(float(start.elapsed_time(end)) * 1e3)
-    return statistics.median(found)
-
-
-def eager(call: Call) -> float:
-    for _ in range(3):
-        call()
-    return statistics.median(between_events(call, 5) for _ in range(7))
-
-
-def on_gpu(call: Call) -> float:
-    """A peer's time: captured where it can be."""
-    try:
-        return warm(call, 5)[0]
-    except RuntimeError:  # it synchronises or allocates outside torch: no capture
-        torch.cuda.synchronize()
-        return eager(call)
-
-
-def on_cpu(call: Call, repeats: int = 9) -> float:
-    call()
-    found = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        found.append((time.perf_counter() - start) * 1e6)
-    return statistics.median(found)
-
-
-def launch_cpu(call: Call) -> float:
-    for _ in range(20):
-        call()
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(100):
-        call()
-    found = (time.perf_counter() - start) * 1e4
-    torch.cuda.synchronize()
-    return found
-
-
-class Bench:
-    """Rows so far, and what each is measured against."""
-
-    def __init__(self) -> None:
-        self.flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-        self.dot = torch.zeros(1, device="cuda")
-        self.floor_warm_us = warm(lambda: self.dot.add_(1.0))[0]
-        self.floor_cold_us = cold(lambda: self.dot.add_(1.0), self.flush)
-        big = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
-        other = torch.empty_like(big)
-        self.copy_bytes_per_s = (
-            2e6 * big.numel() / statistics.median(between_events(lambda: other.copy_(big), 3) for _ in range(7))
-        )
-        self.rows: list[Row] = []
-
-    def add(self, name: str, call: Call, moved: int, goal: float | None, peers: dict[str, Callable[[], float]]) -> None:
-        median, spread = warm(call)
-        row = Row(name, median, spread, cold(call, self.flush) - self.floor_cold_us, launch_cpu(call), moved, goal)
-        for peer, measure in peers.items():
-            try:
-                row.peers_us[peer] = measure()
-            except (ImportError, AttributeError, RuntimeError, TypeError) as error:
-                row.notes += f"{peer}: {str(error).splitlines()[0][:80]}; "
-        self.rows.append(row)
-        print(f"{name}: warm {median:.2f} us ({spread:.2f}), cold {row.cold_us:.2f}, peers {row.peers_us} {row.notes}")
-
-
-def picture(height: int, width: int, channels: int, seed: int) -> np.ndarray[Any, Any]:
-    """Filled shapes, lines and a little noise: edges like those of a street."""
-    generator = np.random.default_rng(seed)
-    image = np.full((height, width, 3), 100, np.uint8)
-    for _ in range(60):
-        corner = generator.integers(0, (width, height))
-        size = generator.integers(10, 200, 2)
-        colour = tuple(int(value) for value in generator.integers(0, 256, 3))
-        cv2.rectangle(image, tuple(map(int, corner)), tuple(map(int, corner + size)), colour, -1)
-        cv2.line(image, tuple(map(int, corner)), tuple(map(int, generator.integers(0, (width, height)))), colour, 5)
-    image = cv2.add(cv2.GaussianBlur(image, (0, 0), 1.0), generator.integers(0, 8, image.shape).astype(np.uint8))
-    if channels == 1:
-        return np.ascontiguousarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY))
-    return np.concatenate([image, np.full((height, width, 1), 255, np.uint8)], axis=2)
-
-
-def bench_preprocess(bench: Bench) -> None:
-    arrays = [picture(720, 1280, 4, seed) for seed in range(8)]
-    cameras = [torch.from_numpy(array).cuda() for array in arrays]
-    moved = 1280 * 720 * 4 + 640 * 384 * 3 * 2
-
-    def torchvision_v2(batch: list[torch.Tensor]) -> torch.Tensor:
-        from torchvision.transforms.v2 import functional as v2
-
-        chw = [camera[..., [2, 1, 0]].permute(2, 0, 1) for camera in batch]
-        fitted = [v2.resize(one, [360, 640], antialias=False) for one in chw]
-        return torch.stack([v2.pad(one, [0, 12], fill=[114.0]) for one in fitted]).half() / 255.0
-
-    def kornia(batch: list[torch.Tensor]) -> torch.Tensor:
-        from kornia.geometry.transform import resize
-
-        chw = torch.stack(batch)[..., [2, 1, 0]].permute(0, 3, 1, 2).half() / 255.0
-        return torch.nn.functional.pad(resize(chw, (360, 640)), (0, 0, 12, 12), value=114.0 / 255.0)
-
-    def opencv() -> torch.Tensor:
-        fitted = cv2.copyMakeBorder(cv2.resize(arrays[0][..., :3], (640, 360)), 12, 12, 0, 0, 0, value=(114, 114, 114))
-        chw = np.ascontiguousarray(fitted[..., ::-1].transpose(2, 0, 1))
-        return torch.from_numpy(chw).cuda().half() / 255.0
-
-    for count, goal in ((1, 4.0), (8, 16.0)):
-        batch = cameras[:count]
-        peers: dict[str, Callable[[], float]] = {
-            "torchvision v2": lambda b=batch: on_gpu(lambda: torchvision_v2(b)),
-            "kornia": lambda b=batch: on_gpu(lambda: kornia(b)),
-        }
-        if count == 1:
-            peers["OpenCV on the CPU, then upload"] = lambda: on_cpu(opencv)
-        name = f"preprocess 1280x720 BGRA -> 640x384 fp16, {count} camera{'s' if count > 1 else ''}"
-        bench.add(name, lambda b=batch: preprocess(b, 384, 640), moved * count, goal, peers)
-
-
-def bench_detect(bench: Bench) -> None:
-    generator = torch.Generator().manual_seed(0)
-    head = torch.rand((1, 84, 8400), generator=generator)
-    centres = torch.rand((2, 40), generator=generator) * 600
-    head[0, :2] = centres[:, torch.randint(0, 40, (8400,), generator=generator)] + torch.randn(2, 8400) * 8
-    head[0, 2:4] = 20 + 80 * head[0, 2:4]
-    head[0, 4:] *= torch.where(torch.rand((80, 8400), generator=generator) < 0.0005, 1.0, 0.2)
-
-    def torchvision(heads: torch.Tensor) -> torch.Tensor:
-        from torchvision.ops import batched_nms, box_convert
-
-        scores, labels = heads[0, 4:].max(0)
-        take = scores > 0.25
-        boxes = box_convert(heads[0, :4].T[take].float(), "cxcywh", "xyxy")
-        return batched_nms(boxes, scores[take].float(), labels[take], 0.7)[:300]
-
-    for dtype, name in ((torch.float16, "fp16"), (torch.float32, "fp32")):
-        heads = head.to(dtype).cuda()
-        moved = heads.numel() * heads.element_size()
-        bench.add(
-            f"YOLO decode + NMS, 84x8400 {name}",
-            lambda h=heads: detect_dense(h),
-            moved,
-            10.0,
-            {"torchvision decode + batched_nms": lambda h=heads: eager(lambda: torchvision(h))},
-        )
-    depth = torch.rand((1, 720, 1280), device="cuda") * 90
-    heads = head.half().cuda()
-    bench.add("the same with depth statistics", lambda: detect_dense(heads, depth=depth), heads.numel() * 2, None, {})
-    rows = torch.rand((1, 300, 6), generator=generator) * 600
-    rows[..., 4] /= 600
-    rows = rows.half().cuda()
-
-    def plain() -> torch.Tensor:
-        order = rows[0, :, 4].float().argsort(descending=True)
-        return rows[0, order][rows[0, order, 4] > 0.25]
-
-    bench.add("end-to-end head, 300x6", lambda: detect_end_to_end(rows), 3600, 10.0, {"torch": lambda: eager(plain)})
-    boxes = torch.rand((300, 4), device="cuda") * 300
-    boxes[:, 2:] += boxes[:, :2]
-    bench.add("depth in 300 boxes", lambda: depth_in_boxes(depth[0], boxes), 300 * 4096 * 4, None, {})
-
-
-def bench_lanes(bench: Bench) -> None:
-    grey = picture(720, 1280, 1, 1)
-    on_device = torch.from_numpy(grey).cuda()
-    as_float = on_device[None, None].float() / 255.0
-
-    def kornia() -> Any:
-        from kornia.filters import canny as kornia_canny
-
-        return kornia_canny(as_float, 0.1, 0.3)
-
-    bench.add(
-        "Canny 1280x720",
-        lambda: canny(on_device, 60, 150),
-        2 * grey.size,
-        20.0,
-        {"cv2 on the CPU": lambda: on_cpu(lambda: cv2.Canny(grey, 60, 150)), "kornia": lambda: eager(kornia)},
-    )
-    edges = np.zeros((720, 1280), np.uint8)
-    generator = np.random.default_rng(0)
-    while np.count_nonzero(edges) < 20000:
-        ends = generator.integers(0, (1280, 720), (2, 2))
-        cv2.line(edges, tuple(map(int, ends[0])), tuple(map(int, ends[1])), 255, 1)
-    edge_tensor = torch.from_numpy(edges).cuda()
-    bench.add(
-        f"Hough, {np.count_nonzero(edges)} edge pixels x 180 angles, peaks and segments",
-        lambda: hough_lines(edge_tensor, 100, length_min_px=20, gap_max_px=5),
-        edges.size,
-        15.0,
-        {"cv2.HoughLines on the CPU": lambda: on_cpu(lambda: cv2.HoughLines(edges, 1.0, pi / 180, 100))},
-    )
-    image = torch.from_numpy(picture(720, 1280, 4, 2)).cuda()
-    camera = GroundCamera(
-        (0.0, -1.0, 0.0, -0.1, 0.0, 1.5, 1.0, 0.0, 0.15), 700.0, 700.0, 640.0, 360.0, (-0.2, 0.05, 1e-3, -1e-3, 0.01)
-    )
-    grid = GroundGrid(720, 1280, 45.0, 32.0, 0.05)
-    px, py, _ = lanes_reference.places(camera, grid)
-    place = torch.from_numpy(np.stack([px / 640 - 1, py / 360 - 1], axis=-1)[None]).float().cuda()
-
-    def grid_sample() -> torch.Tensor:
-        chw = image[..., :3].permute(2, 0, 1)[None].float() / 255.0
-        view = torch.nn.functional.grid_sample(chw, place, align_corners=False)[0]
-        high, low = view.amax(0), view.amin(0)
-        light, spread = (high + low) / 2, high - low
-        saturation = spread / torch.where(light < 0.5, high + low, 2 - high - low).clamp_min(1e-6)
-        hue = torch.where(
-            high == view[2],
-            view[1] - view[0],
-            torch.where(high == view[1], view[0] - view[2] + 2, view[2] - view[1] + 4),
-        )
-        white = (light >= WHITE.low[1] / 255) & (saturation >= 0)
-        yellow = (hue > 0.2) & (hue < 1.0) & (light >= YELLOW.low[1] / 255) & (saturation >= YELLOW.low[2] / 255)
-        return white.to(torch.uint8) + 2 * yellow.to(torch.uint8)
-
-    bench.add(
-        "colour threshold + IPM, 1280x720 in and out",
-        lambda: ground_mask(image, camera, grid),
-        image.numel() + 720 * 1280 * 4,
-        5.0,
-        {"torch grid_sample": lambda: on_gpu(grid_sample)},
-    )
-    bench.add("colour threshold alone, 1280x720", lambda: colour_mask(image), image.numel() + 720 * 1280, None, {})
-
-
-def bench_features(bench: Bench) -> None:
-    grey = picture(720, 1280, 1, 3)
-    on_device = torch.from_numpy(grey).cuda()
-    peers: dict[str, Callable[[], float]]
-    peers = {"cv2 on the CPU": lambda: on_cpu(lambda: cv2.GaussianBlur(grey, (5, 5), 1.1))}
-    bench.add("Gaussian blur 5x5, 1280x720", lambda: gaussian_blur(on_device, 5, 1.1), 2 * grey.size, None, peers)
-    peers = {"cv2 on the CPU": lambda: on_cpu(lambda: cv2.cornerMinEigenVal(grey, 5))}
-    bench.add("corner score 5x5, 1280x720", lambda: corner_score(on_device, 5), 5 * grey.size, None, peers)
-    after = np.roll(grey, (3, 4), (0, 1))
-    points = np.random.default_rng(0).uniform(40, 680, (500, 1, 2)).astype(np.float32)
-    given = (on_device, torch.from_numpy(after).cuda(), torch.from_numpy(points[:, 0]).cuda())
-    peers = {"cv2 on the CPU": lambda: on_cpu(lambda: cv2.calcOpticalFlowPyrLK(grey, after, points, None))}
-    bench.add("Lucas-Kanade, 500 points, 4 levels", lambda: track_points(*given), 2 * grey.size, None, peers)
-
-
-def bench_frame(bench: Bench) -> dict[str, float]:
-    """All of a frame but the network and the copies in a graph; and with copies, from Python."""
-    head = torch.rand((1, 84, 8400), device="cuda").half()
-    head[:, :4] *= 500
-    head[:, 4:] *= torch.where(torch.rand((80, 8400), device="cuda") < 0.0005, 1.0, 0.2).half()
-    camera = GroundCamera((0.0, -1.0, 0.0, -0.1, 0.0, 1.5, 1.0, 0.0, 0.15), 700.0, 700.0, 640.0, 360.0)
-    grid = GroundGrid(400, 256, 44.0, 12.8, 0.1)
-
-    def program(image: torch.Tensor, depth: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        network_input = preprocess([image], 384, 640)
-        found = detect_dense(head, depth=depth[None], depth_place=(0.0, 12.0, 2.0, 2.0))
-        mask, _ = ground_mask(image, camera, grid)
-        lines = hough_lines(canny(mask, 1, 2), 30, length_min_px=10, gap_max_px=10)
-        assert found.depths is not None
-        return (
-            network_input[0, 0, 0],
-            found.boxes,
-            found.scores,
-            found.labels,
-            found.counts,
-            found.depths,
-            lines.segments,
-        )
-
-    frame, depth = picture(720, 1280, 4, 4), np.full((720, 1280), 20.0, np.float32)
-    on_device = (torch.from_numpy(frame).cuda(), torch.from_numpy(depth).cuda())
-    bench.add(
-        "one frame without the network: preprocess, detect + depth, ground mask, Canny, Hough",
-        lambda: program(*on_device),
-        frame.nbytes,
-        60.0,
-        {"the same operators, eager": lambda: eager(lambda: program(*on_device))},
-    )
-    graph = FrameGraph(program, [frame, depth], "cuda")
-    launch_us = launch_cpu(graph.launch)
-    found = []
-    for _ in range(200):
-        start = time.perf_counter()
-        graph.run()
-        found.append((time.perf_counter() - start) * 1e6)
-    return {
-        "launch_cpu_us": launch_us,
-        "upload_to_results_median_us": statistics.median(found),
-        "upload_to_results_p99_us": statistics.quantiles(found, n=100)[98],
-    }
-
+OPERATORS: dict[str, Callable[[Bench], None]] = {
+    "preprocess": bench_preprocess,
+    "detect": bench_detect,
+    "canny": bench_canny,
+    "hough": bench_hough,
+    "ground": bench_ground,
+    "features": bench_features,
+}
+FRAMES: dict[str, Callable[[Bench], dict[str, Any]]] = {"frame": bench_frame, "whole_frame": bench_whole_frame}
 
 HEADER = (
     "operator", "warm, us", "spread", "cold, us", "CPU time of an eager call, us", "of the copy rate", "goal, us",
@@ -409,40 +61,58 @@ def table(bench: Bench, machine: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("out/bench"))
-    out: Path = parser.parse_args().out
-    if not torch.cuda.is_available():
-        raise SystemExit("bench-gpu: torch sees no GPU")
-    cv2.setNumThreads(0)
-    bench = Bench()
-    for part in (bench_preprocess, bench_detect, bench_lanes, bench_features):
-        part(bench)
-    frame = bench_frame(bench)
-    print(f"frame graph: {frame}")
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
     from cuda.bindings import driver
 
-    machine = {
+    cpu = [line.split(":", 1)[1].strip() for line in _cpu_info() if line.startswith("model name")]
+    return {
         "gpu": torch.cuda.get_device_name(),
         "driver": int(driver.cuDriverGetVersion()[1]),
         "torch": torch.__version__,
         "opencv": cv2.__version__,
         "cuda-core": metadata.version("cuda-core"),
         "python": platform.python_version(),
+        "cpu": cpu[0] if cpu else platform.processor(),
         "cpus": os.cpu_count(),
     }
+
+
+def _cpu_info() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.is_file() else []
+
+
+def main() -> None:
+    names = [*OPERATORS, *FRAMES]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out/bench"))
+    parser.add_argument("--parts", default=",".join(names), help=f"of {', '.join(names)}")
+    arguments = parser.parse_args()
+    out, parts = arguments.out, arguments.parts.split(",")
+    if unknown := set(parts) - set(names):
+        raise SystemExit(f"bench-gpu: --parts {', '.join(sorted(unknown))}: there are {', '.join(names)}")
+    if not torch.cuda.is_available():
+        raise SystemExit("bench-gpu: torch sees no GPU")
+    cv2.setNumThreads(0)
+    bench, frames = Bench(), {}
+    for name in parts:
+        if name in OPERATORS:
+            OPERATORS[name](bench)
+        else:
+            frames[name] = FRAMES[name](bench)
+            print(f"{name}: {frames[name]}")
     out.mkdir(parents=True, exist_ok=True)
     figures = {
-        "machine": machine,
+        "machine": machine(),
         "copy_bytes_per_s": bench.copy_bytes_per_s,
         "empty_launch_us": bench.floor_warm_us,
-        "frame_graph": frame,
+        **frames,
         "rows": [asdict(row) for row in bench.rows],
     }
     (out / "gpu.json").write_text(json.dumps(figures, indent=1) + "\n")
-    (out / "gpu.md").write_text(table(bench, machine))
-    print(table(bench, machine))
+    (out / "gpu.md").write_text(table(bench, machine()))
+    print(table(bench, machine()))
 
 
 if __name__ == "__main__":
