@@ -122,7 +122,7 @@ def _top_hat(part: Image, spot_px: float) -> tuple[NDArray[np.int16], float]:
     """What is brighter than its surroundings in spots no larger than a lamp and its glow, per channel; and how bright
     the darkest is that is no spot: housings are black, so by day that is the veil of haze before them."""
     side = 2 * int(0.75 * spot_px) + 3
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
+    kernel = cv2.getStructuringElement(cv2.MORPH_RECT, (side, side))
     opened = np.asarray(cv2.morphologyEx(part, cv2.MORPH_OPEN, kernel))
     return part.astype(np.int16) - opened.astype(np.int16), float(np.percentile(opened.max(axis=2), VEIL_PERCENTILE))
 
