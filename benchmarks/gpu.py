@@ -27,6 +27,7 @@ from benchmarks.gpu_operators import (
     bench_hough,
     bench_preprocess,
 )
+from benchmarks.gpu_perception import bench_perception
 from benchmarks.gpu_timing import Bench
 
 OPERATORS: dict[str, Callable[[Bench], None]] = {
@@ -37,7 +38,11 @@ OPERATORS: dict[str, Callable[[Bench], None]] = {
     "ground": bench_ground,
     "features": bench_features,
 }
-FRAMES: dict[str, Callable[[Bench], dict[str, Any]]] = {"frame": bench_frame, "whole_frame": bench_whole_frame}
+FRAMES: dict[str, Callable[[Bench], dict[str, Any]]] = {
+    "frame": bench_frame,
+    "whole_frame": bench_whole_frame,
+    "perception": bench_perception,
+}
 
 HEADER = (
     "operator", "warm, us", "spread", "cold, us", "CPU time of an eager call, us", "of the copy rate", "goal, us",

@@ -1,0 +1,104 @@
+"""The network alone, in the forms that were tried: `python -m benchmarks.gpu_network --out FILE`; no part of a release.
+
+Each is captured in a graph of four passes and timed by events. Kernels of the form that is used are listed after.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.gpu_peers import weights
+from benchmarks.gpu_timing import warm
+from perception.detection.networks import TorchNetwork, join_bias_and_activation
+from perception.detection.offline import ultralytics
+
+SIZE_PX = (640, 384)
+
+
+def plain() -> Any:
+    """The network as ultralytics makes it, with its one-to-one head, in half precision."""
+    model = ultralytics().YOLO(str(weights())).model
+    model.end2end = True
+    return model.fuse(verbose=False).eval().cuda().half()
+
+
+def in_channels_last() -> Any:
+    return plain().to(memory_format=torch.channels_last)
+
+
+def joined() -> Any:
+    model = in_channels_last()
+    join_bias_and_activation(model)
+    return model
+
+
+def compiled() -> Any:
+    return torch.compile(in_channels_last(), dynamic=False)
+
+
+FORMS: dict[str, tuple[Callable[[], Any], bool]] = {
+    "channels first": (plain, False),
+    "channels last": (in_channels_last, False),
+    "channels last, bias and SiLU in one kernel": (joined, False),
+    "the same, algorithms tried out by cuDNN": (joined, True),
+    "channels last, torch.compile": (compiled, False),
+}
+
+
+def measure(make: Callable[[], Any], tries: bool) -> float:
+    picture = torch.rand((1, 3, SIZE_PX[1], SIZE_PX[0]), device="cuda").half()
+    picture = picture.contiguous(memory_format=torch.channels_last)
+    torch.backends.cudnn.benchmark = tries
+    try:
+        with torch.inference_mode():
+            model = make()
+            for _ in range(3):
+                model(picture)
+            return warm(lambda: model(picture), 4)[0]
+    finally:
+        torch.backends.cudnn.benchmark = False
+
+
+def kernels(network: TorchNetwork) -> list[tuple[str, int, float]]:
+    """(name, launches in a pass, microseconds of a pass), the longest first."""
+    picture = torch.rand((1, 3, SIZE_PX[1], SIZE_PX[0]), device="cuda").half()
+    network.rows(picture)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(10):
+            network.rows(picture)
+        torch.cuda.synchronize()
+    found = [(e.key, e.count // 10, e.device_time_total / 10.0) for e in profile.key_averages()]
+    return sorted((one for one in found if one[2] > 0.0), key=lambda one: -one[2])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out/bench/gpu_network.json"))
+    out: Path = parser.parse_args().out
+    out.parent.mkdir(parents=True, exist_ok=True)
+    figures: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "forms_us": {}}
+    listed = kernels(TorchNetwork(weights(), SIZE_PX))
+    figures["launches"] = sum(one[1] for one in listed)
+    figures["kernels"] = [{"name": name[:90], "launches": count, "us": us} for name, count, us in listed[:25]]
+    for row in figures["kernels"]:
+        print(f"{row['launches']:4d} {row['us']:8.1f} us {row['name']}")
+    for name, (make, tries) in FORMS.items():
+        start = time.perf_counter()
+        try:
+            figures["forms_us"][name] = measure(make, tries)
+        except Exception as error:  # noqa: BLE001 - the other forms' figures are worth having
+            torch.cuda.synchronize()
+            figures["forms_us"][name] = f"{type(error).__name__}: {str(error)[:200]}"
+        print(f"{name}: {figures['forms_us'][name]} us, {time.perf_counter() - start:.0f} s in all", flush=True)
+        out.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""The kernel that adds a bias and applies SiLU, run on the CPU, against numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from cuda_shim import ShimLauncher
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cuda_ops.bias_silu import host, reference
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**31), st.integers(1, 3), st.integers(1, 40), st.integers(1, 9), st.integers(1, 9))
+def test_equals_numpy(
+    on_cpu: Callable[[str], ShimLauncher], is_last: bool, seed: int, count: int, channels: int, height: int, width: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    if seed % 2:
+        channels *= 8
+    x = generator.normal(0.0, 5.0, (count, channels, height, width)).astype(np.float16)
+    bias = generator.normal(0.0, 5.0, channels).astype(np.float16)
+    given_x = np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if is_last else x
+    out = np.full_like(given_x, np.nan)
+    host.run(on_cpu("bias_silu"), given_x, bias, out, x.size, channels, 1 if is_last else height * width)
+    found = out.transpose(0, 3, 1, 2) if is_last else out
+    np.testing.assert_allclose(found, reference.bias_silu(x, bias), rtol=1e-3, atol=1e-7)
