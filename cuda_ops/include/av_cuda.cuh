@@ -99,13 +99,16 @@ __device__ inline unsigned av_grid_barrier_read(unsigned* word, const unsigned* 
     return shared;
 }
 
-// A byte of `word` (k 0 .. 3) as a float, and the integer below a float of 0 <= x < 2^22, without the conversion unit, which
-// takes a quarter as many a cycle: the number is put behind, or read from behind, 2^23.
+// Numbers change between integer and float without the conversion unit, which takes a quarter as many a cycle: an integer is
+// put behind, or read from behind, 2^23. A byte of `word` (k 0 .. 3) as a float:
 __device__ inline float av_byte_to_float(uint32_t word, int k) {
-    return __uint_as_float(0x4b000000u | (word >> (8 * k) & 0xffu)) - 8388608.0f;
+    return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7650u + unsigned(k))) - 8388608.0f;
 }
-__device__ inline float av_floor_biased(float x) { return __fadd_rd(x, 8388608.0f); }  // 2^23 + floor(x)
-__device__ inline int av_biased_to_int(float x) { return __float_as_int(x) & 0x7fffff; }
+// Byte k of each.
+__device__ inline uint32_t av_pack_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d, int k) {
+    const unsigned pick = 0x0040u + 0x11u * unsigned(k);
+    return __byte_perm(__byte_perm(a, b, pick), __byte_perm(c, d, pick), 0x5410u);
+}
 __device__ inline int av_round_to_int(float x) {  // to even, |x| < 2^22
     return __float_as_int(__fadd_rn(x, 12582912.0f)) - 0x4b400000;
 }

@@ -282,6 +282,18 @@ inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(unsigned(x)); }
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+    unsigned result = 0;
+    for (int i = 0; i < 4; ++i) {
+        const unsigned which = selector >> (4 * i) & 7u;
+        result |= ((which < 4 ? low >> (8 * which) : high >> (8 * (which - 4))) & 0xffu) << (8 * i);
+    }
+    return result;
+}
+inline unsigned __dp2a_lo(unsigned pair, unsigned bytes, unsigned sum) {
+    return sum + (pair & 0xffffu) * (bytes & 0xffu) + (pair >> 16) * (bytes >> 8 & 0xffu);
+}
+inline unsigned __dp2a_hi(unsigned pair, unsigned bytes, unsigned sum) { return __dp2a_lo(pair, bytes >> 16, sum); }
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
     return unsigned((uint64_t(high) << 32 | low) >> (shift & 31u));
 }

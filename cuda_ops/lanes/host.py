@@ -9,12 +9,14 @@ from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_di
 
 THREADS = 256
 GROUND_THREADS = 64
-ROWS_MAX = 65535
+ROWS_MAX, SIZE_MAX = 65535, 32767
 
 
 @dataclass(frozen=True, slots=True)
 class HlsRange:
-    """Inclusive, in OpenCV's 8-bit units: hue 0..180 (low > high passes through 0), lightness, saturation 0..255."""
+    """Inclusive, in OpenCV's 8-bit units: hue 0..180, which is 0 again (low > high passes through it), lightness and
+    saturation 0..255.
+    """
 
     low: tuple[float, float, float]
     high: tuple[float, float, float]
@@ -49,8 +51,14 @@ WHITE = HlsRange((0.0, 160.0, 0.0), (180.0, 255.0, 255.0))
 YELLOW = HlsRange((12.0, 60.0, 60.0), (35.0, 230.0, 255.0))
 
 
+def scaled(wanted: HlsRange) -> tuple[float, ...]:
+    """What the kernel compares with: where hue begins, how far it reaches, degrees; lightness doubled; saturation."""
+    (h0, l0, s0), (h1, l1, s1) = wanted.low, wanted.high
+    return 2.0 * h0, 2.0 * (h1 - h0) + (0.0 if h0 <= h1 else 360.0), 2.0 * l0, 2.0 * l1, s0, s1
+
+
 def _ranges(first: HlsRange, second: HlsRange) -> list[Argument]:
-    return [F32(value) for part in (first, second) for value in (*part.low, *part.high)]
+    return [F32(value) for part in (first, second) for value in scaled(part)]
 
 
 def run_ground(

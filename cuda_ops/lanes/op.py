@@ -7,7 +7,7 @@ import torch
 from cuda_ops.errors import CudaOpsError
 from cuda_ops.lanes import host, reference
 from cuda_ops.lanes.host import WHITE, YELLOW, GroundCamera, GroundGrid, HlsRange
-from cuda_ops.runtime.checks import check
+from cuda_ops.runtime.checks import check, check_number
 from cuda_ops.runtime.gpu import launcher
 from cuda_ops.runtime.registry import register
 
@@ -46,6 +46,7 @@ def _picture(operator: str, image: torch.Tensor) -> torch.Tensor:
     image = check(operator, "image", image, [torch.uint8], ["H", "W", "3 or 4"])
     if image.shape[2] not in (3, 4):
         raise CudaOpsError(f"{operator}: image has shape {tuple(image.shape)}, expected (H, W, 3 or 4)")
+    check_number(operator, "the larger side of image", max(image.shape[:2]), 1, host.SIZE_MAX)
     return image
 
 

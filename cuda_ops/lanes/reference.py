@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from cuda_ops.lanes.host import GroundCamera, GroundGrid, HlsRange
+from cuda_ops.lanes.host import GroundCamera, GroundGrid, HlsRange, scaled
 
 Float = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 _F = np.float32
+_Number = NDArray[np.floating[Any]] | np.floating[Any]
+WEIGHTS = 256
+"""Steps between two pixels in which the ground's look-up blends."""
 
 
 def quotients(bgr: Float) -> tuple[Float, Float, Float, Float, Float]:
@@ -59,48 +64,55 @@ def colour_mask(image: Bytes, first: HlsRange, second: HlsRange) -> Bytes:
 def ground_mask(
     image: Bytes, camera: GroundCamera, grid: GroundGrid, first: HlsRange, second: HlsRange
 ) -> tuple[Bytes, Bytes]:
-    """Mask (rows, columns) and view (rows, columns, 3) BGR; 0 where the camera does not see the cell."""
+    """Mask (rows, columns) of the colours of the view (rows, columns, 3), BGR blended with weights in 1/256; 0 where
+    the camera does not see the cell.
+    """
     px, py, seen = places(camera, grid)
     height, width = image.shape[:2]
     seen = seen & (px >= 0) & (px <= _F(width - 1)) & (py >= 0) & (py <= _F(height - 1))
     px, py = np.where(seen, px, _F(0.0)), np.where(seen, py, _F(0.0))
-    x0, y0 = px.astype(np.intp), py.astype(np.intp)
+    x0, tx = np.divmod((px * _F(WEIGHTS)).astype(np.intp), WEIGHTS)
+    y0, ty = np.divmod((py * _F(WEIGHTS)).astype(np.intp), WEIGHTS)
     x1, y1 = np.minimum(x0 + 1, width - 1), np.minimum(y0 + 1, height - 1)
-    tx, ty = (px - x0.astype(np.float32))[..., None], (py - y0.astype(np.float32))[..., None]
-    colour = image[..., :3].astype(np.float32)
-    top = _blend(colour[y0, x0], colour[y0, x1], tx)
-    low = _blend(colour[y1, x0], colour[y1, x1], tx)
-    view = np.where(seen[..., None], _blend(top, low, ty), _F(0.0))
-    mask = np.where(seen, classify(view, first, second), np.uint8(0))
-    return mask.astype(np.uint8), (view + _F(0.5)).astype(np.uint8)
+    tx, ty = tx[..., None], ty[..., None]
+    colour = image[..., :3].astype(np.intp)
+    top = colour[y0, x0] * (WEIGHTS - tx) + colour[y0, x1] * tx
+    low = colour[y1, x0] * (WEIGHTS - tx) + colour[y1, x1] * tx
+    blended = (top * (WEIGHTS - ty) + low * ty + WEIGHTS**2 // 2) // WEIGHTS**2
+    view = np.where(seen[..., None], blended, 0).astype(np.uint8)
+    mask = np.where(seen, colour_mask(view, first, second), np.uint8(0))
+    return mask.astype(np.uint8), view
 
 
 def places(camera: GroundCamera, grid: GroundGrid) -> tuple[Float, Float, NDArray[np.bool_]]:
     """Where each cell's centre lies in the picture, px, (rows, columns) each, and whether it is before the camera."""
-    x = _F(grid.x_far_m) - (np.arange(grid.rows, dtype=np.float32)[:, None] + _F(0.5)) * _F(grid.cell_m)
-    y = _F(grid.y_left_m) - (np.arange(grid.columns, dtype=np.float32)[None, :] + _F(0.5)) * _F(grid.cell_m)
+    x = _fma(-(np.arange(grid.rows, dtype=np.float32)[:, None] + _F(0.5)), _F(grid.cell_m), _F(grid.x_far_m))
+    y = _fma(-(np.arange(grid.columns, dtype=np.float32)[None, :] + _F(0.5)), _F(grid.cell_m), _F(grid.y_left_m))
     m = [_F(value) for value in camera.ground_to_camera]
     k1, k2, p1, p2, k3 = (_F(value) for value in camera.distortion)
-    right, down, forward = (m[i] * x + m[i + 1] * y + m[i + 2] for i in (0, 3, 6))
+    one, two = _F(1.0), _F(2.0)
+    right, down, forward = (_fma(m[i + 1], y, m[i] * x + m[i + 2]) for i in (0, 3, 6))
     before = forward > _F(1e-3)
-    scale = _F(1.0) / np.where(before, forward, _F(1.0))
+    scale = one / np.where(before, forward, one)
     u, v = right * scale, down * scale
     uu, vv, uv = u * u, v * v, u * v
     r2 = uu + vv
-    radial = _F(1.0) + r2 * (k1 + r2 * (k2 + r2 * k3))
-    px = _F(camera.fx) * (u * radial + _F(2.0) * p1 * uv + p2 * (r2 + _F(2.0) * uu)) + _F(camera.cx)
-    py = _F(camera.fy) * (v * radial + p1 * (r2 + _F(2.0) * vv) + _F(2.0) * p2 * uv) + _F(camera.cy)
-    return px.astype(np.float32), py.astype(np.float32), before
+    radial = _fma(r2, _fma(r2, _fma(r2, k3, k2), k1), one)
+    in_x = _fma(p2, _fma(two, uu, r2), _fma(two * p1, uv, u * radial))
+    in_y = _fma(p1, _fma(two, vv, r2), _fma(two * p2, uv, v * radial))
+    return _fma(_F(camera.fx), in_x, _F(camera.cx)), _fma(_F(camera.fy), in_y, _F(camera.cy)), before
 
 
-def _blend(a: Float, b: Float, t: Float) -> Float:
-    return np.asarray(a + (b - a) * t, dtype=np.float32)
+def _fma(a: _Number, b: _Number, c: _Number) -> Float:
+    """a * b + c rounded once: exact in float64 but for one case in 2^29, where the sum lies between two of those."""
+    return np.asarray(np.multiply(a, b, dtype=np.float64) + c, dtype=np.float32)
 
 
 def _inside(parts: tuple[Float, Float, Float, Float, Float], wanted: HlsRange) -> NDArray[np.int64]:
     hue, hue_of, lightness, spread, spread_of = parts
-    (h0, l0, s0), (h1, l1, s1) = (tuple(_F(value) for value in end) for end in (wanted.low, wanted.high))
-    above, below = hue >= _F(2.0) * h0 * hue_of, hue <= _F(2.0) * h1 * hue_of
-    in_hue = above & below if h0 <= h1 else above | below
-    in_lightness = (lightness >= l0) & (lightness <= l1)
-    return np.asarray(in_hue & in_lightness & (spread >= s0 * spread_of) & (spread <= s1 * spread_of), dtype=np.int64)
+    start, span, l0, l1, s0, s1 = (_F(value) for value in scaled(wanted))
+    past = _fma(-start, hue_of, hue)
+    past = np.where(past < 0.0, _fma(_F(360.0), hue_of, past), past)
+    in_lightness = (_F(2.0) * lightness >= l0) & (_F(2.0) * lightness <= l1)
+    in_saturation = (spread >= s0 * spread_of) & (spread <= s1 * spread_of)
+    return np.asarray((past <= span * hue_of) & in_lightness & in_saturation, dtype=np.int64)
