@@ -108,7 +108,7 @@ def join_bias_and_activation(model: Any) -> None:
         return lambda x: bias_silu(torch.nn.functional.conv2d(x, weight, None, *shape), bias)
 
     for module in model.modules():
-        conv = getattr(module, "conv", None)
+        conv: Any = getattr(module, "conv", None)
         is_pair = isinstance(conv, torch.nn.Conv2d) and isinstance(getattr(module, "act", None), torch.nn.SiLU)
         if is_pair and conv.bias is not None:  # batch normalization is in it already
             module.forward = joined(conv)

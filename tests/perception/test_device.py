@@ -45,6 +45,7 @@ def test_without_a_gpu_auto_is_the_cpu_and_cuda_an_error_each_with_the_reason_in
 
 
 def test_eyes_on_the_cpu_detect_only_with_weights() -> None:
+    pytest.importorskip("openvino", reason="openvino is not installed")
     assert eyes_for(FRONT, None, "cpu").detect is None
     assert eyes_for(FRONT, COMPACT, "cpu").detect is not None
 
