@@ -8,8 +8,10 @@ from typing import Any
 
 from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
 
-WARPS = 4
+THREADS = 128
 REACH_MAX = 15
+
+Pair = tuple[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +34,23 @@ def level_sizes(height: int, width: int, levels: int) -> list[tuple[int, int]]:
     return sizes
 
 
-def build_pyramid(launcher: Launcher, pyramid: Any, sizes: list[tuple[int, int]]) -> None:
-    """Fill the levels behind the first of `pyramid`, flat uint8, all levels one after the other."""
-    start = 0
+def build_pyramids(launcher: Launcher, images: Pair, halves: Pair, sizes: list[tuple[int, int]]) -> None:
+    """Fill `halves`, flat uint8: all levels of the two `images` (H, W) but the first, one after the other."""
+    source, start = images, 0
     for (height, width), (tall, wide) in pairwise(sizes):
-        end = start + height * width
+        end = start + tall * wide
+        target = (halves[0][start:end], halves[1][start:end])
         arguments: list[Argument] = [
-            Ptr(pyramid[start:end]),
-            I32(width),
-            I32(height),
-            Ptr(pyramid[end : end + tall * wide]),
-        ]
-        launcher.launch("pyramid_down", (ceil_div(tall * wide, 256), 1, 1), 256, arguments)
-        start = end
+            Ptr(source[0]), Ptr(source[1]), I32(width), I32(height), Ptr(target[0]), Ptr(target[1])
+        ]  # fmt: skip
+        launcher.launch("pyramid_down", (ceil_div(tall * ceil_div(wide, 4), THREADS), 2, 1), THREADS, arguments)
+        source, start = target, end
 
 
 def run(
     launcher: Launcher,
-    before: Any,
-    after: Any,
+    images: Pair,
+    halves: Pair,
     size: tuple[int, int],
     points: Any,
     out: Any,
@@ -58,12 +58,11 @@ def run(
     status: Any,
     settings: Settings,
 ) -> None:
-    """Points (N, 2) float32 of pyramid `before` followed into `after`: (N, 2) float32, (N,) float32, (N,) uint8."""
+    """Points (N, 2) float32 of the first image followed into the second: (N, 2) float32, (N,) float32, (N,) uint8."""
     height, width = size
-    count = int(points.shape[0])
     arguments: list[Argument] = [
-        Ptr(before), Ptr(after), I32(width), I32(height), I32(settings.levels), Ptr(points), Ptr(out), Ptr(residual),
-        Ptr(status), I32(count), I32(settings.reach_px), I32(settings.iterations), F32(settings.step_min_px),
-        F32(settings.eigenvalue_min),
+        *(Ptr(part) for part in (*images, *halves)), I32(width), I32(height), I32(settings.levels), Ptr(points),
+        Ptr(out), Ptr(residual), Ptr(status), I32(settings.reach_px), I32(settings.iterations),
+        F32(settings.step_min_px), F32(settings.eigenvalue_min),
     ]  # fmt: skip
-    launcher.launch("lucas_kanade", (ceil_div(count, WARPS), 1, 1), 32 * WARPS, arguments)
+    launcher.launch("lucas_kanade", (int(points.shape[0]), 1, 1), THREADS, arguments)

@@ -48,17 +48,12 @@ def _gpu(
     height, width = before.shape
     kernels = launcher("flow", before.get_device())
     sizes = host.level_sizes(height, width, levels)
-    total = sum(tall * wide for tall, wide in sizes)
-    pyramids = []
-    for image in (before, after):
-        pyramid = image.new_empty(total)
-        pyramid[: height * width].copy_(image.reshape(-1))
-        host.build_pyramid(kernels, pyramid, sizes)
-        pyramids.append(pyramid)
+    total = sum(tall * wide for tall, wide in sizes[1:])
+    images, halves = (before, after), (before.new_empty(total), before.new_empty(total))
+    host.build_pyramids(kernels, images, halves, sizes)
     parts = _empty(points)
-    first, second = pyramids
     settings = Settings(levels, reach, turns, step, least)
-    host.run(kernels, first, second, (height, width), points, *parts, settings)
+    host.run(kernels, images, halves, (height, width), points, *parts, settings)
     return parts
 
 

@@ -40,18 +40,16 @@ def texture(seed: int, shift: tuple[float, float]) -> np.ndarray:
 
 def on_shim(launcher: ShimLauncher, before: np.ndarray, after: np.ndarray, points: np.ndarray, s: flow_host.Settings):  # type: ignore[no-untyped-def]
     sizes = flow_host.level_sizes(*before.shape, s.levels)
-    pyramids = []
-    for image in (before, after):
-        pyramid = np.full(sum(tall * wide for tall, wide in sizes), 77, np.uint8)
-        pyramid[: image.size] = image.ravel()
-        flow_host.build_pyramid(launcher, pyramid, sizes)
-        pyramids.append(pyramid)
-        levels = np.concatenate([level.ravel() for level in flow_reference.pyramid(image, s.levels)])
-        np.testing.assert_array_equal(pyramid, levels)
+    images = (before, after)
+    halves = tuple(np.full(sum(tall * wide for tall, wide in sizes[1:]), 77, np.uint8) for _ in images)
+    flow_host.build_pyramids(launcher, images, halves, sizes)
+    for image, levels in zip(images, halves, strict=True):
+        expected = [level.ravel() for level in flow_reference.pyramid(image, s.levels)[1:]]
+        np.testing.assert_array_equal(levels, np.concatenate([np.zeros(0, np.uint8), *expected]))
     count = len(points)
     out, residual = np.full((count, 2), np.nan, np.float32), np.full(count, np.nan, np.float32)
     status = np.full(count, 9, np.uint8)
-    flow_host.run(launcher, *pyramids, before.shape, points, out, residual, status, s)
+    flow_host.run(launcher, images, halves, before.shape, points, out, residual, status, s)
     return out, residual, status
 
 
