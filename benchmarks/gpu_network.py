@@ -16,7 +16,7 @@ import torch
 
 from benchmarks.gpu_peers import weights
 from benchmarks.gpu_timing import warm
-from perception.detection.networks import TorchNetwork, join_bias_and_activation
+from perception.detection.networks import TorchNetwork, join_bias_and_activation, run_levels_side_by_side
 from perception.detection.offline import ultralytics
 
 SIZE_PX = (640, 384)
@@ -39,6 +39,12 @@ def joined() -> Any:
     return model
 
 
+def side_by_side() -> Any:
+    model = joined()
+    run_levels_side_by_side(model.model[-1])
+    return model
+
+
 def compiled() -> Any:
     return torch.compile(in_channels_last(), dynamic=False)
 
@@ -47,7 +53,8 @@ FORMS: dict[str, tuple[Callable[[], Any], bool]] = {
     "channels first": (plain, False),
     "channels last": (in_channels_last, False),
     "channels last, bias and SiLU in one kernel": (joined, False),
-    "the same, algorithms tried out by cuDNN": (joined, True),
+    "the same, levels of the head side by side": (side_by_side, False),
+    "the same, algorithms tried out by cuDNN": (side_by_side, True),
     "channels last, torch.compile": (compiled, False),
 }
 
