@@ -1,6 +1,7 @@
 """Drawing the world without a screen: colour, depth and labels from one pass."""
 
 from embedded_carla.render.context import RenderError
-from embedded_carla.render.renderer import Picture, Renderer
+from embedded_carla.render.picture import Picture, Shot
+from embedded_carla.render.renderer import Renderer
 
-__all__ = ["Picture", "RenderError", "Renderer"]
+__all__ = ["Picture", "RenderError", "Renderer", "Shot"]

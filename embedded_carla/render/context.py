@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 import moderngl
 
 from embedded_carla.errors import EmbeddedCarlaError
+
+_held = threading.local()  # `ctx`: the context that is current in this thread
 
 
 class RenderError(EmbeddedCarlaError):
@@ -23,9 +26,24 @@ def create_context() -> Any:
     os.environ.setdefault("LP_NUM_THREADS", str(min(16, len(os.sched_getaffinity(0)))))
     options: dict[str, Any] = {"standalone": True, "backend": "egl", "require": 430}
     try:
-        return moderngl.create_context(**options)
+        _held.ctx = moderngl.create_context(**options)
     except Exception as cause:  # glcontext raises bare Exception for whatever is missing
         raise RenderError(
             f"cameras need EGL and OpenGL 4.3, which this machine does not give ({cause}); install them with "
             "'apt-get install --no-install-recommends libegl1 libgl1'"
         ) from cause
+    return _held.ctx
+
+
+def make_current(ctx: Any) -> None:
+    """Let GL calls of this thread go to `ctx`: another renderer of this process may have been current. To tell the
+    driver what it knows would cost more than a draw call."""
+    if getattr(_held, "ctx", None) is not ctx:
+        ctx.__enter__()
+        _held.ctx = ctx
+
+
+def release(ctx: Any) -> None:
+    """Give the current context `ctx` back."""
+    ctx.release()
+    _held.ctx = None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.render.frame import Camera
-from embedded_carla.render.sprites import WIDTH
+from embedded_carla.render.sprite_rows import WIDTH
 from embedded_carla.scene import DebugArrow, DebugBox, DebugLine, DebugPoint, DebugShape, Rgb
 from embedded_carla.types import Transform
 

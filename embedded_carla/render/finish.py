@@ -15,9 +15,11 @@ from embedded_carla.render.sprites import SpriteDrawer
 from embedded_carla.render.targets import Target
 from embedded_carla.render.textures import SurfaceTextures
 
+F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 GLARE_SUN = 0.3  # strength of the sun's light from which it dazzles
 GLARE_COSINE = 0.2  # of the angle between view and sun
+GLARE_MARGIN_PX = 3.0  # around the picture; finish_vert.glsl looks 1.5 pixels around the sun
 
 
 class Finisher:
@@ -30,7 +32,13 @@ class Finisher:
         self._arrays: dict[int, Any] = {}
 
     def draw(
-        self, programs: Programs, textures: SurfaceTextures, target: Target, view: Camera, air: Atmosphere, rows: F64
+        self,
+        programs: Programs,
+        textures: SurfaceTextures,
+        target: Target,
+        view: Camera,
+        air: Atmosphere,
+        rows: F32 | F64,
     ) -> None:
         """`rows` are those of `sprites` and `debug_rows`."""
         target.rgb_only.use()
@@ -56,5 +64,16 @@ class Finisher:
 
 
 def _needs(view: Camera, air: Atmosphere) -> tuple[str, ...]:
-    dazzles = air.sun_colour.max() > GLARE_SUN and float(air.sun_direction @ view.forward) > GLARE_COSINE
+    dazzles = air.sun_colour.max() > GLARE_SUN and _has_in_view(view, air.sun_direction)
     return (("GLARE",) if dazzles else ()) + (("LENS",) if air.rain > 0.0 else ())
+
+
+def _has_in_view(view: Camera, direction: F64) -> bool:
+    """Whether the sun's disc may be in the picture: else finish_vert.glsl need not look for it, which has to wait for
+    the whole scene."""
+    depth = float(direction @ view.forward)
+    if depth <= GLARE_COSINE:
+        return False
+    side, rise = float(direction @ view.right) / depth, float(direction @ view.up) / depth
+    margin = GLARE_MARGIN_PX / view.focal_px
+    return abs(side) < view.tan_x + margin and abs(rise) < view.tan_y + margin

@@ -74,6 +74,16 @@ class _Group:
         self.centre, self.radius = _spheres(points, self.triangles, starts, counts)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What one call that draws a group needs: the program's number, its vertex array, values of its uniforms."""
+
+    program: int
+    array: Any
+    uniforms: tuple[tuple[Any, bytes], ...]
+    texture: str
+
+
 class Ground:
     """All static meshes; of them, one call a group draws the tiles in view."""
 
@@ -98,8 +108,8 @@ class Ground:
         self._commands = ctx.buffer(reserve=max(self._block.nbytes, 20), dynamic=True)
         self._per_group = np.zeros(len(groups), dtype=np.int64)
         self._arrays: dict[int, Any] = {}
-        self._ready: dict[tuple[int, tuple[str, ...], Programs], tuple[Any, Any]] = {}
-        self._uniforms_of: dict[int, _Group] = {}  # the group that a program's uniforms are set for
+        self._ready: dict[tuple[int, tuple[str, ...], Programs], _Ready] = {}
+        self._uniforms_of: dict[int, int] = {}  # the group that a program's uniforms are set for
 
     def draw(self, programs: Programs, textures: SurfaceTextures, camera: Camera, defines: tuple[str, ...]) -> None:
         """Draw the tiles in view."""
@@ -113,31 +123,36 @@ class Ground:
         first = 0
         for k, count in enumerate(self._per_group.tolist()):
             if count:
-                group = self._groups[k]
                 ready = self._ready.get((k, defines, programs))
                 if ready is None:
-                    ready = self._ready[(k, defines, programs)] = self._prepare(programs, group, defines)
-                program, array = ready
-                if self._uniforms_of.get(program.glo) is not group:
-                    self._uniforms_of[program.glo] = group
-                    _set_uniforms(program, group)
-                textures.use(TEXTURES.get(group.look.surface, group.look.surface), SURFACE_UNIT)
-                array.render_indirect(self._commands, moderngl.TRIANGLES, count, first)
+                    ready = self._ready[(k, defines, programs)] = self._prepare(programs, self._groups[k], defines)
+                if self._uniforms_of.get(ready.program) != k:
+                    self._uniforms_of[ready.program] = k
+                    for uniform, value in ready.uniforms:
+                        uniform.write(value)
+                textures.use(ready.texture, SURFACE_UNIT)
+                ready.array.render_indirect(self._commands, moderngl.TRIANGLES, count, first)
             first += count
 
     def triangles(self) -> int:
         """How many triangles the last picture had of it; for benchmarks."""
         return int(self._block[: int(self._per_group.sum()), 0].sum()) // 3
 
-    def _prepare(self, programs: Programs, group: _Group, defines: tuple[str, ...]) -> tuple[Any, Any]:
-        """The program of a group and its vertex array."""
-        program = programs.get("ground", "ground", (*defines, *group.look.own_defines()))
+    def _prepare(self, programs: Programs, group: _Group, defines: tuple[str, ...]) -> _Ready:
+        look = group.look
+        program = programs.get("ground", "ground", (*defines, *look.own_defines()))
         array = self._arrays.get(program.glo)
         if array is None:
             content = [(self._vertices, "3f 3f 2f", "in_position", "in_normal", "in_uv")]
             array = self._ctx.vertex_array(program, content, self._indices, skip_errors=True)
             self._arrays[program.glo] = array
-        return program, array
+        values = {
+            "towards_eye": np.float32(look.towards_eye).tobytes(),
+            "base_colour": np.array(look.albedo, dtype=np.float32).tobytes(),
+            "tag": np.uint32(group.tag).tobytes(),
+        }
+        uniforms = tuple((program[name], value) for name, value in values.items() if name in program)
+        return _Ready(program.glo, array, uniforms, TEXTURES.get(look.surface, look.surface))
 
     def forget_programs(self) -> None:
         """Give back the vertex arrays of all programs."""
@@ -150,13 +165,6 @@ class Ground:
         self.forget_programs()
         for thing in (self._vertices, self._indices, self._commands):
             thing.release()
-
-
-def _set_uniforms(program: Any, group: _Group) -> None:
-    look = group.look
-    for name, value in (("towards_eye", look.towards_eye), ("base_colour", look.albedo), ("tag", group.tag)):
-        if name in program:
-            program[name].value = value
 
 
 def _groups(meshes: Sequence[Mesh]) -> list[_Group]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import moderngl
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from embedded_carla.render.actor_shapes import make_shape
 from embedded_carla.render.actors import ActorSet, ActorSets
 from embedded_carla.render.atmosphere import Atmosphere, atmosphere
-from embedded_carla.render.context import RenderError, create_context
+from embedded_carla.render.context import RenderError, create_context, make_current, release
 from embedded_carla.render.debug_shapes import debug_rows
 from embedded_carla.render.finish import Finisher
 from embedded_carla.render.frame import FAR_M, FRAME_BYTES, MAX_BEAMS, Camera, pack
@@ -21,6 +22,7 @@ from embedded_carla.render.geometry import Shape
 from embedded_carla.render.ground import Ground
 from embedded_carla.render.mirror import FROM_PUDDLES, Mirror
 from embedded_carla.render.normals import NormalPrograms, NormalsTarget, read_normals
+from embedded_carla.render.picture import NIGHT_FROM, Picture, Shot, features, has_sun, read_picture
 from embedded_carla.render.placements import StaticInstances
 from embedded_carla.render.programs import (
     FACES_UNIT,
@@ -44,18 +46,7 @@ from embedded_carla.types import SemanticTag, SignalColour, WeatherParameters
 
 F64 = NDArray[np.float64]
 NO_LAMPS = (np.zeros((0, 4)), (np.zeros((0, 4)), np.zeros((0, 4))))
-NIGHT_FROM = 0.02  # share of night above which lamps and headlights shine
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """What a camera sees, rows top-down: `bgra` (H, W, 4), `depth_m` (H, W) planar depth, 1000 where there is sky,
-    `tag` (H, W) SemanticTag, `instance` (H, W) (actors: low 16 bits of the id; scenery: 0x8000 and up; ground: 0)."""
-
-    bgra: NDArray[np.uint8] | None
-    depth_m: NDArray[np.float32] | None
-    tag: NDArray[np.uint8] | None
-    instance: NDArray[np.uint16] | None
+IN_FLIGHT = 6  # pictures that are drawn before the first of them is read
 
 
 class Renderer:
@@ -100,7 +91,7 @@ class Renderer:
 
     def show(self, state: SceneState) -> None:
         """Leave out what is hidden and light the lamps as told, from the next picture on."""
-        self._ctx.__enter__()
+        make_current(self._ctx)
         self._still.hide(state.hidden_placements)
         self._lamps.show(state)
         self._shadow.forget()
@@ -126,51 +117,68 @@ class Renderer:
         rgb: bool,
         depth: bool,
         labels: bool,
-        far_m: float = FAR_M,
-        gain: float = 1.0,
-        adapts: bool = True,
     ) -> Picture:
-        """One picture; only what is asked for is made. `lights` gives signal heads their state (dark when absent).
+        """One picture; only what is asked for is made. `lights` gives signal heads their state (dark when absent)."""
+        return next(self.render_all([Shot(camera, actors, rgb, depth, labels)], lights, weather, time_s))
 
-        Of things further than `far_m`, a LiDAR's range say, some are left out to save time. `gain` multiplies the
-        exposure, which is the weather's, or, unless it `adapts`, the one of a clear day.
-        """
-        if not (rgb or depth or labels):
+    def render_all(
+        self,
+        shots: Iterable[Shot],
+        lights: Mapping[str, SignalColour],
+        weather: WeatherParameters,
+        time_s: float,
+    ) -> Iterator[Picture]:
+        """The pictures of one moment in the order of `shots`, each as if alone; some are drawn before one is read, so
+        that the GL never waits for the next."""
+        left = iter(shots)
+        while some := list(islice(left, IN_FLIGHT)):
+            make_current(self._ctx)
+            drawn = [self._shoot(turn, shot, lights, weather, time_s) for turn, shot in enumerate(some)]
+            with self.stages.of("wait"):
+                pass
+            with self.stages.of("read"):
+                pictures = [read_picture(target) for target in drawn]
+            yield from pictures
+
+    def _shoot(
+        self, turn: int, shot: Shot, lights: Mapping[str, SignalColour], weather: WeatherParameters, time_s: float
+    ) -> Target:
+        """Draw one picture; `turn` numbers those that are drawn and not read yet."""
+        outputs, camera = Outputs(shot.rgb, shot.depth, shot.labels), shot.camera
+        if not (shot.rgb or shot.depth or shot.labels):
             raise RenderError("a picture needs at least one of rgb, depth, labels")
-        self._ctx.__enter__()  # another renderer of this process may have been current
         stage = self.stages.of
         with stage("prepare"):
             if self._programs.is_over_full:
                 self._forget_programs()
-            view, air = Camera.of(camera, far_m), atmosphere(weather, gain, adapts)
-            scene = self._moving.of(actors)
+            view, air = Camera.of(camera, shot.far_m), atmosphere(weather, shot.gain, shot.adapts)
+            scene = self._moving.of(shot.actors)
             self._still.light(lights)
             self._solids.begin()
             self._ctx.enable(moderngl.DEPTH_TEST)
             self._ctx.depth_func = "<="
         with stage("shadow"):
-            shadows = self._draw_shadow(view, air, scene, time_s) if rgb and has_sun(air) else None
+            shadows = self._draw_shadow(view, air, scene, time_s) if shot.rgb and has_sun(air) else None
             if shadows is None:
                 self._write_frame(view, air, scene, time_s, None)
         with stage("mirror"):
-            mirrors = rgb and self._draw_mirror(view, air, scene, time_s, shadows)
+            mirrors = shot.rgb and self._draw_mirror(view, air, scene, time_s, shadows)
         with stage("scene"):
-            target = self._targets.get(camera.width_px, camera.height_px, Outputs(rgb, depth, labels))
+            target = self._targets.get(camera.width_px, camera.height_px, outputs, turn)
             self._draw(target, view, scene, air, mirrors)
         with stage("finish"):
-            if rgb:
-                over = sprites(view, air, scene, self._lamps.burning, time_s)
+            if shot.rgb:
+                over: NDArray[Any] = sprites(view, air, scene, self._lamps.burning, time_s)
                 over = np.concatenate([over, debug_rows(view, self._debug)]) if self._debug else over
                 self._finisher.draw(self._programs, self._textures, target, view, air, over)
-        with stage("read"):
-            return _read(target)
+        return target
 
     def normals(
         self, camera: CameraView, actors: Sequence[ActorView], weather: WeatherParameters, time_s: float,
         *, far_m: float = FAR_M,
     ) -> NDArray[np.uint8]:  # fmt: skip
         """(H, W, 4) BGRA: x, y, z of the world-frame surface normal in R, G, B, -1 to 1 as 0 to 255; 128 for sky."""
-        self._ctx.__enter__()
+        make_current(self._ctx)
         view, scene = Camera.of(camera, far_m), self._moving.of(actors)
         self._solids.begin()
         self._write_frame(view, atmosphere(weather), scene, time_s, None)
@@ -264,36 +272,10 @@ class Renderer:
         if self._closed:
             return
         self._closed = True
-        self._ctx.__enter__()
-        self._ctx.release()
+        make_current(self._ctx)
+        release(self._ctx)
 
 
 def _shape(key: Key) -> Shape:
     """The unit shape `key` of scenery or of actors."""
     return PROTOTYPES[key[1]].levels[key[2]] if key[0] == SCENERY else make_shape(key)
-
-
-def has_sun(air: Atmosphere) -> bool:
-    """Whether the sun's light is strong enough to cast shadows."""
-    return bool(air.sun_colour.max() > 0.02)
-
-
-def features(air: Atmosphere) -> tuple[str, ...]:
-    """The shaders' defines for what `air` needs: a software rasteriser pays for what a branch leaves out too."""
-    on = {
-        "SUN": has_sun(air),
-        "NIGHT": air.night > NIGHT_FROM,
-        "FOG": air.fog_density > 0.0,
-        "WET": max(air.wetness, air.puddles) > 0.0,
-    }
-    return tuple(name for name, needed in on.items() if needed)
-
-
-def _read(target: Target) -> Picture:
-    out = target.outputs
-    bgra = target.read("rgb", 4, np.uint8) if out.rgb else None
-    depth = target.read("depth", 1, np.float32)[..., 0] if out.depth else None
-    if not out.labels:
-        return Picture(bgra, depth, None, None)
-    label = target.read("labels", 2, np.uint16)
-    return Picture(bgra, depth, label[..., 0].astype(np.uint8), np.ascontiguousarray(label[..., 1]))

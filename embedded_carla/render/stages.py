@@ -1,21 +1,25 @@
-"""Where a picture's time goes, for benchmarks: off, a stage costs nothing; on, each one waits for the GL to be done."""
+"""Where a picture's time goes, for benchmarks: off, a stage costs nothing."""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 
 class Stages:
-    """Seconds by stage in `spent_s`, summed over pictures while `on`."""
+    """Seconds by stage, summed over pictures while `on`: `spent_s` of this thread's waiting and work, `gl_s` of the GL
+    itself. Each stage named in `awaited` lasts until the GL is done."""
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
+        self._query: Any = None
         self.on = False
+        self.awaited: Container[str] = ()
         self.spent_s: dict[str, float] = defaultdict(float)
+        self.gl_s: dict[str, float] = defaultdict(float)
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:
@@ -23,7 +27,15 @@ class Stages:
         if not self.on:
             yield
             return
+        if self._query is None:
+            self._query = self._ctx.query(time=True)
         began = time.perf_counter()
-        yield
+        if name not in self.awaited:
+            yield
+            self.spent_s[name] += time.perf_counter() - began
+            return
+        with self._query:
+            yield
         self._ctx.finish()
         self.spent_s[name] += time.perf_counter() - began
+        self.gl_s[name] += 1e-9 * self._query.elapsed

@@ -13,14 +13,15 @@ KEPT = 12
 
 
 class Targets:
-    """Framebuffers by size and outputs; the least recently used beyond `KEPT` are given back."""
+    """Framebuffers by size, outputs and turn; the least recently used beyond `KEPT` are given back."""
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
-        self._kept: dict[tuple[int, int, Outputs], Target] = {}
+        self._kept: dict[tuple[int, int, Outputs, int], Target] = {}
 
-    def get(self, width_px: int, height_px: int, outputs: Outputs) -> Target:
-        key = (width_px, height_px, outputs)
+    def get(self, width_px: int, height_px: int, outputs: Outputs, turn: int) -> Target:
+        """Those that differ in `turn` may be drawn into one after the other before any is read."""
+        key = (width_px, height_px, outputs, turn)
         target = self._kept.pop(key, None) or Target(self._ctx, width_px, height_px, outputs)
         self._kept[key] = target
         while len(self._kept) > KEPT:

@@ -6,14 +6,14 @@ A pixel is BGRA; optical flow has two f32 instead (flow.py), an event camera a l
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.errors import EmbeddedCarlaError
-from embedded_carla.render import Picture, Renderer
+from embedded_carla.render import Picture, Renderer, Shot
 from embedded_carla.scene import ActorView, CameraView
 from embedded_carla.sensors.cosmos import traffic_colours
 from embedded_carla.sensors.development import Development
@@ -100,10 +100,14 @@ def camera_bodies(
         if request.kind not in KINDS:
             raise EmbeddedCarlaError(f"'{request.kind}' is not a camera; there are {', '.join(KINDS)}")
         by_view.setdefault((request.view, request.hidden), []).append(request)
-    bodies: dict[int, bytes] = {}
+    views: list[_Shots] = []
     for (view, hidden), sharing in by_view.items():
         seen = [a for a in actors if a.actor_id not in hidden] if hidden else actors
-        shots = _Shots(renderer, view, Scene(seen, lights, weather, time_s), sharing)
+        views.append(_Shots(renderer, view, Scene(seen, lights, weather, time_s), sharing))
+    pictures = renderer.render_all([shot for shots in views for shot in shots.wanted], lights, weather, time_s)
+    bodies: dict[int, bytes] = {}
+    for shots, ((view, _), sharing) in zip(views, by_view.items(), strict=True):
+        shots.take(pictures)
         for request in sharing:
             pixels = shots.pixels(request)
             if pixels is not None:
@@ -112,30 +116,32 @@ def camera_bodies(
 
 
 class _Shots:
-    """The pictures of one view in one tick, each drawn and encoded once for all cameras that share it."""
+    """The pictures of one view in one tick, each drawn and encoded once for all cameras that share it: those that are
+    `wanted`, of which `take` takes as many as it asked for."""
 
     def __init__(self, renderer: Renderer, view: CameraView, scene: Scene, sharing: Sequence[CameraRequest]) -> None:
         self._renderer, self._view, self._scene = renderer, view, scene
         self._pictures: dict[tuple[float, bool], Picture] = {}
         self._encoded: dict[tuple[str, Lens, Development], bytes] = {}
         self._poses: dict[int, Float] | None = None
+        self._first: Picture | None = None
         kinds = {request.kind for request in sharing}
         moving = any(request.follows_motion for request in sharing)
         exposures = list(dict.fromkeys(r.exposure for r in sharing if r.kind in COLOUR)) or [(1.0, True)]
+        rgb = bool(kinds & set(COLOUR))
         depth = moving or bool(kinds & {DEPTH, FLOW})
         labels = moving or bool(kinds & {SEMANTIC, INSTANCE, COSMOS, FLOW})
-        for exposure in exposures:
-            if kinds & set(COLOUR) or depth or labels:
-                self._pictures[exposure] = self._draw(exposure, bool(kinds & set(COLOUR)), depth, labels)
+        self.wanted: list[Shot] = []
+        for gain, adapts in exposures:
+            if rgb or depth or labels:
+                self.wanted.append(Shot(view, scene.actors, rgb, depth, labels, gain=gain, adapts=adapts))
             depth = labels = False
-        self._first = next(iter(self._pictures.values()), None)
 
-    def _draw(self, exposure: tuple[float, bool], rgb: bool, depth: bool, labels: bool) -> Picture:
-        s = self._scene
-        return self._renderer.render(
-            self._view, s.actors, s.lights, s.weather, s.time_s,
-            rgb=rgb, depth=depth, labels=labels, gain=exposure[0], adapts=exposure[1],
-        )  # fmt: skip
+    def take(self, pictures: Iterator[Picture]) -> None:
+        """The next pictures are the `wanted` ones."""
+        for shot in self.wanted:
+            self._pictures[(shot.gain, shot.adapts)] = next(pictures)
+        self._first = next(iter(self._pictures.values()), None)
 
     def pixels(self, request: CameraRequest) -> bytes | None:
         """What follows the 12 bytes; None where there is nothing to tell."""

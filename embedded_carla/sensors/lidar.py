@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.errors import EmbeddedCarlaError
-from embedded_carla.render import Renderer
+from embedded_carla.render import Renderer, Shot
 from embedded_carla.scene import ActorView, CameraView
 from embedded_carla.types import SemanticTag, SignalColour, Transform, WeatherParameters
 
@@ -172,14 +172,14 @@ def cast(
     distance, cosine = np.full(len(directions), np.inf), np.ones(len(directions))
     tag, instance = np.zeros(len(directions), np.uint8), np.zeros(len(directions), np.uint16)
     rotation = transform.matrix()[:3, :3]
+    looks = []
     for k, (turn, half_width) in enumerate(faces):
         mine = np.flatnonzero(of_ray == k)
-        if len(mine) == 0:
-            continue
-        view, forward, column, row = _face(transform, turn, half_width, directions[mine])
-        picture = renderer.render(
-            view, actors, lights, WeatherParameters(), time_s, rgb=False, depth=True, labels=True, far_m=range_m
-        )
+        if len(mine):
+            looks.append((mine, *_face(transform, turn, half_width, directions[mine])))
+    shots = [Shot(view, actors, depth=True, labels=True, far_m=range_m) for _, view, *_ in looks]
+    pictures = renderer.render_all(shots, lights, WeatherParameters(), time_s)
+    for (mine, view, forward, column, row), picture in zip(looks, pictures, strict=True):
         assert picture.depth_m is not None
         assert picture.tag is not None
         assert picture.instance is not None

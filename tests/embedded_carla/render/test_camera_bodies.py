@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from street import traffic
 
 from embedded_carla.errors import EmbeddedCarlaError
-from embedded_carla.render import Renderer
+from embedded_carla.render import Picture, Renderer, Shot
 from embedded_carla.scene import CameraView
 from embedded_carla.sensors.cameras import (
     DEPTH,
@@ -57,13 +59,13 @@ def test_every_kind_agrees_with_the_picture(renderer: Renderer) -> None:
 
 def test_cameras_of_one_pose_share_a_pass(renderer: Renderer, monkeypatch: pytest.MonkeyPatch) -> None:
     passes = []
-    real = renderer.render
+    real = renderer.render_all
 
-    def counted(*args: object, **kwargs: object) -> object:
-        passes.append({name: kwargs[name] for name in ("rgb", "depth", "labels")})
-        return real(*args, **kwargs)  # type: ignore[arg-type]
+    def counted(shots: Sequence[Shot], *args: Any) -> Iterator[Picture]:
+        passes.extend({"rgb": shot.rgb, "depth": shot.depth, "labels": shot.labels} for shot in shots)
+        return real(shots, *args)
 
-    monkeypatch.setattr(renderer, "render", counted)
+    monkeypatch.setattr(renderer, "render_all", counted)
     other = CameraView(200, 120, 70.0, Transform(0.0, 1.8, 1.5, 0.0, 90.0))
     made = bodies(renderer, CameraRequest(4, RGB, VIEW), CameraRequest(5, SEMANTIC, VIEW), CameraRequest(6, RGB, other))
     assert passes == [

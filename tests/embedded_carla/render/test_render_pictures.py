@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from street import street, traffic
 
 from embedded_carla.errors import EmbeddedCarlaError
-from embedded_carla.render import Picture, Renderer, RenderError
+from embedded_carla.render import Picture, Renderer, RenderError, Shot
 from embedded_carla.scene import ActorView, CameraView, Placement
 from embedded_carla.types import LightState, SemanticTag, SignalColour, Transform, WeatherParameters
 
@@ -29,6 +29,22 @@ def draw(renderer: Renderer, view: CameraView, actors: tuple[ActorView, ...] = (
     lights = kwargs.pop("lights", {})
     weather = kwargs.pop("weather", NOON)
     return renderer.render(view, actors, lights, weather, 1.0, **wanted | kwargs)  # type: ignore[arg-type]
+
+
+def test_pictures_drawn_together_are_those_drawn_alone(renderer: Renderer) -> None:
+    moving = traffic()
+    fewer = moving[:-2]
+    views = [replace(VIEW, transform=Transform(-120.0, 1.8, 1.5, yaw_deg=45.0 * k)) for k in range(8)]
+    wanted = [(True, False, False), (True, True, True), (False, True, True)]
+    shots = [
+        Shot(view, fewer if k % 4 == 1 else moving, *wanted[k % 3], gain=1.0 + k % 2) for k, view in enumerate(views)
+    ]
+    together = list(renderer.render_all(shots, {}, NOON, 1.0))
+    alone = [next(renderer.render_all([shot], {}, NOON, 1.0)) for shot in reversed(shots)][::-1]
+    for one, other in zip(together, alone, strict=True):
+        for name in ("bgra", "depth_m", "tag", "instance"):
+            assert np.array_equal(getattr(one, name), getattr(other, name))
+    assert not np.array_equal(together[0].bgra, together[4].bgra)
 
 
 @settings(max_examples=15, deadline=None)

@@ -1,0 +1,72 @@
+"""What pictures are asked for, what of the air they need, and how they come back from the GL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.render.atmosphere import Atmosphere
+from embedded_carla.render.frame import FAR_M
+from embedded_carla.render.targets import Target
+from embedded_carla.scene import ActorView, CameraView
+
+NIGHT_FROM = 0.02  # share of night above which lamps and headlights shine
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A picture that is asked for: who takes it, what there is to see, what of it is wanted.
+
+    Of things further than `far_m`, a LiDAR's range say, some are left out to save time. `gain` multiplies the exposure,
+    which is the weather's, or, unless it `adapts`, the one of a clear day.
+    """
+
+    camera: CameraView
+    actors: Sequence[ActorView]
+    rgb: bool = False
+    depth: bool = False
+    labels: bool = False
+    far_m: float = FAR_M
+    gain: float = 1.0
+    adapts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What a camera sees, rows top-down: `bgra` (H, W, 4), `depth_m` (H, W) planar depth, 1000 where there is sky,
+    `tag` (H, W) SemanticTag, `instance` (H, W) (actors: low 16 bits of the id; scenery: 0x8000 and up; ground: 0)."""
+
+    bgra: NDArray[np.uint8] | None
+    depth_m: NDArray[np.float32] | None
+    tag: NDArray[np.uint8] | None
+    instance: NDArray[np.uint16] | None
+
+
+def has_sun(air: Atmosphere) -> bool:
+    """Whether the sun's light is strong enough to cast shadows."""
+    return bool(air.sun_colour.max() > 0.02)
+
+
+def features(air: Atmosphere) -> tuple[str, ...]:
+    """The shaders' defines for what `air` needs: a software rasteriser pays for what a branch leaves out too."""
+    on = {
+        "SUN": has_sun(air),
+        "NIGHT": air.night > NIGHT_FROM,
+        "FOG": air.fog_density > 0.0,
+        "WET": max(air.wetness, air.puddles) > 0.0,
+    }
+    return tuple(name for name, needed in on.items() if needed)
+
+
+def read_picture(target: Target) -> Picture:
+    """What was drawn into `target`, once the GL has done so."""
+    out = target.outputs
+    bgra = target.read("rgb", 4, np.uint8) if out.rgb else None
+    depth = target.read("depth", 1, np.float32)[..., 0] if out.depth else None
+    if not out.labels:
+        return Picture(bgra, depth, None, None)
+    label = target.read("labels", 2, np.uint16)
+    return Picture(bgra, depth, label[..., 0].astype(np.uint8), np.ascontiguousarray(label[..., 1]))
