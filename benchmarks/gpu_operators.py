@@ -22,6 +22,7 @@ from cuda_ops.lanes import reference as lanes_reference
 from cuda_ops.lanes.host import WHITE, YELLOW, GroundCamera, GroundGrid
 from cuda_ops.lanes.op import colour_mask, ground_mask
 from cuda_ops.preprocess.op import preprocess
+from perception.detection.offline import ultralytics
 
 
 def picture(height: int, width: int, channels: int, seed: int) -> np.ndarray[Any, Any]:
@@ -64,6 +65,7 @@ def bench_preprocess(bench: Bench) -> None:
         return torch.from_numpy(chw).cuda().half() / 255.0
 
     def letterbox() -> torch.Tensor:
+        ultralytics()  # before any other import of it: it would reach for the network
         from ultralytics.data.augment import LetterBox
 
         fitted = LetterBox((384, 640))(image=arrays[0][..., :3])

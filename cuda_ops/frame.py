@@ -100,6 +100,7 @@ class Branch:
 
     def __init__(self) -> None:
         self._stream = torch.cuda.Stream() if torch.cuda.is_available() else None
+        self._is_open = False
 
     @contextmanager
     def beside(self) -> Iterator[None]:
@@ -107,12 +108,14 @@ class Branch:
             yield
             return
         self._stream.wait_stream(torch.cuda.current_stream())
+        self._is_open = True
         with torch.cuda.stream(self._stream):
             yield
 
     def join(self) -> None:
-        if self._stream is not None:
+        if self._is_open and self._stream is not None:  # a stream that took no part in a capture may not be waited for
             torch.cuda.current_stream().wait_stream(self._stream)
+        self._is_open = False
 
 
 def _of(answer: tuple[Any, ...]) -> Any:

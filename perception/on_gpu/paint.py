@@ -60,7 +60,7 @@ class PaintSteps:
         is_yellow = (yellow >= yellow_min) & (torch.minimum(light_left, light_right) - light < YELLOW_SHADE)
         is_white = (white >= white_min) & ~is_yellow
         paint = _without_specks(is_white | is_yellow)
-        contrast = torch.where(paint, torch.maximum(white, yellow), 0).to(torch.uint8)
+        contrast = (torch.maximum(white, yellow) * paint).to(torch.uint8)
         lane_light = light.take(self._lane).sort(dim=1).values[:, self._lane.shape[1] // 2].double()
         return is_white & paint, is_yellow & paint, contrast, lab, lane_light, canny(contrast, CANNY_LOW, CANNY_HIGH)
 
