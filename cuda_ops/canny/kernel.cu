@@ -302,31 +302,42 @@ __device__ void canny(const uint8_t* image, uint8_t* out, uint32_t* words, uint3
     const int across = (width + TILE_W - 1) / TILE_W, tiles = across * ((height + TILE_H - 1) / TILE_H);
     const Join join_at = {words, parent, across * WORDS};
     int count = 0;
+    AV_STAMPS_BEGIN();
     for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot) {
         const int x0 = t % across * TILE_W, y0 = t / across * TILE_H;
         canny_load(tile, image, width, height, pitch, x0, y0);
         __syncthreads();
+        AV_STAMP(1);
         canny_sobel(tile, width, height, x0, y0);
         __syncthreads();
+        AV_STAMP(2);
         canny_classify<L2>(tile, width, height, x0, y0, low, high);
         __syncthreads();
+        AV_STAMP(3);
         if (av_thread() < STATE_WORDS) state[slot * STATE_WORDS + av_thread()] = (&tile.weak[0][0])[av_thread()];
         count = canny_list_runs(&tile.weak[0][0], runs, &tile.count);
         canny_label_tile(tile, runs, count, reinterpret_cast<uint32_t*>(&tile.gradient[0][0]), join_at, x0 / 32, y0);
         __syncthreads();
     }
+    AV_STAMP(4);
     av_grid_barrier(control);
+    AV_STAMP(5);
     for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot)
         canny_join_tiles(state + slot * STATE_WORDS, join_at, t % across * WORDS, t / across * TILE_H);
+    AV_STAMP(6);
     av_grid_barrier(control);
+    AV_STAMP(7);
     for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot) {
         uint32_t* weak = state + slot * STATE_WORDS;
         if (int(gridDim.x) < tiles) count = canny_list_runs(weak, runs, &tile.count);  // else the list still stands
         canny_resolve(weak, runs, count, join_at, t % across * WORDS, t / across * TILE_H);
         __syncthreads();
     }
+    AV_STAMP(8);
     for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot)
         canny_write(state + slot * STATE_WORDS, out, width, height, t % across * TILE_W, t / across * TILE_H);
+    AV_STAMP(9);
+    AV_STAMPS_END(control, blockIdx.x == gridDim.x / 2);
 }
 
 extern "C" __global__ void __launch_bounds__(512)

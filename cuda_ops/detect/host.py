@@ -9,7 +9,7 @@ import numpy as np
 
 from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
 
-THREADS = 256
+THREADS, ANCHORS_A_BLOCK = 256, 32
 CAPACITY = 1024
 """Candidates of an image that suppression looks at: the highest scores; a flag tells of more."""
 
@@ -63,7 +63,8 @@ def run_dense(
     """Decode and suppress `heads` (B, 4 + classes, anchors)."""
     images, rows, anchors = (int(size) for size in heads.shape)
     kernel = f"detect_dense_{'half' if is_half else 'float'}"
-    blocks = max(1, min(ceil_div(anchors, 32), launcher.resident_blocks(kernel, THREADS) // images, BLOCKS_MAX))
+    resident = min(launcher.resident_blocks(kernel, THREADS) // images, BLOCKS_MAX)
+    blocks = max(1, min(ceil_div(anchors, ANCHORS_A_BLOCK), resident))
     arguments = [
         Ptr(heads), I32(rows - 4), I32(anchors), F32(score_min), F32(float_below(iou_max)),
         Ptr(scratch.keys), Ptr(scratch.labels), Ptr(scratch.found), Ptr(launcher.control_words()),

@@ -286,14 +286,17 @@ __device__ void detect_dense(const In* heads, int classes, int anchors, float th
     labels += int64_t(image) * anchors;
     Found& found = founds[image];
     unsigned *barrier = control, *count = control + 1 + image, *crowded = control + 1 + IMAGES_MAX;
+    AV_STAMPS_BEGIN();
     find_candidates(s, head, classes, anchors, threshold, keys, labels, found, count, crowded);
     __syncthreads();
+    AV_STAMP(1);
     if (av_thread() == 0) {
         av_wait_for_grid(barrier);
         s.count = __ldcg(count) & ((1u << COUNT_BITS) - 1u);
         s.crowded = __ldcg(crowded);  // in any image: all blocks must agree on the barriers they meet at
     }
     __syncthreads();
+    AV_STAMP(2);
     const int all = int(s.count), n = min(all, CAPACITY);
     if (s.crowded != 0u) {
         if (all > CAPACITY) order_candidates(s, head, anchors, keys, labels, all, found);
@@ -302,14 +305,19 @@ __device__ void detect_dense(const In* heads, int classes, int anchors, float th
     }
     compare_boxes(found, n, iou);
     __syncthreads();
+    AV_STAMP(3);
     if (av_thread() == 0) {
         s.is_last = av_add_acquire_release(count, 1u << COUNT_BITS) >> COUNT_BITS == gridDim.x - 1u;
         if (s.is_last) *count = 0u;  // every block has read it; the next launch needs it 0
     }
     __syncthreads();
+    AV_STAMP(4);
     if (s.is_last) {
         settle(s, found, n);
+        AV_STAMP(5);
         write_kept(s, found, out, image, all > CAPACITY);
+        AV_STAMP(6);
+        AV_STAMPS_END(control, image == 0);
     }
     if (depth.data == nullptr) return;
     av_grid_barrier(barrier);

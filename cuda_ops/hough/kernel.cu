@@ -286,13 +286,22 @@ hough_lines(const uint8_t* edges, int width, int height, const float2* direction
     AV_DYNAMIC_SHARED(int, bins);
     const Lines out = {lines, segments, count, limit};
     unsigned *barrier = control, *edge_count = control + 1, *peak_count = control + 2, *finished = control + 3;
+    AV_STAMPS_BEGIN();
     list_edges(s, edges, width, height, points, edge_count);
+    AV_STAMP(1);
     const int n = int(av_grid_barrier_read(barrier, edge_count, s.read));
+    AV_STAMP(2);
     count_votes(bins, points, n, directions, angles, rhos, votes);
+    AV_STAMP(3);
     av_grid_barrier(barrier);
+    AV_STAMP(4);
     find_peaks(int(gridDim.x) >= angles && rhos <= BINS ? bins : nullptr, votes, angles, rhos, least, peaks, peak_count);
+    AV_STAMP(5);
     const int found = int(av_grid_barrier_read(barrier, peak_count, s.read));
+    AV_STAMP(6);
     write_lines(s, edges, width, height, directions, peaks, found, rhos, rho_step, theta_step, theta_min, shortest, gap, out);
+    AV_STAMP(7);
+    AV_STAMPS_END(control, blockIdx.x == 0);
     if (av_thread() == 0 && atomicAdd(finished, 1u) == gridDim.x - 1u) {  // every block has read the counters
         count[0] = min(found, limit);
         count[1] = found > limit;

@@ -73,13 +73,31 @@ __device__ inline int av_threads() { return blockDim.x * blockDim.y * blockDim.z
 __device__ inline int av_lane() { return av_thread() & 31; }
 __device__ inline int av_warp() { return av_thread() >> 5; }
 
+// Where a kernel's time goes, when compiled with AV_STAMPS: clocks of thread 0 at numbered places, left in control words
+// 40 and on by one block (clocks of two processors do not compare).
+#ifdef AV_STAMPS
+#define AV_STAMPS_BEGIN() unsigned av_stamp_[12] = {}; AV_STAMP(0)
+#define AV_STAMP(n) av_stamp_[n] = unsigned(clock64())
+#define AV_STAMPS_END(control, is_chosen) \
+    if ((is_chosen) && av_thread() == 0) for (int n = 0; n < 12; ++n) (control)[40 + n] = av_stamp_[n]
+#else
+#define AV_STAMPS_BEGIN()
+#define AV_STAMP(n)
+#define AV_STAMPS_END(control, is_chosen)
+#endif
+
 // A barrier over all blocks of a cooperative launch. `word` starts as 0 and needs no reset: its top bit flips once
 // per round, because the blocks' additions sum to 2^31. What a block wrote before is visible to all after.
 __device__ inline void av_wait_for_grid(unsigned* word) {  // thread 0, between two block barriers
     const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
     const bool first = (blockIdx.x | blockIdx.y | blockIdx.z) == 0;
     const unsigned before = av_add_release(word, first ? 0x80000000u - (blocks - 1u) : 1u);
-    while (((before ^ av_load_acquire(word)) & 0x80000000u) == 0u) AV_PAUSE();
+    while (((before ^ av_load_acquire(word)) & 0x80000000u) == 0u) {
+#ifdef AV_BARRIER_SLEEP
+        __nanosleep(AV_BARRIER_SLEEP);
+#endif
+        AV_PAUSE();
+    }
 }
 __device__ inline void av_grid_barrier(unsigned* word) {
     __syncthreads();
