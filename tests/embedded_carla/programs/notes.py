@@ -73,16 +73,17 @@ NOTES: tuple[tuple[str, str], ...] = (
     (r"(LaneOffsetAction|OscController).*killed", "ends after 20 km, which takes longer than the limit."),
     (
         r"dummy_agent",
-        "stopped by hand after 400 of 3,600 frames, too slow on a busy machine: this agent stands still, for which the "
-        "evaluator ends it after 180 s; its four cameras, LiDAR, radar, GNSS, IMU and map had come each frame.",
+        "this agent stands still, for which the evaluator ends it after 180 s; three cameras of 800x600, LiDAR, radar, "
+        "GNSS, IMU and map come each of 3,601 frames, 3.8 a second on a busy machine.",
     ),
     (r"npc_agent", "both pedestrian scenarios play; the agent runs a stop sign and keeps below the traffic's pace."),
     (r"start_replaying", "newer than the wheel: passes `map_override`, which 0.9.16 does not have."),
     (r"manual_control_fisheye", "newer than the wheel: 0.9.16 has no wide-angle cameras."),
     (r"tutorial_gbuffer", "GBuffers are refused: they are Unreal's intermediate pictures."),
     (
-        r"check_raycast\w+\.py.*killed",
-        "stopped at 300 s in the fourth of its five scenes; of the first three all ten repetitions were the same.",
+        r"check_raycast",
+        "in each of its five scenes all ten repetitions are the same. In two of them its "
+        "queue begins with a message left over from the one before, as it tells.",
     ),
     (r"(check_\w+|vehicle_physics_tester)\.py", "with Town10HD and Town04 for Town03 and Town05."),
     (r"open3d_lidar", "without a display; libusb beside it."),
@@ -91,7 +92,6 @@ NOTES: tuple[tuple[str, str], ...] = (
     (r"manual_control_steeringwheel", "wants a steering wheel."),
     (r"manual_control_rss", "wants a wheel built with RSS."),
     (r"GeoEllipsoid|test_geoconversion", "newer than the wheel: 0.9.16 has no `GeoEllipsoid`."),
-    (r"ChangeLane_1.*FAILURE", "the slow van, left without brakes on a hill before it has driven, rolls into the ego."),
     (
         r"TestVehicle(Friction|TireConfig)",
         "with a straight road of six lanes along x = 32 m as `OUT/stand_ins/Town05.xodr`: it drives on that town's.",
