@@ -25,8 +25,8 @@ from av_stack.types import (
 from av_stack.world.carla_stand import Place
 
 STATES = (LightState.RED, LightState.YELLOW, LightState.GREEN)
-HEAD_M = 3.0
-"""Of a head's middle above the road: low ones count as shown or not, hanging ones leave the picture a little sooner."""
+HEAD_TOP_M = 3.7
+"""Of a head low on its post, above the road: its red lamp is near the top. Hanging ones leave the picture sooner."""
 
 STOP_NEAREST_M = 4.0
 """How near before stop lines one looks from."""
@@ -99,10 +99,10 @@ def ego_at(frame: SensorFrame, pose: Pose2D, place: Place) -> EgoState:
 
 
 def is_in_picture(stop: StopPlace, graph: LaneGraph, camera: CameraModel) -> bool:
-    """Whether a head over the governing light's post would be in the picture, by the angle of view alone."""
+    """Whether a whole head over the governing light's post would be in the picture, by the angle of view alone."""
     post = next(s.place for s in graph.signals if s.signal_id == stop.signal_id and s.place is not None)
     x, y = map_to_vehicle(post, stop.place.pose)
-    (u, v), _ = vehicle_to_image([x, y, HEAD_M - x * np.tan(stop.place.grade_rad)], camera)
+    (u, v), _ = vehicle_to_image([x, y, HEAD_TOP_M - x * np.tan(stop.place.grade_rad)], camera)
     return bool(0.0 <= u < camera.width_px and 0.0 <= v < camera.height_px)
 
 
