@@ -44,6 +44,12 @@ __device__ inline unsigned av_load_acquire(const unsigned* p) {
 #endif
     return x;
 }
+// 1 / x rounded to nearest, for 2^-126 < |x| < 2^126: a division's own instructions without its branch for other numbers.
+__device__ inline float av_reciprocal(float x) {
+    float near;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(x));
+    return __fmaf_rn(near, -__fmaf_rn(x, near, -1.0f), near);
+}
 // What this thread, and those it met at a block barrier, wrote before is visible to whoever acquires the sum.
 __device__ inline unsigned av_add_release(unsigned* p, unsigned value) {
     unsigned before;
@@ -57,6 +63,7 @@ __device__ inline unsigned av_add_acquire_release(unsigned* p, unsigned value) {
     return before;
 }
 #else
+inline float av_reciprocal(float x) { return 1.0f / x; }
 inline unsigned av_add_acquire_release(unsigned* p, unsigned value) { return atomicAdd(p, value); }
 inline unsigned av_add_release(unsigned* p, unsigned value) { return atomicAdd(p, value); }
 inline av_half av_to_half(float x) { return {shim_half_bits(x)}; }

@@ -74,7 +74,7 @@ struct Place {  // of a cell in the picture: its four neighbours, and how far be
 // `row_x`, `row_y`, `row_z`: the part of the camera's coordinates that all cells of a row share.
 __device__ inline Place find_place(GROUND, float row_x, float row_y, float row_z, int column) {
     const float y = __fmaf_rn(-(float(column) + 0.5f), cell, y_left), cam_z = __fmaf_rn(m7, y, row_z);
-    const float scale = 1.0f / cam_z, u = __fmaf_rn(m1, y, row_x) * scale, v = __fmaf_rn(m4, y, row_y) * scale;
+    const float scale = av_reciprocal(cam_z), u = __fmaf_rn(m1, y, row_x) * scale, v = __fmaf_rn(m4, y, row_y) * scale;
     const float uu = u * u, vv = v * v, uv = u * v, r2 = uu + vv;
     const float radial = __fmaf_rn(r2, __fmaf_rn(r2, __fmaf_rn(r2, k3, k2), k1), 1.0f);
     const float in_x = __fmaf_rn(p2, __fmaf_rn(2.0f, uu, r2), __fmaf_rn(2.0f * p1, uv, u * radial));
