@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from cuda_ops.canny.op import canny  # noqa: E402
 from cuda_ops.errors import CudaOpsError  # noqa: E402
-from cuda_ops.frame import FrameGraph  # noqa: E402
+from cuda_ops.frame import Branch, FrameGraph  # noqa: E402
 from cuda_ops.hough.op import hough_lines  # noqa: E402
 from cuda_ops.lanes.op import colour_mask  # noqa: E402
 from cuda_ops.preprocess.op import preprocess  # noqa: E402
@@ -41,6 +41,26 @@ def test_a_frame_is_its_operators_one_after_the_other(device: str) -> None:
             np.testing.assert_allclose(ours, theirs.numpy(), atol=1e-6)
         for first, second in zip(found, graph.run(), strict=True):
             np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_a_branch_runs_beside_and_changes_nothing(device: str) -> None:
+    branch, idle = Branch(), Branch()
+
+    def side_by_side(image: Any) -> tuple[Any, ...]:
+        with branch.beside():
+            mask = colour_mask(image)
+            lines = hough_lines(canny(mask, 1, 2), 40).lines
+        picture = preprocess([image], 96, 160)
+        branch.join()
+        idle.join()  # took no part
+        return picture, mask, lines
+
+    apart, graph = FrameGraph(side_by_side, [frame(0)], device), FrameGraph(program, [frame(0)], device)
+    for seed in range(5):
+        apart.inputs[0][:] = graph.inputs[0][:] = frame(seed)
+        for ours, theirs in zip(apart.run(), graph.run(), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_a_device_that_is_not_there_is_said() -> None:
