@@ -12,6 +12,7 @@ from pathlib import Path
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.maps import MapLibrary
 from embedded_carla.recorder.folder import FOLDER_VARIABLE, default_folder
+from embedded_carla.render.warm_up import rest_beside
 from embedded_carla.server import Server
 from embedded_carla.simulation import Simulation
 from embedded_carla.sockets import listen
@@ -85,7 +86,8 @@ def main(argv: list[str] | None = None) -> int:
     where = f"{arguments.host}:{server.port}"
     print(f"embedded_carla: listening on {where}, map {server.simulation.map.name}", flush=True)
     try:
-        server.serve()
+        with rest_beside():
+            server.serve()
     finally:
         server.close()
     return 0

@@ -1,15 +1,21 @@
 """Let the GL compile what first pictures need, before a client waits for them.
 
 A software GL turns each shader program into machine code, seconds of work for one set of outputs, and keeps the code in
-a cache of its own on disk. So it is enough to draw once on a machine, in a process that ends.
+a cache of its own on disk. So it is enough to draw once on a machine, in a process that ends. Dry days are drawn before
+the server listens; dusk, night and water, which take a minute or two, beside it, by a process that takes only what
+processor time nobody wants.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import itertools
+import os
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,10 +34,26 @@ from embedded_carla.types import SemanticTag, Transform, WeatherParameters
 OUTPUTS = ((True, False, False), (False, True, False), (False, False, True), (False, True, True), (True, True, True))
 """Of one pass: colour, depth, labels; what single cameras, LiDARs and cameras of several kinds in one place ask for."""
 
+COLOUR_OUTPUTS = ((True, False, False), (True, True, True))
+"""The two of them that light and weather change."""
+
 LONGEST_S = 300.0
 CANNOT_DRAW = 3  # exit status: no GL on this machine
 _DAY = WeatherParameters(sun_altitude_angle=45.0)
 _HAZY = replace(_DAY, fog_density=2.0)  # as CARLA's presets are, `ClearNoon` too
+COMMON = (_DAY, _HAZY)
+_WATERS: tuple[dict[str, float], ...] = (
+    {},
+    {"wetness": 50.0},
+    {"wetness": 80.0, "precipitation_deposits": 80.0, "precipitation": 80.0},
+)
+REST = tuple(
+    weather
+    for altitude_deg, fog, water in itertools.product((45.0, 2.0, -30.0), (0.0, 2.0), _WATERS)
+    if (weather := replace(_DAY, sun_altitude_angle=altitude_deg, fog_density=fog, **water)) not in COMMON
+)
+"""With COMMON, every kind of light and weather that has shader programs of its own."""
+
 _MATERIAL_M = 4.0  # side of the square that each material covers
 
 
@@ -61,30 +83,39 @@ def scenery() -> Scenery:
     return Scenery("warm-up", tuple(meshes), things, none, _Floor(), numbers, np.ones(1), (), (), (), (), ())
 
 
-def draw() -> None:
-    """Each of OUTPUTS on days without and with haze, towards the sun and away. Raises RenderError where that fails."""
+def draw(weathers: Sequence[WeatherParameters], outputs: Sequence[tuple[bool, bool, bool]]) -> Iterator[None]:
+    """Pause after each picture: each of `outputs` in each weather, towards the sun and away. Raises RenderError where
+    that fails."""
     car = ActorView(7, "sedan", Transform(12.0), (2.3, 0.95, 0.75), (0.5, 0.0, 0.0), SemanticTag.CAR)
     views = [CameraView(320, 180, 90.0, Transform(0.0, 0.0, 2.0, yaw_deg=yaw)) for yaw in (0.0, 180.0)]
     renderer = Renderer(scenery())
     try:
-        for view, weather, (rgb, depth, labels) in itertools.product(views, (_DAY, _HAZY), OUTPUTS):
+        for weather, (rgb, depth, labels), view in itertools.product(weathers, outputs, views):
             renderer.render(view, (car,), {}, weather, 0.0, rgb=rgb, depth=depth, labels=labels)
+            yield
     finally:
         renderer.close()
 
 
-def _mark() -> Path:
-    """The file that says that these programs were drawn with on this machine."""
+def _mark(kind: str) -> Path:
+    """The file that says that the programs of this kind, "shaders" of dry days or "weathers", were drawn with here."""
     digest = hashlib.sha256()
     own = (Path(__file__).with_name(f"{name}.py") for name in ("ground", "programs", "solids", "targets", "warm_up"))
     for path in (*sorted(SHADERS.iterdir()), *own):
         digest.update(path.read_bytes())
-    return default_folder() / f"shaders-{digest.hexdigest()[:16]}"
+    return default_folder() / f"{kind}-{digest.hexdigest()[:16]}"
+
+
+def _set(mark: Path) -> None:
+    mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for old in mark.parent.glob(f"{mark.name.split('-')[0]}-*"):
+        old.unlink(missing_ok=True)
+    mark.touch()
 
 
 def warm_up() -> None:
     """Draw in a process of its own, unless this code has done so before; where nothing can be drawn, cameras tell."""
-    mark = _mark()
+    mark = _mark("shaders")
     if mark.exists():
         return
     try:
@@ -92,18 +123,55 @@ def warm_up() -> None:
             [sys.executable, "-m", __name__], timeout=LONGEST_S, check=False, stdin=subprocess.DEVNULL
         )
         if child.returncode == 0:
-            mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for old in mark.parent.glob("shaders-*"):
-                old.unlink(missing_ok=True)
-            mark.touch()
+            _set(mark)
         elif child.returncode != CANNOT_DRAW:
             log(f"drawing fails with status {child.returncode}: cameras may end this server")
     except (OSError, subprocess.SubprocessError) as error:
         log(f"shaders are compiled with the first picture: {error}")
 
 
+@contextmanager
+def rest_beside() -> Iterator[None]:
+    """Within, a process of lowest priority draws REST, unless this code has done so before; it ends with this one."""
+    if _mark("weathers").exists():
+        yield
+        return
+    command = [sys.executable, "-m", __name__, str(os.getpid())]
+    try:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+    except OSError as error:
+        log(f"shaders for other weather are compiled with its first picture: {error}")
+        yield
+        return
+    try:
+        yield
+    finally:
+        child.terminate()
+        child.wait()
+
+
+def _draw_rest(parent: int) -> None:
+    """As the child of the server `parent`; only one of several at a time."""
+    os.nice(19)
+    mark = _mark("weathers")
+    mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (mark.parent / "weathers.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        for _ in draw(REST, COLOUR_OUTPUTS):
+            if os.getppid() != parent:  # the server was killed
+                return
+        _set(mark)
+
+
 if __name__ == "__main__":
     try:
-        draw()
-    except RenderError:
+        if sys.argv[1:]:
+            _draw_rest(int(sys.argv[1]))
+        else:
+            for _ in draw(COMMON, OUTPUTS):
+                pass
+    except (RenderError, OSError):
         sys.exit(CANNOT_DRAW)

@@ -5,9 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedded_carla.maps.cache import default_folder
+from embedded_carla.render.atmosphere import atmosphere
+from embedded_carla.render.mirror import FROM_PUDDLES
+from embedded_carla.render.renderer import features, has_sun
+from embedded_carla.render.warm_up import COMMON, REST
+from embedded_carla.types import WeatherParameters
 
 FIRST_PICTURES = """
 from dataclasses import replace
@@ -27,6 +39,73 @@ for yaw, fog in ((0.0, 0.0), (90.0, 2.0)):
         renderer.render(view, (), {}, weather, 0.0, rgb=rgb, depth=depth, labels=labels)
 renderer.close()
 """
+
+
+def programs_of(weather: WeatherParameters) -> set[tuple[object, ...]]:
+    """What of the light and weather chooses shader programs: of the scene, and of what is drawn over it."""
+    air = atmosphere(weather)
+    return {("scene", *features(air), air.puddles >= FROM_PUDDLES), ("over", air.rain > 0.0)}
+
+
+KNOWN = set[tuple[object, ...]]().union(*map(programs_of, (*COMMON, *REST)))
+
+
+def test_every_preset_of_carla_is_compiled_beforehand() -> None:
+    presets = pytest.importorskip("carla").WeatherParameters
+    names = [name for name in dir(presets) if name[0].isupper()]
+    assert len(names) > 20
+    for name in names:
+        given_by_carla = getattr(presets, name)
+        weather = WeatherParameters(**{f.name: getattr(given_by_carla, f.name) for f in fields(WeatherParameters)})
+        assert programs_of(weather) <= KNOWN, name
+
+
+PERCENT = st.floats(0.0, 100.0)
+
+
+@given(st.floats(-90.0, 90.0), PERCENT, PERCENT, PERCENT, PERCENT, PERCENT)
+def test_every_weather_is_compiled_beforehand(
+    altitude: float, clouds: float, rain: float, deposits: float, wetness: float, fog: float
+) -> None:
+    weather = WeatherParameters(
+        cloudiness=clouds, precipitation=rain, precipitation_deposits=deposits, sun_altitude_angle=altitude,
+        fog_density=fog, wetness=wetness,
+    )  # fmt: skip
+    air = atmosphere(weather)
+    if has_sun(air) or air.night > 0.0:  # neither: a low sun behind thick clouds, between day and dusk
+        assert programs_of(weather) <= KNOWN
+
+
+def children(process: int) -> Iterator[int]:
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+        except OSError:  # it has ended
+            continue
+        if int(parent) == process and state != "Z":
+            yield int(stat.parent.name)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc to see processes in")
+def test_what_compiles_beside_a_server_ends_with_it(tmp_path: Path) -> None:
+    for kept in default_folder().glob("*"):
+        if not kept.name.startswith("weathers"):
+            (tmp_path / kept.name).symlink_to(kept)
+    environment = os.environ | {"EMBEDDED_CARLA_CACHE": str(tmp_path)}
+    command = [sys.executable, "-m", "embedded_carla", "--port", "0", "--until-stdin-ends"]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None
+            assert b"listening" in server.stdout.readline()
+            end_s = time.monotonic() + 10.0
+            while not (beside := list(children(server.pid))) and time.monotonic() < end_s:
+                time.sleep(0.05)
+            assert len(beside) == 1
+            server.terminate()
+            assert server.wait(10) == 0
+            assert not Path(f"/proc/{beside[0]}").exists()
+        finally:
+            server.kill()
 
 
 def test_no_first_picture_waits_for_a_compiler(tmp_path: Path) -> None:
