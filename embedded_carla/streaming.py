@@ -75,9 +75,10 @@ class StreamHub:
         for listeners in self._by_stream.values():
             yield from listeners
 
-    def send(self, stream_id: int, payload: bytes, *, may_drop: bool) -> None:
-        """Send to every listener; with `may_drop`, skip those that have not yet taken the previous message."""
-        message = _LENGTH.pack(len(payload)) + payload
+    def send(self, stream_id: int, *payload: bytes, may_drop: bool) -> None:
+        """Send what the parts of `payload` make together to every listener; with `may_drop`, skip those that have not
+        yet taken the previous message."""
+        message = b"".join((_LENGTH.pack(sum(map(len, payload))), *payload))
         for connection in tuple(self._by_stream.get(stream_id, ())):
             self._deliver(connection, message, may_drop)
 

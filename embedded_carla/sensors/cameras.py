@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +112,8 @@ def camera_bodies(
         for request in sharing:
             pixels = shots.pixels(request)
             if pixels is not None:
-                bodies[request.sensor_id] = struct.pack("<IIf", view.width_px, view.height_px, view.fov_deg) + pixels
+                head = struct.pack("<IIf", view.width_px, view.height_px, view.fov_deg)
+                bodies[request.sensor_id] = b"".join((head, np.ascontiguousarray(pixels).data))
     return bodies
 
 
@@ -122,7 +124,7 @@ class _Shots:
     def __init__(self, renderer: Renderer, view: CameraView, scene: Scene, sharing: Sequence[CameraRequest]) -> None:
         self._renderer, self._view, self._scene = renderer, view, scene
         self._pictures: dict[tuple[float, bool], Picture] = {}
-        self._encoded: dict[tuple[str, Lens, Development], bytes] = {}
+        self._encoded: dict[tuple[str, Lens, Development], NDArray[np.uint8]] = {}
         self._poses: dict[int, Float] | None = None
         self._first: Picture | None = None
         kinds = {request.kind for request in sharing}
@@ -143,21 +145,20 @@ class _Shots:
             self._pictures[(shot.gain, shot.adapts)] = next(pictures)
         self._first = next(iter(self._pictures.values()), None)
 
-    def pixels(self, request: CameraRequest) -> bytes | None:
+    def pixels(self, request: CameraRequest) -> NDArray[Any] | None:
         """What follows the 12 bytes; None where there is nothing to tell."""
         if request.kind == FLOW:
-            flow = bend(self._flow_since(request), request.lens, smooth=False)
-            return np.ascontiguousarray(flow, dtype="<f4").tobytes()
+            return bend(self._flow_since(request), request.lens, smooth=False).astype("<f4", copy=False)
         if request.kind == DVS:
             assert request.memory is not None
             assert request.memory.events is not None
             events = request.memory.events.events(self._colour(request), request.sim_time_s)
-            return events.tobytes() if len(events) else None
+            return events if len(events) else None
         if request.follows_motion:
-            return self._colour(request).tobytes()
+            return self._colour(request)
         key = (request.kind, request.lens, request.development)
         if key not in self._encoded:
-            self._encoded[key] = self._still(request).tobytes()
+            self._encoded[key] = self._still(request)
         return self._encoded[key]
 
     def _still(self, request: CameraRequest) -> NDArray[np.uint8]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -94,7 +96,7 @@ def _vehicle_view(episode: Episode, actor: Actor) -> ActorView:
     return ActorView(
         actor.actor_id, fleet.spec(slot).shape, episode.pose_of(actor), actor.box.extent, _colour(actor), actor.tag,
         actor.lights, float(fleet.steer_rad[slot]), float(fleet.wheel_phase_rad[slot]), actor.actor_id, actor.doors,
-        _posed_wheels(episode, actor), actor.type_id, float(np.linalg.norm(fleet.velocity[slot])),
+        _posed_wheels(episode, actor), actor.type_id, math.hypot(*fleet.velocity[slot].tolist()),
     )  # fmt: skip
 
 
@@ -125,7 +127,12 @@ def _prop_view(actor: Actor) -> ActorView:
 
 def _colour(actor: Actor) -> Vector3:
     """The `color` attribute "r,g,b" (sRGB, 0 to 255) in linear light."""
-    parts = actor.description.value("color").split(",")
+    return _linear(actor.description.value("color"))
+
+
+@lru_cache(maxsize=1024)
+def _linear(colour: str) -> Vector3:
+    parts = colour.split(",")
     if len(parts) != 3 or not all(part.strip().isdecimal() for part in parts):
         return _GREY
     r, g, b = ((min(int(part), 255) / 255.0) ** _SRGB_GAMMA for part in parts)

@@ -147,7 +147,7 @@ class SensorSuite:
         episode = self._episode
         self._state(sensor).last_s = episode.time_s
         header = sensor_header(SENSOR_TYPES[sensor.type_id], episode.frame, episode.time_s, sensor.pose)
-        self._hub.send(sensor.stream_id, header + body, may_drop=may_drop)
+        self._hub.send(sensor.stream_id, header, body, may_drop=may_drop)
 
     def _state(self, sensor: Actor) -> _State:
         state = self._states.get(sensor.actor_id)
