@@ -30,8 +30,9 @@ from perception.health import Health, HealthMonitor, Response
 from perception.lanes.detector import LaneDetector
 from perception.lights import LightOracle, LightReader
 from perception.localization import Localizer
+from perception.map_index import MapIndex
 from perception.objects import ObjectSense
-from perception.scene import assemble_scene
+from perception.scene import along_lanes, assemble_scene
 from planning import Planner, PlanningConfig, Route
 from planning.fallback import safe_stop, slow_down
 
@@ -77,7 +78,7 @@ class Pipeline:
         self._health = HealthMonitor()
         self._lanes = eyes.lanes
         self._localizer = Localizer(graph)
-        self._objects = ObjectSense(use_parallax=False)
+        self._map, self._objects = MapIndex(graph), ObjectSense(use_parallax=False)
         self._light_oracle, self._lights = LightOracle(graph), LightReader(graph)
         self._planner = Planner(graph, vehicle, settings.planning)
         self._planner.set_route(route)
@@ -131,7 +132,8 @@ class Pipeline:
         if truth is not None and "detection" in self._oracles:
             objects = oracle_objects(truth, camera=None if image is None else image.camera)
         else:
-            objects = self._objects.update(image, ego, frame.imu, lanes, detections).tracked
+            seen = self._objects.update(image, ego, frame.imu, lanes, detections)
+            objects = along_lanes(seen.tracked, self._map)
         if truth is not None and "lights" in self._oracles:
             return objects, self._light_oracle.update(truth)
         return objects, self._lights.update(ego, detections, None if health.faults else image)

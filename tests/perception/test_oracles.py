@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,7 +27,8 @@ from av_stack.types import (
 )
 from perception.detection.oracle import oracle_objects
 from perception.lights import LightOracle
-from perception.scene import assemble_scene
+from perception.map_index import MapIndex
+from perception.scene import along_lanes, assemble_scene
 
 CAMERA = CameraModel("front", 640, 360, math.radians(60.0), 2.0, 0.0, 1.5)
 STAMP = Stamp(7, 0.35)
@@ -87,3 +89,20 @@ def test_scene_refuses_parts_of_another_frame() -> None:
     assert scene.objects[0].track_id == 1
     with pytest.raises(ValueError, match="lanes are of frame 6"):
         assemble_scene(ego, LaneEstimate(Stamp(6, 0.3), None, None), [], {})
+
+
+@pytest.mark.parametrize(("guess_deg", "told_deg"), [(20.0, 0.0), (-25.0, 0.0), (160.0, 180.0), (80.0, 0.0)])
+def test_slow_vehicles_stand_along_their_lane(guess_deg: float, told_deg: float) -> None:
+    index = MapIndex(two_way_road([(100.0, 0.0)]))
+    slow = TrackedObject(1, ObjectKind.CAR, 40.0, -2.2, math.radians(guess_deg), (0.3, 0.2), 4.6, 1.9, 1.6)
+    (turned,) = along_lanes([slow], index)
+    assert math.degrees(turned.yaw_rad) == pytest.approx(told_deg, abs=1.0)
+    assert replace(turned, yaw_rad=slow.yaw_rad) == slow
+
+
+def test_who_moves_or_walks_or_stands_off_the_road_keeps_its_heading() -> None:
+    index = MapIndex(two_way_road([(100.0, 0.0)]))
+    mover = TrackedObject(1, ObjectKind.CAR, 40.0, -2.2, 0.4, (8.0, 3.0), 4.6, 1.9, 1.6)
+    walker = TrackedObject(2, ObjectKind.PEDESTRIAN, 40.0, -2.2, 0.4, (0.3, 0.0), 0.5, 0.5, 1.7)
+    aside = TrackedObject(3, ObjectKind.CAR, 40.0, -20.0, 0.4, (0.0, 0.0), 4.6, 1.9, 1.6)
+    assert along_lanes([mover, walker, aside], index) == (mover, walker, aside)
