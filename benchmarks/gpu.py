@@ -20,6 +20,7 @@ import torch
 
 from benchmarks.gpu_frame import bench_frame, bench_whole_frame
 from benchmarks.gpu_operators import (
+    bench_bias_silu,
     bench_canny,
     bench_detect,
     bench_features,
@@ -37,6 +38,7 @@ OPERATORS: dict[str, Callable[[Bench], None]] = {
     "hough": bench_hough,
     "ground": bench_ground,
     "features": bench_features,
+    "bias_silu": bench_bias_silu,
 }
 FRAMES: dict[str, Callable[[Bench], dict[str, Any]]] = {
     "frame": bench_frame,

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from benchmarks.gpu_timing import Bench, eager, on_cpu, on_gpu
+from cuda_ops.bias_silu.op import bias_silu
 from cuda_ops.blur.op import gaussian_blur
 from cuda_ops.canny.op import canny
 from cuda_ops.corner.op import corner_score
@@ -18,11 +19,16 @@ from cuda_ops.depth.op import depth_in_boxes
 from cuda_ops.detect.op import detect_dense, detect_end_to_end
 from cuda_ops.flow.op import track_points
 from cuda_ops.hough.op import hough_lines
+from cuda_ops.lab.host import LabRange
+from cuda_ops.lab.op import lab_mask
 from cuda_ops.lanes import reference as lanes_reference
 from cuda_ops.lanes.host import WHITE, YELLOW, GroundCamera, GroundGrid
 from cuda_ops.lanes.op import colour_mask, ground_mask
 from cuda_ops.preprocess.op import preprocess
 from perception.detection.offline import ultralytics
+
+WHITE_LAB = LabRange((170.0, 0.0, 0.0), (255.0, 255.0, 255.0))
+YELLOW_LAB = LabRange((80.0, 110.0, 150.0), (255.0, 160.0, 255.0))
 
 
 def picture(height: int, width: int, channels: int, seed: int) -> np.ndarray[Any, Any]:
@@ -195,6 +201,24 @@ def bench_ground(bench: Bench) -> None:
         {"torch grid_sample": lambda: on_gpu(grid_sample)},
     )
     bench.add("colour threshold alone, 1280x720", lambda: colour_mask(image), image.numel() + 720 * 1280, None, {})
+    bgr, ranges = image.cpu().numpy()[..., :3].copy(), (WHITE_LAB, YELLOW_LAB)
+
+    def opencv_lab() -> Any:
+        lab = cv2.cvtColor(bgr, cv2.COLOR_BGR2LAB)
+        return [cv2.inRange(lab, part.low, part.high) for part in ranges]
+
+    on_the_cpu: dict[str, Callable[[], float]] = {"cv2 on the CPU": lambda: on_cpu(opencv_lab)}
+    moved = image.numel() + 720 * 1280
+    bench.add("Lab threshold, 1280x720", lambda: lab_mask(image, *ranges), moved, None, on_the_cpu)
+
+
+def bench_bias_silu(bench: Bench) -> None:
+    x = torch.randn((1, 128, 48, 80), device="cuda").half().to(memory_format=torch.channels_last)
+    bias = torch.randn(128, device="cuda").half()
+    peers: dict[str, Callable[[], float]] = {
+        "torch, two kernels": lambda: on_gpu(lambda: torch.nn.functional.silu(x + bias[:, None, None]))
+    }
+    bench.add("bias and SiLU, 128 channels of 80x48 fp16", lambda: bias_silu(x, bias), 4 * x.numel(), None, peers)
 
 
 def bench_features(bench: Bench) -> None:

@@ -9,6 +9,7 @@ import sys
 
 import torch
 
+from cuda_ops.bias_silu.op import bias_silu
 from cuda_ops.blur.op import gaussian_blur
 from cuda_ops.canny.op import canny
 from cuda_ops.corner.op import corner_score
@@ -16,6 +17,8 @@ from cuda_ops.depth.op import depth_in_boxes
 from cuda_ops.detect.op import detect_dense, detect_end_to_end
 from cuda_ops.flow.op import track_points
 from cuda_ops.hough.op import hough_lines
+from cuda_ops.lab.host import LabRange
+from cuda_ops.lab.op import lab_mask
 from cuda_ops.lanes.host import GroundCamera, GroundGrid
 from cuda_ops.lanes.op import colour_mask, ground_mask
 from cuda_ops.preprocess.op import preprocess
@@ -36,6 +39,12 @@ def main() -> None:
     camera = GroundCamera((0.0, -1.0, 0.0, -0.1, 0.0, 1.5, 1.0, 0.0, 0.15), 40.0, 40.0, 35.0, 26.0)
     ground_mask(colour, camera, GroundGrid(31, 17, 10.0, 3.0, 0.3))
     colour_mask(colour)
+    lab_mask(colour, LabRange((170.0, 0.0, 0.0), (255.0, 255.0, 255.0)), LabRange((80.0, 110.0, 150.0), (255.0,) * 3))
+    lab_mask(colour[..., :3], *[LabRange((9.0, 9.0, 9.0), (200.0, 200.0, 200.0))] * 2)
+    for channels in (16, 21):
+        features = torch.rand((1, channels, 7, 11), device="cuda").half()
+        bias_silu(features, features[0, :, 0, 0].contiguous())
+        bias_silu(features.to(memory_format=torch.channels_last), features[0, :, 0, 0].contiguous())
     depth = torch.rand((1, 45, 67), device="cuda") * 50
     heads = torch.rand((1, 9, anchors), device="cuda")
     heads[:, :4] *= 60
