@@ -263,14 +263,17 @@ __device__ void canny_join_tiles(const uint32_t* weak, const Join& at, int word0
     }
 }
 
-// Takes those runs out of the tile's words that are not joined to a strong one.
-__device__ void canny_resolve(uint32_t* weak, const uint16_t* runs, int count, const Join& at, int word0, int y0) {
+// The runs of the tile's words that are joined to a strong one -> `kept`.
+__device__ void canny_resolve(const uint32_t* weak, uint32_t* kept, const uint16_t* runs, int count, const Join& at,
+                              int word0, int y0) {
+    if (av_thread() < STATE_WORDS) kept[av_thread()] = 0u;
+    __syncthreads();
     for (int r = av_thread(); r < count; r += av_threads()) {
         const int i = runs[r] / 32, start = runs[r] % 32;
         const int64_t place = int64_t(y0 + i / WORDS) * at.pitch + word0 + i % WORDS;
-        const uint32_t run = run_from(weak[i], start);
-        if (find_root(at.parent, uint32_t(place * 32 + start + 1)) != 0u) atomicAnd(&weak[i], ~run);
+        if (find_root(at.parent, uint32_t(place * 32 + start + 1)) == 0u) atomicOr(&kept[i], run_from(weak[i], start));
     }
+    __syncthreads();
 }
 
 __device__ inline uint32_t canny_bytes(uint32_t bits) {  // 4 bits -> 4 bytes of 0 or 255
@@ -328,14 +331,14 @@ __device__ void canny(const uint8_t* image, uint8_t* out, uint32_t* words, uint3
     av_grid_barrier(control);
     AV_STAMP(7);
     for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot) {
-        uint32_t* weak = state + slot * STATE_WORDS;
+        const uint32_t* weak = state + slot * STATE_WORDS;
+        uint32_t* kept = &tile.strong[0][0];
         if (int(gridDim.x) < tiles) count = canny_list_runs(weak, runs, &tile.count);  // else the list still stands
-        canny_resolve(weak, runs, count, join_at, t % across * WORDS, t / across * TILE_H);
+        canny_resolve(weak, kept, runs, count, join_at, t % across * WORDS, t / across * TILE_H);
+        AV_STAMP(8);
+        canny_write(kept, out, width, height, t % across * TILE_W, t / across * TILE_H);
         __syncthreads();
     }
-    AV_STAMP(8);
-    for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot)
-        canny_write(state + slot * STATE_WORDS, out, width, height, t % across * TILE_W, t / across * TILE_H);
     AV_STAMP(9);
     AV_STAMPS_END(control, blockIdx.x == gridDim.x / 2);
 }
