@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ class Outputs:
     depth: bool
     labels: bool
 
+    @cache  # noqa: B019 - there are seven of these, and they are values
     def defines(self) -> tuple[str, ...]:
         """OUT_* and LOC_* for each output that is on, colour attachments numbered in this order."""
         wanted = [name for name, on in (("RGB", self.rgb), ("DEPTH", self.depth), ("LABELS", self.labels)) if on]

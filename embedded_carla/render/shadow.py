@@ -44,13 +44,8 @@ class Square:
 
     def clip(self, eye: F64) -> F64:
         """(4, 4) position relative to `eye` -> -1..1; moved in whole texels so that edges stand still."""
-        axes = _axes(self.sun)
-        middle = axes @ np.array(self.centre)
-        texel = 2.0 * self.range_m / SIZE_PX
-        middle[:2] = np.round(middle[:2] / texel) * texel
-        scale = np.array([1.0 / self.range_m, 1.0 / self.range_m, 1.0 / self.reach_m])
-        m = np.eye(4)
-        m[:3, :3] = axes * scale[:, None]
+        axes, middle, scale, turn = _frame(self)
+        m = turn.copy()
         m[:3, 3] = (axes @ eye - middle) * scale
         return m
 
@@ -144,6 +139,19 @@ def _axes(sun: Place) -> F64:
     side = np.cross(towards, (0.0, 0.0, 1.0) if abs(sun[2]) < 0.99 else (1.0, 0.0, 0.0))
     side /= np.linalg.norm(side)
     return np.stack([side, np.cross(side, towards), -towards])
+
+
+@lru_cache(maxsize=4 * SHADOW_SLOTS)
+def _frame(square: Square) -> tuple[F64, F64, F64, F64]:
+    """Axes (3, 3), the centre along them, moved in whole texels, the scale of each, and `clip` without its shift."""
+    axes = _axes(square.sun)
+    middle = axes @ np.array(square.centre)
+    texel = 2.0 * square.range_m / SIZE_PX
+    middle[:2] = np.round(middle[:2] / texel) * texel
+    scale = np.array([1.0 / square.range_m, 1.0 / square.range_m, 1.0 / square.reach_m])
+    turn = np.eye(4)
+    turn[:3, :3] = axes * scale[:, None]
+    return axes, middle, scale, turn
 
 
 def _wide_square(sun: F64, camera: Camera) -> Square:

@@ -64,7 +64,7 @@ class Drawing:
 
 def actor_views(episode: Episode) -> list[ActorView]:
     """Vehicles, walkers and props."""
-    vehicles = [_vehicle_view(episode, actor) for actor in episode.actors.of_kind(ActorKind.VEHICLE)]
+    vehicles = _vehicle_views(episode)
     walkers = [_walker_view(episode, actor) for actor in episode.actors.of_kind(ActorKind.WALKER)]
     props = [_prop_view(a) for a in episode.actors.of_kind(ActorKind.PROP) if a.type_id.startswith("static.prop")]
     return vehicles + walkers + props
@@ -91,13 +91,19 @@ def debug_shapes(episode: Episode) -> Sequence[DebugShape]:
     return episode.debug.alive(episode.time_s)
 
 
-def _vehicle_view(episode: Episode, actor: Actor) -> ActorView:
-    fleet, slot = episode.fleet, actor.slot
-    return ActorView(
-        actor.actor_id, fleet.spec(slot).shape, episode.pose_of(actor), actor.box.extent, _colour(actor), actor.tag,
-        actor.lights, float(fleet.steer_rad[slot]), float(fleet.wheel_phase_rad[slot]), actor.actor_id, actor.doors,
-        _posed_wheels(episode, actor), actor.type_id, math.hypot(*fleet.velocity[slot].tolist()),
-    )  # fmt: skip
+def _vehicle_views(episode: Episode) -> list[ActorView]:
+    fleet = episode.fleet
+    place, turn, velocity = fleet.location.tolist(), fleet.rotation_deg.tolist(), fleet.velocity.tolist()
+    steer, phase = fleet.steer_rad.tolist(), fleet.wheel_phase_rad.tolist()
+    views = []
+    for actor in episode.actors.of_kind(ActorKind.VEHICLE):
+        slot = actor.slot
+        views.append(ActorView(
+            actor.actor_id, fleet.spec(slot).shape, Transform(*place[slot], *turn[slot]), actor.box.extent,
+            _colour(actor), actor.tag, actor.lights, steer[slot], phase[slot], actor.actor_id, actor.doors,
+            _posed_wheels(episode, actor), actor.type_id, math.hypot(*velocity[slot]),
+        ))  # fmt: skip
+    return views
 
 
 def _posed_wheels(episode: Episode, actor: Actor) -> tuple[tuple[float, float], ...]:
