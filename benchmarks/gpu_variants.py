@@ -212,12 +212,21 @@ def detect_cases() -> list[Case]:
         return detect.detect_dense(given[0], depth=given[1])
 
     crowd = [dense_head(3, 0.004)]
+    rows = torch.rand((1, 300, 6), generator=torch.Generator().manual_seed(8)) * 600
+    rows[..., 2:4] = rows[..., :2] + 0.5 * rows[..., 2:4]
+    rows[..., 4:] *= torch.tensor([1 / 600, 79 / 600])
+    few = [Variant(f"{n} boxes a block", (), ((detect_host, "BOXES_A_BLOCK", n),)) for n in (1, 4)]
     return [
         Case("dense", detect, "detect", plain, [dense_head(0)], [PLAIN, wide, *SLEEPS], 0.0, True, [crowd]),
         Case("dense, > 1024 found", detect, "detect", plain, crowd, [PLAIN], 0.0, True),
         Case("dense, depth", detect, "detect", deep, [dense_head(0), depths], [PLAIN, wide, SLEEPS[0]]),
+        Case("end to end", detect, "detect", lambda x: detect.detect_end_to_end(x[0]), [rows.half()], [PLAIN]),
+        Case(
+            "end to end, depth", detect, "detect", lambda x: detect.detect_end_to_end(x[0], depth=x[1]),
+            [rows.half(), depths], [PLAIN, *few],
+        ),
         Case("depth, 300 boxes", depth, "depth", lambda x: depth.depth_in_boxes(*x), [depths[0], boxes], [PLAIN]),
-    ]
+    ]  # fmt: skip
 
 
 def feature_cases() -> list[Case]:

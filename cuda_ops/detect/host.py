@@ -9,7 +9,7 @@ import numpy as np
 
 from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
 
-THREADS, ANCHORS_A_BLOCK = 256, 32
+THREADS, ANCHORS_A_BLOCK, BOXES_A_BLOCK = 256, 32, 2
 CAPACITY = 1024
 """Candidates of an image that suppression looks at: the highest scores; a flag tells of more."""
 
@@ -78,7 +78,7 @@ def run_end_to_end(
 ) -> None:
     """Order and filter `heads` (B, rows, 6)."""
     images, rows = int(heads.shape[0]), int(heads.shape[1])
-    blocks = ceil_div(int(results.boxes.shape[1]), 4) if depth is not None else 1
+    blocks = ceil_div(int(results.boxes.shape[1]), BOXES_A_BLOCK) if depth is not None else 1
     arguments = [Ptr(heads), I32(rows), F32(score_min), *_results(results, depth)]
     launcher.launch(f"detect_end_to_end_{'half' if is_half else 'float'}", (blocks, images, 1), THREADS, arguments)
 

@@ -358,7 +358,9 @@ __device__ void detect_end_to_end(const In* heads, int rows, float threshold, Ou
 #pragma unroll
     for (int k = 0; k < ROWS_MAX / THREADS; ++k) {
         rank[k] = key[k] == 0u ? out.limit : 0;
-        for (int i = 0; i < rows; ++i) rank[k] += s.keys[i] > key[k];
+        const int compared = __any_sync(AV_FULL_WARP, key[k] != 0u) ? rows : 0;
+#pragma unroll 4
+        for (int i = 0; i < compared; ++i) rank[k] += s.keys[i] > key[k];
         if (key[k] != 0u && rank[k] >= from && rank[k] < to)
             write_row(out, image, rank[k], box[k], score_of(key[k]),
                       __float2int_rn(av_to_float(head[index_of(key[k]) * 6 + 5])));
