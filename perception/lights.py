@@ -51,8 +51,11 @@ LAMP_POST_SIGMA_M = 0.35
 """Where no detector says which box is a head, only lamps close to the post are believed in."""
 
 LAMP_MIN = 0.15
-HEAD_WEIGHT, HEAD_SURE = 0.3, 0.5
-"""What a lamp shows counts for more than the state that the detector names; it takes over where no lamp is lit."""
+HEAD_WEIGHT, HEAD_SURE, HEAD_MARGIN = 0.5, 0.3, 0.15
+"""What a lamp shows counts for more than the state that the detector names."""
+
+OFF_WEIGHT = 1.0
+"""But that nothing is lit a head tells better than spots do that may be anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +117,9 @@ class LightReader:
         if lamp is not None:
             votes[LIGHT_STATES.index(lamp.state)] += lamp.likeness
         state = None if head is None else light_state(head.name)
-        if head is not None and state is not None and not (lamp is not None and state is LightState.OFF):
-            votes[LIGHT_STATES.index(state)] += HEAD_WEIGHT * head.confidence
+        if head is not None and state is not None:
+            weight = OFF_WEIGHT if state is LightState.OFF and head.confidence >= HEAD_SURE else HEAD_WEIGHT
+            votes[LIGHT_STATES.index(state)] += weight * head.confidence
 
     def _ahead(self, ego: EgoState) -> list[_Light]:
         distance = np.hypot(self._stops[:, 0] - ego.x_m, self._stops[:, 1] - ego.y_m)
@@ -172,15 +176,21 @@ def match_lamps(places: Sequence[_Place], heads: Mapping[str, Detection], image:
     for place in places:
         name = place.light.signal_id
         head = heads.get(name)
-        inside: list[Lamp] = []
-        if head is not None and head.confidence >= HEAD_SURE:
-            inside = list(find_lamps(image.bgr, head.box_px, (head.box_px[3] - head.box_px[1]) / HEAD_SIZE_M, mean))
-        found += [(name, lamp) for lamp in inside or _lamps_over(place, image, mean)]
+        is_sure = head is not None and head.confidence >= HEAD_SURE
+        lamps = _lamps_in(head, image, mean) if head is not None and is_sure else _lamps_over(place, image, mean)
+        found += [(name, lamp) for lamp in lamps]
     out: dict[str, Lamp] = {}
     for name, lamp in sorted(found, key=lambda one: -one[1].likeness):
         if name not in out and lamp.likeness >= LAMP_MIN and not any(_is_same(lamp, other) for other in out.values()):
             out[name] = lamp
     return out
+
+
+def _lamps_in(head: Detection, image: CameraImage, mean: float) -> tuple[Lamp, ...]:
+    u0, v0, u1, v1 = head.box_px
+    wide, high = HEAD_MARGIN * (u1 - u0), HEAD_MARGIN * (v1 - v0)
+    box = (u0 - wide, v0 - high, u1 + wide, v1 + high)
+    return find_lamps(image.bgr, box, (v1 - v0) / HEAD_SIZE_M, mean)
 
 
 def _lamps_over(place: _Place, image: CameraImage, mean: float) -> list[Lamp]:
