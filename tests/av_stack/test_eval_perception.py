@@ -15,9 +15,21 @@ import av_stack.evaluation.perception as evaluation
 from av_stack.errors import ConfigError
 from av_stack.evaluation.charts import bars
 from av_stack.evaluation.health import Glance, HealthEvaluation
-from av_stack.evaluation.lights import LightEvaluation, StopPlace
+from av_stack.evaluation.lights import LightEvaluation, StopPlace, is_in_picture
 from av_stack.evaluation.table import Figure
-from av_stack.types import CameraImage, CameraModel, LightState, Pose2D, Stamp, TrafficLightView
+from av_stack.types import (
+    CameraImage,
+    CameraModel,
+    GeoReference,
+    LaneGraph,
+    LaneKey,
+    LightState,
+    Pose2D,
+    Signal,
+    SignalKind,
+    Stamp,
+    TrafficLightView,
+)
 from av_stack.world.carla_stand import Place
 from sim_configs.load import load_rig
 
@@ -66,6 +78,21 @@ def test_lights_count_what_was_not_read_as_not_right_and_not_wrong() -> None:
     values = {(f.name, f.group): f.value for f in again.figures()}
     assert values["governing light's state right", "0-25 m"] == 0.5
     assert values["governing light's state wrong", "0-25 m"] == 0.25
+    again.add("ClearNoon", stop, LightState.RED, {}, in_picture=False)
+    values = {(f.name, f.group): f.value for f in again.figures()}
+    assert values["governing light's state right", "0-25 m"] == 0.5
+    assert values["left out: outside the picture", "0-25 m"] == pytest.approx(0.2)
+
+
+def test_a_head_right_above_the_car_is_outside_the_picture() -> None:
+    lane, camera = LaneKey(1, 0, -1), load_rig("compact").cameras[0]
+    place = Place(Pose2D(0.0, 0.0, 0.0), 0.0)
+    seen = []
+    for ahead_m in (5.0, 9.0, 20.0):
+        signal = Signal("own", SignalKind.TRAFFIC_LIGHT, lane, 0.0, (ahead_m, -2.0))
+        graph = LaneGraph("road", {}, (signal,), GeoReference(0.0, 0.0))
+        seen.append(is_in_picture(StopPlace(place, "own", ahead_m), graph, camera))
+    assert seen == [False, False, True]
 
 
 def test_health_notices_every_fault_of_a_moving_texture() -> None:
