@@ -54,7 +54,7 @@ def run_command(
     oracles = tuple(name.strip() for name in oracle.split(",") if name.strip())
     check_oracles(oracles)
     there, why = chosen_device(device, needed_weights(oracles) is not None)
-    console.print(why)
+    console.print(why, markup=False, soft_wrap=True)
     outcome = drive_with_progress(table_of, Options(_address(server), _folder(maps), out, oracles, weights, there))
     console.print(table(outcome.figures))
     console.print(f"recording, video and result are in {out}/")

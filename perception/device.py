@@ -72,14 +72,14 @@ def _eyes_on_gpu(camera: CameraModel, weights: Path | None) -> Eyes:
 
 
 def _why_not_cuda(has_weights: bool) -> str | None:
-    if has_weights and find_spec("ultralytics") is None:
-        return "ultralytics is not installed (pip install -c constraints.txt 'av-stack[train]')"
     if find_spec("torch") is None:
         return "torch is not installed (pip install -c constraints.txt 'av-stack[cuda]')"
     import torch
 
     if not torch.cuda.is_available():
         return "torch sees no GPU"
+    if has_weights and find_spec("ultralytics") is None:
+        return "ultralytics is not installed (pip install -c constraints.txt 'av-stack[train]')"
     from cuda_ops.runtime.gpu import why_no_gpu
 
     return why_no_gpu()
