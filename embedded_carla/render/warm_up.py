@@ -84,10 +84,11 @@ def scenery() -> Scenery:
 
 
 def draw(weathers: Sequence[WeatherParameters], outputs: Sequence[tuple[bool, bool, bool]]) -> Iterator[None]:
-    """Pause after each picture: each of `outputs` in each weather, towards the sun and away. Raises RenderError where
-    that fails."""
+    """Pause after each picture: each of `outputs` in each weather, with the sun in view and away from it. Raises
+    RenderError where that fails."""
     car = ActorView(7, "sedan", Transform(12.0), (2.3, 0.95, 0.75), (0.5, 0.0, 0.0), SemanticTag.CAR)
-    views = [CameraView(320, 180, 90.0, Transform(0.0, 0.0, 2.0, yaw_deg=yaw)) for yaw in (0.0, 180.0)]
+    poses = (Transform(0.0, 0.0, 2.0, pitch_deg=20.0), Transform(0.0, 0.0, 2.0, yaw_deg=180.0))
+    views = [CameraView(320, 180, 90.0, pose) for pose in poses]
     renderer = Renderer(scenery())
     try:
         for weather, (rgb, depth, labels), view in itertools.product(weathers, outputs, views):
