@@ -23,10 +23,10 @@ def drawing(seed: int, height: int, width: int, share: float) -> np.ndarray:
     return edges
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.integers(0, 2**31), st.integers(1, 60), st.integers(1, 90), st.floats(0.0, 0.2), st.integers(2, 30),
-    st.sampled_from([(1.0, pi / 60), (2.0, pi / 45), (0.5, 0.1)]), st.integers(1, 40), st.integers(0, 6),
+    st.sampled_from([(1.0, pi / 60), (2.0, pi / 45), (0.5, 0.1), (1.0, 0.6)]), st.integers(1, 40), st.integers(0, 6),
 )  # fmt: skip
 def test_lines_are_opencvs_and_segments_lie_on_them(
     on_cpu: Callable[[str], ShimLauncher],
