@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from embedded_carla import rpc
+from embedded_carla.changeover import Changeover
 from embedded_carla.errors import ProtocolError
 from embedded_carla.log import log
 from embedded_carla.outbox import Outbox
@@ -40,6 +41,7 @@ class Client:
     session: rpc.RpcSession = field(default_factory=rpc.RpcSession)
     manager: tuple[str, int] | None = None  # where its TrafficManager listens
     watch: TrafficManagerWatch = field(default_factory=TrafficManagerWatch)
+    changeover: Changeover | None = None
 
 
 class Clients:

@@ -74,6 +74,10 @@ class TrafficManagerWatch:
         self._last_call = method
         self._heard_s = now_s
 
+    @property
+    def has_manager(self) -> bool:
+        return self._has_manager
+
     def may_tick(self, due_s: float, now_s: float) -> bool:
         """Whether the frame that is due since `due_s` may be made at `now_s`."""
         if not self._has_manager:

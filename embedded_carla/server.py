@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 
 from embedded_carla import handlers, rpc
+from embedded_carla.changeover import Changeover
 from embedded_carla.clients import Client, Clients
 from embedded_carla.errors import ProtocolError
 from embedded_carla.log import log, log_if_slow
@@ -38,9 +39,10 @@ class Server:
         self._rpc_socket, self._stream_socket = sockets
         self.port: int = self._rpc_socket.getsockname()[1]
         self._sockets = Sockets()
-        self._clients = Clients(self._sockets, self._carry_out)
+        self._clients = Clients(self._sockets, self._take)
         self._hub = StreamHub(self._drop_stream)
         self.simulation = make(self._hub, self.port + 1)
+        self._changing: list[Client] = []  # clients that are coming to a new episode
         self._is_running = True
         self._asked_s: deque[float] = deque()  # when frames were asked for that are still to be made
         self._last_tick_s = self._frame_s = time.monotonic()
@@ -54,6 +56,8 @@ class Server:
         while self._is_running:
             self._sockets.serve(self._patience_s())
             self._clients.go_on()
+            if self._changing:
+                self._go_on_changing()
             self._tick_if_due()
             self._send_owed()
             if self.simulation.settings.synchronous_mode and self.simulation.traffic_managers:
@@ -70,6 +74,8 @@ class Server:
         """How long to wait for events."""
         if self._clients.are_behind:
             return 0.0
+        if self._changing:
+            return _HELD_POLL_S
         owed_s = self._hub.owed_s()
         if owed_s is not None:
             return max(owed_s - time.monotonic(), 0.0)
@@ -183,12 +189,46 @@ class Server:
 
     # ------------------------------------------------------------ calls
 
+    def _take(self, client: Client, call: rpc.Call) -> float:
+        """Answer one call, or keep it for a moment; when that was done, in monotonic seconds."""
+        if client.changeover is None:
+            return self._carry_out(client, call)
+        now_s = time.monotonic()
+        self._follow(client, *client.changeover.on_call(call, now_s))
+        return now_s
+
+    def _go_on_changing(self) -> None:
+        clients = list(self._clients)
+        for client in self._changing:
+            if client in clients and client.changeover is not None:
+                try:
+                    self._follow(client, *client.changeover.on_time(time.monotonic()))
+                except OSError:
+                    client.changeover = None  # it has gone, as its socket is about to tell
+                self._sockets.want(client.sock, client.outbox)
+        self._changing = [c for c in self._changing if c in clients and c.changeover is not None]
+
+    def _follow(self, client: Client, answer: bytes, calls: list[rpc.Call]) -> None:
+        if client.changeover is not None and client.changeover.is_over:
+            client.changeover = None
+        if answer:
+            client.outbox.send(answer)
+        for call in calls:
+            self._carry_out(client, call)
+
     def _carry_out(self, client: Client, call: rpc.Call) -> float:
         """Answer one call; when it was done, in monotonic seconds."""
         now_s = time.monotonic()
         if call.method == "set_episode_settings":
             self._show_new_listeners()
-        client.outbox.send(handlers.answer(self.simulation, call))
+        episode = self.simulation.episode
+        answer = handlers.answer(self.simulation, call)
+        is_load = call.method == "load_new_episode" and self.simulation.episode is not episode
+        if is_load and client.watch.has_manager:
+            client.changeover = Changeover(answer, time.monotonic())
+            self._changing.append(client)
+        else:
+            client.outbox.send(answer)
         now_s = log_if_slow(call.method, now_s)
         client.watch.on_call(call.method, now_s)
         if call.method == "add_traffic_manager_running":

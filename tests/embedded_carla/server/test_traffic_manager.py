@@ -69,3 +69,35 @@ def test_short_synchronous_episodes_never_hang(server: Any, client: Any) -> None
     """The short form of `python -m tests.embedded_carla.server.tm_episodes --episodes 2000`."""
     outcome = experiment(server.port, episodes=40, vehicles=3, ticks=10, patience_s=20.0)
     assert (outcome.episodes, outcome.hangs, outcome.aborts) == (40, 0, 0)
+
+
+RELOADS = """
+import sys, carla
+client = carla.Client("127.0.0.1", int(sys.argv[1])); client.set_timeout(20.0)
+is_synchronous, has_synchronous_manager = (word == "True" for word in sys.argv[2:4])
+for _ in range(3):
+    world = client.get_world()
+    manager = client.get_trafficmanager(29127)
+    manager.set_synchronous_mode(has_synchronous_manager)
+    settings = world.get_settings()
+    settings.synchronous_mode, settings.fixed_delta_seconds = is_synchronous, 0.05
+    world.apply_settings(settings)
+    go_on = world.tick if is_synchronous else world.wait_for_tick
+    go_on()
+    place = world.get_map().get_spawn_points()[5]
+    world.spawn_actor(world.get_blueprint_library().find("vehicle.audi.a2"), place).set_autopilot(True, 29127)
+    for _ in range(5): go_on()
+    world = client.reload_world()
+    assert not world.get_actors().filter("vehicle.*")
+print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("modes", [("False", "False"), ("True", "False"), ("True", "True")])
+def test_a_world_is_reloaded_under_a_manager_at_work(server: Any, client: Any, modes: tuple[str, str]) -> None:
+    """Its thread must not look while the client is between two episodes: the process would die."""
+    run = subprocess.run(
+        [sys.executable, "-c", RELOADS, str(server.port), *modes], capture_output=True, text=True, timeout=110,
+        check=False,
+    )  # fmt: skip
+    assert (run.returncode, run.stdout) == (0, "done\n"), run.stderr[-2000:]
