@@ -42,6 +42,7 @@ class Client:
     manager: tuple[str, int] | None = None  # where its TrafficManager listens
     watch: TrafficManagerWatch = field(default_factory=TrafficManagerWatch)
     changeover: Changeover | None = None
+    waits: bool = False  # for the answer to a call that takes long; its further calls wait too
 
 
 class Clients:
@@ -73,6 +74,12 @@ class Clients:
             self._clients.append(client)
             self._sockets.watch(sock, lambda events: self._serve(client, events))
 
+    def resume(self, client: Client) -> None:
+        """Give a client its turn that no longer waits."""
+        client.waits = False
+        if client not in self._behind:
+            self._behind.append(client)
+
     def go_on(self) -> None:
         """Another turn for each client that has sent calls in advance."""
         for _ in range(len(self._behind)):
@@ -87,7 +94,8 @@ class Clients:
         try:
             if events & select.EPOLLOUT:
                 client.outbox.flush()
-                if client.outbox.waiting_bytes < UNREAD_BYTES and client not in self._behind:
+                is_free = not client.waits and client not in self._behind
+                if client.outbox.waiting_bytes < UNREAD_BYTES and is_free:
                     self._serve_calls(client, client.session.calls())
             elif events & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
                 data = client.sock.recv(_READ_BYTES)
@@ -105,12 +113,12 @@ class Clients:
         turn_ends_s, is_behind = time.monotonic() + TURN_S, False
         for call in calls:
             is_behind = self._carry_out(client, call) > turn_ends_s
-            if is_behind or client.outbox.waiting_bytes >= UNREAD_BYTES:
+            if is_behind or client.waits or client.outbox.waiting_bytes >= UNREAD_BYTES:
                 break
         is_full = client.outbox.waiting_bytes >= UNREAD_BYTES
-        if is_behind and not is_full and client not in self._behind:
+        if is_behind and not (is_full or client.waits) and client not in self._behind:
             self._behind.append(client)
-        self._sockets.want(client.sock, client.outbox, reading=not (is_behind or is_full))
+        self._sockets.want(client.sock, client.outbox, reading=not (is_behind or is_full or client.waits))
         if client.outbox.waiting_bytes + client.session.held_bytes > _NOTABLE_BYTES:
             self._drop_greediest()
 

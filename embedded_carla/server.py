@@ -21,6 +21,8 @@ from embedded_carla.pace import LOST_S, wake
 from embedded_carla.simulation import DEFAULT_STEP_S, LISTENER_WAIT_S, Simulation
 from embedded_carla.sockets import Sockets
 from embedded_carla.streaming import StreamConnection, StreamHub
+from embedded_carla.world.build_apart import Build
+from embedded_carla.world.loader import StillBuilding
 
 FREE_RUN_STEP_S = DEFAULT_STEP_S
 """Real time between ticks of an asynchronous world with a variable delta."""
@@ -29,6 +31,7 @@ SLOW_READER_S = 10.0
 """A synchronous world waits this long for a reader that takes nothing, then drops its connection."""
 
 _HELD_POLL_S = 0.001
+_BUILD_POLL_S = 0.02
 _SEND_BUFFER_BYTES = 1 << 22
 
 
@@ -43,6 +46,8 @@ class Server:
         self._hub = StreamHub(self._drop_stream)
         self.simulation = make(self._hub, self.port + 1)
         self._changing: list[Client] = []  # clients that are coming to a new episode
+        self._waiting: list[tuple[Client, rpc.Call, Build]] = []  # calls that a map has to be built for, oldest first
+        self.simulation.answers_later = True
         self._is_running = True
         self._asked_s: deque[float] = deque()  # when frames were asked for that are still to be made
         self._last_tick_s = self._frame_s = time.monotonic()
@@ -58,6 +63,8 @@ class Server:
             self._clients.go_on()
             if self._changing:
                 self._go_on_changing()
+            if self._waiting:
+                self._go_on_waiting()
             self._tick_if_due()
             self._send_owed()
             if self.simulation.settings.synchronous_mode and self.simulation.traffic_managers:
@@ -76,6 +83,12 @@ class Server:
             return 0.0
         if self._changing:
             return _HELD_POLL_S
+        if self._waiting:
+            patience_s = self._patience_of_frames_s()
+            return _BUILD_POLL_S if patience_s < 0.0 else min(patience_s, _BUILD_POLL_S)
+        return self._patience_of_frames_s()
+
+    def _patience_of_frames_s(self) -> float:
         owed_s = self._hub.owed_s()
         if owed_s is not None:
             return max(owed_s - time.monotonic(), 0.0)
@@ -208,6 +221,21 @@ class Server:
                 self._sockets.want(client.sock, client.outbox)
         self._changing = [c for c in self._changing if c in clients and c.changeover is not None]
 
+    def _go_on_waiting(self) -> None:
+        """Carry out the oldest call that has waited for a map, when that is built or its client has gone."""
+        client, call, build = self._waiting[0]
+        is_there = client in list(self._clients)
+        if not is_there or build.is_over():
+            del self._waiting[0]
+        if is_there and build.is_over():
+            client.waits = False
+            try:
+                self._carry_out(client, call)
+            except OSError:
+                return  # it has gone, as its socket is about to tell
+            if not client.waits:
+                self._clients.resume(client)
+
     def _follow(self, client: Client, answer: bytes, calls: list[rpc.Call]) -> None:
         if client.changeover is not None and client.changeover.is_over:
             client.changeover = None
@@ -222,7 +250,12 @@ class Server:
         if call.method == "set_episode_settings":
             self._show_new_listeners()
         episode = self.simulation.episode
-        answer = handlers.answer(self.simulation, call)
+        try:
+            answer = handlers.answer(self.simulation, call)
+        except StillBuilding as still:
+            client.waits = True
+            self._waiting.append((client, call, still.build))
+            return now_s
         is_load = call.method == "load_new_episode" and self.simulation.episode is not episode
         if is_load and client.watch.has_manager:
             client.changeover = Changeover(answer, time.monotonic())

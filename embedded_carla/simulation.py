@@ -67,6 +67,7 @@ class Simulation:
         self.settings = EpisodeSettings()
         self.traffic_managers: dict[int, tuple[str, int]] = {}
         self.tick_requested = False
+        self.answers_later = False  # whether calls may raise StillBuilding, to be asked again
         self._expected: dict[int, _Expected] = {}  # listeners, by stream
         self._let_down: set[int] = set()  # streams whose listener did not come in time
         self._missed_in_a_row = 0  # such listeners since the last one that came
@@ -185,3 +186,4 @@ class Simulation:
         self.recorder.stop()
         self.replayer.forget()
         self._drawing.close()
+        self.loader.close()

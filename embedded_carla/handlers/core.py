@@ -40,7 +40,7 @@ def load_new_episode(
 
 @void("copy_opendrive_to_file")
 def copy_opendrive_to_file(simulation: Simulation, xodr: str, *_parameters: Any) -> None:
-    simulation.loader.keep_client_text(xodr)
+    simulation.loader.keep_client_text(xodr, may_wait=not simulation.answers_later)
 
 
 @value("get_episode_info")

@@ -11,6 +11,7 @@ from embedded_carla import codec, rpc
 from embedded_carla.errors import CommandError, EmbeddedCarlaError
 from embedded_carla.log import log, log_exception
 from embedded_carla.simulation import Simulation
+from embedded_carla.world.loader import StillBuilding
 
 Handler = Callable[..., Any]
 _ANSWERS_VALUE, _ANSWERS_VOID, _ANSWERS_RAW = range(3)
@@ -92,7 +93,10 @@ def signature_of(method: str) -> inspect.Signature:
 
 
 def answer(simulation: Simulation, call: rpc.Call) -> bytes:
-    """Carry out one call; every call gets an answer, faults of the server's own included."""
+    """Carry out one call; every call gets an answer, faults of the server's own included.
+
+    Raises StillBuilding, where the simulation `answers_later`: the call has to be carried out again.
+    """
     found = _METHODS.get(call.method)
     if found is None:
         return rpc.error_response(call.message_id, f"embedded_carla has no method {codec.shown(call.method)}")
@@ -104,6 +108,8 @@ def answer(simulation: Simulation, call: rpc.Call) -> bytes:
         if kind == _ANSWERS_VOID:
             return rpc.response(call.message_id, rpc.VOID_SUCCESS)
         return rpc.response(call.message_id, result)
+    except StillBuilding:
+        raise
     except EmbeddedCarlaError as error:
         if kind == _ANSWERS_RAW:
             return rpc.error_response(call.message_id, str(error))

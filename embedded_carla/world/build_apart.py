@@ -10,6 +10,8 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+import tempfile
+import time
 from typing import Any
 
 import numpy as np
@@ -18,29 +20,78 @@ from embedded_carla.errors import MapError
 from embedded_carla.maps.packing import PackingError, pack, unpack
 
 LONGEST_LOAD_S = 30.0
-"""The server does nothing else meanwhile. The largest town at hand takes 5 s."""
+"""The largest town at hand takes 5 s."""
 
 MOST_LOAD_BYTES = 4 << 30
 _REFUSED = 3
 
 
+class Build:
+    """A map that is being built, from the text at once."""
+
+    def __init__(
+        self, name: str, text: str, seed: int, seconds: float = LONGEST_LOAD_S, most: int = MOST_LOAD_BYTES
+    ) -> None:
+        command = [sys.executable, "-m", __name__, name, str(seed), str(most)]
+        self._name, self._seconds, self._most = name, seconds, most
+        self._ends_s = time.monotonic() + seconds
+        self._said, self._made = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - see close
+        with tempfile.TemporaryFile() as source:
+            source.write(text.encode())
+            source.seek(0)
+            self._process = subprocess.Popen(command, stdin=source, stdout=self._made, stderr=self._said)
+
+    def is_over(self) -> bool:
+        """Whether there is a result, or none will be waited for any more."""
+        return self._process.poll() is not None or time.monotonic() >= self._ends_s
+
+    def wait(self) -> None:
+        try:
+            self._process.wait(max(self._ends_s - time.monotonic(), 0.0))
+        except subprocess.TimeoutExpired:
+            return  # which `result` tells
+
+    def result(self) -> Any:
+        """The LoadedMap, once it is over. Raises MapError: it is no map, or cannot be built within the bounds."""
+        status = self._process.poll()
+        made, said = self._read(self._made), self._read(self._said)
+        self.close()
+        if status is None:
+            raise MapError(
+                f"map {self._name}: not built within {self._seconds:g} s, which is all that a client's text gets"
+            )
+        if status:
+            last = (said.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
+            if status == _REFUSED:
+                raise MapError(last)
+            how = f"signal {-status}" if status < 0 else f"{last:.160}"
+            raise MapError(
+                f"map {self._name}: its numbers make no map that can be built within {self._most >> 30} GiB ({how})"
+            )
+        try:
+            return unpack(np.frombuffer(made, dtype=np.uint8))
+        except PackingError as error:
+            raise MapError(f"map {self._name}: it could not be read back: {error}") from error
+
+    def close(self) -> None:
+        """End it, whether it is over or not."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._made.close()
+        self._said.close()
+
+    @staticmethod
+    def _read(file: Any) -> bytes:
+        file.seek(0)
+        return bytes(file.read())
+
+
 def build_apart(name: str, text: str, seed: int, seconds: float = LONGEST_LOAD_S, most: int = MOST_LOAD_BYTES) -> Any:
     """The LoadedMap. Raises MapError: it is no map, or cannot be built within `seconds` and `most` bytes."""
-    command = [sys.executable, "-m", __name__, name, str(seed), str(most)]
-    try:
-        done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise MapError(f"map {name}: not built within {seconds:g} s, which is all that a client's text gets") from error
-    if done.returncode:
-        said = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
-        if done.returncode == _REFUSED:
-            raise MapError(said)
-        how = f"signal {-done.returncode}" if done.returncode < 0 else f"{said:.160}"
-        raise MapError(f"map {name}: its numbers make no map that can be built within {most >> 30} GiB ({how})")
-    try:
-        return unpack(np.frombuffer(done.stdout, dtype=np.uint8))
-    except PackingError as error:
-        raise MapError(f"map {name}: it could not be read back: {error}") from error
+    build = Build(name, text, seed, seconds, most)
+    build.wait()
+    return build.result()
 
 
 def main() -> int:

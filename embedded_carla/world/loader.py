@@ -15,7 +15,7 @@ from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.cache import CODE_DIGEST, MapCache, default_folder
 from embedded_carla.opendrive import RoadNetwork
 from embedded_carla.scene import Scenery
-from embedded_carla.world.build_apart import build_apart
+from embedded_carla.world.build_apart import Build
 
 GENERATED_MAP = "OpenDriveMap"
 """The name under which CARLA's client loads a map whose text it has sent."""
@@ -41,6 +41,14 @@ class LoadedMap:
         return f"{self.name}_{hashlib.sha256(self.navigation).hexdigest()[:16]}.bin"
 
 
+class StillBuilding(Exception):  # noqa: N818 - no fault: what asks has to ask again
+    """A map is being built by `build`."""
+
+    def __init__(self, build: Build) -> None:
+        super().__init__("a map is being built")
+        self.build = build
+
+
 class MapLoader:
     """Loads maps; the last few are kept, so that loading a town again costs nothing."""
 
@@ -51,43 +59,89 @@ class MapLoader:
         self._cache = MapCache(default_folder()) if cache is None else cache
         self._kept: OrderedDict[str, LoadedMap] = OrderedDict()
         self._client_text: str | None = None
+        self._building: tuple[str, Build] | None = None  # the version of a map that a client has sent
 
     def names(self) -> list[str]:
         return self._library.names()
 
-    def keep_client_text(self, text: str) -> None:
-        """The text that the next load of `OpenDriveMap` means. Raises MapError when it is no usable map."""
+    def keep_client_text(self, text: str, *, may_wait: bool = True) -> None:
+        """The text that the next load of `OpenDriveMap` means. Raises MapError when it is no usable map.
+
+        Unless it `may_wait`, it raises StillBuilding where a map has to be built first: ask again when that is over.
+        """
         try:
+            version = version_of(GENERATED_MAP, text)
             text.encode()
         except UnicodeEncodeError as error:
             raise MapError(f"map {GENERATED_MAP}: the text is not UTF-8") from error
-        opendrive.parse(text, GENERATED_MAP)  # most of what is wrong shows here, at once
-        self._build(GENERATED_MAP, text, from_client=True)
+        if self._building is not None and not may_wait and not self._building[1].is_over():
+            raise StillBuilding(self._building[1])
+        if self._known(version) is None and not self._end_building(version):
+            self._begin_building(version, text, may_wait)
         self._client_text = text
+
+    def _begin_building(self, version: str, text: str, may_wait: bool) -> None:
+        opendrive.parse(text, GENERATED_MAP)  # most of what is wrong shows here, at once
+        build = Build(GENERATED_MAP, text, self._seed)
+        self._building = (version, build)
+        if not may_wait:
+            raise StillBuilding(build)
+        build.wait()
+        self._end_building(version)
+
+    def _end_building(self, version: str) -> bool:
+        """Keep the map `version` that has been built. Whether it had; another one is thrown away."""
+        built, self._building = self._building, None
+        if built is None:
+            return False
+        if built[0] != version:
+            built[1].close()
+            return False
+        self._keep(version, built[1].result())
+        return True
+
+    def close(self) -> None:
+        """End what is being built."""
+        self._end_building("")
 
     def load(self, name: str) -> LoadedMap:
         """Raises MapError: no such map (naming those there are), or unusable."""
         if name.rsplit("/", 1)[-1] == GENERATED_MAP:
             if self._client_text is None:
                 raise MapError(f"{GENERATED_MAP}: no client has sent an OpenDRIVE text yet")
-            return self._build(GENERATED_MAP, self._client_text, from_client=True)
+            self.keep_client_text(self._client_text)
+            return self._kept[version_of(GENERATED_MAP, self._client_text)]
         called, text = self._library.load_text(name)
-        return replace(self._build(called.removesuffix("_Opt"), text), name=called)
+        base = called.removesuffix("_Opt")
+        version = version_of(base, text)
+        known = self._known(version)
+        if known is None:
+            known = make_map(base, text, self._seed)
+            self._keep(version, known)
+        return replace(known, name=called)
 
-    def _build(self, name: str, text: str, *, from_client: bool = False) -> LoadedMap:
-        version = version_of(name, text)
+    def _known(self, version: str) -> LoadedMap | None:
+        """What was built before."""
         if version in self._kept:
             self._kept.move_to_end(version)
             return self._kept[version]
-        key = f"{CODE_DIGEST} {self._seed} {version}"
-        loaded = self._cache.load(key)
+        loaded = self._cache.load(self._key(version))
         if not isinstance(loaded, LoadedMap):
-            loaded = build_apart(name, text, self._seed) if from_client else make_map(name, text, self._seed)
-            self._cache.store(key, loaded)
+            return None
+        self._remember(version, loaded)
+        return loaded
+
+    def _keep(self, version: str, loaded: LoadedMap) -> None:
+        self._cache.store(self._key(version), loaded)
+        self._remember(version, loaded)
+
+    def _remember(self, version: str, loaded: LoadedMap) -> None:
         self._kept[version] = loaded
         if len(self._kept) > _KEPT_MAPS:
             self._kept.popitem(last=False)
-        return loaded
+
+    def _key(self, version: str) -> str:
+        return f"{CODE_DIGEST} {self._seed} {version}"
 
 
 def version_of(name: str, text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -271,6 +272,32 @@ def test_an_opendrive_text_becomes_a_world_for_every_client(server: Any, client:
             seen.wait_for_tick()
         assert car.get_location().z == pytest.approx(lane.transform.location.z, abs=0.1)
         assert world.get_actor(car.id).destroy()
+    finally:
+        client.load_world("city_grid")
+
+
+def test_a_map_of_ones_own_is_built_beside_everybody_else(server: Any, client: Any) -> None:
+    """Two clients send one each, new to the server, at the same time; a third goes on."""
+    senders = [carla.Client("127.0.0.1", server.port) for _ in range(2)]
+    texts = [STRAIGHT.replace('name="lane"', f'name="{server.port} {time.time_ns()} {k}"') for k in range(2)]
+    found: list[str] = []
+
+    def send(sender: Any, text: str) -> None:
+        sender.set_timeout(60.0)
+        found.append(sender.generate_opendrive_world(text, carla.OpendriveGenerationParameters()).get_map().name)
+
+    threads = [threading.Thread(target=send, args=pair) for pair in zip(senders, texts, strict=True)]
+    try:
+        begun_s = asked_s = time.monotonic()
+        gaps_s = []
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            client.get_server_version()
+            gaps_s.append(time.monotonic() - asked_s)
+            asked_s = time.monotonic()
+        assert [name.rsplit("/", 1)[-1] for name in found] == ["OpenDriveMap"] * 2
+        assert max(gaps_s) < 0.35 * (time.monotonic() - begun_s)
     finally:
         client.load_world("city_grid")
 
