@@ -95,42 +95,42 @@ __device__ void canny_sobel(CannyTile& tile, int width, int height, int x0, int 
     }
 }
 
-// 0 for no maximum, 1 for a candidate, 2 for a strong one.
-template <bool L2> __device__ int canny_maximum(const CannyTile& tile, int column, int row, int low, int high) {
-    const uint32_t* line = reinterpret_cast<const uint32_t*>(&tile.gradient[row + 1][0]) + column + 4;
+// Whether the gradient at `line` is a maximum across the edge.
+template <bool L2> __device__ bool canny_maximum(const uint32_t* line) {
     const uint32_t packed = line[0];
-    const int m = canny_magnitude<L2>(packed);
-    if (m <= low) return 0;
-    const int dx = canny_dx(packed), dy = canny_dy(packed);
+    const int m = canny_magnitude<L2>(packed), dx = canny_dx(packed), dy = canny_dy(packed);
     const int ax = dx < 0 ? -dx : dx, ay = (dy < 0 ? -dy : dy) << 15;
     const int tan_22 = ax * TAN_22_5, tan_67 = tan_22 + (ax << 16);
-    int first, second;  // offsets of the neighbours across the edge; a tie goes to the first
-    bool is_strict = false;
-    if (ay < tan_22) {
-        first = -1, second = 1;
-    } else if (ay > tan_67) {
-        first = -GRAD_W, second = GRAD_W;
-    } else {
-        const int side = (dx ^ dy) < 0 ? -1 : 1;
-        first = -GRAD_W - side, second = GRAD_W + side, is_strict = true;
-    }
-    const int a = canny_magnitude<L2>(line[first]), b = canny_magnitude<L2>(line[second]);
-    if (m <= a || (is_strict ? m <= b : m < b)) return 0;
-    return m > high ? 2 : 1;
+    const bool is_flat = ay < tan_22, is_steep = ay > tan_67;
+    const int diagonal = (dx ^ dy) < 0 ? GRAD_W - 1 : GRAD_W + 1;
+    const int second = is_flat ? 1 : (is_steep ? GRAD_W : diagonal);  // a tie goes to the first neighbour
+    const int a = canny_magnitude<L2>(line[-second]), b = canny_magnitude<L2>(line[second]);
+    return m > a && (is_flat || is_steep ? m >= b : m > b);
 }
 
+// Eight pixels a thread: most pictures are flat, so few of them have a gradient to look at.
 template <bool L2>
 __device__ void canny_classify(CannyTile& tile, int width, int height, int x0, int y0, int low, int high) {
-    for (int word = av_warp(); word < STATE_WORDS; word += av_threads() / 32) {
-        const int row = word / WORDS, column = (word % WORDS) * 32 + av_lane();
-        const bool inside = x0 + column < width && y0 + row < height;
-        const int kind = inside ? canny_maximum<L2>(tile, column, row, low, high) : 0;
-        const uint32_t candidates = __ballot_sync(AV_FULL_WARP, kind >= 1);
-        const uint32_t certain = __ballot_sync(AV_FULL_WARP, kind == 2);
-        if (av_lane() == 0) {
-            tile.weak[row][word % WORDS] = candidates;
-            tile.strong[row][word % WORDS] = certain;
+    for (int i = av_thread(); i < TILE_H * TILE_W / 8; i += av_threads()) {
+        const int row = i / (TILE_W / 8), column = i % (TILE_W / 8) * 8;
+        const uint4* four = &tile.gradient[row + 1][column / 4 + 1];
+        const uint32_t* line = reinterpret_cast<const uint32_t*>(four);
+        const uint4 first = four[0], second = four[1];
+        const uint32_t packed[8] = {first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w};
+        uint32_t open = 0u, sure = 0u, weak = 0u;
+#pragma unroll
+        for (int c = 0; c < 8; ++c) {
+            const int m = canny_magnitude<L2>(packed[c]);
+            open |= uint32_t(m > low) << c, sure |= uint32_t(m > high) << c;
         }
+        if (y0 + row >= height) open = 0u;
+        open &= (1u << av_clamp(width - x0 - column, 0, 8)) - 1u;
+        for (; open != 0u; open &= open - 1u) {
+            const int c = __ffs(int(open)) - 1;
+            if (canny_maximum<L2>(line + c)) weak |= 1u << c;
+        }
+        reinterpret_cast<uint8_t*>(&tile.weak[0][0])[i] = uint8_t(weak);
+        reinterpret_cast<uint8_t*>(&tile.strong[0][0])[i] = uint8_t(weak & sure);
     }
 }
 
@@ -149,31 +149,41 @@ __device__ inline uint32_t find_root(const uint32_t* parent, uint32_t x) {
     for (uint32_t up; (up = parent_of(parent, x)) != x;) x = up;
     return x;
 }
+// Moves `own` up to its root while all others do so too: what each reads has come half the way already.
+__device__ inline void compress(uint32_t* parent, uint32_t own) {
+    uint32_t up = parent_of(parent, own);
+    for (uint32_t next; (next = parent_of(parent, up)) != up; up = next) atomicMin(&parent[own], next);
+}
+// One step up, then on trust that these are roots: where one is not, what it was joined to is joined as well.
 __device__ inline void join(uint32_t* parent, uint32_t a, uint32_t b) {
-    while (a != b) {
-        const uint32_t up_a = parent_of(parent, a), up_b = parent_of(parent, b);  // both ways up at once
-        if (up_a != a || up_b != b) {
-            a = up_a, b = up_b;
-            continue;
-        }
-        if (a < b) a = up_b, b = up_a;
-        const uint32_t before = atomicMin(&parent[a], b);
-        if (before == a) return;
-        a = before;  // another thread was first: what it joined `a` to belongs with `b` too
+    const uint32_t up_a = parent_of(parent, a), up_b = parent_of(parent, b);
+    for (a = up_a, b = up_b; a != b;) {
+        const uint32_t high = max(a, b), low = min(a, b), before = atomicMin(&parent[high], low);
+        if (before == high || before == low) return;
+        a = before, b = low;
     }
 }
 
-// Calls `visit` with the label of each run that touches `run` (in the word at `column`) in another row's words.
-template <class Word, class Label, class Visit>
-__device__ inline void visit_row(uint32_t run, int columns, int column, Word word, Label label, Visit visit) {
-    const uint32_t middle = word(column);
-    for (uint32_t hits = middle & (run | run << 1 | run >> 1); hits != 0u;) {
-        const int start = run_start(middle, __ffs(int(hits)) - 1);
-        visit(label(column, start));
-        hits &= ~run_from(middle, start);
+// Words around a run: the one before its own, and three of the row above.
+struct Around {
+    uint32_t beside, before, middle, after;
+};
+
+// Calls `visit` with the label of each run that touches `run` from there. `label` takes the row and column of its word,
+// counted from the run's own, and its first bit. One place from which `visit` is called: lanes stay together.
+template <class Label, class Visit>
+__device__ inline void visit_runs(uint32_t run, const Around& at, Label label, Visit visit) {
+    constexpr int BEFORE = 0, AFTER = 33, BESIDE = 34;  // bits of `touch`; the middle word's are 1 to 32
+    uint64_t touch = uint64_t(at.middle & (run | run << 1 | run >> 1)) << 1 | uint64_t(run >> 31 & at.after & 1u) << AFTER;
+    if (run & 1u) touch |= uint64_t(at.before >> 31) << BEFORE | uint64_t(at.beside >> 31) << BESIDE;
+    while (touch != 0u) {
+        const int bit = __ffsll(int64_t(touch)) - 1;
+        const bool is_left = bit == BEFORE || bit == BESIDE;
+        const uint32_t word = bit == BEFORE ? at.before : (bit == AFTER ? at.after : (bit == BESIDE ? at.beside : at.middle));
+        const int start = run_start(word, is_left ? 31 : (bit == AFTER ? 0 : bit - 1));
+        visit(label(bit == BESIDE ? 0 : -1, is_left ? -1 : int(bit == AFTER), start));
+        touch &= is_left || bit == AFTER ? touch - 1u : ~(uint64_t(run_from(word, start)) << 1);
     }
-    if ((run & 1u) && column > 0 && word(column - 1) >> 31) visit(label(column - 1, run_start(word(column - 1), 31)));
-    if (run >> 31 && column + 1 < columns && (word(column + 1) & 1u)) visit(label(column + 1, 0));
 }
 
 // The first pixels of all runs of the tile's words -> `runs`, in any order; returns their number.
@@ -198,15 +208,13 @@ __device__ int canny_list_runs(const uint32_t* weak, uint16_t* runs, int* count)
 }
 
 // Calls `visit` with the label of each run of the tile that touches the one at pixel `at`, above it or to its left.
-template <class Visit> __device__ inline void visit_tile(const CannyTile& tile, int at, uint32_t run, Visit visit) {
-    const int i = at / 32, row = i / WORDS, column = i % WORDS;
-    if ((run & 1u) && column > 0 && tile.weak[row][column - 1] >> 31)
-        visit(uint32_t((i - 1) * 32 + run_start(tile.weak[row][column - 1], 31) + 1));
-    if (row > 0) {
-        visit_row(
-            run, WORDS, column, [&](int c) { return tile.weak[row - 1][c]; },
-            [&](int c, int start) { return uint32_t(((row - 1) * WORDS + c) * 32 + start + 1); }, visit);
-    }
+template <class Visit> __device__ inline void visit_tile(const uint32_t* weak, int at, uint32_t run, Visit visit) {
+    const int i = at / 32, column = i % WORDS;
+    const bool is_below = i >= WORDS;
+    const Around around = {column > 0 ? weak[i - 1] : 0u, is_below && column > 0 ? weak[i - WORDS - 1] : 0u,
+                           is_below ? weak[i - WORDS] : 0u, is_below && column + 1 < WORDS ? weak[i - WORDS + 1] : 0u};
+    const auto label = [&](int up, int across, int start) { return uint32_t((i + up * WORDS + across) * 32 + start + 1); };
+    visit_runs(run, around, label, visit);
 }
 
 // Roots of the tile's runs, from shared memory to `to`. `parent` (shared) has a place per pixel, and 0.
@@ -217,14 +225,16 @@ __device__ void canny_label_tile(const CannyTile& tile, const uint16_t* runs, in
         const uint32_t run = run_from(weak[runs[r] / 32], runs[r] % 32), own = runs[r] + 1u;
         uint32_t up = own;
         if (run & strong[runs[r] / 32]) up = 0u;
-        else visit_tile(tile, runs[r], run, [&](uint32_t label) { up = up == own ? label : up; });
+        else visit_tile(weak, runs[r], run, [&](uint32_t label) { up = up == own ? label : up; });
         parent[own] = up;
     }
+    __syncthreads();
+    for (int r = av_thread(); r < count; r += av_threads()) compress(parent, runs[r] + 1u);
     __syncthreads();
     for (int r = av_thread(); r < count; r += av_threads()) {
         const uint32_t run = run_from(weak[runs[r] / 32], runs[r] % 32), own = runs[r] + 1u;
         bool is_joined = (run & strong[runs[r] / 32]) == 0u;  // to the first it touches: its parent
-        visit_tile(tile, runs[r], run, [&](uint32_t label) {
+        visit_tile(weak, runs[r], run, [&](uint32_t label) {
             if (!is_joined) join(parent, own, label);
             is_joined = false;
         });
@@ -241,26 +251,28 @@ __device__ void canny_label_tile(const CannyTile& tile, const uint16_t* runs, in
 
 // Join the runs of the tile's first row and first column to those of the tiles above and to the left.
 __device__ void canny_join_tiles(const uint32_t* weak, const Join& at, int word0, int y0) {
+    const int i = av_thread(), is_above = i < TILE_W, row = is_above ? 0 : i - TILE_W, column = is_above ? i / 32 : 0;
+    if (row >= TILE_H || (is_above ? y0 == 0 : word0 == 0)) return;
+    const uint32_t word = weak[row * WORDS + column], start = is_above ? i % 32 : 0;
+    if (((word & ~(word << 1)) >> start & 1u) == 0u) return;  // no run begins here
+    const int y = y0 + row, x = word0 + column;
     const auto word_at = [&](int r, int c) { return __ldcg(&at.words[int64_t(r) * at.pitch + c]); };
-    const auto label_at = [&](int r, int c, int start) { return uint32_t((int64_t(r) * at.pitch + c) * 32 + start + 1); };
-    const int i = av_thread();
-    if (i < TILE_W) {
-        const uint32_t word = weak[i / 32];
-        if (y0 == 0 || ((word & ~(word << 1)) >> (i % 32) & 1u) == 0u) return;  // no run begins here
-        const uint32_t own = label_at(y0, word0 + i / 32, i % 32);
-        visit_row(
-            run_from(word, i % 32), at.pitch, word0 + i / 32, [&](int c) { return word_at(y0 - 1, c); },
-            [&](int c, int start) { return label_at(y0 - 1, c, start); },
+    const auto label_at = [&](int r, int c, int first) { return uint32_t((int64_t(r) * at.pitch + c) * 32 + first + 1); };
+    const uint32_t own = label_at(y, x, int(start));
+    if (is_above) {
+        const Around around = {0u, x > 0 ? word_at(y - 1, x - 1) : 0u, word_at(y - 1, x),
+                               x + 1 < at.pitch ? word_at(y - 1, x + 1) : 0u};
+        visit_runs(
+            run_from(word, int(start)), around,
+            [&](int up, int across, int first) { return label_at(y + up, x + across, first); },
             [&](uint32_t label) { join(at.parent, own, label); });
-    } else if (i < TILE_W + TILE_H) {
-        const int row = i - TILE_W;
-        if (word0 == 0 || (weak[row * WORDS] & 1u) == 0u) return;
-        const uint32_t own = label_at(y0 + row, word0, 0);
-        for (int r = max(row - 1, 0); r <= min(row + 1, TILE_H - 1); ++r) {
-            const uint32_t beside = word_at(y0 + r, word0 - 1);
-            if (beside >> 31) join(at.parent, own, label_at(y0 + r, word0 - 1, run_start(beside, 31)));
-        }
+        return;
     }
+    uint32_t beside[3];
+#pragma unroll
+    for (int k = 0; k < 3; ++k) beside[k] = row + k - 1 >= 0 && row + k - 1 < TILE_H ? word_at(y + k - 1, x - 1) : 0u;
+    for (int k = 0; k < 3; ++k)
+        if (beside[k] >> 31) join(at.parent, own, label_at(y + k - 1, x - 1, run_start(beside[k], 31)));
 }
 
 // The runs of the tile's words that are joined to a strong one -> `kept`.

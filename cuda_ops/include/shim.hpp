@@ -281,6 +281,7 @@ inline unsigned av_load_acquire(const unsigned* p) { return *p; }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
+inline int __ffsll(long long x) { return __builtin_ffsll(x); }
 inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(unsigned(x)); }
 inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
     unsigned result = 0;
