@@ -131,6 +131,24 @@ def train_command(
     console.print(f"best weights: {best}")
 
 
+@app.command("export")
+def export_command(
+    what: Annotated[str, typer.Argument(help="What to export: detector.")],
+    weights: Annotated[Path, typer.Argument(help="Weights that `av-stack train` wrote.")],
+    data: Annotated[Path, typer.Argument(help="Folder that `av-stack dataset` wrote: ranges are measured on it.")],
+) -> None:
+    """Write the network that the CPU runs beside the weights, in eight bits."""
+    from perception.detection.quantize import quantize
+    from perception.detection.weights import COMPACT_SIZE_PX, export
+
+    if what != "detector":
+        raise ConfigError(f"unknown model {what}; there is: detector")
+    pictures = sorted((data / "images" / "train").glob("*.jpg"))
+    network = export(weights, COMPACT_SIZE_PX, weights.parent)
+    quantize(network, pictures)
+    console.print(f"network: {network.model}")
+
+
 @app.command("calibrate")
 def calibrate_command(
     pictures: Annotated[Path, typer.Argument(help="Folder with photographs of a chessboard, all from one camera.")],

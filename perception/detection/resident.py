@@ -24,6 +24,9 @@ LEARNT_HEIGHT_PX, LEARNT_VISIBLE = 6.0, 0.25
 """What is learnt goes a little beyond what counts (`classes`): an object at the edge of counting is not taught to be
 nothing, and finding one that does not count is no fault."""
 
+OFTEN = 0.05
+"""A class in a smaller share of the pictures than this makes its pictures come more often."""
+
 GREY = 114.0
 STRIDE_PX = 32
 DECODERS = 8
@@ -84,7 +87,9 @@ class ResidentLoader:
 
     def _batch(self) -> dict[str, Any]:
         while len(self._queue) < self.batch_size:
-            self._queue += self._rng.permutation(len(self._pictures)).tolist()
+            times = repeats(self._boxes)
+            whole = np.floor(times + self._rng.uniform(size=len(times))).astype(int)
+            self._queue += self._rng.permutation(np.repeat(np.arange(len(times)), whole)).tolist()
         chosen, self._queue = self._queue[: self.batch_size], self._queue[self.batch_size :]
         pictures = torch.stack([self._pictures[i] for i in chosen]).permute(0, 3, 1, 2)
         return vary(pictures, [self._boxes[i] for i in chosen], self._rng)
@@ -114,6 +119,18 @@ def _read(path: Path) -> tuple[NDArray[np.uint8], Float]:
 def _learnt(row: dict[str, Any]) -> bool:
     _, v0, _, v1 = row["box_px"]
     return bool(v1 - v0 >= LEARNT_HEIGHT_PX and row["visible"] >= LEARNT_VISIBLE)
+
+
+def repeats(boxes: list[Float]) -> Float:
+    """How often a round takes each picture, at least once: repeat factor sampling (Gupta et al., LVIS, 2019).
+
+    A picture counts as often as its rarest class asks for: the root of how many times rarer than `OFTEN` it is.
+    """
+    holds = np.zeros((len(boxes), len(CLASSES)), dtype=bool)
+    for row, found in zip(holds, boxes, strict=True):
+        row[found[:, 0].astype(int)] = True
+    wanted = np.sqrt(OFTEN / np.maximum(holds.mean(axis=0), 1e-9))
+    return np.asarray(np.maximum(np.where(holds, wanted, 1.0).max(axis=1), 1.0))
 
 
 def vary(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator) -> dict[str, Any]:

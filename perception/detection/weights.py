@@ -19,6 +19,9 @@ from perception.detection.offline import ultralytics
 COMPACT = Path(__file__).parents[1] / "weights" / "detector_n.pt"
 """Trained on the embedded server's pictures; docs/detector.md tells how, and what they reach."""
 
+COMPACT_SIZE_PX = (640, 384)
+"""Width and height of what the network takes, for the compact rig's pictures of 640x360."""
+
 STRIDE_PX = 32
 
 

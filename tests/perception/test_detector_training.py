@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[train]'")
 
 from perception.detection.classes import CLASSES  # noqa: E402  # after the check for torch
-from perception.detection.resident import ResidentLoader, vary  # noqa: E402
+from perception.detection.resident import ResidentLoader, repeats, vary  # noqa: E402
 
 BOX = (200.0, 120.0, 280.0, 200.0)
 
@@ -56,6 +56,14 @@ def test_pictures_with_signs_are_never_mirrored() -> None:
     assert float(signs["bboxes"][:, 0].max()) < 0.5
     cars = vary(pictures, [row("car", left)] * count, np.random.default_rng(1))
     assert float(cars["bboxes"][:, 0].max()) > 0.5
+
+
+def test_pictures_of_rare_classes_come_more_often() -> None:
+    boxes = [row("car")] * 380 + [row("stop sign")] * 5 + [np.concatenate([row("car"), row("light off")])] * 15
+    often = repeats([*boxes, np.zeros((0, 5))] * 5)[:400]
+    assert often[:380] == pytest.approx(1.0)
+    assert often[380:385] == pytest.approx(np.sqrt(0.05 * 401 / 5))
+    assert often[385:] == pytest.approx(np.sqrt(0.05 * 401 / 15))
 
 
 def test_the_loader_takes_in_episodes_that_are_finished_later(tmp_path: Path) -> None:

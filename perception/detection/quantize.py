@@ -1,0 +1,70 @@
+"""A network in eight bits: the convolutions' ranges are measured on pictures (post-training quantization, NNCF).
+
+On a processor with VNNI it takes half the time. The head, which gives places and scores, stays in floating point.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.errors import ConfigError
+from perception.detection.detector import fit
+from perception.detection.weights import Exported
+
+PICTURES = 300
+
+
+def quantize(network: Exported, pictures: Sequence[Path]) -> None:
+    """Replace `network` by one in eight bits; `pictures` are files like those it will see.
+
+    Raises ConfigError where there are too few of them or NNCF is not installed.
+    """
+    if len(pictures) < PICTURES:
+        raise ConfigError(f"{len(pictures)} pictures: needed are {PICTURES} to measure the network's ranges on")
+    try:
+        import nncf
+    except ModuleNotFoundError:
+        raise ConfigError("nncf is not installed: pip install -c constraints.txt 'av-stack[train]'") from None
+    import openvino as ov
+
+    model = ov.Core().read_model(network.model)
+    chosen = np.random.default_rng(0).choice(len(pictures), PICTURES, replace=False)
+    data = nncf.Dataset([pictures[i] for i in sorted(chosen)], lambda path: _input(path, network.size_px))
+    small = nncf.quantize(
+        model,
+        data,
+        preset=nncf.QuantizationPreset.MIXED,
+        subset_size=PICTURES,
+        ignored_scope=nncf.IgnoredScope(patterns=[_head(model)]),
+        # Processors without VNNI add products in 16 bits: weights of 7 bits cannot overflow there, and give the same.
+        advanced_parameters=nncf.AdvancedQuantizationParameters(overflow_fix=nncf.OverflowFix.ENABLE),
+    )
+    with TemporaryDirectory(dir=network.model.parent) as work:
+        made = Path(work) / network.model.name
+        ov.save_model(small, made, compress_to_fp16=True)
+        for suffix in (".bin", ".xml"):
+            made.with_suffix(suffix).replace(network.model.with_suffix(suffix))
+
+
+def _input(path: Path, size_px: tuple[int, int]) -> NDArray[np.float32]:
+    """The picture as the exported network takes it: RGB, 0 to 1, channels first."""
+    bgr = cv2.imread(str(path))
+    if bgr is None:
+        raise ConfigError(f"{path} is no picture")
+    picture, _ = fit(np.asarray(bgr, dtype=np.uint8), size_px)
+    return np.ascontiguousarray(picture[:, :, ::-1].transpose(2, 0, 1))[None].astype(np.float32) / 255.0
+
+
+def _head(model: Any) -> str:
+    """A pattern that names the operations of the network's last module."""
+    numbers = [re.search(r"model\.(\d+)\.", node.get_friendly_name()) for node in model.get_ordered_ops()]
+    last = max(int(found.group(1)) for found in numbers if found)
+    return rf".*model\.{last}[./].*"
