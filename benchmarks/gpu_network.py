@@ -16,8 +16,9 @@ import torch
 
 from benchmarks.gpu_peers import weights
 from benchmarks.gpu_timing import warm
-from perception.detection.networks import TorchNetwork, join_bias_and_activation, run_levels_side_by_side
+from perception.detection.networks import TorchNetwork
 from perception.detection.offline import ultralytics
+from perception.on_gpu import quicken
 
 SIZE_PX = (640, 384)
 
@@ -35,17 +36,29 @@ def in_channels_last() -> Any:
 
 def joined() -> Any:
     model = in_channels_last()
-    join_bias_and_activation(model)
+    quicken.join_bias_and_activation(model)
+    return model
+
+
+def with_own_pool() -> Any:
+    model = joined()
+    quicken.use_own_max_pool(model)
     return model
 
 
 def side_by_side() -> Any:
-    model = joined()
-    run_levels_side_by_side(model.model[-1])
+    model = with_own_pool()
+    quicken.run_levels_side_by_side(model.model[-1])
     return model
 
 
 def unsorted() -> Any:
+    model = side_by_side()
+    quicken.leave_unsorted(model.model[-1])
+    return model
+
+
+def without_choice() -> Any:
     model = side_by_side()
     model.model[-1].postprocess = lambda rows: rows
     return model
@@ -59,9 +72,11 @@ FORMS: dict[str, tuple[Callable[[], Any], bool]] = {
     "channels first": (plain, False),
     "channels last": (in_channels_last, False),
     "channels last, bias and SiLU in one kernel": (joined, False),
+    "the same, own max pool": (with_own_pool, False),
     "the same, levels of the head side by side": (side_by_side, False),
-    "the same, without choosing the best 300 rows": (unsorted, False),
-    "levels side by side, algorithms tried out by cuDNN": (side_by_side, True),
+    "the same, the best 300 rows not sorted": (unsorted, False),
+    "all of these, algorithms tried out by cuDNN": (unsorted, True),
+    "for comparison, the best 300 rows not chosen": (without_choice, False),
     "channels last, torch.compile": (compiled, False),
 }
 

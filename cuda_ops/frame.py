@@ -38,7 +38,11 @@ class FrameGraph:
         if self.on_gpu:
             self._capture()
         self.inputs: list[NDArray[Any]] = [tensor.numpy() for tensor in self._host]
-        """Where the next frame goes: pinned memory where there is a GPU. Write into these, then call `run`."""
+        """Where the next frame goes, in pinned memory if there is a GPU: write or `put` it there, then call `run`."""
+
+    def put(self, index: int, array: NDArray[Any]) -> None:
+        """Copy `array`, which must be writable, into an input, by as many threads as torch has."""
+        self._host[index].copy_(torch.from_numpy(array))
 
     def run(self) -> list[NDArray[Any]]:
         """The program's results for what stands in `inputs`; views that the next `run` overwrites."""

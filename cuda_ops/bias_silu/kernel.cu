@@ -2,6 +2,8 @@
 //
 // torch takes two kernels, and the sum between them is rounded to half; here it stays in float32. A network of a
 // hundred small convolutions is a chain of short kernels, so each one fewer counts for more than the bytes it moves.
+// Exponential and quotient are the GPU's quick ones, 2 ulp of float32 off: half keeps 11 bits of 24. Version 1, with the
+// exact ones, took 2.7 us a launch over a network's 87.
 // 8 elements (16 bytes) a thread. Of a channels-last picture they are 8 channels of a pixel: `inner`, the distance of
 // two channels, is 1, and their biases are one load; of a channels-first one each looks its own up.
 #include "av_cuda.cuh"
@@ -12,9 +14,14 @@ struct alignas(16) Halves {
     av_half at[EACH];
 };
 
+#ifdef AV_ON_CPU
+inline float quick_silu(float x) { return x / (1.0f + expf(-x)); }
+#else
+__device__ inline float quick_silu(float x) { return __fdividef(x, 1.0f + __expf(-x)); }
+#endif
+
 __device__ inline av_half bias_then_silu(av_half x, av_half bias) {
-    const float sum = av_to_float(x) + av_to_float(bias);
-    return av_to_half(sum / (1.0f + expf(-sum)));
+    return av_to_half(quick_silu(av_to_float(x) + av_to_float(bias)));
 }
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from av_stack.errors import ConfigError
 from av_stack.types import CameraImage, Detection, Image, LightState
@@ -50,19 +49,19 @@ class Detector:
         """What the network's `rows` tell of the picture `bgr`, which it saw in its corner, `scale` times as large."""
         height, width = bgr.shape[:2]
         rows = rows[np.isfinite(rows).all(axis=1) & (rows[:, 4] >= self._confidence_min)]
+        rows = rows[np.argsort(-rows[:, 4], kind="stable")]
+        boxes = np.clip(rows[:, :4].astype(np.float64) / scale, 0.0, [width, height, width, height])
         out = []
-        for u0, v0, u1, v1, score, number in rows[np.argsort(-rows[:, 4], kind="stable")].tolist():
-            box = np.clip(np.array([u0, v0, u1, v1]) / scale, 0.0, [width, height, width, height])
-            if box[2] - box[0] < 1.0 or box[3] - box[1] < 1.0:
+        for box, score, number in zip(boxes.tolist(), rows[:, 4].tolist(), rows[:, 5].tolist(), strict=True):
+            u0, v0, u1, v1 = box
+            if u1 - u0 < 1.0 or v1 - v0 < 1.0:
                 continue
             name = self._name(int(number), bgr, box)
             if name is not None:
-                edges = box - 0.5
-                at = (float(edges[0]), float(edges[1]), float(edges[2]), float(edges[3]))
-                out.append(Detection(name, at, min(float(score), 1.0)))
+                out.append(Detection(name, (u0 - 0.5, v0 - 0.5, u1 - 0.5, v1 - 0.5), min(score, 1.0)))
         return tuple(out)
 
-    def _name(self, number: int, bgr: Image, box: NDArray[np.float64]) -> str | None:
+    def _name(self, number: int, bgr: Image, box: list[float]) -> str | None:
         if number in self._lights:
             u0, v0, u1, v1 = (int(edge) for edge in box)
             return light_class(lit_lamp(bgr[v0 : v1 + 1, u0 : u1 + 1]))

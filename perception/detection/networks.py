@@ -74,14 +74,13 @@ class TorchNetwork:
         self.dtype = torch.half if self.device.type == "cuda" else torch.float32
         model.model.end2end = True  # before `fuse`, which drops the other head
         self._model = model.model.fuse(verbose=False).eval().to(self.device, self.dtype)
-        if self.device.type == "cuda":
-            self._model = self._model.to(memory_format=torch.channels_last)
-            join_bias_and_activation(self._model)
         head = self._model.model[-1]
         if not getattr(head, "end2end", False):
             raise ConfigError(f"weights {weights} have no one-to-one head: needed are weights of YOLO26")
         if self.device.type == "cuda":
-            run_levels_side_by_side(head)
+            from perception.on_gpu.quicken import quicken
+
+            quicken(self._model)
         with torch.inference_mode():
             self._model(torch.zeros((1, 3, size_px[1], size_px[0]), device=self.device, dtype=self.dtype))
         head.anchors, head.strides = head.anchors.float(), head.strides.float()  # that pass has made them
@@ -96,48 +95,6 @@ class TorchNetwork:
         picture = torch.from_numpy(np.ascontiguousarray(bgr)).to(self.device)
         rgb = picture.permute(2, 0, 1).flip(0)[None].to(self.dtype) / 255.0
         return np.asarray(self.rows(rgb)[0].cpu().numpy(), dtype=np.float32)
-
-
-def join_bias_and_activation(model: Any) -> None:
-    """Make one kernel of what torch runs as two after each convolution, in half precision on a GPU."""
-    import torch
-
-    from cuda_ops.bias_silu.op import bias_silu
-
-    def joined(conv: Any) -> Any:
-        weight, bias = conv.weight, conv.bias
-        shape = (conv.stride, conv.padding, conv.dilation, conv.groups)
-        return lambda x: bias_silu(torch.nn.functional.conv2d(x, weight, None, *shape), bias)
-
-    for module in model.modules():
-        conv: Any = getattr(module, "conv", None)
-        is_pair = isinstance(conv, torch.nn.Conv2d) and isinstance(getattr(module, "act", None), torch.nn.SiLU)
-        if is_pair and conv.bias is not None:  # batch normalization is in it already
-            module.forward = joined(conv)
-
-
-def run_levels_side_by_side(head: Any) -> None:
-    """Let the head's boxes and scores of each level run on a stream of their own: one alone fills little of a GPU."""
-    import torch
-
-    from cuda_ops.frame import Branch
-
-    branches = [(Branch(), Branch()) for _ in range(head.nl)]
-
-    def forward_head(x: list[Any], box_head: Any = None, cls_head: Any = None) -> dict[str, Any]:
-        if box_head is None or cls_head is None:
-            return {}
-        boxes, scores = [], []
-        for level, (for_boxes, for_scores), of_boxes, of_scores in zip(x, branches, box_head, cls_head, strict=True):
-            with for_boxes.beside():
-                boxes.append(of_boxes(level).flatten(2))
-            with for_scores.beside():
-                scores.append(of_scores(level).flatten(2))
-        for branch in (branch for pair in branches for branch in pair):
-            branch.join()
-        return {"boxes": torch.cat(boxes, dim=-1), "scores": torch.cat(scores, dim=-1), "feats": x}
-
-    head.forward_head = forward_head
 
 
 def network_for(weights: Path, width_px: int, height_px: int) -> Network:
