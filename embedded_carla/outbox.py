@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 from collections import deque
 
+from embedded_carla.types import Part
+
 
 class Outbox:
     """Sends at once what the kernel takes and keeps the rest in order. `waiting_bytes` is what is kept."""
@@ -14,18 +16,19 @@ class Outbox:
         self._queue: deque[memoryview] = deque()
         self.waiting_bytes = 0
 
-    def send(self, data: bytes) -> None:
-        """Raises OSError when the peer is gone."""
+    def send(self, *parts: Part) -> None:
+        """Send `parts` one behind the other; they must not change any more. Raises OSError when the peer is gone."""
         sent = 0
         if not self._queue:
             try:
-                sent = self._sock.send(data)
+                sent = self._sock.sendmsg(parts)
             except BlockingIOError:
                 sent = 0
-            if sent == len(data):
-                return
-        self._queue.append(memoryview(data)[sent:])
-        self.waiting_bytes += len(data) - sent
+        for part in parts:
+            if sent < len(part):
+                self._queue.append(memoryview(part)[sent:])
+                self.waiting_bytes += len(part) - sent
+            sent = max(sent - len(part), 0)
 
     def flush(self) -> None:
         """Send what the kernel takes now. Raises OSError when the peer is gone."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from embedded_carla.errors import ProtocolError
 from embedded_carla.outbox import Outbox
+from embedded_carla.types import Part
 
 EPISODE_STREAM = 1
 QUIET_AFTER_LOAD_S = 0.2
@@ -75,16 +76,16 @@ class StreamHub:
         for listeners in self._by_stream.values():
             yield from listeners
 
-    def send(self, stream_id: int, *payload: bytes, may_drop: bool) -> None:
+    def send(self, stream_id: int, *payload: Part, may_drop: bool) -> None:
         """Send what the parts of `payload` make together to every listener; with `may_drop`, skip those that have not
         yet taken the previous message."""
-        message = b"".join((_LENGTH.pack(sum(map(len, payload))), *payload))
+        message = (_LENGTH.pack(sum(map(len, payload))), *payload)
         for connection in tuple(self._by_stream.get(stream_id, ())):
             self._deliver(connection, message, may_drop)
 
     def send_episode(self, plain: bytes, map_changed: Callable[[], bytes], now_s: float, *, may_drop: bool) -> None:
         """Send the episode's state; listeners that lived through a map change get the `map_changed` form once."""
-        message = _LENGTH.pack(len(plain)) + plain
+        message = (_LENGTH.pack(len(plain)), plain)
         for connection in tuple(self._by_stream.get(EPISODE_STREAM, ())):
             if now_s < connection.quiet_until_s:
                 connection.missed_frame = True
@@ -93,7 +94,7 @@ class StreamHub:
             if connection.missed_map_change:
                 connection.missed_map_change = False
                 changed = map_changed()
-                self._deliver(connection, _LENGTH.pack(len(changed)) + changed, may_drop=False)
+                self._deliver(connection, (_LENGTH.pack(len(changed)), changed), may_drop=False)
             else:
                 self._deliver(connection, message, may_drop)
 
@@ -110,16 +111,16 @@ class StreamHub:
 
     def send_owed(self, map_changed: bytes, now_s: float) -> None:
         """Give those whose quiet is over what they missed: in a synchronous world nothing else may come for long."""
-        message = _LENGTH.pack(len(map_changed)) + map_changed
+        message = (_LENGTH.pack(len(map_changed)), map_changed)
         for connection in tuple(self._by_stream.get(EPISODE_STREAM, ())):
             if connection.missed_frame and now_s >= connection.quiet_until_s:
                 connection.missed_frame = connection.missed_map_change = False
                 self._deliver(connection, message, may_drop=False)
 
-    def _deliver(self, connection: StreamConnection, message: bytes, may_drop: bool) -> None:
+    def _deliver(self, connection: StreamConnection, message: Sequence[Part], may_drop: bool) -> None:
         if may_drop and connection.outbox.waiting_bytes:
             return
         try:
-            connection.outbox.send(message)
+            connection.outbox.send(*message)
         except OSError:
             self._on_broken(connection)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 Vector3 = tuple[float, float, float]
+Part = bytes | memoryview  # of a message; a memoryview is one of single bytes
 
 
 class SemanticTag(IntEnum):

@@ -14,6 +14,7 @@ from embedded_carla.render import warm_up as shaders
 from embedded_carla.scene import Boxes, SignalSite, StopZone
 from embedded_carla.scenery.ground import SceneryGround
 from embedded_carla.scenery.heightfield import HeightField
+from embedded_carla.sensors import pixels
 from embedded_carla.types import Transform
 from embedded_carla.world.bodies_kernel import gather
 from embedded_carla.world.bounds import hold_within
@@ -57,6 +58,7 @@ def _compile_kernels() -> None:
     hold_within(fleet, slots)
     culling.warm_up()
     sprite_rows.warm_up()
+    pixels.warm_up()
     motion = np.empty((2, 15), dtype=np.float32)
     gather(
         slots, fleet.location, fleet.rotation_deg, fleet.velocity, fleet.angular_velocity_degps, fleet.acceleration,

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.render import Picture, Renderer, Shot
 from embedded_carla.scene import ActorView, CameraView
+from embedded_carla.sensors import pixels
 from embedded_carla.sensors.cosmos import traffic_colours
 from embedded_carla.sensors.development import Development
 from embedded_carla.sensors.dvs import EventCamera
 from embedded_carla.sensors.flow import actor_poses, optical_flow
 from embedded_carla.sensors.lens import Lens, bend, darken_rim
 from embedded_carla.sensors.motion_blur import blur
-from embedded_carla.types import Float, SignalColour, WeatherParameters
+from embedded_carla.types import Float, Part, SignalColour, WeatherParameters
 
 RGB = "sensor.camera.rgb"
 DEPTH = "sensor.camera.depth"
@@ -34,8 +35,6 @@ DVS = "sensor.camera.dvs"
 COSMOS = "sensor.camera.cosmos_visualization"
 KINDS = (RGB, DEPTH, SEMANTIC, INSTANCE, NORMALS, FLOW, DVS, COSMOS)
 COLOUR = (RGB, DVS)
-DEPTH_RANGE_M = 1000.0
-_DEPTH_STEPS = float(2**24 - 1)
 
 
 @dataclass(slots=True)
@@ -91,8 +90,8 @@ def camera_bodies(
     lights: Mapping[str, SignalColour],
     weather: WeatherParameters,
     time_s: float,
-) -> dict[int, bytes]:
-    """The message body of each request by sensor id; cameras with one pose, size and angle share one pass.
+) -> dict[int, tuple[Part, ...]]:
+    """The message body of each request by sensor id, in parts; cameras with one pose, size and angle share one pass.
 
     An event camera without events has no message. Raises EmbeddedCarlaError for a kind that is not a camera.
     """
@@ -103,17 +102,17 @@ def camera_bodies(
         by_view.setdefault((request.view, request.hidden), []).append(request)
     views: list[_Shots] = []
     for (view, hidden), sharing in by_view.items():
-        seen = [a for a in actors if a.actor_id not in hidden] if hidden else actors
-        views.append(_Shots(renderer, view, Scene(seen, lights, weather, time_s), sharing))
+        visible = [a for a in actors if a.actor_id not in hidden] if hidden else actors
+        views.append(_Shots(renderer, view, Scene(visible, lights, weather, time_s), sharing))
     pictures = renderer.render_all([shot for shots in views for shot in shots.wanted], lights, weather, time_s)
-    bodies: dict[int, bytes] = {}
+    bodies: dict[int, tuple[Part, ...]] = {}
     for shots, ((view, _), sharing) in zip(views, by_view.items(), strict=True):
         shots.take(pictures)
         for request in sharing:
-            pixels = shots.pixels(request)
-            if pixels is not None:
+            seen = shots.pixels(request)
+            if seen is not None:
                 head = struct.pack("<IIf", view.width_px, view.height_px, view.fov_deg)
-                bodies[request.sensor_id] = b"".join((head, np.ascontiguousarray(pixels).data))
+                bodies[request.sensor_id] = (head, np.ascontiguousarray(seen).reshape(-1).view(np.uint8).data)
     return bodies
 
 
@@ -208,20 +207,16 @@ def encode(picture: Picture, kind: str) -> NDArray[np.uint8]:
     assert picture.instance is not None
     if kind == COSMOS:
         return traffic_colours(picture.tag)
-    out = np.zeros((*picture.tag.shape, 4), dtype=np.uint8)
-    out[..., 2] = picture.tag
-    out[..., 3] = 255
+    out = np.empty(picture.tag.shape, dtype="<u4")
     if kind == INSTANCE:
-        out[..., 1] = picture.instance & 0xFF
-        out[..., 0] = picture.instance >> 8
-    return out
+        pixels.write_instances(picture.tag.reshape(-1), picture.instance.reshape(-1), out.reshape(-1))
+    else:
+        pixels.write_tags(picture.tag.reshape(-1), out.reshape(-1))
+    return out.view(np.uint8).reshape(*out.shape, 4)
 
 
 def encode_depth(depth_m: NDArray[np.float32]) -> NDArray[np.uint8]:
     """Planar depth (H, W) m -> (H, W, 4): R + 256 G + 65536 B = depth / 1000 m * (2^24 - 1), beyond 1000 m clipped."""
-    steps = np.minimum(depth_m, np.float32(DEPTH_RANGE_M)) * np.float32(_DEPTH_STEPS / DEPTH_RANGE_M)
-    steps = np.minimum(steps, np.float32(_DEPTH_STEPS)).astype("<u4")  # float32 holds 24-bit whole numbers exactly
-    raw = steps.view(np.uint8).reshape(*depth_m.shape, 4)  # R, G, B, 0
-    out = np.empty_like(raw)
-    out[..., 0], out[..., 1], out[..., 2], out[..., 3] = raw[..., 2], raw[..., 1], raw[..., 0], 255
-    return out
+    out = np.empty(depth_m.shape, dtype="<u4")
+    pixels.write_depth(np.ascontiguousarray(depth_m).reshape(-1), out.reshape(-1))
+    return out.view(np.uint8).reshape(*out.shape, 4)

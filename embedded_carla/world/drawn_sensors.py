@@ -14,7 +14,7 @@ from embedded_carla.sensors import cameras, lidar, radar
 from embedded_carla.sensors.development import Development
 from embedded_carla.sensors.dvs import DvsSpec, EventCamera
 from embedded_carla.sensors.lens import Lens
-from embedded_carla.types import Float, SignalColour
+from embedded_carla.types import Float, Part, SignalColour
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.drawing import actor_views, signal_colours
 from embedded_carla.world.episode import Episode
@@ -83,8 +83,8 @@ def check_attributes(sensor: Actor) -> None:
 
 def drawn_bodies(
     renderer: Renderer, episode: Episode, due: Sequence[tuple[Actor, DrawnState, float]], shown_s: float
-) -> dict[int, bytes]:
-    """The messages, by sensor id, of sensors that are due: (sensor, its state, s since it last measured).
+) -> dict[int, tuple[Part, ...]]:
+    """The messages, in parts, by sensor id, of sensors that are due: (sensor, its state, s since it last measured).
 
     `shown_s` moves clouds and rain. A camera without anything to tell has no message.
     """
@@ -97,9 +97,9 @@ def drawn_bodies(
                 seed = int(state.rng.integers(2**31))
                 state.scanner = lidar.LidarScanner(_lidar_spec(sensor), sensor.type_id, seed)
             seen = [a for a in actors if a.actor_id not in sensor.ignored_vehicles]
-            bodies[sensor.actor_id] = state.scanner.body(renderer, sensor.pose, seen, lights, shown_s, since_s)
+            bodies[sensor.actor_id] = (state.scanner.body(renderer, sensor.pose, seen, lights, shown_s, since_s),)
         elif sensor.type_id == radar.RADAR:
-            bodies[sensor.actor_id] = _radar(renderer, episode, sensor, state, actors, lights, shown_s, since_s)
+            bodies[sensor.actor_id] = (_radar(renderer, episode, sensor, state, actors, lights, shown_s, since_s),)
     return bodies
 
 

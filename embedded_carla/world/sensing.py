@@ -14,7 +14,7 @@ import numpy as np
 from embedded_carla.log import log, log_exception
 from embedded_carla.sensors import cameras, lidar, radar
 from embedded_carla.streaming import StreamHub
-from embedded_carla.types import Float
+from embedded_carla.types import Float, Part
 from embedded_carla.world import light_sensors
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.drawing import Drawing
@@ -135,7 +135,7 @@ class SensorSuite:
 
     def _tell(self, sensor: Actor, may_drop: bool) -> None:
         for body in self._light_bodies(sensor):
-            self._send(sensor, body, may_drop)
+            self._send(sensor, body, may_drop=may_drop)
 
     def _forget(self, sensors: Sequence[Actor]) -> None:
         """Let go of destroyed sensors now and then."""
@@ -143,11 +143,11 @@ class SensorSuite:
             alive = {s.actor_id for s in sensors}
             self._states = {i: state for i, state in self._states.items() if i in alive}
 
-    def _send(self, sensor: Actor, body: bytes, may_drop: bool) -> None:
+    def _send(self, sensor: Actor, *body: Part, may_drop: bool) -> None:
         episode = self._episode
         self._state(sensor).last_s = episode.time_s
         header = sensor_header(SENSOR_TYPES[sensor.type_id], episode.frame, episode.time_s, sensor.pose)
-        self._hub.send(sensor.stream_id, header, body, may_drop=may_drop)
+        self._hub.send(sensor.stream_id, header, *body, may_drop=may_drop)
 
     def _state(self, sensor: Actor) -> _State:
         state = self._states.get(sensor.actor_id)
@@ -189,7 +189,7 @@ class SensorSuite:
         bodies = self.radio.heard(all_radios, {s.actor_id: self._state(s).rng for s in all_radios})
         for sensor in listening:
             if sensor.actor_id in bodies:
-                self._send(sensor, bodies[sensor.actor_id], may_drop)
+                self._send(sensor, bodies[sensor.actor_id], may_drop=may_drop)
 
     def _draw(self, sensors: Sequence[Actor], may_drop: bool) -> None:
         episode = self._episode
@@ -204,4 +204,4 @@ class SensorSuite:
         for sensor in sensors:
             self._state(sensor).last_s = episode.time_s
             if sensor.actor_id in bodies:
-                self._send(sensor, bodies[sensor.actor_id], may_drop)
+                self._send(sensor, *bodies[sensor.actor_id], may_drop=may_drop)

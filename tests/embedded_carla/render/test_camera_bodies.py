@@ -30,7 +30,8 @@ NOON = WeatherParameters(sun_altitude_angle=60.0)
 
 
 def bodies(renderer: Renderer, *requests: CameraRequest) -> dict[int, bytes]:
-    return camera_bodies(renderer, requests, traffic(), {}, NOON, 1.0)
+    made = camera_bodies(renderer, requests, traffic(), {}, NOON, 1.0)
+    return {sensor_id: b"".join(parts) for sensor_id, parts in made.items()}
 
 
 def pixels(body: bytes) -> np.ndarray:
