@@ -23,13 +23,19 @@ from perception.detection.classes import CLASSES, VEHICLES, light_state
 from perception.detection.detector import Detector
 from perception.detection.labels import Label
 from perception.detection.measure import Sample, average_precision, recalled
+from perception.tracking import TrackerConfig
 
 PEDESTRIANS = ("pedestrian",)
 CLEAR = "ClearNoon"
 FIRST_SEED = 900_000
 """Training and its validation use none from here on."""
 
-CONFIDENCE = 0.25
+EVERY_SCORE = 0.001
+"""Average precision takes weak detections too, down to where they no longer matter."""
+
+CONFIDENCE = TrackerConfig().weak_min
+"""Recall is what of the tracker gets to see."""
+
 RANGES_M = ((0.0, 20.0), (20.0, 40.0), (40.0, 80.0))
 LIGHT_RANGE_M = 25.0
 DASHCAM_CARS = Path(__file__).parent / "dashcam_cars.json"
@@ -102,6 +108,7 @@ def figures(samples: Sequence[Sample]) -> list[Figure]:
             count = sum(label.counts and label.name == name for s in samples for label in s.labels)
             out.append(_figure("AP50-95", name, float(precision.mean()), count))
     out += _recalls(by_weather[CLEAR], CLEAR, (0.95, 0.90)) + _recalls(samples, "all presets", (0.85, 0.75))
+    out += _recalls(samples, "all presets, any score", (None, None), confidence_min=EVERY_SCORE)
     for low, high in RANGES_M:
         out += _recalls(samples, f"{low:.0f}-{high:.0f} m", (None, None), (low, high))
     for weather in sorted(by_weather):
@@ -132,12 +139,13 @@ def _recalls(
     group: str,
     goals: tuple[float | None, float | None],
     range_m: tuple[float, float] = (0.0, np.inf),
+    confidence_min: float = CONFIDENCE,
 ) -> list[Figure]:
     out = []
     for what, names, goal in (("vehicles", VEHICLES, goals[0]), ("pedestrians", PEDESTRIANS, goals[1])):
         seen: list[bool] = []
         for sample in samples:
-            labels, hits = recalled(sample, names, CONFIDENCE)
+            labels, hits = recalled(sample, names, confidence_min)
             seen += [
                 hit for label, hit in zip(labels, hits, strict=True) if range_m[0] <= label.distance_m < range_m[1]
             ]

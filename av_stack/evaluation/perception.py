@@ -18,7 +18,7 @@ from av_stack.errors import ConfigError
 from av_stack.evaluation.boxes import BOX_NOISE
 from av_stack.evaluation.charts import draw_figures
 from av_stack.evaluation.dashcam import dashcam_lanes
-from av_stack.evaluation.detection import dashcam_figures, gather_samples
+from av_stack.evaluation.detection import EVERY_SCORE, dashcam_figures, gather_samples
 from av_stack.evaluation.detection import figures as detection_figures
 from av_stack.evaluation.health import HealthEvaluation
 from av_stack.evaluation.lanes import LaneEvaluation
@@ -29,7 +29,7 @@ from av_stack.evaluation.visits import Detect, Raw, Visitor, visit_path
 from av_stack.server_process import ServerProcess
 from av_stack.world.carla_world import weather_presets
 from av_stack.world.spec import Rig
-from perception.detection.detector import Detector
+from perception.detection.detector import CONFIDENCE_MIN, Detector
 from perception.detection.networks import network_for
 from perception.detection.weights import COMPACT
 
@@ -176,12 +176,12 @@ def _plain(spec: EvalSpec) -> dict[str, Any]:
     return {**plain, "ranging_boxes": BOX_NOISE} if "ranging" in spec.parts else plain
 
 
-def _detector(spec: EvalSpec) -> Detector:
-    return Detector(network_for(spec.weights or COMPACT, WIDTH_PX, HEIGHT_PX))
+def _detector(spec: EvalSpec, confidence_min: float = CONFIDENCE_MIN) -> Detector:
+    return Detector(network_for(spec.weights or COMPACT, WIDTH_PX, HEIGHT_PX), confidence_min)
 
 
 def _detect(spec: EvalSpec, out: Path, tell: Tell) -> list[Figure]:
-    detector = _detector(spec)
+    detector = _detector(spec, EVERY_SCORE)
     say = "detecting in {} of {} pictures"
     samples = gather_samples(
         detector, DETECTION_MAP, spec.maps, spec.scenes, out / "detection", lambda done, of: tell(say.format(done, of))
