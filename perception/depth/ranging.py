@@ -114,8 +114,10 @@ def range_object(
     along = float(np.hypot(stand.sigma_m, extent_sigma / 2.0))
     pixel = centre * BOX_SIGMA_PX / focal
     across = pixel + (0.05 if is_whole else (size.length_m - size.width_m) / 4.0 + 0.2)
-    # An edge at the picture's side stays there while the object goes on: no sideways motion may be read from it.
-    sideways = pixel + JITTER_MIN_M if is_whole else 2.0 * across
+    # An edge at the picture's side stays there while the object goes on, and only the other one moves with it. Were its
+    # place across the ray left open, a distance that is a little short would pull the object over to the ego's path.
+    is_open = box[0] <= EDGE_PX and box[2] >= camera.width_px - 1.0 - EDGE_PX
+    sideways = pixel + JITTER_MIN_M if is_whole else (2.0 if is_open else 0.5) * across
     axes = rotation_matrix(bearing, 0.0, 0.0)[:2, :2]
     return RangedObject(
         kind=kind,

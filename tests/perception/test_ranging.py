@@ -14,6 +14,7 @@ from av_stack.frames import image_to_ground, vehicle_to_image
 from av_stack.types import (
     CameraModel,
     Detection,
+    EgoState,
     LaneEstimate,
     LaneLine,
     MarkingColour,
@@ -34,6 +35,7 @@ from perception.depth.ranging import (
     range_objects,
     size_distance,
 )
+from perception.tracking import Tracker
 
 FRONT = CameraModel("front", 640, 360, math.radians(60.0), 2.1, 0.0, 1.6, math.radians(2.0))
 SIGMA_RAD = math.radians(0.1)
@@ -116,6 +118,22 @@ def test_a_box_cut_by_the_lower_edge_has_no_foot_and_one_cut_above_no_size() -> 
     assert filling is not None  # right ahead of the bumper: the last thing to be left out
     assert filling.near_m < 4.5
     assert foot_distance((300.0, 100.0, 320.0, 150.0), FRONT, SIGMA_RAD) is None  # above the horizon
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_car_that_is_passed_is_not_pulled_over_though_its_distance_is_short(side: float) -> None:
+    tracker, camera = Tracker(), replace(FRONT, pitch_rad=FRONT.pitch_rad + math.radians(0.8))
+    beside = []
+    for frame in range(50):
+        x = 18.0 - 0.3 * frame
+        u0, v0, u1, v1 = np.clip(box_of(max(x, 5.5), 3.6 * side, math.pi), 0.0, [639.0, 359.0, 639.0, 359.0])
+        thing = range_object(Detection("car", (float(u0), float(v0), float(u1), float(v1)), 0.9), camera, SIGMA_RAD)
+        ego = EgoState(Stamp(frame, 0.05 * frame), 18.0 - x, 0.0, 0.0, 6.0, 0.0, 0.0, np.eye(4))
+        tracks = tracker.update(ego, [] if thing is None or x < 5.5 else [thing])
+        beside += [track.y_m * side for track in tracks]
+    assert len(beside) > 40
+    assert beside[0] == pytest.approx(3.6, abs=0.5)
+    assert min(beside) > beside[0] - 0.1
 
 
 def test_lights_and_signs_are_no_road_users() -> None:
