@@ -38,9 +38,14 @@ __device__ inline uint32_t down_four(const uint8_t* in, int width, int height, i
     uint32_t word[5][4];
 #pragma unroll
     for (int r = 0; r < 5; ++r) {
-        const uint8_t* line = in + int64_t(mirrored(y + r - 2, height)) * width + x - 4;
+        const uint8_t* line = in + int64_t(mirrored(y + r - 2, height)) * width;
 #pragma unroll
-        for (int k = 0; k < 4; ++k) word[r][k] = *reinterpret_cast<const uint32_t*>(line + 4 * k);
+        for (int k = 0; k < 4; ++k)
+            word[r][k] = *reinterpret_cast<const uint32_t*>(line + av_clamp(x - 4 + 4 * k, 0, width - 4));
+        // Just outside lie the pixels mirrored: x - 4 .. x - 1 are those of 4 .. 1, width .. those of width - 2 and less.
+        if (x == 0) word[r][0] = __byte_perm(word[r][1], word[r][2], 0x1234u);
+        if (x + 4 == width) word[r][2] = __byte_perm(word[r][0], word[r][1], 0x3456u);
+        if (x + 8 == width) word[r][3] = __byte_perm(word[r][1], word[r][2], 0x3456u);
     }
     uint32_t column[16];  // x - 4 .. x + 11
 #pragma unroll
@@ -71,7 +76,7 @@ pyramid_down(const uint8_t* first_in, const uint8_t* second_in, int width, int h
     const int wide = (width + 1) / 2, tall = (height + 1) / 2, groups = (wide + 3) / 4;
     const int i = blockIdx.x * blockDim.x + threadIdx.x, row = i / groups, column = i % groups * 4, x = column * 2;
     if (row >= tall) return;
-    const bool is_fast = (width & 3) == 0 && (reinterpret_cast<uint64_t>(in) & 3u) == 0 && x >= 4 && x + 12 <= width;
+    const bool is_fast = (width & 3) == 0 && (reinterpret_cast<uint64_t>(in) & 3u) == 0 && width >= 8;
     uint32_t four = 0u;
     if (is_fast) four = down_four(in, width, height, x, row * 2);
     else for (int k = 0; k < 4 && column + k < wide; ++k) four |= down_pixel(in, width, height, x + 2 * k, row * 2) << (8 * k);
@@ -169,9 +174,16 @@ __device__ void track_level(FlowScratch& s, int& round, const Level& from, const
                             const Search& search, bool is_last, Track& track) {
     const int side = 2 * search.reach + 3, window = 2 * search.reach + 1, area = window * window;
     const Window source = window_at(from, px - float(search.reach + 1), py - float(search.reach + 1), side);
+    uint32_t sample[EACH + 1];
+#pragma unroll
+    for (int k = 0; k <= EACH; ++k) {
+        const int i = min(k * THREADS + av_thread(), side * side - 1);
+        sample[k] = neighbours(from, source, i % side, i / side);
+    }
     __syncthreads();
-    for (int i = av_thread(); i < side * side; i += THREADS)
-        s.patch[i] = blend(neighbours(from, source, i % side, i / side), source);
+#pragma unroll
+    for (int k = 0; k <= EACH; ++k)
+        if (k * THREADS + av_thread() < side * side) s.patch[k * THREADS + av_thread()] = blend(sample[k], source);
     __syncthreads();
     float value[EACH], xx = 0.0f, xy = 0.0f, yy = 0.0f;
     Gradient gradient[EACH];

@@ -54,7 +54,7 @@ def on_shim(launcher: ShimLauncher, before: np.ndarray, after: np.ndarray, point
 
 
 @settings(max_examples=8, deadline=None)
-@given(st.integers(0, 2**31), st.floats(-6.0, 6.0), st.floats(-6.0, 6.0), st.integers(1, 4), st.integers(2, 8))
+@given(st.integers(0, 2**31), st.floats(-6.0, 6.0), st.floats(-6.0, 6.0), st.integers(1, 4), st.integers(2, 12))
 def test_tracker_equals_numpy(
     on_cpu: Callable[[str], ShimLauncher], seed: int, dx: float, dy: float, levels: int, reach: int
 ) -> None:
