@@ -20,12 +20,12 @@ import torch
 
 from benchmarks.gpu_frame import bench_frame, bench_whole_frame
 from benchmarks.gpu_operators import (
-    bench_bias_silu,
     bench_canny,
     bench_detect,
     bench_features,
     bench_ground,
     bench_hough,
+    bench_network_parts,
     bench_preprocess,
 )
 from benchmarks.gpu_perception import bench_perception
@@ -38,7 +38,7 @@ OPERATORS: dict[str, Callable[[Bench], None]] = {
     "hough": bench_hough,
     "ground": bench_ground,
     "features": bench_features,
-    "bias_silu": bench_bias_silu,
+    "network_parts": bench_network_parts,
 }
 FRAMES: dict[str, Callable[[Bench], dict[str, Any]]] = {
     "frame": bench_frame,

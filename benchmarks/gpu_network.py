@@ -40,8 +40,14 @@ def joined() -> Any:
     return model
 
 
-def with_own_pool() -> Any:
+def with_residual() -> Any:
     model = joined()
+    quicken.join_residual(model)
+    return model
+
+
+def with_own_pool() -> Any:
+    model = with_residual()
     quicken.use_own_max_pool(model)
     return model
 
@@ -72,6 +78,7 @@ FORMS: dict[str, tuple[Callable[[], Any], bool]] = {
     "channels first": (plain, False),
     "channels last": (in_channels_last, False),
     "channels last, bias and SiLU in one kernel": (joined, False),
+    "the same, and the residual's sum": (with_residual, False),
     "the same, own max pool": (with_own_pool, False),
     "the same, levels of the head side by side": (side_by_side, False),
     "the same, the best 300 rows not sorted": (unsorted, False),

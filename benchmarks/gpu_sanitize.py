@@ -21,6 +21,7 @@ from cuda_ops.lab.host import LabRange
 from cuda_ops.lab.op import lab_mask
 from cuda_ops.lanes.host import GroundCamera, GroundGrid
 from cuda_ops.lanes.op import colour_mask, ground_mask
+from cuda_ops.max_pool.op import max_pool
 from cuda_ops.preprocess.op import preprocess
 from cuda_ops.triangulate.op import update_depths
 
@@ -44,7 +45,8 @@ def main() -> None:
     for channels in (16, 21):
         features = torch.rand((1, channels, 7, 11), device="cuda").half()
         bias_silu(features, features[0, :, 0, 0].contiguous())
-        bias_silu(features.to(memory_format=torch.channels_last), features[0, :, 0, 0].contiguous())
+        bias_silu(features.to(memory_format=torch.channels_last), features[0, :, 0, 0].contiguous(), features)
+        max_pool(features, 5)
     depth = torch.rand((1, 45, 67), device="cuda") * 50
     heads = torch.rand((1, 9, anchors), device="cuda")
     heads[:, :4] *= 60

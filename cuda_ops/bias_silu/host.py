@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cuda_ops.runtime.launcher import I32, Launcher, Ptr, ceil_div
 
 THREADS, EACH = 256, 8
 COUNT_MAX = 2**31 - THREADS * EACH
 
 
-def run(launcher: Launcher, x: Any, bias: Any, out: Any, count: int, channels: int, inner: int) -> None:
-    """`out` from `count` elements of `x`, both dense float16; two channels of a pixel lie `inner` elements apart."""
-    numbers = [I32(value) for value in (count, channels, inner)]
+def run(launcher: Launcher, x: Any, bias: Any, residual: Any, out: Any, channels: int, inner: int, pitch: int) -> None:
+    """`out` from `x`, both dense float16; two channels of a pixel lie `inner` elements apart.
+
+    `residual` is None, or, where `inner` is 1, has pixels that lie `pitch` elements apart; with a `pitch` that is a
+    multiple of 8 it begins at a multiple of 16 bytes.
+    """
+    count = int(np.prod(x.shape))
+    numbers = [I32(value) for value in (count, channels, inner, pitch)]
     grid = (ceil_div(count, THREADS * EACH), 1, 1)
-    launcher.launch("bias_silu", grid, THREADS, [Ptr(x), Ptr(bias), Ptr(out), *numbers])
+    launcher.launch("bias_silu", grid, THREADS, [Ptr(x), Ptr(bias), Ptr(residual), Ptr(out), *numbers])

@@ -1,4 +1,4 @@
-"""What the kernel must equal: the sum and SiLU in float32, rounded once."""
+"""What the kernel must equal: sum, SiLU and the residual's sum in float32, rounded once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def bias_silu(x: NDArray[np.float16], bias: NDArray[np.float16]) -> NDArray[Any]:
-    """`x` (N, C, H, W), `bias` (C,) -> SiLU of their sum, float16."""
+def bias_silu(
+    x: NDArray[np.float16], bias: NDArray[np.float16], residual: NDArray[np.float16] | None = None
+) -> NDArray[Any]:
+    """`x` (N, C, H, W), `bias` (C,) -> SiLU of their sum, and `residual` added, float16."""
     total = x.astype(np.float32) + bias.astype(np.float32)[:, None, None]
     with np.errstate(over="ignore"):
-        return np.asarray(total / (np.float32(1.0) + np.exp(-total)), dtype=np.float16)
+        made = total / (np.float32(1.0) + np.exp(-total))
+    return np.asarray(made if residual is None else made + residual.astype(np.float32), dtype=np.float16)

@@ -6,7 +6,7 @@ import torch
 
 from cuda_ops.errors import CudaOpsError
 from cuda_ops.max_pool import host, reference
-from cuda_ops.runtime.checks import check_number
+from cuda_ops.runtime.checks import aligned, check_number
 from cuda_ops.runtime.gpu import launcher
 from cuda_ops.runtime.registry import register
 
@@ -26,7 +26,7 @@ def max_pool(x: torch.Tensor, size: int) -> torch.Tensor:
 
 
 def _gpu(x: torch.Tensor, size: int) -> torch.Tensor:
-    x = x.contiguous(memory_format=torch.channels_last)
+    x = aligned(x.contiguous(memory_format=torch.channels_last))
     out = torch.empty_like(x, memory_format=torch.channels_last)
     images, channels, height, width = x.shape
     host.run(launcher("max_pool", x.get_device()), x, out, (images, channels, height, width), size)

@@ -39,6 +39,11 @@ def check(
     return tensor.contiguous()
 
 
+def aligned(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, moved if it does not begin at a multiple of 16 bytes, as a part of another may not."""
+    return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone()
+
+
 def check_number(operator: str, name: str, value: float, least: float, most: float) -> float:
     """`value`; raises `CudaOpsError` unless it is in [least, most]."""
     if not least <= value <= most:
