@@ -156,6 +156,7 @@ def bench_whole_frame(bench: Bench) -> dict[str, Any]:
     found: dict[str, Any] = {"weights": weights().name, "objects": len(tracked)}
     for name, values in parts.items():
         found[f"{name}_median_us"], found[f"{name}_p99_us"] = float(np.median(values)), p99(values.tolist())
+    found["bytes_to_detections_alone_us"] = on_cpu(lambda: whole.see(picture_bytes, []), 199)
     found["copy_with_one_thread_us"] = on_cpu(lambda: np.copyto(whole.graph.inputs[0], picture_bytes), 99)
     found["launch_to_results_us"] = on_cpu(whole.graph.run, 99)
     found["launch_cpu_us"] = launch_alone(whole.graph)
