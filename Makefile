@@ -64,8 +64,12 @@ test-gpu: ## the CUDA operators on a GPU, and under compute-sanitizer where it i
 		compute-sanitizer --tool $$tool --report-api-errors no --error-exitcode 1 $(GPU_PYTHON) -m benchmarks.gpu_sanitize || exit 1; \
 	done; else echo 'test-gpu: compute-sanitizer is not installed, skipped'; fi
 
-bench-gpu: ## each CUDA operator beside its peers; figures and a table in out/bench/
+bench-gpu: ## each CUDA operator beside its peers, the whole frame where ultralytics is installed; figures in out/bench/
 	@$(GPU_PYTHON) -m benchmarks.gpu --out $(OUT)/bench
+	@if $(GPU_PYTHON) -c "import ultralytics" 2>/dev/null; then \
+		$(GPU_PYTHON) -m benchmarks.gpu_network --out $(OUT)/bench/gpu_network.json && \
+		$(GPU_PYTHON) -m benchmarks.gpu_equality --out $(OUT)/bench/gpu_equality.json $${AV_STACK_DATA:+--pictures $$AV_STACK_DATA/lanes}; \
+	else echo 'bench-gpu: ultralytics is not installed: no whole frame, no forms of the network, no count of equal results'; fi
 
 clean: ## remove what make made
 	rm -rf .venv build *.egg-info out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

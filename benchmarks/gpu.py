@@ -12,6 +12,7 @@ import platform
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ FRAMES: dict[str, Callable[[Bench], dict[str, Any]]] = {
     "whole_frame": bench_whole_frame,
     "perception": bench_perception,
 }
+NEED_ULTRALYTICS = ("whole_frame", "perception")
 
 HEADER = (
     "operator", "warm, us", "spread", "cold, us", "CPU time of an eager call, us", "of the copy rate", "goal, us",
@@ -101,6 +103,8 @@ def main() -> None:
         raise SystemExit(f"bench-gpu: --parts {', '.join(sorted(unknown))}: there are {', '.join(names)}")
     if not torch.cuda.is_available():
         raise SystemExit("bench-gpu: torch sees no GPU")
+    if find_spec("ultralytics") is None:
+        parts = [name for name in parts if name not in NEED_ULTRALYTICS]
     cv2.setNumThreads(0)
     bench, frames = Bench(), {}
     for name in parts:
