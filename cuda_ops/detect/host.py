@@ -9,7 +9,7 @@ import numpy as np
 
 from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
 
-THREADS, ANCHORS_A_BLOCK, BOXES_A_BLOCK = 256, 32, 2
+THREADS, ANCHORS_A_BLOCK, BOXES_A_BLOCK = 256, 32, 1
 CAPACITY = 1024
 """Candidates of an image that suppression looks at: the highest scores; a flag tells of more."""
 

@@ -327,6 +327,18 @@ __device__ void detect_dense(const In* heads, int classes, int anchors, float th
                 __ldcg(&reinterpret_cast<const float4*>(out.boxes)[int64_t(image) * out.limit + row]));
 }
 
+// How many of the keys, in shared memory and 0 behind the last, are higher: two a load, all lanes from one place.
+__device__ inline int count_better(const uint64_t* keys, int rows, uint64_t key) {
+    int better = 0;
+#pragma unroll 8
+    for (int i = 0; i < (rows + 1) / 2; ++i) {
+        const uint4 two = reinterpret_cast<const uint4*>(keys)[i];
+        better += (uint64_t(two.y) << 32 | two.x) > key;
+        better += (uint64_t(two.w) << 32 | two.z) > key;
+    }
+    return better;
+}
+
 template <class In>
 __device__ void detect_end_to_end(const In* heads, int rows, float threshold, Output out, Depth depth) {
     AV_SHARED(Shared, s);
@@ -354,15 +366,12 @@ __device__ void detect_end_to_end(const In* heads, int rows, float threshold, Ou
     const int total = count;
     const int per_block = (out.limit + gridDim.x - 1) / gridDim.x;
     const int from = blockIdx.x * per_block, to = min(from + per_block, out.limit);
-    int rank[ROWS_MAX / THREADS];
 #pragma unroll
     for (int k = 0; k < ROWS_MAX / THREADS; ++k) {
-        rank[k] = key[k] == 0u ? out.limit : 0;
-        const int compared = __any_sync(AV_FULL_WARP, key[k] != 0u) ? rows : 0;
-#pragma unroll 4
-        for (int i = 0; i < compared; ++i) rank[k] += s.keys[i] > key[k];
-        if (key[k] != 0u && rank[k] >= from && rank[k] < to)
-            write_row(out, image, rank[k], box[k], score_of(key[k]),
+        if (__any_sync(AV_FULL_WARP, key[k] != 0u) == 0) continue;
+        const int rank = count_better(s.keys, rows, key[k]);
+        if (key[k] != 0u && rank >= from && rank < to)
+            write_row(out, image, rank, box[k], score_of(key[k]),
                       __float2int_rn(av_to_float(head[index_of(key[k]) * 6 + 5])));
     }
     for (int row = max(from, total) + av_thread(); row < to; row += THREADS)

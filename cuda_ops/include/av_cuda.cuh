@@ -99,12 +99,7 @@ __device__ inline void av_wait_for_grid(unsigned* word) {  // thread 0, between 
     const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
     const bool first = (blockIdx.x | blockIdx.y | blockIdx.z) == 0;
     const unsigned before = av_add_release(word, first ? 0x80000000u - (blocks - 1u) : 1u);
-    while (((before ^ av_load_acquire(word)) & 0x80000000u) == 0u) {
-#ifdef AV_BARRIER_SLEEP
-        __nanosleep(AV_BARRIER_SLEEP);
-#endif
-        AV_PAUSE();
-    }
+    while (((before ^ av_load_acquire(word)) & 0x80000000u) == 0u) AV_PAUSE();
 }
 __device__ inline void av_grid_barrier(unsigned* word) {
     __syncthreads();
