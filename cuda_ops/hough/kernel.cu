@@ -31,6 +31,7 @@ struct HoughShared {
     unsigned warp_total[32], first, read;
     int better[32];
     uint32_t touched[1024];
+    int start[32 * 16 + 1], end[32 * 16];  // of segments that begin in 32 words
 };
 
 // Sum over the lower lanes and this one.
@@ -190,12 +191,15 @@ struct Walk {  // along a line, one pixel a step of the axis it is closer to
     }
 };
 
-__device__ inline void keep_segment(const Walk& walk, int from, int to, float shortest, int4* out, int& kept) {
+// The lanes' segments, in their order, as long as there is room.
+__device__ inline void keep_segments(const Walk& walk, int from, int to, float shortest, int4* out, int& kept) {
     const int a = walk.across(from), b = walk.across(to);
     const float along = float(to - from), over = float(b - a);
-    if (kept == SEGMENTS || along * along + over * over < shortest * shortest) return;
-    if (av_lane() == 0) out[kept] = walk.by_x ? make_int4(from, a, to, b) : make_int4(a, from, b, to);
-    ++kept;
+    const bool is_long = from >= 0 && along * along + over * over >= shortest * shortest;
+    const unsigned found = __ballot_sync(AV_FULL_WARP, is_long);
+    const int place = kept + __popc(found & ((1u << av_lane()) - 1u));
+    if (is_long && place < SEGMENTS) out[place] = walk.by_x ? make_int4(from, a, to, b) : make_int4(a, from, b, to);
+    kept += __popc(found);
 }
 
 // Whether an edge lies at the place or one pixel beside it: a line of one bin's width covers both.
@@ -211,24 +215,44 @@ __device__ inline bool touches(const uint8_t* edges, int width, int height, cons
     return any != 0;
 }
 
-__device__ void cut_segments(const uint32_t* touched, int words, const Walk& walk, float shortest, int gap,
-                             int4* segments) {
-    int start = -1, last = -1, kept = 0;
-    for (int word = 0; word < words; ++word) {
-        for (uint32_t bits = touched[word]; bits != 0u;) {
-            const int first = __ffs(int(bits)) - 1, from = word * 32 + first;
-            const unsigned rest = ~(bits >> first);
-            const int run = rest == 0u ? 32 - first : min(__ffs(int(rest)) - 1, 32 - first);
-            if (start >= 0 && from - last - 1 > gap) {
-                keep_segment(walk, start, last, shortest, segments, kept);
-                start = -1;
-            }
-            if (start < 0) start = from;
-            last = from + run - 1;
-            bits &= first + run >= 32 ? 0u : 0xffffffffu << (first + run);
-        }
+// Calls `visit` with the first pixel of each segment that begins in `bits`, a word from pixel `base` on, and the last pixel
+// before it (`last`: before the word; -1: none).
+template <class Visit> __device__ inline void visit_starts(uint32_t bits, int base, int last, int gap, Visit visit) {
+    while (bits != 0u) {
+        const int first = __ffs(int(bits)) - 1, from = base + first;
+        const unsigned rest = ~(bits >> first);
+        const int run = rest == 0u ? 32 - first : min(__ffs(int(rest)) - 1, 32 - first);
+        if (last < 0 || from - last - 1 > gap) visit(from, last);
+        last = from + run - 1;
+        bits &= first + run >= 32 ? 0u : 0xffffffffu << (first + run);
     }
-    if (start >= 0) keep_segment(walk, start, last, shortest, segments, kept);
+}
+
+// By one warp, a lane a word: 32 words at a time, what is open at their end goes on in the next ones.
+__device__ void cut_segments(HoughShared& s, int words, const Walk& walk, float shortest, int gap, int4* segments) {
+    int start = -1, last = -1, kept = 0;
+    for (int word = 0; word < words && kept < SEGMENTS; word += 32) {
+        const int base = (word + av_lane()) * 32;
+        const uint32_t bits = word + av_lane() < words ? s.touched[word + av_lane()] : 0u;
+        int upto = bits != 0u ? base + 31 - __clz(int(bits)) : -1;  // the last pixel of this word and those before
+        for (int d = 1; d < 32; d *= 2) upto = max(upto, __shfl_up_sync(AV_FULL_WARP, upto, d));
+        int before = __shfl_up_sync(AV_FULL_WARP, upto, 1);
+        before = av_lane() == 0 ? last : max(before, last);
+        unsigned own = 0u;
+        visit_starts(bits, base, before, gap, [&](int, int) { ++own; });
+        const unsigned upto_own = warp_upto(own);
+        unsigned k = upto_own - own;
+        if (av_lane() == 0) s.start[0] = start;
+        visit_starts(bits, base, before, gap, [&](int from, int end) { s.end[k] = end, s.start[++k] = from; });
+        const int closed = int(__shfl_sync(AV_FULL_WARP, upto_own, 31));  // the segments before each start
+        __syncwarp();
+        for (int i = av_lane(); i - av_lane() < closed; i += 32)
+            keep_segments(walk, i < closed ? s.start[i] : -1, i < closed ? s.end[i] : 0, shortest, segments, kept);
+        start = s.start[closed];
+        last = max(last, __shfl_sync(AV_FULL_WARP, upto, 31));
+        __syncwarp();
+    }
+    keep_segments(walk, av_lane() == 0 ? start : -1, last, shortest, segments, kept);
 }
 
 // The segments along a line, -1 where there are fewer; all threads of the block call.
@@ -250,7 +274,7 @@ __device__ void follow_line(HoughShared& s, const uint8_t* edges, int width, int
         }
     }
     __syncthreads();
-    if (av_warp() == 0) cut_segments(s.touched, words, walk, shortest, gap, segments);
+    if (av_warp() == 0) cut_segments(s, words, walk, shortest, gap, segments);
     __syncthreads();
 }
 
