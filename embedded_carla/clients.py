@@ -92,7 +92,9 @@ class Clients:
 
     def _serve(self, client: Client, events: int) -> None:
         try:
-            if events & select.EPOLLOUT:
+            if events & select.EPOLLRDHUP:
+                self._drop(client)
+            elif events & select.EPOLLOUT:
                 client.outbox.flush()
                 is_free = not client.waits and client not in self._behind
                 if client.outbox.waiting_bytes < UNREAD_BYTES and is_free:
@@ -118,7 +120,8 @@ class Clients:
         is_full = client.outbox.waiting_bytes >= UNREAD_BYTES
         if is_behind and not (is_full or client.waits) and client not in self._behind:
             self._behind.append(client)
-        self._sockets.want(client.sock, client.outbox, reading=not (is_behind or is_full or client.waits))
+        self._sockets.want(client.sock, client.outbox, reading=not (is_behind or is_full or client.waits),
+                           going=client.waits)  # fmt: skip
         if client.outbox.waiting_bytes + client.session.held_bytes > _NOTABLE_BYTES:
             self._drop_greediest()
 

@@ -30,6 +30,9 @@ FREE_RUN_STEP_S = DEFAULT_STEP_S
 SLOW_READER_S = 10.0
 """A synchronous world waits this long for a reader that takes nothing, then drops its connection."""
 
+MOST_WAITING = 8
+"""Clients whose map waits to be built, each with a text of up to 64 MB."""
+
 _HELD_POLL_S = 0.001
 _BUILD_POLL_S = 0.02
 _SEND_BUFFER_BYTES = 1 << 22
@@ -253,9 +256,11 @@ class Server:
         try:
             answer = handlers.answer(self.simulation, call)
         except StillBuilding as still:
-            client.waits = True
-            self._waiting.append((client, call, still.build))
-            return now_s
+            if len(self._waiting) < MOST_WAITING:
+                client.waits = True
+                self._waiting.append((client, call, still.build))
+                return now_s
+            answer = rpc.response(call.message_id, rpc.void_failure(f"{MOST_WAITING} maps wait to be built: try later"))
         is_load = call.method == "load_new_episode" and self.simulation.episode is not episode
         if is_load and client.watch.has_manager:
             client.changeover = Changeover(answer, time.monotonic())

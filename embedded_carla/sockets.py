@@ -110,9 +110,11 @@ class Sockets:
             del self._on_ready[descriptor], self._open[descriptor], self._wanted[descriptor]
         sock.close()
 
-    def want(self, sock: socket.socket, outbox: Outbox, *, reading: bool = True) -> None:
-        """Say what to be woken for; asks the system only when that changes."""
-        events = (select.EPOLLIN if reading else 0) | (select.EPOLLOUT if outbox.waiting_bytes else 0)
+    def want(self, sock: socket.socket, outbox: Outbox, *, reading: bool = True, going: bool = False) -> None:
+        """Say what to be woken for: what can be read, or else that the peer is `going`; and room for what is to be sent.
+        Asks the system only when that changes."""
+        events = select.EPOLLIN if reading else select.EPOLLRDHUP if going else 0
+        events |= select.EPOLLOUT if outbox.waiting_bytes else 0
         descriptor = sock.fileno()
         if self._wanted.get(descriptor, events) != events:
             self._wanted[descriptor] = events

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import socket
 import struct
@@ -16,6 +17,7 @@ import pytest
 from embedded_carla import handlers, rpc
 from embedded_carla.errors import MapError, ProtocolError
 from embedded_carla.maps import MapLibrary
+from embedded_carla.server import MOST_WAITING
 from embedded_carla.simulation import LISTENER_WAIT_S, Simulation
 from embedded_carla.streaming import StreamHub
 from embedded_carla.world import build_apart, spawning
@@ -286,6 +288,26 @@ def test_hostile_connections_harm_nobody(server: ServerProcess, client: Any) -> 
             assert ask(other, "add_traffic_manager_running", ["10.255.255.1", port])[0][0] == 0
     assert client.get_server_version() == "0.9.16"
     assert server.process.poll() is None
+
+
+def test_only_some_clients_wait_for_maps_and_one_that_goes_frees_its_place(server: ServerProcess) -> None:
+    here = ("127.0.0.1", server.port)
+    with contextlib.ExitStack() as waiting:
+        for k in range(MOST_WAITING):
+            sender = waiting.enter_context(socket.create_connection(here, timeout=30.0))
+            text = town(road(length=100 + k)).replace("<header", f"<!-- {time.time_ns()} --><header", 1)
+            sender.sendall(msgpack.packb([0, 1, "copy_opendrive_to_file", [[False], text, []]]))
+            sender.sendall(msgpack.packb([0, 2, "version", [[False]]]))  # which waits too
+        with socket.create_connection(here, timeout=30.0) as other:
+            assert ask(other, "version") == [[1, "0.9.16"]]
+            refused = ask(other, "copy_opendrive_to_file", town(road(length=99)) + f"<!-- {time.time_ns()} -->", [])
+            assert refused == [[True, [f"{MOST_WAITING} maps wait to be built: try later"]]]
+            sender.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                sender.recv(1)
+    with socket.create_connection(here, timeout=30.0) as other:  # those before it have gone
+        assert ask(other, "copy_opendrive_to_file", town(road(length=98)), []) == [[False]]
+        assert ask(other, "version") == [[1, "0.9.16"]]
 
 
 def test_calls_in_advance_do_not_keep_others_waiting(server: ServerProcess) -> None:
