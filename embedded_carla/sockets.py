@@ -111,7 +111,7 @@ class Sockets:
         sock.close()
 
     def want(self, sock: socket.socket, outbox: Outbox, *, reading: bool = True, going: bool = False) -> None:
-        """Say what to be woken for: what can be read, or else that the peer is `going`; and room for what is to be sent.
+        """Say what to be woken for: what can be read, or else that the peer is `going`; and room for what waits.
         Asks the system only when that changes."""
         events = select.EPOLLIN if reading else select.EPOLLRDHUP if going else 0
         events |= select.EPOLLOUT if outbox.waiting_bytes else 0
