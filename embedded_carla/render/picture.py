@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.compiled import compiled
 from embedded_carla.render.atmosphere import Atmosphere
 from embedded_carla.render.frame import FAR_M
 from embedded_carla.render.targets import Target
@@ -69,4 +70,19 @@ def read_picture(target: Target) -> Picture:
     if not out.labels:
         return Picture(bgra, depth, None, None)
     label = target.read("labels", 2, np.uint16)
-    return Picture(bgra, depth, label[..., 0].astype(np.uint8), np.ascontiguousarray(label[..., 1]))
+    tag, instance = np.empty(label.shape[:2], dtype=np.uint8), np.empty(label.shape[:2], dtype=np.uint16)
+    split_labels(label.view(np.uint32).reshape(-1), tag.reshape(-1), instance.reshape(-1))
+    return Picture(bgra, depth, tag, instance)
+
+
+@compiled
+def split_labels(label: NDArray[np.uint32], tag: NDArray[np.uint8], instance: NDArray[np.uint16]) -> None:
+    """Take the two halves of each (n,) apart."""
+    for i in range(len(label)):
+        tag[i] = label[i] & np.uint32(0xFF)
+        instance[i] = label[i] >> np.uint32(16)
+
+
+def warm_up() -> None:
+    """Compile, or load from disk, all of this: no picture waits for it."""
+    split_labels(np.zeros(1, np.uint32), np.zeros(1, np.uint8), np.zeros(1, np.uint16))
