@@ -7,6 +7,7 @@ from math import pi
 
 import cv2
 import numpy as np
+import pytest
 from cuda_shim import ShimLauncher
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,3 +62,22 @@ def test_a_picture_wider_than_one_pass_of_votes(on_cpu: Callable[[str], ShimLaun
     assert expected_count[0] >= 1
     np.testing.assert_array_equal(count, expected_count)
     np.testing.assert_array_equal(lines[:, :3], expected)
+
+
+@pytest.mark.parametrize(("gap", "shortest"), [(0, 0.0), (3, 5.0), (20, 60.0)])
+def test_segments_of_a_line_longer_than_a_warp_of_words(
+    on_cpu: Callable[[str], ShimLauncher], gap: int, shortest: float
+) -> None:
+    generator = np.random.default_rng(gap)
+    edges = np.zeros((3, 2700), np.uint8)
+    edges[1] = np.repeat(generator.random(108) < 0.7, 25) * 255
+    edges[1, generator.random(2700) < 0.02] = 0
+    grid = host.Grid(2700, 3, 1.0, pi / 4)
+    points, bins, peaks = host.scratch_sizes(grid)
+    scratch = host.Scratch(np.zeros(points, np.uint32), np.zeros(bins, np.int32), np.zeros(peaks, np.uint64))
+    lines, count = np.zeros((4, 4), np.float32), np.zeros(2, np.int32)
+    segments = np.full((4, host.SEGMENTS, 4), 99, np.int32)
+    host.run(on_cpu("hough"), edges, grid, host.directions(grid), 30, scratch, lines, segments, count, shortest, gap)
+    expected = reference.segments_along(edges, grid, lines, int(count[0]), shortest, gap)
+    assert (expected[..., 0] >= 0).any(), "the picture does not test what it is for"
+    np.testing.assert_array_equal(segments, expected)
