@@ -9,7 +9,7 @@
 #include "av_cuda.cuh"
 
 constexpr int WIDE = 128, TALL = 16, RADIUS_MAX = 7, WORDS = WIDE / 4, MARGIN = 2;  // MARGIN: words left and right
-constexpr int LOADS = 2;
+constexpr int LOADS = 3;
 
 struct BlurTile {
     uint32_t in[TALL + 2 * RADIUS_MAX][WORDS + 2 * MARGIN];  // x from x0 - 4 * MARGIN
