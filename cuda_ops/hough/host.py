@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
 
 THREADS = 512
-BINS = 10240
+BINS = 9216
 SEGMENTS = 4
 SIZE_MAX = 32767
 

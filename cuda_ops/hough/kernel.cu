@@ -13,7 +13,7 @@
 // thread: 36 us, 68 % of a warp's cycles waiting for loads.
 #include "av_cuda.cuh"
 
-constexpr int BINS = 10240;  // votes of one pass; wider pictures take several
+constexpr int BINS = 9216;  // votes of one pass; wider pictures take several
 constexpr int SEGMENTS = 4;  // kept of a line
 #ifndef HOUGH_LOADS
 #define HOUGH_LOADS 4
