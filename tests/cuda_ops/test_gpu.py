@@ -154,6 +154,17 @@ def test_hough_equals_opencv(size: tuple[int, int]) -> None:
     torch.testing.assert_close(found.lines[:, 1].cpu(), expected.lines[:, 1], rtol=0.0, atol=1e-6)
 
 
+def test_hough_of_a_picture_that_takes_several_passes() -> None:
+    edges = torch.zeros((2160, 3840), dtype=torch.uint8)
+    edges[700, 100:3000] = edges[1500:2100, 3333] = 255
+    found = hough_lines(edges.cuda(), 500, limit=20, length_min_px=50.0)
+    expected = hough_lines(edges, 500, limit=20, length_min_px=50.0)
+    assert int(expected.count[0]) >= 2
+    assert torch.equal(found.count.cpu(), expected.count)
+    assert torch.equal(found.lines[:, [0, 2]].cpu(), expected.lines[:, [0, 2]])
+    assert torch.equal(found.segments.cpu(), expected.segments)
+
+
 @pytest.mark.parametrize("channels", [3, 4])
 @pytest.mark.parametrize("size", SIZES)
 def test_lane_masks_equal_numpy(size: tuple[int, int], channels: int) -> None:
