@@ -113,16 +113,26 @@ __device__ inline Window window_at(const Level& level, float x, float y, int siz
     return {int(left), int(top), x - left, y - top, is_inside};
 }
 
-// The four neighbours of pixel (column, row) of a window, a byte each; the edge goes on outside.
-__device__ inline uint32_t neighbours(const Level& level, const Window& at, int column, int row) {
-    if (at.is_inside) {
-        const uint8_t* p = level.data + int64_t(at.y + row) * level.width + at.x + column;
-        return p[0] | uint32_t(p[1]) << 8 | uint32_t(p[level.width]) << 16 | uint32_t(p[level.width + 1]) << 24;
+// The four neighbours, a byte each, of this thread's EACH pixels of a window of `size` x `size`; the edge goes on outside.
+template <int EACH>
+__device__ inline void neighbours(const Level& level, const Window& at, int size, uint32_t (&four)[EACH]) {
+    if (at.is_inside) {  // one test for all: their loads are under way together
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            const int i = min(k * THREADS + av_thread(), size * size - 1);
+            const uint8_t* p = level.data + int64_t(at.y + i / size) * level.width + at.x + i % size;
+            four[k] = p[0] | uint32_t(p[1]) << 8 | uint32_t(p[level.width]) << 16 | uint32_t(p[level.width + 1]) << 24;
+        }
+        return;
     }
-    const int x0 = av_clamp(at.x + column, 0, level.width - 1), x1 = av_clamp(at.x + column + 1, 0, level.width - 1);
-    const uint8_t* top = level.data + int64_t(av_clamp(at.y + row, 0, level.height - 1)) * level.width;
-    const uint8_t* low = level.data + int64_t(av_clamp(at.y + row + 1, 0, level.height - 1)) * level.width;
-    return top[x0] | uint32_t(top[x1]) << 8 | uint32_t(low[x0]) << 16 | uint32_t(low[x1]) << 24;
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int i = min(k * THREADS + av_thread(), size * size - 1), x = at.x + i % size, y = at.y + i / size;
+        const int x0 = av_clamp(x, 0, level.width - 1), x1 = av_clamp(x + 1, 0, level.width - 1);
+        const uint8_t* top = level.data + int64_t(av_clamp(y, 0, level.height - 1)) * level.width;
+        const uint8_t* low = level.data + int64_t(av_clamp(y + 1, 0, level.height - 1)) * level.width;
+        four[k] = top[x0] | uint32_t(top[x1]) << 8 | uint32_t(low[x0]) << 16 | uint32_t(low[x1]) << 24;
+    }
 }
 
 __device__ inline float blend(uint32_t four, const Window& at) {
@@ -175,11 +185,7 @@ __device__ void track_level(FlowScratch& s, int& round, const Level& from, const
     const int side = 2 * search.reach + 3, window = 2 * search.reach + 1, area = window * window;
     const Window source = window_at(from, px - float(search.reach + 1), py - float(search.reach + 1), side);
     uint32_t sample[EACH + 1];
-#pragma unroll
-    for (int k = 0; k <= EACH; ++k) {
-        const int i = min(k * THREADS + av_thread(), side * side - 1);
-        sample[k] = neighbours(from, source, i % side, i / side);
-    }
+    neighbours(from, source, side, sample);
     __syncthreads();
 #pragma unroll
     for (int k = 0; k <= EACH; ++k)
@@ -206,11 +212,7 @@ __device__ void track_level(FlowScratch& s, int& round, const Level& from, const
     for (int turn = 0; turn < search.iterations; ++turn) {
         const Window at = window_at(to, px + track.flow_x - float(search.reach), py + track.flow_y - float(search.reach), window);
         uint32_t four[EACH];
-#pragma unroll
-        for (int k = 0; k < EACH; ++k) {
-            const int i = min(k * THREADS + av_thread(), area - 1);
-            four[k] = neighbours(to, at, i % window, i / window);
-        }
+        neighbours(to, at, window, four);
         float bx = 0.0f, by = 0.0f, error = 0.0f;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
