@@ -11,6 +11,7 @@ from pathlib import Path
 
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.maps import MapLibrary
+from embedded_carla.memory import keep_freed_memory
 from embedded_carla.recorder.folder import FOLDER_VARIABLE, default_folder
 from embedded_carla.render.warm_up import rest_beside
 from embedded_carla.server import Server
@@ -60,6 +61,7 @@ def _stop_with_stdin(server: Server) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Serve until SIGINT or SIGTERM (status 0); status 2 with one line when the server cannot start."""
     arguments = _arguments(argv)
+    keep_freed_memory()
     warm_up()
     try:
         library = MapLibrary(_map_folders(arguments.maps))
