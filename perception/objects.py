@@ -20,9 +20,8 @@ from av_stack.types import (
 )
 from perception.depth.depth_image import DepthImage, depth_image
 from perception.depth.ground import PitchFilter
-from perception.depth.object_flow import BoxFlow, ObjectFlow, relative_velocity
+from perception.depth.object_flow import ObjectFlow, relative_velocity
 from perception.depth.parallax import DepthPoints, Parallax
-from perception.depth.patch_flow import PatchFlow
 from perception.depth.ranging import face_depth_m, range_objects
 from perception.tracking import Tracker
 
@@ -57,7 +56,7 @@ class ObjectSense:
     def __init__(self, use_parallax: bool = True) -> None:
         self._pitch = PitchFilter()
         self._parallax = Parallax() if use_parallax else None
-        self._flow, self._patches = ObjectFlow(), PatchFlow()
+        self._flow = ObjectFlow()
         self._tracker = Tracker()
         self._last: tuple[float, float] | None = None  # time, speed
 
@@ -99,10 +98,7 @@ class ObjectSense:
         yaw_rate_radps: float,
     ) -> tuple[RangedObject, ...]:
         """The things with what the texture in their boxes tells of their motion."""
-        boxes = [thing.box_px for thing in ranged]
-        corners = self._flow.update(image.bgr, camera, dt_s, turned_rad, boxes)
-        patches = self._patches.update(image.bgr, camera, dt_s, turned_rad, boxes)
-        flows = [_surer(*pair) for pair in zip(corners, patches, strict=True)]
+        flows = self._flow.update(image.bgr, camera, dt_s, turned_rad, [thing.box_px for thing in ranged])
         swing = np.array([-camera.y_m, camera.x_m]) * yaw_rate_radps  # of the camera about the ego's rear axle
         out = []
         for thing, flow in zip(ranged, flows, strict=True):
@@ -113,9 +109,3 @@ class ObjectSense:
             velocity, covariance = relative_velocity(flow, depth_m, camera)
             out.append(replace(thing, motion=SeenMotion(velocity + swing, covariance, flow.span_s, depth_m)))
         return tuple(out)
-
-
-def _surer(a: BoxFlow | None, b: BoxFlow | None) -> BoxFlow | None:
-    """Of two answers from the same texture the one that knows better how fast the object comes nearer."""
-    known = [flow for flow in (a, b) if flow is not None]
-    return min(known, key=lambda flow: flow.pictures * flow.covariance[1, 1] / flow.span_s**2, default=None)

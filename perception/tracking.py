@@ -8,7 +8,7 @@ Mahalanobis distance on the ground and overlap in the picture.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,11 @@ from scipy.optimize import linear_sum_assignment
 
 from av_stack.frames import rotation_matrix, vehicle_to_map
 from av_stack.types import Distance, EgoState, ObjectKind, Pose2D, RangedObject, SeenMotion, TrackedObject
-from perception.boxes import overlap
-from perception.depth.ranging import SIZES, fuse
+from perception.depth.ranging import fuse
 from perception.turning_motion import STATE_SIZE, correct, correct_velocity, predict
 
 Float = NDArray[np.float64]
+Box = tuple[float, float, float, float]
 
 GATE = 11.8
 """Squared Mahalanobis distance of three sigma with two degrees of freedom."""
@@ -92,8 +92,8 @@ FOOT_CORRELATION, SCALE_DRIFT = 4.0, 1e-5
 class Scale:
     """Natural logarithm of the object's height over its kind's mean, with variance."""
 
-    log: float
-    variance: float
+    log: float = 0.0
+    variance: float = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +106,10 @@ class Track:
     last: RangedObject
     yaw_rad: float
     confidence: float
-    scale: Scale
-    votes: dict[ObjectKind, float]
+    votes: dict[ObjectKind, float] = field(default_factory=dict)
     hits: int = 1
     unseen_s: float = 0.0
+    scale: Scale = Scale()
 
     @property
     def kind(self) -> ObjectKind:
@@ -186,11 +186,20 @@ class Tracker:
         covariance[:2, :2] = _jitter(thing, pose)
         state = np.concatenate([position, np.zeros(4)])
         yaw = pose.yaw_rad + (thing.yaw_rad or 0.0)
-        size = SIZES[thing.kind]
-        scale = rescaled(thing, Scale(0.0, (size.height_sigma_m / size.height_m) ** 2))[1]
+        scale = rescaled(thing, Scale())[1]
         track_id, self._next_id = self._next_id, self._next_id + 1
         votes = {thing.kind: thing.confidence}
-        return Track(track_id, state, covariance, thing, yaw, thing.confidence * CONFIDENCE_GAIN, scale, votes)
+        return Track(track_id, state, covariance, thing, yaw, thing.confidence * CONFIDENCE_GAIN, votes, scale=scale)
+
+
+def overlap(a: Box, b: Box) -> float:
+    """Intersection over union of two boxes (u0, v0, u1, v1); 0 for empty ones."""
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    if width <= 0.0 or height <= 0.0:
+        return 0.0
+    both = width * height
+    return both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both)
 
 
 def _is_usable(thing: RangedObject) -> bool:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix
 from av_stack.types import CameraModel, Image
-from perception.boxes import Box
 
 Float = NDArray[np.float64]
+Box = tuple[float, float, float, float]
 
 CORNERS_A_BOX, CORNER_QUALITY = 16, 0.02
 BOXES_MAX = 12
@@ -85,7 +85,7 @@ class ObjectFlow:
         grey = np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
         if min(grey.shape) < 4 * WINDOW_PX:
             return (None,) * len(boxes)
-        is_other = self._camera is None or lens_of(self._camera) != lens_of(camera)
+        is_other = self._camera is None or _lens(self._camera) != _lens(camera)
         if is_other or dt_s <= 0.0 or not np.isfinite(turned_rad).all():
             self._clear()
         if self._grey is not None and len(self._pixels):
@@ -132,8 +132,8 @@ class ObjectFlow:
         optical = optical_to_vehicle_rotation(camera)
         turn = optical.T @ rotation_matrix(yaw, pitch, roll).T @ optical
         self._pixels = place
-        self._trail[:, 1:] = turned_points(self._trail[:, :-1], turn)
-        self._trail[:, 0] = normalised(place, camera)
+        self._trail[:, 1:] = _turned(self._trail[:, :-1], turn)
+        self._trail[:, 0] = _normalised(place, camera)
         self._keep(good)
 
     def _refill(
@@ -161,7 +161,7 @@ class ObjectFlow:
         pixels = np.concatenate(new)
         trail = np.full((len(pixels), SPAN_PICTURES + 1, 2), np.nan)
         trail[: len(self._trail)] = self._trail
-        trail[len(self._trail) :, 0] = normalised(pixels[len(self._trail) :], camera)
+        trail[len(self._trail) :, 0] = _normalised(pixels[len(self._trail) :], camera)
         self._pixels, self._trail = pixels, trail
 
 
@@ -200,19 +200,19 @@ def _inset(box: Box, camera: CameraModel) -> tuple[int, int, int, int]:
     return int(columns[0]), int(rows[0]), int(columns[1]), int(rows[1])
 
 
-def normalised(pixels: Float, camera: CameraModel) -> Float:
+def _normalised(pixels: Float, camera: CameraModel) -> Float:
     k = intrinsics(camera)
     return np.asarray((pixels - k[:2, 2]) / [k[0, 0], k[1, 1]])
 
 
-def turned_points(points: Float, turn: Float) -> Float:
+def _turned(points: Float, turn: Float) -> Float:
     """Normalised image points (..., 2) seen from a camera that has turned."""
     moved = points @ turn[:, :2].T + turn[:, 2]
     ahead = np.where(moved[..., 2:] > 1e-3, moved[..., 2:], np.nan)
     return np.asarray(moved[..., :2] / ahead)
 
 
-def lens_of(camera: CameraModel) -> tuple[int, int, float]:
+def _lens(camera: CameraModel) -> tuple[int, int, float]:
     return camera.width_px, camera.height_px, camera.fov_x_rad
 
 
@@ -221,14 +221,14 @@ def _flow(trail: Float, times_s: Float, camera: CameraModel) -> BoxFlow | None:
     for age in range(min(trail.shape[1], len(times_s)) - 1, 0, -1):
         known = np.isfinite(trail[:, [0, age]]).all(axis=(1, 2))
         if known.sum() >= CORNERS_MIN:
-            then, now = level_points(trail[known, age], camera), level_points(trail[known, 0], camera)
+            then, now = _level(trail[known, age], camera), _level(trail[known, 0], camera)
             focal = float(intrinsics(camera)[0, 0])
             fit = _fit(then, now, RISE_SIGMA_MPS * float(times_s[age]), focal)
             return None if fit is None else BoxFlow(float(times_s[age]), age, *fit)
     return None
 
 
-def level_points(points: Float, camera: CameraModel) -> Float:
+def _level(points: Float, camera: CameraModel) -> Float:
     """Normalised image points (N, 2) as a level camera with the same heading would see them."""
     turn = rotation_matrix(camera.yaw_rad, 0.0, 0.0).T @ optical_to_vehicle_rotation(camera)
     rays = np.column_stack([points, np.ones(len(points))]) @ turn.T

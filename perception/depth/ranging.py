@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix
 from av_stack.types import CameraModel, Detection, Distance, ObjectKind, RangedObject
-from perception.boxes import Box
 from perception.detection.classes import object_kind
 
 Float = NDArray[np.float64]
+Box = tuple[float, float, float, float]
 
 EDGE_PX = 1.5
 """A box this near to the picture's edge may go on beyond it."""

@@ -24,8 +24,7 @@ from av_stack.types import (
     Stamp,
     TrackedObject,
 )
-from perception.boxes import overlap
-from perception.tracking import Tracker
+from perception.tracking import Tracker, overlap
 
 Way = Callable[[float], tuple[float, float]]
 FOCAL_PX, WIDTH_PX = 554.0, 640
