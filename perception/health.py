@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from av_stack.types import CameraImage
+from perception.seams import Seams, has_new_seam, look_for_seams
 
 Float32 = NDArray[np.float32]
 
@@ -78,6 +79,7 @@ class HealthMonitor:
     def __init__(self) -> None:
         self._last: Float32 | None = None
         self._whole: Float32 | None = None
+        self._seams: Seams | None = None
         self._time_s: float | None = None
         self._confidence = 1.0
         self._unwell_s = 0.0
@@ -90,10 +92,13 @@ class HealthMonitor:
             faults: tuple[Fault, ...] = (Fault.MISSING,)
         else:
             small = _small(image)
+            seams = look_for_seams(image.bgr)
             faults = find_faults(small, image, self._last, self._whole, speed_mps)
+            if Fault.TORN not in faults and self._seams is not None and has_new_seam(seams, self._seams):
+                faults = (*faults, Fault.TORN)
             self._last = small
             if Fault.TORN not in faults:
-                self._whole = small
+                self._whole, self._seams = small, seams
         if faults:
             self._confidence *= 0.4
             self._unwell_s += dt
@@ -108,7 +113,7 @@ def find_faults(
     small: Float32, image: CameraImage, last: Float32 | None, whole: Float32 | None, speed_mps: float
 ) -> tuple[Fault, ...]:
     """What is wrong with the picture whose small grey copy is `small`; `last` is the copy of the one before, `whole`
-    that of the last one that was not torn."""
+    that of the last one that was not torn. Seams are looked for elsewhere."""
     checks = {
         Fault.BLACK: is_black(small),
         Fault.OVEREXPOSED: float(np.mean(small >= WHITE_LEVEL)) > WHITE_SHARE,

@@ -1,0 +1,55 @@
+"""A tear is a new seam between rows; what a scene has of edges and patterns is none."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from av_stack.types import Image
+from perception.seams import has_new_seam, look_for_seams
+
+
+def scene(seed: int = 0) -> Image:
+    """Smooth texture above a plain road with two lines."""
+    rng = np.random.default_rng(seed)
+    coarse = rng.integers(0, 220, (12, 40, 3)).astype(np.uint8)
+    bgr = np.asarray(cv2.resize(coarse, (640, 360), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)
+    bgr[200:] = 70
+    for foot, head in ((80, 300), (560, 340)):
+        cv2.line(bgr, (foot, 359), (head, 200), (230, 230, 230), 8)
+    return bgr
+
+
+@pytest.mark.parametrize("row", [60, 150, 230, 300])
+@pytest.mark.parametrize("shift_px", [60, 200, -120])
+def test_rows_that_are_moved_aside_make_a_seam(row: int, shift_px: int) -> None:
+    whole = scene()
+    torn = whole.copy()
+    torn[row:] = np.roll(whole[row:], shift_px, axis=1)
+    assert has_new_seam(look_for_seams(torn), look_for_seams(whole))
+
+
+def test_a_seam_that_was_there_before_is_the_scenes() -> None:
+    torn = scene()
+    torn[150:] = np.roll(torn[150:], 90, axis=1)
+    assert not has_new_seam(look_for_seams(torn), look_for_seams(torn))
+
+
+def test_the_same_scene_a_little_on_has_none() -> None:
+    for seed in range(10):
+        before, now = scene(seed), np.roll(scene(seed), 4, axis=1)
+        assert not has_new_seam(look_for_seams(now), look_for_seams(before))
+
+
+@settings(max_examples=50, deadline=None)
+@given(hnp.arrays(np.uint8, st.tuples(st.integers(1, 30), st.integers(1, 200), st.just(3))), st.integers(0, 255))
+def test_any_picture_has_finite_seams(bgr: Image, level: int) -> None:
+    found = look_for_seams(bgr)
+    assert np.isfinite(found.alike).all()
+    assert np.isfinite(found.gain).all()
+    assert not has_new_seam(found, found)
+    assert not has_new_seam(look_for_seams(np.full_like(bgr, level)), found)
