@@ -38,11 +38,7 @@ class FrameGraph:
         if self.on_gpu:
             self._capture()
         self.inputs: list[NDArray[Any]] = [tensor.numpy() for tensor in self._host]
-        """Where the next frame goes, in pinned memory if there is a GPU: write or `put` it there, then call `run`."""
-
-    def put(self, index: int, array: NDArray[Any]) -> None:
-        """Copy `array`, which must be writable, into an input, by as many threads as torch has."""
-        self._host[index].copy_(torch.from_numpy(array))
+        """Where the next frame goes, in pinned memory if there is a GPU: write it there, then call `run`."""
 
     def run(self) -> list[NDArray[Any]]:
         """The program's results for what stands in `inputs`; views that the next `run` overwrites."""

@@ -89,6 +89,7 @@ __device__ inline void depth_select(DepthScratch& s, const uint32_t (&value)[DEP
     if (q < 3) {
         int rank = s.rank[q], size;
         const int digit = depth_digit<(1 << DEPTH_FIRST_BITS) / 32>(s.counters, rank, size);
+        __syncwarp();  // all lanes have read the rank: their ballots needed it, but the memory model wants it said
         if (av_lane() == 0) s.prefix[q] = uint32_t(digit), s.rank[q] = rank, s.size[q] = size;
     }
     __syncthreads();
