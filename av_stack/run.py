@@ -22,7 +22,7 @@ from av_stack.types import CameraModel, SensorFrame, StepResult, Truth
 from av_stack.world.base import World
 from av_stack.world.carla_world import CarlaWorld, weather_presets
 from av_stack.world.spec import DEFAULT_STEP_S, Address
-from perception.detection.weights import COMPACT
+from perception.detection.weights import COMPACT, LARGE
 from perception.device import eyes_for
 from planning import Route
 from scenarios.judge import Judge
@@ -76,7 +76,9 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         recorders = closers.enter_context(ExitStack())
         route = mission_route(world.lane_graph, scenario, stack.planning)
         settings = Settings(stack.planning, stack.control, rig.cameras[0].name)
-        eyes = eyes_for(rig.cameras[0], needed_weights(options.oracles, options.weights), options.device)
+        eyes = eyes_for(
+            rig.cameras[0], needed_weights(options.oracles, options.weights, options.device), options.device
+        )
         pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, options.oracles, eyes)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
         statistics = Statistics()
@@ -133,9 +135,14 @@ def check_oracles(oracles: Sequence[str]) -> None:
             raise ConfigError(f"--oracle: unknown module {name}; there are {', '.join(ORACLES)}")
 
 
-def needed_weights(oracles: Sequence[str], weights: Path | None = None) -> Path | None:
-    """Those that the network sees with for what no oracle answers; None where oracles answer for all."""
-    return None if set(oracles) >= set(ORACLES) else weights or COMPACT
+def needed_weights(oracles: Sequence[str], weights: Path | None = None, device: str = "cpu") -> Path | None:
+    """Those that the network sees with for what no oracle answers; None where oracles answer for all.
+
+    Without `weights` of the user's own they are the shipped ones for `device`, "cuda" or "cpu".
+    """
+    if set(oracles) >= set(ORACLES):
+        return None
+    return weights or (LARGE if device == "cuda" else COMPACT)
 
 
 def _guarded_drive(

@@ -17,7 +17,8 @@ from av_stack.errors import ConfigError
 from perception.detection.offline import ultralytics
 
 COMPACT = Path(__file__).parents[1] / "weights" / "detector_n.pt"
-"""Trained on the embedded server's pictures; docs/detector.md tells how, and what they reach."""
+LARGE = COMPACT.with_name("detector_s.pt")
+"""For a CPU and for a GPU, trained on the embedded server's pictures; what they reach is in docs/detector.md."""
 
 COMPACT_SIZE_PX = (640, 384)
 """Width and height of what the network takes, for the compact rig's pictures of 640x360."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 from av_stack.errors import ConfigError
+from av_stack.pipeline import ORACLES
+from av_stack.run import needed_weights
 from av_stack.types import CameraModel
-from perception.detection.weights import COMPACT
+from perception.detection.weights import COMPACT, LARGE
 from perception.device import chosen_device, eyes_for
 
 FRONT = CameraModel("front", 640, 360, 1.05, 2.1, 0.0, 1.6)
@@ -48,6 +51,14 @@ def test_eyes_on_the_cpu_detect_only_with_weights() -> None:
     pytest.importorskip("openvino", reason="openvino is not installed")
     assert eyes_for(FRONT, None, "cpu").detect is None
     assert eyes_for(FRONT, COMPACT, "cpu").detect is not None
+
+
+def test_a_gpu_gets_the_larger_network_and_a_user_their_own() -> None:
+    assert needed_weights((), None, "cpu") == COMPACT
+    assert needed_weights((), None, "cuda") == LARGE
+    assert LARGE.is_file()
+    assert needed_weights((), Path("mine.pt"), "cuda") == Path("mine.pt")
+    assert needed_weights(ORACLES, None, "cuda") is None
 
 
 @pytest.mark.skipif(not has_gpu(), reason="no GPU here")
