@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import moderngl
@@ -41,6 +43,13 @@ def make_current(ctx: Any) -> None:
     if getattr(_held, "ctx", None) is not ctx:
         ctx.__enter__()
         _held.ctx = ctx
+
+
+def flush_of(ctx: Any) -> Callable[[], None]:
+    """The GL's glFlush, which moderngl has not: begin with what was asked for. A GPU's driver gathers calls until
+    something is read; until then the GPU would have nothing to do."""
+    address: int = ctx.mglo._context.load("glFlush")
+    return ctypes.CFUNCTYPE(None)(address)
 
 
 def release(ctx: Any) -> None:

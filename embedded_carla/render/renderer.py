@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embedded_carla.render.actor_shapes import make_shape
 from embedded_carla.render.actors import ActorSet, ActorSets
 from embedded_carla.render.atmosphere import Atmosphere, atmosphere
-from embedded_carla.render.context import RenderError, create_context, make_current, release
+from embedded_carla.render.context import RenderError, create_context, flush_of, make_current, release
 from embedded_carla.render.debug_shapes import debug_rows
 from embedded_carla.render.finish import Finisher
 from embedded_carla.render.frame import FAR_M, FRAME_BYTES, MAX_BEAMS, Camera, pack
@@ -54,6 +54,7 @@ class Renderer:
 
     def __init__(self, scenery: Scenery) -> None:
         self._ctx: Any = create_context()
+        self._flush = flush_of(self._ctx)
         self._programs = Programs(self._ctx)
         self.stages = Stages(self._ctx)
         self._targets = Targets(self._ctx)
@@ -161,16 +162,19 @@ class Renderer:
             shadows = self._draw_shadow(view, air, scene, time_s) if shot.rgb and has_sun(air) else None
             if shadows is None:
                 self._write_frame(view, air, scene, time_s, None)
+            self._flush()
         with stage("mirror"):
             mirrors = shot.rgb and self._draw_mirror(view, air, scene, time_s, shadows)
         with stage("scene"):
             target = self._targets.get(camera.width_px, camera.height_px, outputs, turn)
             self._draw(target, view, scene, air, mirrors)
+            self._flush()
         with stage("finish"):
             if shot.rgb:
                 over: NDArray[Any] = sprites(view, air, scene, self._lamps.burning, time_s)
                 over = np.concatenate([over, debug_rows(view, self._debug)]) if self._debug else over
                 self._finisher.draw(self._programs, self._textures, target, view, air, over)
+                self._flush()
         return target
 
     def normals(
