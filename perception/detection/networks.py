@@ -78,9 +78,7 @@ class TorchNetwork:
         if not getattr(head, "end2end", False):
             raise ConfigError(f"weights {weights} have no one-to-one head: needed are weights of YOLO26")
         if self.device.type == "cuda":
-            from perception.on_gpu.quicken import quicken
-
-            quicken(self._model)
+            _quicken(self._model)
         with torch.inference_mode():
             self._model(torch.zeros((1, 3, size_px[1], size_px[0]), device=self.device, dtype=self.dtype))
         head.anchors, head.strides = head.anchors.float(), head.strides.float()  # that pass has made them
@@ -95,6 +93,14 @@ class TorchNetwork:
         picture = torch.from_numpy(np.ascontiguousarray(bgr)).to(self.device)
         rgb = picture.permute(2, 0, 1).flip(0)[None].to(self.dtype) / 255.0
         return np.asarray(self.rows(rgb)[0].cpu().numpy(), dtype=np.float32)
+
+
+def _quicken(model: Any) -> None:
+    from cuda_ops.runtime.gpu import why_no_gpu
+    from perception.on_gpu.quicken import quicken
+
+    if why_no_gpu() is None:  # torch alone needs less of a driver, and no run-time compiler
+        quicken(model)
 
 
 def network_for(weights: Path, width_px: int, height_px: int) -> Network:
