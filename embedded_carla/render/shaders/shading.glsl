@@ -37,6 +37,7 @@ float sun_visibility() {
     vec2 off = abs(shadow_close.xy), edge = abs(shadow_wide.xy);
     bool fine = max(off.x, off.y) < 0.98;
     vec3 at = (fine ? shadow_close : shadow_wide) * 0.5 + 0.5;
+    at.x = floor(at.x * 262144.0) / 262144.0;  // so that no bit is lost by the slot: all slots give the same light
     at.x = (at.x + (fine ? mirror_scale.z : 0.0)) * (1.0 / float(SHADOW_SLOTS));
     float lit = texture(shadow_still, at);
     if (fine) lit = min(lit, texture(shadow_moving, shadow_close * 0.5 + 0.5));

@@ -146,6 +146,8 @@ def test_same_inputs_same_bytes_even_from_a_new_renderer(renderer: Renderer) -> 
     draw(renderer, replace(VIEW, transform=Transform(0, 0, 30, -20)), weather=NOON)
     second = draw(renderer, VIEW, actors, weather=weather)
     other = Renderer(street())
+    for x in range(-60, 101, 40):  # its shadow maps hold other places
+        draw(other, replace(VIEW, transform=Transform(x, 1.8, 1.5)), weather=weather)
     third = draw(other, VIEW, actors, weather=weather)
     other.close()
     for name in ("bgra", "depth_m", "tag", "instance"):
