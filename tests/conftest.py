@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,11 @@ from av_stack.world.spec import Address
 
 settings.register_profile("same examples in every run", derandomize=True)
 settings.load_profile("same examples in every run")
+
+
+def pytest_configure() -> None:
+    """A shell's background job ignores SIGINT, and so would every program that these tests start and interrupt."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
