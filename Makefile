@@ -6,9 +6,9 @@ OUT ?= out
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: ## install, start the embedded server, drive town_drive; files in out/ (OUT=DIR chooses the folder)
+demo: ## install, start the embedded server, drive town_drive by the camera alone; files in out/ (OUT=DIR chooses the folder)
 	@scripts/setup.sh
-	@.venv/bin/av-stack run town_drive --out $(OUT)
+	@.venv/bin/av-stack run town_drive --oracle "" --out $(OUT)
 
 test: ## install what tests need and run them (AV_STACK_DATA=DIR adds tests on real maps and pictures)
 	@scripts/setup.sh dev
