@@ -52,11 +52,10 @@ def eyes_for(camera: CameraModel, weights: Path | None, device: str) -> Eyes:
     if weights is None:
         return Eyes(LaneDetector(), None)
     from perception.detection.detector import Detector
-    from perception.detection.networks import OpenVinoNetwork
-    from perception.detection.weights import exported, network_size
+    from perception.detection.networks import network_for
 
-    size = network_size(camera.width_px, camera.height_px)
-    return Eyes(LaneDetector(), Detector(OpenVinoNetwork(exported(weights, size))).detect)
+    network = network_for(weights, camera.width_px, camera.height_px, device)
+    return Eyes(LaneDetector(), Detector(network).detect)
 
 
 def _eyes_on_gpu(camera: CameraModel, weights: Path | None) -> Eyes:

@@ -18,7 +18,7 @@ from av_stack.evaluation.table import Figure
 from av_stack.server_process import ServerProcess
 from av_stack.types import CameraImage, CameraModel, Detection, Stamp
 from av_stack.world.carla_capture import CaptureSpec, capture
-from av_stack.world.carla_world import connect, weather_presets
+from av_stack.world.carla_world import connect, named_weathers
 from perception.detection.classes import CLASSES, VEHICLES, light_state
 from perception.detection.detector import Detector
 from perception.detection.labels import Label
@@ -39,7 +39,6 @@ CONFIDENCE = TrackerConfig().weak_min
 RANGES_M = ((0.0, 20.0), (20.0, 40.0), (40.0, 80.0))
 LIGHT_RANGE_M = 25.0
 DASHCAM_CARS = Path(__file__).parent / "dashcam_cars.json"
-MAP_OWN_WEATHER = "Default"
 
 
 def gather_samples(
@@ -54,7 +53,7 @@ def gather_samples(
 
     Each round's samples go to a file in `kept`; one that is there is not made again.
     """
-    presets = tuple(name for name in weather_presets() if name != MAP_OWN_WEATHER)
+    presets = named_weathers()
     samples: list[Sample] = []
     for number in range(scenes):
         path = kept / f"{map_name}-{FIRST_SEED + number}.json"

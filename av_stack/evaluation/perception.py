@@ -27,18 +27,18 @@ from av_stack.evaluation.ranging_scores import RangingScores
 from av_stack.evaluation.table import Figure, write_figures
 from av_stack.evaluation.visits import Detect, Raw, Visitor, visit_path
 from av_stack.server_process import ServerProcess
-from av_stack.world.carla_world import weather_presets
+from av_stack.world.carla_world import named_weathers, weather_presets
 from av_stack.world.spec import Rig
 from perception.detection.detector import CONFIDENCE_MIN, Detector
 from perception.detection.networks import network_for
 from perception.detection.weights import COMPACT
+from perception.device import chosen_device
 
 DRIVEN = ("lanes", "health")
 PARTS = (*DRIVEN, "ranging", "lights", "detection", "dashcam")
 DETECTION_MAP = "Town02"
 """The detector learns on other maps only. The map file is CARLA's own: it comes with `maps`."""
 
-MAP_OWN_WEATHER = "Default"
 LIGHTS_FAR_M = 40.0
 WIDTH_PX, HEIGHT_PX = 640, 360
 Tell = Callable[[str], None]
@@ -80,8 +80,8 @@ class EvalSpec:
 
     @property
     def presets(self) -> tuple[str, ...]:
-        """The weathers measured in; `Default` is the map's own, and none of CARLA's."""
-        return self.weathers or tuple(name for name in weather_presets() if name != MAP_OWN_WEATHER)
+        """The weathers measured in."""
+        return self.weathers or named_weathers()
 
 
 def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
@@ -177,7 +177,8 @@ def _plain(spec: EvalSpec) -> dict[str, Any]:
 
 
 def _detector(spec: EvalSpec, confidence_min: float = CONFIDENCE_MIN) -> Detector:
-    return Detector(network_for(spec.weights or COMPACT, WIDTH_PX, HEIGHT_PX), confidence_min)
+    device, _ = chosen_device("auto", has_weights=True)
+    return Detector(network_for(spec.weights or COMPACT, WIDTH_PX, HEIGHT_PX, device), confidence_min)
 
 
 def _detect(spec: EvalSpec, out: Path, tell: Tell) -> list[Figure]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from av_stack.errors import WorldError
 from av_stack.types import Float, Image, LightState
+from av_stack.world.carla_sensors import take
 from av_stack.world.carla_traffic import free_port
 from av_stack.world.carla_truth import object_kind
 from perception.detection.classes import STOP_SIGN, light_class, speed_limit_class
@@ -39,7 +40,7 @@ WEIGHTS = {"motorcycle": 2.5, "bicycle": 2.5, "truck": 2.0, "van": 1.5, "bus": 4
 NEAR_LIGHTS = 0.6
 """The share of episodes whose traffic gathers round a traffic light or a sign, where the map has one."""
 
-SHOWN = {"Red": 0.2, "Yellow": 0.35, "Green": 0.25, "Off": 0.2}
+LIGHT_CHANCES = {"Red": 0.2, "Yellow": 0.35, "Green": 0.25, "Off": 0.2}
 """What lights show in the scenes that leave it to chance: what is rare in a light's own cycle comes more often."""
 
 
@@ -266,12 +267,12 @@ class _Capture:
 
     def _set_lights(self) -> None:
         """In half of the scenes every light shows what chance gives it, dark ones included."""
-        shown = [getattr(self._api.TrafficLightState, name) for name in SHOWN]
+        shown = [getattr(self._api.TrafficLightState, name) for name in LIGHT_CHANCES]
         lights = list(self._world.get_actors().filter("traffic.traffic_light"))
         chance = self._rng.uniform() < 0.5
         for light in lights:
             if chance:
-                light.set_state(shown[int(self._rng.choice(len(shown), p=list(SHOWN.values())))])
+                light.set_state(shown[int(self._rng.choice(len(shown), p=list(LIGHT_CHANCES.values())))])
         if lights:
             lights[0].freeze(chance)
             if not chance:
@@ -326,7 +327,7 @@ class _Capture:
         frame = self._tick(1)
         snapshot = self._world.get_snapshot()
         deadline = time.monotonic() + PICTURE_TIMEOUT_S
-        pairs = [tuple(_take(waiting, frame, deadline) for waiting in view.waiting) for view in self._views]
+        pairs = [tuple(take("camera", waiting, frame, deadline) for waiting in view.waiting) for view in self._views]
         for view in self._views:
             for sensor in view.sensors:
                 sensor.stop()
@@ -421,16 +422,6 @@ def _looks_at(at: NDArray[np.float64], face: Float, eye: NDArray[np.float64]) ->
     to_eye = eye - at
     distance = float(np.hypot(*to_eye))
     return distance > 0.0 and float(face @ to_eye) >= FACING_COS_MIN * distance * float(np.hypot(*face))
-
-
-def _take(waiting: queue.SimpleQueue[Any], frame: int, deadline: float) -> Any:
-    while True:
-        try:
-            image = waiting.get(timeout=max(0.0, deadline - time.monotonic()))
-        except queue.Empty:
-            raise WorldError(f"a camera sent no picture of frame {frame} within {PICTURE_TIMEOUT_S:.0f} s") from None
-        if image.frame == frame:
-            return image
 
 
 def _attribute(blueprint: Any, name: str) -> str:

@@ -50,7 +50,7 @@ class SensorRig:
     def read(self, frame: int, stamp: Stamp, wheel_speed_mps: float, timeout_s: float) -> SensorFrame:
         """The measurements of tick `frame`, stamped; WorldError names the sensor that is silent for `timeout_s`."""
         deadline = time.monotonic() + timeout_s
-        data = {name: _take(name, waiting, frame, deadline) for name, waiting in self._queues.items()}
+        data = {name: take(name, waiting, frame, deadline) for name, waiting in self._queues.items()}
         return SensorFrame(
             stamp=stamp,
             cameras={c.name: _image(stamp, c, data[f"camera {c.name}"]) for c in self._rig.cameras},
@@ -101,7 +101,9 @@ class SensorRig:
         return attributes | {"noise_seed": str(seed)}
 
 
-def _take(name: str, waiting: queue.SimpleQueue[Any], frame: int, deadline: float) -> Any:
+def take(name: str, waiting: queue.SimpleQueue[Any], frame: int, deadline: float) -> Any:
+    """What sensor `name` measured in `frame`, older data thrown away; WorldError where it does not come by `deadline`
+    (monotonic seconds), or was left out."""
     while True:
         try:
             data = waiting.get(timeout=max(0.001, deadline - time.monotonic()))

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from av_stack.types import LightState
 from av_stack.world.carla_world import CarlaWorld, weather_of
 
-SHOWN = {LightState.RED: "Red", LightState.YELLOW: "Yellow", LightState.GREEN: "Green"}
-
 
 class StagedWorld(CarlaWorld):
     """A world that nothing is driven in against the clock; call `set_weather` and `show_lights` between ticks."""
@@ -26,6 +24,6 @@ class StagedWorld(CarlaWorld):
         """Freeze every traffic light: those of `states` by their OpenDRIVE id, all others as `others`."""
         with self._answering("lights"):
             for light in self._world.get_actors().filter("traffic.traffic_light*"):
-                name = SHOWN[states.get(light.get_opendrive_id(), others)]
-                light.set_state(getattr(self._api.TrafficLightState, name))
+                state = states.get(light.get_opendrive_id(), others)
+                light.set_state(getattr(self._api.TrafficLightState, state.value.capitalize()))
                 light.freeze(True)

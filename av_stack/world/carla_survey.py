@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.errors import WorldError
 from av_stack.types import CameraModel, Image, LightState, SensorFrame, Truth
 from av_stack.world.carla_crowd import Crowd
-from av_stack.world.carla_sensors import camera_attributes, camera_transform
+from av_stack.world.carla_sensors import camera_attributes, camera_transform, take
 from av_stack.world.carla_staged import StagedWorld
 from av_stack.world.carla_traffic import Traffic
 from av_stack.world.carla_truth import object_kind, rear_axle_x_m
@@ -74,7 +73,7 @@ class Survey(StagedWorld):
         sensors = self.tick()
         frame = self._first_frame + sensors.stamp.frame
         deadline = time.monotonic() + self.silence_max_s
-        depth, marks = (_take(waiting, frame, deadline) for waiting in self._waiting)
+        depth, marks = (take("truth camera", waiting, frame, deadline) for waiting in self._waiting)
         raw = _pixels(depth, self._camera)
         value = raw[:, :, 0] + 256.0 * raw[:, :, 1] + 65536.0 * raw[:, :, 2]
         tags, instances = _pixels(marks, self._camera)[:, :, 0], _instances(_pixels(marks, self._camera))
@@ -139,13 +138,3 @@ def _pixels(image: Any, camera: CameraModel) -> Image:
 
 def _instances(pixels: Image) -> NDArray[np.int32]:
     return pixels[:, :, 1].astype(np.int32) + 256 * pixels[:, :, 2].astype(np.int32)
-
-
-def _take(waiting: queue.SimpleQueue[Any], frame: int, deadline: float) -> Any:
-    while True:
-        try:
-            image = waiting.get(timeout=max(0.001, deadline - time.monotonic()))
-        except queue.Empty:
-            raise WorldError(f"a camera sent no picture of frame {frame} within {Survey.silence_max_s:.0f} s") from None
-        if image.frame == frame:
-            return image

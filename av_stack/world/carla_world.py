@@ -41,6 +41,11 @@ def weather_presets() -> tuple[str, ...]:
     return tuple(name for name in dir(carla.WeatherParameters) if name[0].isupper())
 
 
+def named_weathers() -> tuple[str, ...]:
+    """CARLA's presets but `Default`, which stands for the map's own weather."""
+    return tuple(name for name in weather_presets() if name != "Default")
+
+
 def connect(address: Address, timeout_s: float = LOAD_TIMEOUT_S) -> tuple[Any, Any]:
     """(the carla module, a client) for programs that place everything themselves; WorldError where nobody answers."""
     try:

@@ -103,21 +103,10 @@ def _quicken(model: Any) -> None:
         quicken(model)
 
 
-def network_for(weights: Path, width_px: int, height_px: int) -> Network:
-    """The fastest network that this machine runs: torch where it sees a GPU, else OpenVINO.
+def network_for(weights: Path, width_px: int, height_px: int, device: str) -> Network:
+    """The network for pictures of that size on `device`, "cuda" or "cpu".
 
     Raises ConfigError as `weights.exported` does.
     """
     size = network_size(width_px, height_px)
-    if _sees_gpu():
-        return TorchNetwork(weights, size)
-    return OpenVinoNetwork(exported(weights, size))
-
-
-def _sees_gpu() -> bool:
-    try:
-        import torch
-        import ultralytics as _  # noqa: F401  # both are needed
-    except ModuleNotFoundError:
-        return False
-    return bool(torch.cuda.is_available())
+    return TorchNetwork(weights, size) if device == "cuda" else OpenVinoNetwork(exported(weights, size))
