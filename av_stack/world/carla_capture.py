@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from av_stack.errors import WorldError
 from av_stack.types import Float, Image, LightState
+from av_stack.world.carla_crowd import Crowd
 from av_stack.world.carla_sensors import take
 from av_stack.world.carla_traffic import free_port
 from av_stack.world.carla_truth import object_kind
@@ -36,6 +37,9 @@ SIGN_FACE_M = 0.6  # side of the square that holds as much as a stop sign's or s
 TAG_LIGHT, TAG_SIGN = 7, 8
 WEIGHTS = {"motorcycle": 2.5, "bicycle": 2.5, "truck": 2.0, "van": 1.5, "bus": 4.0}
 """How much more often than a car each base type drives by, per blueprint: rare kinds must be learned too."""
+
+CROSSING_SHARE = 0.3
+"""The share of the people that may cross the road."""
 
 NEAR_LIGHTS = 0.6
 """The share of episodes whose traffic gathers round a traffic light or a sign, where the map has one."""
@@ -174,27 +178,12 @@ class _Capture:
 
     def _spawn_crowd(self) -> list[Any]:
         """People under CARLA's own navigation, where the map has a mesh for them."""
-        if self._world.get_random_location_from_navigation() is None:
-            return []
-        controller = self._library.find("controller.ai.walker")
-        people = []
-        for _ in range(self._spec.walkers):
-            place = self._world.get_random_location_from_navigation()
-            place.z += 1.0
-            walker = self._world.try_spawn_actor(self._walker_blueprint(), self._api.Transform(place))
-            if walker is not None:
-                people.append(walker)
+        crowd = Crowd(self._api, self._client, self._world, self._spec.walkers, self._rng)
+        self._cleanup.callback(crowd.close)
+        self._world.set_pedestrians_cross_factor(CROSSING_SHARE)
         self._world.tick()
-        self._world.set_pedestrians_cross_factor(0.3)
-        minds = [self._world.spawn_actor(controller, self._api.Transform(), walker) for walker in people]
-        self._cleanup.callback(lambda: self._destroy([*minds, *people]))
-        self._world.tick()
-        for mind in minds:
-            mind.start()
-            mind.go_to_location(self._world.get_random_location_from_navigation())
-            mind.set_max_speed(float(self._rng.uniform(0.8, 2.2)))
-        self._cleanup.callback(lambda: [mind.stop() for mind in minds])
-        return people
+        crowd.start()
+        return crowd.walkers
 
     def _carriers(self) -> list[Any]:
         """Cars from the middle of the traffic: twice as many as are needed, and chance picks among them."""

@@ -14,11 +14,15 @@ SPEEDS_MPS = (0.9, 1.7)
 
 
 class Crowd:
-    """Call `start` one tick after it was made, and `close` once. A map without a navigation mesh gets nobody."""
+    """Call `start` one tick after it was made, and `close` once. A map without a navigation mesh gets nobody.
+
+    `walkers` are the people's actors.
+    """
 
     def __init__(self, api: Any, client: Any, world: Any, people: int, rng: np.random.Generator) -> None:
         self._api, self._client, self._world, self._rng = api, client, world, rng
-        self._walkers: list[tuple[Any, Any]] = []
+        self.walkers: list[Any] = []
+        self._controllers: list[Any] = []
         library = world.get_blueprint_library()
         names = sorted(str(blueprint.id) for blueprint in library.filter("walker.pedestrian.*"))
         controller = library.find("controller.ai.walker")
@@ -30,17 +34,18 @@ class Crowd:
             blueprint = library.find(names[int(rng.integers(len(names)))])
             walker = world.try_spawn_actor(blueprint, api.Transform(place))
             if walker is not None:
-                self._walkers.append((walker, world.spawn_actor(controller, api.Transform(), attach_to=walker)))
+                self.walkers.append(walker)
+                self._controllers.append(world.spawn_actor(controller, api.Transform(), attach_to=walker))
 
     def start(self) -> None:
         """Send everybody somewhere."""
-        for _, controller in self._walkers:
+        for controller in self._controllers:
             controller.start()
             controller.go_to_location(self._world.get_random_location_from_navigation())
             controller.set_max_speed(float(self._rng.uniform(*SPEEDS_MPS)))
 
     def close(self) -> None:
-        for _, controller in self._walkers:
+        for controller in self._controllers:
             controller.stop()
-        destroy = [self._api.command.DestroyActor(actor.id) for pair in self._walkers for actor in reversed(pair)]
-        self._client.apply_batch_sync(destroy, False)
+        gone = [*self._controllers, *self.walkers]
+        self._client.apply_batch_sync([self._api.command.DestroyActor(actor.id) for actor in gone], False)

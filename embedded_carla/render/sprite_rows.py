@@ -56,7 +56,7 @@ def _put(
 
 @inner
 def _sees(view: F64, x: float, y: float, z: float, radius: float, far_m: float) -> bool:
-    """As culling.in_view."""
+    """As culling.in_view; a kernel calls its own file's functions only (compiled.py)."""
     depth = x * view[3] + y * view[4] + z * view[5]
     if depth <= -radius or depth >= min(far_m, view[17]) + radius:
         return False
