@@ -23,6 +23,7 @@ from perception.depth.ground import PitchFilter
 from perception.depth.object_flow import ObjectFlow, relative_velocity
 from perception.depth.parallax import DepthPoints, Parallax
 from perception.depth.ranging import face_depth_m, range_objects
+from perception.depth.view import View
 from perception.tracking import Tracker
 
 GAP_MAX_S = 1.0
@@ -80,7 +81,7 @@ class ObjectSense:
         self._pitch.update(dt, imu.gyro_radps[1], lanes, image.camera)
         camera, sigma = self._pitch.camera(image.camera), self._pitch.sigma_rad
         turned = (imu.gyro_radps[0] * dt, imu.gyro_radps[1] * dt, ego.yaw_rate_radps * dt)
-        ranged = range_objects(list(detections), camera, sigma)
+        ranged = range_objects(detections, camera, sigma)
         ranged = self._with_motion(ranged, image, camera, dt, turned, ego.yaw_rate_radps)
         points = DepthPoints.none()
         if self._parallax is not None:
@@ -100,9 +101,9 @@ class ObjectSense:
         """The things with what the texture in their boxes tells of their motion."""
         flows = self._flow.update(image.bgr, camera, dt_s, turned_rad, [thing.box_px for thing in ranged])
         swing = np.array([-camera.y_m, camera.x_m]) * yaw_rate_radps  # of the camera about the ego's rear axle
-        out = []
+        view, out = View.of(camera), []
         for thing, flow in zip(ranged, flows, strict=True):
-            depth_m = face_depth_m(thing, camera)
+            depth_m = face_depth_m(thing, view)
             if flow is None or depth_m <= 0.0:
                 out.append(thing)
                 continue

@@ -12,6 +12,7 @@ from av_stack.frames import intrinsics, optical_to_vehicle_rotation
 from av_stack.types import CameraModel, LaneEstimate, LaneLine, RangedObject
 from perception.depth.parallax import DepthPoints
 from perception.depth.ranging import face_depth_m
+from perception.depth.view import View
 
 Float = NDArray[np.float64]
 Float32 = NDArray[np.float32]
@@ -50,8 +51,9 @@ def depth_image(
     shape = (camera.height_px, camera.width_px)
     depth, sigma = np.full(shape, np.nan, dtype=np.float32), np.full(shape, np.nan, dtype=np.float32)
     _put_road(depth, sigma, camera, pitch_sigma_rad, lanes)
+    view = View.of(camera)
     for thing in sorted(objects, key=lambda one: -one.near_m):
-        _put_object(depth, sigma, camera, thing)
+        _put_object(depth, sigma, view, thing)
     _put_points(depth, sigma, points)
     return DepthImage(depth, sigma)
 
@@ -112,14 +114,14 @@ def _line(line: LaneLine, x: Float32) -> Float32:
     return y
 
 
-def _put_object(depth: Float32, sigma: Float32, camera: CameraModel, thing: RangedObject) -> None:
+def _put_object(depth: Float32, sigma: Float32, view: View, thing: RangedObject) -> None:
     u0, v0, u1, v1 = thing.box_px
     inset_u, inset_v = BOX_INSET * (u1 - u0), BOX_INSET * (v1 - v0)
     height, width = depth.shape
     rows = slice(int(np.clip(v0 + inset_v, 0, height)), int(np.clip(v1 - inset_v / 2.0, 0, height)))
     columns = slice(int(np.clip(u0 + inset_u, 0, width)), int(np.clip(u1 - inset_u, 0, width)))
-    along = face_depth_m(thing, camera)
-    level = np.array([thing.x_m - camera.x_m, thing.y_m - camera.y_m])
+    along = face_depth_m(thing, view)
+    level = np.array([thing.x_m - view.x_m, thing.y_m - view.y_m])
     if along > 0.0:
         depth[rows, columns] = along
         sigma[rows, columns] = float(np.sqrt(level @ thing.covariance @ level / (level @ level)))

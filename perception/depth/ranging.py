@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix
-from av_stack.types import CameraModel, Detection, Distance, ObjectKind, RangedObject
+from av_stack.types import CameraModel, Detection, Distance, Float, ObjectKind, RangedObject
+from perception.depth.view import EDGE_PX, Box, View
 from perception.detection.classes import object_kind
-
-Float = NDArray[np.float64]
-Box = tuple[float, float, float, float]
-
-EDGE_PX = 1.5
-"""A box this near to the picture's edge may go on beyond it."""
 
 BOX_SIGMA_PX = 1.0
 ROAD_SIGMA_M = 0.04
@@ -36,7 +31,7 @@ OPAQUE = (ObjectKind.CAR, ObjectKind.TRUCK, ObjectKind.BUS)
 JITTER_MIN_M = 0.05
 RANGE_MIN_M, RANGE_MAX_M = 0.5, 150.0
 DISAGREE = 9.0
-ALIGNED_MAX_RAD, ACROSS_MIN_RAD = np.radians(25.0), np.radians(65.0)
+ALIGNED_MAX_RAD, ACROSS_MIN_RAD = math.radians(25.0), math.radians(65.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,208 +62,227 @@ SIZES = {
 
 
 def range_objects(
-    detections: tuple[Detection, ...] | list[Detection], camera: CameraModel, pitch_sigma_rad: float
+    detections: Sequence[Detection], camera: CameraModel, pitch_sigma_rad: float
 ) -> tuple[RangedObject, ...]:
     """The road users among `detections`, each with a place in the vehicle frame; `camera` as it looks at the road now.
 
     Those that neither foot point nor size can place are left out, as are boxes that are not finite or are empty.
     """
-    boxes = [d.box_px for d in detections if object_kind(d.name) in OPAQUE and np.isfinite(d.box_px).all()]
-    found = (range_object(one, camera, pitch_sigma_rad, boxes) for one in detections)
+    view = View.of(camera)
+    boxes = [d.box_px for d in detections if object_kind(d.name) in OPAQUE and _is_finite(d.box_px)]
+    found = [range_object(one, view, pitch_sigma_rad, boxes) for one in detections]
     return tuple(thing for thing in found if thing is not None)
 
 
 def range_object(
-    detection: Detection, camera: CameraModel, pitch_sigma_rad: float, others: Sequence[Box] = ()
+    detection: Detection, view: View, pitch_sigma_rad: float, others: Sequence[Box] = ()
 ) -> RangedObject | None:
     """One detection placed; None for lights and signs too. `others` are boxes of what may hide part of it."""
-    kind = object_kind(detection.name)
-    box = u0, v0, u1, v1 = detection.box_px
-    if kind is None or not np.isfinite(box).all() or u1 - u0 < 1.0 or v1 - v0 < 1.0:
+    kind, box = object_kind(detection.name), detection.box_px
+    if kind is None or not _is_finite(box) or box[2] - box[0] < 1.0 or box[3] - box[1] < 1.0:
         return None
-    size, focal = SIZES[kind], float(intrinsics(camera)[0, 0])
-    covered = is_covered(box, others)
-    foot, by_size = (None, None) if covered else _cues(kind, box, camera, pitch_sigma_rad)
-    cut = hidden_distance(box, camera) if covered else below_distance(box, camera)
+    size = SIZES[kind]
+    lower = [other for other in others if other[3] > box[3] + COVER_DOWN_PX]  # what stands nearer
+    covered = is_covered(box, lower)
+    foot, by_size = (None, None) if covered else _cues(kind, box, view, pitch_sigma_rad)
+    cut = hidden_distance(box, view) if covered else below_distance(box, view)
     stand = fuse([cue for cue in (foot, by_size, cut) if cue is not None])
     if stand is None or not RANGE_MIN_M <= stand.range_m <= RANGE_MAX_M:
         return None
-    ray = _ray(camera, (u0 + u1) / 2.0, v1)
-    depth_m = stand.range_m / float(np.hypot(ray[0], ray[1]))
-    middle, is_whole = _middle_px(box, size, depth_m / focal, camera, _hidden_sides(box, others))
-    turn = _turn(size, (u1 - u0) * depth_m / focal) if is_whole else None
-    if turn is not None:  # the width that is seen is the nearest face's
-        face_m = depth_m * max(1.0 - size.stand_m * _head_on(kind, turn) / stand.range_m, 0.5)
-        turn = _turn(size, (u1 - u0) * face_m / focal)
-    stand_m = size.stand_m * _head_on(kind, turn)
-    # What the picture's lower edge cuts is placed by its nearest face already.
-    near = stand.range_m if foot is None and not covered else max(stand.range_m - stand_m, RANGE_MIN_M)
-    extent, extent_sigma = _extent(size, turn)
-    ray = _ray(camera, middle, v1)
-    bearing = float(np.arctan2(ray[1], ray[0]))
-    centre = near + extent / 2.0
-    if turn is not None:
-        beside = _beside(float(np.tan(bearing)), near * float(np.cos(bearing)), extent, size, turn)
-        ahead = near * float(np.cos(bearing)) + extent / 2.0
-        bearing, centre = float(np.arctan2(beside, ahead)), float(np.hypot(beside, ahead))
-    along = float(np.hypot(stand.sigma_m, extent_sigma / 2.0))
-    pixel = centre * BOX_SIGMA_PX / focal
-    across = pixel + (0.05 if is_whole else (size.length_m - size.width_m) / 4.0 + 0.2)
-    # An edge at the picture's side stays there while the object goes on, and only the other one moves with it. Were its
-    # place across the ray left open, a distance that is a little short would pull the object over to the ego's path.
-    is_open = box[0] <= EDGE_PX and box[2] >= camera.width_px - 1.0 - EDGE_PX
-    sideways = pixel + JITTER_MIN_M if is_whole else (2.0 if is_open else 0.5) * across
-    axes = rotation_matrix(bearing, 0.0, 0.0)[:2, :2]
+    is_face = foot is None and not covered  # what the picture's lower edge cuts is placed by its nearest face already
+    place = _place(kind, box, view, stand, is_face, _hidden_sides(box, lower))
+    c, s = math.cos(place.bearing_rad), math.sin(place.bearing_rad)
     return RangedObject(
         kind=kind,
         confidence=detection.confidence,
         box_px=box,
-        x_m=camera.x_m + centre * float(np.cos(bearing)),
-        y_m=camera.y_m + centre * float(np.sin(bearing)),
-        covariance=axes @ np.diag([along**2, across**2]) @ axes.T,
+        x_m=view.x_m + place.centre_m * c,
+        y_m=view.y_m + place.centre_m * s,
+        covariance=_spread(c, s, place.along_m, place.across_m),
         length_m=size.length_m,
         width_m=size.width_m,
-        height_m=(v1 - v0) * depth_m / focal if by_size is not None else size.height_m,
-        near_m=near,
-        yaw_rad=_yaw(kind, bearing, turn),
+        height_m=(box[3] - box[1]) * place.depth_m / view.focal_px if by_size is not None else size.height_m,
+        near_m=place.near_m,
+        yaw_rad=_yaw(kind, place.bearing_rad, place.turn_rad),
         by_foot=foot,
         by_size=by_size,
-        jitter=axes @ np.diag([stand.jitter_m**2 + pixel**2, sideways**2]) @ axes.T,
+        jitter=_spread(c, s, place.along_jitter_m, place.across_jitter_m),
     )
 
 
-def face_depth_m(thing: RangedObject, camera: CameraModel) -> float:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the footprint's centre lies from below the camera, `near_m` where it begins, `depth_m` along the view of
+    where it stands; standard deviations along and across the ray, and those of what is new in each picture."""
+
+    depth_m: float
+    near_m: float
+    centre_m: float
+    bearing_rad: float
+    turn_rad: float | None
+    along_m: float
+    across_m: float
+    along_jitter_m: float
+    across_jitter_m: float
+
+
+def _place(kind: ObjectKind, box: Box, view: View, stand: Distance, is_face: bool, hidden: tuple[bool, bool]) -> _Place:
+    """The object that stands at `stand` (its nearest side if `is_face`) and whose sides may be `hidden`."""
+    size, focal = SIZES[kind], view.focal_px
+    depth = stand.range_m / view.flat((box[0] + box[2]) / 2.0, box[3])[0]
+    middle, is_whole = _middle_px(box, size, depth / focal, view, hidden)
+    turn = _turn(kind, (box[2] - box[0]) * depth / focal) if is_whole else None
+    if turn is not None:  # the width that is seen is the nearest face's
+        face = depth * max(1.0 - size.stand_m * _head_on(kind, turn) / stand.range_m, 0.5)
+        turn = _turn(kind, (box[2] - box[0]) * face / focal)
+    near = stand.range_m if is_face else max(stand.range_m - size.stand_m * _head_on(kind, turn), RANGE_MIN_M)
+    extent, extent_sigma = _extent(size, turn)
+    ray = view.ray(middle, box[3])
+    bearing, centre = math.atan2(ray[1], ray[0]), near + extent / 2.0
+    if turn is not None:
+        beside = _beside(math.tan(bearing), near * math.cos(bearing), extent, size, turn)
+        ahead = near * math.cos(bearing) + extent / 2.0
+        bearing, centre = math.atan2(beside, ahead), math.hypot(beside, ahead)
+    pixel = centre * BOX_SIGMA_PX / focal
+    across = pixel + (0.05 if is_whole else (size.length_m - size.width_m) / 4.0 + 0.2)
+    # An edge at the picture's side stays there while the object goes on, and only the other one moves with it. Were its
+    # place across the ray left open, a distance that is a little short would pull the object over to the ego's path.
+    is_open = box[0] <= EDGE_PX and view.cuts_right(box)
+    sideways = pixel + JITTER_MIN_M if is_whole else (2.0 if is_open else 0.5) * across
+    along, along_jitter = math.hypot(stand.sigma_m, extent_sigma / 2.0), math.hypot(stand.jitter_m, pixel)
+    return _Place(depth, near, centre, bearing, turn, along, across, along_jitter, sideways)
+
+
+def face_depth_m(thing: RangedObject, view: View) -> float:
     """How far along the view the side of the thing is that the camera sees: between its nearest corner and its middle.
 
     Not positive for what is beside the camera or behind it.
     """
-    centre = float(np.hypot(thing.x_m - camera.x_m, thing.y_m - camera.y_m))
+    ahead, left = thing.x_m - view.x_m, thing.y_m - view.y_m
+    centre = math.hypot(ahead, left)
     if centre <= 0.0:
         return 0.0
-    level = np.array([thing.x_m - camera.x_m, thing.y_m - camera.y_m]) / centre
-    forward = optical_to_vehicle_rotation(camera)[:2, 2]
-    return float(level @ forward) * (thing.near_m + 0.15 * (centre - thing.near_m))
+    along = (ahead * view.forward[0] + left * view.forward[1]) / centre
+    return along * (thing.near_m + 0.15 * (centre - thing.near_m))
 
 
-def is_covered(box: Box, others: Sequence[Box]) -> bool:
-    """Whether a nearer box covers the line on which `box` stands."""
-    for other in others:
-        if other[3] <= box[3] + COVER_DOWN_PX or other[1] >= box[3] - 1.0:
-            continue
-        if min(box[2], other[2]) - max(box[0], other[0]) >= COVER_MIN * (box[2] - box[0]):
-            return True
-    return False
+def is_covered(box: Box, lower: Sequence[Box]) -> bool:
+    """Whether one of the boxes that end `lower` covers the line on which `box` stands."""
+    wide = COVER_MIN * (box[2] - box[0])
+    return any(o[1] < box[3] - 1.0 and min(box[2], o[2]) - max(box[0], o[0]) >= wide for o in lower)
 
 
-def hidden_distance(box: Box, camera: CameraModel) -> Distance | None:
+def hidden_distance(box: Box, view: View) -> Distance | None:
     """Of a box whose foot a nearer one may hide: where it would stand if that were not so, and nearer if it is."""
-    foot = foot_distance(box, camera, 0.0)
+    foot = foot_distance(box, view, 0.0)
     if foot is None:
         return None
     return Distance(foot.range_m, COVERED_SIGMA * foot.range_m, COVERED_SIGMA * foot.range_m)
 
 
-def _cues(
-    kind: ObjectKind, box: Box, camera: CameraModel, pitch_sigma_rad: float
-) -> tuple[Distance | None, Distance | None]:
+def _cues(kind: ObjectKind, box: Box, view: View, pitch_sigma_rad: float) -> tuple[Distance | None, Distance | None]:
     """What foot point and size tell of where the object stands."""
     kerb = KERB_SIGMA_M if kind is ObjectKind.PEDESTRIAN else 0.0
-    return foot_distance(box, camera, pitch_sigma_rad, kerb), size_distance(box, SIZES[kind], camera)
+    return foot_distance(box, view, pitch_sigma_rad, kerb), size_distance(box, SIZES[kind], view)
 
 
-def foot_distance(
-    box: Box, camera: CameraModel, pitch_sigma_rad: float, raised_sigma_m: float = 0.0
-) -> Distance | None:
+def foot_distance(box: Box, view: View, pitch_sigma_rad: float, raised_sigma_m: float = 0.0) -> Distance | None:
     """Where the box's lower edge meets the road; None where the picture ends above it or it lies at the horizon.
 
     `raised_sigma_m` is how far above or below the road the object may stand.
     """
-    if box[3] >= camera.height_px - 1.0 - EDGE_PX:
+    if view.cuts_below(box):
         return None
-    ray = _ray(camera, (box[0] + box[2]) / 2.0, box[3])
-    down = -float(ray[2])
-    if down < 1e-4 or camera.z_m <= 0.0:
+    flat, down = view.flat((box[0] + box[2]) / 2.0, box[3])
+    if down < 1e-4 or view.z_m <= 0.0:
         return None
-    flat = float(np.hypot(ray[0], ray[1]))
-    range_m = camera.z_m * flat / down
-    per_rad = range_m**2 / camera.z_m
-    pixel_rad = BOX_SIGMA_PX / float(intrinsics(camera)[1, 1])
-    road = float(np.hypot(ROAD_SIGMA_M + ROAD_SLOPE_SIGMA * range_m, raised_sigma_m)) / camera.z_m * range_m
-    jitter = per_rad * pixel_rad
-    return Distance(range_m, float(np.sqrt(jitter**2 + (per_rad * pitch_sigma_rad) ** 2 + road**2)), jitter)
+    range_m = view.z_m * flat / down
+    per_rad = range_m**2 / view.z_m
+    road = math.hypot(ROAD_SIGMA_M + ROAD_SLOPE_SIGMA * range_m, raised_sigma_m) / view.z_m * range_m
+    jitter = per_rad * BOX_SIGMA_PX / view.focal_px
+    return Distance(range_m, math.sqrt(jitter**2 + (per_rad * pitch_sigma_rad) ** 2 + road**2), jitter)
 
 
-def below_distance(box: Box, camera: CameraModel) -> Distance | None:
+def below_distance(box: Box, view: View) -> Distance | None:
     """Of a box that the picture's lower edge cuts: somewhere nearer than the road that this edge shows."""
-    if box[3] < camera.height_px - 1.0 - EDGE_PX:
+    if not view.cuts_below(box):
         return None
-    ray = _ray(camera, (box[0] + box[2]) / 2.0, camera.height_px - 1.0)
-    if ray[2] > -1e-3 or camera.z_m <= 0.0:
+    flat, down = view.flat((box[0] + box[2]) / 2.0, view.height_px - 1.0)
+    if down < 1e-3 or view.z_m <= 0.0:
         return None
-    range_m = camera.z_m * float(np.hypot(ray[0], ray[1])) / -float(ray[2])
+    range_m = view.z_m * flat / down
     return Distance(0.65 * range_m, 0.25 * range_m, 0.05 * range_m)
 
 
-def size_distance(box: Box, size: Size, camera: CameraModel) -> Distance | None:
+def size_distance(box: Box, size: Size, view: View) -> Distance | None:
     """How far away something stands that is this high and looks this high; None where the box is cut above or below."""
-    if not _sees_all(box, camera):
+    if box[1] <= EDGE_PX or view.cuts_below(box):
         return None
     height_px = box[3] - box[1]
-    focal = float(intrinsics(camera)[1, 1])
-    ray = _ray(camera, (box[0] + box[2]) / 2.0, box[3])
-    range_m = focal * size.height_m / height_px * float(np.hypot(ray[0], ray[1]))
+    range_m = view.focal_px * size.height_m / height_px * view.flat((box[0] + box[2]) / 2.0, box[3])[0]
     # Foot and roof are not at one distance: where the roof is higher than the camera that makes the object look lower.
-    gap = (camera.z_m / size.height_m - 1.0) * (size.roof_m - size.stand_m)
+    gap = (view.z_m / size.height_m - 1.0) * (size.roof_m - size.stand_m)
     range_m = max(range_m + gap, 0.5 * range_m)
-    jitter = np.sqrt(2.0) * BOX_SIGMA_PX / height_px
-    relative = np.hypot(size.height_sigma_m / size.height_m, jitter)
-    return Distance(range_m, range_m * float(relative), range_m * float(jitter))
+    jitter = math.sqrt(2.0) * BOX_SIGMA_PX / height_px
+    relative = math.hypot(size.height_sigma_m / size.height_m, jitter)
+    return Distance(range_m, range_m * relative, range_m * jitter)
 
 
-def fuse(cues: list[Distance]) -> Distance | None:
+def fuse(cues: Sequence[Distance]) -> Distance | None:
     """The weighted mean by inverse variance; where the cues contradict one another its sigma grows with their gap."""
     if not cues:
         return None
-    weight = np.array([1.0 / cue.sigma_m**2 for cue in cues])
-    ranges = np.array([cue.range_m for cue in cues])
-    mean = float((weight * ranges).sum() / weight.sum())
-    chi2 = float((weight * (ranges - mean) ** 2).sum())
-    variance = 1.0 / float(weight.sum())
-    if len(cues) > 1 and chi2 > DISAGREE * (len(cues) - 1):
-        variance *= chi2 / (len(cues) - 1)
-    jitter = float(np.sqrt((weight**2 * np.square([cue.jitter_m for cue in cues])).sum()) / weight.sum())
-    return Distance(mean, float(np.sqrt(variance)), jitter)
+    weights = [1.0 / cue.sigma_m**2 for cue in cues]
+    total = sum(weights)
+    mean = sum(w * cue.range_m for w, cue in zip(weights, cues, strict=True)) / total
+    chi2 = sum(w * (cue.range_m - mean) ** 2 for w, cue in zip(weights, cues, strict=True))
+    variance, others = 1.0 / total, len(cues) - 1
+    if others and chi2 > DISAGREE * others:
+        variance *= chi2 / others
+    jitter = math.sqrt(sum((w * cue.jitter_m) ** 2 for w, cue in zip(weights, cues, strict=True))) / total
+    return Distance(mean, math.sqrt(variance), jitter)
 
 
-def _ray(camera: CameraModel, u: float, v: float) -> Float:
-    """(3,) in the vehicle frame, of length one along the optical axis."""
-    k = intrinsics(camera)
-    optical = np.array([(u - k[0, 2]) / k[0, 0], (v - k[1, 2]) / k[1, 1], 1.0])
-    return np.asarray(optical_to_vehicle_rotation(camera) @ optical)
+def _is_finite(box: Box) -> bool:
+    return all(map(math.isfinite, box))
 
 
-def _sees_all(box: Box, camera: CameraModel) -> bool:
-    return box[1] > EDGE_PX and box[3] < camera.height_px - 1.0 - EDGE_PX
+def _spread(c: float, s: float, along_m: float, across_m: float) -> Float:
+    """Covariance (2, 2) of standard deviations along and across a ray of cosine `c` and sine `s`."""
+    a, b = along_m**2, across_m**2
+    mixed = c * s * (a - b)
+    return np.array([[c * c * a + s * s * b, mixed], [mixed, s * s * a + c * c * b]])
 
 
-def _turn(size: Size, apparent_m: float) -> float:
-    """Angle in [0, pi / 2] between the object's axis and the ray under which it looks `apparent_m` wide."""
+def _looks(size: Size) -> tuple[list[float], list[float]]:
+    """Widths that rise up to the broadest look, and the angles in [0, pi / 2] under which the object looks so wide."""
     angles = np.linspace(0.0, np.pi / 2.0, 31)
     widths = size.length_m * np.sin(angles) + size.width_m * np.cos(angles)
     rising = int(np.argmax(widths)) + 1
+    return widths[:rising].tolist(), angles[:rising].tolist()
+
+
+_LOOKS = {kind: _looks(size) for kind, size in SIZES.items()}
+
+
+def _turn(kind: ObjectKind, apparent_m: float) -> float:
+    """Angle in [0, pi / 2] between the object's axis and the ray under which it looks `apparent_m` wide."""
     # Beyond the broadest look the width falls a little again: that ambiguity is left to the side view.
-    if apparent_m >= 0.97 * size.length_m:
-        return float(np.pi / 2.0)
-    return float(np.interp(apparent_m, widths[:rising], angles[:rising]))
+    if apparent_m >= 0.97 * SIZES[kind].length_m:
+        return math.pi / 2.0
+    widths, angles = _LOOKS[kind]
+    i = bisect_right(widths, apparent_m)
+    if i in (0, len(widths)):
+        return angles[max(i - 1, 0)]
+    share = (apparent_m - widths[i - 1]) / (widths[i] - widths[i - 1])
+    return angles[i - 1] + share * (angles[i] - angles[i - 1])
 
 
-def _hidden_sides(box: Box, others: Sequence[Box]) -> tuple[bool, bool]:
-    """Whether a nearer box hides the left and the right edge."""
+def _hidden_sides(box: Box, lower: Sequence[Box]) -> tuple[bool, bool]:
+    """Whether one of the boxes that end `lower` hides the left and the right edge."""
     left = right = False
-    for other in others:
-        if other[3] <= box[3] + COVER_DOWN_PX or min(box[3], other[3]) - max(box[1], other[1]) < 0.5 * (
-            box[3] - box[1]
-        ):
+    for other in lower:
+        if min(box[3], other[3]) - max(box[1], other[1]) < 0.5 * (box[3] - box[1]):
             continue
         left |= other[0] < box[0] - 1.0 and box[0] - 2.0 <= other[2] < box[2]
         right |= other[2] > box[2] + 1.0 and box[0] < other[0] <= box[2] + 2.0
@@ -279,18 +293,16 @@ def _head_on(kind: ObjectKind, turn: float | None) -> float:
     """How much of the way from the nearest face to where it stands lies along the ray; people are round."""
     if kind is ObjectKind.PEDESTRIAN:
         return 1.0
-    return 0.6 if turn is None else float(np.cos(turn))
+    return 0.6 if turn is None else math.cos(turn)
 
 
-def _middle_px(
-    box: Box, size: Size, metres_per_px: float, camera: CameraModel, hidden: tuple[bool, bool]
-) -> tuple[float, bool]:
+def _middle_px(box: Box, size: Size, metres_per_px: float, view: View, hidden: tuple[bool, bool]) -> tuple[float, bool]:
     """Column of the object's middle, and whether the box is whole. Of one that the picture's side cuts, or that
     something hides on one side, the edge that is seen moves as the object does, and its middle lies half a usual width
     beyond."""
     half_px = (size.length_m + size.width_m) / 4.0 / metres_per_px
     cut_left = box[0] <= EDGE_PX or hidden[0]
-    cut_right = box[2] >= camera.width_px - 1.0 - EDGE_PX or hidden[1]
+    cut_right = view.cuts_right(box) or hidden[1]
     middle = (box[0] + box[2]) / 2.0
     if cut_left and not cut_right:
         middle = min(middle, box[2] - half_px)
@@ -305,11 +317,12 @@ def _extent(size: Size, turn: float | None) -> tuple[float, float]:
     Between end-on and broadside it falls as the looks' width grows: straight rather than by the rectangle's rule,
     which near the broadest look would make metres out of a pixel.
     """
+    length, broad = size.length_m, size.width_m
     if turn is None:
-        return (size.length_m + size.width_m) / 2.0, (size.length_m - size.width_m) / 2.0 + 0.1
-    width = float(np.clip(size.length_m * np.sin(turn) + size.width_m * np.cos(turn), size.width_m, size.length_m))
-    mixed = (size.length_m - width) * (width - size.width_m) / max((size.length_m - size.width_m) ** 2, 1e-6)
-    return size.length_m + size.width_m - width, float(size.length_sigma_m * np.cos(turn) + 0.3 + 4.0 * mixed)
+        return (length + broad) / 2.0, (length - broad) / 2.0 + 0.1
+    width = min(max(length * math.sin(turn) + broad * math.cos(turn), broad), length)
+    mixed = (length - width) * (width - broad) / max((length - broad) ** 2, 1e-6)
+    return length + broad - width, size.length_sigma_m * math.cos(turn) + 0.3 + 4.0 * mixed
 
 
 def _beside(tangent: float, near_m: float, extent_m: float, size: Size, turn: float) -> float:
@@ -318,12 +331,12 @@ def _beside(tangent: float, near_m: float, extent_m: float, size: Size, turn: fl
     Of an object to the side one edge of the box is its near corner, the other its far one, so the box's middle is not
     where the object's is.
     """
-    half = (size.length_m * np.sin(turn) + size.width_m * np.cos(turn)) / 2.0
+    half = (size.length_m * math.sin(turn) + size.width_m * math.cos(turn)) / 2.0
     near, far = 1.0 / near_m, 1.0 / (near_m + extent_m)
     out = (abs(tangent) - half / 2.0 * (near - far)) / ((near + far) / 2.0)
     if out < half:
         out = min(abs(tangent) * near_m, half)
-    return float(np.copysign(out, tangent))
+    return math.copysign(out, tangent)
 
 
 def _yaw(kind: ObjectKind, bearing_rad: float, turn: float | None) -> float | None:

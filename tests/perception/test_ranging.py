@@ -35,9 +35,11 @@ from perception.depth.ranging import (
     range_objects,
     size_distance,
 )
+from perception.depth.view import View
 from perception.tracking import Tracker
 
 FRONT = CameraModel("front", 640, 360, math.radians(60.0), 2.1, 0.0, 1.6, math.radians(2.0))
+VIEW = View.of(FRONT)
 SIGMA_RAD = math.radians(0.1)
 NO_POINTS = DepthPoints(np.zeros((0, 2)), np.zeros(0), np.zeros(0))
 
@@ -76,7 +78,7 @@ def lanes(left: LaneLine | None, right: LaneLine | None) -> LaneEstimate:
 @pytest.mark.parametrize(("x", "y"), [(10.0, 1.0), (18.0, -4.0), (30.0, 3.0), (40.0, -2.0)])
 def test_objects_ahead_are_placed_within_a_few_percent(kind: ObjectKind, x: float, y: float) -> None:
     box = box_of(x, y, 0.0, kind)
-    thing = range_object(Detection(kind.value, box, 0.9), FRONT, SIGMA_RAD)
+    thing = range_object(Detection(kind.value, box, 0.9), VIEW, SIGMA_RAD)
     assert thing is not None
     if box[0] > 1 and box[1] > 1 and box[2] < 638 and box[3] < 358:
         assert abs(math.hypot(thing.x_m, thing.y_m) / math.hypot(x, y) - 1.0) < 0.02 + 0.5 / x
@@ -85,7 +87,7 @@ def test_objects_ahead_are_placed_within_a_few_percent(kind: ObjectKind, x: floa
 
 @pytest.mark.parametrize("yaw_deg", [0, 10, 90, 180, -90])
 def test_cars_turned_any_way_are_placed_by_their_middle(yaw_deg: float) -> None:
-    thing = range_object(Detection("car", box_of(20.0, 0.0, math.radians(yaw_deg)), 0.9), FRONT, SIGMA_RAD)
+    thing = range_object(Detection("car", box_of(20.0, 0.0, math.radians(yaw_deg)), 0.9), VIEW, SIGMA_RAD)
     assert thing is not None
     assert abs(thing.x_m - 20.0) < 0.7
     if yaw_deg in (0, 180):
@@ -103,7 +105,7 @@ def test_sigma_covers_the_error_of_tall_short_and_jittered_boxes() -> None:
         scale = 1.0 + rng.normal(0.0, size.height_sigma_m / size.height_m)
         box = np.array(box_of(x, y, 0.0, scale=scale)) + rng.normal(0.0, 1.0, 4)
         camera = replace(FRONT, pitch_rad=FRONT.pitch_rad + rng.normal(0.0, SIGMA_RAD))
-        thing = range_object(Detection("car", tuple(box.tolist()), 0.9), camera, SIGMA_RAD)
+        thing = range_object(Detection("car", tuple(box.tolist()), 0.9), View.of(camera), SIGMA_RAD)
         assert thing is not None
         error = np.array([thing.x_m - x, thing.y_m - y])
         off.append(error @ np.linalg.solve(thing.covariance, error))
@@ -112,12 +114,12 @@ def test_sigma_covers_the_error_of_tall_short_and_jittered_boxes() -> None:
 
 
 def test_a_box_cut_by_the_lower_edge_has_no_foot_and_one_cut_above_no_size() -> None:
-    assert foot_distance((100.0, 100.0, 300.0, 359.0), FRONT, SIGMA_RAD) is None
-    assert size_distance((100.0, 0.0, 300.0, 300.0), SIZES[ObjectKind.TRUCK], FRONT) is None
-    filling = range_object(Detection("truck", (0.0, 0.0, 640.0, 360.0), 0.9), FRONT, SIGMA_RAD)
+    assert foot_distance((100.0, 100.0, 300.0, 359.0), VIEW, SIGMA_RAD) is None
+    assert size_distance((100.0, 0.0, 300.0, 300.0), SIZES[ObjectKind.TRUCK], VIEW) is None
+    filling = range_object(Detection("truck", (0.0, 0.0, 640.0, 360.0), 0.9), VIEW, SIGMA_RAD)
     assert filling is not None  # right ahead of the bumper: the last thing to be left out
     assert filling.near_m < 4.5
-    assert foot_distance((300.0, 100.0, 320.0, 150.0), FRONT, SIGMA_RAD) is None  # above the horizon
+    assert foot_distance((300.0, 100.0, 320.0, 150.0), VIEW, SIGMA_RAD) is None  # above the horizon
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
@@ -127,7 +129,9 @@ def test_a_car_that_is_passed_is_not_pulled_over_though_its_distance_is_short(si
     for frame in range(50):
         x = 18.0 - 0.3 * frame
         u0, v0, u1, v1 = np.clip(box_of(max(x, 5.5), 3.6 * side, math.pi), 0.0, [639.0, 359.0, 639.0, 359.0])
-        thing = range_object(Detection("car", (float(u0), float(v0), float(u1), float(v1)), 0.9), camera, SIGMA_RAD)
+        thing = range_object(
+            Detection("car", (float(u0), float(v0), float(u1), float(v1)), 0.9), View.of(camera), SIGMA_RAD
+        )
         ego = EgoState(Stamp(frame, 0.05 * frame), 18.0 - x, 0.0, 0.0, 6.0, 0.0, 0.0, np.eye(4))
         tracks = tracker.update(ego, [] if thing is None or x < 5.5 else [thing])
         beside += [track.y_m * side for track in tracks]
@@ -202,10 +206,10 @@ def test_a_foot_that_a_nearer_car_may_hide_is_hardly_believed_and_one_behind_a_c
 
 @pytest.mark.parametrize("kind", list(ObjectKind))
 def test_what_is_seen_of_an_object_lies_between_its_nearest_side_and_its_middle(kind: ObjectKind) -> None:
-    thing = range_object(Detection(kind.value, box_of(22.0, 0.0, 0.0, kind), 0.9), FRONT, SIGMA_RAD)
+    thing = range_object(Detection(kind.value, box_of(22.0, 0.0, 0.0, kind), 0.9), VIEW, SIGMA_RAD)
     assert thing is not None
     nearest, middle = 22.0 - FRONT.x_m - SIZES[kind].length_m / 2.0, 22.0 - FRONT.x_m
-    assert nearest - 0.7 < face_depth_m(thing, FRONT) < middle
+    assert nearest - 0.7 < face_depth_m(thing, VIEW) < middle
 
 
 def test_a_dive_felt_by_the_gyro_fades() -> None:
@@ -219,7 +223,7 @@ def test_a_dive_felt_by_the_gyro_fades() -> None:
 
 
 def test_depth_image_holds_road_objects_and_points() -> None:
-    car = range_object(Detection("car", box_of(20.0, 0.0, 0.0), 0.9), FRONT, SIGMA_RAD)
+    car = range_object(Detection("car", box_of(20.0, 0.0, 0.0), 0.9), VIEW, SIGMA_RAD)
     assert car is not None
     points = DepthPoints(np.array([[600.0, 100.0]]), np.array([33.0]), np.array([1.0]))
     both = lanes(line((1.8,)), line((-1.8,)))
