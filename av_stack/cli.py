@@ -119,15 +119,16 @@ def train_command(
     hours: Annotated[float | None, typer.Option(help="End after this time instead.")] = None,
     batch: Annotated[int, typer.Option(min=1)] = 64,
     device: Annotated[str, typer.Option(help="cpu, or the number of a GPU.")] = "cpu",
+    start: Annotated[Path | None, typer.Option(help="Weights of that size to train on from.", exists=True)] = None,
 ) -> None:
-    """Train the detector from scratch."""
+    """Train the detector, from scratch unless told otherwise."""
     from perception.detection.train import TrainingSpec, train
 
     if what != "detector":
         raise ConfigError(f"unknown model {what}; there is: detector")
     if not (data / "dataset.yaml").is_file():
         raise ConfigError(f"{data} holds no dataset.yaml: make it with `av-stack dataset {data}`")
-    best = train(TrainingSpec(data, out, size, epochs, hours, batch, device=device))
+    best = train(TrainingSpec(data, out, size, epochs, hours, batch, device=device, start=start))
     console.print(f"best weights: {best}")
 
 

@@ -1,4 +1,4 @@
-"""Training of the detector from scratch: no weights are downloaded, none are started from."""
+"""Training of the detector, from scratch or on from weights of ours: none are downloaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TrainingSpec:
     """`size` is YOLO26's ("n" or "s"); `hours`, if given, ends training after that time instead of after `epochs`.
 
     `epoch_pictures` is the number of pictures in an epoch; None means all of the data set. `optimizer` is one of
-    ultralytics'.
+    ultralytics'. `start` names weights of that size to train on from; None means from scratch.
     """
 
     data: Path
@@ -32,6 +32,7 @@ class TrainingSpec:
     epoch_pictures: int | None = None
     optimizer: str = "MuSGD"
     rate: float = 0.01
+    start: Path | None = None
 
 
 def train(spec: TrainingSpec) -> Path:
@@ -45,10 +46,10 @@ def train(spec: TrainingSpec) -> Path:
     if last.exists():
         package.YOLO(str(last)).train(resume=True, device=spec.device, batch=spec.batch, trainer=trainer)
     else:
-        package.YOLO(f"yolo26{spec.size}.yaml").train(
+        package.YOLO(str(spec.start or f"yolo26{spec.size}.yaml")).train(
             data=str(spec.data / "dataset.yaml"), project=str(spec.out.resolve()), name="run", exist_ok=True,
             epochs=spec.epochs, time=spec.hours, batch=spec.batch, imgsz=spec.image_px, device=spec.device,
-            pretrained=False, amp="bf16" if spec.device != "cpu" else False, plots=False, seed=0, deterministic=False,
+            pretrained=spec.start is not None, amp="bf16" if spec.device != "cpu" else False, plots=False, seed=0, deterministic=False,
             cos_lr=True, close_mosaic=0, warmup_epochs=1.0, warmup_bias_lr=0.0, optimizer=spec.optimizer,
             lr0=spec.rate, momentum=0.9, val=False, workers=4, trainer=trainer,
         )  # fmt: skip
