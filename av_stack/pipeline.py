@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from av_stack.types import (
+    CameraModel,
     Detection,
     EgoState,
     LaneEstimate,
@@ -49,7 +50,7 @@ class Settings:
 
     planning: PlanningConfig
     control: ControlConfig
-    camera: str = "front"
+    camera: CameraModel
 
 
 class Pipeline:
@@ -73,14 +74,15 @@ class Pipeline:
         if eyes.detect is None and set(ORACLES) - set(oracles):
             raise ValueError(f"{', '.join(sorted(set(ORACLES) - set(oracles)))}: neither oracle nor detector is given")
         self._oracles, self._detect = frozenset(oracles), eyes.detect
-        self._camera = settings.camera
+        self._camera = settings.camera.name
         self._truth = truth
         self._health = HealthMonitor()
         self._lanes = eyes.lanes
         self._localizer = Localizer(graph)
         self._map, self._objects = MapIndex(graph), ObjectSense(use_parallax=False)
         self._light_oracle, self._lights = LightOracle(graph), LightReader(graph)
-        self._planner = Planner(graph, vehicle, settings.planning)
+        looks = None if "lights" in oracles else settings.camera  # the oracle sees lights from anywhere
+        self._planner = Planner(graph, vehicle, settings.planning, looks)
         self._planner.set_route(route)
         self._controller = Controller(vehicle, settings.control)
         self._stage_ms: dict[str, float] = {}

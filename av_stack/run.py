@@ -75,7 +75,7 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         closers.callback(world.close)
         recorders = closers.enter_context(ExitStack())
         route = mission_route(world.lane_graph, scenario, stack.planning)
-        settings = Settings(stack.planning, stack.control, rig.cameras[0].name)
+        settings = Settings(stack.planning, stack.control, rig.cameras[0])
         eyes = eyes_for(
             rig.cameras[0], needed_weights(options.oracles, options.weights, options.device), options.device
         )

@@ -26,7 +26,7 @@ def main() -> int:
         world = CarlaWorld(address, world_spec(scenario, rig, scenario.weather))
         try:
             route = mission_route(world.lane_graph, scenario, stack.planning)
-            settings = Settings(stack.planning, stack.control)
+            settings = Settings(stack.planning, stack.control, rig.cameras[0])
             pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth)
             stages: dict[str, list[float]] = {"tick": []}
             started = time.perf_counter()

@@ -59,6 +59,8 @@ class BehaviorConfig(_Strict):
     conflict_gap_m: float = Field(2.0, ge=0.0)
     light_view_range_m: float = Field(45.0, gt=0.0)
     light_memory_s: float = Field(1.0, ge=0.0)
+    light_blind_s: float = Field(5.0, ge=0.0)
+    sight_decel_mps2: float = Field(4.5, gt=0.0)
     yellow_decel_mps2: float = Field(3.0, gt=0.0)
     stop_sign_wait_s: float = Field(1.0, ge=0.0)
     stop_sign_zone_m: float = Field(2.0, gt=0.0)

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from av_stack.errors import RouteError
-from av_stack.types import EgoState, Float, LaneGraph, Plan, Pose2D, Scene, VehicleParameters
+from av_stack.types import CameraModel, EgoState, Float, LaneGraph, Plan, Pose2D, Scene, VehicleParameters
 from planning.behavior import TrafficBehavior
 from planning.config import PlanningConfig
 from planning.reference_path import Route
 from planning.route import find_route
 from planning.route_tracker import RouteProgress, RouteTracker
+from planning.sight import Place, sight_limits
 from planning.signals import EgoOnRoute, SignalMemory, SpeedCap, signal_constraints
 from planning.speed import Ceiling, Motion, StopTarget, backward_pass, curve_speed, forward_times, roll_out
 
@@ -24,11 +25,18 @@ class Planner:
 
     Set the route once (`set_route` or `navigate`), then call `plan` with each scene in order of time. The plan starts
     from the last plan's speed and acceleration, kept within a band about the measured speed, so that noise in the
-    estimate does not become jerk.
+    estimate does not become jerk. With the `camera` that reads the lights, the car waits where it sees them.
     """
 
-    def __init__(self, graph: LaneGraph, vehicle: VehicleParameters, config: PlanningConfig | None = None) -> None:
+    def __init__(
+        self,
+        graph: LaneGraph,
+        vehicle: VehicleParameters,
+        config: PlanningConfig | None = None,
+        camera: CameraModel | None = None,
+    ) -> None:
         self._graph = graph
+        self._camera = camera
         self._vehicle = vehicle
         self._config = config or PlanningConfig()  # type: ignore[call-arg]
         self._behavior = TrafficBehavior(graph, vehicle.width_m, self._config.behavior)
@@ -36,8 +44,14 @@ class Planner:
         self._tracker: RouteTracker | None = None
         self._progress: RouteProgress | None = None
         self._memory = SignalMemory()
+        self._sights: dict[Place, float] = {}
         self._yielding: frozenset[int] = frozenset()
         self._last: tuple[float, Motion] | None = None
+
+    @property
+    def _front_m(self) -> float:
+        """From the rear axle to the bumper."""
+        return self._vehicle.rear_axle_to_centre_m + 0.5 * self._vehicle.length_m
 
     @property
     def route(self) -> Route | None:
@@ -58,6 +72,9 @@ class Planner:
         self._route = route
         self._tracker = RouteTracker(route)
         self._memory = SignalMemory()
+        if self._camera is not None:
+            posts = {signal.signal_id: signal.place for signal in self._graph.signals if signal.place is not None}
+            self._sights = sight_limits(route, posts, self._camera, self._front_m)
         self._yielding = frozenset()
         self._last = None
 
@@ -71,7 +88,7 @@ class Planner:
         ego = EgoOnRoute(
             s_m=self._progress.s_m,
             speed_mps=max(0.0, scene.ego.speed_mps),
-            front_m=vehicle.rear_axle_to_centre_m + 0.5 * vehicle.length_m,
+            front_m=self._front_m,
             rear_m=0.5 * vehicle.length_m - vehicle.rear_axle_to_centre_m,
             time_s=scene.stamp.time_s,
         )
@@ -79,7 +96,9 @@ class Planner:
             config.behavior.look_ahead_m,
             ego.speed_mps**2 / (2.0 * config.speed.decel_comfort_mps2) + 3.0 * ego.speed_mps,
         )
-        self._memory, stops, caps = signal_constraints(route, ego, scene.lights, self._memory, reach, config.behavior)
+        self._memory, stops, caps = signal_constraints(
+            route, ego, scene.lights, self._memory, reach, config.behavior, self._sights
+        )
         stops.append(StopTarget(route.length_m, "end of route"))
         free = backward_pass(self._ceiling(route, ego.s_m, reach, caps), config.speed)
         times = forward_times(free, ego.speed_mps, min(stop.s_m for stop in stops), config.speed)

@@ -34,16 +34,19 @@ def decide_light(
     speed_mps: float,
     time_s: float,
     config: BehaviorConfig,
+    is_out_of_view: bool = False,
 ) -> tuple[LightMemory, LightDecision]:
     """What to do about a light whose stop place is `distance_m` ahead of where the ego is.
 
     Red: stop. Yellow: stop if braking with `yellow_decel_mps2` is enough, else commit and go. Unknown: what was seen
     in the last `light_memory_s` holds, a red seen before holds on; else it counts as red within the view range and
-    is left alone beyond. Off: go carefully. Gazis, Herman, Maradudin (1960) on the dilemma zone.
+    is left alone beyond. Where the ego is too near to have the light in view, what it saw holds for `light_blind_s`.
+    Off: go carefully. Gazis, Herman, Maradudin (1960) on the dilemma zone.
     """
     state = view.state if view is not None else LightState.UNKNOWN
     if state is LightState.UNKNOWN:
-        recent = time_s - memory.seen_at_s <= config.light_memory_s
+        memory_s = config.light_blind_s if is_out_of_view else config.light_memory_s
+        recent = time_s - memory.seen_at_s <= memory_s
         held = memory.state in (LightState.RED, LightState.YELLOW)
         if memory.state is not LightState.UNKNOWN and (recent or held):
             state = memory.state

@@ -11,9 +11,11 @@ from av_stack.types import LightState, SignalKind, TrafficLightView
 from planning.config import BehaviorConfig
 from planning.reference_path import Route, RouteSignal
 from planning.rules import LightMemory, StopMemory, decide_light, decide_stop_sign
+from planning.sight import Place
 from planning.speed import StopTarget
 
-Place = tuple[str, int]
+_SIGHT_SLACK_M, _STANDING_SLACK_M = 0.5, 2.0
+_STANDING_MPS = 0.3
 _CAP_BEFORE_M, _CAP_AFTER_M = 5.0, 3.0
 
 
@@ -60,8 +62,12 @@ def signal_constraints(
     memory: SignalMemory,
     reach_m: float,
     config: BehaviorConfig,
+    sights: Mapping[Place, float] | None = None,
 ) -> tuple[SignalMemory, list[StopTarget], list[SpeedCap]]:
-    """Stops and caps from the signals between the ego's front bumper and `reach_m` ahead."""
+    """Stops and caps from the signals between the ego's front bumper and `reach_m` ahead.
+
+    `sights` says how far the ego may go and still see the lights that it would lose before their line.
+    """
     stops: list[StopTarget] = []
     caps: list[SpeedCap] = []
     light_memory: dict[Place, LightMemory] = {}
@@ -76,16 +82,19 @@ def signal_constraints(
         target_s = stop_place(route, signal.stop_s_m, config) - ego.front_m
         distance = target_s - ego.s_m
         if signal.kind is SignalKind.TRAFFIC_LIGHT:
+            sight_s = min((sights or {}).get(place, target_s), target_s)
             light_memory[place], decision = decide_light(
                 memory.lights.get(place, LightMemory()),
                 lights.get(signal.signal_id),
-                distance,
+                sight_s - ego.s_m,
                 ego.speed_mps,
                 ego.time_s,
                 config,
+                is_out_of_view=sight_s < target_s and ego.s_m > sight_s - _SIGHT_SLACK_M,
             )
             if decision.stop:
-                stops.append(StopTarget(target_s, f"{_LIGHT_WORDS[decision.state]} {signal.signal_id}"))
+                stand_s = sight_s if _can_stand(ego, sight_s, config) else target_s
+                stops.append(StopTarget(stand_s, f"{_LIGHT_WORDS[decision.state]} {signal.signal_id}"))
             elif decision.cautious:
                 caps.append(_cap(signal, config.off_light_speed_mps, f"light {signal.signal_id} is off"))
         elif signal.kind is SignalKind.STOP:
@@ -96,6 +105,13 @@ def signal_constraints(
         else:
             caps.append(_cap(signal, config.yield_speed_mps, f"yield sign {signal.signal_id}"))
     return SignalMemory(light_memory, stop_memory), stops, caps
+
+
+def _can_stand(ego: EgoOnRoute, sight_s_m: float, config: BehaviorConfig) -> bool:
+    """Whether the ego can stop where it still sees the light; standing just behind that is as good."""
+    slack = _STANDING_SLACK_M if ego.speed_mps < _STANDING_MPS else _SIGHT_SLACK_M
+    room = sight_s_m + slack - ego.s_m
+    return room > 0.0 and ego.speed_mps**2 <= 2.0 * config.sight_decel_mps2 * room
 
 
 def stop_place(route: Route, line_s_m: float, config: BehaviorConfig) -> float:

@@ -1,0 +1,57 @@
+"""How near a light the car may stand and still see it: the camera looks neither straight up nor far aside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from av_stack.frames import map_to_vehicle, vehicle_to_image
+from av_stack.types import CameraModel, Pose2D, SignalKind
+from planning.reference_path import Route
+
+Place = tuple[str, int]
+
+HEAD_LOW_M, HEAD_HIGH_M = 2.5, 3.8
+"""Heads on posts hang so high above the road."""
+
+MARGIN_PX = 12.0
+"""A head wholly in the picture, and that much more: half a metre nearer it still is."""
+
+REACH_M, STEP_M = 25.0, 0.25
+NEAR_M = 1.0
+
+
+def sight_limits(
+    route: Route, posts: Mapping[str, tuple[float, float]], camera: CameraModel, front_m: float
+) -> dict[Place, float]:
+    """How far the ego's origin may go (arc length) before `camera` loses a light, by id and place on the route.
+
+    `posts` says where the lights stand, (x, y) m in the map frame. Left out are lights that are seen up to their stop
+    line, `front_m` ahead of the origin, and those that are nowhere seen in the last `REACH_M` before it.
+    """
+    found: dict[Place, float] = {}
+    for signal in route.signals:
+        if signal.kind is not SignalKind.TRAFFIC_LIGHT or signal.signal_id not in posts:
+            continue
+        at_line = signal.stop_s_m - front_m
+        for s_m in np.arange(at_line, max(at_line - REACH_M, 0.0), -STEP_M).tolist():
+            if _is_seen(route, s_m, signal.stop_s_m, posts[signal.signal_id], camera):
+                if s_m < at_line:
+                    found[signal.signal_id, round(signal.stop_s_m)] = s_m
+                break
+    return found
+
+
+def _is_seen(route: Route, s_m: float, stop_s_m: float, post: tuple[float, float], camera: CameraModel) -> bool:
+    """Whether the head over `post` is in the picture from `s_m`; the road there is as high as at the stop line."""
+    x, y, z, yaw = (float(np.interp(s_m, route.s_m, row)) for row in (route.x_m, route.y_m, route.z_m, route.yaw_rad))
+    line_z = float(np.interp(stop_s_m, route.s_m, route.z_m))
+    slope = (line_z - z) / max(stop_s_m - s_m, 1.0)
+    ahead, left = map_to_vehicle(np.array(post), Pose2D(x, y, yaw))
+    foot = line_z - z - slope * ahead
+    pixels, depth = vehicle_to_image([[ahead, left, foot + high] for high in (HEAD_LOW_M, HEAD_HIGH_M)], camera)
+    if float(depth.min()) < NEAR_M:
+        return False
+    inside = (pixels >= MARGIN_PX) & (pixels <= np.array([camera.width_px, camera.height_px]) - 1.0 - MARGIN_PX)
+    return bool(inside.all())
