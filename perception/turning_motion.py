@@ -8,9 +8,8 @@ the state (Li and Jilkov, "Survey of maneuvering target tracking, part I", IEEE 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+from av_stack.types import Float
 
 X, Y, VX, VY, ACCEL, TURN = range(6)
 STATE_SIZE = 6
@@ -30,76 +29,88 @@ def predict(states: Float, covariances: Float, dt_s: float, noise: Float) -> tup
     `noise` (N, 3) holds densities per root second: of the velocity (m/s), the acceleration (m/s2), the turn rate
     (rad/s).
     """
-    velocity = states[:, 2:4]
-    soft = np.sqrt((velocity**2).sum(axis=1) + SOFT_MPS**2)[:, None]
+    velocity, accel = states[:, VX : VY + 1], states[:, ACCEL, None]
+    soft = _soft(velocity)
     along = velocity / soft
-    pushed = velocity + dt_s * states[:, ACCEL, None] * along
     angle = states[:, TURN] * dt_s
     turn = _rotations(angle)
-    after = np.einsum("nij,nj->ni", turn, pushed)
+    after = _times(turn, velocity + dt_s * accel * along)
+    decay = np.exp(-dt_s / np.array([ACCEL_TIME_S, TURN_TIME_S]))
 
-    by_velocity = np.eye(2) + (dt_s * states[:, ACCEL] / soft[:, 0])[:, None, None] * (
-        np.eye(2) - along[:, :, None] * along[:, None, :]
-    )
-    jacobian = np.tile(np.eye(STATE_SIZE), (len(states), 1, 1))
-    jacobian[:, 2:4, 2:4] = turn @ by_velocity
-    jacobian[:, 2:4, ACCEL] = dt_s * np.einsum("nij,nj->ni", turn, along)
-    jacobian[:, 2:4, TURN] = dt_s * np.einsum("nij,nj->ni", _rotations(angle + np.pi / 2.0), pushed)
-    jacobian[:, 0:2, 2:] = dt_s / 2.0 * jacobian[:, 2:4, 2:]
-    jacobian[:, 0:2, 2:4] += dt_s / 2.0 * np.eye(2)
-    jacobian[:, ACCEL, ACCEL] = np.exp(-dt_s / ACCEL_TIME_S)
-    jacobian[:, TURN, TURN] = np.exp(-dt_s / TURN_TIME_S)
+    across = np.eye(2) - along[:, :, None] * along[:, None, :]
+    jacobian = np.empty((len(states), STATE_SIZE, STATE_SIZE))
+    jacobian[:] = np.eye(STATE_SIZE)
+    by_state = jacobian[:, VX : VY + 1, VX:]
+    by_state[:, :, :2] = turn @ (np.eye(2) + (dt_s * accel / soft)[:, :, None] * across)
+    by_state[:, :, 2] = dt_s * _times(turn, along)
+    by_state[:, :, 3] = dt_s * _left_of(after)
+    jacobian[:, :VX, VX:] = dt_s / 2.0 * (by_state + np.eye(2, 4))
+    jacobian[:, [ACCEL, TURN], [ACCEL, TURN]] = decay
 
     new = states.copy()
-    new[:, 0:2] += dt_s / 2.0 * (velocity + after)
-    new[:, 2:4] = after
-    new[:, ACCEL] *= np.exp(-dt_s / ACCEL_TIME_S)
+    new[:, :VX] += dt_s / 2.0 * (velocity + after)
+    new[:, VX : VY + 1] = after
+    new[:, ACCEL:] *= decay
     most = np.minimum(LATERAL_MAX_MPS2 / soft[:, 0], soft[:, 0] / RADIUS_MIN_M)
-    new[:, TURN] = np.clip(new[:, TURN] * np.exp(-dt_s / TURN_TIME_S), -most, most)
+    new[:, TURN] = np.minimum(np.maximum(new[:, TURN], -most), most)
     spread = jacobian @ covariances @ jacobian.transpose(0, 2, 1)
-    variance = noise**2 * dt_s
-    for column, which in ((VX, 0), (VY, 0), (ACCEL, 1), (TURN, 2)):
-        spread[:, column, column] += variance[:, which]
+    spread[:, range(VX, STATE_SIZE), range(VX, STATE_SIZE)] += noise[:, [0, 0, 1, 2]] ** 2 * dt_s
     return new, (spread + spread.transpose(0, 2, 1)) / 2.0
 
 
 def correct(
-    state: Float, covariance: Float, position: Float, noise: Float, gate: float = np.inf
+    states: Float, covariances: Float, positions: Float, noise: Float, gate: float = np.inf
 ) -> tuple[Float, Float]:
-    """One state (6,) and covariance (6, 6) with a measured position (2,) of covariance `noise` (2, 2) folded in.
+    """States (N, 6) and covariances (N, 6, 6) with measured positions (N, 2) folded in; `noise` (N, 2, 2).
 
     One whose squared Mahalanobis distance is beyond `gate` counts for as little as it takes to bring it there.
     """
-    return _fold(state, covariance, np.eye(2, STATE_SIZE), position - state[:2], noise, gate)
+    return _fold(states, covariances, np.eye(2, STATE_SIZE), positions - states[:, :VX], noise, gate)
 
 
 def correct_velocity(
-    state: Float, covariance: Float, velocity: Float, noise: Float, span_s: float, gate: float
+    states: Float, covariances: Float, velocities: Float, noise: Float, span_s: Float, gate: float
 ) -> tuple[Float, Float]:
-    """The same with a velocity (2,) m/s that is the mean over the last `span_s` seconds."""
-    soft = float(np.hypot(np.hypot(state[VX], state[VY]), SOFT_MPS))
-    along, back = state[VX : VY + 1] / soft, span_s / 2.0
-    left = np.array([-state[VY], state[VX]])
-    seen = np.zeros((2, STATE_SIZE))
-    seen[:, VX : VY + 1] = np.eye(2)
-    seen[:, ACCEL], seen[:, TURN] = -back * along, -back * left
-    off = velocity - (state[VX : VY + 1] - back * (state[ACCEL] * along + state[TURN] * left))
-    return _fold(state, covariance, seen, off, noise, gate)
+    """The same with velocities (N, 2) m/s that are means over the last `span_s` (N,) seconds."""
+    velocity, back = states[:, VX : VY + 1], span_s[:, None] / 2.0
+    seen = np.zeros((len(states), 2, STATE_SIZE))
+    seen[:, :, VX : VY + 1] = np.eye(2)
+    seen[:, :, ACCEL], seen[:, :, TURN] = -back * velocity / _soft(velocity), -back * _left_of(velocity)
+    return _fold(states, covariances, seen, velocities - _times(seen, states), noise, gate)
 
 
-def _fold(state: Float, covariance: Float, seen: Float, off: Float, noise: Float, gate: float) -> tuple[Float, Float]:
-    """Kalman's correction, in Joseph's form, for what `seen` (2, 6) of the state is `off` (2,) of what was measured."""
-    spread = seen @ covariance @ seen.T + noise
-    distance = float(off @ np.linalg.solve(spread, off))
-    if distance > gate:
-        noise = noise + (distance / gate - 1.0) * spread
-        spread = seen @ covariance @ seen.T + noise
-    gain = np.linalg.solve(spread, seen @ covariance).T
+def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Float, gate: float) -> tuple[Float, Float]:
+    """Kalman's correction, in Joseph's form, for what `seen` (N, 2, 6) of the states is `off` (N, 2) of what was
+    measured."""
+    shared = seen @ covariances
+    spread = shared @ seen.swapaxes(-1, -2) + noise
+    inverse = np.asarray(np.linalg.inv(spread))
+    distance = (off * _times(inverse, off)).sum(axis=1)
+    surprise = np.maximum(distance / gate, 1.0)[:, None, None]
+    noise = noise + (surprise - 1.0) * spread
+    gain = (inverse / surprise @ shared).transpose(0, 2, 1)
     keep = np.eye(STATE_SIZE) - gain @ seen
-    joseph = keep @ covariance @ keep.T + gain @ noise @ gain.T
-    return state + gain @ off, (joseph + joseph.T) / 2.0
+    joseph = keep @ covariances @ keep.transpose(0, 2, 1) + gain @ noise @ gain.transpose(0, 2, 1)
+    return states + _times(gain, off), (joseph + joseph.transpose(0, 2, 1)) / 2.0
+
+
+def _soft(velocity: Float) -> Float:
+    """Speeds (N, 1) that do not fall below `SOFT_MPS`."""
+    return np.asarray(np.sqrt((velocity**2).sum(axis=1, keepdims=True) + SOFT_MPS**2))
+
+
+def _left_of(vectors: Float) -> Float:
+    """Vectors (N, 2) turned by a right angle to the left."""
+    return np.asarray(vectors[:, ::-1] * np.array([-1.0, 1.0]))
+
+
+def _times(matrices: Float, vectors: Float) -> Float:
+    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])
 
 
 def _rotations(angle_rad: Float) -> Float:
-    c, s = np.cos(angle_rad), np.sin(angle_rad)
-    return np.stack([np.stack([c, -s], axis=-1), np.stack([s, c], axis=-1)], axis=-2)
+    out = np.empty((len(angle_rad), 2, 2))
+    out[:, 0, 0] = out[:, 1, 1] = np.cos(angle_rad)
+    out[:, 1, 0] = np.sin(angle_rad)
+    out[:, 0, 1] = -out[:, 1, 0]
+    return out

@@ -24,7 +24,8 @@ from av_stack.types import (
     Stamp,
     TrackedObject,
 )
-from perception.tracking import Tracker, overlap
+from perception.association import overlap
+from perception.tracking import Tracker
 
 Way = Callable[[float], tuple[float, float]]
 FOCAL_PX, WIDTH_PX = 554.0, 640
