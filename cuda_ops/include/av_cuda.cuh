@@ -93,6 +93,14 @@ __device__ inline int av_warp() { return av_thread() >> 5; }
 #define AV_STAMPS_END(control, is_chosen)
 #endif
 
+// For kernels that are started early (`Launcher.launch`): waits until what was started before has ended and its results are
+// visible, then lets the next such kernel's blocks begin, as far as there is room for them.
+__device__ inline void av_wait_for_earlier() {
+#if !defined(AV_ON_CPU) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 // A barrier over all blocks of a cooperative launch. `word` starts as 0 and needs no reset: its top bit flips once
 // per round, because the blocks' additions sum to 2^31. What a block wrote before is visible to all after.
 __device__ inline void av_wait_for_grid(unsigned* word) {  // thread 0, between two block barriers

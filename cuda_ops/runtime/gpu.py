@@ -18,6 +18,8 @@ LOG = logging.getLogger(__name__)
 CONTROL_WORDS = 64
 CAPTURES_MAX = 4096
 DRIVER_MIN = 13000
+SHARED_UNASKED = 40 << 10
+"""Of the 48 kB that a block may have without more ado, what is left beside what kernels declare themselves."""
 
 
 @cache
@@ -63,6 +65,8 @@ class GpuLauncher:
         self._code = ObjectCode.from_cubin(compile_cubin(source, architecture_of(device)), name=source.name)
         self._kernels: dict[str, Any] = {}
         self._resident: dict[tuple[str, int, int], int] = {}
+        self._shared: dict[str, int] = {}
+        self._can_start_early = torch.cuda.get_device_capability(device) >= (9, 0)
 
     def launch(
         self,
@@ -72,11 +76,14 @@ class GpuLauncher:
         arguments: Sequence[Argument],
         shared_bytes: int = 0,
         cooperative: bool = False,
+        early: bool = False,
     ) -> None:
         from cuda.core import launch
 
         stream = _stream(torch.cuda.current_stream(self._device).cuda_stream)
-        config = _config(grid, block, shared_bytes, cooperative)
+        config = _config(grid, block, shared_bytes, cooperative, early and self._can_start_early)
+        if shared_bytes > self._shared.get(kernel, SHARED_UNASKED):
+            self._ask_for_shared(kernel, shared_bytes)
         launch(stream, config, self._kernel(kernel), *[_value(argument) for argument in arguments])
 
     def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0) -> int:
@@ -90,6 +97,16 @@ class GpuLauncher:
 
     def control_words(self) -> torch.Tensor:
         return _control_words(self._device)
+
+    def _ask_for_shared(self, kernel: str, shared_bytes: int) -> None:
+        from cuda.bindings import driver
+
+        what = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        handle = driver.CUkernel(int(self._kernel(kernel).handle))
+        error = driver.cuKernelSetAttribute(what, shared_bytes, handle, driver.CUdevice(self._device))[0]
+        if int(error) != 0:
+            raise CudaOpsError(f"{kernel}: {shared_bytes} bytes of shared memory, but the driver answers {error}")
+        self._shared[kernel] = shared_bytes
 
     def _kernel(self, name: str) -> Any:
         if name not in self._kernels:
@@ -107,10 +124,16 @@ def launcher(name: str, device: int) -> GpuLauncher:
 
 
 @lru_cache(maxsize=4096)
-def _config(grid: Dim3, block: int, shared_bytes: int, cooperative: bool) -> Any:
+def _config(grid: Dim3, block: int, shared_bytes: int, cooperative: bool, early: bool) -> Any:
     from cuda.core import LaunchConfig
 
-    return LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes, is_cooperative=cooperative)
+    return LaunchConfig(
+        grid=grid,
+        block=block,
+        shmem_size=shared_bytes,
+        is_cooperative=cooperative,
+        programmatic_stream_serialization=early,
+    )
 
 
 @lru_cache(maxsize=256)

@@ -44,8 +44,13 @@ class Launcher(Protocol):
         arguments: Sequence[Argument],
         shared_bytes: int = 0,
         cooperative: bool = False,
+        early: bool = False,
     ) -> None:
-        """Start `kernel`; returns before it has run."""
+        """Start `kernel`; returns before it has run.
+
+        With `early` its blocks may begin while what was started before still runs: it calls `av_wait_for_earlier`
+        before it reads or writes what others do.
+        """
 
     def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0) -> int:
         """How many blocks run at once: the largest grid of a cooperative launch."""

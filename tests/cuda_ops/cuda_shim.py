@@ -75,6 +75,7 @@ class ShimLauncher:
         arguments: Sequence[Argument],
         shared_bytes: int = 0,
         cooperative: bool = False,
+        early: bool = False,
     ) -> None:
         values: list[Any] = [_value(argument) for argument in arguments]
         wanted = getattr(self._library, f"count_{kernel}")()

@@ -1,0 +1,291 @@
+// A convolution with what follows it, in half precision, channels last: the sum over one or two inputs, bias, SiLU,
+// residual. The product is one of matrices: rows are output pixels, columns output channels, and what is summed over are the
+// window's places and the input's channels, gathered while they are copied into shared memory ("implicit GEMM").
+//
+// Two inputs stand for one that would have to be put together first (torch.cat): channels of the second follow those of the
+// first, which may be half as large each way (nearest upsampling). Either may be a part of a wider picture.
+//
+// A block makes a tile of the output with 8 warps; copies of the next steps are under way while the tensor cores work on
+// this one. Rows of a step lie in shared memory with their 16-byte pieces exchanged by the row's number, so that neither
+// copies nor matrix loads meet in a bank. Where the tiles are fewer than the processors, `gridDim.z` blocks share a tile's
+// sum: each leaves its part, the last one to come adds them in their order, so that results do not depend on who is last.
+// At one picture a time it is not arithmetic that bounds a network of a hundred small convolutions, but how long each takes
+// to begin and end, and how fast one processor reads from the L2 cache.
+#include "av_matrix.cuh"
+
+constexpr int THREADS = 256;
+
+struct Input {
+    const av_half* at;
+    int pitch, channels, halvings;  // elements from pixel to pixel; 1: half as large each way
+};
+struct Shape {
+    int height, width;           // of the input
+    int out_height, out_width;
+    int pixels, out_channels;    // of the output, all images
+    int size, stride, is_silu;   // of the window
+};
+
+#ifdef AV_ON_CPU
+inline float conv_silu(float x) { return x / (1.0f + expf(-x)); }
+#else
+__device__ inline float conv_silu(float x) { return __fdividef(x, 1.0f + __expf(-x)); }
+#endif
+
+template <int BM_, int BN_, int BK_, int WM_, int WN_, int STAGES_> struct Tile {
+    static constexpr int BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, STAGES = STAGES_;
+    static constexpr int WK = THREADS / 32 / (WM * WN);      // warps that share a place and split a step's sum
+    static constexpr int MI = BM / WM / 16, NI = BN / WN / 8;  // 16x8 products of a warp
+    static constexpr int PIECES = BK / 8, ROWS = THREADS / PIECES;
+    static constexpr int OF_A = (BM + ROWS - 1) / ROWS, OF_B = (BN + ROWS - 1) / ROWS;  // copies of a thread in a step
+    static constexpr int STAGE = (BM + BN) * BK;
+    static constexpr int SUM_PITCH = BN + 4;
+};
+
+// Where piece `piece` (8 elements) of row `row` lies.
+template <int PIECES> __device__ inline int placed(int row, int piece) { return (row * PIECES + (piece ^ (row & 7))) * 8; }
+
+// Brings a thread's pieces of one step after the other into shared memory.
+template <class T> struct Loader {
+    Input first, second;
+    const Shape& shape;
+    const av_half* weights;
+    int depth, k, channel, tap_y, tap_x;         // where in the sum this thread's next piece lies
+    int y[T::OF_A], x[T::OF_A], image[T::OF_A];  // of its pixels; y is far outside where there is none
+
+    __device__ Loader(const Input& a, const Input& b, const av_half* w, const Shape& s, int k_from)
+        : first(a), second(b), shape(s), weights(w) {
+        const int channels = a.channels + b.channels;
+        depth = s.size * s.size * channels;
+        k = k_from + av_thread() % T::PIECES * 8;
+        const int tap = k / channels;
+        channel = k - tap * channels, tap_y = tap / s.size, tap_x = tap - tap_y * s.size;
+#pragma unroll
+        for (int i = 0; i < T::OF_A; ++i) {
+            const int pixel = blockIdx.x * T::BM + row_of(i), of_image = s.out_height * s.out_width;
+            image[i] = pixel / of_image;
+            const int place = pixel - image[i] * of_image, out_y = place / s.out_width;
+            y[i] = pixel < s.pixels ? out_y * s.stride - s.size / 2 : -(1 << 20);
+            x[i] = (place - out_y * s.out_width) * s.stride - s.size / 2;
+        }
+    }
+    __device__ int row_of(int i) const { return av_thread() / T::PIECES + i * T::ROWS; }
+
+    // Of the step `ahead` of the next one.
+    __device__ void copy_weights(av_half* stage, int ahead) const {
+        const int at = k + ahead * T::BK;
+#pragma unroll
+        for (int i = 0; i < T::OF_B; ++i) {
+            const int row = row_of(i), column = blockIdx.y * T::BN + row;
+            const bool is_there = at < depth && column < shape.out_channels;
+            const av_half* from = weights + (is_there ? int64_t(column) * depth + at : 0);
+            if (T::BN % T::ROWS == 0 || row < T::BN)
+                av_copy_16(stage + T::BM * T::BK + placed<T::PIECES>(row, av_thread() % T::PIECES), from, is_there);
+        }
+    }
+
+    // Of the next step, and on to the one after it.
+    __device__ void copy_pixels(av_half* stage) {
+        const bool is_first = channel < first.channels;
+        const int pitch = is_first ? first.pitch : second.pitch, halvings = is_first ? first.halvings : second.halvings;
+        const int high = shape.height >> halvings, wide = shape.width >> halvings;
+        const av_half* base = is_first ? first.at + channel : second.at + (channel - first.channels);
+#pragma unroll
+        for (int i = 0; i < T::OF_A; ++i) {
+            const int row = row_of(i), in_y = y[i] + tap_y, in_x = x[i] + tap_x;
+            const bool is_there = k < depth && in_y >= 0 && in_y < shape.height && in_x >= 0 && in_x < shape.width;
+            const int pixel = (image[i] * high + (in_y >> halvings)) * wide + (in_x >> halvings);
+            if (T::BM % T::ROWS == 0 || row < T::BM)
+                av_copy_16(stage + placed<T::PIECES>(row, av_thread() % T::PIECES),
+                           is_there ? base + int64_t(pixel) * pitch : first.at, is_there);
+        }
+        k += T::BK;
+        const int channels = first.channels + second.channels;
+        for (channel += T::BK; channel >= channels; channel -= channels)
+            if (++tap_x == shape.size) tap_x = 0, ++tap_y;
+    }
+};
+
+// One step's products of a warp.
+template <class T> __device__ inline void multiply(float (&sum)[T::MI][T::NI][4], const av_half* stage) {
+    const int warp = av_warp(), lane = av_lane(), of_k = warp / (T::WM * T::WN), place = warp % (T::WM * T::WN);
+    const int m0 = place / T::WN * (T::BM / T::WM), n0 = place % T::WN * (T::BN / T::WN);
+    const av_half* b_stage = stage + T::BM * T::BK;
+#pragma unroll
+    for (int part = 0; part < T::BK / 16 / T::WK; ++part) {
+        const int piece = 2 * (part * T::WK + of_k);
+        uint32_t a[T::MI][4], b[T::NI / 2][4];
+#pragma unroll
+        for (int i = 0; i < T::MI; ++i)
+            av_load_matrices(a[i], stage + placed<T::PIECES>(m0 + 16 * i + lane % 16, piece + lane / 16));
+#pragma unroll
+        for (int i = 0; i < T::NI / 2; ++i)
+            av_load_matrices(b[i], b_stage + placed<T::PIECES>(n0 + 16 * i + lane % 8 + lane / 16 * 8, piece + lane / 8 % 2));
+#pragma unroll
+        for (int i = 0; i < T::MI; ++i)
+#pragma unroll
+            for (int j = 0; j < T::NI; ++j) av_multiply_add(sum[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+    }
+}
+
+// The warps' sums -> shared memory, (WK, BM, SUM_PITCH).
+template <class T> __device__ inline void leave_sums(float* to, const float (&sum)[T::MI][T::NI][4]) {
+    const int warp = av_warp(), lane = av_lane(), of_k = warp / (T::WM * T::WN), place = warp % (T::WM * T::WN);
+    const int m0 = place / T::WN * (T::BM / T::WM) + lane / 4, n0 = place % T::WN * (T::BN / T::WN) + lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < T::MI; ++i)
+#pragma unroll
+        for (int j = 0; j < T::NI; ++j)
+#pragma unroll
+            for (int h = 0; h < 2; ++h)
+                *reinterpret_cast<float2*>(&to[(of_k * T::BM + m0 + 16 * i + 8 * h) * T::SUM_PITCH + n0 + 8 * j]) =
+                    make_float2(sum[i][j][2 * h], sum[i][j][2 * h + 1]);
+}
+
+struct Output {
+    const av_half* bias;
+    const av_half* residual;  // or null
+    av_half* at;
+    int residual_pitch, pitch;
+};
+
+struct alignas(16) Eight {
+    av_half at[8];
+};
+
+// Bias, SiLU, residual for up to 8 channels of a pixel.
+__device__ inline void finish(float (&value)[8], int pixel, int channel, const Shape& shape, const Output& out) {
+    const int count = min(8, shape.out_channels - channel);
+    const bool is_whole = count == 8 && (out.pitch & 7) == 0 && (out.residual_pitch & 7) == 0;
+    av_half* to = out.at + int64_t(pixel) * out.pitch + channel;
+    const av_half* residual = out.residual == nullptr ? nullptr : out.residual + int64_t(pixel) * out.residual_pitch + channel;
+    Eight made, more = {}, biases = {};
+    if (is_whole) {
+        biases = *reinterpret_cast<const Eight*>(out.bias + channel);
+        if (residual != nullptr) more = *reinterpret_cast<const Eight*>(residual);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            if (i < count) biases.at[i] = out.bias[channel + i];
+            if (i < count && residual != nullptr) more.at[i] = residual[i];
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        const float x = value[i] + av_to_float(biases.at[i]);
+        made.at[i] = av_to_half((shape.is_silu ? conv_silu(x) : x) + av_to_float(more.at[i]));
+    }
+    if (is_whole) {
+        *reinterpret_cast<Eight*>(to) = made;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+        if (i < count) to[i] = made.at[i];
+}
+
+// Whether this block is the last of those that share the tile; all have left their parts by then.
+__device__ inline bool is_last(unsigned* arrived, int& shared) {
+    __syncthreads();
+    if (av_thread() == 0) {
+        shared = av_add_acquire_release(arrived, 1u) == gridDim.z - 1u;
+        if (shared) *arrived = 0u;
+    }
+    __syncthreads();
+    return shared != 0;
+}
+
+template <class T> __device__ void convolve(const Input& first, const Input& second, const av_half* weights, const Shape& shape,
+                                            const Output& out, float* parts, unsigned* arrived) {
+    AV_DYNAMIC_SHARED(av_half, stages);
+    AV_SHARED(int, shared);
+    const int depth = shape.size * shape.size * (first.channels + second.channels);
+    const int all = (depth + T::BK - 1) / T::BK, each = (all + gridDim.z - 1) / gridDim.z;
+    const int from = min(all, int(blockIdx.z) * each), steps = min(all, from + each) - from;
+    Loader<T> loader(first, second, weights, shape, from * T::BK);
+    float sum[T::MI][T::NI][4] = {};
+#pragma unroll
+    for (int i = 0; i < T::STAGES - 1; ++i)
+        if (i < steps) loader.copy_weights(stages + i * T::STAGE, i);  // nobody writes them: they need not wait
+    av_wait_for_earlier();
+#pragma unroll
+    for (int i = 0; i < T::STAGES - 1; ++i) {
+        if (i < steps) loader.copy_pixels(stages + i * T::STAGE);
+        av_copies_commit();
+    }
+    for (int step = 0; step < steps; ++step) {
+        av_copies_wait<T::STAGES - 2>();
+        __syncthreads();
+        if (step + T::STAGES - 1 < steps) {
+            av_half* free = stages + (step + T::STAGES - 1) % T::STAGES * T::STAGE;
+            loader.copy_weights(free, 0);
+            loader.copy_pixels(free);
+        }
+        av_copies_commit();
+        multiply<T>(sum, stages + step % T::STAGES * T::STAGE);
+    }
+    av_copies_wait<0>();
+    __syncthreads();
+    float* sums = reinterpret_cast<float*>(stages);
+    leave_sums<T>(sums, sum);
+    __syncthreads();
+    const int tile = blockIdx.y * gridDim.x + blockIdx.x;
+    constexpr int EIGHTS = T::BN / 8;
+    float* own = parts + (int64_t(tile) * gridDim.z + blockIdx.z) * (T::BM * T::BN);
+    const bool is_alone = gridDim.z == 1u;
+    if (!is_alone) {
+        for (int i = av_thread(); i < T::BM * T::BN / 4; i += THREADS) {
+            const int row = i / (T::BN / 4), column = i % (T::BN / 4) * 4;
+            float4 total = *reinterpret_cast<const float4*>(&sums[row * T::SUM_PITCH + column]);
+#pragma unroll
+            for (int k = 1; k < T::WK; ++k) {
+                const float4 more = *reinterpret_cast<const float4*>(&sums[(k * T::BM + row) * T::SUM_PITCH + column]);
+                total = make_float4(total.x + more.x, total.y + more.y, total.z + more.z, total.w + more.w);
+            }
+            __stcg(reinterpret_cast<float4*>(own) + i, total);
+        }
+        if (!is_last(arrived + tile, shared)) return;
+    }
+    for (int i = av_thread(); i < T::BM * EIGHTS; i += THREADS) {
+        const int row = i / EIGHTS, column = i % EIGHTS * 8;
+        const int pixel = blockIdx.x * T::BM + row, channel = blockIdx.y * T::BN + column;
+        if (pixel >= shape.pixels || channel >= shape.out_channels) continue;
+        float value[8] = {};
+        const int rounds = is_alone ? T::WK : int(gridDim.z);
+#pragma unroll 2
+        for (int k = 0; k < rounds; ++k) {
+            float4 low, high;
+            if (is_alone) {
+                const float4* at = reinterpret_cast<const float4*>(&sums[(k * T::BM + row) * T::SUM_PITCH + column]);
+                low = at[0], high = at[1];
+            } else {
+                const float4* at = reinterpret_cast<const float4*>(
+                    parts + (int64_t(tile) * gridDim.z + k) * (T::BM * T::BN) + row * T::BN + column);
+                low = __ldcg(at), high = __ldcg(at + 1);
+            }
+            const float eight[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+            for (int c = 0; c < 8; ++c) value[c] += eight[c];
+        }
+        finish(value, pixel, channel, shape, out);
+    }
+}
+
+#define CONV                                                                                                              \
+    const av_half *x, int pitch, int channels, int halvings, const av_half *y, int y_pitch, int y_channels,               \
+        const av_half *weights, const av_half *bias, const av_half *residual, int residual_pitch, av_half *out,           \
+        int out_pitch, int height, int width, int out_height, int out_width, int pixels, int out_channels, int size,      \
+        int stride, int is_silu, float *parts, unsigned *arrived
+#define CONVOLVE(...)                                                                                                     \
+    convolve<Tile<__VA_ARGS__>>({x, pitch, channels, halvings}, {y, y_pitch, y_channels, 0}, weights,                     \
+                                {height, width, out_height, out_width, pixels, out_channels, size, stride, is_silu},      \
+                                {bias, residual, out, residual_pitch, out_pitch}, parts, arrived)
+
+// Rows, columns and depth of a tile's step, warps along rows and columns, stages: as in host.py.
+extern "C" __global__ void __launch_bounds__(256) conv_128x64(CONV) { CONVOLVE(128, 64, 64, 4, 2, 3); }
+extern "C" __global__ void __launch_bounds__(256) conv_128x32(CONV) { CONVOLVE(128, 32, 64, 4, 1, 4); }
+extern "C" __global__ void __launch_bounds__(256) conv_128x16(CONV) { CONVOLVE(128, 16, 64, 4, 1, 4); }
+extern "C" __global__ void __launch_bounds__(256) conv_64x64(CONV) { CONVOLVE(64, 64, 64, 2, 2, 4); }
+extern "C" __global__ void __launch_bounds__(256) conv_64x32(CONV) { CONVOLVE(64, 32, 64, 4, 1, 4); }
+extern "C" __global__ void __launch_bounds__(256) conv_32x64(CONV) { CONVOLVE(32, 64, 64, 2, 2, 4); }
+extern "C" __global__ void __launch_bounds__(256) conv_32x32(CONV) { CONVOLVE(32, 32, 128, 2, 2, 4); }

@@ -1,0 +1,39 @@
+"""Which tile a convolution takes: the one that an estimate of its time says is quickest; the same on every run."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from cuda_ops.conv.host import TILES, TILES_SHARED_MAX, Plan, Tile, Window
+from cuda_ops.runtime.launcher import ceil_div
+
+SHARES = (1, 2, 3, 4, 6, 8)
+READ_BYTES_PER_US = 90e3
+"""What one processor reads from the L2 cache."""
+STEP_US, BEGIN_US, SHARED_US = 0.06, 1.6, 1.4
+"""A step's barrier, begin and end of a block, and leaving parts for the last block to add."""
+BLOCKS_PER_PROCESSOR = 2
+
+
+@lru_cache(maxsize=1024)
+def plan_for(window: Window, processors: int) -> Plan:
+    """The plan that is estimated to be quickest on a GPU of so many processors."""
+    plans = (Plan(tile, shares) for tile in TILES for shares in SHARES if _is_possible(tile, shares, window))
+    return min(plans, key=lambda plan: estimate_us(plan, window, processors))
+
+
+def _is_possible(tile: Tile, shares: int, window: Window) -> bool:
+    across, down, _ = Plan(tile, shares).grid(window)
+    steps = ceil_div(window.depth, tile.depth)
+    return shares == 1 or (across * down <= TILES_SHARED_MAX and steps >= 2 * shares)
+
+
+def estimate_us(plan: Plan, window: Window, processors: int) -> float:
+    """Microseconds of `plan`, roughly."""
+    across, down, shares = plan.grid(window)
+    steps = ceil_div(ceil_div(window.depth, plan.tile.depth), shares)
+    blocks = ceil_div(across * down * shares, processors)
+    bytes_read = 2.0 * (plan.tile.rows + plan.tile.columns) * plan.tile.depth * steps
+    rounds = ceil_div(blocks, BLOCKS_PER_PROCESSOR)
+    shared_us = SHARED_US if shares > 1 else 0.0
+    return rounds * BEGIN_US + rounds * steps * STEP_US + blocks * bytes_read / READ_BYTES_PER_US + shared_us

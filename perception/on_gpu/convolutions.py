@@ -1,0 +1,167 @@
+"""YOLO26's blocks on `cuda_ops.conv`: one kernel puts inputs together, convolves, and does what follows.
+
+Activations are half precision, channels last; parts of pictures are read where they lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from cuda_ops.conv.op import conv
+
+Forward = Callable[..., Any]
+
+
+def use_own_convolutions(model: Any) -> None:
+    """Change the fused `model`'s blocks in place; what the kernel cannot do (depthwise, three channels) stays."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.Conv2d) and fits(module):
+            module.forward = alone(module)
+        elif has_fitting_conv(module):
+            module.forward = activated(module)
+    for module in model.modules():
+        if forward := BLOCKS.get(type(module).__name__, lambda block: None)(module):
+            module.forward = forward
+    leave_apart(model.model)
+
+
+def fits(layer: torch.nn.Conv2d) -> bool:
+    """Whether the kernel can do it."""
+    size, padding = layer.kernel_size[0], layer.padding
+    return (
+        layer.groups == 1
+        and layer.in_channels % 8 == 0
+        and layer.bias is not None
+        and layer.kernel_size == (size, size)
+        and size % 2 == 1
+        and padding == (size // 2, size // 2)
+        and layer.stride[0] == layer.stride[1]
+        and layer.dilation == (1, 1)
+    )
+
+
+def has_fitting_conv(module: Any) -> bool:
+    """Whether it is a convolution and SiLU, or nothing, after it."""
+    layer = getattr(module, "conv", None)
+    is_known = isinstance(getattr(module, "act", None), (torch.nn.SiLU, torch.nn.Identity))
+    return isinstance(layer, torch.nn.Conv2d) and fits(layer) and is_known
+
+
+def alone(layer: torch.nn.Conv2d) -> Forward:
+    weight, bias, stride = layer.weight, layer.bias, layer.stride[0]
+    return lambda x: conv(x, weight, bias, stride, is_silu=False)
+
+
+def activated(module: Any) -> Forward:
+    """The module's forward; it takes a residual, and more channels, too."""
+    weight, bias, stride = module.conv.weight, module.conv.bias, module.conv.stride[0]
+    is_silu = isinstance(module.act, torch.nn.SiLU)
+
+    def forward(x: torch.Tensor, residual: Any = None, more: Any = None) -> torch.Tensor:
+        return conv(x, weight, bias, stride, is_silu, residual, more)
+
+    return forward
+
+
+def bottleneck(block: Any) -> Forward | None:
+    """Two convolutions, and the input added to what they make."""
+    if not block.add or not has_fitting_conv(block.cv2):
+        return None
+    return lambda x: block.cv2.forward(block.cv1(x), residual=x)
+
+
+def two_ways(block: Any) -> Forward | None:
+    """C3: through a chain and past it; both ways meet in the last convolution."""
+    if not has_fitting_conv(block.cv3):
+        return None
+    return lambda x: block.cv3.forward(block.m(block.cv1(x)), more=block.cv2(x))
+
+
+def half_through_chain(block: Any) -> Forward | None:
+    """C2f: of what the first convolution makes, half goes through one block; all of it meets in the last."""
+    if len(block.m) != 1 or not has_fitting_conv(block.cv1) or not has_fitting_conv(block.cv2):
+        return None
+
+    def forward(x: Any) -> torch.Tensor:
+        first = block.cv1.forward(x[0], more=x[1]) if isinstance(x, list) else block.cv1(x)
+        return torch.as_tensor(block.cv2.forward(first, more=block.m[0](first[:, block.c :])))
+
+    return forward
+
+
+def half_attended(block: Any) -> Forward | None:
+    """C2PSA: of what the first convolution makes, half goes through attention."""
+    if not has_fitting_conv(block.cv1) or not has_fitting_conv(block.cv2):
+        return None
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        first = block.cv1(x)
+        return torch.as_tensor(block.cv2.forward(first[:, : block.c], more=block.m(first[:, block.c :])))
+
+    return forward
+
+
+def attended(block: Any) -> Forward | None:
+    """PSABlock: attention and two convolutions, each added to its input."""
+    last = block.ffn[1]
+    if not block.add or not has_fitting_conv(last) or not has_fitting_conv(block.attn.proj):
+        return None
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        x = block.attn.proj.forward(mixed(block.attn, x), residual=x)
+        return torch.as_tensor(last.forward(block.ffn[0](x), residual=x))
+
+    return forward
+
+
+def mixed(attention: Any, x: torch.Tensor) -> torch.Tensor:
+    """What the attention's last convolution takes: each place's mixture of all, and its neighbours' weighted sum."""
+    images, channels, height, width = x.shape
+    key, value = attention.key_dim, attention.head_dim
+    whole = attention.qkv(x).flatten(2).unflatten(1, (attention.num_heads, 2 * key + value))
+    q, k, v = whole.split([key, key, value], dim=2)
+    weights = ((q * attention.scale).transpose(-2, -1) @ k).softmax(dim=-1)
+    out = (v @ weights.transpose(-2, -1)).reshape(images, channels, height, width)
+    return torch.as_tensor(out + attention.pe(v.reshape(images, channels, height, width)))
+
+
+def pooled(block: Any) -> Forward | None:
+    """SPPF: maxima over ever wider windows, all into one convolution, and the input added to what that makes."""
+    if not has_fitting_conv(block.cv2):
+        return None
+    adds, rounds = getattr(block, "add", False), getattr(block, "n", 3)
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        parts = [block.cv1(x)]
+        parts.extend(block.m(parts[-1]) for _ in range(rounds))
+        return torch.as_tensor(block.cv2.forward(torch.cat(parts, 1), residual=x if adds else None))
+
+    return forward
+
+
+BLOCKS: dict[str, Callable[[Any], Forward | None]] = {
+    "Bottleneck": bottleneck,
+    "C3": two_ways,
+    "C3k": two_ways,
+    "C2f": half_through_chain,
+    "C3k2": half_through_chain,
+    "C2PSA": half_attended,
+    "PSABlock": attended,
+    "SPPF": pooled,
+}
+
+
+def leave_apart(layers: Any) -> None:
+    """Where two pictures, the first perhaps enlarged, would be put together for a C3k2, hand it both."""
+    for number in range(1, len(layers) - 1):
+        before, layer, after = layers[number - 1 : number + 2]
+        takes_both = type(after).__name__ == "C3k2" and after.f == -1 and half_through_chain(after) is not None
+        if type(layer).__name__ != "Concat" or len(layer.f) != 2 or layer.f[0] != -1 or not takes_both:
+            continue
+        layer.forward = list
+        is_doubled = isinstance(before, torch.nn.Upsample) and before.mode == "nearest" and before.scale_factor == 2.0
+        if is_doubled:
+            before.forward = torch.nn.Identity().forward
