@@ -31,6 +31,8 @@ SHIFT_SHARE, RESPONSE_MIN = 0.0625, 0.35
 """Not even a car that turns on the spot moves its picture sideways by this share of its width in a twentieth of a
 second with bands still alike: none did in 1700 pictures of a town drive; nine in ten torn ones do."""
 
+PERIOD_S = 0.05
+
 STALE_SPEED_MPS, STALE_SHARE = 1.0, 0.2
 FROZEN_SPEED_MPS, FROZEN_CHANGED = 0.5, 1e-6
 RECOVER_S = 0.5
@@ -79,6 +81,7 @@ class HealthMonitor:
     def __init__(self) -> None:
         self._last: Float32 | None = None
         self._whole: Float32 | None = None
+        self._whole_s = 0.0
         self._seams: Seams | None = None
         self._time_s: float | None = None
         self._confidence = 1.0
@@ -93,12 +96,12 @@ class HealthMonitor:
         else:
             small = _small(image)
             seams = look_for_seams(image.bgr)
-            faults = find_faults(small, image, self._last, self._whole, speed_mps)
+            faults = find_faults(small, image, self._last, self._whole, speed_mps, time_s - self._whole_s)
             if Fault.TORN not in faults and self._seams is not None and has_new_seam(seams, self._seams):
                 faults = (*faults, Fault.TORN)
             self._last = small
             if Fault.TORN not in faults:
-                self._whole, self._seams = small, seams
+                self._whole, self._whole_s, self._seams = small, time_s, seams
         if faults:
             self._confidence *= 0.4
             self._unwell_s += dt
@@ -110,15 +113,20 @@ class HealthMonitor:
 
 
 def find_faults(
-    small: Float32, image: CameraImage, last: Float32 | None, whole: Float32 | None, speed_mps: float
+    small: Float32,
+    image: CameraImage,
+    last: Float32 | None,
+    whole: Float32 | None,
+    speed_mps: float,
+    whole_age_s: float = PERIOD_S,
 ) -> tuple[Fault, ...]:
     """What is wrong with the picture whose small grey copy is `small`; `last` is the copy of the one before, `whole`
-    that of the last one that was not torn. Seams are looked for elsewhere."""
+    that of the last one that was not torn, `whole_age_s` ago. Seams are looked for elsewhere."""
     checks = {
         Fault.BLACK: is_black(small),
         Fault.OVEREXPOSED: float(np.mean(small >= WHITE_LEVEL)) > WHITE_SHARE,
         Fault.FROZEN: abs(speed_mps) > FROZEN_SPEED_MPS and is_same(small, last),
-        Fault.TORN: is_torn(small, whole, speed_mps),
+        Fault.TORN: is_torn(small, whole, speed_mps, whole_age_s),
         Fault.NOISY: noise_level(image) > NOISE_MAX,
     }
     return tuple(fault for fault, found in checks.items() if found)
@@ -136,16 +144,17 @@ def is_same(grey: Float32, last: Float32 | None) -> bool:
     return float(np.abs(grey - last).max()) <= FROZEN_CHANGED
 
 
-def is_torn(grey: Float32, last: Float32 | None, speed_mps: float) -> bool:
+def is_torn(grey: Float32, last: Float32 | None, speed_mps: float, age_s: float = PERIOD_S) -> bool:
     """Whether a part of the picture does not belong to the rest: a stale lower part, or a part moved sideways.
 
-    Between two pictures a scene moves little sideways: a band that correlates well with the last picture's only when
-    shifted far (phase correlation: Kuglin and Hines, 1975) is out of place. The road right ahead of a car that moves
+    Between two pictures a scene moves little sideways, the further the longer `age_s` between them is: a band that
+    correlates well with the last picture's only when shifted further (phase correlation: Kuglin and Hines, 1975) is out
+    of place. The road right ahead of a car that moves
     is never the same twice. What shows no texture cannot be judged, and is not told.
     """
     if last is None or last.shape != grey.shape or len(grey) < 4 * BANDS or grey.shape[1] < 16:
         return False
-    return _has_stale_foot(grey, last, speed_mps) or _is_shifted(grey, last)
+    return _has_stale_foot(grey, last, speed_mps) or _is_shifted(grey, last, age_s)
 
 
 def _has_stale_foot(grey: Float32, last: Float32, speed_mps: float) -> bool:
@@ -154,10 +163,10 @@ def _has_stale_foot(grey: Float32, last: Float32, speed_mps: float) -> bool:
     return abs(speed_mps) > STALE_SPEED_MPS and stale >= STALE_SHARE * len(grey)
 
 
-def _is_shifted(grey: Float32, last: Float32) -> bool:
+def _is_shifted(grey: Float32, last: Float32, age_s: float) -> bool:
     high = len(grey) // BANDS
     window = cv2.createHanningWindow((grey.shape[1], high), cv2.CV_32F)
-    far = SHIFT_SHARE * grey.shape[1]
+    far = SHIFT_SHARE * grey.shape[1] * max(age_s / PERIOD_S, 1.0)
     for top in range(0, BANDS * high, high):
         before, now = (part[top : top + high].copy() for part in (last, grey))  # it writes into its input
         if min(float(before.std()), float(now.std())) < BAND_SPREAD_MIN:

@@ -51,6 +51,18 @@ def test_a_stale_lower_part_is_a_tear(roads: list[Image]) -> None:
     assert Fault.TORN in monitor.update(camera_image(half_new, 8), 8 * DT_S, SPEED_MPS).faults
 
 
+def test_after_a_tear_in_a_bend_good_pictures_are_good_again(roads: list[Image]) -> None:
+    """The scene has moved on since the last whole picture: the further the longer ago that was."""
+    monitor, rng = HealthMonitor(), np.random.default_rng(0)
+    scene = np.maximum(roads[0], rng.integers(0, 120, (45, 80, 1), dtype=np.uint8).repeat(8, axis=0).repeat(8, axis=1))
+    shown = [np.roll(scene, 24 * frame, axis=1) for frame in range(16)]
+    for frame in range(16):
+        is_torn = 8 <= frame < 11
+        picture = tear(shown[frame], shown[frame - 1], rng) if is_torn else shown[frame]
+        faults = monitor.update(camera_image(picture, frame), frame * DT_S, SPEED_MPS).faults
+        assert (Fault.TORN in faults) == is_torn, f"picture {frame}"
+
+
 def test_a_stop_line_or_a_lorry_that_fills_the_picture_is_no_tear(roads: list[Image]) -> None:
     """Whole rows that were dark turn white from one picture to the next; a grey side fills ever more of the picture."""
     monitor = HealthMonitor()
