@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix, vehicle_to_image
 from av_stack.types import CameraModel, Float, Image
-from perception.depth.object_flow import BoxFlow, ObjectFlow, _flow, relative_velocity
+from perception.depth.face_flow import BoxFlow, box_flows
+from perception.depth.object_flow import ObjectFlow, relative_velocity
 
 CAMERA = CameraModel("front", 640, 360, math.radians(60.0), 0.0, 0.0, 1.6, math.radians(2.0))
 DT_S, FOCAL_PX = 0.05, 554.0
@@ -101,7 +102,7 @@ def _flow_of(
     trail = np.full((len(now), 11, 2), np.nan)
     trail[:, 0] = now + rng.normal(0.0, 0.1 / FOCAL_PX, now.shape)
     trail[:, 1] = then + rng.normal(0.0, 0.1 / FOCAL_PX, now.shape)
-    return _flow(trail, np.array([0.0, span_s]), LEVEL)
+    return box_flows(trail, np.zeros(len(now), dtype=np.int64), np.array([10]), np.array([0.0, span_s]), LEVEL)[0]
 
 
 def test_a_cut_in_time_forgets_and_nothing_to_follow_tells_nothing() -> None:

@@ -1,0 +1,150 @@
+"""How upright faces moved, from where their corners were and are: all the faces of a picture in one fit.
+
+Where a corner at depth z was before the object went by (right, down, forward) = (X, Y, Z) is
+(x - X / z, y - Y / z) / (1 - Z / z); nearness changes evenly from one side of a face to the other. All but the distance
+itself follows by least squares (Longuet-Higgins and Prazdny, "The interpretation of a moving retinal image", Proc. R.
+Soc. B 208, 1980; Lee, "A theory of visual control of braking based on information about time-to-collision", Perception
+5, 1976).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix
+from av_stack.types import CameraModel, Float
+
+CORNERS_MIN = 4
+PIXEL_SIGMA = 0.12
+"""What a corner's place is good for at least, however well the corners agree."""
+
+INLIER_PX, INLIER_SHARE_MIN = 0.8, 0.6
+ROUNDS = 6
+RISE_SIGMA_MPS = 0.15
+"""Road users neither climb nor sink against the camera, but for the road's slope and the body's swing."""
+
+SLANT_SIGMA = 0.12
+"""How much nearer, as a share, the face is one standard deviation of its corners to the right."""
+
+TYPICAL_M = 15.0
+"""Makes a rise in metres a share of the distance."""
+
+STEP_MAX = 0.6
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class BoxFlow:
+    """How one object moved in the last `span_s` seconds, made of `pictures` steps, as shares of its distance.
+
+    `moved` (2,) is (right, forward) against the camera in the level frame that heads as it does, over the depth of what
+    was followed; `covariance` (2, 2).
+    """
+
+    span_s: float
+    pictures: int
+    moved: Float
+    covariance: Float
+
+
+def box_flows(
+    trail: Float, owner: Numbers, longest: Numbers, times_s: Float, camera: CameraModel
+) -> list[BoxFlow | None]:
+    """For each box the fit over the longest span that enough of its corners have lived through; None where too few
+    have, or agree.
+
+    `trail` (N, A, 2) is where each corner was `n` pictures and `times_s[n]` seconds ago, in normalised coordinates of
+    the camera as it is turned now; `owner` (N,) the number of its box or -1, `longest` (B,) the most pictures to look
+    back for each box.
+    """
+    found: list[BoxFlow | None] = [None] * len(longest)
+    if not len(trail) or not found:
+        return found
+    known: Flags = np.asarray(np.isfinite(trail).all(axis=2))
+    known = known & known[:, :1]
+    age = _ages(known, owner, np.minimum(longest, len(times_s) - 1))
+    rows = np.flatnonzero((owner >= 0) & (age[owner] > 0) & known[np.arange(len(known)), age[owner]])
+    rows = rows[np.argsort(owner[rows], kind="stable")]
+    boxes, first, counts = np.unique(owner[rows], return_index=True, return_counts=True)
+    if not len(boxes):
+        return found
+    then, now = _level(np.stack([trail[rows, age[owner[rows]]], trail[rows, 0]]), camera)
+    is_there = np.arange(counts.max()) < counts[:, None]
+    places = np.where(is_there, first[:, None] + np.arange(counts.max()), 0)
+    span_s, focal = times_s[age[boxes]], float(intrinsics(camera)[0, 0])
+    moved, covariance, is_good = _fit(then[places], now[places], is_there, RISE_SIGMA_MPS * span_s, focal)
+    for k in np.flatnonzero(is_good).tolist():
+        found[boxes[k]] = BoxFlow(float(span_s[k]), int(age[boxes[k]]), moved[k], covariance[k])
+    return found
+
+
+def _ages(known: Flags, owner: Numbers, longest: Numbers) -> Numbers:
+    """(B,) the longest age at which enough corners of each box are known; 0 for none."""
+    is_of = (owner == np.arange(len(longest))[:, None]).astype(np.float64)
+    ages = np.arange(known.shape[1])
+    enough = (is_of @ known >= CORNERS_MIN) & (ages <= longest[:, None])
+    return np.asarray((enough * ages).max(axis=1))
+
+
+def _level(points: Float, camera: CameraModel) -> Float:
+    """Normalised image points (..., 2) as a level camera with the same heading would see them."""
+    turn = rotation_matrix(camera.yaw_rad, 0.0, 0.0).T @ optical_to_vehicle_rotation(camera)
+    rays = points @ turn[:, :2].T + turn[:, 2]
+    ahead = np.where(rays[..., :1] > 1e-3, rays[..., :1], np.nan)
+    return np.asarray(-rays[..., 1:] / ahead)
+
+
+def _fit(then: Float, now: Float, is_there: Flags, rise_sigma_m: Float, focal_px: float) -> tuple[Float, Float, Flags]:
+    """((B, 2) right and forward, covariance (B, 2, 2), whether enough corners agree) by Gauss and Newton.
+
+    `then` and `now` (B, K, 2) hold the corners of each box where `is_there` (B, K).
+    """
+    count = is_there.sum(axis=1)
+    middle = (is_there * now[:, :, 0]).sum(axis=1) / count
+    side = is_there * (now[:, :, 0] - middle[:, None])
+    side = side / np.maximum(np.sqrt((side**2).sum(axis=1) / count), 2.0 / focal_px)[:, None]
+    # right, down, forward (shares of the distance), slant
+    guess, prior = np.zeros((len(then), 4)), np.zeros((len(then), 4))
+    prior[:, 1], prior[:, 3] = (TYPICAL_M / rise_sigma_m) ** 2, SLANT_SIGMA**-2.0
+    for _ in range(ROUNDS):
+        off, slope = _misses(guess, then, now, side)
+        miss = np.sqrt((off**2).sum(axis=2))
+        is_in = is_there & (miss < np.maximum(INLIER_PX / focal_px, 2.5 * _medians(miss, is_there, count))[:, None])
+        inliers = is_in.sum(axis=1)
+        variance = (is_in * miss**2).sum(axis=1) / np.maximum(2.0 * inliers - 4.0, 1.0)
+        weight = is_in / ((PIXEL_SIGMA / focal_px) ** 2 + variance)[:, None]
+        rows = (slope * weight[:, :, None, None]).reshape(len(then), -1, 4).transpose(0, 2, 1)
+        information = rows @ slope.reshape(len(then), -1, 4)
+        information += (prior + 1e-9)[:, :, None] * np.eye(4)
+        pull = (rows @ off.reshape(len(then), -1, 1))[:, :, 0] - prior * guess
+        step = np.linalg.solve(information, pull[:, :, None])[:, :, 0]
+        guess = guess + np.minimum(np.maximum(step, -STEP_MAX), STEP_MAX)
+    is_good = (inliers >= CORNERS_MIN) & (inliers >= INLIER_SHARE_MIN * count)
+    is_good &= (guess[:, 2] > -1.0) & (guess[:, 2] < 0.7)
+    covariance = np.linalg.inv(information)
+    return guess[:, ::2], covariance[:, ::2, ::2], is_good
+
+
+def _misses(guess: Float, then: Float, now: Float, side: Float) -> tuple[Float, Float]:
+    """How far (B, K, 2) the corners were from where the guess (B, 4) puts them, and the guess's slopes (B, K, 2, 4)."""
+    shift, forward, slant = guess[:, None, :2], guess[:, 2, None], guess[:, 3, None]
+    near = 1.0 + slant * side
+    ahead = np.maximum(1.0 - forward * near, 0.1)
+    put = (now - near[:, :, None] * shift) / ahead[:, :, None]
+    share = near / ahead
+    slope = np.zeros((*side.shape, 2, 4))
+    slope[:, :, 0, 0] = slope[:, :, 1, 1] = -share
+    slope[:, :, :, 2] = put * share[:, :, None]
+    slope[:, :, :, 3] = (put * forward[:, :, None] - shift) * (side / ahead)[:, :, None]
+    return then - put, slope
+
+
+def _medians(values: Float, is_there: Flags, count: Numbers) -> Float:
+    """(B,) of the rows of `values` (B, K), each over the `count` (B,) of them that are there."""
+    ordered, rows = np.sort(np.where(is_there, values, np.inf), axis=1), np.arange(len(values))
+    return np.asarray((ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2.0)
