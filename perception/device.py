@@ -16,10 +16,14 @@ DEVICES = ("auto", "cuda", "cpu")
 
 @dataclass(frozen=True, slots=True)
 class Eyes:
-    """What looks at one camera's pictures; `detect` is None where nobody asked for it."""
+    """What looks at one camera's pictures; `detect` is None where nobody asked for it.
+
+    `begin` starts on a picture that `detect` will be asked about, beside other work; None where nothing is gained.
+    """
 
     lanes: LaneDetector
     detect: Callable[[CameraImage], tuple[Detection, ...]] | None
+    begin: Callable[[CameraImage], None] | None = None
 
 
 def chosen_device(device: str, has_weights: bool) -> tuple[str, str]:
@@ -54,8 +58,8 @@ def eyes_for(camera: CameraModel, weights: Path | None, device: str) -> Eyes:
     from perception.detection.detector import Detector
     from perception.detection.networks import network_for
 
-    network = network_for(weights, camera.width_px, camera.height_px, device)
-    return Eyes(LaneDetector(), Detector(network).detect)
+    detector = Detector(network_for(weights, camera.width_px, camera.height_px, device))
+    return Eyes(LaneDetector(), detector.detect, detector.begin)
 
 
 def _eyes_on_gpu(camera: CameraModel, weights: Path | None) -> Eyes:

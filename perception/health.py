@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import CameraImage
+from av_stack.types import CameraImage, Image
 from perception.seams import Seams, has_new_seam, look_for_seams
 
 Float32 = NDArray[np.float32]
@@ -25,6 +25,8 @@ BLACK_BRIGHT, BLACK_SPREAD = 10.0, 2.5
 WHITE_LEVEL, WHITE_SHARE = 250, 0.45
 NOISE_MAX = 14.0
 """Standard deviation of pixel noise in grey levels; a camera by night shows a few."""
+
+NOISE_MASK = np.array([1.0, -2.0, 1.0])
 
 BANDS, BAND_SPREAD_MIN = 6, 3.0
 SHIFT_SHARE, RESPONSE_MIN = 0.0625, 0.35
@@ -94,9 +96,9 @@ class HealthMonitor:
         if image is None or image.bgr.size == 0:
             faults: tuple[Fault, ...] = (Fault.MISSING,)
         else:
-            small = _small(image)
-            seams = look_for_seams(image.bgr)
-            faults = find_faults(small, image, self._last, self._whole, speed_mps, time_s - self._whole_s)
+            grey = np.asarray(cv2.cvtColor(image.bgr, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
+            small, seams = _small(grey), look_for_seams(grey)
+            faults = find_faults(small, grey, self._last, self._whole, speed_mps, time_s - self._whole_s)
             if Fault.TORN not in faults and self._seams is not None and has_new_seam(seams, self._seams):
                 faults = (*faults, Fault.TORN)
             self._last = small
@@ -114,20 +116,20 @@ class HealthMonitor:
 
 def find_faults(
     small: Float32,
-    image: CameraImage,
+    grey: Image,
     last: Float32 | None,
     whole: Float32 | None,
     speed_mps: float,
     whole_age_s: float = PERIOD_S,
 ) -> tuple[Fault, ...]:
-    """What is wrong with the picture whose small grey copy is `small`; `last` is the copy of the one before, `whole`
-    that of the last one that was not torn, `whole_age_s` ago. Seams are looked for elsewhere."""
+    """What is wrong with the picture `grey` (H, W), whose small copy is `small`; `last` is the copy of the one before,
+    `whole` that of the last one that was not torn, `whole_age_s` ago. Seams are looked for elsewhere."""
     checks = {
         Fault.BLACK: is_black(small),
         Fault.OVEREXPOSED: float(np.mean(small >= WHITE_LEVEL)) > WHITE_SHARE,
         Fault.FROZEN: abs(speed_mps) > FROZEN_SPEED_MPS and is_same(small, last),
         Fault.TORN: is_torn(small, whole, speed_mps, whole_age_s),
-        Fault.NOISY: noise_level(image) > NOISE_MAX,
+        Fault.NOISY: noise_level(grey) > NOISE_MAX,
     }
     return tuple(fault for fault, found in checks.items() if found)
 
@@ -177,19 +179,19 @@ def _is_shifted(grey: Float32, last: Float32, age_s: float) -> bool:
     return False
 
 
-def noise_level(image: CameraImage) -> float:
+def noise_level(grey: Image) -> float:
     """Sigma of pixel noise in grey levels, from a mask that neither flat areas nor straight edges answer to (Immerkaer,
     "Fast noise variance estimation", CVIU 64 (2), 1996); the median of it, so that texture does not count."""
-    grey = cv2.cvtColor(image.bgr[::2] if image.bgr.shape[0] > 16 else image.bgr, cv2.COLOR_BGR2GRAY)
-    if min(grey.shape) < 3:
+    rows = grey[::2] if grey.shape[0] > 16 else grey
+    if min(rows.shape) < 3:
         return 0.0
-    mask = np.array([[1.0, -2.0, 1.0], [-2.0, 4.0, -2.0], [1.0, -2.0, 1.0]], dtype=np.float32)
-    answer = np.abs(np.asarray(cv2.filter2D(grey, cv2.CV_32F, mask))[1:-1:2, 1:-1:2])
-    return float(np.median(answer)) / (0.6745 * 6.0)
+    answer = np.asarray(cv2.sepFilter2D(rows, cv2.CV_16S, NOISE_MASK, NOISE_MASK), dtype=np.int16)
+    size = np.abs(answer[1:-1:2, 1:-1:2]).ravel()
+    middle = (len(size) - 1) // 2, len(size) // 2
+    return float(np.partition(size, middle)[list(middle)].mean()) / (0.6745 * 6.0)
 
 
-def _small(image: CameraImage) -> Float32:
-    grey = cv2.cvtColor(image.bgr, cv2.COLOR_BGR2GRAY)
-    height, width = grey.shape[:2]
+def _small(grey: Image) -> Float32:
+    height, width = grey.shape
     size = (min(SMALL_PX[0], width), min(SMALL_PX[1], height))
     return np.asarray(cv2.resize(grey, size, interpolation=cv2.INTER_AREA), dtype=np.float32)

@@ -37,24 +37,27 @@ class Seams:
     gain: Float32
 
 
-def look_for_seams(bgr: Image) -> Seams:
-    """Of a picture of any size; rows that show no texture are no seams."""
-    grey = cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY)
+def look_for_seams(grey: Image) -> Seams:
+    """Of a picture (H, W) of any size; rows that show no texture are no seams."""
     if grey.shape[0] < 8 or grey.shape[1] < WIDTH_PX:
         return Seams(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))
     rows = np.asarray(cv2.resize(grey, (WIDTH_PX, grey.shape[0]), interpolation=cv2.INTER_AREA), dtype=np.float32)
     rows = np.asarray(cv2.boxFilter(rows, -1, (1, 3)))
     rows = rows - rows.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.mean(rows**2, axis=1))
-    waves = fft.rfft(rows, axis=1)
     upper, lower = slice(1, -4), slice(4, -1)  # each is the mean of three rows: they share none
-    together = fft.irfft(waves[upper] * np.conj(waves[lower]), n=WIDTH_PX, axis=1)
-    together /= (WIDTH_PX * np.maximum(spread[upper] * spread[lower], 1e-3))[:, None]
-    far = round(FAR_SHARE * WIDTH_PX)
-    alike = together[:, far:-far].max(axis=1)
-    unshifted = np.maximum(together[:, : NEAR_PX + 1].max(axis=1), together[:, -NEAR_PX:].max(axis=1))
-    plain = np.minimum(spread[upper], spread[lower]) < ROW_SPREAD_MIN
-    return Seams(np.where(plain, 0.0, alike), np.where(plain, -1.0, alike - unshifted))
+    alike = np.zeros(len(rows) - 5, dtype=np.float32)
+    gain = np.full(len(rows) - 5, -1.0, dtype=np.float32)
+    rough = np.flatnonzero(np.minimum(spread[upper], spread[lower]) >= ROW_SPREAD_MIN)
+    if len(rough):
+        waves = fft.rfft(rows, axis=1)
+        together = fft.irfft(waves[1 + rough] * np.conj(waves[4 + rough]), n=WIDTH_PX, axis=1)
+        together /= (WIDTH_PX * np.maximum(spread[1 + rough] * spread[4 + rough], 1e-3))[:, None]
+        far = round(FAR_SHARE * WIDTH_PX)
+        alike[rough] = together[:, far:-far].max(axis=1)
+        unshifted = np.maximum(together[:, : NEAR_PX + 1].max(axis=1), together[:, -NEAR_PX:].max(axis=1))
+        gain[rough] = alike[rough] - unshifted
+    return Seams(alike, gain)
 
 
 def has_new_seam(now: Seams, before: Seams) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import cv2
 import numpy as np
 
@@ -37,13 +39,22 @@ class Detector:
         self._network, self._confidence_min = network, confidence_min
         self._names = [name if name in CLASSES else COCO.get(name) for name in network.names]
         self._lights = {i for i, name in enumerate(network.names) if name == LIGHT_OF_COCO}
+        self._begun: tuple[CameraImage, float, Callable[[], Float32]] | None = None
         if not any(self._names):
             raise ConfigError(f"these weights know none of {', '.join(CLASSES)}, but {', '.join(network.names)}")
 
+    def begin(self, image: CameraImage) -> None:
+        """Begin to look at `image` beside what the caller does next; `detect` then waits for the rest alone."""
+        picture, scale = fit(image.bgr, self._network.size_px)
+        self._begun = image, scale, self._network.start(picture)
+
     def detect(self, image: CameraImage) -> tuple[Detection, ...]:
         """What is seen in `image`, down to the least confidence asked for; boxes lie inside the picture."""
-        picture, scale = fit(image.bgr, self._network.size_px)
-        return self.named(self._network.infer(picture), scale, image.bgr)
+        if self._begun is None or self._begun[0] is not image:
+            self.begin(image)
+        assert self._begun is not None
+        (_, scale, rows), self._begun = self._begun, None
+        return self.named(rows(), scale, image.bgr)
 
     def named(self, rows: Float32, scale: float, bgr: Image) -> tuple[Detection, ...]:
         """What the network's `rows` tell of the picture `bgr`, which it saw in its corner, `scale` times as large."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,9 +25,9 @@ class Network(Protocol):
     size_px: tuple[int, int]
     names: tuple[str, ...]
 
-    def infer(self, bgr: Image) -> Float32:
-        """A picture (height, width, 3) of its size -> rows (N, 6): u0, v0, u1, v1 (edges at whole numbers), score,
-        class."""
+    def start(self, bgr: Image) -> Callable[[], Float32]:
+        """Begin on a picture (height, width, 3) of its size, which must stay as it is -> a call that waits for the
+        rows (N, 6): u0, v0, u1, v1 (edges at whole numbers), score, class. One picture at a time."""
         ...
 
 
@@ -51,12 +53,22 @@ class OpenVinoNetwork:
         options: dict[str, Any] = {
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_NUM_THREADS": threads,
+            "ENABLE_CPU_PINNING": False,  # bound to cores, its threads wait for what runs there beside them
             "INFERENCE_PRECISION_HINT": "f32",
         }
-        self._compiled = core.compile_model(steps.build(), "CPU", options)
+        self._tensor = ov.Tensor
+        self._request = core.compile_model(steps.build(), "CPU", options).create_infer_request()
 
-    def infer(self, bgr: Image) -> Float32:
-        return np.array(self._compiled(bgr[None])[0][0], dtype=np.float32)
+    def start(self, bgr: Image) -> Callable[[], Float32]:
+        self._request.wait()  # for a picture whose rows nobody asked for
+        self._picture = np.ascontiguousarray(bgr[None])  # read where it lies: it must live as long
+        self._request.set_input_tensor(self._tensor(self._picture, shared_memory=True))
+        self._request.start_async()
+        return self._rows
+
+    def _rows(self) -> Float32:
+        self._request.wait()
+        return np.array(self._request.get_output_tensor(0).data[0], dtype=np.float32)
 
 
 class TorchNetwork:
@@ -84,11 +96,14 @@ class TorchNetwork:
         head.anchors, head.strides = head.anchors.float(), head.strides.float()  # that pass has made them
 
     def rows(self, rgb: Any) -> Any:
-        """(1, 3, height, width) RGB in 0..1 of `dtype` on `device` -> rows as `infer`'s, (1, N, 6) float32, there."""
+        """(1, 3, height, width) RGB in 0..1 of `dtype` on `device` -> rows as `start`'s, (1, N, 6) float32, there."""
         with self._torch.inference_mode():
             return self._model(rgb.contiguous(memory_format=self._torch.channels_last))[0].float()
 
-    def infer(self, bgr: Image) -> Float32:
+    def start(self, bgr: Image) -> Callable[[], Float32]:
+        return partial(self._infer, bgr)
+
+    def _infer(self, bgr: Image) -> Float32:
         torch = self._torch
         picture = torch.from_numpy(np.ascontiguousarray(bgr)).to(self.device)
         rgb = picture.permute(2, 0, 1).flip(0)[None].to(self.dtype) / 255.0

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
 
-from perception.lanes.likeness import appearance, paint_likeness
+from perception.lanes.likeness import appearance, median, paint_likeness
 from perception.lanes.lines import StripePoints
 
 Float = NDArray[np.float64]
+Bool = NDArray[np.bool_]
 
 LINES_MAX = 5
 GROWTHS_MAX = 4
@@ -32,7 +34,12 @@ HUBER = 1.5
 CORRELATED_POINTS = 6.0
 """Rows beside each other see the same unevenness of paint: this many points count as one."""
 
+ROUNDS = 3
+PRIOR = np.diag([1e-6, 1e-3, *(1.0 / BEND_SIGMA**2)])
 BIN_M = 0.5
+
+SUMS = np.add.outer(np.arange(4), np.arange(4))
+"""Which of the sums of x^0, ..., x^6 stands where in a cubic's normal equations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,121 +64,151 @@ class LineFit:
     likeness: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Fitter:
+    """All points of a picture, with what every fit to some of them needs of them.
+
+    `terms` (N, 11) are 1, x, ..., x^6, y, x y, x^2 y, x^3 y; the first four columns make a line's y, `slopes` (N, 4)
+    its slope.
+    """
+
+    points: StripePoints
+    sigma: Float
+    terms: Float
+    slopes: Float
+
+    @staticmethod
+    def of(points: StripePoints) -> _Fitter:
+        x, y = points.x_m, points.y_m
+        powers = np.empty((len(x), 11))
+        powers[:, 0] = 1.0
+        for n in range(1, 7):
+            np.multiply(powers[:, n - 1], x, out=powers[:, n])
+        np.multiply(powers[:, :4], y[:, None], out=powers[:, 7:])
+        slopes = np.zeros((len(x), 4))
+        slopes[:, 1:] = powers[:, :3] * (1.0, 2.0, 3.0)
+        return _Fitter(points, np.hypot(points.sigma_m * PIXEL_SIGMA, GROUND_SIGMA_M), powers, slopes)
+
+    def fit(self, member: Bool, bend: Float) -> tuple[Float, Float]:
+        return weighted_fit(self.terms[member], self.sigma[member], bend)
+
+    def off(self, coefficients: Float) -> Float:
+        """(N,) distance across the line, m."""
+        slope = self.slopes @ coefficients
+        across = np.abs(self.points.y_m - self.terms[:, :4] @ coefficients)
+        return np.asarray(across / np.sqrt(1.0 + slope * slope))
+
+    def vague(self, covariance: Float) -> Float:
+        """(N,) standard deviation of the line's y at the points, m."""
+        design = self.terms[:, :4]
+        return np.asarray(np.sqrt(((design @ covariance) * design).sum(axis=1)))
+
+
 def fit_lines(points: StripePoints, curvature_1pm: float) -> list[LineFit]:
     """Up to `LINES_MAX` lines, best supported first; `curvature_1pm` is the path's, a prior on the lines' bend."""
-    sigma = np.hypot(points.sigma_m * PIXEL_SIGMA, GROUND_SIGMA_M)
+    fitter = _Fitter.of(points)
     free = np.abs(points.y_m - curvature_1pm / 2.0 * points.x_m**2) <= REACH_M + REACH_SLOPE * points.x_m
+    support = 0.05 / (0.02 + fitter.sigma)
     lines: list[LineFit] = []
     tried: set[int] = set()
     bend = np.array([curvature_1pm / 2.0, 0.0])
     curvature_variance = (BEND_SIGMA[0] / 2.0) ** 2
     while len(lines) < LINES_MAX:
-        seed = _best_seed(points, sigma, free, tried)
+        seed = _best_seed(points, support, free, tried)
         if seed is None:
             break
         tried.add(seed)
         own = free & (points.segment == seed)
         alike = free & (points.is_yellow == (points.is_yellow[own].mean() > 0.5))
-        member = _grow(points, sigma, own & alike, alike, bend)
-        line = _describe(points, sigma, member, bend)
+        line = _grow(fitter, own & alike, alike, bend)
         if line is not None:
             lines.append(line)
             if line.covariance[2, 2] < curvature_variance:  # lines of one road bend alike
                 bend, curvature_variance = line.coefficients[2:], float(line.covariance[2, 2])
-            free &= ~_beside(points, line)
+            free &= ~_beside(fitter, line)
     return lines
 
 
-def weighted_fit(x: Float, y: Float, sigma: Float, bend: Float, rounds: int = 3) -> tuple[Float, Float]:
+def weighted_fit(terms: Float, sigma: Float, bend: Float) -> tuple[Float, Float]:
     """Cubic (4,) and covariance (4, 4) by iteratively reweighted least squares with Huber's weights.
 
-    The quadratic and cubic coefficients have a normal prior about `bend` (2,), that of the driven path or of a line
-    beside, so a short piece comes out as a parallel to it rather than as a wild curve. One of the `rounds` is plain
-    least squares.
+    `terms` (N, 11) as `_Fitter` has them, `sigma` (N,) m. The quadratic and cubic coefficients have a normal prior
+    about `bend` (2,), that of the driven path or of a line beside, so a short piece comes out as a parallel to it
+    rather than as a wild curve. One of the `ROUNDS` is plain least squares.
     """
-    design = _powers(x)
-    prior = np.diag([1e-6, 1e-3, *(1.0 / BEND_SIGMA**2)])
-    mean = np.array([0.0, 0.0, *bend])
-    weight = 1.0 / sigma**2
-    for turn in range(rounds):
-        weighted = design.T * weight
-        information = weighted @ design / CORRELATED_POINTS + prior
-        right = weighted @ y / CORRELATED_POINTS + prior @ mean
-        coefficients = np.linalg.solve(information, right)
-        if turn + 1 == rounds:
-            break
-        residual = np.abs(y - design @ coefficients) / sigma
-        weight = np.minimum(1.0, HUBER / np.maximum(residual, 1e-9)) / sigma**2
+    design, y = terms[:, :4], terms[:, 7]
+    prior_right = np.array([0.0, 0.0, PRIOR[2, 2] * bend[0], PRIOR[3, 3] * bend[1]])
+    full = 1.0 / (CORRELATED_POINTS * sigma**2)
+    knee = HUBER * sigma  # beyond it a point weighs less
+    weight = full
+    for turn in range(ROUNDS):
+        sums = weight @ terms
+        information = sums[SUMS] + PRIOR
+        _, coefficients, failed = dposv(information, sums[7:] + prior_right)
+        if failed:
+            raise np.linalg.LinAlgError("a line's normal equations are singular")
+        if turn + 1 < ROUNDS:
+            residual = np.abs(y - design @ coefficients)
+            weight = full * np.minimum(1.0, knee / np.maximum(residual, 1e-12))
     return np.asarray(coefficients), np.asarray(np.linalg.inv(information))
 
 
-def _powers(x: Float) -> Float:
-    """(N, 4): 1, x, x^2, x^3."""
-    return np.column_stack([np.ones_like(x), x, x * x, x**3])
-
-
-def _slope(coefficients: Float, x: Float) -> Float:
-    return np.asarray(coefficients[1] + x * (2.0 * coefficients[2] + 3.0 * coefficients[3] * x))
-
-
-def _best_seed(points: StripePoints, sigma: Float, free: NDArray[np.bool_], tried: set[int]) -> int | None:
-    """The segment with most free points, near ones weighing more."""
+def _best_seed(points: StripePoints, support: Float, free: Bool, tried: set[int]) -> int | None:
+    """The segment with most free points, near ones weighing more: by the sum of their `support` (N,)."""
     free = free & (points.segment >= 0)
     if not free.any():
         return None
-    support = np.bincount(points.segment[free], weights=0.05 / (0.02 + sigma[free]))
-    for index in np.argsort(-support, kind="stable"):
-        if support[index] <= 0.0:
+    total = np.bincount(points.segment[free], weights=support[free])
+    for index in np.argsort(-total, kind="stable").tolist():
+        if total[index] <= 0.0:
             return None
-        if int(index) not in tried:
+        if index not in tried:
             return int(index)
     return None
 
 
-def _grow(
-    points: StripePoints, sigma: Float, member: NDArray[np.bool_], free: NDArray[np.bool_], bend: Float
-) -> NDArray[np.bool_]:
-    """Take in free points that continue the line, ever further, until no more join."""
-    design = _powers(points.x_m)
+def _grow(fitter: _Fitter, member: Bool, free: Bool, bend: Float) -> LineFit | None:
+    """Take in free points that continue the line, ever further, until no more join; None for what is no line."""
+    x = fitter.points.x_m
+    known: tuple[Float, Float] | None = None
     for _ in range(GROWTHS_MAX):
-        if member.sum() < 4:
-            return member
-        coefficients, covariance = weighted_fit(points.x_m[member], points.y_m[member], sigma[member], bend)
-        low, high = points.x_m[member].min(), points.x_m[member].max()
-        vague = np.sqrt(((design @ covariance) * design).sum(axis=1))
-        reach = np.minimum(TOLERANCE_M + 2.0 * sigma + TOLERANCE_SIGMA * vague, TOLERANCE_MAX_M)
-        off = np.abs(points.y_m - design @ coefficients)
-        off = off / np.sqrt(1.0 + _slope(coefficients, points.x_m) ** 2)
-        in_reach = (points.x_m >= low - GROW_BACK_M) & (points.x_m <= high + GROW_AHEAD_M)
-        grown = free & in_reach & (off <= reach)
-        if (grown == member).all():
+        if np.count_nonzero(member) < 4:
+            break
+        coefficients, covariance = fitter.fit(member, bend)
+        own = x[member]
+        reach = TOLERANCE_M + 2.0 * fitter.sigma + TOLERANCE_SIGMA * fitter.vague(covariance)
+        grown = free & (x >= own.min() - GROW_BACK_M) & (x <= own.max() + GROW_AHEAD_M)
+        grown &= fitter.off(coefficients) <= np.minimum(reach, TOLERANCE_MAX_M)
+        if np.array_equal(grown, member):
+            known = coefficients, covariance
             break
         member = grown
-    return member
+    return _describe(fitter, member, bend, known)
 
 
-def _beside(points: StripePoints, line: LineFit) -> NDArray[np.bool_]:
+def _beside(fitter: _Fitter, line: LineFit) -> Bool:
     """Points on or right beside `line`: they belong to it and seed no second one."""
-    off = np.abs(points.y_m - np.polynomial.polynomial.polyval(points.x_m, line.coefficients))
-    slope = _slope(line.coefficients, points.x_m)
-    in_reach = (points.x_m >= line.x_min_m - 1.0) & (points.x_m <= line.x_max_m + 1.0)
-    return np.asarray(in_reach & (off / np.sqrt(1.0 + slope**2) < 0.5), dtype=np.bool_)
+    x = fitter.points.x_m
+    in_reach = (x >= line.x_min_m - 1.0) & (x <= line.x_max_m + 1.0)
+    return np.asarray(in_reach & (fitter.off(line.coefficients) < 0.5), dtype=np.bool_)
 
 
-def _describe(points: StripePoints, sigma: Float, member: NDArray[np.bool_], bend: Float) -> LineFit | None:
-    count = int(member.sum())
+def _describe(fitter: _Fitter, member: Bool, bend: Float, known: tuple[Float, Float] | None) -> LineFit | None:
+    """The line through the points `member`; `known` is their fit where that was made."""
+    points, count = fitter.points, int(np.count_nonzero(member))
     if count < POINTS_MIN:
         return None
-    x, y = points.x_m[member], points.y_m[member]
+    x, sigma = points.x_m[member], fitter.sigma[member]
     low, high = float(x.min()), float(x.max())
     if high - low < LENGTH_MIN_M:
         return None
-    coefficients, covariance = weighted_fit(x, y, sigma[member], bend)
-    off = (y - np.polynomial.polynomial.polyval(x, coefficients)) / sigma[member]
+    coefficients, covariance = known or fitter.fit(member, bend)
+    off = (points.y_m[member] - fitter.terms[member, :4] @ coefficients) / sigma
     bins = np.arange(low, high + BIN_M, BIN_M)
     # Far rows are further apart than a bin is long: each point covers what its row covers.
-    filled, _ = np.histogram(x, bins)
-    near = bins[:-1] < 18.0
+    filled = np.zeros(len(bins) - 1, dtype=np.bool_)
+    filled[np.minimum(np.searchsorted(bins, x, side="right"), len(filled)) - 1] = True
+    near = filled[bins[:-1] < 18.0]
     seen = appearance(points, member)
     return LineFit(
         coefficients=coefficients,
@@ -179,8 +216,8 @@ def _describe(points: StripePoints, sigma: Float, member: NDArray[np.bool_], ben
         x_min_m=low,
         x_max_m=high,
         points=count,
-        coverage=float(np.mean(filled[near] > 0)) if near.any() else 0.0,
-        residual_m=float(np.sqrt(np.mean(off**2)) * np.median(sigma[member])),
+        coverage=float(np.mean(near)) if len(near) else 0.0,
+        residual_m=float(np.sqrt(np.mean(off**2)) * median(sigma)),
         yellow_share=float(np.mean(points.is_yellow[member])),
         double_share=float(np.mean(points.is_double[member])),
         likeness=None if seen is None else paint_likeness(seen),

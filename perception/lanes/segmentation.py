@@ -111,7 +111,7 @@ def segment_paint(road_bgr: Image, columns: Columns) -> PaintMask:
     is_yellow = (yellow >= yellow_min) & (cv2.subtract(cv2.min(light_left, light_right), light) < YELLOW_SHADE)
     is_white = (white >= white_min) & ~is_yellow
     paint = _without_specks(is_white | is_yellow)
-    contrast = np.where(paint, cv2.max(white, yellow), 0).astype(np.uint8)
+    contrast = np.asarray(cv2.max(white, yellow) * paint, dtype=np.uint8)
     lane_light = np.median(_at(light, columns.lane), axis=1)
     return PaintMask(is_white & paint, is_yellow & paint, contrast, lab, left, right, lane_light)
 
@@ -127,8 +127,11 @@ def _without_specks(paint: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(paint & (np.asarray(count) >= SPECK_PX), dtype=np.bool_)
 
 
-def _threshold(channel: Image, beside: Image, least: float) -> float:
-    """Contrast that the road's own texture does not reach: a multiple of its spread, from the median difference."""
+def _threshold(channel: Image, beside: Image, least: float) -> np.uint8:
+    """Least contrast that the road's own texture does not reach: a multiple of its spread, from the median difference.
+
+    A whole number, for pixels are: compared as such they are not made floating point first.
+    """
     difference = cv2.absdiff(channel[::4, ::4], beside[::4, ::4])
     spread = 1.4826 * float(np.median(difference)) / 2.0**0.5
-    return float(max(least, min(NOISE_FACTOR * spread, NOISE_CONTRAST_MAX)))
+    return np.uint8(np.ceil(max(least, min(NOISE_FACTOR * spread, NOISE_CONTRAST_MAX))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -50,9 +51,9 @@ class Scripted:
     names: tuple[str, ...] = CLASSES
     size_px: tuple[int, int] = (640, 384)
 
-    def infer(self, bgr: Image) -> Float32:
+    def start(self, bgr: Image) -> Callable[[], Float32]:
         assert bgr.shape == (self.size_px[1], self.size_px[0], 3)
-        return self.rows
+        return lambda: self.rows
 
 
 def test_the_shipped_weights_find_what_stands_in_the_picture(detector: Detector) -> None:
@@ -67,6 +68,19 @@ def test_the_shipped_weights_find_what_stands_in_the_picture(detector: Detector)
 def test_the_same_picture_gives_the_same_boxes(detector: Detector) -> None:
     picture = image(np.asarray(cv2.imread(str(PICTURE)), np.uint8))
     assert detector.detect(picture) == detector.detect(picture)
+
+
+def test_a_picture_that_was_begun_is_the_one_that_is_told(detector: Detector) -> None:
+    """Whatever was begun before and never asked for."""
+    street, black = image(np.asarray(cv2.imread(str(PICTURE)), np.uint8)), image(np.zeros((360, 640, 3), np.uint8))
+    expected = detector.detect(street)
+    assert expected
+    assert detector.detect(black) != expected
+    detector.begin(black)
+    detector.begin(street)
+    assert detector.detect(street) == expected
+    detector.begin(black)
+    assert detector.detect(street) == expected
 
 
 @settings(max_examples=12, deadline=None)
