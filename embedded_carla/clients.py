@@ -54,6 +54,9 @@ class Clients:
         self._clients: list[Client] = []
         self._behind: deque[Client] = deque()  # clients whose turn ended before their calls did
 
+    def __len__(self) -> int:
+        return len(self._clients)
+
     def __iter__(self) -> Iterator[Client]:
         return iter(self._clients)
 

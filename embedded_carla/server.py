@@ -252,7 +252,7 @@ class Server:
         now_s = time.monotonic()
         if call.method == "set_episode_settings":
             self._show_new_listeners()
-        episode = self.simulation.episode
+        episode, self.simulation.is_shared = self.simulation.episode, len(self._clients) > 1
         try:
             answer = handlers.answer(self.simulation, call)
         except StillBuilding as still:
@@ -260,7 +260,7 @@ class Server:
                 client.waits = True
                 self._waiting.append((client, call, still.build))
                 return now_s
-            answer = rpc.response(call.message_id, rpc.void_failure(f"{MOST_WAITING} maps wait to be built: try later"))
+            answer = handlers.failure(call, f"{MOST_WAITING} maps wait to be built: try later")
         is_load = call.method == "load_new_episode" and self.simulation.episode is not episode
         if is_load and client.watch.has_manager:
             client.changeover = Changeover(answer, time.monotonic())

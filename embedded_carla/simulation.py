@@ -68,6 +68,7 @@ class Simulation:
         self.traffic_managers: dict[int, tuple[str, int]] = {}
         self.tick_requested = False
         self.answers_later = False  # whether calls may raise StillBuilding, to be asked again
+        self.is_shared = False  # whether several clients want answers
         self._expected: dict[int, _Expected] = {}  # listeners, by stream
         self._let_down: set[int] = set()  # streams whose listener did not come in time
         self._missed_in_a_row = 0  # such listeners since the last one that came
@@ -100,10 +101,14 @@ class Simulation:
     def load_map(self, name: str, reset_settings: bool, *, client_knows: bool = True) -> None:
         """Begin a new episode on map `name` ("" for the present one). Raises MapError and leaves all as it was.
 
+        Where the simulation `answers_later` and other clients want answers, it raises StillBuilding for a map that is
+        new: it is built beside, which takes a little longer.
+
         A client that has not asked for it (`client_knows` is False) does not look for a new episode's stream: it
         learns of the map from the next snapshot.
         """
-        self.map = self.loader.load(name) if name else self.map
+        may_wait = not (self.answers_later and self.is_shared)
+        self.map = self.loader.load(name, may_wait=may_wait) if name else self.map
         if reset_settings:
             self.settings = EpisodeSettings()
         self._begin_episode()

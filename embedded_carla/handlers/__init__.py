@@ -20,7 +20,7 @@ from embedded_carla.handlers import (
     vehicles,
     walkers,
 )
-from embedded_carla.handlers.registry import answer, methods
+from embedded_carla.handlers.registry import answer, failure, methods
 
 __all__ = [
     "ackermann",
@@ -30,6 +30,7 @@ __all__ = [
     "bodywork",
     "core",
     "debug",
+    "failure",
     "lamps",
     "lights",
     "methods",

@@ -111,14 +111,20 @@ def answer(simulation: Simulation, call: rpc.Call) -> bytes:
     except StillBuilding:
         raise
     except EmbeddedCarlaError as error:
-        if kind == _ANSWERS_RAW:
-            return rpc.error_response(call.message_id, str(error))
-        failed = rpc.failure if kind == _ANSWERS_VALUE else rpc.void_failure
-        return rpc.response(call.message_id, failed(str(error)))
+        return failure(call, str(error))
     except Exception as error:  # noqa: BLE001 - one bad call must not end the server
         log(f"{call.method}: {type(error).__name__}: {error}")
         log_exception()
         return rpc.error_response(call.message_id, f"{call.method}: {type(error).__name__}: {error}")
+
+
+def failure(call: rpc.Call, message: str) -> bytes:
+    """The answer to a registered method's call that is not carried out, as its client expects it."""
+    kind = _METHODS[call.method][1]
+    if kind == _ANSWERS_RAW:
+        return rpc.error_response(call.message_id, message)
+    failed = rpc.failure if kind == _ANSWERS_VALUE else rpc.void_failure
+    return rpc.response(call.message_id, failed(message))
 
 
 _told: set[str] = set()

@@ -1,8 +1,9 @@
-"""A map whose text came from a client is built in a process of its own, with a bound on its time and memory.
+"""Maps built in a process of their own: those whose text came from a client, with a bound on time and memory, and those
+that one client loads while others want answers.
 
-`python -m embedded_carla.world.build_apart NAME SEED` reads the text from standard input and writes the packed map.
-Senseless numbers can crash the libraries that read maps; first of all `carla.Map`, with which every client would read
-the map too.
+`python -m embedded_carla.world.build_apart NAME SEED BYTES` reads the text from standard input and writes the packed
+map. Senseless numbers can crash the libraries that read maps; first of all `carla.Map`, with which every client would
+read the map too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,11 +25,14 @@ LONGEST_LOAD_S = 30.0
 """The largest town at hand takes 5 s."""
 
 MOST_LOAD_BYTES = 4 << 30
+UNBOUNDED = 0
+"""In place of bytes, for a text that whoever started the server has chosen: nothing in it need be feared."""
+
 _REFUSED = 3
 
 
 class Build:
-    """A map that is being built, from the text at once."""
+    """A map that is being built, from the text at once; `most` bytes may be taken, or it is UNBOUNDED."""
 
     def __init__(
         self, name: str, text: str, seed: int, seconds: float = LONGEST_LOAD_S, most: int = MOST_LOAD_BYTES
@@ -97,22 +102,34 @@ def build_apart(name: str, text: str, seed: int, seconds: float = LONGEST_LOAD_S
 def main() -> int:
     """Status 0, or 3 with the reason in the last line of standard error."""
     name, seed, most = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    import carla  # after the limit; the server itself need not have it in memory twice
-
-    from embedded_carla import opendrive
-    from embedded_carla.world.loader import make_map
+    check = _bounded(most) if most != UNBOUNDED else None
+    from embedded_carla.world.loader import make_map  # after the limits
 
     text = sys.stdin.buffer.read().decode()
     try:
-        town = carla.Map(name, opendrive.parse(text, name).xodr_text)
-        town.get_all_landmarks(), town.get_topology()  # what clients ask for first
+        if check is not None:
+            check(name, text)
         sys.stdout.buffer.writelines(pack(make_map(name, text, seed)))
     except MapError as error:
         print(error, file=sys.stderr)
         return _REFUSED
     return 0
+
+
+def _bounded(most: int) -> Callable[[str, str], None]:
+    """Take no more than `most` bytes from now on. How to read a map as every client will, asking what it asks first:
+    raises MapError, or ends this process."""
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    import carla  # after the limit; the server itself need not have it in memory twice
+
+    from embedded_carla import opendrive
+
+    def check(name: str, text: str) -> None:
+        town = carla.Map(name, opendrive.parse(text, name).xodr_text)
+        town.get_all_landmarks(), town.get_topology()
+
+    return check
 
 
 if __name__ == "__main__":

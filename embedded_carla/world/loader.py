@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,7 @@ from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.cache import CODE_DIGEST, MapCache, default_folder
 from embedded_carla.opendrive import RoadNetwork
 from embedded_carla.scene import Scenery
-from embedded_carla.world.build_apart import Build
+from embedded_carla.world.build_apart import UNBOUNDED, Build
 
 GENERATED_MAP = "OpenDriveMap"
 """The name under which CARLA's client loads a map whose text it has sent."""
@@ -59,7 +60,7 @@ class MapLoader:
         self._cache = MapCache(default_folder()) if cache is None else cache
         self._kept: OrderedDict[str, LoadedMap] = OrderedDict()
         self._client_text: str | None = None
-        self._building: tuple[str, Build] | None = None  # the version of a map that a client has sent
+        self._building: tuple[str, Build] | None = None  # the version of a map that is built beside
 
     def names(self) -> list[str]:
         return self._library.names()
@@ -74,20 +75,25 @@ class MapLoader:
             text.encode()
         except UnicodeEncodeError as error:
             raise MapError(f"map {GENERATED_MAP}: the text is not UTF-8") from error
-        if self._building is not None and not may_wait and not self._building[1].is_over():
-            raise StillBuilding(self._building[1])
+        if not may_wait:
+            self._let_building_end()
         if self._known(version) is None and not self._end_building(version):
-            self._begin_building(version, text, may_wait)
+            opendrive.parse(text, GENERATED_MAP)  # most of what is wrong shows here, at once
+            build = self._begin_building(version, Build(GENERATED_MAP, text, self._seed))
+            if not may_wait:
+                raise StillBuilding(build)
+            build.wait()
+            self._end_building(version)
         self._client_text = text
 
-    def _begin_building(self, version: str, text: str, may_wait: bool) -> None:
-        opendrive.parse(text, GENERATED_MAP)  # most of what is wrong shows here, at once
-        build = Build(GENERATED_MAP, text, self._seed)
+    def _let_building_end(self) -> None:
+        """Raises StillBuilding while a map is being built: one at a time."""
+        if self._building is not None and not self._building[1].is_over():
+            raise StillBuilding(self._building[1])
+
+    def _begin_building(self, version: str, build: Build) -> Build:
         self._building = (version, build)
-        if not may_wait:
-            raise StillBuilding(build)
-        build.wait()
-        self._end_building(version)
+        return build
 
     def _end_building(self, version: str) -> bool:
         """Keep the map `version` that has been built. Whether it had; another one is thrown away."""
@@ -104,21 +110,41 @@ class MapLoader:
         """End what is being built."""
         self._end_building("")
 
-    def load(self, name: str) -> LoadedMap:
-        """Raises MapError: no such map (naming those there are), or unusable."""
+    def load(self, name: str, *, may_wait: bool = True) -> LoadedMap:
+        """Raises MapError: no such map (naming those there are), or unusable.
+
+        Unless it `may_wait`, it raises StillBuilding where a map has to be built first: ask again when that is over.
+        """
         if name.rsplit("/", 1)[-1] == GENERATED_MAP:
             if self._client_text is None:
                 raise MapError(f"{GENERATED_MAP}: no client has sent an OpenDRIVE text yet")
-            self.keep_client_text(self._client_text)
+            self.keep_client_text(self._client_text, may_wait=may_wait)
             return self._kept[version_of(GENERATED_MAP, self._client_text)]
         called, text = self._library.load_text(name)
         base = called.removesuffix("_Opt")
         version = version_of(base, text)
         known = self._known(version)
         if known is None:
-            known = make_map(base, text, self._seed)
-            self._keep(version, known)
+            known = self._make_here(version, base, text) if may_wait else self._make_beside(version, base, text)
         return replace(known, name=called)
+
+    def _make_here(self, version: str, name: str, text: str) -> LoadedMap:
+        """Soonest, but nobody is answered meanwhile."""
+        if self._building is not None and self._building[0] == version:  # begun while there were other clients
+            self._building[1].wait()
+            self._end_building(version)
+            return self._kept[version]
+        made = make_map(name, text, self._seed)
+        self._keep(version, made)
+        return made
+
+    def _make_beside(self, version: str, name: str, text: str) -> LoadedMap:
+        """Raises StillBuilding until it has been built."""
+        self._let_building_end()
+        if not self._end_building(version):
+            build = Build(name, text, self._seed, math.inf, UNBOUNDED)
+            raise StillBuilding(self._begin_building(version, build))
+        return self._kept[version]
 
     def _known(self, version: str) -> LoadedMap | None:
         """What was built before."""
