@@ -111,7 +111,7 @@ class WholeFrame:
             mask, _ = ground_mask(image, GROUND_CAMERA, GROUND)
             lines = hough_lines(canny(mask, 1, 2), VOTES_MIN, length_min_px=LENGTH_PX, gap_max_px=GAP_PX)
         fitted = preprocess([image], 360, 640, dtype=self.network.dtype)
-        rows = self.network.rows(torch.nn.functional.pad(fitted, (0, 0, 0, 24), value=114.0 / 255.0))
+        rows = self.network.rows(torch.nn.functional.pad(fitted, (0, 0, 0, 24), value=114.0 / 255.0), SCORE_MIN)
         rows = torch.cat([boxes, rows[:, OBJECTS:]], dim=1)
         found = detect_end_to_end(rows, SCORE_MIN, depth=self._depth, depth_place=(0.0, 0.0, 2.0, 2.0))
         self._branch.join()

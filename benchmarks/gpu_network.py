@@ -20,6 +20,8 @@ from benchmarks.gpu_timing import captured, warm
 from perception.detection.networks import TorchNetwork
 from perception.detection.offline import ultralytics
 from perception.on_gpu import quicken
+from perception.on_gpu.convolutions import use_own_convolutions
+from perception.on_gpu.frame import SCORE_MIN
 
 SIZE_PX = (640, 384)
 
@@ -41,33 +43,22 @@ def joined() -> Any:
     return model
 
 
-def with_residual() -> Any:
+def with_own_convolutions() -> Any:
     model = joined()
-    quicken.join_residual(model)
+    use_own_convolutions(model)
     return model
 
 
 def with_own_pool() -> Any:
-    model = with_residual()
+    model = with_own_convolutions()
     quicken.use_own_max_pool(model)
     return model
 
 
-def side_by_side() -> Any:
+def with_own_head() -> Any:
     model = with_own_pool()
-    quicken.run_levels_side_by_side(model.model[-1])
-    return model
-
-
-def unsorted() -> Any:
-    model = side_by_side()
-    quicken.leave_unsorted(model.model[-1])
-    return model
-
-
-def without_choice() -> Any:
-    model = side_by_side()
-    model.model[-1].postprocess = lambda rows: rows
+    quicken.run_head(model.model[-1])
+    model.model[-1].score_min = SCORE_MIN
     return model
 
 
@@ -79,12 +70,9 @@ FORMS: dict[str, tuple[Callable[[], Any], bool]] = {
     "channels first": (plain, False),
     "channels last": (in_channels_last, False),
     "channels last, bias and SiLU in one kernel": (joined, False),
-    "the same, and the residual's sum": (with_residual, False),
+    "own convolutions where they fit": (with_own_convolutions, False),
     "the same, own max pool": (with_own_pool, False),
-    "the same, levels of the head side by side": (side_by_side, False),
-    "the same, the best 300 rows not sorted": (unsorted, False),
-    "all of these, algorithms tried out by cuDNN": (unsorted, True),
-    "for comparison, the best 300 rows not chosen": (without_choice, False),
+    "the same, the head on streams of its own, and one kernel for the best rows": (with_own_head, False),
     "channels last, torch.compile": (compiled, False),
 }
 

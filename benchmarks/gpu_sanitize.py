@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import sys
+from unittest.mock import patch
 
 import torch
 
+from cuda_ops.best_rows.op import best_rows
 from cuda_ops.bias_silu.op import bias_silu
 from cuda_ops.blur.op import gaussian_blur
 from cuda_ops.canny.op import canny
+from cuda_ops.conv.host import TILES, Plan
+from cuda_ops.conv.op import conv
 from cuda_ops.corner.op import corner_score
 from cuda_ops.depth.op import depth_in_boxes
 from cuda_ops.detect.op import detect_dense, detect_end_to_end
@@ -47,6 +51,9 @@ def main() -> None:
         bias_silu(features, features[0, :, 0, 0].contiguous())
         bias_silu(features.to(memory_format=torch.channels_last), features[0, :, 0, 0].contiguous(), features)
         max_pool(features, 5)
+    convolve()
+    scores = [torch.randn((1, 20, size, size + 3), device="cuda").half() for size in (9, 5)]
+    best_rows([torch.rand_like(score[:, :4]) for score in scores], scores, [8.0, 16.0], 0.4)
     depth = torch.rand((1, 45, 67), device="cuda") * 50
     heads = torch.rand((1, 9, anchors), device="cuda")
     heads[:, :4] *= 60
@@ -61,6 +68,17 @@ def main() -> None:
     update_depths(pairs, pairs, pairs, torch.eye(3), torch.tensor([1.0, 0.0, 0.1]), 0.1)
     torch.cuda.synchronize()
     print("all operators ran")
+
+
+def convolve() -> None:
+    """By every tile, sums shared by blocks and not, one input and two."""
+    x, half = (torch.rand((1, 16, *size), device="cuda").half() for size in ((12, 20), (6, 10)))
+    weight, bias = torch.rand((24, 16, 3, 3), device="cuda").half(), torch.rand(24, device="cuda").half()
+    for tile in TILES:
+        for shares in (1, 2):
+            with patch("cuda_ops.conv.op.plan_for", return_value=Plan(tile, shares)):
+                conv(x, weight, bias, 2)
+                conv(half, torch.cat([weight, weight], 1), bias, residual=x.repeat(1, 2, 1, 1)[:, :24], more=x)
 
 
 if __name__ == "__main__":

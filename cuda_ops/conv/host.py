@@ -8,6 +8,8 @@ from typing import Any
 from cuda_ops.runtime.launcher import I32, Argument, Launcher, Ptr, ceil_div
 
 THREADS = 256
+SIZE_MAX = 5
+ELEMENTS_MAX = 2**30
 TILES_SHARED_MAX = 64
 """Tiles whose sums several blocks share: as many as there are counters."""
 
@@ -34,12 +36,12 @@ class Tile:
 
 
 TILES = (
-    Tile(128, 64, 64, 3, 1),
+    Tile(128, 64, 64, 4, 1),
     Tile(128, 32, 64, 4, 2),
     Tile(128, 16, 64, 4, 2),
-    Tile(64, 64, 64, 4, 2),
-    Tile(64, 32, 64, 4, 2),
-    Tile(32, 64, 64, 4, 2),
+    Tile(64, 64, 128, 3, 2),
+    Tile(64, 32, 128, 4, 2),
+    Tile(32, 64, 128, 4, 2),
     Tile(32, 32, 128, 4, 2),
 )
 

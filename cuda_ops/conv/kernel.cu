@@ -15,7 +15,7 @@
 
 constexpr int THREADS = 256;
 
-struct Input {
+struct Input {  // of fewer than 2^31 elements
     const av_half* at;
     int pitch, channels, halvings;  // elements from pixel to pixel; 1: half as large each way
 };
@@ -23,7 +23,7 @@ struct Shape {
     int height, width;           // of the input
     int out_height, out_width;
     int pixels, out_channels;    // of the output, all images
-    int size, stride, is_silu;   // of the window
+    int size, stride, is_silu;   // of the window; size up to 5, and 1 where an input is half as large
 };
 
 #ifdef AV_ON_CPU
@@ -45,60 +45,73 @@ template <int BM_, int BN_, int BK_, int WM_, int WN_, int STAGES_> struct Tile 
 // Where piece `piece` (8 elements) of row `row` lies.
 template <int PIECES> __device__ inline int placed(int row, int piece) { return (row * PIECES + (piece ^ (row & 7))) * 8; }
 
-// Brings a thread's pieces of one step after the other into shared memory.
+// Brings a thread's pieces of one step after the other into shared memory. What a step needs is worked out before: a bit a
+// place of the window whether it lies in the picture, and where its first place lies; a piece then takes a handful of
+// instructions.
 template <class T> struct Loader {
     Input first, second;
     const Shape& shape;
-    const av_half* weights;
-    int depth, k, channel, tap_y, tap_x;         // where in the sum this thread's next piece lies
-    int y[T::OF_A], x[T::OF_A], image[T::OF_A];  // of its pixels; y is far outside where there is none
+    const av_half* weights;  // of this thread's first output channel
+    int depth, k, channel, tap_y, tap_x;            // where in the sum this thread's next piece lies
+    int pixel[T::OF_A], half_pixel[T::OF_A];        // of the window's first place, in pictures of either size
+    uint32_t inside[T::OF_A];                       // of each of its places
+    uint32_t has_weights;                           // of each of its output channels
 
     __device__ Loader(const Input& a, const Input& b, const av_half* w, const Shape& s, int k_from)
-        : first(a), second(b), shape(s), weights(w) {
+        : first(a), second(b), shape(s), has_weights(0u) {
         const int channels = a.channels + b.channels;
         depth = s.size * s.size * channels;
         k = k_from + av_thread() % T::PIECES * 8;
         const int tap = k / channels;
         channel = k - tap * channels, tap_y = tap / s.size, tap_x = tap - tap_y * s.size;
 #pragma unroll
-        for (int i = 0; i < T::OF_A; ++i) {
-            const int pixel = blockIdx.x * T::BM + row_of(i), of_image = s.out_height * s.out_width;
-            image[i] = pixel / of_image;
-            const int place = pixel - image[i] * of_image, out_y = place / s.out_width;
-            y[i] = pixel < s.pixels ? out_y * s.stride - s.size / 2 : -(1 << 20);
-            x[i] = (place - out_y * s.out_width) * s.stride - s.size / 2;
-        }
+        for (int i = 0; i < T::OF_A; ++i) place(i, blockIdx.x * T::BM + row_of(i));
+        const int column = blockIdx.y * T::BN + row_of(0);
+        weights = w + int64_t(column) * depth;
+#pragma unroll
+        for (int i = 0; i < T::OF_B; ++i)
+            if (column + i * T::ROWS < s.out_channels) has_weights |= 1u << i;
     }
-    __device__ int row_of(int i) const { return av_thread() / T::PIECES + i * T::ROWS; }
+    __device__ static int row_of(int i) { return av_thread() / T::PIECES + i * T::ROWS; }
+
+    __device__ void place(int i, int out_pixel) {
+        const int of_image = shape.out_height * shape.out_width, image = out_pixel / of_image;
+        const int rest = out_pixel - image * of_image, out_y = rest / shape.out_width;
+        const int y = out_y * shape.stride - shape.size / 2, x = (rest - out_y * shape.out_width) * shape.stride - shape.size / 2;
+        pixel[i] = (image * shape.height + y) * shape.width + x;
+        half_pixel[i] = (image * (shape.height / 2) + y / 2) * (shape.width / 2) + x / 2;
+        uint32_t columns = 0u;
+        inside[i] = 0u;
+#pragma unroll 1
+        for (int dx = 0; dx < shape.size; ++dx) columns |= uint32_t(x + dx >= 0 && x + dx < shape.width) << dx;
+#pragma unroll 1
+        for (int dy = 0; dy < shape.size; ++dy)
+            if (y + dy >= 0 && y + dy < shape.height && out_pixel < shape.pixels) inside[i] |= columns << dy * shape.size;
+    }
 
     // Of the step `ahead` of the next one.
     __device__ void copy_weights(av_half* stage, int ahead) const {
         const int at = k + ahead * T::BK;
+        const uint32_t there = at < depth ? has_weights : 0u;
 #pragma unroll
-        for (int i = 0; i < T::OF_B; ++i) {
-            const int row = row_of(i), column = blockIdx.y * T::BN + row;
-            const bool is_there = at < depth && column < shape.out_channels;
-            const av_half* from = weights + (is_there ? int64_t(column) * depth + at : 0);
-            if (T::BN % T::ROWS == 0 || row < T::BN)
-                av_copy_16(stage + T::BM * T::BK + placed<T::PIECES>(row, av_thread() % T::PIECES), from, is_there);
-        }
+        for (int i = 0; i < T::OF_B; ++i)
+            if (T::BN % T::ROWS == 0 || row_of(i) < T::BN)
+                av_copy_16(stage + T::BM * T::BK + placed<T::PIECES>(row_of(i), av_thread() % T::PIECES),
+                           weights + (i * T::ROWS * depth + at), (there >> i & 1u) != 0u);
     }
 
     // Of the next step, and on to the one after it.
     __device__ void copy_pixels(av_half* stage) {
-        const bool is_first = channel < first.channels;
-        const int pitch = is_first ? first.pitch : second.pitch, halvings = is_first ? first.halvings : second.halvings;
-        const int high = shape.height >> halvings, wide = shape.width >> halvings;
-        const av_half* base = is_first ? first.at + channel : second.at + (channel - first.channels);
+        const bool is_first = channel < first.channels, is_half = is_first && first.halvings != 0;
+        const int pitch = is_first ? first.pitch : second.pitch, tap = tap_y * shape.size + tap_x;
+        const av_half* from = is_first ? first.at + channel : second.at + (channel - first.channels);
+        const int shift = tap_y * shape.width + tap_x;
+        const uint32_t bit = k < depth ? 1u << tap : 0u;
 #pragma unroll
-        for (int i = 0; i < T::OF_A; ++i) {
-            const int row = row_of(i), in_y = y[i] + tap_y, in_x = x[i] + tap_x;
-            const bool is_there = k < depth && in_y >= 0 && in_y < shape.height && in_x >= 0 && in_x < shape.width;
-            const int pixel = (image[i] * high + (in_y >> halvings)) * wide + (in_x >> halvings);
-            if (T::BM % T::ROWS == 0 || row < T::BM)
-                av_copy_16(stage + placed<T::PIECES>(row, av_thread() % T::PIECES),
-                           is_there ? base + int64_t(pixel) * pitch : first.at, is_there);
-        }
+        for (int i = 0; i < T::OF_A; ++i)
+            if (T::BM % T::ROWS == 0 || row_of(i) < T::BM)
+                av_copy_16(stage + placed<T::PIECES>(row_of(i), av_thread() % T::PIECES),
+                           from + ((is_half ? half_pixel[i] : pixel[i]) + shift) * pitch, (inside[i] & bit) != 0u);
         k += T::BK;
         const int channels = first.channels + second.channels;
         for (channel += T::BK; channel >= channels; channel -= channels)
@@ -204,11 +217,11 @@ template <class T> __device__ void convolve(const Input& first, const Input& sec
     const int from = min(all, int(blockIdx.z) * each), steps = min(all, from + each) - from;
     Loader<T> loader(first, second, weights, shape, from * T::BK);
     float sum[T::MI][T::NI][4] = {};
-#pragma unroll
+#pragma unroll 1
     for (int i = 0; i < T::STAGES - 1; ++i)
         if (i < steps) loader.copy_weights(stages + i * T::STAGE, i);  // nobody writes them: they need not wait
     av_wait_for_earlier();
-#pragma unroll
+#pragma unroll 1
     for (int i = 0; i < T::STAGES - 1; ++i) {
         if (i < steps) loader.copy_pixels(stages + i * T::STAGE);
         av_copies_commit();
@@ -282,10 +295,10 @@ template <class T> __device__ void convolve(const Input& first, const Input& sec
                                 {bias, residual, out, residual_pitch, out_pitch}, parts, arrived)
 
 // Rows, columns and depth of a tile's step, warps along rows and columns, stages: as in host.py.
-extern "C" __global__ void __launch_bounds__(256) conv_128x64(CONV) { CONVOLVE(128, 64, 64, 4, 2, 3); }
-extern "C" __global__ void __launch_bounds__(256) conv_128x32(CONV) { CONVOLVE(128, 32, 64, 4, 1, 4); }
-extern "C" __global__ void __launch_bounds__(256) conv_128x16(CONV) { CONVOLVE(128, 16, 64, 4, 1, 4); }
-extern "C" __global__ void __launch_bounds__(256) conv_64x64(CONV) { CONVOLVE(64, 64, 64, 2, 2, 4); }
-extern "C" __global__ void __launch_bounds__(256) conv_64x32(CONV) { CONVOLVE(64, 32, 64, 4, 1, 4); }
-extern "C" __global__ void __launch_bounds__(256) conv_32x64(CONV) { CONVOLVE(32, 64, 64, 2, 2, 4); }
-extern "C" __global__ void __launch_bounds__(256) conv_32x32(CONV) { CONVOLVE(32, 32, 128, 2, 2, 4); }
+extern "C" __global__ void __launch_bounds__(256, 2) conv_128x64(CONV) { CONVOLVE(128, 64, 64, 4, 2, 4); }
+extern "C" __global__ void __launch_bounds__(256, 2) conv_128x32(CONV) { CONVOLVE(128, 32, 64, 4, 1, 4); }
+extern "C" __global__ void __launch_bounds__(256, 2) conv_128x16(CONV) { CONVOLVE(128, 16, 64, 4, 1, 4); }
+extern "C" __global__ void __launch_bounds__(256, 2) conv_64x64(CONV) { CONVOLVE(64, 64, 128, 2, 2, 3); }
+extern "C" __global__ void __launch_bounds__(256, 2) conv_64x32(CONV) { CONVOLVE(64, 32, 128, 4, 1, 4); }
+extern "C" __global__ void __launch_bounds__(256, 2) conv_32x64(CONV) { CONVOLVE(32, 64, 128, 2, 2, 4); }
+extern "C" __global__ void __launch_bounds__(256, 2) conv_32x32(CONV) { CONVOLVE(32, 32, 128, 2, 2, 4); }

@@ -47,10 +47,18 @@ def conv(
     wanted = (window.images, window.out_channels, window.out_height, window.out_width)
     if residual is not None and tuple(residual.shape) != wanted:
         raise CudaOpsError(f"conv: residual has shape {tuple(residual.shape)}, expected {wanted}")
-    check_number("conv", "elements of the result", window.pixels * window.out_channels, 1, 2**31 - 1)
-    check_number("conv", "pixels of the input", window.images * window.height * window.width, 1, 2**31 - 1)
+    check_number("conv", "elements of the result", window.pixels * window.out_channels, 1, host.ELEMENTS_MAX)
+    for name, tensor in (("x", x), ("weight", weight), ("more", more)):
+        if tensor is not None:
+            check_number("conv", f"elements of {name}", _span(tensor), 1, host.ELEMENTS_MAX)
     result: torch.Tensor = _conv(x, more, weight, bias, residual, stride, is_silu)
     return result
+
+
+def _span(tensor: torch.Tensor) -> int:
+    """Elements from its first to its last, or its own if they are more."""
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return max(tensor.numel(), last + 1)
 
 
 def _window(x: torch.Tensor, weight: torch.Tensor, stride: int, more: torch.Tensor | None) -> Window:
@@ -79,11 +87,13 @@ def _gpu(
 ) -> torch.Tensor:
     device = x.get_device()
     can_be_read = x.shape[1] % 8 == 0 and (more is None or more.shape[1] % 8 == 0)
+    is_half = more is not None and more.shape[2:] != x.shape[2:]
+    can_be_read = can_be_read and weight.shape[2] <= (1 if is_half else host.SIZE_MAX)
     if not can_be_read or torch.cuda.get_device_capability(device) < CAPABILITY_MIN:
         return _by_torch(x, more, weight, bias, residual, stride, is_silu)
     window = _window(x, weight, stride, more)
     plan = plan_for(window, _processors(device))
-    first = _source(x, more is not None and more.shape[2] != x.shape[2])
+    first = _source(x, is_half)
     second = Source(None, 8, 0) if more is None else _source(more)
     shape = (window.images, window.out_channels, window.out_height, window.out_width)
     out = torch.empty(shape, dtype=torch.half, device=x.device, memory_format=LAST)
@@ -131,7 +141,7 @@ def _by_torch(
 ) -> torch.Tensor:
     whole = x
     if more is not None:
-        whole = x if x.shape[2] == more.shape[2] else x.repeat_interleave(2, 2).repeat_interleave(2, 3)
+        whole = x if x.shape[2:] == more.shape[2:] else x.repeat_interleave(2, 2).repeat_interleave(2, 3)
         whole = torch.cat([whole, more], dim=1)
     total = torch.nn.functional.conv2d(whole.float(), weight.float(), bias.float(), stride, weight.shape[2] // 2)
     total = torch.nn.functional.silu(total) if is_silu else total

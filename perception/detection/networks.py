@@ -95,8 +95,12 @@ class TorchNetwork:
             self._model(torch.zeros((1, 3, size_px[1], size_px[0]), device=self.device, dtype=self.dtype))
         head.anchors, head.strides = head.anchors.float(), head.strides.float()  # that pass has made them
 
-    def rows(self, rgb: Any) -> Any:
-        """(1, 3, height, width) RGB in 0..1 of `dtype` on `device` -> rows as `start`'s, (1, N, 6) float32, there."""
+    def rows(self, rgb: Any, score_min: float = 0.0) -> Any:
+        """(1, 3, height, width) RGB in 0..1 of `dtype` on `device` -> rows as `start`'s, (1, N, 6) float32, there.
+
+        Rows that score no more than `score_min` may be left out; zeros stand for them.
+        """
+        self._model.model[-1].score_min = score_min  # only our own head asks for it
         with self._torch.inference_mode():
             return self._model(rgb.contiguous(memory_format=self._torch.channels_last))[0].float()
 

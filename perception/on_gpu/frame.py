@@ -77,7 +77,7 @@ class GpuFrame:
             with self._branch.beside():
                 out += self._paint(picture)
         if self._network is not None:
-            found = detect_end_to_end(self._network.rows(self._network_input(picture)), SCORE_MIN)
+            found = detect_end_to_end(self._network.rows(self._network_input(picture), SCORE_MIN), SCORE_MIN)
             out += [found.boxes, found.scores, found.labels, found.counts]
         self._branch.join()
         return out

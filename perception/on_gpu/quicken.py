@@ -9,20 +9,28 @@ from typing import Any
 
 import torch
 
+from cuda_ops.best_rows.op import best_rows
 from cuda_ops.bias_silu.op import bias_silu
+from cuda_ops.conv.op import CAPABILITY_MIN
 from cuda_ops.frame import Branch
 from cuda_ops.max_pool.op import max_pool
 from perception.on_gpu.convolutions import use_own_convolutions
 
 
 def quicken(model: Any) -> None:
-    """Change a fused `model` in half precision on a GPU in place; it gives the same rows, in any order."""
+    """Change a fused `model` with a one-to-one head, in half precision on a GPU, in place; it gives the same rows.
+
+    Of them it leaves out what scores no more than the head's `score_min`, which may be set at any time.
+    """
     model.to(memory_format=torch.channels_last)
     join_bias_and_activation(model)
-    use_own_convolutions(model)
+    if torch.cuda.is_available() and torch.cuda.get_device_capability() < CAPABILITY_MIN:
+        join_residual(model)
+    else:
+        use_own_convolutions(model)
     use_own_max_pool(model)
-    run_levels_side_by_side(model.model[-1])
-    leave_unsorted(model.model[-1])
+    if model.model[-1].reg_max == 1:
+        run_head(model.model[-1])
 
 
 def join_bias_and_activation(model: Any) -> None:
@@ -67,31 +75,25 @@ def use_own_max_pool(model: Any) -> None:
                 module.forward = own(size)
 
 
-def run_levels_side_by_side(head: Any) -> None:
-    """Let the head's boxes and scores of each level run on a stream of their own: one alone fills little of a GPU."""
-    branches = [(Branch(), Branch()) for _ in range(head.nl)]
+def run_head(head: Any) -> None:
+    """Each level's boxes and scores on a stream of their own, since one alone fills little of a GPU.
 
-    def forward_head(x: list[torch.Tensor], box_head: Any = None, cls_head: Any = None) -> dict[str, Any]:
-        if box_head is None or cls_head is None:
-            return {}
+    Then one kernel makes rows of the best above `head.score_min`.
+    """
+    branches = [(Branch(), Branch()) for _ in range(head.nl)]
+    strides = [float(stride) for stride in head.stride]
+    head.score_min = 0.0
+
+    def forward(x: list[torch.Tensor]) -> tuple[torch.Tensor, dict[str, Any]]:
         boxes, scores = [], []
-        for level, (for_boxes, for_scores), of_boxes, of_scores in zip(x, branches, box_head, cls_head, strict=True):
+        box_head, score_head = head.one2one["box_head"], head.one2one["cls_head"]
+        for level, (for_boxes, for_scores), of_boxes, of_scores in zip(x, branches, box_head, score_head, strict=True):
             with for_boxes.beside():
-                boxes.append(of_boxes(level).flatten(2))
+                boxes.append(of_boxes(level))
             with for_scores.beside():
-                scores.append(of_scores(level).flatten(2))
+                scores.append(of_scores(level))
         for branch in (branch for pair in branches for branch in pair):
             branch.join()
-        return {"boxes": torch.cat(boxes, dim=-1), "scores": torch.cat(scores, dim=-1), "feats": x}
+        return best_rows(boxes, scores, strides, head.score_min, head.max_det), {}
 
-    head.forward_head = forward_head
-
-
-def leave_unsorted(head: Any) -> None:
-    """The best rows need no order: whoever takes them sorts what is above a score."""
-
-    def best(x: torch.Tensor, k: int, groups: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
-        values, index = x.topk(k, dim=1, sorted=False)
-        return values, index
-
-    head._grouped_topk = best
+    head.forward = forward

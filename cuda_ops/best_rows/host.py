@@ -1,0 +1,47 @@
+"""The launch of the kernel that picks a head's best rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
+
+THREADS, EACH = 256, 8
+LEVELS_MAX, LIMIT_MAX, IMAGES_MAX = 4, 1024, 32
+PAIRS_MAX = 2**24 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Boxes (images, places, 4) and scores (images, places, classes) float16, rows of `width` places, `stride` px."""
+
+    boxes: Any
+    scores: Any
+    width: int
+    places: int
+    stride: float
+
+
+def run(
+    launcher: Launcher,
+    levels: Sequence[Level],
+    images: int,
+    classes: int,
+    least: float,
+    keys: Any,
+    rows: Any,
+    early: bool = False,
+) -> None:
+    """`rows` (images, limit, 6) float32 from `levels`; what scores more than `least` before the sigmoid takes part.
+
+    `keys` is scratch: a uint64 for each place and class of all levels of each image.
+    """
+    arguments: list[Argument] = []
+    for level in [*levels, *[Level(None, None, 1, 0, 0.0)] * (LEVELS_MAX - len(levels))]:
+        arguments += [Ptr(level.boxes), Ptr(level.scores), I32(level.width), I32(level.places), F32(level.stride)]
+    blocks = sum(ceil_div(level.places * classes, THREADS * EACH) for level in levels)
+    limit = int(rows.shape[1])
+    arguments += [I32(classes), F32(least), I32(limit), Ptr(keys), Ptr(launcher.control_words()), Ptr(rows)]
+    launcher.launch("best_rows", (blocks, images, 1), THREADS, arguments, early=early)
