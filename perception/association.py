@@ -73,4 +73,4 @@ def without_twins(tracks: Rows) -> Rows:
     for i in np.lexsort((tracks["track_id"], -tracks["hits"])):
         if not is_twin[i, kept].any():
             kept.append(i)
-    return tracks[kept]
+    return tracks.take(kept)

@@ -15,8 +15,8 @@ import numpy as np
 from av_stack.types import EgoState, Float, ObjectKind, RangedObject, TrackedObject
 from perception.association import matches, without_twins
 from perception.object_scale import SCALE_VARIANCE, rescaled
-from perception.tracks import KINDS, TRACK, Rows, is_usable, joined, looks_of, turn_to_map, without
-from perception.turning_motion import correct, correct_velocity, predict
+from perception.tracks import KINDS, TRACK, Rows, is_usable, joined, looks_of, those, turn_to_map, without
+from perception.turning_motion import correct, correct_velocity, diagonal, predict
 
 SURPRISE = 6.0
 """Squared Mahalanobis distance beyond which a measurement is taken for a rare error: what comes out from behind
@@ -38,8 +38,8 @@ class TrackerConfig:
     gap_max_s: float = 2.0
 
 
-NOISE = np.array([(1.0, 0.4, 0.2)] * 5 + [(0.7, 0.1, 0.1)])
-"""Noise densities of velocity, acceleration and turn rate of each of `KINDS`; bicycles and walkers are the last."""
+NOISE = np.array([(1.0, 1.0, 0.4, 0.2)] * 5 + [(0.7, 0.7, 0.1, 0.1)])
+"""Noise densities of velocity (x, y), acceleration and turn rate of each of `KINDS`; walkers are the last."""
 
 BIRTH = np.array([(7.0, 7.0, 1.0, 0.15)] * 4 + [(5.0, 5.0, 1.0, 0.2), (1.5, 1.5, 0.1, 0.1)])
 """Standard deviations at birth of velocity (x, y), acceleration and turn rate of each."""
@@ -78,14 +78,14 @@ class Tracker:
         if not 0.0 <= dt <= config.gap_max_s:
             self._tracks, dt = np.zeros(0, TRACK), 0.0
         self._time_s = ego.stamp.time_s
-        tracks = _moved(self._tracks, dt)
+        _move(self._tracks, dt)
         looks = looks_of([thing for thing in seen if thing.confidence >= config.weak_min and is_usable(thing)], ego)
         is_sure = looks["confidence"] >= config.sure_min
-        kept, left, unmatched = _round(tracks, looks[is_sure], ego)
-        kept_weak, left, _ = _round(left, looks[~is_sure], ego)
+        kept, left, unmatched = _round(self._tracks, those(looks, is_sure), ego)
+        kept_weak, left, _ = _round(left, those(looks, ~is_sure), ego)
         tracks = without_twins(joined(kept, kept_weak, self._outlived(left)))
         self._tracks = joined(tracks, self._born(unmatched, ego))
-        return _given(self._tracks[self._tracks["hits"] >= config.hits_min], ego)
+        return _given(those(self._tracks, self._tracks["hits"] >= config.hits_min), ego)
 
     @property
     def tracks(self) -> Rows:
@@ -95,7 +95,7 @@ class Tracker:
     def _outlived(self, tracks: Rows) -> Rows:
         config = self._config
         longest_s = np.where(tracks["hits"] >= config.hits_min, config.coast_s, config.doubt_s)
-        return tracks[tracks["unseen_s"] <= longest_s]
+        return those(tracks, tracks["unseen_s"] <= longest_s)
 
     def _born(self, looks: Rows, ego: EgoState) -> Rows:
         tracks = np.zeros(len(looks), TRACK)
@@ -106,7 +106,7 @@ class Tracker:
         self._next_id += len(looks)
         tracks["state"][:, :2] = looks["off_m"] + [ego.x_m, ego.y_m]
         tracks["covariance"][:, :2, :2] = looks["noise_m2"]
-        tracks["covariance"][:, range(2, 6), range(2, 6)] = BIRTH[looks["kind"]] ** 2
+        diagonal(tracks["covariance"])[:, 2:] = BIRTH[looks["kind"]] ** 2
         tracks["votes"][numbers, looks["kind"]] = looks["confidence"]
         for name in ("kind", "box_px", "steady_m2", "is_split", "size_m", "yaw_rad"):
             tracks[name] = looks[name]
@@ -116,16 +116,14 @@ class Tracker:
         return tracks
 
 
-def _moved(tracks: Rows, dt_s: float) -> Rows:
-    """The tracks `dt_s` later, as far as they know by themselves."""
+def _move(tracks: Rows, dt_s: float) -> None:
+    """Change the tracks to what they are `dt_s` later, as far as they know by themselves."""
     if not len(tracks):
-        return tracks
-    tracks = tracks.copy()
+        return
     noise = NOISE[tracks["kind"]]
     tracks["state"], tracks["covariance"] = predict(tracks["state"], tracks["covariance"], dt_s, noise)
     tracks["unseen_s"] += dt_s
     tracks["confidence"] *= np.exp(-dt_s / CONFIDENCE_TIME_S)
-    return tracks
 
 
 def _round(tracks: Rows, looks: Rows, ego: EgoState) -> tuple[Rows, Rows, Rows]:
@@ -133,13 +131,14 @@ def _round(tracks: Rows, looks: Rows, ego: EgoState) -> tuple[Rows, Rows, Rows]:
     rows, columns = matches(tracks, looks, ego)
     if not len(rows):
         return tracks[:0], tracks, looks
-    return _corrected(tracks[rows], looks[columns], ego), without(tracks, rows), without(looks, columns)
+    matched = tracks.take(rows)
+    _correct(matched, looks.take(columns), ego)
+    return matched, without(tracks, rows), without(looks, columns)
 
 
-def _corrected(tracks: Rows, looks: Rows, ego: EgoState) -> Rows:
-    """The tracks, each with the look of its row folded in; the looks' places are set right by what is known of the
-    tracks' sizes."""
-    tracks = tracks.copy()
+def _correct(tracks: Rows, looks: Rows, ego: EgoState) -> None:
+    """Fold into each track the look of its row; the looks' places are set right by what is known of the tracks'
+    sizes."""
     state, covariance = tracks["state"], tracks["covariance"]
     log, variance, further_m = rescaled(looks, tracks["scale_log"], tracks["scale_variance"])
     tracks["scale_log"], tracks["scale_variance"] = log, variance
@@ -153,7 +152,6 @@ def _corrected(tracks: Rows, looks: Rows, ego: EgoState) -> Rows:
             state[moving], covariance[moving], velocity, noise, looks["span_s"][moving], SURPRISE
         )
     _recount(tracks, looks)
-    return tracks
 
 
 def _velocity_in_map(looks: Rows, further_m: Float, ego: EgoState) -> tuple[Float, Float]:
@@ -198,7 +196,7 @@ def _recount(tracks: Rows, looks: Rows) -> None:
 def _given(tracks: Rows, ego: EgoState) -> tuple[TrackedObject, ...]:
     """The tracks as others get them, nearest first."""
     gap = tracks["state"][:, :2] - [ego.x_m, ego.y_m]
-    tracks = tracks[np.argsort(np.hypot(gap[:, 0], gap[:, 1]), kind="stable")]
+    tracks = tracks.take(np.argsort(np.hypot(gap[:, 0], gap[:, 1]), kind="stable"))
     covariances = _with_steady_error(tracks, ego)
     names = "track_id", "kind", "state", "yaw_rad", "size_m", "confidence", "box_px", "unseen_s"
     columns = [tracks[name].tolist() for name in names]
@@ -229,5 +227,5 @@ def _with_steady_error(tracks: Rows, ego: EgoState) -> Float:
     turn, is_split = turn_to_map(ego), tracks["is_split"]
     covariances[:, :2, :2] += is_split[:, None, None] * (turn @ tracks["steady_m2"] @ turn.T)
     vague = STEADY_VELOCITY_MPS**2 * (is_split & ~IS_WALKER[tracks["kind"]])
-    covariances[:, [2, 3], [2, 3]] += vague[:, None]
+    diagonal(covariances)[:, 2:] += vague[:, None]
     return covariances

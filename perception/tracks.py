@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.frames import rotation_matrix
 from av_stack.types import Distance, EgoState, Float, ObjectKind, RangedObject
 from perception.turning_motion import STATE_SIZE
 
@@ -106,14 +105,22 @@ def looks_of(things: Sequence[RangedObject], ego: EgoState) -> Rows:
 
 def turn_to_map(ego: EgoState) -> Float:
     """(2, 2) rotation from the vehicle frame to the map's."""
-    return rotation_matrix(ego.yaw_rad, 0.0, 0.0)[:2, :2]
+    c, s = math.cos(ego.yaw_rad), math.sin(ego.yaw_rad)
+    return np.array([[c, -s], [s, c]])
+
+
+def those(rows: Rows, which: NDArray[np.bool_]) -> Rows:
+    """The rows of which `which` is true: `rows` itself where all are."""
+    return rows if which.all() else rows.take(np.flatnonzero(which))
 
 
 def without(rows: Rows, which: NDArray[np.int64]) -> Rows:
     """The rows that `which` does not number."""
+    if len(which) == len(rows):
+        return rows[:0]
     left = np.ones(len(rows), dtype=np.bool_)
     left[which] = False
-    return rows[left]
+    return those(rows, left)
 
 
 def joined(*parts: Rows) -> Rows:

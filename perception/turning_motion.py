@@ -7,6 +7,8 @@ the state (Li and Jilkov, "Survey of maneuvering target tracking, part I", IEEE 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from av_stack.types import Float
@@ -23,11 +25,14 @@ LATERAL_MAX_MPS2, RADIUS_MIN_M = 5.0, 4.0
 """What tyres and steering allow: a turn rate beyond is noise that the filter has taken for a turn."""
 
 
+_EYE = np.eye(STATE_SIZE)
+
+
 def predict(states: Float, covariances: Float, dt_s: float, noise: Float) -> tuple[Float, Float]:
     """States (N, 6) and covariances (N, 6, 6) after `dt_s` seconds.
 
-    `noise` (N, 3) holds densities per root second: of the velocity (m/s), the acceleration (m/s2), the turn rate
-    (rad/s).
+    `noise` (N, 4) holds densities per root second: of the velocity in x and y (m/s), the acceleration (m/s2), the turn
+    rate (rad/s).
     """
     velocity, accel = states[:, VX : VY + 1], states[:, ACCEL, None]
     soft = _soft(velocity)
@@ -35,26 +40,26 @@ def predict(states: Float, covariances: Float, dt_s: float, noise: Float) -> tup
     angle = states[:, TURN] * dt_s
     turn = _rotations(angle)
     after = _times(turn, velocity + dt_s * accel * along)
-    decay = np.exp(-dt_s / np.array([ACCEL_TIME_S, TURN_TIME_S]))
+    accel_decay, turn_decay = math.exp(-dt_s / ACCEL_TIME_S), math.exp(-dt_s / TURN_TIME_S)
 
-    across = np.eye(2) - along[:, :, None] * along[:, None, :]
+    across = _EYE[:2, :2] - along[:, :, None] * along[:, None, :]
     jacobian = np.empty((len(states), STATE_SIZE, STATE_SIZE))
-    jacobian[:] = np.eye(STATE_SIZE)
+    jacobian[:] = _EYE
     by_state = jacobian[:, VX : VY + 1, VX:]
-    by_state[:, :, :2] = turn @ (np.eye(2) + (dt_s * accel / soft)[:, :, None] * across)
+    by_state[:, :, :2] = turn @ (_EYE[:2, :2] + (dt_s * accel / soft)[:, :, None] * across)
     by_state[:, :, 2] = dt_s * _times(turn, along)
     by_state[:, :, 3] = dt_s * _left_of(after)
-    jacobian[:, :VX, VX:] = dt_s / 2.0 * (by_state + np.eye(2, 4))
-    jacobian[:, [ACCEL, TURN], [ACCEL, TURN]] = decay
+    jacobian[:, :VX, VX:] = dt_s / 2.0 * (by_state + _EYE[:2, :4])
+    jacobian[:, ACCEL, ACCEL], jacobian[:, TURN, TURN] = accel_decay, turn_decay
 
     new = states.copy()
     new[:, :VX] += dt_s / 2.0 * (velocity + after)
     new[:, VX : VY + 1] = after
-    new[:, ACCEL:] *= decay
+    new[:, ACCEL] *= accel_decay
     most = np.minimum(LATERAL_MAX_MPS2 / soft[:, 0], soft[:, 0] / RADIUS_MIN_M)
-    new[:, TURN] = np.minimum(np.maximum(new[:, TURN], -most), most)
+    new[:, TURN] = np.minimum(np.maximum(new[:, TURN] * turn_decay, -most), most)
     spread = jacobian @ covariances @ jacobian.transpose(0, 2, 1)
-    spread[:, range(VX, STATE_SIZE), range(VX, STATE_SIZE)] += noise[:, [0, 0, 1, 2]] ** 2 * dt_s
+    diagonal(spread)[:, VX:] += noise**2 * dt_s
     return new, (spread + spread.transpose(0, 2, 1)) / 2.0
 
 
@@ -65,7 +70,7 @@ def correct(
 
     One whose squared Mahalanobis distance is beyond `gate` counts for as little as it takes to bring it there.
     """
-    return _fold(states, covariances, np.eye(2, STATE_SIZE), positions - states[:, :VX], noise, gate)
+    return _fold(states, covariances, _EYE[:2], positions - states[:, :VX], noise, gate)
 
 
 def correct_velocity(
@@ -74,7 +79,7 @@ def correct_velocity(
     """The same with velocities (N, 2) m/s that are means over the last `span_s` (N,) seconds."""
     velocity, back = states[:, VX : VY + 1], span_s[:, None] / 2.0
     seen = np.zeros((len(states), 2, STATE_SIZE))
-    seen[:, :, VX : VY + 1] = np.eye(2)
+    seen[:, :, VX : VY + 1] = _EYE[:2, :2]
     seen[:, :, ACCEL], seen[:, :, TURN] = -back * velocity / _soft(velocity), -back * _left_of(velocity)
     return _fold(states, covariances, seen, velocities - _times(seen, states), noise, gate)
 
@@ -89,7 +94,7 @@ def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Flo
     surprise = np.maximum(distance / gate, 1.0)[:, None, None]
     noise = noise + (surprise - 1.0) * spread
     gain = (inverse / surprise @ shared).transpose(0, 2, 1)
-    keep = np.eye(STATE_SIZE) - gain @ seen
+    keep = _EYE - gain @ seen
     joseph = keep @ covariances @ keep.transpose(0, 2, 1) + gain @ noise @ gain.transpose(0, 2, 1)
     return states + _times(gain, off), (joseph + joseph.transpose(0, 2, 1)) / 2.0
 
@@ -102,6 +107,11 @@ def _soft(velocity: Float) -> Float:
 def _left_of(vectors: Float) -> Float:
     """Vectors (N, 2) turned by a right angle to the left."""
     return np.asarray(vectors[:, ::-1] * np.array([-1.0, 1.0]))
+
+
+def diagonal(matrices: Float) -> Float:
+    """(N, K) view of the diagonals of (N, K, K)."""
+    return np.asarray(np.einsum("nii->ni", matrices))
 
 
 def _times(matrices: Float, vectors: Float) -> Float:

@@ -168,8 +168,10 @@ def face_depth_m(thing: RangedObject, view: View) -> float:
 
 def is_covered(box: Box, lower: Sequence[Box]) -> bool:
     """Whether one of the boxes that end `lower` covers the line on which `box` stands."""
-    wide = COVER_MIN * (box[2] - box[0])
-    return any(o[1] < box[3] - 1.0 and min(box[2], o[2]) - max(box[0], o[0]) >= wide for o in lower)
+    for other in lower:
+        if other[1] < box[3] - 1.0 and min(box[2], other[2]) - max(box[0], other[0]) >= COVER_MIN * (box[2] - box[0]):
+            return True
+    return False
 
 
 def hidden_distance(box: Box, view: View) -> Distance | None:
@@ -232,15 +234,19 @@ def fuse(cues: Sequence[Distance]) -> Distance | None:
     """The weighted mean by inverse variance; where the cues contradict one another its sigma grows with their gap."""
     if not cues:
         return None
-    weights = [1.0 / cue.sigma_m**2 for cue in cues]
-    total = sum(weights)
-    mean = sum(w * cue.range_m for w, cue in zip(weights, cues, strict=True)) / total
-    chi2 = sum(w * (cue.range_m - mean) ** 2 for w, cue in zip(weights, cues, strict=True))
+    total = mean = chi2 = jitter = 0.0
+    for cue in cues:
+        weight = cue.sigma_m**-2.0
+        total += weight
+        mean += weight * cue.range_m
+        jitter += (weight * cue.jitter_m) ** 2
+    mean /= total
+    for cue in cues:
+        chi2 += ((cue.range_m - mean) / cue.sigma_m) ** 2
     variance, others = 1.0 / total, len(cues) - 1
     if others and chi2 > DISAGREE * others:
         variance *= chi2 / others
-    jitter = math.sqrt(sum((w * cue.jitter_m) ** 2 for w, cue in zip(weights, cues, strict=True))) / total
-    return Distance(mean, math.sqrt(variance), jitter)
+    return Distance(mean, math.sqrt(variance), math.sqrt(jitter) / total)
 
 
 def _is_finite(box: Box) -> bool:
@@ -281,11 +287,11 @@ def _turn(kind: ObjectKind, apparent_m: float) -> float:
 def _hidden_sides(box: Box, lower: Sequence[Box]) -> tuple[bool, bool]:
     """Whether one of the boxes that end `lower` hides the left and the right edge."""
     left = right = False
+    highest = (box[1] + box[3]) / 2.0  # it hides half of the box's height at least
     for other in lower:
-        if min(box[3], other[3]) - max(box[1], other[1]) < 0.5 * (box[3] - box[1]):
-            continue
-        left |= other[0] < box[0] - 1.0 and box[0] - 2.0 <= other[2] < box[2]
-        right |= other[2] > box[2] + 1.0 and box[0] < other[0] <= box[2] + 2.0
+        if other[1] <= highest:
+            left |= other[0] < box[0] - 1.0 and box[0] - 2.0 <= other[2] < box[2]
+            right |= other[2] > box[2] + 1.0 and box[0] < other[0] <= box[2] + 2.0
     return left, right
 
 
