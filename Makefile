@@ -8,7 +8,7 @@ help: ## this list
 
 demo: ## install, start the embedded server, drive town_drive by the camera alone; files in out/ (OUT=DIR chooses the folder)
 	@scripts/setup.sh
-	@.venv/bin/av-stack run town_drive --oracle "" --out $(OUT)
+	@.venv/bin/av-stack run town_drive --out $(OUT)
 
 test: ## install what tests need and run them (AV_STACK_DATA=DIR adds tests on real maps and pictures)
 	@scripts/setup.sh dev
@@ -58,7 +58,7 @@ GPU_PYTHON ?= .venv/bin/python
 test-gpu: ## the CUDA operators on a GPU, and under compute-sanitizer where it is installed (GPU_PYTHON= chooses Python)
 	@$(GPU_PYTHON) -c "import torch; raise SystemExit(not torch.cuda.is_available() and 'test-gpu: torch sees no GPU')"
 	@$(GPU_PYTHON) -m pytest -q tests/cuda_ops/test_gpu.py tests/cuda_ops/test_frame.py tests/cuda_ops/test_bias_silu.py \
-		tests/cuda_ops/test_lab.py tests/cuda_ops/test_max_pool.py tests/perception/test_on_gpu.py \
+		tests/cuda_ops/test_best_rows.py tests/cuda_ops/test_conv.py tests/cuda_ops/test_lab.py tests/cuda_ops/test_max_pool.py tests/perception/test_on_gpu.py \
 		tests/perception/test_device.py --confcutdir=tests/cuda_ops
 	@if command -v compute-sanitizer >/dev/null; then for tool in memcheck racecheck; do \
 		compute-sanitizer --tool $$tool --report-api-errors no --error-exitcode 1 $(GPU_PYTHON) -m benchmarks.gpu_sanitize || exit 1; \

@@ -33,6 +33,10 @@ ServerOption = Annotated[
     str | None, typer.Option("--server", metavar="HOST:PORT", help="A CARLA 0.9.16 server; else the embedded one.")
 ]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder for recording, video and result.")]
+OracleOption = Annotated[
+    str,
+    typer.Option(help=f"Modules answered by the simulator instead of the camera, with commas: {', '.join(ORACLES)}."),
+]
 
 
 @app.command("run")
@@ -40,7 +44,7 @@ def run_command(
     scenario: Annotated[str, typer.Argument(help="Name of a scenario, or a YAML file.")],
     server: ServerOption = None,
     weather: Annotated[str | None, typer.Option(help="CARLA's preset or one of sim_configs/weather.")] = None,
-    oracle: Annotated[str, typer.Option(help="Modules answered by the simulator, with commas.")] = ",".join(ORACLES),
+    oracle: OracleOption = "",
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's own.")] = None,
     maps: Annotated[Path | None, typer.Option(help="More .xodr maps for the embedded server.")] = None,
     weights: Annotated[Path | None, typer.Option(help="A detector's weights instead of those shipped.")] = None,
@@ -51,7 +55,7 @@ def run_command(
     changes = {"weather": weather, "seed": seed}
     given = {name: value for name, value in changes.items() if value is not None}
     table_of = load_scenario(scenario).model_copy(update=given)
-    oracles = tuple(name.strip() for name in oracle.split(",") if name.strip())
+    oracles = _names(oracle)
     check_oracles(oracles)
     there, why = chosen_device(device, needed_weights(oracles) is not None)
     console.print(why, markup=False, soft_wrap=True)
@@ -67,13 +71,15 @@ def suite_command(
     suite: Annotated[str, typer.Argument(help="Name of a suite.")],
     maps: Annotated[Path | None, typer.Option(help="Folder with the towns' .xodr maps.")] = None,
     server: ServerOption = None,
+    oracle: OracleOption = "",
     out: OutOption = Path("out"),
 ) -> None:
     """Drive every scenario of a suite, one after the other; status 1 unless all are completed without collision."""
     if suite not in SUITES:
         raise ConfigError(f"unknown suite {suite}; there are {', '.join(SUITES)}")
-    address, folder = _address(server), _folder(maps)
-    entries = drive_suite(suite, SUITES[suite], out, folder, address)
+    address, folder, oracles = _address(server), _folder(maps), _names(oracle)
+    check_oracles(oracles)
+    entries = drive_suite(suite, SUITES[suite], out, folder, address, oracles)
     console.print(suite_table(suite, entries))
     console.print(f"suite.json and the drives' files are in {out}/")
     failed = [f"{entry['scenario']}: {what}" for entry in entries for what in entry["shortcomings"]]

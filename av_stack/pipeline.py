@@ -67,7 +67,7 @@ class Pipeline:
         route: Route,
         settings: Settings,
         truth: TruthSource,
-        oracles: Collection[str] = ORACLES,
+        oracles: Collection[str] = (),
         eyes: Eyes | None = None,
     ) -> None:
         eyes = eyes if eyes is not None else Eyes(LaneDetector(), None)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from av_stack.errors import AvStackError, ConfigError, WorldError
 from av_stack.lifeguard import Lifeguard
 from av_stack.mission import mission_route, world_spec
 from av_stack.pipeline import ORACLES, Pipeline, Settings
+from av_stack.recording.aside import Aside
 from av_stack.recording.overlay import Hud, draw
 from av_stack.recording.video import VideoWriter
 from av_stack.recording.writer import Recording
@@ -51,7 +53,7 @@ class Options:
     address: Address | None = None
     maps: Path | None = None
     out: Path | None = None
-    oracles: Sequence[str] = ORACLES
+    oracles: Sequence[str] = ()
     weights: Path | None = None  # a detector's, instead of those shipped
     device: str = "cpu"  # where perception runs, "cuda" or "cpu"
     abandon: Callable[[Outcome], None] | None = None  # ends the process when the server is lost, see `lifeguard`
@@ -169,12 +171,14 @@ def _recorders(out: Path, scenario: Scenario, route: Route, camera: CameraModel,
     fps = round(1.0 / (DEFAULT_STEP_S * VIDEO_EVERY_STEPS))
     video = VideoWriter(out / "drive.mp4", camera.width_px, camera.height_px, fps)
     closers.callback(video.close)
+    aside = Aside("recording")  # while the next tick is awaited
+    closers.callback(aside.close)
 
-    def record(frame: SensorFrame, step: StepResult, truth: Truth, judge: Judge) -> None:
+    def write(frame: SensorFrame, step: StepResult, truth: Truth, progress_m: float) -> None:
         recording.write(frame, step, truth)
         if frame.stamp.frame % VIDEO_EVERY_STEPS == 0:
-            row = min(int(route.s_m.searchsorted(judge.progress_m)), len(route.s_m) - 1)
-            hud = Hud(float(route.speed_limit_mps[row]), judge.progress_m, route.length_m)
+            row = min(int(route.s_m.searchsorted(progress_m)), len(route.s_m) - 1)
+            hud = Hud(float(route.speed_limit_mps[row]), progress_m, route.length_m)
             video.write(draw(frame.cameras[camera.name].bgr, camera, step, hud))
 
-    return record
+    return lambda frame, step, truth, judge: aside.do(partial(write, frame, step, truth, judge.progress_m))

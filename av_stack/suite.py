@@ -39,11 +39,17 @@ _KEPT = (
     "time_s",
     "steps_per_s",
     "fastest_1000_m_mps",
+    "oracles",
 )
 
 
 def drive_suite(
-    name: str, scenarios: Sequence[Scenario], out: Path, maps: Path | None, address: Address | None
+    name: str,
+    scenarios: Sequence[Scenario],
+    out: Path,
+    maps: Path | None,
+    address: Address | None,
+    oracles: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
     """Drive `scenarios` one after the other; the entries of suite.json, which is written anew after each drive.
 
@@ -51,7 +57,7 @@ def drive_suite(
     """
     entries: list[dict[str, Any]] = []
     for scenario in scenarios:
-        figures = _drive(scenario, out / scenario.name, maps, address)
+        figures = _drive(scenario, out / scenario.name, maps, address, oracles)
         entries.append(_entry(figures, shortcomings(scenario, figures)))
         text = json.dumps({"suite": name, "drives": entries}, indent=2)
         (out / "suite.json").write_text(text + "\n")
@@ -59,8 +65,10 @@ def drive_suite(
 
 
 def suite_table(name: str, entries: Sequence[Mapping[str, Any]]) -> Table:
-    """One row for each drive."""
+    """One row for each drive; the caption says what was read from the simulator."""
+    oracles = ", ".join(dict.fromkeys(oracle for entry in entries for oracle in entry["oracles"])) or "nothing"
     rows = Table(title=f"suite {name}: errors in metres, RMS", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    rows.caption = f"read from the simulator (oracles): {oracles}"
     rows.add_column("scenario", no_wrap=True)
     for column in ("done", "of m", "score", "hits", "red", "lat.", "max", "pose", "km/h"):
         rows.add_column(column, justify="right", no_wrap=True)
@@ -82,7 +90,9 @@ def suite_table(name: str, entries: Sequence[Mapping[str, Any]]) -> Table:
     return rows
 
 
-def _drive(scenario: Scenario, out: Path, maps: Path | None, address: Address | None) -> dict[str, Any]:
+def _drive(
+    scenario: Scenario, out: Path, maps: Path | None, address: Address | None, oracles: Sequence[str]
+) -> dict[str, Any]:
     """result.json of one drive; WorldError where its process ended without one."""
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -91,7 +101,7 @@ def _drive(scenario: Scenario, out: Path, maps: Path | None, address: Address | 
     path, result = out / "scenario.yaml", out / "result.json"
     path.write_text(yaml.safe_dump(scenario.model_dump(mode="json"), sort_keys=False))
     result.unlink(missing_ok=True)  # of an earlier run
-    command = [sys.executable, "-m", "av_stack.cli", "run", str(path), "--out", str(out)]
+    command = [sys.executable, "-m", "av_stack.cli", "run", str(path), "--out", str(out), "--oracle", ",".join(oracles)]
     command += ["--maps", str(maps)] if maps is not None else []
     command += ["--server", str(address)] if address is not None else []
     process = subprocess.Popen(command)

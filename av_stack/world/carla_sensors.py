@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import cv2
 import numpy as np
 
 from av_stack.errors import WorldError
@@ -136,7 +137,7 @@ def camera_attributes(camera: CameraModel) -> dict[str, str]:
 
 def _image(stamp: Stamp, camera: CameraModel, data: Any) -> CameraImage:
     bgra = np.frombuffer(data.raw_data, dtype=np.uint8).reshape(data.height, data.width, 4)
-    return CameraImage(stamp, camera, np.ascontiguousarray(bgra[:, :, :3]))
+    return CameraImage(stamp, camera, np.asarray(cv2.cvtColor(bgra, cv2.COLOR_BGRA2BGR), dtype=np.uint8))
 
 
 def _gnss(stamp: Stamp, data: Any) -> GnssFix:

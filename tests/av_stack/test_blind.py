@@ -9,7 +9,7 @@ import pytest
 
 from av_stack.frames import map_to_vehicle
 from av_stack.mission import mission_route, world_spec
-from av_stack.pipeline import Pipeline, Settings
+from av_stack.pipeline import ORACLES, Pipeline, Settings
 from av_stack.types import CameraImage, SensorFrame
 from av_stack.world.carla_world import CarlaWorld, weather_presets
 from av_stack.world.spec import Address
@@ -34,7 +34,7 @@ def test_a_camera_that_fails_for_good_ends_in_a_safe_stop(city_server: Address, 
     try:
         route = mission_route(world.lane_graph, scenario, stack.planning)
         settings = Settings(stack.planning, stack.control, rig.cameras[0])
-        pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth)
+        pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, ORACLES)
         blind: list[tuple[float, bool, str]] = []  # speed, hazard lights, what bound the speed
         for _ in range(400):
             frame = world.tick()

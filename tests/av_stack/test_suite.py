@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from av_stack.errors import WorldError
-from av_stack.suite import drive_suite
+from av_stack.suite import drive_suite, suite_table
 from av_stack.world.spec import Address
 from scenarios.model import RouteTable, Scenario
 
@@ -25,6 +25,15 @@ def test_each_drive_is_run_and_judged(city_server: Address, tmp_path: Path) -> N
     assert "time-out" in " ".join(entries[1]["shortcomings"])
     assert json.loads((tmp_path / "suite.json").read_text())["drives"] == entries
     assert (tmp_path / "arrives" / "recording.mcap").is_file()
+    assert [entry["oracles"] for entry in entries] == [[], []]
+    assert suite_table("two", entries).caption == "read from the simulator (oracles): nothing"
+
+
+def test_oracles_are_used_where_they_are_asked_for_and_named(city_server: Address, tmp_path: Path) -> None:
+    short = Scenario(name="short", map="city_grid", seed=1, route=ROUTE, timeout_s=1.0)
+    entries = drive_suite("one", (short,), tmp_path, None, city_server, ("lights",))
+    assert entries[0]["oracles"] == ["lights"]
+    assert suite_table("one", entries).caption == "read from the simulator (oracles): lights"
 
 
 def test_a_drive_that_never_began_ends_the_suite(city_server: Address, tmp_path: Path) -> None:
