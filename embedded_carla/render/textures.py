@@ -1,4 +1,4 @@
-"""Surface textures computed once per renderer: tileable pictures of asphalt, paint, slabs, stone, grass and cloud.
+"""Surface textures, computed once and kept on disk: tileable pictures of asphalt, paint, slabs, stone, grass and cloud.
 
 A texture holds several fields, one a channel, each with its own size on the ground (shaders/ground_frag.glsl). All
 fields are centred on 0.5, "no change of the base colour"; mip maps average them, so what is far away turns plain.
@@ -6,7 +6,7 @@ fields are centred on 0.5, "no change of the base colour"; mip maps average them
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -14,6 +14,8 @@ import cv2
 import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
+
+from embedded_carla.maps.cache import CODE_DIGEST, MapCache, default_folder
 
 F64 = NDArray[np.float64]
 U8 = NDArray[np.uint8]
@@ -144,13 +146,24 @@ def texels(name: str) -> bytes:
     return np.clip(np.rint(field * 255.0), 0, 255).astype(np.uint8).tobytes()
 
 
+def kept_texels(cache: MapCache) -> Mapping[str, bytes]:
+    """The texels of all surfaces, from `cache` where they are kept: to make them takes half a second."""
+    key = f"{CODE_DIGEST} surface textures"
+    found = cache.load(key)
+    if isinstance(found, dict) and found.keys() == SURFACES.keys():
+        return found
+    made = {name: texels(name) for name in SURFACES}
+    cache.store(key, made)
+    return made
+
+
 class SurfaceTextures:
     """The textures on the GPU by the name of their surface."""
 
     def __init__(self, ctx: Any) -> None:
         self._textures: dict[str, Any] = {}
-        for name in SURFACES:
-            texture = ctx.texture((SIZE, SIZE), 4, texels(name))
+        for name, kept in kept_texels(MapCache(default_folder())).items():
+            texture = ctx.texture((SIZE, SIZE), 4, kept)
             texture.build_mipmaps()
             texture.filter = (ctx.LINEAR_MIPMAP_LINEAR, ctx.LINEAR)
             self._textures[name] = texture
