@@ -12,7 +12,7 @@ from embedded_carla.render import textures
 
 def test_textures_are_made_once_and_read_from_then_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = textures.kept_texels(MapCache(tmp_path))
-    assert {name: len(field) for name, field in made.items()} == {n: 4 * textures.SIZE**2 for n in textures.SURFACES}
+    assert {name: len(field) for name, field in made.items()} == dict.fromkeys(textures.SURFACES, 4 * textures.SIZE**2)
     with monkeypatch.context() as patch:
         patch.setattr(textures, "texels", lambda name: pytest.fail(f"{name} was made again"))
         assert textures.kept_texels(MapCache(tmp_path)) == made
