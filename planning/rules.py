@@ -20,7 +20,7 @@ class LightMemory:
 
 @dataclass(frozen=True, slots=True)
 class LightDecision:
-    """`stop` at the line; `state` is what the decision took the light for; `cautious` where it is off."""
+    """`stop` at the line; `state` is what the decision took the light for; `cautious` where it is off or unseen."""
 
     stop: bool
     state: LightState
@@ -40,13 +40,15 @@ def decide_light(
 
     Red: stop. Yellow: stop if braking with `yellow_decel_mps2` is enough, else commit and go. Unknown: what was seen
     in the last `light_memory_s` holds, a red seen before holds on; else it counts as red within the view range and
-    is left alone beyond. Where the ego is too near to have the light in view, what it saw holds for `light_blind_s`.
-    Off: go carefully. Gazis, Herman, Maradudin (1960) on the dilemma zone.
+    is left alone beyond. Where the ego is too near to have the light in view, the green that let it come holds on, and
+    is driven carefully after `light_blind_s`. Off: go carefully. Gazis, Herman, Maradudin (1960) on the dilemma zone.
     """
     state = view.state if view is not None else LightState.UNKNOWN
     if state is LightState.UNKNOWN:
-        memory_s = config.light_blind_s if is_out_of_view else config.light_memory_s
-        recent = time_s - memory.seen_at_s <= memory_s
+        unseen_s = time_s - memory.seen_at_s
+        if is_out_of_view and memory.state is LightState.GREEN:
+            return memory, LightDecision(False, LightState.GREEN, unseen_s > config.light_blind_s)
+        recent = unseen_s <= config.light_memory_s
         held = memory.state in (LightState.RED, LightState.YELLOW)
         if memory.state is not LightState.UNKNOWN and (recent or held):
             state = memory.state

@@ -96,7 +96,8 @@ def signal_constraints(
                 stand_s = sight_s if _can_stand(ego, sight_s, config) else target_s
                 stops.append(StopTarget(stand_s, f"{_LIGHT_WORDS[decision.state]} {signal.signal_id}"))
             elif decision.cautious:
-                caps.append(_cap(signal, config.off_light_speed_mps, f"light {signal.signal_id} is off"))
+                why = "is off" if decision.state is LightState.OFF else "is out of view"
+                caps.append(_cap(signal, config.off_light_speed_mps, f"light {signal.signal_id} {why}"))
         elif signal.kind is SignalKind.STOP:
             before = memory.stops.get(place, StopMemory())
             stop_memory[place], must_stop = decide_stop_sign(before, distance, ego.speed_mps, ego.time_s, config)

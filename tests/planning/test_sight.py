@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 from lanes_by_hand import chain, join, key, straight
 
 from av_stack.frames import vehicle_to_image
-from av_stack.types import CameraModel, LaneGraph, LightState, Pose2D, Signal, SignalKind, TrafficLightView
+from av_stack.types import (
+    CameraModel,
+    LaneGraph,
+    LightState,
+    ObjectKind,
+    Pose2D,
+    Signal,
+    SignalKind,
+    TrackedObject,
+    TrafficLightView,
+)
 from planning import Planner, find_route
 from planning.sight import HEAD_HIGH_M, HEAD_LOW_M, sight_limits
 
@@ -112,3 +122,25 @@ def test_a_red_that_shows_up_too_late_is_stopped_for_at_the_line() -> None:
     log = drive(planner, 25, 10.0, lights=lights)
     assert log.column(3)[-1] < 0.05
     assert limit + 1.0 < log.column(1)[-1] < LINE_M - FRONT_M
+
+
+def test_held_up_where_it_no_longer_sees_the_green_it_goes_on_carefully() -> None:
+    """Someone crosses right behind the line, for longer than any memory of the light lasts."""
+    planner, limit = planner_with((LINE_M - 2.8, -2.7))
+    assert limit is not None
+
+    def lights(_: float) -> dict[str, TrafficLightView]:
+        seen = planner.progress is None or planner.progress.s_m < limit + 0.7
+        return {"7": TrafficLightView("7", LightState.GREEN)} if seen else {}
+
+    def someone(t: float) -> tuple[TrackedObject, ...]:
+        walker = TrackedObject(80, ObjectKind.PEDESTRIAN, LINE_M + 2.0, 0.0, 0.0, (0.0, 0.0), 0.5, 0.5, 1.8)
+        return (walker,) if t < 30.0 else ()
+
+    log = drive(planner, 70, 10.0, lights=lights, objects=someone)
+    t, s, v = log.column(0), log.column(1), log.column(3)
+    waiting = (t > 20.0) & (t < 30.0)
+    assert v[waiting].max() < 0.05
+    assert s[waiting].min() > limit + 1.0, "the case has to be a stand out of the light's sight"
+    assert log.plans[-1].is_finished
+    assert v[np.abs(s - LINE_M) < 1.0].max() < 6.5
