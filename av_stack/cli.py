@@ -102,8 +102,9 @@ def dataset_command(
     from av_stack.world.carla_capture import CaptureSpec
 
     folder, shape = _folder(maps), CaptureSpec("", 0)
+    varied = replace(shape, fov_deg=TRAINING_FOV_DEG, redraw_limits=True)
     specs = [
-        DatasetSpec("train", tuple(train_maps.split(",")), train, replace(shape, fov_deg=TRAINING_FOV_DEG), folder),
+        DatasetSpec("train", tuple(train_maps.split(",")), train, varied, folder),
         DatasetSpec("val", tuple(val_maps.split(",")), val, shape, folder),
     ]
     with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:

@@ -21,6 +21,7 @@ from av_stack.world.carla_crowd import Crowd
 from av_stack.world.carla_sensors import take
 from av_stack.world.carla_traffic import free_port
 from av_stack.world.carla_truth import object_kind
+from av_stack.world.speed_signs import redraw_speed_limits
 from perception.detection.classes import STOP_SIGN, light_class, speed_limit_class
 from perception.detection.labels import Label, Pinhole, Thing, label_things
 
@@ -44,6 +45,9 @@ CROSSING_SHARE = 0.3
 NEAR_LIGHTS = 0.6
 """The share of episodes whose traffic gathers round a traffic light or a sign, where the map has one."""
 
+SIGN_VARIANTS = 8
+"""How many maps are made of one by other numbers on its signs: the server keeps each one that it has built."""
+
 LIGHT_CHANCES = {"Red": 0.2, "Yellow": 0.35, "Green": 0.25, "Off": 0.2}
 """What lights show in the scenes that leave it to chance: what is rare in a light's own cycle comes more often."""
 
@@ -53,7 +57,8 @@ class CaptureSpec:
     """One episode of capturing.
 
     `views` cameras ride on as many cars; each of `scenes` has a weather and `guests` of its own, who walk near the
-    cameras, and gives `shots` moments. `fov_deg` lists what each camera's angle is drawn from.
+    cameras, and gives `shots` moments. `fov_deg` lists what each camera's angle is drawn from. `redraw_limits` puts
+    other numbers on the map's speed limit signs.
     """
 
     map_name: str
@@ -68,6 +73,7 @@ class CaptureSpec:
     walkers: int = 30
     guests: int = 18
     weathers: tuple[str, ...] = ()  # presets to take in turn; else drawn at random
+    redraw_limits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,7 @@ class _Capture:
         self._api, self._client, self._spec, self._presets = api, client, spec, presets
         self._rng = np.random.default_rng([spec.seed, 7])
         self._cleanup = cleanup
-        self._world = client.load_world(spec.map_name)
+        self._world = self._load()
         self._map = self._world.get_map()
         self._synchronise()
         self._library = self._world.get_blueprint_library()
@@ -132,6 +138,14 @@ class _Capture:
                 self._tick(TICKS_BETWEEN_SHOTS - 1)
 
     # ------------------------------------------------------------ what there is
+
+    def _load(self) -> Any:
+        world = self._client.load_world(self._spec.map_name)
+        if not self._spec.redraw_limits:
+            return world
+        xodr = world.get_map().to_opendrive()
+        redrawn = redraw_speed_limits(xodr, np.random.default_rng([self._spec.seed % SIGN_VARIANTS, 11]))
+        return world if redrawn == xodr else self._client.generate_opendrive_world(redrawn)
 
     def _synchronise(self) -> None:
         settings = self._world.get_settings()

@@ -49,9 +49,9 @@ def train(spec: TrainingSpec) -> Path:
         package.YOLO(str(spec.start or f"yolo26{spec.size}.yaml")).train(
             data=str(spec.data / "dataset.yaml"), project=str(spec.out.resolve()), name="run", exist_ok=True,
             epochs=spec.epochs, time=spec.hours, batch=spec.batch, imgsz=spec.image_px, device=spec.device,
-            pretrained=spec.start is not None, amp="bf16" if spec.device != "cpu" else False, plots=False, seed=0, deterministic=False,
-            cos_lr=True, close_mosaic=0, warmup_epochs=1.0, warmup_bias_lr=0.0, optimizer=spec.optimizer,
-            lr0=spec.rate, momentum=0.9, val=False, workers=4, trainer=trainer,
+            pretrained=spec.start is not None, amp="bf16" if spec.device != "cpu" else False, plots=False, seed=0,
+            deterministic=False, cos_lr=True, close_mosaic=0, warmup_epochs=1.0, warmup_bias_lr=0.0,
+            optimizer=spec.optimizer, lr0=spec.rate, momentum=0.9, val=False, workers=4, trainer=trainer,
         )  # fmt: skip
     return spec.out / "run" / "weights" / "best.pt"
 
