@@ -54,12 +54,12 @@ check-kernels: ## compile every CUDA kernel for all architectures, with no GPU; 
 
 # torch and the CUDA packages are not in .venv unless asked for: .venv/bin/pip install -c constraints.txt -e '.[cuda]'
 GPU_PYTHON ?= .venv/bin/python
+GPU_TESTS = $(filter-out %_logic.py %_cache.py %_compiles.py %_ops.py, $(wildcard tests/cuda_ops/test_*.py))
 
 test-gpu: ## the CUDA operators on a GPU, and under compute-sanitizer where it is installed (GPU_PYTHON= chooses Python)
 	@$(GPU_PYTHON) -c "import torch; raise SystemExit(not torch.cuda.is_available() and 'test-gpu: torch sees no GPU')"
-	@$(GPU_PYTHON) -m pytest -q tests/cuda_ops/test_gpu.py tests/cuda_ops/test_frame.py tests/cuda_ops/test_bias_silu.py \
-		tests/cuda_ops/test_best_rows.py tests/cuda_ops/test_conv.py tests/cuda_ops/test_lab.py tests/cuda_ops/test_max_pool.py tests/perception/test_on_gpu.py \
-		tests/perception/test_device.py --confcutdir=tests/cuda_ops
+	@$(GPU_PYTHON) -m pytest -q $(GPU_TESTS) tests/perception/test_on_gpu.py tests/perception/test_device.py \
+		--confcutdir=tests/cuda_ops
 	@if command -v compute-sanitizer >/dev/null; then for tool in memcheck racecheck; do \
 		compute-sanitizer --tool $$tool --report-api-errors no --error-exitcode 1 $(GPU_PYTHON) -m benchmarks.gpu_sanitize || exit 1; \
 	done; else echo 'test-gpu: compute-sanitizer is not installed, skipped'; fi

@@ -20,13 +20,13 @@ import cv2
 import torch
 
 from benchmarks.gpu_frame import bench_frame, bench_whole_frame
+from benchmarks.gpu_network_parts import bench_network_parts
 from benchmarks.gpu_operators import (
     bench_canny,
     bench_detect,
     bench_features,
     bench_ground,
     bench_hough,
-    bench_network_parts,
     bench_preprocess,
 )
 from benchmarks.gpu_perception import bench_perception

@@ -49,14 +49,8 @@ def with_own_convolutions() -> Any:
     return model
 
 
-def with_own_pool() -> Any:
-    model = with_own_convolutions()
-    quicken.use_own_max_pool(model)
-    return model
-
-
 def with_own_head() -> Any:
-    model = with_own_pool()
+    model = with_own_convolutions()
     quicken.run_head(model.model[-1])
     model.model[-1].score_min = SCORE_MIN
     return model
@@ -70,8 +64,7 @@ FORMS: dict[str, tuple[Callable[[], Any], bool]] = {
     "channels first": (plain, False),
     "channels last": (in_channels_last, False),
     "channels last, bias and SiLU in one kernel": (joined, False),
-    "own convolutions where they fit": (with_own_convolutions, False),
-    "the same, own max pool": (with_own_pool, False),
+    "own convolutions where they fit, pools and attention": (with_own_convolutions, False),
     "the same, the head on streams of its own, and one kernel for the best rows": (with_own_head, False),
     "channels last, torch.compile": (compiled, False),
 }

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from benchmarks.gpu_timing import Bench, eager, on_cpu, on_gpu
-from cuda_ops.bias_silu.op import bias_silu
 from cuda_ops.blur.op import gaussian_blur
 from cuda_ops.canny.op import canny
 from cuda_ops.corner.op import corner_score
@@ -24,7 +23,6 @@ from cuda_ops.lab.op import lab_mask
 from cuda_ops.lanes import reference as lanes_reference
 from cuda_ops.lanes.host import WHITE, YELLOW, GroundCamera, GroundGrid
 from cuda_ops.lanes.op import colour_mask, ground_mask
-from cuda_ops.max_pool.op import max_pool
 from cuda_ops.preprocess.op import preprocess
 from perception.detection.offline import ultralytics
 
@@ -211,18 +209,6 @@ def bench_ground(bench: Bench) -> None:
     on_the_cpu: dict[str, Callable[[], float]] = {"cv2 on the CPU": lambda: on_cpu(opencv_lab)}
     moved = image.numel() + 720 * 1280
     bench.add("Lab threshold, 1280x720", lambda: lab_mask(image, *ranges), moved, None, on_the_cpu)
-
-
-def bench_network_parts(bench: Bench) -> None:
-    x = torch.randn((1, 128, 48, 80), device="cuda").half().to(memory_format=torch.channels_last)
-    bias = torch.randn(128, device="cuda").half()
-    peers: dict[str, Callable[[], float]] = {
-        "torch, two kernels": lambda: on_gpu(lambda: torch.nn.functional.silu(x + bias[:, None, None]))
-    }
-    bench.add("bias and SiLU, 128 channels of 80x48 fp16", lambda: bias_silu(x, bias), 4 * x.numel(), None, peers)
-    small = torch.randn((1, 256, 12, 20), device="cuda").half().to(memory_format=torch.channels_last)
-    peers = {"torch": lambda: on_gpu(lambda: torch.nn.functional.max_pool2d(small, 5, 1, 2))}
-    bench.add("max pool 5x5, 256 channels of 20x12 fp16", lambda: max_pool(small, 5), 4 * small.numel(), None, peers)
 
 
 def bench_features(bench: Bench) -> None:

@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import torch
 
+from cuda_ops.attend.op import attend
 from cuda_ops.best_rows.op import best_rows
 from cuda_ops.bias_silu.op import bias_silu
 from cuda_ops.blur.op import gaussian_blur
@@ -25,7 +26,7 @@ from cuda_ops.lab.host import LabRange
 from cuda_ops.lab.op import lab_mask
 from cuda_ops.lanes.host import GroundCamera, GroundGrid
 from cuda_ops.lanes.op import colour_mask, ground_mask
-from cuda_ops.max_pool.op import max_pool
+from cuda_ops.max_pool.op import max_pools
 from cuda_ops.preprocess.op import preprocess
 from cuda_ops.triangulate.op import update_depths
 
@@ -50,8 +51,12 @@ def main() -> None:
         features = torch.rand((1, channels, 7, 11), device="cuda").half()
         bias_silu(features, features[0, :, 0, 0].contiguous())
         bias_silu(features.to(memory_format=torch.channels_last), features[0, :, 0, 0].contiguous(), features)
-        max_pool(features, 5)
+        max_pools(features, 5, 2)
     convolve()
+    attend(
+        torch.rand((1, 256, 7, 11), device="cuda").half(),
+        *(torch.rand(128, *size, device="cuda").half() for size in ((1, 3, 3), ())),
+    )
     scores = [torch.randn((1, 20, size, size + 3), device="cuda").half() for size in (9, 5)]
     best_rows([torch.rand_like(score[:, :4]) for score in scores], scores, [8.0, 16.0], 0.4)
     depth = torch.rand((1, 45, 67), device="cuda") * 50

@@ -58,7 +58,7 @@ def conv(
 def _span(tensor: torch.Tensor) -> int:
     """Elements from its first to its last, or its own if they are more."""
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    return max(tensor.numel(), last + 1)
+    return int(max(tensor.numel(), last + 1))
 
 
 def _window(x: torch.Tensor, weight: torch.Tensor, stride: int, more: torch.Tensor | None) -> Window:
@@ -93,15 +93,12 @@ def _gpu(
         return _by_torch(x, more, weight, bias, residual, stride, is_silu)
     window = _window(x, weight, stride, more)
     plan = plan_for(window, _processors(device))
-    first = _source(x, is_half)
-    second = Source(None, 8, 0) if more is None else _source(more)
+    first = Source(*by_pixels(x), x.shape[1], is_half)
+    second = Source(None, 8, 0) if more is None else Source(*by_pixels(more), more.shape[1])
     shape = (window.images, window.out_channels, window.out_height, window.out_width)
     out = torch.empty(shape, dtype=torch.half, device=x.device, memory_format=LAST)
     parts = x.new_empty(plan.parts(window), dtype=torch.float32) if plan.shares > 1 else None
-    with_residual = (None, 0)
-    if residual is not None:
-        by_pixels = _source(residual)
-        with_residual = (by_pixels.array, by_pixels.pitch)
+    with_residual = (None, 0) if residual is None else by_pixels(residual)
     weights = aligned(weight.contiguous(memory_format=LAST))
     early = weights is weight and torch.cuda.is_current_stream_capturing()  # a graph's weights stay as they are
     host.run(
@@ -111,8 +108,11 @@ def _gpu(
     return out
 
 
-def _source(x: torch.Tensor, is_half: bool = False) -> Source:
-    """The tensor as its pixels lie; copied only where they do not lie evenly, or not at multiples of 16 bytes."""
+def by_pixels(x: torch.Tensor) -> tuple[torch.Tensor, int]:
+    """The tensor (N, C, H, W) and the elements from pixel to pixel, channels beside each other.
+
+    Copied only where pixels do not lie evenly, or not at multiples of 16 bytes.
+    """
     images, channels, height, width = x.shape
     pitch = x.stride(3) if width > 1 else (x.stride(2) if height > 1 else channels)
     is_even = (
@@ -122,7 +122,7 @@ def _source(x: torch.Tensor, is_half: bool = False) -> Source:
     )
     if not is_even or pitch % 8 or x.data_ptr() % 16:
         x, pitch = x.contiguous(memory_format=LAST), channels
-    return Source(x, pitch, channels, is_half)
+    return x, pitch
 
 
 @lru_cache

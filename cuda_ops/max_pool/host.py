@@ -1,18 +1,32 @@
-"""The launch of the kernel that takes maxima over windows."""
+"""The launch of the kernel that takes maxima over ever wider windows."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from cuda_ops.runtime.launcher import I32, Launcher, Ptr, ceil_div
+from cuda_ops.runtime.launcher import I32, Launcher, Ptr
 
-THREADS, EACH = 128, 8
-COUNT_MAX = 2**31 - THREADS
+THREADS, EACH = 256, 8
+PIXELS_MAX = 1024
+"""Of a picture: a block keeps two pictures of `EACH` channels in shared memory."""
 
 
-def run(launcher: Launcher, x: Any, out: Any, shape: tuple[int, int, int, int], size: int) -> None:
-    """`out` from `x`, both float16 laid out as (N, H, W, C); `shape` is (N, C, H, W), `size` odd."""
+def run(
+    launcher: Launcher,
+    x: Any,
+    pitch: int,
+    out: Any,
+    shape: tuple[int, int, int, int],
+    size: int,
+    rounds: int,
+    early: bool = False,
+) -> None:
+    """`out` (N, H, W, (rounds + 1) C) from `x`, pixels `pitch` elements apart, both float16; `size` is odd.
+
+    `shape` is (N, C, H, W); C and `pitch` are multiples of 8.
+    """
     images, channels, height, width = shape
-    numbers = [I32(value) for value in (images, height, width, channels, size // 2)]
-    count = images * height * width * ceil_div(channels, EACH)
-    launcher.launch("max_pool", (ceil_div(count, THREADS), 1, 1), THREADS, [Ptr(x), Ptr(out), *numbers])
+    numbers = [I32(value) for value in (height, width, channels, size // 2, rounds)]
+    shared = 2 * 2 * EACH * height * width
+    grid = (channels // EACH, images, 1)
+    launcher.launch("max_pools", grid, THREADS, [Ptr(x), I32(pitch), Ptr(out), *numbers], shared, early=early)

@@ -1,40 +1,59 @@
-"""`max_pool` on torch tensors."""
+"""`max_pools` on torch tensors."""
 
 from __future__ import annotations
 
 import torch
 
+from cuda_ops.conv.op import by_pixels
 from cuda_ops.errors import CudaOpsError
-from cuda_ops.max_pool import host, reference
-from cuda_ops.runtime.checks import aligned, check_number
+from cuda_ops.max_pool import host
+from cuda_ops.runtime.checks import check_number
 from cuda_ops.runtime.gpu import launcher
 from cuda_ops.runtime.registry import register
 
+LAST = torch.channels_last
 
-def max_pool(x: torch.Tensor, size: int) -> torch.Tensor:
-    """torch's max_pool2d of `x` (N, C, H, W) float16 with stride 1 and half a window of padding.
 
-    On a GPU the result is channels last. `size` is odd, up to 31. Raises `CudaOpsError`.
+def max_pools(x: torch.Tensor, size: int, rounds: int) -> torch.Tensor:
+    """`x` (N, C, H, W) float16 and `rounds` of torch's max_pool2d, each of the one before, channel after channel.
+
+    Stride 1, half a window of padding; (N, (rounds + 1) C, H, W), channels last. `size` is odd, up to 31. Raises
+    `CudaOpsError`.
     """
     if x.dtype != torch.float16 or x.dim() != 4:
-        raise CudaOpsError(f"max_pool: x is {x.dtype} {tuple(x.shape)}, expected float16 (N, C, H, W)")
+        raise CudaOpsError(f"max_pools: x is {x.dtype} {tuple(x.shape)}, expected float16 (N, C, H, W)")
     if size not in range(1, 32, 2):
-        raise CudaOpsError(f"max_pool: size is {size}, allowed are 1, 3, 5 .. 31")
-    check_number("max_pool", "elements of x", x.numel(), 1, host.COUNT_MAX)
-    result: torch.Tensor = _max_pool(x, size)
+        raise CudaOpsError(f"max_pools: size is {size}, allowed are 1, 3, 5 .. 31")
+    check_number("max_pools", "rounds", rounds, 1, 8)
+    check_number("max_pools", "elements of x", x.numel(), 1, 2**31 - 1)
+    result: torch.Tensor = _max_pools(x, size, rounds)
     return result
 
 
-def _gpu(x: torch.Tensor, size: int) -> torch.Tensor:
-    x = aligned(x.contiguous(memory_format=torch.channels_last))
-    out = torch.empty_like(x, memory_format=torch.channels_last)
+def _gpu(x: torch.Tensor, size: int, rounds: int) -> torch.Tensor:
     images, channels, height, width = x.shape
-    host.run(launcher("max_pool", x.get_device()), x, out, (images, channels, height, width), size)
+    if channels % host.EACH or height * width > host.PIXELS_MAX or images > 65535:
+        return _by_torch(x, size, rounds)
+    x, pitch = by_pixels(x)
+    shape = (images, (rounds + 1) * channels, height, width)
+    out = torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=LAST)
+    kernels = launcher("max_pool", x.get_device())
+    host.run(kernels, x, pitch, out, (images, channels, height, width), size, rounds, early=True)
     return out
 
 
-def _cpu(x: torch.Tensor, size: int) -> torch.Tensor:
-    return torch.from_numpy(reference.max_pool(x.numpy(), size))
+def _by_torch(x: torch.Tensor, size: int, rounds: int) -> torch.Tensor:
+    parts = [x]
+    for _ in range(rounds):
+        parts.append(torch.nn.functional.max_pool2d(parts[-1], size, 1, size // 2))
+    return torch.cat(parts, dim=1).contiguous(memory_format=LAST)
 
 
-_max_pool = register("max_pool(Tensor x, int size) -> Tensor", _gpu, _cpu, lambda x, size: torch.empty_like(x))
+_max_pools = register(
+    "max_pools(Tensor x, int size, int rounds) -> Tensor",
+    _gpu,
+    _by_torch,
+    lambda x, size, rounds: torch.empty(
+        (x.shape[0], (rounds + 1) * x.shape[1], *x.shape[2:]), dtype=x.dtype, device=x.device, memory_format=LAST
+    ),
+)

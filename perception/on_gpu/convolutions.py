@@ -10,18 +10,24 @@ from typing import Any
 
 import torch
 
+from cuda_ops.attend.host import KEY, VALUE
+from cuda_ops.attend.op import attend
 from cuda_ops.conv.op import conv
+from cuda_ops.depthwise.op import depthwise
+from cuda_ops.max_pool.op import max_pools
 
 Forward = Callable[..., Any]
 
 
 def use_own_convolutions(model: Any) -> None:
-    """Change the fused `model`'s blocks in place; what the kernel cannot do (depthwise, three channels) stays."""
+    """Change the fused `model`'s blocks in place; what no kernel can do (three channels) stays."""
     for module in model.modules():
         if isinstance(module, torch.nn.Conv2d) and fits(module):
             module.forward = alone(module)
         elif has_fitting_conv(module):
             module.forward = activated(module)
+        elif is_depthwise(module):
+            module.forward = by_channel(module)
     for module in model.modules():
         if forward := BLOCKS.get(type(module).__name__, lambda block: None)(module):
             module.forward = forward
@@ -48,6 +54,23 @@ def has_fitting_conv(module: Any) -> bool:
     layer = getattr(module, "conv", None)
     is_known = isinstance(getattr(module, "act", None), (torch.nn.SiLU, torch.nn.Identity))
     return isinstance(layer, torch.nn.Conv2d) and fits(layer) and is_known
+
+
+def is_depthwise(module: Any) -> bool:
+    """Whether it is a 3x3 convolution of each channel by itself, and SiLU."""
+    layer = getattr(module, "conv", None)
+    return (
+        isinstance(layer, torch.nn.Conv2d)
+        and layer.groups == layer.in_channels == layer.out_channels
+        and (layer.kernel_size, layer.stride, layer.padding, layer.dilation) == ((3, 3), (1, 1), (1, 1), (1, 1))
+        and layer.bias is not None
+        and isinstance(getattr(module, "act", None), torch.nn.SiLU)
+    )
+
+
+def by_channel(module: Any) -> Forward:
+    weight, bias = module.conv.weight.contiguous(), module.conv.bias
+    return lambda x: depthwise(x, weight, bias)
 
 
 def alone(layer: torch.nn.Conv2d) -> Forward:
@@ -107,37 +130,27 @@ def half_attended(block: Any) -> Forward | None:
 def attended(block: Any) -> Forward | None:
     """PSABlock: attention and two convolutions, each added to its input."""
     last = block.ffn[1]
-    if not block.add or not has_fitting_conv(last) or not has_fitting_conv(block.attn.proj):
+    fits_attend = (block.attn.key_dim, block.attn.head_dim) == (KEY, VALUE)
+    if not block.add or not has_fitting_conv(last) or not has_fitting_conv(block.attn.proj) or not fits_attend:
         return None
 
     def forward(x: torch.Tensor) -> torch.Tensor:
-        x = block.attn.proj.forward(mixed(block.attn, x), residual=x)
+        places = block.attn.pe.conv
+        x = block.attn.proj.forward(attend(block.attn.qkv(x), places.weight, places.bias), residual=x)
         return torch.as_tensor(last.forward(block.ffn[0](x), residual=x))
 
     return forward
-
-
-def mixed(attention: Any, x: torch.Tensor) -> torch.Tensor:
-    """What the attention's last convolution takes: each place's mixture of all, and its neighbours' weighted sum."""
-    images, channels, height, width = x.shape
-    key, value = attention.key_dim, attention.head_dim
-    whole = attention.qkv(x).flatten(2).unflatten(1, (attention.num_heads, 2 * key + value))
-    q, k, v = whole.split([key, key, value], dim=2)
-    weights = ((q * attention.scale).transpose(-2, -1) @ k).softmax(dim=-1)
-    out = (v @ weights.transpose(-2, -1)).reshape(images, channels, height, width)
-    return torch.as_tensor(out + attention.pe(v.reshape(images, channels, height, width)))
 
 
 def pooled(block: Any) -> Forward | None:
     """SPPF: maxima over ever wider windows, all into one convolution, and the input added to what that makes."""
     if not has_fitting_conv(block.cv2):
         return None
-    adds, rounds = getattr(block, "add", False), getattr(block, "n", 3)
+    adds, rounds, size = getattr(block, "add", False), getattr(block, "n", 3), int(block.m.kernel_size)
 
     def forward(x: torch.Tensor) -> torch.Tensor:
-        parts = [block.cv1(x)]
-        parts.extend(block.m(parts[-1]) for _ in range(rounds))
-        return torch.as_tensor(block.cv2.forward(torch.cat(parts, 1), residual=x if adds else None))
+        pools = max_pools(block.cv1(x), size, rounds)
+        return torch.as_tensor(block.cv2.forward(pools, residual=x if adds else None))
 
     return forward
 

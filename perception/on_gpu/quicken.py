@@ -13,7 +13,6 @@ from cuda_ops.best_rows.op import best_rows
 from cuda_ops.bias_silu.op import bias_silu
 from cuda_ops.conv.op import CAPABILITY_MIN
 from cuda_ops.frame import Branch
-from cuda_ops.max_pool.op import max_pool
 from perception.on_gpu.convolutions import use_own_convolutions
 
 
@@ -28,7 +27,6 @@ def quicken(model: Any) -> None:
         join_residual(model)
     else:
         use_own_convolutions(model)
-    use_own_max_pool(model)
     if model.model[-1].reg_max == 1:
         run_head(model.model[-1])
 
@@ -60,19 +58,6 @@ def join_residual(model: Any) -> None:
         is_block = type(module).__name__ == "Bottleneck" and module.add
         if is_block and isinstance(getattr(last, "act", None), torch.nn.SiLU) and last.conv.bias is not None:
             module.forward = joined(module)
-
-
-def use_own_max_pool(model: Any) -> None:
-    """torch's maxima, channels last, keep their places too, at many times the cost."""
-
-    def own(size: int) -> Any:
-        return lambda x: max_pool(x, size)
-
-    for module in model.modules():
-        if isinstance(module, torch.nn.MaxPool2d):
-            size, stride, padding = module.kernel_size, module.stride, module.padding
-            if isinstance(size, int) and size % 2 and stride == 1 and padding == size // 2:
-                module.forward = own(size)
 
 
 def run_head(head: Any) -> None:

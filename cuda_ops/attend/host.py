@@ -1,0 +1,34 @@
+"""The launch of the kernel that lets places attend to one another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
+
+THREADS, PLACES = 256, 8
+KEY, VALUE = 32, 64
+HEAD = 2 * KEY + VALUE
+PLACES_MAX = 896
+"""Of a picture: a block's scores of all of them are in shared memory."""
+
+
+def run(
+    launcher: Launcher,
+    qkv: Any,
+    pitch: int,
+    weights: Any,
+    bias: Any,
+    out: Any,
+    shape: tuple[int, int, int, int],
+    early: bool = False,
+) -> None:
+    """`out` (N, H, W, 64 heads) from `qkv`, pixels `pitch` elements apart, multiples of 8, all float16.
+
+    `weights` (64 heads, 3, 3), `bias` (64 heads,); `shape` is (N, heads, H, W).
+    """
+    images, heads, height, width = shape
+    grid = (ceil_div(height * width, PLACES), heads, images)
+    arguments: list[Argument] = [Ptr(qkv), I32(pitch), Ptr(weights), Ptr(bias), Ptr(out)]
+    arguments += [I32(height), I32(width), F32(KEY**-0.5)]
+    launcher.launch("attend", grid, THREADS, arguments, shared_bytes=4 * PLACES * height * width, early=early)
