@@ -24,54 +24,52 @@ def seat_height(size: VehicleSize) -> float:
 
 def motorcycle(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
     """Frame, tank, seat, engine, fork; a fairing, a chopper's fork or a scooter's shield by model."""
-    front, rear = size.axles[0], size.axles[-1]
-    r = size.wheel_radius
     scooter, chopper = "vespa" in size.model, "harley" in size.model
     sides = (8, 5, 4)[level]
-    seat = seat_height(size)
     b.part = Part.PAINT
     if scooter:
-        b.prism((-0.75, -0.10), (-0.18, 0.18), 0.28, (-0.65, -0.05), (-0.14, 0.14), 0.68, WHITE, True)
-        b.prism((0.28, 0.38), (-0.20, 0.20), 0.30, (0.22, 0.30), (-0.17, 0.17), 0.92, WHITE, True)
-        b.box((-0.15, -0.16, 0.24), (0.34, 0.16, 0.31), WHITE, True)
+        _scooter_body(b)
     else:
-        b.prism((-0.10, 0.34), (-0.15, 0.15), 0.62, (-0.02, 0.26), (-0.09, 0.09), 0.86, WHITE, True)
-        b.prism(
-            (rear - 0.16, rear + 0.26),
-            (-0.10, 0.10),
-            r + 0.28,
-            (rear - 0.10, rear + 0.22),
-            (-0.08, 0.08),
-            r + 0.40,
-            WHITE,
-            True,
-        )
-        if not chopper:
-            b.prism((0.18, front - 0.02), (-0.20, 0.20), 0.42, (0.22, front - 0.10), (-0.14, 0.14), 0.95, WHITE, True)
-            b.part = Part.GLASS
-            b.prism((0.26, front - 0.14), (-0.13, 0.13), 0.95, (0.22, 0.34), (-0.10, 0.10), 1.08, (0.05, 0.055, 0.06))
-        b.part = Part.CHROME if chopper else Part.FIXED
-        b.prism(
-            (-0.26, 0.26),
-            (-0.16, 0.16),
-            0.24,
-            (-0.18, 0.22),
-            (-0.13, 0.13),
-            0.60,
-            (0.20, 0.20, 0.21) if chopper else DARK,
-            True,
-        )
+        _motorcycle_body(b, size, chopper)
+    _saddle(b, seat_height(size))
+    _fork_and_bar(b, size, chopper, sides)
+    front, rear = size.axles[0], size.axles[-1]
+    nose = 0.36 if scooter else max(front - 0.10, 0.36) if not chopper else 0.34
+    _motorcycle_lamps(b, nose, rear - 0.17, size.wheel_radius)
+    if level > 0:
+        _still_wheels(b, size)
+
+
+def _scooter_body(b: ShapeBuilder) -> None:
+    b.prism((-0.75, -0.10), (-0.18, 0.18), 0.28, (-0.65, -0.05), (-0.14, 0.14), 0.68, WHITE, True)
+    b.prism((0.28, 0.38), (-0.20, 0.20), 0.30, (0.22, 0.30), (-0.17, 0.17), 0.92, WHITE, True)
+    b.box((-0.15, -0.16, 0.24), (0.34, 0.16, 0.31), WHITE, True)
+
+
+def _motorcycle_body(b: ShapeBuilder, size: VehicleSize, chopper: bool) -> None:
+    """Tank, tail, fairing with its screen, engine."""
+    front, rear, r = size.axles[0], size.axles[-1], size.wheel_radius
+    tail, tail_top = (rear - 0.16, rear + 0.26), (rear - 0.10, rear + 0.22)
+    b.prism((-0.10, 0.34), (-0.15, 0.15), 0.62, (-0.02, 0.26), (-0.09, 0.09), 0.86, WHITE, True)
+    b.prism(tail, (-0.10, 0.10), r + 0.28, tail_top, (-0.08, 0.08), r + 0.40, WHITE, True)
+    if not chopper:
+        b.prism((0.18, front - 0.02), (-0.20, 0.20), 0.42, (0.22, front - 0.10), (-0.14, 0.14), 0.95, WHITE, True)
+        b.part = Part.GLASS
+        b.prism((0.26, front - 0.14), (-0.13, 0.13), 0.95, (0.22, 0.34), (-0.10, 0.10), 1.08, (0.05, 0.055, 0.06))
+    b.part = Part.CHROME if chopper else Part.FIXED
+    metal = (0.20, 0.20, 0.21) if chopper else DARK
+    b.prism((-0.26, 0.26), (-0.16, 0.16), 0.24, (-0.18, 0.22), (-0.13, 0.13), 0.60, metal, True)
+
+
+def _saddle(b: ShapeBuilder, seat: float) -> None:
     b.part = Part.FIXED
-    b.prism(
-        (-0.66, -0.04),
-        (-0.14, 0.14),
-        seat - 0.08,
-        (-0.70, -0.06),
-        (-0.11, 0.11),
-        seat + 0.02,
-        (0.012, 0.012, 0.013),
-        True,
-    )
+    black = (0.012, 0.012, 0.013)
+    b.prism((-0.66, -0.04), (-0.14, 0.14), seat - 0.08, (-0.70, -0.06), (-0.11, 0.11), seat + 0.02, black, True)
+
+
+def _fork_and_bar(b: ShapeBuilder, size: VehicleSize, chopper: bool, sides: int) -> None:
+    """Fork, swing arm and exhaust of `sides` sides each, the bar, the front mudguard."""
+    front, rear, r = size.axles[0], size.axles[-1], size.wheel_radius
     b.part = Part.CHROME
     head = (0.28 if not chopper else 0.20, 0.86)
     for y in (-0.09, 0.09):
@@ -82,7 +80,10 @@ def motorcycle(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
     b.part = Part.FIXED
     b.tube((0.22, -grip, 0.98), (0.22, grip, 0.98), 0.018, 0.018, sides, DARK, caps=True)
     b.box((front - 0.24, -0.06, 2 * r + 0.01), (front + 0.20, 0.06, 2 * r + 0.05), DARK, True)
-    nose, back = (0.36 if scooter else max(front - 0.10, 0.36) if not chopper else 0.34), rear - 0.17
+
+
+def _motorcycle_lamps(b: ShapeBuilder, nose: float, back: float, r: float) -> None:
+    """Lamps at `nose` and `back` along x, and the number plate; `r` is the wheels' radius."""
     b.part = Part.HEADLAMP
     b.box((nose, -0.085, 0.76), (nose + 0.05, 0.085, 0.90), LAMP, True)
     b.part = Part.TAIL_LAMP
@@ -94,8 +95,6 @@ def motorcycle(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
             b.box((x - 0.03, ys[0], z - 0.025), (x + 0.03, ys[1], z + 0.025), AMBER, True)
     b.part = Part.FIXED
     b.box((back - 0.04, -0.09, r + 0.08), (back - 0.03, 0.09, r + 0.22), (0.7, 0.7, 0.66), True)
-    if level > 0:
-        _still_wheels(b, size)
 
 
 def bicycle(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
