@@ -13,6 +13,7 @@ from embedded_carla.world import vehicles_kernel as kernel
 from embedded_carla.world.actors import ActorKind
 from embedded_carla.world.physics_control import NOMINAL_FRICTION
 from embedded_carla.world.vehicles_bank import AIR_DENSITY_KGPM3
+from embedded_carla.world.vehicles_motion import FORWARD_N, NORMAL_N, RIGHT_N, SLIP_ANGLE, SLIP_RATIO, SPIN
 
 
 @void("apply_control_to_vehicle")
@@ -89,12 +90,12 @@ def _wheel_telemetry(simulation: Simulation, slot: int, wheel: int) -> tuple[flo
     axle = 0 if wheel < 2 else 1
     front_share = -spec.rear_axle_x_m / spec.wheelbase_m
     at_rest = spec.mass_kg * kernel.GRAVITY_MPS2 * (front_share if axle == 0 else 1.0 - front_share) / 2
-    along, aside = float(row[kernel.FORWARD_N]), float(row[kernel.RIGHT_N])
+    along, aside = float(row[FORWARD_N]), float(row[RIGHT_N])
     scale = fleet.friction[slot] * fleet.axle_friction[slot, axle] * fleet.friction_scale[slot]
     friction = float(NOMINAL_FRICTION * scale)
-    load = float(row[kernel.NORMAL_N])
+    load = float(row[NORMAL_N])
     return (
-        friction, float(row[kernel.SLIP_ANGLE]), float(row[kernel.SLIP_RATIO]), float(row[kernel.SPIN]), load,
+        friction, float(row[SLIP_ANGLE]), float(row[SLIP_RATIO]), float(row[SPIN]), load,
         load / at_rest, along * spec.wheel_radius_m, along, aside, abs(along) / at_rest, abs(aside) / at_rest,
     )  # fmt: skip
 

@@ -26,6 +26,7 @@ from embedded_carla.world.vehicles_drivetrain import (
     drivetrain_of,
     torque_table,
 )
+from embedded_carla.world.vehicles_motion import Motion
 
 SUBSTEP_S = 0.0125
 FILM_MM, PUDDLES_MM = 0.2, 0.8  # water on a road of full wetness, and what full deposits add to it
@@ -46,7 +47,7 @@ class VehicleFleet:
     reverse, `engine_radps` (N,). Factors on the tyres' friction, all
     1 by default: `friction` (N,) of the vehicle's tyres, `axle_friction` (N, 2) of those in front and behind,
     `friction_scale` (N,) of the place. `wheels` (N, 4, 6): loads and forces of the wheels front left, front right,
-    rear left, rear right in the last step, by column: `vehicles_kernel.NORMAL_N`, `FORWARD_N`, `RIGHT_N`,
+    rear left, rear right in the last step, by column: `vehicles_motion.NORMAL_N`, `FORWARD_N`, `RIGHT_N`,
     `SLIP_RATIO`, `SLIP_ANGLE`, `SPIN`; a two-wheeler's wheel is the sum of a pair.
     """
 
@@ -86,7 +87,7 @@ class VehicleFleet:
         self._torque_nm = grown("_torque_nm", (TORQUE_POINTS,), np.float64)
         self._gears = grown("_gears", (MAX_GEARS + 1, 3), np.float64)
         self._steer_curve = grown("_steer_curve", (STEER_POINTS, 2), np.float64)
-        self._motion = kernel.Motion(
+        self._motion = Motion(
             self.location, self.rotation_deg, self.velocity, self.acceleration, self.angular_velocity_degps,
             self.angular_acceleration_degps2, self.steer_rad, self.wheel_phase_rad, self.friction,
             self.friction_scale, self.axle_friction, self.gravity, self._inputs, self._tilt_rate,
@@ -126,7 +127,7 @@ class VehicleFleet:
     _tilt_rate: Float
     _held: Float
     _bank: NDArray[np.void]
-    _motion: kernel.Motion
+    _motion: Motion
     _engines: engines.Engines
 
     def add(self, spec: VehicleSpec, pose: Transform) -> int:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from embedded_carla.compiled import compiled, inner
 from embedded_carla.types import Float
+from embedded_carla.world.vehicles_motion import FORWARD_N, NORMAL_N, RIGHT_N, SLIP_ANGLE, SLIP_RATIO, SPIN, Motion
 
 GRAVITY_MPS2 = 9.81
 # Tyres
@@ -46,36 +47,8 @@ DROOP_M = 0.12  # wheels that hang down this far still touch the ground
 BUMP_M = 0.15  # the body sinks no deeper than this into its springs
 SLOPE_MAX = 0.7
 
-NORMAL_N, FORWARD_N, RIGHT_N, SLIP_RATIO, SLIP_ANGLE, SPIN = range(6)
-"""Columns of `Motion.wheels`: loads and forces in N, slip ratio, slip angle in rad, turn rate of the wheel in rad/s."""
-
 _FORE = (1, 1, 0, 0)  # front left, front right, rear left, rear right
 _SIDE = (-1.0, 1.0, -1.0, 1.0)
-
-
-class Motion(NamedTuple):
-    """Arrays by slot, capacity N; those of the fleet's public attributes and what else a step reads and writes."""
-
-    location: Float  # (N, 3) m
-    rotation_deg: Float  # (N, 3) pitch, yaw, roll
-    velocity: Float  # (N, 3)
-    acceleration: Float  # (N, 3)
-    angular_velocity_degps: Float  # (N, 3)
-    angular_acceleration_degps2: Float  # (N, 3)
-    steer_rad: Float
-    wheel_phase_rad: Float
-    friction: Float
-    friction_scale: Float
-    axle_friction: Float  # (N, 2) front, rear
-    gravity: NDArray[np.bool_]
-    inputs: Float  # (N, 6) throttle, brake, hand brake, steer, manual box, selected gear
-    tilt_rate: Float  # (N, 2) pitch, roll rate, rad/s
-    forward_accel: Float
-    held: Float  # (N, 3) 1 where the velocity is held constant, then that velocity: forward, right
-    engine_n: Float  # at the driven wheels, forward positive
-    engine_drag_n: Float  # >= 0, opposes motion
-    steer_curve: Float  # (N, C, 2) speed in m/s, share of the largest angle; speeds rise
-    wheels: Float  # (N, 4, 6)
 
 
 class _Push(NamedTuple):

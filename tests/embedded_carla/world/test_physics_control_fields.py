@@ -14,10 +14,10 @@ from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Transform, VehicleControl, VehicleSpec
 from embedded_carla.world import physics_control
-from embedded_carla.world import vehicles_kernel as kernel
 from embedded_carla.world.vehicles import VehicleFleet
 from embedded_carla.world.vehicles_bank import record_of
 from embedded_carla.world.vehicles_drivetrain import drivetrain_of
+from embedded_carla.world.vehicles_motion import FORWARD_N, NORMAL_N, SPIN
 
 DT = 0.05
 GRAVITY_MPS2 = 9.81
@@ -104,7 +104,7 @@ def test_a_heavy_flywheel_takes_part_of_the_pull() -> None:
 
 def braked_n(fleet: VehicleFleet) -> np.ndarray:
     """Longitudinal forces of the four wheels under a light brake."""
-    return np.array(drive(fleet, 0.1, coasting(brake=0.1)).wheels[0, :, kernel.FORWARD_N])
+    return np.array(drive(fleet, 0.1, coasting(brake=0.1)).wheels[0, :, FORWARD_N])
 
 
 def test_brake_torques_act_at_their_axle() -> None:
@@ -117,7 +117,7 @@ def test_brake_torques_act_at_their_axle() -> None:
 def test_the_hand_brakes_torque_acts_where_it_is() -> None:
     control = own()
     control[WHEELS] = wheels({i: {HAND_BRAKE: torque} for i, torque in enumerate((300.0, 300.0, 0.0, 0.0))})
-    forces = drive(car(control, 15.0), 0.1, coasting(hand_brake=True)).wheels[0, :, kernel.FORWARD_N]
+    forces = drive(car(control, 15.0), 0.1, coasting(hand_brake=True)).wheels[0, :, FORWARD_N]
     np.testing.assert_allclose(forces, np.array([-300.0, -300.0, 0.0, 0.0]) / SEDAN.wheel_radius_m, rtol=0.01, atol=1.0)
 
 
@@ -125,8 +125,8 @@ def test_a_radius_changes_spin_and_gearing() -> None:
     control = own()
     control[WHEELS] = wheels({i: {RADIUS: 40.0 if i < 2 else 30.0} for i in range(4)})
     fleet = drive(car(control, 12.0), DT, VehicleControl(manual_gear_shift=True, gear=2))
-    assert fleet.wheels[0, 0, kernel.SPIN] == pytest.approx(12.0 / 0.40, rel=0.02)
-    assert fleet.wheels[0, 2, kernel.SPIN] == pytest.approx(12.0 / 0.30, rel=0.02)
+    assert fleet.wheels[0, 0, SPIN] == pytest.approx(12.0 / 0.40, rel=0.02)
+    assert fleet.wheels[0, 2, SPIN] == pytest.approx(12.0 / 0.30, rel=0.02)
     gear = drivetrain_of(SEDAN).gears[1].ratio * drivetrain_of(SEDAN).final_ratio
     assert fleet.engine_radps[0] == pytest.approx(gear * 12.0 / 0.35, rel=0.02)
 
@@ -172,7 +172,7 @@ def test_the_centre_of_mass_moves_the_load() -> None:
     control = own()
     control[CENTRE] = (0.28, 0.0, 0.0)  # a tenth of the wheelbase forward
     fleet = drive(car(control), 1.0, VehicleControl(brake=1.0))
-    loads = fleet.wheels[0, :, kernel.NORMAL_N]
+    loads = fleet.wheels[0, :, NORMAL_N]
     weight = SEDAN.mass_kg * GRAVITY_MPS2
     np.testing.assert_allclose(loads, weight * np.array([0.3, 0.3, 0.2, 0.2]), rtol=0.01)
     np.testing.assert_allclose(fleet.location[0], 0.0, atol=1e-3)
@@ -180,7 +180,7 @@ def test_the_centre_of_mass_moves_the_load() -> None:
     raised[CENTRE] = (0.0, 0.0, 0.3)
     transfers = []
     for each in (own(), raised):
-        braked = drive(car(each, 20.0), 0.5, coasting(brake=0.5)).wheels[0, :, kernel.NORMAL_N]
+        braked = drive(car(each, 20.0), 0.5, coasting(brake=0.5)).wheels[0, :, NORMAL_N]
         transfers.append(braked[0] - braked[2])
     assert transfers[1] == pytest.approx(transfers[0] * (SEDAN.cog_height_m + 0.3) / SEDAN.cog_height_m, rel=0.03)
 

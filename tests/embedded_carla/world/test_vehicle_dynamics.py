@@ -19,6 +19,7 @@ from embedded_carla.world.vehicles import VehicleFleet
 from embedded_carla.world.vehicles_bank import AIR_DENSITY_KGPM3, LATERAL_SHARE
 from embedded_carla.world.vehicles_classes import traits_of
 from embedded_carla.world.vehicles_kernel import GRAVITY_MPS2
+from embedded_carla.world.vehicles_motion import SLIP_ANGLE
 
 DT = 0.05
 ROLLING = traits_of(SEDAN).rolling_resistance
@@ -194,7 +195,7 @@ def test_nothing_spins_however_the_driver_steers() -> None:
         for slot in range(len(SPECS)):
             fleet.set_control(slot, VehicleControl(throttle=1.0, steer=min(i * DT / 12.0, 0.35)))
         fleet.step(DT, 0.0)
-        most = np.maximum(most, np.degrees(np.abs(fleet.wheels[: len(SPECS), 2, kernel.SLIP_ANGLE])))
+        most = np.maximum(most, np.degrees(np.abs(fleet.wheels[: len(SPECS), 2, SLIP_ANGLE])))
     assert (most < 25.0).all(), dict(zip(SPECS, most.round(1), strict=True))
 
 
