@@ -21,4 +21,4 @@ def run(launcher: Launcher, x: Any, bias: Any, residual: Any, out: Any, channels
     count = int(np.prod(x.shape))
     numbers = [I32(value) for value in (count, channels, inner, pitch)]
     grid = (ceil_div(count, THREADS * EACH), 1, 1)
-    launcher.launch("bias_silu", grid, THREADS, [Ptr(x), Ptr(bias), Ptr(residual), Ptr(out), *numbers])
+    launcher.launch("bias_silu", grid, THREADS, [Ptr(x), Ptr(bias), Ptr(residual), Ptr(out), *numbers], early=True)

@@ -29,6 +29,7 @@ __device__ inline av_half bias_then_silu(av_half x, av_half bias, float residual
 extern "C" __global__ void __launch_bounds__(256)
 bias_silu(const av_half* x, const av_half* bias, const av_half* residual, av_half* out, int count, int channels,
           int inner, int pitch) {
+    av_wait_for_earlier();
     const int first = (blockIdx.x * 256 + threadIdx.x) * EACH;
     if (first >= count) return;
     if (inner == 1 && channels % EACH == 0 && pitch % EACH == 0) {

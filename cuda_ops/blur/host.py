@@ -31,5 +31,9 @@ def run(launcher: Launcher, image: Any, out: Any, size: int, sigma: float) -> No
     values += [0] * (RADIUS_MAX + 1 - len(values))
     numbers = [I32(value) for value in (width, height, size // 2, *values)]
     launcher.launch(
-        "gaussian_blur", (ceil_div(width, 128), ceil_div(height, 16), 1), 256, [Ptr(image), Ptr(out), *numbers]
+        "gaussian_blur",
+        (ceil_div(width, 128), ceil_div(height, 16), 1),
+        256,
+        [Ptr(image), Ptr(out), *numbers],
+        early=True,
     )

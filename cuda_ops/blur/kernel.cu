@@ -123,6 +123,7 @@ extern "C" __global__ void __launch_bounds__(256)
 gaussian_blur(const uint8_t* image, uint8_t* out, int width, int height, int radius, int w0, int w1, int w2, int w3,
               int w4, int w5, int w6, int w7) {
     AV_SHARED(BlurTile, tile);
+    av_wait_for_earlier();
     const Weights weights = {{uint32_t(w0), uint32_t(w1), uint32_t(w2), uint32_t(w3), uint32_t(w4), uint32_t(w5),
                               uint32_t(w6), uint32_t(w7)}};
     switch (radius) {

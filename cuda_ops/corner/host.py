@@ -15,4 +15,4 @@ def run(launcher: Launcher, image: Any, out: Any, window: int) -> None:
     height, width = (int(value) for value in image.shape)
     scale = 1.0 / (4.0 * window * 255.0) ** 2
     arguments: list[Argument] = [Ptr(image), Ptr(out), I32(width), I32(height), I32(window), F32(scale)]
-    launcher.launch("corner_score", (ceil_div(width, 64), ceil_div(height, 16), 1), THREADS, arguments)
+    launcher.launch("corner_score", (ceil_div(width, 64), ceil_div(height, 16), 1), THREADS, arguments, early=True)

@@ -157,6 +157,7 @@ __device__ void corner(CornerTile& tile, const uint8_t* image, float* out, int w
 extern "C" __global__ void __launch_bounds__(288)
 corner_score(const uint8_t* image, float* out, int width, int height, int window, float scale) {
     AV_SHARED(CornerTile, tile);
+    av_wait_for_earlier();
     switch (window) {
         case 1: return corner<1>(tile, image, out, width, height, scale);
         case 2: return corner<2>(tile, image, out, width, height, scale);

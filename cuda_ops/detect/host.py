@@ -80,7 +80,8 @@ def run_end_to_end(
     images, rows = int(heads.shape[0]), int(heads.shape[1])
     blocks = ceil_div(int(results.boxes.shape[1]), BOXES_A_BLOCK) if depth is not None else 1
     arguments = [Ptr(heads), I32(rows), F32(score_min), *_results(results, depth)]
-    launcher.launch(f"detect_end_to_end_{'half' if is_half else 'float'}", (blocks, images, 1), THREADS, arguments)
+    kernel = f"detect_end_to_end_{'half' if is_half else 'float'}"
+    launcher.launch(kernel, (blocks, images, 1), THREADS, arguments, early=True)
 
 
 def float_below(value: float) -> float:

@@ -407,9 +407,11 @@ extern "C" __global__ void __launch_bounds__(256) detect_dense_float(DENSE(float
 }
 extern "C" __global__ void __launch_bounds__(256)
 detect_end_to_end_half(const av_half* heads, int rows, float threshold, RESULTS) {
+    av_wait_for_earlier();
     detect_end_to_end(heads, rows, threshold, RESULT_VALUES);
 }
 extern "C" __global__ void __launch_bounds__(256)
 detect_end_to_end_float(const float* heads, int rows, float threshold, RESULTS) {
+    av_wait_for_earlier();
     detect_end_to_end(heads, rows, threshold, RESULT_VALUES);
 }

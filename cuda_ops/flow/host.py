@@ -43,7 +43,9 @@ def build_pyramids(launcher: Launcher, images: Pair, halves: Pair, sizes: list[t
         arguments: list[Argument] = [
             Ptr(source[0]), Ptr(source[1]), I32(width), I32(height), Ptr(target[0]), Ptr(target[1])
         ]  # fmt: skip
-        launcher.launch("pyramid_down", (ceil_div(tall * ceil_div(wide, 4), THREADS), 2, 1), THREADS, arguments)
+        launcher.launch(
+            "pyramid_down", (ceil_div(tall * ceil_div(wide, 4), THREADS), 2, 1), THREADS, arguments, early=True
+        )
         source, start = target, end
 
 
@@ -65,4 +67,4 @@ def run(
         Ptr(out), Ptr(residual), Ptr(status), I32(settings.reach_px), I32(settings.iterations),
         F32(settings.step_min_px), F32(settings.eigenvalue_min),
     ]  # fmt: skip
-    launcher.launch("lucas_kanade", (int(points.shape[0]), 1, 1), THREADS, arguments)
+    launcher.launch("lucas_kanade", (int(points.shape[0]), 1, 1), THREADS, arguments, early=True)

@@ -73,6 +73,7 @@ __device__ inline uint32_t down_four(const uint8_t* in, int width, int height, i
 // One level of the pyramids of two pictures: blurred by 1 4 6 4 1 each way, every second pixel, rounded as cv2.pyrDown.
 extern "C" __global__ void __launch_bounds__(128)
 pyramid_down(const uint8_t* first_in, const uint8_t* second_in, int width, int height, uint8_t* first_out, uint8_t* second_out) {
+    av_wait_for_earlier();
     const uint8_t* in = blockIdx.y == 0 ? first_in : second_in;
     uint8_t* out = blockIdx.y == 0 ? first_out : second_out;
     const int wide = (width + 1) / 2, tall = (height + 1) / 2, groups = (wide + 3) / 4;
@@ -235,6 +236,7 @@ lucas_kanade(const uint8_t* before, const uint8_t* after, const uint8_t* before_
              int height, int levels, const float2* points, float2* out, float* residual, uint8_t* status, int reach,
              int iterations, float step_min, float eigenvalue_min) {
     AV_SHARED(FlowScratch, scratch);
+    av_wait_for_earlier();
     const float2 point = points[blockIdx.x];
     const Search search = {reach, iterations, step_min, eigenvalue_min};
     Track track = {0.0f, 0.0f, 0.0f, false};

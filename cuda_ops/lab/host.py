@@ -34,4 +34,4 @@ def run(launcher: Launcher, image: Any, linear: Any, first: LabRange, second: La
     numbers = [value for part in (first, second) for value in (*part.low, *part.high)]
     arguments: list[Argument] = [Ptr(image), I32(size), Ptr(mask), Ptr(linear), *(F32(value) for value in numbers)]
     name, each = ("lab_mask_bgr", 1) if channels == 3 else ("lab_mask_bgra", 4)
-    launcher.launch(name, (ceil_div(size, THREADS * each), 1, 1), THREADS, arguments)
+    launcher.launch(name, (ceil_div(size, THREADS * each), 1, 1), THREADS, arguments, early=True)

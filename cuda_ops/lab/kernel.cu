@@ -43,6 +43,7 @@ __device__ inline uint32_t lab_class(const float* linear, uint32_t bgr, LabRange
 
 extern "C" __global__ void __launch_bounds__(256) lab_mask_bgr(ARGUMENTS) {
     AV_SHARED(Curve, curve);
+    av_wait_for_earlier();
     for (int i = av_thread(); i < 256; i += av_threads()) curve.linear[i] = linear[i];
     __syncthreads();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -53,6 +54,7 @@ extern "C" __global__ void __launch_bounds__(256) lab_mask_bgr(ARGUMENTS) {
 
 extern "C" __global__ void __launch_bounds__(256) lab_mask_bgra(ARGUMENTS) {
     AV_SHARED(Curve, curve);
+    av_wait_for_earlier();
     for (int i = av_thread(); i < 256; i += av_threads()) curve.linear[i] = linear[i];
     __syncthreads();
     const int i = 4 * (blockIdx.x * blockDim.x + threadIdx.x);

@@ -82,7 +82,9 @@ def run_ground(
         *(F32(value) for value in numbers), *_ranges(first, second),
     ]  # fmt: skip
     shape = (ceil_div(grid.columns, 4 * GROUND_THREADS), grid.rows, 1)
-    launcher.launch("ground_mask_bgr" if channels == 3 else "ground_mask_bgra", shape, GROUND_THREADS, arguments)
+    launcher.launch(
+        "ground_mask_bgr" if channels == 3 else "ground_mask_bgra", shape, GROUND_THREADS, arguments, early=True
+    )
 
 
 def run_colour(launcher: Launcher, image: Any, first: HlsRange, second: HlsRange, mask: Any) -> None:
@@ -91,4 +93,4 @@ def run_colour(launcher: Launcher, image: Any, first: HlsRange, second: HlsRange
     size = height * width
     arguments: list[Argument] = [Ptr(image), I32(size), Ptr(mask), *_ranges(first, second)]
     name, each = ("colour_mask_bgr", 1) if channels == 3 else ("colour_mask_bgra", 4)
-    launcher.launch(name, (ceil_div(size, THREADS * each), 1, 1), THREADS, arguments)
+    launcher.launch(name, (ceil_div(size, THREADS * each), 1, 1), THREADS, arguments, early=True)

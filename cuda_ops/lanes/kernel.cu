@@ -129,6 +129,7 @@ template <int CHANNELS> __device__ void ground_mask(GROUND) {
     for (int k = 0; k < 4; ++k)
         places[k] = find_place(GROUND_VALUES, m0 * x + m2, m3 * x + m5, m6 * x + m8, first + k);
     Cell cells[4] = {};
+    av_wait_for_earlier();  // where cells lie hangs on nothing that was made before
     if (places[0].is_inside || places[1].is_inside || places[2].is_inside || places[3].is_inside) {
 #pragma unroll
         for (int k = 0; k < 16; ++k) px[k / 4][k % 4] = pixel<CHANNELS>(image, places[k / 4].at[k % 4]);
@@ -165,12 +166,14 @@ extern "C" __global__ void ground_mask_bgr(GROUND) { ground_mask<3>(GROUND_VALUE
 extern "C" __global__ void ground_mask_bgra(GROUND) { ground_mask<4>(GROUND_VALUES); }
 
 extern "C" __global__ void colour_mask_bgr(const uint8_t* image, int size, uint8_t* mask, RANGES) {
+    av_wait_for_earlier();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= size) return;
     mask[i] = uint8_t(classify(pixel<3>(image, uint32_t(i)), FIRST, SECOND));
 }
 
 extern "C" __global__ void colour_mask_bgra(const uint8_t* image, int size, uint8_t* mask, RANGES) {
+    av_wait_for_earlier();
     const int i = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
     if (i + 4 <= size) {
         const uint4 v = *reinterpret_cast<const uint4*>(image + int64_t(i) * 4);

@@ -71,6 +71,7 @@ def run(
             (ceil_div(width, COLUMNS), ceil_div(height, ROWS), len(part)),
             32 * ROWS,
             arguments,
+            early=True,
         )
 
 

@@ -100,6 +100,7 @@ __device__ void letterbox(const Picture& p, const float* matrix, Out* out, int w
     int width, int height, float m0, float m1, float m2, float m3, float m4, CAMERA(0), CAMERA(1), CAMERA(2), \
         CAMERA(3), CAMERA(4), CAMERA(5), CAMERA(6), CAMERA(7)
 #define PREPROCESS(Source, Out)                                                 \
+    av_wait_for_earlier();                                                      \
     Picture p;                                                                  \
     switch (blockIdx.z) { PICK(0) PICK(1) PICK(2) PICK(3) PICK(4) PICK(5) PICK(6) PICK(7) } \
     const float matrix[5] = {m0, m1, m2, m3, m4};                               \

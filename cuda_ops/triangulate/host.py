@@ -22,4 +22,4 @@ def run(
         F32(variance),
         *(F32(v) for v in pose),
     ]
-    launcher.launch("update_depths", (ceil_div(count, 256), 1, 1), 256, arguments)
+    launcher.launch("update_depths", (ceil_div(count, 256), 1, 1), 256, arguments, early=True)

@@ -7,6 +7,7 @@ constexpr float GATE = 9.2103404f;  // chi squared, 2 degrees of freedom, 99 %
 extern "C" __global__ void update_depths(const float2* rays, const float2* seen, float2* state, uint8_t* used, int count,
                                          float variance, float r0, float r1, float r2, float r3, float r4, float r5,
                                          float r6, float r7, float r8, float t0, float t1, float t2) {
+    av_wait_for_earlier();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     const float2 ray = rays[i], at = seen[i], now = state[i];
