@@ -88,15 +88,20 @@ class Pipeline:
         self._controller = Controller(vehicle, settings.control)
         self._stage_ms: dict[str, float] = {}
 
+    def begin(self, frame: SensorFrame) -> None:
+        """Let the detector begin on `frame`, beside what the caller does before it calls `step` with it."""
+        image = frame.cameras.get(self._camera)
+        if image is not None and self._begin is not None:
+            self._begin(image)
+
     def step(self, frame: SensorFrame) -> StepResult:
         """What the car believes, intends and does now.
 
         The detector looks at the picture beside what comes before it is asked: its own stage is the rest of its time.
         """
         self._stage_ms = {}
+        self.begin(frame)
         image = frame.cameras.get(self._camera)
-        if image is not None and self._begin is not None:
-            self._begin(image)
         with self._stage("health"):
             health = self._health.update(image, frame.stamp.time_s, frame.wheel_speed_mps)
         with self._stage("lanes"):

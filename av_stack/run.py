@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import cv2
+
 from av_stack.errors import AvStackError, ConfigError, WorldError
 from av_stack.lifeguard import Lifeguard
 from av_stack.mission import mission_route, world_spec
@@ -65,6 +67,7 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
     Raises AvStackError for whatever goes wrong before the drive starts.
     """
     check_oracles(options.oracles)
+    cv2.setNumThreads(1)  # its threads gain nothing on such small pictures, and between two calls they spin
     rig, stack = load_rig(scenario.ego.rig), load_stack(scenario.ego.stack)
     spec = world_spec(scenario, rig, load_weather(scenario.weather, weather_presets()))
     with ExitStack() as closers:
@@ -118,10 +121,11 @@ def drive(world: World, pipeline: Pipeline, judge: Judge, watchers: Sequence[Wat
     """Tick, think, act until the drive is over; returns why it is."""
     while True:
         frame = world.tick()
-        step = pipeline.step(frame)
-        world.apply(step.command)
+        pipeline.begin(frame)
         truth = world.truth()
         end = judge.update(truth)
+        step = pipeline.step(frame)
+        world.apply(step.command)
         for watch in watchers:
             watch(frame, step, truth, judge)
         if judge.is_arrived and abs(truth.ego_speed_mps) < STANDING_MPS:

@@ -88,7 +88,12 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float) -> tupl
 
 def brightness(bgr: Image) -> float:
     """Mean of each pixel's brightest channel."""
-    return float(bgr[::4, ::4].max(axis=2).mean()) if bgr.size else 0.0
+    return float(_brightest(bgr[::4, ::4]).mean()) if bgr.size else 0.0
+
+
+def _brightest(bgr: Image) -> Image:
+    """(H, W): each pixel's brightest channel. A maximum along an axis of three would take eight times as long."""
+    return np.maximum(np.maximum(bgr[:, :, 0], bgr[:, :, 1]), bgr[:, :, 2])
 
 
 def _in_smaller(bgr: Image, region: Box, px_per_m: float, mean: float, factor: int) -> tuple[Lamp, ...]:
@@ -123,8 +128,9 @@ def _top_hat(part: Image, spot_px: float) -> tuple[NDArray[np.int16], float]:
     the darkest is that is no spot: housings are black, so by day that is the veil of haze before them."""
     side = 2 * int(0.75 * spot_px) + 3
     kernel = cv2.getStructuringElement(cv2.MORPH_RECT, (side, side))
-    opened = np.asarray(cv2.morphologyEx(part, cv2.MORPH_OPEN, kernel))
-    return part.astype(np.int16) - opened.astype(np.int16), float(np.percentile(opened.max(axis=2), VEIL_PERCENTILE))
+    opened = np.asarray(cv2.morphologyEx(part, cv2.MORPH_OPEN, kernel), dtype=np.uint8)
+    veil = float(np.percentile(_brightest(opened).astype(np.float64), VEIL_PERCENTILE))
+    return part.astype(np.int16) - opened.astype(np.int16), veil
 
 
 def _chroma(stands_out: NDArray[np.int16]) -> NDArray[np.int16]:

@@ -45,13 +45,13 @@ class Detector:
 
     def begin(self, image: CameraImage) -> None:
         """Begin to look at `image` beside what the caller does next; `detect` then waits for the rest alone."""
-        picture, scale = fit(image.bgr, self._network.size_px)
-        self._begun = image, scale, self._network.start(picture)
+        if self._begun is None or self._begun[0] is not image:
+            picture, scale = fit(image.bgr, self._network.size_px)
+            self._begun = image, scale, self._network.start(picture)
 
     def detect(self, image: CameraImage) -> tuple[Detection, ...]:
         """What is seen in `image`, down to the least confidence asked for; boxes lie inside the picture."""
-        if self._begun is None or self._begun[0] is not image:
-            self.begin(image)
+        self.begin(image)
         assert self._begun is not None
         (_, scale, rows), self._begun = self._begun, None
         return self.named(rows(), scale, image.bgr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from perception.detection.offline import ultralytics
 from perception.detection.weights import Exported, exported, network_size
 
 Float32 = NDArray[np.float32]
-THREADS = 2
+THREADS_MAX = 2
 
 
 class Network(Protocol):
@@ -34,7 +35,7 @@ class Network(Protocol):
 class OpenVinoNetwork:
     """Float32 whatever the processor offers: the same picture gives the same boxes on every run."""
 
-    def __init__(self, source: Exported, threads: int = THREADS) -> None:
+    def __init__(self, source: Exported, threads: int | None = None) -> None:
         import openvino as ov
 
         self.size_px, self.names = source.size_px, source.names
@@ -52,7 +53,7 @@ class OpenVinoNetwork:
         )
         options: dict[str, Any] = {
             "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_NUM_THREADS": threads,
+            "INFERENCE_NUM_THREADS": threads or spare_threads(),
             "ENABLE_CPU_PINNING": False,  # bound to cores, its threads wait for what runs there beside them
             "INFERENCE_PRECISION_HINT": "f32",
         }
@@ -120,6 +121,11 @@ def _quicken(model: Any) -> None:
 
     if why_no_gpu() is None:  # torch alone needs less of a driver, and no run-time compiler
         quicken(model)
+
+
+def spare_threads() -> int:
+    """Threads for the network: one core is left for what runs beside it, for one that waits for a core spins."""
+    return min(max(len(os.sched_getaffinity(0)) - 1, 1), THREADS_MAX)
 
 
 def network_for(weights: Path, width_px: int, height_px: int, device: str) -> Network:

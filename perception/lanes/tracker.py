@@ -48,10 +48,12 @@ class LineTrack:
     likeness: float = 1.0
 
     def y_at(self, x_m: float) -> float:
-        return float(self.coefficients @ (1.0, x_m, x_m * x_m, x_m**3))
+        c0, c1, c2, c3 = self.coefficients.tolist()
+        return float(c0 + x_m * (c1 + x_m * (c2 + x_m * c3)))
 
     def slope_at(self, x_m: float) -> float:
-        return float(self.coefficients @ (0.0, 1.0, 2.0 * x_m, 3.0 * x_m * x_m))
+        _, c1, c2, c3 = self.coefficients.tolist()
+        return float(c1 + x_m * (2.0 * c2 + x_m * 3.0 * c3))
 
     def sigma_at(self, x_m: float) -> float:
         row = np.array([1.0, x_m, x_m * x_m, x_m**3])
@@ -106,17 +108,18 @@ def quality(fit: LineFit) -> float:
 
 
 def _y(fit: LineFit, x_m: float) -> float:
-    return float(fit.coefficients @ (1.0, x_m, x_m * x_m, x_m**3))
+    c0, c1, c2, c3 = fit.coefficients.tolist()
+    return float(c0 + x_m * (c1 + x_m * (c2 + x_m * c3)))
 
 
 def _closest(track: LineTrack, fits: list[LineFit]) -> LineFit | None:
     """The fit nearest to the track where both are seen, None beyond the gate."""
     best, best_cost = None, 1.0
     for fit in fits:
-        places = np.linspace(fit.x_min_m, max(min(fit.x_max_m, 20.0), fit.x_min_m), 3)
+        end = max(min(fit.x_max_m, 20.0), fit.x_min_m)
         cost = max(
-            abs(_y(fit, float(x)) - track.y_at(float(x))) / (GATE_M + GATE_SIGMA * min(track.sigma_at(float(x)), 0.3))
-            for x in places
+            abs(_y(fit, x) - track.y_at(x)) / (GATE_M + GATE_SIGMA * min(track.sigma_at(x), 0.3))
+            for x in (fit.x_min_m, (fit.x_min_m + end) / 2.0, end)
         )
         if cost < best_cost:
             best, best_cost = fit, cost
