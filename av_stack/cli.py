@@ -74,7 +74,7 @@ def suite_command(
     oracle: OracleOption = "",
     out: OutOption = Path("out"),
 ) -> None:
-    """Drive every scenario of a suite, one after the other; status 1 unless all are completed without collision."""
+    """Drive a suite, one scenario after the other; status 1 where one does not arrive, or not without an infraction."""
     if suite not in SUITES:
         raise ConfigError(f"unknown suite {suite}; there are {', '.join(SUITES)}")
     address, folder, oracles = _address(server), _folder(maps), _names(oracle)

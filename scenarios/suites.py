@@ -141,6 +141,10 @@ def shortcomings(scenario: Scenario, figures: Mapping[str, Any]) -> list[str]:
         found.append(f"{100 * figures['route_completion']:.0f} % of the route ({figures['end']})")
     if figures["collisions"]:
         found.append(f"{figures['collisions']} collisions")
+    if figures["red_lights"]:
+        found.append(f"{figures['red_lights']} red lights run")
+    if figures["stop_signs"]:
+        found.append(f"{figures['stop_signs']} stop signs passed")
     if scenario is MOTORWAY and (figures["fastest_1000_m_mps"] or 0.0) < MOTORWAY_MPS:
         found.append(f"fastest 1000 m at {figures['fastest_1000_m_mps']} m/s, needed are {MOTORWAY_MPS}")
     return found

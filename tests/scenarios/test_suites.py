@@ -22,6 +22,8 @@ GOOD: dict[str, Any] = {
     "end": "arrived",
     "route_completion": 1.0,
     "collisions": 0,
+    "red_lights": 0,
+    "stop_signs": 0,
     "fastest_1000_m_mps": MOTORWAY_MPS + 0.1,
 }
 
@@ -31,6 +33,8 @@ GOOD: dict[str, Any] = {
     [
         ({"route_completion": 0.99, "end": "time-out after 300 s"}, "99 % of the route"),
         ({"collisions": 1}, "1 collisions"),
+        ({"red_lights": 2}, "2 red lights run"),
+        ({"stop_signs": 1}, "1 stop signs passed"),
         ({"error": "the server went away"}, "went away"),
         ({"fastest_1000_m_mps": MOTORWAY_MPS - 0.1}, "needed are 25"),
         ({"fastest_1000_m_mps": None}, "needed are 25"),
