@@ -24,29 +24,53 @@ class FrameGraph:
     `program` takes one GPU tensor per input and returns the tensors to bring back; it must neither synchronise, nor
     branch on values, nor draw random numbers. On a machine without kernels `run` calls it on CPU tensors instead. Two
     replays on the same input give the same bits. Not for use from several threads.
+
+    The first `handed` inputs come with each `run`, from wherever they lie: the driver brings 4 MB up from there in
+    243 us, a copy into pinned memory and the upload from it take 362 (docs/cuda.md). The graph uploads the rest.
     """
 
-    def __init__(self, program: Program, inputs: Sequence[NDArray[Any]], device: str = "auto") -> None:
+    def __init__(self, program: Program, inputs: Sequence[NDArray[Any]], device: str = "auto", handed: int = 0) -> None:
         if device not in ("auto", "cuda", "cpu"):
             raise CudaOpsError(f"frame graph: device {device!r}; allowed are 'auto', 'cuda', 'cpu'")
         reason = "cpu was asked for" if device == "cpu" else why_no_gpu()
         if device == "cuda" and reason is not None:
             raise CudaOpsError(f"frame graph: device 'cuda', but {reason}")
         self.on_gpu = reason is None
-        self._program = program
+        self._program, self._handed = program, handed
         self._host = [torch.from_numpy(np.array(array)) for array in inputs]
         if self.on_gpu:
             self._capture()
-        self.inputs: list[NDArray[Any]] = [tensor.numpy() for tensor in self._host]
-        """Where the next frame goes, in pinned memory if there is a GPU: write it there, then call `run`."""
+        self.inputs: list[NDArray[Any]] = [tensor.numpy() for tensor in self._host[handed:]]
+        """Where the rest of a frame goes, in pinned memory if there is a GPU: write it there, then call `run`."""
 
-    def run(self) -> list[NDArray[Any]]:
-        """The program's results for what stands in `inputs`; views that the next `run` overwrites."""
+    def run(self, *pictures: NDArray[Any]) -> list[NDArray[Any]]:
+        """The program's results for `pictures` and what stands in `inputs`; views that the next `run` overwrites.
+
+        Without `pictures` those of the last `upload` stand. Raises `CudaOpsError` where they are not like those that
+        the graph was captured for.
+        """
+        if pictures:
+            self.upload(*pictures)
         if not self.on_gpu:
             return [tensor.numpy() for tensor in self._program(*self._host)]
         self.launch()
         self._stream.synchronize()
         return self._arrays
+
+    def upload(self, *pictures: NDArray[Any]) -> None:
+        """Bring the handed inputs up; they may be written again when this returns."""
+        wanted = self._host[: self._handed]
+        given = [(picture.shape, picture.dtype) for picture in pictures]
+        if given != (expected := [(tuple(tensor.shape), tensor.numpy().dtype) for tensor in wanted]):
+            raise CudaOpsError(f"frame graph: handed are {given}, the graph was captured for {expected}")
+        if not self.on_gpu:
+            self._host[: self._handed] = [torch.from_numpy(np.ascontiguousarray(picture)) for picture in pictures]
+            return
+        from cuda.bindings import driver
+
+        for tensor, picture in zip(self._device, pictures, strict=False):
+            dense = np.ascontiguousarray(picture)
+            _of(driver.cuMemcpyHtoDAsync(tensor.data_ptr(), dense.ctypes.data, dense.nbytes, self._stream.cuda_stream))
 
     def launch(self) -> None:
         """Start a frame on the GPU without waiting; `run` is this and a wait."""
@@ -64,7 +88,7 @@ class FrameGraph:
         self._stream.synchronize()
         self._graph = torch.cuda.CUDAGraph(keep_graph=True)
         with torch.cuda.graph(self._graph, stream=self._stream):
-            for device, host in zip(self._device, self._host, strict=True):
+            for device, host in list(zip(self._device, self._host, strict=True))[self._handed :]:
                 device.copy_(host, non_blocking=True)
             for result, out in zip(self._results, self._program(*self._device), strict=True):
                 result.copy_(out, non_blocking=True)

@@ -40,7 +40,8 @@ class GpuFrame:
         has_paint = view is not None and fits(camera, view)
         self._paint = PaintSteps(camera, view, device) if has_paint and view is not None else None
         self._branch = Branch()
-        self._graph = FrameGraph(self._program, [np.zeros((camera.height_px, camera.width_px, 3), np.uint8)], device)
+        picture = np.zeros((camera.height_px, camera.width_px, 3), np.uint8)
+        self._graph = FrameGraph(self._program, [picture], device, handed=1)
         self._seen: CameraImage | None = None
         self._results: list[NDArray[Any]] = []
 
@@ -64,10 +65,9 @@ class GpuFrame:
 
     def _look(self, image: CameraImage) -> Sequence[NDArray[Any]]:
         if image is not self._seen:
-            if image.camera != self._camera or image.bgr.shape != self._graph.inputs[0].shape:
+            if image.camera != self._camera or image.bgr.shape != (self._camera.height_px, self._camera.width_px, 3):
                 raise ValueError(f"camera {image.camera.name!r}: the graph was captured for {self._camera}")
-            np.copyto(self._graph.inputs[0], image.bgr)
-            self._results = self._graph.run()
+            self._results = self._graph.run(image.bgr)
             self._seen = image
         return self._results
 

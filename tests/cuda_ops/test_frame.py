@@ -63,6 +63,22 @@ def test_a_branch_runs_beside_and_changes_nothing(device: str) -> None:
             np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_pictures_may_be_handed_from_wherever_they_lie(device: str) -> None:
+    graph = FrameGraph(program, [frame(0)], device, handed=1)
+    assert graph.inputs == []
+    for seed in (1, 2, 1):
+        wide = np.concatenate([frame(seed), frame(seed + 5)], axis=1)
+        for given in (frame(seed), wide[:, :320]):
+            found = graph.run(given)
+            given[:] = 0
+            for ours, theirs in zip(found, program(torch.from_numpy(frame(seed))), strict=True):
+                np.testing.assert_allclose(ours, theirs.numpy(), atol=1e-6)
+    for wrong in (frame(0)[1:], frame(0).astype(np.float32)):
+        with pytest.raises(CudaOpsError, match=r"captured for \[\(\(180, 320, 4\), dtype\('uint8'\)\)\]"):
+            graph.run(wrong)
+
+
 def test_a_device_that_is_not_there_is_said() -> None:
     with pytest.raises(CudaOpsError, match="allowed are 'auto', 'cuda', 'cpu'"):
         FrameGraph(program, [frame(0)], "tpu")
