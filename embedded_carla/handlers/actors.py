@@ -193,9 +193,9 @@ def set_actor_simulate_physics(simulation: Simulation, actor_id: int, enabled: b
     episode = simulation.episode
     actor = episode.actors.get(actor_id)
     if actor.kind is ActorKind.VEHICLE:
-        episode.fleet.physics[actor.slot] = bool(enabled)
+        episode.fleet.set_physics(actor.slot, bool(enabled))
     elif actor.kind is ActorKind.WALKER:
-        episode.crowd.physics[actor.slot] = bool(enabled)
+        episode.crowd.set_physics(actor.slot, bool(enabled))
 
 
 @void("set_actor_enable_gravity")

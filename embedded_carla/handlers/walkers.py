@@ -1,4 +1,4 @@
-"""Walkers: control. Bones are not simulated."""
+"""Walkers: control. Their bones are in skeletons.py."""
 
 from __future__ import annotations
 

@@ -231,6 +231,13 @@ class VehicleFleet:
         self.acceleration[slot] = self.angular_acceleration_degps2[slot] = 0.0
         self._forward_accel[slot] = 0.0
 
+    def set_physics(self, slot: int, enabled: bool) -> None:
+        """Without physics a vehicle stands where it is, at no velocity; with it again it begins from there."""
+        self.physics[slot] = enabled
+        if not enabled:
+            self.set_velocity(slot, (0.0, 0.0, 0.0))
+            self.set_angular_velocity_degps(slot, (0.0, 0.0, 0.0))
+
     def set_angular_velocity_degps(self, slot: int, velocity: Vector3) -> None:
         """About the world's axes; only the turn about z acts on a vehicle that stands on its wheels."""
         self.angular_velocity_degps[slot] = velocity

@@ -105,6 +105,12 @@ class WalkerCrowd:
     def set_velocity(self, slot: int, velocity: Vector3) -> None:
         self.velocity[slot] = velocity
 
+    def set_physics(self, slot: int, enabled: bool) -> None:
+        """Without physics a walker stands where it is, at no velocity; with it again it begins from there."""
+        self.physics[slot] = enabled
+        if not enabled:
+            self.velocity[slot] = self.acceleration[slot] = self.angular_velocity_degps[slot] = 0.0
+
     def set_state(self, slot: int, pose: Transform, speed_mps: float) -> None:
         """Place a walker that a client moves itself; it strides by the way it has gone since it was last placed.
 

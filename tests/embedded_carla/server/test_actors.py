@@ -135,6 +135,13 @@ def test_teleports_and_velocities_act(sync_world: Any) -> None:
     settle(sync_world, 20)
     assert car.get_velocity().length() == pytest.approx(5.0, abs=0.1)
     car.disable_constant_velocity()
+    car.set_simulate_physics(False)
+    sync_world.tick()
+    stood = car.get_location()
+    assert car.get_velocity().length() == car.get_angular_velocity().length() == 0.0  # as CARLA tells it
+    car.set_simulate_physics(True)
+    settle(sync_world, 5)
+    assert car.get_location().distance(stood) < 0.1  # it begins from rest
 
 
 def test_physics_control_comes_back_and_acts(sync_world: Any) -> None:
