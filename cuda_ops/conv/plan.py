@@ -1,10 +1,13 @@
-"""Which tile a convolution takes: the one that an estimate of its time says is quickest; the same on every run."""
+"""Which tile a convolution takes, the same on every run: as measured on such a GPU, else by an estimate."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import astuple
 from functools import lru_cache
 
-from cuda_ops.conv.host import TILES, TILES_SHARED_MAX, Plan, Tile, Window
+from cuda_ops.conv import measured
+from cuda_ops.conv.host import TILES, TILES_SHARED_MAX, Plan, Window
 from cuda_ops.runtime.launcher import ceil_div
 
 SHARES = (1, 2, 3, 4, 6, 8)
@@ -17,15 +20,21 @@ BLOCKS_PER_PROCESSOR = 2
 
 @lru_cache(maxsize=1024)
 def plan_for(window: Window, processors: int) -> Plan:
-    """The plan that is estimated to be quickest on a GPU of so many processors."""
-    plans = (Plan(tile, shares) for tile in TILES for shares in SHARES if _is_possible(tile, shares, window))
-    return min(plans, key=lambda plan: estimate_us(plan, window, processors))
+    """The plan for a GPU of so many processors."""
+    if processors == measured.PROCESSORS and (found := measured.PLANS.get(astuple(window))):
+        tiles = {tile.name: tile for tile in TILES}
+        return Plan(tiles[found[0]], found[1])
+    return min(possible_plans(window), key=lambda plan: estimate_us(plan, window, processors))
 
 
-def _is_possible(tile: Tile, shares: int, window: Window) -> bool:
-    across, down, _ = Plan(tile, shares).grid(window)
-    steps = ceil_div(window.depth, tile.depth)
-    return shares == 1 or (across * down <= TILES_SHARED_MAX and steps >= 2 * shares)
+def possible_plans(window: Window) -> Iterator[Plan]:
+    """All tiles, and shares where there are counters for the tiles and two steps for a share."""
+    for tile in TILES:
+        across, down, _ = Plan(tile, 1).grid(window)
+        steps = ceil_div(window.depth, tile.depth)
+        for shares in SHARES:
+            if shares == 1 or (across * down <= TILES_SHARED_MAX and steps >= 2 * shares):
+                yield Plan(tile, shares)
 
 
 def estimate_us(plan: Plan, window: Window, processors: int) -> float:

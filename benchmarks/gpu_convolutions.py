@@ -1,0 +1,130 @@
+"""Every plan of the network's convolutions beside torch: `python -m benchmarks.gpu_convolutions --out DIR`.
+
+It writes convolutions.json, and measured.py, which is what `cuda_ops/conv` then plans by on such a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections import Counter
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+
+from benchmarks.gpu_peers import weights
+from benchmarks.gpu_timing import between_events, captured
+from cuda_ops.bias_silu.op import bias_silu
+from cuda_ops.conv.host import Plan, Window
+from cuda_ops.conv.op import conv
+from cuda_ops.conv.plan import plan_for, possible_plans
+from cuda_ops.runtime import gpu
+from perception.detection.networks import TorchNetwork
+from perception.detection.weights import COMPACT
+
+SIZES_PX = ((640, 384),)
+CALLS, ROUNDS = 10, 7
+TILES_WASTED_MAX = 4
+"""A plan that makes so many times the elements that are asked for is not measured."""
+
+
+def windows() -> Counter[Window]:
+    """The convolutions of both networks, and how often the larger has each."""
+    found: Counter[Window] = Counter()
+
+    def remembered(window: Window, processors: int) -> Plan:
+        seen.append(window)
+        return plan_for(window, processors)
+
+    for model in (weights(), COMPACT):
+        for size in SIZES_PX:
+            network = TorchNetwork(model, size)
+            seen: list[Window] = []
+            with patch("cuda_ops.conv.op.plan_for", remembered):
+                network.rows(torch.zeros((1, 3, size[1], size[0]), dtype=torch.half, device="cuda"))
+            for window in seen:
+                found[window] += int(model != COMPACT)
+    return found
+
+
+def quick(call: Any) -> float:
+    graph = captured(call, CALLS)
+    graph.replay()
+    return statistics.median(between_events(graph.replay, 2) / CALLS for _ in range(ROUNDS))
+
+
+def measure(window: Window) -> dict[str, Any]:
+    """Microseconds of a call in a chain of them: torch's with `bias_silu`, and each plan's; right ones only."""
+    x = torch.randn((1, window.channels, window.height, window.width), device="cuda").half()
+    weight = torch.randn((window.out_channels, window.channels, window.size, window.size), device="cuda").half()
+    weight = (weight * window.depth**-0.5).to(memory_format=torch.channels_last)
+    x, bias = x.to(memory_format=torch.channels_last), torch.randn(window.out_channels, device="cuda").half()
+    stride, border = window.stride, window.size // 2
+    expected = torch.nn.functional.conv2d(x.double(), weight.double(), bias.double(), stride, border)
+    expected = torch.nn.functional.silu(expected)
+    row: dict[str, Any] = {"window": astuple(window), "plans_us": {}, "wrong": []}
+    row["torch_us"] = quick(lambda: bias_silu(torch.nn.functional.conv2d(x, weight, None, stride, border), bias))
+    for plan in possible_plans(window):
+        across, down, _ = plan.grid(window)
+        made = across * down * plan.tile.rows * plan.tile.columns
+        if made > TILES_WASTED_MAX * window.pixels * max(window.out_channels, 16):
+            continue
+        with patch("cuda_ops.conv.op.plan_for", return_value=plan):
+            off = (conv(x, weight, bias, stride).double() - expected).norm() / expected.norm()
+            name = f"{plan.tile.name}/{plan.shares}"
+            if not float(off) < 2e-3:
+                row["wrong"].append(name)
+                continue
+            row["plans_us"][name] = quick(lambda: conv(x, weight, bias, stride))
+    row["best"] = min(row["plans_us"], key=row["plans_us"].get)
+    return row
+
+
+def module(rows: list[dict[str, Any]]) -> str:
+    """The text of cuda_ops/conv/measured.py."""
+    processors = torch.cuda.get_device_properties(0).multi_processor_count
+    lines = [
+        '"""Quickest plans of YOLO26\'s convolutions, measured: `benchmarks/gpu_convolutions.py` writes this file."""',
+        "",
+        f'GPU, PROCESSORS = "{torch.cuda.get_device_name()}", {processors}',
+        "PLANS: dict[tuple[int, ...], tuple[str, int]] = {",
+    ]
+    for row in rows:
+        name, shares = row["best"].split("/")
+        lines.append(f'    {row["window"]}: ("{name}", {shares}),')
+    return "\n".join([*lines, "}", ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out/bench"))
+    out: Path = parser.parse_args().out
+    if not torch.cuda.is_available():
+        raise SystemExit("gpu_convolutions: torch sees no GPU")
+    torch.manual_seed(0)
+    rows = []
+    with patch.object(gpu, "CAPTURES_MAX", 1 << 17):  # each captured launch that shares sums keeps its counters
+        for window, times in windows().items():
+            row = {**measure(window), "times": times}
+            rows.append(row)
+            best = row["plans_us"][row["best"]]
+            print(f"{times} x {row['window']}: torch {row['torch_us']:.2f}, {row['best']} {best:.2f}", *row["wrong"])
+    total = {
+        "torch_us": sum(row["times"] * row["torch_us"] for row in rows),
+        "own_us": sum(row["times"] * row["plans_us"][row["best"]] for row in rows),
+    }
+    print(total)
+    out.mkdir(parents=True, exist_ok=True)
+    figures = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, **total, "rows": rows}
+    (out / "convolutions.json").write_text(json.dumps(figures, indent=1) + "\n")
+    (out / "measured.py").write_text(module(rows))
+    if any(row["wrong"] for row in rows):
+        raise SystemExit("gpu_convolutions: not all are right")
+
+
+if __name__ == "__main__":
+    main()
