@@ -10,13 +10,16 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 
 from benchmarks.gpu_peers import weights
 from benchmarks.gpu_timing import captured, warm
+from cuda_ops.runtime.gpu import launcher
 from perception.detection.networks import TorchNetwork
 from perception.detection.offline import ultralytics
 from perception.on_gpu import quicken
@@ -61,35 +64,37 @@ def compiled() -> Any:
 
 
 FORMS: dict[str, tuple[Callable[[], Any], bool]] = {
-    "channels first": (plain, False),
-    "channels last": (in_channels_last, False),
-    "channels last, bias and SiLU in one kernel": (joined, False),
-    "own convolutions where they fit, pools and attention": (with_own_convolutions, False),
-    "the same, the head on streams of its own, and one kernel for the best rows": (with_own_head, False),
-    "channels last, torch.compile": (compiled, False),
+    "channels first": (plain, True),
+    "channels last": (in_channels_last, True),
+    "channels last, bias and SiLU in one kernel": (joined, True),
+    "own convolutions where they fit, pools and attention": (with_own_convolutions, True),
+    "the same, the head on streams of its own, and one kernel for the best rows": (with_own_head, True),
+    "the same, no kernel beginning before the one before has ended": (with_own_head, False),
 }
+"""How to make it, and whether kernels may begin early."""
+
+OWN_KERNELS = ("attend", "best_rows", "bias_silu", "conv", "depthwise", "max_pool")
 
 
-def measure(make: Callable[[], Any], tries: bool) -> tuple[float, float]:
+def measure(make: Callable[[], Any], is_early: bool) -> tuple[float, float]:
     """Microseconds of a pass on the GPU, and of the CPU to start a graph of one."""
     picture = torch.rand((1, 3, SIZE_PX[1], SIZE_PX[0]), device="cuda").half()
     picture = picture.contiguous(memory_format=torch.channels_last)
-    torch.backends.cudnn.benchmark = tries
-    try:
-        with torch.inference_mode():
-            model = make()
-            for _ in range(3):
-                model(picture)
-            alone, one = warm(lambda: model(picture), 4)[0], captured(lambda: model(picture), 1)
-            started = []
-            for _ in range(100):
-                start = time.perf_counter()
-                one.replay()
-                started.append(1e6 * (time.perf_counter() - start))
-                torch.cuda.synchronize()
-            return alone, statistics.median(started)
-    finally:
-        torch.backends.cudnn.benchmark = False
+    with torch.inference_mode(), ExitStack() as stack:
+        if not is_early:
+            for name in OWN_KERNELS:
+                stack.enter_context(patch.object(launcher(name, 0), "_can_start_early", False))
+        model = make()
+        for _ in range(3):
+            model(picture)
+        alone, one = warm(lambda: model(picture), 4)[0], captured(lambda: model(picture), 1)
+        started = []
+        for _ in range(100):
+            start = time.perf_counter()
+            one.replay()
+            started.append(1e6 * (time.perf_counter() - start))
+            torch.cuda.synchronize()
+        return alone, statistics.median(started)
 
 
 def kernels(network: TorchNetwork) -> list[tuple[str, int, float]]:
@@ -107,7 +112,9 @@ def kernels(network: TorchNetwork) -> list[tuple[str, int, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/bench/gpu_network.json"))
-    out: Path = parser.parse_args().out
+    parser.add_argument("--compile", action="store_true", help="also by torch.compile: 45 s and a C compiler")
+    arguments = parser.parse_args()
+    out: Path = arguments.out
     if not torch.cuda.is_available():
         raise SystemExit("gpu_network: torch sees no GPU")
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -121,10 +128,11 @@ def main() -> None:
     figures["kernels"] = [{"name": name[:90], "launches": count, "us": us} for name, count, us in listed[:25]]
     for row in figures["kernels"]:
         print(f"{row['launches']:4d} {row['us']:8.1f} us {row['name']}")
-    for name, (make, tries) in FORMS.items():
+    forms = FORMS | ({"channels last, torch.compile": (compiled, True)} if arguments.compile else {})
+    for name, (make, is_early) in forms.items():
         start = time.perf_counter()
         try:
-            us, launch_us = measure(make, tries)
+            us, launch_us = measure(make, is_early)
             figures["forms_us"][name] = {"pass": us, "launch_cpu": launch_us}
         except Exception as error:  # noqa: BLE001 - the other forms' figures are worth having
             torch.cuda.synchronize()
