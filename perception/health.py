@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from av_stack.types import CameraImage, Image
-from perception.seams import Seams, has_new_seam, look_for_seams
+from perception.seams import Seams, SeamTrail, look_for_seams, new_seam
 
 Float32 = NDArray[np.float32]
 
@@ -85,6 +85,7 @@ class HealthMonitor:
         self._whole: Float32 | None = None
         self._whole_s = 0.0
         self._seams: Seams | None = None
+        self._trail = SeamTrail()
         self._time_s: float | None = None
         self._confidence = 1.0
         self._unwell_s = 0.0
@@ -99,7 +100,9 @@ class HealthMonitor:
             grey = np.asarray(cv2.cvtColor(image.bgr, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
             small, seams = _small(grey), look_for_seams(grey)
             faults = find_faults(small, grey, self._last, self._whole, speed_mps, time_s - self._whole_s)
-            if Fault.TORN not in faults and self._seams is not None and has_new_seam(seams, self._seams):
+            row = new_seam(seams, self._seams) if self._seams is not None else None
+            wanders = self._trail.is_scene(row)
+            if Fault.TORN not in faults and row is not None and not wanders:
                 faults = (*faults, Fault.TORN)
             self._last = small
             if Fault.TORN not in faults:

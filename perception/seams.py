@@ -62,8 +62,32 @@ def look_for_seams(grey: Image) -> Seams:
 
 def has_new_seam(now: Seams, before: Seams) -> bool:
     """Whether there is a seam in a picture that was not thereabouts before: a town has edges that look like some."""
+    return new_seam(now, before) is not None
+
+
+def new_seam(now: Seams, before: Seams) -> int | None:
+    """The row of the plainest new seam; None where there is none."""
     if len(now.gain) == 0 or now.gain.shape != before.gain.shape:
-        return False
+        return None
     column = np.ascontiguousarray(before.gain, dtype=np.float32)[:, None]
     known = np.asarray(cv2.dilate(column, np.ones((2 * AROUND_ROWS + 1, 1), np.uint8)))[:, 0]
-    return bool(np.any((now.alike > ALIKE_MIN) & (now.gain - np.maximum(known, FLOOR) > GAIN_MIN)))
+    gained = np.where(now.alike > ALIKE_MIN, now.gain - np.maximum(known, FLOOR), -np.inf)
+    row = int(np.argmax(gained))
+    return row if gained[row] > GAIN_MIN else None
+
+
+class SeamTrail:
+    """Follows one seam from picture to picture: an edge of the scene wanders as the car drives on, a tear does not."""
+
+    def __init__(self) -> None:
+        self._rows: tuple[int, int] | None = None  # where it was first, and last
+
+    def is_scene(self, row: int | None) -> bool:
+        """Whether the seam in `row` of this picture, None for no seam, has wandered there bit by bit."""
+        if row is None:
+            self._rows = None
+            return False
+        if self._rows is None or abs(row - self._rows[1]) > AROUND_ROWS:
+            self._rows = (row, row)
+        self._rows = (self._rows[0], row)
+        return abs(row - self._rows[0]) > AROUND_ROWS

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from av_stack.types import Image
-from perception.seams import has_new_seam, look_for_seams
+from perception.seams import SeamTrail, has_new_seam, look_for_seams, new_seam
 
 
 def scene(seed: int = 0) -> Image:
@@ -37,6 +37,27 @@ def test_a_seam_that_was_there_before_is_the_scenes() -> None:
     torn = scene()
     torn[150:] = np.roll(torn[150:], 90, axis=1)
     assert not has_new_seam(look_for_seams(torn), look_for_seams(torn))
+
+
+def told(rows: list[int]) -> list[bool]:
+    """Of pictures that are moved aside below `rows`, whether a seam is told that has not wandered there."""
+    trail, whole, out = SeamTrail(), look_for_seams(scene()), []
+    for row in rows:
+        torn = scene()
+        torn[row:] = np.roll(torn[row:], 90, axis=1)
+        found = new_seam(look_for_seams(torn), whole)
+        assert found is not None
+        out.append(not trail.is_scene(found))
+    return out
+
+
+def test_a_seam_that_wanders_is_the_scenes_and_one_that_stays_or_jumps_is_a_tear() -> None:
+    """A roof before the sky wanders up the picture as the car turns or comes nearer."""
+    up = told(list(range(160, 60, -2)))
+    assert all(up[:3])
+    assert not any(up[6:])
+    assert all(told([150] * 30))
+    assert all(told(np.random.default_rng(0).permutation(np.arange(30, 190, 20)).tolist()))
 
 
 def test_the_same_scene_a_little_on_has_none() -> None:
