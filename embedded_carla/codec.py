@@ -25,7 +25,6 @@ from embedded_carla.types import (
 Wire = Any  # what msgpack packs: None, bool, int, float, str, bytes, list, tuple
 
 ATTRIBUTE_KINDS = {"bool": 1, "int": 2, "float": 3, "string": 4, "color": 5}
-ATTRIBUTE_NAMES = {number: name for name, number in ATTRIBUTE_KINDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +196,6 @@ def vehicle_control_from_wire(value: Wire) -> VehicleControl:
         bool(manual),
         integer(gear, "gear", -MOST_GEAR, MOST_GEAR),
     )
-
-
-def vehicle_control_to_wire(c: VehicleControl) -> Wire:
-    return (c.throttle, c.steer, c.brake, c.hand_brake, c.reverse, c.manual_gear_shift, c.gear)
 
 
 def walker_control_from_wire(value: Wire) -> WalkerControl:

@@ -62,7 +62,7 @@ def apply_batch(simulation: Simulation, commands: Any, do_tick_cue: bool = False
     answers: list[Any] = []
     for index, alike in _runs(codec.items(commands, 0, "batch")):
         if index in _MANY and len(alike) >= _FEWEST and _run_together(simulation, index, alike):
-            answers += [((1, command[0][1][0]),) for command in alike]
+            answers += [rpc.success(command[0][1][0]) for command in alike]
         else:
             answers += [_run(simulation, command) for command in alike]
     if do_tick_cue and simulation.settings.synchronous_mode:
@@ -104,7 +104,7 @@ def _run(simulation: Simulation, command: Any, depth: int = 0) -> Any:
         if index == _SPAWN:
             if depth > _DEEPEST:
                 raise CommandError(f"more than {_DEEPEST} spawns within one another")
-            return ((1, _spawn(simulation, fields, depth)),)
+            return rpc.success(_spawn(simulation, fields, depth))
         if index == _CONSOLE:
             raise refusal("console commands: they are for Unreal's console")
         if index == _WALKER_STATE:
@@ -114,7 +114,7 @@ def _run(simulation: Simulation, command: Any, depth: int = 0) -> Any:
             if handler is None:
                 raise CommandError(f"embedded_carla does not support command {index} in a batch")
             carry_out(handler, simulation, codec.items(fields, 1, "command"))
-        return ((1, fields[0]),)
+        return rpc.success(fields[0])
     except EmbeddedCarlaError as error:
         return rpc.failure(str(error))
     except (TypeError, ValueError, LookupError) as error:

@@ -104,7 +104,7 @@ def answer(simulation: Simulation, call: rpc.Call) -> bytes:
     try:
         result = carry_out(handler, simulation, call.args)
         if kind == _ANSWERS_VALUE:
-            return rpc.response(call.message_id, ((1, result),))
+            return rpc.response(call.message_id, rpc.success(result))
         if kind == _ANSWERS_VOID:
             return rpc.response(call.message_id, rpc.VOID_SUCCESS)
         return rpc.response(call.message_id, result)

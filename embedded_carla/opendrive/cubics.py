@@ -37,10 +37,6 @@ class Cubics:
         _, b, c, d = self.coefficients[piece].T
         return np.asarray(b.T + ds * (2.0 * c.T + ds * 3.0 * d.T))
 
-    def is_linear(self) -> bool:
-        """True where no piece bends (pieces may still differ in slope)."""
-        return bool(np.all(np.abs(self.coefficients[:, 2:]) < 1e-9))
-
     def is_zero(self) -> bool:
         """True when the profile vanishes everywhere."""
         return not np.any(self.coefficients)

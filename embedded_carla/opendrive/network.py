@@ -173,15 +173,6 @@ class Road:
         normal = np.array([-np.sin(heading[0]), np.cos(heading[0]), np.tan(roll)])
         return np.asarray(xyz[0] + t_m * normal), float(heading[0])
 
-    def lane_at(self, s_m: float, t_m: float) -> Lane | None:
-        """The lane under (s, t), None beside the road."""
-        section = self.section_at(s_m)
-        ids, t = self.borders(section, np.array([s_m]))
-        for i, lane_id in enumerate(ids):
-            if t[i + 1, 0] <= t_m <= t[i, 0]:
-                return section.lanes[lane_id]
-        return None
-
     def lane_centre(self, section: LaneSection, lane_id: int, s: Float) -> tuple[Float, Float, Float]:
         """Centre (n, 3), heading of the reference line (n,) and width (n,) of a lane at `s`."""
         ids, t = self.borders(section, s)

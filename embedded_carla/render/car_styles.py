@@ -172,11 +172,6 @@ PICKUP = replace(
     square=0.5,
 )
 
-POLICE = replace(
-    LARGE_SEDAN, lamp_in=0.10, roof_height=0.90, light_bar=True, doors_white=True, own=(0.010, 0.010, 0.012),
-    grille=(0.36, 0.40, 0.50),
-)  # fmt: skip
-
 BY_SHAPE: dict[str, CarStyle] = {
     "sedan": SEDAN,
     "hatchback": HATCHBACK,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -130,17 +129,6 @@ class ShapeBuilder:
         normal /= np.linalg.norm(normal, axis=1, keepdims=True)
         colours = (np.asarray(colour) * tone).astype(np.float32)
         self.add(np.asarray(centre) + unit * radii * radius, normal, _sphere_faces(rings - 1, sides), colours)
-
-    def loft(self, rings: Sequence[Sequence[Point]], colour: Colour, closed_ends: bool = True) -> None:
-        """A skin over cross-sections of equally many points, flat-shaded; rings follow each other along +x, their
-        points run counter-clockwise seen from +x."""
-        for near, far in pairwise(rings):
-            for k in range(len(near)):
-                n = (k + 1) % len(near)
-                self.polygon((near[k], near[n], far[n], far[k]), colour)
-        if closed_ends:
-            self.polygon(list(rings[-1]), colour)
-            self.polygon(list(rings[0])[::-1], colour)
 
     def skin(self, quads: ArrayLike, colours: ArrayLike, parts: ArrayLike, crease_deg: float = 38.0) -> None:
         """Quads (Q, 4, 3), wound like polygons, smooth where they meet at less than `crease_deg`; one colour (3,) and

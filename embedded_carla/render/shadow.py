@@ -29,7 +29,6 @@ CELL_M = 8.0  # the centres of fine squares are this far apart
 FAR_REACH_M = 500.0
 FAR_RANGE_M = 240.0
 FAR_CELL_M = 40.0
-FINE_SLOTS = SHADOW_SLOTS - 1  # fine squares that are kept: a rig's cameras look different ways
 Place = tuple[float, float, float]
 
 
