@@ -110,8 +110,7 @@ class WholeFrame:
         with self._branch.beside():
             mask, _ = ground_mask(image, GROUND_CAMERA, GROUND)
             lines = hough_lines(canny(mask, 1, 2), VOTES_MIN, length_min_px=LENGTH_PX, gap_max_px=GAP_PX)
-        fitted = preprocess([image], 360, 640, dtype=self.network.dtype)
-        rows = self.network.rows(torch.nn.functional.pad(fitted, (0, 0, 0, 24), value=114.0 / 255.0), SCORE_MIN)
+        rows = self.network.rows(preprocess([image], 384, 640, corner=(360, 640), is_packed=True), SCORE_MIN)
         rows = torch.cat([boxes, rows[:, OBJECTS:]], dim=1)
         found = detect_end_to_end(rows, SCORE_MIN, depth=self._depth, depth_place=(0.0, 0.0, 2.0, 2.0))
         self._branch.join()
@@ -160,7 +159,7 @@ def bench_whole_frame(bench: Bench) -> dict[str, Any]:
     found["launch_to_results_us"] = on_cpu(whole.graph.run, 99)
     found["launch_cpu_us"] = launch_alone(whole.graph)
     given = [torch.from_numpy(array).cuda() for array in (picture_bytes, *whole.graph.inputs)]
-    fitted = torch.rand((1, 3, 384, 640), dtype=torch.half, device="cuda")
+    fitted = preprocess(given[:1], 384, 640, corner=(360, 640), is_packed=True)
     found["network_in_a_graph_us"] = warm(lambda: whole.network.rows(fitted), 4)[0]
     found["eager_launches_us"] = launch_cpu(lambda: whole.program(*given))
     found["peers_us"] = peers(picture_bytes)

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
 
-Format = Literal["bgra", "nv12"]
+Format = Literal["bgra", "bgr", "nv12"]
+Output = Literal["half", "float", "packed"]
+BYTES = {"bgra": 4, "bgr": 3, "nv12": 1}
 CAMERAS_MAX = 8
 SIZE_MAX = 32767
 ROWS, COLUMNS = 8, 128
@@ -36,8 +38,13 @@ class Letterbox:
         )
 
 
-def letterbox(width: int, height: int, out_width: int, out_height: int) -> Letterbox:
-    """The largest fit that keeps the aspect, centred; half a pixel left over goes to the right and below."""
+def letterbox(width: int, height: int, out_width: int, out_height: int, corner: Sequence[int] = ()) -> Letterbox:
+    """The largest fit that keeps the aspect, centred; half a pixel left over goes to the right and below.
+
+    With `corner`, a height and width, it is of that size instead, in the output's corner.
+    """
+    if corner:
+        return Letterbox(width, height, min(corner[1], out_width), min(corner[0], out_height), 0, 0)
     scale = min(out_width / width, out_height / height)
     fit_width = min(max(round(width * scale), 1), out_width)
     fit_height = min(max(round(height * scale), 1), out_height)
@@ -45,7 +52,7 @@ def letterbox(width: int, height: int, out_width: int, out_height: int) -> Lette
 
 
 def size_of(picture: Any, picture_format: Format) -> tuple[int, int]:
-    """Width and height of (H, W, 4) BGRA or (H * 3 / 2, W) NV12."""
+    """Width and height of (H, W, 4) BGRA, (H, W, 3) BGR or (H * 3 / 2, W) NV12."""
     height, width = int(picture.shape[0]), int(picture.shape[1])
     return (width, height * 2 // 3) if picture_format == "nv12" else (width, height)
 
@@ -55,19 +62,20 @@ def run(
     pictures: Sequence[Any],
     out: Any,
     picture_format: Format,
-    is_half: bool,
+    output: Output,
     matrix: Sequence[float] = BT601,
+    corner: Sequence[int] = (),
 ) -> None:
-    """`pictures` into `out` (N, 3, H, W); at most `CAMERAS_MAX` a launch, more take more launches."""
-    height, width = int(out.shape[2]), int(out.shape[3])
+    """`pictures` into `out`, (N, 3, H, W) or, packed, (N, H, W, 8); more than `CAMERAS_MAX` take more launches."""
+    height, width = (int(size) for size in (out.shape[1:3] if output == "packed" else out.shape[2:]))
     for start in range(0, len(pictures), CAMERAS_MAX):
         part = list(pictures[start : start + CAMERAS_MAX])
         arguments: list[Argument] = [Ptr(out[start:]), I32(width), I32(height), *(F32(value) for value in matrix)]
         for picture in part:
-            arguments += _camera(picture, picture_format, width, height)
+            arguments += _camera(picture, picture_format, width, height, corner)
         arguments += [Ptr(None), *[I32(0)] * 4] * (CAMERAS_MAX - len(part))
         launcher.launch(
-            f"{picture_format}_{'half' if is_half else 'float'}",
+            f"{picture_format}_{output}",
             (ceil_div(width, COLUMNS), ceil_div(height, ROWS), len(part)),
             32 * ROWS,
             arguments,
@@ -75,8 +83,10 @@ def run(
         )
 
 
-def _camera(picture: Any, picture_format: Format, out_width: int, out_height: int) -> list[Argument]:
-    box = letterbox(*size_of(picture, picture_format), out_width, out_height)
-    pitch = int(picture.shape[1]) * (4 if picture_format == "bgra" else 1)
+def _camera(
+    picture: Any, picture_format: Format, out_width: int, out_height: int, corner: Sequence[int]
+) -> list[Argument]:
+    box = letterbox(*size_of(picture, picture_format), out_width, out_height, corner)
+    pitch = int(picture.shape[1]) * BYTES[picture_format]
     pairs = ((box.width, box.height), (box.fit_width, box.fit_height), (box.left, box.top))
     return [Ptr(picture), *(I32(x | y << 16) for x, y in pairs), I32(pitch)]

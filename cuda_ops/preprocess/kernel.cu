@@ -1,4 +1,5 @@
-// Camera pictures -> the network's input: letterbox (bilinear, aspect kept, grey border), RGB, 1/255, planar fp16/fp32.
+// Camera pictures -> the network's input: letterbox (bilinear, aspect kept, grey border), RGB, 1/255, planar fp16/fp32; or
+// packed for a first convolution that reads 16 bytes a pixel: R, G, B and five zeros in fp16.
 //
 // One launch for up to 8 cameras of different sizes, one output picture each; the geometry travels in the launch's
 // arguments (constant memory), so that nothing is uploaded first.
@@ -24,6 +25,13 @@ struct Bgra {
     __device__ static inline Rgb at(const Picture& p, int x, int y, const float*) {
         const uint32_t v = *reinterpret_cast<const uint32_t*>(p.data + int64_t(y) * p.pitch + x * 4);
         return {float(v >> 16 & 0xffu), float(v >> 8 & 0xffu), float(v & 0xffu)};
+    }
+};
+
+struct Bgr {
+    __device__ static inline Rgb at(const Picture& p, int x, int y, const float*) {
+        const uint8_t* v = p.data + int64_t(y) * p.pitch + x * 3;
+        return {float(v[2]), float(v[1]), float(v[0])};
     }
 };
 
@@ -53,12 +61,25 @@ __device__ inline void taps(int i, float step, int size, int& first, int& second
     t = at - low;
 }
 
+struct alignas(16) Packed {
+    av_half at[8];
+};
+
+// A pixel of row `y` of picture `image`; RGB in 0..1.
+template <class Out> __device__ inline void write(Out* out, int image, int x, int y, int width, int height, const Rgb& rgb) {
+    const int64_t plane = int64_t(width) * height;
+    Out* place = out + image * 3 * plane + int64_t(y) * width + x;
+    place[0] = av_from_float<Out>(rgb.r), place[plane] = av_from_float<Out>(rgb.g), place[2 * plane] = av_from_float<Out>(rgb.b);
+}
+__device__ inline void write(Packed* out, int image, int x, int y, int width, int height, const Rgb& rgb) {
+    const Packed packed = {{av_to_half(rgb.r), av_to_half(rgb.g), av_to_half(rgb.b), {0}, {0}, {0}, {0}, {0}}};
+    out[(int64_t(image) * height + y) * width + x] = packed;
+}
+
 template <class Source, class Out>
 __device__ void letterbox(const Picture& p, const float* matrix, Out* out, int width, int height) {
     const int y = blockIdx.y * ROWS + av_warp(), x0 = blockIdx.x * 32 * PX + av_lane();
     if (y >= height) return;
-    const int64_t plane = int64_t(width) * height;
-    Out* line = out + blockIdx.z * 3 * plane + int64_t(y) * width;
     const int row = y - p.top;
     const bool in_rows = row >= 0 && row < p.fit_height;
     int y0, y1;
@@ -83,9 +104,8 @@ __device__ void letterbox(const Picture& p, const float* matrix, Out* out, int w
     for (int i = 0; i < PX; ++i) {
         const int x = x0 + 32 * i;
         if (x >= width) break;
-        line[x] = av_from_float<Out>(pixel[i].r * (1.0f / 255.0f));
-        line[plane + x] = av_from_float<Out>(pixel[i].g * (1.0f / 255.0f));
-        line[2 * plane + x] = av_from_float<Out>(pixel[i].b * (1.0f / 255.0f));
+        constexpr float SCALE = 1.0f / 255.0f;
+        write(out, blockIdx.z, x, y, width, height, {pixel[i].r * SCALE, pixel[i].g * SCALE, pixel[i].b * SCALE});
     }
 }
 
@@ -108,5 +128,10 @@ __device__ void letterbox(const Picture& p, const float* matrix, Out* out, int w
 
 extern "C" __global__ void bgra_half(av_half* out, ARGUMENTS) { PREPROCESS(Bgra, av_half); }
 extern "C" __global__ void bgra_float(float* out, ARGUMENTS) { PREPROCESS(Bgra, float); }
+extern "C" __global__ void bgra_packed(Packed* out, ARGUMENTS) { PREPROCESS(Bgra, Packed); }
+extern "C" __global__ void bgr_half(av_half* out, ARGUMENTS) { PREPROCESS(Bgr, av_half); }
+extern "C" __global__ void bgr_float(float* out, ARGUMENTS) { PREPROCESS(Bgr, float); }
+extern "C" __global__ void bgr_packed(Packed* out, ARGUMENTS) { PREPROCESS(Bgr, Packed); }
+extern "C" __global__ void nv12_packed(Packed* out, ARGUMENTS) { PREPROCESS(Nv12, Packed); }
 extern "C" __global__ void nv12_half(av_half* out, ARGUMENTS) { PREPROCESS(Nv12, av_half); }
 extern "C" __global__ void nv12_float(float* out, ARGUMENTS) { PREPROCESS(Nv12, float); }

@@ -24,28 +24,38 @@ def preprocess(
     picture_format: Format = "bgra",
     dtype: torch.dtype = torch.float16,
     matrix: str = "bt601",
+    corner: tuple[int, int] | None = None,
+    is_packed: bool = False,
 ) -> torch.Tensor:
     """Letterboxed RGB in 0..1, (N, 3, height, width) of `dtype`, of N pictures that may differ in size.
 
-    `pictures`: (H, W, 4) uint8 BGRA, or (H * 3 / 2, W) uint8 NV12 with even H and W (`matrix`: "bt601", "bt709").
-    Bilinear with pixel centres at half, border 114. Raises `CudaOpsError`.
+    `pictures`: (H, W, 4) uint8 BGRA, (H, W, 3) BGR, or (H * 3 / 2, W) uint8 NV12 with even H and W (`matrix`: "bt601",
+    "bt709"). Bilinear with pixel centres at half, border 114. With `corner`, a height and width, pictures are scaled to
+    that size and lie in the corner. Packed, there are 8 channels in float16, the last five zero, channels last. Raises
+    `CudaOpsError`.
     """
     if not pictures:
         raise CudaOpsError("preprocess: pictures is empty, expected at least one")
-    if dtype not in DTYPES or picture_format not in ("bgra", "nv12") or matrix not in MATRICES:
+    if dtype not in DTYPES or picture_format not in host.BYTES or matrix not in MATRICES:
         raise CudaOpsError(
             f"preprocess: dtype {dtype}, format {picture_format!r}, matrix {matrix!r}; allowed are float16 or float32, "
-            "'bgra' or 'nv12', 'bt601' or 'bt709'"
+            "'bgra', 'bgr' or 'nv12', 'bt601' or 'bt709'"
         )
+    if is_packed and dtype != torch.float16:
+        raise CudaOpsError(f"preprocess: packed as {dtype}, allowed is float16")
     check_number("preprocess", "height", height, 1, host.SIZE_MAX)
     check_number("preprocess", "width", width, 1, host.SIZE_MAX)
+    for side, most in zip(corner or (), (height, width), strict=False):
+        check_number("preprocess", "corner", side, 1, most)
     checked = [_checked(index, picture, picture_format, pictures[0]) for index, picture in enumerate(pictures)]
-    result: torch.Tensor = _preprocess(checked, height, width, picture_format, dtype, matrix)
+    result: torch.Tensor = _preprocess(
+        checked, height, width, picture_format, dtype, matrix, list(corner or ()), is_packed
+    )
     return result
 
 
 def _checked(index: int, picture: torch.Tensor, picture_format: Format, like: torch.Tensor) -> torch.Tensor:
-    shape: list[int | str] = ["H", "W", 4] if picture_format == "bgra" else ["3H/2", "W"]
+    shape: list[int | str] = ["3H/2", "W"] if picture_format == "nv12" else ["H", "W", host.BYTES[picture_format]]
     picture = check("preprocess", f"pictures[{index}]", picture, [torch.uint8], shape, like)
     if max(picture.shape[:2]) > host.SIZE_MAX:
         raise CudaOpsError(
@@ -59,31 +69,59 @@ def _checked(index: int, picture: torch.Tensor, picture_format: Format, like: to
 
 
 def _gpu(
-    pictures: list[torch.Tensor], height: int, width: int, picture_format: Format, dtype: torch.dtype, matrix: str
+    pictures: list[torch.Tensor],
+    height: int,
+    width: int,
+    picture_format: Format,
+    dtype: torch.dtype,
+    matrix: str,
+    corner: list[int],
+    is_packed: bool,
 ) -> torch.Tensor:
-    out = torch.empty((len(pictures), 3, height, width), dtype=dtype, device=pictures[0].device)
-    kernels = launcher("preprocess", out.get_device())
-    host.run(kernels, pictures, out, picture_format, dtype == torch.float16, MATRICES[matrix])
-    return out
+    shape = (len(pictures), height, width, 8) if is_packed else (len(pictures), 3, height, width)
+    out = torch.empty(shape, dtype=dtype, device=pictures[0].device)
+    output: host.Output = "packed" if is_packed else ("half" if dtype == torch.float16 else "float")
+    host.run(launcher("preprocess", out.get_device()), pictures, out, picture_format, output, MATRICES[matrix], corner)
+    return out.permute(0, 3, 1, 2) if is_packed else out
 
 
 def _cpu(
-    pictures: list[torch.Tensor], height: int, width: int, picture_format: Format, dtype: torch.dtype, matrix: str
+    pictures: list[torch.Tensor],
+    height: int,
+    width: int,
+    picture_format: Format,
+    dtype: torch.dtype,
+    matrix: str,
+    corner: list[int],
+    is_packed: bool,
 ) -> torch.Tensor:
     arrays = [picture.numpy() for picture in pictures]
-    return torch.from_numpy(
-        reference.preprocess(arrays, height, width, picture_format, DTYPES[dtype], MATRICES[matrix])
+    made = torch.from_numpy(
+        reference.preprocess(arrays, height, width, picture_format, DTYPES[dtype], MATRICES[matrix], corner)
     )
+    if is_packed:
+        made = torch.nn.functional.pad(made, (0, 0, 0, 0, 0, 5)).contiguous(memory_format=torch.channels_last)
+    return made
 
 
 def _fake(
-    pictures: list[torch.Tensor], height: int, width: int, picture_format: str, dtype: torch.dtype, matrix: str
+    pictures: list[torch.Tensor],
+    height: int,
+    width: int,
+    picture_format: str,
+    dtype: torch.dtype,
+    matrix: str,
+    corner: list[int],
+    is_packed: bool,
 ) -> torch.Tensor:
+    if is_packed:
+        return pictures[0].new_empty((len(pictures), height, width, 8), dtype=dtype).permute(0, 3, 1, 2)
     return pictures[0].new_empty((len(pictures), 3, height, width), dtype=dtype)
 
 
 _preprocess = register(
-    "preprocess(Tensor[] pictures, int height, int width, str picture_format, ScalarType dtype, str matrix) -> Tensor",
+    "preprocess(Tensor[] pictures, int height, int width, str picture_format, ScalarType dtype, str matrix, "
+    "int[] corner, bool is_packed) -> Tensor",
     _gpu,
     _cpu,
     _fake,

@@ -21,11 +21,12 @@ def preprocess(
     picture_format: Format,
     dtype: Any,
     matrix: Sequence[float] = BT601,
+    corner: Sequence[int] = (),
 ) -> NDArray[Any]:
-    """(N, 3, height, width) of `dtype`: RGB in 0..1, letterboxed on grey 114."""
+    """(N, 3, height, width) of `dtype`: RGB in 0..1, letterboxed, or scaled to `corner`'s size there, on grey 114."""
     out = np.full((len(pictures), 3, height, width), BORDER, np.float32)
     for picture, target in zip(pictures, out, strict=True):
-        box = letterbox(*size_of(picture, picture_format), width, height)
+        box = letterbox(*size_of(picture, picture_format), width, height, corner)
         rgb = _rgb_of_nv12(picture, matrix) if picture_format == "nv12" else picture[..., 2::-1].astype(np.float32)
         columns = slice(box.left, box.left + box.fit_width)
         target[:, box.top : box.top + box.fit_height, columns] = _resized(rgb, box.fit_height, box.fit_width)

@@ -90,8 +90,8 @@ class TorchNetwork:
         head = self._model.model[-1]
         if not getattr(head, "end2end", False):
             raise ConfigError(f"weights {weights} have no one-to-one head: needed are weights of YOLO26")
-        if self.device.type == "cuda":
-            _quicken(self._model)
+        self.takes_packed = self.device.type == "cuda" and _quicken(self._model)
+        """Whether `rows` takes the packed pictures of `cuda_ops.preprocess` too, which go in without a copy."""
         with torch.inference_mode():
             self._model(torch.zeros((1, 3, size_px[1], size_px[0]), device=self.device, dtype=self.dtype))
         head.anchors, head.strides = head.anchors.float(), head.strides.float()  # that pass has made them
@@ -115,12 +115,11 @@ class TorchNetwork:
         return np.asarray(self.rows(rgb)[0].cpu().numpy(), dtype=np.float32)
 
 
-def _quicken(model: Any) -> None:
+def _quicken(model: Any) -> bool:
     from cuda_ops.runtime.gpu import why_no_gpu
     from perception.on_gpu.quicken import quicken
 
-    if why_no_gpu() is None:  # torch alone needs less of a driver, and no run-time compiler
-        quicken(model)
+    return why_no_gpu() is None and quicken(model)  # torch alone needs less of a driver, and no run-time compiler
 
 
 def spare_threads() -> int:

@@ -17,10 +17,14 @@ from cuda_ops.depthwise.op import depthwise
 from cuda_ops.max_pool.op import max_pools
 
 Forward = Callable[..., Any]
+LAST = torch.channels_last
 
 
 def use_own_convolutions(model: Any) -> None:
-    """Change the fused `model`'s blocks in place; what no kernel can do (three channels) stays."""
+    """Change the fused `model`'s blocks in place; what none of them can do stays."""
+    first = model.model[0]
+    if is_first(first):
+        first.forward = of_packed(first)
     for module in model.modules():
         if isinstance(module, torch.nn.Conv2d) and fits(module):
             module.forward = alone(module)
@@ -34,12 +38,12 @@ def use_own_convolutions(model: Any) -> None:
     leave_apart(model.model)
 
 
-def fits(layer: torch.nn.Conv2d) -> bool:
-    """Whether the kernel can do it."""
+def fits(layer: torch.nn.Conv2d, multiple: int = 8) -> bool:
+    """Whether the kernel can do it: its input's channels are to be a multiple of `multiple`."""
     size, padding = layer.kernel_size[0], layer.padding
     return (
         layer.groups == 1
-        and layer.in_channels % 8 == 0
+        and layer.in_channels % multiple == 0
         and layer.bias is not None
         and layer.kernel_size == (size, size)
         and size % 2 == 1
@@ -54,6 +58,27 @@ def has_fitting_conv(module: Any) -> bool:
     layer = getattr(module, "conv", None)
     is_known = isinstance(getattr(module, "act", None), (torch.nn.SiLU, torch.nn.Identity))
     return isinstance(layer, torch.nn.Conv2d) and fits(layer) and is_known
+
+
+def is_first(module: Any) -> bool:
+    """Whether it is a convolution of three colours, and SiLU, that the kernel does with five channels of zeros more."""
+    layer = getattr(module, "conv", None)
+    if not isinstance(layer, torch.nn.Conv2d) or not isinstance(getattr(module, "act", None), torch.nn.SiLU):
+        return False
+    return layer.in_channels == 3 and fits(layer, 3)
+
+
+def of_packed(module: Any) -> Forward:
+    """The module's forward; it takes pictures of three channels, and packed ones of eight, whose last five are zero."""
+    weight = torch.nn.functional.pad(module.conv.weight, (0, 0, 0, 0, 0, 5)).contiguous(memory_format=LAST)
+    bias, stride = module.conv.bias, module.conv.stride[0]
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        if x.shape[1] == 3:
+            x = torch.nn.functional.pad(x, (0, 0, 0, 0, 0, 5)).contiguous(memory_format=LAST)
+        return conv(x, weight, bias, stride)
+
+    return forward
 
 
 def is_depthwise(module: Any) -> bool:

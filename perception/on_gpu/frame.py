@@ -13,7 +13,7 @@ from av_stack.types import CameraImage, CameraModel, Detection
 from cuda_ops.detect.op import detect_end_to_end
 from cuda_ops.frame import Branch, FrameGraph
 from cuda_ops.preprocess.op import preprocess
-from perception.detection.detector import CONFIDENCE_MIN, GREY, Detector, fitted_size
+from perception.detection.detector import CONFIDENCE_MIN, Detector, fitted_size
 from perception.detection.networks import TorchNetwork
 from perception.lanes.detector import Paint, see_paint
 from perception.lanes.lines import segments_of
@@ -87,6 +87,6 @@ class GpuFrame:
         assert self._network is not None
         width, height = self._network.size_px
         (fit_width, fit_height), _ = fitted_size((picture.shape[1], picture.shape[0]), (width, height))
-        bgra = torch.nn.functional.pad(picture, (0, 1))
-        rgb = preprocess([bgra], fit_height, fit_width, dtype=self._network.dtype)
-        return torch.nn.functional.pad(rgb, (0, width - fit_width, 0, height - fit_height), value=GREY / 255.0)
+        corner, is_packed = (fit_height, fit_width), self._network.takes_packed
+        dtype = self._network.dtype
+        return preprocess([picture], height, width, "bgr", dtype, corner=corner, is_packed=is_packed)

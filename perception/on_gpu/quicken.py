@@ -13,22 +13,25 @@ from cuda_ops.best_rows.op import best_rows
 from cuda_ops.bias_silu.op import bias_silu
 from cuda_ops.conv.op import CAPABILITY_MIN
 from cuda_ops.frame import Branch
-from perception.on_gpu.convolutions import use_own_convolutions
+from perception.on_gpu.convolutions import is_first, use_own_convolutions
 
 
-def quicken(model: Any) -> None:
+def quicken(model: Any) -> bool:
     """Change a fused `model` with a one-to-one head, in half precision on a GPU, in place; it gives the same rows.
 
-    Of them it leaves out what scores no more than the head's `score_min`, which may be set at any time.
+    Of them it leaves out what scores no more than the head's `score_min`, which may be set at any time. Returns whether
+    the model takes `preprocess`'s packed pictures too.
     """
     model.to(memory_format=torch.channels_last)
     join_bias_and_activation(model)
-    if torch.cuda.is_available() and torch.cuda.get_device_capability() < CAPABILITY_MIN:
-        join_residual(model)
-    else:
+    has_own = not torch.cuda.is_available() or torch.cuda.get_device_capability() >= CAPABILITY_MIN
+    if has_own:
         use_own_convolutions(model)
+    else:
+        join_residual(model)
     if model.model[-1].reg_max == 1:
         run_head(model.model[-1])
+    return has_own and is_first(model.model[0])
 
 
 def join_bias_and_activation(model: Any) -> None:

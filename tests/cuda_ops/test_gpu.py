@@ -94,16 +94,22 @@ def test_canny_on_many_pictures() -> None:
         compare(canny(picture.cuda(), 60, 150), canny(picture, 60, 150))
 
 
-@pytest.mark.parametrize("picture_format", ["bgra", "nv12"])
+@pytest.mark.parametrize("picture_format", ["bgra", "bgr", "nv12"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
 @pytest.mark.parametrize("out", [(384, 640), (1, 1), (131, 97)])
 def test_preprocess_equals_numpy(picture_format: Any, dtype: Any, out: tuple[int, int]) -> None:
     sizes = [(720, 1280), (1, 1), (37, 53), (1080, 1920), (2, 2000), (480, 640), (11, 7), (2160, 3840), (5, 5)]
     even = [((h + 1) // 2 * 3, (w + 1) // 2 * 2) for h, w in sizes]
-    shapes: list[tuple[int, ...]] = [(*size, 4) for size in sizes] if picture_format == "bgra" else list(even)
+    coloured: list[tuple[int, ...]] = [(*size, 4 if picture_format == "bgra" else 3) for size in sizes]
+    shapes = list(even) if picture_format == "nv12" else coloured
     pictures = [random_bytes(seed, *shape) for seed, shape in enumerate(shapes)]
-    found = preprocess([picture.cuda() for picture in pictures], *out, picture_format, dtype)
-    compare(found, preprocess(pictures, *out, picture_format, dtype))
+    on_device = [picture.cuda() for picture in pictures]
+    compare(preprocess(on_device, *out, picture_format, dtype), preprocess(pictures, *out, picture_format, dtype))
+    if dtype == torch.float16:
+        options: dict[str, Any] = {"corner": ((out[0] + 1) // 2, out[1]), "is_packed": True}
+        found, expected = (preprocess(some, *out, picture_format, **options) for some in (on_device, pictures))
+        assert found.is_contiguous(memory_format=torch.channels_last)
+        compare(found, expected)
 
 
 @pytest.mark.parametrize("shape", [(1, 80, 8400), (3, 7, 1001), (1, 1, 1), (2, 80, 33)])

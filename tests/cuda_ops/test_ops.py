@@ -37,6 +37,11 @@ BYTES = torch.zeros((8, 8), dtype=torch.uint8)
         (lambda: preprocess([BYTES], 8, 8, "nv12"), "NV12 has an even height and width"),
         (lambda: preprocess([BYTES], 8, 8, dtype=torch.int32), "allowed are float16 or float32"),
         (lambda: preprocess([torch.zeros((8, 8, 4), dtype=torch.uint8)], 0, 8), "height is 0"),
+        (lambda: preprocess([torch.zeros((8, 8, 4), dtype=torch.uint8)], 4, 8, corner=(5, 8)), "corner is 5"),
+        (
+            lambda: preprocess([torch.zeros((8, 8, 4), dtype=torch.uint8)], 4, 8, "bgr"),
+            r"pictures\[0\] has shape \(8, 8, 4\), expected \(H, W, 3\)",
+        ),
         (lambda: detect_dense(torch.zeros((1, 4, 9))), "classes"),
         (lambda: detect_dense(torch.zeros((1, 9, 9)), iou_max=1.5), "iou_max is 1.5"),
         (lambda: detect_dense(torch.zeros((1, 9, 9)), depth=torch.zeros((2, 4, 4))), r"expected \(1, H, W\)"),

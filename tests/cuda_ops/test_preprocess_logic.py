@@ -18,8 +18,8 @@ Sizes = st.tuples(st.integers(1, 90), st.integers(1, 160))
 
 def pictures_of(seed: int, sizes: list[tuple[int, int]], picture_format: str) -> list[np.ndarray]:
     generator = np.random.default_rng(seed)
-    if picture_format == "bgra":
-        shapes: list[tuple[int, ...]] = [(height, width, 4) for height, width in sizes]
+    if picture_format != "nv12":
+        shapes: list[tuple[int, ...]] = [(height, width, host.BYTES[picture_format]) for height, width in sizes]
     else:
         shapes = [((height + 1) // 2 * 3, (width + 1) // 2 * 2) for height, width in sizes]
     return [generator.integers(0, 256, shape).astype(np.uint8) for shape in shapes]
@@ -30,18 +30,24 @@ def pictures_of(seed: int, sizes: list[tuple[int, int]], picture_format: str) ->
     st.integers(0, 2**31),
     st.lists(Sizes, min_size=1, max_size=10),
     Sizes,
-    st.sampled_from(["bgra", "nv12"]),
+    st.sampled_from(["bgra", "bgr", "nv12"]),
+    st.sampled_from(["half", "float", "packed"]),
     st.booleans(),
 )
 def test_equals_numpy_to_the_bit(
     on_cpu: Callable[[str], ShimLauncher],
-    seed: int, sizes: list[tuple[int, int]], out_size: tuple[int, int], picture_format: host.Format, is_half: bool,
+    seed: int, sizes: list[tuple[int, int]], out_size: tuple[int, int], picture_format: host.Format,
+    output: host.Output, in_corner: bool,
 ) -> None:  # fmt: skip
     pictures = pictures_of(seed, sizes, picture_format)
-    dtype = np.float16 if is_half else np.float32
-    out = np.full((len(pictures), 3, *out_size), np.nan, dtype)
-    host.run(on_cpu("preprocess"), pictures, out, picture_format, is_half, host.BT709)
-    expected = reference.preprocess(pictures, *out_size, picture_format, dtype, host.BT709)
+    dtype, is_packed = np.float32 if output == "float" else np.float16, output == "packed"
+    corner = ((out_size[0] + 1) // 2, (2 * out_size[1] + 2) // 3) if in_corner else ()
+    out = np.full((len(pictures), *out_size, 8) if is_packed else (len(pictures), 3, *out_size), np.nan, dtype)
+    host.run(on_cpu("preprocess"), pictures, out, picture_format, output, host.BT709, corner)
+    expected = reference.preprocess(pictures, *out_size, picture_format, dtype, host.BT709, corner)
+    if is_packed:
+        assert not out[..., 3:].any()
+        out = out[..., :3].transpose(0, 3, 1, 2)
     np.testing.assert_array_equal(out, expected)
 
 
