@@ -14,6 +14,7 @@ from av_stack.types import (
     CameraModel,
     Detection,
     EgoState,
+    Image,
     LaneEstimate,
     LaneGraph,
     Plan,
@@ -80,7 +81,8 @@ class Pipeline:
         self._health = HealthMonitor()
         self._lanes = eyes.lanes
         self._localizer = Localizer(graph)
-        self._map, self._objects = MapIndex(graph), ObjectSense(use_parallax=False)
+        self._map = MapIndex(graph)
+        self._objects = ObjectSense(use_parallax=False, index=self._map)
         self._light_oracle, self._lights = LightOracle(graph), LightReader(graph)
         looks = None if "lights" in oracles else settings.camera  # the oracle sees lights from anywhere
         self._planner = Planner(graph, vehicle, settings.planning, looks)
@@ -88,11 +90,11 @@ class Pipeline:
         self._controller = Controller(vehicle, settings.control)
         self._stage_ms: dict[str, float] = {}
 
-    def begin(self, frame: SensorFrame) -> None:
-        """Let the detector begin on `frame`, beside what the caller does before it calls `step` with it."""
-        image = frame.cameras.get(self._camera)
-        if image is not None and self._begin is not None:
-            self._begin(image)
+    def begin(self, camera: str, bgr: Image) -> None:
+        """Let the detector begin on a picture, beside what is done before `step` is called with the same array. Another
+        thread may call it, as long as that is before."""
+        if camera == self._camera and self._begin is not None:
+            self._begin(bgr)
 
     def step(self, frame: SensorFrame) -> StepResult:
         """What the car believes, intends and does now.
@@ -100,8 +102,9 @@ class Pipeline:
         The detector looks at the picture beside what comes before it is asked: its own stage is the rest of its time.
         """
         self._stage_ms = {}
-        self.begin(frame)
         image = frame.cameras.get(self._camera)
+        if image is not None:
+            self.begin(self._camera, image.bgr)
         with self._stage("health"):
             health = self._health.update(image, frame.stamp.time_s, frame.wheel_speed_mps)
         with self._stage("lanes"):

@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import cv2
-
 from av_stack.errors import AvStackError, ConfigError, WorldError
 from av_stack.lifeguard import Lifeguard
 from av_stack.mission import mission_route, world_spec
@@ -67,7 +65,6 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
     Raises AvStackError for whatever goes wrong before the drive starts.
     """
     check_oracles(options.oracles)
-    cv2.setNumThreads(1)  # its threads gain nothing on such small pictures, and between two calls they spin
     rig, stack = load_rig(scenario.ego.rig), load_stack(scenario.ego.stack)
     spec = world_spec(scenario, rig, load_weather(scenario.weather, weather_presets()))
     with ExitStack() as closers:
@@ -85,6 +82,7 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
             rig.cameras[0], needed_weights(options.oracles, options.weights, options.device), options.device
         )
         pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, options.oracles, eyes)
+        world.show_pictures(pipeline.begin)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
         statistics = Statistics()
         watchers: list[Watcher] = [lambda _frame, step, truth, _judge: statistics.update(step, truth)]
@@ -121,7 +119,6 @@ def drive(world: World, pipeline: Pipeline, judge: Judge, watchers: Sequence[Wat
     """Tick, think, act until the drive is over; returns why it is."""
     while True:
         frame = world.tick()
-        pipeline.begin(frame)
         truth = world.truth()
         end = judge.update(truth)
         step = pipeline.step(frame)

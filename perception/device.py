@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import cv2
+
 from av_stack.errors import ConfigError
-from av_stack.types import CameraImage, CameraModel, Detection
+from av_stack.types import CameraImage, CameraModel, Detection, Image
 from perception.lanes.detector import LaneDetector
 
 DEVICES = ("auto", "cuda", "cpu")
@@ -23,7 +25,7 @@ class Eyes:
 
     lanes: LaneDetector
     detect: Callable[[CameraImage], tuple[Detection, ...]] | None
-    begin: Callable[[CameraImage], None] | None = None
+    begin: Callable[[Image], None] | None = None
 
 
 def chosen_device(device: str, has_weights: bool) -> tuple[str, str]:
@@ -49,8 +51,10 @@ def chosen_device(device: str, has_weights: bool) -> tuple[str, str]:
 def eyes_for(camera: CameraModel, weights: Path | None, device: str) -> Eyes:
     """The eyes of `camera` on `device`, "cuda" or "cpu"; without `weights` none that detect.
 
-    Raises ConfigError as `detection.weights.exported` does.
+    OpenCV works in the calling thread alone from then on: between two calls on such small pictures its threads spin on
+    the cores that the network needs. Raises ConfigError as `detection.weights.exported` does.
     """
+    cv2.setNumThreads(1)
     if device == "cuda":
         return _eyes_on_gpu(camera, weights)
     if weights is None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
-from av_stack.types import ControlCommand, LaneGraph, SensorFrame, Truth, VehicleParameters
+from av_stack.types import ControlCommand, Image, LaneGraph, SensorFrame, Truth, VehicleParameters
+
+PictureWatch = Callable[[str, Image], None]
+"""Takes a camera's name and its picture, (height, width, 3) BGR: the same array that the tick's frame will hold."""
 
 
 class World(Protocol):
@@ -21,6 +25,10 @@ class World(Protocol):
     @property
     def vehicle(self) -> VehicleParameters:
         """The ego's geometry."""
+        ...
+
+    def show_pictures(self, watch: PictureWatch) -> None:
+        """Hand each picture that `tick` is going to return to `watch` as soon as it is there, in another thread."""
         ...
 
     def tick(self) -> SensorFrame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import cv2
@@ -15,8 +16,17 @@ import numpy as np
 
 from av_stack.errors import WorldError
 from av_stack.frames import compass_to_map_yaw
-from av_stack.types import CameraImage, CameraModel, CollisionEvent, GnssFix, ImuSample, SensorFrame, Stamp
+from av_stack.types import CameraImage, CameraModel, CollisionEvent, GnssFix, Image, ImuSample, SensorFrame, Stamp
+from av_stack.world.base import PictureWatch
 from av_stack.world.spec import Rig
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """What a camera saw in a tick."""
+
+    frame: int
+    bgr: Image
 
 
 class SensorRig:
@@ -30,6 +40,7 @@ class SensorRig:
         self._queues: dict[str, queue.SimpleQueue[Any]] = {}
         self._collisions: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.actors: list[Any] = []
+        self.watch: PictureWatch | None = None  # is shown each picture when it comes
         library = world.get_blueprint_library()
 
         def attach(kind: str, at: Any, attributes: dict[str, str], listener: Callable[[Any], None]) -> None:
@@ -46,7 +57,7 @@ class SensorRig:
         attach("sensor.other.collision", origin, {}, self._collisions.put)
         for camera in rig.cameras:
             at = camera_transform(api, camera, rear_axle_x_m)
-            attach("sensor.camera.rgb", at, camera_attributes(camera), self._queue(f"camera {camera.name}"))
+            attach("sensor.camera.rgb", at, camera_attributes(camera), self._pictures(camera.name))
 
     def read(self, frame: int, stamp: Stamp, wheel_speed_mps: float, timeout_s: float) -> SensorFrame:
         """The measurements of tick `frame`, stamped; WorldError names the sensor that is silent for `timeout_s`."""
@@ -54,7 +65,7 @@ class SensorRig:
         data = {name: take(name, waiting, frame, deadline) for name, waiting in self._queues.items()}
         return SensorFrame(
             stamp=stamp,
-            cameras={c.name: _image(stamp, c, data[f"camera {c.name}"]) for c in self._rig.cameras},
+            cameras={c.name: CameraImage(stamp, c, data[f"camera {c.name}"].bgr) for c in self._rig.cameras},
             gnss=_gnss(stamp, data["gnss"]),
             imu=_imu(stamp, data["imu"]),
             wheel_speed_mps=wheel_speed_mps,
@@ -85,6 +96,20 @@ class SensorRig:
     def _queue(self, name: str) -> Callable[[Any], None]:
         self._queues[name] = queue.SimpleQueue()
         return self._queues[name].put
+
+    def _pictures(self, camera: str) -> Callable[[Any], None]:
+        """Takes a camera's data as they come, in a thread of the client's."""
+        put = self._queue(f"camera {camera}")
+
+        def take_in(data: Any) -> None:
+            picture = _Picture(data.frame, _bgr(data))
+            try:
+                if self.watch is not None:
+                    self.watch(camera, picture.bgr)
+            finally:
+                put(picture)
+
+        return take_in
 
     def _gnss_attributes(self, seed: int) -> dict[str, str]:
         noise = self._rig.noise
@@ -135,9 +160,9 @@ def camera_attributes(camera: CameraModel) -> dict[str, str]:
     }
 
 
-def _image(stamp: Stamp, camera: CameraModel, data: Any) -> CameraImage:
+def _bgr(data: Any) -> Image:
     bgra = np.frombuffer(data.raw_data, dtype=np.uint8).reshape(data.height, data.width, 4)
-    return CameraImage(stamp, camera, np.asarray(cv2.cvtColor(bgra, cv2.COLOR_BGRA2BGR), dtype=np.uint8))
+    return np.asarray(cv2.cvtColor(bgra, cv2.COLOR_BGRA2BGR), dtype=np.uint8)
 
 
 def _gnss(stamp: Stamp, data: Any) -> GnssFix:

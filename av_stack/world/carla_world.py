@@ -20,6 +20,7 @@ from av_stack.types import (
     Truth,
     VehicleParameters,
 )
+from av_stack.world.base import PictureWatch
 from av_stack.world.carla_map import lane_graph
 from av_stack.world.carla_sensors import SensorRig
 from av_stack.world.carla_traffic import ScriptedWalkers, Traffic
@@ -100,6 +101,9 @@ class CarlaWorld:
     @property
     def server_version(self) -> str:
         return self._server_version
+
+    def show_pictures(self, watch: PictureWatch) -> None:
+        self._sensors.watch = watch
 
     def tick(self) -> SensorFrame:
         with self._answering("tick"):

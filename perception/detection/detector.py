@@ -39,19 +39,20 @@ class Detector:
         self._network, self._confidence_min = network, confidence_min
         self._names = [name if name in CLASSES else COCO.get(name) for name in network.names]
         self._lights = {i for i, name in enumerate(network.names) if name == LIGHT_OF_COCO}
-        self._begun: tuple[CameraImage, float, Callable[[], Float32]] | None = None
+        self._begun: tuple[Image, float, Callable[[], Float32]] | None = None
         if not any(self._names):
             raise ConfigError(f"these weights know none of {', '.join(CLASSES)}, but {', '.join(network.names)}")
 
-    def begin(self, image: CameraImage) -> None:
-        """Begin to look at `image` beside what the caller does next; `detect` then waits for the rest alone."""
-        if self._begun is None or self._begun[0] is not image:
-            picture, scale = fit(image.bgr, self._network.size_px)
-            self._begun = image, scale, self._network.start(picture)
+    def begin(self, bgr: Image) -> None:
+        """Begin to look at a picture beside what the caller does next; `detect` of the same array then waits for the
+        rest alone. Does nothing for the picture that was begun last."""
+        if self._begun is None or self._begun[0] is not bgr:
+            picture, scale = fit(bgr, self._network.size_px)
+            self._begun = bgr, scale, self._network.start(picture)
 
     def detect(self, image: CameraImage) -> tuple[Detection, ...]:
         """What is seen in `image`, down to the least confidence asked for; boxes lie inside the picture."""
-        self.begin(image)
+        self.begin(image.bgr)
         assert self._begun is not None
         (_, scale, rows), self._begun = self._begun, None
         return self.named(rows(), scale, image.bgr)

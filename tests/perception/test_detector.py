@@ -76,10 +76,10 @@ def test_a_picture_that_was_begun_is_the_one_that_is_told(detector: Detector) ->
     expected = detector.detect(street)
     assert expected
     assert detector.detect(black) != expected
-    detector.begin(black)
-    detector.begin(street)
+    detector.begin(black.bgr)
+    detector.begin(street.bgr)
     assert detector.detect(street) == expected
-    detector.begin(black)
+    detector.begin(black.bgr)
     assert detector.detect(street) == expected
 
 
