@@ -159,13 +159,19 @@ def bench_hough(bench: Bench) -> None:
         ends = generator.integers(0, (1280, 720), (2, 2))
         cv2.line(edges, tuple(map(int, ends[0])), tuple(map(int, ends[1])), 255, 1)
     edge_tensor = torch.from_numpy(edges).cuda()
+    name = f"Hough, {np.count_nonzero(edges)} edge pixels x 180 angles, with peaks"
     bench.add(
-        f"Hough, {np.count_nonzero(edges)} edge pixels x 180 angles, peaks and segments",
-        lambda: hough_lines(edge_tensor, 100, length_min_px=20, gap_max_px=5),
+        name,
+        lambda: hough_lines(edge_tensor, 100, has_segments=False),
         edges.size,
         15.0,
         {"cv2.HoughLines on the CPU": lambda: on_cpu(lambda: cv2.HoughLines(edges, 1.0, pi / 180, 100))},
     )
+
+    def with_segments() -> Any:
+        return hough_lines(edge_tensor, 100, length_min_px=20, gap_max_px=5)
+
+    bench.add(f"{name} and segments", with_segments, edges.size, None, {})
 
 
 def bench_ground(bench: Bench) -> None:

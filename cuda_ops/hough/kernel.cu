@@ -6,6 +6,7 @@
 //      load; each product and sum is rounded on its own, as OpenCV's are.
 //   3. Local maxima of the votes -> list of keys (votes, then position: OpenCV's order).
 //   4. A block takes a key and counts how many beat it: that is the line's place in the output. No sort.
+//      Where no segments are asked for, a warp does that alone.
 //   5. Segments, by the same block: its warps look up 32 px a ballot, then one goes over the words, whole runs at a time.
 //
 // Version 1 had a warp walk along a line alone, each look-up waiting for the one before: 62 us in all. Version 2, a block a
@@ -276,6 +277,30 @@ __device__ void follow_line(HoughShared& s, const uint8_t* edges, int width, int
     __syncthreads();
 }
 
+// rho and theta of the peak at `at`, an index of its votes, and how many it has.
+__device__ inline float4 line_of(uint64_t key, int at, int rhos, float rho_step, float theta_step, float theta_min) {
+    const int angle = at / rhos;
+    const float rho = float(at - angle * rhos - (rhos - 1) / 2) * rho_step, theta = theta_min + float(angle) * theta_step;
+    return make_float4(rho, theta, float(uint32_t(key >> 32)), __int_as_float(at));
+}
+
+// Lines alone: a warp takes a peak, and the number of better ones is the line's place in the output.
+__device__ void write_lines_alone(const uint64_t* peaks, int n, int rhos, float rho_step, float theta_step, float theta_min,
+                                  const Lines& out) {
+    const int warps = av_threads() / 32;
+    for (int own = av_warp() * int(gridDim.x) + int(blockIdx.x); own < n; own += int(gridDim.x) * warps) {
+        const uint64_t key = __ldcg(&peaks[own]);
+        int better = 0;
+#pragma unroll 8
+        for (int i = av_lane(); i < n; i += 32) better += __ldcg(&peaks[i]) > key;
+        for (int d = 16; d > 0; d /= 2) better += __shfl_xor_sync(AV_FULL_WARP, better, d);
+        if (av_lane() == 0 && better < out.limit)
+            out.lines[better] = line_of(key, int(0xffffffffu - uint32_t(key)), rhos, rho_step, theta_step, theta_min);
+    }
+    for (int row = n + int(blockIdx.x) * av_threads() + av_thread(); row < out.limit; row += gridDim.x * av_threads())
+        out.lines[row] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+}
+
 // A block takes a peak; the number of better ones is the line's place in the output. No sort, and no barrier before the
 // segments.
 __device__ void write_lines(HoughShared& s, const uint8_t* edges, int width, int height, const float2* directions,
@@ -287,15 +312,13 @@ __device__ void write_lines(HoughShared& s, const uint8_t* edges, int width, int
         const float2 d = directions[angle];  // of length 1 / rho_step
         const int row = count_better(s, peaks, n, key);
         if (row >= out.limit) continue;
-        const float rho = float(at % rhos - (rhos - 1) / 2) * rho_step, theta = theta_min + float(angle) * theta_step;
-        if (av_thread() == 0) out.lines[row] = make_float4(rho, theta, float(uint32_t(key >> 32)), __int_as_float(at));
-        if (out.segments == nullptr) continue;
-        const Walk walk = {fabsf(d.x) < fabsf(d.y), rho, d.x * rho_step, d.y * rho_step};
+        const float4 line = line_of(key, at, rhos, rho_step, theta_step, theta_min);
+        if (av_thread() == 0) out.lines[row] = line;
+        const Walk walk = {fabsf(d.x) < fabsf(d.y), line.x, d.x * rho_step, d.y * rho_step};
         follow_line(s, edges, width, height, walk, shortest, gap, out.segments + int64_t(row) * SEGMENTS);
     }
     for (int row = n + int(blockIdx.x) * av_threads() + av_thread(); row < out.limit; row += gridDim.x * av_threads()) {
         out.lines[row] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        if (out.segments == nullptr) continue;
         for (int k = 0; k < SEGMENTS; ++k) out.segments[int64_t(row) * SEGMENTS + k] = make_int4(-1, -1, -1, -1);
     }
 }
@@ -321,7 +344,10 @@ hough_lines(const uint8_t* edges, int width, int height, const float2* direction
     AV_STAMP(5);
     const int found = int(av_grid_barrier_read(barrier, peak_count, s.read));
     AV_STAMP(6);
-    write_lines(s, edges, width, height, directions, peaks, found, rhos, rho_step, theta_step, theta_min, shortest, gap, out);
+    if (out.segments == nullptr)
+        write_lines_alone(peaks, found, rhos, rho_step, theta_step, theta_min, out);
+    else
+        write_lines(s, edges, width, height, directions, peaks, found, rhos, rho_step, theta_step, theta_min, shortest, gap, out);
     AV_STAMP(7);
     AV_STAMPS_END(control, blockIdx.x == 0);
     if (av_thread() == 0 && atomicAdd(finished, 1u) == gridDim.x - 1u) {  // every block has read the counters

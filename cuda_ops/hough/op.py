@@ -34,12 +34,14 @@ def hough_lines(
     limit: int = 64,
     length_min_px: float = 0.0,
     gap_max_px: int = 0,
+    has_segments: bool = True,
 ) -> HoughLines:
     """Lines of more than `votes_min` non-zero pixels of `edges` (H, W) uint8: those of cv2.HoughLines, in its order.
 
     The first four segments along each line have gaps of up to `gap_max_px` and are at least `length_min_px` long; a
     pixel counts to a line that passes through it or beside it. (cv2.HoughLinesP draws its points at random and takes
-    a found segment's points away; these do neither, so neighbouring lines can share a segment.) Raises `CudaOpsError`.
+    a found segment's points away; these do neither, so neighbouring lines can share a segment.) Without `has_segments`
+    there are none of them. Raises `CudaOpsError`.
     """
     edges = check("hough_lines", "edges", edges, [torch.uint8], ["H", "W"])
     check_number("hough_lines", "the larger side of edges", max(edges.shape), 1, host.SIZE_MAX)
@@ -47,7 +49,7 @@ def hough_lines(
     check_number("hough_lines", "theta_step_rad", theta_step_rad, 1e-3, pi)
     check_number("hough_lines", "votes_min", votes_min, 0, 2**30)
     check_number("hough_lines", "limit", limit, 1, 65536)
-    parts = _hough(edges, votes_min, rho_step_px, theta_step_rad, limit, length_min_px, gap_max_px)
+    parts = _hough(edges, votes_min, rho_step_px, theta_step_rad, limit, length_min_px, gap_max_px, has_segments)
     return HoughLines(*parts)
 
 
@@ -60,7 +62,14 @@ def _table(grid: Grid, device: torch.device) -> torch.Tensor:
 
 
 def _gpu(
-    edges: torch.Tensor, votes_min: int, rho_step: float, theta_step: float, limit: int, length_min: float, gap: int
+    edges: torch.Tensor,
+    votes_min: int,
+    rho_step: float,
+    theta_step: float,
+    limit: int,
+    length_min: float,
+    gap: int,
+    has_segments: bool,
 ) -> _Parts:
     grid = Grid(edges.shape[1], edges.shape[0], rho_step, theta_step)
     points, bins, peaks = host.scratch_sizes(grid)
@@ -71,37 +80,54 @@ def _gpu(
     )
     lines, segments, count = (
         edges.new_empty((limit, 4), dtype=torch.float32),
-        edges.new_empty((limit, host.SEGMENTS, 4), dtype=torch.int32),
+        edges.new_empty((limit * has_segments, host.SEGMENTS, 4), dtype=torch.int32),
         edges.new_empty(2, dtype=torch.int32),
     )
     table = _table(grid, edges.device)
     kernels = launcher("hough", edges.get_device())
-    host.run(kernels, edges, grid, table, votes_min, scratch, lines, segments, count, length_min, gap)
+    wanted = segments if has_segments else None
+    host.run(kernels, edges, grid, table, votes_min, scratch, lines, wanted, count, length_min, gap)
     return lines[:, :3], count, segments
 
 
 def _cpu(
-    edges: torch.Tensor, votes_min: int, rho_step: float, theta_step: float, limit: int, length_min: float, gap: int
+    edges: torch.Tensor,
+    votes_min: int,
+    rho_step: float,
+    theta_step: float,
+    limit: int,
+    length_min: float,
+    gap: int,
+    has_segments: bool,
 ) -> _Parts:
     grid = Grid(edges.shape[1], edges.shape[0], rho_step, theta_step)
     lines, count = reference.hough_lines(edges.numpy(), grid, votes_min, limit)
-    segments = reference.segments_along(edges.numpy(), grid, lines, int(count[0]), length_min, gap)
+    segments = reference.segments_along(
+        edges.numpy(), grid, lines[: limit * has_segments], int(count[0]), length_min, gap
+    )
     return torch.from_numpy(lines), torch.from_numpy(count), torch.from_numpy(segments)
 
 
 def _fake(
-    edges: torch.Tensor, votes_min: int, rho_step: float, theta_step: float, limit: int, length_min: float, gap: int
+    edges: torch.Tensor,
+    votes_min: int,
+    rho_step: float,
+    theta_step: float,
+    limit: int,
+    length_min: float,
+    gap: int,
+    has_segments: bool,
 ) -> _Parts:
     return (
         edges.new_empty((limit, 3), dtype=torch.float32),
         edges.new_empty(2, dtype=torch.int32),
-        edges.new_empty((limit, host.SEGMENTS, 4), dtype=torch.int32),
+        edges.new_empty((limit * has_segments, host.SEGMENTS, 4), dtype=torch.int32),
     )
 
 
 _hough = register(
     "hough_lines(Tensor edges, int votes_min, float rho_step, float theta_step, int limit, float length_min, "
-    "int gap_max) -> (Tensor, Tensor, Tensor)",
+    "int gap_max, bool has_segments) -> (Tensor, Tensor, Tensor)",
     _gpu,
     _cpu,
     _fake,

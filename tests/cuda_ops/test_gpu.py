@@ -154,6 +154,9 @@ def test_hough_equals_opencv(size: tuple[int, int]) -> None:
     edges = (random_bytes(5, *size) > 250).to(torch.uint8) * 255
     edges[size[0] // 2] = 255
     found = hough_lines(edges.cuda(), 20, limit=50, length_min_px=5.0, gap_max_px=3)
+    alone = hough_lines(edges.cuda(), 20, limit=50, has_segments=False)
+    assert torch.equal(alone.lines, found.lines)
+    assert alone.segments.shape == (0, 4, 4)
     expected = hough_lines(edges, 20, limit=50, length_min_px=5.0, gap_max_px=3)
     assert torch.equal(found.count.cpu(), expected.count)
     assert torch.equal(found.lines[:, [0, 2]].cpu(), expected.lines[:, [0, 2]])

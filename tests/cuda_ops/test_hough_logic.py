@@ -48,6 +48,10 @@ def test_lines_are_opencvs_and_segments_lie_on_them(
     np.testing.assert_array_equal(lines[:, [0, 2]], expected[:, [0, 2]])
     np.testing.assert_allclose(lines[:, 1], expected[:, 1], atol=1e-6)
     np.testing.assert_array_equal(segments, reference.segments_along(edges, grid, lines, int(count[0]), 5.0, gap))
+    alone = np.full((limit, 4), np.nan, np.float32)
+    host.run(on_cpu("hough"), edges, grid, table, votes, scratch, alone, None, count, 5.0, gap)
+    np.testing.assert_array_equal(count, expected_count)
+    np.testing.assert_array_equal(alone, lines)
 
 
 def test_a_picture_wider_than_one_pass_of_votes(on_cpu: Callable[[str], ShimLauncher]) -> None:
