@@ -17,6 +17,15 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from av_stack.map_types import GeoReference as GeoReference
+from av_stack.map_types import Lane as Lane
+from av_stack.map_types import LaneGraph as LaneGraph
+from av_stack.map_types import LaneKey as LaneKey
+from av_stack.map_types import MarkingColour as MarkingColour
+from av_stack.map_types import MarkingKind as MarkingKind
+from av_stack.map_types import Signal as Signal
+from av_stack.map_types import SignalKind as SignalKind
+
 Float = NDArray[np.float64]
 Image = NDArray[np.uint8]
 
@@ -91,21 +100,6 @@ class SensorFrame:
 
 
 # ---------------------------------------------------------------- perception
-
-
-class MarkingKind(str, Enum):
-    NONE = "none"
-    SOLID = "solid"
-    BROKEN = "broken"
-    SOLID_SOLID = "solid solid"
-    KERB = "kerb"
-    UNKNOWN = "unknown"
-
-
-class MarkingColour(str, Enum):
-    WHITE = "white"
-    YELLOW = "yellow"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,93 +277,6 @@ class Scene:
     lanes: LaneEstimate
     objects: tuple[TrackedObject, ...]
     lights: Mapping[str, TrafficLightView]
-
-
-# ---------------------------------------------------------------- map
-
-
-@dataclass(frozen=True, slots=True)
-class LaneKey:
-    """One lane of one OpenDRIVE lane section."""
-
-    road_id: int
-    section: int
-    lane_id: int
-
-    def __str__(self) -> str:
-        return f"road {self.road_id} section {self.section} lane {self.lane_id}"
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """A drivable lane as a polyline in its direction of travel, points about 1 m apart, map frame.
-
-    `points` is (N, 3) m; `s_m` (N,) is arc length in the plane from the lane's start; `yaw_rad` (N,) and
-    `curvature_1pm` (N,) (positive to the left) belong to the points; `width_m` (N,). `left_marking` and
-    `right_marking` hold the kind for each point. `left`/`right` name neighbours with the same direction that a lane
-    change may legally reach somewhere along this lane; `left_change`/`right_change` (N,) bool say where.
-    """
-
-    key: LaneKey
-    points: Float
-    s_m: Float
-    yaw_rad: Float
-    curvature_1pm: Float
-    width_m: Float
-    speed_limit_mps: float
-    is_junction: bool
-    successors: tuple[LaneKey, ...]
-    predecessors: tuple[LaneKey, ...]
-    left: LaneKey | None
-    right: LaneKey | None
-    left_change: NDArray[np.bool_]
-    right_change: NDArray[np.bool_]
-    left_marking: tuple[MarkingKind, ...]
-    right_marking: tuple[MarkingKind, ...]
-    left_colour: tuple[MarkingColour, ...]
-    right_colour: tuple[MarkingColour, ...]
-
-    @property
-    def length_m(self) -> float:
-        return float(self.s_m[-1])
-
-
-class SignalKind(str, Enum):
-    TRAFFIC_LIGHT = "traffic light"
-    STOP = "stop"
-    YIELD = "yield"
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """A signal that governs `lane` from the stop line at `stop_s_m` (arc length along that lane).
-
-    `place` is where the map puts its post, (x, y) m in the map frame; None where it does not say.
-    """
-
-    signal_id: str
-    kind: SignalKind
-    lane: LaneKey
-    stop_s_m: float
-    place: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GeoReference:
-    """Latitude and longitude of the map frame's origin."""
-
-    latitude_deg: float
-    longitude_deg: float
-
-
-@dataclass(frozen=True, slots=True)
-class LaneGraph:
-    """All that planning and localization may know of the map."""
-
-    name: str
-    lanes: Mapping[LaneKey, Lane]
-    signals: tuple[Signal, ...]
-    geo: GeoReference
 
 
 # ---------------------------------------------------------------- planning and control

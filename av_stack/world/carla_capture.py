@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from av_stack.errors import WorldError
 from av_stack.types import Float, Image, LightState
@@ -21,8 +20,19 @@ from av_stack.world.carla_crowd import Crowd
 from av_stack.world.carla_sensors import take
 from av_stack.world.carla_traffic import free_port
 from av_stack.world.carla_truth import object_kind
+from av_stack.world.labelled_signs import (
+    SIGN_COLUMN_M,
+    SIGN_FACE_M,
+    SIGN_FOOT_M,
+    TAG_LIGHT,
+    TAG_SIGN,
+    is_labelled,
+    looks_at,
+    sign_class,
+)
+from av_stack.world.random_weather import random_weather
 from av_stack.world.speed_signs import redraw_speed_limits
-from perception.detection.classes import STOP_SIGN, light_class, speed_limit_class
+from perception.detection.classes import light_class
 from perception.detection.labels import Label, Pinhole, Thing, label_things
 
 STEP_S = 0.1
@@ -30,12 +40,6 @@ TICKS_BETWEEN_SHOTS = 10
 WARM_TICKS = 30
 PICTURE_TIMEOUT_S = 60.0
 REACH_M = 150.0
-FACING_COS_MIN = 0.35
-"""Lamps and faces of signs are seen from within 70 degrees of where they look."""
-SIGN_COLUMN_M = (0.6, 0.6, 2.0)
-SIGN_FOOT_M = 1.2
-SIGN_FACE_M = 0.6  # side of the square that holds as much as a stop sign's or speed limit's face seen a little askew
-TAG_LIGHT, TAG_SIGN = 7, 8
 WEIGHTS = {"motorcycle": 2.5, "bicycle": 2.5, "truck": 2.0, "van": 1.5, "bus": 4.0}
 """How much more often than a car each base type drives by, per blueprint: rare kinds must be learned too."""
 
@@ -183,7 +187,7 @@ class _Capture:
         if not points:
             return []
         xy = np.array([(p.location.x, p.location.y) for p in points])
-        told = [a.get_location() for a in self._world.get_actors().filter("traffic.*") if _is_labelled(a.type_id)]
+        told = [a.get_location() for a in self._world.get_actors().filter("traffic.*") if is_labelled(a.type_id)]
         places = xy
         if told and self._rng.uniform() < NEAR_LIGHTS:
             places = np.array([(at.x, at.y) for at in told])
@@ -244,7 +248,7 @@ class _Capture:
                 thing = Thing(light_class(LightState.OFF), pose, half, TAG_LIGHT)
                 out.append((thing, light, -np.array([forward.x, forward.y])))
         for sign in self._world.get_actors().filter("traffic.*"):
-            name = _sign_class(sign.type_id)
+            name = sign_class(sign.type_id)
             if name is None:
                 continue
             pose = np.array(sign.get_transform().get_matrix())
@@ -349,7 +353,7 @@ class _Capture:
         pose = np.array(colour.transform.get_matrix())
         camera = Pinhole(size[1], size[0], float(np.radians(view.fov_deg)), pose, handed=-1)
         things = [thing for thing in moving if thing.instance != view.carrier.id & 0xFFFF]
-        things += [thing for thing, face in fixed if _looks_at(thing.pose[:2, 3], face, pose[:2, 3])]
+        things += [thing for thing, face in fixed if looks_at(thing.pose[:2, 3], face, pose[:2, 3])]
         near = [t for t in things if np.hypot(*(t.pose[:2, 3] - pose[:2, 3])) < REACH_M]
         return Shot(bgr, tuple(label_things(near, camera, instances, tags)), weather)
 
@@ -387,44 +391,6 @@ class _Capture:
 
 
 _STATES = {"Red": LightState.RED, "Yellow": LightState.YELLOW, "Green": LightState.GREEN}
-
-
-def random_weather(rng: np.random.Generator) -> dict[str, float]:
-    """CARLA's parameters by name: any hour, dry or wet, clear or foggy; each extreme in a share of the draws."""
-    wet = rng.uniform() < 0.4
-    foggy = rng.uniform() < 0.25
-    return {
-        "cloudiness": float(rng.uniform(0.0, 100.0)),
-        "precipitation": float(rng.uniform(0.0, 100.0)) if wet and rng.uniform() < 0.6 else 0.0,
-        "precipitation_deposits": float(rng.uniform(0.0, 100.0)) if wet else 0.0,
-        "wetness": float(rng.uniform(20.0, 100.0)) if wet else 0.0,
-        "wind_intensity": float(rng.uniform(0.0, 100.0)),
-        "sun_azimuth_angle": float(rng.uniform(0.0, 360.0)),
-        "sun_altitude_angle": float(rng.uniform(-30.0, 0.0) if rng.uniform() < 0.25 else rng.uniform(0.0, 90.0)),
-        "fog_density": float(rng.uniform(10.0, 80.0)) if foggy else float(rng.uniform(0.0, 5.0)),
-        "fog_distance": float(rng.uniform(0.0, 60.0)),
-        "fog_falloff": float(rng.uniform(0.1, 2.0)),
-        "scattering_intensity": float(rng.uniform(0.5, 1.5)),
-        "mie_scattering_scale": 0.03,
-        "dust_storm": float(rng.uniform(0.0, 60.0)) if rng.uniform() < 0.05 else 0.0,
-    }
-
-
-def _is_labelled(type_id: str) -> bool:
-    return type_id == "traffic.traffic_light" or _sign_class(type_id) is not None
-
-
-def _sign_class(type_id: str) -> str | None:
-    if type_id == "traffic.stop":
-        return STOP_SIGN
-    kind, _, value = type_id.rpartition(".")
-    return speed_limit_class(float(value)) if kind == "traffic.speed_limit" else None
-
-
-def _looks_at(at: NDArray[np.float64], face: Float, eye: NDArray[np.float64]) -> bool:
-    to_eye = eye - at
-    distance = float(np.hypot(*to_eye))
-    return distance > 0.0 and float(face @ to_eye) >= FACING_COS_MIN * distance * float(np.hypot(*face))
 
 
 def _attribute(blueprint: Any, name: str) -> str:
