@@ -66,11 +66,15 @@ def run(
     matrix: Sequence[float] = BT601,
     corner: Sequence[int] = (),
 ) -> None:
-    """`pictures` into `out`, (N, 3, H, W) or, packed, (N, H, W, 8); more than `CAMERAS_MAX` take more launches."""
+    """`pictures` into `out`, (N, 3, H, W) or, packed, (N, H, W, 8); more than `CAMERAS_MAX` take more launches.
+
+    In a corner they are rounded to bytes, as pictures of that size are.
+    """
     height, width = (int(size) for size in (out.shape[1:3] if output == "packed" else out.shape[2:]))
     for start in range(0, len(pictures), CAMERAS_MAX):
         part = list(pictures[start : start + CAMERAS_MAX])
-        arguments: list[Argument] = [Ptr(out[start:]), I32(width), I32(height), *(F32(value) for value in matrix)]
+        arguments: list[Argument] = [Ptr(out[start:]), I32(width), I32(height), I32(int(len(corner) > 0))]
+        arguments += [F32(value) for value in matrix]
         for picture in part:
             arguments += _camera(picture, picture_format, width, height, corner)
         arguments += [Ptr(None), *[I32(0)] * 4] * (CAMERAS_MAX - len(part))

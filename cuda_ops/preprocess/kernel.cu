@@ -77,7 +77,7 @@ __device__ inline void write(Packed* out, int image, int x, int y, int width, in
 }
 
 template <class Source, class Out>
-__device__ void letterbox(const Picture& p, const float* matrix, Out* out, int width, int height) {
+__device__ void letterbox(const Picture& p, const float* matrix, Out* out, int width, int height, bool is_rounded) {
     const int y = blockIdx.y * ROWS + av_warp(), x0 = blockIdx.x * 32 * PX + av_lane();
     if (y >= height) return;
     const int row = y - p.top;
@@ -98,6 +98,7 @@ __device__ void letterbox(const Picture& p, const float* matrix, Out* out, int w
             const Rgb top_left = Source::at(p, a, y0, matrix), top_right = Source::at(p, b, y0, matrix);
             const Rgb low_left = Source::at(p, a, y1, matrix), low_right = Source::at(p, b, y1, matrix);
             pixel[i] = mix(mix(top_left, top_right, tx), mix(low_left, low_right, tx), ty);
+            if (is_rounded) pixel[i] = {floorf(pixel[i].r + 0.5f), floorf(pixel[i].g + 0.5f), floorf(pixel[i].b + 0.5f)};
         }
     }
 #pragma unroll
@@ -117,14 +118,14 @@ __device__ void letterbox(const Picture& p, const float* matrix, Out* out, int w
              pitch##i};                                                                                          \
         break;
 #define ARGUMENTS                                                                                             \
-    int width, int height, float m0, float m1, float m2, float m3, float m4, CAMERA(0), CAMERA(1), CAMERA(2), \
-        CAMERA(3), CAMERA(4), CAMERA(5), CAMERA(6), CAMERA(7)
+    int width, int height, int is_rounded, float m0, float m1, float m2, float m3, float m4, CAMERA(0), CAMERA(1), \
+        CAMERA(2), CAMERA(3), CAMERA(4), CAMERA(5), CAMERA(6), CAMERA(7)
 #define PREPROCESS(Source, Out)                                                 \
     av_wait_for_earlier();                                                      \
     Picture p;                                                                  \
     switch (blockIdx.z) { PICK(0) PICK(1) PICK(2) PICK(3) PICK(4) PICK(5) PICK(6) PICK(7) } \
     const float matrix[5] = {m0, m1, m2, m3, m4};                               \
-    letterbox<Source, Out>(p, matrix, out, width, height)
+    letterbox<Source, Out>(p, matrix, out, width, height, is_rounded != 0)
 
 extern "C" __global__ void bgra_half(av_half* out, ARGUMENTS) { PREPROCESS(Bgra, av_half); }
 extern "C" __global__ void bgra_float(float* out, ARGUMENTS) { PREPROCESS(Bgra, float); }

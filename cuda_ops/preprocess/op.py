@@ -31,8 +31,8 @@ def preprocess(
 
     `pictures`: (H, W, 4) uint8 BGRA, (H, W, 3) BGR, or (H * 3 / 2, W) uint8 NV12 with even H and W (`matrix`: "bt601",
     "bt709"). Bilinear with pixel centres at half, border 114. With `corner`, a height and width, pictures are scaled to
-    that size and lie in the corner. Packed, there are 8 channels in float16, the last five zero, channels last. Raises
-    `CudaOpsError`.
+    that size, rounded to bytes, and lie in the corner. Packed, there are 8 channels in float16, the last five zero,
+    channels last. Raises `CudaOpsError`.
     """
     if not pictures:
         raise CudaOpsError("preprocess: pictures is empty, expected at least one")

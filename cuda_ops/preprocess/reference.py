@@ -29,7 +29,9 @@ def preprocess(
         box = letterbox(*size_of(picture, picture_format), width, height, corner)
         rgb = _rgb_of_nv12(picture, matrix) if picture_format == "nv12" else picture[..., 2::-1].astype(np.float32)
         columns = slice(box.left, box.left + box.fit_width)
-        target[:, box.top : box.top + box.fit_height, columns] = _resized(rgb, box.fit_height, box.fit_width)
+        scaled = _resized(rgb, box.fit_height, box.fit_width)
+        scaled = np.floor(scaled + np.float32(0.5)) if corner else scaled
+        target[:, box.top : box.top + box.fit_height, columns] = scaled
     return (out * np.float32(1.0 / 255.0)).astype(dtype)
 
 
