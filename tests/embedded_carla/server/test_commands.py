@@ -57,7 +57,7 @@ def test_commands_that_set_a_state_are_read_back(client: Any, sync_world: Any) -
     slow = carla.VehicleAckermannControl(speed=3.0)
     assert run(client, C.ApplyVehicleAckermannControl(car.id, slow)) == [""]
     ticks(sync_world, 100)
-    assert car.get_velocity().length() == pytest.approx(3.0, abs=0.8)  # the pedals alone would make it 8
+    assert car.get_velocity().length() == pytest.approx(3.0, abs=0.8)
 
 
 def test_commands_on_a_walker_move_it(client: Any, sync_world: Any) -> None:
