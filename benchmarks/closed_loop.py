@@ -46,6 +46,7 @@ def measured(scenario: Scenario, oracles: tuple[str, ...]) -> tuple[float, dict[
             settings = Settings(stack.planning, stack.control, rig.cameras[0])
             eyes = eyes_for(rig.cameras[0], needed_weights(oracles), "cpu")
             pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, oracles, eyes)
+            world.show_pictures(pipeline.begin)
             for _ in range(WARM_UP_STEPS):
                 world.apply(pipeline.step(world.tick()).command)
             stages: dict[str, list[float]] = {"tick": []}
