@@ -8,7 +8,7 @@ from typing import Any
 
 from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
 
-THREADS, EACH = 256, 8
+THREADS, PAIRS_A_BLOCK = 256, 256 * 8 * 4
 LEVELS_MAX, LIMIT_MAX, IMAGES_MAX = 4, 1024, 32
 PAIRS_MAX = 2**24 - 1
 
@@ -41,7 +41,7 @@ def run(
     arguments: list[Argument] = []
     for level in [*levels, *[Level(None, None, 1, 0, 0.0)] * (LEVELS_MAX - len(levels))]:
         arguments += [Ptr(level.boxes), Ptr(level.scores), I32(level.width), I32(level.places), F32(level.stride)]
-    blocks = sum(ceil_div(level.places * classes, THREADS * EACH) for level in levels)
+    blocks = sum(ceil_div(level.places * classes, PAIRS_A_BLOCK) for level in levels)
     limit = int(rows.shape[1])
     arguments += [I32(classes), F32(least), I32(limit), Ptr(keys), Ptr(launcher.control_words()), Ptr(rows)]
     launcher.launch("best_rows", (blocks, images, 1), THREADS, arguments, early=early)

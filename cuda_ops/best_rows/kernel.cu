@@ -4,11 +4,14 @@
 // What a network would do in some thirty small kernels (put levels together, sigmoid, corners, best class of each place, best
 // places, best classes of these) is one pass over the scores: the best pairs of place and class are among the best places'
 // anyway. A pair above the least score, compared before the sigmoid, leaves a key (its score's 16 bits, then its place, in
-// their order); the block that ends last picks the best keys, digit by digit where there are more than fit, and orders them
-// by counting. Scores that nobody wants cost one comparison.
+// their order); the block that ends last orders the keys by counting. Scores that nobody wants cost one comparison.
+// Where more pass than fit, keys are chosen digit by digit, first in each block among its own, so that none leaves more than
+// fit, then by the last block among all. Version 1 left that to the last block alone: as quick where few pass, but 1.5 ms
+// where 330,000 did.
 #include "av_cuda.cuh"
 
-constexpr int THREADS = 256, EACH = 8, LEVELS = 4, LIMIT_MAX = 1024, DIGITS = 5;
+constexpr int THREADS = 256, EACH = 8, LOADS = 4, LEVELS = 4, LIMIT_MAX = 1024, DIGITS = 5;
+constexpr int OF_BLOCK = THREADS * EACH * LOADS;  // pairs of a place and a class
 constexpr uint64_t PLACES = 0xffffffull;  // a key's lower 24 bits
 
 struct Level {
@@ -17,8 +20,9 @@ struct Level {
     float stride;
 };
 
-struct BestShared {
+struct alignas(16) BestShared {
     uint64_t chosen[LIMIT_MAX];
+    av_half scores[OF_BLOCK];
     unsigned bins[256], count, is_last;
     uint64_t prefix;
     unsigned wanted;
@@ -38,55 +42,91 @@ __device__ inline av_half score_of(uint64_t key) {
     return {uint16_t((order & 0x8000u) != 0u ? order & 0x7fffu : order ^ 0xffffu)};
 }
 
-// Keys of this block's scores above `least`; `first`: pairs of the levels before. A warp takes its places at once.
-__device__ void list_keys(const Level& level, int block, int classes, int first, float least, uint64_t* keys, unsigned* count) {
-    const int size = level.places * classes, at = (block * THREADS + av_thread()) * EACH;
-    Halves scores = {};
-    if (at + EACH <= size && (reinterpret_cast<uint64_t>(level.scores) & 15u) == 0)
-        scores = *reinterpret_cast<const Halves*>(level.scores + at);
-    else
-        for (int i = 0; i < EACH; ++i)
-            if (at + i < size) scores.at[i] = level.scores[at + i];
-    unsigned found = 0u;
-#pragma unroll
-    for (int i = 0; i < EACH; ++i)
-        if (at + i < size && av_to_float(scores.at[i]) > least) found |= 1u << i;
-    if (!__any_sync(AV_FULL_WARP, found != 0u)) return;
-    const unsigned own = __popc(found);
-    unsigned upto = own;
-    for (int d = 1; d < 32; d *= 2) {
-        const unsigned other = __shfl_up_sync(AV_FULL_WARP, upto, d);
-        if (av_lane() >= d) upto += other;
-    }
-    unsigned place = 0u;
-    if (av_lane() == 31) place = atomicAdd(count, upto);
-    place = __shfl_sync(AV_FULL_WARP, place, 31) + upto - own;
-#pragma unroll
-    for (int i = 0; i < EACH; ++i)
-        if ((found >> i & 1u) != 0u) __stcg(&keys[place++], key_of(scores.at[i], unsigned(first + at + i)));
-}
-
-// The key that `limit` keys reach, from its highest digit on: how many have a digit or a higher one is counted for all of
-// a digit's values at once.
-__device__ uint64_t find_least_key(BestShared& s, const uint64_t* keys, unsigned n, unsigned limit) {
+// The least of the `limit` best keys, digit by digit from the highest on: how many keys have a digit is counted for all of
+// its values at once. `each(visit)` calls `visit(key, is_there)` for a thread's keys, as often for every lane of a warp. Lanes
+// with the first one's digit count together: most scores begin alike.
+template <class Each> __device__ uint64_t find_least_key(BestShared& s, unsigned limit, Each each) {
     if (av_thread() == 0) s.prefix = 0u, s.wanted = limit;
     for (int shift = 8 * (DIGITS - 1); shift >= 0; shift -= 8) {
         s.bins[av_thread()] = 0u;
         __syncthreads();
-        for (unsigned i = av_thread(); i < n; i += THREADS) {
-            const uint64_t key = __ldcg(&keys[i]);
-            if (key >> (shift + 8) == s.prefix) atomicAdd(&s.bins[unsigned(key >> shift) & 255u], 1u);
-        }
+        const uint64_t prefix = s.prefix;
+        each([&](uint64_t key, bool is_there) {
+            const bool counts = is_there && key >> (shift + 8) == prefix;
+            const unsigned counting = __ballot_sync(AV_FULL_WARP, counts), digit = unsigned(key >> shift) & 255u;
+            if (counting == 0u) return;
+            const int leader = __ffs(int(counting)) - 1;
+            const unsigned leading = __shfl_sync(AV_FULL_WARP, digit, leader);
+            const bool is_like = counts && digit == leading;
+            const unsigned alike = __ballot_sync(AV_FULL_WARP, is_like);
+            if (av_lane() == leader) atomicAdd(&s.bins[digit], unsigned(__popc(alike)));
+            if (counts && !is_like) atomicAdd(&s.bins[digit], 1u);
+        });
         __syncthreads();
         unsigned above = 0u;
         for (int digit = av_thread() + 1; digit < 256; ++digit) above += s.bins[digit];
         const unsigned wanted = s.wanted, own = s.bins[av_thread()];
-        const uint64_t prefix = s.prefix;
         __syncthreads();
         if (above < wanted && above + own >= wanted) s.prefix = prefix << 8 | unsigned(av_thread()), s.wanted = wanted - above;
         __syncthreads();
     }
     return s.prefix;
+}
+
+__device__ inline Halves scores_at(const Level& level, int at, int size) {
+    Halves scores = {};
+    if (at + EACH <= size && (reinterpret_cast<uint64_t>(level.scores) & 15u) == 0) {
+        scores = *reinterpret_cast<const Halves*>(level.scores + at);
+    } else {
+#pragma unroll
+        for (int i = 0; i < EACH; ++i)
+            if (at + i < size) scores.at[i] = level.scores[at + i];
+    }
+    return scores;
+}
+
+// Keys of this block's scores above `least`, at most the `limit` best; `first`: pairs of the levels before.
+__device__ void list_keys(BestShared& s, const Level& level, int block, int classes, int first, float least, unsigned limit,
+                          uint64_t* keys, unsigned* count) {
+    const int size = level.places * classes, base = block * OF_BLOCK + av_thread() * EACH;
+    Halves scores[LOADS];
+    uint32_t found = 0u;  // a bit a score
+#pragma unroll
+    for (int k = 0; k < LOADS; ++k) scores[k] = scores_at(level, base + k * THREADS * EACH, size);
+#pragma unroll
+    for (int k = 0; k < LOADS * EACH; ++k) {
+        const int at = base + k / EACH * THREADS * EACH + k % EACH;
+        if (at < size && av_to_float(scores[k / EACH].at[k % EACH]) > least) found |= 1u << k;
+    }
+    if (av_thread() == 0) s.count = 0u;
+    __syncthreads();
+    if (found != 0u) atomicAdd(&s.count, unsigned(__popc(found)));
+    __syncthreads();
+    if (s.count == 0u) return;
+    const auto key = [&](int k) {
+        return key_of(scores[k / EACH].at[k % EACH], unsigned(first + base + k / EACH * THREADS * EACH + k % EACH));
+    };
+    if (s.count > limit) {
+#pragma unroll
+        for (int k = 0; k < LOADS; ++k)
+            *reinterpret_cast<Halves*>(&s.scores[(k * THREADS + av_thread()) * EACH]) = scores[k];
+        __syncthreads();
+        const uint64_t least_key = find_least_key(s, limit, [&](auto visit) {
+#pragma unroll 1
+            for (int i = av_thread(); i < OF_BLOCK; i += THREADS) {
+                const int at = block * OF_BLOCK + i;
+                visit(key_of(s.scores[i], unsigned(first + at)), at < size && av_to_float(s.scores[i]) > least);
+            }
+        });
+#pragma unroll
+        for (int k = 0; k < LOADS * EACH; ++k)
+            if (key(k) < least_key) found &= ~(1u << k);
+    }
+    if (found == 0u) return;
+    unsigned place = atomicAdd(count, unsigned(__popc(found)));
+#pragma unroll
+    for (int k = 0; k < LOADS * EACH; ++k)
+        if ((found >> k & 1u) != 0u) __stcg(&keys[place++], key(k));
 }
 
 __device__ inline void write_row(float* row, uint64_t key, const Level (&levels)[LEVELS], int image, int classes) {
@@ -111,7 +151,7 @@ __device__ inline void write_row(float* row, uint64_t key, const Level (&levels)
     row[5] = float(pair - place * classes);
 }
 
-// `keys`: room for all pairs of each image; `control`: two zeros an image, zero again after.
+// `keys`: room for all pairs of each image; `control`: after its first word two zeros an image, zero again after.
 extern "C" __global__ void __launch_bounds__(256)
 best_rows(const av_half* boxes0, const av_half* scores0, int width0, int places0, float stride0, const av_half* boxes1,
           const av_half* scores1, int width1, int places1, float stride1, const av_half* boxes2, const av_half* scores2,
@@ -122,22 +162,23 @@ best_rows(const av_half* boxes0, const av_half* scores0, int width0, int places0
     const Level levels[LEVELS] = {{boxes0, scores0, width0, places0, stride0}, {boxes1, scores1, width1, places1, stride1},
                                   {boxes2, scores2, width2, places2, stride2}, {boxes3, scores3, width3, places3, stride3}};
     const int image = blockIdx.y;
-    unsigned *count = control + 2 * image, *ended = count + 1;
+    unsigned *count = control + 1 + 2 * image, *ended = count + 1;
     int block = blockIdx.x, first = 0, all = 0, own = -1, own_first = 0, own_block = 0;
 #pragma unroll
     for (int i = 0; i < LEVELS; ++i) {
-        const int pairs = levels[i].places * classes, blocks = (pairs + THREADS * EACH - 1) / (THREADS * EACH);
+        const int pairs = levels[i].places * classes, blocks = (pairs + OF_BLOCK - 1) / OF_BLOCK;
         if (own < 0 && block < blocks) own = i, own_first = first, own_block = block;
         block -= blocks, first += pairs, all += pairs;
     }
     keys += int64_t(image) * all;
+    if (own >= 0) {
+        Level level = levels[0];
 #pragma unroll
-    for (int i = 0; i < LEVELS; ++i)
-        if (own == i) {
-            Level level = levels[i];
-            level.scores += int64_t(image) * level.places * classes;
-            list_keys(level, own_block, classes, own_first, least, keys, count);
-        }
+        for (int i = 1; i < LEVELS; ++i)
+            if (own == i) level = levels[i];
+        level.scores += int64_t(image) * level.places * classes;
+        list_keys(s, level, own_block, classes, own_first, least, unsigned(limit), keys, count);
+    }
     __syncthreads();
     if (av_thread() == 0) {
         s.is_last = av_add_acquire_release(ended, 1u) == gridDim.x - 1u;
@@ -147,7 +188,12 @@ best_rows(const av_half* boxes0, const av_half* scores0, int width0, int places0
     __syncthreads();
     if (!s.is_last) return;
     const unsigned n = s.count;
-    const uint64_t least_key = n > unsigned(limit) ? find_least_key(s, keys, n, unsigned(limit)) : 0u;
+    uint64_t least_key = 0u;
+    if (n > unsigned(limit))
+        least_key = find_least_key(s, unsigned(limit), [&](auto visit) {
+#pragma unroll 1
+            for (unsigned i = av_thread(); i - av_thread() < n; i += THREADS) visit(i < n ? __ldcg(&keys[i]) : 0u, i < n);
+        });
     const int kept = int(min(n, unsigned(limit)));
     __syncthreads();
     if (av_thread() == 0) s.count = 0u;

@@ -209,7 +209,7 @@ __device__ inline bool is_last(unsigned* arrived, int& shared) {
 }
 
 template <class T> __device__ void convolve(const Input& first, const Input& second, const av_half* weights, const Shape& shape,
-                                            const Output& out, float* parts, unsigned* arrived) {
+                                            const Output& out, float* parts, unsigned* control) {
     AV_DYNAMIC_SHARED(av_half, stages);
     AV_SHARED(int, shared);
     const int depth = shape.size * shape.size * (first.channels + second.channels);
@@ -257,7 +257,7 @@ template <class T> __device__ void convolve(const Input& first, const Input& sec
             }
             __stcg(reinterpret_cast<float4*>(own) + i, total);
         }
-        if (!is_last(arrived + tile, shared)) return;
+        if (!is_last(control + 1 + tile, shared)) return;
     }
     for (int i = av_thread(); i < T::BM * EIGHTS; i += THREADS) {
         const int row = i / EIGHTS, column = i % EIGHTS * 8;
@@ -288,11 +288,11 @@ template <class T> __device__ void convolve(const Input& first, const Input& sec
     const av_half *x, int pitch, int channels, int halvings, const av_half *y, int y_pitch, int y_channels,               \
         const av_half *weights, const av_half *bias, const av_half *residual, int residual_pitch, av_half *out,           \
         int out_pitch, int height, int width, int out_height, int out_width, int pixels, int out_channels, int size,      \
-        int stride, int is_silu, float *parts, unsigned *arrived
+        int stride, int is_silu, float *parts, unsigned *control
 #define CONVOLVE(...)                                                                                                     \
     convolve<Tile<__VA_ARGS__>>({x, pitch, channels, halvings}, {y, y_pitch, y_channels, 0}, weights,                     \
                                 {height, width, out_height, out_width, pixels, out_channels, size, stride, is_silu},      \
-                                {bias, residual, out, residual_pitch, out_pitch}, parts, arrived)
+                                {bias, residual, out, residual_pitch, out_pitch}, parts, control)
 
 // Rows, columns and depth of a tile's step, warps along rows and columns, stages: as in host.py.
 extern "C" __global__ void __launch_bounds__(256, 2) conv_128x64(CONV) { CONVOLVE(128, 64, 64, 4, 2, 4); }

@@ -15,7 +15,7 @@ from cuda_ops.runtime.compiler import INSTALL_HINT, KernelSource, compile_cubin,
 from cuda_ops.runtime.launcher import F32, I32, Argument, Dim3
 
 LOG = logging.getLogger(__name__)
-CONTROL_WORDS = 64
+CONTROL_WORDS = 128
 CAPTURES_MAX = 4096
 DRIVER_MIN = 13000
 SHARED_UNASKED = 40 << 10
@@ -152,9 +152,10 @@ def _value(argument: Argument) -> Any:
 
 
 class _Control:
-    """Words that kernels find zero and leave zero: one set a stream, and one for each launch captured in a graph.
+    """Words that kernels find zero and leave zero, but the first, a barrier's.
 
-    A captured launch keeps its set for ever, because its graph may be replayed beside anything else.
+    One set a stream, and one for each launch captured in a graph, which keeps it for ever: its graph may be replayed
+    beside anything else.
     """
 
     def __init__(self, device: int) -> None:

@@ -56,7 +56,11 @@ class Launcher(Protocol):
         """How many blocks run at once: the largest grid of a cooperative launch."""
 
     def control_words(self) -> Any:
-        """64 uint32 that are 0 between launches: barriers and counters, private to the stream (or the graph)."""
+        """128 uint32 private to the stream (or the graph).
+
+        The first is a grid barrier's, whose top bit may stand either way between launches; the others are counters,
+        0 between launches.
+        """
 
 
 def ceil_div(a: int, b: int) -> int:

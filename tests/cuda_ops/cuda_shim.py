@@ -17,6 +17,7 @@ from cuda_ops.runtime.cache import KernelCache, default_folder, key_of
 from cuda_ops.runtime.compiler import INCLUDE, KernelSource
 from cuda_ops.runtime.launcher import F32, I32, Argument, Dim3
 
+CONTROL_WORDS = 128
 FLAGS = ("-std=c++17", "-O1", "-g0", "-shared", "-fPIC", "-ffp-contract=off", "-w")
 RESIDENT_BLOCKS = 6
 """Small, so that cooperative kernels have more work than blocks and their loops are tested."""
@@ -65,7 +66,8 @@ class ShimLauncher:
     def __init__(self, library: ctypes.CDLL, resident_blocks: int = RESIDENT_BLOCKS) -> None:
         self._library = library
         self._resident = resident_blocks
-        self._control = np.zeros(64, np.uint32)
+        self._control = np.zeros(CONTROL_WORDS, np.uint32)
+        self._control[0] = 0x80000000  # a grid barrier before left its word so, or 0
 
     def launch(
         self,
@@ -82,8 +84,8 @@ class ShimLauncher:
         assert wanted == len(values), f"{kernel} takes {wanted} arguments, not {len(values)}"
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         getattr(self._library, f"run_{kernel}")(*grid, block, shared_bytes, int(cooperative), pointers)
-        if cooperative:
-            assert not (self._control[1:]).any(), f"{kernel} left its counters dirty: {self._control}"
+        assert not self._control[1:].any(), f"{kernel} left its counters dirty: {self._control}"
+        assert cooperative or self._control[0] == 0x80000000, f"{kernel} wrote the barrier's word: {self._control}"
 
     def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0) -> int:
         return self._resident
