@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,7 @@ class TrafficBehavior:
     ) -> Constraints:
         """Leaders, stops and caps; `ego_times_s` says when the ego would be at each place of `reference`."""
         reach = float(reference.s_m[-1])
-        near = _near(route, ego, objects, reach - ego.s_m)
+        near = [self._credible(item) for item in _near(route, ego, objects, reach - ego.s_m)]
         result = Constraints()
         if not near:
             return result
@@ -81,6 +81,14 @@ class TrafficBehavior:
             if self._judge(conflict, route, ego, reference, ego_times_s, yielding_to, result):
                 yielding.add(conflict.item.track_id)
         return Constraints(result.leaders, result.stops, result.caps, frozenset(yielding))
+
+    def _credible(self, item: TrackedObject) -> TrackedObject:
+        """The road user no faster than its kind can be: a far figure's speed may be told wrong by tens of m/s."""
+        fastest = self._config.walker_fastest_mps
+        if item.kind is not ObjectKind.PEDESTRIAN or item.speed_mps <= fastest:
+            return item
+        share = fastest / item.speed_mps
+        return replace(item, velocity_mps=(share * item.velocity_mps[0], share * item.velocity_mps[1]))
 
     def _margin(self, item: TrackedObject) -> float:
         walker = item.kind is ObjectKind.PEDESTRIAN

@@ -54,6 +54,7 @@ class BehaviorConfig(_Strict):
     look_ahead_m: float = Field(100.0, gt=20.0)
     corridor_margin_m: float = Field(0.35, ge=0.0)
     walker_margin_m: float = Field(0.6, ge=0.0)
+    walker_fastest_mps: float = Field(5.0, gt=0.0)
     stop_line_gap_m: float = Field(1.2, ge=0.0)
     junction_clearance_m: float = Field(3.5, ge=0.0)
     conflict_gap_m: float = Field(2.0, ge=0.0)

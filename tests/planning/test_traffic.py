@@ -200,6 +200,34 @@ def test_a_walker_on_the_pavement_does_not_slow_the_ego() -> None:
     assert log.column(0)[-1] == pytest.approx(free.column(0)[-1], abs=0.3)
 
 
+def test_a_walker_told_to_come_at_the_speed_of_a_car_is_not_braked_for() -> None:
+    """A standing figure beside the road, far off, whose track comes at the ego with 25 m/s."""
+    graph = chain([("straight", 200, 0)])
+    route = (Pose2D(0, 0, 0), Pose2D(195, 0, 0))
+    free = drive(planner_on(graph, *route), 60, 10.0)
+
+    def phantom(t: float) -> tuple[TrackedObject, ...]:
+        return (walker(50, 150.0 - 5.0 * (t - 4.0), 16.0 - (t - 4.0), -24.0, -7.0),) if 4.0 < t < 9.0 else ()
+
+    log = drive(planner_on(graph, *route), 60, 10.0, objects=phantom)
+    assert log.column(0)[-1] == pytest.approx(free.column(0)[-1], abs=0.3)
+
+
+@pytest.mark.parametrize("speed_mps", [2.5, 4.5])
+def test_a_runner_who_crosses_is_waited_for(speed_mps: float) -> None:
+    planner = planner_on(chain([("straight", 200, 0)]), Pose2D(0, 0, 0), Pose2D(195, 0, 0))
+
+    def runner(t: float) -> tuple[TrackedObject, ...]:
+        y = -15.0 + speed_mps * max(0.0, t - 5.5 + 10.0 / speed_mps)
+        return (walker(80, 80.0, y, 0.0, speed_mps),)
+
+    log = drive(planner, 60, 10.0, objects=runner)
+    y = np.array([runner(at)[0].y_m for at in log.column(0)])
+    over = (log.column(1) + FRONT_M > 79.5) & (log.column(1) - 1.0 < 80.5)
+    assert np.abs(y[over]).min() > 0.95 + 0.25
+    assert log.plans[-1].is_finished
+
+
 def test_brakes_hard_for_a_walker_who_steps_out() -> None:
     planner = planner_on(chain([("straight", 200, 0)]), Pose2D(0, 0, 0), Pose2D(195, 0, 0))
 
