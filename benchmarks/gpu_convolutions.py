@@ -119,8 +119,9 @@ def main() -> None:
     }
     print(total)
     out.mkdir(parents=True, exist_ok=True)
-    figures = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, **total, "rows": rows}
-    (out / "convolutions.json").write_text(json.dumps(figures, indent=1) + "\n")
+    head = json.dumps({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, **total})
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    (out / "convolutions.json").write_text(f'{head[:-1]}, "rows": [\n{lines}\n]}}\n')
     (out / "measured.py").write_text(module(rows))
     if any(row["wrong"] for row in rows):
         raise SystemExit("gpu_convolutions: not all are right")

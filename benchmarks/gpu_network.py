@@ -100,10 +100,10 @@ def measure(make: Callable[[], Any], is_early: bool) -> tuple[float, float]:
 def kernels(network: TorchNetwork) -> list[tuple[str, int, float]]:
     """(name, launches in a pass, microseconds of a pass), the longest first."""
     picture = torch.rand((1, 3, SIZE_PX[1], SIZE_PX[0]), device="cuda").half()
-    network.rows(picture)
+    network.rows(picture, SCORE_MIN)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         for _ in range(10):
-            network.rows(picture)
+            network.rows(picture, SCORE_MIN)
         torch.cuda.synchronize()
     found = [(e.key, e.count // 10, e.device_time_total / 10.0) for e in profile.key_averages()]
     return sorted((one for one in found if one[2] > 0.0), key=lambda one: -one[2])
