@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from typing import NoReturn
 
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.maps import MapLibrary
@@ -25,8 +26,15 @@ DEFAULT_MAP = "city_grid"
 MAPS_VARIABLE = "EMBEDDED_CARLA_MAPS"
 
 
+class _Parser(argparse.ArgumentParser):
+    """Tells what is wrong with the arguments in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; --help lists what there is\n")
+
+
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="embedded_carla", description="A server that CARLA 0.9.16 clients talk to.")
+    parser = _Parser(prog="embedded_carla", description="A server that CARLA 0.9.16 clients talk to.")
     parser.add_argument("--map", default=DEFAULT_MAP, metavar="NAME|FILE.xodr", help="first map (%(default)s)")
     parser.add_argument(
         "--maps", action="append", default=[], type=Path, metavar="DIR",

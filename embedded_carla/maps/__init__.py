@@ -43,7 +43,8 @@ class MapLibrary:
         for candidate in (name, name.removesuffix("_Opt")):
             if candidate in files:
                 return name, _read(files[candidate])
-        raise MapError(f"unknown map {given!r:.200}; there are: {', '.join(sorted(files)) or 'none'}")
+        there = ", ".join(sorted(files))
+        raise MapError(f"unknown map {given!r:.200}; there are: {there} (started with --maps DIR, DIR's too)")
 
     def _files(self) -> dict[str, Path]:
         files = dict(self._own_files)

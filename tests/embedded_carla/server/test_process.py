@@ -33,6 +33,11 @@ def test_an_unknown_map_lists_what_there_is() -> None:
     assert "city_grid" in message
 
 
+def test_a_wrong_argument_is_named_in_one_line() -> None:
+    assert "--port" in refused("--port", "abc")
+    assert "--towns" in refused("--towns", "x")
+
+
 def test_a_port_in_use_is_named() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
