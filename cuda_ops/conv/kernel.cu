@@ -208,14 +208,8 @@ __device__ inline bool is_last(unsigned* arrived, int& shared) {
     return shared != 0;
 }
 
-template <class T> __device__ void convolve(const Input& first, const Input& second, const av_half* weights, const Shape& shape,
-                                            const Output& out, float* parts, unsigned* control) {
-    AV_DYNAMIC_SHARED(av_half, stages);
-    AV_SHARED(int, shared);
-    const int depth = shape.size * shape.size * (first.channels + second.channels);
-    const int all = (depth + T::BK - 1) / T::BK, each = (all + gridDim.z - 1) / gridDim.z;
-    const int from = min(all, int(blockIdx.z) * each), steps = min(all, from + each) - from;
-    Loader<T> loader(first, second, weights, shape, from * T::BK);
+// So many steps of the tile's sum: the warps' parts of it -> shared memory, `leave_sums`' layout.
+template <class T> __device__ inline void sum_up(Loader<T>& loader, av_half* stages, int steps) {
     float sum[T::MI][T::NI][4] = {};
 #pragma unroll 1
     for (int i = 0; i < T::STAGES - 1; ++i)
@@ -239,32 +233,34 @@ template <class T> __device__ void convolve(const Input& first, const Input& sec
     }
     av_copies_wait<0>();
     __syncthreads();
-    float* sums = reinterpret_cast<float*>(stages);
-    leave_sums<T>(sums, sum);
+    leave_sums<T>(reinterpret_cast<float*>(stages), sum);
     __syncthreads();
-    const int tile = blockIdx.y * gridDim.x + blockIdx.x;
-    constexpr int EIGHTS = T::BN / 8;
-    float* own = parts + (int64_t(tile) * gridDim.z + blockIdx.z) * (T::BM * T::BN);
-    const bool is_alone = gridDim.z == 1u;
-    if (!is_alone) {
-        for (int i = av_thread(); i < T::BM * T::BN / 4; i += THREADS) {
-            const int row = i / (T::BN / 4), column = i % (T::BN / 4) * 4;
-            float4 total = *reinterpret_cast<const float4*>(&sums[row * T::SUM_PITCH + column]);
+}
+
+// The block's part of a shared sum -> global memory, (BM, BN).
+template <class T> __device__ inline void leave_part(const float* sums, float* part) {
+    for (int i = av_thread(); i < T::BM * T::BN / 4; i += THREADS) {
+        const int row = i / (T::BN / 4), column = i % (T::BN / 4) * 4;
+        float4 total = *reinterpret_cast<const float4*>(&sums[row * T::SUM_PITCH + column]);
 #pragma unroll
-            for (int k = 1; k < T::WK; ++k) {
-                const float4 more = *reinterpret_cast<const float4*>(&sums[(k * T::BM + row) * T::SUM_PITCH + column]);
-                total = make_float4(total.x + more.x, total.y + more.y, total.z + more.z, total.w + more.w);
-            }
-            __stcg(reinterpret_cast<float4*>(own) + i, total);
+        for (int k = 1; k < T::WK; ++k) {
+            const float4 more = *reinterpret_cast<const float4*>(&sums[(k * T::BM + row) * T::SUM_PITCH + column]);
+            total = make_float4(total.x + more.x, total.y + more.y, total.z + more.z, total.w + more.w);
         }
-        if (!is_last(control + 1 + tile, shared)) return;
+        __stcg(reinterpret_cast<float4*>(part) + i, total);
     }
+}
+
+// The tile's results, from the warps' sums or, where blocks share it, from the blocks' `parts`, in their order.
+template <class T> __device__ inline void finish_tile(const float* sums, const float* parts, const Shape& shape, const Output& out) {
+    constexpr int EIGHTS = T::BN / 8;
+    const bool is_alone = gridDim.z == 1u;
+    const int rounds = is_alone ? T::WK : int(gridDim.z);
     for (int i = av_thread(); i < T::BM * EIGHTS; i += THREADS) {
         const int row = i / EIGHTS, column = i % EIGHTS * 8;
         const int pixel = blockIdx.x * T::BM + row, channel = blockIdx.y * T::BN + column;
         if (pixel >= shape.pixels || channel >= shape.out_channels) continue;
         float value[8] = {};
-        const int rounds = is_alone ? T::WK : int(gridDim.z);
 #pragma unroll 2
         for (int k = 0; k < rounds; ++k) {
             float4 low, high;
@@ -272,8 +268,7 @@ template <class T> __device__ void convolve(const Input& first, const Input& sec
                 const float4* at = reinterpret_cast<const float4*>(&sums[(k * T::BM + row) * T::SUM_PITCH + column]);
                 low = at[0], high = at[1];
             } else {
-                const float4* at = reinterpret_cast<const float4*>(
-                    parts + (int64_t(tile) * gridDim.z + k) * (T::BM * T::BN) + row * T::BN + column);
+                const float4* at = reinterpret_cast<const float4*>(parts + (k * T::BM + row) * T::BN + column);
                 low = __ldcg(at), high = __ldcg(at + 1);
             }
             const float eight[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
@@ -282,6 +277,25 @@ template <class T> __device__ void convolve(const Input& first, const Input& sec
         }
         finish(value, pixel, channel, shape, out);
     }
+}
+
+template <class T> __device__ void convolve(const Input& first, const Input& second, const av_half* weights, const Shape& shape,
+                                            const Output& out, float* parts, unsigned* control) {
+    AV_DYNAMIC_SHARED(av_half, stages);
+    AV_SHARED(int, shared);
+    const int depth = shape.size * shape.size * (first.channels + second.channels);
+    const int all = (depth + T::BK - 1) / T::BK, each = (all + gridDim.z - 1) / gridDim.z;
+    const int from = min(all, int(blockIdx.z) * each);
+    Loader<T> loader(first, second, weights, shape, from * T::BK);
+    sum_up<T>(loader, stages, min(all, from + each) - from);
+    const float* sums = reinterpret_cast<const float*>(stages);
+    const int tile = blockIdx.y * gridDim.x + blockIdx.x;
+    float* of_tile = parts + int64_t(tile) * gridDim.z * (T::BM * T::BN);
+    if (gridDim.z > 1u) {
+        leave_part<T>(sums, of_tile + blockIdx.z * (T::BM * T::BN));
+        if (!is_last(control + 1 + tile, shared)) return;
+    }
+    finish_tile<T>(sums, of_tile, shape, out);
 }
 
 #define CONV                                                                                                              \
