@@ -16,7 +16,12 @@ OVERLAP_GATE = 4.0 * GATE
 """The same for what lies where the track's box was in the picture."""
 
 OVERLAP_MIN, OVERLAP_WEIGHT, OVERLAP_MAX_AGE_S = 0.3, 6.0, 0.25
-OTHER_KIND_COST = 6.0
+OTHER_KIND_COST, OTHER_WIDTH_COST = 9.0, 12.0
+"""Of another name for a vehicle of about the same shape, and of a wide one that is said to be narrow."""
+
+COST_MAX = 16.0
+"""Beyond it a thing is likelier one that has just come into view: one such in some 3000 m2."""
+
 FORBIDDEN = 1e6
 TWIN_M = 0.8
 
@@ -44,7 +49,9 @@ def costs(tracks: Rows, looks: Rows, ego: EgoState) -> Float:
     shared = overlap(tracks["box_px"][:, None], looks["box_px"])
     shared *= (tracks["unseen_s"] <= OVERLAP_MAX_AGE_S)[:, None]
     cost = distance + np.log(area) - OVERLAP_WEIGHT * shared
-    cost += OTHER_KIND_COST * (IS_WIDE[tracks["kind"]][:, None] != IS_WIDE[looks["kind"]])
+    cost += OTHER_KIND_COST * (tracks["kind"][:, None] != looks["kind"])
+    cost += OTHER_WIDTH_COST * (IS_WIDE[tracks["kind"]][:, None] != IS_WIDE[looks["kind"]])
+    cost[cost > COST_MAX] = FORBIDDEN
     cost[distance > np.where(shared >= OVERLAP_MIN, OVERLAP_GATE, GATE)] = FORBIDDEN
     return np.asarray(np.minimum(cost, FORBIDDEN))
 

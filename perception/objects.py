@@ -24,6 +24,7 @@ from perception.depth.object_flow import ObjectFlow, relative_velocity
 from perception.depth.parallax import DepthPoints, Parallax
 from perception.depth.ranging import face_depth_m, range_objects
 from perception.depth.view import View
+from perception.map_index import MapIndex
 from perception.tracking import Tracker
 
 GAP_MAX_S = 1.0
@@ -51,14 +52,15 @@ class Sighting:
 class ObjectSense:
     """Call `update` with each picture of one camera in order, and what the detector found in it.
 
-    `use_parallax` follows the corners of what stands still too, for the depth image.
+    `use_parallax` follows the corners of what stands still too, for the depth image. With the map's `index` vehicles
+    are believed to drive along its lanes.
     """
 
-    def __init__(self, use_parallax: bool = True) -> None:
+    def __init__(self, use_parallax: bool = True, index: MapIndex | None = None) -> None:
         self._pitch = PitchFilter()
         self._parallax = Parallax() if use_parallax else None
         self._flow = ObjectFlow()
-        self._tracker = Tracker()
+        self._tracker = Tracker(index=index)
         self._last: tuple[float, float] | None = None  # time, speed
 
     def update(

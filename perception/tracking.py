@@ -14,9 +14,11 @@ import numpy as np
 
 from av_stack.types import EgoState, Float, ObjectKind, RangedObject, TrackedObject
 from perception.association import matches, without_twins
+from perception.lane_motion import across_lanes, birth_velocities
+from perception.map_index import MapIndex
 from perception.object_scale import SCALE_VARIANCE, rescaled
 from perception.tracks import KINDS, TRACK, Rows, is_usable, joined, looks_of, those, turn_to_map, without
-from perception.turning_motion import correct, correct_velocity, diagonal, predict
+from perception.turning_motion import correct, correct_across, correct_velocity, diagonal, predict
 
 SURPRISE = 6.0
 """Squared Mahalanobis distance beyond which a measurement is taken for a rare error: what comes out from behind
@@ -38,7 +40,7 @@ class TrackerConfig:
     gap_max_s: float = 2.0
 
 
-NOISE = np.array([(1.0, 1.0, 0.4, 0.2)] * 5 + [(0.7, 0.7, 0.1, 0.1)])
+NOISE = np.array([(1.4, 1.4, 0.4, 0.2)] * 5 + [(0.7, 0.7, 0.1, 0.1)])
 """Noise densities of velocity (x, y), acceleration and turn rate of each of `KINDS`; walkers are the last."""
 
 BIRTH = np.array([(7.0, 7.0, 1.0, 0.15)] * 4 + [(5.0, 5.0, 1.0, 0.2), (1.5, 1.5, 0.1, 0.1)])
@@ -59,11 +61,11 @@ class Tracker:
     """Call `update` with each frame's ranged objects in order of time.
 
     Positions are relative to where the ego believes to be: its own error is not in the covariances, since whoever
-    plans uses the same belief.
+    plans uses the same belief. With the map's `index`, vehicles are believed to drive along its lanes.
     """
 
-    def __init__(self, config: TrackerConfig | None = None) -> None:
-        self._config = config or TrackerConfig()
+    def __init__(self, config: TrackerConfig | None = None, index: MapIndex | None = None) -> None:
+        self._config, self._index = config or TrackerConfig(), index
         self._tracks = np.zeros(0, TRACK)
         self._time_s: float | None = None
         self._next_id = 1
@@ -83,7 +85,10 @@ class Tracker:
         is_sure = looks["confidence"] >= config.sure_min
         kept, left, unmatched = _round(self._tracks, those(looks, is_sure), ego)
         kept_weak, left, _ = _round(left, those(looks, ~is_sure), ego)
-        tracks = without_twins(joined(kept, kept_weak, self._outlived(left)))
+        kept = joined(kept, kept_weak)
+        if self._index is not None:
+            _guide(kept, self._index)
+        tracks = without_twins(joined(kept, self._outlived(left)))
         self._tracks = joined(tracks, self._born(unmatched, ego))
         return _given(those(self._tracks, self._tracks["hits"] >= config.hits_min), ego)
 
@@ -107,6 +112,8 @@ class Tracker:
         tracks["state"][:, :2] = looks["off_m"] + [ego.x_m, ego.y_m]
         tracks["covariance"][:, :2, :2] = looks["noise_m2"]
         diagonal(tracks["covariance"])[:, 2:] = BIRTH[looks["kind"]] ** 2
+        if self._index is not None:
+            _launch(tracks, looks, self._index)
         tracks["votes"][numbers, looks["kind"]] = looks["confidence"]
         for name in ("kind", "box_px", "steady_m2", "is_split", "size_m", "yaw_rad"):
             tracks[name] = looks[name]
@@ -152,6 +159,27 @@ def _correct(tracks: Rows, looks: Rows, ego: EgoState) -> None:
             state[moving], covariance[moving], velocity, noise, looks["span_s"][moving], SURPRISE
         )
     _recount(tracks, looks)
+
+
+def _launch(tracks: Rows, looks: Rows, index: MapIndex) -> None:
+    """Give vehicles that have only just been seen the velocity of who drives in their lanes."""
+    mean, spread = birth_velocities(index, tracks["state"][:, :2])
+    told = np.flatnonzero(np.isfinite(mean[:, 0]) & ~IS_WALKER[looks["kind"]])
+    tracks["state"][told, 2:4], tracks["covariance"][told, 2:4, 2:4] = mean[told], spread[told]
+
+
+def _guide(tracks: Rows, index: MapIndex) -> None:
+    """Fold into the vehicles that move where the lanes that they may drive in lead."""
+    velocity = tracks["state"][:, 2:4]
+    moving = np.flatnonzero((np.hypot(*velocity.T) >= HEADING_MIN_MPS[tracks["kind"]]) & ~IS_WALKER[tracks["kind"]])
+    if not len(moving):
+        return
+    across, sigma = across_lanes(index, tracks["state"][moving, :2], velocity[moving])
+    told = np.isfinite(sigma)
+    moving = moving[told]
+    tracks["state"][moving], tracks["covariance"][moving] = correct_across(
+        tracks["state"][moving], tracks["covariance"][moving], across[told], sigma[told], SURPRISE
+    )
 
 
 def _velocity_in_map(looks: Rows, further_m: Float, ego: EgoState) -> tuple[Float, Float]:

@@ -84,8 +84,17 @@ def correct_velocity(
     return _fold(states, covariances, seen, velocities - _times(seen, states), noise, gate)
 
 
+def correct_across(
+    states: Float, covariances: Float, across: Float, sigma_mps: Float, gate: float
+) -> tuple[Float, Float]:
+    """The same with velocities that have no part along unit vectors `across` (N, 2), but for `sigma_mps` (N,)."""
+    seen = np.zeros((len(states), 1, STATE_SIZE))
+    seen[:, 0, VX : VY + 1] = across
+    return _fold(states, covariances, seen, -_times(seen, states), sigma_mps[:, None, None] ** 2, gate)
+
+
 def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Float, gate: float) -> tuple[Float, Float]:
-    """Kalman's correction, in Joseph's form, for what `seen` (N, 2, 6) of the states is `off` (N, 2) of what was
+    """Kalman's correction, in Joseph's form, for what `seen` (N, K, 6) of the states is `off` (N, K) of what was
     measured."""
     shared = seen @ covariances
     spread = shared @ seen.swapaxes(-1, -2) + noise

@@ -13,6 +13,7 @@ from av_stack.evaluation.ranging_scores import BAND_M, FAR_M, Pixels, Ranged, Ra
 from av_stack.frames import map_to_vehicle
 from av_stack.types import Detection, EgoState, LaneEstimate, RangedObject, TrackedObject
 from av_stack.world.carla_survey import SurveyFrame
+from perception.map_index import MapIndex
 from perception.objects import ObjectSense, Sighting
 
 
@@ -33,9 +34,9 @@ def true_ego(frame: SurveyFrame) -> EgoState:
 class RangingEvaluation:
     """`add` each frame of one drive in order; `scores` holds what came of it."""
 
-    def __init__(self, camera: str, boxes: NoisyBoxes) -> None:
+    def __init__(self, camera: str, boxes: NoisyBoxes, index: MapIndex) -> None:
         self.scores = RangingScores()
-        self._camera, self._boxes, self._sense = camera, boxes, ObjectSense()
+        self._camera, self._boxes, self._sense = camera, boxes, ObjectSense(index=index)
         self._last: dict[int, tuple[int, int]] = {}  # by actor: the frame of the last sighting, the track
         self._frames = 0
 

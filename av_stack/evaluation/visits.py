@@ -106,9 +106,8 @@ class Visitor:
         start = lane_point(self._address, rng)
         spec = replace(self._spec(0, VEHICLES), start=start, route=(start,), seed=seed, traffic_kinds=ALL_KINDS)
         survey, lanes = Survey(self._address, spec, PEOPLE, rng), LaneDetector()
-        ranging = RangingEvaluation(
-            self._camera.name, NoisyBoxes(np.random.default_rng(seed), self._camera, spec.step_s)
-        )
+        boxes = NoisyBoxes(np.random.default_rng(seed), self._camera, spec.step_s)
+        ranging = RangingEvaluation(self._camera.name, boxes, MapIndex(survey.lane_graph))
         try:
             for weather in weathers:
                 survey.set_weather(weather)
