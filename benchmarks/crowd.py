@@ -5,6 +5,7 @@ The town is Town04 where AV_STACK_DATA has it, else city_grid.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
@@ -114,6 +115,7 @@ def ticks_per_s(client: carla.Client, server_pid: int) -> dict[str, float]:
 
 
 def main() -> int:
+    argparse.ArgumentParser(prog="python -m benchmarks.crowd", description=__doc__).parse_args()
     data = Path(os.environ.get("AV_STACK_DATA", "")) / "maps"
     town = "Town04" if (data / "Town04.xodr").is_file() else "city_grid"
     figures: dict[str, float | str] = {"map": town}

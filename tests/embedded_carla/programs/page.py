@@ -7,6 +7,7 @@ Of a program that is in several files the last row counts.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -55,10 +56,12 @@ def page(rows: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, "", OTHERS])
 
 
-def main(files: list[str]) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path, metavar="RESULTS.jsonl")
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for file in files:
-        for line in Path(file).read_text(encoding="utf-8").splitlines():
+    for file in parser.parse_args().files:
+        for line in file.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             found[row["group"], row["name"]] = row
     print(page(list(found.values())), end="")
@@ -66,4 +69,4 @@ def main(files: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -5,8 +5,9 @@ python -m tests.embedded_carla.render.overview docs/images/pictures.jpg
 
 from __future__ import annotations
 
-import sys
+import argparse
 from dataclasses import replace
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -99,10 +100,13 @@ def view(name: str, start: int, weathers: tuple[tuple[str, WeatherParameters], .
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("file", type=Path, help="the JPEG to write")
+    args = parser.parse_args()
     images = view("city_grid", 40, CITY)
     for text, name, start in ROADS:
         images += view(name, start, ((text, DAY),))
-    cv2.imwrite(sys.argv[1], tiled(images, 3), [cv2.IMWRITE_JPEG_QUALITY, 84])
+    cv2.imwrite(str(args.file), tiled(images, 3), [cv2.IMWRITE_JPEG_QUALITY, 84])
 
 
 if __name__ == "__main__":
