@@ -6,9 +6,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from cuda_ops.best_rows.op import best_rows  # noqa: E402
+from cuda_ops.canny.op import canny  # noqa: E402
 from cuda_ops.conv.host import TILES, Plan  # noqa: E402
 from cuda_ops.conv.op import conv  # noqa: E402
 from cuda_ops.errors import CudaOpsError  # noqa: E402
+from cuda_ops.hough.op import hough_lines  # noqa: E402
 from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
 
 HAS_GPU = why_no_gpu() is None
@@ -99,6 +102,21 @@ def test_every_tile_in_a_graph(monkeypatch: pytest.MonkeyPatch, tile: object, sh
         found.append(made.clone())
     assert all(torch.equal(found[0], other) for other in found)
     torch.testing.assert_close(found[0].float().cpu(), expected, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="no GPU here")
+def test_shared_sums_after_other_kernels_barriers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one stream, not captured, counters are those that cooperative kernels use too: three barriers, then five."""
+    monkeypatch.setattr("cuda_ops.conv.op.plan_for", lambda *_: Plan(TILES[6], 4))
+    x, weight, bias = drawn(1, 64, 12, 20), drawn(64, 64, 3, 3) * 0.05, drawn(64) * 0.1
+    boxes, scores = [drawn(1, 4, 12, 20).cuda()], [drawn(1, 20, 12, 20).cuda()]
+    expected, rows = plainly(x, weight, bias), best_rows(boxes, scores, [8.0])
+    edges = (drawn(97, 131) > 1.5).to(torch.uint8).cuda()
+    for _ in range(2):
+        hough_lines(edges, 20)
+        near(conv(x.cuda(), weight.cuda(), bias.cuda()), expected)
+        assert torch.equal(best_rows(boxes, scores, [8.0]), rows)
+        canny(edges, 1, 2)
 
 
 def test_what_does_not_fit_is_named() -> None:
