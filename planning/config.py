@@ -55,6 +55,7 @@ class BehaviorConfig(_Strict):
     corridor_margin_m: float = Field(0.35, ge=0.0)
     walker_margin_m: float = Field(0.6, ge=0.0)
     walker_fastest_mps: float = Field(5.0, gt=0.0)
+    vehicle_slip_max: float = Field(0.5, gt=0.0)
     stop_line_gap_m: float = Field(1.2, ge=0.0)
     junction_clearance_m: float = Field(3.5, ge=0.0)
     conflict_gap_m: float = Field(2.0, ge=0.0)

@@ -213,6 +213,23 @@ def test_a_walker_told_to_come_at_the_speed_of_a_car_is_not_braked_for() -> None
     assert log.column(0)[-1] == pytest.approx(free.column(0)[-1], abs=0.3)
 
 
+def test_a_standing_car_that_seems_to_slide_sideways_does_not_cut_in() -> None:
+    """It stands in the next lane; cut by the picture's side as it is passed, it seems to come closer."""
+    graph = join(beside(straight(key(0), 0, 0, 0, 120, 8.0), straight(key(0, -2), 0, 3.5, 0, 120, 8.0)))
+    planner = planner_on(graph, Pose2D(0, 0, 0), Pose2D(115, 0, 0))
+
+    def sliding(_: float) -> tuple[TrackedObject, ...]:
+        ahead_m = 80.0 - (planner.progress.s_m if planner.progress is not None else 0.0)
+        slides = 4.0 < ahead_m < 12.0
+        aside = 3.6 - 0.08 * (12.0 - ahead_m) if slides else 3.6
+        return (replace(vehicle(16, 80.0, aside, 0.0, 0.0), velocity_mps=(0.1, -1.2 if slides else 0.0)),)
+
+    log = drive(planner, 40, 8.0, objects=sliding)
+    passing = (log.column(1) > 60.0) & (log.column(1) < 90.0)
+    assert log.column(4)[passing].min() > -0.5
+    assert log.plans[-1].is_finished
+
+
 @pytest.mark.parametrize("speed_mps", [2.5, 4.5])
 def test_a_runner_who_crosses_is_waited_for(speed_mps: float) -> None:
     planner = planner_on(chain([("straight", 200, 0)]), Pose2D(0, 0, 0), Pose2D(195, 0, 0))
