@@ -157,6 +157,7 @@ def run(messages: int, seed: int, folder: Path, *, told: bool = True, slow: bool
                 findings.resident_mb.append(round(server.resident_mb(), 1))
             if told and start % 1000 == 0:
                 _tell(start, messages, findings, time.monotonic() - began_s, server)
+        findings.resident_mb.append(round(server.resident_mb(), 1))
         fuzz.close()
         traces = server.faults()
     if traces and not findings.faults:
