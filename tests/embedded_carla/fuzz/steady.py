@@ -53,6 +53,7 @@ def main() -> None:
     client = carla.Client("127.0.0.1", int(sys.argv[1]))
     client.set_timeout(60.0)
     ticks, slowest_s, frame, left = 0, 0.0, 0, LAST_TICKS
+    client.get_world()  # waits for a frame where the world runs freely: before the hostile client may stop it
     print("ready", flush=True)
     while left:
         left -= bool(select.select([sys.stdin], [], [], 0.0)[0])
