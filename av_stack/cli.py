@@ -98,14 +98,13 @@ def dataset_command(
     workers: Annotated[int, typer.Option(min=1, help="Servers that render at the same time.")] = 2,
 ) -> None:
     """Render labelled pictures for the detector: ultralytics' layout, and every object with range and weather."""
-    from av_stack.dataset import TRAINING_FOV_DEG, DatasetSpec, write_dataset
+    from av_stack.dataset import TRAINING, DatasetSpec, write_dataset
     from av_stack.world.carla_capture import CaptureSpec
 
-    folder, shape = _folder(maps), CaptureSpec("", 0)
-    varied = replace(shape, fov_deg=TRAINING_FOV_DEG, redraw_limits=True)
+    folder = _folder(maps)
     specs = [
-        DatasetSpec("train", tuple(train_maps.split(",")), train, varied, folder),
-        DatasetSpec("val", tuple(val_maps.split(",")), val, shape, folder),
+        DatasetSpec("train", tuple(train_maps.split(",")), train, TRAINING, folder),
+        DatasetSpec("val", tuple(val_maps.split(",")), val, CaptureSpec("", 0), folder),
     ]
     with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
         task = progress.add_task("episodes")

@@ -30,6 +30,9 @@ TRAINING_FOV_DEG = (60.0, 60.0, 60.0, 53.13, 90.0, 30.0)
 """What a camera's angle is drawn from: the compact rig's, and the full rig's as they look in a picture of 640x360 (its
 front camera's picture is twice as wide, at 90 degrees: the middle of it looks like one at 53)."""
 
+TRAINING = CaptureSpec("", 0, fov_deg=TRAINING_FOV_DEG, guests=36, guests_m=(10.0, 100.0), redraw_limits=True)
+"""The pattern of a training episode. Its people stand as far as they count, since those are the hard ones to see."""
+
 ATTEMPTS = 3
 """Many servers at once take one another's ports now and then."""
 

@@ -61,8 +61,8 @@ class CaptureSpec:
     """One episode of capturing.
 
     `views` cameras ride on as many cars; each of `scenes` has a weather and `guests` of its own, who walk near the
-    cameras, and gives `shots` moments. `fov_deg` lists what each camera's angle is drawn from. `redraw_limits` puts
-    other numbers on the map's speed limit signs.
+    cameras, `guests_m` ahead of them at first, and gives `shots` moments. `fov_deg` lists what each camera's angle is
+    drawn from. `redraw_limits` puts other numbers on the map's speed limit signs.
     """
 
     map_name: str
@@ -76,6 +76,7 @@ class CaptureSpec:
     vehicles: int = 60
     walkers: int = 30
     guests: int = 18
+    guests_m: tuple[float, float] = (10.0, 60.0)
     weathers: tuple[str, ...] = ()  # presets to take in turn; else drawn at random
     redraw_limits: bool = False
 
@@ -292,7 +293,7 @@ class _Capture:
         rng = self._rng
         for number in range(self._spec.guests):
             here = self._map.get_waypoint(self._views[number % len(self._views)].carrier.get_location())
-            ahead = here.next(float(rng.uniform(10.0, 60.0)))
+            ahead = here.next(float(rng.uniform(*self._spec.guests_m)))
             if not ahead:
                 continue
             pose = ahead[0].transform

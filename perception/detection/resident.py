@@ -22,9 +22,16 @@ from perception.detection.classes import CLASSES, STOP_SIGN
 
 LEARNT_HEIGHT_PX, LEARNT_VISIBLE = 6.0, 0.25
 """What is learnt goes a little beyond what counts (`classes`): an object at the edge of counting is not taught to be
-nothing, and finding one that does not count is no fault."""
+nothing, and finding one that does not count is no fault. Of the others nothing is learnt (`leniency`)."""
 
-OFTEN = 0.05
+UNLEARNT = -1.0
+"""In the place of a class."""
+
+AS_THEY_ARE = 0.5
+"""The share of the pictures that are moved by whole pixels alone: what resampling blurs is what tells small objects
+and numbers apart."""
+
+OFTEN = 0.1
 """A class in a smaller share of the pictures than this makes its pictures come more often."""
 
 GREY = 114.0
@@ -53,13 +60,13 @@ class ResidentLoader:
         self._rng = np.random.default_rng(seed)
         self._seen: set[str] = set()
         self._pictures: list[torch.Tensor] = []
-        self._boxes: list[Float] = []  # (n, 5): class, u0, v0, u1, v1 px, edges at whole numbers
+        self._boxes: list[Float] = []  # (n, 5): class or UNLEARNT, u0, v0, u1, v1 px, edges at whole numbers
         self._queue: list[int] = []
         self._take_in()
         if not self._pictures:
             raise FileNotFoundError(f"{root} holds no finished episode of {split}")
         self._length = max((epoch_pictures or len(self._pictures)) // batch_size, 1)
-        self.labels = [{"cls": boxes[:, :1]} for boxes in self._boxes]
+        self.labels = [{"cls": boxes[boxes[:, 0] != UNLEARNT, :1]} for boxes in self._boxes]
         self.dataset = self.sampler = _Sized(self._length * batch_size, self.labels)
 
     def __len__(self) -> int:
@@ -112,7 +119,7 @@ def _read(path: Path) -> tuple[NDArray[np.uint8], Float]:
         raise OSError(f"{path} is no picture")
     objects = path.parents[2] / "objects" / path.parent.name / f"{path.stem}.jsonl"
     rows = [json.loads(line) for line in objects.read_text().splitlines()]
-    boxes = [[CLASSES.index(row["class"]), *row["box_px"]] for row in rows if _learnt(row)]
+    boxes = [[CLASSES.index(row["class"]) if _learnt(row) else UNLEARNT, *row["box_px"]] for row in rows]
     return np.ascontiguousarray(bgr[:, :, ::-1]), np.array(boxes, np.float64).reshape(-1, 5)
 
 
@@ -128,7 +135,7 @@ def repeats(boxes: list[Float]) -> Float:
     """
     holds = np.zeros((len(boxes), len(CLASSES)), dtype=bool)
     for row, found in zip(holds, boxes, strict=True):
-        row[found[:, 0].astype(int)] = True
+        row[found[found[:, 0] != UNLEARNT, 0].astype(int)] = True
     wanted = np.sqrt(OFTEN / np.maximum(holds.mean(axis=0), 1e-9))
     return np.asarray(np.maximum(np.where(holds, wanted, 1.0).max(axis=1), 1.0))
 
@@ -136,27 +143,32 @@ def repeats(boxes: list[Float]) -> Float:
 def vary(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator) -> dict[str, Any]:
     """Pictures (N, 3, H, W) uint8 and their boxes, each moved, scaled, mirrored and recoloured by chance.
 
-    The result is what ultralytics calls a batch; its pictures' sides are multiples of 32. Boxes that no longer count
-    are dropped.
+    The result is what ultralytics calls a batch; its pictures' sides are multiples of 32. Boxes too small or too far
+    outside to be learnt, and those of UNLEARNT, are apart as "ignored" (M, 5): picture and box.
     """
     count, _, height, width = pictures.shape
     size = (-(-height // STRIDE_PX) * STRIDE_PX, -(-width // STRIDE_PX) * STRIDE_PX)
     scale = np.exp(rng.uniform(np.log(0.65), np.log(1.6), count))
-    scale[rng.uniform(size=count) < 0.3] = 1.0
+    same = rng.uniform(size=count) < AS_THEY_ARE
+    scale[same] = 1.0
     room = np.stack([size[1] - scale * width, size[0] - scale * height], axis=1)
     shift = rng.uniform(np.minimum(room, 0.0), np.maximum(room, 0.0))
+    shift[same] = np.round(shift[same])
     number = np.repeat(np.arange(count), [len(b) for b in boxes])
     every = np.concatenate(boxes)
-    may_flip = np.bincount(number, weights=_READABLE[every[:, 0].astype(int)], minlength=count) == 0
+    readable = _READABLE[every[:, 0].astype(int)] & (every[:, 0] != UNLEARNT)
+    may_flip = np.bincount(number, weights=readable, minlength=count) == 0
     mirrored = may_flip & (rng.uniform(size=count) < 0.5)
     moved = _warp(pictures, size, scale, shift, mirrored)
     rows = _move_boxes(every, number, width, size, scale, shift, mirrored)
-    table = torch.from_numpy(rows).to(pictures.device, torch.float32)
+    every_row = torch.from_numpy(rows).to(pictures.device, torch.float32)
+    table, ignored = every_row[rows[:, 1] != UNLEARNT], every_row[rows[:, 1] == UNLEARNT]
     return {
         "img": _recolour(moved, rng).clamp_(0.0, 255.0).to(torch.uint8),
         "batch_idx": table[:, 0],
         "cls": table[:, 1:2],
         "bboxes": table[:, 2:],
+        "ignored": ignored[:, [0, 2, 3, 4, 5]],
         "im_file": ("",) * count,
     }
 
@@ -187,7 +199,7 @@ def _move_boxes(
     shift: Float,
     mirrored: NDArray[np.bool_],
 ) -> Float:
-    """(n, 6): picture, class and centre, width, height as shares of `size`, of the boxes still worth learning.
+    """(n, 6): picture, class or UNLEARNT and centre, width, height as shares of `size`, of the boxes still to be seen.
 
     `boxes` (m, 5) are those of all pictures and `number` (m,) says of which.
     """
@@ -197,10 +209,11 @@ def _move_boxes(
     cut = np.clip(whole, 0.0, np.array([size[1], size[0]] * 2)[:, None])
     extent = cut[2:] - cut[:2]
     share = extent.prod(axis=0) / np.maximum((whole[2:] - whole[:2]).prod(axis=0), 1e-9)
-    kept = (extent[1] >= LEARNT_HEIGHT_PX) & (share >= LEARNT_VISIBLE)
+    learnt = (extent[1] >= LEARNT_HEIGHT_PX) & (share >= LEARNT_VISIBLE)
+    kinds = np.where(learnt, boxes[:, 0], UNLEARNT)
     middle = 0.5 * (cut[:2] + cut[2:])
     scaled = np.concatenate([middle, extent]) / np.array([size[1], size[0]] * 2)[:, None]
-    return np.asarray(np.column_stack([number, boxes[:, 0], scaled.T])[kept])
+    return np.asarray(np.column_stack([number, kinds, scaled.T])[(extent > 0.0).all(axis=0)])
 
 
 def _recolour(pictures: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:

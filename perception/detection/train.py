@@ -60,9 +60,15 @@ def _trainer(spec: TrainingSpec) -> Any:
     """What makes ultralytics' trainer for detectors, with pictures held in the network's own memory."""
     from ultralytics.models.yolo.detect import DetectionTrainer
 
+    from perception.detection.leniency import lenient_loss
     from perception.detection.resident import ResidentLoader
 
     class Trainer(DetectionTrainer):  # type: ignore[misc]  # ultralytics is untyped
+        def _setup_train(self) -> None:
+            super()._setup_train()
+            before = getattr(self.model, "criterion", None)  # of a run that goes on
+            self.model.criterion = lenient_loss(self.model, before.updates if before else 0)
+
         def get_dataloader(self, dataset_path: str, batch_size: int = 16, rank: int = 0, mode: str = "train") -> Any:
             if mode != "train":
                 return super().get_dataloader(dataset_path, batch_size, rank, mode)

@@ -1,0 +1,54 @@
+"""Loss that takes no offence at what is found where an object is that training does not learn.
+
+An object too small or too hidden to be learnt is no background either: taught as such, it lowers the scores of those
+just big enough. As in KITTI's "don't care", its place says nothing to the class loss.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from ultralytics.utils.loss import E2ELoss, v8DetectionLoss
+from ultralytics.utils.tal import make_anchors
+
+
+def lenient_loss(model: Any, epochs_done: int = 0) -> Any:
+    """What `model`, a YOLO26 about to be trained, is to minimise; batches hold "ignored" as `resident.vary` gives."""
+    loss = E2ELoss(model, loss_fn=_LenientLoss)
+    if epochs_done:
+        loss.updates = epochs_done - 1
+        loss.update()
+    return loss
+
+
+class _LenientLoss(v8DetectionLoss):  # type: ignore[misc]  # ultralytics is untyped
+    def __init__(self, *options: Any, **named: Any) -> None:
+        super().__init__(*options, **named)
+        self._plain = torch.nn.BCEWithLogitsLoss(reduction="none")
+        self.bce = self._class_loss
+        self._asked: torch.Tensor | None = None
+
+    def loss(self, preds: dict[str, torch.Tensor], batch: dict[str, torch.Tensor]) -> Any:
+        anchors, strides = make_anchors(preds["feats"], self.stride, 0.5)
+        spared = within(anchors * strides, strides, batch["ignored"], batch["img"])
+        self._asked = (~spared)[..., None].to(preds["scores"].dtype)
+        return super().loss(preds, batch)
+
+    def _class_loss(self, scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        assert self._asked is not None
+        given = targets.amax(dim=2, keepdim=True) > 0.0
+        return self._plain(scores, targets) * torch.where(given, torch.ones_like(self._asked), self._asked)
+
+
+def within(
+    anchors_px: torch.Tensor, strides_px: torch.Tensor, ignored: torch.Tensor, pictures: torch.Tensor
+) -> torch.Tensor:
+    """(N, anchors) whether the cell round an anchor, `anchors_px` (anchors, 2) and `strides_px` (anchors, 1), touches
+    a box of `ignored` (M, 5: picture, centre, width and height as shares) in `pictures` (N, 3, H, W)."""
+    count, _, height, width = pictures.shape
+    size = torch.tensor([width, height], device=ignored.device, dtype=ignored.dtype)
+    middle, half = ignored[:, None, 1:3] * size, 0.5 * ignored[:, None, 3:5] * size
+    touches = ((anchors_px - middle).abs() < half + 0.5 * strides_px).all(dim=2)
+    out = torch.zeros((count, len(anchors_px)), device=ignored.device, dtype=torch.int32)
+    return out.index_add_(0, ignored[:, 0].long(), touches.to(torch.int32)) > 0
