@@ -28,17 +28,18 @@ TWIN_M = 0.8
 Numbers = NDArray[np.int64]
 
 
-def matches(tracks: Rows, looks: Rows, ego: EgoState) -> tuple[Numbers, Numbers]:
-    """Numbers of the tracks and of the things that belong together: the optimal assignment."""
+def matches(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> tuple[Numbers, Numbers]:
+    """Numbers of the tracks and of the things in a picture of `camera` that belong together: the optimal
+    assignment."""
     if not len(tracks) or not len(looks):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    cost = costs(tracks, looks, ego)
+    cost = costs(tracks, looks, ego, camera)
     rows, columns = linear_sum_assignment(cost)
     allowed = cost[rows, columns] < FORBIDDEN
     return rows[allowed], columns[allowed]
 
 
-def costs(tracks: Rows, looks: Rows, ego: EgoState) -> Float:
+def costs(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> Float:
     """(tracks, things): negative log likelihood of each pair, less its overlap; FORBIDDEN beyond both gates."""
     spread = tracks["covariance"][:, None, :2, :2] + looks["spread_m2"]
     xx, xy, yy = spread[..., 0, 0], spread[..., 0, 1], spread[..., 1, 1]
@@ -46,8 +47,8 @@ def costs(tracks: Rows, looks: Rows, ego: EgoState) -> Float:
     x, y = off[..., 0], off[..., 1]
     area = xx * yy - xy**2
     distance = (yy * x**2 - 2.0 * xy * x * y + xx * y**2) / area
-    shared = overlap(tracks["box_px"][:, None], looks["box_px"])
-    shared *= (tracks["unseen_s"] <= OVERLAP_MAX_AGE_S)[:, None]
+    shared = overlap(tracks["box_px"][:, None, camera], looks["box_px"])
+    shared *= (tracks["box_age_s"][:, camera] <= OVERLAP_MAX_AGE_S)[:, None]
     cost = distance + np.log(area) - OVERLAP_WEIGHT * shared
     cost += OTHER_KIND_COST * (tracks["kind"][:, None] != looks["kind"])
     cost += OTHER_WIDTH_COST * (IS_WIDE[tracks["kind"]][:, None] != IS_WIDE[looks["kind"]])
@@ -67,13 +68,14 @@ def overlap(a: ArrayLike, b: ArrayLike) -> Float:
 
 
 def without_twins(tracks: Rows) -> Rows:
-    """Of two tracks on one road user the one with fewer matches goes, unless both were seen in this very frame."""
-    if not tracks["unseen_s"].any():
+    """Of two tracks on one road user the one with fewer matches goes, unless both were seen in one picture of now."""
+    shown = tracks["box_age_s"] == 0.0
+    if shown[:, 0].all():
         return tracks
-    seen, is_wide = tracks["unseen_s"] == 0.0, IS_WIDE[tracks["kind"]]
+    seen, is_wide = shown.any(axis=1), IS_WIDE[tracks["kind"]]
     gap = tracks["state"][:, None, :2] - tracks["state"][:, :2]
     is_twin = (np.hypot(gap[..., 0], gap[..., 1]) < TWIN_M) & (is_wide[:, None] == is_wide)
-    is_twin &= ~(seen[:, None] & seen)
+    is_twin &= ~(shown @ shown.T)
     if is_twin.sum() == len(tracks) - seen.sum():  # each of the unseen ones is near to itself alone
         return tracks
     kept: list[int] = []

@@ -17,7 +17,18 @@ from perception.association import matches, without_twins
 from perception.lane_motion import across_lanes, birth_velocities
 from perception.map_index import MapIndex
 from perception.object_scale import SCALE_VARIANCE, rescaled
-from perception.tracks import KINDS, TRACK, Rows, is_usable, joined, looks_of, those, turn_to_map, without
+from perception.tracks import (
+    CAMERAS_MAX,
+    KINDS,
+    TRACK,
+    Rows,
+    is_usable,
+    joined,
+    looks_of,
+    those,
+    turn_to_map,
+    without,
+)
 from perception.turning_motion import correct, correct_across, correct_velocity, diagonal, predict
 
 SURPRISE = 6.0
@@ -58,7 +69,11 @@ EGO_SPEED_SIGMA_MPS, FLOW_SIGMA_MPS = 0.05, 0.2
 
 
 class Tracker:
-    """Call `update` with each frame's ranged objects in order of time.
+    """Call `update` with each frame's ranged objects in order of time, camera by camera.
+
+    A camera's sightings are folded in one after the other's: what two of them see is one track, and counts as one match
+    of that instant. A track that a camera does not show loses nothing by that: tracks end by the time that no camera
+    has seen them.
 
     Positions are relative to where the ego believes to be: its own error is not in the covariances, since whoever
     plans uses the same belief. With the map's `index`, vehicles are believed to drive along its lanes.
@@ -70,27 +85,41 @@ class Tracker:
         self._time_s: float | None = None
         self._next_id = 1
 
-    def update(self, ego: EgoState, seen: Sequence[RangedObject]) -> tuple[TrackedObject, ...]:
-        """Tracks that are believed in at the ego's stamp, nearest first.
+    def update(
+        self, ego: EgoState, seen: Sequence[RangedObject], *others: Sequence[RangedObject]
+    ) -> tuple[TrackedObject, ...]:
+        """Tracks that are believed in at the ego's stamp, nearest first, with their boxes in the first camera.
 
-        What is not finite is left out. A step back in time or a gap of more than `gap_max_s` forgets everything.
+        `seen` is what the first camera sees, `others` what each further one does, always in the same order. What is not
+        finite is left out. A step back in time or a gap of more than `gap_max_s` forgets everything. Raises
+        `ValueError` for more than `CAMERAS_MAX` cameras.
         """
+        if len(others) >= CAMERAS_MAX:
+            raise ValueError(f"{1 + len(others)} cameras: at most {CAMERAS_MAX} can be tracked with")
         config = self._config
         dt = 0.0 if self._time_s is None else ego.stamp.time_s - self._time_s
         if not 0.0 <= dt <= config.gap_max_s:
             self._tracks, dt = np.zeros(0, TRACK), 0.0
         self._time_s = ego.stamp.time_s
         _move(self._tracks, dt)
+        for camera, things in enumerate((seen, *others)):
+            if things or camera == 0:
+                self._fold(camera, things, ego)
+        return _given(those(self._tracks, self._tracks["hits"] >= config.hits_min), ego)
+
+    def _fold(self, camera: int, seen: Sequence[RangedObject], ego: EgoState) -> None:
+        """Change the tracks by what one camera sees."""
+        config = self._config
         looks = looks_of([thing for thing in seen if thing.confidence >= config.weak_min and is_usable(thing)], ego)
         is_sure = looks["confidence"] >= config.sure_min
-        kept, left, unmatched = _round(self._tracks, those(looks, is_sure), ego)
-        kept_weak, left, _ = _round(left, those(looks, ~is_sure), ego)
+        kept, left, unmatched = _round(self._tracks, those(looks, is_sure), ego, camera)
+        kept_weak, left, _ = _round(left, those(looks, ~is_sure), ego, camera)
         kept = joined(kept, kept_weak)
         if self._index is not None:
             _guide(kept, self._index)
+        kept["unseen_s"] = 0.0
         tracks = without_twins(joined(kept, self._outlived(left)))
-        self._tracks = joined(tracks, self._born(unmatched, ego))
-        return _given(those(self._tracks, self._tracks["hits"] >= config.hits_min), ego)
+        self._tracks = joined(tracks, self._born(unmatched, ego, camera))
 
     @property
     def tracks(self) -> Rows:
@@ -102,7 +131,7 @@ class Tracker:
         longest_s = np.where(tracks["hits"] >= config.hits_min, config.coast_s, config.doubt_s)
         return those(tracks, tracks["unseen_s"] <= longest_s)
 
-    def _born(self, looks: Rows, ego: EgoState) -> Rows:
+    def _born(self, looks: Rows, ego: EgoState, camera: int) -> Rows:
         tracks = np.zeros(len(looks), TRACK)
         if not len(looks):
             return tracks
@@ -115,9 +144,11 @@ class Tracker:
         if self._index is not None:
             _launch(tracks, looks, self._index)
         tracks["votes"][numbers, looks["kind"]] = looks["confidence"]
-        for name in ("kind", "box_px", "steady_m2", "is_split", "size_m", "yaw_rad"):
+        for name in ("kind", "steady_m2", "is_split", "size_m", "yaw_rad"):
             tracks[name] = looks[name]
         tracks["seen_kind"] = looks["kind"]
+        tracks["box_age_s"] = np.inf
+        tracks["box_px"][:, camera], tracks["box_age_s"][:, camera] = looks["box_px"], 0.0
         tracks["confidence"], tracks["hits"] = looks["confidence"] * CONFIDENCE_GAIN, 1
         tracks["scale_log"], tracks["scale_variance"], _ = rescaled(looks, 0.0, SCALE_VARIANCE)
         return tracks
@@ -130,20 +161,21 @@ def _move(tracks: Rows, dt_s: float) -> None:
     noise = NOISE[tracks["kind"]]
     tracks["state"], tracks["covariance"] = predict(tracks["state"], tracks["covariance"], dt_s, noise)
     tracks["unseen_s"] += dt_s
+    tracks["box_age_s"] += dt_s
     tracks["confidence"] *= np.exp(-dt_s / CONFIDENCE_TIME_S)
 
 
-def _round(tracks: Rows, looks: Rows, ego: EgoState) -> tuple[Rows, Rows, Rows]:
+def _round(tracks: Rows, looks: Rows, ego: EgoState, camera: int) -> tuple[Rows, Rows, Rows]:
     """(matched and corrected tracks, tracks left over, looks left over)"""
-    rows, columns = matches(tracks, looks, ego)
+    rows, columns = matches(tracks, looks, ego, camera)
     if not len(rows):
         return tracks[:0], tracks, looks
     matched = tracks.take(rows)
-    _correct(matched, looks.take(columns), ego)
+    _correct(matched, looks.take(columns), ego, camera)
     return matched, without(tracks, rows), without(looks, columns)
 
 
-def _correct(tracks: Rows, looks: Rows, ego: EgoState) -> None:
+def _correct(tracks: Rows, looks: Rows, ego: EgoState, camera: int) -> None:
     """Fold into each track the look of its row; the looks' places are set right by what is known of the tracks'
     sizes."""
     state, covariance = tracks["state"], tracks["covariance"]
@@ -158,7 +190,7 @@ def _correct(tracks: Rows, looks: Rows, ego: EgoState) -> None:
         state[moving], covariance[moving] = correct_velocity(
             state[moving], covariance[moving], velocity, noise, looks["span_s"][moving], SURPRISE
         )
-    _recount(tracks, looks)
+    _recount(tracks, looks, camera)
 
 
 def _launch(tracks: Rows, looks: Rows, index: MapIndex) -> None:
@@ -171,7 +203,9 @@ def _launch(tracks: Rows, looks: Rows, index: MapIndex) -> None:
 def _guide(tracks: Rows, index: MapIndex) -> None:
     """Fold into the vehicles that move where the lanes that they may drive in lead."""
     velocity = tracks["state"][:, 2:4]
-    moving = np.flatnonzero((np.hypot(*velocity.T) >= HEADING_MIN_MPS[tracks["kind"]]) & ~IS_WALKER[tracks["kind"]])
+    is_first = tracks["unseen_s"] > 0.0  # the lanes tell nothing new to a second camera
+    is_moving = np.hypot(*velocity.T) >= HEADING_MIN_MPS[tracks["kind"]]
+    moving = np.flatnonzero(is_first & is_moving & ~IS_WALKER[tracks["kind"]])
     if not len(moving):
         return
     across, sigma = across_lanes(index, tracks["state"][moving, :2], velocity[moving])
@@ -201,7 +235,7 @@ def _velocity_in_map(looks: Rows, further_m: Float, ego: EgoState) -> tuple[Floa
     return (relative + own) @ turn.T, turn @ noise @ turn.T
 
 
-def _recount(tracks: Rows, looks: Rows) -> None:
+def _recount(tracks: Rows, looks: Rows, camera: int) -> None:
     """What the tracks' looks tell beside motion: kind, size, heading, confidence; `tracks` are changed."""
     votes, numbers = tracks["votes"], np.arange(len(tracks))
     votes[numbers, looks["kind"]] += looks["confidence"]
@@ -212,13 +246,14 @@ def _recount(tracks: Rows, looks: Rows) -> None:
     tracks["size_m"] = np.where(is_same[:, None], smooth, looks["size_m"])
     vx, vy = tracks["state"][:, 2:4].T
     tracks["yaw_rad"] = np.where(np.hypot(vx, vy) >= HEADING_MIN_MPS[kind], np.arctan2(vy, vx), tracks["yaw_rad"])
+    is_first = tracks["unseen_s"] > 0.0  # no other camera has seen it in this instant
     gained = tracks["confidence"] + CONFIDENCE_GAIN * (1.0 - tracks["confidence"]) * looks["confidence"]
-    tracks["confidence"] = np.minimum(gained, 1.0)
+    tracks["confidence"] = np.where(is_first, np.minimum(gained, 1.0), tracks["confidence"])
     tracks["kind"], tracks["seen_kind"] = kind, looks["kind"]
-    for name in ("box_px", "steady_m2", "is_split"):
+    for name in ("steady_m2", "is_split"):
         tracks[name] = looks[name]
-    tracks["hits"] += 1
-    tracks["unseen_s"] = 0.0
+    tracks["box_px"][:, camera], tracks["box_age_s"][:, camera] = looks["box_px"], 0.0
+    tracks["hits"] += is_first
 
 
 def _given(tracks: Rows, ego: EgoState) -> tuple[TrackedObject, ...]:
@@ -226,8 +261,9 @@ def _given(tracks: Rows, ego: EgoState) -> tuple[TrackedObject, ...]:
     gap = tracks["state"][:, :2] - [ego.x_m, ego.y_m]
     tracks = tracks.take(np.argsort(np.hypot(gap[:, 0], gap[:, 1]), kind="stable"))
     covariances = _with_steady_error(tracks, ego)
-    names = "track_id", "kind", "state", "yaw_rad", "size_m", "confidence", "box_px", "unseen_s"
+    names = "track_id", "kind", "state", "yaw_rad", "size_m", "confidence"
     columns = [tracks[name].tolist() for name in names]
+    columns += tracks["box_px"][:, 0].tolist(), tracks["box_age_s"][:, 0].tolist()
     return tuple(
         TrackedObject(
             track_id=track_id,
@@ -240,10 +276,10 @@ def _given(tracks: Rows, ego: EgoState) -> tuple[TrackedObject, ...]:
             width_m=size[1],
             height_m=size[2],
             confidence=confidence,
-            box_px=(box[0], box[1], box[2], box[3]) if unseen_s == 0.0 else None,
+            box_px=(box[0], box[1], box[2], box[3]) if box_age_s == 0.0 else None,
             covariance=covariance,
         )
-        for track_id, kind, state, yaw, size, confidence, box, unseen_s, covariance in zip(
+        for track_id, kind, state, yaw, size, confidence, box, box_age_s, covariance in zip(
             *columns, covariances, strict=True
         )
     )

@@ -21,6 +21,8 @@ KINDS = tuple(ObjectKind)
 NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 IS_WIDE = np.array([kind in (ObjectKind.CAR, ObjectKind.TRUCK, ObjectKind.BUS) for kind in KINDS])
 
+CAMERAS_MAX = 8
+
 BOX_CORRELATION = 4.0
 """A detector is wrong about a box in neighbouring pictures alike: that many of them tell one new thing."""
 
@@ -31,8 +33,7 @@ TRACK = np.dtype(
         ("covariance", np.float64, (STATE_SIZE, STATE_SIZE)),
         ("kind", np.int64),  # of `KINDS`, the one of most votes
         ("votes", np.float64, len(KINDS)),
-        ("seen_kind", np.int64),  # this and the next three: of when it was seen last
-        ("box_px", np.float64, 4),
+        ("seen_kind", np.int64),  # this and the next two: of when it was seen last
         ("steady_m2", np.float64, (2, 2)),  # covariance of its place in the vehicle frame, where part of it stays
         ("is_split", np.bool_),  # whether it was told which part that is
         ("size_m", np.float64, 3),  # length, width, height
@@ -42,6 +43,8 @@ TRACK = np.dtype(
         ("unseen_s", np.float64),
         ("scale_log", np.float64),  # natural logarithm of its height over its kind's mean
         ("scale_variance", np.float64),
+        ("box_px", np.float64, (CAMERAS_MAX, 4)),  # where each camera saw it last, and how long ago
+        ("box_age_s", np.float64, CAMERAS_MAX),
     ],
     align=True,
 )

@@ -17,6 +17,9 @@ DIVE_TIME_S, DIVE_SIGMA_RAD = 0.4, np.radians(0.06)
 """The body swings back onto its springs; what the gyro says over longer is the road's own bend."""
 
 DIVE_MAX_RAD = np.radians(3.0)
+ROLL_SIGMA_RAD = np.radians(0.7)
+"""Nothing tells how the body leans, which is what a camera that looks to the side takes for pitch."""
+
 GYRO_MAX_RADPS = 3.0
 NEAR_M, FAR_M = 7.0, 16.0
 SLOPE_SIGMA = 0.012
@@ -65,7 +68,17 @@ class PitchFilter:
 
     def camera(self, camera: CameraModel) -> CameraModel:
         """The camera as it looks at the road now."""
-        return replace(camera, pitch_rad=camera.pitch_rad + self.pitch_rad)
+        ahead, aside = np.cos(camera.yaw_rad), np.sin(camera.yaw_rad)  # what is pitch ahead is roll to the side
+        return replace(
+            camera,
+            pitch_rad=camera.pitch_rad + self.pitch_rad * float(ahead),
+            roll_rad=camera.roll_rad + self.pitch_rad * float(aside),
+        )
+
+    def sigma_of(self, camera: CameraModel) -> float:
+        """Standard deviation of how far down that camera looks."""
+        ahead, aside = np.cos(camera.yaw_rad), np.sin(camera.yaw_rad)
+        return float(np.hypot(self.sigma_rad * ahead, ROLL_SIGMA_RAD * aside))
 
 
 def pitch_from_lines(lanes: LaneEstimate, camera: CameraModel) -> tuple[float, float] | None:

@@ -140,9 +140,11 @@ def _place(kind: ObjectKind, box: Box, view: View, stand: Distance, is_face: boo
     ray = view.ray(middle, box[3])
     bearing, centre = math.atan2(ray[1], ray[0]), near + extent / 2.0
     if turn is not None:
-        beside = _beside(math.tan(bearing), near * math.cos(bearing), extent, size, turn)
-        ahead = near * math.cos(bearing) + extent / 2.0
-        bearing, centre = math.atan2(beside, ahead), math.hypot(beside, ahead)
+        heading = math.atan2(view.forward[1], view.forward[0])
+        aside = bearing - heading
+        beside = _beside(math.tan(aside), near * math.cos(aside), extent, size, turn)
+        ahead = near * math.cos(aside) + extent / 2.0
+        bearing, centre = _wrapped(heading + math.atan2(beside, ahead)), math.hypot(beside, ahead)
     pixel = centre * BOX_SIGMA_PX / focal
     across = pixel + (0.05 if is_whole else (size.length_m - size.width_m) / 4.0 + 0.2)
     # An edge at the picture's side stays there while the object goes on, and only the other one moves with it. Were its
@@ -343,6 +345,10 @@ def _beside(tangent: float, near_m: float, extent_m: float, size: Size, turn: fl
     if out < half:
         out = min(abs(tangent) * near_m, half)
     return math.copysign(out, tangent)
+
+
+def _wrapped(angle_rad: float) -> float:
+    return math.remainder(angle_rad, 2.0 * math.pi)
 
 
 def _yaw(kind: ObjectKind, bearing_rad: float, turn: float | None) -> float | None:
