@@ -31,11 +31,11 @@ def _at(width: int, height: int) -> dict[str, float]:
     view = road_view(camera)
     assert view is not None
     columns, bgr = columns_of(view), np.ascontiguousarray(picture(height, width, 4, 5)[..., :3])
-    images = [CameraImage(Stamp(number, 0.05 * number), camera, bgr) for number in range(ROUNDS + 2)]
-    frame = GpuFrame(camera, TorchNetwork(COMPACT, network_size(width, height)))
+    images = [CameraImage(Stamp(number, 0.05 * number), camera, bgr.copy()) for number in range(ROUNDS + 2)]
+    frame = GpuFrame([camera], {camera.name: TorchNetwork(COMPACT, network_size(width, height))})
 
     def on_gpu() -> Any:
-        image = images.pop()  # each runs once: asked for again, a picture is not run again
+        image = images.pop()  # each array runs once: asked for again, a picture is not run again
         return frame.see(image, view, columns), frame.detect(image)
 
     both = on_cpu(on_gpu, ROUNDS)

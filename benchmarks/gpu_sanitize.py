@@ -19,6 +19,7 @@ from cuda_ops.conv.host import TILES, Plan
 from cuda_ops.conv.op import conv
 from cuda_ops.corner.op import corner_score
 from cuda_ops.depth.op import depth_in_boxes
+from cuda_ops.depthwise.op import depthwise
 from cuda_ops.detect.op import detect_dense, detect_end_to_end
 from cuda_ops.flow.op import track_points
 from cuda_ops.hough.op import hough_lines
@@ -52,6 +53,7 @@ def main() -> None:
         bias_silu(features, features[0, :, 0, 0].contiguous())
         bias_silu(features.to(memory_format=torch.channels_last), features[0, :, 0, 0].contiguous(), features)
         max_pools(features, 5, 2)
+        depthwise(features, torch.rand((channels, 1, 3, 3), device="cuda").half(), features[0, :, 0, 0].contiguous())
     convolve()
     attend(
         torch.rand((1, 256, 7, 11), device="cuda").half(),

@@ -23,7 +23,8 @@ class FrameGraph:
 
     `program` takes one GPU tensor per input and returns the tensors to bring back; it must neither synchronise, nor
     branch on values, nor draw random numbers. On a machine without kernels `run` calls it on CPU tensors instead. Two
-    replays on the same input give the same bits. Not for use from several threads.
+    replays on the same input give the same bits. Several threads may
+    call `upload_one` at once, for different inputs; all else is for one thread at a time.
 
     The first `handed` inputs come with each `run`, from wherever they lie: the driver brings 4 MB up from there in
     243 us, a copy into pinned memory and the upload from it take 362 (docs/cuda.md). The graph uploads the rest.
@@ -37,6 +38,8 @@ class FrameGraph:
             raise CudaOpsError(f"frame graph: device 'cuda', but {reason}")
         self.on_gpu = reason is None
         self._program, self._handed = program, handed
+        self._given: dict[int, NDArray[Any]] = {}
+        self._arrays: list[NDArray[Any]] = []
         self._host = [torch.from_numpy(np.array(array)) for array in inputs]
         if self.on_gpu:
             self._capture()
@@ -51,34 +54,54 @@ class FrameGraph:
         """
         if pictures:
             self.upload(*pictures)
-        if not self.on_gpu:
-            return [tensor.numpy() for tensor in self._program(*self._host)]
         self.launch()
-        self._stream.synchronize()
-        return self._arrays
+        return self.wait()
 
     def upload(self, *pictures: NDArray[Any]) -> None:
-        """Bring the handed inputs up; they may be written again when this returns."""
-        wanted = self._host[: self._handed]
-        given = [(picture.shape, picture.dtype) for picture in pictures]
-        if given != (expected := [(tuple(tensor.shape), tensor.numpy().dtype) for tensor in wanted]):
-            raise CudaOpsError(f"frame graph: handed are {given}, the graph was captured for {expected}")
+        """Bring all handed inputs up; they stay as they are until the results are there."""
+        if len(pictures) != self._handed:
+            raise CudaOpsError(f"frame graph: {len(pictures)} pictures are handed, expected are {self._handed}")
+        for number, picture in enumerate(pictures):
+            self.upload_one(number, picture)
+
+    def upload_one(self, number: int, picture: NDArray[Any]) -> None:
+        """Bring one handed input up, from any thread; it stays as it is until the results are there."""
+        wanted = self._host[number] if number < self._handed else torch.empty(0)
+        expected = tuple(wanted.shape), wanted.numpy().dtype
+        if (picture.shape, picture.dtype) != expected:
+            raise CudaOpsError(
+                f"frame graph: handed is {(picture.shape, picture.dtype)}, the graph was captured for {expected}"
+            )
+        dense = np.ascontiguousarray(picture)
         if not self.on_gpu:
-            self._host[: self._handed] = [torch.from_numpy(np.ascontiguousarray(picture)) for picture in pictures]
+            self._host[number] = torch.from_numpy(dense)
             return
         from cuda.bindings import driver
 
-        for tensor, picture in zip(self._device, pictures, strict=False):
-            dense = np.ascontiguousarray(picture)
-            _of(driver.cuMemcpyHtoDAsync(tensor.data_ptr(), dense.ctypes.data, dense.nbytes, self._stream.cuda_stream))
+        _of(driver.cuCtxSetCurrent(self._context))  # a thread that has called nothing of torch's has none
+        stream, to = self._stream.cuda_stream, self._device[number].data_ptr()
+        _of(driver.cuMemcpyHtoDAsync(to, dense.ctypes.data, dense.nbytes, stream))
+        self._given[number] = dense  # from pinned memory it is still being read
 
     def launch(self) -> None:
-        """Start a frame on the GPU without waiting; `run` is this and a wait."""
-        self._start()
+        """Start a frame without waiting, on what was uploaded; `run` is this and `wait`."""
+        if self.on_gpu:
+            self._start()
+        else:
+            self._arrays = [tensor.numpy() for tensor in self._program(*self._host)]
+
+    def wait(self) -> list[NDArray[Any]]:
+        """The results of the last `launch`, as `run` gives them."""
+        if self.on_gpu:
+            self._stream.synchronize()
+        return self._arrays
 
     def _capture(self) -> None:
         self._host = [tensor.pin_memory() for tensor in self._host]
+        from cuda.bindings import driver
+
         self._stream = torch.cuda.Stream()
+        self._context = _of(driver.cuCtxGetCurrent())
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             self._device = [tensor.cuda(non_blocking=True) for tensor in self._host]

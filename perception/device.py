@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -74,8 +75,9 @@ def _eyes_on_gpu(camera: CameraModel, weights: Path | None) -> Eyes:
     network = None
     if weights is not None:
         network = TorchNetwork(weights, network_size(camera.width_px, camera.height_px))
-    frame = GpuFrame(camera, network)
-    return Eyes(LaneDetector(frame.see), None if network is None else frame.detect)
+    frame = GpuFrame([camera], {} if network is None else {camera.name: network})
+    begin = partial(frame.begin, camera.name)
+    return Eyes(LaneDetector(frame.see), None if network is None else frame.detect, begin)
 
 
 def _why_not_cuda(has_weights: bool) -> str | None:

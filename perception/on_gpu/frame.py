@@ -1,15 +1,17 @@
-"""One picture in, paint of the lanes and rows of the detector out: one CUDA graph, in the CPU path's types."""
+"""One frame's pictures in, paint of the lanes and rows of the detector out: one CUDA graph, in the CPU path's types."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from av_stack.types import CameraImage, CameraModel, Detection
+from av_stack.types import CameraImage, CameraModel, Detection, Image
 from cuda_ops.detect.op import detect_end_to_end
 from cuda_ops.frame import Branch, FrameGraph
 from cuda_ops.preprocess.op import preprocess
@@ -24,69 +26,157 @@ from perception.on_gpu.paint import PaintSteps, fits
 SCORE_MIN = float(np.nextafter(np.float32(CONFIDENCE_MIN), np.float32(0.0)))
 """The kernel takes what lies above; the CPU path what is not below."""
 
+PAINT_RESULTS, ROWS_RESULTS = 6, 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Pictures that one network looks at together: numbers of their cameras, and the size (height, width) to which
+    they are scaled."""
+
+    network: TorchNetwork
+    corner_px: tuple[int, int]
+    cameras: tuple[int, ...]
+
 
 class GpuFrame:
-    """`see` for `LaneDetector` and `detect` for the pipeline; a picture that both ask for runs once.
+    """`see` for `LaneDetector` and `detect` for the pipeline, for the pictures of one or more cameras.
 
-    Takes pictures of `camera` only: raises ValueError for others. Paint and segments equal the CPU path's to the bit.
-    Boxes and scores are those of the network in half precision: docs/cuda.md tells how near they come. Of the lanes'
-    work what follows Canny stays on the CPU, as does all of it for a camera whose pictures `paint.fits` refuses.
+    All pictures of a frame run as one graph: one upload each, one preprocessing and one pass of the network for all
+    cameras that share a network, detections of each, and beside them the lanes of the first camera.
+
+    Order of use: `begin` with each picture of a frame, as soon as it is there, in any thread; the graph starts when
+    each camera has a new one. Then `see` and `detect`, which wait for it. A picture that was not begun, or whose frame
+    is not complete, starts the graph when it is first asked about; the other cameras' results are then of their last
+    pictures, and nobody should ask for them. Pictures are told apart by their arrays, so each needs one of its own,
+    which stays as it is until it was asked about.
+
+    Raises ValueError for pictures of other cameras. Paint and segments equal the CPU path's to the bit. Boxes and
+    scores are those of the network in half precision: docs/cuda.md tells how near they come. Of the lanes' work what
+    follows Canny stays on the CPU, as does all of it for a camera whose pictures `paint.fits` refuses.
     """
 
-    def __init__(self, camera: CameraModel, network: TorchNetwork | None, device: str = "cuda") -> None:
-        self._camera, self._network = camera, network
-        self._detector = None if network is None else Detector(network)
-        view = road_view(camera)
-        has_paint = view is not None and fits(camera, view)
-        self._paint = PaintSteps(camera, view, device) if has_paint and view is not None else None
-        self._branch = Branch()
-        picture = np.zeros((camera.height_px, camera.width_px, 3), np.uint8)
-        self._graph = FrameGraph(self._program, [picture], device, handed=1)
-        self._seen: CameraImage | None = None
-        self._results: list[NDArray[Any]] = []
+    def __init__(
+        self, cameras: Sequence[CameraModel], networks: Mapping[str, TorchNetwork], device: str = "cuda"
+    ) -> None:
+        """`cameras`' names differ; the first one's pictures show the lanes. `networks` are by camera's name: those that
+        share one are one batch; a camera without one has no `detect`."""
+        self._cameras = {camera.name: camera for camera in cameras}
+        if not cameras or len(self._cameras) < len(cameras):
+            raise ValueError(f"cameras {[camera.name for camera in cameras]}: expected are one or more, named apart")
+        self._numbers = {camera.name: number for number, camera in enumerate(cameras)}
+        self._networks = {name: networks[name] for name in self._cameras if name in networks}
+        self._detectors = {name: Detector(network) for name, network in self._networks.items()}
+        self._batches = _batches(cameras, self._networks)
+        self._branches = [Branch() for _ in self._batches]  # the first for the paint
+        first = cameras[0]
+        view = road_view(first)
+        has_paint = view is not None and fits(first, view)
+        self._paint = PaintSteps(first, view, device) if has_paint and view is not None else None
+        pictures = [np.zeros((camera.height_px, camera.width_px, 3), np.uint8) for camera in cameras]
+        self._graph = FrameGraph(self._program, pictures, device, handed=len(pictures))
+        self._lock = threading.Lock()
+        self._begun: dict[str, Image] = {}
+        self._new: set[str] = set()
+        self._seen: dict[str, Image] = {}
+        self._results: Sequence[NDArray[Any]] | None = None
+
+    def begin(self, camera: str, bgr: Image) -> None:
+        """Bring up a picture of the frame that comes next, and start on the frame if it is the last one missing."""
+        with self._lock:
+            self._bring(camera, bgr)
+            if len(self._new) == len(self._cameras):
+                self._start()
 
     def see(self, image: CameraImage, view: RoadView, columns: Columns) -> Paint:
-        """What `perception.lanes.detector.see_paint` gives; the next picture overwrites it."""
-        if self._paint is None:
+        """What `perception.lanes.detector.see_paint` gives, of the first camera; the next frame overwrites it."""
+        if self._paint is None or self._numbers.get(image.camera.name) != 0:
             return see_paint(image, view, columns)
-        white, yellow, contrast, lab, lane_light, edges = self._look(image)[:6]
+        white, yellow, contrast, lab, lane_light, edges = self._look(image)[:PAINT_RESULTS]
         mask = PaintMask(white, yellow, contrast, lab, columns.left, columns.right, lane_light)
         return mask, segments_of(edges)
 
     def detect(self, image: CameraImage) -> tuple[Detection, ...]:
-        """What `Detector.detect` gives; the graph has no network without one: raises ValueError."""
-        if self._detector is None or self._network is None:
-            raise ValueError("this frame has no network")
-        boxes, scores, labels, counts = self._look(image)[-4:]
-        count = int(counts[0, 0])
-        rows = np.column_stack([boxes[0, :count], scores[0, :count], labels[0, :count]]).astype(np.float32)
-        size = (self._camera.width_px, self._camera.height_px)
-        return self._detector.named(rows, fitted_size(size, self._network.size_px)[1], image.bgr)
+        """What `Detector.detect` gives; a camera without a network has none: raises ValueError."""
+        name = image.camera.name
+        results = self._look(image)
+        if name not in self._detectors:
+            raise ValueError(f"camera {name!r}: this frame has no network for it")
+        place = 0 if self._paint is None else PAINT_RESULTS
+        for batch in self._batches:
+            if self._numbers[name] in batch.cameras:
+                break
+            place += ROWS_RESULTS
+        row = batch.cameras.index(self._numbers[name])
+        boxes, scores, labels, counts = (part[row] for part in results[place : place + ROWS_RESULTS])
+        count = int(counts[0])
+        rows = np.empty((count, 6), np.float32)
+        rows[:, :4], rows[:, 4], rows[:, 5] = boxes[:count], scores[:count], labels[:count]
+        size = image.camera.width_px, image.camera.height_px
+        return self._detectors[name].named(rows, fitted_size(size, batch.network.size_px)[1], image.bgr)
 
     def _look(self, image: CameraImage) -> Sequence[NDArray[Any]]:
-        if image is not self._seen:
-            if image.camera != self._camera or image.bgr.shape != (self._camera.height_px, self._camera.width_px, 3):
-                raise ValueError(f"camera {image.camera.name!r}: the graph was captured for {self._camera}")
-            self._results = self._graph.run(image.bgr)
-            self._seen = image
-        return self._results
+        """The graph's results for a frame to which this picture belongs."""
+        name = image.camera.name
+        if image.camera != self._cameras.get(name):
+            raise ValueError(f"camera {name!r}: the graph was captured for {tuple(self._cameras.values())}")
+        with self._lock:
+            if self._seen.get(name) is not image.bgr:
+                self._bring(name, image.bgr)
+                self._start()
+            if self._results is None:
+                self._results = self._graph.wait()
+            return self._results
 
-    def _program(self, picture: torch.Tensor) -> list[torch.Tensor]:
-        out: list[torch.Tensor] = []
-        if self._paint is not None:
-            with self._branch.beside():
-                out += self._paint(picture)
-        if self._network is not None:
-            found = detect_end_to_end(self._network.rows(self._network_input(picture), SCORE_MIN), SCORE_MIN)
-            out += [found.boxes, found.scores, found.labels, found.counts]
-        self._branch.join()
-        return out
+    def _bring(self, name: str, bgr: Image) -> None:
+        camera = self._cameras.get(name)
+        if camera is None or bgr.shape != (camera.height_px, camera.width_px, 3):
+            raise ValueError(f"camera {name!r}, {bgr.shape}: the graph was captured for {(*self._cameras.values(),)}")
+        if self._begun.get(name) is not bgr:
+            self._graph.upload_one(self._numbers[name], bgr)
+            self._begun[name] = bgr
+            self._new.add(name)
 
-    def _network_input(self, picture: torch.Tensor) -> torch.Tensor:
-        """What `detector.fit` makes of it: at most as large as it is, in the corner, grey beside it."""
-        assert self._network is not None
-        width, height = self._network.size_px
-        (fit_width, fit_height), _ = fitted_size((picture.shape[1], picture.shape[0]), (width, height))
-        corner, is_packed = (fit_height, fit_width), self._network.takes_packed
-        dtype = self._network.dtype
-        return preprocess([picture], height, width, "bgr", dtype, corner=corner, is_packed=is_packed)
+    def _start(self) -> None:
+        self._graph.launch()
+        self._results, self._seen = None, dict(self._begun)
+        self._new.clear()
+
+    def _program(self, *pictures: torch.Tensor) -> list[torch.Tensor]:
+        """The paint's and each batch's results; all beside the first batch."""
+        paint, *others = self._branches or [Branch()]
+        parts: list[Sequence[torch.Tensor]] = []
+        with paint.beside():
+            parts.append(() if self._paint is None else self._paint(pictures[0]))
+        for batch, branch in zip(self._batches[1:], others, strict=True):
+            with branch.beside():
+                parts.append(self._detected(batch, pictures))
+        parts[1:1] = [self._detected(batch, pictures) for batch in self._batches[:1]]
+        for branch in (paint, *others):
+            branch.join()
+        return [result for part in parts for result in part]
+
+    def _detected(self, batch: _Batch, pictures: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        """Boxes, scores, labels, counts of what `detector.fit` makes of the batch's pictures: at most as large as they
+        are, in the corner, grey beside them."""
+        network, (width, height) = batch.network, batch.network.size_px
+        own = [pictures[number] for number in batch.cameras]
+        fitted = preprocess(
+            own, height, width, "bgr", network.dtype, corner=batch.corner_px, is_packed=network.takes_packed
+        )
+        found = detect_end_to_end(network.rows(fitted, SCORE_MIN), SCORE_MIN)
+        return found.boxes, found.scores, found.labels, found.counts
+
+
+def _batches(cameras: Sequence[CameraModel], networks: Mapping[str, TorchNetwork]) -> list[_Batch]:
+    """Cameras that share a network, and the size that it sees them in."""
+    together: dict[tuple[int, tuple[int, int]], list[int]] = {}
+    for number, camera in enumerate(cameras):
+        if camera.name in networks:
+            network = networks[camera.name]
+            (width, height), _ = fitted_size((camera.width_px, camera.height_px), network.size_px)
+            together.setdefault((id(network), (height, width)), []).append(number)
+    return [
+        _Batch(networks[cameras[numbers[0]].name], corner_px, tuple(numbers))
+        for (_, corner_px), numbers in together.items()
+    ]

@@ -61,7 +61,7 @@ def dusk(camera: CameraModel, grey: int) -> CameraImage:
 def test_paint_and_segments_equal_the_cpu_path_to_the_bit(camera: CameraModel, device: str) -> None:
     view = road_view(camera)
     assert view is not None
-    columns, frame = columns_of(view), GpuFrame(camera, None, device)
+    columns, frame = columns_of(view), GpuFrame([camera], {}, device)
     pictures = [
         street(camera),
         street(camera, 0.2),
@@ -82,7 +82,7 @@ def test_paint_and_segments_equal_the_cpu_path_to_the_bit(camera: CameraModel, d
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_lanes_are_those_of_the_cpu_path(device: str) -> None:
-    frame = GpuFrame(COMPACT_RIG, None, device)
+    frame = GpuFrame([COMPACT_RIG], {}, device)
     ours, theirs = LaneDetector(frame.see), LaneDetector()
     for number in range(4):
         image = replace(street(COMPACT_RIG), stamp=Stamp(number, 0.05 * number))
@@ -96,7 +96,7 @@ def test_detections_are_near_the_cpu_paths(camera: CameraModel, device: str) -> 
     from perception.detection.networks import TorchNetwork
 
     size = (640, 384)
-    frame = GpuFrame(camera, TorchNetwork(COMPACT, size, device), device)
+    frame = GpuFrame([camera], {camera.name: TorchNetwork(COMPACT, size, device)}, device)
     expected = Detector(TorchNetwork(COMPACT, size, "cpu")).detect(street(camera))
     found = frame.detect(street(camera))
     frame.detect(noise(camera, 1, 0, 256))
@@ -112,7 +112,7 @@ def test_detections_are_near_the_cpu_paths(camera: CameraModel, device: str) -> 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_the_same_picture_gives_the_same_answer_and_another_camera_none(device: str) -> None:
-    frame = GpuFrame(COMPACT_RIG, None, device)
+    frame = GpuFrame([COMPACT_RIG], {}, device)
     view = road_view(COMPACT_RIG)
     assert view is not None
     columns = columns_of(view)
@@ -124,6 +124,59 @@ def test_the_same_picture_gives_the_same_answer_and_another_camera_none(device: 
         frame.see(street(replace(COMPACT_RIG, z_m=2.0)), view, columns)
     with pytest.raises(ValueError, match="no network"):
         frame.detect(street(COMPACT_RIG))
+
+
+def rig() -> list[CameraModel]:
+    """Cameras of two sizes, and another of the first."""
+    return [WIDE, replace(COMPACT_RIG, name="left", yaw_rad=1.5), replace(WIDE, name="rear", yaw_rad=3.1)]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("apart", [(), ("left",)], ids=["one network for all", "one camera has its own"])
+def test_several_cameras_see_what_each_would_see_alone(apart: tuple[str, ...], device: str) -> None:
+    pytest.importorskip("ultralytics", reason="ultralytics is not installed")
+    from perception.detection.networks import TorchNetwork
+
+    cameras, size = rig(), (640, 384)
+    shared, own = TorchNetwork(COMPACT, size, device), TorchNetwork(COMPACT, size, device)
+    networks = {camera.name: own if camera.name in apart else shared for camera in cameras}
+    frame = GpuFrame(cameras, networks, device)
+    view = road_view(cameras[0])
+    assert view is not None
+    columns = columns_of(view)
+    images = [street(camera, 0.9**number) for number, camera in enumerate(cameras)]
+    for image in images:
+        frame.begin(image.camera.name, image.bgr)
+    lanes, expected = frame.see(images[0], view, columns), see_paint(images[0], view, columns)
+    for ours, theirs in zip(_parts(lanes), _parts(expected), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    for image in images:
+        alone = GpuFrame([image.camera], {image.camera.name: shared}, device).detect(image)
+        found = frame.detect(image)
+        assert len(alone) > 4
+        for one in (one for one in alone if one.confidence > 0.15):
+            near = [two for two in found if two.name == one.name and _gap_px(one.box_px, two.box_px) < 1.0]
+            assert min(abs(two.confidence - one.confidence) for two in near) < 0.03
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_frame_that_lacks_a_picture_is_looked_at_when_asked(device: str) -> None:
+    cameras = rig()
+    frame, view = GpuFrame(cameras, {}, device), road_view(WIDE)
+    assert view is not None
+    columns = columns_of(view)
+    for gain in (1.0, 0.5, 0.8):
+        image = street(WIDE, gain)
+        if gain != 0.5:  # the rear camera's picture never comes, and once none was begun
+            frame.begin("left", street(cameras[1]).bgr)
+            frame.begin(image.camera.name, image.bgr)
+        found, expected = frame.see(image, view, columns), see_paint(image, view, columns)
+        for ours, theirs in zip(_parts(found), _parts(expected), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(ValueError, match="captured for"):
+        frame.begin("left", street(WIDE).bgr)
+    with pytest.raises(ValueError, match="named apart"):
+        GpuFrame([WIDE, COMPACT_RIG], {}, device)
 
 
 def _parts(seen: Any) -> list[Any]:
