@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from av_stack.types import Float
+from perception.compiled import compiled, inner
 
 X, Y, VX, VY, ACCEL, TURN = range(6)
 STATE_SIZE = 6
@@ -25,42 +26,151 @@ LATERAL_MAX_MPS2, RADIUS_MIN_M = 5.0, 4.0
 """What tyres and steering allow: a turn rate beyond is noise that the filter has taken for a turn."""
 
 
-_EYE = np.eye(STATE_SIZE)
+_POSITION = np.eye(STATE_SIZE)[None, :2].copy()
 
 
+@inner
+def _add_around(out: Float, a: Float, b: Float, is_added: bool) -> None:
+    """Put `a b a^T`, or what it comes to beside what is there, into `out`; the mean of it and its transpose."""
+    size, count = a.shape
+    half = np.empty((size, count))
+    for i in range(size):
+        for j in range(count):
+            total = 0.0
+            for k in range(count):
+                total += a[i, k] * b[k, j]
+            half[i, j] = total
+    for i in range(size):
+        for j in range(i + 1):
+            total = mirrored = 0.0
+            for k in range(count):
+                total += half[i, k] * a[j, k]
+                mirrored += half[j, k] * a[i, k]
+            total = (total + mirrored) / 2.0
+            if is_added:
+                total += out[i, j]
+            out[i, j] = out[j, i] = total
+
+
+@inner
+def _invert(matrix: Float, out: Float, count: int) -> None:
+    """The inverse of a positive definite one of one or two rows."""
+    if count == 1:
+        out[0, 0] = 1.0 / matrix[0, 0]
+        return
+    area = matrix[0, 0] * matrix[1, 1] - matrix[0, 1] * matrix[1, 0]
+    out[0, 0], out[1, 1] = matrix[1, 1] / area, matrix[0, 0] / area
+    out[0, 1], out[1, 0] = -matrix[0, 1] / area, -matrix[1, 0] / area
+
+
+@inner
+def _soft(vx_mps: float, vy_mps: float) -> float:
+    """A speed that does not fall below `SOFT_MPS`."""
+    return math.sqrt(vx_mps * vx_mps + vy_mps * vy_mps + SOFT_MPS**2)
+
+
+@compiled("Tuple((float64[:, :, :], float64[:, :]))(float64[:, :], float64[:, :], float64[:])")
+def _seen_of_velocity(states: Float, velocities: Float, span_s: Float) -> tuple[Float, Float]:
+    """What of the states (N, 2, 6) a mean velocity shows, and by how much (N, 2) they are off it."""
+    seen, off = np.zeros((len(states), 2, STATE_SIZE)), np.empty((len(states), 2))
+    for n in range(len(states)):
+        vx, vy, back = states[n, VX], states[n, VY], span_s[n] / 2.0
+        soft = _soft(vx, vy)
+        seen[n, 0, VX] = seen[n, 1, VY] = 1.0
+        seen[n, 0, ACCEL], seen[n, 1, ACCEL] = -back * vx / soft, -back * vy / soft
+        seen[n, 0, TURN], seen[n, 1, TURN] = back * vy, -back * vx
+        for k in range(2):
+            told = states[n, VX + k] + seen[n, k, ACCEL] * states[n, ACCEL] + seen[n, k, TURN] * states[n, TURN]
+            off[n, k] = velocities[n, k] - told
+    return seen, off
+
+
+@compiled(
+    "Tuple((float64[:, :], float64[:, :, :]))"
+    "(float64[:, :], float64[:, :, :], float64[:, :, :], float64[:, :], float64[:, :, :], float64)"
+)
+def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Float, gate: float) -> tuple[Float, Float]:
+    """Kalman's correction, in Joseph's form, for what `seen` (N or 1, K, 6) of the states is `off` (N, K) of what was
+    measured; K is 1 or 2."""
+    count = off.shape[1]
+    new, out = np.empty((len(states), STATE_SIZE)), np.empty((len(states), STATE_SIZE, STATE_SIZE))
+    shared, gain, raised = np.empty((2, STATE_SIZE)), np.empty((STATE_SIZE, 2)), np.empty((2, 2))
+    spread, inverse, keep = np.empty((2, 2)), np.empty((2, 2)), np.empty((STATE_SIZE, STATE_SIZE))
+    for n in range(len(states)):
+        by = seen[n if len(seen) > 1 else 0]
+        for k in range(count):
+            for j in range(STATE_SIZE):
+                shared[k, j] = 0.0
+                for i in range(STATE_SIZE):
+                    shared[k, j] += by[k, i] * covariances[n, i, j]
+        for k in range(count):
+            for m in range(count):
+                spread[k, m] = noise[n, k, m]
+                for i in range(STATE_SIZE):
+                    spread[k, m] += shared[k, i] * by[m, i]
+        _invert(spread, inverse, count)
+        distance = 0.0
+        for k in range(count):
+            for m in range(count):
+                distance += off[n, k] * inverse[k, m] * off[n, m]
+        surprise = max(distance / gate, 1.0)
+        for k in range(count):
+            for m in range(count):
+                raised[k, m] = noise[n, k, m] + (surprise - 1.0) * spread[k, m]
+        for i in range(STATE_SIZE):
+            new[n, i] = states[n, i]
+            for k in range(count):
+                gain[i, k] = 0.0
+                for m in range(count):
+                    gain[i, k] += inverse[k, m] / surprise * shared[m, i]
+                new[n, i] += gain[i, k] * off[n, k]
+            for j in range(STATE_SIZE):
+                keep[i, j] = 1.0 if i == j else 0.0
+                for k in range(count):
+                    keep[i, j] -= gain[i, k] * by[k, j]
+        _add_around(out[n], keep, covariances[n], False)
+        _add_around(out[n], gain[:, :count], raised[:count, :count], True)
+    return new, out
+
+
+@compiled("Tuple((float64[:, :], float64[:, :, :]))(float64[:, :], float64[:, :, :], float64, float64[:, :])")
 def predict(states: Float, covariances: Float, dt_s: float, noise: Float) -> tuple[Float, Float]:
     """States (N, 6) and covariances (N, 6, 6) after `dt_s` seconds.
 
     `noise` (N, 4) holds densities per root second: of the velocity in x and y (m/s), the acceleration (m/s2), the turn
     rate (rad/s).
     """
-    velocity, accel = states[:, VX : VY + 1], states[:, ACCEL, None]
-    soft = _soft(velocity)
-    along = velocity / soft
-    angle = states[:, TURN] * dt_s
-    turn = _rotations(angle)
-    after = _times(turn, velocity + dt_s * accel * along)
+    new, spread = np.empty((len(states), STATE_SIZE)), np.empty((len(states), STATE_SIZE, STATE_SIZE))
     accel_decay, turn_decay = math.exp(-dt_s / ACCEL_TIME_S), math.exp(-dt_s / TURN_TIME_S)
+    jacobian = np.eye(STATE_SIZE)
+    for n in range(len(states)):
+        vx, vy, accel, angle = states[n, VX], states[n, VY], states[n, ACCEL], states[n, TURN] * dt_s
+        soft = _soft(vx, vy)
+        ax, ay = vx / soft, vy / soft
+        c, s = math.cos(angle), math.sin(angle)
+        gone_x, gone_y = vx + dt_s * accel * ax, vy + dt_s * accel * ay
+        after_x, after_y = c * gone_x - s * gone_y, s * gone_x + c * gone_y
 
-    across = _EYE[:2, :2] - along[:, :, None] * along[:, None, :]
-    jacobian = np.empty((len(states), STATE_SIZE, STATE_SIZE))
-    jacobian[:] = _EYE
-    by_state = jacobian[:, VX : VY + 1, VX:]
-    by_state[:, :, :2] = turn @ (_EYE[:2, :2] + (dt_s * accel / soft)[:, :, None] * across)
-    by_state[:, :, 2] = dt_s * _times(turn, along)
-    by_state[:, :, 3] = dt_s * _left_of(after)
-    jacobian[:, :VX, VX:] = dt_s / 2.0 * (by_state + _EYE[:2, :4])
-    jacobian[:, ACCEL, ACCEL], jacobian[:, TURN, TURN] = accel_decay, turn_decay
+        share = dt_s * accel / soft
+        xx, xy, yy = 1.0 + share * (1.0 - ax * ax), -share * ax * ay, 1.0 + share * (1.0 - ay * ay)
+        jacobian[VX, VX], jacobian[VX, VY] = c * xx - s * xy, c * xy - s * yy
+        jacobian[VY, VX], jacobian[VY, VY] = s * xx + c * xy, s * xy + c * yy
+        jacobian[VX, ACCEL], jacobian[VY, ACCEL] = dt_s * (c * ax - s * ay), dt_s * (s * ax + c * ay)
+        jacobian[VX, TURN], jacobian[VY, TURN] = -dt_s * after_y, dt_s * after_x
+        for i in range(2):
+            for j in range(VX, STATE_SIZE):
+                jacobian[i, j] = dt_s / 2.0 * jacobian[VX + i, j]
+            jacobian[i, VX + i] += dt_s / 2.0
+        jacobian[ACCEL, ACCEL], jacobian[TURN, TURN] = accel_decay, turn_decay
 
-    new = states.copy()
-    new[:, :VX] += dt_s / 2.0 * (velocity + after)
-    new[:, VX : VY + 1] = after
-    new[:, ACCEL] *= accel_decay
-    most = np.minimum(LATERAL_MAX_MPS2 / soft[:, 0], soft[:, 0] / RADIUS_MIN_M)
-    new[:, TURN] = np.minimum(np.maximum(new[:, TURN] * turn_decay, -most), most)
-    spread = jacobian @ covariances @ jacobian.transpose(0, 2, 1)
-    diagonal(spread)[:, VX:] += noise**2 * dt_s
-    return new, (spread + spread.transpose(0, 2, 1)) / 2.0
+        new[n, X], new[n, Y] = states[n, X] + dt_s / 2.0 * (vx + after_x), states[n, Y] + dt_s / 2.0 * (vy + after_y)
+        new[n, VX], new[n, VY], new[n, ACCEL] = after_x, after_y, accel * accel_decay
+        most = min(LATERAL_MAX_MPS2 / soft, soft / RADIUS_MIN_M)
+        new[n, TURN] = min(max(states[n, TURN] * turn_decay, -most), most)
+        _add_around(spread[n], jacobian, covariances[n], False)
+        for i in range(4):
+            spread[n, VX + i, VX + i] += noise[n, i] ** 2 * dt_s
+    return new, spread
 
 
 def correct(
@@ -70,18 +180,15 @@ def correct(
 
     One whose squared Mahalanobis distance is beyond `gate` counts for as little as it takes to bring it there.
     """
-    return _fold(states, covariances, _EYE[:2], positions - states[:, :VX], noise, gate)
+    return _fold(states, covariances, _POSITION, positions - states[:, :VX], noise, gate)
 
 
 def correct_velocity(
     states: Float, covariances: Float, velocities: Float, noise: Float, span_s: Float, gate: float
 ) -> tuple[Float, Float]:
     """The same with velocities (N, 2) m/s that are means over the last `span_s` (N,) seconds."""
-    velocity, back = states[:, VX : VY + 1], span_s[:, None] / 2.0
-    seen = np.zeros((len(states), 2, STATE_SIZE))
-    seen[:, :, VX : VY + 1] = _EYE[:2, :2]
-    seen[:, :, ACCEL], seen[:, :, TURN] = -back * velocity / _soft(velocity), -back * _left_of(velocity)
-    return _fold(states, covariances, seen, velocities - _times(seen, states), noise, gate)
+    seen, off = _seen_of_velocity(states, velocities, span_s)
+    return _fold(states, covariances, seen, off, noise, gate)
 
 
 def correct_across(
@@ -90,46 +197,10 @@ def correct_across(
     """The same with velocities that have no part along unit vectors `across` (N, 2), but for `sigma_mps` (N,)."""
     seen = np.zeros((len(states), 1, STATE_SIZE))
     seen[:, 0, VX : VY + 1] = across
-    return _fold(states, covariances, seen, -_times(seen, states), sigma_mps[:, None, None] ** 2, gate)
-
-
-def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Float, gate: float) -> tuple[Float, Float]:
-    """Kalman's correction, in Joseph's form, for what `seen` (N, K, 6) of the states is `off` (N, K) of what was
-    measured."""
-    shared = seen @ covariances
-    spread = shared @ seen.swapaxes(-1, -2) + noise
-    inverse = np.asarray(np.linalg.inv(spread))
-    distance = (off * _times(inverse, off)).sum(axis=1)
-    surprise = np.maximum(distance / gate, 1.0)[:, None, None]
-    noise = noise + (surprise - 1.0) * spread
-    gain = (inverse / surprise @ shared).transpose(0, 2, 1)
-    keep = _EYE - gain @ seen
-    joseph = keep @ covariances @ keep.transpose(0, 2, 1) + gain @ noise @ gain.transpose(0, 2, 1)
-    return states + _times(gain, off), (joseph + joseph.transpose(0, 2, 1)) / 2.0
-
-
-def _soft(velocity: Float) -> Float:
-    """Speeds (N, 1) that do not fall below `SOFT_MPS`."""
-    return np.asarray(np.sqrt((velocity**2).sum(axis=1, keepdims=True) + SOFT_MPS**2))
-
-
-def _left_of(vectors: Float) -> Float:
-    """Vectors (N, 2) turned by a right angle to the left."""
-    return np.asarray(vectors[:, ::-1] * np.array([-1.0, 1.0]))
+    off = -(across * states[:, VX : VY + 1]).sum(axis=1)
+    return _fold(states, covariances, seen, off[:, None], sigma_mps[:, None, None] ** 2, gate)
 
 
 def diagonal(matrices: Float) -> Float:
     """(N, K) view of the diagonals of (N, K, K)."""
     return np.asarray(np.einsum("nii->ni", matrices))
-
-
-def _times(matrices: Float, vectors: Float) -> Float:
-    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])
-
-
-def _rotations(angle_rad: Float) -> Float:
-    out = np.empty((len(angle_rad), 2, 2))
-    out[:, 0, 0] = out[:, 1, 1] = np.cos(angle_rad)
-    out[:, 1, 0] = np.sin(angle_rad)
-    out[:, 0, 1] = -out[:, 1, 0]
-    return out

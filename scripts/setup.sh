@@ -68,5 +68,6 @@ if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ constraints.txt -nt
     say "installing the pinned packages into .venv (about 400 MB, once)"
     .venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".${extra:+[$extra]}"
     .venv/bin/python -m embedded_carla.warm_up # compiles the server's kernels once, so that its first start does not
+    .venv/bin/python -c "import perception.tracking"  # and the tracker's
     touch "$stamp"
 fi

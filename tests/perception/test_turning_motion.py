@@ -1,0 +1,70 @@
+"""The motion model against its own derivative, the correction against the information form of Kalman's filter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from av_stack.types import Float
+from perception.turning_motion import STATE_SIZE, correct, correct_across, correct_velocity, predict
+
+COUNT = 7
+
+
+def drawn(seed: int) -> tuple[Float, Float, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    states = rng.normal(0.0, 1.0, (COUNT, STATE_SIZE)) * [50.0, 50.0, 8.0, 8.0, 1.0, 0.1]
+    root = rng.normal(0.0, 1.0, (COUNT, STATE_SIZE, STATE_SIZE))
+    return states, root @ root.transpose(0, 2, 1) + np.eye(STATE_SIZE), rng
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_prediction_spreads_the_covariance_by_its_own_derivative(seed: int) -> None:
+    states, covariances, _ = drawn(seed)
+    noise, dt_s, step = np.full((COUNT, 4), 0.3), 0.1, 1e-5
+    columns = []
+    for i in range(STATE_SIZE):
+        sides = [predict(states + sign * step * np.eye(STATE_SIZE)[i], covariances, dt_s, noise)[0] for sign in (1, -1)]
+        columns.append((sides[0] - sides[1]) / (2.0 * step))
+    jacobian = np.stack(columns, axis=2)
+    expected = jacobian @ covariances @ jacobian.transpose(0, 2, 1)
+    expected += np.diag([0.0, 0.0, *[0.3**2 * dt_s] * 4])
+    np.testing.assert_allclose(predict(states, covariances, dt_s, noise)[1], expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_correction_adds_information(seed: int) -> None:
+    states, covariances, rng = drawn(seed)
+    noise = np.tile(np.array([[0.5, 0.2], [0.2, 0.4]]), (COUNT, 1, 1))
+    measured, across = rng.normal(0.0, 3.0, (COUNT, 2)), np.tile([0.6, 0.8], (COUNT, 1))
+    ahead = np.zeros((1, STATE_SIZE))
+    ahead[0, 2:4] = 0.6, 0.8
+    for found, seen, spread, value in (
+        (correct(states, covariances, measured, noise), np.eye(STATE_SIZE)[:2], noise, measured),
+        (correct_velocity(states, covariances, measured, noise, np.zeros(COUNT), np.inf), np.eye(STATE_SIZE)[2:4],
+         noise, measured),
+        (correct_across(states, covariances, across, np.full(COUNT, 0.3), np.inf), ahead,
+         np.full((COUNT, 1, 1), 0.09), np.zeros((COUNT, 1))),
+    ):  # fmt: skip
+        before, told = np.linalg.inv(covariances), np.linalg.inv(spread)
+        after = np.linalg.inv(before + seen.T @ told @ seen)
+        gained = before @ states[:, :, None] + seen.T @ told @ value[:, :, None]
+        np.testing.assert_allclose(found[1], after, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(found[0], (after @ gained)[:, :, 0], rtol=1e-8, atol=1e-8)
+
+
+def test_what_surprises_counts_for_as_little_as_brings_it_to_the_gate() -> None:
+    states, covariances, _ = drawn(0)
+    noise, far = np.tile(0.1 * np.eye(2), (COUNT, 1, 1)), states[:, :2] + 100.0
+    believed, doubted = (correct(states, covariances, far, noise, gate)[0] for gate in (np.inf, 6.0))
+    spread = covariances[:, :2, :2] + noise
+    off = far - states[:, :2]
+    surprise = np.einsum("ni,nij,nj->n", off, np.linalg.inv(spread), off) / 6.0
+    assert (surprise > 10.0).all()
+    np.testing.assert_allclose((doubted - states) * surprise[:, None], believed - states, rtol=1e-9, atol=1e-9)
+
+
+def test_nobody_is_moved_or_corrected_without_error() -> None:
+    none = np.zeros((0, STATE_SIZE)), np.zeros((0, STATE_SIZE, STATE_SIZE))
+    assert predict(*none, 0.1, np.zeros((0, 4)))[0].shape == (0, STATE_SIZE)
+    assert correct(*none, np.zeros((0, 2)), np.zeros((0, 2, 2)))[1].shape == (0, STATE_SIZE, STATE_SIZE)
