@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from av_stack.types import EgoState, Float
+from perception.compiled import compiled
 from perception.tracks import IS_WIDE, Rows
 
 GATE = 11.8
@@ -28,6 +31,50 @@ TWIN_M = 0.8
 Numbers = NDArray[np.int64]
 
 
+@compiled("float64(float64[:], float64[:])")
+def overlap(a: Float, b: Float) -> float:
+    """Intersection over union of boxes (u0, v0, u1, v1); 0 for empty ones."""
+    both = max(min(a[2], b[2]) - max(a[0], b[0]), 0.0) * max(min(a[3], b[3]) - max(a[1], b[1]), 0.0)
+    if not both > 0.0:
+        return 0.0
+    return float(both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both))
+
+
+@compiled(
+    "float64[:, :](float64[:, :], float64[:, :, :], float64[:, :], float64[:], int64[:], "
+    "float64[:, :], float64[:, :, :], float64[:, :], int64[:], boolean[:])"
+)
+def _costs(
+    states: Float,
+    covariances: Float,
+    boxes: Float,
+    box_age_s: Float,
+    kinds: Numbers,
+    places: Float,
+    spreads: Float,
+    seen_boxes: Float,
+    seen_kinds: Numbers,
+    is_wide: NDArray[np.bool_],
+) -> Float:
+    out = np.empty((len(states), len(places)))
+    for i in range(len(states)):
+        for j in range(len(places)):
+            xx, yy = covariances[i, 0, 0] + spreads[j, 0, 0], covariances[i, 1, 1] + spreads[j, 1, 1]
+            xy = covariances[i, 0, 1] + spreads[j, 0, 1]
+            x, y = places[j, 0] - states[i, 0], places[j, 1] - states[i, 1]
+            area = xx * yy - xy**2
+            distance = (yy * x**2 - 2.0 * xy * x * y + xx * y**2) / area
+            shared = overlap(boxes[i], seen_boxes[j]) if box_age_s[i] <= OVERLAP_MAX_AGE_S else 0.0
+            cost = distance + math.log(area) - OVERLAP_WEIGHT * shared
+            if kinds[i] != seen_kinds[j]:
+                cost += OTHER_KIND_COST
+            if is_wide[kinds[i]] != is_wide[seen_kinds[j]]:
+                cost += OTHER_WIDTH_COST
+            gate = OVERLAP_GATE if shared >= OVERLAP_MIN else GATE
+            out[i, j] = FORBIDDEN if cost > COST_MAX or distance > gate else cost
+    return out
+
+
 def matches(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> tuple[Numbers, Numbers]:
     """Numbers of the tracks and of the things in a picture of `camera` that belong together: the optimal
     assignment."""
@@ -41,30 +88,11 @@ def matches(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> tuple[
 
 def costs(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> Float:
     """(tracks, things): negative log likelihood of each pair, less its overlap; FORBIDDEN beyond both gates."""
-    spread = tracks["covariance"][:, None, :2, :2] + looks["spread_m2"]
-    xx, xy, yy = spread[..., 0, 0], spread[..., 0, 1], spread[..., 1, 1]
-    off = (looks["off_m"] + [ego.x_m, ego.y_m]) - tracks["state"][:, None, :2]
-    x, y = off[..., 0], off[..., 1]
-    area = xx * yy - xy**2
-    distance = (yy * x**2 - 2.0 * xy * x * y + xx * y**2) / area
-    shared = overlap(tracks["box_px"][:, None, camera], looks["box_px"])
-    shared *= (tracks["box_age_s"][:, camera] <= OVERLAP_MAX_AGE_S)[:, None]
-    cost = distance + np.log(area) - OVERLAP_WEIGHT * shared
-    cost += OTHER_KIND_COST * (tracks["kind"][:, None] != looks["kind"])
-    cost += OTHER_WIDTH_COST * (IS_WIDE[tracks["kind"]][:, None] != IS_WIDE[looks["kind"]])
-    cost[cost > COST_MAX] = FORBIDDEN
-    cost[distance > np.where(shared >= OVERLAP_MIN, OVERLAP_GATE, GATE)] = FORBIDDEN
-    return np.asarray(np.minimum(cost, FORBIDDEN))
-
-
-def overlap(a: ArrayLike, b: ArrayLike) -> Float:
-    """Intersection over union of boxes (..., 4) as (u0, v0, u1, v1), broadcast; 0 for empty ones."""
-    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    low, high = np.maximum(a[..., :2], b[..., :2]), np.minimum(a[..., 2:], b[..., 2:])
-    sides = np.maximum(high - low, 0.0)
-    both = sides[..., 0] * sides[..., 1]
-    areas = [(box[..., 2] - box[..., 0]) * (box[..., 3] - box[..., 1]) for box in (a, b)]
-    return np.asarray(both / np.where(both > 0.0, areas[0] + areas[1] - both, 1.0))
+    place = looks["off_m"] + [ego.x_m, ego.y_m]
+    return _costs(
+        tracks["state"], tracks["covariance"], tracks["box_px"][:, camera], tracks["box_age_s"][:, camera],
+        tracks["kind"], place, looks["spread_m2"], looks["box_px"], looks["kind"], IS_WIDE,
+    )  # fmt: skip
 
 
 def without_twins(tracks: Rows) -> Rows:

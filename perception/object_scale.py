@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from av_stack.types import Float
+from perception.compiled import compiled, inner
 from perception.tracks import Rows
 
 SCALE_VARIANCE = 0.02
@@ -16,32 +19,39 @@ FOOT_CORRELATION, SCALE_DRIFT = 4.0, 1e-5
 CENTRE_MIN_M = 1.0
 
 
-def rescaled(looks: Rows, scale_log: Float | float, scale_variance: Float | float) -> tuple[Float, Float, Float]:
+@inner
+def _mean(a: float, a_sigma: float, b: float, b_sigma: float) -> float:
+    """Of two distances, weighted by inverse variance."""
+    a_weight, b_weight = 1.0 / (a_sigma * a_sigma), 1.0 / (b_sigma * b_sigma)
+    return (a_weight * a + b_weight * b) / (a_weight + b_weight)
+
+
+@compiled("float64[:, :](float64[:, :], float64[:, :], float64[:, :], float64[:], float64[:])")
+def _rescaled(by_foot: Float, by_size: Float, off_m: Float, scale_log: Float, scale_variance: Float) -> Float:
+    """(3, N) as `rescaled` gives them."""
+    out = np.empty((3, len(off_m)))
+    for n in range(len(off_m)):
+        foot, foot_sigma = by_foot[n, 0], by_foot[n, 1]
+        size, size_sigma, shake = by_size[n, 0], by_size[n, 1], by_size[n, 2] / by_size[n, 0]
+        variance = scale_variance[n] + SCALE_DRIFT
+        gain = variance / (variance + FOOT_CORRELATION * (foot_sigma / foot) ** 2 + shake**2)
+        out[0, n], out[1, n], out[2, n] = scale_log[n], scale_variance[n], 0.0
+        if not math.isfinite(gain):
+            continue
+        out[0, n] = scale_log[n] + gain * (math.log(foot / size) - scale_log[n])
+        out[1, n] = (1.0 - gain) * variance
+        if math.hypot(off_m[n, 0], off_m[n, 1]) >= CENTRE_MIN_M:
+            right = size * math.exp(out[0, n])
+            after = _mean(foot, foot_sigma, right, right * math.sqrt(out[1, n] + shake**2))
+            out[2, n] = after - _mean(foot, foot_sigma, size, size_sigma)
+    return out
+
+
+def rescaled(looks: Rows, scale_log: Float, scale_variance: Float) -> tuple[Float, Float, Float]:
     """(scale_log (N,), scale_variance (N,), metres (N,) by which each thing lies further away than it was taken to).
 
     With a wrong height all distances are wrong by one factor, and so is the speed at which it comes nearer. Nothing
     changes where foot point or size is not known.
     """
-    foot, foot_sigma, _ = looks["by_foot"].T
-    size, size_sigma, size_jitter = looks["by_size"].T
-    shake = size_jitter / size
-    variance = scale_variance + SCALE_DRIFT
-    gain = variance / (variance + FOOT_CORRELATION * (foot_sigma / foot) ** 2 + shake**2)
-    log = scale_log + gain * (np.log(foot / size) - scale_log)
-    left = (1.0 - gain) * variance
-    right = size * np.exp(log)
-    before = _mean(foot, foot_sigma, size, size_sigma)
-    after = _mean(foot, foot_sigma, right, right * np.sqrt(left + shake**2))
-    known = np.isfinite(gain)
-    is_far = known & (np.hypot(*looks["off_m"].T) >= CENTRE_MIN_M)
-    return (
-        np.where(known, log, scale_log),
-        np.where(known, left, scale_variance),
-        np.where(is_far, after - before, 0.0),
-    )
-
-
-def _mean(a: Float, a_sigma: Float, b: Float, b_sigma: Float) -> Float:
-    """Of two distances, weighted by inverse variance."""
-    a_weight, b_weight = a_sigma**-2.0, b_sigma**-2.0
-    return (a_weight * a + b_weight * b) / (a_weight + b_weight)
+    log, variance, further_m = _rescaled(looks["by_foot"], looks["by_size"], looks["off_m"], scale_log, scale_variance)
+    return log, variance, further_m

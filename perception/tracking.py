@@ -150,7 +150,9 @@ class Tracker:
         tracks["box_age_s"] = np.inf
         tracks["box_px"][:, camera], tracks["box_age_s"][:, camera] = looks["box_px"], 0.0
         tracks["confidence"], tracks["hits"] = looks["confidence"] * CONFIDENCE_GAIN, 1
-        tracks["scale_log"], tracks["scale_variance"], _ = rescaled(looks, 0.0, SCALE_VARIANCE)
+        tracks["scale_log"], tracks["scale_variance"], _ = rescaled(
+            looks, np.zeros(len(looks)), np.full(len(looks), SCALE_VARIANCE)
+        )
         return tracks
 
 

@@ -246,10 +246,9 @@ def test_a_gap_in_time_forgets() -> None:
     assert tracker.update(ego_at(3), []) == ()
 
 
-def test_overlap() -> None:
-    assert overlap((0, 0, 2, 2), (1, 0, 3, 2)) == pytest.approx(1 / 3)
-    assert overlap((0, 0, 2, 2), (2, 0, 3, 2)) == 0.0
-    assert overlap((0, 0, 0, 0), (0, 0, 0, 0)) == 0.0
+@pytest.mark.parametrize(("other", "share"), [((1, 0, 3, 2), 1 / 3), ((2, 0, 3, 2), 0.0), ((0, 0, 0, 0), 0.0)])
+def test_overlap(other: tuple[float, ...], share: float) -> None:
+    assert overlap(np.array([0.0, 0.0, 2.0, 2.0]), np.array(other, np.float64)) == pytest.approx(share)
 
 
 @st.composite
