@@ -49,6 +49,9 @@ def run_command(
     maps: Annotated[Path | None, typer.Option(help="More .xodr maps for the embedded server.")] = None,
     weights: Annotated[Path | None, typer.Option(help="A detector's weights instead of those shipped.")] = None,
     device: Annotated[str, typer.Option(help="Where perception runs: auto, cuda or cpu.")] = "auto",
+    rig: Annotated[
+        str | None, typer.Option(help="Cameras: compact, full or a YAML file; on a GPU full, else compact.")
+    ] = None,
     out: OutOption = Path("out"),
 ) -> None:
     """Drive a scenario and leave recording.mcap, drive.mp4 and result.json behind."""
@@ -59,7 +62,8 @@ def run_command(
     check_oracles(oracles)
     there, why = chosen_device(device, needed_weights(oracles) is not None)
     console.print(why, markup=False, soft_wrap=True)
-    outcome = drive_with_progress(table_of, Options(_address(server), _folder(maps), out, oracles, weights, there))
+    options = Options(_address(server), _folder(maps), out, oracles, weights, there, rig)
+    outcome = drive_with_progress(table_of, options)
     console.print(table(outcome.figures))
     console.print(f"recording, video and result are in {out}/")
     if outcome.exit_status:
@@ -194,7 +198,7 @@ def eval_command(
     lights: Annotated[int, typer.Option(min=0, help="Stop lines with a traffic light on each map.")] = 4,
     scenes: Annotated[int, typer.Option(min=1, help="Rounds of detection's own pictures.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Of places, traffic and scenery.")] = 77,
-    rig: Annotated[str, typer.Option(help="Rig whose first camera looks.")] = "compact",
+    rig: Annotated[str, typer.Option(help="Rig whose first camera looks (for detection: all ahead).")] = "compact",
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps; detection needs Town02.")] = None,
     weights: Annotated[Path | None, typer.Option(help="A detector's weights instead of those shipped.")] = None,
     dashcam: Annotated[Path | None, typer.Option(help="Folder with the real pictures.")] = None,

@@ -1,6 +1,6 @@
 """The whole program: one sensor frame in, one control command out.
 
-camera, GNSS, IMU, wheels -> health -> lanes -> localization -> objects, lights -> scene -> plan -> control
+cameras, GNSS, IMU, wheels -> health -> lanes -> localization -> objects, lights -> scene -> plan -> control
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import compress
+from math import pi
 
 from av_stack.types import (
     CameraModel,
     Detection,
     EgoState,
+    Glance,
     Image,
     LaneEstimate,
     LaneGraph,
@@ -36,10 +39,13 @@ from perception.map_index import MapIndex
 from perception.objects import ObjectSense
 from perception.scene import along_lanes, assemble_scene
 from planning import Planner, PlanningConfig, Route
-from planning.fallback import safe_stop, slow_down
+from planning.fallback import be_wary, safe_stop, slow_down
 
 ORACLES = ("detection", "lights")
 """Modules whose answers may come from the simulator instead of the camera."""
+
+AHEAD_MAX_RAD = pi / 4.0
+"""Cameras turned less than that from the way ahead read the lights."""
 
 TruthSource = Callable[[], Truth]
 Found = tuple[Sequence[TrackedObject], Mapping[str, TrafficLightView]]
@@ -47,11 +53,11 @@ Found = tuple[Sequence[TrackedObject], Mapping[str, TrafficLightView]]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The parts' own configurations, and the camera that looks ahead."""
+    """The parts' own configurations, and the cameras, the one that looks ahead first."""
 
     planning: PlanningConfig
     control: ControlConfig
-    camera: CameraModel
+    cameras: tuple[CameraModel, ...]
 
 
 class Pipeline:
@@ -76,15 +82,20 @@ class Pipeline:
             raise ValueError(f"{', '.join(sorted(set(ORACLES) - set(oracles)))}: neither oracle nor detector is given")
         self._oracles = frozenset(oracles)
         self._detect, self._begin = (None, None) if self._oracles >= set(ORACLES) else (eyes.detect, eyes.begin)
-        self._camera = settings.camera.name
+        first, *others = settings.cameras
+        self._camera = first.name
+        self._others = tuple(one for one in others if self._detect is not None and self._asks(one))
         self._truth = truth
-        self._health = HealthMonitor()
+        self._health, self._healths = HealthMonitor(), tuple(HealthMonitor() for _ in self._others)
         self._lanes = eyes.lanes
         self._localizer = Localizer(graph)
         self._map = MapIndex(graph)
         self._objects = ObjectSense(use_parallax=False, index=self._map)
         self._light_oracle, self._lights = LightOracle(graph), LightReader(graph)
-        looks = None if "lights" in oracles else settings.camera  # the oracle sees lights from anywhere
+        self._asked = {self._camera, *(camera.name for camera in self._others)}
+        self._looks_ahead = tuple(map(looks_ahead, self._others))
+        looks = [first, *compress(self._others, self._looks_ahead)]
+        looks = [] if "lights" in oracles else looks  # the oracle sees lights from anywhere
         self._planner = Planner(graph, vehicle, settings.planning, looks)
         self._planner.set_route(route)
         self._controller = Controller(vehicle, settings.control)
@@ -93,35 +104,48 @@ class Pipeline:
     def begin(self, camera: str, bgr: Image) -> None:
         """Let the detector begin on a picture, beside what is done before `step` is called with the same array. Another
         thread may call it, as long as that is before."""
-        if camera == self._camera and self._begin is not None:
-            self._begin(bgr)
+        if self._begin is not None and camera in self._asked:
+            self._begin(camera, bgr)
 
     def step(self, frame: SensorFrame) -> StepResult:
         """What the car believes, intends and does now.
 
-        The detector looks at the picture beside what comes before it is asked: its own stage is the rest of its time.
+        The detector looks at the pictures beside what comes before it is asked: its own stage is the rest of its time.
         """
         self._stage_ms = {}
-        image = frame.cameras.get(self._camera)
-        if image is not None:
-            self.begin(self._camera, image.bgr)
+        for name, image in frame.cameras.items():
+            self.begin(name, image.bgr)
         with self._stage("health"):
-            health = self._health.update(image, frame.stamp.time_s, frame.wheel_speed_mps)
+            health, healths = self._check(frame)
         with self._stage("lanes"):
             lanes = self._see_lanes(frame, health)
         with self._stage("localization"):
             ego = self._localizer.update(frame, lanes)
         with self._stage("detection"):
             detections = self._see_things(frame, health)
+            glances = self._see_aside(frame, healths)
         with self._stage("objects and lights"):
-            objects, lights = self._place_things(frame, ego, lanes, detections, health)
+            objects, lights = self._place_things(frame, ego, lanes, detections, health, glances)
         scene = assemble_scene(ego, lanes, objects, lights)
         with self._stage("planning"):
-            plan = answer_to(health, self._planner.plan(scene), ego.speed_mps)
+            plan = answer_to(health, self._planner.plan(scene), ego.speed_mps, healths)
         with self._stage("control"):
             command = self._controller.step(plan, ego)
         command = replace(command, hazard_lights=health.response is Response.STOP)
         return StepResult(frame.stamp, scene, plan, command, self._stage_ms)
+
+    def _asks(self, camera: CameraModel) -> bool:
+        """Whether one other than the first shows anything of use: for lights alone it has to look ahead."""
+        return "detection" not in self._oracles or looks_ahead(camera)
+
+    def _check(self, frame: SensorFrame) -> tuple[Health, Mapping[str, Health]]:
+        """The health of the camera that looks ahead, and of the others by name."""
+        time_s, speed_mps = frame.stamp.time_s, frame.wheel_speed_mps
+        others = {
+            camera.name: monitor.update(frame.cameras.get(camera.name), time_s, speed_mps)
+            for camera, monitor in zip(self._others, self._healths, strict=True)
+        }
+        return self._health.update(frame.cameras.get(self._camera), time_s, speed_mps), others
 
     def _see_lanes(self, frame: SensorFrame, health: Health) -> LaneEstimate:
         if health.faults:  # what a faulty picture seems to show is not believed
@@ -134,6 +158,16 @@ class Pipeline:
             return ()
         return self._detect(frame.cameras[self._camera])
 
+    def _see_aside(self, frame: SensorFrame, healths: Mapping[str, Health]) -> list[Glance | None]:
+        """What the other cameras show; None where a picture has a fault."""
+        assert self._detect is not None or not self._others
+        return [
+            None
+            if self._detect is None or healths[camera.name].faults
+            else (frame.cameras[camera.name], self._detect(frame.cameras[camera.name]))
+            for camera in self._others
+        ]
+
     def _place_things(
         self,
         frame: SensorFrame,
@@ -141,18 +175,20 @@ class Pipeline:
         lanes: LaneEstimate,
         detections: Sequence[Detection],
         health: Health,
+        glances: Sequence[Glance | None],
     ) -> Found:
-        """Objects and lights, each from its oracle or from the picture; without one, what was seen moves on unseen."""
+        """Objects and lights, each from its oracle or from the pictures; without any, what was seen moves on unseen."""
         image = frame.cameras.get(self._camera)
         truth = self._truth() if self._oracles else None
         if truth is not None and "detection" in self._oracles:
             objects = oracle_objects(truth, camera=None if image is None else image.camera)
         else:
-            seen = self._objects.update(image, ego, frame.imu, lanes, detections)
+            seen = self._objects.update(image, ego, frame.imu, lanes, detections, glances)
             objects = along_lanes(seen.tracked, self._map)
         if truth is not None and "lights" in self._oracles:
             return objects, self._light_oracle.update(truth)
-        return objects, self._lights.update(ego, detections, None if health.faults else image)
+        ahead = list(compress(glances, self._looks_ahead))
+        return objects, self._lights.update(ego, detections, None if health.faults else image, ahead)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -162,10 +198,19 @@ class Pipeline:
         self._stage_ms[name] = 1e3 * (time.perf_counter() - start)
 
 
-def answer_to(health: Health, plan: Plan, speed_mps: float) -> Plan:
-    """The plan, slowed where the camera cannot be trusted, and ended in a safe stop where that lasts."""
+def looks_ahead(camera: CameraModel) -> bool:
+    return abs(camera.yaw_rad) < AHEAD_MAX_RAD
+
+
+def answer_to(health: Health, plan: Plan, speed_mps: float, others: Mapping[str, Health] | None = None) -> Plan:
+    """The plan, slowed where the camera ahead cannot be trusted, and ended in a safe stop where that lasts; the car is
+    wary where one of the `others` cannot, by their names."""
     if health.response is Response.DRIVE:
-        return plan
+        unwell = {name: one for name, one in (others or {}).items() if one.response is not Response.DRIVE}
+        if not unwell:
+            return plan
+        told = "; ".join(f"{name} {one}" for name, one in unwell.items())
+        return be_wary(plan, speed_mps, f"camera {told}: slower")
     if health.response is Response.SLOW:
         return slow_down(plan, speed_mps, f"camera {health}: slowing down")
     return safe_stop(plan, speed_mps, f"camera {health}: safe stop")

@@ -88,6 +88,7 @@ def _rms(values: Any) -> float:
 
 def result(
     scenario: Scenario,
+    rig: str,
     verdict: Verdict,
     statistics: Statistics,
     oracles: Sequence[str],
@@ -103,6 +104,7 @@ def result(
         "map": scenario.map,
         "weather": scenario.weather,
         "seed": scenario.seed,
+        "rig": rig,
         "collisions": verdict.infractions.collisions,
         "red_lights": verdict.infractions.red_lights,
         "stop_signs": verdict.infractions.stop_signs,

@@ -34,6 +34,8 @@ from sim_configs.load import load_rig, load_stack, load_weather
 VIDEO_EVERY_STEPS = 2
 STANDING_MPS = 0.1
 INTERRUPTED_STATUS = 130
+DEFAULT_RIG = {"cpu": "compact", "cuda": "full"}
+"""By the device that perception runs on."""
 
 Watcher = Callable[[SensorFrame, StepResult, Truth, "Judge"], None]
 
@@ -56,6 +58,7 @@ class Options:
     oracles: Sequence[str] = ()
     weights: Path | None = None  # a detector's, instead of those shipped
     device: str = "cpu"  # where perception runs, "cuda" or "cpu"
+    rig: str | None = None  # a name or a file, instead of the scenario's
     abandon: Callable[[Outcome], None] | None = None  # ends the process when the server is lost, see `lifeguard`
 
 
@@ -65,7 +68,8 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
     Raises AvStackError for whatever goes wrong before the drive starts.
     """
     check_oracles(options.oracles)
-    rig, stack = load_rig(scenario.ego.rig), load_stack(scenario.ego.stack)
+    rig_name = options.rig or scenario.ego.rig or DEFAULT_RIG[options.device]
+    rig, stack = load_rig(rig_name), load_stack(scenario.ego.stack)
     spec = world_spec(scenario, rig, load_weather(scenario.weather, weather_presets()))
     with ExitStack() as closers:
         address, own_server = options.address, None
@@ -77,10 +81,8 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         closers.callback(world.close)
         recorders = closers.enter_context(ExitStack())
         route = mission_route(world.lane_graph, scenario, stack.planning)
-        settings = Settings(stack.planning, stack.control, rig.cameras[0])
-        eyes = eyes_for(
-            rig.cameras[0], needed_weights(options.oracles, options.weights, options.device), options.device
-        )
+        settings = Settings(stack.planning, stack.control, rig.cameras)
+        eyes = eyes_for(rig.cameras, needed_weights(options.oracles, options.weights, options.device), options.device)
         pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, options.oracles, eyes)
         world.show_pictures(pipeline.begin)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
@@ -92,7 +94,9 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
             watchers.append(_recorders(options.out, scenario, route, rig.cameras[0], recorders))
 
         def finish(end: str, error: str | None, status: int) -> Outcome:
-            figures = result(scenario, judge.verdict(end), statistics, options.oracles, world.server_version, error)
+            figures = result(
+                scenario, rig_name, judge.verdict(end), statistics, options.oracles, world.server_version, error
+            )
             if options.out is not None:
                 (options.out / "result.json").write_text(json.dumps(figures, indent=2) + "\n")
             return Outcome(figures, status)

@@ -10,7 +10,7 @@ Frames (ISO 8855, right-handed, SI, radians):
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -249,6 +249,10 @@ class Detection:
     name: str
     box_px: tuple[float, float, float, float]
     confidence: float
+
+
+Glance = tuple[CameraImage, Sequence[Detection]]
+"""A picture and what the detector saw in it."""
 
 
 class LightState(str, Enum):

@@ -38,13 +38,13 @@ def main() -> int:
 
 def measured(scenario: Scenario, oracles: tuple[str, ...]) -> tuple[float, dict[str, float]]:
     """Steps per second and each stage's median in ms; without `oracles` the car drives by the camera alone."""
-    rig, stack = load_rig(scenario.ego.rig), load_stack(scenario.ego.stack)
+    rig, stack = load_rig("compact"), load_stack(scenario.ego.stack)
     with ServerProcess(("--map", scenario.map)) as address:
         world = CarlaWorld(address, world_spec(scenario, rig, scenario.weather))
         try:
             route = mission_route(world.lane_graph, scenario, stack.planning)
-            settings = Settings(stack.planning, stack.control, rig.cameras[0])
-            eyes = eyes_for(rig.cameras[0], needed_weights(oracles), "cpu")
+            settings = Settings(stack.planning, stack.control, rig.cameras)
+            eyes = eyes_for(rig.cameras, needed_weights(oracles), "cpu")
             pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, oracles, eyes)
             world.show_pictures(pipeline.begin)
             for _ in range(WARM_UP_STEPS):

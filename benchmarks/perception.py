@@ -81,7 +81,7 @@ def measure_whole(frames: list[SurveyFrame], graph: LaneGraph, eyes: Eyes, took:
     for frame in frames:
         sensors, image, ego = frame.sensors, image_of(frame), true_ego(frame)
         with took.of(WHOLE):
-            eyes.begin(image.bgr)
+            eyes.begin(image.camera.name, image.bgr)
             health.update(image, sensors.stamp.time_s, sensors.wheel_speed_mps)
             lanes = eyes.lanes.update(image, sensors.wheel_speed_mps, sensors.imu.gyro_radps[2])
             found = eyes.detect(image)
@@ -126,8 +126,8 @@ def measure_predict(frames: list[SurveyFrame], took: Took) -> None:
 def main() -> int:
     frames, graph = record()
     camera, took = image_of(frames[0]).camera, Took()
-    measure_whole(frames, graph, eyes_for(camera, COMPACT, "cpu"), took)
-    measure_stages(frames, graph, eyes_for(camera, COMPACT, "cpu"), took)
+    measure_whole(frames, graph, eyes_for([camera], COMPACT, "cpu"), took)
+    measure_stages(frames, graph, eyes_for([camera], COMPACT, "cpu"), took)
     if find_spec("ultralytics") is not None:
         measure_predict(frames, took)
     corners = (took.median_ms("all with corners") or 0.0) - (took.median_ms("ranging, motion and tracking") or 0.0)

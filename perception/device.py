@@ -1,10 +1,10 @@
-"""Where perception runs: on a GPU in one CUDA graph a picture, or on the CPU; both give the same types."""
+"""Where perception runs: on a GPU in one CUDA graph a frame, or on the CPU; both give the same types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,14 +19,15 @@ DEVICES = ("auto", "cuda", "cpu")
 
 @dataclass(frozen=True, slots=True)
 class Eyes:
-    """What looks at one camera's pictures; `detect` is None where nobody asked for it.
+    """What looks at the pictures of a rig; `lanes` at those of the first camera, `detect` at each camera's own.
 
-    `begin` starts on a picture that `detect` will be asked about, beside other work; None where nothing is gained.
+    `begin` starts on a camera's picture, given with its name, that `detect` will be asked about, beside other work.
+    Both are None where nobody asked for detections.
     """
 
     lanes: LaneDetector
     detect: Callable[[CameraImage], tuple[Detection, ...]] | None
-    begin: Callable[[Image], None] | None = None
+    begin: Callable[[str, Image], None] | None = None
 
 
 def chosen_device(device: str, has_weights: bool) -> tuple[str, str]:
@@ -49,35 +50,49 @@ def chosen_device(device: str, has_weights: bool) -> tuple[str, str]:
     return "cpu", f"perception on the CPU: {reason}"
 
 
-def eyes_for(camera: CameraModel, weights: Path | None, device: str) -> Eyes:
-    """The eyes of `camera` on `device`, "cuda" or "cpu"; without `weights` none that detect.
+def eyes_for(cameras: Sequence[CameraModel], weights: Path | None, device: str) -> Eyes:
+    """The eyes of `cameras`, whose names differ, on `device`, "cuda" or "cpu"; without `weights` none that detect.
 
     OpenCV works in the calling thread alone from then on: between two calls on such small pictures its threads spin on
     the cores that the network needs. Raises ConfigError as `detection.weights.exported` does.
     """
     cv2.setNumThreads(1)
     if device == "cuda":
-        return _eyes_on_gpu(camera, weights)
+        return _eyes_on_gpu(cameras, weights)
     if weights is None:
         return Eyes(LaneDetector(), None)
+    return _eyes_on_cpu(cameras, weights)
+
+
+def _eyes_on_cpu(cameras: Sequence[CameraModel], weights: Path) -> Eyes:
+    """One network for all cameras, of the size of the smallest picture: larger ones are scaled down to it."""
     from perception.detection.detector import Detector
-    from perception.detection.networks import network_for
+    from perception.detection.networks import OpenVinoNetwork
+    from perception.detection.weights import exported, network_size
 
-    detector = Detector(network_for(weights, camera.width_px, camera.height_px, device))
-    return Eyes(LaneDetector(), detector.detect, detector.begin)
+    size = min((network_size(camera.width_px, camera.height_px) for camera in cameras), key=math.prod)
+    network = OpenVinoNetwork(exported(weights, size))
+    detectors = {camera.name: Detector(network if i == 0 else network.beside()) for i, camera in enumerate(cameras)}
+    return Eyes(
+        LaneDetector(),
+        lambda image: detectors[image.camera.name].detect(image),
+        lambda camera, bgr: detectors[camera].begin(bgr),
+    )
 
 
-def _eyes_on_gpu(camera: CameraModel, weights: Path | None) -> Eyes:
-    from perception.detection.networks import TorchNetwork
-    from perception.detection.weights import network_size
+def _eyes_on_gpu(cameras: Sequence[CameraModel], weights: Path | None) -> Eyes:
+    """All cameras in one graph, those with pictures of one size as one batch."""
     from perception.on_gpu.frame import GpuFrame
 
-    network = None
-    if weights is not None:
-        network = TorchNetwork(weights, network_size(camera.width_px, camera.height_px))
-    frame = GpuFrame([camera], {} if network is None else {camera.name: network})
-    begin = partial(frame.begin, camera.name)
-    return Eyes(LaneDetector(frame.see), None if network is None else frame.detect, begin)
+    if weights is None:
+        return Eyes(LaneDetector(GpuFrame(cameras[:1], {}).see), None)
+    from perception.detection.networks import TorchNetwork
+    from perception.detection.weights import network_size
+
+    sizes = {camera.name: network_size(camera.width_px, camera.height_px) for camera in cameras}
+    networks = {size: TorchNetwork(weights, size) for size in dict.fromkeys(sizes.values())}
+    frame = GpuFrame(cameras, {name: networks[size] for name, size in sizes.items()})
+    return Eyes(LaneDetector(frame.see), frame.detect, frame.begin)
 
 
 def _why_not_cuda(has_weights: bool) -> str | None:

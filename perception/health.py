@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import CameraImage, Image
+from av_stack.types import CameraImage, CameraModel, Image
 from perception.seams import Seams, SeamTrail, look_for_seams, new_seam
 
 Float32 = NDArray[np.float32]
@@ -32,6 +32,12 @@ BANDS, BAND_SPREAD_MIN = 6, 3.0
 SHIFT_SHARE, RESPONSE_MIN = 0.0625, 0.35
 """Not even a car that turns on the spot moves its picture sideways by this share of its width in a twentieth of a
 second with bands still alike: none did in 1700 pictures of a town drive; nine in ten torn ones do."""
+
+SHIFT_FOV_RAD = np.radians(60.0)
+"""Of the camera that share is good for: in a narrower one the same turn is a larger share."""
+
+BESIDE_M = 1.5
+"""What passes a camera that looks to the side is as near as this."""
 
 PERIOD_S = 0.05
 
@@ -99,7 +105,8 @@ class HealthMonitor:
         else:
             grey = np.asarray(cv2.cvtColor(image.bgr, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
             small, seams = _small(grey), look_for_seams(grey)
-            faults = find_faults(small, grey, self._last, self._whole, speed_mps, time_s - self._whole_s)
+            far, age_s = shift_share(image.camera, speed_mps), time_s - self._whole_s
+            faults = find_faults(small, grey, self._last, self._whole, speed_mps, age_s, far)
             row = new_seam(seams, self._seams) if self._seams is not None else None
             wanders = self._trail.is_scene(row)
             if Fault.TORN not in faults and row is not None and not wanders:
@@ -124,14 +131,16 @@ def find_faults(
     whole: Float32 | None,
     speed_mps: float,
     whole_age_s: float = PERIOD_S,
+    far_share: float = SHIFT_SHARE,
 ) -> tuple[Fault, ...]:
     """What is wrong with the picture `grey` (H, W), whose small copy is `small`; `last` is the copy of the one before,
-    `whole` that of the last one that was not torn, `whole_age_s` ago. Seams are looked for elsewhere."""
+    `whole` that of the last one that was not torn, `whole_age_s` ago; `far_share` as `shift_share` gives it. Seams are
+    looked for elsewhere."""
     checks = {
         Fault.BLACK: is_black(small),
         Fault.OVEREXPOSED: float(np.mean(small >= WHITE_LEVEL)) > WHITE_SHARE,
         Fault.FROZEN: abs(speed_mps) > FROZEN_SPEED_MPS and is_same(small, last),
-        Fault.TORN: is_torn(small, whole, speed_mps, whole_age_s),
+        Fault.TORN: is_torn(small, whole, speed_mps, whole_age_s, far_share),
         Fault.NOISY: noise_level(grey) > NOISE_MAX,
     }
     return tuple(fault for fault, found in checks.items() if found)
@@ -149,7 +158,20 @@ def is_same(grey: Float32, last: Float32 | None) -> bool:
     return float(np.abs(grey - last).max()) <= FROZEN_CHANGED
 
 
-def is_torn(grey: Float32, last: Float32 | None, speed_mps: float, age_s: float = PERIOD_S) -> bool:
+def shift_share(camera: CameraModel, speed_mps: float) -> float:
+    """By what share of its width no whole picture of `camera` moves sideways in `PERIOD_S`."""
+    passed = abs(speed_mps) * PERIOD_S / BESIDE_M * abs(float(np.sin(camera.yaw_rad)))
+    turned = SHIFT_SHARE * max(float(SHIFT_FOV_RAD) / camera.fov_x_rad, 1.0)
+    return turned + passed / (2.0 * float(np.tan(camera.fov_x_rad / 2.0)))
+
+
+def is_torn(
+    grey: Float32,
+    last: Float32 | None,
+    speed_mps: float,
+    age_s: float = PERIOD_S,
+    far_share: float = SHIFT_SHARE,
+) -> bool:
     """Whether a part of the picture does not belong to the rest: a stale lower part, or a part moved sideways.
 
     Between two pictures a scene moves little sideways, the further the longer `age_s` between them is: a band that
@@ -159,7 +181,7 @@ def is_torn(grey: Float32, last: Float32 | None, speed_mps: float, age_s: float 
     """
     if last is None or last.shape != grey.shape or len(grey) < 4 * BANDS or grey.shape[1] < 16:
         return False
-    return _has_stale_foot(grey, last, speed_mps) or _is_shifted(grey, last, age_s)
+    return _has_stale_foot(grey, last, speed_mps) or _is_shifted(grey, last, age_s, far_share)
 
 
 def _has_stale_foot(grey: Float32, last: Float32, speed_mps: float) -> bool:
@@ -168,10 +190,10 @@ def _has_stale_foot(grey: Float32, last: Float32, speed_mps: float) -> bool:
     return abs(speed_mps) > STALE_SPEED_MPS and stale >= STALE_SHARE * len(grey)
 
 
-def _is_shifted(grey: Float32, last: Float32, age_s: float) -> bool:
+def _is_shifted(grey: Float32, last: Float32, age_s: float, far_share: float) -> bool:
     high = len(grey) // BANDS
     window = cv2.createHanningWindow((grey.shape[1], high), cv2.CV_32F)
-    far = SHIFT_SHARE * grey.shape[1] * max(age_s / PERIOD_S, 1.0)
+    far = far_share * grey.shape[1] * max(age_s / PERIOD_S, 1.0)
     for top in range(0, BANDS * high, high):
         before, now = (part[top : top + high].copy() for part in (last, grey))  # it writes into its input
         if min(float(before.std()), float(now.std())) < BAND_SPREAD_MIN:

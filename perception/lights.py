@@ -16,6 +16,7 @@ from av_stack.types import (
     CameraModel,
     Detection,
     EgoState,
+    Glance,
     LaneGraph,
     LightState,
     Pose2D,
@@ -95,22 +96,44 @@ class LightReader:
         self._time_s: float | None = None
 
     def update(
-        self, ego: EgoState, detections: Sequence[Detection], image: CameraImage | None
+        self,
+        ego: EgoState,
+        detections: Sequence[Detection],
+        image: CameraImage | None,
+        others: Sequence[Glance | None] = (),
     ) -> Mapping[str, TrafficLightView]:
         """Signal id -> state, of lights ahead whose votes agree; one that is not seen any more keeps its last for a
-        moment and is then left out. `image` is None where there is no picture that can be trusted."""
+        moment and is then left out. `image` is None where there is no picture that can be trusted, as are those of
+        `others`, further cameras that look ahead. Of the cameras that show a light the one that shows it largest tells.
+        """
         dt = 0.0 if self._time_s is None else max(ego.stamp.time_s - self._time_s, 0.0)
         self._time_s = ego.stamp.time_s
         fade = float(np.exp(-dt / FORGET_S))
         self._votes = {name: fade * votes for name, votes in self._votes.items() if fade * votes.sum() > 0.02}
-        if image is not None:
-            heads = [one for one in detections if light_state(one.name) is not None and np.isfinite(one.box_px).all()]
-            places = place_lights(self._ahead(ego), ego, image.camera)
-            matched = {place.light.signal_id: head for place, head in match_heads(places, heads, image.camera)}
-            lamps = match_lamps(places, matched, image)
-            for name in matched.keys() | lamps.keys():
-                self._vote(name, matched.get(name), lamps.get(name))
+        glances = [(image, detections)] if image is not None else []
+        glances += [glance for glance in others if glance is not None]
+        glances.sort(key=lambda glance: -focal_px(glance[0].camera))
+        told: dict[str, tuple[Detection | None, Lamp | None]] = {}
+        for number, (picture, found) in enumerate(glances):
+            is_widest = number == len(glances) - 1
+            for name, seen in self._look(ego, picture, found, is_widest).items():
+                told.setdefault(name, seen)
+        for name, (head, lamp) in told.items():
+            self._vote(name, head, lamp)
         return {name: view for name, votes in self._votes.items() if (view := _verdict(name, votes)) is not None}
+
+    def _look(
+        self, ego: EgoState, image: CameraImage, detections: Sequence[Detection], is_widest: bool
+    ) -> Mapping[str, tuple[Detection | None, Lamp | None]]:
+        """Signal id -> the head and the lamp that the picture shows of it. What the picture may show a part of only is
+        left to a camera that sees wider, if there is one."""
+        heads = [one for one in detections if light_state(one.name) is not None and np.isfinite(one.box_px).all()]
+        places = place_lights(self._ahead(ego), ego, image.camera)
+        if not is_widest:
+            places = [place for place in places if _is_whole(place, image.camera)]
+        matched = {place.light.signal_id: head for place, head in match_heads(places, heads, image.camera)}
+        lamps = match_lamps(places, matched, image)
+        return {name: (matched.get(name), lamps.get(name)) for name in matched.keys() | lamps.keys()}
 
     def _vote(self, name: str, head: Detection | None, lamp: Lamp | None) -> None:
         votes = self._votes.setdefault(name, np.zeros(len(LIGHT_STATES)))
@@ -143,12 +166,23 @@ def place_lights(lights: Sequence[_Light], ego: EgoState, camera: CameraModel) -
     return sorted(out, key=lambda place: place.depth_m)
 
 
+def focal_px(camera: CameraModel) -> float:
+    return float(intrinsics(camera)[0, 0])
+
+
+def _is_whole(place: _Place, camera: CameraModel) -> bool:
+    """Whether all that may be a lamp over the post is in the picture."""
+    pixels, _ = vehicle_to_image(place.foot + np.array([[0.0, 0.0, LAMP_LOW_M], [0.0, 0.0, LAMP_HIGH_M]]), camera)
+    edge = focal_px(camera) * POST_SIGMA_M / place.depth_m
+    return bool((pixels[:, 0] >= edge).all() and (pixels[:, 0] <= camera.width_px - edge).all() and pixels.min() >= 0.0)
+
+
 def match_heads(
     places: Sequence[_Place], heads: Sequence[Detection], camera: CameraModel
 ) -> list[tuple[_Place, Detection]]:
     """The likeliest one-to-one match of detected heads to lights that face the ego; none beyond three sigma."""
     cost = np.full((len(places), len(heads)), 2.0 * GATE)
-    focal = float(intrinsics(camera)[0, 0])
+    focal = focal_px(camera)
     for i, place in enumerate(places):
         pixel, depth = vehicle_to_image(place.foot + np.array([0.0, 0.0, HEAD_HEIGHT_M]), camera)
         sigma_u = np.hypot(PIXEL_SIGMA, focal * np.hypot(POST_SIGMA_M / depth, HEADING_SIGMA_RAD))
@@ -199,7 +233,7 @@ def _lamps_over(place: _Place, image: CameraImage, mean: float) -> list[Lamp]:
     pixels, depths = vehicle_to_image(place.foot + np.array([[0.0, 0.0, LAMP_LOW_M], [0.0, 0.0, LAMP_HIGH_M]]), camera)
     if np.isnan(pixels).any():
         return []
-    focal = float(intrinsics(camera)[0, 0])
+    focal = focal_px(camera)
     sigma = float(np.hypot(PIXEL_SIGMA, focal * np.hypot(LAMP_POST_SIGMA_M / place.depth_m, HEADING_SIGMA_RAD)))
     (u0, u1), pitch = np.sort(pixels[:, 0]), focal * PITCH_SIGMA_RAD
     strip: Box = (u0 - 2.0 * sigma, float(pixels[1, 1]) - pitch, u1 + 2.0 * sigma, float(pixels[0, 1]) + pitch)

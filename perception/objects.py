@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from av_stack.types import (
     CameraImage,
     CameraModel,
     Detection,
     EgoState,
+    Glance,
     ImuSample,
     LaneEstimate,
     RangedObject,
-    SeenMotion,
     TrackedObject,
 )
 from perception.depth.depth_image import DepthImage, depth_image
 from perception.depth.ground import PitchFilter
-from perception.depth.object_flow import ObjectFlow, relative_velocity
 from perception.depth.parallax import DepthPoints, Parallax
-from perception.depth.ranging import face_depth_m, range_objects
-from perception.depth.view import View
 from perception.map_index import MapIndex
+from perception.placing import Placing, turned
 from perception.tracking import Tracker
-
-GAP_MAX_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +44,19 @@ class Sighting:
 
 
 class ObjectSense:
-    """Call `update` with each picture of one camera in order, and what the detector found in it.
+    """Call `update` with each tick's pictures in order, and what the detector found in them.
 
-    `use_parallax` follows the corners of what stands still too, for the depth image. With the map's `index` vehicles
-    are believed to drive along its lanes.
+    The first camera looks ahead: the lanes that it shows tell how the car pitches. `use_parallax` follows the corners
+    of what stands still in its pictures too, for the depth image. With the map's `index` vehicles are believed to drive
+    along its lanes.
     """
 
     def __init__(self, use_parallax: bool = True, index: MapIndex | None = None) -> None:
         self._pitch = PitchFilter()
         self._parallax = Parallax() if use_parallax else None
-        self._flow = ObjectFlow()
+        self._first, self._others = Placing(), list[Placing]()
         self._tracker = Tracker(index=index)
-        self._last: tuple[float, float] | None = None  # time, speed
+        self._speed_mps: float | None = None  # at the first camera's last picture
 
     def update(
         self,
@@ -70,45 +65,43 @@ class ObjectSense:
         imu: ImuSample,
         lanes: LaneEstimate,
         detections: Sequence[Detection],
+        others: Sequence[Glance | None] = (),
     ) -> Sighting:
-        """Objects and depth at the ego's stamp, which is the picture's; without one, tracks go on unseen."""
+        """Objects and depth at the ego's stamp, which is the pictures'; without any, tracks go on unseen.
+
+        `others` are what the further cameras show, always in the same order, None where nothing is to be believed. They
+        add to `tracked`; all else is the first camera's.
+        """
         if image is None:
-            tracked = self._tracker.update(ego, ())
+            tracked = self._tracker.update(ego, (), *self._ranged_aside(others, ego, imu))
             return Sighting(tracked, (), DepthPoints.none(), lanes, None, self._pitch.sigma_rad)
-        time_s = ego.stamp.time_s
-        dt, before_mps = (0.0, ego.speed_mps) if self._last is None else (time_s - self._last[0], self._last[1])
-        if not 0.0 <= dt <= GAP_MAX_S:
-            dt = 0.0
-        self._last = (time_s, ego.speed_mps)
+        dt = self._first.elapsed_s(ego.stamp.time_s)
+        before_mps, self._speed_mps = self._speed_mps, ego.speed_mps
         self._pitch.update(dt, imu.gyro_radps[1], lanes, image.camera)
-        camera, sigma = self._pitch.camera(image.camera), self._pitch.sigma_rad
-        turned = (imu.gyro_radps[0] * dt, imu.gyro_radps[1] * dt, ego.yaw_rate_radps * dt)
-        ranged = range_objects(detections, camera, sigma)
-        ranged = self._with_motion(ranged, image, camera, dt, turned, ego.yaw_rate_radps)
+        camera, sigma, turn = self._pitch.camera(image.camera), self._pitch.sigma_rad, turned(imu, ego, dt)
+        ranged = self._first.place(image, camera, sigma, detections, ego, dt, turn)
         points = DepthPoints.none()
         if self._parallax is not None:
-            moved_m, boxes = (before_mps + ego.speed_mps) / 2.0 * dt, [thing.box_px for thing in ranged]
-            points = self._parallax.update(image.bgr, image.camera, moved_m, turned, boxes)
-        return Sighting(self._tracker.update(ego, ranged), ranged, points, lanes, camera, sigma)
+            mean_mps = ego.speed_mps if before_mps is None else (before_mps + ego.speed_mps) / 2.0
+            boxes = [thing.box_px for thing in ranged]
+            points = self._parallax.update(image.bgr, image.camera, mean_mps * dt, turn, boxes)
+        tracked = self._tracker.update(ego, ranged, *self._ranged_aside(others, ego, imu))
+        return Sighting(tracked, ranged, points, lanes, camera, sigma)
 
-    def _with_motion(
-        self,
-        ranged: Sequence[RangedObject],
-        image: CameraImage,
-        camera: CameraModel,
-        dt_s: float,
-        turned_rad: tuple[float, float, float],
-        yaw_rate_radps: float,
-    ) -> tuple[RangedObject, ...]:
-        """The things with what the texture in their boxes tells of their motion."""
-        flows = self._flow.update(image.bgr, camera, dt_s, turned_rad, [thing.box_px for thing in ranged])
-        swing = np.array([-camera.y_m, camera.x_m]) * yaw_rate_radps  # of the camera about the ego's rear axle
-        view, out = View.of(camera), []
-        for thing, flow in zip(ranged, flows, strict=True):
-            depth_m = face_depth_m(thing, view)
-            if flow is None or depth_m <= 0.0:
-                out.append(thing)
+    def _ranged_aside(
+        self, glances: Sequence[Glance | None], ego: EgoState, imu: ImuSample
+    ) -> list[tuple[RangedObject, ...]]:
+        """What each further camera shows; one that shows nothing has to follow its corners anew."""
+        self._others += [Placing() for _ in glances[len(self._others) :]]
+        out: list[tuple[RangedObject, ...]] = []
+        for number, glance in enumerate(glances):
+            if glance is None:
+                self._others[number] = Placing()
+                out.append(())
                 continue
-            velocity, covariance = relative_velocity(flow, depth_m, camera)
-            out.append(replace(thing, motion=SeenMotion(velocity + swing, covariance, flow.span_s, depth_m)))
-        return tuple(out)
+            image, detections = glance
+            camera, sigma = self._pitch.camera(image.camera), self._pitch.sigma_of(image.camera)
+            placing = self._others[number]
+            dt = placing.elapsed_s(ego.stamp.time_s)
+            out.append(placing.place(image, camera, sigma, detections, ego, dt, turned(imu, ego, dt)))
+        return out

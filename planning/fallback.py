@@ -9,12 +9,20 @@ import numpy as np
 from av_stack.types import Plan
 
 SLOW_MPS, SLOW_DECEL_MPS2 = 4.0, 2.0
+WARY_MPS = 8.0
+"""The camera that looks ahead sees far enough for it."""
+
 STOP_DECEL_MPS2 = 3.0
 
 
 def slow_down(plan: Plan, speed_mps: float, reason: str) -> Plan:
     """The same way at `SLOW_MPS` at most, reached from the measured `speed_mps` without haste."""
     return limited(plan, speed_mps, SLOW_MPS, SLOW_DECEL_MPS2, reason)
+
+
+def be_wary(plan: Plan, speed_mps: float, reason: str) -> Plan:
+    """The same way at `WARY_MPS` at most, where the camera ahead sees but another does not."""
+    return limited(plan, speed_mps, WARY_MPS, SLOW_DECEL_MPS2, reason)
 
 
 def safe_stop(plan: Plan, speed_mps: float, reason: str) -> Plan:

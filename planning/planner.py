@@ -25,7 +25,7 @@ class Planner:
 
     Set the route once (`set_route` or `navigate`), then call `plan` with each scene in order of time. The plan starts
     from the last plan's speed and acceleration, kept within a band about the measured speed, so that noise in the
-    estimate does not become jerk. With the `camera` that reads the lights, the car waits where it sees them.
+    estimate does not become jerk. With the `cameras` that read the lights, the car waits where one of them sees them.
     """
 
     def __init__(
@@ -33,10 +33,10 @@ class Planner:
         graph: LaneGraph,
         vehicle: VehicleParameters,
         config: PlanningConfig | None = None,
-        camera: CameraModel | None = None,
+        cameras: Sequence[CameraModel] = (),
     ) -> None:
         self._graph = graph
-        self._camera = camera
+        self._cameras = tuple(cameras)
         self._vehicle = vehicle
         self._config = config or PlanningConfig()  # type: ignore[call-arg]
         self._behavior = TrafficBehavior(graph, vehicle.width_m, self._config.behavior)
@@ -72,9 +72,9 @@ class Planner:
         self._route = route
         self._tracker = RouteTracker(route)
         self._memory = SignalMemory()
-        if self._camera is not None:
+        if self._cameras:
             posts = {signal.signal_id: signal.place for signal in self._graph.signals if signal.place is not None}
-            self._sights = sight_limits(route, posts, self._camera, self._front_m)
+            self._sights = sight_limits(route, posts, self._cameras, self._front_m)
         self._yielding = frozenset()
         self._last = None
 

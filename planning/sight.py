@@ -1,8 +1,8 @@
-"""How near a light the car may stand and still see it: the camera looks neither straight up nor far aside."""
+"""How near a light the car may stand and still see it: its cameras look neither straight up nor far aside."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -23,9 +23,10 @@ NEAR_M = 1.0
 
 
 def sight_limits(
-    route: Route, posts: Mapping[str, tuple[float, float]], camera: CameraModel, front_m: float
+    route: Route, posts: Mapping[str, tuple[float, float]], cameras: Sequence[CameraModel], front_m: float
 ) -> dict[Place, float]:
-    """How far the ego's origin may go (arc length) before `camera` loses a light, by id and place on the route.
+    """How far the ego's origin may go (arc length) before the last of `cameras` loses a light, by id and place on the
+    route.
 
     `posts` says where the lights stand, (x, y) m in the map frame. Left out are lights that are seen up to their stop
     line, `front_m` ahead of the origin, and those that are nowhere seen in the last `REACH_M` before it.
@@ -36,7 +37,7 @@ def sight_limits(
             continue
         at_line = signal.stop_s_m - front_m
         for s_m in np.arange(at_line, max(at_line - REACH_M, 0.0), -STEP_M).tolist():
-            if _is_seen(route, s_m, signal.stop_s_m, posts[signal.signal_id], camera):
+            if any(_is_seen(route, s_m, signal.stop_s_m, posts[signal.signal_id], camera) for camera in cameras):
                 if s_m < at_line:
                     found[signal.signal_id, round(signal.stop_s_m)] = s_m
                 break

@@ -21,8 +21,10 @@ class RouteTable(Strict):
 
 
 class EgoTable(Strict):
+    """Without `rig` the car has the one that suits where perception runs."""
+
     blueprint: str = "vehicle.lincoln.mkz_2020"
-    rig: str = "compact"
+    rig: str | None = None
     stack: str = "default"
 
 

@@ -34,7 +34,7 @@ class CameraConfig(Strict):
 
 
 class RigConfig(Strict):
-    cameras: tuple[CameraConfig, ...]
+    cameras: tuple[CameraConfig, ...] = Field(min_length=1, max_length=8)  # the first looks ahead
 
 
 class WeatherConfig(Strict):

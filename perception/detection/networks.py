@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -58,7 +59,14 @@ class OpenVinoNetwork:
             "INFERENCE_PRECISION_HINT": "f32",
         }
         self._tensor = ov.Tensor
-        self._request = core.compile_model(steps.build(), "CPU", options).create_infer_request()
+        self._model = core.compile_model(steps.build(), "CPU", options)
+        self._request = self._model.create_infer_request()
+
+    def beside(self) -> OpenVinoNetwork:
+        """The same network for another picture at the same time."""
+        other = copy(self)
+        other._request = self._model.create_infer_request()
+        return other
 
     def start(self, bgr: Image) -> Callable[[], Float32]:
         self._request.wait()  # for a picture whose rows nobody asked for

@@ -49,8 +49,8 @@ def test_without_a_gpu_auto_is_the_cpu_and_cuda_an_error_each_with_the_reason_in
 
 def test_eyes_on_the_cpu_detect_only_with_weights() -> None:
     pytest.importorskip("openvino", reason="openvino is not installed")
-    assert eyes_for(FRONT, None, "cpu").detect is None
-    assert eyes_for(FRONT, COMPACT, "cpu").detect is not None
+    assert eyes_for([FRONT], None, "cpu").detect is None
+    assert eyes_for([FRONT], COMPACT, "cpu").detect is not None
 
 
 def test_a_gpu_gets_the_larger_network_and_a_user_their_own() -> None:
@@ -64,4 +64,4 @@ def test_a_gpu_gets_the_larger_network_and_a_user_their_own() -> None:
 @pytest.mark.skipif(not has_gpu(), reason="no GPU here")
 def test_eyes_on_a_gpu() -> None:
     assert chosen_device("auto", False)[0] == chosen_device("cuda", False)[0] == "cuda"
-    assert eyes_for(FRONT, None, "cuda").detect is None
+    assert eyes_for([FRONT], None, "cuda").detect is None

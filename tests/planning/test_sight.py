@@ -41,9 +41,9 @@ def road(post: tuple[float, float]) -> LaneGraph:
 def planner_with(post: tuple[float, float]) -> tuple[Planner, float | None]:
     """A planner that looks through `CAMERA`, and how far it may go before it loses the light."""
     graph = road(post)
-    planner = Planner(graph, CAR, camera=CAMERA)
+    planner = Planner(graph, CAR, cameras=[CAMERA])
     route = planner.navigate(Pose2D(0, 0, 0), Pose2D(250, 0, 0))
-    return planner, sight_limits(route, {"7": post}, CAMERA, FRONT_M).get(("7", 100))
+    return planner, sight_limits(route, {"7": post}, [CAMERA], FRONT_M).get(("7", 100))
 
 
 @settings(max_examples=40, deadline=None)
@@ -51,7 +51,7 @@ def planner_with(post: tuple[float, float]) -> tuple[Planner, float | None]:
 def test_the_head_is_in_the_picture_at_the_limit_and_lost_soon_after(ahead: float, left: float) -> None:
     post = (LINE_M + ahead, left)
     route = find_route(road(post), Pose2D(0, 0, 0), Pose2D(250, 0, 0))
-    limit = sight_limits(route, {"7": post}, CAMERA, FRONT_M).get(("7", 100))
+    limit = sight_limits(route, {"7": post}, [CAMERA], FRONT_M).get(("7", 100))
 
     def seen(s_m: float, margin_px: float) -> bool:
         pixels, _ = vehicle_to_image([[post[0] - s_m, post[1], z] for z in (HEAD_LOW_M, HEAD_HIGH_M)], CAMERA)
@@ -66,9 +66,9 @@ def test_the_head_is_in_the_picture_at_the_limit_and_lost_soon_after(ahead: floa
 
 def test_a_route_without_lights_or_posts_has_no_limits() -> None:
     route = find_route(chain([("straight", 60, 0)]), Pose2D(0, 0, 0), Pose2D(50, 0, 0))
-    assert sight_limits(route, {"7": (10.0, 0.0)}, CAMERA, FRONT_M) == {}
+    assert sight_limits(route, {"7": (10.0, 0.0)}, [CAMERA], FRONT_M) == {}
     lit = find_route(road((101.0, -3.0)), Pose2D(0, 0, 0), Pose2D(250, 0, 0))
-    assert sight_limits(lit, {}, CAMERA, FRONT_M) == {}
+    assert sight_limits(lit, {}, [CAMERA], FRONT_M) == {}
 
 
 @pytest.mark.parametrize("ahead", [-2.8, 0.0, 2.7])
