@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 
 from av_stack.errors import ConfigError
 from av_stack.evaluation.table import Figure
-from av_stack.server_process import ServerProcess
-from av_stack.types import CameraImage, CameraModel, Detection, Stamp
-from av_stack.world.carla_capture import CaptureSpec, capture
-from av_stack.world.carla_world import connect, named_weathers
+from av_stack.types import CameraImage, CameraModel, Stamp
 from perception.detection.classes import CLASSES, VEHICLES, light_state
 from perception.detection.detector import Detector
 from perception.detection.labels import Label
@@ -27,9 +21,6 @@ from perception.tracking import TrackerConfig
 
 PEDESTRIANS = ("pedestrian",)
 CLEAR = "ClearNoon"
-FIRST_SEED = 900_000
-"""Training and its validation use none from here on."""
-
 EVERY_SCORE = 0.001
 """Average precision takes weak detections too, down to where they no longer matter."""
 
@@ -41,71 +32,17 @@ LIGHT_RANGE_M = 25.0
 DASHCAM_CARS = Path(__file__).parent / "dashcam_cars.json"
 
 
-def gather_samples(
-    detector: Detector,
-    map_name: str,
-    maps: Path | None,
-    scenes: int,
-    kept: Path,
-    tell: Callable[[int, int], None],
-) -> list[Sample]:
-    """Labelled pictures of every preset in `map_name` with what `detector` finds; `scenes` rounds over the presets.
-
-    Each round's samples go to a file in `kept`; one that is there is not made again.
-    """
-    presets = named_weathers()
-    samples: list[Sample] = []
-    for number in range(scenes):
-        path = kept / f"{map_name}-{FIRST_SEED + number}.json"
-        if not path.is_file():
-            spec = CaptureSpec(
-                map_name, FIRST_SEED + number, weathers=presets, scenes=len(presets), shots=1, views=8, guests=24
-            )
-            of = scenes * len(presets) * spec.views
-            found = _look(detector, spec, maps, presets, partial(_count, tell, len(samples), of))
-            kept.mkdir(parents=True, exist_ok=True)
-            part = path.with_suffix(".part")
-            part.write_text(json.dumps([asdict(sample) for sample in found]))
-            part.rename(path)
-        samples += [_sample(raw) for raw in json.loads(path.read_text())]
-    return samples
-
-
-def _count(tell: Callable[[int, int], None], before: int, of: int, now: int) -> None:
-    tell(before + now, of)
-
-
-def _look(
-    detector: Detector, spec: CaptureSpec, maps: Path | None, presets: Sequence[str], tell: Callable[[int], None]
-) -> list[Sample]:
-    folder = [] if maps is None else ["--maps", str(maps)]
-    samples: list[Sample] = []
-    with ServerProcess(["--map", spec.map_name, "--seed", str(spec.seed), *folder]) as address:
-        api, client = connect(address)
-        for shot in capture(api, client, spec, presets):
-            image = CameraImage(Stamp(len(samples), 0.0), _camera(spec), shot.bgr)
-            samples.append(Sample(shot.labels, detector.detect(image), shot.weather))
-            tell(len(samples))
-    return samples
-
-
-def _sample(raw: Mapping[str, Any]) -> Sample:
-    labels = tuple(Label(**{**label, "box_px": tuple(label["box_px"])}) for label in raw["labels"])
-    found = tuple(Detection(**{**one, "box_px": tuple(one["box_px"])}) for one in raw["found"])
-    return Sample(labels, found, raw["group"])
-
-
 def figures(samples: Sequence[Sample]) -> list[Figure]:
     """The table: precision over all presets and per preset, recall by preset and by range, states of lights."""
     by_weather: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         by_weather[sample.group].append(sample)
-    out = [_precision(samples, "all presets", 0.60), _precision(by_weather[CLEAR], CLEAR, None)]
+    out = [mean_precision(samples, "all presets", 0.60), mean_precision(by_weather[CLEAR], CLEAR, None)]
     for name in CLASSES:
         precision = average_precision(samples, name)
         if precision is not None:
             count = sum(label.counts and label.name == name for s in samples for label in s.labels)
-            out.append(_figure("AP50-95", name, float(precision.mean()), count))
+            out.append(detection_figure("AP50-95", name, float(precision.mean()), count))
     out += _recalls(by_weather[CLEAR], CLEAR, (0.95, 0.90)) + _recalls(samples, "all presets", (0.85, 0.75))
     out += _recalls(samples, "all presets, any score", (None, None), confidence_min=EVERY_SCORE)
     for low, high in RANGES_M:
@@ -116,21 +53,16 @@ def figures(samples: Sequence[Sample]) -> list[Figure]:
     return [*out, _light_states(samples)]
 
 
-def _camera(spec: CaptureSpec) -> CameraModel:
-    fov_rad = float(np.radians(spec.fov_deg[0]))
-    return CameraModel("front", spec.width_px, spec.height_px, fov_rad, 0.0, 0.0, 0.0)
-
-
-def _figure(name: str, group: str, value: float, count: int, goal: float | None = None) -> Figure:
+def detection_figure(name: str, group: str, value: float, count: int, goal: float | None = None) -> Figure:
     return Figure("detection", name, group, value, count=count, goal=goal, more_is_better=True)
 
 
-def _precision(samples: Sequence[Sample], group: str, goal: float | None) -> Figure:
+def mean_precision(samples: Sequence[Sample], group: str, goal: float | None) -> Figure:
     """Mean over the classes of which an object counts, as COCO takes it."""
     each = [average_precision(samples, name) for name in CLASSES]
     present = [float(p.mean()) for p in each if p is not None]
     count = sum(label.counts for sample in samples for label in sample.labels)
-    return _figure("mAP50-95", group, float(np.mean(present)) if present else float("nan"), count, goal)
+    return detection_figure("mAP50-95", group, float(np.mean(present)) if present else float("nan"), count, goal)
 
 
 def _recalls(
@@ -149,7 +81,7 @@ def _recalls(
                 hit for label, hit in zip(labels, hits, strict=True) if range_m[0] <= label.distance_m < range_m[1]
             ]
         value = float(np.mean(seen)) if seen else float("nan")
-        out.append(_figure(f"recall of {what} at IoU 0.5", group, value, len(seen), goal))
+        out.append(detection_figure(f"recall of {what} at IoU 0.5", group, value, len(seen), goal))
     return out
 
 
@@ -163,7 +95,7 @@ def _light_states(samples: Sequence[Sample]) -> Figure:
         total += sum(recalled(cut, lights, CONFIDENCE)[1])
         right += sum(recalled(cut, lights, CONFIDENCE, any_of=False)[1])
     value = right / total if total else float("nan")
-    return _figure("state of lights found", f"within {LIGHT_RANGE_M:.0f} m", value, total, 0.98)
+    return detection_figure("state of lights found", f"within {LIGHT_RANGE_M:.0f} m", value, total, 0.98)
 
 
 def dashcam_figures(detector: Detector, pictures: Path) -> list[Figure]:
@@ -180,4 +112,4 @@ def dashcam_figures(detector: Detector, pictures: Path) -> list[Figure]:
         found = detector.detect(CameraImage(Stamp(0, 0.0), camera, np.asarray(bgr, dtype=np.uint8)))
         labels = tuple(Label("car", (box[0], box[1], box[2], box[3]), 1.0, 0.0) for box in boxes)
         seen += recalled(Sample(labels, found, name), VEHICLES, CONFIDENCE)[1]
-    return [_figure("cars found at IoU 0.5", "real stills", float(np.mean(seen)), len(seen))]
+    return [detection_figure("cars found at IoU 0.5", "real stills", float(np.mean(seen)), len(seen))]

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +19,23 @@ from av_stack.errors import ConfigError
 from av_stack.evaluation.boxes import BOX_NOISE
 from av_stack.evaluation.charts import draw_figures
 from av_stack.evaluation.dashcam import dashcam_lanes
-from av_stack.evaluation.detection import EVERY_SCORE, dashcam_figures, gather_samples
+from av_stack.evaluation.detection import EVERY_SCORE, dashcam_figures
 from av_stack.evaluation.detection import figures as detection_figures
+from av_stack.evaluation.detection_samples import gather_moments
 from av_stack.evaluation.health import HealthEvaluation
 from av_stack.evaluation.lanes import LaneEvaluation
 from av_stack.evaluation.lights import LightEvaluation
 from av_stack.evaluation.ranging_scores import RangingScores
+from av_stack.evaluation.rig_detection import forward_cameras, rig_figures
 from av_stack.evaluation.table import Figure, write_figures
 from av_stack.evaluation.visits import Detect, Raw, Visitor, visit_path
 from av_stack.server_process import ServerProcess
+from av_stack.types import CameraModel
 from av_stack.world.carla_world import named_weathers, weather_presets
 from av_stack.world.spec import Rig
 from perception.detection.detector import CONFIDENCE_MIN, Detector
 from perception.detection.networks import network_for
-from perception.detection.weights import COMPACT
+from perception.detection.weights import COMPACT, network_size
 from perception.device import chosen_device
 
 DRIVEN = ("lanes", "health")
@@ -94,11 +98,16 @@ def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
         _visit_map(spec, rig, map_name, out, tell)
     figures = gather(spec, out)
     if "detection" in spec.parts:
-        figures += _detect(spec, out, tell)
+        figures += _detect(spec, rig, out, tell)
     if "dashcam" in spec.parts and spec.dashcam is not None:
         tell("looking at real pictures")
         figures += dashcam_lanes(spec.dashcam, out)
-    write_figures(figures, {**machine(), **_plain(spec), "rig": rig.cameras[0].name}, out, "perception")
+    write_figures(
+        figures,
+        {**machine(), **_plain(spec), "rig": ", ".join(camera.name for camera in rig.cameras)},
+        out,
+        "perception",
+    )
     draw_figures(figures, out)
     return figures
 
@@ -181,13 +190,27 @@ def _detector(spec: EvalSpec, confidence_min: float = CONFIDENCE_MIN) -> Detecto
     return Detector(network_for(spec.weights or COMPACT, WIDTH_PX, HEIGHT_PX, device), confidence_min)
 
 
-def _detect(spec: EvalSpec, out: Path, tell: Tell) -> list[Figure]:
-    detector = _detector(spec, EVERY_SCORE)
-    say = "detecting in {} of {} pictures"
-    samples = gather_samples(
-        detector, DETECTION_MAP, spec.maps, spec.scenes, out / "detection", lambda done, of: tell(say.format(done, of))
-    )
-    return detection_figures(samples) + (dashcam_figures(detector, spec.dashcam) if spec.dashcam is not None else [])
+def _rig_detectors(spec: EvalSpec, cameras: Sequence[CameraModel]) -> list[Detector]:
+    """As a drive has them: on a GPU each camera in its own size, on a CPU all in the smallest one's."""
+    device, _ = chosen_device("auto", has_weights=True)
+    sizes = [network_size(camera.width_px, camera.height_px) for camera in cameras]
+    if device == "cpu":
+        sizes = [min(sizes, key=prod)] * len(sizes)
+    networks = {size: network_for(spec.weights or COMPACT, *size, device) for size in dict.fromkeys(sizes)}
+    return [Detector(networks[size], EVERY_SCORE) for size in sizes]
+
+
+def _detect(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
+    """Of a rig with several cameras those that look ahead count; a single one is taken for any of its kind."""
+    cameras = forward_cameras(rig.cameras) if len(rig.cameras) > 1 else ()
+    detectors = _rig_detectors(spec, cameras) if cameras else [_detector(spec, EVERY_SCORE)]
+    say = "detecting at {} of {} moments"
+    moments = gather_moments(
+        detectors, cameras, DETECTION_MAP, spec.maps, range(spec.scenes), out / "detection",
+        lambda done, of: tell(say.format(done, of)),
+    )  # fmt: skip
+    figures = rig_figures(moments, cameras) if cameras else detection_figures([moment[0] for moment in moments])
+    return figures + (dashcam_figures(_detector(spec, EVERY_SCORE), spec.dashcam) if spec.dashcam is not None else [])
 
 
 def machine() -> dict[str, str | int]:

@@ -5,21 +5,21 @@ Never imports carla: the caller hands its module over as `api`. Everything here 
 
 from __future__ import annotations
 
-import queue
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from av_stack.errors import WorldError
-from av_stack.types import Float, Image, LightState
+from av_stack.types import CameraModel, Float, Image, LightState
 from av_stack.world.carla_crowd import Crowd
 from av_stack.world.carla_sensors import take
 from av_stack.world.carla_traffic import free_port
 from av_stack.world.carla_truth import object_kind
+from av_stack.world.carla_views import View, mounted, somewhere, spawn_view
 from av_stack.world.labelled_signs import (
     SIGN_COLUMN_M,
     SIGN_FACE_M,
@@ -48,6 +48,10 @@ CROSSING_SHARE = 0.3
 
 NEAR_LIGHTS = 0.6
 """The share of episodes whose traffic gathers round a traffic light or a sign, where the map has one."""
+
+RIG_CARRIER = "vehicle.lincoln.mkz_2020"
+CARRIER_CHOICE = 2
+"""How many times as many cars as carry a camera chance picks the carriers from."""
 
 SIGN_VARIANTS = 8
 """How many maps are made of one by other numbers on its signs: the server keeps each one that it has built."""
@@ -83,41 +87,44 @@ class CaptureSpec:
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """One labelled picture. `weather` is the preset's name or "random"."""
+    """One labelled picture. `weather` is the preset's name or "random"; of `camera` size, angle and name mean
+    something."""
 
     bgr: Image
     labels: tuple[Label, ...]
     weather: str
+    camera: CameraModel
 
 
 _Body = tuple[str, Float, tuple[float, float, float]]
 """An actor's class, its box's pose in its own frame, and half the box's sizes."""
 
 
-@dataclass(slots=True)
-class _View:
-    """A colour and an instance camera on one car."""
-
-    carrier: Any
-    fov_deg: float
-    sensors: tuple[Any, Any]
-    waiting: tuple[queue.SimpleQueue[Any], queue.SimpleQueue[Any]] = field(
-        default_factory=lambda: (queue.SimpleQueue(), queue.SimpleQueue())
-    )
-
-
-def capture(api: Any, client: Any, spec: CaptureSpec, presets: Sequence[str]) -> Iterator[Shot]:
+def capture(
+    api: Any, client: Any, spec: CaptureSpec, presets: Sequence[str], rig: Sequence[CameraModel] = ()
+) -> Iterator[Shot]:
     """Load the map and give its shots one by one; what was spawned is destroyed at the end, also of a broken loop.
+
+    With a `rig` each carrier is a car as the stack drives, with these cameras on it: its shots follow one another in
+    their order, and the labels of one thing have the same number in all of them.
 
     Raises WorldError where the map has no room for a single car.
     """
     with ExitStack() as cleanup:
-        yield from _Capture(api, client, spec, presets, cleanup).shots()
+        yield from _Capture(api, client, spec, presets, rig, cleanup).shots()
 
 
 class _Capture:
-    def __init__(self, api: Any, client: Any, spec: CaptureSpec, presets: Sequence[str], cleanup: ExitStack) -> None:
-        self._api, self._client, self._spec, self._presets = api, client, spec, presets
+    def __init__(
+        self,
+        api: Any,
+        client: Any,
+        spec: CaptureSpec,
+        presets: Sequence[str],
+        rig: Sequence[CameraModel],
+        cleanup: ExitStack,
+    ) -> None:
+        self._api, self._client, self._spec, self._presets, self._rig = api, client, spec, presets, rig
         self._rng = np.random.default_rng([spec.seed, 7])
         self._cleanup = cleanup
         self._world = self._load()
@@ -130,7 +137,7 @@ class _Capture:
         self._bodies: dict[int, _Body] = {}
         cleanup.callback(lambda: self._destroy(self._guests))
         self._fixed = self._fixed_things()
-        self._views = [self._spawn_view(carrier) for carrier in self._carriers()]
+        self._views = [view for carrier in self._carriers() for view in self._spawn_views(carrier)]
 
     def shots(self) -> Iterator[Shot]:
         for scene in range(self._spec.scenes):
@@ -168,8 +175,10 @@ class _Capture:
         blueprints = sorted(self._library.filter("vehicle.*"), key=lambda b: str(b.id))
         weights = np.array([WEIGHTS.get(_attribute(b, "base_type"), 1.0) for b in blueprints])
         batch = []
-        for point in self._spawn_points()[: self._spec.vehicles]:
+        for number, point in enumerate(self._spawn_points()[: self._spec.vehicles]):
             blueprint = blueprints[int(self._rng.choice(len(blueprints), p=weights / weights.sum()))]
+            if self._rig and number < CARRIER_CHOICE * self._spec.views:
+                blueprint = self._library.find(RIG_CARRIER)
             self._vary(blueprint)
             autopilot = self._api.command.SetAutopilot(self._api.command.FutureActor, True, manager.get_port())
             batch.append(self._api.command.SpawnActor(blueprint, point).then(autopilot))
@@ -205,35 +214,25 @@ class _Capture:
         return crowd.walkers
 
     def _carriers(self) -> list[Any]:
-        """Cars from the middle of the traffic: twice as many as are needed, and chance picks among them."""
+        """Cars from the middle of the traffic: more than are needed, and chance picks among them."""
         cars = [v for v in self._vehicles if v.attributes.get("base_type") == "car"] or self._vehicles
-        order = self._rng.permutation(min(len(cars), 2 * self._spec.views))
+        if self._rig:
+            cars = [v for v in self._vehicles if v.type_id == RIG_CARRIER] or cars
+        order = self._rng.permutation(min(len(cars), CARRIER_CHOICE * self._spec.views))
         return [cars[i] for i in order[: self._spec.views]]
 
-    def _spawn_view(self, carrier: Any) -> _View:
-        """A pair of cameras above the bonnet, as high as a small car's to a lorry's windscreen; mostly level."""
-        rng, box = self._rng, carrier.bounding_box
-        at = self._api.Location(
-            x=box.location.x + box.extent.x * float(rng.uniform(0.4, 1.0)),
-            y=float(rng.uniform(-0.4, 0.4)),
-            z=float(rng.uniform(1.2, 2.4)),
-        )
-        turned = rng.uniform() < 0.15
-        rotation = self._api.Rotation(
-            pitch=float(rng.uniform(-6.0, 3.0)),
-            yaw=float(rng.uniform(-90.0, 90.0) if turned else rng.normal(0.0, 4.0)),
-            roll=float(rng.normal(0.0, 1.0)),
-        )
-        fov_deg = float(rng.choice(self._spec.fov_deg))
-        sensors = []
-        for kind in ("sensor.camera.rgb", "sensor.camera.instance_segmentation"):
-            blueprint = self._library.find(kind)
-            blueprint.set_attribute("image_size_x", str(self._spec.width_px))
-            blueprint.set_attribute("image_size_y", str(self._spec.height_px))
-            blueprint.set_attribute("fov", f"{fov_deg:.3f}")
-            sensors.append(self._world.spawn_actor(blueprint, self._api.Transform(at, rotation), attach_to=carrier))
-        self._cleanup.callback(lambda: self._destroy(sensors))
-        return _View(carrier, fov_deg, (sensors[0], sensors[1]))
+    def _spawn_views(self, carrier: Any) -> list[View]:
+        """The rig's, or one at a place and with an angle that chance picks."""
+        spec = self._spec
+        if self._rig:
+            where = [(camera, mounted(self._api, carrier, camera)) for camera in self._rig]
+        else:
+            at = somewhere(self._api, carrier, self._rng)
+            fov_rad = float(np.radians(self._rng.choice(spec.fov_deg)))
+            where = [(CameraModel("front", spec.width_px, spec.height_px, fov_rad, 0.0, 0.0, 0.0), at)]
+        views = [spawn_view(self._world, carrier, camera, at) for camera, at in where]
+        self._cleanup.callback(lambda: self._destroy([sensor for view in views for sensor in view.sensors]))
+        return views
 
     def _fixed_things(self) -> list[tuple[Thing, Any, Float]]:
         """Signal heads and signs: the thing (of a light: as off), its actor, and the way its face looks."""
@@ -340,33 +339,33 @@ class _Capture:
             for sensor in view.sensors:
                 sensor.stop()
         moving = self._moving_things(snapshot)
-        fixed = self._fixed_now()
+        fixed = self._fixed_now(len(moving))
         for view, (colour, marks) in zip(self._views, pairs, strict=True):
             yield self._shot(view, colour, marks, moving, fixed, weather)
 
     def _shot(
-        self, view: _View, colour: Any, marks: Any, moving: list[Thing], fixed: list[tuple[Thing, Float]], weather: str
+        self, view: View, colour: Any, marks: Any, moving: list[Thing], fixed: list[tuple[Thing, Float]], weather: str
     ) -> Shot:
-        size = (self._spec.height_px, self._spec.width_px, 4)
+        size = (view.camera.height_px, view.camera.width_px, 4)
         bgr = np.frombuffer(colour.raw_data, np.uint8).reshape(size)[:, :, :3].copy()
         raw = np.frombuffer(marks.raw_data, np.uint8).reshape(size)
         tags, instances = raw[:, :, 2], raw[:, :, 1].astype(np.int32) + 256 * raw[:, :, 0].astype(np.int32)
         pose = np.array(colour.transform.get_matrix())
-        camera = Pinhole(size[1], size[0], float(np.radians(view.fov_deg)), pose, handed=-1)
+        camera = Pinhole(size[1], size[0], view.camera.fov_x_rad, pose, handed=-1)
         things = [thing for thing in moving if thing.instance != view.carrier.id & 0xFFFF]
         things += [thing for thing, face in fixed if looks_at(thing.pose[:2, 3], face, pose[:2, 3])]
         near = [t for t in things if np.hypot(*(t.pose[:2, 3] - pose[:2, 3])) < REACH_M]
-        return Shot(bgr, tuple(label_things(near, camera, instances, tags)), weather)
+        return Shot(bgr, tuple(label_things(near, camera, instances, tags)), weather, view.camera)
 
     def _moving_things(self, snapshot: Any) -> list[Thing]:
-        out = []
+        out: list[Thing] = []
         for actor in [*self._vehicles, *self._crowd, *self._guests]:
             state = snapshot.find(actor.id)
             if state is None:
                 continue
             kind, offset, half = self._body(actor)
             pose = np.array(state.get_transform().get_matrix()) @ offset
-            out.append(Thing(kind, pose, half, 0, instance=actor.id & 0xFFFF))
+            out.append(Thing(kind, pose, half, 0, instance=actor.id & 0xFFFF, number=len(out)))
         return out
 
     def _body(self, actor: Any) -> _Body:
@@ -378,13 +377,14 @@ class _Capture:
             self._bodies[actor.id] = (kind.value, offset, (box.extent.x, box.extent.y, box.extent.z))
         return self._bodies[actor.id]
 
-    def _fixed_now(self) -> list[tuple[Thing, Float]]:
-        out = []
-        for thing, light, face in self._fixed:
+    def _fixed_now(self, first: int) -> list[tuple[Thing, Float]]:
+        """Numbered from `first` on."""
+        out: list[tuple[Thing, Float]] = []
+        for number, (thing, light, face) in enumerate(self._fixed, first):
             if light is not None:
                 state = _STATES.get(str(light.get_state()).rsplit(".", 1)[-1], LightState.OFF)
-                thing = Thing(light_class(state), thing.pose, thing.half_m, thing.tag)
-            out.append((thing, face))
+                thing = replace(thing, name=light_class(state))
+            out.append((replace(thing, number=number), face))
         return out
 
     def _destroy(self, actors: Sequence[Any]) -> None:

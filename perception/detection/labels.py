@@ -30,6 +30,7 @@ class Thing:
     `pose` (4, 4) takes the box's own frame to the world, `half_m` are half its sizes. `instance` is its number in the
     instance image, or None when it has none of its own: then every pixel of `tag` inside its projected box is its.
     `face_m` is the side of a flat square inside the box, for a thing whose exact height on its pole nobody tells.
+    `number` tells it apart from the other things of a moment.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Thing:
     tag: int
     instance: int | None = None
     face_m: float | None = None
+    number: int = -1
 
     def __post_init__(self) -> None:
         if self.name not in CLASSES:
@@ -76,12 +78,14 @@ class Pinhole:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """`box_px` is (u0, v0, u1, v1), the outer edges of what is seen; `visible` the seen share, 0 to 1."""
+    """`box_px` is (u0, v0, u1, v1), the outer edges of what is seen; `visible` the seen share, 0 to 1; `number` the
+    thing's."""
 
     name: str
     box_px: tuple[float, float, float, float]
     visible: float
     distance_m: float
+    number: int = -1
 
     @property
     def counts(self) -> bool:
@@ -124,7 +128,8 @@ def _label(thing: Thing, camera: Pinhole, mask: NDArray[np.bool_], span: tuple[s
     area = _hull_area(thing, camera) if thing.face_m is None else _face_area(thing.face_m, thing, camera)
     seen = min(float(mask.sum()) / max(FILL.get(thing.name, 1.0) * area, 1.0), 1.0)
     distance = float(np.linalg.norm(thing.pose[:3, 3] - camera.pose[:3, 3]))
-    return Label(thing.name, (float(box[0]), float(box[1]), float(box[2]), float(box[3])), within * seen, distance)
+    edges = (float(box[0]), float(box[1]), float(box[2]), float(box[3]))
+    return Label(thing.name, edges, within * seen, distance, thing.number)
 
 
 def _world(thing: Thing, unit: Float) -> Float:

@@ -1,0 +1,91 @@
+"""Labelled pictures of a populated town in every weather, and what detectors find in them, kept on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from av_stack.server_process import ServerProcess
+from av_stack.types import CameraImage, CameraModel, Detection, Stamp
+from av_stack.world.carla_capture import CaptureSpec, capture
+from av_stack.world.carla_world import connect, named_weathers
+from perception.detection.detector import Detector
+from perception.detection.labels import Label
+from perception.detection.measure import Sample
+
+FIRST_SEED = 900_000
+"""Training and its validation use none from here on."""
+
+VIEWS, GUESTS = 8, 24
+
+Moment = tuple[Sample, ...]
+"""What the cameras of one car saw at once, in their order."""
+
+
+def gather_moments(
+    detectors: Sequence[Detector],
+    rig: Sequence[CameraModel],
+    map_name: str,
+    maps: Path | None,
+    rounds: Sequence[int],
+    kept: Path,
+    tell: Callable[[int, int], None],
+) -> list[Moment]:
+    """Moments of every preset in `map_name`, in `rounds` over the presets, each of a seed of its own.
+
+    Each camera of `rig` has its detector; where `rig` is empty the one detector looks through a camera of the compact
+    kind, in another place on each car. A round's moments go to a file in `kept`; one that is there is not made again.
+    """
+    presets = named_weathers()
+    moments: list[Moment] = []
+    for number in rounds:
+        path = kept / f"{map_name}-{FIRST_SEED + number}.json"
+        if not path.is_file():
+            spec = CaptureSpec(
+                map_name, FIRST_SEED + number, weathers=presets, scenes=len(presets), shots=1, views=VIEWS,
+                guests=GUESTS,
+            )  # fmt: skip
+            of = len(rounds) * len(presets) * spec.views
+            found = _look(detectors, rig, spec, maps, partial(_count, tell, len(moments), of))
+            kept.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(".part")
+            part.write_text(json.dumps([[asdict(sample) for sample in moment] for moment in found]))
+            part.rename(path)
+        moments += [tuple(_sample(raw) for raw in moment) for moment in json.loads(path.read_text())]
+    return moments
+
+
+def _count(tell: Callable[[int, int], None], before: int, of: int, now: int) -> None:
+    tell(before + now, of)
+
+
+def _look(
+    detectors: Sequence[Detector],
+    rig: Sequence[CameraModel],
+    spec: CaptureSpec,
+    maps: Path | None,
+    tell: Callable[[int], None],
+) -> list[Moment]:
+    folder = [] if maps is None else ["--maps", str(maps)]
+    moments: list[Moment] = []
+    samples: list[Sample] = []
+    with ServerProcess(["--map", spec.map_name, "--seed", str(spec.seed), *folder]) as address:
+        api, client = connect(address)
+        for shot in capture(api, client, spec, spec.weathers, rig):
+            image = CameraImage(Stamp(len(moments), 0.0), shot.camera, shot.bgr)
+            samples.append(Sample(shot.labels, detectors[len(samples)].detect(image), shot.weather))
+            if len(samples) == len(detectors):
+                moments.append(tuple(samples))
+                samples = []
+                tell(len(moments))
+    return moments
+
+
+def _sample(raw: Mapping[str, Any]) -> Sample:
+    labels = tuple(Label(**{**label, "box_px": tuple(label["box_px"])}) for label in raw["labels"])
+    found = tuple(Detection(**{**one, "box_px": tuple(one["box_px"])}) for one in raw["found"])
+    return Sample(labels, found, raw["group"])

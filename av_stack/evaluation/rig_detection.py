@@ -1,0 +1,109 @@
+"""Figures of a rig's detectors: a thing is seen where one of the cameras that show it sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from av_stack.evaluation.detection import CLEAR, CONFIDENCE, PEDESTRIANS, RANGES_M, detection_figure, mean_precision
+from av_stack.evaluation.detection_samples import Moment
+from av_stack.evaluation.table import Figure
+from av_stack.types import CameraModel
+from perception.detection.classes import CLASSES, VEHICLES, light_state
+from perception.detection.labels import Label
+from perception.detection.measure import Sample, recalled
+
+VEHICLE_REACH_M, PEDESTRIAN_REACH_M, LIGHT_REACH_M = 80.0, 50.0, 60.0
+LIGHTS = tuple(name for name in CLASSES if light_state(name) is not None)
+
+
+def forward_cameras(rig: Sequence[CameraModel]) -> tuple[CameraModel, ...]:
+    """Those whose picture shows what is straight ahead."""
+    return tuple(camera for camera in rig if abs(camera.yaw_rad) < 0.5 * camera.fov_x_rad - 1e-6)
+
+
+def rig_figures(moments: Sequence[Moment], rig: Sequence[CameraModel]) -> list[Figure]:
+    """Recall over all cameras in clear weather, over all presets and by range; precision and lights per camera."""
+    clear = [moment for moment in moments if moment[0].group == CLEAR]
+    out = [*_recalls(clear, CLEAR, (0.95, 0.90)), *_recalls(moments, "all presets", (0.85, 0.75))]
+    for low, high in RANGES_M:
+        out += _recalls(moments, f"{low:.0f}-{high:.0f} m", (None, None), (low, high))
+    for number, camera in enumerate(rig):
+        own = [moment[number] for moment in moments]
+        out += [
+            mean_precision(own, f"all presets, {camera.name}", None),
+            *_recalls([(sample,) for sample in own], f"all presets, {camera.name} alone", (None, None)),
+            _light_states(own, camera.name),
+        ]
+    return [*out, _best_light_states(moments)]
+
+
+def seen_by_any(moment: Moment, names: Sequence[str]) -> list[tuple[float, bool]]:
+    """Distance of each thing of `names` that counts in one of the pictures, and whether it is found in one of them.
+
+    Pictures in which a thing does not count say nothing about it.
+    """
+    things: dict[int, tuple[float, bool]] = {}
+    for sample in moment:
+        for label, hit in zip(*recalled(sample, names, CONFIDENCE), strict=True):
+            distance_m, before = things.get(label.number, (label.distance_m, False))
+            things[label.number] = (distance_m, before or hit)
+    return list(things.values())
+
+
+def _recalls(
+    moments: Sequence[Moment],
+    group: str,
+    goals: tuple[float | None, float | None],
+    range_m: tuple[float, float] = (0.0, np.inf),
+) -> list[Figure]:
+    out = []
+    for what, names, reach_m, goal in (
+        ("vehicles", VEHICLES, VEHICLE_REACH_M, goals[0]),
+        ("pedestrians", PEDESTRIANS, PEDESTRIAN_REACH_M, goals[1]),
+    ):
+        far_m = min(range_m[1], reach_m)
+        seen = [hit for m in moments for at, hit in seen_by_any(m, names) if range_m[0] <= at < far_m]
+        if range_m[0] < far_m:
+            name = f"recall of {what} at IoU 0.5, to {reach_m:.0f} m"
+            out.append(detection_figure(name, group, _mean(seen), len(seen), goal))
+    return out
+
+
+def _light_states(samples: Sequence[Sample], camera: str) -> Figure:
+    """Of the signal heads within reach that are found at all, the share whose state is right."""
+    right = [is_right for sample in samples for is_right, _ in _read(sample).values()]
+    return detection_figure("state of lights found", f"to {LIGHT_REACH_M:.0f} m, {camera}", _mean(right), len(right))
+
+
+def _best_light_states(moments: Sequence[Moment]) -> Figure:
+    """The same, each head read where it is largest of the pictures in which it is found."""
+    right = []
+    for moment in moments:
+        best: dict[int, tuple[bool, float]] = {}
+        for sample in moment:
+            for number, reading in _read(sample).items():
+                best[number] = max(best.get(number, reading), reading, key=lambda r: r[1])
+        right += [is_right for is_right, _ in best.values()]
+    return detection_figure("state of lights found", f"to {LIGHT_REACH_M:.0f} m", _mean(right), len(right), 0.98)
+
+
+def _read(sample: Sample) -> dict[int, tuple[bool, float]]:
+    """By number of each head found: whether its state is right, and its height in the picture."""
+    near = Sample(tuple(x for x in sample.labels if x.distance_m <= LIGHT_REACH_M), sample.found, sample.group)
+    labels, found = recalled(near, LIGHTS, CONFIDENCE)
+    _, right = recalled(near, LIGHTS, CONFIDENCE, any_of=False)
+    return {
+        label.number: (is_right, _height_px(label))
+        for label, is_found, is_right in zip(labels, found, right, strict=True)
+        if is_found
+    }
+
+
+def _height_px(label: Label) -> float:
+    return label.box_px[3] - label.box_px[1]
+
+
+def _mean(values: Sequence[bool]) -> float:
+    return float(np.mean(values)) if values else float("nan")

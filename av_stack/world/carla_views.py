@@ -1,0 +1,63 @@
+"""Pairs of a colour and an instance camera on cars, for labelled pictures.
+
+Never imports carla: the caller hands its module over as `api`.
+"""
+
+from __future__ import annotations
+
+import queue
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from av_stack.types import CameraModel
+from av_stack.world.carla_sensors import camera_attributes, camera_transform
+from av_stack.world.carla_truth import rear_axle_x_m
+
+KINDS = ("sensor.camera.rgb", "sensor.camera.instance_segmentation")
+
+
+@dataclass(slots=True)
+class View:
+    """A colour and an instance camera in one place on one car; of `camera` size, angle and name mean something."""
+
+    carrier: Any
+    camera: CameraModel
+    sensors: tuple[Any, Any]
+    waiting: tuple[queue.SimpleQueue[Any], queue.SimpleQueue[Any]] = field(
+        default_factory=lambda: (queue.SimpleQueue(), queue.SimpleQueue())
+    )
+
+
+def spawn_view(world: Any, carrier: Any, camera: CameraModel, at: Any) -> View:
+    """Both cameras at the transform `at` of the carrier's own frame; the caller destroys them."""
+    sensors = []
+    for kind in KINDS:
+        blueprint = world.get_blueprint_library().find(kind)
+        for name, value in camera_attributes(camera).items():
+            blueprint.set_attribute(name, value)
+        sensors.append(world.spawn_actor(blueprint, at, attach_to=carrier))
+    return View(carrier, camera, (sensors[0], sensors[1]))
+
+
+def mounted(api: Any, carrier: Any, camera: CameraModel) -> Any:
+    """Where a rig's camera is on that car."""
+    return camera_transform(api, camera, rear_axle_x_m(carrier)[0])
+
+
+def somewhere(api: Any, carrier: Any, rng: np.random.Generator) -> Any:
+    """A place above the bonnet, as high as a small car's to a lorry's windscreen; mostly level."""
+    box = carrier.bounding_box
+    at = api.Location(
+        x=box.location.x + box.extent.x * float(rng.uniform(0.4, 1.0)),
+        y=float(rng.uniform(-0.4, 0.4)),
+        z=float(rng.uniform(1.2, 2.4)),
+    )
+    turned = rng.uniform() < 0.15
+    rotation = api.Rotation(
+        pitch=float(rng.uniform(-6.0, 3.0)),
+        yaw=float(rng.uniform(-90.0, 90.0) if turned else rng.normal(0.0, 4.0)),
+        roll=float(rng.normal(0.0, 1.0)),
+    )
+    return api.Transform(at, rotation)
