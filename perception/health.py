@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from av_stack.types import CameraImage, CameraModel, Image
-from perception.seams import Seams, SeamTrail, look_for_seams, new_seam
+from perception.seams import Seams, is_in_place, is_torn_apart, look_for_seams
 
 Float32 = NDArray[np.float32]
 
@@ -43,7 +43,7 @@ PERIOD_S = 0.05
 
 STALE_SPEED_MPS, STALE_SHARE = 1.0, 0.2
 FROZEN_SPEED_MPS, FROZEN_CHANGED = 0.5, 1e-6
-RECOVER_S = 0.5
+FADE, RECOVER_S = 0.6, 0.5
 UNWELL_BELOW = 0.5
 STOP_AFTER_S = 1.0
 
@@ -91,13 +91,13 @@ class HealthMonitor:
         self._whole: Float32 | None = None
         self._whole_s = 0.0
         self._seams: Seams | None = None
-        self._trail = SeamTrail()
         self._time_s: float | None = None
         self._confidence = 1.0
         self._unwell_s = 0.0
 
     def update(self, image: CameraImage | None, time_s: float, speed_mps: float) -> Health:
-        """Confidence falls by half with each faulty picture and comes back within `RECOVER_S` of good ones."""
+        """Confidence falls to `FADE` of itself with each faulty picture, so that the second one in a row slows the car,
+        and comes back within `RECOVER_S` of good ones."""
         dt = 0.0 if self._time_s is None else max(time_s - self._time_s, 0.0)
         self._time_s = time_s
         if image is None or image.bgr.size == 0:
@@ -107,15 +107,13 @@ class HealthMonitor:
             small, seams = _small(grey), look_for_seams(grey)
             far, age_s = shift_share(image.camera, speed_mps), time_s - self._whole_s
             faults = find_faults(small, grey, self._last, self._whole, speed_mps, age_s, far)
-            row = new_seam(seams, self._seams) if self._seams is not None else None
-            wanders = self._trail.is_scene(row)
-            if Fault.TORN not in faults and row is not None and not wanders:
+            if Fault.TORN not in faults and self._seams is not None and is_torn_apart(seams, self._seams, far):
                 faults = (*faults, Fault.TORN)
             self._last = small
             if Fault.TORN not in faults:
                 self._whole, self._whole_s, self._seams = small, time_s, seams
         if faults:
-            self._confidence *= 0.4
+            self._confidence *= FADE
             self._unwell_s += dt
         else:
             self._confidence = min(1.0, self._confidence + dt / RECOVER_S)
@@ -199,7 +197,9 @@ def _is_shifted(grey: Float32, last: Float32, age_s: float, far_share: float) ->
         if min(float(before.std()), float(now.std())) < BAND_SPREAD_MIN:
             continue
         (shift, _), response = cv2.phaseCorrelate(before, now, window)
-        if abs(shift) > far and response > RESPONSE_MIN:
+        is_moved = abs(shift) > far and response > RESPONSE_MIN
+        # puddles full of sky that flow towards the car deceive the phases
+        if is_moved and not is_in_place(grey, last, top, top + high, far / grey.shape[1]):
             return True
     return False
 

@@ -19,7 +19,7 @@ Float32 = NDArray[np.float32]
 WIDTH_PX = 160
 """Of the copy that is looked at; it keeps all rows."""
 
-NEAR_PX, FAR_SHARE = 3, 0.0625
+NEAR_PX, FAR_SHARE, FAR_SHARE_MAX = 3, 0.0625, 0.35
 ROW_SPREAD_MIN = 3.0
 ALIKE_MIN, GAIN_MIN = 0.7, 0.6
 """A seam's rows correlate so well when shifted, and by so much better than unshifted: of 200 pictures of a drive none
@@ -28,11 +28,20 @@ does, of torn ones nine in ten."""
 AROUND_ROWS = 6
 FLOOR = -0.3
 
+STRIP_SHARE, DRIFT_SHARE = 0.09, 0.083
+"""Of the picture's height: the strips above and below a seam that are looked for in the last picture, and how far up or
+down a scene moves from one picture to the next, near the car."""
+
+FOUND_MIN = 0.4
+PLAIN_SPREAD = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Seams:
-    """For each pair of rows three apart: `alike`, the best correlation when shifted far, and `gain` over unshifted."""
+    """For each pair of rows three apart: `alike`, the best correlation when shifted far, and `gain` over unshifted.
+    `rows` is the copy (H, WIDTH_PX) that was looked at, empty where the picture is too small."""
 
+    rows: Image
     alike: Float32
     gain: Float32
 
@@ -40,9 +49,9 @@ class Seams:
 def look_for_seams(grey: Image) -> Seams:
     """Of a picture (H, W) of any size; rows that show no texture are no seams."""
     if grey.shape[0] < 8 or grey.shape[1] < WIDTH_PX:
-        return Seams(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))
-    rows = np.asarray(cv2.resize(grey, (WIDTH_PX, grey.shape[0]), interpolation=cv2.INTER_AREA), dtype=np.float32)
-    rows = np.asarray(cv2.boxFilter(rows, -1, (1, 3)))
+        return Seams(np.zeros((0, WIDTH_PX), dtype=np.uint8), np.zeros(0, dtype=np.float32), np.zeros(0, np.float32))
+    copy = np.asarray(cv2.resize(grey, (WIDTH_PX, grey.shape[0]), interpolation=cv2.INTER_AREA), dtype=np.uint8)
+    rows = np.asarray(cv2.boxFilter(copy.astype(np.float32), -1, (1, 3)))
     rows = rows - rows.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.mean(rows**2, axis=1))
     upper, lower = slice(1, -4), slice(4, -1)  # each is the mean of three rows: they share none
@@ -57,12 +66,14 @@ def look_for_seams(grey: Image) -> Seams:
         alike[rough] = together[:, far:-far].max(axis=1)
         unshifted = np.maximum(together[:, : NEAR_PX + 1].max(axis=1), together[:, -NEAR_PX:].max(axis=1))
         gain[rough] = alike[rough] - unshifted
-    return Seams(alike, gain)
+    return Seams(copy, alike, gain)
 
 
-def has_new_seam(now: Seams, before: Seams) -> bool:
-    """Whether there is a seam in a picture that was not thereabouts before: a town has edges that look like some."""
-    return new_seam(now, before) is not None
+def is_torn_apart(now: Seams, before: Seams, far_share: float = FAR_SHARE) -> bool:
+    """Whether there is a seam in a picture that was not thereabouts before, with one side out of its place: moved
+    sideways by more than `far_share` of the width."""
+    row = new_seam(now, before)
+    return row is not None and not is_scene(row, now, before, far_share)
 
 
 def new_seam(now: Seams, before: Seams) -> int | None:
@@ -76,18 +87,33 @@ def new_seam(now: Seams, before: Seams) -> int | None:
     return row if gained[row] > GAIN_MIN else None
 
 
-class SeamTrail:
-    """Follows one seam from picture to picture: an edge of the scene wanders as the car drives on, a tear does not."""
+def is_scene(row: int, now: Seams, before: Seams, far_share: float = FAR_SHARE) -> bool:
+    """Whether the strips on both sides of the seam in `row` are where they were in the picture `before`.
 
-    def __init__(self) -> None:
-        self._rows: tuple[int, int] | None = None  # where it was first, and last
+    A kerb at a corner, the end of a crossing's bars or the edge of a patch look like a seam when they come into view;
+    but what is above and below is found where it was. Of a torn picture one side is found far aside. Plain strips (a
+    night's road) tell nothing; where both are plain, nothing speaks for the scene.
+    """
+    high = max(round(STRIP_SHARE * len(now.rows)), 4)
+    middle = min(max(row + 3, high), len(now.rows) - high)  # a pair's upper row is the mean of `row` to `row` + 2
+    places = [is_in_place(now.rows, before.rows, top, top + high, far_share) for top in (middle - high, middle)]
+    return True in places and False not in places
 
-    def is_scene(self, row: int | None) -> bool:
-        """Whether the seam in `row` of this picture, None for no seam, has wandered there bit by bit."""
-        if row is None:
-            self._rows = None
-            return False
-        if self._rows is None or abs(row - self._rows[1]) > AROUND_ROWS:
-            self._rows = (row, row)
-        self._rows = (self._rows[0], row)
-        return abs(row - self._rows[0]) > AROUND_ROWS
+
+def is_in_place(
+    now: Image | Float32, before: Image | Float32, top: int, bottom: int, far_share: float = FAR_SHARE
+) -> bool | None:
+    """Whether the rows `top` to `bottom` of `now` are found in `before` nearer than `far_share` of the width, rather
+    than further aside; None where they are plain. Both are small copies (H, W)."""
+    width = now.shape[1]
+    far = round(min(far_share, FAR_SHARE_MAX) * width)
+    strip = now[top:bottom, far:-far].astype(np.float32)
+    if float(strip.std()) < PLAIN_SPREAD:
+        return None
+    drift, wide = round(DRIFT_SHARE * len(now)), width // 2 - far
+    level = before[max(top - drift, 0) : bottom + drift].astype(np.float32)
+    around = np.hstack((level[:, -wide:], level, level[:, :wide]))  # rows moved aside come in on the other side
+    found = np.asarray(cv2.matchTemplate(around, strip, cv2.TM_CCOEFF_NORMED)).max(axis=0)
+    near = found[wide : wide + 2 * far + 1].max()
+    aside = max(found[:wide].max(), found[wide + 2 * far + 1 :].max())
+    return bool(near > FOUND_MIN and near > aside)
