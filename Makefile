@@ -54,7 +54,7 @@ check-kernels: ## compile every CUDA kernel for all architectures, with no GPU; 
 
 # torch and the CUDA packages are not in .venv unless asked for: .venv/bin/pip install -c constraints.txt -e '.[cuda]'
 GPU_PYTHON ?= .venv/bin/python
-GPU_TESTS = $(filter-out %_logic.py %_cache.py %_compiles.py %_ops.py, $(wildcard tests/cuda_ops/test_*.py))
+GPU_TESTS = $(filter-out %_logic.py %_staging.py %_cache.py %_compiles.py %_ops.py, $(wildcard tests/cuda_ops/test_*.py))
 
 test-gpu: ## the CUDA operators on a GPU, and under compute-sanitizer where it is installed (GPU_PYTHON= chooses Python)
 	@$(GPU_PYTHON) -c "import torch; raise SystemExit(not torch.cuda.is_available() and 'test-gpu: torch sees no GPU')"

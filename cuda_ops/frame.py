@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,6 +15,9 @@ from numpy.typing import NDArray
 
 from cuda_ops.errors import CudaOpsError
 from cuda_ops.runtime.gpu import why_no_gpu
+
+if TYPE_CHECKING:
+    from cuda_ops.staging import Carrier
 
 Program = Callable[..., Sequence[torch.Tensor]]
 WARM_UPS = 3
@@ -26,8 +31,8 @@ class FrameGraph:
     replays on the same input give the same bits. Several threads may
     call `upload_one` at once, for different inputs; all else is for one thread at a time.
 
-    The first `handed` inputs come with each `run`, from wherever they lie: the driver brings 4 MB up from there in
-    243 us, a copy into pinned memory and the upload from it take 362 (docs/cuda.md). The graph uploads the rest.
+    The first `handed` inputs come with each `run`, from wherever they lie: large ones by several cores through pinned
+    memory (`staging`), others by the driver. The graph uploads the rest.
     """
 
     def __init__(self, program: Program, inputs: Sequence[NDArray[Any]], device: str = "auto", handed: int = 0) -> None:
@@ -40,6 +45,7 @@ class FrameGraph:
         self._program, self._handed = program, handed
         self._given: dict[int, NDArray[Any]] = {}
         self._arrays: list[NDArray[Any]] = []
+        self._carrier: Carrier | None = None
         self._host = [torch.from_numpy(np.array(array)) for array in inputs]
         if self.on_gpu:
             self._capture()
@@ -80,8 +86,24 @@ class FrameGraph:
 
         _of(driver.cuCtxSetCurrent(self._context))  # a thread that has called nothing of torch's has none
         stream, to = self._stream.cuda_stream, self._device[number].data_ptr()
-        _of(driver.cuMemcpyHtoDAsync(to, dense.ctypes.data, dense.nbytes, stream))
-        self._given[number] = dense  # from pinned memory it is still being read
+        _of(driver.cuStreamSynchronize(stream))  # what was handed before may still be on its way up
+
+        def send(begin: int, count: int, source: int) -> None:
+            _of(driver.cuMemcpyHtoDAsync(to + begin, source + begin, count, stream))
+
+        if self._carrier is None or self._is_pinned(dense):
+            send(0, dense.nbytes, dense.ctypes.data)
+            self._given[number] = dense  # from pinned memory it is still being read
+        else:
+            staged = self._host[number].numpy()
+            self._carrier.carry(dense, staged, partial(send, source=staged.ctypes.data))
+
+    @staticmethod
+    def _is_pinned(array: NDArray[Any]) -> bool:
+        from cuda.bindings import driver
+
+        what = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+        return int(driver.cuPointerGetAttribute(what, array.ctypes.data)[0]) == 0
 
     def launch(self) -> None:
         """Start a frame without waiting, on what was uploaded; `run` is this and `wait`."""
@@ -97,9 +119,13 @@ class FrameGraph:
         return self._arrays
 
     def _capture(self) -> None:
-        self._host = [tensor.pin_memory() for tensor in self._host]
         from cuda.bindings import driver
 
+        self._host = [tensor.pin_memory() for tensor in self._host]
+        if sys.platform == "linux":
+            from cuda_ops.staging import carrier
+
+            self._carrier = carrier()
         self._stream = torch.cuda.Stream()
         self._context = _of(driver.cuCtxGetCurrent())
         self._stream.wait_stream(torch.cuda.current_stream())
