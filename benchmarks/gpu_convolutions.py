@@ -21,13 +21,18 @@ from benchmarks.gpu_timing import between_events, captured
 from cuda_ops.bias_silu.op import bias_silu
 from cuda_ops.conv.host import Plan, Window
 from cuda_ops.conv.op import conv
-from cuda_ops.conv.plan import plan_for, possible_plans
+from cuda_ops.conv.plan import estimate_us, plan_for, possible_plans
 from cuda_ops.runtime import gpu
 from perception.detection.networks import TorchNetwork
 from perception.detection.weights import COMPACT
 
-SIZES_PX = ((640, 384),)
-CALLS, ROUNDS = 10, 7
+INPUTS = ((1, 640, 384), (4, 640, 384), (1, 1280, 736))
+"""Pictures, width, height: of one camera at half size, and of the rig for GPUs, whose front camera has a pass alone."""
+
+CALLS, ROUNDS = 10, 5
+ESTIMATE_MAX = 1.7
+"""A plan that is estimated to take so many times the best one's time is not measured: estimates are a tenth off."""
+
 TILES_WASTED_MAX = 4
 """A plan that makes so many times the elements that are asked for is not measured."""
 
@@ -41,14 +46,18 @@ def windows() -> Counter[Window]:
         return plan_for(window, processors)
 
     for model in (weights(), COMPACT):
-        for size in SIZES_PX:
-            network = TorchNetwork(model, size)
+        for images, width, height in INPUTS:
+            network = TorchNetwork(model, (width, height))
             seen: list[Window] = []
             with patch("cuda_ops.conv.op.plan_for", remembered):
-                network.rows(torch.zeros((1, 3, size[1], size[0]), dtype=torch.half, device="cuda"))
+                network.rows(torch.zeros((images, 3, height, width), dtype=torch.half, device="cuda"))
             for window in seen:
                 found[window] += int(model != COMPACT)
     return found
+
+
+def processors() -> int:
+    return int(torch.cuda.get_device_properties(0).multi_processor_count)
 
 
 def quick(call: Any) -> float:
@@ -59,7 +68,7 @@ def quick(call: Any) -> float:
 
 def measure(window: Window) -> dict[str, Any]:
     """Microseconds of a call in a chain of them: torch's with `bias_silu`, and each plan's; right ones only."""
-    x = torch.randn((1, window.channels, window.height, window.width), device="cuda").half()
+    x = torch.randn((window.images, window.channels, window.height, window.width), device="cuda").half()
     weight = torch.randn((window.out_channels, window.channels, window.size, window.size), device="cuda").half()
     weight = (weight * window.depth**-0.5).to(memory_format=torch.channels_last)
     x, bias = x.to(memory_format=torch.channels_last), torch.randn(window.out_channels, device="cuda").half()
@@ -68,10 +77,12 @@ def measure(window: Window) -> dict[str, Any]:
     expected = torch.nn.functional.silu(expected)
     row: dict[str, Any] = {"window": astuple(window), "plans_us": {}, "wrong": []}
     row["torch_us"] = quick(lambda: bias_silu(torch.nn.functional.conv2d(x, weight, None, stride, border), bias))
-    for plan in possible_plans(window):
+    estimates = {plan: estimate_us(plan, window, processors()) for plan in possible_plans(window)}
+    for plan, estimate in estimates.items():
         across, down, _ = plan.grid(window)
         made = across * down * plan.tile.rows * plan.tile.columns
-        if made > TILES_WASTED_MAX * window.pixels * max(window.out_channels, 16):
+        is_wasteful = made > TILES_WASTED_MAX * window.pixels * max(window.out_channels, 16)
+        if is_wasteful or estimate > ESTIMATE_MAX * min(estimates.values()):
             continue
         with patch("cuda_ops.conv.op.plan_for", return_value=plan):
             off = (conv(x, weight, bias, stride).double() - expected).norm() / expected.norm()
@@ -86,11 +97,10 @@ def measure(window: Window) -> dict[str, Any]:
 
 def module(rows: list[dict[str, Any]]) -> str:
     """The text of cuda_ops/conv/measured.py."""
-    processors = torch.cuda.get_device_properties(0).multi_processor_count
     lines = [
         '"""Quickest plans of YOLO26\'s convolutions, measured: `benchmarks/gpu_convolutions.py` writes this file."""',
         "",
-        f'GPU, PROCESSORS = "{torch.cuda.get_device_name()}", {processors}',
+        f'GPU, PROCESSORS = "{torch.cuda.get_device_name()}", {processors()}',
         "PLANS: dict[tuple[int, ...], tuple[str, int]] = {",
     ]
     for row in rows:

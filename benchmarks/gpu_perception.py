@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import cv2
@@ -17,13 +18,49 @@ from perception.lanes.lines import CANNY_HIGH, CANNY_LOW, segments_of
 from perception.lanes.road_view import road_view
 from perception.lanes.segmentation import columns_of
 from perception.on_gpu.frame import GpuFrame
+from sim_configs.load import load_rig
 
 ROUNDS = 50
 
 
 def bench_perception(bench: Bench) -> dict[str, Any]:
-    """Microseconds by camera size, wall clock, from the picture in host memory to Python's values."""
-    return {f"{width}x{height}": _at(width, height) for width, height in ((640, 360), (1280, 720))}
+    """Microseconds by camera size, and for a rig, wall clock, from pictures in host memory to Python's values."""
+    found = {f"{width}x{height}": _at(width, height) for width, height in ((640, 360), (1280, 720))}
+    return {**found, "rig full": _rig()}
+
+
+def _rig() -> dict[str, float]:
+    """All cameras of the rig for machines with a GPU, as the pipeline asks; each picture takes its way up by itself."""
+    cameras = load_rig("full").cameras
+    sizes = [network_size(camera.width_px, camera.height_px) for camera in cameras]
+    pictures = [np.ascontiguousarray(picture(camera.height_px, camera.width_px, 4, 5)[..., :3]) for camera in cameras]
+    view = road_view(cameras[0])
+    assert view is not None
+    columns, found = columns_of(view), {}
+    for name, wanted in (("by size", sizes), ("all 640x384", [(640, 384)] * len(cameras))):
+        networks = {size: TorchNetwork(COMPACT, size) for size in wanted}
+        by_camera = {camera.name: networks[size] for camera, size in zip(cameras, wanted, strict=True)}
+        frame = GpuFrame(cameras, by_camera)
+        times = []
+        for number in range(ROUNDS + 5):
+            images = [
+                CameraImage(Stamp(number, 0.05 * number), camera, bgr.copy())
+                for camera, bgr in zip(cameras, pictures, strict=True)
+            ]
+            start = time.perf_counter()
+            for image in images:
+                frame.begin(image.camera.name, image.bgr)
+            begun = time.perf_counter()
+            for image in images:
+                frame.detect(image)
+            detected = time.perf_counter()
+            frame.see(images[0], view, columns)
+            times.append((begun - start, detected - begun, time.perf_counter() - detected))
+        for part, values in zip(
+            ("upload", "to detections", "segments on the CPU"), np.transpose(times[5:]), strict=True
+        ):
+            found[f"{name}: {part}"] = 1e6 * float(np.median(values))
+    return found
 
 
 def _at(width: int, height: int) -> dict[str, float]:
