@@ -26,9 +26,10 @@ from av_stack.evaluation.health import HealthEvaluation
 from av_stack.evaluation.lanes import LaneEvaluation
 from av_stack.evaluation.lights import LightEvaluation
 from av_stack.evaluation.ranging_scores import RangingScores
-from av_stack.evaluation.rig_detection import forward_cameras, rig_figures
+from av_stack.evaluation.rig_detection import rig_figures
 from av_stack.evaluation.table import Figure, write_figures
 from av_stack.evaluation.visits import Detect, Raw, Visitor, visit_path
+from av_stack.pipeline import looks_ahead
 from av_stack.server_process import ServerProcess
 from av_stack.types import CameraModel
 from av_stack.world.carla_world import named_weathers, weather_presets
@@ -202,7 +203,7 @@ def _rig_detectors(spec: EvalSpec, cameras: Sequence[CameraModel]) -> list[Detec
 
 def _detect(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
     """Of a rig with several cameras those that look ahead count; a single one is taken for any of its kind."""
-    cameras = forward_cameras(rig.cameras) if len(rig.cameras) > 1 else ()
+    cameras = tuple(filter(looks_ahead, rig.cameras)) if len(rig.cameras) > 1 else ()
     detectors = _rig_detectors(spec, cameras) if cameras else [_detector(spec, EVERY_SCORE)]
     say = "detecting at {} of {} moments"
     moments = gather_moments(

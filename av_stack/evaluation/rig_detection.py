@@ -18,11 +18,6 @@ VEHICLE_REACH_M, PEDESTRIAN_REACH_M, LIGHT_REACH_M = 80.0, 50.0, 60.0
 LIGHTS = tuple(name for name in CLASSES if light_state(name) is not None)
 
 
-def forward_cameras(rig: Sequence[CameraModel]) -> tuple[CameraModel, ...]:
-    """Those whose picture shows what is straight ahead."""
-    return tuple(camera for camera in rig if abs(camera.yaw_rad) < 0.5 * camera.fov_x_rad - 1e-6)
-
-
 def rig_figures(moments: Sequence[Moment], rig: Sequence[CameraModel]) -> list[Figure]:
     """Recall over all cameras in clear weather, over all presets and by range; precision and lights per camera."""
     clear = [moment for moment in moments if moment[0].group == CLEAR]

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from av_stack.evaluation.detection import CONFIDENCE
-from av_stack.evaluation.rig_detection import forward_cameras, rig_figures, seen_by_any
+from av_stack.evaluation.rig_detection import rig_figures, seen_by_any
+from av_stack.pipeline import looks_ahead
 from av_stack.server_process import ServerProcess
 from av_stack.types import Detection
 from av_stack.world.carla_capture import CaptureSpec, capture
@@ -17,7 +18,7 @@ from perception.detection.labels import Label
 from perception.detection.measure import Sample
 from sim_configs.load import load_rig
 
-RIG = forward_cameras(load_rig("full").cameras)
+RIG = tuple(filter(looks_ahead, load_rig("full").cameras))
 WIDE = Label("car", (100.0, 100.0, 130.0, 120.0), 1.0, 60.0, number=4)
 NARROW = replace(WIDE, box_px=(200.0, 100.0, 290.0, 160.0))
 
