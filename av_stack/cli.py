@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -132,12 +133,14 @@ def train_command(
     start: Annotated[Path | None, typer.Option(help="Weights of that size to train on from.", exists=True)] = None,
 ) -> None:
     """Train the detector, from scratch unless told otherwise."""
-    from perception.detection.train import TrainingSpec, train
-
     if what != "detector":
         raise ConfigError(f"unknown model {what}; there is: detector")
     if not (data / "dataset.yaml").is_file():
         raise ConfigError(f"{data} holds no dataset.yaml: make it with `av-stack dataset {data}`")
+    if find_spec("ultralytics") is None:
+        raise ConfigError("ultralytics is not installed: pip install -c constraints.txt 'av-stack[train]'")
+    from perception.detection.train import TrainingSpec, train
+
     best = train(TrainingSpec(data, out, size, epochs, hours, batch, device=device, start=start))
     console.print(f"best weights: {best}")
 
@@ -154,6 +157,8 @@ def export_command(
 
     if what != "detector":
         raise ConfigError(f"unknown model {what}; there is: detector")
+    if not weights.is_file():
+        raise ConfigError(f"{weights}: no such file")
     pictures = sorted((data / "images" / "train").glob("*.jpg"))
     network = export(weights, COMPACT_SIZE_PX, weights.parent)
     quantize(network, pictures)
@@ -288,10 +293,13 @@ def main() -> None:
     try:
         sys.exit(app(standalone_mode=False) or 0)  # typer returns the status of its own Exit
     except AvStackError as error:
-        print(f"av-stack: {' '.join(str(error).split())}", file=sys.stderr)
+        _say_error(str(error))
         sys.exit(error.exit_status)
+    except OSError as error:  # a full disk, a folder that may not be written to
+        _say_error(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
+        sys.exit(AvStackError.exit_status)
     except typer.TyperException as error:
-        print(f"av-stack: {' '.join(error.format_message().split())}", file=sys.stderr)
+        _say_error(error.format_message())
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         print("av-stack: interrupted", file=sys.stderr)

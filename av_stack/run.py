@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from av_stack.errors import AvStackError, ConfigError, WorldError
@@ -68,6 +69,10 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
     Raises AvStackError for whatever goes wrong before the drive starts.
     """
     check_oracles(options.oracles)
+    if options.weights is not None and not options.weights.is_file():
+        raise ConfigError(f"--weights {options.weights}: no such file")
+    if options.out is not None:
+        _claim(options.out)
     rig_name = options.rig or scenario.ego.rig or DEFAULT_RIG[options.device]
     rig, stack = load_rig(rig_name), load_stack(scenario.ego.stack)
     spec = world_spec(scenario, rig, load_weather(scenario.weather, weather_presets()))
@@ -164,12 +169,18 @@ def _guarded_drive(
         return "interrupted", "interrupted", INTERRUPTED_STATUS
 
 
-def _recorders(out: Path, scenario: Scenario, route: Route, camera: CameraModel, closers: ExitStack) -> Watcher:
+def _claim(out: Path) -> None:
+    """Make the folder, with no result of an earlier run in it; ConfigError where nothing can be written there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
+        (out / "result.json").unlink(missing_ok=True)
+        with TemporaryFile(dir=out) as file:
+            file.write(b"a full disk takes an empty file")
     except OSError as error:
         raise ConfigError(f"--out {out}: {error.strerror}") from None
-    (out / "result.json").unlink(missing_ok=True)  # of an earlier run
+
+
+def _recorders(out: Path, scenario: Scenario, route: Route, camera: CameraModel, closers: ExitStack) -> Watcher:
     metadata = {"scenario": scenario.name, "map": scenario.map, "weather": scenario.weather, "seed": scenario.seed}
     recording = Recording(out / "recording.mcap", metadata)
     closers.callback(recording.close)

@@ -13,6 +13,8 @@ import foxglove.channels as channels
 import foxglove.messages as messages
 import numpy as np
 
+from av_stack.errors import AvStackError
+from av_stack.recording.kept_file import KeptFile
 from av_stack.types import LaneEstimate, Plan, SensorFrame, StepResult, TrackedObject, Truth
 
 JPEG_QUALITY = 75
@@ -24,12 +26,14 @@ OBJECT_COLOUR = messages.Color(r=1.0, g=0.8, b=0.0, a=0.6)
 class Recording:
     """One MCAP file; `write` after each step, `close` once. Readable up to the last step once closed.
 
+    `write` and `close` raise AvStackError, once, where the file cannot be written (a full disk).
     Topics: /camera/NAME, /gnss, /sensors, /tf (map -> ego, estimated), /lanes, /scene, /plan, /control, /truth.
     """
 
     def __init__(self, path: Path, metadata: Mapping[str, Any]) -> None:
         self._context = foxglove.Context()
-        self._writer = foxglove.open_mcap(path, allow_overwrite=True, context=self._context)
+        self._file = KeptFile(path)
+        self._writer = foxglove.open_mcap(self._file, context=self._context)
         self._writer.write_metadata("run", {key: str(value) for key, value in metadata.items()})
         self._cameras: dict[str, channels.CompressedImageChannel] = {}
         self._gnss = channels.LocationFixChannel("/gnss", context=self._context)
@@ -49,9 +53,17 @@ class Recording:
         command = asdict(step.command) | {"constraint": step.plan.constraint, "route_s_m": step.plan.route_s_m}
         self._json["/control"].log(command, log_time=time_ns)
         self._json["/truth"].log(_truth(truth), log_time=time_ns)
+        self._tell()
 
     def close(self) -> None:
         self._writer.close()
+        self._file.close()
+        self._tell()
+
+    def _tell(self) -> None:
+        error = self._file.take_error()
+        if error is not None:
+            raise AvStackError(f"{self._file.path}: the recording cannot be written: {error.strerror}")
 
     def _write_sensors(self, frame: SensorFrame, time_ns: int) -> None:
         stamp = _stamp(time_ns)

@@ -94,6 +94,20 @@ def test_unknown_oracle_and_server_syntax() -> None:
     assert "auto, cuda, cpu" in complaint(av_stack("run", "town_drive", "--device", "tpu"))
 
 
+def test_what_is_not_there(tmp_path: Path) -> None:
+    """Told before a server is started."""
+    assert "--weights none.pt: no such file" in complaint(av_stack("run", "town_drive", "--weights", "none.pt"))
+    assert "none.pt: no such file" in complaint(av_stack("export", "detector", "none.pt", str(tmp_path)))
+    assert "no dataset.yaml" in complaint(av_stack("train", "detector", str(tmp_path)))
+
+
+@pytest.mark.parametrize("command", [("run", "town_drive", "--out"), ("eval", "perception", "--out"), ("dataset",)])
+def test_a_folder_that_cannot_be_written(tmp_path: Path, command: tuple[str, ...]) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    assert str(file) in complaint(av_stack(*command, str(file), timeout_s=20.0))
+
+
 def test_server_not_reachable(tmp_path: Path) -> None:
     port = free_port_pair()
     line = complaint(av_stack("run", "town_drive", "--server", f"127.0.0.1:{port}", "--out", str(tmp_path)))
