@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
-from embedded_carla.render import culling, picture, sprite_rows
+from embedded_carla.render import culling, occlusion, picture, sprite_rows
 from embedded_carla.render import warm_up as shaders
 from embedded_carla.scene import Boxes, SignalSite, StopZone
 from embedded_carla.scenery.ground import SceneryGround
@@ -57,6 +57,7 @@ def _compile_kernels() -> None:
     lights.governing_bodies(slots, fleet.location, fleet.rotation_deg, fleet.half_length_m)
     hold_within(fleet, slots)
     culling.warm_up()
+    occlusion.warm_up()
     sprite_rows.warm_up()
     picture.warm_up()
     pixels.warm_up()

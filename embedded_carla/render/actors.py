@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from embedded_carla.render.actor_layout import ActorLayout, Identity, identities
 from embedded_carla.render.frame import Camera
-from embedded_carla.render.instances import F32, Rows, pose_matrices
+from embedded_carla.render.instances import F32, Rows, bounds_of, pose_matrices
 from embedded_carla.render.shape_pool import ShapePool
 from embedded_carla.scene import ActorView
 from embedded_carla.types import LightState
@@ -17,6 +17,7 @@ from embedded_carla.types import LightState
 F64 = NDArray[np.float64]
 STANDING = 0.0  # the phase of who stands; who walks has one above it
 KEPT_LAYOUTS = 4
+ROOM, ROOM_M = 1.2, 0.3  # around an actor's sphere, for mirrors and limbs that leave its box
 BEAM_RANGE_M = 150.0
 HEADLAMPS = LightState.LOW_BEAM | LightState.HIGH_BEAM
 
@@ -35,7 +36,7 @@ class ActorSet:
         owner = layout.owner
         self.rows = Rows(
             self._block(layout, actors), self.centre[owner], self.radius[owner], layout.limits, layout.shapes,
-            layout.casts, layout.shown,
+            layout.casts, layout.shown, bounds_of(self.centre, ROOM * self.radius[:, None] + ROOM_M)[owner],
         )  # fmt: skip
 
     def _block(self, layout: ActorLayout, actors: Sequence[ActorView]) -> F32:

@@ -11,6 +11,19 @@ from embedded_carla.render.parts import Part
 WHITE = (1.0, 1.0, 1.0)
 ROOF = (0.16, 0.16, 0.165)
 PLANT = (0.30, 0.30, 0.30)
+Filled = tuple[float, float, float, float, float]
+_HOUSE: tuple[Filled, ...] = ((-0.455, 0.455, -0.455, 0.455, 0.595),)
+FILLED: dict[str, tuple[Filled, ...]] = {
+    "building plain": ((-0.49, 0.49, -0.49, 0.49, 0.97),),
+    "building tower": ((-0.49, 0.49, -0.49, 0.49, 0.355), (-0.415, 0.355, -0.375, 0.375, 0.97)),
+    "building wings": ((-0.49, 0.49, -0.49, 0.055, 0.97), (-0.455, 0.435, -0.49, 0.49, 0.695)),
+    "building twin": ((-0.49, 0.49, -0.49, -0.035, 0.855), (-0.465, 0.465, -0.015, 0.49, 0.97)),
+    "house gable": _HOUSE,
+    "house hip": _HOUSE,
+    "house terrace": _HOUSE,
+}
+"""Boxes that a shape fills from the ground up, a little inside its walls: least and greatest x and y, top."""
+
 TILES: dict[str, Colour] = {"gable": (0.26, 0.10, 0.065), "hip": (0.10, 0.095, 0.10), "terrace": (0.20, 0.085, 0.06)}
 
 
@@ -29,7 +42,7 @@ def _block(
     """Walls with windows, a cornice, a flat roof."""
     b.part, b.motion = Part.TINTED, (1.0, 1.0 if shops else 0.0)
     edge = z[1] - 0.025
-    _walls(b, x, y, (z[0], edge))
+    _walls(b, x, y, z)  # behind the cornice too, which has no underside
     b.motion = (0.0, 0.0)
     out = 0.006
     _walls(b, (x[0] - out, x[1] + out), (y[0] - out, y[1] + out), (edge, z[1]), (1.12, 1.12, 1.12))

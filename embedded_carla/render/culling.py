@@ -117,15 +117,16 @@ def arrange(
 
 @compiled
 def tile_commands(
-    view: F64, centre: F64, radius: F64, nearest_m: F64, farthest_m: F64, group: I32, first: I64, length: I64,
-    commands: NDArray[np.uint32], per_group: I64,
+    view: F64, centre: F64, radius: F64, nearest_m: F64, farthest_m: F64, hidden: Flags, group: I32, first: I64,
+    length: I64, commands: NDArray[np.uint32], per_group: I64,
 ) -> int:  # fmt: skip
-    """Indirect commands for the tiles in view, neighbours in the index buffer joined; their number by group."""
+    """Indirect commands for the tiles in view and not hidden, neighbours in the index buffer joined; their number by
+    group."""
     per_group[:] = 0
     made = 0
     for i in range(len(centre)):
         x, y, z = centre[i, 0] - view[0], centre[i, 1] - view[1], centre[i, 2] - view[2]
-        if not in_view(view, x, y, z, radius[i], farthest_m[i]):
+        if hidden[i] or not in_view(view, x, y, z, radius[i], farthest_m[i]):
             continue
         if nearest_m[i] > 0.0 and math.sqrt(x * x + y * y + z * z) + radius[i] <= nearest_m[i]:
             continue
@@ -151,4 +152,4 @@ def warm_up() -> None:
     arrange(
         1, row, shape, distance, block, block, numbers, shape, numbers, numbers, numbers, 0, block, commands, numbers
     )
-    tile_commands(view, one, np.zeros(1), np.zeros(1), np.ones(1), shape, numbers, numbers, commands, numbers)
+    tile_commands(view, one, np.zeros(1), np.zeros(1), np.ones(1), shown, shape, numbers, numbers, commands, numbers)

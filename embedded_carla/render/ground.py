@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 
 from embedded_carla.render.culling import tile_commands
 from embedded_carla.render.frame import Camera
+from embedded_carla.render.instances import bounds_of
+from embedded_carla.render.occlusion import find_hidden
 from embedded_carla.render.programs import SURFACE_UNIT, Programs
 from embedded_carla.render.textures import SurfaceTextures
 from embedded_carla.scene import Material, Mesh
 
+F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 TILE_M = 48.0
@@ -71,7 +74,9 @@ class _Group:
         order, starts, counts = _tiles(points, triangles, look.tile_m)
         self.triangles = triangles[order]
         self.first, self.length = starts * 3, counts * 3
-        self.centre, self.radius = _spheres(points, self.triangles, starts, counts)
+        low, high = _boxes(points, self.triangles, starts)
+        self.centre, self.radius = (low + high) / 2.0, np.linalg.norm(high - low, axis=1) / 2.0
+        self.bounds = bounds_of(self.centre, (high - low) / 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,8 @@ class Ground:
         self._indices = ctx.buffer(np.concatenate(triangles).astype(np.uint32).tobytes())
         self._centre = np.concatenate([np.zeros((0, 3)), *(g.centre for g in groups)])
         self._radius = np.concatenate([np.zeros(0), *(g.radius for g in groups)])
+        self._bounds = np.concatenate([np.zeros((0, 5)), *(g.bounds for g in groups)])
+        self._hidden = np.zeros(len(self._radius), dtype=np.bool_)
         nothing = np.zeros(0, dtype=np.int64)
         self._first = np.concatenate([nothing, *(g.first + 3 + index[k] for k, g in enumerate(groups))])
         self._length = np.concatenate([nothing, *(g.length for g in groups)])
@@ -111,10 +118,14 @@ class Ground:
         self._ready: dict[tuple[int, tuple[str, ...], Programs], _Ready] = {}
         self._uniforms_of: dict[int, int] = {}  # the group that a program's uniforms are set for
 
-    def draw(self, programs: Programs, textures: SurfaceTextures, camera: Camera, defines: tuple[str, ...]) -> None:
-        """Draw the tiles in view."""
+    def draw(
+        self, programs: Programs, textures: SurfaceTextures, camera: Camera, defines: tuple[str, ...], horizon: F32
+    ) -> None:
+        """Draw the tiles in view that the horizon does not hide."""
+        view = camera.numbers()
+        find_hidden(view, horizon, self._bounds, self._hidden)
         made = tile_commands(
-            camera.numbers(), self._centre, self._radius, self._near, self._far, self._group, self._first,
+            view, self._centre, self._radius, self._near, self._far, self._hidden, self._group, self._first,
             self._length, self._block, self._per_group,
         )  # fmt: skip
         if made == 0:
@@ -215,9 +226,9 @@ def _tiles(points: F64, triangles: I64, tile_m: float) -> tuple[I64, I64, I64]:
     return order, starts.astype(np.int64), counts.astype(np.int64)
 
 
-def _spheres(points: F64, triangles: I64, starts: I64, counts: I64) -> tuple[F64, F64]:
-    """Bounding spheres of the tiles: centres (T, 3), radii (T,)."""
+def _boxes(points: F64, triangles: I64, starts: I64) -> tuple[F64, F64]:
+    """Least and greatest corners (T, 3) of the tiles."""
     corners = points[triangles]
     low = np.minimum.reduceat(corners.min(axis=1), starts, axis=0)
     high = np.maximum.reduceat(corners.max(axis=1), starts, axis=0)
-    return (low + high) / 2.0, np.linalg.norm(high - low, axis=1) / 2.0
+    return low, high

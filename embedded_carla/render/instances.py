@@ -21,7 +21,8 @@ class Rows:
     """Instances that may be drawn, n of them.
 
     `block` (n, 24) as in object_vert.glsl; bounding spheres `centre` (n, 3), `radius` (n,); `limits` (n, 4) and
-    `shapes` (n, 3) as in culling.py; `casts` (n,) the shape that throws the shadow, -1 for none; `shown` (n,).
+    `shapes` (n, 3) as in culling.py; `casts` (n,) the shape that throws the shadow, -1 for none; `shown` (n,);
+    `bounds` (n, 5) least and greatest x and y and greatest z, in which all of it is.
     """
 
     block: F32
@@ -31,6 +32,7 @@ class Rows:
     shapes: I32
     casts: I32
     shown: NDArray[np.bool_]
+    bounds: F64
 
 
 def pose_matrices(transforms: Sequence[Transform]) -> F64:
@@ -60,11 +62,19 @@ def instance_block(
     return block
 
 
+def bounds_of(centre: F64, half: F64) -> F64:
+    """(n, 5) as in `Rows` of boxes along the axes: `centre` (n, 3), `half` (n, 3)."""
+    low, high = centre - half, centre + half
+    return np.stack([low[:, 0], high[:, 0], low[:, 1], high[:, 1], high[:, 2]], axis=1)
+
+
 def _no_rows() -> Rows:
     nothing, none = np.zeros(0), np.zeros(0, dtype=np.int32)
     block = np.zeros((0, INSTANCE_WIDTH), dtype=np.float32)
     shapes = np.zeros((0, 3), dtype=np.int32)
-    return Rows(block, np.zeros((0, 3)), nothing, np.zeros((0, 4)), shapes, none, np.zeros(0, dtype=np.bool_))
+    return Rows(
+        block, np.zeros((0, 3)), nothing, np.zeros((0, 4)), shapes, none, np.zeros(0, dtype=np.bool_), np.zeros((0, 5))
+    )
 
 
 NO_ROWS = _no_rows()

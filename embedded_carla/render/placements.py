@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.render.context import RenderError
-from embedded_carla.render.instances import Rows, instance_block, pose_matrices
+from embedded_carla.render.instances import Rows, bounds_of, instance_block, pose_matrices
+from embedded_carla.render.occlusion import Occluders
 from embedded_carla.render.prototypes import PROTOTYPES, VARIANTS, sign_pieces, tints, variant
 from embedded_carla.render.shape_pool import SCENERY, ShapePool
 from embedded_carla.render.signs import SignFaces
@@ -19,6 +20,8 @@ from embedded_carla.types import SemanticTag, SignalColour, Transform
 
 STATIC_ID_BASE = 0x8000  # instance ids of placements start here; actors keep the low 16 bits of theirs
 SIGN_BEFORE_POST_M = 0.05
+SPARE_M = 0.05
+SWAY_M = 1.0  # no plant bends further in the wind
 
 
 class Piece(NamedTuple):
@@ -39,6 +42,8 @@ class StaticInstances:
         pieces = [piece for i, p in enumerate(placements) for piece in _pieces(i, p, self.faces)]
         self._index = np.array([piece.placement for piece in pieces], dtype=np.intp)
         self.rows = _rows(pool, pieces, placements)
+        poses, sizes = pose_matrices([p.pose for p in pieces]), np.array([p.size_m for p in pieces]).reshape(-1, 3)
+        self.occluders = Occluders.of([p.name for p in pieces], poses, sizes)
         self._heads = np.flatnonzero(np.array([piece.name == "signal_head" for piece in pieces], dtype=np.bool_))
         self._signal_ids = [placements[pieces[k].placement].signal_id for k in self._heads.tolist()]
         self._lights: Mapping[str, SignalColour] | None = None
@@ -73,6 +78,7 @@ def _rows(pool: ShapePool, pieces: Sequence[Piece], placements: Sequence[Placeme
     colours, seeds = np.zeros((n, 3)), np.zeros(n)
     limits, shapes, casts = np.zeros((n, 4)), np.full((n, 3), -1, dtype=np.int32), np.full(n, -1, dtype=np.int32)
     sways = np.zeros(n)
+    low, high = np.zeros((n, 3)), np.zeros((n, 3))
     names = np.array([p.name for p in pieces], dtype=object)
     for name in dict.fromkeys(names):
         here, kind = np.flatnonzero(names == name), PROTOTYPES[name]
@@ -84,6 +90,7 @@ def _rows(pool: ShapePool, pieces: Sequence[Piece], placements: Sequence[Placeme
         shapes[here, : len(numbers)] = numbers
         casts[here] = numbers[min(1, len(numbers) - 1)] if kind.casts else -1
         sways[here] = 1.0 if kind.sways else 0.0
+        low[here], high[here] = _extent(name)
     block = instance_block(
         poses, sizes, colours, seeds, np.array([float(_tag(p.name, placements[p.placement])) for p in pieces]),
         np.array([float(STATIC_ID_BASE | (p.placement & 0x7FFF)) for p in pieces]), np.array([p.bits for p in pieces]),
@@ -91,7 +98,17 @@ def _rows(pool: ShapePool, pieces: Sequence[Piece], placements: Sequence[Placeme
     )  # fmt: skip
     centre = poses[:, :3, 3] + poses[:, :3, 2] * sizes[:, 2:3] / 2.0
     radius = np.linalg.norm(sizes, axis=1) / 2.0 * 1.05
-    return Rows(block, centre, radius, limits, shapes, casts, np.ones(n, dtype=np.bool_))
+    turn = poses[:, :3, :3] * sizes[:, None, :]
+    middle = np.einsum("nij,nj->ni", turn, 0.5 * (low + high)) + poses[:, :3, 3]
+    half = np.einsum("nij,nj->ni", np.abs(turn), 0.5 * (high - low)) + SPARE_M + SWAY_M * sways[:, None]
+    return Rows(block, centre, radius, limits, shapes, casts, np.ones(n, dtype=np.bool_), bounds_of(middle, half))
+
+
+@cache
+def _extent(name: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The least and the greatest x, y, z of a prototype's unit shapes."""
+    points = np.concatenate([shape.vertices[:, :3] for shape in PROTOTYPES[name].levels])
+    return tuple(points.min(axis=0).tolist()), tuple(points.max(axis=0).tolist())
 
 
 @cache

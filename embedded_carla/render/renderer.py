@@ -259,9 +259,11 @@ class Renderer:
         """Everything but the sky, with vertex arrays of `programs`."""
         self._ctx.enable(moderngl.CULL_FACE)
         self._ctx.front_face = "ccw"
-        self._solids.draw(self._solids.seen(view, self._still.rows, scene.rows), programs, defines)
+        still = self._still
+        horizon = still.occluders.horizon(view, still.rows.shown)
+        self._solids.draw(self._solids.seen(view, still.rows, scene.rows, horizon), programs, defines)
         self._ctx.disable(moderngl.CULL_FACE)
-        self._ground.draw(programs, self._textures, view, defines)
+        self._ground.draw(programs, self._textures, view, defines, horizon)
 
     def _cover(self, fragment: str, defines: tuple[str, ...]) -> None:
         """Run a fragment shader over the whole picture, at the far plane."""

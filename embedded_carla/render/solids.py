@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from embedded_carla.render.culling import arrange, choose_casters, choose_seen, first_unmade
 from embedded_carla.render.frame import Camera
 from embedded_carla.render.instances import INSTANCE_WIDTH, Rows
+from embedded_carla.render.occlusion import NO_HORIZON, keep_visible
 from embedded_carla.render.programs import Programs
 from embedded_carla.render.shape_pool import KINDS, ShapePool
 
+F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 ROW_BYTES = 4 * INSTANCE_WIDTH
 COMMAND_BYTES = 20
@@ -61,8 +63,8 @@ class Solids:
         made = np.frombuffer(self._commands.read(), dtype=np.uint32)[: 5 * self._next_command].reshape(-1, 5)
         return int((made[:, 0].astype(np.int64) * made[:, 1]).sum()) // 3
 
-    def seen(self, camera: Camera, still: Rows, moving: Rows) -> Batch:
-        """What the camera sees."""
+    def seen(self, camera: Camera, still: Rows, moving: Rows, horizon: F32 = NO_HORIZON) -> Batch:
+        """What the camera sees that the horizon does not hide."""
         self._make_room(still, moving)
         view, count = camera.numbers(), 0
         for first, rows in ((0, still), (len(still.block), moving)):
@@ -70,6 +72,7 @@ class Solids:
                 view, rows.centre, rows.radius, rows.limits, rows.shapes, rows.shown, first, count, self._row,
                 self._shape, self._distance,
             )  # fmt: skip
+        count = keep_visible(view, horizon, still.bounds, moving.bounds, count, self._row, self._shape, self._distance)
         return self._batch(count, still, moving)
 
     def casters(self, light: F64, range_m: float, eye: F64, still: Rows, moving: Rows) -> Batch:

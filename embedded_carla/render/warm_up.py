@@ -64,7 +64,8 @@ class _Floor:
 
 
 def scenery() -> Scenery:
-    """A piece of everything that has a program of its own, before a camera in the origin that looks along x."""
+    """A piece of everything that has a program of its own, before a camera in the origin that looks along x; the
+    building hides none of it."""
     corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1)], dtype=np.float32) * _MATERIAL_M
     up, faces = np.tile(np.array((0.0, 0.0, 1.0), np.float32), (4, 1)), np.array([(0, 1, 2), (0, 2, 3)], np.uint32)
     meshes = []
@@ -74,7 +75,7 @@ def scenery() -> Scenery:
         meshes.append(Mesh(points, up, corners, faces, material, SemanticTag.ROADS))
     things = (
         Placement("pole", Transform(20.0, -6.0), (0.2, 0.2, 3.0), SemanticTag.POLES),
-        Placement("building", Transform(40.0), (12.0, 15.0, 12.0), SemanticTag.BUILDINGS, 1),
+        Placement("building", Transform(40.0, -25.0), (12.0, 15.0, 12.0), SemanticTag.BUILDINGS, 1),
         Placement("tree_broadleaf", Transform(20.0, 6.0), (4.0, 4.0, 7.0), SemanticTag.VEGETATION, 1),
         Placement("sign_stop", Transform(15.0, 3.0, yaw_deg=180.0), (0.1, 0.75, 2.8), SemanticTag.TRAFFIC_SIGNS),
     )
