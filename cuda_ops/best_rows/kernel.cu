@@ -85,6 +85,27 @@ __device__ inline Halves scores_at(const Level& level, int at, int size) {
     return scores;
 }
 
+// What find_least_key goes over. Structs, since NVRTC 13.0 takes a lambda with an `auto` parameter for a host function.
+struct BlocksKeys {  // of the scores that this block has copied
+    const av_half* scores;
+    int base, size, first;
+    float least;
+    template <class Visit> __device__ void operator()(Visit visit) const {
+#pragma unroll 1
+        for (int i = av_thread(); i < OF_BLOCK; i += THREADS)
+            visit(key_of(scores[i], unsigned(first + base + i)), base + i < size && av_to_float(scores[i]) > least);
+    }
+};
+
+struct ListedKeys {  // of all blocks; whole rounds, so that a warp stays together
+    const uint64_t* keys;
+    unsigned n;
+    template <class Visit> __device__ void operator()(Visit visit) const {
+#pragma unroll 1
+        for (unsigned i = av_thread(); i - av_thread() < n; i += THREADS) visit(i < n ? __ldcg(&keys[i]) : 0u, i < n);
+    }
+};
+
 // Keys of this block's scores above `least`, at most the `limit` best; `first`: pairs of the levels before.
 __device__ void list_keys(BestShared& s, const Level& level, int block, int classes, int first, float least, unsigned limit,
                           uint64_t* keys, unsigned* count) {
@@ -111,13 +132,7 @@ __device__ void list_keys(BestShared& s, const Level& level, int block, int clas
         for (int k = 0; k < LOADS; ++k)
             *reinterpret_cast<Halves*>(&s.scores[(k * THREADS + av_thread()) * EACH]) = scores[k];
         __syncthreads();
-        const uint64_t least_key = find_least_key(s, limit, [&](auto visit) {
-#pragma unroll 1
-            for (int i = av_thread(); i < OF_BLOCK; i += THREADS) {
-                const int at = block * OF_BLOCK + i;
-                visit(key_of(s.scores[i], unsigned(first + at)), at < size && av_to_float(s.scores[i]) > least);
-            }
-        });
+        const uint64_t least_key = find_least_key(s, limit, BlocksKeys{s.scores, block * OF_BLOCK, size, first, least});
 #pragma unroll
         for (int k = 0; k < LOADS * EACH; ++k)
             if (key(k) < least_key) found &= ~(1u << k);
@@ -190,10 +205,7 @@ best_rows(const av_half* boxes0, const av_half* scores0, int width0, int places0
     const unsigned n = s.count;
     uint64_t least_key = 0u;
     if (n > unsigned(limit))
-        least_key = find_least_key(s, unsigned(limit), [&](auto visit) {
-#pragma unroll 1
-            for (unsigned i = av_thread(); i - av_thread() < n; i += THREADS) visit(i < n ? __ldcg(&keys[i]) : 0u, i < n);
-        });
+        least_key = find_least_key(s, unsigned(limit), ListedKeys{keys, n});
     const int kept = int(min(n, unsigned(limit)));
     __syncthreads();
     if (av_thread() == 0) s.count = 0u;
