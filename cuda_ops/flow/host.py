@@ -67,5 +67,5 @@ def run(
         Ptr(out), Ptr(residual), Ptr(status), I32(settings.reach_px), I32(settings.iterations),
         F32(settings.step_min_px), F32(settings.eigenvalue_min),
     ]  # fmt: skip
-    # Not early: blocks that come beside a pyramid's last ones lie unevenly on the processors, and some take turns there.
+    # Not early: blocks that come beside the last pyramid lie unevenly on the processors, and some take turns there.
     launcher.launch("lucas_kanade", (int(points.shape[0]), 1, 1), THREADS, arguments)
