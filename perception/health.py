@@ -6,6 +6,7 @@ the first or second picture that has it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 
@@ -36,8 +37,8 @@ second with bands still alike: none did in 1700 pictures of a town drive; nine i
 SHIFT_FOV_RAD = np.radians(60.0)
 """Of the camera that share is good for: in a narrower one the same turn is a larger share."""
 
-BESIDE_M = 1.5
-"""What passes a camera that looks to the side is as near as this."""
+SIDEWAYS_MIN_RAD = np.radians(45.0)
+"""Who passes close to a camera that looks so far aside fills it and moves through it at any pace."""
 
 PERIOD_S = 0.05
 
@@ -105,7 +106,7 @@ class HealthMonitor:
         else:
             grey = np.asarray(cv2.cvtColor(image.bgr, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
             small, seams = _small(grey), look_for_seams(grey)
-            far, age_s = shift_share(image.camera, speed_mps), time_s - self._whole_s
+            far, age_s = shift_share(image.camera), time_s - self._whole_s
             faults = find_faults(small, grey, self._last, self._whole, speed_mps, age_s, far)
             if Fault.TORN not in faults and self._seams is not None and is_torn_apart(seams, self._seams, far):
                 faults = (*faults, Fault.TORN)
@@ -156,11 +157,12 @@ def is_same(grey: Float32, last: Float32 | None) -> bool:
     return float(np.abs(grey - last).max()) <= FROZEN_CHANGED
 
 
-def shift_share(camera: CameraModel, speed_mps: float) -> float:
-    """By what share of its width no whole picture of `camera` moves sideways in `PERIOD_S`."""
-    passed = abs(speed_mps) * PERIOD_S / BESIDE_M * abs(float(np.sin(camera.yaw_rad)))
-    turned = SHIFT_SHARE * max(float(SHIFT_FOV_RAD) / camera.fov_x_rad, 1.0)
-    return turned + passed / (2.0 * float(np.tan(camera.fov_x_rad / 2.0)))
+def shift_share(camera: CameraModel) -> float:
+    """By what share of its width no whole picture of `camera` moves sideways in `PERIOD_S`; infinite where that tells
+    nothing."""
+    if abs(math.sin(camera.yaw_rad)) >= math.sin(SIDEWAYS_MIN_RAD):
+        return math.inf
+    return SHIFT_SHARE * max(float(SHIFT_FOV_RAD) / camera.fov_x_rad, 1.0)
 
 
 def is_torn(
