@@ -71,13 +71,14 @@ def get_names_of_all_objects(simulation: Simulation) -> list[str]:
 
 @value("project_point")
 def project_point(simulation: Simulation, location: Any, direction: Any, distance: Any) -> Any:
-    """The first thing along the ray."""
+    """The first thing along the ray; a surface that it starts on counts."""
     start = np.array(codec.location_from_wire(location))
     way = np.array(codec.location_from_wire(direction, "direction"))
     length = float(np.linalg.norm(way))
     reach = min(codec.number(distance, "distance"), MOST_DISTANCE_M)
     end = start + way / length * reach if length > 0.0 else start
-    hit = simulation.episode.rays.first_hit(start, end)
+    rays = simulation.episode.rays
+    hit = rays.ground_at(start, end) or rays.first_hit(start, end)
     if hit is None:
         return (False, ((0.0, 0.0, 0.0), int(SemanticTag.UNLABELED)))
     return (True, ((start + hit.share * (end - start)).tolist(), hit.tag))

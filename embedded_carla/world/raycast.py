@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _NO_BODY = (SemanticTag.ROAD_LINES, SemanticTag.SKY)  # paint and sky have nothing to hit
 _TINY = 1e-12
+ON_GROUND_M = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,16 @@ class RayCaster:
         """The nearest thing that the segment meets."""
         found = self.all_hits(start, end, ignored)
         return found[0] if found else None
+
+    def ground_at(self, start: F64, end: F64) -> RayHit | None:
+        """The map's surface that `start` lies on, on a segment that leads through it: an actor's origin, which is where
+        its wheels stand, may be some millimetres below the road: then the share is below 0."""
+        length = float(np.linalg.norm(end - start))
+        if length == 0.0:
+            return None
+        back = (end - start) / length * ON_GROUND_M
+        found = min(self._mesh_hits(start - back, 2.0 * back), key=lambda hit: hit.share, default=None)
+        return None if found is None else RayHit((2.0 * found.share - 1.0) * ON_GROUND_M / length, found.tag)
 
     @property
     def _index(self) -> _Index:

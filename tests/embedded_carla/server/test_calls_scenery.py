@@ -148,6 +148,20 @@ def test_rays_meet_actors_and_the_ground_in_order(sync_world: Any) -> None:
     assert sync_world.ground_projection(above, 5.0) is None
 
 
+def test_a_vehicles_origin_lies_on_the_road(sync_world: Any) -> None:
+    """Not on the ground below it, though its wheels may stand some millimetres below the road's triangles."""
+    blueprint = sync_world.get_blueprint_library().find("vehicle.tesla.model3")
+    points = sync_world.get_map().get_spawn_points()[:60:3]
+    cars = [car for car in (sync_world.try_spawn_actor(blueprint, point) for point in points) if car is not None]
+    assert len(cars) > 5
+    for _ in range(20):
+        sync_world.tick()
+    for car in cars:
+        hit = sync_world.ground_projection(car.get_location(), 5.0)
+        assert hit.label == ROADS
+        assert hit.location.z == pytest.approx(car.get_location().z, abs=0.02)
+
+
 def test_street_lamps_are_switched_one_by_one(client: Any, server: Any, sync_world: Any) -> None:
     manager = sync_world.get_lightmanager()
     lamps = manager.get_all_lights(carla.LightGroup.Street)
