@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from av_stack.frames import image_to_ground, vehicle_to_image
+from av_stack.frames import image_to_ground, intrinsics, optical_to_vehicle_rotation, vehicle_to_image
 from av_stack.types import (
     CameraModel,
     Detection,
@@ -20,6 +20,7 @@ from av_stack.types import (
     MarkingColour,
     MarkingKind,
     ObjectKind,
+    RangedObject,
     Stamp,
 )
 from perception.depth.depth_image import depth_image
@@ -27,14 +28,10 @@ from perception.depth.ground import PitchFilter, pitch_from_lines
 from perception.depth.parallax import DepthPoints
 from perception.depth.ranging import (
     SIZES,
-    Distance,
     face_depth_m,
-    foot_distance,
-    fuse,
-    range_object,
     range_objects,
-    size_distance,
 )
+from perception.depth.ranging_kernel import fused
 from perception.depth.view import View
 from perception.tracking import Tracker
 
@@ -70,6 +67,11 @@ def line(coefficients: tuple[float, ...], confidence: float = 0.9, x_max: float 
     return LaneLine(coefficients, 4.0, x_max, MarkingKind.SOLID, MarkingColour.WHITE, confidence)
 
 
+def placed(detection: Detection, camera: CameraModel = FRONT) -> RangedObject | None:
+    found = range_objects([detection], camera, SIGMA_RAD)
+    return found[0] if found else None
+
+
 def lanes(left: LaneLine | None, right: LaneLine | None) -> LaneEstimate:
     return LaneEstimate(Stamp(0, 0.0), left, right)
 
@@ -78,7 +80,7 @@ def lanes(left: LaneLine | None, right: LaneLine | None) -> LaneEstimate:
 @pytest.mark.parametrize(("x", "y"), [(10.0, 1.0), (18.0, -4.0), (30.0, 3.0), (40.0, -2.0)])
 def test_objects_ahead_are_placed_within_a_few_percent(kind: ObjectKind, x: float, y: float) -> None:
     box = box_of(x, y, 0.0, kind)
-    thing = range_object(Detection(kind.value, box, 0.9), VIEW, SIGMA_RAD)
+    thing = placed(Detection(kind.value, box, 0.9))
     assert thing is not None
     if box[0] > 1 and box[1] > 1 and box[2] < 638 and box[3] < 358:
         assert abs(math.hypot(thing.x_m, thing.y_m) / math.hypot(x, y) - 1.0) < 0.02 + 0.5 / x
@@ -87,7 +89,7 @@ def test_objects_ahead_are_placed_within_a_few_percent(kind: ObjectKind, x: floa
 
 @pytest.mark.parametrize("yaw_deg", [0, 10, 90, 180, -90])
 def test_cars_turned_any_way_are_placed_by_their_middle(yaw_deg: float) -> None:
-    thing = range_object(Detection("car", box_of(20.0, 0.0, math.radians(yaw_deg)), 0.9), VIEW, SIGMA_RAD)
+    thing = placed(Detection("car", box_of(20.0, 0.0, math.radians(yaw_deg)), 0.9))
     assert thing is not None
     assert abs(thing.x_m - 20.0) < 0.7
     if yaw_deg in (0, 180):
@@ -105,7 +107,7 @@ def test_sigma_covers_the_error_of_tall_short_and_jittered_boxes() -> None:
         scale = 1.0 + rng.normal(0.0, size.height_sigma_m / size.height_m)
         box = np.array(box_of(x, y, 0.0, scale=scale)) + rng.normal(0.0, 1.0, 4)
         camera = replace(FRONT, pitch_rad=FRONT.pitch_rad + rng.normal(0.0, SIGMA_RAD))
-        thing = range_object(Detection("car", tuple(box.tolist()), 0.9), View.of(camera), SIGMA_RAD)
+        thing = placed(Detection("car", tuple(box.tolist()), 0.9), camera)
         assert thing is not None
         error = np.array([thing.x_m - x, thing.y_m - y])
         off.append(error @ np.linalg.solve(thing.covariance, error))
@@ -114,12 +116,19 @@ def test_sigma_covers_the_error_of_tall_short_and_jittered_boxes() -> None:
 
 
 def test_a_box_cut_by_the_lower_edge_has_no_foot_and_one_cut_above_no_size() -> None:
-    assert foot_distance((100.0, 100.0, 300.0, 359.0), VIEW, SIGMA_RAD) is None
-    assert size_distance((100.0, 0.0, 300.0, 300.0), SIZES[ObjectKind.TRUCK], VIEW) is None
-    filling = range_object(Detection("truck", (0.0, 0.0, 640.0, 360.0), 0.9), VIEW, SIGMA_RAD)
+    low = placed(Detection("car", (100.0, 100.0, 300.0, 359.0), 0.9))
+    assert low is not None
+    assert low.by_foot is None
+    high = placed(Detection("truck", (100.0, 0.0, 300.0, 300.0), 0.9))
+    assert high is not None
+    assert high.by_size is None
+    assert high.by_foot is not None
+    filling = placed(Detection("truck", (0.0, 0.0, 640.0, 360.0), 0.9))
     assert filling is not None  # right ahead of the bumper: the last thing to be left out
     assert filling.near_m < 4.5
-    assert foot_distance((300.0, 100.0, 320.0, 150.0), VIEW, SIGMA_RAD) is None  # above the horizon
+    above = placed(Detection("car", (300.0, 130.0, 320.0, 150.0), 0.9))  # above the horizon
+    assert above is not None
+    assert above.by_foot is None
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
@@ -129,9 +138,7 @@ def test_a_car_that_is_passed_is_not_pulled_over_though_its_distance_is_short(si
     for frame in range(50):
         x = 18.0 - 0.3 * frame
         u0, v0, u1, v1 = np.clip(box_of(max(x, 5.5), 3.6 * side, math.pi), 0.0, [639.0, 359.0, 639.0, 359.0])
-        thing = range_object(
-            Detection("car", (float(u0), float(v0), float(u1), float(v1)), 0.9), View.of(camera), SIGMA_RAD
-        )
+        thing = placed(Detection("car", (float(u0), float(v0), float(u1), float(v1)), 0.9), camera)
         ego = EgoState(Stamp(frame, 0.05 * frame), 18.0 - x, 0.0, 0.0, 6.0, 0.0, 0.0, np.eye(4))
         tracks = tracker.update(ego, [] if thing is None or x < 5.5 else [thing])
         beside += [track.y_m * side for track in tracks]
@@ -146,13 +153,19 @@ def test_lights_and_signs_are_no_road_users() -> None:
 
 
 def test_fusing_weighs_by_variance_and_owns_up_to_contradiction() -> None:
-    both = fuse([Distance(20.0, 1.0), Distance(22.0, 2.0)])
-    assert both is not None
-    assert (both.range_m, both.sigma_m) == pytest.approx((20.4, math.sqrt(0.8)))
-    torn = fuse([Distance(20.0, 1.0), Distance(40.0, 1.0)])
-    assert torn is not None
-    assert torn.sigma_m > 5.0
-    assert fuse([]) is None
+    unknown = [math.nan] * 3
+    assert fused(np.array([[20.0, 1.0, 0.0], [22.0, 2.0, 0.0], unknown]))[:2] == pytest.approx((20.4, math.sqrt(0.8)))
+    assert fused(np.array([unknown, [20.0, 1.0, 0.5], [40.0, 1.0, 0.5]]))[1] > 5.0
+    assert all(map(math.isnan, fused(np.array([unknown]))))
+
+
+@pytest.mark.parametrize("angles", [(0.0, 0.0, 0.0), (1.5, 0.03, 0.0), (-3.0, -0.2, 0.1), (0.7, 0.5, -0.4)])
+def test_a_view_is_the_frames_matrices(angles: tuple[float, float, float]) -> None:
+    camera = replace(FRONT, yaw_rad=angles[0], pitch_rad=angles[1], roll_rad=angles[2])
+    view = View.of(camera)
+    axes = np.array([view.right, view.down, view.forward]).T
+    np.testing.assert_allclose(axes, optical_to_vehicle_rotation(camera), atol=1e-15)
+    assert view.focal_px == pytest.approx(intrinsics(camera)[0, 0])
 
 
 @pytest.mark.parametrize("error_deg", [-0.6, -0.2, 0.0, 0.3, 0.8])
@@ -206,7 +219,7 @@ def test_a_foot_that_a_nearer_car_may_hide_is_hardly_believed_and_one_behind_a_c
 
 @pytest.mark.parametrize("kind", list(ObjectKind))
 def test_what_is_seen_of_an_object_lies_between_its_nearest_side_and_its_middle(kind: ObjectKind) -> None:
-    thing = range_object(Detection(kind.value, box_of(22.0, 0.0, 0.0, kind), 0.9), VIEW, SIGMA_RAD)
+    thing = placed(Detection(kind.value, box_of(22.0, 0.0, 0.0, kind), 0.9))
     assert thing is not None
     nearest, middle = 22.0 - FRONT.x_m - SIZES[kind].length_m / 2.0, 22.0 - FRONT.x_m
     assert nearest - 0.7 < face_depth_m(thing, VIEW) < middle
@@ -223,7 +236,7 @@ def test_a_dive_felt_by_the_gyro_fades() -> None:
 
 
 def test_depth_image_holds_road_objects_and_points() -> None:
-    car = range_object(Detection("car", box_of(20.0, 0.0, 0.0), 0.9), VIEW, SIGMA_RAD)
+    car = placed(Detection("car", box_of(20.0, 0.0, 0.0), 0.9))
     assert car is not None
     points = DepthPoints(np.array([[600.0, 100.0]]), np.array([33.0]), np.array([1.0]))
     both = lanes(line((1.8,)), line((-1.8,)))

@@ -1,0 +1,394 @@
+"""Where the boxes of a picture stand, as machine code; `ranging` tells what of it means what."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.types import Float
+from perception.compiled import compiled, inner
+
+BOX_SIGMA_PX = 1.0
+ROAD_SIGMA_M = 0.04
+"""The road under the object is not quite the plane under the ego."""
+
+ROAD_SLOPE_SIGMA = 0.0015
+KERB_SIGMA_M = 0.12
+"""People stand on pavements as often as on the road."""
+
+COVER_MIN, COVER_DOWN_PX, COVERED_SIGMA = 0.9, 2.0, 0.25
+"""A nearer box that covers this much of the line on which an object stands may hide its foot: in three of ten cases it
+does, and the object looks up to twice as far away. The sigma is a share of the distance."""
+
+JITTER_MIN_M = 0.05
+RANGE_MIN_M, RANGE_MAX_M = 0.5, 150.0
+DISAGREE = 9.0
+ALIGNED_MAX_RAD, ACROSS_MIN_RAD = math.radians(25.0), math.radians(65.0)
+NAN = math.nan
+
+
+class Lens(NamedTuple):
+    """`View`, and where a box begins that the picture's edges may cut."""
+
+    middle_u: float
+    middle_v: float
+    focal_px: float
+    x_m: float
+    y_m: float
+    z_m: float
+    rx: float
+    ry: float
+    rz: float
+    dx: float
+    dy: float
+    dz: float
+    fx: float
+    fy: float
+    fz: float
+    low_px: float
+    right_px: float
+    edge_px: float
+    height_px: float
+
+
+class Size(NamedTuple):
+    """Mean sizes of a kind and the standard deviation of its height and length, over CARLA's blueprints.
+
+    What looks lowest of an object is where its nearest wheels stand, `stand_m` behind its nearest face, and what looks
+    highest is the edge of its roof, `roof_m` behind that face.
+    """
+
+    length_m: float
+    width_m: float
+    height_m: float
+    height_sigma_m: float
+    length_sigma_m: float
+    stand_m: float
+    roof_m: float
+
+
+class Cue(NamedTuple):
+    """A `Distance`; NaN where there is none."""
+
+    range_m: float
+    sigma_m: float
+    jitter_m: float
+
+
+class Place(NamedTuple):
+    """Where the footprint's centre lies from below the camera, `near_m` where it begins, `depth_m` along the view of
+    where it stands, how it is turned against the ray (NaN: not known); standard deviations along and across the ray,
+    and those of what is new in each picture."""
+
+    depth_m: float
+    near_m: float
+    centre_m: float
+    bearing_rad: float
+    turn_rad: float
+    along_m: float
+    across_m: float
+    along_jitter_m: float
+    across_jitter_m: float
+
+
+@inner
+def ray(lens: Lens, u: float, v: float) -> tuple[float, float, float]:
+    a, b = (u - lens.middle_u) / lens.focal_px, (v - lens.middle_v) / lens.focal_px
+    return (
+        a * lens.rx + b * lens.dx + lens.fx,
+        a * lens.ry + b * lens.dy + lens.fy,
+        a * lens.rz + b * lens.dz + lens.fz,
+    )
+
+
+@inner
+def flat(lens: Lens, u: float, v: float) -> tuple[float, float]:
+    """The ray's length along the ground and how far it sinks on its way."""
+    x, y, z = ray(lens, u, v)
+    return math.hypot(x, y), -z
+
+
+@inner
+def foot_cue(box: Float, lens: Lens, pitch_sigma_rad: float, raised_sigma_m: float) -> Cue:
+    """Where the box's lower edge meets the road; none where the picture ends above it or it lies at the horizon.
+
+    `raised_sigma_m` is how far above or below the road the object may stand.
+    """
+    along, down = flat(lens, (box[0] + box[2]) / 2.0, box[3])
+    if box[3] >= lens.low_px or down < 1e-4 or lens.z_m <= 0.0:
+        return Cue(NAN, NAN, NAN)
+    range_m = lens.z_m * along / down
+    per_rad = range_m**2 / lens.z_m
+    road = math.hypot(ROAD_SIGMA_M + ROAD_SLOPE_SIGMA * range_m, raised_sigma_m) / lens.z_m * range_m
+    jitter = per_rad * BOX_SIGMA_PX / lens.focal_px
+    return Cue(range_m, math.sqrt(jitter**2 + (per_rad * pitch_sigma_rad) ** 2 + road**2), jitter)
+
+
+@inner
+def covered_cue(box: Float, lens: Lens) -> Cue:
+    """Of a box whose foot a nearer one may hide: where it would stand if that were not so, and nearer if it is."""
+    range_m = foot_cue(box, lens, 0.0, 0.0).range_m
+    return Cue(range_m, COVERED_SIGMA * range_m, COVERED_SIGMA * range_m)
+
+
+@inner
+def cut_cue(box: Float, lens: Lens) -> Cue:
+    """Of a box that the picture's lower edge cuts: somewhere nearer than the road that this edge shows."""
+    along, down = flat(lens, (box[0] + box[2]) / 2.0, lens.height_px - 1.0)
+    if box[3] < lens.low_px or down < 1e-3 or lens.z_m <= 0.0:
+        return Cue(NAN, NAN, NAN)
+    range_m = lens.z_m * along / down
+    return Cue(0.65 * range_m, 0.25 * range_m, 0.05 * range_m)
+
+
+@inner
+def size_cue(box: Float, size: Size, lens: Lens) -> Cue:
+    """How far away something stands that is this high and looks this high; none where the box is cut above or below."""
+    if box[1] <= lens.edge_px or box[3] >= lens.low_px:
+        return Cue(NAN, NAN, NAN)
+    height_px = box[3] - box[1]
+    range_m = lens.focal_px * size.height_m / height_px * flat(lens, (box[0] + box[2]) / 2.0, box[3])[0]
+    # Foot and roof are not at one distance: where the roof is higher than the camera that makes the object look lower.
+    gap = (lens.z_m / size.height_m - 1.0) * (size.roof_m - size.stand_m)
+    range_m = max(range_m + gap, 0.5 * range_m)
+    jitter = math.sqrt(2.0) * BOX_SIGMA_PX / height_px
+    return Cue(range_m, range_m * math.hypot(size.height_sigma_m / size.height_m, jitter), range_m * jitter)
+
+
+@compiled("UniTuple(float64, 3)(float64[:, :])")
+def fused(cues: Float) -> tuple[float, float, float]:
+    """The weighted mean by inverse variance of cues (N, 3), rows of NaN left out; where they contradict one another
+    its sigma grows with their gap."""
+    total = mean = chi2 = jitter = 0.0
+    count = 0
+    for i in range(len(cues)):
+        if not math.isnan(cues[i, 0]):
+            weight = 1.0 / (cues[i, 1] * cues[i, 1])
+            total += weight
+            mean += weight * cues[i, 0]
+            jitter += (weight * cues[i, 2]) ** 2
+            count += 1
+    if count == 0:
+        return NAN, NAN, NAN
+    mean /= total
+    for i in range(len(cues)):
+        if not math.isnan(cues[i, 0]):
+            chi2 += ((cues[i, 0] - mean) / cues[i, 1]) ** 2
+    variance = 1.0 / total
+    if count > 1 and chi2 > DISAGREE * (count - 1):
+        variance *= chi2 / (count - 1)
+    return mean, math.sqrt(variance), math.sqrt(jitter) / total
+
+
+@inner
+def turn_of(size: Size, widths: Float, angles: Float, apparent_m: float) -> float:
+    """Angle in [0, pi / 2] between the object's axis and the ray under which it looks `apparent_m` wide."""
+    # Beyond the broadest look the width falls a little again: that ambiguity is left to the side view.
+    if apparent_m >= 0.97 * size.length_m:
+        return math.pi / 2.0
+    i = int(np.searchsorted(widths, apparent_m, side="right"))
+    if i == 0 or i == len(widths):
+        return float(angles[max(i - 1, 0)])
+    share = (apparent_m - widths[i - 1]) / (widths[i] - widths[i - 1])
+    return float(angles[i - 1] + share * (angles[i] - angles[i - 1]))
+
+
+@inner
+def head_on(is_round: bool, turn_rad: float) -> float:
+    """How much of the way from the nearest face to where it stands lies along the ray; people are round."""
+    if is_round:
+        return 1.0
+    return 0.6 if math.isnan(turn_rad) else math.cos(turn_rad)
+
+
+@inner
+def middle_px(
+    box: Float, size: Size, metres_per_px: float, lens: Lens, hides_left: bool, hides_right: bool
+) -> tuple[float, bool]:
+    """Column of the object's middle, and whether the box is whole. Of one that the picture's side cuts, or that
+    something hides on one side, the edge that is seen moves as the object does, and its middle lies half a usual width
+    beyond."""
+    half_px = (size.length_m + size.width_m) / 4.0 / metres_per_px
+    cut_left, cut_right = box[0] <= lens.edge_px or hides_left, box[2] >= lens.right_px or hides_right
+    middle = (box[0] + box[2]) / 2.0
+    if cut_left and not cut_right:
+        middle = min(middle, box[2] - half_px)
+    elif cut_right and not cut_left:
+        middle = max(middle, box[0] + half_px)
+    return middle, not (cut_left or cut_right)
+
+
+@inner
+def extent_of(size: Size, turn_rad: float) -> tuple[float, float]:
+    """(length along the ray, its sigma) of the footprint; an average one where the turn is not known.
+
+    Between end-on and broadside it falls as the looks' width grows: straight rather than by the rectangle's rule,
+    which near the broadest look would make metres out of a pixel.
+    """
+    length, broad = size.length_m, size.width_m
+    if math.isnan(turn_rad):
+        return (length + broad) / 2.0, (length - broad) / 2.0 + 0.1
+    width = min(max(length * math.sin(turn_rad) + broad * math.cos(turn_rad), broad), length)
+    mixed = (length - width) * (width - broad) / max((length - broad) ** 2, 1e-6)
+    return length + broad - width, size.length_sigma_m * math.cos(turn_rad) + 0.3 + 4.0 * mixed
+
+
+@inner
+def beside_m(tangent: float, near_m: float, extent_m: float, size: Size, turn_rad: float) -> float:
+    """How far left the middle is of a footprint that begins `near_m` ahead and whose box's middle lies at `tangent`.
+
+    Of an object to the side one edge of the box is its near corner, the other its far one, so the box's middle is not
+    where the object's is.
+    """
+    half = (size.length_m * math.sin(turn_rad) + size.width_m * math.cos(turn_rad)) / 2.0
+    near, far = 1.0 / near_m, 1.0 / (near_m + extent_m)
+    out = (abs(tangent) - half / 2.0 * (near - far)) / ((near + far) / 2.0)
+    if out < half:
+        out = min(abs(tangent) * near_m, half)
+    return math.copysign(out, tangent)
+
+
+@inner
+def wrapped(angle_rad: float) -> float:
+    return angle_rad - 2.0 * math.pi * round(angle_rad / (2.0 * math.pi))
+
+
+@inner
+def placed(
+    box: Float,
+    size: Size,
+    widths: Float,
+    angles: Float,
+    is_round: bool,
+    lens: Lens,
+    stand: Cue,
+    is_face: bool,
+    hides_left: bool,
+    hides_right: bool,
+) -> Place:
+    """The object that stands at `stand` (its nearest side if `is_face`) and whose sides may be hidden."""
+    focal, wide_px = lens.focal_px, box[2] - box[0]
+    depth = stand.range_m / flat(lens, (box[0] + box[2]) / 2.0, box[3])[0]
+    middle, is_whole = middle_px(box, size, depth / focal, lens, hides_left, hides_right)
+    turn = NAN
+    if is_whole:
+        turn = turn_of(size, widths, angles, wide_px * depth / focal)
+        # the width that is seen is the nearest face's
+        face = depth * max(1.0 - size.stand_m * head_on(is_round, turn) / stand.range_m, 0.5)
+        turn = turn_of(size, widths, angles, wide_px * face / focal)
+    near = stand.range_m if is_face else max(stand.range_m - size.stand_m * head_on(is_round, turn), RANGE_MIN_M)
+    extent, extent_sigma = extent_of(size, turn)
+    x, y, _ = ray(lens, middle, box[3])
+    bearing, centre = math.atan2(y, x), near + extent / 2.0
+    if is_whole:
+        heading = math.atan2(lens.fy, lens.fx)
+        aside = bearing - heading
+        beside = beside_m(math.tan(aside), near * math.cos(aside), extent, size, turn)
+        ahead = near * math.cos(aside) + extent / 2.0
+        bearing, centre = wrapped(heading + math.atan2(beside, ahead)), math.hypot(beside, ahead)
+    pixel = centre * BOX_SIGMA_PX / focal
+    across = pixel + (0.05 if is_whole else (size.length_m - size.width_m) / 4.0 + 0.2)
+    # An edge at the picture's side stays there while the object goes on, and only the other one moves with it. Were its
+    # place across the ray left open, a distance that is a little short would pull the object over to the ego's path.
+    is_open = box[0] <= lens.edge_px and box[2] >= lens.right_px
+    sideways = pixel + JITTER_MIN_M if is_whole else (2.0 if is_open else 0.5) * across
+    along, along_jitter = math.hypot(stand.sigma_m, extent_sigma / 2.0), math.hypot(stand.jitter_m, pixel)
+    return Place(depth, near, centre, bearing, turn, along, across, along_jitter, sideways)
+
+
+@inner
+def hidden(box: Float, others: Float) -> tuple[bool, bool, bool]:
+    """Whether one of the boxes that end lower covers the line on which `box` stands; hides its left, its right edge."""
+    covered = left = right = False
+    highest = (box[1] + box[3]) / 2.0  # it hides half of the box's height at least
+    for i in range(len(others)):
+        other = others[i]
+        if not other[3] > box[3] + COVER_DOWN_PX:
+            continue
+        share = min(box[2], other[2]) - max(box[0], other[0])
+        covered |= other[1] < box[3] - 1.0 and share >= COVER_MIN * (box[2] - box[0])
+        if other[1] <= highest:
+            left |= other[0] < box[0] - 1.0 and box[0] - 2.0 <= other[2] < box[2]
+            right |= other[2] > box[2] + 1.0 and box[0] < other[0] <= box[2] + 2.0
+    return covered, left, right
+
+
+@inner
+def put_spread(out: Float, c: float, s: float, along_m: float, across_m: float) -> None:
+    """Covariance (2, 2) of standard deviations along and across a ray of cosine `c` and sine `s`."""
+    a, b = along_m**2, across_m**2
+    out[0], out[3] = c * c * a + s * s * b, s * s * a + c * c * b
+    out[1] = out[2] = c * s * (a - b)
+
+
+@inner
+def guessed_yaw(is_round: bool, bearing_rad: float, turn_rad: float) -> float:
+    if math.isnan(turn_rad) or is_round or ALIGNED_MAX_RAD < turn_rad < ACROSS_MIN_RAD:
+        return NAN
+    return bearing_rad + (turn_rad if turn_rad >= ACROSS_MIN_RAD else 0.0)
+
+
+WIDTH = 19
+"""Numbers that `ranged` gives of a box: x, y, height, near, yaw; covariance, jitter (4 each); foot, size (3 each)."""
+
+
+@compiled(
+    "float64[:, :](float64[:, :], int64[:], float64[:, :], float64[:], float64, float64[:, :], float64[:, :], "
+    "float64[:, :], int64[:], boolean[:])"
+)
+def ranged(
+    boxes: Float,
+    kinds: NDArray[np.int64],
+    others: Float,
+    lens_numbers: Float,
+    pitch_sigma_rad: float,
+    sizes: Float,
+    widths: Float,
+    angles: Float,
+    rising: NDArray[np.int64],
+    is_round: NDArray[np.bool_],
+) -> Float:
+    """(N, WIDTH) of `boxes` (N, 4), whose kinds number the rows of `sizes`; NaN where nothing places a box.
+
+    `others` are boxes of what may hide part of one. The first `rising` of `widths` are how wide a kind looks under
+    `angles`.
+    """
+    n = lens_numbers
+    lens = Lens(
+        n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15], n[16],
+        n[17], n[18],
+    )  # fmt: skip
+    out, cues = np.full((len(boxes), WIDTH), NAN), np.empty((3, 3))
+    for i in range(len(boxes)):
+        box, kind = boxes[i], kinds[i]
+        s = sizes[kind]
+        size = Size(s[0], s[1], s[2], s[3], s[4], s[5], s[6])
+        covered, hides_left, hides_right = hidden(box, others)
+        foot, by_size, cut = Cue(NAN, NAN, NAN), Cue(NAN, NAN, NAN), covered_cue(box, lens)
+        if not covered:
+            foot = foot_cue(box, lens, pitch_sigma_rad, KERB_SIGMA_M if is_round[kind] else 0.0)
+            by_size, cut = size_cue(box, size, lens), cut_cue(box, lens)
+        for k, cue in enumerate((foot, by_size, cut)):
+            cues[k, 0], cues[k, 1], cues[k, 2] = cue.range_m, cue.sigma_m, cue.jitter_m
+        range_m, sigma_m, jitter_m = fused(cues)
+        if not RANGE_MIN_M <= range_m <= RANGE_MAX_M:
+            continue
+        # What the picture's lower edge cuts is placed by its nearest face already.
+        is_face = math.isnan(foot.range_m) and not covered
+        count = rising[kind]
+        place = placed(
+            box, size, widths[kind, :count], angles[kind, :count], is_round[kind], lens,
+            Cue(range_m, sigma_m, jitter_m), is_face, hides_left, hides_right,
+        )  # fmt: skip
+        c, sine = math.cos(place.bearing_rad), math.sin(place.bearing_rad)
+        out[i, 0], out[i, 1] = lens.x_m + place.centre_m * c, lens.y_m + place.centre_m * sine
+        is_sized = not math.isnan(by_size.range_m)
+        out[i, 2] = (box[3] - box[1]) * place.depth_m / lens.focal_px if is_sized else size.height_m
+        out[i, 3], out[i, 4] = place.near_m, guessed_yaw(is_round[kind], place.bearing_rad, place.turn_rad)
+        put_spread(out[i, 5:9], c, sine, place.along_m, place.across_m)
+        put_spread(out[i, 9:13], c, sine, place.along_jitter_m, place.across_jitter_m)
+        out[i, 13:19] = cues[:2].ravel()
+    return out
