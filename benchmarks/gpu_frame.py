@@ -23,7 +23,7 @@ from perception.depth.ranging import range_objects
 from perception.detection.classes import CLASSES
 from perception.detection.detector import Detector
 from perception.detection.networks import TorchNetwork
-from perception.on_gpu.frame import SCORE_MIN
+from perception.on_gpu.frame import SCORE_MIN, rows_of
 from perception.tracking import Tracker
 
 FRAMES = 400
@@ -122,11 +122,9 @@ class WholeFrame:
         times.append(time.perf_counter())
         self.graph.upload(picture)
         times.append(time.perf_counter())
-        boxes, scores, labels, counts, *_ = self.graph.run()
+        results = self.graph.run()
         times.append(time.perf_counter())
-        count = int(counts[0, 0])
-        rows = np.column_stack([boxes[0, :count], scores[0, :count], labels[0, :count]])
-        found = self.detector.named(rows, 0.5, picture[..., :3])
+        found = self.detector.named(rows_of(results[:4], 0), 0.5, picture[..., :3])
         times.append(time.perf_counter())
         return found
 

@@ -107,11 +107,7 @@ class GpuFrame:
             if self._numbers[name] in batch.cameras:
                 break
             place += ROWS_RESULTS
-        row = batch.cameras.index(self._numbers[name])
-        boxes, scores, labels, counts = (part[row] for part in results[place : place + ROWS_RESULTS])
-        count = int(counts[0])
-        rows = np.empty((count, 6), np.float32)
-        rows[:, :4], rows[:, 4], rows[:, 5] = boxes[:count], scores[:count], labels[:count]
+        rows = rows_of(results[place : place + ROWS_RESULTS], batch.cameras.index(self._numbers[name]))
         size = image.camera.width_px, image.camera.height_px
         return self._detectors[name].named(rows, fitted_size(size, batch.network.size_px)[1], image.bgr)
 
@@ -166,6 +162,15 @@ class GpuFrame:
         )
         found = detect_end_to_end(network.rows(fitted, SCORE_MIN), SCORE_MIN)
         return found.boxes, found.scores, found.labels, found.counts
+
+
+def rows_of(results: Sequence[NDArray[Any]], picture: int) -> NDArray[np.float32]:
+    """A picture's rows (N, 6), as `Detector.named` takes them, from `Detections`' boxes, scores, labels and counts."""
+    boxes, scores, labels, counts = (part[picture] for part in results)
+    count = int(counts[0])
+    rows = np.empty((count, 6), np.float32)
+    rows[:, :4], rows[:, 4], rows[:, 5] = boxes[:count], scores[:count], labels[:count]
+    return rows
 
 
 def _batches(cameras: Sequence[CameraModel], networks: Mapping[str, TorchNetwork]) -> list[_Batch]:
