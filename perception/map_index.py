@@ -69,6 +69,7 @@ class MapIndex:
         self._yaw = np.concatenate([lane.yaw_rad for lane in self._lanes])
         self._width = np.concatenate([lane.width_m for lane in self._lanes])
         counts = [len(lane.points) for lane in self._lanes]
+        self._limit_mps = np.repeat([lane.speed_limit_mps for lane in self._lanes], counts)
         self._lane_of = np.repeat(np.arange(len(counts)), counts)
         self._first = np.concatenate([[0], np.cumsum(counts)])
         self._tree = cKDTree(self._points[:, :2])
@@ -93,17 +94,19 @@ class MapIndex:
         inside = [m for m in self.lanes_at(pose) if abs(m.offset_m) <= m.width_m / 2.0 + 0.5]
         return min(inside, key=lambda m: abs(m.offset_m) + 2.0 * abs(m.heading_error_rad), default=None)
 
-    def points_at(self, places: Float, count: int = 24) -> tuple[Float, Float, Float]:
+    def points_at(self, places: Float, count: int = 24) -> tuple[Float, Float, Float, Float]:
         """The `count` points of lanes' centres nearest to each of `places` (N, 2), whatever their direction.
 
-        Their lanes' yaw (N, K) there, and how far ahead of each (N, K) and to the left of it (N, K) the place lies.
+        Their lanes' yaw (N, K) there, how far ahead of each (N, K) and to the left of it (N, K) the place lies, and
+        their lanes' speed limits (N, K) m/s.
         """
         _, near = self._tree.query(places, k=min(count, len(self._points)))
         near = near.reshape(len(places), -1)
         yaw = self._yaw[near]
         off = places[:, None] - self._points[near, :2]
         c, s = np.cos(yaw), np.sin(yaw)
-        return yaw, c * off[..., 0] + s * off[..., 1], c * off[..., 1] - s * off[..., 0]
+        ahead, left = c * off[..., 0] + s * off[..., 1], c * off[..., 1] - s * off[..., 0]
+        return yaw, ahead, left, self._limit_mps[near]
 
     def boundaries_at(
         self, pose: Pose2D, x_m: float, reach_m: float = 8.0, heading_gate_rad: float = 0.5

@@ -64,7 +64,7 @@ CONFIDENCE_GAIN, CONFIDENCE_TIME_S = 0.3, 0.8
 STEADY_VELOCITY_MPS = 0.4
 """What a vehicle's velocity is wrong by for seconds: it turns, wheels and reflections move otherwise than its body."""
 
-EGO_SPEED_SIGMA_MPS, FLOW_SIGMA_MPS = 0.05, 0.2
+EGO_SPEED_SIGMA_MPS, FLOW_SIGMA_MPS = 0.05, 0.5
 """The second is of what corners do that belong to no rigid face: wheels, reflections, edges against the background."""
 
 
@@ -141,6 +141,7 @@ class Tracker:
         tracks["state"][:, :2] = looks["off_m"] + [ego.x_m, ego.y_m]
         tracks["covariance"][:, :2, :2] = looks["noise_m2"]
         diagonal(tracks["covariance"])[:, 2:] = BIRTH[looks["kind"]] ** 2
+        tracks["free_mps"] = np.nan
         if self._index is not None:
             _launch(tracks, looks, self._index)
         tracks["votes"][numbers, looks["kind"]] = looks["confidence"]
@@ -161,7 +162,9 @@ def _move(tracks: Rows, dt_s: float) -> None:
     if not len(tracks):
         return
     noise = NOISE[tracks["kind"]]
-    tracks["state"], tracks["covariance"] = predict(tracks["state"], tracks["covariance"], dt_s, noise)
+    tracks["state"], tracks["covariance"] = predict(
+        tracks["state"], tracks["covariance"], dt_s, noise, tracks["free_mps"]
+    )
     tracks["unseen_s"] += dt_s
     tracks["box_age_s"] += dt_s
     tracks["confidence"] *= np.exp(-dt_s / CONFIDENCE_TIME_S)
@@ -196,10 +199,11 @@ def _correct(tracks: Rows, looks: Rows, ego: EgoState, camera: int) -> None:
 
 
 def _launch(tracks: Rows, looks: Rows, index: MapIndex) -> None:
-    """Give vehicles that have only just been seen the velocity of who drives in their lanes."""
-    mean, spread = birth_velocities(index, tracks["state"][:, :2])
+    """Give vehicles that have only just been seen the velocity of who drives in their lanes, and what they come to."""
+    mean, spread, free_mps = birth_velocities(index, tracks["state"][:, :2])
     told = np.flatnonzero(np.isfinite(mean[:, 0]) & ~IS_WALKER[looks["kind"]])
     tracks["state"][told, 2:4], tracks["covariance"][told, 2:4, 2:4] = mean[told], spread[told]
+    tracks["free_mps"][told] = free_mps[told]
 
 
 def _guide(tracks: Rows, index: MapIndex) -> None:
@@ -210,9 +214,10 @@ def _guide(tracks: Rows, index: MapIndex) -> None:
     moving = np.flatnonzero(is_first & is_moving & ~IS_WALKER[tracks["kind"]])
     if not len(moving):
         return
-    across, sigma = across_lanes(index, tracks["state"][moving, :2], velocity[moving])
+    across, sigma, free_mps = across_lanes(index, tracks["state"][moving, :2], velocity[moving])
     told = np.isfinite(sigma)
     moving = moving[told]
+    tracks["free_mps"][moving] = free_mps[told]
     tracks["state"][moving], tracks["covariance"][moving] = correct_across(
         tracks["state"][moving], tracks["covariance"][moving], across[told], sigma[told], SURPRISE
     )

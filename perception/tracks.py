@@ -41,6 +41,7 @@ TRACK = np.dtype(
         ("confidence", np.float64),
         ("hits", np.int64),
         ("unseen_s", np.float64),
+        ("free_mps", np.float64),  # the speed to which it comes on its lane if it drives; NaN where no lane tells
         ("scale_log", np.float64),  # natural logarithm of its height over its kind's mean
         ("scale_variance", np.float64),
         ("box_px", np.float64, (CAMERAS_MAX, 4)),  # where each camera saw it last, and how long ago

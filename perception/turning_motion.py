@@ -26,6 +26,12 @@ LATERAL_MAX_MPS2, RADIUS_MIN_M = 5.0, 4.0
 """What tyres and steering allow: a turn rate beyond is noise that the filter has taken for a turn."""
 
 
+FREE_TIME_S, FREE_GAIN_MAX_MPS2, FREE_LOSS_MAX_MPS2 = 8.0, 1.0, 1.5
+"""In which time, and with how much acceleration at most, drivers come to the speed of their road."""
+
+DRIVES_MPS = 2.0
+"""Who is this slow may be about to stand: no speed is expected of who stands."""
+
 _POSITION = np.eye(STATE_SIZE)[None, :2].copy()
 
 
@@ -133,18 +139,37 @@ def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Flo
     return new, out
 
 
-@compiled("Tuple((float64[:, :], float64[:, :, :]))(float64[:, :], float64[:, :, :], float64, float64[:, :])")
-def predict(states: Float, covariances: Float, dt_s: float, noise: Float) -> tuple[Float, Float]:
+@inner
+def _pull(vx_mps: float, vy_mps: float, free_mps: float) -> tuple[float, float, float]:
+    """Acceleration m/s2 towards the speed `free_mps`, and its derivatives by the velocity; 0 where that is NaN."""
+    if math.isnan(free_mps):
+        return 0.0, 0.0, 0.0
+    soft, square = _soft(vx_mps, vy_mps), vx_mps * vx_mps + vy_mps * vy_mps
+    wanted = (free_mps - soft) / FREE_TIME_S
+    bounded = min(max(wanted, -FREE_LOSS_MAX_MPS2), FREE_GAIN_MAX_MPS2)
+    drives = square / (square + DRIVES_MPS**2)
+    per_v = 2.0 * bounded * DRIVES_MPS**2 / (square + DRIVES_MPS**2) ** 2
+    if bounded == wanted:
+        per_v -= drives / (soft * FREE_TIME_S)
+    return bounded * drives, per_v * vx_mps, per_v * vy_mps
+
+
+@compiled(
+    "Tuple((float64[:, :], float64[:, :, :]))(float64[:, :], float64[:, :, :], float64, float64[:, :], float64[:])"
+)
+def predict(states: Float, covariances: Float, dt_s: float, noise: Float, free_mps: Float) -> tuple[Float, Float]:
     """States (N, 6) and covariances (N, 6, 6) after `dt_s` seconds.
 
     `noise` (N, 4) holds densities per root second: of the velocity in x and y (m/s), the acceleration (m/s2), the turn
-    rate (rad/s).
+    rate (rad/s). `free_mps` (N,) is the speed to which each comes if it drives; NaN where none is known.
     """
     new, spread = np.empty((len(states), STATE_SIZE)), np.empty((len(states), STATE_SIZE, STATE_SIZE))
     accel_decay, turn_decay = math.exp(-dt_s / ACCEL_TIME_S), math.exp(-dt_s / TURN_TIME_S)
     jacobian = np.eye(STATE_SIZE)
     for n in range(len(states)):
-        vx, vy, accel, angle = states[n, VX], states[n, VY], states[n, ACCEL], states[n, TURN] * dt_s
+        vx, vy, own_accel, angle = states[n, VX], states[n, VY], states[n, ACCEL], states[n, TURN] * dt_s
+        pull, pull_x, pull_y = _pull(vx, vy, free_mps[n])
+        accel = own_accel + pull
         soft = _soft(vx, vy)
         ax, ay = vx / soft, vy / soft
         c, s = math.cos(angle), math.sin(angle)
@@ -152,9 +177,10 @@ def predict(states: Float, covariances: Float, dt_s: float, noise: Float) -> tup
         after_x, after_y = c * gone_x - s * gone_y, s * gone_x + c * gone_y
 
         share = dt_s * accel / soft
-        xx, xy, yy = 1.0 + share * (1.0 - ax * ax), -share * ax * ay, 1.0 + share * (1.0 - ay * ay)
-        jacobian[VX, VX], jacobian[VX, VY] = c * xx - s * xy, c * xy - s * yy
-        jacobian[VY, VX], jacobian[VY, VY] = s * xx + c * xy, s * xy + c * yy
+        xx, xy = 1.0 + share * (1.0 - ax * ax) + dt_s * ax * pull_x, -share * ax * ay + dt_s * ax * pull_y
+        yx, yy = -share * ax * ay + dt_s * ay * pull_x, 1.0 + share * (1.0 - ay * ay) + dt_s * ay * pull_y
+        jacobian[VX, VX], jacobian[VX, VY] = c * xx - s * yx, c * xy - s * yy
+        jacobian[VY, VX], jacobian[VY, VY] = s * xx + c * yx, s * xy + c * yy
         jacobian[VX, ACCEL], jacobian[VY, ACCEL] = dt_s * (c * ax - s * ay), dt_s * (s * ax + c * ay)
         jacobian[VX, TURN], jacobian[VY, TURN] = -dt_s * after_y, dt_s * after_x
         for i in range(2):
@@ -164,7 +190,7 @@ def predict(states: Float, covariances: Float, dt_s: float, noise: Float) -> tup
         jacobian[ACCEL, ACCEL], jacobian[TURN, TURN] = accel_decay, turn_decay
 
         new[n, X], new[n, Y] = states[n, X] + dt_s / 2.0 * (vx + after_x), states[n, Y] + dt_s / 2.0 * (vy + after_y)
-        new[n, VX], new[n, VY], new[n, ACCEL] = after_x, after_y, accel * accel_decay
+        new[n, VX], new[n, VY], new[n, ACCEL] = after_x, after_y, own_accel * accel_decay
         most = min(LATERAL_MAX_MPS2 / soft, soft / RADIUS_MIN_M)
         new[n, TURN] = min(max(states[n, TURN] * turn_decay, -most), most)
         _add_around(spread[n], jacobian, covariances[n], False)

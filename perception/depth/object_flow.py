@@ -16,7 +16,11 @@ from av_stack.types import CameraModel, Float, Image
 from perception.depth.face_flow import BoxFlow, Flags, Numbers, box_flows
 from perception.depth.view import Box
 
-CORNERS_A_BOX, CORNER_QUALITY = 16, 0.02
+CORNERS_A_BOX, CORNER_QUALITY = 20, 0.02
+CORNERS_FEW, QUARTER_FEW, REFILL_PICTURES = 8, 2, 3
+"""With so few corners new ones are sought at once, with so few in a quarter of the box every third picture: corners on
+one side of a face tell little of how it grows."""
+
 BOXES_MAX = 12
 SIDE_MIN_PX = 8.0
 INSET = 0.08
@@ -34,6 +38,7 @@ class ObjectFlow:
         self._grey: Image | None = None
         self._camera: CameraModel | None = None
         self._times_s: Float = np.zeros(1)
+        self._pictures = 0
         self._clear()
 
     def update(
@@ -101,11 +106,16 @@ class ObjectFlow:
         self._keep(good)
 
     def _refill(self, grey: Image, boxes: Float, owner: Numbers, camera: CameraModel) -> None:
-        """New corners in those of `boxes` (B, 4), nearest first, that have few; `owner` (N,) tells whose the old ones
-        are."""
+        """New corners in those of `boxes` (B, 4), nearest first, that have few, where they have fewest first; `owner`
+        (N,) tells whose the old ones are."""
         new = [self._pixels]
-        for i in np.flatnonzero((owner == np.arange(len(boxes))[:, None]).sum(axis=1) <= CORNERS_A_BOX // 2):
-            have = self._pixels[owner == i]
+        self._pictures += 1
+        for i in range(len(boxes)):
+            have, middle = self._pixels[owner == i], (boxes[i, :2] + boxes[i, 2:]) / 2.0
+            quarters = np.bincount(_quarters(have, middle), minlength=4)
+            is_uneven = quarters.min() <= QUARTER_FEW and (self._pictures + i) % REFILL_PICTURES == 0
+            if len(have) > CORNERS_FEW and not (is_uneven and len(have) < CORNERS_A_BOX):
+                continue
             u0, v0, u1, v1 = _inset(boxes[i].tolist(), camera)
             part = grey[v0:v1, u0:u1]
             gap = max(2.0, 0.12 * min(part.shape)) if part.size else 0.0
@@ -119,6 +129,7 @@ class ObjectFlow:
                 away = np.linalg.norm(fresh[:, None] - have[None], axis=2).min(axis=1)
                 fresh = fresh[away >= gap]
             fresh = fresh[_owners(fresh, boxes) == i]
+            fresh = fresh[np.argsort(quarters[_quarters(fresh, middle)], kind="stable")]
             new.append(fresh[: CORNERS_A_BOX - len(have)])
         if len(new) == 1:
             return
@@ -133,6 +144,11 @@ def _worth_following(boxes: Sequence[Box], camera: CameraModel) -> list[int]:
     usable = [i for i, b in enumerate(boxes) if np.isfinite(b).all() and min(b[2] - b[0], b[3] - b[1]) >= SIDE_MIN_PX]
     usable = [i for i in usable if boxes[i][0] < camera.width_px and boxes[i][1] < camera.height_px]
     return sorted(usable, key=lambda i: -boxes[i][3])[:BOXES_MAX]
+
+
+def _quarters(pixels: Float, middle: Float) -> Numbers:
+    """In which of the four quarters around `middle` each of `pixels` (N, 2) lies."""
+    return np.asarray((pixels > middle) @ np.array([1, 2]))
 
 
 def _owners(pixels: Float, boxes: Float) -> Numbers:

@@ -17,6 +17,7 @@ from perception.map_index import MapIndex
 from perception.tracking import Tracker
 
 STRAIGHT = MapIndex(two_way_road([(200.0, 0.0)]))
+STRAIGHT_LIMIT_MPS = two_way_road([(200.0, 0.0)]).lanes[LaneKey(1, 0, -1)].speed_limit_mps
 BEND = two_way_road([(60.0, 1 / 30.0)])
 FORTH, BACK = LaneKey(1, 0, -1), LaneKey(1, 0, 1)
 
@@ -24,24 +25,27 @@ FORTH, BACK = LaneKey(1, 0, -1), LaneKey(1, 0, 1)
 @settings(deadline=None)
 @given(st.floats(10.0, 190.0), st.floats(-4.0, 4.0))
 def test_places_in_the_coordinates_of_the_lanes_around(x: float, y: float) -> None:
-    yaw, ahead, left = STRAIGHT.points_at(np.array([[x, y]]))
+    yaw, ahead, left, limit = STRAIGHT.points_at(np.array([[x, y]]))
     forth = np.abs(yaw[0]) < 0.1
     assert left[0, forth] == pytest.approx(y + 1.75)
     assert left[0, ~forth] == pytest.approx(1.75 - y)
     assert np.abs(ahead).max() < 15.0
+    assert (limit == STRAIGHT_LIMIT_MPS).all()
 
 
 def test_who_comes_into_view_is_taken_to_drive_along_its_lane() -> None:
-    mean, covariance = birth_velocities(STRAIGHT, np.array([(50.0, -1.75), (50.0, 1.75), (50.0, -30.0)]))
+    mean, covariance, free = birth_velocities(STRAIGHT, np.array([(50.0, -1.75), (50.0, 1.75), (50.0, -30.0)]))
     assert mean[0, 0] > 3.0 > -3.0 > mean[1, 0]
     assert mean[:2, 1] == pytest.approx(0.0, abs=0.05)
     assert (covariance[:2, 0, 0] > 4.0 * covariance[:2, 1, 1]).all()
     assert (np.linalg.eigvalsh(covariance[:2]) > 0.0).all()
     assert np.isnan(mean[2]).all()
+    assert free[:2] == pytest.approx(0.65 * STRAIGHT_LIMIT_MPS)
+    assert np.isnan(free[2])
 
 
 def test_between_two_lanes_both_ways_stay_open() -> None:
-    mean, covariance = birth_velocities(STRAIGHT, np.array([(50.0, 0.0)]))
+    mean, covariance, _ = birth_velocities(STRAIGHT, np.array([(50.0, 0.0)]))
     assert abs(mean[0, 0]) < 0.5
     assert covariance[0, 0, 0] > 25.0
 
@@ -51,16 +55,17 @@ def test_across_is_at_right_angles_to_the_lane_in_a_bend() -> None:
     at = slice(5, 50, 5)
     yaw = lane.yaw_rad[at]
     seen = yaw + 0.2  # vehicles seem to drive askew
-    across, sigma = across_lanes(
+    across, sigma, free = across_lanes(
         MapIndex(BEND), lane.points[at, :2], 8.0 * np.column_stack([np.cos(seen), np.sin(seen)])
     )
     along = np.column_stack([np.cos(yaw), np.sin(yaw)])
     assert np.abs((across * along).sum(axis=1)).max() < 0.03
     assert ((sigma > 0.5) & (sigma < 2.0)).all()
+    assert free == pytest.approx(0.65 * lane.speed_limit_mps)
 
 
 def test_who_drives_over_a_road_is_told_nothing() -> None:
-    _, sigma = across_lanes(STRAIGHT, np.array([(50.0, -1.75), (50.0, -30.0)]), np.array([(0.0, 8.0), (8.0, 0.0)]))
+    _, sigma, _ = across_lanes(STRAIGHT, np.array([(50.0, -1.75), (50.0, -30.0)]), np.array([(0.0, 8.0), (8.0, 0.0)]))
     assert np.isnan(sigma).all()
 
 

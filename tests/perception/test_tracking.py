@@ -194,10 +194,11 @@ def test_covariances_tell_how_far_off_the_tracks_are() -> None:
 
 
 def moving(ego: EgoState, thing: RangedObject, velocity: tuple[float, float], rng: np.random.Generator) -> RangedObject:
-    """The thing with what a flow of its corners would tell: 1.5 m/s of noise along the view, 0.2 across."""
+    """The thing with what a flow of its corners would tell: 1.5 m/s of noise along the view, 0.2 across, and 0.4 of
+    corners on wheels and reflections, which the flow's own covariance does not know of."""
     sigma = np.array([1.5, 0.2])
     turn = rotation_matrix(math.atan2(thing.y_m, thing.x_m), 0.0, 0.0)[:2, :2]
-    seen = np.array(velocity) - [ego.speed_mps, 0.0] + turn @ rng.normal(0.0, sigma)
+    seen = np.array(velocity) - [ego.speed_mps, 0.0] + turn @ rng.normal(0.0, sigma) + rng.normal(0.0, 0.4, 2)
     return replace(thing, motion=SeenMotion(seen, turn @ np.diag(sigma**2) @ turn.T, 0.0, thing.near_m))
 
 

@@ -22,14 +22,16 @@ def drawn(seed: int) -> tuple[Float, Float, np.random.Generator]:
 def test_a_prediction_spreads_the_covariance_by_its_own_derivative(seed: int) -> None:
     states, covariances, _ = drawn(seed)
     noise, dt_s, step = np.full((COUNT, 4), 0.3), 0.1, 1e-5
+    free = np.array([np.nan, 2.0, 5.0, 8.0, 11.0, 15.0, 30.0])
     columns = []
     for i in range(STATE_SIZE):
-        sides = [predict(states + sign * step * np.eye(STATE_SIZE)[i], covariances, dt_s, noise)[0] for sign in (1, -1)]
-        columns.append((sides[0] - sides[1]) / (2.0 * step))
+        moved = [states + sign * step * np.eye(STATE_SIZE)[i] for sign in (1, -1)]
+        ahead, behind = (predict(one, covariances, dt_s, noise, free)[0] for one in moved)
+        columns.append((ahead - behind) / (2.0 * step))
     jacobian = np.stack(columns, axis=2)
     expected = jacobian @ covariances @ jacobian.transpose(0, 2, 1)
     expected += np.diag([0.0, 0.0, *[0.3**2 * dt_s] * 4])
-    np.testing.assert_allclose(predict(states, covariances, dt_s, noise)[1], expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(predict(states, covariances, dt_s, noise, free)[1], expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -66,5 +68,22 @@ def test_what_surprises_counts_for_as_little_as_brings_it_to_the_gate() -> None:
 
 def test_nobody_is_moved_or_corrected_without_error() -> None:
     none = np.zeros((0, STATE_SIZE)), np.zeros((0, STATE_SIZE, STATE_SIZE))
-    assert predict(*none, 0.1, np.zeros((0, 4)))[0].shape == (0, STATE_SIZE)
+    assert predict(*none, 0.1, np.zeros((0, 4)), np.zeros(0))[0].shape == (0, STATE_SIZE)
     assert correct(*none, np.zeros((0, 2)), np.zeros((0, 2, 2)))[1].shape == (0, STATE_SIZE, STATE_SIZE)
+
+
+def after(speed_mps: float, free_mps: float, seconds: float) -> float:
+    states = np.array([[0.0, 0.0, 0.6 * speed_mps, -0.8 * speed_mps, 0.0, 0.0]])
+    covariances, noise = np.eye(STATE_SIZE)[None], np.zeros((1, 4))
+    for _ in range(round(seconds / 0.05)):
+        states, covariances = predict(states, covariances, 0.05, noise, np.array([free_mps]))
+    assert states[0, 3] == pytest.approx(-states[0, 2] * 0.8 / 0.6)
+    return float(np.hypot(*states[0, 2:4]))
+
+
+def test_who_drives_comes_to_the_speed_of_its_road_and_who_stands_stays() -> None:
+    assert 7.5 < after(4.0, 8.0, 40.0) < 8.0 < after(12.0, 8.0, 40.0) < 8.2
+    assert after(20.0, 8.0, 1.0) > 18.4  # no harder than drivers brake
+    assert after(0.0, 8.0, 3.0) == 0.0
+    assert after(0.3, 8.0, 1.0) < 0.4
+    assert after(4.0, np.nan, 15.0) == pytest.approx(4.0)
