@@ -8,7 +8,7 @@ from typing import Any
 from cuda_ops.errors import CudaOpsError
 from cuda_ops.runtime.launcher import I32, Launcher, Ptr, ceil_div
 
-TILE_W, TILE_H = 128, 32
+TILE_W, TILE_H = 128, 28
 STATE_BYTES = TILE_W * TILE_H // 8
 THREADS = 512
 SHARED_MAX_BYTES = 16 * 1024
@@ -36,7 +36,7 @@ def run(
     """Edges of `image` (H, W) uint8 into `out` (H, W) uint8 as 0 or 255; `words` as `words_shape`
     says and `parents`, uint32, 32 times as many and one more, of any content.
 
-    Raises `CudaOpsError` for a picture too large for the device (more than 32 tiles a block).
+    Raises `CudaOpsError` for a picture too large for the device (more than 36 tiles a block).
     """
     height, width = image.shape
     kernel = "canny_l2" if l2_gradient else "canny_l1"
@@ -44,7 +44,10 @@ def run(
     blocks = min(tiles, launcher.resident_blocks(kernel, THREADS, SHARED_MAX_BYTES))
     held = ceil_div(tiles, blocks)
     if held * STATE_BYTES > SHARED_MAX_BYTES:
-        raise CudaOpsError(f"canny: {width}x{height} is too large for this GPU, at most {32 * blocks} tiles of 128x32")
+        most = SHARED_MAX_BYTES // STATE_BYTES * blocks
+        raise CudaOpsError(
+            f"canny: {width}x{height} is too large for this GPU, at most {most} tiles of {TILE_W}x{TILE_H}"
+        )
     limits = thresholds(low, high, l2_gradient)
     launcher.launch(
         kernel,
