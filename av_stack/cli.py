@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
@@ -29,6 +28,15 @@ from scenarios.suites import SUITES
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 console = Console()
+
+
+class OutcomeError(AvStackError):
+    """What was asked for was done, and went wrong: what to say, and the status to end with."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.exit_status = status
+
 
 ServerOption = Annotated[
     str | None, typer.Option("--server", metavar="HOST:PORT", help="A CARLA 0.9.16 server; else the embedded one.")
@@ -68,7 +76,7 @@ def run_command(
     console.print(table(outcome.figures))
     console.print(f"recording, video and result are in {out}/")
     if outcome.exit_status:
-        _fail(str(outcome.figures["error"]), outcome.exit_status)
+        raise OutcomeError(str(outcome.figures["error"]), outcome.exit_status)
 
 
 @app.command("suite")
@@ -89,7 +97,7 @@ def suite_command(
     console.print(f"suite.json and the drives' files are in {out}/")
     failed = [f"{entry['scenario']}: {what}" for entry in entries for what in entry["shortcomings"]]
     if failed:
-        _fail("; ".join(failed), 1)
+        raise OutcomeError("; ".join(failed), 1)
 
 
 @app.command("dataset")
@@ -232,7 +240,7 @@ def eval_command(
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def serve(context: typer.Context) -> None:
     """Start the embedded server alone; takes the options of `python -m embedded_carla`."""
-    raise typer.Exit(subprocess.call([sys.executable, "-m", "embedded_carla", *context.args]))
+    os.execv(sys.executable, [sys.executable, "-m", "embedded_carla", *context.args])
 
 
 def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
@@ -274,11 +282,6 @@ def _folder(maps: Path | None) -> Path | None:
     return maps
 
 
-def _fail(message: str, status: int) -> None:
-    _say_error(message)
-    raise typer.Exit(status)
-
-
 def _say_error(message: str) -> None:
     print(f"av-stack: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
@@ -291,7 +294,10 @@ def main() -> None:
     """Entry point: errors for people are one line on stderr and a status that is not 0."""
     signal.signal(signal.SIGTERM, _interrupt)  # ends like Ctrl-C: everything is given back
     try:
-        sys.exit(app(standalone_mode=False) or 0)  # typer returns the status of its own Exit
+        status = app(standalone_mode=False) or 0  # typer returns the status of its own Exit, and makes one of Ctrl-C
+        if status == INTERRUPTED_STATUS:
+            _say_error("interrupted")
+        sys.exit(status)
     except AvStackError as error:
         _say_error(str(error))
         sys.exit(error.exit_status)
@@ -302,7 +308,7 @@ def main() -> None:
         _say_error(error.format_message())
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        print("av-stack: interrupted", file=sys.stderr)
+        _say_error("interrupted")
         sys.exit(INTERRUPTED_STATUS)
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import cv2
@@ -70,8 +72,9 @@ def write_dataset(
     missing = [(spec, episode) for spec, episode in todo if not _marker(out, spec.split, episode).exists()]
     done = len(todo) - len(missing)
     tell(done, len(todo))
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(_insist, out, spec, episode) for spec, episode in missing]
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        with _deaf_children():
+            futures = [pool.submit(_insist, out, spec, episode) for spec, episode in missing]
         try:
             for future in as_completed(futures):
                 future.result()
@@ -79,8 +82,20 @@ def write_dataset(
                 tell(done, len(todo))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for worker in active_children():  # an episode takes minutes; its server ends with the worker
+                worker.terminate()
             raise
     return _summarise(out, [(spec.split, episode) for spec, episode in todo])
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes started herein do not hear Ctrl-C, which reaches all those of a terminal: this one ends the others."""
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heard)
 
 
 def _claim(out: Path, specs: Sequence[DatasetSpec]) -> None:

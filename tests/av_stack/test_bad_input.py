@@ -168,3 +168,47 @@ def test_ctrl_c(tmp_path: Path) -> None:
         assert not [actor for actor in world.get_actors() if actor.type_id.startswith(("vehicle", "walker", "sensor"))]
     figures = json.loads((tmp_path / "result.json").read_text())
     assert recorded_steps(tmp_path / "recording.mcap") == figures["steps"] > 0
+
+
+def test_ctrl_c_while_a_data_set_is_made(tmp_path: Path) -> None:
+    """One line, soon, and no worker or server left, though the terminal tells every process."""
+    command = [*COMMAND, "dataset", str(tmp_path / "data"), "--train", "2000", "--val", "0", "--workers", "2"]
+    run = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    servers = wait_for_servers_of(run, 2)
+    os.killpg(run.pid, signal.SIGINT)
+    _, errors = run.communicate(timeout=20.0)
+    assert run.returncode == 130
+    assert errors == "av-stack: interrupted\n"
+    deadline = time.monotonic() + 10.0
+    while any(Path(f"/proc/{pid}").exists() for pid in servers):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def wait_for_servers_of(run: subprocess.Popen[str], count: int) -> list[int]:
+    """Process ids of its workers' servers, once there are `count`."""
+    deadline = time.monotonic() + 60.0
+    while True:
+        servers = [pid for worker in children(run.pid) for pid in children(worker) if "embedded_carla" in named(pid)]
+        if len(servers) == count:
+            return servers
+        assert run.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def children(pid: int) -> list[int]:
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except FileNotFoundError:  # it has ended
+        return []
+
+
+def named(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except FileNotFoundError:
+        return ""
