@@ -1,6 +1,7 @@
 """How fast the embedded server draws: one JSON object on standard output, and in a file where asked.
 
     python -m benchmarks.render [--map city_grid] [--frames 60] [--sizes 640x360 1280x720] [--vehicles 60] [--out FILE]
+    python -m benchmarks.render --views drive [--rounds 3] [--out FILE]
 
 First through the real wheel: a client that waits for each picture of its tick (`per_s`: sets of pictures a second).
 Then the renderer alone, in a town with vehicles and 20 walkers in front of the camera, by weather: `fps` from the
@@ -8,6 +9,8 @@ median time of a picture read into numpy, `best_ms` the fastest, `cpu_ms` the pr
 load on the machine moves less, `python_ms` that of the calling thread when the GL is asked for nothing, `triangles` of
 the last picture. Where the time goes: `stages_ms` of the calling thread, which asks the GL, in `wait` waits for it and
 in `read` fetches the finished picture; `awaited_ms` when each stage waits for the GL, of which the GL works `gl_ms`.
+
+With `--views drive` the renderer alone, from 40 places along the route of town_drive (render_drive.py).
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from unittest.mock import patch
 import moderngl
 import numpy as np
 
-from benchmarks import render_client
+from benchmarks import render_client, render_drive
 from embedded_carla.maps import MapLibrary
 from embedded_carla.opendrive import parse
 from embedded_carla.render import Renderer, Shot
@@ -159,11 +162,30 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=60)
     parser.add_argument("--sizes", nargs="+", default=["640x360"], metavar="WIDTHxHEIGHT")
     parser.add_argument("--vehicles", type=int, default=60)
+    parser.add_argument("--views", choices=("town", "drive"), default="town", help="what is drawn (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="over the views of the drive (%(default)s)")
     parser.add_argument("--out", type=Path, help="a file for the JSON as well")
     args = parser.parse_args()
     sizes = [(int(w), int(h)) for w, h in (size.split("x") for size in args.sizes)]
-    name, text = MapLibrary([]).load_text(args.map)
+    name, text = MapLibrary([]).load_text(args.map if args.views == "town" else render_drive.MAP)
     scenery = build(parse(text, name))
+    figures = _of_drive(args, scenery, sizes) if args.views == "drive" else _of_town(args, name, scenery, sizes)
+    written = json.dumps(figures, indent=2)
+    print(written)
+    if args.out is not None:
+        args.out.write_text(written + "\n")
+
+
+def _of_drive(args: argparse.Namespace, scenery: Scenery, sizes: Sequence[tuple[int, int]]) -> dict[str, object]:
+    return {
+        f"{width}x{height}": render_drive.measure(scenery, WEATHERS, (width, height), args.rounds)
+        for width, height in sizes
+    }
+
+
+def _of_town(
+    args: argparse.Namespace, name: str, scenery: Scenery, sizes: Sequence[tuple[int, int]]
+) -> dict[str, object]:
     start = scenery.spawn_points[40 % len(scenery.spawn_points)]
     eye = start @ Transform(x=0.5, z=1.0)
     actors = traffic(scenery, eye, args.vehicles)
@@ -179,10 +201,7 @@ def main() -> None:
         lambda k: lidar.body(renderer, eye, actors, {}, 0.05 * k, 0.05), args.frames // 3
     )
     renderer.close()
-    written = json.dumps(figures, indent=2)
-    print(written)
-    if args.out is not None:
-        args.out.write_text(written + "\n")
+    return figures
 
 
 if __name__ == "__main__":
