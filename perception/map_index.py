@@ -16,6 +16,10 @@ Float = NDArray[np.float64]
 SEGMENT_REACH_M = 1.5
 """Lane points are about 1 m apart; a boundary on the outside of a tight curve stretches, hence some more."""
 
+WHEELBASE_M, ROAD_REACH_M, FLAT_M, BRIDGE_MIN_M = 2.9, 6.0, 0.05, 1.0
+"""Between the points of the road on which a vehicle stands; how far from a lane's middle there is road; what heights of
+a whole map are none; what step between two of its points is another road."""
+
 
 @dataclass(frozen=True, slots=True)
 class LaneMatch:
@@ -72,6 +76,8 @@ class MapIndex:
         self._limit_mps = np.repeat([lane.speed_limit_mps for lane in self._lanes], counts)
         self._lane_of = np.repeat(np.arange(len(counts)), counts)
         self._first = np.concatenate([[0], np.cumsum(counts)])
+        self._grade = np.concatenate([_grade(lane) for lane in self._lanes])
+        self._is_flat = bool(np.ptp(self._points[:, 2]) < FLAT_M)
         self._tree = cKDTree(self._points[:, :2])
         self._segments = _marked_segments(self._lanes)
         middles = (self._segments.start + self._segments.end) / 2.0
@@ -107,6 +113,22 @@ class MapIndex:
         c, s = np.cos(yaw), np.sin(yaw)
         ahead, left = c * off[..., 0] + s * off[..., 1], c * off[..., 1] - s * off[..., 0]
         return yaw, ahead, left, self._limit_mps[near]
+
+    def rises_ahead(self, pose: Pose2D, step_m: float, count: int) -> Float:
+        """How far above the plane on which a vehicle at `pose` stands the road is, every `step_m` along its heading.
+
+        (count,) from the pose itself on, none on a flat map. Behind where the road ends its last height goes on.
+        """
+        if self._is_flat:
+            return np.zeros(0)
+        gone_m = np.concatenate([[0.0, WHEELBASE_M], step_m * np.arange(count)])
+        places = np.array([pose.x_m, pose.y_m]) + gone_m[:, None] * [np.cos(pose.yaw_rad), np.sin(pose.yaw_rad)]
+        beside_m, near = self._tree.query(places, k=min(4, len(self._points)))
+        off, yaw = places[:, None] - self._points[near, :2], self._yaw[near]
+        uphill = (off[..., 0] * np.cos(yaw) + off[..., 1] * np.sin(yaw)) * self._grade[near]
+        z = _one_road(self._points[near, 2] + uphill, beside_m <= ROAD_REACH_M)
+        slope = (z[1] - z[0]) / WHEELBASE_M
+        return np.asarray(z[2:] - z[0] - slope * gone_m[2:])
 
     def boundaries_at(
         self, pose: Pose2D, x_m: float, reach_m: float = 8.0, heading_gate_rad: float = 0.5
@@ -171,6 +193,25 @@ class MapIndex:
             grade_rad=float(np.arctan2(piece[2], length)),
             is_junction=lane.is_junction,
         )
+
+
+def _grade(lane: Lane) -> Float:
+    """How much each of the lane's points is uphill, along its direction of travel, per metre of ground."""
+    steps_m = np.hypot(*np.diff(lane.points[:, :2], axis=0).T)
+    gone_m = np.concatenate([[0.0], np.cumsum(np.maximum(steps_m, 1e-3))])
+    return np.asarray(np.gradient(lane.points[:, 2], gone_m))
+
+
+def _one_road(heights_m: Float, is_road: NDArray[np.bool_]) -> Float:
+    """Of heights (N, K) along a way, nearest lanes first, one each (N,): one road may lead over another, and the one
+    goes on that is at its height."""
+    z = heights_m[:, 0].copy()
+    if is_road[:, 0].all() and np.abs(np.diff(z)).max() < BRIDGE_MIN_M:
+        return z
+    for k in range(1, len(z)):
+        best = int(np.argmin(np.abs(heights_m[k] - z[k - 1])))
+        z[k] = heights_m[k, best] if is_road[k, best] else z[k - 1]
+    return z
 
 
 def _marked_segments(lanes: tuple[Lane, ...]) -> _Segments:

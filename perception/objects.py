@@ -10,18 +10,25 @@ from av_stack.types import (
     CameraModel,
     Detection,
     EgoState,
+    Float,
     Glance,
     ImuSample,
     LaneEstimate,
+    Pose2D,
     RangedObject,
     TrackedObject,
 )
 from perception.depth.depth_image import DepthImage, depth_image
 from perception.depth.ground import PitchFilter
 from perception.depth.parallax import DepthPoints, Parallax
+from perception.depth.ranging import FLAT
+from perception.depth.ranging_kernel import ROAD_STEP_M
 from perception.map_index import MapIndex
 from perception.placing import Placing, turned
 from perception.tracking import Tracker
+
+ROAD_STEPS = 21
+"""How many of the road's heights ahead are looked up: 80 m."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,7 @@ class ObjectSense:
         self._pitch = PitchFilter()
         self._parallax = Parallax() if use_parallax else None
         self._first, self._others = Placing(), list[Placing]()
-        self._tracker = Tracker(index=index)
+        self._index, self._tracker = index, Tracker(index=index)
         self._speed_mps: float | None = None  # at the first camera's last picture
 
     def update(
@@ -79,7 +86,7 @@ class ObjectSense:
         before_mps, self._speed_mps = self._speed_mps, ego.speed_mps
         self._pitch.update(dt, imu.gyro_radps[1], lanes, image.camera)
         camera, sigma, turn = self._pitch.camera(image.camera), self._pitch.sigma_rad, turned(imu, ego, dt)
-        ranged = self._first.place(image, camera, sigma, detections, ego, dt, turn)
+        ranged = self._first.place(image, camera, sigma, detections, ego, dt, turn, self._rises_m(ego))
         points = DepthPoints.none()
         if self._parallax is not None:
             mean_mps = ego.speed_mps if before_mps is None else (before_mps + ego.speed_mps) / 2.0
@@ -88,12 +95,18 @@ class ObjectSense:
         tracked = self._tracker.update(ego, ranged, *self._ranged_aside(others, ego, imu))
         return Sighting(tracked, ranged, points, lanes, camera, sigma)
 
+    def _rises_m(self, ego: EgoState) -> Float:
+        """Of the road ahead above the ego's plane, as `range_objects` takes them."""
+        pose = Pose2D(ego.x_m, ego.y_m, ego.yaw_rad)
+        return FLAT if self._index is None else self._index.rises_ahead(pose, ROAD_STEP_M, ROAD_STEPS)
+
     def _ranged_aside(
         self, glances: Sequence[Glance | None], ego: EgoState, imu: ImuSample
     ) -> list[tuple[RangedObject, ...]]:
         """What each further camera shows; one that shows nothing has to follow its corners anew."""
         self._others += [Placing() for _ in glances[len(self._others) :]]
         out: list[tuple[RangedObject, ...]] = []
+        rises_m = self._rises_m(ego) if glances else FLAT
         for number, glance in enumerate(glances):
             if glance is None:
                 self._others[number] = Placing()
@@ -103,5 +116,5 @@ class ObjectSense:
             camera, sigma = self._pitch.camera(image.camera), self._pitch.sigma_of(image.camera)
             placing = self._others[number]
             dt = placing.elapsed_s(ego.stamp.time_s)
-            out.append(placing.place(image, camera, sigma, detections, ego, dt, turned(imu, ego, dt)))
+            out.append(placing.place(image, camera, sigma, detections, ego, dt, turned(imu, ego, dt), rises_m))
         return out

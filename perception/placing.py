@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from av_stack.types import CameraImage, CameraModel, Detection, EgoState, ImuSample, RangedObject, SeenMotion
+from av_stack.types import CameraImage, CameraModel, Detection, EgoState, Float, ImuSample, RangedObject, SeenMotion
 from perception.depth.object_flow import ObjectFlow, relative_velocity
-from perception.depth.ranging import face_depth_m, range_objects
+from perception.depth.ranging import FLAT, face_depth_m, range_objects
 from perception.depth.view import View
 
 GAP_MAX_S = 1.0
@@ -39,10 +39,11 @@ class Placing:
         ego: EgoState,
         dt_s: float,
         turned_rad: Turn,
+        rises_m: Float = FLAT,
     ) -> tuple[RangedObject, ...]:
         """The road users among `detections`, with what the texture in their boxes tells of their motion; `camera` as it
-        looks at the road now, `turned_rad` as `ObjectFlow.update` takes it."""
-        ranged = range_objects(detections, camera, pitch_sigma_rad)
+        looks at the road now, `turned_rad` as `ObjectFlow.update` takes it, `rises_m` as `range_objects` does."""
+        ranged = range_objects(detections, camera, pitch_sigma_rad, rises_m)
         flows = self._flow.update(image.bgr, camera, dt_s, turned_rad, [thing.box_px for thing in ranged])
         swing = np.array([-camera.y_m, camera.x_m]) * ego.yaw_rate_radps  # of the camera about the ego's rear axle
         view, out = View.of(camera), []

@@ -27,6 +27,8 @@ SIZES = {
     ObjectKind.PEDESTRIAN: Size(0.5, 0.5, 1.7, 0.17, 0.1, 0.25, 0.25),
 }
 
+FLAT = np.zeros(0)
+
 _KINDS = tuple(SIZES)
 _NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
 _ROWS = np.array([SIZES[kind] for kind in _KINDS])
@@ -44,9 +46,12 @@ _LOOKS = (
 
 
 def range_objects(
-    detections: Sequence[Detection], camera: CameraModel, pitch_sigma_rad: float
+    detections: Sequence[Detection], camera: CameraModel, pitch_sigma_rad: float, rises_m: Float = FLAT
 ) -> tuple[RangedObject, ...]:
     """The road users among `detections`, each with a place in the vehicle frame; `camera` as it looks at the road now.
+
+    `rises_m` (K,) is how far the road every `ROAD_STEP_M` ahead is above the plane on which the ego stands; none for
+    one that is that plane.
 
     Those that neither foot point nor size can place are left out, as are boxes that are not finite or are empty.
     """
@@ -56,7 +61,7 @@ def range_objects(
     boxes = np.array([one.box_px for _, one in seen], dtype=np.float64)
     kinds = np.array([_NUMBERS[kind] for kind, _ in seen])
     others = boxes[[kind in OPAQUE for kind, _ in seen]]
-    rows = ranged(boxes, kinds, others, _lens(View.of(camera)), pitch_sigma_rad, *_LOOKS)
+    rows = ranged(boxes, kinds, others, _lens(View.of(camera)), pitch_sigma_rad, rises_m, *_LOOKS)
     spreads = rows[:, 5:13].reshape(-1, 2, 2, 2)
     return tuple(
         _object(kind, one, row, covariance, jitter)

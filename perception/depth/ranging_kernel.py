@@ -23,6 +23,9 @@ COVER_MIN, COVER_DOWN_PX, COVERED_SIGMA = 0.9, 2.0, 0.25
 """A nearer box that covers this much of the line on which an object stands may hide its foot: in three of ten cases it
 does, and the object looks up to twice as far away. The sigma is a share of the distance."""
 
+ROAD_STEP_M, AHEAD_MIN = 4.0, 0.3
+"""How far apart the road's heights are told; how much of a ray leads ahead at least, where they are told."""
+
 JITTER_MIN_M = 0.05
 RANGE_MIN_M, RANGE_MAX_M = 0.5, 150.0
 DISAGREE = 9.0
@@ -112,25 +115,49 @@ def flat(lens: Lens, u: float, v: float) -> tuple[float, float]:
 
 
 @inner
-def foot_cue(box: Float, lens: Lens, pitch_sigma_rad: float, raised_sigma_m: float) -> Cue:
+def meeting(lens: Lens, u: float, v: float, rises_m: Float) -> tuple[float, float]:
+    """How far away along the ground the ray through a pixel meets the road, and how steeply; NaN where it does not.
+
+    `rises_m` (K,) tells how far above the ego's plane the road is every `ROAD_STEP_M` ahead of its origin, none that it
+    is that plane; behind the last one it goes on beside the plane.
+    """
+    x, y, z = ray(lens, u, v)
+    along = math.hypot(x, y)
+    sink, ahead = -z / along, x / along
+    gone_m, above_m = 0.0, lens.z_m
+    if len(rises_m) and ahead > AHEAD_MIN:
+        for k in range(len(rises_m)):
+            range_m = (k * ROAD_STEP_M - lens.x_m) / ahead
+            if range_m > gone_m:
+                left_m = lens.z_m - rises_m[k] - sink * range_m
+                if left_m <= 0.0:
+                    steep = (above_m - left_m) / (range_m - gone_m)
+                    return gone_m + above_m / steep, steep
+                gone_m, above_m = range_m, left_m
+    if -z < 1e-4 or lens.z_m <= 0.0:
+        return NAN, NAN
+    return gone_m + above_m * along / -z, sink
+
+
+@inner
+def foot_cue(box: Float, lens: Lens, pitch_sigma_rad: float, raised_sigma_m: float, rises_m: Float) -> Cue:
     """Where the box's lower edge meets the road; none where the picture ends above it or it lies at the horizon.
 
     `raised_sigma_m` is how far above or below the road the object may stand.
     """
-    along, down = flat(lens, (box[0] + box[2]) / 2.0, box[3])
-    if box[3] >= lens.low_px or down < 1e-4 or lens.z_m <= 0.0:
+    range_m, steep = meeting(lens, (box[0] + box[2]) / 2.0, box[3], rises_m)
+    if box[3] >= lens.low_px or math.isnan(range_m):
         return Cue(NAN, NAN, NAN)
-    range_m = lens.z_m * along / down
-    per_rad = range_m**2 / lens.z_m
-    road = math.hypot(ROAD_SIGMA_M + ROAD_SLOPE_SIGMA * range_m, raised_sigma_m) / lens.z_m * range_m
+    per_rad = range_m / steep
+    road = math.hypot(ROAD_SIGMA_M + ROAD_SLOPE_SIGMA * range_m, raised_sigma_m) / steep
     jitter = per_rad * BOX_SIGMA_PX / lens.focal_px
     return Cue(range_m, math.sqrt(jitter**2 + (per_rad * pitch_sigma_rad) ** 2 + road**2), jitter)
 
 
 @inner
-def covered_cue(box: Float, lens: Lens) -> Cue:
+def covered_cue(box: Float, lens: Lens, rises_m: Float) -> Cue:
     """Of a box whose foot a nearer one may hide: where it would stand if that were not so, and nearer if it is."""
-    range_m = foot_cue(box, lens, 0.0, 0.0).range_m
+    range_m = foot_cue(box, lens, 0.0, 0.0, rises_m).range_m
     return Cue(range_m, COVERED_SIGMA * range_m, COVERED_SIGMA * range_m)
 
 
@@ -336,8 +363,8 @@ WIDTH = 19
 
 
 @compiled(
-    "float64[:, :](float64[:, :], int64[:], float64[:, :], float64[:], float64, float64[:, :], float64[:, :], "
-    "float64[:, :], int64[:], boolean[:])"
+    "float64[:, :](float64[:, :], int64[:], float64[:, :], float64[:], float64, float64[:], float64[:, :], "
+    "float64[:, :], float64[:, :], int64[:], boolean[:])"
 )
 def ranged(
     boxes: Float,
@@ -345,6 +372,7 @@ def ranged(
     others: Float,
     lens_numbers: Float,
     pitch_sigma_rad: float,
+    rises_m: Float,
     sizes: Float,
     widths: Float,
     angles: Float,
@@ -353,8 +381,8 @@ def ranged(
 ) -> Float:
     """(N, WIDTH) of `boxes` (N, 4), whose kinds number the rows of `sizes`; NaN where nothing places a box.
 
-    `others` are boxes of what may hide part of one. The first `rising` of `widths` are how wide a kind looks under
-    `angles`.
+    `others` are boxes of what may hide part of one; `rises_m` is `meeting`'s. The first `rising` of `widths` are how
+    wide a kind looks under `angles`.
     """
     n = lens_numbers
     lens = Lens(
@@ -367,9 +395,9 @@ def ranged(
         s = sizes[kind]
         size = Size(s[0], s[1], s[2], s[3], s[4], s[5], s[6])
         covered, hides_left, hides_right = hidden(box, others)
-        foot, by_size, cut = Cue(NAN, NAN, NAN), Cue(NAN, NAN, NAN), covered_cue(box, lens)
+        foot, by_size, cut = Cue(NAN, NAN, NAN), Cue(NAN, NAN, NAN), covered_cue(box, lens, rises_m)
         if not covered:
-            foot = foot_cue(box, lens, pitch_sigma_rad, KERB_SIGMA_M if is_round[kind] else 0.0)
+            foot = foot_cue(box, lens, pitch_sigma_rad, KERB_SIGMA_M if is_round[kind] else 0.0, rises_m)
             by_size, cut = size_cue(box, size, lens), cut_cue(box, lens)
         for k, cue in enumerate((foot, by_size, cut)):
             cues[k, 0], cues[k, 1], cues[k, 2] = cue.range_m, cue.sigma_m, cue.jitter_m
