@@ -17,6 +17,7 @@ from perception.association import matches, without_twins
 from perception.lane_motion import across_lanes, birth_velocities
 from perception.map_index import MapIndex
 from perception.object_scale import SCALE_VARIANCE, rescaled
+from perception.track_kernel import CONFIDENCE_GAIN, recount, with_steady_error
 from perception.tracks import (
     CAMERAS_MAX,
     KINDS,
@@ -59,10 +60,7 @@ BIRTH = np.array([(7.0, 7.0, 1.0, 0.15)] * 4 + [(5.0, 5.0, 1.0, 0.2), (1.5, 1.5,
 
 IS_WALKER = np.array([kind is ObjectKind.PEDESTRIAN for kind in KINDS])
 HEADING_MIN_MPS = np.where(IS_WALKER, 0.4, 1.5)
-SIZE_GAIN = 0.1
-CONFIDENCE_GAIN, CONFIDENCE_TIME_S = 0.3, 0.8
-STEADY_VELOCITY_MPS = 0.4
-"""What a vehicle's velocity is wrong by for seconds: it turns, wheels and reflections move otherwise than its body."""
+CONFIDENCE_TIME_S = 0.8
 
 EGO_SPEED_SIGMA_MPS, FLOW_SIGMA_MPS = 0.05, 0.5
 """The second is of what corners do that belong to no rigid face: wheels, reflections, edges against the background."""
@@ -244,30 +242,21 @@ def _velocity_in_map(looks: Rows, further_m: Float, ego: EgoState) -> tuple[Floa
 
 def _recount(tracks: Rows, looks: Rows, camera: int) -> None:
     """What the tracks' looks tell beside motion: kind, size, heading, confidence; `tracks` are changed."""
-    votes, numbers = tracks["votes"], np.arange(len(tracks))
-    votes[numbers, looks["kind"]] += looks["confidence"]
-    best = votes.argmax(axis=1)
-    kind = np.where(votes[numbers, best] > votes[numbers, tracks["kind"]], best, tracks["kind"])
-    is_same = (looks["kind"] == kind) & (tracks["seen_kind"] == kind)
-    smooth = tracks["size_m"] + SIZE_GAIN * (looks["size_m"] - tracks["size_m"])
-    tracks["size_m"] = np.where(is_same[:, None], smooth, looks["size_m"])
-    vx, vy = tracks["state"][:, 2:4].T
-    tracks["yaw_rad"] = np.where(np.hypot(vx, vy) >= HEADING_MIN_MPS[kind], np.arctan2(vy, vx), tracks["yaw_rad"])
-    is_first = tracks["unseen_s"] > 0.0  # no other camera has seen it in this instant
-    gained = tracks["confidence"] + CONFIDENCE_GAIN * (1.0 - tracks["confidence"]) * looks["confidence"]
-    tracks["confidence"] = np.where(is_first, np.minimum(gained, 1.0), tracks["confidence"])
-    tracks["kind"], tracks["seen_kind"] = kind, looks["kind"]
+    changed = "votes", "kind", "seen_kind", "size_m", "state", "yaw_rad", "confidence", "unseen_s", "hits"
+    told = "kind", "confidence", "size_m"
+    recount(*[*(tracks[name] for name in changed), *(looks[name] for name in told), HEADING_MIN_MPS])
     for name in ("steady_m2", "is_split"):
         tracks[name] = looks[name]
     tracks["box_px"][:, camera], tracks["box_age_s"][:, camera] = looks["box_px"], 0.0
-    tracks["hits"] += is_first
 
 
 def _given(tracks: Rows, ego: EgoState) -> tuple[TrackedObject, ...]:
     """The tracks as others get them, nearest first."""
     gap = tracks["state"][:, :2] - [ego.x_m, ego.y_m]
     tracks = tracks.take(np.argsort(np.hypot(gap[:, 0], gap[:, 1]), kind="stable"))
-    covariances = _with_steady_error(tracks, ego)
+    covariances = with_steady_error(
+        ego.yaw_rad, tracks["covariance"], tracks["steady_m2"], tracks["is_split"], tracks["kind"], IS_WALKER
+    )
     names = "track_id", "kind", "state", "yaw_rad", "size_m", "confidence"
     columns = [tracks[name].tolist() for name in names]
     columns += tracks["box_px"][:, 0].tolist(), tracks["box_age_s"][:, 0].tolist()
@@ -290,13 +279,3 @@ def _given(tracks: Rows, ego: EgoState) -> tuple[TrackedObject, ...]:
             *columns, covariances, strict=True
         )
     )
-
-
-def _with_steady_error(tracks: Rows, ego: EgoState) -> Float:
-    """Covariances (N, 4, 4) of places and velocities, with what does not average out back in them."""
-    covariances = tracks["covariance"][:, :4, :4].copy()
-    turn, is_split = turn_to_map(ego), tracks["is_split"]
-    covariances[:, :2, :2] += is_split[:, None, None] * (turn @ tracks["steady_m2"] @ turn.T)
-    vague = STEADY_VELOCITY_MPS**2 * (is_split & ~IS_WALKER[tracks["kind"]])
-    diagonal(covariances)[:, 2:] += vague[:, None]
-    return covariances

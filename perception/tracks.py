@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from av_stack.types import Distance, EgoState, Float, ObjectKind, RangedObject
+from perception.track_kernel import turn_looks
 from perception.turning_motion import STATE_SIZE
 
 Rows = NDArray[np.void]
@@ -22,9 +24,6 @@ NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 IS_WIDE = np.array([kind in (ObjectKind.CAR, ObjectKind.TRUCK, ObjectKind.BUS) for kind in KINDS])
 
 CAMERAS_MAX = 8
-
-BOX_CORRELATION = 4.0
-"""A detector is wrong about a box in neighbouring pictures alike: that many of them tell one new thing."""
 
 TRACK = np.dtype(
     [
@@ -90,20 +89,14 @@ def looks_of(things: Sequence[RangedObject], ego: EgoState) -> Rows:
     looks = np.zeros(len(things), LOOK)
     if not things:
         return looks
-    values = np.array([_values(thing) for thing in things])
-    places = 0
+    count = len(things) * _COLUMNS_WIDTH
+    numbers = np.fromiter(chain.from_iterable(map(_values, things)), np.float64, count)
+    values, places = numbers.reshape(len(things), -1), 0
     for name, size in _COLUMNS:
         looks[name] = values[:, places : places + size].reshape(looks[name].shape)
         places += size
-    turn = turn_to_map(ego)
-    looks["off_m"] = looks["off_m"] @ turn.T
-    looks["yaw_rad"] += ego.yaw_rad
-    looks["steady_m2"] = np.concatenate([thing.covariance for thing in things]).reshape(-1, 2, 2)
-    looks["spread_m2"] = turn @ looks["steady_m2"] @ turn.T
-    jitter = np.concatenate([thing.covariance if thing.jitter is None else thing.jitter for thing in things])
-    # Only what is new in each picture averages out, and only that blurs velocities.
-    times = np.where(looks["is_split"], BOX_CORRELATION, 1.0)[:, None, None]
-    looks["noise_m2"] = turn @ (times * jitter.reshape(-1, 2, 2)) @ turn.T
+    names = "off_m", "yaw_rad", "steady_m2", "is_split", "spread_m2", "noise_m2"
+    turn_looks(ego.yaw_rad, *(looks[name] for name in names))
     return looks
 
 
@@ -144,9 +137,10 @@ _COLUMNS = tuple(
     (name, math.prod(LOOK[name].shape))
     for name in (
         "kind", "confidence", "box_px", "size_m", "off_m", "yaw_rad", "is_split", "by_foot", "by_size",
-        "velocity_mps", "velocity_noise", "span_s", "depth_m",
+        "velocity_mps", "velocity_noise", "span_s", "depth_m", "steady_m2", "noise_m2",
     )
 )  # fmt: skip
+_COLUMNS_WIDTH = sum(size for _, size in _COLUMNS)
 
 
 def _values(thing: RangedObject) -> tuple[Any, ...]:
@@ -155,10 +149,12 @@ def _values(thing: RangedObject) -> tuple[Any, ...]:
     if thing.motion is not None:
         seen = thing.motion
         motion = *seen.velocity_mps.tolist(), *seen.covariance.ravel().tolist(), seen.span_s, seen.depth_m
+    steady = thing.covariance.ravel().tolist()
+    jitter = steady if thing.jitter is None else thing.jitter.ravel().tolist()
     return (
         NUMBER[thing.kind], thing.confidence, *thing.box_px, thing.length_m, thing.width_m, thing.height_m,
         thing.x_m, thing.y_m, thing.yaw_rad or 0.0, thing.jitter is not None,
-        *_distance(thing.by_foot), *_distance(thing.by_size), *motion,
+        *_distance(thing.by_foot), *_distance(thing.by_size), *motion, *steady, *jitter,
     )  # fmt: skip
 
 
