@@ -54,7 +54,6 @@ class Projection:
     s_m: Float
     d_m: Float
     half_s_m: Float
-    half_d_m: Float
     path_yaw_rad: Float
     blocks: NDArray[np.bool_]
 
@@ -87,7 +86,6 @@ def project_boxes(
         s_m=(corridor.s_m[nearest] + along).reshape(shape),
         d_m=across.reshape(shape),
         half_s_m=half_s.reshape(shape),
-        half_d_m=half_d.reshape(shape),
         path_yaw_rad=yaw.reshape(shape),
         blocks=(blocks & reach).reshape(shape),
     )

@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from av_stack.evaluation.boxes import NoisyBoxes, box_px
+from av_stack.evaluation.boxes import NoisyBoxes
 from av_stack.evaluation.ranging_scores import BAND_M, FAR_M, Pixels, Ranged, RangingScores, Seen, Sighted
 from av_stack.frames import map_to_vehicle
-from av_stack.types import Detection, EgoState, LaneEstimate, RangedObject, TrackedObject
+from av_stack.types import EgoState, LaneEstimate, RangedObject, TrackedObject
 from av_stack.world.carla_survey import SurveyFrame
 from perception.map_index import MapIndex
 from perception.objects import ObjectSense, Sighting
-
-
-def true_detections(frame: SurveyFrame) -> list[tuple[int, Detection]]:
-    """(actor id, box) of every road user that counts, in the image frame, where pixel i reaches from i - 0.5 on."""
-    return [(actor, Detection(label.name, box_px(label), 0.9)) for actor, label in frame.labels if label.counts]
 
 
 def true_ego(frame: SurveyFrame) -> EgoState:

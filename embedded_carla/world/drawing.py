@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
 
 from embedded_carla.log import log
 from embedded_carla.render import Renderer, RenderError
-from embedded_carla.scene import ActorView, DebugShape, SceneState
+from embedded_carla.scene import ActorView, SceneState
 from embedded_carla.types import SignalColour, Transform, Vector3
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.episode import Episode
@@ -84,11 +84,6 @@ def scene_state(episode: Episode) -> SceneState:
     gone = nearest_lamps(episode.map.scenery.lamps, places, _LAMP_REACH_M)
     mode[gone[gone >= 0]] = OFF
     return SceneState(hidden, environment.hidden_meshes(), mode, lamps.colour(), lamps.intensity())
-
-
-def debug_shapes(episode: Episode) -> Sequence[DebugShape]:
-    """The debug shapes that cameras see now; the same object until something changes."""
-    return episode.debug.alive(episode.time_s)
 
 
 def _vehicle_views(episode: Episode) -> list[ActorView]:

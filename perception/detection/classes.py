@@ -56,10 +56,5 @@ def light_state(name: str) -> LightState | None:
     return _STATES.get(name)
 
 
-def speed_limit_kmh(name: str) -> int | None:
-    """The number on the sign that a class name stands for; None for all else."""
-    return int(name.rsplit(" ", 1)[1]) if name.startswith("speed limit ") else None
-
-
 _KINDS = frozenset(kind.value for kind in ObjectKind)
 _STATES = {light_class(state): state for state in LIGHT_STATES}
