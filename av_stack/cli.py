@@ -232,7 +232,8 @@ def eval_command(
         _folder(maps), weights, dashcam,
     )  # fmt: skip
     with console.status("starting") as status:
-        figures = evaluate(spec, load_rig(rig), out, status.update)
+        tell = status.update if console.is_terminal else console.print  # a log gets a line for each step
+        figures = evaluate(spec, load_rig(rig), out, tell)
     console.print(rich_table(figures))
     console.print(f"perception.json, perception.md and figures/ are in {out}/")
 

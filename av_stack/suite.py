@@ -104,7 +104,8 @@ def _drive(
     command = [sys.executable, "-m", "av_stack.cli", "run", str(path), "--out", str(out), "--oracle", ",".join(oracles)]
     command += ["--maps", str(maps)] if maps is not None else []
     command += ["--server", str(address)] if address is not None else []
-    process = subprocess.Popen(command)
+    # A session of its own keeps Ctrl-C away from it: told once, by `_end`, it gives back what it has in peace.
+    process = subprocess.Popen(command, start_new_session=True)
     try:
         status = process.wait()
     except KeyboardInterrupt:
