@@ -1,0 +1,76 @@
+"""Camera health on recorded drives: good pictures taken for faulty, and faults made on them that are noticed.
+
+`python -m benchmarks.health DRIVE/recording.mcap ... --out health.json`: the pictures are those of the recordings, JPEG
+files by now, through the monitor alone. The vehicle's speed is the recorded one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+from mcap.reader import make_reader
+
+from av_stack.evaluation.health import BROKEN, GOOD, Glance, HealthEvaluation
+from av_stack.types import CameraImage, CameraModel, Stamp
+from benchmarks.__main__ import machine
+from perception.health import Health, HealthMonitor, Response
+
+BREAK_EVERY = 100
+COMPACT_FOV_DEG = 60.0
+JPEG_HEAD = b"\xff\xd8\xff"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.health", description=__doc__)
+    parser.add_argument("recordings", nargs="+", type=Path)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    evaluation, rng, drives = HealthEvaluation(), np.random.default_rng(0), {}
+    for path in arguments.recordings:
+        drives["/".join(path.parts[-2:-1])] = told = _told(path, evaluation, rng)
+        print(path, told, flush=True)
+    noticed = {fault: [sum(seen), len(seen)] for fault, seen in evaluation.noticed.items()}
+    total = {name: sum(drive[name] for drive in drives.values()) for name in ("pictures", "taken_for_faulty", "slowed")}
+    figures = {"machine": machine(), "all": total, "noticed_within_2_pictures": noticed, "drives": drives}
+    print(json.dumps({"all": total, "noticed_within_2_pictures": noticed}, indent=2))
+    if arguments.out is not None:
+        arguments.out.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def _told(path: Path, evaluation: HealthEvaluation, rng: np.random.Generator) -> dict[str, int]:
+    """Counts of a drive; the faults made on its pictures are added to `evaluation`."""
+    monitor, last, told = HealthMonitor(), list[Glance](), list[Health]()
+    for glance in glances(path):
+        told.append(monitor.update(glance.image, glance.image.stamp.time_s, glance.speed_mps))
+        last = [*last, glance][-(GOOD + BROKEN) :]
+        if len(told) % BREAK_EVERY == 0:
+            evaluation.add(path.parent.name, last, rng)
+    faulty = sum(bool(health.faults) for health in told)
+    slowed = sum(health.response is not Response.DRIVE for health in told)
+    return {"pictures": len(told), "taken_for_faulty": faulty, "slowed": slowed}
+
+
+def glances(path: Path) -> Iterator[Glance]:
+    """The front camera's pictures with the speed that was driven."""
+    bgr = None
+    with path.open("rb") as file:
+        for _, channel, message in make_reader(file).iter_messages(topics=["/camera/front", "/sensors"]):
+            if channel.topic == "/camera/front":
+                jpeg = message.data[message.data.index(JPEG_HEAD) :]
+                bgr = np.asarray(cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR), dtype=np.uint8)
+                continue
+            assert bgr is not None, "the picture of a step is written before its other sensors"
+            sensors = json.loads(message.data)
+            height_px, width_px = bgr.shape[:2]
+            camera = CameraModel("front", width_px, height_px, np.radians(COMPACT_FOV_DEG), 0.0, 0.0, 0.0)
+            stamp = Stamp(sensors["frame"], message.log_time / 1e9)
+            yield Glance(CameraImage(stamp, camera, bgr), sensors["wheel_speed_mps"])
+
+
+if __name__ == "__main__":
+    main()
