@@ -82,7 +82,10 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
             maps = ("--maps", str(options.maps)) if options.maps is not None else ()
             own_server = ServerProcess(("--map", scenario.map, *maps))
             address = closers.enter_context(own_server)
-        world = CarlaWorld(address, spec)
+        try:
+            world = CarlaWorld(address, spec)
+        except WorldError as error:  # no EGL, for example: the server knows
+            raise WorldError(f"{error}{_last_words(own_server)}") from None
         closers.callback(world.close)
         recorders = closers.enter_context(ExitStack())
         route = mission_route(world.lane_graph, scenario, stack.planning)
@@ -111,10 +114,7 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
 
             def lost() -> None:
                 recorders.close()
-                last_words = (
-                    f"; its last words: {own_server.last_words}" if own_server and own_server.last_words else ""
-                )
-                error = WorldError(f"the CARLA server at {address} went away{last_words}")
+                error = WorldError(f"the CARLA server at {address} went away{_last_words(own_server)}")
                 abandon(finish("error", str(error), error.exit_status))
 
             guard = Lifeguard(address, lost)
@@ -167,6 +167,10 @@ def _guarded_drive(
         return "error", str(error), error.exit_status
     except KeyboardInterrupt:
         return "interrupted", "interrupted", INTERRUPTED_STATUS
+
+
+def _last_words(server: ServerProcess | None) -> str:
+    return f"; the server's last words: {server.last_words}" if server is not None and server.last_words else ""
 
 
 def _claim(out: Path) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import carla
@@ -20,8 +21,12 @@ from scenarios.model import FOLDER
 COMMAND = (sys.executable, "-m", "av_stack.cli")
 
 
-def av_stack(*arguments: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False)
+def av_stack(
+    *arguments: str, timeout_s: float = 60.0, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False, env=environment
+    )
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> str:
@@ -106,6 +111,14 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, command: tuple[str, ...
     file = tmp_path / "file"
     file.write_text("")
     assert str(file) in complaint(av_stack(*command, str(file), timeout_s=20.0))
+
+
+def test_a_machine_that_cannot_draw(tmp_path: Path) -> None:
+    """What to install is said by the server; a first picture is waited for, for half a minute."""
+    without = {**os.environ, "__EGL_VENDOR_LIBRARY_FILENAMES": "/nowhere"}  # EGL's loader finds no driver
+    line = complaint(av_stack("run", "town_drive", "--out", str(tmp_path), timeout_s=100.0, environment=without))
+    assert "cameras need EGL and OpenGL 4.3" in line
+    assert "apt-get install" in line
 
 
 def test_server_not_reachable(tmp_path: Path) -> None:
