@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix, vehicle_to_image
 from av_stack.types import CameraModel, Float, Image
 from perception.depth.face_flow import BoxFlow, box_flows
-from perception.depth.object_flow import ObjectFlow, relative_velocity
+from perception.depth.object_flow import ObjectFlow, _owners, relative_velocity
 
 CAMERA = CameraModel("front", 640, 360, math.radians(60.0), 0.0, 0.0, 1.6, math.radians(2.0))
 DT_S, FOCAL_PX = 0.05, 554.0
@@ -68,6 +68,22 @@ def test_velocities_of_made_cars(x: float, y: float, vx: float, vy: float, turn_
             turned = rotation_matrix(yaw, 0.0, 0.0)[:2, :2] @ velocity
             errors.append(turned - [vx, vy])
     assert np.sqrt(np.mean(np.square(errors), axis=0)).max() < most
+
+
+def test_corners_are_sought_on_the_side_that_comes_free() -> None:
+    """Where the corners lie (left, right) of a car ahead most of which a plain wall hides at first."""
+    flow, counts = ObjectFlow(), {}
+    for number in range(20):
+        picture, (u0, v0, u1, v1) = render(12.0 - 0.1 * number, 0.0)
+        middle, boxes = (u0 + u1) / 2.0, [(u0, v0, u1, v1)]
+        if number < 10:
+            picture[:, : round(u0 + 0.75 * (u1 - u0))] = 128
+        flow.update(picture, CAMERA, DT_S if number else 0.0, (0.0, 0.0, 0.0), boxes)
+        column = flow._pixels[_owners(flow._pixels, np.array(boxes)) == 0, 0]
+        counts[number] = (column <= middle).sum(), (column > middle).sum()
+    assert counts[9][1] > 8
+    assert counts[19][0] >= 5
+    assert sum(counts[19]) <= 20
 
 
 def test_a_side_that_comes_into_view_is_no_approach() -> None:
