@@ -204,7 +204,9 @@ def eval_command(
         str, typer.Option(help="Of lanes, ranging, health, lights, detection, dashcam, with commas.")
     ] = "lanes,ranging,health",
     map_names: Annotated[str, typer.Option("--map", help="Maps to look at, with commas.")] = "city_grid",
-    weathers: Annotated[str, typer.Option(help="CARLA's presets, with commas; all by default. Detection takes all.")] = "",
+    weathers: Annotated[
+        str, typer.Option(help="CARLA's presets, with commas; all by default. Detection takes all.")
+    ] = "",
     frames: Annotated[int, typer.Option(min=1, help="Scored pictures of each weather on each visit.")] = 8,
     places: Annotated[int, typer.Option(min=0, help="Standing places on each map, for lanes.")] = 4,
     drives: Annotated[int, typer.Option(min=0, help="Drives on each map, through all weathers.")] = 1,
