@@ -74,6 +74,24 @@ def test_a_stop_line_or_a_lorry_that_fills_the_picture_is_no_tear(roads: list[Im
         assert monitor.update(camera_image(picture, frame), frame * DT_S, SPEED_MPS).faults == ()
 
 
+@pytest.mark.parametrize(("fov_deg", "yaw_deg", "step_px"), [(30.0, 0.0, 56), (90.0, 90.0, 120), (90.0, -90.0, 120)])
+def test_a_turn_in_a_narrow_camera_and_who_passes_beside_one_are_no_tear(
+    roads: list[Image], fov_deg: float, yaw_deg: float, step_px: int
+) -> None:
+    """A band that moves sideways by more than it may in a camera of 60 degrees that looks ahead."""
+    camera = replace(FRONT, fov_x_rad=np.radians(fov_deg), yaw_rad=np.radians(yaw_deg))
+    monitor, usual = HealthMonitor(), HealthMonitor()
+    rng, told = np.random.default_rng(0), False
+    houses = rng.integers(0, 255, (6, 80, 1), dtype=np.uint8).repeat(10, axis=0).repeat(8, axis=1).repeat(3, axis=2)
+    for frame in range(14):
+        picture = roads[frame].copy()
+        picture[60:120] = np.roll(houses, step_px * frame, axis=1)
+        image = camera_image(picture, frame)
+        assert monitor.update(replace(image, camera=camera), frame * DT_S, SPEED_MPS).faults == ()
+        told |= Fault.TORN in usual.update(image, frame * DT_S, SPEED_MPS).faults
+    assert told
+
+
 def noise(now: Image, before: Image, rng: np.random.Generator) -> Image:
     return np.clip(now + rng.normal(0.0, 40.0, now.shape), 0, 255).astype(np.uint8)
 

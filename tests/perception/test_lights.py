@@ -50,11 +50,13 @@ def ego(frame: int, x: float) -> EgoState:
     return EgoState(Stamp(frame, frame * DT_S), x, -1.75, 0.0, 5.0, 0.0, 0.0, np.eye(4))
 
 
-def head(at: tuple[float, float], state: LightState, x: float, height_m: float = 3.1) -> Detection:
+def head(
+    at: tuple[float, float], state: LightState, x: float, height_m: float = 3.1, camera: CameraModel = CAMERA
+) -> Detection:
     """The box of a signal head over the place `at` of the map, seen from the ego at x."""
     place = map_to_vehicle(at, Pose2D(x, -1.75, 0.0))
-    (u0, v0), _ = vehicle_to_image([*place[:1], place[1] + 0.26, height_m + 0.58], CAMERA)
-    (u1, v1), _ = vehicle_to_image([*place[:1], place[1] - 0.26, height_m - 0.58], CAMERA)
+    (u0, v0), _ = vehicle_to_image([*place[:1], place[1] + 0.26, height_m + 0.58], camera)
+    (u1, v1), _ = vehicle_to_image([*place[:1], place[1] - 0.26, height_m - 0.58], camera)
     return Detection(f"light {state.value}", (float(u0), float(v0), float(u1), float(v1)), 0.8)
 
 
@@ -102,6 +104,33 @@ def test_what_is_not_seen_any_more_is_soon_unknown() -> None:
     for frame in range(10, 40):
         views = reader.update(ego(frame, 80.0), [], GREY)
     assert views == {}
+
+
+NARROW = CameraModel("front_narrow", 640, 360, math.radians(30.0), 2.1, 0.1, 1.6)
+NARROW_GREY = CameraImage(Stamp(0, 0.0), NARROW, GREY.bgr)
+
+
+@pytest.mark.parametrize(("x", "told"), [(50.0, LightState.RED), (90.0, LightState.GREEN)])
+def test_the_camera_that_shows_a_light_largest_tells_as_long_as_it_shows_all_of_it(x: float, told: LightState) -> None:
+    """Far off the narrow camera's red counts, not the wide one's green; near, the narrow one might see half a head."""
+    reader, post = LightReader(graph()), (103.0, -5.0)
+    for frame in range(6):
+        wide = head(post, LightState.GREEN, x)
+        narrow = head(post, LightState.RED, x, camera=NARROW)
+        views = reader.update(ego(frame, x), [wide], GREY, [(NARROW_GREY, [narrow])])
+    assert views["own"].state is told
+
+
+def test_each_camera_reads_what_the_other_does_not_show() -> None:
+    reader, post = LightReader(graph()), (103.0, -5.0)
+    for frame in range(6):
+        views = reader.update(ego(frame, 50.0), [head(post, LightState.RED, 50.0)], GREY, [(NARROW_GREY, []), None])
+    assert views["own"].state is LightState.RED
+    reader = LightReader(graph())
+    for frame in range(6):  # the wide one is not to be trusted
+        narrow = head(post, LightState.RED, 60.0, camera=NARROW)
+        views = reader.update(ego(frame, 60.0), [], None, [(NARROW_GREY, [narrow])])
+    assert views["own"].state is LightState.RED
 
 
 numbers = st.floats(-1000.0, 1000.0) | st.sampled_from([math.nan, math.inf])

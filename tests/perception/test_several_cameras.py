@@ -65,15 +65,18 @@ class Drive:
         self._blank = {one.name: np.full((one.height_px, one.width_px, 3), 90, dtype=np.uint8) for one in cameras}
         self._rng = np.random.default_rng(0)
 
-    def see(self, places: Sequence[Place]) -> tuple[TrackedObject, ...]:
-        """The tracks, their places in the vehicle frame, when cars stand at `places` of that frame."""
+    def see(self, places: Sequence[Place], blind: str = "") -> tuple[TrackedObject, ...]:
+        """The tracks, their places in the vehicle frame, when cars stand at `places` of that frame; `blind` names a
+        camera of which nothing is believed."""
         stamp = Stamp(self._frame, self._frame * DT_S)
         self._frame += 1
         way_m = EGO_MPS * stamp.time_s
         ego = EgoState(stamp, way_m, 0.0, 0.0, EGO_MPS, 0.0, 0.0, np.eye(4) * 1e-4)
         imu = ImuSample(stamp, (0.0, 0.0, 9.81), (0.0, 0.0, 0.0), 0.0)
         (image, found), *others = [self._glance(camera, places, stamp) for camera in self._cameras]
-        seen = self._sense.update(image, ego, imu, LaneEstimate(stamp, None, None), found, others)
+        trusted = [None if glance[0].camera.name == blind else glance for glance in others]
+        lanes = LaneEstimate(stamp, None, None)
+        seen = self._sense.update(None if blind == "front" else image, ego, imu, lanes, found, trusted)
         return tuple(replace(track, x_m=track.x_m - way_m) for track in seen.tracked)
 
     def _glance(self, camera: CameraModel, places: Sequence[Place], stamp: Stamp) -> Glance:
@@ -140,6 +143,23 @@ def test_what_a_camera_does_not_show_is_not_missed_by_it() -> None:
         tracks = drive.see([(-12.0, 0.0)])
         assert [track.box_px for track in tracks] == ([] if step < 2 else [None])  # not in the first camera
     assert (tracks[0].x_m, tracks[0].y_m) == pytest.approx((-12.0, 0.0), abs=1.0)
+
+
+@pytest.mark.parametrize(("blind", "left"), [("rear", [30.0]), ("front_narrow", [30.0, -12.0])])
+def test_a_camera_that_is_not_believed_shows_nothing(blind: str, left: list[float]) -> None:
+    """What it alone showed ends in its time; the others' goes on."""
+    drive, places = Drive(), [(30.0, 0.0), (-12.0, 0.0)]
+    for step in range(60):
+        tracks = drive.see(places, blind if step >= 20 else "")
+    assert sorted(round(track.x_m, -1) for track in tracks) == sorted(round(x, -1) for x in left)
+
+
+def test_others_go_on_seeing_when_the_camera_ahead_does_not() -> None:
+    drive, places = Drive(), [(40.0, 0.0), (1.5, 3.6)]
+    for step in range(60):
+        tracks = drive.see(places, "front" if step >= 20 else "")
+    assert len(tracks) == 2
+    assert all(track.box_px is None for track in tracks)
 
 
 def test_cars_all_round_are_each_one_track() -> None:

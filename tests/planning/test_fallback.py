@@ -8,7 +8,7 @@ import pytest
 from av_stack.pipeline import answer_to
 from av_stack.types import Plan, Stamp
 from perception.health import Fault, Health
-from planning.fallback import SLOW_MPS, STOP_DECEL_MPS2, safe_stop, slow_down
+from planning.fallback import SLOW_MPS, STOP_DECEL_MPS2, WARY_MPS, safe_stop, slow_down
 
 
 def plan(speed_mps: float) -> Plan:
@@ -55,3 +55,13 @@ def test_the_answer_grows_with_the_time_that_a_camera_is_unwell() -> None:
     assert slow.speed_mps[-1] == pytest.approx(SLOW_MPS)
     stop = answer_to(Health((Fault.TORN,), 0.0, 1.0), free, 10.0)
     assert (stop.constraint, stop.speed_mps[-1]) == ("camera torn: safe stop", 0.0)
+
+
+def test_the_car_is_wary_where_another_camera_is_unwell() -> None:
+    free, well, black = plan(12.0), Health((), 1.0, 0.0), Health((Fault.BLACK,), 0.1, 3.0)
+    assert answer_to(well, free, 12.0, {"left": well, "rear": well}) is free
+    wary = answer_to(well, free, 12.0, {"left": well, "rear": black})
+    assert wary.constraint == "camera rear black: slower"
+    assert wary.speed_mps[-1] == pytest.approx(WARY_MPS)  # however long it lasts
+    slow = answer_to(Health((Fault.BLACK,), 0.1, 0.3), free, 12.0, {"rear": black})
+    assert slow.constraint == "camera black: slowing down"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from closed_loop import CAR, drive
@@ -69,6 +71,19 @@ def test_a_route_without_lights_or_posts_has_no_limits() -> None:
     assert sight_limits(route, {"7": (10.0, 0.0)}, [CAMERA], FRONT_M) == {}
     lit = find_route(road((101.0, -3.0)), Pose2D(0, 0, 0), Pose2D(250, 0, 0))
     assert sight_limits(lit, {}, [CAMERA], FRONT_M) == {}
+
+
+def test_the_last_camera_that_sees_the_head_sets_the_limit() -> None:
+    post, narrow = (LINE_M + 3.0, -6.0), replace(CAMERA, name="narrow", fov_x_rad=float(np.radians(30.0)))
+    route = find_route(road(post), Pose2D(0, 0, 0), Pose2D(250, 0, 0))
+
+    def limit(*cameras: CameraModel) -> float:
+        return sight_limits(route, {"7": post}, cameras, FRONT_M)["7", 100]
+
+    assert limit(narrow) < limit(CAMERA)
+    assert limit(CAMERA, narrow) == limit(narrow, CAMERA) == limit(CAMERA)
+    wide = replace(CAMERA, fov_x_rad=float(np.radians(110.0)))
+    assert sight_limits(route, {"7": post}, [narrow, wide], FRONT_M) == {}  # seen up to the line
 
 
 @pytest.mark.parametrize("ahead", [-2.8, 0.0, 2.7])
