@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+import cv2
+import numpy as np
 import pytest
 
 from av_stack.errors import ConfigError
 from av_stack.pipeline import ORACLES
 from av_stack.run import needed_weights
-from av_stack.types import CameraModel
+from av_stack.types import CameraImage, CameraModel, Stamp
 from perception.detection.weights import COMPACT, LARGE
 from perception.device import chosen_device, eyes_for
 
 FRONT = CameraModel("front", 640, 360, 1.05, 2.1, 0.0, 1.6)
+STREET, STAMP = Path(__file__).parent / "pictures" / "detector_street.jpg", Stamp(0, 0.0)
 
 
 def has_gpu() -> bool:
@@ -51,6 +56,33 @@ def test_eyes_on_the_cpu_detect_only_with_weights() -> None:
     pytest.importorskip("openvino", reason="openvino is not installed")
     assert eyes_for([FRONT], None, "cpu").detect is None
     assert eyes_for([FRONT], COMPACT, "cpu").detect is not None
+
+
+def test_several_cameras_share_one_network_and_keep_their_pictures_apart() -> None:
+    pytest.importorskip("openvino", reason="openvino is not installed")
+    street = np.asarray(cv2.imread(str(STREET)), dtype=np.uint8)
+    wide = CameraModel("wide", 1280, 720, math.radians(90.0), 2.1, 0.0, 1.6)
+    other = replace(FRONT, name="other")
+    pictures = {
+        FRONT.name: CameraImage(STAMP, FRONT, street),
+        wide.name: CameraImage(STAMP, wide, street.repeat(2, axis=0).repeat(2, axis=1)),
+        other.name: CameraImage(STAMP, other, np.ascontiguousarray(street[:, ::-1])),
+    }
+    eyes = eyes_for([FRONT, wide, other], COMPACT, "cpu")
+    assert eyes.detect is not None
+    assert eyes.begin is not None
+    for name, image in pictures.items():
+        eyes.begin(name, image.bgr)
+    near, scaled, mirrored = (eyes.detect(image) for image in pictures.values())
+    alone = eyes_for([FRONT], COMPACT, "cpu").detect
+    assert alone is not None
+    assert near == alone(pictures[FRONT.name])
+    assert len(near) > 2
+    assert mirrored == alone(replace(pictures[other.name], camera=FRONT))
+    assert mirrored != near
+    assert [one.name for one in scaled] == [one.name for one in near]  # scaled down it is the same picture
+    for one, twice in zip(near, scaled, strict=True):
+        np.testing.assert_allclose(np.array(twice.box_px) + 0.5, 2.0 * (np.array(one.box_px) + 0.5), atol=0.01)
 
 
 def test_a_gpu_gets_the_larger_network_and_a_user_their_own() -> None:
