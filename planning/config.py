@@ -62,6 +62,7 @@ class BehaviorConfig(_Strict):
     light_view_range_m: float = Field(45.0, gt=0.0)
     light_memory_s: float = Field(1.0, ge=0.0)
     light_blind_s: float = Field(5.0, ge=0.0)
+    light_broken_s: float = Field(2.0, ge=0.0)
     sight_decel_mps2: float = Field(4.5, gt=0.0)
     yellow_decel_mps2: float = Field(3.0, gt=0.0)
     stop_sign_wait_s: float = Field(1.0, ge=0.0)

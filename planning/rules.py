@@ -8,14 +8,18 @@ from enum import Enum
 from av_stack.types import LightState, TrafficLightView
 from planning.config import BehaviorConfig
 
+FORBIDDING = (LightState.RED, LightState.YELLOW)
+
 
 @dataclass(frozen=True, slots=True)
 class LightMemory:
-    """What is remembered of the light ahead. `committed`: it was yellow and too near to stop, so drive through."""
+    """What is remembered of the light ahead. `committed`: it turned yellow too near to stop, so drive through;
+    `forbade_at_s` is when it was last seen red or yellow."""
 
     state: LightState = LightState.UNKNOWN
     seen_at_s: float = float("-inf")
     committed: bool = False
+    forbade_at_s: float = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +42,35 @@ def decide_light(
 ) -> tuple[LightMemory, LightDecision]:
     """What to do about a light whose stop place is `distance_m` ahead of where the ego is.
 
-    Red: stop. Yellow: stop if braking with `yellow_decel_mps2` is enough, else commit and go. Unknown: what was seen
-    in the last `light_memory_s` holds, a red seen before holds on; else it counts as red within the view range and
-    is left alone beyond. Where the ego is too near to have the light in view, the green that let it come holds on, and
-    is driven carefully after `light_blind_s`. Off: go carefully. Gazis, Herman, Maradudin (1960) on the dilemma zone.
+    Red: stop. Yellow: stop if braking with `yellow_decel_mps2` is enough, else commit and go, for as long as that is not
+    enough: whoever was slowed down since can stop. A red that seems to turn yellow is a red still: no light does that.
+    Unknown: what was seen in the last `light_memory_s` holds, a red seen before holds on; else it counts as red within
+    the view range and is left alone beyond. Where the ego is too near to have the light in view, the green that let it
+    come holds on, and is driven carefully after `light_blind_s`. Off: go carefully, unless it forbade to go in the last
+    `light_broken_s`. Gazis, Herman, Maradudin (1960) on the dilemma zone.
     """
     state = view.state if view is not None else LightState.UNKNOWN
+    seen_at = time_s
+    if state is LightState.OFF and time_s - memory.forbade_at_s <= config.light_broken_s:
+        state = memory.state
     if state is LightState.UNKNOWN:
-        unseen_s = time_s - memory.seen_at_s
+        seen_at = memory.seen_at_s
+        unseen_s = time_s - seen_at
         if is_out_of_view and memory.state is LightState.GREEN:
             return memory, LightDecision(False, LightState.GREEN, unseen_s > config.light_blind_s)
         recent = unseen_s <= config.light_memory_s
-        held = memory.state in (LightState.RED, LightState.YELLOW)
+        held = memory.state in FORBIDDING
         if memory.state is not LightState.UNKNOWN and (recent or held):
             state = memory.state
-        seen_at = memory.seen_at_s
-    else:
-        seen_at = time_s
+    if state not in FORBIDDING:
+        stop = state is LightState.UNKNOWN and distance_m < config.light_view_range_m
+        memory = LightMemory(state, seen_at, forbade_at_s=memory.forbade_at_s)
+        return memory, LightDecision(stop, state, state is LightState.OFF)
     able = speed_mps**2 <= 2.0 * config.yellow_decel_mps2 * max(distance_m, 0.0) + 0.25
-    if state in (LightState.GREEN, LightState.OFF):
-        return LightMemory(state, seen_at), LightDecision(False, state, state is LightState.OFF)
-    if state is LightState.UNKNOWN:
-        return LightMemory(state, seen_at), LightDecision(distance_m < config.light_view_range_m, state)
-    committed = memory.committed
-    if state is LightState.YELLOW and memory.state is not LightState.YELLOW:
-        committed = not able
-    return LightMemory(state, seen_at, committed), LightDecision(not committed, state)
+    turned = state is LightState.YELLOW and memory.state not in FORBIDDING
+    committed = (turned or memory.committed) and not able
+    forbade_at = time_s if view is not None and view.state in FORBIDDING else memory.forbade_at_s
+    return LightMemory(state, seen_at, committed, forbade_at), LightDecision(not committed, state)
 
 
 class StopPhase(Enum):

@@ -46,6 +46,40 @@ def test_stopping_for_yellow_is_not_taken_back_at_the_line() -> None:
         assert decision.stop
 
 
+def told(*steps: tuple[LightState | None, float, float]) -> list[bool]:
+    """Whether to stop after each (state seen, distance m, speed m/s), a twentieth of a second apart."""
+    memory, out = LightMemory(), []
+    for number, (state, distance, speed) in enumerate(steps):
+        view = None if state is None else seen(state)
+        memory, decision = decide_light(memory, view, distance, speed, 0.05 * number, BEHAVIOR)
+        out.append(decision.stop)
+    return out
+
+
+def test_a_red_that_flickers_to_yellow_or_off_still_stops() -> None:
+    red, yellow, off = LightState.RED, LightState.YELLOW, LightState.OFF
+    near = (0.3, 3.0)  # too near and too fast for the yellow's braking
+    assert told((red, 2.0, 4.0), (yellow, *near), (red, *near), (off, *near), (red, *near)) == [True] * 5
+    assert told((yellow, 30.0, 8.0), (off, 29.0, 8.0), (None, 28.0, 8.0)) == [True] * 3
+
+
+def test_a_light_that_stays_off_after_red_lets_go_after_a_while() -> None:
+    stops = told((LightState.RED, 20.0, 1.0), *[(LightState.OFF, 20.0, 0.0)] * 60)
+    assert stops == sorted(stops, reverse=True)
+    assert sum(stops) == pytest.approx(BEHAVIOR.light_broken_s / 0.05, abs=2)
+
+
+def test_who_committed_at_yellow_and_was_slowed_down_stops() -> None:
+    yellow, red = LightState.YELLOW, LightState.RED
+    assert told((yellow, 20.0, 13.0), (yellow, 15.0, 12.0), (red, 12.0, 11.0)) == [False] * 3
+    assert told((yellow, 20.0, 13.0), (yellow, 15.0, 9.0), (red, 12.0, 6.0), (red, 2.0, 5.0)) == [
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
 def test_unknown_counts_as_red_when_near_and_red_is_remembered() -> None:
     assert not decide_light(LightMemory(), None, 80, 10, 0, BEHAVIOR)[1].stop
     assert decide_light(LightMemory(), None, 30, 10, 0, BEHAVIOR)[1].stop
