@@ -25,7 +25,7 @@ from av_stack.types import CameraModel, SensorFrame, StepResult, Truth
 from av_stack.world.base import World
 from av_stack.world.carla_world import CarlaWorld, weather_presets
 from av_stack.world.spec import DEFAULT_STEP_S, Address
-from perception.detection.weights import COMPACT, LARGE
+from perception.detection.weights import SHIPPED
 from perception.device import eyes_for
 from planning import Route
 from scenarios.judge import Judge
@@ -154,7 +154,7 @@ def needed_weights(oracles: Sequence[str], weights: Path | None = None, device: 
     """
     if set(oracles) >= set(ORACLES):
         return None
-    return weights or (LARGE if device == "cuda" else COMPACT)
+    return weights or SHIPPED[device]
 
 
 def _guarded_drive(

@@ -42,12 +42,12 @@ def decide_light(
 ) -> tuple[LightMemory, LightDecision]:
     """What to do about a light whose stop place is `distance_m` ahead of where the ego is.
 
-    Red: stop. Yellow: stop if braking with `yellow_decel_mps2` is enough, else commit and go, for as long as that is not
-    enough: whoever was slowed down since can stop. A red that seems to turn yellow is a red still: no light does that.
-    Unknown: what was seen in the last `light_memory_s` holds, a red seen before holds on; else it counts as red within
-    the view range and is left alone beyond. Where the ego is too near to have the light in view, the green that let it
-    come holds on, and is driven carefully after `light_blind_s`. Off: go carefully, unless it forbade to go in the last
-    `light_broken_s`. Gazis, Herman, Maradudin (1960) on the dilemma zone.
+    Red: stop. Yellow: stop if braking with `yellow_decel_mps2` is enough, else commit and go, for as long as that is
+    not enough: whoever was slowed down since can stop. A red that seems to turn yellow is a red still: no light does
+    that. Unknown: what was seen in the last `light_memory_s` holds, a red seen before holds on; else it counts as red
+    within the view range and is left alone beyond. Where the ego is too near to have the light in view, the green
+    that let it come holds on, and is driven carefully after `light_blind_s`. Off: go carefully, unless it forbade to go
+    in the last `light_broken_s`. Gazis, Herman, Maradudin (1960) on the dilemma zone.
     """
     state = view.state if view is not None else LightState.UNKNOWN
     seen_at = time_s

@@ -15,6 +15,9 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import cv2
+import numpy as np
+
 from av_stack.errors import ConfigError
 from av_stack.evaluation.boxes import BOX_NOISE
 from av_stack.evaluation.charts import draw_figures
@@ -36,7 +39,7 @@ from av_stack.world.carla_world import named_weathers, weather_presets
 from av_stack.world.spec import Rig
 from perception.detection.detector import CONFIDENCE_MIN, Detector
 from perception.detection.networks import network_for
-from perception.detection.weights import COMPACT, network_size
+from perception.detection.weights import SHIPPED, network_size
 from perception.device import chosen_device
 
 DRIVEN = ("lanes", "health")
@@ -103,12 +106,10 @@ def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
     if "dashcam" in spec.parts and spec.dashcam is not None:
         tell("looking at real pictures")
         figures += dashcam_lanes(spec.dashcam, out)
-    write_figures(
-        figures,
-        {**machine(), **_plain(spec), "rig": ", ".join(camera.name for camera in rig.cameras)},
-        out,
-        "perception",
-    )
+    device, weights = _seen_with(spec)
+    ran_on = {**machine(), "device": device, "detector": weights.name}
+    about = {**ran_on, **_plain(spec), "rig": ", ".join(camera.name for camera in rig.cameras)}
+    write_figures(figures, about, out, "perception")
     draw_figures(figures, out)
     return figures
 
@@ -186,18 +187,24 @@ def _plain(spec: EvalSpec) -> dict[str, Any]:
     return {**plain, "ranging_boxes": BOX_NOISE} if "ranging" in spec.parts else plain
 
 
-def _detector(spec: EvalSpec, confidence_min: float = CONFIDENCE_MIN) -> Detector:
+def _seen_with(spec: EvalSpec) -> tuple[str, Path]:
+    """The device, and the detector's weights: as in a drive on it."""
     device, _ = chosen_device("auto", has_weights=True)
-    return Detector(network_for(spec.weights or COMPACT, WIDTH_PX, HEIGHT_PX, device), confidence_min)
+    return device, spec.weights or SHIPPED[device]
+
+
+def _detector(spec: EvalSpec, confidence_min: float = CONFIDENCE_MIN) -> Detector:
+    device, weights = _seen_with(spec)
+    return Detector(network_for(weights, WIDTH_PX, HEIGHT_PX, device), confidence_min)
 
 
 def _rig_detectors(spec: EvalSpec, cameras: Sequence[CameraModel]) -> list[Detector]:
     """As a drive has them: on a GPU each camera in its own size, on a CPU all in the smallest one's."""
-    device, _ = chosen_device("auto", has_weights=True)
+    device, weights = _seen_with(spec)
     sizes = [network_size(camera.width_px, camera.height_px) for camera in cameras]
     if device == "cpu":
         sizes = [min(sizes, key=prod)] * len(sizes)
-    networks = {size: network_for(spec.weights or COMPACT, *size, device) for size in dict.fromkeys(sizes)}
+    networks = {size: network_for(weights, *size, device) for size in dict.fromkeys(sizes)}
     return [Detector(networks[size], EVERY_SCORE) for size in sizes]
 
 
@@ -216,5 +223,5 @@ def _detect(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
 
 def machine() -> dict[str, str | int]:
     """What the figures were measured on."""
-    versions = {name: version(name) for name in ("carla", "numpy", "opencv-python")}
+    versions = {"carla": version("carla"), "numpy": np.__version__, "opencv": cv2.__version__}
     return {"cpu": platform.machine(), "cores": os.cpu_count() or 0, "python": platform.python_version(), **versions}

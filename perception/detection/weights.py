@@ -20,6 +20,9 @@ COMPACT = Path(__file__).parents[1] / "weights" / "detector_n.pt"
 LARGE = COMPACT.with_name("detector_s.pt")
 """For a CPU and for a GPU, trained on the embedded server's pictures; what they reach is in docs/detector.md."""
 
+SHIPPED = {"cpu": COMPACT, "cuda": LARGE}
+"""By the device that perception runs on."""
+
 COMPACT_SIZE_PX = (640, 384)
 """Width and height of what the network takes, for the compact rig's pictures of 640x360."""
 
