@@ -29,10 +29,21 @@ class _Picture:
     bgr: Image
 
 
+@dataclass(slots=True)
+class _Watched:
+    """Who is shown each picture when it comes, until the sensors are stopped."""
+
+    watch: PictureWatch | None = None
+
+
 class SensorRig:
     """All sensors of one ego; `read` returns exactly one tick's measurements.
 
     `rear_axle_x_m` is the vehicle frame's origin along x of the actor's own frame.
+
+    What listens to a sensor must not lead to an actor, nor to what a sensor sent: a client's thread lets go of it after
+    the stream has ended, and where that was the last hold on the client, the client's threads end in one of their own,
+    which aborts the process.
     """
 
     def __init__(self, api: Any, world: Any, ego: Any, rig: Rig, *, rear_axle_x_m: float, seed: int) -> None:
@@ -40,7 +51,7 @@ class SensorRig:
         self._queues: dict[str, queue.SimpleQueue[Any]] = {}
         self._collisions: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.actors: list[Any] = []
-        self.watch: PictureWatch | None = None  # is shown each picture when it comes
+        self._watched = _Watched()
         library = world.get_blueprint_library()
 
         def attach(kind: str, at: Any, attributes: dict[str, str], listener: Callable[[Any], None]) -> None:
@@ -87,11 +98,19 @@ class SensorRig:
             )
         return tuple(events)
 
+    def show_pictures(self, watch: PictureWatch) -> None:
+        """Show `watch` each picture when it comes, in a thread of the client's."""
+        self._watched.watch = watch
+
     def stop(self) -> None:
-        """Close the streams; needs no answer from the server."""
+        """Close the streams, and forget what was not read; needs no answer from the server."""
         for sensor in self.actors:
             if sensor.is_listening:
                 sensor.stop()
+        self._watched.watch = None
+        for waiting in (*self._queues.values(), self._collisions):
+            while not waiting.empty():
+                waiting.get()
 
     def _queue(self, name: str) -> Callable[[Any], None]:
         self._queues[name] = queue.SimpleQueue()
@@ -99,13 +118,13 @@ class SensorRig:
 
     def _pictures(self, camera: str) -> Callable[[Any], None]:
         """Takes a camera's data as they come, in a thread of the client's."""
-        put = self._queue(f"camera {camera}")
+        put, watched = self._queue(f"camera {camera}"), self._watched
 
         def take_in(data: Any) -> None:
             picture = _Picture(data.frame, _bgr(data))
             try:
-                if self.watch is not None:
-                    self.watch(camera, picture.bgr)
+                if watched.watch is not None:
+                    watched.watch(camera, picture.bgr)
             finally:
                 put(picture)
 

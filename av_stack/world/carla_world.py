@@ -103,7 +103,7 @@ class CarlaWorld:
         return self._server_version
 
     def show_pictures(self, watch: PictureWatch) -> None:
-        self._sensors.watch = watch
+        self._sensors.show_pictures(watch)
 
     def tick(self) -> SensorFrame:
         with self._answering("tick"):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import Any
 
 import carla
 import numpy as np
@@ -18,6 +21,7 @@ from av_stack.errors import ConfigError, WorldError
 from av_stack.frames import geodetic_to_map, wrap_angle
 from av_stack.server_process import ServerProcess, embedded_town, free_port_pair
 from av_stack.types import CameraModel, ControlCommand
+from av_stack.world.carla_sensors import SensorRig
 from av_stack.world.carla_world import CarlaWorld
 from av_stack.world.spec import Address, Rig, WalkerScript, WorldSpec
 
@@ -143,6 +147,29 @@ def test_close_leaves_nothing_behind(city_server: Address) -> None:
     served.wait_for_tick()
     left = [actor.type_id for actor in served.get_actors()]
     assert not [name for name in left if name.startswith(("vehicle.", "walker.", "sensor."))]
+
+
+def test_what_listens_to_sensors_keeps_no_closed_world(city_server: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread of the client's lets go of it last, and the client must not end there."""
+    listeners, made = [], SensorRig._pictures
+
+    def keep(rig: SensorRig, camera: str) -> Callable[[Any], None]:
+        listeners.append(made(rig, camera))
+        return listeners[-1]
+
+    monkeypatch.setattr(SensorRig, "_pictures", keep)
+    world = CarlaWorld(city_server, spec())
+    shown: list[CarlaWorld] = []
+    world.show_pictures(lambda *_, own=world: shown.append(own))
+    world.tick()
+    assert shown
+    shown.clear()
+    world.close()
+    left = weakref.ref(world)
+    del world
+    gc.collect()
+    assert listeners
+    assert left() is None
 
 
 def test_an_unknown_map_lists_what_there_is(city_server: Address) -> None:
