@@ -81,18 +81,19 @@ def run_command(
 
 @app.command("suite")
 def suite_command(
-    suite: Annotated[str, typer.Argument(help="Name of a suite.")],
+    suite: Annotated[str, typer.Argument(help=f"Name of a suite: {', '.join(SUITES)}.")],
     maps: Annotated[Path | None, typer.Option(help="Folder with the towns' .xodr maps.")] = None,
     server: ServerOption = None,
     oracle: OracleOption = "",
     out: OutOption = Path("out"),
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the drives that came to their end in --out.")] = False,
 ) -> None:
     """Drive a suite, one scenario after the other; status 1 where one does not arrive, or not without an infraction."""
     if suite not in SUITES:
         raise ConfigError(f"unknown suite {suite}; there are {', '.join(SUITES)}")
     address, folder, oracles = _address(server), _folder(maps), _names(oracle)
     check_oracles(oracles)
-    entries = drive_suite(suite, SUITES[suite], out, folder, address, oracles)
+    entries = drive_suite(suite, SUITES[suite], out, folder, address, oracles, resume)
     console.print(suite_table(suite, entries))
     console.print(f"suite.json and the drives' files are in {out}/")
     failed = [f"{entry['scenario']}: {what}" for entry in entries for what in entry["shortcomings"]]

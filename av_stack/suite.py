@@ -23,10 +23,12 @@ from scenarios.model import Scenario
 from scenarios.suites import shortcomings
 
 END_TIMEOUT_S = 15.0
+TABLE, RESULT = "scenario.yaml", "result.json"
 
 _KEPT = (
     "scenario",
     "map",
+    "weather",
     "seed",
     "end",
     "route_completion",
@@ -34,6 +36,8 @@ _KEPT = (
     "driving_score",
     "collisions",
     "red_lights",
+    "stop_signs",
+    "stops_at_red",
     "lateral_rms_m",
     "lateral_max_m",
     "time_s",
@@ -50,14 +54,18 @@ def drive_suite(
     maps: Path | None,
     address: Address | None,
     oracles: Sequence[str] = (),
+    resume: bool = False,
 ) -> list[dict[str, Any]]:
     """Drive `scenarios` one after the other; the entries of suite.json, which is written anew after each drive.
 
+    To `resume` is to keep the drives that `out` holds the ends of, driven by the same table with the same oracles.
     Each leaves its files under `out`/NAME, its table among them: `av-stack run OUT/NAME/scenario.yaml` drives it again.
     """
     entries: list[dict[str, Any]] = []
     for scenario in scenarios:
-        figures = _drive(scenario, out / scenario.name, maps, address, oracles)
+        figures = _ended(scenario, out / scenario.name, oracles) if resume else None
+        if figures is None:
+            figures = _drive(scenario, out / scenario.name, maps, address, oracles)
         entries.append(_entry(figures, shortcomings(scenario, figures)))
         text = json.dumps({"suite": name, "drives": entries}, indent=2)
         (out / "suite.json").write_text(text + "\n")
@@ -90,6 +98,19 @@ def suite_table(name: str, entries: Sequence[Mapping[str, Any]]) -> Table:
     return rows
 
 
+def _table_text(scenario: Scenario) -> str:
+    return yaml.safe_dump(scenario.model_dump(mode="json"), sort_keys=False)
+
+
+def _ended(scenario: Scenario, out: Path, oracles: Sequence[str]) -> dict[str, Any] | None:
+    """result.json of an earlier drive of this very table, if that came to its end."""
+    path, result = out / TABLE, out / RESULT
+    if not (result.is_file() and path.is_file() and path.read_text() == _table_text(scenario)):
+        return None
+    figures: dict[str, Any] = json.loads(result.read_text())
+    return figures if not figures["error"] and figures["oracles"] == list(oracles) else None
+
+
 def _drive(
     scenario: Scenario, out: Path, maps: Path | None, address: Address | None, oracles: Sequence[str]
 ) -> dict[str, Any]:
@@ -98,8 +119,8 @@ def _drive(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"--out {out}: {error.strerror}") from None
-    path, result = out / "scenario.yaml", out / "result.json"
-    path.write_text(yaml.safe_dump(scenario.model_dump(mode="json"), sort_keys=False))
+    path, result = out / TABLE, out / RESULT
+    path.write_text(_table_text(scenario))
     result.unlink(missing_ok=True)  # of an earlier run
     command = [sys.executable, "-m", "av_stack.cli", "run", str(path), "--out", str(out), "--oracle", ",".join(oracles)]
     command += ["--maps", str(maps)] if maps is not None else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scenarios.model import EgoTable, Place, RouteTable, Scenario, TrafficTable, WalkerTable
+from scenarios.model import EgoTable, Place, RouteTable, Scenario, TrafficTable, WalkerTable, load_scenario
 
 TOWN_TIMEOUT_S = 300.0
 WALKING_MPS = 1.4
@@ -129,7 +129,18 @@ TOWNS = (
     MOTORWAY,
 )
 
-SUITES = {"towns": TOWNS}
+DEMO_WEATHERS = ("ClearNoon", "HardRainNoon", "ClearNight", "SoftRainSunset", "clear_noon_fog")
+
+
+def _weathers() -> tuple[Scenario, ...]:
+    """The demo's drive in each of the weathers."""
+    demo = load_scenario("town_drive")
+    return tuple(
+        demo.model_copy(update={"name": f"{demo.name}_{weather}", "weather": weather}) for weather in DEMO_WEATHERS
+    )
+
+
+SUITES = {"towns": TOWNS, "weathers": _weathers()}
 
 
 def shortcomings(scenario: Scenario, figures: Mapping[str, Any]) -> list[str]:

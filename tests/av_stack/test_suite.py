@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import av_stack.suite as suite_module
 from av_stack.errors import WorldError
 from av_stack.suite import drive_suite, suite_table
 from av_stack.world.spec import Address
@@ -34,6 +35,26 @@ def test_oracles_are_used_where_they_are_asked_for_and_named(city_server: Addres
     entries = drive_suite("one", (short,), tmp_path, None, city_server, ("lights",))
     assert entries[0]["oracles"] == ["lights"]
     assert suite_table("one", entries).caption == "read from the simulator (oracles): lights"
+
+
+def test_a_suite_that_was_stopped_goes_on_where_it_was(
+    city_server: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Scenario(name="one", map="city_grid", seed=1, route=ROUTE, timeout_s=0.5)
+    two = one.model_copy(update={"name": "two"})
+    first = drive_suite("short", (one, two), tmp_path, None, city_server)
+    driven: list[str] = []
+    drive = suite_module._drive
+    monkeypatch.setattr(suite_module, "_drive", lambda what, *rest: driven.append(what.name) or drive(what, *rest))
+    assert drive_suite("short", (one, two), tmp_path, None, city_server, resume=True) == first
+    assert driven == []
+    result = tmp_path / "one" / "result.json"
+    result.write_text(json.dumps({**json.loads(result.read_text()), "error": "interrupted"}))
+    changed = two.model_copy(update={"timeout_s": 0.6})
+    drive_suite("short", (one, changed), tmp_path, None, city_server, resume=True)
+    assert driven == ["one", "two"]
+    assert suite_module._ended(one, tmp_path / "one", ())
+    assert suite_module._ended(one, tmp_path / "one", ("lights",)) is None
 
 
 def test_a_drive_that_never_began_ends_the_suite(city_server: Address, tmp_path: Path) -> None:
