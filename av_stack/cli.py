@@ -218,6 +218,9 @@ def eval_command(
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps; detection needs Town02.")] = None,
     weights: Annotated[Path | None, typer.Option(help="A detector's weights instead of those shipped.")] = None,
     dashcam: Annotated[Path | None, typer.Option(help="Folder with the real pictures.")] = None,
+    like: Annotated[
+        str | None, typer.Option(help="Detect as a drive on this device does, cpu or cuda, whichever is here.")
+    ] = None,
     out: OutOption = Path("out/eval"),
 ) -> None:
     """Compare perception with the simulator's truth, weather by weather: a table in JSON and markdown, and pictures.
@@ -232,7 +235,7 @@ def eval_command(
         raise ConfigError(f"unknown subject {what}; there is: perception")
     spec = EvalSpec(
         _names(parts), _names(map_names), _names(weathers), frames, places, drives, lights, scenes, seed,
-        _folder(maps), weights, dashcam,
+        _folder(maps), weights, dashcam, like,
     )  # fmt: skip
     with console.status("starting") as status:
         tell = status.update if console.is_terminal else console.print  # a log gets a line for each step

@@ -59,6 +59,7 @@ class EvalSpec:
     Ranging has as many drives of its own, of the seeds `seed`, `seed + 1` and on, among road users of all kinds.
     `lights` stop lines a map are read. Detection is measured on pictures of its own, made on a map of its own in
     `maps`, `scenes` times eight of each weather; `weights` are a user's own; `dashcam` is a folder of real pictures.
+    The detector looks as in a drive on the device `like`, one of `SHIPPED`, or else on the one that is here.
     """
 
     parts: tuple[str, ...] = (*DRIVEN, "ranging")
@@ -73,6 +74,7 @@ class EvalSpec:
     maps: Path | None = None
     weights: Path | None = None
     dashcam: Path | None = None
+    like: str | None = None
 
     def __post_init__(self) -> None:
         for part in self.parts:
@@ -81,6 +83,8 @@ class EvalSpec:
         for name in self.weathers:
             if name not in weather_presets():
                 raise ConfigError(f"unknown weather {name}; there are {', '.join(weather_presets())}")
+        if self.like is not None and self.like not in SHIPPED:
+            raise ConfigError(f"--like {self.like}: allowed are {', '.join(SHIPPED)}")
         if "detection" in self.parts and not (self.maps and (self.maps / f"{DETECTION_MAP}.xodr").is_file()):
             raise ConfigError(f"detection is measured on {DETECTION_MAP}: --maps DIR must hold {DETECTION_MAP}.xodr")
         if "dashcam" in self.parts and self.dashcam is None:
@@ -106,8 +110,8 @@ def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
     if "dashcam" in spec.parts and spec.dashcam is not None:
         tell("looking at real pictures")
         figures += dashcam_lanes(spec.dashcam, out)
-    device, weights = _seen_with(spec)
-    ran_on = {**machine(), "device": device, "detector": weights.name}
+    device, like, weights = _seen_with(spec)
+    ran_on = {**machine(), "device": device, "detector": f"{weights.name} as on {like}"}
     about = {**ran_on, **_plain(spec), "rig": ", ".join(camera.name for camera in rig.cameras)}
     write_figures(figures, about, out, "perception")
     draw_figures(figures, out)
@@ -187,22 +191,23 @@ def _plain(spec: EvalSpec) -> dict[str, Any]:
     return {**plain, "ranging_boxes": BOX_NOISE} if "ranging" in spec.parts else plain
 
 
-def _seen_with(spec: EvalSpec) -> tuple[str, Path]:
-    """The device, and the detector's weights: as in a drive on it."""
+def _seen_with(spec: EvalSpec) -> tuple[str, str, Path]:
+    """The device that is here, the one as on which is looked, and the detector's weights as in a drive on that."""
     device, _ = chosen_device("auto", has_weights=True)
-    return device, spec.weights or SHIPPED[device]
+    like = spec.like or device
+    return device, like, spec.weights or SHIPPED[like]
 
 
 def _detector(spec: EvalSpec, confidence_min: float = CONFIDENCE_MIN) -> Detector:
-    device, weights = _seen_with(spec)
+    device, _, weights = _seen_with(spec)
     return Detector(network_for(weights, WIDTH_PX, HEIGHT_PX, device), confidence_min)
 
 
 def _rig_detectors(spec: EvalSpec, cameras: Sequence[CameraModel]) -> list[Detector]:
     """As a drive has them: on a GPU each camera in its own size, on a CPU all in the smallest one's."""
-    device, weights = _seen_with(spec)
+    device, like, weights = _seen_with(spec)
     sizes = [network_size(camera.width_px, camera.height_px) for camera in cameras]
-    if device == "cpu":
+    if like == "cpu":
         sizes = [min(sizes, key=prod)] * len(sizes)
     networks = {size: network_for(weights, *size, device) for size in dict.fromkeys(sizes)}
     return [Detector(networks[size], EVERY_SCORE) for size in sizes]

@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -65,6 +66,28 @@ def test_what_cannot_be_measured_is_said() -> None:
         evaluation.EvalSpec(weathers=("Sunny",))
     with pytest.raises(ConfigError, match="dashcam needs --dashcam"):
         evaluation.EvalSpec(("dashcam",))
+    with pytest.raises(ConfigError, match="--like gpu: allowed are cpu, cuda"):
+        evaluation.EvalSpec(like="gpu")
+
+
+def test_a_rig_is_seen_as_on_the_device_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU by s and in each camera's size, on a CPU by n and in the smallest; what is here makes no difference."""
+    asked: list[tuple[str, int, int, str]] = []
+
+    def network(weights: Path, width_px: int, height_px: int, device: str) -> object:
+        asked.append((weights.stem, width_px, height_px, device))
+        return SimpleNamespace(names=("car",), size_px=(width_px, height_px))
+
+    monkeypatch.setattr(evaluation, "network_for", network)
+    monkeypatch.setattr(evaluation, "chosen_device", lambda *_, **__: ("cpu", ""))
+    cameras = load_rig("full").cameras[:2]
+    for like in ("cuda", "cpu"):
+        evaluation._rig_detectors(replace(SPEC, like=like), cameras)
+    assert asked == [
+        ("detector_s", 1280, 736, "cpu"),
+        ("detector_s", 640, 384, "cpu"),
+        ("detector_n", 640, 384, "cpu"),
+    ]
 
 
 def test_lights_count_what_was_not_read_as_not_right_and_not_wrong() -> None:
