@@ -128,10 +128,11 @@ __device__ inline unsigned av_grid_barrier_read(unsigned* word, const unsigned* 
 }
 
 // Numbers change between integer and float without the conversion unit, which takes a quarter as many a cycle: an integer is
-// put behind, or read from behind, 2^23. A byte of `word` (k 0 .. 3) as a float:
-__device__ inline float av_byte_to_float(uint32_t word, int k) {
-    return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7650u + unsigned(k))) - 8388608.0f;
+// put behind, or read from behind, 2^23. A byte of `word` (k 0 .. 3) there, and as a float:
+__device__ inline float av_byte_behind(uint32_t word, int k) {
+    return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7650u + unsigned(k)));
 }
+__device__ inline float av_byte_to_float(uint32_t word, int k) { return av_byte_behind(word, k) - 8388608.0f; }
 // Byte k of each.
 __device__ inline uint32_t av_pack_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d, int k) {
     const unsigned pick = 0x0040u + 0x11u * unsigned(k);

@@ -52,9 +52,19 @@ YELLOW = HlsRange((12.0, 60.0, 60.0), (35.0, 230.0, 255.0))
 
 
 def scaled(wanted: HlsRange) -> tuple[float, ...]:
-    """What the kernel compares with: where hue begins, how far it reaches, degrees; lightness doubled; saturation."""
+    """What the kernel compares with: where hue begins, -60 to 300, how far it reaches, degrees; lightness doubled;
+    saturation."""
     (h0, l0, s0), (h1, l1, s1) = wanted.low, wanted.high
-    return 2.0 * h0, 2.0 * (h1 - h0) + (0.0 if h0 <= h1 else 360.0), 2.0 * l0, 2.0 * l1, s0, s1
+    start = 2.0 * h0 - (360.0 if h0 >= 150.0 else 0.0)
+    return start, 2.0 * (h1 - h0) + (0.0 if h0 <= h1 else 360.0), 2.0 * l0, 2.0 * l1, s0, s1
+
+
+def is_usual(first: HlsRange, second: HlsRange) -> bool:
+    """Whether the first range takes any hue and saturation, as white does, and the second any that is high enough."""
+    any_hue, most = (0.0, 180.0), 255.0
+    return (
+        (first.low[0], first.high[0]) == any_hue and first.low[2] <= 0.0 and min(first.high[2], second.high[2]) >= most
+    )
 
 
 def _ranges(first: HlsRange, second: HlsRange) -> list[Argument]:
@@ -82,9 +92,9 @@ def run_ground(
         *(F32(value) for value in numbers), *_ranges(first, second),
     ]  # fmt: skip
     shape = (ceil_div(grid.columns, 4 * GROUND_THREADS), grid.rows, 1)
-    launcher.launch(
-        "ground_mask_bgr" if channels == 3 else "ground_mask_bgra", shape, GROUND_THREADS, arguments, early=True
-    )
+    form = "thin_" if min(height, width) < 2 else "usual_" if is_usual(first, second) else ""
+    name = f"ground_mask_{form}{'bgr' if channels == 3 else 'bgra'}"
+    launcher.launch(name, shape, GROUND_THREADS, arguments, early=True)
 
 
 def run_colour(launcher: Launcher, image: Any, first: HlsRange, second: HlsRange, mask: Any) -> None:

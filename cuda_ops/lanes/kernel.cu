@@ -8,52 +8,62 @@
 // `colour_mask` tests a picture's own pixels, 4 a thread, one 16-byte load and one 4-byte store.
 //
 // Version 1, a cell a thread and three divisions more: 11.5 us. Version 2, four cells a thread, but branches between their
-// loads, and 260 instructions a cell, 17 of them for the conversion unit, which takes 16 a cycle: 11.0 us. This
-// one, 172 instructions a cell: 7.0 us. Tried: lanes take cells beside each other, so that a load of the warp touches fewer
-// lines of the picture, and results leave through shared memory: 7.9; 32 or 128 threads a block: 7.1, 7.5.
+// loads, and 260 instructions a cell, 17 of them for the conversion unit, which takes 16 a cycle: 11.0 us. Version 3, 177:
+// 6.5 us. This one, 132 by the machine code for the usual two ranges, 144 for any, was not timed yet. It saves the tests that
+// a range leaves open, branches between tests, three of four addresses, bytes moved before they are multiplied.
+// Tried in version 3: lanes take cells beside each other, so that a load of the warp touches fewer lines of the picture, and
+// results leave through shared memory: 7.9 where it took 7.0; 32 or 128 threads a block: 7.1, 7.5. In this one: two rows a
+// thread, 0.2 instructions a cell fewer.
 #include "av_cuda.cuh"
 
-struct Range {  // hue from `hue` degrees on, `span` degrees wide, through 0 too; lightness doubled, saturation 0..255
+// Hue from `hue` degrees (-60 .. 300) on, `span` degrees wide, through 300 too; lightness doubled, saturation 0..255.
+struct Range {
     float hue, span, l0, l1, s0, s1;
 };
 
 // Hue and saturation as quotients: a range test multiplies instead of dividing, at a third of the instructions. Of bytes,
 // all these are integers, exact in a float.
 struct Hls {
-    float hue, hue_of;        // hue in degrees = hue / hue_of
+    float hue, hue_of;        // hue in degrees = hue / hue_of, from -60 to 300
     float twice_l;            // lightness 0..255, doubled
     float spread, spread_of;  // saturation 0..255 = spread / spread_of
 };
 
+// Of bytes put behind 2^23: differences are theirs, and the sum of two is exact once the one lies before 0 by as much.
 __device__ inline Hls to_hls(float b, float g, float r) {
-    const float high = fmaxf(fmaxf(b, g), r), low = fminf(fminf(b, g), r), diff = high - low, sum = high + low;
+    const float high = fmaxf(fmaxf(b, g), r), low = fminf(fminf(b, g), r), diff = high - low;
+    const float sum = (high - 16777216.0f) + low;
     const bool is_red = high == r, is_green = high == g;
     const float across = is_red ? g - b : (is_green ? b - r : r - g);
     const float hue = __fmaf_rn(across, 60.0f, (is_red ? 0.0f : (is_green ? 120.0f : 240.0f)) * diff);
     const float spread_of = fmaxf(fminf(sum, 510.0f - sum), 1.0f);  // grey has no saturation, whatever this is
-    return {hue < 0.0f ? __fmaf_rn(diff, 360.0f, hue) : hue, fmaxf(diff, 1.0f), sum, diff * 255.0f, spread_of};
+    return {hue, fmaxf(diff, 1.0f), sum, diff * 255.0f, spread_of};
 }
 
-__device__ inline bool in_range(const Hls& c, const Range& r) {
-    float hue = __fmaf_rn(-r.hue, c.hue_of, c.hue);
-    if (hue < 0.0f) hue = __fmaf_rn(360.0f, c.hue_of, hue);
-    return hue <= r.span * c.hue_of && c.twice_l >= r.l0 && c.twice_l <= r.l1 && c.spread >= r.s0 * c.spread_of &&
-           c.spread <= r.s1 * c.spread_of;
+__device__ inline bool is_as_light(const Hls& c, const Range& r) { return (c.twice_l >= r.l0) & (c.twice_l <= r.l1); }
+
+template <bool HAS_MOST> __device__ inline bool in_range(const Hls& c, const Range& r) {  // HAS_MOST: of saturation
+    float past = __fmaf_rn(-r.hue, c.hue_of, c.hue);  // both from -60 on: once round at most
+    if (past < 0.0f) past = __fmaf_rn(360.0f, c.hue_of, past);
+    const bool is_pale = !HAS_MOST | (c.spread <= r.s1 * c.spread_of);
+    return (past <= r.span * c.hue_of) & is_as_light(c, r) & (c.spread >= r.s0 * c.spread_of) & is_pale;
 }
 
-// Of bytes. Bit 0: in the first range; bit 1: in the second.
-__device__ inline uint32_t classify(float b, float g, float r, const Range& first, const Range& second) {
+// Of bytes behind 2^23. Bit 0: in the first range; bit 1: in the second. IS_USUAL: the first one is of any hue and
+// saturation, the second has no highest saturation.
+template <bool IS_USUAL>
+__device__ inline uint32_t classify(float b, float g, float r, const Range& first, const Range& second, bool counts = true) {
     const Hls c = to_hls(b, g, r);
-    return (in_range(c, first) ? 1u : 0u) | (in_range(c, second) ? 2u : 0u);
+    const bool is_first = counts & (IS_USUAL ? is_as_light(c, first) : in_range<true>(c, first));
+    return (is_first ? 1u : 0u) | (counts & in_range<!IS_USUAL>(c, second) ? 2u : 0u);
 }
 
-template <int CHANNELS> __device__ inline uint32_t pixel(const uint8_t* image, uint32_t index) {
-    const uint8_t* p = image + index * uint32_t(CHANNELS);
+template <int CHANNELS> __device__ inline uint32_t pixel(const uint8_t* p) {
     if (CHANNELS == 4) return *reinterpret_cast<const uint32_t*>(p);
     return p[0] | uint32_t(p[1]) << 8 | uint32_t(p[2]) << 16;
 }
 __device__ inline uint32_t classify(uint32_t px, const Range& first, const Range& second) {
-    return classify(av_byte_to_float(px, 0), av_byte_to_float(px, 1), av_byte_to_float(px, 2), first, second);
+    return classify<false>(av_byte_behind(px, 0), av_byte_behind(px, 1), av_byte_behind(px, 2), first, second);
 }
 
 #define RANGES                                                                                                   \
@@ -68,74 +78,61 @@ __device__ inline uint32_t classify(uint32_t px, const Range& first, const Range
         float y_left, float cell, float m0, float m1, float m2, float m3, float m4, float m5, float m6, float m7,  \
         float m8, float fx, float fy, float cx, float cy, float k1, float k2, float p1, float p2, float k3, RANGES
 
-struct Place {  // of a cell in the picture: its four neighbours, and how far between them in 1/256 px
-    uint32_t at[4], tx, ty;
+struct Place {  // of a cell in the picture: the upper left of its four neighbours, and how far between them in 1/256 px
+    uint32_t at, tx, ty;
     bool is_inside;
 };
 
-// `row_x`, `row_y`, `row_z`: the part of the camera's coordinates that all cells of a row share.
-__device__ inline Place find_place(GROUND, float row_x, float row_y, float row_z, int column) {
-    const float y = __fmaf_rn(-(float(column) + 0.5f), cell, y_left), cam_z = __fmaf_rn(m7, y, row_z);
+// Behind 2^15 a float's lowest 8 bits are its fraction. What is left of the picture, above it, or no number, lies behind it.
+__device__ inline uint32_t in_steps(float px) { return __float_as_uint(__fadd_rd(px, 32768.0f)) - 0x47000000u; }
+
+// `row_x`, `row_y`, `row_z`: the part of the camera's coordinates that all cells of a row share; `column`: its middle.
+__device__ inline Place find_place(GROUND, float row_x, float row_y, float row_z, float column) {
+    const float y = __fmaf_rn(-column, cell, y_left), cam_z = __fmaf_rn(m7, y, row_z);
     const float scale = av_reciprocal(cam_z), u = __fmaf_rn(m1, y, row_x) * scale, v = __fmaf_rn(m4, y, row_y) * scale;
     const float uu = u * u, vv = v * v, uv = u * v, r2 = uu + vv;
     const float radial = __fmaf_rn(r2, __fmaf_rn(r2, __fmaf_rn(r2, k3, k2), k1), 1.0f);
     const float in_x = __fmaf_rn(p2, __fmaf_rn(2.0f, uu, r2), __fmaf_rn(2.0f * p1, uv, u * radial));
     const float in_y = __fmaf_rn(p1, __fmaf_rn(2.0f, vv, r2), __fmaf_rn(2.0f * p2, uv, v * radial));
     const float px = __fmaf_rn(fx, in_x, cx), py = __fmaf_rn(fy, in_y, cy);
-    const bool is_inside =
-        cam_z > 1e-3f && px >= 0.0f && px <= float(width - 1) && py >= 0.0f && py <= float(height - 1);
-    // Behind 2^15 a float's lowest 8 bits are its fraction.
-    const uint32_t left = __float_as_uint(__fadd_rd(is_inside ? px : 0.0f, 32768.0f));
-    const uint32_t top = __float_as_uint(__fadd_rd(is_inside ? py : 0.0f, 32768.0f));
-    const uint32_t first = (top >> 8 & 0x7fffu) * uint32_t(width) + (left >> 8 & 0x7fffu), below = first + uint32_t(width);
-    const uint32_t last = uint32_t(width) * uint32_t(height) - 1u;  // what lies outside has no weight
-    return {{first, min(first + 1u, last), min(below, last), min(below + 1u, last)}, left & 0xffu, top & 0xffu, is_inside};
+    const uint32_t across = in_steps(px), down = in_steps(py);
+    const bool is_inside = cam_z > 1e-3f && across <= uint32_t(width - 1) << 8 && down <= uint32_t(height - 1) << 8;
+    // The last pixel is one to the right of the last but one: all four neighbours are there, if the picture has so many.
+    const uint32_t left = min(across >> 8, uint32_t(max(width - 2, 0))), top = min(down >> 8, uint32_t(max(height - 2, 0)));
+    return {top * uint32_t(width) + left, across + left * 0xffffff00u, down + top * 0xffffff00u, is_inside};
 }
 
 struct Cell {
-    uint32_t b, g, r;  // 0 .. 255 in bits 16 to 23
+    uint32_t b, g, r;  // in byte 2
     uint32_t kind;
 };
 
-// One channel of four neighbours (a byte each), blended; the sum of the weights is 2^16.
-__device__ inline uint32_t blend(uint32_t four, uint32_t across, uint32_t ty) {
-    return __dp2a_lo(across, four, 0u) * (256u - ty) + __dp2a_hi(across, four, 0u) * ty + 32768u;
+// Of what the upper and the lower two neighbours give, each the sum of two bytes with weights of 2^8 together; 2^16 in all.
+// Above that stands what makes a float of byte 2: see `av_byte_behind`.
+__device__ inline uint32_t blend(uint32_t top, uint32_t below, uint32_t ty) {
+    return top * (256u - ty) + below * ty + 0x4b008000u;
 }
+__device__ inline float blended(uint32_t sum) { return __uint_as_float(__byte_perm(sum, 0u, 0x3442u)); }
 
+template <bool IS_USUAL>
 __device__ inline Cell look_at(const Place& place, const uint32_t (&px)[4], const Range& first, const Range& second) {
-    const uint32_t low_top = __byte_perm(px[0], px[1], 0x5140u), low_below = __byte_perm(px[2], px[3], 0x5140u);
-    const uint32_t high_top = __byte_perm(px[0], px[1], 0x0062u), high_below = __byte_perm(px[2], px[3], 0x0062u);
-    const uint32_t across = place.tx * 0xffffu + 256u;  // 256 - tx, and tx above it
-    const uint32_t b = blend(__byte_perm(low_top, low_below, 0x5410u), across, place.ty);
-    const uint32_t g = blend(__byte_perm(low_top, low_below, 0x7632u), across, place.ty);
-    const uint32_t r = blend(__byte_perm(high_top, high_below, 0x5410u), across, place.ty);
-    if (!place.is_inside) return {0u, 0u, 0u, 0u};
-    return {b, g, r, classify(av_byte_to_float(b, 2), av_byte_to_float(g, 2), av_byte_to_float(r, 2), first, second)};
+    const uint32_t across = place.is_inside ? place.tx * 0xffffu + 256u : 0u;  // 256 - tx, and tx above it
+    const uint32_t top = __byte_perm(px[0], px[1], 0x5140u), below = __byte_perm(px[2], px[3], 0x5140u);  // blue, green
+    const uint32_t red_top = __byte_perm(px[0], px[1], 0x0062u), red_below = __byte_perm(px[2], px[3], 0x0062u);
+    const uint32_t b = blend(__dp2a_lo(across, top, 0u), __dp2a_lo(across, below, 0u), place.ty);
+    const uint32_t g = blend(__dp2a_hi(across, top, 0u), __dp2a_hi(across, below, 0u), place.ty);
+    const uint32_t r = blend(__dp2a_lo(across, red_top, 0u), __dp2a_lo(across, red_below, 0u), place.ty);
+    const float blue = blended(b), green = blended(g), red = blended(r);
+    return {b, g, r, classify<IS_USUAL>(blue, green, red, first, second, place.is_inside)};
 }
 
 #define GROUND_VALUES                                                                                                \
     image, width, height, mask, view, rows, columns, x_far, y_left, cell, m0, m1, m2, m3, m4, m5, m6, m7, m8, fx, fy, \
         cx, cy, k1, k2, p1, p2, k3, a_hue, a_span, al0, al1, as0, as1, b_hue, b_span, bl0, bl1, bs0, bs1
 
-// Four cells of a row a thread: all places first, then 16 loads under way together, with no branch between them; the mask
-// leaves as one word, the view as three.
-template <int CHANNELS> __device__ void ground_mask(GROUND) {
-    const int row = blockIdx.y, first = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
-    if (first >= columns) return;
-    const float x = __fmaf_rn(-(float(row) + 0.5f), cell, x_far);
-    Place places[4];
-    uint32_t px[4][4] = {};
-#pragma unroll
-    for (int k = 0; k < 4; ++k)
-        places[k] = find_place(GROUND_VALUES, m0 * x + m2, m3 * x + m5, m6 * x + m8, first + k);
-    Cell cells[4] = {};
-    av_wait_for_earlier();  // where cells lie hangs on nothing that was made before
-    if (places[0].is_inside || places[1].is_inside || places[2].is_inside || places[3].is_inside) {
-#pragma unroll
-        for (int k = 0; k < 16; ++k) px[k / 4][k % 4] = pixel<CHANNELS>(image, places[k / 4].at[k % 4]);
-#pragma unroll
-        for (int k = 0; k < 4; ++k) cells[k] = look_at(places[k], px[k], FIRST, SECOND);
-    }
+// The mask of four cells of a row leaves as one word, the view as three.
+__device__ inline void put(uint8_t* mask, uint8_t* view, int row, int first, int columns, const Cell (&cells)[4]) {
+    const int64_t at = int64_t(row) * columns + first;
     uint32_t bytes[12];
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
@@ -143,7 +140,6 @@ template <int CHANNELS> __device__ void ground_mask(GROUND) {
         bytes[3 * k + 1] = cells[k].g;
         bytes[3 * k + 2] = cells[k].r;
     }
-    const int64_t at = int64_t(row) * columns + first;
     if ((columns & 3) == 0) {
         *reinterpret_cast<uint32_t*>(mask + at) = av_pack_bytes(cells[0].kind, cells[1].kind, cells[2].kind, cells[3].kind, 0);
         if (view == nullptr) return;
@@ -162,14 +158,45 @@ template <int CHANNELS> __device__ void ground_mask(GROUND) {
     }
 }
 
-extern "C" __global__ void ground_mask_bgr(GROUND) { ground_mask<3>(GROUND_VALUES); }
-extern "C" __global__ void ground_mask_bgra(GROUND) { ground_mask<4>(GROUND_VALUES); }
+// Four cells of a row a thread: all places first, then their 16 loads, with no branch between them.
+// IS_THIN: a picture of one row or column, whose pixels have no neighbours there.
+template <int CHANNELS, bool IS_USUAL, bool IS_THIN> __device__ void ground_mask(GROUND) {
+    const int row = blockIdx.y, first = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    if (first >= columns) return;
+    const float x = __fmaf_rn(-(float(row) + 0.5f), cell, x_far);
+    const int beside = IS_THIN && width < 2 ? 0 : CHANNELS;
+    const uint8_t* below = image + (IS_THIN && height < 2 ? 0u : uint32_t(width) * CHANNELS);
+    Place places[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+        places[k] = find_place(GROUND_VALUES, m0 * x + m2, m3 * x + m5, m6 * x + m8, float(first) + (float(k) + 0.5f));
+    av_wait_for_earlier();  // where cells lie hangs on nothing that was made before
+    Cell cells[4] = {};
+    if (places[0].is_inside | places[1].is_inside | places[2].is_inside | places[3].is_inside) {
+        uint32_t px[4][4];
+#pragma unroll
+        for (int k = 0; k < 16; ++k) {
+            const uint8_t* left = (k % 4 > 1 ? below : image) + uint64_t(places[k / 4].at) * CHANNELS;
+            px[k / 4][k % 4] = pixel<CHANNELS>(left + (k % 2 > 0 ? beside : 0));
+        }
+#pragma unroll
+        for (int k = 0; k < 4; ++k) cells[k] = look_at<IS_USUAL>(places[k], px[k], FIRST, SECOND);
+    }
+    put(mask, view, row, first, columns, cells);
+}
+
+extern "C" __global__ void ground_mask_bgr(GROUND) { ground_mask<3, false, false>(GROUND_VALUES); }
+extern "C" __global__ void ground_mask_bgra(GROUND) { ground_mask<4, false, false>(GROUND_VALUES); }
+extern "C" __global__ void ground_mask_usual_bgr(GROUND) { ground_mask<3, true, false>(GROUND_VALUES); }
+extern "C" __global__ void ground_mask_usual_bgra(GROUND) { ground_mask<4, true, false>(GROUND_VALUES); }
+extern "C" __global__ void ground_mask_thin_bgr(GROUND) { ground_mask<3, false, true>(GROUND_VALUES); }
+extern "C" __global__ void ground_mask_thin_bgra(GROUND) { ground_mask<4, false, true>(GROUND_VALUES); }
 
 extern "C" __global__ void colour_mask_bgr(const uint8_t* image, int size, uint8_t* mask, RANGES) {
     av_wait_for_earlier();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= size) return;
-    mask[i] = uint8_t(classify(pixel<3>(image, uint32_t(i)), FIRST, SECOND));
+    mask[i] = uint8_t(classify(pixel<3>(image + int64_t(i) * 3), FIRST, SECOND));
 }
 
 extern "C" __global__ void colour_mask_bgra(const uint8_t* image, int size, uint8_t* mask, RANGES) {
@@ -185,6 +212,6 @@ extern "C" __global__ void colour_mask_bgra(const uint8_t* image, int size, uint
         return;
     }
     for (int k = i; k < size; ++k) {
-        mask[k] = uint8_t(classify(pixel<4>(image, uint32_t(k)), FIRST, SECOND));
+        mask[k] = uint8_t(classify(pixel<4>(image + int64_t(k) * 4), FIRST, SECOND));
     }
 }

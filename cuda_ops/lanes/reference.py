@@ -18,7 +18,8 @@ WEIGHTS = 256
 
 
 def quotients(bgr: Float) -> tuple[Float, Float, Float, Float, Float]:
-    """Hue in degrees times the second value, lightness 0..255, saturation 0..255 times the fifth; of BGR 0..255."""
+    """Hue in degrees, -60 to 300, times the second value, lightness 0..255, saturation 0..255 times the fifth; of BGR
+    0..255."""
     blue, green, red = (bgr[..., i] for i in range(3))
     high = np.maximum(np.maximum(blue, green), red)
     low = np.minimum(np.minimum(blue, green), red)
@@ -32,7 +33,6 @@ def quotients(bgr: Float) -> tuple[Float, Float, Float, Float, Float]:
             (red - green) * _F(60.0) + _F(240.0) * diff,
         ),
     )
-    hue = np.where(hue < 0.0, hue + _F(360.0) * diff, hue)
     grey = diff <= 0.0
     zero, one = _F(0.0), _F(1.0)
     spread_of = np.where(total < _F(255.0), total, _F(510.0) - total)
@@ -48,6 +48,7 @@ def quotients(bgr: Float) -> tuple[Float, Float, Float, Float, Float]:
 def hls_of(bgr: Float) -> Float:
     """(..., 3) float32 hue 0..180, lightness and saturation 0..255 of (..., 3) BGR 0..255, before rounding."""
     hue, hue_of, lightness, spread, spread_of = quotients(bgr)
+    hue = np.where(hue < 0.0, hue + _F(360.0) * hue_of, hue)
     return np.stack([hue / hue_of * _F(0.5), lightness, spread / spread_of], axis=-1).astype(np.float32)
 
 
@@ -65,14 +66,14 @@ def ground_mask(
     image: Bytes, camera: GroundCamera, grid: GroundGrid, first: HlsRange, second: HlsRange
 ) -> tuple[Bytes, Bytes]:
     """Mask (rows, columns) of the colours of the view (rows, columns, 3), BGR blended with weights in 1/256; 0 where
-    the camera does not see the cell.
+    the camera does not see the cell: a place, rounded down to 1/256 px, before the first pixel or behind the last.
     """
     px, py, seen = places(camera, grid)
     height, width = image.shape[:2]
-    seen = seen & (px >= 0) & (px <= _F(width - 1)) & (py >= 0) & (py <= _F(height - 1))
-    px, py = np.where(seen, px, _F(0.0)), np.where(seen, py, _F(0.0))
-    x0, tx = np.divmod((px * _F(WEIGHTS)).astype(np.intp), WEIGHTS)
-    y0, ty = np.divmod((py * _F(WEIGHTS)).astype(np.intp), WEIGHTS)
+    across, down = np.floor(px * _F(WEIGHTS)), np.floor(py * _F(WEIGHTS))
+    seen = seen & (across >= 0) & (across <= (width - 1) * WEIGHTS) & (down >= 0) & (down <= (height - 1) * WEIGHTS)
+    x0, tx = np.divmod(np.where(seen, across, 0).astype(np.intp), WEIGHTS)
+    y0, ty = np.divmod(np.where(seen, down, 0).astype(np.intp), WEIGHTS)
     x1, y1 = np.minimum(x0 + 1, width - 1), np.minimum(y0 + 1, height - 1)
     tx, ty = tx[..., None], ty[..., None]
     colour = image[..., :3].astype(np.intp)
