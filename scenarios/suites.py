@@ -133,11 +133,9 @@ DEMO_WEATHERS = ("ClearNoon", "HardRainNoon", "ClearNight", "SoftRainSunset", "c
 
 
 def _weathers() -> tuple[Scenario, ...]:
-    """The demo's drive in each of the weathers."""
+    """The demo's drive in each of the weathers, by their names."""
     demo = load_scenario("town_drive")
-    return tuple(
-        demo.model_copy(update={"name": f"{demo.name}_{weather}", "weather": weather}) for weather in DEMO_WEATHERS
-    )
+    return tuple(demo.model_copy(update={"name": weather, "weather": weather}) for weather in DEMO_WEATHERS)
 
 
 SUITES = {"towns": TOWNS, "weathers": _weathers()}
