@@ -44,7 +44,8 @@ def figures(samples: Sequence[Sample]) -> list[Figure]:
             count = sum(label.counts and label.name == name for s in samples for label in s.labels)
             out.append(detection_figure("AP50-95", name, float(precision.mean()), count))
     out += _recalls(by_weather[CLEAR], CLEAR, (0.95, 0.90)) + _recalls(samples, "all presets", (0.85, 0.75))
-    out += _recalls(samples, "all presets, any score", (None, None), confidence_min=EVERY_SCORE)
+    for group, some in ((CLEAR, by_weather[CLEAR]), ("all presets", samples)):
+        out += _recalls(some, f"{group}, any score", (None, None), confidence_min=EVERY_SCORE)
     for low, high in RANGES_M:
         out += _recalls(samples, f"{low:.0f}-{high:.0f} m", (None, None), (low, high))
     for weather in sorted(by_weather):
