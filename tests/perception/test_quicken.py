@@ -22,6 +22,7 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(why_no_gpu() is 
 @pytest.fixture(scope="module")
 def plain() -> Any:
     """A network with drawn weights, and biases so wide apart that scores differ."""
+    torch.manual_seed(0)  # which the convolutions' weights are drawn with
     model = ultralytics().YOLO("yolo26n.yaml").model
     model.end2end = True
     model = model.fuse(verbose=False).eval()
