@@ -14,7 +14,7 @@ from planning.reference_path import Route
 from planning.route import find_route
 from planning.route_tracker import RouteProgress, RouteTracker
 from planning.sight import Place, sight_limits
-from planning.signals import EgoOnRoute, SignalMemory, SpeedCap, signal_constraints
+from planning.signals import Commitment, EgoOnRoute, SignalMemory, SpeedCap, signal_constraints
 from planning.speed import Ceiling, Motion, StopTarget, backward_pass, curve_speed, forward_times, roll_out
 
 _GRID_M = 0.5
@@ -96,7 +96,7 @@ class Planner:
             config.behavior.look_ahead_m,
             ego.speed_mps**2 / (2.0 * config.speed.decel_comfort_mps2) + 3.0 * ego.speed_mps,
         )
-        self._memory, stops, caps = signal_constraints(
+        self._memory, stops, caps, commitments = signal_constraints(
             route, ego, scene.lights, self._memory, reach, config.behavior, self._sights
         )
         stops.append(StopTarget(route.length_m, "end of route"))
@@ -106,7 +106,12 @@ class Planner:
         self._yielding = others.yielding_to
         ceiling = self._ceiling(route, ego.s_m, reach, caps + others.caps)
         start = (ego.s_m, *self._start(scene.ego, scene.stamp.time_s))
-        motion = roll_out(ceiling, stops + others.stops, others.leaders, start, config.speed)
+        stops += others.stops
+        motion = roll_out(ceiling, stops, others.leaders, start, config.speed)
+        for commitment in commitments:
+            if commitment.stop is not None and not _is_kept(commitment, motion):
+                self._memory = self._memory.taken_back(commitment.place)
+                motion = roll_out(ceiling, [*stops, commitment.stop], others.leaders, start, config.speed)
         self._last = (scene.stamp.time_s, motion)
         return self._to_plan(scene, route, motion, ego)
 
@@ -156,6 +161,12 @@ class Planner:
             route_s_m=ego.s_m,
             is_finished=finished,
         )
+
+
+def _is_kept(commitment: Commitment, motion: Motion) -> bool:
+    """Whether `motion` is over the line in time: whoever brakes for others on the way may meet the red there."""
+    reached = np.flatnonzero(motion.s_m >= commitment.line_s_m)
+    return len(reached) > 0 and float(motion.time_s[reached[0]]) <= commitment.left_s
 
 
 def _describer(layers: Float, limit_mps: Float, curvature_1pm: Float, caps: Sequence[SpeedCap]) -> Callable[[int], str]:

@@ -13,13 +13,14 @@ FORBIDDING = (LightState.RED, LightState.YELLOW)
 
 @dataclass(frozen=True, slots=True)
 class LightMemory:
-    """What is remembered of the light ahead. `committed`: it turned yellow too near to stop, so drive through;
-    `forbade_at_s` is when it was last seen red or yellow."""
+    """What is remembered of the light ahead. `committed`: it turned yellow, at `turned_at_s`, too near to stop: drive
+    through; `forbade_at_s` is when it was last seen red or yellow."""
 
     state: LightState = LightState.UNKNOWN
     seen_at_s: float = float("-inf")
     committed: bool = False
     forbade_at_s: float = float("-inf")
+    turned_at_s: float = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ def decide_light(
     turned = state is LightState.YELLOW and memory.state not in FORBIDDING
     committed = (turned or memory.committed) and not able
     forbade_at = time_s if view is not None and view.state in FORBIDDING else memory.forbade_at_s
-    return LightMemory(state, seen_at, committed, forbade_at), LightDecision(not committed, state)
+    turned_at = time_s if turned else memory.turned_at_s
+    return LightMemory(state, seen_at, committed, forbade_at, turned_at), LightDecision(not committed, state)
 
 
 class StopPhase(Enum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,6 +36,22 @@ class SignalMemory:
     lights: Mapping[Place, LightMemory] = field(default_factory=dict)
     stops: Mapping[Place, StopMemory] = field(default_factory=dict)
 
+    def taken_back(self, place: Place) -> SignalMemory:
+        """The same without the commitment to the light at `place`."""
+        light = replace(self.lights[place], committed=False)
+        return replace(self, lights={**self.lights, place: light})
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """To a light that turned yellow: the ego's origin has to be at `line_s_m`, its front on the line, within `left_s`,
+    else it stands at `stop`, which it can reach by firm braking; None where it cannot, or would not see the light."""
+
+    place: Place
+    line_s_m: float
+    left_s: float
+    stop: StopTarget | None
+
 
 @dataclass(frozen=True, slots=True)
 class EgoOnRoute:
@@ -63,13 +79,14 @@ def signal_constraints(
     reach_m: float,
     config: BehaviorConfig,
     sights: Mapping[Place, float] | None = None,
-) -> tuple[SignalMemory, list[StopTarget], list[SpeedCap]]:
-    """Stops and caps from the signals between the ego's front bumper and `reach_m` ahead.
+) -> tuple[SignalMemory, list[StopTarget], list[SpeedCap], list[Commitment]]:
+    """Stops, caps and commitments from the signals between the ego's front bumper and `reach_m` ahead.
 
     `sights` says how far the ego may go and still see the lights that it would lose before their line.
     """
     stops: list[StopTarget] = []
     caps: list[SpeedCap] = []
+    commitments: list[Commitment] = []
     light_memory: dict[Place, LightMemory] = {}
     stop_memory: dict[Place, StopMemory] = {}
     for signal in route.signals:
@@ -95,6 +112,12 @@ def signal_constraints(
             if decision.stop:
                 stand_s = sight_s if _can_stand(ego, sight_s, config) else target_s
                 stops.append(StopTarget(stand_s, f"{_LIGHT_WORDS[decision.state]} {signal.signal_id}"))
+            elif light_memory[place].committed:
+                left_s = light_memory[place].turned_at_s + config.yellow_s - ego.time_s
+                instead = StopTarget(sight_s, f"yellow light {signal.signal_id}")
+                can_stand = _can_stand(ego, sight_s, config)
+                line_s = signal.stop_s_m - ego.front_m
+                commitments.append(Commitment(place, line_s, left_s, instead if can_stand else None))
             elif decision.cautious:
                 why = "is off" if decision.state is LightState.OFF else "is out of view"
                 caps.append(_cap(signal, config.off_light_speed_mps, f"light {signal.signal_id} {why}"))
@@ -105,7 +128,7 @@ def signal_constraints(
                 stops.append(StopTarget(target_s, f"stop sign {signal.signal_id}"))
         else:
             caps.append(_cap(signal, config.yield_speed_mps, f"yield sign {signal.signal_id}"))
-    return SignalMemory(light_memory, stop_memory), stops, caps
+    return SignalMemory(light_memory, stop_memory), stops, caps, commitments
 
 
 def _can_stand(ego: EgoOnRoute, sight_s_m: float, config: BehaviorConfig) -> bool:

@@ -91,6 +91,29 @@ def test_yellow_too_near_to_stop_is_driven_through_and_yellow_far_away_is_not() 
     assert through.column(4).min() > -3.5
 
 
+@pytest.mark.parametrize("in_the_way", [True, False])
+def test_who_brakes_for_others_behind_a_late_yellow_stops_at_the_line(in_the_way: bool) -> None:
+    """A walker is seen 15 m behind the line as the light turns: the ego would roll over the line into the red."""
+    yellow_s, red_s = 4.75, 7.75
+
+    def lights(t: float) -> dict[str, TrafficLightView]:
+        return light(LightState.GREEN if t < yellow_s else LightState.YELLOW if t < red_s else LightState.RED)
+
+    def others(t: float) -> tuple[TrackedObject, ...]:
+        return (walker(1, 114.0, 0.5, 0.0, 0.0),) if in_the_way and t >= yellow_s + 0.3 else ()
+
+    log = drive(on_long_road(LIGHT), 14, 12.0, others, lights=lights)
+    t, front = log.column(0), log.column(1) + FRONT_M
+    at_yellow = front[int(yellow_s / DT_S)]
+    speed = log.column(3)[int(yellow_s / DT_S)]
+    assert 0.8 * speed**2 / 6.0 < 100.0 - at_yellow - 4.7 < speed**2 / 6.0, "the case has to be a yellow just too late"
+    if in_the_way:
+        assert front.max() < 100.0
+        assert log.column(3)[-1] < 0.1
+    else:
+        assert front[t <= red_s].max() > 100.0
+
+
 def test_unknown_light_holds_the_ego_at_the_line_but_not_far_away() -> None:
     log = drive(on_long_road(LIGHT), 25, 10.0)
     assert 3.0 < gap_to_line(log) < 4.2
