@@ -111,7 +111,8 @@ class Planner:
         for commitment in commitments:
             if commitment.stop is not None and not _is_kept(commitment, motion):
                 self._memory = self._memory.taken_back(commitment.place)
-                motion = roll_out(ceiling, [*stops, commitment.stop], others.leaders, start, config.speed)
+                stops.append(commitment.stop)
+                motion = roll_out(ceiling, stops, others.leaders, start, config.speed)
         self._last = (scene.stamp.time_s, motion)
         return self._to_plan(scene, route, motion, ego)
 
