@@ -65,7 +65,7 @@ class BehaviorConfig(_Strict):
     light_broken_s: float = Field(2.0, ge=0.0)
     sight_decel_mps2: float = Field(4.5, gt=0.0)
     yellow_decel_mps2: float = Field(3.0, gt=0.0)
-    yellow_s: float = Field(2.7, gt=0.0)
+    yellow_s: float = Field(2.7, gt=0.0)  # CARLA's 3 s, less what the votes take to tell
     stop_sign_wait_s: float = Field(1.0, ge=0.0)
     stop_sign_zone_m: float = Field(2.0, gt=0.0)
     yield_speed_mps: float = Field(5.0, gt=0.0)
