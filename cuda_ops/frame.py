@@ -6,7 +6,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from cuda_ops.errors import CudaOpsError
 from cuda_ops.runtime.gpu import why_no_gpu
 
 if TYPE_CHECKING:
-    from cuda_ops.staging import Carrier
+    from cuda_ops.staging import Carrier, Way
 
 Program = Callable[..., Sequence[torch.Tensor]]
 WARM_UPS = 3
@@ -46,6 +46,7 @@ class FrameGraph:
         self._given: dict[int, NDArray[Any]] = {}
         self._arrays: list[NDArray[Any]] = []
         self._carrier: Carrier | None = None
+        self._way: Way
         self._host = [torch.from_numpy(np.array(array)) for array in inputs]
         if self.on_gpu:
             self._capture()
@@ -88,15 +89,11 @@ class FrameGraph:
         stream, to = self._stream.cuda_stream, self._device[number].data_ptr()
         _of(driver.cuStreamSynchronize(stream))  # what was handed before may still be on its way up
 
-        def send(begin: int, count: int, source: int) -> None:
-            _of(driver.cuMemcpyHtoDAsync(to + begin, source + begin, count, stream))
-
         if self._carrier is None or self._is_pinned(dense):
-            send(0, dense.nbytes, dense.ctypes.data)
+            _of(driver.cuMemcpyHtoDAsync(to, dense.ctypes.data, dense.nbytes, stream))
             self._given[number] = dense  # from pinned memory it is still being read
-        else:
-            staged = self._host[number].numpy()
-            self._carrier.carry(dense, staged, partial(send, source=staged.ctypes.data))
+        elif error := self._carrier.carry(dense, self._host[number].numpy(), replace(self._way, to=to)):
+            raise CudaOpsError(f"frame graph: the driver answers {error} to an upload")
 
     @staticmethod
     def _is_pinned(array: NDArray[Any]) -> bool:
@@ -128,6 +125,11 @@ class FrameGraph:
             self._carrier = carrier()
         self._stream = torch.cuda.Stream()
         self._context = _of(driver.cuCtxGetCurrent())
+        if self._carrier is not None:
+            from cuda_ops.staging import Way
+
+            send, enter = (_address(name) for name in (b"cuMemcpyHtoDAsync", b"cuCtxSetCurrent"))
+            self._way = Way(send, 0, self._stream.cuda_stream, enter, int(self._context))
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             self._device = [tensor.cuda(non_blocking=True) for tensor in self._host]
@@ -189,6 +191,15 @@ class Branch:
         if self._is_open and self._stream is not None:  # a stream that took no part in a capture may not be waited for
             torch.cuda.current_stream().wait_stream(self._stream)
         self._is_open = False
+
+
+def _address(name: bytes) -> int:
+    """Where the driver's function lies, as CUDA 12 has it."""
+    from cuda.bindings import driver
+
+    flags = driver.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
+    error, place, _ = driver.cuGetProcAddress(name, 12000, flags)
+    return int(_of((error, place)))
 
 
 def _of(answer: tuple[Any, ...]) -> Any:

@@ -1,32 +1,87 @@
-"""Bytes from wherever they lie into pinned memory on several cores, each part sent on while the next are copied.
+"""Bytes from wherever they lie into pinned memory on several cores, each part sent on as soon as it is there.
 
 One core copies a picture more slowly than PCI Express takes it. Waiting threads sleep in the kernel: neither do they
-spin, as OpenMP's do, nor do they need Python's lock to wake up.
+spin, as OpenMP's do, nor do they need Python's lock to wake up. A sleeping core wakes late, on a virtual machine later
+than a part takes; so the caller copies too, and whoever is there takes the next part.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import numba
+import numba.extending
 import numpy as np
+from llvmlite import ir
 from numpy.typing import NDArray
 
-PART_BYTES = 1 << 19
-PARTS_MAX = 64
+PART_BYTES = 1 << 18
+PARTS_MAX = 256
 THREADS_MAX = 4
 SEMAPHORE_WORDS = 4  # a sem_t of Linux has 32 bytes
-IS_ENDING, FROM, TO, BYTES, PART = range(5)
+PATIENCE = 2000  # looks at whether the last part is there, some 20 us, before the caller goes to sleep
+FROM, TO, BYTES, PART, SEND, AT, STREAM, ENTER, CONTEXT, TICKET, DONE, ERROR, IS_ENDING, WORDS = range(14)
+INDEX_BITS = 32  # of a ticket: the next part; above them how many there are
 
 types: Any = numba.types
+intrinsic: Any = numba.extending.intrinsic
 _sem_init = types.ExternalFunction("sem_init", types.int32(types.intp, types.int32, types.uint32))
 _sem_wait = types.ExternalFunction("sem_wait", types.int32(types.intp))
+_sem_trywait = types.ExternalFunction("sem_trywait", types.int32(types.intp))
 _sem_post = types.ExternalFunction("sem_post", types.int32(types.intp))
 _memcpy = types.ExternalFunction("memcpy", types.intp(types.intp, types.intp, types.intp))
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a part goes on from pinned memory.
+
+    `send` is the address of a C function (to, from, bytes, stream) that returns 0, as the driver's `cuMemcpyHtoDAsync`
+    is; `enter` that of one which each thread calls with `context` before, or 0.
+    """
+
+    send: int
+    to: int
+    stream: int = 0
+    enter: int = 0
+    context: int = 0
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _fetch_add(_context: Any, address: Any, value: Any) -> Any:
+    """Atomic addition to the int64 at an address; what stood there before."""
+
+    def generate(_: Any, builder: Any, __: Any, given: Any) -> Any:
+        place = builder.inttoptr(given[0], ir.IntType(64).as_pointer())
+        return builder.atomic_rmw("add", place, given[1], "seq_cst")
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _exchange(_context: Any, address: Any, value: Any) -> Any:
+    """Atomic store to the int64 at an address; what stood there before."""
+
+    def generate(_: Any, builder: Any, __: Any, given: Any) -> Any:
+        place = builder.inttoptr(given[0], ir.IntType(64).as_pointer())
+        return builder.atomic_rmw("xchg", place, given[1], "seq_cst")
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _call(_context: Any, function: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """The int that the C function at an address returns for four numbers; more than it takes do no harm."""
+
+    def generate(_: Any, builder: Any, __: Any, given: Any) -> Any:
+        word = ir.IntType(64)
+        pointer = builder.inttoptr(given[0], ir.FunctionType(ir.IntType(32), [word] * 4).as_pointer())
+        return builder.call(pointer, given[1:])
+
+    return types.int32(types.int64, types.int64, types.int64, types.int64, types.int64), generate
 
 
 @numba.njit("void(int64[:, ::1])", cache=True)
@@ -46,63 +101,95 @@ def _post(semaphores: NDArray[np.int64], row: int) -> None:
     _sem_post(semaphores[row].ctypes.data)
 
 
-@numba.njit("void(int64[::1], int64)", cache=True, nogil=True)
-def _copy(job: NDArray[np.int64], part: int) -> None:
-    begin = part * job[PART]
-    _memcpy(job[TO] + begin, job[FROM] + begin, min(job[PART], job[BYTES] - begin))
+@numba.njit("void(int64[::1], int64[:, ::1], int64)", cache=True, nogil=True)
+def _help(job: NDArray[np.int64], semaphores: NDArray[np.int64], following: int) -> None:
+    """Take parts, copy and send them until none is left; the first of them wakes worker `following`.
 
-
-@numba.njit("void(int64[::1], int64[:, ::1], int64[:, ::1], int64, int64)", cache=True, nogil=True)
-def _work(
-    job: NDArray[np.int64], starts: NDArray[np.int64], dones: NDArray[np.int64], number: int, threads: int
-) -> None:
+    A ticket says all that a thread may rely on that comes too late: what else stands in `job` holds still only while a
+    part that it took is not done.
+    """
+    words = job.ctypes.data
+    has_entered = False
     while True:
-        _wait(starts, number)
+        ticket = _fetch_add(words + 8 * TICKET, 1)
+        part, parts = ticket & ((1 << INDEX_BITS) - 1), ticket >> INDEX_BITS
+        if part >= parts:
+            return
+        if not has_entered:
+            if part + 1 < parts and following < len(semaphores) - 1:
+                _post(semaphores, following)
+            if job[ENTER] != 0:
+                error = _call(job[ENTER], job[CONTEXT], 0, 0, 0)
+                if error != 0:
+                    job[ERROR] = error
+            has_entered = True
+        begin = part * job[PART]
+        count = min(job[PART], job[BYTES] - begin)
+        _memcpy(job[TO] + begin, job[FROM] + begin, count)
+        error = _call(job[SEND], job[AT] + begin, job[TO] + begin, count, job[STREAM])
+        if error != 0:
+            job[ERROR] = error
+        if _fetch_add(words + 8 * DONE, 1) == parts - 1:
+            _post(semaphores, len(semaphores) - 1)
+
+
+@numba.njit("int64(int64[::1], int64[:, ::1])", cache=True, nogil=True)
+def _carry(job: NDArray[np.int64], semaphores: NDArray[np.int64]) -> int:
+    """By the caller: all of a job, with whoever wakes in time; the last error, or 0."""
+    words, last = job.ctypes.data, len(semaphores) - 1
+    parts = (job[BYTES] + job[PART] - 1) // job[PART]
+    job[ERROR] = 0
+    _exchange(words + 8 * DONE, 0)
+    _exchange(words + 8 * TICKET, parts << INDEX_BITS)
+    _help(job, semaphores, 0)
+    for _ in range(PATIENCE):
+        if _sem_trywait(semaphores[last].ctypes.data) == 0:
+            return int(job[ERROR])
+    _wait(semaphores, last)
+    return int(job[ERROR])
+
+
+@numba.njit("void(int64[::1], int64[:, ::1], int64)", cache=True, nogil=True)
+def _work(job: NDArray[np.int64], semaphores: NDArray[np.int64], number: int) -> None:
+    while True:
+        _wait(semaphores, number)
         if job[IS_ENDING]:
             return
-        parts = (job[BYTES] + job[PART] - 1) // job[PART]
-        for part in range(1 + number, parts, threads):  # the caller copies the first one
-            _copy(job, part)
-            _post(dones, part)
+        _help(job, semaphores, number + 1)
 
 
 class Carrier:
     """Threads that copy for whoever calls `carry`, one caller after the other."""
 
     def __init__(self, threads: int) -> None:
-        self._job, self._lock = np.zeros(5, np.int64), threading.Lock()
-        self._starts, self._dones = (np.zeros((rows, SEMAPHORE_WORDS), np.int64) for rows in (threads, PARTS_MAX))
-        _make(self._starts)
-        _make(self._dones)
+        self._job, self._lock = np.zeros(WORDS, np.int64), threading.Lock()
+        self._semaphores = np.zeros((threads + 1, SEMAPHORE_WORDS), np.int64)  # the last one: all parts are done
+        _make(self._semaphores)
         self._workers = [
-            threading.Thread(target=_work, args=(self._job, self._starts, self._dones, number, threads), daemon=True)
+            threading.Thread(target=_work, args=(self._job, self._semaphores, number), daemon=True)
             for number in range(threads)
         ]
         for worker in self._workers:
             worker.start()
 
-    def carry(self, source: NDArray[Any], to: NDArray[Any], send: Callable[[int, int], None]) -> None:
-        """Copy the bytes of `source` to `to`, both contiguous and of one size, and `send` (first byte, bytes) of each
-        part when it is there, in order. Returns when all are copied and sent."""
+    def carry(self, source: NDArray[Any], pinned: NDArray[Any], way: Way) -> int:
+        """Copy the bytes of `source` to `pinned`, both contiguous and of one size, and send each part `way` when it is
+        there. Returns when all are copied and sent: 0, or the last number but 0 that the way's functions returned."""
         job, total = self._job, source.nbytes
-        part_bytes = max(PART_BYTES, -(-total // PARTS_MAX))
-        parts = -(-total // part_bytes)
+        if total == 0:
+            return 0
         with self._lock:
-            job[FROM], job[TO], job[BYTES], job[PART] = source.ctypes.data, to.ctypes.data, total, part_bytes
-            for number in range(min(len(self._workers), parts - 1)):
-                _post(self._starts, number)
-            for part in range(parts):
-                if part == 0:
-                    _copy(job, 0)
-                else:
-                    _wait(self._dones, part)
-                send(part * part_bytes, min(part_bytes, total - part * part_bytes))
+            job[FROM], job[TO], job[BYTES] = source.ctypes.data, pinned.ctypes.data, total
+            job[PART] = max(PART_BYTES, -(-total // PARTS_MAX))
+            job[SEND], job[AT], job[STREAM] = way.send, way.to, way.stream
+            job[ENTER], job[CONTEXT] = way.enter, way.context
+            return int(_carry(job, self._semaphores))
 
     def close(self) -> None:
         """End the threads."""
         self._job[IS_ENDING] = 1
         for number, worker in enumerate(self._workers):
-            _post(self._starts, number)
+            _post(self._semaphores, number)
             worker.join()
         self._workers = []
 
