@@ -6,7 +6,6 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +45,7 @@ class FrameGraph:
         self._given: dict[int, NDArray[Any]] = {}
         self._arrays: list[NDArray[Any]] = []
         self._carrier: Carrier | None = None
-        self._way: Way
+        self._ways: list[Way] = []
         self._host = [torch.from_numpy(np.array(array)) for array in inputs]
         if self.on_gpu:
             self._capture()
@@ -83,24 +82,24 @@ class FrameGraph:
         if not self.on_gpu:
             self._host[number] = torch.from_numpy(dense)
             return
+        if self._carrier is None:
+            self._send(number, dense)
+            return
+        error, is_read_there = self._carrier.carry(dense, self._host[number].numpy(), self._ways[number])
+        if error != 0:
+            raise CudaOpsError(f"frame graph: the driver answers {error} to an upload")
+        if is_read_there:
+            self._given[number] = dense
+
+    def _send(self, number: int, dense: NDArray[Any]) -> None:
+        """Bring a handed input up by the driver, from where it lies."""
         from cuda.bindings import driver
 
         _of(driver.cuCtxSetCurrent(self._context))  # a thread that has called nothing of torch's has none
         stream, to = self._stream.cuda_stream, self._device[number].data_ptr()
         _of(driver.cuStreamSynchronize(stream))  # what was handed before may still be on its way up
-
-        if self._carrier is None or self._is_pinned(dense):
-            _of(driver.cuMemcpyHtoDAsync(to, dense.ctypes.data, dense.nbytes, stream))
-            self._given[number] = dense  # from pinned memory it is still being read
-        elif error := self._carrier.carry(dense, self._host[number].numpy(), replace(self._way, to=to)):
-            raise CudaOpsError(f"frame graph: the driver answers {error} to an upload")
-
-    @staticmethod
-    def _is_pinned(array: NDArray[Any]) -> bool:
-        from cuda.bindings import driver
-
-        what = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-        return int(driver.cuPointerGetAttribute(what, array.ctypes.data)[0]) == 0
+        _of(driver.cuMemcpyHtoDAsync(to, dense.ctypes.data, dense.nbytes, stream))
+        self._given[number] = dense  # from pinned memory it is still being read
 
     def launch(self) -> None:
         """Start a frame without waiting, on what was uploaded; `run` is this and `wait`."""
@@ -125,11 +124,6 @@ class FrameGraph:
             self._carrier = carrier()
         self._stream = torch.cuda.Stream()
         self._context = _of(driver.cuCtxGetCurrent())
-        if self._carrier is not None:
-            from cuda_ops.staging import Way
-
-            send, enter = (_address(name) for name in (b"cuMemcpyHtoDAsync", b"cuCtxSetCurrent"))
-            self._way = Way(send, 0, self._stream.cuda_stream, enter, int(self._context))
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             self._device = [tensor.cuda(non_blocking=True) for tensor in self._host]
@@ -144,7 +138,21 @@ class FrameGraph:
             for result, out in zip(self._results, self._program(*self._device), strict=True):
                 result.copy_(out, non_blocking=True)
         self._arrays = [tensor.numpy() for tensor in self._results]
+        if self._carrier is not None:
+            self._ways = self._ways_up()
         self._start = self._instantiated(self._graph.raw_cuda_graph())
+
+    def _ways_up(self) -> list[Way]:
+        """Of each handed input: to its place on the GPU, on the frame's stream."""
+        from cuda_ops.staging import Way
+
+        names = b"cuMemcpyHtoDAsync", b"cuCtxSetCurrent", b"cuStreamSynchronize", b"cuPointerGetAttribute"
+        send, enter, settle, kind = (_address(name) for name in names)
+        stream, context = int(self._stream.cuda_stream), int(self._context)
+        return [
+            Way(send, tensor.data_ptr(), stream, enter, context, settle, kind)
+            for tensor in self._device[: self._handed]
+        ]
 
     def _instantiated(self, graph: int) -> Callable[[], None]:
         """What starts the captured graph: one driver call with its handles at hand.

@@ -1,8 +1,9 @@
 """Bytes from wherever they lie into pinned memory on several cores, each part sent on as soon as it is there.
 
-One core copies a picture more slowly than PCI Express takes it. Waiting threads sleep in the kernel: neither do they
-spin, as OpenMP's do, nor do they need Python's lock to wake up. A sleeping core wakes late, on a virtual machine later
-than a part takes; so the caller copies too, and whoever is there takes the next part.
+One core copies a picture more slowly than PCI Express takes it. A core that sleeps wakes late, on some machines later
+than the whole copy takes; so the caller copies too, and whoever is there takes the next part. Threads that have copied
+stay awake for a moment, since more pictures may come, and leave the core to whoever wants it; then they sleep in the
+kernel. None of this needs Python's lock.
 """
 
 from __future__ import annotations
@@ -18,12 +19,18 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-PART_BYTES = 1 << 18
+PART_BYTES = 1 << 19
 PARTS_MAX = 256
 THREADS_MAX = 4
 SEMAPHORE_WORDS = 4  # a sem_t of Linux has 32 bytes
 PATIENCE = 2000  # looks at whether the last part is there, some 20 us, before the caller goes to sleep
-FROM, TO, BYTES, PART, SEND, AT, STREAM, ENTER, CONTEXT, TICKET, DONE, ERROR, IS_ENDING, WORDS = range(14)
+LINGER = 6000  # looks for more work, some 2 ms where nobody else wants the core
+HOST_MEMORY = 1
+MEMORY_TYPE = 2  # CU_POINTER_ATTRIBUTE_MEMORY_TYPE, whose answer is CU_MEMORYTYPE_HOST for pinned memory alone
+(
+    FROM, TO, BYTES, PART, SEND, AT, STREAM, ENTER, CONTEXT, SETTLE, KIND, ANSWER, TICKET, DONE, ERROR, IS_ENDING,
+    WORDS,
+) = range(17)  # fmt: skip
 INDEX_BITS = 32  # of a ticket: the next part; above them how many there are
 
 types: Any = numba.types
@@ -32,15 +39,17 @@ _sem_init = types.ExternalFunction("sem_init", types.int32(types.intp, types.int
 _sem_wait = types.ExternalFunction("sem_wait", types.int32(types.intp))
 _sem_trywait = types.ExternalFunction("sem_trywait", types.int32(types.intp))
 _sem_post = types.ExternalFunction("sem_post", types.int32(types.intp))
+_sched_yield = types.ExternalFunction("sched_yield", types.int32())
 _memcpy = types.ExternalFunction("memcpy", types.intp(types.intp, types.intp, types.intp))
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a part goes on from pinned memory.
+    """How a part goes on from pinned memory: addresses of C functions that return 0, and what they take.
 
-    `send` is the address of a C function (to, from, bytes, stream) that returns 0, as the driver's `cuMemcpyHtoDAsync`
-    is; `enter` that of one which each thread calls with `context` before, or 0.
+    `send` (to, from, bytes, stream) is `cuMemcpyHtoDAsync`. The others may be 0 for none: `enter` (context), which each
+    thread calls first, `cuCtxSetCurrent`; `settle` (stream), before anything is copied, `cuStreamSynchronize`; `kind`
+    (answer, attribute, pointer), `cuPointerGetAttribute`.
     """
 
     send: int
@@ -48,6 +57,8 @@ class Way:
     stream: int = 0
     enter: int = 0
     context: int = 0
+    settle: int = 0
+    kind: int = 0
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -101,9 +112,9 @@ def _post(semaphores: NDArray[np.int64], row: int) -> None:
     _sem_post(semaphores[row].ctypes.data)
 
 
-@numba.njit("void(int64[::1], int64[:, ::1], int64)", cache=True, nogil=True)
-def _help(job: NDArray[np.int64], semaphores: NDArray[np.int64], following: int) -> None:
-    """Take parts, copy and send them until none is left; the first of them wakes worker `following`.
+@numba.njit("void(int64[::1], int64[:, ::1])", cache=True, nogil=True)
+def _help(job: NDArray[np.int64], semaphores: NDArray[np.int64]) -> None:
+    """Take parts, copy and send them until none is left.
 
     A ticket says all that a thread may rely on that comes too late: what else stands in `job` holds still only while a
     part that it took is not done.
@@ -116,8 +127,6 @@ def _help(job: NDArray[np.int64], semaphores: NDArray[np.int64], following: int)
         if part >= parts:
             return
         if not has_entered:
-            if part + 1 < parts and following < len(semaphores) - 1:
-                _post(semaphores, following)
             if job[ENTER] != 0:
                 error = _call(job[ENTER], job[CONTEXT], 0, 0, 0)
                 if error != 0:
@@ -133,29 +142,51 @@ def _help(job: NDArray[np.int64], semaphores: NDArray[np.int64], following: int)
             _post(semaphores, len(semaphores) - 1)
 
 
-@numba.njit("int64(int64[::1], int64[:, ::1])", cache=True, nogil=True)
-def _carry(job: NDArray[np.int64], semaphores: NDArray[np.int64]) -> int:
-    """By the caller: all of a job, with whoever wakes in time; the last error, or 0."""
+@numba.njit("boolean(int64[::1], int64[:, ::1])", cache=True, nogil=True)
+def _carry(job: NDArray[np.int64], semaphores: NDArray[np.int64]) -> bool:
+    """By the caller: all of a job, with whoever is awake in time. Whether it was sent from where it lies, in pinned
+    memory."""
     words, last = job.ctypes.data, len(semaphores) - 1
     parts = (job[BYTES] + job[PART] - 1) // job[PART]
     job[ERROR] = 0
+    if job[ENTER] != 0:
+        job[ERROR] = _call(job[ENTER], job[CONTEXT], 0, 0, 0)
+    if job[SETTLE] != 0 and job[ERROR] == 0:
+        job[ERROR] = _call(job[SETTLE], job[STREAM], 0, 0, 0)
+    if job[ERROR] != 0:
+        return False
+    job[ANSWER] = 0
+    is_known = job[KIND] != 0 and _call(job[KIND], words + 8 * ANSWER, MEMORY_TYPE, job[FROM], 0) == 0
+    if is_known and job[ANSWER] == HOST_MEMORY:
+        job[ERROR] = _call(job[SEND], job[AT], job[FROM], job[BYTES], job[STREAM])
+        return True
     _exchange(words + 8 * DONE, 0)
     _exchange(words + 8 * TICKET, parts << INDEX_BITS)
-    _help(job, semaphores, 0)
+    for number in range(min(last, parts - 1)):
+        _post(semaphores, number)
+    _help(job, semaphores)
     for _ in range(PATIENCE):
         if _sem_trywait(semaphores[last].ctypes.data) == 0:
-            return int(job[ERROR])
+            return False
     _wait(semaphores, last)
-    return int(job[ERROR])
+    return False
 
 
 @numba.njit("void(int64[::1], int64[:, ::1], int64)", cache=True, nogil=True)
 def _work(job: NDArray[np.int64], semaphores: NDArray[np.int64], number: int) -> None:
+    own = semaphores[number].ctypes.data
     while True:
-        _wait(semaphores, number)
+        is_called = False
+        for _ in range(LINGER):
+            if _sem_trywait(own) == 0:
+                is_called = True
+                break
+            _sched_yield()
+        if not is_called:
+            _wait(semaphores, number)
         if job[IS_ENDING]:
             return
-        _help(job, semaphores, number + 1)
+        _help(job, semaphores)
 
 
 class Carrier:
@@ -172,18 +203,23 @@ class Carrier:
         for worker in self._workers:
             worker.start()
 
-    def carry(self, source: NDArray[Any], pinned: NDArray[Any], way: Way) -> int:
+    def carry(self, source: NDArray[Any], pinned: NDArray[Any], way: Way) -> tuple[int, bool]:
         """Copy the bytes of `source` to `pinned`, both contiguous and of one size, and send each part `way` when it is
-        there. Returns when all are copied and sent: 0, or the last number but 0 that the way's functions returned."""
+        there.
+
+        Returns when all are copied and sent. The last answer of the way's functions that is not 0, or 0; and whether
+        `source` is pinned itself, so that it is still being read.
+        """
         job, total = self._job, source.nbytes
         if total == 0:
-            return 0
+            return 0, False
         with self._lock:
             job[FROM], job[TO], job[BYTES] = source.ctypes.data, pinned.ctypes.data, total
             job[PART] = max(PART_BYTES, -(-total // PARTS_MAX))
-            job[SEND], job[AT], job[STREAM] = way.send, way.to, way.stream
-            job[ENTER], job[CONTEXT] = way.enter, way.context
-            return int(_carry(job, self._semaphores))
+            job[SEND], job[AT], job[STREAM], job[ENTER] = way.send, way.to, way.stream, way.enter
+            job[CONTEXT], job[SETTLE], job[KIND] = way.context, way.settle, way.kind
+            is_read_there = bool(_carry(job, self._semaphores))
+            return int(job[ERROR]), is_read_there
 
     def close(self) -> None:
         """End the threads."""

@@ -102,9 +102,8 @@ def _cpu(
 ) -> _Parts:
     grid = Grid(edges.shape[1], edges.shape[0], rho_step, theta_step)
     lines, count = reference.hough_lines(edges.numpy(), grid, votes_min, limit)
-    segments = reference.segments_along(
-        edges.numpy(), grid, lines[: limit * has_segments], int(count[0]), length_min, gap
-    )
+    asked = lines[: limit * has_segments]
+    segments = reference.segments_along(edges.numpy(), grid, asked, min(int(count[0]), len(asked)), length_min, gap)
     return torch.from_numpy(lines), torch.from_numpy(count), torch.from_numpy(segments)
 
 

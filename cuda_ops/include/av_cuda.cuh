@@ -133,6 +133,10 @@ __device__ inline float av_byte_behind(uint32_t word, int k) {
     return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7650u + unsigned(k)));
 }
 __device__ inline float av_byte_to_float(uint32_t word, int k) { return av_byte_behind(word, k) - 8388608.0f; }
+// The same of its lower (k 0) or upper half.
+__device__ inline float av_short_to_float(uint32_t word, int k) {
+    return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7610u + 0x22u * unsigned(k))) - 8388608.0f;
+}
 // Byte k of each.
 __device__ inline uint32_t av_pack_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d, int k) {
     const unsigned pick = 0x0040u + 0x11u * unsigned(k);

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, floor
 from typing import Any
 
 from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_div
 
 THREADS = 256
-GROUND_THREADS = 64
+GROUND_THREADS_MAX = 192
 ROWS_MAX, SIZE_MAX = 65535, 32767
 
 
@@ -60,15 +61,33 @@ def scaled(wanted: HlsRange) -> tuple[float, ...]:
 
 
 def is_usual(first: HlsRange, second: HlsRange) -> bool:
-    """Whether the first range takes any hue and saturation, as white does, and the second any that is high enough."""
+    """Whether the kernel may take its shorter way, which gives the same.
+
+    The first range takes any hue and saturation, as white does; the second is of some saturation or more, neither black
+    nor white, and of hues in quarter steps that do not pass through 150, so that all its products are exact.
+    """
     any_hue, most = (0.0, 180.0), 255.0
-    return (
-        (first.low[0], first.high[0]) == any_hue and first.low[2] <= 0.0 and min(first.high[2], second.high[2]) >= most
-    )
+    is_any = (first.low[0], first.high[0]) == any_hue and first.low[2] <= 0.0 and first.high[2] >= most
+    hues = second.low[0], second.high[0]
+    is_unbroken = hues[0] <= hues[1] < 150.0 or 150.0 <= hues[0] <= hues[1]
+    is_plain = is_unbroken and all((4.0 * hue).is_integer() for hue in hues)
+    is_coloured = second.low[2] > 0.0 and second.high[2] >= most and second.low[1] > 0.0 and second.high[1] < most
+    return is_any and is_plain and is_coloured
 
 
-def _ranges(first: HlsRange, second: HlsRange) -> list[Argument]:
-    return [F32(value) for part in (first, second) for value in scaled(part)]
+def _ranges(first: HlsRange, second: HlsRange, in_usual_form: bool = False) -> list[Argument]:
+    """Of lightness, an integer when doubled, the middle and how far from there; in the usual form of the second's hue
+    too."""
+    found = []
+    for number, part in enumerate((first, second)):
+        hue, span, *lightness, s0, s1 = scaled(part)
+        if number == 1 and in_usual_form:
+            span /= 2.0
+            hue += span
+        low, high = (min(max(value, -1.0), 511.0) for value in lightness)
+        l0, l1 = ceil(low), floor(high)
+        found += [hue, span, (l0 + l1) / 2.0, (l1 - l0) / 2.0, s0, s1]
+    return [F32(value) for value in found]
 
 
 def run_ground(
@@ -87,14 +106,18 @@ def run_ground(
         grid.x_far_m, grid.y_left_m, grid.cell_m, *camera.ground_to_camera,
         camera.fx, camera.fy, camera.cx, camera.cy, *camera.distortion,
     )  # fmt: skip
+    form = "thin_" if min(height, width) < 2 else "usual_" if is_usual(first, second) else ""
     arguments: list[Argument] = [
         Ptr(image), I32(width), I32(height), Ptr(mask), Ptr(view), I32(grid.rows), I32(grid.columns),
-        *(F32(value) for value in numbers), *_ranges(first, second),
+        *(F32(value) for value in numbers), *_ranges(first, second, form == "usual_"),
     ]  # fmt: skip
-    shape = (ceil_div(grid.columns, 4 * GROUND_THREADS), grid.rows, 1)
-    form = "thin_" if min(height, width) < 2 else "usual_" if is_usual(first, second) else ""
+    fours = ceil_div(grid.columns, 4)
+    threads = 32 * ceil_div(
+        fours, 32 * ceil_div(fours, GROUND_THREADS_MAX)
+    )  # a row's blocks are as large as each other
+    shape = (ceil_div(fours, threads), grid.rows, 1)
     name = f"ground_mask_{form}{'bgr' if channels == 3 else 'bgra'}"
-    launcher.launch(name, shape, GROUND_THREADS, arguments, early=True)
+    launcher.launch(name, shape, threads, arguments, early=True)
 
 
 def run_colour(launcher: Launcher, image: Any, first: HlsRange, second: HlsRange, mask: Any) -> None:

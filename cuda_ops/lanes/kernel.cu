@@ -9,22 +9,24 @@
 //
 // Version 1, a cell a thread and three divisions more: 11.5 us. Version 2, four cells a thread, but branches between their
 // loads, and 260 instructions a cell, 17 of them for the conversion unit, which takes 16 a cycle: 11.0 us. Version 3, 177:
-// 6.5 us. This one, 132 by the machine code for the usual two ranges, 144 for any, was not timed yet. It saves the tests that
-// a range leaves open, branches between tests, three of four addresses, bytes moved before they are multiplied.
-// Tried in version 3: lanes take cells beside each other, so that a load of the warp touches fewer lines of the picture, and
-// results leave through shared memory: 7.9 where it took 7.0; 32 or 128 threads a block: 7.1, 7.5. In this one: two rows a
-// thread, 0.2 instructions a cell fewer.
+// 6.5 us. Version 4, without the tests that a range leaves open and the bytes moved before they are multiplied, 120: 5.6 us,
+// warps waiting for the half of the unit that compares, shifts and picks bytes. This one, 112, 16 of them only where a warp
+// has a cell whose hue counts: distortion in fewer products, ranges of lightness as a distance from their middle, blocks of
+// 160 threads, as many for each processor: 4.9 us. Tried: lanes take cells beside each other, so that a load of the warp
+// touches fewer lines of the picture, and results leave through shared memory (7.9 where it took 7.0); two rows a thread;
+// 32 registers (6.0 where it took 4.9); 64, 128 or 320 threads a block (5.2, 5.5, 5.1).
 #include "av_cuda.cuh"
 
-// Hue from `hue` degrees (-60 .. 300) on, `span` degrees wide, through 300 too; lightness doubled, saturation 0..255.
+// Hue from `hue` degrees (-60 .. 300) on, `span` degrees wide, through 300 too; in a usual second range its middle, and half
+// as wide, which does not pass through 300. Lightness doubled: its middle, and how far from there. Saturation 0..255.
 struct Range {
-    float hue, span, l0, l1, s0, s1;
+    float hue, span, light, apart, s0, s1;
 };
 
 // Hue and saturation as quotients: a range test multiplies instead of dividing, at a third of the instructions. Of bytes,
 // all these are integers, exact in a float.
 struct Hls {
-    float hue, hue_of;        // hue in degrees = hue / hue_of, from -60 to 300
+    float high, diff;
     float twice_l;            // lightness 0..255, doubled
     float spread, spread_of;  // saturation 0..255 = spread / spread_of
 };
@@ -33,44 +35,45 @@ struct Hls {
 __device__ inline Hls to_hls(float b, float g, float r) {
     const float high = fmaxf(fmaxf(b, g), r), low = fminf(fminf(b, g), r), diff = high - low;
     const float sum = (high - 16777216.0f) + low;
+    return {high, diff, sum, diff * 255.0f, 255.0f - fabsf(sum - 255.0f)};  // black and white are 0 / 0
+}
+// Hue in degrees, from -60 to 300, times `diff`.
+__device__ inline float hue_of(float b, float g, float r, float high, float diff) {
     const bool is_red = high == r, is_green = high == g;
     const float across = is_red ? g - b : (is_green ? b - r : r - g);
-    const float hue = __fmaf_rn(across, 60.0f, (is_red ? 0.0f : (is_green ? 120.0f : 240.0f)) * diff);
-    const float spread_of = fmaxf(fminf(sum, 510.0f - sum), 1.0f);  // grey has no saturation, whatever this is
-    return {hue, fmaxf(diff, 1.0f), sum, diff * 255.0f, spread_of};
+    return __fmaf_rn(across, 60.0f, (is_red ? 0.0f : (is_green ? 120.0f : 240.0f)) * diff);
 }
 
-__device__ inline bool is_as_light(const Hls& c, const Range& r) { return (c.twice_l >= r.l0) & (c.twice_l <= r.l1); }
+__device__ inline bool is_as_light(const Hls& c, const Range& r) { return fabsf(c.twice_l - r.light) <= r.apart; }
 
-template <bool HAS_MOST> __device__ inline bool in_range(const Hls& c, const Range& r) {  // HAS_MOST: of saturation
-    float past = __fmaf_rn(-r.hue, c.hue_of, c.hue);  // both from -60 on: once round at most
-    if (past < 0.0f) past = __fmaf_rn(360.0f, c.hue_of, past);
-    const bool is_pale = !HAS_MOST | (c.spread <= r.s1 * c.spread_of);
-    return (past <= r.span * c.hue_of) & is_as_light(c, r) & (c.spread >= r.s0 * c.spread_of) & is_pale;
+__device__ inline bool in_range(const Hls& c, float hue, const Range& r) {
+    const float diff = fmaxf(c.diff, 1.0f), spread_of = fmaxf(c.spread_of, 1.0f);  // grey: hue 0, saturation 0
+    float past = __fmaf_rn(-r.hue, diff, hue);  // both from -60 on: once round at most
+    if (past < 0.0f) past = __fmaf_rn(360.0f, diff, past);
+    return (past <= r.span * diff) & is_as_light(c, r) & (c.spread >= r.s0 * spread_of) & (c.spread <= r.s1 * spread_of);
 }
 
-// Of bytes behind 2^23. Bit 0: in the first range; bit 1: in the second. IS_USUAL: the first one is of any hue and
-// saturation, the second has no highest saturation.
-template <bool IS_USUAL>
-__device__ inline uint32_t classify(float b, float g, float r, const Range& first, const Range& second, bool counts = true) {
+// Of bytes behind 2^23. Bit 0: in the first range; bit 1: in the second.
+__device__ inline uint32_t classify(float b, float g, float r, const Range& first, const Range& second) {
     const Hls c = to_hls(b, g, r);
-    const bool is_first = counts & (IS_USUAL ? is_as_light(c, first) : in_range<true>(c, first));
-    return (is_first ? 1u : 0u) | (counts & in_range<!IS_USUAL>(c, second) ? 2u : 0u);
+    const float hue = hue_of(b, g, r, c.high, c.diff);
+    return (in_range(c, hue, first) ? 1u : 0u) | (in_range(c, hue, second) ? 2u : 0u);
 }
 
-template <int CHANNELS> __device__ inline uint32_t pixel(const uint8_t* p) {
-    if (CHANNELS == 4) return *reinterpret_cast<const uint32_t*>(p);
+template <int CHANNELS> __device__ inline uint32_t pixel(const uint8_t* image, uint32_t index) {
+    if (CHANNELS == 4) return reinterpret_cast<const uint32_t*>(image)[index];
+    const uint8_t* p = image + uint64_t(index) * 3u;
     return p[0] | uint32_t(p[1]) << 8 | uint32_t(p[2]) << 16;
 }
 __device__ inline uint32_t classify(uint32_t px, const Range& first, const Range& second) {
-    return classify<false>(av_byte_behind(px, 0), av_byte_behind(px, 1), av_byte_behind(px, 2), first, second);
+    return classify(av_byte_behind(px, 0), av_byte_behind(px, 1), av_byte_behind(px, 2), first, second);
 }
 
 #define RANGES                                                                                                   \
-    float a_hue, float a_span, float al0, float al1, float as0, float as1, float b_hue, float b_span, float bl0, \
-        float bl1, float bs0, float bs1
-#define FIRST {a_hue, a_span, al0, al1, as0, as1}
-#define SECOND {b_hue, b_span, bl0, bl1, bs0, bs1}
+    float a_hue, float a_span, float a_light, float a_apart, float as0, float as1, float b_hue, float b_span,     \
+        float b_light, float b_apart, float bs0, float bs1
+#define FIRST {a_hue, a_span, a_light, a_apart, as0, as1}
+#define SECOND {b_hue, b_span, b_light, b_apart, bs0, bs1}
 
 // m: (x, y, 1) on the ground -> camera frame; f, c, k, p: intrinsics and distortion, px.
 #define GROUND                                                                                                      \
@@ -90,11 +93,10 @@ __device__ inline uint32_t in_steps(float px) { return __float_as_uint(__fadd_rd
 __device__ inline Place find_place(GROUND, float row_x, float row_y, float row_z, float column) {
     const float y = __fmaf_rn(-column, cell, y_left), cam_z = __fmaf_rn(m7, y, row_z);
     const float scale = av_reciprocal(cam_z), u = __fmaf_rn(m1, y, row_x) * scale, v = __fmaf_rn(m4, y, row_y) * scale;
-    const float uu = u * u, vv = v * v, uv = u * v, r2 = uu + vv;
-    const float radial = __fmaf_rn(r2, __fmaf_rn(r2, __fmaf_rn(r2, k3, k2), k1), 1.0f);
-    const float in_x = __fmaf_rn(p2, __fmaf_rn(2.0f, uu, r2), __fmaf_rn(2.0f * p1, uv, u * radial));
-    const float in_y = __fmaf_rn(p1, __fmaf_rn(2.0f, vv, r2), __fmaf_rn(2.0f * p2, uv, v * radial));
-    const float px = __fmaf_rn(fx, in_x, cx), py = __fmaf_rn(fy, in_y, cy);
+    const float r2 = __fmaf_rn(v, v, u * u), radial = __fmaf_rn(r2, __fmaf_rn(r2, __fmaf_rn(r2, k3, k2), k1), 1.0f);
+    const float factor = __fmaf_rn(2.0f * p1, v, __fmaf_rn(2.0f * p2, u, radial));  // of radial and tangential distortion
+    const float px = __fmaf_rn(fx * u, factor, __fmaf_rn(fx * p2, r2, cx));
+    const float py = __fmaf_rn(fy * v, factor, __fmaf_rn(fy * p1, r2, cy));
     const uint32_t across = in_steps(px), down = in_steps(py);
     const bool is_inside = cam_z > 1e-3f && across <= uint32_t(width - 1) << 8 && down <= uint32_t(height - 1) << 8;
     // The last pixel is one to the right of the last but one: all four neighbours are there, if the picture has so many.
@@ -104,7 +106,6 @@ __device__ inline Place find_place(GROUND, float row_x, float row_y, float row_z
 
 struct Cell {
     uint32_t b, g, r;  // in byte 2
-    uint32_t kind;
 };
 
 // Of what the upper and the lower two neighbours give, each the sum of two bytes with weights of 2^8 together; 2^16 in all.
@@ -114,24 +115,55 @@ __device__ inline uint32_t blend(uint32_t top, uint32_t below, uint32_t ty) {
 }
 __device__ inline float blended(uint32_t sum) { return __uint_as_float(__byte_perm(sum, 0u, 0x3442u)); }
 
-template <bool IS_USUAL>
-__device__ inline Cell look_at(const Place& place, const uint32_t (&px)[4], const Range& first, const Range& second) {
+__device__ inline Cell look_at(const Place& place, const uint32_t (&px)[4]) {
     const uint32_t across = place.is_inside ? place.tx * 0xffffu + 256u : 0u;  // 256 - tx, and tx above it
     const uint32_t top = __byte_perm(px[0], px[1], 0x5140u), below = __byte_perm(px[2], px[3], 0x5140u);  // blue, green
     const uint32_t red_top = __byte_perm(px[0], px[1], 0x0062u), red_below = __byte_perm(px[2], px[3], 0x0062u);
     const uint32_t b = blend(__dp2a_lo(across, top, 0u), __dp2a_lo(across, below, 0u), place.ty);
     const uint32_t g = blend(__dp2a_hi(across, top, 0u), __dp2a_hi(across, below, 0u), place.ty);
     const uint32_t r = blend(__dp2a_lo(across, red_top, 0u), __dp2a_lo(across, red_below, 0u), place.ty);
-    const float blue = blended(b), green = blended(g), red = blended(r);
-    return {b, g, r, classify<IS_USUAL>(blue, green, red, first, second, place.is_inside)};
+    return {b, g, r};
+}
+
+// The classes of four cells, a byte each.
+__device__ inline uint32_t classify(const Cell (&cells)[4], const Place (&places)[4], const Range& first, const Range& second) {
+    uint32_t kinds = 0u;
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+        if (places[k].is_inside)
+            kinds |= classify(blended(cells[k].b), blended(cells[k].g), blended(cells[k].r), first, second) << (8 * k);
+    return kinds;
+}
+
+// The same for what `is_usual` in host.py says: nothing grey is in the second range, black and white least of all, and its
+// hues do not pass through 300. Most of a road is grey: few warps have a cell whose hue counts.
+__device__ inline uint32_t classify_usual(const Cell (&cells)[4], const Place (&places)[4], const Range& first,
+                                          const Range& second) {
+    uint32_t kinds = 0u, open = 0u;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        const Hls c = to_hls(blended(cells[k].b), blended(cells[k].g), blended(cells[k].r));
+        if (places[k].is_inside & is_as_light(c, first)) kinds |= 1u << (8 * k);
+        if (places[k].is_inside & is_as_light(c, second) & (c.spread >= second.s0 * c.spread_of)) open |= 2u << (8 * k);
+    }
+    if (open == 0u) return kinds;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        const float b = blended(cells[k].b), g = blended(cells[k].g), r = blended(cells[k].r);
+        const float high = fmaxf(fmaxf(b, g), r), diff = high - fminf(fminf(b, g), r);
+        const float past = __fmaf_rn(-second.hue, diff, hue_of(b, g, r, high, diff));
+        if (fabsf(past) > second.span * diff) open &= ~(2u << (8 * k));
+    }
+    return kinds | open;
 }
 
 #define GROUND_VALUES                                                                                                \
     image, width, height, mask, view, rows, columns, x_far, y_left, cell, m0, m1, m2, m3, m4, m5, m6, m7, m8, fx, fy, \
-        cx, cy, k1, k2, p1, p2, k3, a_hue, a_span, al0, al1, as0, as1, b_hue, b_span, bl0, bl1, bs0, bs1
+        cx, cy, k1, k2, p1, p2, k3, a_hue, a_span, a_light, a_apart, as0, as1, b_hue, b_span, b_light, b_apart, bs0, bs1
 
 // The mask of four cells of a row leaves as one word, the view as three.
-__device__ inline void put(uint8_t* mask, uint8_t* view, int row, int first, int columns, const Cell (&cells)[4]) {
+__device__ inline void put(uint8_t* mask, uint8_t* view, int row, int first, int columns, const Cell (&cells)[4],
+                           uint32_t kinds) {
     const int64_t at = int64_t(row) * columns + first;
     uint32_t bytes[12];
 #pragma unroll
@@ -141,7 +173,7 @@ __device__ inline void put(uint8_t* mask, uint8_t* view, int row, int first, int
         bytes[3 * k + 2] = cells[k].r;
     }
     if ((columns & 3) == 0) {
-        *reinterpret_cast<uint32_t*>(mask + at) = av_pack_bytes(cells[0].kind, cells[1].kind, cells[2].kind, cells[3].kind, 0);
+        *reinterpret_cast<uint32_t*>(mask + at) = kinds;
         if (view == nullptr) return;
         uint32_t* place = reinterpret_cast<uint32_t*>(view + at * 3);
 #pragma unroll
@@ -152,7 +184,7 @@ __device__ inline void put(uint8_t* mask, uint8_t* view, int row, int first, int
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         if (first + k >= columns) break;
-        mask[at + k] = uint8_t(cells[k].kind);
+        mask[at + k] = uint8_t(kinds >> (8 * k));
         if (view != nullptr)
             for (int channel = 0; channel < 3; ++channel) view[(at + k) * 3 + channel] = uint8_t(bytes[3 * k + channel] >> 16);
     }
@@ -164,31 +196,31 @@ template <int CHANNELS, bool IS_USUAL, bool IS_THIN> __device__ void ground_mask
     const int row = blockIdx.y, first = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
     if (first >= columns) return;
     const float x = __fmaf_rn(-(float(row) + 0.5f), cell, x_far);
-    const int beside = IS_THIN && width < 2 ? 0 : CHANNELS;
-    const uint8_t* below = image + (IS_THIN && height < 2 ? 0u : uint32_t(width) * CHANNELS);
+    const uint32_t beside = IS_THIN && width < 2 ? 0u : 1u, below = IS_THIN && height < 2 ? 0u : uint32_t(width);
     Place places[4];
 #pragma unroll
     for (int k = 0; k < 4; ++k)
         places[k] = find_place(GROUND_VALUES, m0 * x + m2, m3 * x + m5, m6 * x + m8, float(first) + (float(k) + 0.5f));
     av_wait_for_earlier();  // where cells lie hangs on nothing that was made before
     Cell cells[4] = {};
+    uint32_t kinds = 0u;
     if (places[0].is_inside | places[1].is_inside | places[2].is_inside | places[3].is_inside) {
         uint32_t px[4][4];
 #pragma unroll
-        for (int k = 0; k < 16; ++k) {
-            const uint8_t* left = (k % 4 > 1 ? below : image) + uint64_t(places[k / 4].at) * CHANNELS;
-            px[k / 4][k % 4] = pixel<CHANNELS>(left + (k % 2 > 0 ? beside : 0));
-        }
+        for (int k = 0; k < 16; ++k)
+            px[k / 4][k % 4] = pixel<CHANNELS>(image, places[k / 4].at + (k % 4 > 1 ? below : 0u) + (k % 2 > 0 ? beside : 0u));
 #pragma unroll
-        for (int k = 0; k < 4; ++k) cells[k] = look_at<IS_USUAL>(places[k], px[k], FIRST, SECOND);
+        for (int k = 0; k < 4; ++k) cells[k] = look_at(places[k], px[k]);
+        kinds = IS_USUAL ? classify_usual(cells, places, FIRST, SECOND) : classify(cells, places, FIRST, SECOND);
     }
-    put(mask, view, row, first, columns, cells);
+    put(mask, view, row, first, columns, cells, kinds);
 }
 
 extern "C" __global__ void ground_mask_bgr(GROUND) { ground_mask<3, false, false>(GROUND_VALUES); }
 extern "C" __global__ void ground_mask_bgra(GROUND) { ground_mask<4, false, false>(GROUND_VALUES); }
-extern "C" __global__ void ground_mask_usual_bgr(GROUND) { ground_mask<3, true, false>(GROUND_VALUES); }
-extern "C" __global__ void ground_mask_usual_bgra(GROUND) { ground_mask<4, true, false>(GROUND_VALUES); }
+// Bounds of 1024, which the compiler takes as leave for 52 registers and more loads at once, at 37 it took 5.2 us, not 4.9.
+extern "C" __global__ void __launch_bounds__(1024) ground_mask_usual_bgr(GROUND) { ground_mask<3, true, false>(GROUND_VALUES); }
+extern "C" __global__ void __launch_bounds__(1024) ground_mask_usual_bgra(GROUND) { ground_mask<4, true, false>(GROUND_VALUES); }
 extern "C" __global__ void ground_mask_thin_bgr(GROUND) { ground_mask<3, false, true>(GROUND_VALUES); }
 extern "C" __global__ void ground_mask_thin_bgra(GROUND) { ground_mask<4, false, true>(GROUND_VALUES); }
 
@@ -196,7 +228,7 @@ extern "C" __global__ void colour_mask_bgr(const uint8_t* image, int size, uint8
     av_wait_for_earlier();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= size) return;
-    mask[i] = uint8_t(classify(pixel<3>(image + int64_t(i) * 3), FIRST, SECOND));
+    mask[i] = uint8_t(classify(pixel<3>(image, uint32_t(i)), FIRST, SECOND));
 }
 
 extern "C" __global__ void colour_mask_bgra(const uint8_t* image, int size, uint8_t* mask, RANGES) {
@@ -212,6 +244,6 @@ extern "C" __global__ void colour_mask_bgra(const uint8_t* image, int size, uint
         return;
     }
     for (int k = i; k < size; ++k) {
-        mask[k] = uint8_t(classify(pixel<4>(image + int64_t(k) * 4), FIRST, SECOND));
+        mask[k] = uint8_t(classify(pixel<4>(image, uint32_t(k)), FIRST, SECOND));
     }
 }

@@ -96,12 +96,11 @@ def places(camera: GroundCamera, grid: GroundGrid) -> tuple[Float, Float, NDArra
     before = forward > _F(1e-3)
     scale = one / np.where(before, forward, one)
     u, v = right * scale, down * scale
-    uu, vv, uv = u * u, v * v, u * v
-    r2 = uu + vv
+    r2 = _fma(v, v, u * u)
     radial = _fma(r2, _fma(r2, _fma(r2, k3, k2), k1), one)
-    in_x = _fma(p2, _fma(two, uu, r2), _fma(two * p1, uv, u * radial))
-    in_y = _fma(p1, _fma(two, vv, r2), _fma(two * p2, uv, v * radial))
-    return _fma(_F(camera.fx), in_x, _F(camera.cx)), _fma(_F(camera.fy), in_y, _F(camera.cy)), before
+    factor = _fma(two * p1, v, _fma(two * p2, u, radial))
+    fx, fy, cx, cy = (_F(value) for value in (camera.fx, camera.fy, camera.cx, camera.cy))
+    return _fma(fx * u, factor, _fma(fx * p2, r2, cx)), _fma(fy * v, factor, _fma(fy * p1, r2, cy)), before
 
 
 def _fma(a: _Number, b: _Number, c: _Number) -> Float:

@@ -16,7 +16,8 @@ from cuda_ops.lanes import host, reference
 
 RED = host.HlsRange((170.0, 20.0, 30.0), (10.0, 240.0, 255.0))
 PALE_BLUE = host.HlsRange((95.0, 20.0, 30.0), (150.0, 240.0, 120.0))
-PAIRS = [(host.WHITE, host.YELLOW), (host.WHITE, RED), (host.WHITE, PALE_BLUE), (RED, PALE_BLUE)]
+VIOLET = host.HlsRange((150.0, 20.0, 30.0), (180.0, 240.0, 255.0))
+PAIRS = [(host.WHITE, second) for second in (host.YELLOW, VIOLET, RED, PALE_BLUE)] + [(RED, PALE_BLUE)]
 
 
 def camera_above(
@@ -74,6 +75,10 @@ def test_ground_mask_at_the_pictures_edges(
         assert expected_view.any()
         np.testing.assert_array_equal(mask, expected_mask)
         np.testing.assert_array_equal(view, expected_view)
+
+
+def test_which_ranges_take_the_shorter_way() -> None:
+    assert [host.is_usual(*pair) for pair in PAIRS] == [True, True, False, False, False]
 
 
 def test_cells_lie_where_opencv_projects_them() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def test_all_bytes_come_and_each_part_is_sent_when_it_is_there(carrier: Carrier,
     for _ in range(3):
         source, pinned = rng.integers(0, 256, size, dtype=np.uint8), np.zeros(size, np.uint8)
         sent = Sent(source, pinned)
-        assert carrier.carry(source, pinned, sent.way) == 0
+        assert carrier.carry(source, pinned, sent.way) == (0, False)
         np.testing.assert_array_equal(pinned, source)
         assert all(sent.were_there)
         assert 1 <= len(sent.parts) <= PARTS_MAX
@@ -82,13 +83,46 @@ def test_what_comes_after_another_is_not_mixed_with_it(carrier: Carrier) -> None
 def test_an_error_of_the_driver_comes_back(carrier: Carrier) -> None:
     source = np.ones(2 * PART_BYTES, np.uint8)
     pinned = np.zeros_like(source)
-    assert carrier.carry(source, pinned, Sent(source, pinned, answer=201).way) == 201
-    assert carrier.carry(source, pinned, Sent(source, pinned).way) == 0
+    assert carrier.carry(source, pinned, Sent(source, pinned, answer=201).way) == (201, False)
+    assert carrier.carry(source, pinned, Sent(source, pinned).way) == (0, False)
 
 
 def test_nothing_is_sent_of_nothing(carrier: Carrier) -> None:
     nothing = np.zeros(0, np.uint8)
-    assert carrier.carry(nothing, nothing, Sent(nothing, nothing, answer=1).way) == 0
+    assert carrier.carry(nothing, nothing, Sent(nothing, nothing, answer=1).way) == (0, False)
+
+
+def test_pinned_bytes_are_sent_from_where_they_lie(carrier: Carrier) -> None:
+    source = np.ones(3 * PART_BYTES, np.uint8)
+    pinned = np.zeros_like(source)
+    asked: list[tuple[int, int]] = []
+
+    def kind(answer: int, attribute: int, pointer: int, _: int) -> int:
+        asked.append((attribute, pointer))
+        ctypes.c_int.from_address(answer).value = staging.HOST_MEMORY
+        return 0
+
+    function = SEND(kind)
+    copy = ctypes.cast(ctypes.CDLL(None).memcpy, ctypes.c_void_p).value or 0
+    sent = np.zeros_like(source)
+    sending = Sent(source, source)
+    way = replace(sending.way, kind=ctypes.cast(function, ctypes.c_void_p).value or 0)
+    assert carrier.carry(source, pinned, way) == (0, True)
+    assert asked == [(staging.MEMORY_TYPE, source.ctypes.data)]
+    assert sending.parts == [(0, source.nbytes)]
+    assert not pinned.any()
+    assert not carrier.carry(source, pinned, Way(copy, sent.ctypes.data))[1]
+    assert sent.all()
+
+
+def test_a_settling_error_copies_nothing(carrier: Carrier) -> None:
+    source = np.ones(2 * PART_BYTES, np.uint8)
+    pinned = np.zeros_like(source)
+    sent = Sent(source, pinned)
+    failing = SEND(lambda *_: 700)
+    way = replace(sent.way, settle=ctypes.cast(failing, ctypes.c_void_p).value or 0)
+    assert carrier.carry(source, pinned, way) == (700, False)
+    assert sent.parts == []
 
 
 def test_its_threads_end() -> None:
