@@ -11,6 +11,7 @@ from av_stack.errors import ConfigError
 from av_stack.types import CameraImage, Detection, Image, LightState
 from perception.detection.classes import CLASSES, STOP_SIGN, light_class
 from perception.detection.networks import Float32, Network
+from perception.detection.rows_kernel import strongest
 
 CONFIDENCE_MIN = 0.1
 """Below the tracker's own limit for weak detections: what counts is decided there."""
@@ -60,20 +61,15 @@ class Detector:
     def named(self, rows: Float32, scale: float, bgr: Image) -> tuple[Detection, ...]:
         """What the network's `rows` tell of the picture `bgr`, which it saw in its corner, `scale` times as large."""
         height, width = bgr.shape[:2]
-        rows = rows[np.isfinite(rows).all(axis=1) & (rows[:, 4] >= self._confidence_min)]
-        rows = rows[np.argsort(-rows[:, 4], kind="stable")]
-        boxes = np.clip(rows[:, :4].astype(np.float64) / scale, 0.0, [width, height, width, height])
+        kept = strongest(rows.astype(np.float32), scale, width, height, self._confidence_min)
         out = []
-        for box, score, number in zip(boxes.tolist(), rows[:, 4].tolist(), rows[:, 5].tolist(), strict=True):
-            u0, v0, u1, v1 = box
-            if u1 - u0 < 1.0 or v1 - v0 < 1.0:
-                continue
-            name = self._name(int(number), bgr, box)
+        for u0, v0, u1, v1, score, number in kept.tolist():
+            name = self._name(int(number), bgr, (u0, v0, u1, v1))
             if name is not None:
                 out.append(Detection(name, (u0 - 0.5, v0 - 0.5, u1 - 0.5, v1 - 0.5), min(score, 1.0)))
         return tuple(out)
 
-    def _name(self, number: int, bgr: Image, box: list[float]) -> str | None:
+    def _name(self, number: int, bgr: Image, box: tuple[float, float, float, float]) -> str | None:
         if number in self._lights:
             u0, v0, u1, v1 = (int(edge) for edge in box)
             return light_class(lit_lamp(bgr[v0 : v1 + 1, u0 : u1 + 1]))

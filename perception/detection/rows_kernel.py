@@ -1,0 +1,49 @@
+"""Which of a network's rows count, and where in the picture their boxes lie, as machine code."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.types import Float
+from perception.compiled import compiled, inner
+
+SIDE_MIN_PX = 1.0
+
+
+@inner
+def bounded(value: float, most: float) -> float:
+    """Between 0 and `most`."""
+    above = value if value > 0.0 else 0.0
+    return above if above < most else most
+
+
+@compiled("float64[:, :](float32[:, :], float64, float64, float64, float32)")
+def strongest(
+    rows: NDArray[np.float32], scale: float, width_px: float, height_px: float, confidence_min: float
+) -> Float:
+    """The rows (N, 6) that are finite, of at least `confidence_min` and no smaller than a pixel in the picture, the
+    strongest first, those of one score as they come; boxes are divided by `scale` and end where the picture does.
+
+    The limit is rounded as the scores are: who scores just that counts.
+    """
+    count, order = 0, np.empty(len(rows), dtype=np.int64)
+    for n in range(len(rows)):
+        if not np.isfinite(rows[n]).all() or not rows[n, 4] >= confidence_min:
+            continue
+        # Networks give the strongest first already, or nearly so: a row seldom moves far.
+        place = count
+        while place > 0 and rows[order[place - 1], 4] < rows[n, 4]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = n
+        count += 1
+    out, kept = np.empty((count, 6)), 0
+    for n in order[:count]:
+        row = out[kept]
+        for i in range(4):
+            row[i] = bounded(rows[n, i] / scale, width_px if i % 2 == 0 else height_px)
+        row[4], row[5] = rows[n, 4], rows[n, 5]
+        if row[2] - row[0] >= SIDE_MIN_PX and row[3] - row[1] >= SIDE_MIN_PX:
+            kept += 1
+    return out[:kept]
