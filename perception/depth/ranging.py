@@ -12,8 +12,7 @@ import numpy as np
 
 from av_stack.types import CameraModel, Detection, Distance, Float, ObjectKind, RangedObject
 from perception.depth.ranging_kernel import Size, ranged
-from perception.depth.view import EDGE_PX, Box, View
-from perception.detection.classes import object_kind
+from perception.depth.view import EDGE_PX, View
 
 OPAQUE = (ObjectKind.CAR, ObjectKind.TRUCK, ObjectKind.BUS)
 """Between the wheels of a cycle and beside a person's legs the road behind is seen."""
@@ -30,7 +29,10 @@ SIZES = {
 FLAT = np.zeros(0)
 
 _KINDS = tuple(SIZES)
-_NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
+_NUMBERS = {kind.value: number for number, kind in enumerate(_KINDS)}
+_SHAPES = {kind.value: (kind, size.length_m, size.width_m) for kind, size in SIZES.items()}
+"""Of the class names that stand for road users."""
+
 _ROWS = np.array([SIZES[kind] for kind in _KINDS])
 _ANGLES = np.linspace(0.0, np.pi / 2.0, 31)
 _WIDTHS = _ROWS[:, :1] * np.sin(_ANGLES) + _ROWS[:, 1:2] * np.cos(_ANGLES)
@@ -41,8 +43,10 @@ _LOOKS = (
     np.tile(_ANGLES, (len(_KINDS), 1)),
     _RISING,
     np.array([k is ObjectKind.PEDESTRIAN for k in _KINDS]),
+    np.array([k in OPAQUE for k in _KINDS]),
 )
-"""Sizes; the widths that kinds look under angles, how many of them rise up to the broadest look; who is round."""
+"""Sizes; the widths that kinds look under angles, how many of them rise up to the broadest look; who is round, who
+opaque."""
 
 
 def range_objects(
@@ -55,41 +59,37 @@ def range_objects(
 
     Those that neither foot point nor size can place are left out, as are boxes that are not finite or are empty.
     """
-    seen = [(kind, one) for one in detections if (kind := object_kind(one.name)) is not None and _is_box(one.box_px)]
+    seen = [one for one in detections if one.name in _NUMBERS]
     if not seen:
         return ()
-    boxes = np.array([one.box_px for _, one in seen], dtype=np.float64)
-    kinds = np.array([_NUMBERS[kind] for kind, _ in seen])
-    others = boxes[[kind in OPAQUE for kind, _ in seen]]
-    rows = ranged(boxes, kinds, others, _lens(View.of(camera)), pitch_sigma_rad, rises_m, *_LOOKS)
-    spreads = rows[:, 5:13].reshape(-1, 2, 2, 2)
-    return tuple(
-        _object(kind, one, row, covariance, jitter)
-        for (kind, one), row, (covariance, jitter) in zip(seen, rows.tolist(), spreads, strict=True)
-        if not math.isnan(row[0])
-    )
-
-
-def _object(kind: ObjectKind, one: Detection, row: list[float], covariance: Float, jitter: Float) -> RangedObject:
-    """`row` is one of `ranged`'s."""
-    x, y, height, near, yaw = row[:5]
-    size, foot, by_size = SIZES[kind], row[13:16], row[16:19]
-    return RangedObject(
-        kind=kind,
-        confidence=one.confidence,
-        box_px=one.box_px,
-        x_m=x,
-        y_m=y,
-        covariance=covariance,
-        length_m=size.length_m,
-        width_m=size.width_m,
-        height_m=height,
-        near_m=near,
-        yaw_rad=None if math.isnan(yaw) else yaw,
-        jitter=jitter,
-        by_foot=None if math.isnan(foot[0]) else Distance(foot[0], foot[1], foot[2]),
-        by_size=None if math.isnan(by_size[0]) else Distance(by_size[0], by_size[1], by_size[2]),
-    )
+    boxes = np.array([one.box_px for one in seen], dtype=np.float64)
+    kinds = np.array([_NUMBERS[one.name] for one in seen])
+    rows, spreads, jitters = ranged(boxes, kinds, _lens(View.of(camera)), pitch_sigma_rad, rises_m, *_LOOKS)
+    out = []
+    for one, row, covariance, jitter in zip(seen, rows.tolist(), spreads, jitters, strict=True):
+        x, y, height, near, yaw, foot, foot_sigma, foot_jitter, by_size, size_sigma, size_jitter = row
+        if math.isnan(x):
+            continue
+        kind, length, width = _SHAPES[one.name]
+        out.append(
+            RangedObject(
+                kind=kind,
+                confidence=one.confidence,
+                box_px=one.box_px,
+                x_m=x,
+                y_m=y,
+                covariance=covariance,
+                length_m=length,
+                width_m=width,
+                height_m=height,
+                near_m=near,
+                yaw_rad=None if math.isnan(yaw) else yaw,
+                jitter=jitter,
+                by_foot=None if math.isnan(foot) else Distance(foot, foot_sigma, foot_jitter),
+                by_size=None if math.isnan(by_size) else Distance(by_size, size_sigma, size_jitter),
+            )
+        )
+    return tuple(out)
 
 
 def face_depth_m(thing: RangedObject, view: View) -> float:
@@ -103,12 +103,6 @@ def face_depth_m(thing: RangedObject, view: View) -> float:
         return 0.0
     along = (ahead * view.forward[0] + left * view.forward[1]) / centre
     return along * (thing.near_m + 0.15 * (centre - thing.near_m))
-
-
-def _is_box(box: Box) -> bool:
-    """Whether it is finite and at least a pixel each way."""
-    u0, v0, u1, v1 = box
-    return all(map(math.isfinite, box)) and u1 - u0 >= 1.0 and v1 - v0 >= 1.0
 
 
 def _lens(view: View) -> Float:

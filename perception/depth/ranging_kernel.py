@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from av_stack.types import Float
 from perception.compiled import compiled, inner
 
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
 BOX_SIGMA_PX = 1.0
 ROAD_SIGMA_M = 0.04
 """The road under the object is not quite the plane under the ego."""
@@ -347,8 +350,8 @@ def hidden(box: Float, others: Float) -> tuple[bool, bool, bool]:
 def put_spread(out: Float, c: float, s: float, along_m: float, across_m: float) -> None:
     """Covariance (2, 2) of standard deviations along and across a ray of cosine `c` and sine `s`."""
     a, b = along_m**2, across_m**2
-    out[0], out[3] = c * c * a + s * s * b, s * s * a + c * c * b
-    out[1] = out[2] = c * s * (a - b)
+    out[0, 0], out[1, 1] = c * c * a + s * s * b, s * s * a + c * c * b
+    out[0, 1] = out[1, 0] = c * s * (a - b)
 
 
 @inner
@@ -358,30 +361,49 @@ def guessed_yaw(is_round: bool, bearing_rad: float, turn_rad: float) -> float:
     return bearing_rad + (turn_rad if turn_rad >= ACROSS_MIN_RAD else 0.0)
 
 
-WIDTH = 19
-"""Numbers that `ranged` gives of a box: x, y, height, near, yaw; covariance, jitter (4 each); foot, size (3 each)."""
+@inner
+def is_box(box: Float) -> bool:
+    """Whether it is finite and at least a pixel each way."""
+    return bool(np.isfinite(box).all()) and box[2] - box[0] >= 1.0 and box[3] - box[1] >= 1.0
+
+
+@inner
+def standing(boxes: Float, kinds: Numbers, is_kind: Flags) -> Float:
+    """Those of `boxes` that are boxes, of kinds of which `is_kind` is true."""
+    out, count = np.empty_like(boxes), 0
+    for i in range(len(boxes)):
+        if is_kind[kinds[i]] and is_box(boxes[i]):
+            out[count] = boxes[i]
+            count += 1
+    return out[:count]
+
+
+WIDTH = 11
+"""Numbers that `ranged` gives of a box: x, y, height, near, yaw; foot, size (3 each)."""
 
 
 @compiled(
-    "float64[:, :](float64[:, :], int64[:], float64[:, :], float64[:], float64, float64[:], float64[:, :], "
-    "float64[:, :], float64[:, :], int64[:], boolean[:])"
+    "Tuple((float64[:, :], float64[:, :, :], float64[:, :, :]))"
+    "(float64[:, :], int64[:], float64[:], float64, float64[:], float64[:, :], float64[:, :], float64[:, :], int64[:], "
+    "boolean[:], boolean[:])"
 )
 def ranged(
     boxes: Float,
-    kinds: NDArray[np.int64],
-    others: Float,
+    kinds: Numbers,
     lens_numbers: Float,
     pitch_sigma_rad: float,
     rises_m: Float,
     sizes: Float,
     widths: Float,
     angles: Float,
-    rising: NDArray[np.int64],
-    is_round: NDArray[np.bool_],
-) -> Float:
-    """(N, WIDTH) of `boxes` (N, 4), whose kinds number the rows of `sizes`; NaN where nothing places a box.
+    rising: Numbers,
+    is_round: Flags,
+    is_opaque: Flags,
+) -> tuple[Float, Float, Float]:
+    """(N, WIDTH) of `boxes` (N, 4), whose kinds number the rows of `sizes`, with the places' covariances and the part
+    of them that is new in each picture (N, 2, 2); NaN where nothing places a box, or it is none.
 
-    `others` are boxes of what may hide part of one; `rises_m` is `meeting`'s. The first `rising` of `widths` are how
+    Boxes of opaque kinds may hide part of another; `rises_m` is `meeting`'s. The first `rising` of `widths` are how
     wide a kind looks under `angles`.
     """
     n = lens_numbers
@@ -389,9 +411,12 @@ def ranged(
         n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15], n[16],
         n[17], n[18],
     )  # fmt: skip
-    out, cues = np.full((len(boxes), WIDTH), NAN), np.empty((3, 3))
+    out, cues, others = np.full((len(boxes), WIDTH), NAN), np.empty((3, 3)), standing(boxes, kinds, is_opaque)
+    spread, jitter = np.full((len(boxes), 2, 2), NAN), np.full((len(boxes), 2, 2), NAN)
     for i in range(len(boxes)):
         box, kind = boxes[i], kinds[i]
+        if not is_box(box):
+            continue
         s = sizes[kind]
         size = Size(s[0], s[1], s[2], s[3], s[4], s[5], s[6])
         covered, hides_left, hides_right = hidden(box, others)
@@ -416,7 +441,7 @@ def ranged(
         is_sized = not math.isnan(by_size.range_m)
         out[i, 2] = (box[3] - box[1]) * place.depth_m / lens.focal_px if is_sized else size.height_m
         out[i, 3], out[i, 4] = place.near_m, guessed_yaw(is_round[kind], place.bearing_rad, place.turn_rad)
-        put_spread(out[i, 5:9], c, sine, place.along_m, place.across_m)
-        put_spread(out[i, 9:13], c, sine, place.along_jitter_m, place.across_jitter_m)
-        out[i, 13:19] = cues[:2].ravel()
-    return out
+        put_spread(spread[i], c, sine, place.along_m, place.across_m)
+        put_spread(jitter[i], c, sine, place.along_jitter_m, place.across_jitter_m)
+        out[i, 5:WIDTH] = cues[:2].ravel()
+    return out, spread, jitter

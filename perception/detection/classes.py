@@ -46,15 +46,9 @@ def speed_limit_class(limit_kmh: float) -> str | None:
     return name if name in CLASSES else None
 
 
-def object_kind(name: str) -> ObjectKind | None:
-    """The road user that a class name stands for; None for lights and signs."""
-    return ObjectKind(name) if name in _KINDS else None
-
-
 def light_state(name: str) -> LightState | None:
     """The state that a class name stands for; None for all that is no signal head."""
     return _STATES.get(name)
 
 
-_KINDS = frozenset(kind.value for kind in ObjectKind)
 _STATES = {light_class(state): state for state in LIGHT_STATES}
