@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import boolean, float64, int64
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from av_stack.types import EgoState, Float
 from perception.compiled import compiled
-from perception.tracks import IS_WIDE, Rows
+from perception.track_rows import IS_WIDE, LOOKS, TRACKS, Rows
 
 GATE = 11.8
 """Squared Mahalanobis distance of three sigma with two degrees of freedom."""
@@ -40,39 +41,42 @@ def overlap(a: Float, b: Float) -> float:
     return float(both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both))
 
 
-@compiled(
-    "float64[:, :](float64[:, :], float64[:, :, :], float64[:, :], float64[:], int64[:], "
-    "float64[:, :], float64[:, :, :], float64[:, :], int64[:], boolean[:])"
-)
-def _costs(
-    states: Float,
-    covariances: Float,
-    boxes: Float,
-    box_age_s: Float,
-    kinds: Numbers,
-    places: Float,
-    spreads: Float,
-    seen_boxes: Float,
-    seen_kinds: Numbers,
-    is_wide: NDArray[np.bool_],
-) -> Float:
-    out = np.empty((len(states), len(places)))
-    for i in range(len(states)):
-        for j in range(len(places)):
-            xx, yy = covariances[i, 0, 0] + spreads[j, 0, 0], covariances[i, 1, 1] + spreads[j, 1, 1]
-            xy = covariances[i, 0, 1] + spreads[j, 0, 1]
-            x, y = places[j, 0] - states[i, 0], places[j, 1] - states[i, 1]
+@compiled((TRACKS, LOOKS, int64, float64, float64, boolean[:]))
+def _costs(tracks: Rows, looks: Rows, camera: int, x_m: float, y_m: float, is_wide: NDArray[np.bool_]) -> Float:
+    """`costs`, with the ego at (`x_m`, `y_m`)."""
+    out = np.empty((len(tracks), len(looks)))
+    for i in range(len(tracks)):
+        track = tracks[i]
+        covariance, box = track.covariance, track.box_px[camera]
+        is_new = track.box_age_s[camera] <= OVERLAP_MAX_AGE_S
+        for j in range(len(looks)):
+            look = looks[j]
+            spread = look.spread_m2
+            xx, yy = covariance[0, 0] + spread[0, 0], covariance[1, 1] + spread[1, 1]
+            xy = covariance[0, 1] + spread[0, 1]
+            x, y = look.off_m[0] + x_m - track.state[0], look.off_m[1] + y_m - track.state[1]
             area = xx * yy - xy**2
             distance = (yy * x**2 - 2.0 * xy * x * y + xx * y**2) / area
-            shared = overlap(boxes[i], seen_boxes[j]) if box_age_s[i] <= OVERLAP_MAX_AGE_S else 0.0
+            shared = overlap(box, look.box_px) if is_new else 0.0
             cost = distance + math.log(area) - OVERLAP_WEIGHT * shared
-            if kinds[i] != seen_kinds[j]:
+            if track.kind != look.kind:
                 cost += OTHER_KIND_COST
-            if is_wide[kinds[i]] != is_wide[seen_kinds[j]]:
+            if is_wide[track.kind] != is_wide[look.kind]:
                 cost += OTHER_WIDTH_COST
             gate = OVERLAP_GATE if shared >= OVERLAP_MIN else GATE
             out[i, j] = FORBIDDEN if cost > COST_MAX or distance > gate else cost
     return out
+
+
+@compiled("UniTuple(int64[:], 2)(float64[:, :], int64[:], int64[:])")
+def _allowed(cost: Float, rows: Numbers, columns: Numbers) -> tuple[Numbers, Numbers]:
+    """Of paired rows and columns those whose cost is not forbidden."""
+    some_rows, some_columns, count = np.empty_like(rows), np.empty_like(columns), 0
+    for i in range(len(rows)):
+        if cost[rows[i], columns[i]] < FORBIDDEN:
+            some_rows[count], some_columns[count] = rows[i], columns[i]
+            count += 1
+    return some_rows[:count], some_columns[:count]
 
 
 def matches(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> tuple[Numbers, Numbers]:
@@ -81,18 +85,12 @@ def matches(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> tuple[
     if not len(tracks) or not len(looks):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     cost = costs(tracks, looks, ego, camera)
-    rows, columns = linear_sum_assignment(cost)
-    allowed = cost[rows, columns] < FORBIDDEN
-    return rows[allowed], columns[allowed]
+    return _allowed(cost, *linear_sum_assignment(cost))
 
 
 def costs(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> Float:
     """(tracks, things): negative log likelihood of each pair, less its overlap; FORBIDDEN beyond both gates."""
-    place = looks["off_m"] + [ego.x_m, ego.y_m]
-    return _costs(
-        tracks["state"], tracks["covariance"], tracks["box_px"][:, camera], tracks["box_age_s"][:, camera],
-        tracks["kind"], place, looks["spread_m2"], looks["box_px"], looks["kind"], IS_WIDE,
-    )  # fmt: skip
+    return _costs(tracks, looks, camera, ego.x_m, ego.y_m, IS_WIDE)
 
 
 def without_twins(tracks: Rows) -> Rows:

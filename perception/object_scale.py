@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import float64
 
 from av_stack.types import Float
 from perception.compiled import compiled, inner
-from perception.tracks import Rows
+from perception.track_rows import LOOKS, TRACKS, Rows
 
 SCALE_VARIANCE = 0.02
 """Of the natural logarithm of a road user's height over its kind's mean, before anything is known."""
@@ -26,32 +27,32 @@ def _mean(a: float, a_sigma: float, b: float, b_sigma: float) -> float:
     return (a_weight * a + b_weight * b) / (a_weight + b_weight)
 
 
-@compiled("float64[:, :](float64[:, :], float64[:, :], float64[:, :], float64[:], float64[:])")
-def _rescaled(by_foot: Float, by_size: Float, off_m: Float, scale_log: Float, scale_variance: Float) -> Float:
-    """(3, N) as `rescaled` gives them."""
-    out = np.empty((3, len(off_m)))
-    for n in range(len(off_m)):
-        foot, foot_sigma = by_foot[n, 0], by_foot[n, 1]
-        size, size_sigma, shake = by_size[n, 0], by_size[n, 1], by_size[n, 2] / by_size[n, 0]
-        variance = scale_variance[n] + SCALE_DRIFT
-        gain = variance / (variance + FOOT_CORRELATION * (foot_sigma / foot) ** 2 + shake**2)
-        out[0, n], out[1, n], out[2, n] = scale_log[n], scale_variance[n], 0.0
-        if not math.isfinite(gain):
-            continue
-        out[0, n] = scale_log[n] + gain * (math.log(foot / size) - scale_log[n])
-        out[1, n] = (1.0 - gain) * variance
-        if math.hypot(off_m[n, 0], off_m[n, 1]) >= CENTRE_MIN_M:
-            right = size * math.exp(out[0, n])
-            after = _mean(foot, foot_sigma, right, right * math.sqrt(out[1, n] + shake**2))
-            out[2, n] = after - _mean(foot, foot_sigma, size, size_sigma)
-    return out
-
-
-def rescaled(looks: Rows, scale_log: Float, scale_variance: Float) -> tuple[Float, Float, Float]:
-    """(scale_log (N,), scale_variance (N,), metres (N,) by which each thing lies further away than it was taken to).
+@compiled((TRACKS, LOOKS, float64, float64))
+def rescale(tracks: Rows, looks: Rows, x_m: float, y_m: float) -> tuple[Float, Float]:
+    """Change what each track knows of its height by the look of its row, and the look's place by what is known then,
+    with the ego at (`x_m`, `y_m`) -> metres (N,) by which each thing lies further away than it was taken to, and by how
+    much (N, 2) its place is off its track's.
 
     With a wrong height all distances are wrong by one factor, and so is the speed at which it comes nearer. Nothing
     changes where foot point or size is not known.
     """
-    log, variance, further_m = _rescaled(looks["by_foot"], looks["by_size"], looks["off_m"], scale_log, scale_variance)
-    return log, variance, further_m
+    further_m, off_m = np.zeros(len(tracks)), np.empty((len(tracks), 2))
+    for n in range(len(tracks)):
+        track, look = tracks[n], looks[n]
+        foot, foot_sigma = look.by_foot[0], look.by_foot[1]
+        size, size_sigma, shake = look.by_size[0], look.by_size[1], look.by_size[2] / look.by_size[0]
+        variance = track.scale_variance + SCALE_DRIFT
+        gain = variance / (variance + FOOT_CORRELATION * (foot_sigma / foot) ** 2 + shake**2)
+        away_m = math.hypot(look.off_m[0], look.off_m[1])
+        if math.isfinite(gain):
+            track.scale_log = track.scale_log + gain * (math.log(foot / size) - track.scale_log)
+            track.scale_variance = (1.0 - gain) * variance
+            if away_m >= CENTRE_MIN_M:
+                right = size * math.exp(track.scale_log)
+                after = _mean(foot, foot_sigma, right, right * math.sqrt(track.scale_variance + shake**2))
+                further_m[n] = after - _mean(foot, foot_sigma, size, size_sigma)
+        share = 1.0 + further_m[n] / max(away_m, 1e-9)
+        look.off_m[0] *= share
+        look.off_m[1] *= share
+        off_m[n, 0], off_m[n, 1] = x_m + look.off_m[0] - track.state[0], y_m + look.off_m[1] - track.state[1]
+    return further_m, off_m

@@ -1,16 +1,19 @@
-"""What a look changes in its track beside motion, and turns into the map frame, as machine code."""
+"""What pictures show as rows, what a row changes in its track beside motion, and what of it is given out, as machine
+code."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numba import boolean, float64, int64
 from numpy.typing import NDArray
 
 from av_stack.types import Float
 from perception.compiled import compiled, inner
+from perception.track_rows import LOOKS, TRACKS, Rows
 
-Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 SIZE_GAIN = 0.1
@@ -31,76 +34,144 @@ def put_turned(out: Float, matrix: Float, c: float, s: float, times: float) -> N
     out[0, 1] = out[1, 0] = c * s * (a - d) + (c * c - s * s) * b
 
 
-@compiled("void(float64, float64[:, :], float64[:], float64[:, :, :], boolean[:], float64[:, :, :], float64[:, :, :])")
-def turn_looks(
-    turn_rad: float, off_m: Float, yaw_rad: Float, steady_m2: Float, is_split: Flags, spread_m2: Float, noise_m2: Float
-) -> None:
-    """Turn places (N, 2), headings and covariances (N, 2, 2) from the vehicle frame to the map's; `steady_m2` stays and
-    goes to `spread_m2`. Only what is new in each picture averages out, and only that blurs velocities."""
+@inner
+def is_positive(matrix: Float) -> bool:
+    """Whether (xx, xy, yx, yy) is positive definite."""
+    area = matrix[0] * matrix[3] - matrix[2] * matrix[2]
+    return bool(matrix[0] > 0.0 and 0.0 < area < math.inf)
+
+
+THING_SIZE = 35
+"""Numbers of which a look is made: kind, confidence, box (4), size (3); place (2), yaw, whether the covariance is
+split; by foot (3), by size (3); covariance (4); what of it is new (4); velocity (2), its noise (4), span, depth."""
+
+PLACE, FOOT, STEADY, NEW, MOTION = 9, 13, 19, 23, 27
+"""Where the place, and what comes behind each semicolon, begins among them."""
+
+
+@inner
+def is_usable(thing: Float) -> bool:
+    """Whether all that has to be known is finite and the covariances are positive definite."""
+    for i in range(1, PLACE + 2):
+        if not math.isfinite(thing[i]):
+            return False
+    return is_positive(thing[STEADY:NEW]) and is_positive(thing[NEW:MOTION])
+
+
+@inner
+def put_look(look: Any, thing: Float, turn_rad: float, c: float, s: float) -> None:
+    """Turned from the vehicle frame to the map's, but for `steady_m2`. Only what is new in each picture averages out,
+    and only that blurs velocities."""
+    look.kind, look.confidence, look.is_split = int(thing[0]), thing[1], thing[PLACE + 3] > 0.0
+    look.box_px[:], look.size_m[:] = thing[2:6], thing[6:PLACE]
+    x, y = thing[PLACE], thing[PLACE + 1]
+    look.off_m[0], look.off_m[1] = c * x - s * y, s * x + c * y
+    look.yaw_rad = thing[PLACE + 2] + turn_rad
+    look.by_foot[:], look.by_size[:] = thing[FOOT : FOOT + 3], thing[FOOT + 3 : STEADY]
+    steady, new = thing[STEADY:NEW].copy().reshape(2, 2), thing[NEW:MOTION].copy().reshape(2, 2)
+    look.steady_m2[:] = steady
+    put_turned(look.spread_m2, steady, c, s, 1.0)
+    put_turned(look.noise_m2, new, c, s, BOX_CORRELATION if look.is_split else 1.0)
+    look.velocity_mps[:] = thing[MOTION : MOTION + 2]
+    look.velocity_noise[:] = thing[MOTION + 2 : MOTION + 6].copy().reshape(2, 2)
+    look.span_s, look.depth_m = thing[MOTION + 6], thing[MOTION + 7]
+
+
+@compiled((LOOKS, float64[:, :], float64, float64, float64))
+def put_looks(looks: Rows, things: Float, turn_rad: float, sure_min: float, weak_min: float) -> tuple[int, int]:
+    """Make rows of `looks` of the usable ones of `things` (N, THING_SIZE): those at least as sure as `sure_min`, behind
+    them the others down to `weak_min` -> how many are sure, how many there are in all."""
     c, s = math.cos(turn_rad), math.sin(turn_rad)
-    for n in range(len(off_m)):
-        x, y = off_m[n, 0], off_m[n, 1]
-        off_m[n, 0], off_m[n, 1] = c * x - s * y, s * x + c * y
-        yaw_rad[n] += turn_rad
-        put_turned(spread_m2[n], steady_m2[n], c, s, 1.0)
-        put_turned(noise_m2[n], noise_m2[n], c, s, BOX_CORRELATION if is_split[n] else 1.0)
+    sure = count = 0
+    for is_sure in (True, False):
+        for n in range(len(things)):
+            confidence = things[n, 1]
+            if confidence >= weak_min and (confidence >= sure_min) == is_sure and is_usable(things[n]):
+                put_look(looks[count], things[n], turn_rad, c, s)
+                count += 1
+        if is_sure:
+            sure = count
+    return sure, count
 
 
-@compiled(
-    "void(float64[:, :], int64[:], int64[:], float64[:, :], float64[:, :], float64[:], float64[:], float64[:], "
-    "int64[:], int64[:], float64[:], float64[:, :], float64[:])"
-)
-def recount(
-    votes: Float,
-    kinds: Numbers,
-    seen_kinds: Numbers,
-    sizes_m: Float,
-    states: Float,
-    yaw_rad: Float,
-    confidence: Float,
-    unseen_s: Float,
-    hits: Numbers,
-    look_kinds: Numbers,
-    look_confidence: Float,
-    look_sizes_m: Float,
-    heading_min_mps: Float,
-) -> None:
-    """Change the tracks' kinds, sizes, headings, confidences and hits by the looks of their rows.
+@compiled((TRACKS, float64, float64))
+def age(tracks: Rows, dt_s: float, kept: float) -> None:
+    """Let the tracks have been unseen for `dt_s` more, and keep that share of their confidence."""
+    for n in range(len(tracks)):
+        track = tracks[n]
+        track.unseen_s += dt_s
+        track.box_age_s[:] += dt_s
+        track.confidence *= kept
+
+
+@compiled((TRACKS, LOOKS, int64, float64[:]))
+def recount(tracks: Rows, looks: Rows, camera: int, heading_min_mps: Float) -> None:
+    """Change what tracks know beside motion by the looks of their rows: kinds, sizes, headings, confidences, boxes.
 
     `heading_min_mps` is each kind's speed from which its motion tells its heading.
     """
-    for n in range(len(kinds)):
-        seen = look_kinds[n]
-        votes[n, seen] += look_confidence[n]
-        best = int(votes[n].argmax())
-        kind = best if votes[n, best] > votes[n, kinds[n]] else kinds[n]
-        is_same = seen == kind and seen_kinds[n] == kind
+    for n in range(len(tracks)):
+        track, look = tracks[n], looks[n]
+        votes, seen = track.votes, look.kind
+        votes[seen] += look.confidence
+        best = int(votes.argmax())
+        kind = best if votes[best] > votes[track.kind] else track.kind
+        is_same = seen == kind and track.seen_kind == kind
         for i in range(3):
             gain = SIZE_GAIN if is_same else 1.0
-            sizes_m[n, i] += gain * (look_sizes_m[n, i] - sizes_m[n, i])
-        vx, vy = states[n, 2], states[n, 3]
+            track.size_m[i] += gain * (look.size_m[i] - track.size_m[i])
+        vx, vy = track.state[2], track.state[3]
         if math.hypot(vx, vy) >= heading_min_mps[kind]:
-            yaw_rad[n] = math.atan2(vy, vx)
-        if unseen_s[n] > 0.0:  # no other camera has seen it in this instant
-            gained = confidence[n] + CONFIDENCE_GAIN * (1.0 - confidence[n]) * look_confidence[n]
-            confidence[n] = min(gained, 1.0)
-            hits[n] += 1
-        kinds[n], seen_kinds[n] = kind, seen
+            track.yaw_rad = math.atan2(vy, vx)
+        if track.unseen_s > 0.0:  # no other camera has seen it in this instant
+            gained = track.confidence + CONFIDENCE_GAIN * (1.0 - track.confidence) * look.confidence
+            track.confidence = min(gained, 1.0)
+            track.hits += 1
+        track.kind, track.seen_kind = kind, seen
+        track.steady_m2[:], track.is_split = look.steady_m2, look.is_split
+        track.box_px[camera, :], track.box_age_s[camera] = look.box_px, 0.0
 
 
-@compiled("float64[:, :, :](float64, float64[:, :, :], float64[:, :, :], boolean[:], int64[:], boolean[:])")
-def with_steady_error(
-    turn_rad: float, covariances: Float, steady_m2: Float, is_split: Flags, kinds: Numbers, is_walker: Flags
-) -> Float:
-    """Covariances (N, 4, 4) of places and velocities, with what does not average out back in them."""
-    out, turned = np.empty((len(covariances), 4, 4)), np.empty((2, 2))
+@inner
+def put_with_steady_error(out: Float, track: Any, c: float, s: float, is_walker: bool) -> None:
+    """Covariance (4, 4) of place and velocity, with what does not average out back in it."""
+    out[:] = track.covariance[:4, :4]
+    if track.is_split:
+        turned = np.empty((2, 2))
+        put_turned(turned, track.steady_m2, c, s, 1.0)
+        out[:2, :2] += turned
+        if not is_walker:
+            out[2, 2] += STEADY_VELOCITY_MPS**2
+            out[3, 3] += STEADY_VELOCITY_MPS**2
+
+
+GIVEN_SIZE = 16
+"""Numbers that `given` tells of a track: id, kind, x, y, yaw, velocity (2), size (3), confidence, how old its box in
+the first camera is, that box (4)."""
+
+
+@compiled((TRACKS, int64, float64, float64, float64, boolean[:]))
+def given(
+    tracks: Rows, hits_min: int, x_m: float, y_m: float, turn_rad: float, is_walker: Flags
+) -> tuple[Float, Float]:
+    """(N, GIVEN_SIZE) of the tracks with at least `hits_min` matches, and covariances (N, 4, 4) of their places and
+    velocities, in the order of their distances from (`x_m`, `y_m`), tracks of one distance as they come."""
+    order, away_m, count = np.empty(len(tracks), dtype=np.int64), np.empty(len(tracks)), 0
+    for n in range(len(tracks)):
+        if tracks[n].hits < hits_min:
+            continue
+        gap_m, place = math.hypot(tracks[n].state[0] - x_m, tracks[n].state[1] - y_m), count
+        while place > 0 and away_m[place - 1] > gap_m:
+            order[place], away_m[place] = order[place - 1], away_m[place - 1]
+            place -= 1
+        order[place], away_m[place] = n, gap_m
+        count += 1
+    out, covariances = np.empty((count, GIVEN_SIZE)), np.empty((count, 4, 4))
     c, s = math.cos(turn_rad), math.sin(turn_rad)
-    for n in range(len(covariances)):
-        out[n] = covariances[n, :4, :4]
-        if is_split[n]:
-            put_turned(turned, steady_m2[n], c, s, 1.0)
-            out[n, :2, :2] += turned
-            if not is_walker[kinds[n]]:
-                out[n, 2, 2] += STEADY_VELOCITY_MPS**2
-                out[n, 3, 3] += STEADY_VELOCITY_MPS**2
-    return out
+    for i in range(count):
+        track, row = tracks[order[i]], out[i]
+        row[0], row[1], row[4] = track.track_id, track.kind, track.yaw_rad
+        row[2:4], row[5:7], row[7:10] = track.state[:2], track.state[2:4], track.size_m
+        row[10], row[11], row[12:] = track.confidence, track.box_age_s[0], track.box_px[0]
+        put_with_steady_error(covariances[i], track, c, s, is_walker[track.kind])
+    return out, covariances

@@ -16,21 +16,11 @@ from av_stack.types import EgoState, Float, ObjectKind, RangedObject, TrackedObj
 from perception.association import matches, without_twins
 from perception.lane_motion import across_lanes, birth_velocities
 from perception.map_index import MapIndex
-from perception.object_scale import SCALE_VARIANCE, rescaled
-from perception.track_kernel import CONFIDENCE_GAIN, recount, with_steady_error
-from perception.tracks import (
-    CAMERAS_MAX,
-    KINDS,
-    TRACK,
-    Rows,
-    is_usable,
-    joined,
-    looks_of,
-    those,
-    turn_to_map,
-    without,
-)
-from perception.turning_motion import correct, correct_across, correct_velocity, diagonal, predict
+from perception.object_scale import SCALE_VARIANCE, rescale
+from perception.track_kernel import CONFIDENCE_GAIN, age, given, recount
+from perception.track_rows import CAMERAS_MAX, KINDS, TRACK, Rows
+from perception.tracks import joined, looks_of, those, turn_to_map, without
+from perception.turning_motion import correct_across, correct_velocity, diagonal, fold_places, move
 
 SURPRISE = 6.0
 """Squared Mahalanobis distance beyond which a measurement is taken for a rare error: what comes out from behind
@@ -103,15 +93,14 @@ class Tracker:
         for camera, things in enumerate((seen, *others)):
             if things or camera == 0:
                 self._fold(camera, things, ego)
-        return _given(those(self._tracks, self._tracks["hits"] >= config.hits_min), ego)
+        return _given(self._tracks, config.hits_min, ego)
 
     def _fold(self, camera: int, seen: Sequence[RangedObject], ego: EgoState) -> None:
         """Change the tracks by what one camera sees."""
         config = self._config
-        looks = looks_of([thing for thing in seen if thing.confidence >= config.weak_min and is_usable(thing)], ego)
-        is_sure = looks["confidence"] >= config.sure_min
-        kept, left, unmatched = _round(self._tracks, those(looks, is_sure), ego, camera)
-        kept_weak, left, _ = _round(left, those(looks, ~is_sure), ego, camera)
+        sure, weak = looks_of(seen, ego, config.sure_min, config.weak_min)
+        kept, left, unmatched = _round(self._tracks, sure, ego, camera)
+        kept_weak, left, _ = _round(left, weak, ego, camera)
         kept = joined(kept, kept_weak)
         if self._index is not None:
             _guide(kept, self._index)
@@ -125,6 +114,8 @@ class Tracker:
         return self._tracks.copy()
 
     def _outlived(self, tracks: Rows) -> Rows:
+        if not len(tracks):
+            return tracks
         config = self._config
         longest_s = np.where(tracks["hits"] >= config.hits_min, config.coast_s, config.doubt_s)
         return those(tracks, tracks["unseen_s"] <= longest_s)
@@ -149,9 +140,8 @@ class Tracker:
         tracks["box_age_s"] = np.inf
         tracks["box_px"][:, camera], tracks["box_age_s"][:, camera] = looks["box_px"], 0.0
         tracks["confidence"], tracks["hits"] = looks["confidence"] * CONFIDENCE_GAIN, 1
-        tracks["scale_log"], tracks["scale_variance"], _ = rescaled(
-            looks, np.zeros(len(looks)), np.full(len(looks), SCALE_VARIANCE)
-        )
+        tracks["scale_variance"] = SCALE_VARIANCE
+        rescale(tracks, looks, ego.x_m, ego.y_m)
         return tracks
 
 
@@ -159,21 +149,16 @@ def _move(tracks: Rows, dt_s: float) -> None:
     """Change the tracks to what they are `dt_s` later, as far as they know by themselves."""
     if not len(tracks):
         return
-    noise = NOISE[tracks["kind"]]
-    tracks["state"], tracks["covariance"] = predict(
-        tracks["state"], tracks["covariance"], dt_s, noise, tracks["free_mps"]
-    )
-    tracks["unseen_s"] += dt_s
-    tracks["box_age_s"] += dt_s
-    tracks["confidence"] *= np.exp(-dt_s / CONFIDENCE_TIME_S)
+    move(tracks["state"], tracks["covariance"], dt_s, NOISE, tracks["kind"], tracks["free_mps"])
+    age(tracks, dt_s, np.exp(-dt_s / CONFIDENCE_TIME_S))
 
 
 def _round(tracks: Rows, looks: Rows, ego: EgoState, camera: int) -> tuple[Rows, Rows, Rows]:
-    """(matched and corrected tracks, tracks left over, looks left over)"""
+    """(matched and corrected tracks, tracks left over, looks left over); `tracks` themselves may be changed"""
     rows, columns = matches(tracks, looks, ego, camera)
     if not len(rows):
         return tracks[:0], tracks, looks
-    matched = tracks.take(rows)
+    matched = tracks if len(rows) == len(tracks) else tracks.take(rows)  # all of them are matched in their order
     _correct(matched, looks.take(columns), ego, camera)
     return matched, without(tracks, rows), without(looks, columns)
 
@@ -182,18 +167,15 @@ def _correct(tracks: Rows, looks: Rows, ego: EgoState, camera: int) -> None:
     """Fold into each track the look of its row; the looks' places are set right by what is known of the tracks'
     sizes."""
     state, covariance = tracks["state"], tracks["covariance"]
-    log, variance, further_m = rescaled(looks, tracks["scale_log"], tracks["scale_variance"])
-    tracks["scale_log"], tracks["scale_variance"] = log, variance
-    looks["off_m"] *= (1.0 + further_m / np.maximum(np.hypot(*looks["off_m"].T), 1e-9))[:, None]
-    place = np.array([ego.x_m, ego.y_m]) + looks["off_m"]
-    state[:], covariance[:] = correct(state, covariance, place, looks["noise_m2"], SURPRISE)
+    further_m, off_m = rescale(tracks, looks, ego.x_m, ego.y_m)
+    fold_places(state, covariance, off_m, looks["noise_m2"], SURPRISE)
     moving = np.flatnonzero(np.isfinite(looks["span_s"]))
     if len(moving):
         velocity, noise = _velocity_in_map(looks[moving], further_m[moving], ego)
         state[moving], covariance[moving] = correct_velocity(
             state[moving], covariance[moving], velocity, noise, looks["span_s"][moving], SURPRISE
         )
-    _recount(tracks, looks, camera)
+    recount(tracks, looks, camera, HEADING_MIN_MPS)
 
 
 def _launch(tracks: Rows, looks: Rows, index: MapIndex) -> None:
@@ -240,42 +222,26 @@ def _velocity_in_map(looks: Rows, further_m: Float, ego: EgoState) -> tuple[Floa
     return (relative + own) @ turn.T, turn @ noise @ turn.T
 
 
-def _recount(tracks: Rows, looks: Rows, camera: int) -> None:
-    """What the tracks' looks tell beside motion: kind, size, heading, confidence; `tracks` are changed."""
-    changed = "votes", "kind", "seen_kind", "size_m", "state", "yaw_rad", "confidence", "unseen_s", "hits"
-    told = "kind", "confidence", "size_m"
-    recount(*[*(tracks[name] for name in changed), *(looks[name] for name in told), HEADING_MIN_MPS])
-    for name in ("steady_m2", "is_split"):
-        tracks[name] = looks[name]
-    tracks["box_px"][:, camera], tracks["box_age_s"][:, camera] = looks["box_px"], 0.0
-
-
-def _given(tracks: Rows, ego: EgoState) -> tuple[TrackedObject, ...]:
-    """The tracks as others get them, nearest first."""
-    gap = tracks["state"][:, :2] - [ego.x_m, ego.y_m]
-    tracks = tracks.take(np.argsort(np.hypot(gap[:, 0], gap[:, 1]), kind="stable"))
-    covariances = with_steady_error(
-        ego.yaw_rad, tracks["covariance"], tracks["steady_m2"], tracks["is_split"], tracks["kind"], IS_WALKER
-    )
-    names = "track_id", "kind", "state", "yaw_rad", "size_m", "confidence"
-    columns = [tracks[name].tolist() for name in names]
-    columns += tracks["box_px"][:, 0].tolist(), tracks["box_age_s"][:, 0].tolist()
-    return tuple(
-        TrackedObject(
-            track_id=track_id,
-            kind=KINDS[kind],
-            x_m=state[0],
-            y_m=state[1],
-            yaw_rad=yaw,
-            velocity_mps=(state[2], state[3]),
-            length_m=size[0],
-            width_m=size[1],
-            height_m=size[2],
-            confidence=confidence,
-            box_px=(box[0], box[1], box[2], box[3]) if box_age_s == 0.0 else None,
-            covariance=covariance,
+def _given(tracks: Rows, hits_min: int, ego: EgoState) -> tuple[TrackedObject, ...]:
+    """The tracks with enough matches as others get them, nearest first."""
+    rows, covariances = given(tracks, hits_min, ego.x_m, ego.y_m, ego.yaw_rad, IS_WALKER)
+    out = []
+    for row, covariance in zip(rows.tolist(), covariances, strict=True):
+        track_id, kind, x, y, yaw, vx, vy, length, width, height, confidence, box_age_s, u0, v0, u1, v1 = row
+        out.append(
+            TrackedObject(
+                track_id=int(track_id),
+                kind=KINDS[int(kind)],
+                x_m=x,
+                y_m=y,
+                yaw_rad=yaw,
+                velocity_mps=(vx, vy),
+                length_m=length,
+                width_m=width,
+                height_m=height,
+                confidence=confidence,
+                box_px=(u0, v0, u1, v1) if box_age_s == 0.0 else None,
+                covariance=covariance,
+            )
         )
-        for track_id, kind, state, yaw, size, confidence, box, box_age_s, covariance in zip(
-            *columns, covariances, strict=True
-        )
-    )
+    return tuple(out)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from av_stack.types import Float
 from perception.compiled import compiled, inner
@@ -37,7 +38,8 @@ _POSITION = np.eye(STATE_SIZE)[None, :2].copy()
 
 @inner
 def _add_around(out: Float, a: Float, b: Float, is_added: bool) -> None:
-    """Put `a b a^T`, or what it comes to beside what is there, into `out`; the mean of it and its transpose."""
+    """Put `a b a^T`, or what it comes to beside what is there, into `out`, which may be `b`; the mean of it and its
+    transpose."""
     size, count = a.shape
     half = np.empty((size, count))
     for i in range(size):
@@ -91,15 +93,11 @@ def _seen_of_velocity(states: Float, velocities: Float, span_s: Float) -> tuple[
     return seen, off
 
 
-@compiled(
-    "Tuple((float64[:, :], float64[:, :, :]))"
-    "(float64[:, :], float64[:, :, :], float64[:, :, :], float64[:, :], float64[:, :, :], float64)"
-)
-def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Float, gate: float) -> tuple[Float, Float]:
-    """Kalman's correction, in Joseph's form, for what `seen` (N or 1, K, 6) of the states is `off` (N, K) of what was
-    measured; K is 1 or 2."""
+@compiled("void(float64[:, :], float64[:, :, :], float64[:, :, :], float64[:, :], float64[:, :, :], float64)")
+def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Float, gate: float) -> None:
+    """Kalman's correction, in Joseph's form, of the states and covariances themselves, for what `seen` (N or 1, K, 6)
+    of the states is `off` (N, K) of what was measured; K is 1 or 2."""
     count = off.shape[1]
-    new, out = np.empty((len(states), STATE_SIZE)), np.empty((len(states), STATE_SIZE, STATE_SIZE))
     shared, gain, raised = np.empty((2, STATE_SIZE)), np.empty((STATE_SIZE, 2)), np.empty((2, 2))
     spread, inverse, keep = np.empty((2, 2)), np.empty((2, 2)), np.empty((STATE_SIZE, STATE_SIZE))
     for n in range(len(states)):
@@ -124,19 +122,17 @@ def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Flo
             for m in range(count):
                 raised[k, m] = noise[n, k, m] + (surprise - 1.0) * spread[k, m]
         for i in range(STATE_SIZE):
-            new[n, i] = states[n, i]
             for k in range(count):
                 gain[i, k] = 0.0
                 for m in range(count):
                     gain[i, k] += inverse[k, m] / surprise * shared[m, i]
-                new[n, i] += gain[i, k] * off[n, k]
+                states[n, i] += gain[i, k] * off[n, k]
             for j in range(STATE_SIZE):
                 keep[i, j] = 1.0 if i == j else 0.0
                 for k in range(count):
                     keep[i, j] -= gain[i, k] * by[k, j]
-        _add_around(out[n], keep, covariances[n], False)
-        _add_around(out[n], gain[:, :count], raised[:count, :count], True)
-    return new, out
+        _add_around(covariances[n], keep, covariances[n], False)
+        _add_around(covariances[n], gain[:, :count], raised[:count, :count], True)
 
 
 @inner
@@ -154,16 +150,12 @@ def _pull(vx_mps: float, vy_mps: float, free_mps: float) -> tuple[float, float, 
     return bounded * drives, per_v * vx_mps, per_v * vy_mps
 
 
-@compiled(
-    "Tuple((float64[:, :], float64[:, :, :]))(float64[:, :], float64[:, :, :], float64, float64[:, :], float64[:])"
-)
-def predict(states: Float, covariances: Float, dt_s: float, noise: Float, free_mps: Float) -> tuple[Float, Float]:
-    """States (N, 6) and covariances (N, 6, 6) after `dt_s` seconds.
-
-    `noise` (N, 4) holds densities per root second: of the velocity in x and y (m/s), the acceleration (m/s2), the turn
-    rate (rad/s). `free_mps` (N,) is the speed to which each comes if it drives; NaN where none is known.
-    """
-    new, spread = np.empty((len(states), STATE_SIZE)), np.empty((len(states), STATE_SIZE, STATE_SIZE))
+@compiled("void(float64[:, :], float64[:, :, :], float64, float64[:, :], int64[:], float64[:])")
+def move(
+    states: Float, covariances: Float, dt_s: float, noise: Float, kinds: NDArray[np.int64], free_mps: Float
+) -> None:
+    """Change states (N, 6) and covariances (N, 6, 6) to those after `dt_s` seconds; `kinds` (N,) number the rows of
+    `noise`. All else is as in `predict`."""
     accel_decay, turn_decay = math.exp(-dt_s / ACCEL_TIME_S), math.exp(-dt_s / TURN_TIME_S)
     jacobian = np.eye(STATE_SIZE)
     for n in range(len(states)):
@@ -189,14 +181,30 @@ def predict(states: Float, covariances: Float, dt_s: float, noise: Float, free_m
             jacobian[i, VX + i] += dt_s / 2.0
         jacobian[ACCEL, ACCEL], jacobian[TURN, TURN] = accel_decay, turn_decay
 
-        new[n, X], new[n, Y] = states[n, X] + dt_s / 2.0 * (vx + after_x), states[n, Y] + dt_s / 2.0 * (vy + after_y)
-        new[n, VX], new[n, VY], new[n, ACCEL] = after_x, after_y, own_accel * accel_decay
+        states[n, X] += dt_s / 2.0 * (vx + after_x)
+        states[n, Y] += dt_s / 2.0 * (vy + after_y)
+        states[n, VX], states[n, VY], states[n, ACCEL] = after_x, after_y, own_accel * accel_decay
         most = min(LATERAL_MAX_MPS2 / soft, soft / RADIUS_MIN_M)
-        new[n, TURN] = min(max(states[n, TURN] * turn_decay, -most), most)
-        _add_around(spread[n], jacobian, covariances[n], False)
+        states[n, TURN] = min(max(states[n, TURN] * turn_decay, -most), most)
+        _add_around(covariances[n], jacobian, covariances[n], False)
         for i in range(4):
-            spread[n, VX + i, VX + i] += noise[n, i] ** 2 * dt_s
-    return new, spread
+            covariances[n, VX + i, VX + i] += noise[kinds[n], i] ** 2 * dt_s
+
+
+def predict(states: Float, covariances: Float, dt_s: float, noise: Float, free_mps: Float) -> tuple[Float, Float]:
+    """States (N, 6) and covariances (N, 6, 6) after `dt_s` seconds.
+
+    `noise` (N, 4) holds densities per root second: of the velocity in x and y (m/s), the acceleration (m/s2), the turn
+    rate (rad/s). `free_mps` (N,) is the speed to which each comes if it drives; NaN where none is known.
+    """
+    states, covariances = states.copy(), covariances.copy()
+    move(states, covariances, dt_s, noise, np.arange(len(states)), free_mps)
+    return states, covariances
+
+
+def fold_places(states: Float, covariances: Float, off_m: Float, noise: Float, gate: float) -> None:
+    """What `correct` gives, in place of the states and covariances; `off_m` (N, 2) from them was measured."""
+    _fold(states, covariances, _POSITION, off_m, noise, gate)
 
 
 def correct(
@@ -206,7 +214,7 @@ def correct(
 
     One whose squared Mahalanobis distance is beyond `gate` counts for as little as it takes to bring it there.
     """
-    return _fold(states, covariances, _POSITION, positions - states[:, :VX], noise, gate)
+    return _folded(states, covariances, _POSITION, positions - states[:, :VX], noise, gate)
 
 
 def correct_velocity(
@@ -214,7 +222,7 @@ def correct_velocity(
 ) -> tuple[Float, Float]:
     """The same with velocities (N, 2) m/s that are means over the last `span_s` (N,) seconds."""
     seen, off = _seen_of_velocity(states, velocities, span_s)
-    return _fold(states, covariances, seen, off, noise, gate)
+    return _folded(states, covariances, seen, off, noise, gate)
 
 
 def correct_across(
@@ -224,7 +232,16 @@ def correct_across(
     seen = np.zeros((len(states), 1, STATE_SIZE))
     seen[:, 0, VX : VY + 1] = across
     off = -(across * states[:, VX : VY + 1]).sum(axis=1)
-    return _fold(states, covariances, seen, off[:, None], sigma_mps[:, None, None] ** 2, gate)
+    return _folded(states, covariances, seen, off[:, None], sigma_mps[:, None, None] ** 2, gate)
+
+
+def _folded(
+    states: Float, covariances: Float, seen: Float, off: Float, noise: Float, gate: float
+) -> tuple[Float, Float]:
+    """What `_fold` makes of copies."""
+    states, covariances = states.copy(), covariances.copy()
+    _fold(states, covariances, seen, off, noise, gate)
+    return states, covariances
 
 
 def diagonal(matrices: Float) -> Float:
