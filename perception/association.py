@@ -95,9 +95,9 @@ def costs(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> Float:
 
 def without_twins(tracks: Rows) -> Rows:
     """Of two tracks on one road user the one with fewer matches goes, unless both were seen in one picture of now."""
-    shown = tracks["box_age_s"] == 0.0
-    if shown[:, 0].all():
+    if (tracks["box_age_s"][:, 0] == 0.0).all():
         return tracks
+    shown = tracks["box_age_s"] == 0.0
     seen, is_wide = shown.any(axis=1), IS_WIDE[tracks["kind"]]
     gap = tracks["state"][:, None, :2] - tracks["state"][:, :2]
     is_twin = (np.hypot(gap[..., 0], gap[..., 1]) < TWIN_M) & (is_wide[:, None] == is_wide)

@@ -26,12 +26,11 @@ BOX_CORRELATION = 4.0
 
 
 @inner
-def put_turned(out: Float, matrix: Float, c: float, s: float, times: float) -> None:
-    """`out` = R `matrix` R^T `times`, all (2, 2), where R turns by the angle of cosine `c` and sine `s`."""
-    a, b, d = matrix[0, 0] * times, matrix[0, 1] * times, matrix[1, 1] * times
-    out[0, 0] = c * c * a - 2.0 * c * s * b + s * s * d
-    out[1, 1] = s * s * a + 2.0 * c * s * b + c * c * d
-    out[0, 1] = out[1, 0] = c * s * (a - d) + (c * c - s * s) * b
+def put_turned(out: Float, xx: float, xy: float, yy: float, c: float, s: float) -> None:
+    """`out` (2, 2) = R of (xx, xy, xy, yy) R^T, where R turns by the angle of cosine `c` and sine `s`."""
+    out[0, 0] = c * c * xx - 2.0 * c * s * xy + s * s * yy
+    out[1, 1] = s * s * xx + 2.0 * c * s * xy + c * c * yy
+    out[0, 1] = out[1, 0] = c * s * (xx - yy) + (c * c - s * s) * xy
 
 
 @inner
@@ -63,17 +62,19 @@ def put_look(look: Any, thing: Float, turn_rad: float, c: float, s: float) -> No
     """Turned from the vehicle frame to the map's, but for `steady_m2`. Only what is new in each picture averages out,
     and only that blurs velocities."""
     look.kind, look.confidence, look.is_split = int(thing[0]), thing[1], thing[PLACE + 3] > 0.0
-    look.box_px[:], look.size_m[:] = thing[2:6], thing[6:PLACE]
+    for i in range(4):
+        look.box_px[i] = thing[2 + i]
+        look.steady_m2[i // 2, i % 2] = thing[STEADY + i]
+        look.velocity_noise[i // 2, i % 2] = thing[MOTION + 2 + i]
+    for i in range(3):
+        look.size_m[i], look.by_foot[i], look.by_size[i] = thing[6 + i], thing[FOOT + i], thing[FOOT + 3 + i]
     x, y = thing[PLACE], thing[PLACE + 1]
     look.off_m[0], look.off_m[1] = c * x - s * y, s * x + c * y
     look.yaw_rad = thing[PLACE + 2] + turn_rad
-    look.by_foot[:], look.by_size[:] = thing[FOOT : FOOT + 3], thing[FOOT + 3 : STEADY]
-    steady, new = thing[STEADY:NEW].copy().reshape(2, 2), thing[NEW:MOTION].copy().reshape(2, 2)
-    look.steady_m2[:] = steady
-    put_turned(look.spread_m2, steady, c, s, 1.0)
-    put_turned(look.noise_m2, new, c, s, BOX_CORRELATION if look.is_split else 1.0)
-    look.velocity_mps[:] = thing[MOTION : MOTION + 2]
-    look.velocity_noise[:] = thing[MOTION + 2 : MOTION + 6].copy().reshape(2, 2)
+    times = BOX_CORRELATION if look.is_split else 1.0
+    put_turned(look.spread_m2, thing[STEADY], thing[STEADY + 1], thing[STEADY + 3], c, s)
+    put_turned(look.noise_m2, thing[NEW] * times, thing[NEW + 1] * times, thing[NEW + 3] * times, c, s)
+    look.velocity_mps[0], look.velocity_mps[1] = thing[MOTION], thing[MOTION + 1]
     look.span_s, look.depth_m = thing[MOTION + 6], thing[MOTION + 7]
 
 
@@ -137,8 +138,8 @@ def put_with_steady_error(out: Float, track: Any, c: float, s: float, is_walker:
     """Covariance (4, 4) of place and velocity, with what does not average out back in it."""
     out[:] = track.covariance[:4, :4]
     if track.is_split:
-        turned = np.empty((2, 2))
-        put_turned(turned, track.steady_m2, c, s, 1.0)
+        turned, steady = np.empty((2, 2)), track.steady_m2
+        put_turned(turned, steady[0, 0], steady[0, 1], steady[1, 1], c, s)
         out[:2, :2] += turned
         if not is_walker:
             out[2, 2] += STEADY_VELOCITY_MPS**2

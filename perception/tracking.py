@@ -106,7 +106,7 @@ class Tracker:
             _guide(kept, self._index)
         kept["unseen_s"] = 0.0
         tracks = without_twins(joined(kept, self._outlived(left)))
-        self._tracks = joined(tracks, self._born(unmatched, ego, camera))
+        self._tracks = joined(tracks, self._born(unmatched, ego, camera)) if len(unmatched) else tracks
 
     @property
     def tracks(self) -> Rows:
@@ -121,10 +121,7 @@ class Tracker:
         return those(tracks, tracks["unseen_s"] <= longest_s)
 
     def _born(self, looks: Rows, ego: EgoState, camera: int) -> Rows:
-        tracks = np.zeros(len(looks), TRACK)
-        if not len(looks):
-            return tracks
-        numbers = np.arange(len(looks))
+        tracks, numbers = np.zeros(len(looks), TRACK), np.arange(len(looks))
         tracks["track_id"] = self._next_id + numbers
         self._next_id += len(looks)
         tracks["state"][:, :2] = looks["off_m"] + [ego.x_m, ego.y_m]
