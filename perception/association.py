@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import boolean, float64, int64
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from av_stack.types import EgoState, Float
-from perception.compiled import compiled
+from perception.compiled import compiled, inner
 from perception.track_rows import IS_WIDE, LOOKS, TRACKS, Rows
 
 GATE = 11.8
@@ -93,19 +94,48 @@ def costs(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> Float:
     return _costs(tracks, looks, camera, ego.x_m, ego.y_m, IS_WIDE)
 
 
+@inner
+def _are_twins(one: Any, other: Any, is_wide: NDArray[np.bool_]) -> bool:
+    """Whether two tracks, or one and itself, are of one place and shape and not both seen in one picture of now."""
+    for camera in range(len(one.box_age_s)):
+        if one.box_age_s[camera] == 0.0 and other.box_age_s[camera] == 0.0:
+            return False
+    gap_m = math.hypot(one.state[0] - other.state[0], one.state[1] - other.state[1])
+    return gap_m < TWIN_M and bool(is_wide[one.kind] == is_wide[other.kind])
+
+
+@compiled((TRACKS, boolean[:]))
+def _single(tracks: Rows, is_wide: NDArray[np.bool_]) -> Numbers:
+    """Numbers of the tracks that stay: all in their order, or without twins those of most matches, then the oldest,
+    first."""
+    order, has_twins = np.empty(len(tracks), dtype=np.int64), False
+    for n in range(len(tracks)):
+        place, hits, track_id = n, tracks[n].hits, tracks[n].track_id
+        for i in range(n):
+            has_twins |= _are_twins(tracks[n], tracks[i], is_wide)
+        while place > 0:
+            other = tracks[order[place - 1]]
+            if other.hits > hits or (other.hits == hits and other.track_id < track_id):
+                break
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = n
+    if not has_twins:
+        return np.arange(len(tracks))
+    count = 0
+    for number in order:
+        is_twin = False
+        for i in range(count):
+            is_twin |= _are_twins(tracks[number], tracks[order[i]], is_wide)
+        if not is_twin:
+            order[count] = number
+            count += 1
+    return order[:count]
+
+
 def without_twins(tracks: Rows) -> Rows:
     """Of two tracks on one road user the one with fewer matches goes, unless both were seen in one picture of now."""
     if (tracks["box_age_s"][:, 0] == 0.0).all():
         return tracks
-    shown = tracks["box_age_s"] == 0.0
-    seen, is_wide = shown.any(axis=1), IS_WIDE[tracks["kind"]]
-    gap = tracks["state"][:, None, :2] - tracks["state"][:, :2]
-    is_twin = (np.hypot(gap[..., 0], gap[..., 1]) < TWIN_M) & (is_wide[:, None] == is_wide)
-    is_twin &= ~(shown @ shown.T)
-    if is_twin.sum() == len(tracks) - seen.sum():  # each of the unseen ones is near to itself alone
-        return tracks
-    kept: list[int] = []
-    for i in np.lexsort((tracks["track_id"], -tracks["hits"])):
-        if not is_twin[i, kept].any():
-            kept.append(i)
-    return tracks.take(kept)
+    single = _single(tracks, IS_WIDE)
+    return tracks if len(single) == len(tracks) else tracks.take(single)

@@ -95,6 +95,27 @@ def put_looks(looks: Rows, things: Float, turn_rad: float, sure_min: float, weak
     return sure, count
 
 
+@compiled((TRACKS, LOOKS, int64, int64, float64, float64, float64[:, :]))
+def begin(tracks: Rows, looks: Rows, camera: int, first_id: int, x_m: float, y_m: float, birth: Float) -> None:
+    """Make tracks, zeros so far, of what a camera shows for the first time; the ego is at (`x_m`, `y_m`).
+
+    `birth` holds each kind's standard deviations of what a place does not tell: velocity, acceleration, turn rate.
+    """
+    for n in range(len(tracks)):
+        track, look = tracks[n], looks[n]
+        track.track_id, track.hits, track.free_mps = first_id + n, 1, math.nan
+        track.state[0], track.state[1] = look.off_m[0] + x_m, look.off_m[1] + y_m
+        track.covariance[:2, :2] = look.noise_m2
+        for i in range(2, len(track.state)):
+            track.covariance[i, i] = birth[look.kind, i - 2] ** 2
+        track.kind, track.seen_kind, track.is_split = look.kind, look.kind, look.is_split
+        track.votes[look.kind] = look.confidence
+        track.confidence, track.yaw_rad = look.confidence * CONFIDENCE_GAIN, look.yaw_rad
+        track.steady_m2[:], track.size_m[:] = look.steady_m2, look.size_m
+        track.box_age_s[:] = math.inf
+        track.box_px[camera, :], track.box_age_s[camera] = look.box_px, 0.0
+
+
 @compiled((TRACKS, float64, float64))
 def age(tracks: Rows, dt_s: float, kept: float) -> None:
     """Let the tracks have been unseen for `dt_s` more, and keep that share of their confidence."""

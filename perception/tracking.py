@@ -17,10 +17,10 @@ from perception.association import matches, without_twins
 from perception.lane_motion import across_lanes, birth_velocities
 from perception.map_index import MapIndex
 from perception.object_scale import SCALE_VARIANCE, rescale
-from perception.track_kernel import CONFIDENCE_GAIN, age, given, recount
+from perception.track_kernel import age, begin, given, recount
 from perception.track_rows import CAMERAS_MAX, KINDS, TRACK, Rows
 from perception.tracks import joined, looks_of, those, turn_to_map, without
-from perception.turning_motion import correct_across, correct_velocity, diagonal, fold_places, move
+from perception.turning_motion import correct_across, correct_velocity, fold_places, move
 
 SURPRISE = 6.0
 """Squared Mahalanobis distance beyond which a measurement is taken for a rare error: what comes out from behind
@@ -121,22 +121,11 @@ class Tracker:
         return those(tracks, tracks["unseen_s"] <= longest_s)
 
     def _born(self, looks: Rows, ego: EgoState, camera: int) -> Rows:
-        tracks, numbers = np.zeros(len(looks), TRACK), np.arange(len(looks))
-        tracks["track_id"] = self._next_id + numbers
+        tracks = np.zeros(len(looks), TRACK)
+        begin(tracks, looks, camera, self._next_id, ego.x_m, ego.y_m, BIRTH)
         self._next_id += len(looks)
-        tracks["state"][:, :2] = looks["off_m"] + [ego.x_m, ego.y_m]
-        tracks["covariance"][:, :2, :2] = looks["noise_m2"]
-        diagonal(tracks["covariance"])[:, 2:] = BIRTH[looks["kind"]] ** 2
-        tracks["free_mps"] = np.nan
         if self._index is not None:
             _launch(tracks, looks, self._index)
-        tracks["votes"][numbers, looks["kind"]] = looks["confidence"]
-        for name in ("kind", "steady_m2", "is_split", "size_m", "yaw_rad"):
-            tracks[name] = looks[name]
-        tracks["seen_kind"] = looks["kind"]
-        tracks["box_age_s"] = np.inf
-        tracks["box_px"][:, camera], tracks["box_age_s"][:, camera] = looks["box_px"], 0.0
-        tracks["confidence"], tracks["hits"] = looks["confidence"] * CONFIDENCE_GAIN, 1
         tracks["scale_variance"] = SCALE_VARIANCE
         rescale(tracks, looks, ego.x_m, ego.y_m)
         return tracks

@@ -242,8 +242,3 @@ def _folded(
     states, covariances = states.copy(), covariances.copy()
     _fold(states, covariances, seen, off, noise, gate)
     return states, covariances
-
-
-def diagonal(matrices: Float) -> Float:
-    """(N, K) view of the diagonals of (N, K, K)."""
-    return np.asarray(np.einsum("nii->ni", matrices))
