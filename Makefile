@@ -66,6 +66,8 @@ test-gpu: ## the CUDA operators on a GPU, and under compute-sanitizer where it i
 
 bench-gpu: ## each CUDA operator beside its peers, the whole frame where ultralytics is installed; figures in out/bench/
 	@$(GPU_PYTHON) -m benchmarks.gpu --out $(OUT)/bench
+	@if command -v ncu >/dev/null; then $(GPU_PYTHON) -m benchmarks.gpu_counters --out $(OUT)/bench/gpu_counters.json; \
+	else echo "bench-gpu: Nsight Compute's ncu is not installed: no counters"; fi
 	@if $(GPU_PYTHON) -c "import ultralytics" 2>/dev/null; then \
 		$(GPU_PYTHON) -m benchmarks.gpu_network --out $(OUT)/bench/gpu_network.json && \
 		$(GPU_PYTHON) -m benchmarks.gpu_equality --out $(OUT)/bench/gpu_equality.json $${AV_STACK_DATA:+--pictures $$AV_STACK_DATA/lanes}; \
