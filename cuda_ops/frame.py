@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -132,7 +133,7 @@ class FrameGraph:
             self._results = [torch.empty(out.shape, dtype=out.dtype, pin_memory=True) for out in outputs]
         self._stream.synchronize()
         self._graph = torch.cuda.CUDAGraph(keep_graph=True)
-        with torch.cuda.graph(self._graph, stream=self._stream):
+        with uncollected(), torch.cuda.graph(self._graph, stream=self._stream):
             for device, host in list(zip(self._device, self._host, strict=True))[self._handed :]:
                 device.copy_(host, non_blocking=True)
             for result, out in zip(self._results, self._program(*self._device), strict=True):
@@ -199,6 +200,22 @@ class Branch:
         if self._is_open and self._stream is not None:  # a stream that took no part in a capture may not be waited for
             torch.cuda.current_stream().wait_stream(self._stream)
         self._is_open = False
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No garbage is collected meanwhile, and what there is goes before.
+
+    An earlier frame's graph and memory, freed in the middle of a capture, would end it with an error.
+    """
+    gc.collect()
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _address(name: bytes) -> int:

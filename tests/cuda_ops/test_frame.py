@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from cuda_ops.canny.op import canny  # noqa: E402
 from cuda_ops.errors import CudaOpsError  # noqa: E402
-from cuda_ops.frame import Branch, FrameGraph  # noqa: E402
+from cuda_ops.frame import Branch, FrameGraph, uncollected  # noqa: E402
 from cuda_ops.hough.op import hough_lines  # noqa: E402
 from cuda_ops.lanes.op import colour_mask  # noqa: E402
 from cuda_ops.preprocess.op import preprocess  # noqa: E402
@@ -85,3 +86,31 @@ def test_a_device_that_is_not_there_is_said() -> None:
     if why_no_gpu() is not None:
         with pytest.raises(CudaOpsError, match="no GPU"):
             FrameGraph(program, [frame(0)], "cuda")
+
+
+def test_nothing_is_freed_by_the_collector_during_a_capture() -> None:
+    """Frames are part of cycles: the collector frees them, whenever it likes, and a capture does not survive that."""
+    freed: list[str] = []
+
+    class Earlier:
+        def __init__(self, name: str) -> None:
+            self.name, self.itself = name, self
+
+        def __del__(self) -> None:
+            freed.append(self.name)
+
+    threshold = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        Earlier("before")
+        with uncollected():
+            assert freed == ["before"]
+            Earlier("meanwhile")
+            kept = [[] for _ in range(1000)]
+            assert len(kept) == 1000
+            assert freed == ["before"]
+        assert gc.isenabled()
+        kept = [[] for _ in range(1000)]
+        assert freed == ["before", "meanwhile"]
+    finally:
+        gc.set_threshold(*threshold)

@@ -62,6 +62,15 @@ def test_strided_tensors_give_what_their_copies_give() -> None:
     assert torch.equal(canny(view, 50, 100), canny(view.contiguous(), 50, 100))
 
 
+def test_hough_lines_are_the_same_without_their_segments() -> None:
+    edges = torch.from_numpy((np.random.default_rng(0).integers(0, 30, (60, 80)) == 0).astype(np.uint8))
+    both, alone = hough_lines(edges, 5, limit=20), hough_lines(edges, 5, limit=20, has_segments=False)
+    assert int(both.count[0]) > 0
+    assert torch.equal(alone.lines, both.lines)
+    assert torch.equal(alone.count, both.count)
+    assert len(alone.segments) == 0
+
+
 def test_keep_set_is_torchvisions() -> None:
     ops = pytest.importorskip("torchvision", reason="torchvision is not installed").ops
     from cuda_ops.detect import reference
