@@ -10,7 +10,7 @@
 // Version 1, a cell a thread and three divisions more: 11.5 us. Version 2, four cells a thread, but branches between their
 // loads, and 260 instructions a cell, 17 of them for the conversion unit, which takes 16 a cycle: 11.0 us. Version 3, 177:
 // 6.5 us. Version 4, without the tests that a range leaves open and the bytes moved before they are multiplied, 120: 5.6 us,
-// warps waiting for the half of the unit that compares, shifts and picks bytes. This one, 112, 16 of them only where a warp
+// warps waiting for the half of the unit that compares, shifts and picks bytes. This one, 115, 16 of them only where a warp
 // has a cell whose hue counts: distortion in fewer products, ranges of lightness as a distance from their middle, blocks of
 // 160 threads, as many for each processor: 4.9 us. Tried: lanes take cells beside each other, so that a load of the warp
 // touches fewer lines of the picture, and results leave through shared memory (7.9 where it took 7.0); two rows a thread;
