@@ -2,7 +2,7 @@
 
 A variant is a kernel compiled with definitions, or a constant of its host code changed. Each is compared with the
 operator's reference, then timed as `gpu_timing.warm` does. Where a kernel takes stamps (AV_STAMPS), the clocks of one
-block at its numbered places are listed too: where the time goes.
+block at its numbered places are listed too, and the longest of any block: where the time goes.
 """
 
 from __future__ import annotations
@@ -118,6 +118,20 @@ def stamps(case: Case, variant: Variant, on_device: Tensors) -> list[int]:
     return [int(value) for value in np.median(np.array(rows), axis=0)]
 
 
+def longest(case: Case, variant: Variant, on_device: Tensors) -> list[int]:
+    """The same of whichever block took longest at each place: what the others wait for at a barrier."""
+    rows = []
+    with compiled(case, variant, ("AV_STAMPS=2",)):
+        for _ in range(9):
+            _control_words(0)[STAMPS] = 0
+            case.call(on_device)
+            torch.cuda.synchronize()
+            words = _control_words(0)[STAMPS].cpu().numpy().view(np.uint32).astype(np.int64)
+            rows.append(words[words != 0])
+    _control_words(0)[STAMPS] = 0
+    return [int(value) for value in np.median(np.array(rows), axis=0)]
+
+
 def measure(case: Case, variant: Variant) -> dict[str, Any]:
     on_device = [part.cuda() for part in case.given]
     with compiled(case, variant):
@@ -127,6 +141,7 @@ def measure(case: Case, variant: Variant) -> dict[str, Any]:
     row["is_right"] = worst <= case.tolerance
     if case.has_stamps:
         row["clocks"] = stamps(case, variant, on_device)
+        row["longest_clocks"] = longest(case, variant, on_device)
     return row
 
 

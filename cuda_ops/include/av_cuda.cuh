@@ -81,12 +81,19 @@ __device__ inline int av_lane() { return av_thread() & 31; }
 __device__ inline int av_warp() { return av_thread() >> 5; }
 
 // Where a kernel's time goes, when compiled with AV_STAMPS: clocks of thread 0 at numbered places, left in control words
-// 40 and on by one block (clocks of two processors do not compare).
+// 40 and on by one block (clocks of two processors do not compare). With AV_STAMPS 2: the longest that any block took from
+// the place before, which whoever launches sets to 0.
 #ifdef AV_STAMPS
 #define AV_STAMPS_BEGIN() unsigned av_stamp_[12] = {}; AV_STAMP(0)
 #define AV_STAMP(n) av_stamp_[n] = unsigned(clock64())
+#if AV_STAMPS > 1
+#define AV_STAMPS_END(control, is_chosen) \
+    if (av_thread() == 0) for (int n = 1; n < 12; ++n) \
+        if (av_stamp_[n] != 0u) atomicMax(&(control)[40 + n], av_stamp_[n] - av_stamp_[n - 1])
+#else
 #define AV_STAMPS_END(control, is_chosen) \
     if ((is_chosen) && av_thread() == 0) for (int n = 0; n < 12; ++n) (control)[40 + n] = av_stamp_[n]
+#endif
 #else
 #define AV_STAMPS_BEGIN()
 #define AV_STAMP(n)
