@@ -15,9 +15,11 @@
 // joined runs with a thread a word: 53 us, 65 % of a warp's cycles at block barriers behind the fullest word. Version 3, a
 // thread a run, walked up whole chains and joined in several places, one after the other for the lanes of a warp: 26.0 us.
 // Version 4, with paths compressed first and one place that joins, tiles of 128 x 32: 20.2 us. Tried: 256 threads: 5 %
-// slower; a sleep in the barrier's loop: the same. This one: Sobel of two numbers a word, and tiles a little lower, so that a
-// picture of 1280 x 720 has 260 of them, two for each of 132 processors, instead of 230: 19.9 to 20.3 us. Tried: tiles of 9,
-// 11, 14, 19, 20 and 24 rows, with 160 to 448 threads: 21.8 to 30.0.
+// slower; a sleep in the barrier's loop: the same. Version 5, Sobel of two numbers a word, and tiles a little lower, so that a
+// picture of 1280 x 720 has 260 of them, two for each of 132 processors, instead of 230: 19.9 to 20.7 us in three runs, of
+// which joining tiles took some 4, up to three joins of a thread one after the other. This one: a join a thread at most, and
+// none for pixels that are joined otherwise; not timed yet. Tried: tiles of 9, 11, 14, 19, 20 and 24 rows, with 160 to 448
+// threads: 21.8 to 30.0.
 //
 // Bytes moved: one read and one write per pixel, 1/8 byte of words, 4 bytes per run.
 #include "av_cuda.cuh"
@@ -269,30 +271,40 @@ __device__ void canny_label_tile(const CannyTile& tile, const uint16_t* runs, in
     }
 }
 
-// Join the runs of the tile's first row and first column to those of the tiles above and to the left.
+// Join the runs of the tile's first row and first column to those of the tiles above and to the left, one join a thread at
+// most. Pixels beside each other are joined already, in this tile or by another, so that of a run's contacts only the first
+// with each run of the other row counts: to the left of its start or above it, and to the right of any of its pixels.
 __device__ void canny_join_tiles(const uint32_t* weak, const Join& at, int word0, int y0) {
-    const int i = av_thread(), is_above = i < TILE_W, row = is_above ? 0 : i - TILE_W, column = is_above ? i / 32 : 0;
-    if (row >= TILE_H || (is_above ? y0 == 0 : word0 == 0)) return;
-    const uint32_t word = weak[row * WORDS + column], start = is_above ? i % 32 : 0;
-    if (((word & ~(word << 1)) >> start & 1u) == 0u) return;  // no run begins here
-    const int y = y0 + row, x = word0 + column;
     const auto word_at = [&](int r, int c) { return __ldcg(&at.words[int64_t(r) * at.pitch + c]); };
     const auto label_at = [&](int r, int c, int first) { return uint32_t((int64_t(r) * at.pitch + c) * 32 + first + 1); };
-    const uint32_t own = label_at(y, x, int(start));
-    if (is_above) {
-        const Around around = {0u, x > 0 ? word_at(y - 1, x - 1) : 0u, word_at(y - 1, x),
-                               x + 1 < at.pitch ? word_at(y - 1, x + 1) : 0u};
-        visit_runs(
-            run_from(word, int(start)), around,
-            [&](int up, int across, int first) { return label_at(y + up, x + across, first); },
-            [&](uint32_t label) { join(at.parent, own, label); });
-        return;
+    for (int i = av_thread(); i < 2 * TILE_W + 3 * TILE_H; i += av_threads()) {
+        if (i < 2 * TILE_W) {
+            const int x = i % TILE_W, bit = x % 32, column = word0 + x / 32;
+            const uint32_t word = weak[x / 32];
+            if (y0 == 0 || (word >> bit & 1u) == 0u) continue;
+            const uint32_t own = label_at(y0, column, run_start(word, bit));
+            if (i < TILE_W) {
+                if (x > 0 && (weak[(x - 1) / 32] >> (x - 1) % 32 & 1u) != 0u) continue;  // no start
+                const int left_bit = (bit + 31) % 32, left_column = bit > 0 ? column : column - 1;
+                const uint32_t left = left_column >= 0 ? word_at(y0 - 1, left_column) : 0u, above = word_at(y0 - 1, column);
+                if (left >> left_bit & 1u) join(at.parent, own, label_at(y0 - 1, left_column, run_start(left, left_bit)));
+                else if (above >> bit & 1u) join(at.parent, own, label_at(y0 - 1, column, run_start(above, bit)));
+            } else {
+                const int right_bit = (bit + 1) % 32, right_column = bit < 31 ? column : column + 1;
+                const uint32_t above = word_at(y0 - 1, column);
+                const uint32_t right = right_column < at.pitch ? word_at(y0 - 1, right_column) : 0u;
+                if ((right >> right_bit & 1u) != 0u && (above >> bit & 1u) == 0u)
+                    join(at.parent, own, label_at(y0 - 1, right_column, right_bit));
+            }
+        } else {
+            const int row = (i - 2 * TILE_W) / 3, other = row + (i - 2 * TILE_W) % 3 - 1;  // of the column to the left
+            if (word0 == 0 || other < 0 || other >= TILE_H || (weak[row * WORDS] & 1u) == 0u) continue;
+            const uint32_t beside = word_at(y0 + other, word0 - 1);
+            const uint32_t above = other >= row && other > 0 ? word_at(y0 + other - 1, word0 - 1) : 0u;
+            if (beside >> 31 != 0u && above >> 31 == 0u)
+                join(at.parent, label_at(y0 + row, word0, 0), label_at(y0 + other, word0 - 1, run_start(beside, 31)));
+        }
     }
-    uint32_t beside[3];
-#pragma unroll
-    for (int k = 0; k < 3; ++k) beside[k] = row + k - 1 >= 0 && row + k - 1 < TILE_H ? word_at(y + k - 1, x - 1) : 0u;
-    for (int k = 0; k < 3; ++k)
-        if (beside[k] >> 31) join(at.parent, own, label_at(y + k - 1, x - 1, run_start(beside[k], 31)));
 }
 
 // The runs of the tile's words that are joined to a strong one -> `kept`.
