@@ -24,11 +24,15 @@ def draw(figures: Path, out: Path) -> None:
         axes.barh(place, row["warm_us"], left=0.0, height=0.5, color=OURS, label="ours" if place == 0 else None)
         if row["goal_us"]:
             axes.plot(row["goal_us"], place, "|", color=GOAL, markersize=14, markeredgewidth=2.5)
-        for number, (name, value) in enumerate(sorted(peers.items(), key=lambda peer: peer[1])):
+        ordered = sorted(peers.items(), key=lambda peer: peer[1])
+        for (name, value), (_, following) in zip(ordered, [*ordered[1:], ("", float("inf"))], strict=True):
             axes.plot(value, place, "o", color=PEER, markersize=5)
             label = name.replace(" on the CPU", ", CPU").replace(", then upload", "")
-            shift = (6, -3 + 8 * max(number - 1, 0))  # two of the CPU lie close to each other
-            axes.annotate(label, (value, place), textcoords="offset points", xytext=shift, fontsize=6, color=PEER)
+            # to the right of its dot or, where the next one is close, above it
+            shift, side = ((0, 6), "center") if following < 4.0 * value else ((6, -3), "left")
+            axes.annotate(
+                label, (value, place), textcoords="offset points", xytext=shift, ha=side, fontsize=6, color=PEER
+            )
     axes.plot([], [], "|", color=GOAL, markersize=10, markeredgewidth=2.5, label="goal")
     axes.plot([], [], "o", color=PEER, markersize=5, label="peer")
     axes.set_yticks(range(len(rows)), [row["name"].split(":")[0] for row in reversed(rows)], fontsize=7)
