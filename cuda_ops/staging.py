@@ -61,26 +61,21 @@ class Way:
     kind: int = 0
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _fetch_add(_context: Any, address: Any, value: Any) -> Any:
-    """Atomic addition to the int64 at an address; what stood there before."""
+def _atomic(operation: str) -> Any:
+    """What does `operation` with the int64 at an address and a number, and gives what stood there before."""
 
-    def generate(_: Any, builder: Any, __: Any, given: Any) -> Any:
-        place = builder.inttoptr(given[0], ir.IntType(64).as_pointer())
-        return builder.atomic_rmw("add", place, given[1], "seq_cst")
+    @intrinsic  # type: ignore[untyped-decorator]
+    def at(_context: Any, address: Any, value: Any) -> Any:
+        def generate(_: Any, builder: Any, __: Any, given: Any) -> Any:
+            place = builder.inttoptr(given[0], ir.IntType(64).as_pointer())
+            return builder.atomic_rmw(operation, place, given[1], "seq_cst")
 
-    return types.int64(types.int64, types.int64), generate
+        return types.int64(types.int64, types.int64), generate
+
+    return at
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _exchange(_context: Any, address: Any, value: Any) -> Any:
-    """Atomic store to the int64 at an address; what stood there before."""
-
-    def generate(_: Any, builder: Any, __: Any, given: Any) -> Any:
-        place = builder.inttoptr(given[0], ir.IntType(64).as_pointer())
-        return builder.atomic_rmw("xchg", place, given[1], "seq_cst")
-
-    return types.int64(types.int64, types.int64), generate
+_fetch_add, _exchange = _atomic("add"), _atomic("xchg")
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -112,26 +107,24 @@ def _post(semaphores: NDArray[np.int64], row: int) -> None:
     _sem_post(semaphores[row].ctypes.data)
 
 
-@numba.njit("void(int64[::1], int64[:, ::1])", cache=True, nogil=True)
-def _help(job: NDArray[np.int64], semaphores: NDArray[np.int64]) -> None:
+@numba.njit("void(int64[::1], int64[:, ::1], boolean)", cache=True, nogil=True)
+def _help(job: NDArray[np.int64], semaphores: NDArray[np.int64], has_entered: bool) -> None:
     """Take parts, copy and send them until none is left.
 
     A ticket says all that a thread may rely on that comes too late: what else stands in `job` holds still only while a
     part that it took is not done.
     """
     words = job.ctypes.data
-    has_entered = False
     while True:
         ticket = _fetch_add(words + 8 * TICKET, 1)
         part, parts = ticket & ((1 << INDEX_BITS) - 1), ticket >> INDEX_BITS
         if part >= parts:
             return
-        if not has_entered:
-            if job[ENTER] != 0:
-                error = _call(job[ENTER], job[CONTEXT], 0, 0, 0)
-                if error != 0:
-                    job[ERROR] = error
-            has_entered = True
+        if not has_entered and job[ENTER] != 0:
+            error = _call(job[ENTER], job[CONTEXT], 0, 0, 0)
+            if error != 0:
+                job[ERROR] = error
+        has_entered = True
         begin = part * job[PART]
         count = min(job[PART], job[BYTES] - begin)
         _memcpy(job[TO] + begin, job[FROM] + begin, count)
@@ -164,7 +157,7 @@ def _carry(job: NDArray[np.int64], semaphores: NDArray[np.int64]) -> bool:
     _exchange(words + 8 * TICKET, parts << INDEX_BITS)
     for number in range(min(last, parts - 1)):
         _post(semaphores, number)
-    _help(job, semaphores)
+    _help(job, semaphores, True)
     for _ in range(PATIENCE):
         if _sem_trywait(semaphores[last].ctypes.data) == 0:
             return False
@@ -186,7 +179,7 @@ def _work(job: NDArray[np.int64], semaphores: NDArray[np.int64], number: int) ->
             _wait(semaphores, number)
         if job[IS_ENDING]:
             return
-        _help(job, semaphores)
+        _help(job, semaphores, False)
 
 
 class Carrier:
