@@ -44,7 +44,8 @@ def overlap(a: Float, b: Float) -> float:
 
 @compiled((TRACKS, LOOKS, int64, float64, float64, boolean[:]))
 def _costs(tracks: Rows, looks: Rows, camera: int, x_m: float, y_m: float, is_wide: NDArray[np.bool_]) -> Float:
-    """`costs`, with the ego at (`x_m`, `y_m`)."""
+    """(tracks, things): negative log likelihood of each pair, less its overlap, with the ego at (`x_m`, `y_m`);
+    FORBIDDEN beyond both gates."""
     out = np.empty((len(tracks), len(looks)))
     for i in range(len(tracks)):
         track = tracks[i]
@@ -85,13 +86,8 @@ def matches(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> tuple[
     assignment."""
     if not len(tracks) or not len(looks):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    cost = costs(tracks, looks, ego, camera)
+    cost = _costs(tracks, looks, camera, ego.x_m, ego.y_m, IS_WIDE)
     return _allowed(cost, *linear_sum_assignment(cost))
-
-
-def costs(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> Float:
-    """(tracks, things): negative log likelihood of each pair, less its overlap; FORBIDDEN beyond both gates."""
-    return _costs(tracks, looks, camera, ego.x_m, ego.y_m, IS_WIDE)
 
 
 @inner

@@ -154,8 +154,12 @@ def _pull(vx_mps: float, vy_mps: float, free_mps: float) -> tuple[float, float, 
 def move(
     states: Float, covariances: Float, dt_s: float, noise: Float, kinds: NDArray[np.int64], free_mps: Float
 ) -> None:
-    """Change states (N, 6) and covariances (N, 6, 6) to those after `dt_s` seconds; `kinds` (N,) number the rows of
-    `noise`. All else is as in `predict`."""
+    """Change states (N, 6) and covariances (N, 6, 6) to those after `dt_s` seconds.
+
+    `kinds` (N,) number the rows of `noise` (M, 4), densities per root second: of the velocity in x and y (m/s), the
+    acceleration (m/s2), the turn rate (rad/s). `free_mps` (N,) is the speed to which each comes if it drives; NaN where
+    none is known.
+    """
     accel_decay, turn_decay = math.exp(-dt_s / ACCEL_TIME_S), math.exp(-dt_s / TURN_TIME_S)
     jacobian = np.eye(STATE_SIZE)
     for n in range(len(states)):
@@ -191,36 +195,20 @@ def move(
             covariances[n, VX + i, VX + i] += noise[kinds[n], i] ** 2 * dt_s
 
 
-def predict(states: Float, covariances: Float, dt_s: float, noise: Float, free_mps: Float) -> tuple[Float, Float]:
-    """States (N, 6) and covariances (N, 6, 6) after `dt_s` seconds.
-
-    `noise` (N, 4) holds densities per root second: of the velocity in x and y (m/s), the acceleration (m/s2), the turn
-    rate (rad/s). `free_mps` (N,) is the speed to which each comes if it drives; NaN where none is known.
-    """
-    states, covariances = states.copy(), covariances.copy()
-    move(states, covariances, dt_s, noise, np.arange(len(states)), free_mps)
-    return states, covariances
-
-
 def fold_places(states: Float, covariances: Float, off_m: Float, noise: Float, gate: float) -> None:
-    """What `correct` gives, in place of the states and covariances; `off_m` (N, 2) from them was measured."""
-    _fold(states, covariances, _POSITION, off_m, noise, gate)
-
-
-def correct(
-    states: Float, covariances: Float, positions: Float, noise: Float, gate: float = np.inf
-) -> tuple[Float, Float]:
-    """States (N, 6) and covariances (N, 6, 6) with measured positions (N, 2) folded in; `noise` (N, 2, 2).
+    """Change states (N, 6) and covariances (N, 6, 6) by places that were measured `off_m` (N, 2) from theirs; `noise`
+    (N, 2, 2).
 
     One whose squared Mahalanobis distance is beyond `gate` counts for as little as it takes to bring it there.
     """
-    return _folded(states, covariances, _POSITION, positions - states[:, :VX], noise, gate)
+    _fold(states, covariances, _POSITION, off_m, noise, gate)
 
 
 def correct_velocity(
     states: Float, covariances: Float, velocities: Float, noise: Float, span_s: Float, gate: float
 ) -> tuple[Float, Float]:
-    """The same with velocities (N, 2) m/s that are means over the last `span_s` (N,) seconds."""
+    """New states and covariances by velocities (N, 2) m/s that are means over the last `span_s` (N,) seconds; `noise`
+    and `gate` as for places."""
     seen, off = _seen_of_velocity(states, velocities, span_s)
     return _folded(states, covariances, seen, off, noise, gate)
 

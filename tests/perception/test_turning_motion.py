@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from av_stack.types import Float
-from perception.turning_motion import STATE_SIZE, correct, correct_across, correct_velocity, predict
+from perception.turning_motion import STATE_SIZE, correct_across, correct_velocity, fold_places, move
 
 COUNT = 7
 
@@ -16,6 +16,22 @@ def drawn(seed: int) -> tuple[Float, Float, np.random.Generator]:
     states = rng.normal(0.0, 1.0, (COUNT, STATE_SIZE)) * [50.0, 50.0, 8.0, 8.0, 1.0, 0.1]
     root = rng.normal(0.0, 1.0, (COUNT, STATE_SIZE, STATE_SIZE))
     return states, root @ root.transpose(0, 2, 1) + np.eye(STATE_SIZE), rng
+
+
+def predict(states: Float, covariances: Float, dt_s: float, noise: Float, free_mps: Float) -> tuple[Float, Float]:
+    """`move` of copies, each with its own row of `noise`."""
+    states, covariances = states.copy(), covariances.copy()
+    move(states, covariances, dt_s, noise, np.arange(len(states)), free_mps)
+    return states, covariances
+
+
+def correct(
+    states: Float, covariances: Float, positions: Float, noise: Float, gate: float = np.inf
+) -> tuple[Float, Float]:
+    """`fold_places` of copies."""
+    off_m, states, covariances = positions - states[:, :2], states.copy(), covariances.copy()
+    fold_places(states, covariances, off_m, noise, gate)
+    return states, covariances
 
 
 @pytest.mark.parametrize("seed", range(3))
