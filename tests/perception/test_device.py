@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 
 from av_stack.errors import ConfigError
-from av_stack.pipeline import ORACLES
-from av_stack.run import needed_weights
 from av_stack.types import CameraImage, CameraModel, Stamp
-from perception.detection.weights import COMPACT, LARGE
+from perception.detection.weights import COMPACT
 from perception.device import chosen_device, eyes_for
 
 FRONT = CameraModel("front", 640, 360, 1.05, 2.1, 0.0, 1.6)
@@ -83,14 +81,6 @@ def test_several_cameras_share_one_network_and_keep_their_pictures_apart() -> No
     assert [one.name for one in scaled] == [one.name for one in near]  # scaled down it is the same picture
     for one, twice in zip(near, scaled, strict=True):
         np.testing.assert_allclose(np.array(twice.box_px) + 0.5, 2.0 * (np.array(one.box_px) + 0.5), atol=0.01)
-
-
-def test_a_gpu_gets_the_larger_network_and_a_user_their_own() -> None:
-    assert needed_weights((), None, "cpu") == COMPACT
-    assert needed_weights((), None, "cuda") == LARGE
-    assert LARGE.is_file()
-    assert needed_weights((), Path("mine.pt"), "cuda") == Path("mine.pt")
-    assert needed_weights(ORACLES, None, "cuda") is None
 
 
 @pytest.mark.skipif(not has_gpu(), reason="no GPU here")
