@@ -2,7 +2,7 @@
 
 A variant is a kernel compiled with definitions, or a constant of its host code changed. Each is compared with the
 operator's reference, then timed as `gpu_timing.warm` does. Where a kernel takes stamps (AV_STAMPS), the clocks of one
-block at its numbered places are listed too, and the longest of any block: where the time goes.
+block at its numbered places are listed too, and the longest and shortest of any block: where the time goes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from cuda_ops.runtime.compiler import KernelSource
 from cuda_ops.runtime.gpu import GpuLauncher, _control_words
 
 Tensors = list[torch.Tensor]
-STAMPS = slice(40, 52)
+STAMPS, SHORTEST = slice(40, 56), slice(56, 72)
 
 
 @dataclass(frozen=True)
@@ -118,18 +118,21 @@ def stamps(case: Case, variant: Variant, on_device: Tensors) -> list[int]:
     return [int(value) for value in np.median(np.array(rows), axis=0)]
 
 
-def longest(case: Case, variant: Variant, on_device: Tensors) -> list[int]:
-    """The same of whichever block took longest at each place: what the others wait for at a barrier."""
-    rows = []
+def extremes(case: Case, variant: Variant, on_device: Tensors) -> tuple[list[int], list[int]]:
+    """The same of whichever block took longest and shortest at each place: what the others wait for at a barrier, and
+    what the barrier takes by itself."""
+    longest, shortest = [], []
     with compiled(case, variant, ("AV_STAMPS=2",)):
         for _ in range(9):
-            _control_words(0)[STAMPS] = 0
+            _control_words(0)[STAMPS.start : SHORTEST.stop] = 0
             case.call(on_device)
             torch.cuda.synchronize()
-            words = _control_words(0)[STAMPS].cpu().numpy().view(np.uint32).astype(np.int64)
-            rows.append(words[words != 0])
-    _control_words(0)[STAMPS] = 0
-    return [int(value) for value in np.median(np.array(rows), axis=0)]
+            words = _control_words(0).cpu().numpy().view(np.uint32)
+            longest.append(words[STAMPS][words[STAMPS] != 0])
+            shortest.append(~words[SHORTEST][words[SHORTEST] != 0])
+    _control_words(0)[STAMPS.start : SHORTEST.stop] = 0
+    of_longest, of_shortest = (np.median(np.array(rows, np.int64), axis=0) for rows in (longest, shortest))
+    return [int(value) for value in of_longest], [int(value) for value in of_shortest]
 
 
 def measure(case: Case, variant: Variant) -> dict[str, Any]:
@@ -141,7 +144,7 @@ def measure(case: Case, variant: Variant) -> dict[str, Any]:
     row["is_right"] = worst <= case.tolerance
     if case.has_stamps:
         row["clocks"] = stamps(case, variant, on_device)
-        row["longest_clocks"] = longest(case, variant, on_device)
+        row["longest_clocks"], row["shortest_clocks"] = extremes(case, variant, on_device)
     return row
 
 

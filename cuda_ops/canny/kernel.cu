@@ -251,8 +251,10 @@ __device__ void canny_label_tile(const CannyTile& tile, const uint16_t* runs, in
         parent[own] = up;
     }
     __syncthreads();
+    AV_STAMP(5);
     for (int r = av_thread(); r < count; r += av_threads()) compress(parent, runs[r] + 1u);
     __syncthreads();
+    AV_STAMP(6);
     for (int r = av_thread(); r < count; r += av_threads()) {
         const uint32_t run = run_from(weak[runs[r] / 32], runs[r] % 32), own = runs[r] + 1u;
         bool is_joined = (run & strong[runs[r] / 32]) == 0u;  // to the first it touches: its parent
@@ -262,6 +264,7 @@ __device__ void canny_label_tile(const CannyTile& tile, const uint16_t* runs, in
         });
     }
     __syncthreads();
+    AV_STAMP(7);
     const auto place_of = [&](int i) { return int64_t(y0 + i / WORDS) * to.pitch + word0 + i % WORDS; };
     if (av_thread() < STATE_WORDS) __stcg(&to.words[place_of(av_thread())], weak[av_thread()]);
     for (int r = av_thread(); r < count; r += av_threads()) {
@@ -363,27 +366,28 @@ __device__ void canny(const uint8_t* image, uint8_t* out, uint32_t* words, uint3
         AV_STAMP(3);
         if (av_thread() < STATE_WORDS) state[slot * STATE_WORDS + av_thread()] = (&tile.weak[0][0])[av_thread()];
         count = canny_list_runs(&tile.weak[0][0], runs, &tile.count);
+        AV_STAMP(4);
         canny_label_tile(tile, runs, count, reinterpret_cast<uint32_t*>(&tile.gradient[0][0]), join_at, x0 / 32, y0);
         __syncthreads();
     }
-    AV_STAMP(4);
+    AV_STAMP(8);
     av_grid_barrier(control);
-    AV_STAMP(5);
+    AV_STAMP(9);
     for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot)
         canny_join_tiles(state + slot * STATE_WORDS, join_at, t % across * WORDS, t / across * TILE_H);
-    AV_STAMP(6);
+    AV_STAMP(10);
     av_grid_barrier(control);
-    AV_STAMP(7);
+    AV_STAMP(11);
     for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot) {
         const uint32_t* weak = state + slot * STATE_WORDS;
         uint32_t* kept = &tile.strong[0][0];
         if (int(gridDim.x) < tiles) count = canny_list_runs(weak, runs, &tile.count);  // else the list still stands
         canny_resolve(weak, kept, runs, count, join_at, t % across * WORDS, t / across * TILE_H);
-        AV_STAMP(8);
+        AV_STAMP(12);
         canny_write(kept, out, width, height, t % across * TILE_W, t / across * TILE_H);
         __syncthreads();
     }
-    AV_STAMP(9);
+    AV_STAMP(13);
     AV_STAMPS_END(control, blockIdx.x == gridDim.x / 2);
 }
 

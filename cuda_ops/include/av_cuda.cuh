@@ -82,18 +82,26 @@ __device__ inline int av_warp() { return av_thread() >> 5; }
 
 // Where a kernel's time goes, when compiled with AV_STAMPS: clocks of thread 0 at numbered places, left in control words
 // 40 and on by one block (clocks of two processors do not compare). With AV_STAMPS 2: the longest that any block took from
-// the place before, which whoever launches sets to 0.
+// the place before, and the complement of the shortest in words 56 and on; whoever launches sets both to 0.
 #ifdef AV_STAMPS
-#define AV_STAMPS_BEGIN() unsigned av_stamp_[12] = {}; AV_STAMP(0)
-#define AV_STAMP(n) av_stamp_[n] = unsigned(clock64())
-#if AV_STAMPS > 1
-#define AV_STAMPS_END(control, is_chosen) \
-    if (av_thread() == 0) for (int n = 1; n < 12; ++n) \
-        if (av_stamp_[n] != 0u) atomicMax(&(control)[40 + n], av_stamp_[n] - av_stamp_[n - 1])
-#else
-#define AV_STAMPS_END(control, is_chosen) \
-    if ((is_chosen) && av_thread() == 0) for (int n = 0; n < 12; ++n) (control)[40 + n] = av_stamp_[n]
-#endif
+constexpr int AV_STAMPS_MAX = 16;
+__shared__ unsigned av_stamps_[AV_STAMPS_MAX];
+#define AV_STAMPS_BEGIN()                                          \
+    if (av_thread() < AV_STAMPS_MAX) av_stamps_[av_thread()] = 0u; \
+    __syncthreads();                                               \
+    AV_STAMP(0)
+#define AV_STAMP(n) \
+    if (av_thread() == 0) av_stamps_[n] = unsigned(clock64())
+__device__ inline void av_stamps_end_(unsigned* control, bool is_chosen) {
+    if (av_thread() != 0) return;
+    for (int n = 0; n < AV_STAMPS_MAX; ++n) {
+        if (AV_STAMPS == 1 && is_chosen) control[40 + n] = av_stamps_[n];
+        if (AV_STAMPS == 1 || n == 0 || av_stamps_[n] == 0u) continue;
+        const unsigned taken = av_stamps_[n] - av_stamps_[n - 1];
+        atomicMax(&control[40 + n], taken), atomicMax(&control[56 + n], ~taken);
+    }
+}
+#define AV_STAMPS_END(control, is_chosen) av_stamps_end_(control, is_chosen)
 #else
 #define AV_STAMPS_BEGIN()
 #define AV_STAMP(n)
