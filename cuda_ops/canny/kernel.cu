@@ -1,40 +1,50 @@
 // Canny edges of an 8-bit picture, equal pixel for pixel to cv2.Canny (aperture 3, L1 or squared L2 norm).
 //
-// One cooperative launch. A block takes tiles of 128 x 28 px; what a tile knows is two bits a pixel.
+// One cooperative launch. A block takes tiles of 64 x 56 px; what a tile knows is two bits a pixel.
 //   1. Picture and halo -> shared memory, 4 bytes a load; Sobel for 4 px a thread from 9 word reads, two numbers a
 //      word; dx and dy packed in one word.
 //   2. Non-maximum suppression; a warp's ballots are the words of "candidate" and "strong".
 //   3. Hysteresis by union-find over runs of candidates (a run is the ones beside each other in a word), a thread a run.
 //      Label 0 is "strong": what is joined to it, however far away, is an edge. A run begins as a child of the first one
 //      it touches, so that only where edges meet does a join need atomics. Runs of a tile are joined in shared memory,
-//      runs across tiles' borders in global memory, with two grid barriers in all, whatever the picture.
+//      runs across tiles' borders in global memory, a join a thread at most and none for pixels that are joined
+//      otherwise, with two grid barriers in all, whatever the picture.
 //   4. Words -> bytes, 16 a store.
 //
 // Version 1 spread "strong" through the words, tile by tile, a grid barrier per round until nothing changed: right too,
 // but an edge that winds through k tiles took k rounds (96 us on an H200 for a picture of long lines). Version 2
 // joined runs with a thread a word: 53 us, 65 % of a warp's cycles at block barriers behind the fullest word. Version 3, a
 // thread a run, walked up whole chains and joined in several places, one after the other for the lanes of a warp: 26.0 us.
-// Version 4, with paths compressed first and one place that joins, tiles of 128 x 32: 20.2 us. Tried: 256 threads: 5 %
-// slower; a sleep in the barrier's loop: the same. Version 5, Sobel of two numbers a word, and tiles a little lower, so that a
-// picture of 1280 x 720 has 260 of them, two for each of 132 processors, instead of 230: 19.9 to 20.7 us in three runs, of
-// which joining tiles took some 4, up to three joins of a thread one after the other. This one: a join a thread at most, and
-// none for pixels that are joined otherwise; not timed yet. Tried: tiles of 9, 11, 14, 19, 20 and 24 rows, with 160 to 448
-// threads: 21.8 to 30.0.
+// Version 4, with paths compressed first and one place that joins, tiles of 128 x 32: 20.2 us. Version 5, Sobel of two numbers
+// a word, and tiles of 128 x 28, of which a picture of 1280 x 720 has 260, two for each of 132 processors: 19.9 to 20.7 us.
+// With one join a thread across tiles 18.9 to 19.5. This one: 16.4. Roots are found as paths are compressed, by all at once,
+// also after joining (a line along a tile makes chains of 26 runs, 2.6 us to walk; 0.6 us in all) and at the end (0.7); tiles of
+// 64 x 56 have shorter chains along them; a lane's pixels lie apart, so that an edge's fall to many lanes (16 % of all
+// instructions ran for a quarter of a warp's); the number of threads is known when compiling, and no block divides to find
+// its tile. Tried: 256 threads: 5 % slower; a sleep, or loads without acquire, in the barrier's loop: the
+// same; a list of all pixels with a gradient shared out over the block: 0.2 us less here, 1.4 more on noise; tiles of
+// 128 x 9 to 24, 64 x 28 and 40, 32 x 56 and 104, 256 x 10 and 14: the same or slower.
 //
 // Bytes moved: one read and one write per pixel, 1/8 byte of words, 4 bytes per run.
 #include "av_cuda.cuh"
 
-constexpr int TILE_W = 128, TILE_H = 28, WORDS = TILE_W / 32;
-constexpr int GRAY_WORDS = 36, GRAY_ROWS = TILE_H + 4;  // x from x0 - 8, y from y0 - 2
-constexpr int GRAD_W = 136, GRAD_ROWS = TILE_H + 2;     // x from x0 - 4, y from y0 - 1
+constexpr int TILE_W = 64, TILE_H = 56, TILE_PX = TILE_W * TILE_H, WORDS = TILE_W / 32;
+constexpr int THREADS = 512, WARPS = THREADS / 32;
+constexpr int GRAY_WORDS = TILE_W / 4 + 4, GRAY_ROWS = TILE_H + 4;  // x from x0 - 8, y from y0 - 2
+constexpr int GRAD_W = TILE_W + 8, GRAD_ROWS = TILE_H + 2;          // x from x0 - 4, y from y0 - 1
 constexpr int STATE_WORDS = TILE_H * WORDS;
 constexpr int TAN_22_5 = 13573;  // tan(22.5 deg) * 2^15
 
+static_assert(GRAY_WORDS <= 32 && TILE_H % 8 == 0 && STATE_WORDS <= THREADS, "how threads share a tile");
+
 struct CannyTile {
-    uint32_t gray[GRAY_ROWS][GRAY_WORDS];
-    uint4 gradient[GRAD_ROWS][GRAD_W / 4];
+    uint4 gradient[GRAD_ROWS][GRAD_W / 4];  // then a parent per run
+    union {
+        uint32_t gray[GRAY_ROWS][GRAY_WORDS];
+        uint16_t runs[TILE_PX / 2];  // first pixels of the runs, in any order
+    };
     uint32_t weak[TILE_H][WORDS], strong[TILE_H][WORDS];
-    int count;
+    int run_count;
 };
 
 struct Join {  // global memory: each tile's words, and a parent per run, at the index of its first pixel + 1
@@ -51,29 +61,29 @@ template <bool L2> __device__ inline int canny_magnitude(uint32_t packed) {
     return L2 ? dx * dx + dy * dy : (dx < 0 ? -dx : dx) + (dy < 0 ? -dy : dy);
 }
 
+// A warp a row, all its loads under way together.
 __device__ void canny_load(CannyTile& tile, const uint8_t* image, int width, int height, int pitch, int x0, int y0) {
-    const bool words = (pitch & 3) == 0 && (reinterpret_cast<uint64_t>(image) & 3u) == 0;
-    const auto line_of = [&](int i) {
-        return image + int64_t(av_clamp(y0 - 2 + i / GRAY_WORDS, 0, height - 1)) * pitch;
-    };
-    for (int first = av_thread(); first < GRAY_ROWS * GRAY_WORDS; first += 3 * av_threads()) {
-        uint32_t value[3];
+    constexpr int ROWS = (GRAY_ROWS + WARPS - 1) / WARPS;
+    const int column = av_lane(), x = x0 - 8 + column * 4;
+    if (column >= GRAY_WORDS) return;
+    const bool words = ((width | pitch) & 3) == 0 && (reinterpret_cast<uint64_t>(image) & 3u) == 0;
+    const unsigned bytes = x < 0 ? 0x0000u : (x >= width ? 0x3333u : 0x3210u);  // beside the picture its last column
+    uint32_t four[ROWS];
 #pragma unroll
-        for (int k = 0; k < 3; ++k) {  // three loads under way together
-            const int i = first + k * av_threads(), x = x0 - 8 + i % GRAY_WORDS * 4;
-            if (i < GRAY_ROWS * GRAY_WORDS && words && x >= 0 && x + 3 < width)
-                value[k] = *reinterpret_cast<const uint32_t*>(line_of(i) + x);
+    for (int r = 0; r < ROWS; ++r) {
+        const uint8_t* line = image + int64_t(av_clamp(y0 - 2 + av_warp() + r * WARPS, 0, height - 1)) * pitch;
+        if (words) {
+            four[r] = *reinterpret_cast<const uint32_t*>(line + av_clamp(x, 0, width - 4));
+        } else {
+            four[r] = 0u;
+#pragma unroll 1
+            for (int b = 0; b < 4; ++b) four[r] |= uint32_t(line[av_clamp(x + b, 0, width - 1)]) << (8 * b);
         }
+    }
 #pragma unroll
-        for (int k = 0; k < 3; ++k) {
-            const int i = first + k * av_threads(), x = x0 - 8 + i % GRAY_WORDS * 4;
-            if (i >= GRAY_ROWS * GRAY_WORDS) break;
-            if (!(words && x >= 0 && x + 3 < width)) {
-                value[k] = 0u;
-                for (int b = 0; b < 4; ++b) value[k] |= uint32_t(line_of(i)[av_clamp(x + b, 0, width - 1)]) << (8 * b);
-            }
-            (&tile.gray[0][0])[i] = value[k];
-        }
+    for (int r = 0; r < ROWS; ++r) {
+        const int row = av_warp() + r * WARPS;
+        if (row < GRAY_ROWS) tile.gray[row][column] = words ? __byte_perm(four[r], 0u, bytes) : four[r];
     }
 }
 
@@ -90,7 +100,7 @@ __device__ inline uint32_t canny_right(uint32_t even, uint32_t sides) { return _
 
 __device__ void canny_sobel(CannyTile& tile, int width, int height, int x0, int y0) {
     constexpr uint32_t SIGNS = 0x80008000u, QUARTER = 0x20002000u;  // lift both numbers above 0, whatever is subtracted
-    for (int i = av_thread(); i < GRAD_ROWS * (GRAD_W / 4); i += av_threads()) {
+    for (int i = av_thread(); i < GRAD_ROWS * (GRAD_W / 4); i += THREADS) {
         const int row = i / (GRAD_W / 4), group = i % (GRAD_W / 4), x = x0 - 4 + group * 4, y = y0 - 1 + row;
         Pairs p[3];
 #pragma unroll
@@ -129,29 +139,36 @@ template <bool L2> __device__ bool canny_maximum(const uint32_t* line) {
     return m > a && (is_flat || is_steep ? m >= b : m > b);
 }
 
-// Eight pixels a thread: most pictures are flat, so few of them have a gradient to look at.
-template <bool L2>
-__device__ void canny_classify(CannyTile& tile, int width, int height, int x0, int y0, int low, int high) {
-    for (int i = av_thread(); i < TILE_H * TILE_W / 8; i += av_threads()) {
-        const int row = i / (TILE_W / 8), column = i % (TILE_W / 8) * 8;
-        const uint4* four = &tile.gradient[row + 1][column / 4 + 1];
-        const uint32_t* line = reinterpret_cast<const uint32_t*>(four);
-        const uint4 first = four[0], second = four[1];
-        const uint32_t packed[8] = {first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w};
-        uint32_t open = 0u, sure = 0u, weak = 0u;
+// A warp looks at 32 x 8 px, a lane at one of each row, four columns further in each, so that edges along rows and along
+// columns spread over all lanes. Most pictures are flat: few pixels have a gradient to look at. None is a maximum that lies
+// outside the picture, where the gradient is 0.
+template <bool L2> __device__ void canny_classify(CannyTile& tile, int low, int high) {
+    const uint32_t* gradients = reinterpret_cast<const uint32_t*>(&tile.gradient[1][1]);
+    for (int part = av_warp(); part < TILE_H / 8 * WORDS; part += WARPS) {
+        const int row = part / WORDS * 8, column = part % WORDS;
+        const auto place = [&](int r) { return gradients + (row + r) * GRAD_W + column * 32 + ((av_lane() + 4 * r) & 31); };
+        uint32_t open = 0u, sure = 0u, weak = 0u, own_weak = 0u, own_strong = 0u;
 #pragma unroll
-        for (int c = 0; c < 8; ++c) {
-            const int m = canny_magnitude<L2>(packed[c]);
-            open |= uint32_t(m > low) << c, sure |= uint32_t(m > high) << c;
+        for (int r = 0; r < 8; ++r) {
+            const int m = canny_magnitude<L2>(*place(r));
+            open |= uint32_t(m > low) << r, sure |= uint32_t(m > high) << r;
         }
-        if (y0 + row >= height) open = 0u;
-        open &= (1u << av_clamp(width - x0 - column, 0, 8)) - 1u;
-        for (; open != 0u; open &= open - 1u) {
-            const int c = __ffs(int(open)) - 1;
-            if (canny_maximum<L2>(line + c)) weak |= 1u << c;
+        if (__any_sync(AV_FULL_WARP, open != 0u)) {
+            for (; open != 0u; open &= open - 1u) {
+                const int r = __ffs(int(open)) - 1;
+                if (canny_maximum<L2>(place(r))) weak |= 1u << r;
+            }
+#pragma unroll
+            for (int r = 0; r < 8; ++r) {
+                const uint32_t candidates = __ballot_sync(AV_FULL_WARP, weak >> r & 1u);
+                const uint32_t certain = __ballot_sync(AV_FULL_WARP, (weak & sure) >> r & 1u);
+                if (av_lane() == r) own_weak = candidates, own_strong = certain;
+            }
         }
-        reinterpret_cast<uint8_t*>(&tile.weak[0][0])[i] = uint8_t(weak);
-        reinterpret_cast<uint8_t*>(&tile.strong[0][0])[i] = uint8_t(weak & sure);
+        if (av_lane() < 8) {
+            tile.weak[row + av_lane()][column] = __funnelshift_r(own_weak, own_weak, 32 - 4 * av_lane());
+            tile.strong[row + av_lane()][column] = __funnelshift_r(own_strong, own_strong, 32 - 4 * av_lane());
+        }
     }
 }
 
@@ -166,14 +183,11 @@ __device__ inline uint32_t run_from(uint32_t word, int start) {
 __device__ inline uint32_t parent_of(const uint32_t* parent, uint32_t x) {
     return x != 0u ? *const_cast<const volatile uint32_t*>(&parent[x]) : 0u;
 }
-__device__ inline uint32_t find_root(const uint32_t* parent, uint32_t x) {
-    for (uint32_t up; (up = parent_of(parent, x)) != x;) x = up;
-    return x;
-}
-// Moves `own` up to its root while all others do so too: what each reads has come half the way already.
-__device__ inline void compress(uint32_t* parent, uint32_t own) {
+// The root of `own`, which moves up to it while all others do so too: what each reads has come half the way already.
+__device__ inline uint32_t root_of(uint32_t* parent, uint32_t own) {
     uint32_t up = parent_of(parent, own);
     for (uint32_t next; (next = parent_of(parent, up)) != up; up = next) atomicMin(&parent[own], next);
+    return up;
 }
 // One step up, then on trust that these are roots: where one is not, what it was joined to is joined as well.
 __device__ inline void join(uint32_t* parent, uint32_t a, uint32_t b) {
@@ -207,26 +221,23 @@ __device__ inline void visit_runs(uint32_t run, const Around& at, Label label, V
     }
 }
 
-// The first pixels of all runs of the tile's words -> `runs`, in any order; returns their number.
-__device__ int canny_list_runs(const uint32_t* weak, uint16_t* runs, int* count) {
-    const int i = av_thread();
-    if (i == 0) *count = 0;
-    __syncthreads();
-    if (i < (STATE_WORDS + 31) / 32 * 32) {  // whole warps
-        const uint32_t word = i < STATE_WORDS ? weak[i] : 0u;
-        uint32_t starts = word & ~(word << 1);
+// Lists the first pixels of all runs of the tile's words, eight pixels a thread.
+__device__ void canny_list_runs(CannyTile& tile, const uint32_t* weak) {
+#pragma unroll
+    for (int begin = 0; begin < TILE_PX / 8; begin += THREADS) {  // whole warps
+        const int i = begin + av_thread(), shift = i % 4 * 8;
+        const uint32_t word = i < TILE_PX / 8 ? weak[i / 4] : 0u, starts = (word & ~(word << 1)) >> shift & 0xffu;
         const int own = __popc(starts);
         int upto = own, first = 0;
         for (int d = 1; d < 32; d *= 2) {
             const int other = __shfl_up_sync(AV_FULL_WARP, upto, d);
             if (av_lane() >= d) upto += other;
         }
-        if (av_lane() == 31) first = atomicAdd(count, upto);
+        if (av_lane() == 31) first = atomicAdd(&tile.run_count, upto);
         first = __shfl_sync(AV_FULL_WARP, first, 31) + upto - own;
-        for (; starts != 0u; starts &= starts - 1u) runs[first++] = uint16_t(i * 32 + __ffs(int(starts)) - 1);
+        for (uint32_t left = starts; left != 0u; left &= left - 1u)
+            tile.runs[first++] = uint16_t(i / 4 * 32 + shift + __ffs(int(left)) - 1);
     }
-    __syncthreads();
-    return *count;
 }
 
 // Calls `visit` with the label of each run of the tile that touches the one at pixel `at`, above it or to its left.
@@ -240,10 +251,11 @@ template <class Visit> __device__ inline void visit_tile(const uint32_t* weak, i
 }
 
 // Roots of the tile's runs, from shared memory to `to`. `parent` (shared) has a place per pixel, and 0.
-__device__ void canny_label_tile(const CannyTile& tile, const uint16_t* runs, int count, uint32_t* parent, const Join& to,
-                                 int word0, int y0) {
+__device__ void canny_label_tile(const CannyTile& tile, uint32_t* parent, const Join& to, int word0, int y0) {
     const uint32_t *weak = &tile.weak[0][0], *strong = &tile.strong[0][0];
-    for (int r = av_thread(); r < count; r += av_threads()) {
+    const uint16_t* runs = tile.runs;
+    const int count = tile.run_count;
+    for (int r = av_thread(); r < count; r += THREADS) {
         const uint32_t run = run_from(weak[runs[r] / 32], runs[r] % 32), own = runs[r] + 1u;
         uint32_t up = own;
         if (run & strong[runs[r] / 32]) up = 0u;
@@ -252,10 +264,10 @@ __device__ void canny_label_tile(const CannyTile& tile, const uint16_t* runs, in
     }
     __syncthreads();
     AV_STAMP(5);
-    for (int r = av_thread(); r < count; r += av_threads()) compress(parent, runs[r] + 1u);
+    for (int r = av_thread(); r < count; r += THREADS) root_of(parent, runs[r] + 1u);
     __syncthreads();
     AV_STAMP(6);
-    for (int r = av_thread(); r < count; r += av_threads()) {
+    for (int r = av_thread(); r < count; r += THREADS) {
         const uint32_t run = run_from(weak[runs[r] / 32], runs[r] % 32), own = runs[r] + 1u;
         bool is_joined = (run & strong[runs[r] / 32]) == 0u;  // to the first it touches: its parent
         visit_tile(weak, runs[r], run, [&](uint32_t label) {
@@ -267,8 +279,8 @@ __device__ void canny_label_tile(const CannyTile& tile, const uint16_t* runs, in
     AV_STAMP(7);
     const auto place_of = [&](int i) { return int64_t(y0 + i / WORDS) * to.pitch + word0 + i % WORDS; };
     if (av_thread() < STATE_WORDS) __stcg(&to.words[place_of(av_thread())], weak[av_thread()]);
-    for (int r = av_thread(); r < count; r += av_threads()) {
-        const uint32_t root = find_root(parent, runs[r] + 1u);
+    for (int r = av_thread(); r < count; r += THREADS) {
+        const uint32_t root = root_of(parent, runs[r] + 1u);
         const uint32_t label = root == 0u ? 0u : uint32_t(place_of(int(root - 1u) / 32) * 32 + (root - 1u) % 32u + 1u);
         __stcg(&to.parent[place_of(runs[r] / 32) * 32 + runs[r] % 32 + 1], label);
     }
@@ -280,7 +292,7 @@ __device__ void canny_label_tile(const CannyTile& tile, const uint16_t* runs, in
 __device__ void canny_join_tiles(const uint32_t* weak, const Join& at, int word0, int y0) {
     const auto word_at = [&](int r, int c) { return __ldcg(&at.words[int64_t(r) * at.pitch + c]); };
     const auto label_at = [&](int r, int c, int first) { return uint32_t((int64_t(r) * at.pitch + c) * 32 + first + 1); };
-    for (int i = av_thread(); i < 2 * TILE_W + 3 * TILE_H; i += av_threads()) {
+    for (int i = av_thread(); i < 2 * TILE_W + 3 * TILE_H; i += THREADS) {
         if (i < 2 * TILE_W) {
             const int x = i % TILE_W, bit = x % 32, column = word0 + x / 32;
             const uint32_t word = weak[x / 32];
@@ -311,16 +323,13 @@ __device__ void canny_join_tiles(const uint32_t* weak, const Join& at, int word0
 }
 
 // The runs of the tile's words that are joined to a strong one -> `kept`.
-__device__ void canny_resolve(const uint32_t* weak, uint32_t* kept, const uint16_t* runs, int count, const Join& at,
-                              int word0, int y0) {
-    if (av_thread() < STATE_WORDS) kept[av_thread()] = 0u;
-    __syncthreads();
-    for (int r = av_thread(); r < count; r += av_threads()) {
-        const int i = runs[r] / 32, start = runs[r] % 32;
+__device__ void canny_resolve(const CannyTile& tile, const uint32_t* weak, uint32_t* kept, const Join& at, int word0,
+                              int y0) {
+    for (int r = av_thread(); r < tile.run_count; r += THREADS) {
+        const int i = tile.runs[r] / 32, start = tile.runs[r] % 32;
         const int64_t place = int64_t(y0 + i / WORDS) * at.pitch + word0 + i % WORDS;
-        if (find_root(at.parent, uint32_t(place * 32 + start + 1)) == 0u) atomicOr(&kept[i], run_from(weak[i], start));
+        if (root_of(at.parent, uint32_t(place * 32 + start + 1)) == 0u) atomicOr(&kept[i], run_from(weak[i], start));
     }
-    __syncthreads();
 }
 
 __device__ inline uint32_t canny_bytes(uint32_t bits) {  // 4 bits -> 4 bytes of 0 or 255
@@ -329,7 +338,7 @@ __device__ inline uint32_t canny_bytes(uint32_t bits) {  // 4 bits -> 4 bytes of
 
 __device__ void canny_write(const uint32_t* strong, uint8_t* out, int width, int height, int x0, int y0) {
     const bool vectors = (width & 15) == 0 && (reinterpret_cast<uint64_t>(out) & 15u) == 0;
-    for (int i = av_thread(); i < STATE_WORDS * 2; i += av_threads()) {
+    for (int i = av_thread(); i < STATE_WORDS * 2; i += THREADS) {
         const int row = i / (WORDS * 2), x = x0 + (i % (WORDS * 2)) * 16, y = y0 + row;
         if (y >= height || x >= width) continue;
         const uint32_t bits = strong[i / 2] >> (16 * (i & 1)) & 0xffffu;
@@ -343,61 +352,73 @@ __device__ void canny_write(const uint32_t* strong, uint8_t* out, int width, int
     }
 }
 
+// Blocks lie as the tiles do. One has the tiles at its own place, at a grid's width and height from there, and so on.
+template <class Visit> __device__ inline void visit_tiles(uint32_t* state, int across, int down, Visit visit) {
+    for (int row = blockIdx.y; row < down; row += gridDim.y)
+        for (int column = blockIdx.x; column < across; column += gridDim.x, state += STATE_WORDS)
+            visit(state, column * TILE_W, row * TILE_H);
+}
+
 template <bool L2>
 __device__ void canny(const uint8_t* image, uint8_t* out, uint32_t* words, uint32_t* parent, unsigned* control, int width,
                       int height, int pitch, int low, int high) {
     AV_SHARED(CannyTile, tile);
     AV_DYNAMIC_SHARED(uint32_t, state);  // words of each tile this block holds
-    uint16_t* runs = reinterpret_cast<uint16_t*>(&tile.gray[0][0]);
-    const int across = (width + TILE_W - 1) / TILE_W, tiles = across * ((height + TILE_H - 1) / TILE_H);
+    const int across = (width + TILE_W - 1) / TILE_W, down = (height + TILE_H - 1) / TILE_H;
     const Join join_at = {words, parent, across * WORDS};
-    int count = 0;
+    uint32_t *weak = &tile.weak[0][0], *kept = &tile.strong[0][0];
     AV_STAMPS_BEGIN();
-    for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot) {
-        const int x0 = t % across * TILE_W, y0 = t / across * TILE_H;
+    visit_tiles(state, across, down, [&](uint32_t* own, int x0, int y0) {
+        if (av_thread() == 0) tile.run_count = 0;
         canny_load(tile, image, width, height, pitch, x0, y0);
         __syncthreads();
         AV_STAMP(1);
         canny_sobel(tile, width, height, x0, y0);
         __syncthreads();
         AV_STAMP(2);
-        canny_classify<L2>(tile, width, height, x0, y0, low, high);
+        canny_classify<L2>(tile, low, high);
         __syncthreads();
         AV_STAMP(3);
-        if (av_thread() < STATE_WORDS) state[slot * STATE_WORDS + av_thread()] = (&tile.weak[0][0])[av_thread()];
-        count = canny_list_runs(&tile.weak[0][0], runs, &tile.count);
-        AV_STAMP(4);
-        canny_label_tile(tile, runs, count, reinterpret_cast<uint32_t*>(&tile.gradient[0][0]), join_at, x0 / 32, y0);
+        if (av_thread() < STATE_WORDS) own[av_thread()] = weak[av_thread()];
+        canny_list_runs(tile, weak);
         __syncthreads();
-    }
+        AV_STAMP(4);
+        canny_label_tile(tile, reinterpret_cast<uint32_t*>(&tile.gradient[0][0]), join_at, x0 / 32, y0);
+        __syncthreads();
+    });
     AV_STAMP(8);
     av_grid_barrier(control);
     AV_STAMP(9);
-    for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot)
-        canny_join_tiles(state + slot * STATE_WORDS, join_at, t % across * WORDS, t / across * TILE_H);
+    visit_tiles(state, across, down, [&](uint32_t* own, int x0, int y0) { canny_join_tiles(own, join_at, x0 / 32, y0); });
     AV_STAMP(10);
     av_grid_barrier(control);
     AV_STAMP(11);
-    for (int t = blockIdx.x, slot = 0; t < tiles; t += gridDim.x, ++slot) {
-        const uint32_t* weak = state + slot * STATE_WORDS;
-        uint32_t* kept = &tile.strong[0][0];
-        if (int(gridDim.x) < tiles) count = canny_list_runs(weak, runs, &tile.count);  // else the list still stands
-        canny_resolve(weak, kept, runs, count, join_at, t % across * WORDS, t / across * TILE_H);
-        AV_STAMP(12);
-        canny_write(kept, out, width, height, t % across * TILE_W, t / across * TILE_H);
+    const bool is_listed = int(gridDim.x) >= across && int(gridDim.y) >= down;  // the only tile's runs still are
+    visit_tiles(state, across, down, [&](uint32_t* own, int x0, int y0) {
+        if (av_thread() == 0 && !is_listed) tile.run_count = 0;
+        if (av_thread() < STATE_WORDS) kept[av_thread()] = 0u;
         __syncthreads();
-    }
+        if (!is_listed) {
+            canny_list_runs(tile, own);
+            __syncthreads();
+        }
+        canny_resolve(tile, own, kept, join_at, x0 / 32, y0);
+        __syncthreads();
+        AV_STAMP(12);
+        canny_write(kept, out, width, height, x0, y0);
+        __syncthreads();
+    });
     AV_STAMP(13);
-    AV_STAMPS_END(control, blockIdx.x == gridDim.x / 2);
+    AV_STAMPS_END(control, blockIdx.x == gridDim.x / 2 && blockIdx.y == gridDim.y / 2);
 }
 
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(THREADS)
 canny_l1(const uint8_t* image, uint8_t* out, uint32_t* words, uint32_t* parent, unsigned* control, int width, int height,
          int pitch, int low, int high) {
     canny<false>(image, out, words, parent, control, width, height, pitch, low, high);
 }
 
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(THREADS)
 canny_l2(const uint8_t* image, uint8_t* out, uint32_t* words, uint32_t* parent, unsigned* control, int width, int height,
          int pitch, int low, int high) {
     canny<true>(image, out, words, parent, control, width, height, pitch, low, high);

@@ -64,7 +64,7 @@ class ShimLauncher:
     """Runs kernels of one source on numpy arrays, at once."""
 
     def __init__(self, library: ctypes.CDLL, resident_blocks: int = RESIDENT_BLOCKS) -> None:
-        self._library = library
+        self.library = library
         self._resident = resident_blocks
         self._control = np.zeros(CONTROL_WORDS, np.uint32)
         self._control[0] = 0x80000000  # a grid barrier before left its word so, or 0
@@ -80,10 +80,10 @@ class ShimLauncher:
         early: bool = False,
     ) -> None:
         values: list[Any] = [_value(argument) for argument in arguments]
-        wanted = getattr(self._library, f"count_{kernel}")()
+        wanted = getattr(self.library, f"count_{kernel}")()
         assert wanted == len(values), f"{kernel} takes {wanted} arguments, not {len(values)}"
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-        getattr(self._library, f"run_{kernel}")(*grid, block, shared_bytes, int(cooperative), pointers)
+        getattr(self.library, f"run_{kernel}")(*grid, block, shared_bytes, int(cooperative), pointers)
         assert not self._control[1:].any(), f"{kernel} left its counters dirty: {self._control}"
         assert cooperative or self._control[0] == 0x80000000, f"{kernel} wrote the barrier's word: {self._control}"
 

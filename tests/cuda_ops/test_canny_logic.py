@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_ops.canny import host, reference
+from cuda_ops.errors import CudaOpsError
 
 
 def run(launcher: ShimLauncher, image: np.ndarray, low: float, high: float, l2: bool = False) -> np.ndarray:
@@ -62,6 +63,24 @@ def test_an_edge_that_winds_through_many_tiles_is_followed_to_its_end(on_cpu: Ca
     expected = reference.canny(image, 60, 300)
     assert expected[100:].any(), "the picture does not test what it is for"
     np.testing.assert_array_equal(run(on_cpu("canny"), image, 60, 300), expected)
+
+
+@pytest.mark.parametrize("resident", [1, 2, 4, 7])
+def test_blocks_that_take_several_tiles_in_either_direction_find_the_same(
+    on_cpu: Callable[[str], ShimLauncher], resident: int
+) -> None:
+    image = picture(8, 3 * host.TILE_H - 5, 4 * host.TILE_W - 9, 1.0)
+    found = run(ShimLauncher(on_cpu("canny").library, resident), image, 40, 90)
+    np.testing.assert_array_equal(found, reference.canny(image, 40, 90, False))
+
+
+def test_a_picture_too_large_for_the_gpu_is_refused_in_one_line(on_cpu: Callable[[str], ShimLauncher]) -> None:
+    tiles = host.SHARED_MAX_BYTES // host.STATE_BYTES
+    image = np.zeros((host.TILE_H * (tiles + 1), 1), np.uint8)
+    with pytest.raises(
+        CudaOpsError, match=f"canny: 1x{len(image)} is too large for this GPU, which holds {tiles} tiles"
+    ):
+        run(ShimLauncher(on_cpu("canny").library, 1), image, 40, 90)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (100.0, 50.0), (-3.0, 10.0), (1e9, 1e12)])
