@@ -1,20 +1,26 @@
 // Pyramidal Lucas-Kanade tracking (Bouguet, "Pyramidal implementation of the Lucas Kanade feature tracker", 2001).
 //
-// A block tracks a point through all levels. The template is sampled once a level; a thread keeps its pixels' values and
-// gradients (Scharr's on the sampled template: sampling and differentiating commute) in registers, so that a step of the
-// search is four bytes a pixel, all loads under way together, and one sum over the block. All pixels of a window lie
-// equally far between their neighbours, and where the window lies inside the picture no coordinate is tested.
+// A block tracks a point through all levels. Once a level the template's surroundings and those of the place where the search
+// begins come to shared memory as floats, with as much more around the latter as a search moves; one that leaves it loads
+// anew. A thread keeps its pixels' values and gradients (Scharr's on the sampled template: sampling and differentiating
+// commute) in registers, so that a step of the search is four reads a pixel at fixed distances and one sum over the block.
+// A search that goes back and forth over an edge between pixels, where the blend of four has a kink, ends in the middle.
 //
 // Version 1 had a warp a point, the template and its gradients from shared memory in each step, and copied both pictures
 // into pyramids that took three launches each: 186 us for 500 points, 4 levels. Version 2, a block a point, but a test of
-// each pixel's place between its loads, and a slow path at a row's ends in the pyramids (17 us of it): about 70. This one: 56
-// us, the pyramids 7.8 of them.
+// each pixel's place between its loads, and a slow path at a row's ends in the pyramids (17 us of it): about 70. Version 3,
+// one test for a whole window: 56 us, the pyramids 7.8 of them, and 414 instructions a step and warp: four bytes a pixel
+// from global memory, joined and taken apart again, divisions for their places, a sum of residuals that only the last step
+// needs. This one: 32 us.
 #include "av_cuda.cuh"
 
 constexpr int REACH_MAX = 15, SIDE_MAX = 2 * REACH_MAX + 3, THREADS = 128, WARPS = THREADS / 32;
+constexpr int MARGIN = 4;                                // how far a search may move, px, before it loads anew
+constexpr int REGION_MAX = 2 * REACH_MAX + 2 + 2 * MARGIN;
+constexpr int PITCH = 53;  // 32 + 21: rows of a window of 21 px, the usual one, follow each other in the banks
 
 struct FlowScratch {
-    float patch[SIDE_MAX * SIDE_MAX];
+    float before[REGION_MAX * PITCH], after[REGION_MAX * PITCH], patch[SIDE_MAX * PITCH];
     float partial[2][WARPS][3];
 };
 
@@ -106,68 +112,63 @@ __device__ inline Level level_of(const uint8_t* image, const uint8_t* halves, in
 struct Window {
     int x, y;
     float tx, ty;
-    bool is_inside;  // with the neighbours
 };
 
-__device__ inline Window window_at(const Level& level, float x, float y, int size) {
+__device__ inline Window window_at(float x, float y) {
+    constexpr float FAR = 1048576.0f;  // a search that flees stays a number
     const float left = floorf(x), top = floorf(y);
-    const bool is_inside = left >= 0.0f && top >= 0.0f && left + float(size) < float(level.width) &&
-                           top + float(size) < float(level.height);
-    return {int(left), int(top), x - left, y - top, is_inside};
+    return {int(fminf(fmaxf(left, -FAR), FAR)), int(fminf(fmaxf(top, -FAR), FAR)), x - left, y - top};
 }
 
-// The four neighbours, a byte each, of this thread's EACH pixels of a window of `size` x `size`; the edge goes on outside.
-template <int EACH>
-__device__ inline void neighbours(const Level& level, const Window& at, int size, uint32_t (&four)[EACH]) {
-    if (at.is_inside) {  // one test for all: their loads are under way together
+// At least SIZE x SIZE pixels from (x, y) on -> `region`; the edge goes on outside. A warp a row, all loads under way together.
+template <int SIZE> __device__ inline void load_region(const Level& level, int x, int y, float* region) {
+    constexpr int ROWS = (SIZE + WARPS - 1) / WARPS;
+    static_assert(ROWS * WARPS <= REGION_MAX && SIZE <= PITCH, "rows and columns there are for more than is asked");
 #pragma unroll
-        for (int k = 0; k < EACH; ++k) {
-            const int i = min(k * THREADS + av_thread(), size * size - 1);
-            const uint8_t* p = level.data + int64_t(at.y + i / size) * level.width + at.x + i % size;
-            four[k] = p[0] | uint32_t(p[1]) << 8 | uint32_t(p[level.width]) << 16 | uint32_t(p[level.width + 1]) << 24;
-        }
-        return;
-    }
+    for (int first = 0; first < SIZE; first += 32) {
+        const int column = first + av_lane();
+        if (SIZE > 32 && column >= SIZE) break;
+        const uint8_t* place = level.data + av_clamp(x + column, 0, level.width - 1);
+        uint32_t byte[ROWS];
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) {
-        const int i = min(k * THREADS + av_thread(), size * size - 1), x = at.x + i % size, y = at.y + i / size;
-        const int x0 = av_clamp(x, 0, level.width - 1), x1 = av_clamp(x + 1, 0, level.width - 1);
-        const uint8_t* top = level.data + int64_t(av_clamp(y, 0, level.height - 1)) * level.width;
-        const uint8_t* low = level.data + int64_t(av_clamp(y + 1, 0, level.height - 1)) * level.width;
-        four[k] = top[x0] | uint32_t(top[x1]) << 8 | uint32_t(low[x0]) << 16 | uint32_t(low[x1]) << 24;
+        for (int r = 0; r < ROWS; ++r)
+            byte[r] = place[uint32_t(av_clamp(y + av_warp() + r * WARPS, 0, level.height - 1)) * uint32_t(level.width)];
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) region[(av_warp() + r * WARPS) * PITCH + column] = av_byte_to_float(byte[r], 0);
     }
 }
 
-__device__ inline float blend(uint32_t four, const Window& at) {
-    const float a = av_byte_to_float(four, 0), b = av_byte_to_float(four, 1);
-    const float c = av_byte_to_float(four, 2), d = av_byte_to_float(four, 3);
-    const float upper = a + (b - a) * at.tx, lower = c + (d - c) * at.tx;
-    return upper + (lower - upper) * at.ty;
+// Between the pixel at `p`, its right, its lower, and its lower right neighbour.
+__device__ inline float blend(const float* p, const Window& at) {
+    const float upper = __fmaf_rn(p[1] - p[0], at.tx, p[0]), lower = __fmaf_rn(p[PITCH + 1] - p[PITCH], at.tx, p[PITCH]);
+    return __fmaf_rn(lower - upper, at.ty, upper);
 }
 
 // Sums over the block, the same bits in all its threads. `round` alternates: one barrier a sum.
-__device__ inline void block_sums(FlowScratch& s, int& round, float& x, float& y, float& z) {
-    for (int d = 16; d > 0; d /= 2) {
-        x += __shfl_xor_sync(AV_FULL_WARP, x, d);
-        y += __shfl_xor_sync(AV_FULL_WARP, y, d);
-        z += __shfl_xor_sync(AV_FULL_WARP, z, d);
-    }
+template <int N> __device__ inline void block_sums(FlowScratch& s, int& round, float (&sum)[N]) {
+    for (int d = 16; d > 0; d /= 2)
+#pragma unroll
+        for (int n = 0; n < N; ++n) sum[n] += __shfl_xor_sync(AV_FULL_WARP, sum[n], d);
     float(&partial)[WARPS][3] = s.partial[round & 1];
     ++round;
-    if (av_lane() == 0) partial[av_warp()][0] = x, partial[av_warp()][1] = y, partial[av_warp()][2] = z;
-    __syncthreads();
-    x = partial[0][0], y = partial[0][1], z = partial[0][2];
 #pragma unroll
-    for (int w = 1; w < WARPS; ++w) x += partial[w][0], y += partial[w][1], z += partial[w][2];
+    for (int n = 0; n < N; ++n)
+        if (av_lane() == 0) partial[av_warp()][n] = sum[n];
+    __syncthreads();
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+        sum[n] = partial[0][n];
+        for (int w = 1; w < WARPS; ++w) sum[n] += partial[w][n];
+    }
 }
 
 struct Gradient {
     float x, y;
 };
-__device__ inline Gradient scharr(const float* patch, int side, int row, int column) {
-    const float* p = patch + (row + 1) * side + column + 1;
-    const float x = 3.0f * (p[1 - side] + p[1 + side]) + 10.0f * p[1] - 3.0f * (p[-1 - side] + p[-1 + side]) - 10.0f * p[-1];
-    const float y = 3.0f * (p[side - 1] + p[side + 1]) + 10.0f * p[side] - 3.0f * (p[-side - 1] + p[-side + 1]) - 10.0f * p[-side];
+__device__ inline Gradient scharr(const float* p) {
+    const float *up = p - PITCH, *down = p + PITCH;
+    const float x = 3.0f * (up[1] + down[1]) + 10.0f * p[1] - 3.0f * (up[-1] + down[-1]) - 10.0f * p[-1];
+    const float y = 3.0f * (down[-1] + down[1]) + 10.0f * *down - 3.0f * (up[-1] + up[1]) - 10.0f * *up;
     return {x * (1.0f / 32.0f), y * (1.0f / 32.0f)};
 }
 
@@ -181,53 +182,95 @@ struct Search {
     float step_min, eigenvalue_min;
 };
 
-// One level; EACH pixels of the window a thread.
+// One level; EACH pixels of the window a thread, at `pixels` from its corner in a region; beyond the window its last once more.
 template <int EACH>
 __device__ void track_level(FlowScratch& s, int& round, const Level& from, const Level& to, float px, float py,
-                            const Search& search, bool is_last, Track& track) {
-    const int side = 2 * search.reach + 3, window = 2 * search.reach + 1, area = window * window;
-    const Window source = window_at(from, px - float(search.reach + 1), py - float(search.reach + 1), side);
-    uint32_t sample[EACH + 1];
-    neighbours(from, source, side, sample);
+                            const Search& search, const int (&pixels)[EACH], bool is_last, Track& track) {
+    constexpr int WINDOW = EACH == 4 ? 21 : 2 * REACH_MAX + 1, SIDE = WINDOW + 2;  // at most
+    static_assert(EACH * THREADS >= WINDOW * WINDOW, "every pixel is a thread's");
+    const int reach = search.reach, area = (2 * reach + 1) * (2 * reach + 1);
+    const Window source = window_at(px - float(reach + 1), py - float(reach + 1));
+    track.flow_x *= 2.0f, track.flow_y *= 2.0f;
+    Window at = window_at(px + track.flow_x - float(reach), py + track.flow_y - float(reach));
+    int left = at.x - MARGIN, top = at.y - MARGIN;
+    __syncthreads();  // the level before has read its regions
+    load_region<SIDE + 1>(from, source.x, source.y, s.before);
+    load_region<WINDOW + 1 + 2 * MARGIN>(to, left, top, s.after);
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k <= EACH; ++k)
-        if (k * THREADS + av_thread() < side * side) s.patch[k * THREADS + av_thread()] = blend(sample[k], source);
+    for (int first = 0; first < SIDE; first += 32)
+#pragma unroll
+        for (int row = av_warp(); row < SIDE; row += WARPS) {
+            const int place = row * PITCH + first + av_lane();
+            if (first + av_lane() < SIDE) s.patch[place] = blend(&s.before[place], source);
+        }
     __syncthreads();
-    float value[EACH], xx = 0.0f, xy = 0.0f, yy = 0.0f;
+    float value[EACH], squares[3] = {};
     Gradient gradient[EACH];
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
-        const int i = k * THREADS + av_thread(), row = i / window, column = i % window;
-        value[k] = 0.0f, gradient[k] = {0.0f, 0.0f};
-        if (i < area) value[k] = s.patch[(row + 1) * side + column + 1], gradient[k] = scharr(s.patch, side, row, column);
-        xx += gradient[k].x * gradient[k].x, xy += gradient[k].x * gradient[k].y, yy += gradient[k].y * gradient[k].y;
+        const float* p = &s.patch[pixels[k] + PITCH + 1];
+        value[k] = *p, gradient[k] = scharr(p);
+        if (k * THREADS + av_thread() >= area) gradient[k] = {0.0f, 0.0f};
+        squares[0] += gradient[k].x * gradient[k].x, squares[1] += gradient[k].x * gradient[k].y;
+        squares[2] += gradient[k].y * gradient[k].y;
     }
-    block_sums(s, round, xx, xy, yy);
-    const float determinant = xx * yy - xy * xy;
+    block_sums(s, round, squares);
+    const float xx = squares[0], xy = squares[1], yy = squares[2], determinant = xx * yy - xy * xy;
     const float smaller = (xx + yy - sqrtf((xx - yy) * (xx - yy) + 4.0f * xy * xy)) / float(2 * area);
-    track.flow_x *= 2.0f, track.flow_y *= 2.0f;
     if (smaller < search.eigenvalue_min || !(determinant > 0.0f)) {
         if (is_last) track.is_good = false;
         return;
     }
     const float scale = 1.0f / determinant;
+    float error[1] = {}, before_x = INFINITY, before_y = INFINITY;
     for (int turn = 0; turn < search.iterations; ++turn) {
-        const Window at = window_at(to, px + track.flow_x - float(search.reach), py + track.flow_y - float(search.reach), window);
-        uint32_t four[EACH];
-        neighbours(to, at, window, four);
-        float bx = 0.0f, by = 0.0f, error = 0.0f;
+        if (uint32_t(at.x - left) > 2u * MARGIN || uint32_t(at.y - top) > 2u * MARGIN) {
+            left = at.x - MARGIN, top = at.y - MARGIN;
+            __syncthreads();
+            load_region<WINDOW + 1 + 2 * MARGIN>(to, left, top, s.after);
+            __syncthreads();
+        }
+        const float* corner = &s.after[(at.y - top) * PITCH + at.x - left];
+        float sums[2] = {};
+        error[0] = 0.0f;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
-            if (k * THREADS + av_thread() >= area) break;
-            const float difference = value[k] - blend(four[k], at);
-            bx += difference * gradient[k].x, by += difference * gradient[k].y, error += fabsf(difference);
+            const float difference = value[k] - blend(corner + pixels[k], at);
+            sums[0] = __fmaf_rn(difference, gradient[k].x, sums[0]), sums[1] = __fmaf_rn(difference, gradient[k].y, sums[1]);
+            if (k * THREADS + av_thread() < area) error[0] += fabsf(difference);
         }
-        block_sums(s, round, bx, by, error);
-        track.error = error / float(area);
-        const float step_x = (yy * bx - xy * by) * scale, step_y = (xx * by - xy * bx) * scale;
+        block_sums(s, round, sums);
+        const float step_x = (yy * sums[0] - xy * sums[1]) * scale, step_y = (xx * sums[1] - xy * sums[0]) * scale;
         track.flow_x += step_x, track.flow_y += step_y;
         if (step_x * step_x + step_y * step_y < search.step_min * search.step_min) break;
+        if (fabsf(step_x + before_x) < search.step_min && fabsf(step_y + before_y) < search.step_min) {
+            track.flow_x -= 0.5f * step_x, track.flow_y -= 0.5f * step_y;
+            break;
+        }
+        before_x = step_x, before_y = step_y;
+        at = window_at(px + track.flow_x - float(reach), py + track.flow_y - float(reach));
+    }
+    block_sums(s, round, error);
+    track.error = error[0] / float(area);
+}
+
+template <int EACH>
+__device__ void track_point(FlowScratch& s, const uint8_t* before, const uint8_t* after, const uint8_t* before_halves,
+                            const uint8_t* after_halves, int width, int height, int levels, float2 point,
+                            const Search& search, Track& track) {
+    const int window = 2 * search.reach + 1;
+    int pixels[EACH], round = 0;
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int i = min(k * THREADS + av_thread(), window * window - 1);
+        pixels[k] = i / window * PITCH + i % window;
+    }
+    for (int level = levels - 1; level >= 0; --level) {
+        const Level from = level_of(before, before_halves, width, height, level);
+        const Level to = level_of(after, after_halves, width, height, level);
+        const float scale = 1.0f / float(1 << level);
+        track_level<EACH>(s, round, from, to, point.x * scale, point.y * scale, search, pixels, level == 0, track);
     }
 }
 
@@ -241,15 +284,11 @@ lucas_kanade(const uint8_t* before, const uint8_t* after, const uint8_t* before_
     const Search search = {reach, iterations, step_min, eigenvalue_min};
     Track track = {0.0f, 0.0f, 0.0f, false};
     track.is_good = point.x >= 0.0f && point.y >= 0.0f && point.x <= float(width - 1) && point.y <= float(height - 1);
-    int round = 0;
-    for (int level = levels - 1; track.is_good && level >= 0; --level) {
-        const Level from = level_of(before, before_halves, width, height, level);
-        const Level to = level_of(after, after_halves, width, height, level);
-        const float scale = 1.0f / float(1 << level), px = point.x * scale, py = point.y * scale;
-        if ((2 * reach + 1) * (2 * reach + 1) <= 4 * THREADS)
-            track_level<4>(scratch, round, from, to, px, py, search, level == 0, track);
-        else track_level<8>(scratch, round, from, to, px, py, search, level == 0, track);
-    }
+    const int window = 2 * reach + 1;
+    if (track.is_good && window <= 21)
+        track_point<4>(scratch, before, after, before_halves, after_halves, width, height, levels, point, search, track);
+    else if (track.is_good)
+        track_point<8>(scratch, before, after, before_halves, after_halves, width, height, levels, point, search, track);
     const float x = point.x + track.flow_x, y = point.y + track.flow_y;
     if (av_thread() != 0) return;
     out[blockIdx.x] = make_float2(x, y);

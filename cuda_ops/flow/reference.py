@@ -48,6 +48,7 @@ def _track_one(levels: list[tuple[Bytes, Bytes]], point: Float, settings: Settin
         if smaller < settings.eigenvalue_min or not determinant > 0:
             good = good and level > 0
             continue
+        before = np.full(2, np.inf)
         for _ in range(settings.iterations):
             at = place + flow
             difference = inner - _sample(target, at[0] + offsets[None, 1:-1], at[1] + offsets[1:-1, None])
@@ -57,6 +58,10 @@ def _track_one(levels: list[tuple[Bytes, Bytes]], point: Float, settings: Settin
             flow = flow + step
             if step @ step < settings.step_min_px**2:
                 break
+            if (np.abs(step + before) < settings.step_min_px).all():  # back and forth: it ends in the middle
+                flow = flow - 0.5 * step
+                break
+            before = step
     position = point + flow
     inside = bool((position >= 0).all() and (position <= limit).all())
     return position.astype(np.float32), error, good and inside

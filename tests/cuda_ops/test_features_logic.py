@@ -79,6 +79,23 @@ def test_tracker_finds_the_shift_as_opencv_does(on_cpu: Callable[[str], ShimLaun
     np.testing.assert_allclose(found, theirs.reshape(-1, 2), atol=0.05)
 
 
+def test_a_search_that_goes_back_and_forth_ends_in_the_middle_as_opencvs_does(
+    on_cpu: Callable[[str], ShimLauncher],
+) -> None:
+    generator = np.random.default_rng(7)
+    before = np.full((160, 240), 100, np.uint8)
+    for _ in range(12):
+        corner, size = generator.integers(0, (240, 160)), generator.integers(10, 60, 2)
+        grey = int(generator.integers(0, 256))
+        cv2.rectangle(before, tuple(map(int, corner)), tuple(map(int, corner + size)), grey, -1)
+    before = cv2.add(cv2.GaussianBlur(before, (0, 0), 1.0), generator.integers(0, 8, before.shape).astype(np.uint8))
+    after = np.roll(before, (3, 4), (0, 1))
+    points = generator.uniform(40, 120, (60, 2)).astype(np.float32)
+    theirs, _, _ = cv2.calcOpticalFlowPyrLK(before, after, points.reshape(-1, 1, 2), None)
+    found, _, _ = on_shim(on_cpu("flow"), before, after, points, flow_host.Settings())
+    assert np.mean(np.abs(found - theirs[:, 0]).max(1) < 0.05) > 0.85  # noise: 0.7 would follow it without
+
+
 POSE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, -0.8, 0.05, -0.3)
 
 
