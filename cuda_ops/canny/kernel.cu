@@ -17,13 +17,13 @@
 // thread a run, walked up whole chains and joined in several places, one after the other for the lanes of a warp: 26.0 us.
 // Version 4, with paths compressed first and one place that joins, tiles of 128 x 32: 20.2 us. Version 5, Sobel of two numbers
 // a word, and tiles of 128 x 28, of which a picture of 1280 x 720 has 260, two for each of 132 processors: 19.9 to 20.7 us.
-// With one join a thread across tiles 18.9 to 19.5. This one: 16.2 to 16.5. Roots are found as paths are compressed, by all at once,
-// also after joining (a line along a tile makes chains of 26 runs, 2.6 us to walk; 0.6 us in all) and at the end (0.7); tiles of
-// 64 x 56 have shorter chains along them; a lane's pixels lie apart, so that an edge's fall to many lanes (16 % of all
+// With one join a thread across tiles 18.9 to 19.5. This one: 16.2 to 16.5. Roots are found as paths are compressed, by all at
+// once, also after joining (a line along a tile makes chains of 26 runs, 2.6 us to walk; 0.6 us in all) and at the end (0.7);
+// tiles of 64 x 56 have shorter chains along them; a lane's pixels lie apart, so that an edge's fall to many lanes (16 % of all
 // instructions ran for a quarter of a warp's); the number of threads is known when compiling, and no block divides to find
-// its tile. Tried: 256 threads: 5 % slower; a sleep, or loads without acquire, in the barrier's loop: the
-// same; a list of all pixels with a gradient shared out over the block: 0.2 us less here, 1.4 more on noise; tiles of
-// 128 x 9 to 24, 64 x 28 and 40, 32 x 56 and 104, 256 x 10 and 14: the same or slower.
+// its tile. Tried: 256 threads: 5 % slower; a sleep, or loads without acquire, in the barrier's loop: the same; a list of all
+// pixels with a gradient shared out over the block: 0.2 us less here, 1.4 more on noise; tiles of 128 x 9 to 24, 64 x 28 and
+// 40, 32 x 56 and 104, 256 x 10 and 14: the same or slower.
 //
 // Bytes moved: one read and one write per pixel, 1/8 byte of words, 4 bytes per run.
 #include "av_cuda.cuh"
