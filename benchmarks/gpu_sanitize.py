@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from unittest.mock import patch
 
+import numpy as np
 import torch
 
 from cuda_ops.attend.op import attend
@@ -22,6 +23,7 @@ from cuda_ops.depth.op import depth_in_boxes
 from cuda_ops.depthwise.op import depthwise
 from cuda_ops.detect.op import detect_dense, detect_end_to_end
 from cuda_ops.flow.op import track_points
+from cuda_ops.frame import FrameGraph
 from cuda_ops.hough.op import hough_lines
 from cuda_ops.lab.host import LabRange
 from cuda_ops.lab.op import lab_mask
@@ -73,6 +75,7 @@ def main() -> None:
     track_points(grey, grey, torch.rand((37, 2), device="cuda") * 90)
     pairs = torch.rand((333, 2), device="cuda") + 0.1
     update_depths(pairs, pairs, pairs, torch.eye(3), torch.tensor([1.0, 0.0, 0.1]), 0.1)
+    FrameGraph(lambda x: [x + 1, x[1:]], [np.zeros(333, np.float32)], "cuda").run()
     torch.cuda.synchronize()
     print("all operators ran")
 

@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 
 from cuda_ops.errors import CudaOpsError
-from cuda_ops.runtime.gpu import why_no_gpu
+from cuda_ops.exchange import host as exchange
+from cuda_ops.runtime.gpu import launcher, why_no_gpu
 
 if TYPE_CHECKING:
     from cuda_ops.staging import Carrier, Way
@@ -134,10 +135,8 @@ class FrameGraph:
         self._stream.synchronize()
         self._graph = torch.cuda.CUDAGraph(keep_graph=True)
         with uncollected(), torch.cuda.graph(self._graph, stream=self._stream):
-            for device, host in list(zip(self._device, self._host, strict=True))[self._handed :]:
-                device.copy_(host, non_blocking=True)
-            for result, out in zip(self._results, self._program(*self._device), strict=True):
-                result.copy_(out, non_blocking=True)
+            _copy(list(zip(self._host, self._device, strict=True))[self._handed :])
+            _copy(list(zip(self._program(*self._device), self._results, strict=True)))
         self._arrays = [tensor.numpy() for tensor in self._results]
         if self._carrier is not None:
             self._ways = self._ways_up()
@@ -174,6 +173,18 @@ class FrameGraph:
                 raise CudaOpsError(f"frame graph: the driver answers {error}")
 
         return start
+
+
+def _copy(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+    """The first of each pair into the second, one of which is in pinned memory: small ones by one kernel."""
+    small: list[tuple[torch.Tensor, torch.Tensor]] = []
+    for source, target in pairs:
+        if source.nbytes <= exchange.BYTES_MAX:
+            small.append((source.contiguous(), target))
+        else:
+            target.copy_(source, non_blocking=True)
+    if small:
+        exchange.run(launcher("exchange", torch.cuda.current_device()), small)
 
 
 class Branch:

@@ -65,6 +65,27 @@ def test_a_branch_runs_beside_and_changes_nothing(device: str) -> None:
 
 
 @pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_arrays_of_any_size_and_lie_come_and_go(device: str) -> None:
+    sizes = (1, 3, 0, 16, 4095, 20_000, 9, 8, 77, 5)
+
+    def sums(*parts: Any) -> tuple[Any, ...]:
+        return *(part + 1 for part in parts), parts[5][1:4097], parts[4].reshape(65, 63).T, parts[0] > 0
+
+    def given(seed: int) -> list[np.ndarray]:
+        generator = np.random.default_rng(seed)
+        return [generator.integers(-9, 9, size).astype(np.int32) for size in sizes]
+
+    graph = FrameGraph(sums, given(0), device)
+    for seed in (1, 2, 3):
+        parts = given(seed)
+        for place, part in zip(graph.inputs, parts, strict=True):
+            place[:] = part
+        expected = (*(part + 1 for part in parts), parts[5][1:4097], parts[4].reshape(65, 63).T, parts[0] > 0)
+        for ours, theirs in zip(graph.run(), expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
 def test_pictures_may_be_handed_from_wherever_they_lie(device: str) -> None:
     graph = FrameGraph(program, [frame(0)], device, handed=1)
     assert graph.inputs == []
