@@ -76,7 +76,7 @@ __device__ void canny_load(CannyTile& tile, const uint8_t* image, int width, int
             four[r] = *reinterpret_cast<const uint32_t*>(line + av_clamp(x, 0, width - 4));
         } else {
             four[r] = 0u;
-#pragma unroll
+#pragma unroll 1
             for (int b = 0; b < 4; ++b) four[r] |= uint32_t(line[av_clamp(x + b, 0, width - 1)]) << (8 * b);
         }
     }
