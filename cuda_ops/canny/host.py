@@ -46,9 +46,9 @@ def run(
     rows = min(down, resident // columns)
     held = ceil_div(across, columns) * ceil_div(down, rows)
     if held * STATE_BYTES > SHARED_MAX_BYTES:
-        most = SHARED_MAX_BYTES // STATE_BYTES * resident
         raise CudaOpsError(
-            f"canny: {width}x{height} is too large for this GPU, which holds {most} tiles of {TILE_W}x{TILE_H}"
+            f"canny: {width}x{height} is too large for this GPU: {held} tiles of {TILE_W}x{TILE_H} for a block, "
+            f"allowed are {SHARED_MAX_BYTES // STATE_BYTES}"
         )
     limits = thresholds(low, high, l2_gradient)
     launcher.launch(

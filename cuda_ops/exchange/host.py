@@ -1,4 +1,7 @@
-"""The launch of the kernel that copies small arrays between a GPU and pinned host memory."""
+"""The launch of the kernel that copies small arrays between a GPU and pinned host memory.
+
+For `frame.FrameGraph` alone, so there is no `op.py`. Large pictures come up by `staging`.
+"""
 
 from __future__ import annotations
 

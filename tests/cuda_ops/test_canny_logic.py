@@ -77,9 +77,10 @@ def test_blocks_that_take_several_tiles_in_either_direction_find_the_same(
 def test_a_picture_too_large_for_the_gpu_is_refused_in_one_line(on_cpu: Callable[[str], ShimLauncher]) -> None:
     tiles = host.SHARED_MAX_BYTES // host.STATE_BYTES
     image = np.zeros((host.TILE_H * (tiles + 1), 1), np.uint8)
-    with pytest.raises(
-        CudaOpsError, match=f"canny: 1x{len(image)} is too large for this GPU, which holds {tiles} tiles"
-    ):
+    said = (
+        f"canny: 1x{len(image)} is too large for this GPU: {tiles + 1} tiles of 64x56 for a block, allowed are {tiles}"
+    )
+    with pytest.raises(CudaOpsError, match=said):
         run(ShimLauncher(on_cpu("canny").library, 1), image, 40, 90)
 
 

@@ -93,7 +93,7 @@ def test_a_search_that_goes_back_and_forth_ends_in_the_middle_as_opencvs_does(
     points = generator.uniform(40, 120, (60, 2)).astype(np.float32)
     theirs, _, _ = cv2.calcOpticalFlowPyrLK(before, after, points.reshape(-1, 1, 2), None)
     found, _, _ = on_shim(on_cpu("flow"), before, after, points, flow_host.Settings())
-    assert np.mean(np.abs(found - theirs[:, 0]).max(1) < 0.05) > 0.85  # noise: 0.7 would follow it without
+    assert np.mean(np.abs(found - theirs[:, 0]).max(1) < 0.05) > 0.85  # 0.7 where it does not
 
 
 POSE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, -0.8, 0.05, -0.3)
