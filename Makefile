@@ -52,12 +52,12 @@ check-kernels: ## compile every CUDA kernel for all architectures, with no GPU; 
 	@scripts/setup.sh dev
 	@AV_STACK_ALL_ARCHITECTURES=1 .venv/bin/python -m pytest -q tests/cuda_ops
 
-# torch and the CUDA packages are not in .venv unless asked for: .venv/bin/pip install -c constraints.txt -e '.[cuda]'
+# `scripts/setup.sh dev` puts torch and the CUDA packages into .venv; `make test` has done so.
 GPU_PYTHON ?= .venv/bin/python
 GPU_TESTS = $(filter-out %_logic.py %_staging.py %_cache.py %_compiles.py %_ops.py, $(wildcard tests/cuda_ops/test_*.py))
 
 test-gpu: ## the CUDA operators on a GPU, and under compute-sanitizer where it is installed (GPU_PYTHON= chooses Python)
-	@$(GPU_PYTHON) -c "import torch; raise SystemExit(not torch.cuda.is_available() and 'test-gpu: torch sees no GPU')"
+	@$(GPU_PYTHON) scripts/needs_gpu.py test-gpu
 	@$(GPU_PYTHON) -m pytest -q $(GPU_TESTS) tests/perception/test_on_gpu.py \
 		tests/perception/test_quicken.py tests/perception/test_device.py --confcutdir=tests/cuda_ops
 	@if command -v compute-sanitizer >/dev/null; then for tool in memcheck racecheck; do \
@@ -65,6 +65,7 @@ test-gpu: ## the CUDA operators on a GPU, and under compute-sanitizer where it i
 	done; else echo 'test-gpu: compute-sanitizer is not installed, skipped'; fi
 
 bench-gpu: ## each CUDA operator beside its peers, the whole frame where ultralytics is installed; figures in out/bench/
+	@$(GPU_PYTHON) scripts/needs_gpu.py bench-gpu
 	@$(GPU_PYTHON) -m benchmarks.gpu --out $(OUT)/bench
 	@if command -v ncu >/dev/null; then $(GPU_PYTHON) -m benchmarks.gpu_counters --out $(OUT)/bench/gpu_counters.json; \
 	else echo "bench-gpu: Nsight Compute's ncu is not installed: no counters"; fi

@@ -65,7 +65,8 @@ if [ ! -x .venv/bin/pip ]; then
 fi
 
 if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ constraints.txt -nt "$stamp" ]; then
-    say "installing the pinned packages into .venv (about 400 MB, once)"
+    if [ -n "$extra" ]; then size="3.5 GB to download, 7 GB on disk"; else size="360 MB to download, 1.2 GB on disk"; fi
+    say "installing the pinned packages into .venv ($size, once)"
     .venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".${extra:+[$extra]}"
     .venv/bin/python -m embedded_carla.warm_up # compiles the server's kernels once, so that its first start does not
     .venv/bin/python -c "import perception.tracking"  # and the tracker's

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,9 +20,25 @@ settings.register_profile("same examples in every run", derandomize=True)
 settings.load_profile("same examples in every run")
 
 
+ULTRALYTICS_FOLDER = tempfile.mkdtemp(prefix="av-stack-ultralytics-")
+"""Settings folder of ultralytics during tests, so that it changes nothing in the user's own."""
+
+
 def pytest_configure() -> None:
     """A shell's background job ignores SIGINT, and so would every program that these tests start and interrupt."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ |= {"YOLO_OFFLINE": "1", "YOLO_AUTOINSTALL": "0", "YOLO_CONFIG_DIR": ULTRALYTICS_FOLDER}
+
+
+def pytest_collection_finish() -> None:
+    """Let torch use one thread: several wait for one another in busy loops, and on two busy cores take four times the
+    CPU time."""
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(ULTRALYTICS_FOLDER, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

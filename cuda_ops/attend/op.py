@@ -61,7 +61,8 @@ def _by_torch(qkv: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> to
     mixed = (value @ weights.transpose(-2, -1)).reshape(shape)
     picture = value.reshape(shape)
     mixed = mixed + torch.nn.functional.conv2d(picture, weight.float(), bias.float(), padding=1, groups=shape[1])
-    return mixed.half().contiguous(memory_format=LAST)
+    result: torch.Tensor = mixed.half().contiguous(memory_format=LAST)
+    return result
 
 
 def _fake(qkv: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:

@@ -38,7 +38,8 @@ class _LenientLoss(v8DetectionLoss):  # type: ignore[misc]  # ultralytics is unt
     def _class_loss(self, scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         assert self._asked is not None
         given = targets.amax(dim=2, keepdim=True) > 0.0
-        return self._plain(scores, targets) * torch.where(given, torch.ones_like(self._asked), self._asked)
+        loss: torch.Tensor = self._plain(scores, targets)
+        return loss * torch.where(given, torch.ones_like(self._asked), self._asked)
 
 
 def within(

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shutil
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -80,9 +81,11 @@ def export(weights: Path, size_px: tuple[int, int], folder: Path) -> Exported:
         copy = Path(shutil.copy(weights, work))
         model = ultralytics().YOLO(str(copy))
         # nms=False keeps the one-to-one head, which needs no suppression of doubles.
-        made = Path(
-            model.export(format="openvino", imgsz=(size_px[1], size_px[0]), half=True, nms=False, verbose=False)
-        )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"torch\.jit|ultralytics")  # how ultralytics traces a network
+            made = Path(
+                model.export(format="openvino", imgsz=(size_px[1], size_px[0]), half=True, nms=False, verbose=False)
+            )
         for suffix in (".bin", ".xml"):
             os.replace(next(made.glob(f"*{suffix}")), folder / f"{stem}{suffix}")
         names = [model.names[i] for i in range(len(model.names))]

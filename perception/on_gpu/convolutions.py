@@ -26,16 +26,21 @@ def use_own_convolutions(model: Any) -> None:
     if is_first(first):
         first.forward = of_packed(first)
     for module in model.modules():
-        if isinstance(module, torch.nn.Conv2d) and fits(module):
-            module.forward = alone(module)
-        elif has_fitting_conv(module):
-            module.forward = activated(module)
-        elif is_depthwise(module):
-            module.forward = by_channel(module)
+        if forward := of_convolution(module):
+            module.forward = forward
     for module in model.modules():
         if forward := BLOCKS.get(type(module).__name__, lambda block: None)(module):
             module.forward = forward
     leave_apart(model.model)
+
+
+def of_convolution(module: Any) -> Forward | None:
+    """The forward of a module that is one convolution, by the project's kernels; None where they don't fit."""
+    if isinstance(module, torch.nn.Conv2d) and fits(module):
+        return alone(module)
+    if has_fitting_conv(module):
+        return activated(module)
+    return by_channel(module) if is_depthwise(module) else None
 
 
 def fits(layer: torch.nn.Conv2d, multiple: int = 8) -> bool:
@@ -100,6 +105,7 @@ def by_channel(module: Any) -> Forward:
 
 def alone(layer: torch.nn.Conv2d) -> Forward:
     weight, bias, stride = layer.weight, layer.bias, layer.stride[0]
+    assert bias is not None  # `fits` has seen to it
     return lambda x: conv(x, weight, bias, stride, is_silu=False)
 
 

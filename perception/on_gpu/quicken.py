@@ -38,8 +38,9 @@ def join_bias_and_activation(model: Any) -> None:
     """Make one kernel of what torch runs as two after each convolution."""
 
     def joined(conv: torch.nn.Conv2d, bias: torch.Tensor) -> Any:
-        weight, shape = conv.weight, (conv.stride, conv.padding, conv.dilation, conv.groups)
-        return lambda x: bias_silu(torch.nn.functional.conv2d(x, weight, None, *shape), bias)
+        weight = conv.weight
+        options: dict[str, Any] = {name: getattr(conv, name) for name in ("stride", "padding", "dilation", "groups")}
+        return lambda x: bias_silu(torch.nn.functional.conv2d(x, weight, **options), bias)
 
     for module in model.modules():
         conv: Any = getattr(module, "conv", None)

@@ -1,4 +1,4 @@
-"""What training does to pictures and boxes; needs torch, which only training and GPUs need (`.[train]`)."""
+"""What training does to pictures and boxes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[train]'")
+torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from perception.detection.classes import CLASSES  # noqa: E402  # after the check for torch
 from perception.detection.resident import OFTEN, UNLEARNT, ResidentLoader, repeats, vary  # noqa: E402

@@ -6,6 +6,7 @@ Without a GPU the graph's program runs on the CPU: the same steps on torch tenso
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ PICTURE = Path(__file__).parent / "pictures" / "detector_street.jpg"
 COMPACT_RIG = CameraModel("front", 640, 360, 1.05, 2.1, 0.0, 1.6, pitch_rad=0.03)
 WIDE = replace(COMPACT_RIG, width_px=1280, height_px=720)
 ODD = replace(COMPACT_RIG, width_px=801, height_px=450)
+NEEDS_ULTRALYTICS = pytest.mark.skipif(find_spec("ultralytics") is None, reason="ultralytics is not installed")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(why_no_gpu() is not None, reason="no GPU here"))]
 
 
@@ -89,10 +91,10 @@ def test_lanes_are_those_of_the_cpu_path(device: str) -> None:
         assert str(ours.update(image, 8.0, 0.0)) == str(theirs.update(image, 8.0, 0.0))
 
 
+@NEEDS_ULTRALYTICS
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("camera", [COMPACT_RIG, WIDE], ids=["640x360", "1280x720"])
 def test_detections_are_near_the_cpu_paths(camera: CameraModel, device: str) -> None:
-    pytest.importorskip("ultralytics", reason="ultralytics is not installed")
     from perception.detection.networks import TorchNetwork
 
     size = (640, 384)
@@ -131,10 +133,10 @@ def rig() -> list[CameraModel]:
     return [WIDE, replace(COMPACT_RIG, name="left", yaw_rad=1.5), replace(WIDE, name="rear", yaw_rad=3.1)]
 
 
+@NEEDS_ULTRALYTICS
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("apart", [(), ("left",)], ids=["one network for all", "one camera has its own"])
 def test_several_cameras_see_what_each_would_see_alone(apart: tuple[str, ...], device: str) -> None:
-    pytest.importorskip("ultralytics", reason="ultralytics is not installed")
     from perception.detection.networks import TorchNetwork
 
     cameras, size = rig(), (640, 384)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-pytest.importorskip("ultralytics", reason="ultralytics is not installed")
+if find_spec("ultralytics") is None:
+    pytest.skip("ultralytics is not installed", allow_module_level=True)
 
 from cuda_ops.preprocess.op import preprocess  # noqa: E402
 from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
