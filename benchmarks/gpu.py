@@ -30,7 +30,7 @@ from benchmarks.gpu_operators import (
     bench_preprocess,
 )
 from benchmarks.gpu_perception import bench_perception
-from benchmarks.gpu_timing import Bench
+from benchmarks.gpu_timing import Bench, PeerTimes
 
 OPERATORS: dict[str, Callable[[Bench], None]] = {
     "preprocess": bench_preprocess,
@@ -49,8 +49,12 @@ FRAMES: dict[str, Callable[[Bench], dict[str, Any]]] = {
 NEED_ULTRALYTICS = ("whole_frame", "perception")
 
 HEADER = (
-    "operator", "warm, us", "spread", "cold, us", "CPU time of an eager call, us", "of the copy rate", "goal, us",
-    "peers, us (ratio)",
+    "operator", "in a graph, us", "spread", "cold, us", "eager, us", "CPU time of an eager call, us",
+    "of the copy rate", "goal, us",
+)  # fmt: skip
+PEERS_HEADER = (
+    "operator", "peer", "in a graph, us", "ratio to ours in a graph", "eager, us", "ours eager, us",
+    "ratio to ours eager",
 )  # fmt: skip
 
 
@@ -64,10 +68,23 @@ def table(bench: Bench, machine: dict[str, Any]) -> str:
     ]
     for row in bench.rows:
         share = row.moved_bytes / (row.warm_us * 1e-6) / bench.copy_bytes_per_s
-        peers = "; ".join(f"{peer} {value:.0f} ({value / row.warm_us:.0f}x)" for peer, value in row.peers_us.items())
-        times = f"{row.warm_us:.2f} | {row.warm_spread_us:.2f} | {row.cold_us:.2f} | {row.launch_cpu_us:.1f}"
-        lines.append(f"| {row.name} | {times} | {share:.0%} | {row.goal_us or ''} | {peers} |")
+        times = f"{row.warm_us:.2f} | {row.warm_spread_us:.2f} | {row.cold_us:.2f} | {row.eager_us:.1f}"
+        lines.append(f"| {row.name} | {times} | {row.launch_cpu_us:.1f} | {share:.0%} | {row.goal_us or ''} |")
+    lines += ["", "| " + " | ".join(PEERS_HEADER) + " |", "|---" * len(PEERS_HEADER) + "|"]
+    for row in bench.rows:
+        lines += [f"| {row.name} | {title} | {cells(times)} |" for title, times in row.peers.items()]
     return "\n".join(lines) + "\n"
+
+
+def cells(times: PeerTimes) -> str:
+    """A peer's last five columns."""
+    called_us = times.eager_us if times.cpu_us is None else times.cpu_us
+    eager = f"{called_us:.0f} | {times.ours_eager_us:.0f} | {times.eager_ratio:.1f}x"
+    if times.cpu_us is not None:
+        return f"runs on the CPU |  | {eager}"
+    if times.graph_us is None:
+        return f"cannot be captured: {times.not_captured} |  | {eager}"
+    return f"{times.graph_us:.1f} | {times.graph_ratio:.1f}x | {eager}"
 
 
 def machine() -> dict[str, Any]:
@@ -113,6 +130,7 @@ def main() -> None:
         else:
             frames[name] = FRAMES[name](bench)
             print(f"{name}: {frames[name]}")
+    bench.time_peers()
     out.mkdir(parents=True, exist_ok=True)
     figures = {
         "machine": machine(),

@@ -13,7 +13,7 @@ import torch
 from av_stack.types import CameraModel, Detection, EgoState, Stamp, TrackedObject
 from benchmarks.gpu_operators import picture
 from benchmarks.gpu_peers import GAP_PX, GROUND, GROUND_CAMERA, LENGTH_PX, VOTES_MIN, peers, weights
-from benchmarks.gpu_timing import Bench, eager, launch_alone, launch_cpu, on_cpu, p99, warm
+from benchmarks.gpu_timing import Bench, launch_alone, launch_cpu, on_cpu, p99, warm
 from cuda_ops.canny.op import canny
 from cuda_ops.detect.op import detect_dense, detect_end_to_end
 from cuda_ops.frame import Branch, FrameGraph
@@ -61,7 +61,7 @@ def bench_frame(bench: Bench) -> dict[str, Any]:
         lambda: program(*on_device),
         frame.nbytes,
         60.0,
-        {"the same operators, eager": lambda: eager(lambda: program(*on_device))},
+        {},
     )
     graph = FrameGraph(program, [frame, depth], "cuda")
     found = []

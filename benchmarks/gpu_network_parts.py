@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 
-from benchmarks.gpu_timing import Bench, on_gpu
+from benchmarks.gpu_timing import Bench, Peer
 from cuda_ops.attend.op import attend
 from cuda_ops.best_rows.op import best_rows
 from cuda_ops.bias_silu.op import bias_silu
@@ -17,9 +15,7 @@ from cuda_ops.max_pool.op import max_pools
 def bench_network_parts(bench: Bench) -> None:
     x = torch.randn((1, 128, 48, 80), device="cuda").half().to(memory_format=torch.channels_last)
     bias = torch.randn(128, device="cuda").half()
-    peers: dict[str, Callable[[], float]] = {
-        "torch, two kernels": lambda: on_gpu(lambda: torch.nn.functional.silu(x + bias[:, None, None]))
-    }
+    peers = {"torch, two kernels": Peer(lambda: torch.nn.functional.silu(x + bias[:, None, None]))}
     bench.add("bias and SiLU, 128 channels of 80x48 fp16", lambda: bias_silu(x, bias), 4 * x.numel(), None, peers)
     small = torch.randn((1, 256, 12, 20), device="cuda").half().to(memory_format=torch.channels_last)
 
@@ -30,7 +26,7 @@ def bench_network_parts(bench: Bench) -> None:
         return torch.cat(parts, 1)
 
     name = "three max pools 5x5 beside the picture, 256 channels of 20x12 fp16"
-    bench.add(name, lambda: max_pools(small, 5, 3), 10 * small.numel(), None, {"torch": lambda: on_gpu(torch_pools)})
+    bench.add(name, lambda: max_pools(small, 5, 3), 10 * small.numel(), None, {"torch": Peer(torch_pools)})
     for size, channels, (height, width) in ((3, 64, (24, 40)), (1, 512, (12, 20)), (3, 128, (12, 20))):
         bench_conv(bench, size, channels, height, width)
     bench_attend(bench)
@@ -48,7 +44,7 @@ def bench_conv(bench: Bench, size: int, channels: int, height: int, width: int) 
     def joined() -> torch.Tensor:
         return bias_silu(torch.nn.functional.conv2d(x, weight, None, 1, size // 2), bias)
 
-    peers = {"cuDNN and bias_silu": lambda: on_gpu(joined), "torch": lambda: on_gpu(by_torch)}
+    peers = {"cuDNN and bias_silu": Peer(joined), "torch": Peer(by_torch)}
     name = f"convolution {size}x{size}, {channels} to {channels} channels, bias, SiLU, {width}x{height} fp16"
     bench.add(name, lambda: conv(x, weight, bias), 4 * x.numel() + 2 * weight.numel(), None, peers)
 
@@ -63,7 +59,7 @@ def bench_attend(bench: Bench) -> None:
         picture = value.reshape(1, 256, 12, 20)
         return mixed.reshape(picture.shape) + torch.nn.functional.conv2d(picture, weight, bias, padding=1, groups=256)
 
-    peers = {"torch": lambda: on_gpu(by_torch)}
+    peers = {"torch": Peer(by_torch)}
     bench.add("attention, 4 heads, 20x12 places", lambda: attend(qkv, weight, bias), 3 * qkv.numel(), None, peers)
 
 
@@ -82,7 +78,7 @@ def bench_head(bench: Bench) -> None:
             [corners.gather(1, places.gather(1, index[..., None] // 80).expand(-1, -1, 4)), best[..., None]], 2
         )
 
-    moved, peers = 2 * 5040 * 84, {"torch": lambda: on_gpu(by_torch)}
+    moved, peers = 2 * 5040 * 84, {"torch": Peer(by_torch)}
     for score_min in (0.1, 0.001):
         name = f"best 300 rows above {score_min}, 84 of 5040 places"
         bench.add(name, lambda least=score_min: best_rows(boxes, scores, strides, least), moved, None, peers)  # type: ignore[misc]

@@ -1,8 +1,10 @@
 """How the CUDA operators are timed, and what they are timed against.
 
-Warm: 20 calls captured in one graph, the time of a replay over 20. Cold: one captured call after 256 MB were written,
-between two events, less the same of an empty launch. Peers on the GPU are timed the same way where they can be
-captured, else eagerly between events; peers on the CPU by the wall clock.
+In a graph (warm): 20 calls captured in one graph, the time of a replay over 20. Cold: one captured call after 256 MB
+were written, between two events, less the same of an empty launch. Eager: 5 calls from Python between two events.
+
+Peers on the GPU are timed both ways too, and only equal ways are compared. A peer that cannot be captured in a graph
+has the reason in place of that time. Peers on the CPU are timed by the wall clock and compared with eager calls.
 """
 
 from __future__ import annotations
@@ -19,7 +21,32 @@ from cuda_ops.frame import FrameGraph
 
 Call = Callable[[], Any]
 CALLS, REPLAYS, ROUNDS = 20, 10, 15
+EAGER_CALLS = 5
 FLUSH_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another program's way to the same result; `is_on_cpu` if it computes there, so that the wall clock times it."""
+
+    call: Call
+    is_on_cpu: bool = False
+
+
+@dataclass(slots=True)
+class PeerTimes:
+    """Microseconds a call of a peer, in each way that it can be timed; ratios are the peer's time over ours."""
+
+    ours_eager_us: float
+    """An eager call of ours, timed in turn with the peer's: it hangs on what else the host does."""
+
+    graph_us: float | None = None
+    eager_us: float | None = None
+    cpu_us: float | None = None
+    graph_ratio: float | None = None
+    eager_ratio: float | None = None
+    not_captured: str = ""
+    """Why there is no graph_us; empty where there is one, and for peers on the CPU."""
 
 
 @dataclass
@@ -30,10 +57,11 @@ class Row:
     warm_us: float
     warm_spread_us: float
     cold_us: float
+    eager_us: float
     launch_cpu_us: float
     moved_bytes: int
     goal_us: float | None = None
-    peers_us: dict[str, float] = field(default_factory=dict)
+    peers: dict[str, PeerTimes] = field(default_factory=dict)
     notes: str = ""
 
 
@@ -85,18 +113,44 @@ def cold(call: Call, flush: torch.Tensor) -> float:
 
 
 def eager(call: Call) -> float:
+    """Median time of a call from Python, launches included."""
     for _ in range(3):
         call()
-    return statistics.median(between_events(call, 5) for _ in range(7))
+    return statistics.median(between_events(call, EAGER_CALLS) for _ in range(ROUNDS))
 
 
-def on_gpu(call: Call) -> float:
-    """A peer's time: captured where it can be."""
+def eager_in_turn(first: Call, second: Call) -> tuple[float, float]:
+    """`eager` of both, round by round in turn."""
+    for _ in range(3):
+        first(), second()
+    rounds = [(between_events(first, EAGER_CALLS), between_events(second, EAGER_CALLS)) for _ in range(ROUNDS)]
+    return statistics.median(one for one, _ in rounds), statistics.median(other for _, other in rounds)
+
+
+def peer_times(peer: Peer, call: Call, warm_us: float) -> PeerTimes:
+    """The peer timed in every way that it allows, each compared with the same way of `call`, ours, which takes
+    `warm_us` in a graph."""
+    if peer.is_on_cpu:
+        cpu_us, ours_us = on_cpu(peer.call), eager(call)
+        return PeerTimes(ours_us, cpu_us=cpu_us, eager_ratio=cpu_us / ours_us)
+    ours_us, eager_us = eager_in_turn(call, peer.call)
+    times = PeerTimes(ours_us, eager_us=eager_us, eager_ratio=eager_us / ours_us)
     try:
-        return warm(call, 5)[0]
-    except RuntimeError:  # it synchronises or allocates outside torch: no capture
+        with torch.cuda.stream(torch.cuda.current_stream()):  # a capture that fails leaves its own stream current
+            times.graph_us = warm(peer.call, 5)[0]
+    except RuntimeError as error:
         torch.cuda.synchronize()
-        return eager(call)
+        times.not_captured = _reason(error)
+    else:
+        times.graph_ratio = times.graph_us / warm_us
+    return times
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of the error that a capture began to fail with; what follows from it says less."""
+    while isinstance(error.__context__, RuntimeError):
+        error = error.__context__
+    return str(error).splitlines()[0].partition(". ")[0].partition(" unless ")[0]
 
 
 def on_cpu(call: Call, repeats: int = 9) -> float:
@@ -150,14 +204,23 @@ class Bench:
             2e6 * big.numel() / statistics.median(between_events(lambda: other.copy_(big), 3) for _ in range(7))
         )
         self.rows: list[Row] = []
+        self._peers: list[tuple[Row, Call, str, Peer]] = []
 
-    def add(self, name: str, call: Call, moved: int, goal: float | None, peers: dict[str, Callable[[], float]]) -> None:
+    def add(self, name: str, call: Call, moved: int, goal: float | None, peers: dict[str, Peer]) -> None:
         median, spread = warm(call)
-        row = Row(name, median, spread, cold(call, self.flush) - self.floor_cold_us, launch_cpu(call), moved, goal)
-        for peer, measure in peers.items():
-            try:
-                row.peers_us[peer] = measure()
-            except (ImportError, AttributeError, RuntimeError, TypeError) as error:
-                row.notes += f"{peer}: {str(error).splitlines()[0][:80]}; "
+        cold_us = cold(call, self.flush) - self.floor_cold_us
+        row = Row(name, median, spread, cold_us, eager(call), launch_cpu(call), moved, goal)
         self.rows.append(row)
-        print(f"{name}: warm {median:.2f} us ({spread:.2f}), cold {row.cold_us:.2f}, peers {row.peers_us} {row.notes}")
+        self._peers += [(row, call, title, peer) for title, peer in peers.items()]
+        print(f"{name}: graph {median:.2f} us ({spread:.2f}), cold {cold_us:.2f}, eager {row.eager_us:.2f}", flush=True)
+
+    def time_peers(self) -> None:
+        """Time all peers of the rows so far. A capture that fails may disturb what follows, so this comes last."""
+        for row, call, title, peer in self._peers:
+            try:
+                row.peers[title] = peer_times(peer, call, row.warm_us)
+                print(f"{row.name}: {title}: {row.peers[title]}", flush=True)
+            except (ImportError, AttributeError, RuntimeError, TypeError) as error:
+                row.notes += f"{title}: {str(error).splitlines()[0][:80]}; "
+                print(f"{row.name}: {row.notes}", flush=True)
+        self._peers.clear()
