@@ -20,6 +20,7 @@ import numpy as np
 
 from embedded_carla.errors import MapError
 from embedded_carla.maps.packing import PackingError, pack, unpack
+from embedded_carla.memory import bound_memory
 
 LONGEST_LOAD_S = 30.0
 """The largest town at hand takes 5 s."""
@@ -102,9 +103,9 @@ def build_apart(name: str, text: str, seed: int, seconds: float = LONGEST_LOAD_S
 def main() -> int:
     """Status 0, or 3 with the reason in the last line of standard error."""
     name, seed, most = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    check = _bounded(most) if most != UNBOUNDED else None
-    from embedded_carla.world.loader import make_map  # after the limits
+    from embedded_carla.world.loader import make_map  # libraries are loaded before the limits
 
+    check = _bounded(most) if most != UNBOUNDED else None
     text = sys.stdin.buffer.read().decode()
     try:
         if check is not None:
@@ -119,11 +120,12 @@ def main() -> int:
 def _bounded(most: int) -> Callable[[str, str], None]:
     """Take no more than `most` bytes from now on. How to read a map as every client will, asking what it asks first:
     raises MapError, or ends this process."""
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    import carla  # after the limit; the server itself need not have it in memory twice
+    import carla  # the server itself need not have it in memory twice
 
     from embedded_carla import opendrive
+
+    bound_memory(most)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
     def check(name: str, text: str) -> None:
         town = carla.Map(name, opendrive.parse(text, name).xodr_text)
