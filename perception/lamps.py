@@ -93,7 +93,8 @@ def brightness(bgr: Image) -> float:
 
 def _brightest(bgr: Image) -> Image:
     """(H, W): each pixel's brightest channel. A maximum along an axis of three would take eight times as long."""
-    return np.maximum(np.maximum(bgr[:, :, 0], bgr[:, :, 1]), bgr[:, :, 2])
+    brightest: Image = np.maximum(np.maximum(bgr[:, :, 0], bgr[:, :, 1]), bgr[:, :, 2])
+    return brightest
 
 
 def _in_smaller(bgr: Image, region: Box, px_per_m: float, mean: float, factor: int) -> tuple[Lamp, ...]:

@@ -69,7 +69,7 @@ class Tracker:
 
     def __init__(self, config: TrackerConfig | None = None, index: MapIndex | None = None) -> None:
         self._config, self._index = config or TrackerConfig(), index
-        self._tracks = np.zeros(0, TRACK)
+        self._tracks: Rows = np.zeros(0, TRACK)
         self._time_s: float | None = None
         self._next_id = 1
 

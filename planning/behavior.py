@@ -57,7 +57,7 @@ class TrafficBehavior:
         self._predictor = Predictor(graph)
         self._width_m = width_m
         self._config = config
-        self._times = np.arange(0.0, config.prediction_s + 1e-9, config.prediction_step_s)
+        self._times = np.arange(0.0, config.prediction_s + 1e-9, config.prediction_step_s, dtype=np.float64)
 
     def constraints(
         self,

@@ -127,7 +127,7 @@ def lane_points(lane: Lane, s_m: Float) -> Float:
 def _sample(graph: LaneGraph, piece: RoutePiece, number: int, spacing_m: float) -> _Samples:
     lane = graph.lanes[piece.lane]
     count = max(2, int(np.ceil(piece.length_m / spacing_m)) + 1)
-    s = np.linspace(piece.start_s_m, piece.end_s_m, count)
+    s = np.linspace(piece.start_s_m, piece.end_s_m, count, dtype=np.float64)
     xyz = lane_points(lane, s)
     columns = np.zeros((count, 6))
     columns[:, 0] = lane.speed_limit_mps
@@ -139,7 +139,8 @@ def _sample(graph: LaneGraph, piece: RoutePiece, number: int, spacing_m: float) 
         origin = graph.lanes[piece.change_from]
         t = np.linspace(0.0, 1.0, count)
         blend = (t**3 * (10.0 - 15.0 * t + 6.0 * t**2))[:, None]
-        start = lane_points(origin, np.linspace(piece.change_start_s_m, piece.change_end_s_m, count))
+        origin_s = np.linspace(piece.change_start_s_m, piece.change_end_s_m, count, dtype=np.float64)
+        start = lane_points(origin, origin_s)
         xyz = (1.0 - blend) * start + blend * xyz
         columns[:, 0] = min(origin.speed_limit_mps, lane.speed_limit_mps)
         columns[:, 3] = 1.0

@@ -63,7 +63,8 @@ class Motion:
 
 def curve_speed(curvature_1pm: Float, config: SpeedConfig) -> Float:
     """Highest speed with the lateral acceleration within its limit."""
-    return np.sqrt(config.lateral_accel_max_mps2 / np.maximum(np.abs(curvature_1pm), 1e-5))
+    speed: Float = np.sqrt(config.lateral_accel_max_mps2 / np.maximum(np.abs(curvature_1pm), 1e-5))
+    return speed
 
 
 def backward_pass(ceiling: Ceiling, config: SpeedConfig) -> Reference:

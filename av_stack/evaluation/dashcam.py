@@ -97,7 +97,7 @@ def worst_error_px(lanes: LaneEstimate, labels: Labels, camera: CameraModel) -> 
 
 def line_pixels(line: LaneLine, camera: CameraModel, far_m: float = 80.0) -> Float:
     """(N, 2) px of the line from near to far."""
-    x = np.linspace(camera.x_m + 3.0, far_m, 600)
+    x = np.linspace(camera.x_m + 3.0, far_m, 600, dtype=np.float64)
     pixels, _ = vehicle_to_image(np.column_stack([x, line.y_at(x), np.zeros_like(x)]), camera)
     return pixels
 

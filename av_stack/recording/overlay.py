@@ -62,7 +62,7 @@ def _polyline(canvas: Image, pixels: Float, colour: tuple[int, int, int], width_
 
 
 def _draw_lane_line(canvas: Image, camera: CameraModel, line: LaneLine) -> None:
-    x = np.linspace(max(line.x_min_m, camera.x_m + 2.0), line.x_max_m, 24)
+    x = np.linspace(max(line.x_min_m, camera.x_m + 2.0), line.x_max_m, 24, dtype=np.float64)
     width_px = 1 + round(2 * line.confidence)
     _polyline(canvas, _project(camera, np.column_stack([x, line.y_at(x)])), LANE_BGR, width_px)
 

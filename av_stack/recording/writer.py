@@ -131,7 +131,7 @@ def _lanes(lanes: LaneEstimate, stamp: messages.Timestamp) -> messages.SceneEnti
     for line in (lanes.left, lanes.right):
         if line is None:
             continue
-        x = np.linspace(line.x_min_m, line.x_max_m, 16)
+        x = np.linspace(line.x_min_m, line.x_max_m, 16, dtype=np.float64)
         points = [messages.Point3(x=float(a), y=float(b), z=0.0) for a, b in zip(x, line.y_at(x), strict=True)]
         lines.append(messages.LinePrimitive(points=points, thickness=0.1, color=LANE_COLOUR))
     return messages.SceneEntity(timestamp=stamp, frame_id="ego", id="lanes", lines=lines)

@@ -34,7 +34,8 @@ def _track_one(levels: list[tuple[Bytes, Bytes]], point: Float, settings: Settin
     if (point < 0).any() or (point > limit).any():
         return point, error, False
     offsets = np.arange(-settings.reach_px - 1, settings.reach_px + 2, dtype=np.float32)
-    flow, good = np.zeros(2), True
+    flow: NDArray[np.float64] = np.zeros(2)
+    good = True
     for level in range(settings.levels - 1, -1, -1):
         source, target = levels[level]
         place = point / np.float32(2**level)

@@ -17,6 +17,7 @@ def max_pools(x: NDArray[np.float16], size: int, rounds: int) -> NDArray[Any]:
     for _ in range(rounds):
         border = ((0, 0), (0, 0), (radius, radius), (radius, radius))
         padded = np.pad(parts[-1], border, constant_values=-np.inf)
-        windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size), axis=(2, 3))
+        rows = np.lib.stride_tricks.sliding_window_view(padded, size, axis=2)
+        windows = np.lib.stride_tricks.sliding_window_view(rows, size, axis=3)
         parts.append(windows.max(axis=(-2, -1)))
     return np.concatenate(parts, axis=1)

@@ -58,7 +58,7 @@ def _triangles(level: Level) -> tuple[F64, NDArray[np.int64], NDArray[np.int64]]
     lines = shapely.union_all([*borders, level.bends], grid_size=GRID_M)
     faces = shapely.get_parts(shapely.polygonize([lines]))
     inside = shapely.point_on_surface(faces)
-    kind = np.zeros(len(faces), dtype=np.int64)
+    kind: NDArray[np.int64] = np.zeros(len(faces), dtype=np.int64)
     for area, shape in level.areas:
         shapely.prepare(shape)
         kind[shapely.contains(shape, inside)] = area
@@ -69,9 +69,9 @@ def _triangles(level: Level) -> tuple[F64, NDArray[np.int64], NDArray[np.int64]]
     xy = np.where((size > 0.0)[:, None, None], xy[:, ::-1], xy)
     near = np.round(xy.reshape(-1, 2) / GRID_M).astype(np.int64)
     on_grid, index = np.unique(near, axis=0, return_inverse=True)
-    triangles = index.reshape(-1, 3)
+    triangles = np.asarray(index, dtype=np.int64).reshape(-1, 3)
     whole = np.abs(size) > 1e-9
-    return on_grid * GRID_M, triangles[whole], kind[owner][whole]
+    return np.asarray(on_grid * GRID_M, dtype=np.float64), triangles[whole], kind[owner][whole]
 
 
 def _doubled_area(a: F64, b: F64, c: F64) -> F64:

@@ -53,7 +53,7 @@ class Piece:
             return 0.0
         if self.kind in (ARC, SPIRAL):
             return max(abs(k) for k in self.parameters)
-        s = np.linspace(0.0, self.length_m, 33)
+        s = np.linspace(0.0, self.length_m, 33, dtype=np.float64)
         _, _, turn = self.local(s)
         return float(np.max(np.abs(np.diff(turn))) / max(s[1], 1e-6))
 
@@ -78,7 +78,7 @@ def _polynomial(
 ) -> tuple[Float, Float, Float]:
     """Follow (u(p), v(p)) by arc length: s is measured along the curve, so p(s) comes from a table."""
     count = int(np.clip(length_m / _TABLE_STEP_M, 64, 4096)) + 1
-    p = np.linspace(0.0, p_max, count)
+    p = np.linspace(0.0, p_max, count, dtype=np.float64)
     speed = np.hypot(_derivative(u, p), _derivative(v, p))
     along = np.concatenate([[0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * np.diff(p))])
     at = np.interp(ds, along, p)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embedded_carla.recorder.cast import Cast
 from embedded_carla.recorder.motion import rows_of
@@ -25,9 +26,9 @@ class ReplayedLights:
         self._cast = cast
         self._held: dict[str, bool] = {}  # light -> whether it was frozen before
         self._shown: list[str] = []
-        self._rows = np.zeros(0, dtype=np.intp)
-        self._elapsed_s = np.zeros(0, dtype=np.float32)
-        self._frozen = np.zeros(0, dtype=np.uint8)
+        self._rows: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._elapsed_s: NDArray[np.float32] = np.zeros(0, dtype=np.float32)
+        self._frozen: NDArray[np.uint8] = np.zeros(0, dtype=np.uint8)
 
     def show(self, here: Frame) -> None:
         """Take colours, times and freezing from the frame."""

@@ -176,4 +176,5 @@ def _sphere_faces(rings: int, sides: int) -> U32:
         faces += [np.stack([a + i, b + i, b + j], axis=1), np.stack([a + i, b + j, a + j], axis=1)]
     last = 1 + (rings - 1) * sides
     faces.append(np.stack([last + i, np.full(sides, last + sides), last + j], axis=1))
-    return np.concatenate(faces).astype(np.uint32)
+    joined: NDArray[np.uint32] = np.concatenate(faces).astype(np.uint32)
+    return joined

@@ -62,7 +62,7 @@ class Renderer:
         self._normals = NormalsTarget(self._ctx)
         self._frame = self._ctx.buffer(reserve=FRAME_BYTES, dynamic=True)
         self._meshes = scenery.meshes
-        self._hidden_meshes = np.zeros(len(scenery.meshes), dtype=np.bool_)
+        self._hidden_meshes: NDArray[np.bool_] = np.zeros(len(scenery.meshes), dtype=np.bool_)
         self._ground = Ground(self._ctx, scenery.meshes)
         pool = ShapePool(self._ctx, _shape)
         self._still = StaticInstances(self._ctx, pool, scenery.placements)

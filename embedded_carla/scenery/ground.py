@@ -82,7 +82,8 @@ def _edges(local: F64) -> F64:
     inward = np.stack([-along[..., 1], along[..., 0]], axis=-1) * np.sign(turn)[:, None, None]
     inward /= np.maximum(np.linalg.norm(inward, axis=-1, keepdims=True), 1e-12)
     offset = -np.sum(inward * xy, axis=-1, keepdims=True)
-    return np.concatenate([inward, offset], axis=-1).reshape(len(local), 9)
+    edges: F64 = np.concatenate([inward, offset], axis=-1).reshape(len(local), 9)
+    return edges
 
 
 class SceneryGround:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embedded_carla.opendrive.network import MarkLine, RoadMark
 from embedded_carla.scene import Material
@@ -52,7 +53,7 @@ def _line(
     grid: SectionGrid, border: int, line: MarkLine, material: Material, start: float, end: float, soup: QuadSoup
 ) -> None:
     if line.space_m > 0.0:
-        begins = np.arange(start, end, line.length_m + line.space_m)
+        begins: NDArray[np.float64] = np.arange(start, end, line.length_m + line.space_m, dtype=np.float64)
         ends = np.minimum(begins + line.length_m, end)
         long = ends - begins > 0.2
         begins, ends = begins[long], ends[long]

@@ -62,7 +62,7 @@ class EventCamera:
         if self._last is None or self._last.shape != seen.shape:
             self._level = seen.copy()
             self._fired_ns = np.full(seen.shape, -(2**62), dtype=np.int64)
-            found = np.zeros(0, dtype=EVENT)
+            found: NDArray[np.void] = np.zeros(0, dtype=EVENT)
         else:
             found = self._crossings(self._last, seen, now_ns - self._last_ns)
         self._last, self._last_ns = seen, now_ns

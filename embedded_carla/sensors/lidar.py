@@ -148,7 +148,7 @@ class LidarScanner:
         kept = rng.random(n) >= chance
         shift = rng.normal(0.0, s.noise_stddev_m, n) if s.noise_stddev_m > 0 else np.zeros(n)
         points = hits.points + hits.direction * shift[:, None]
-        cloud = np.concatenate([points, intensity[:, None]], axis=1)[kept].astype("<f4")
+        cloud: NDArray[np.float32] = np.concatenate([points, intensity[:, None]], axis=1)[kept].astype("<f4")
         return self._head(hits.channel[kept]) + cloud.tobytes()
 
     def _semantic(self, hits: _Returns) -> bytes:

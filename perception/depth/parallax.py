@@ -81,11 +81,11 @@ class Parallax:
         return self._points(camera)
 
     def _clear(self) -> None:
-        self._pixels = np.zeros((0, 2))
-        self._information = np.zeros((0, 3, 3))
-        self._vector = np.zeros((0, 3))
-        self._views = np.zeros(0, dtype=np.int64)
-        self._residual = np.zeros(0)
+        self._pixels: Float = np.zeros((0, 2))
+        self._information: Float = np.zeros((0, 3, 3))
+        self._vector: Float = np.zeros((0, 3))
+        self._views: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._residual: Float = np.zeros(0)
 
     def _drop(self, which: NDArray[np.bool_]) -> None:
         keep = ~which

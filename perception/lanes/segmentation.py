@@ -132,6 +132,6 @@ def _threshold(channel: Image, beside: Image, least: float) -> np.uint8:
 
     A whole number, for pixels are: compared as such they are not made floating point first.
     """
-    difference = cv2.absdiff(channel[::4, ::4], beside[::4, ::4])
+    difference = np.asarray(cv2.absdiff(channel[::4, ::4], beside[::4, ::4]), dtype=np.uint8)
     spread = 1.4826 * float(np.median(difference)) / 2.0**0.5
     return np.uint8(np.ceil(max(least, min(NOISE_FACTOR * spread, NOISE_CONTRAST_MAX))))
