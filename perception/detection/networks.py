@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from av_stack.errors import ConfigError
 from av_stack.types import Image
-from perception.detection.offline import ultralytics
+from perception.detection.offline import openvino, ultralytics
 from perception.detection.weights import Exported, exported, network_size
 
 Float32 = NDArray[np.float32]
@@ -37,8 +37,7 @@ class OpenVinoNetwork:
     """Float32 whatever the processor offers: the same picture gives the same boxes on every run."""
 
     def __init__(self, source: Exported, threads: int | None = None) -> None:
-        import openvino as ov
-
+        ov = openvino()
         self.size_px, self.names = source.size_px, source.names
         core = ov.Core()
         model = core.read_model(source.model)

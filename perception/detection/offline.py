@@ -1,11 +1,23 @@
-"""Import ultralytics so that it never reaches for the network: no downloads, no installs, no telemetry."""
+"""Import ultralytics and openvino so that they never reach for the network: no downloads, installs or telemetry."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
+
+
+def openvino() -> Any:
+    """The openvino package, without the usage reports that it sends from a forked process when it is imported.
+
+    Raises ModuleNotFoundError where it is not installed.
+    """
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # its import fails, as if not installed
+    import openvino
+
+    return openvino
 
 
 def ultralytics() -> Any:
@@ -18,6 +30,7 @@ def ultralytics() -> Any:
     )
     folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "av-stack" / "ultralytics"
     os.environ.setdefault("YOLO_CONFIG_DIR", str(folder))
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # for exports, which import openvino
     _put_font(Path(os.environ["YOLO_CONFIG_DIR"]) / "Ultralytics" / "Arial.ttf")
     import ultralytics
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from av_stack.errors import ConfigError
 from perception.detection.detector import fit
+from perception.detection.offline import openvino
 from perception.detection.weights import Exported
 
 PICTURES = 300
@@ -29,12 +30,11 @@ def quantize(network: Exported, pictures: Sequence[Path]) -> None:
     """
     if len(pictures) < PICTURES:
         raise ConfigError(f"{len(pictures)} pictures: needed are {PICTURES} to measure the network's ranges on")
+    ov = openvino()  # before nncf imports it: it would send usage reports
     try:
         import nncf
     except ModuleNotFoundError:
         raise ConfigError("nncf is not installed: pip install -c constraints.txt 'av-stack[train]'") from None
-    import openvino as ov
-
     model = ov.Core().read_model(network.model)
     chosen = np.random.default_rng(0).choice(len(pictures), PICTURES, replace=False)
     data = nncf.Dataset([pictures[i] for i in sorted(chosen)], lambda path: _input(path, network.size_px))

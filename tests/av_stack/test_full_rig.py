@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 
 import pytest
 
@@ -41,8 +42,8 @@ def places(step: StepResult) -> list[tuple[float, float]]:
     return [tuple(map_to_vehicle([thing.x_m, thing.y_m], pose).tolist()) for thing in objects]
 
 
+@pytest.mark.skipif(find_spec("openvino") is None, reason="openvino is not installed")
 def test_who_stands_round_the_car_is_seen(city_server: Address) -> None:
-    pytest.importorskip("openvino", reason="openvino is not installed")
     scenario = load_scenario("town_drive")
     scenario = scenario.model_copy(update={"traffic": type(scenario.traffic)(vehicles=0), "walkers": ()})
     rig, stack = load_rig("full"), load_stack()

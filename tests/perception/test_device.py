@@ -16,6 +16,7 @@ from av_stack.types import CameraImage, CameraModel, Stamp
 from perception.detection.weights import COMPACT
 from perception.device import chosen_device, eyes_for
 
+NEEDS_OPENVINO = pytest.mark.skipif(find_spec("openvino") is None, reason="openvino is not installed")
 FRONT = CameraModel("front", 640, 360, 1.05, 2.1, 0.0, 1.6)
 STREET, STAMP = Path(__file__).parent / "pictures" / "detector_street.jpg", Stamp(0, 0.0)
 
@@ -50,14 +51,14 @@ def test_without_a_gpu_auto_is_the_cpu_and_cuda_an_error_each_with_the_reason_in
     assert str(error.value) == f"--device cuda: {reason}"
 
 
+@NEEDS_OPENVINO
 def test_eyes_on_the_cpu_detect_only_with_weights() -> None:
-    pytest.importorskip("openvino", reason="openvino is not installed")
     assert eyes_for([FRONT], None, "cpu").detect is None
     assert eyes_for([FRONT], COMPACT, "cpu").detect is not None
 
 
+@NEEDS_OPENVINO
 def test_several_cameras_share_one_network_and_keep_their_pictures_apart() -> None:
-    pytest.importorskip("openvino", reason="openvino is not installed")
     street = np.asarray(cv2.imread(str(STREET)), dtype=np.uint8)
     wide = CameraModel("wide", 1280, 720, math.radians(90.0), 2.1, 0.0, 1.6)
     other = replace(FRONT, name="other")
