@@ -46,6 +46,13 @@ class MapLibrary:
         there = ", ".join(sorted(files))
         raise MapError(f"unknown map {given!r:.200}; there are: {there} (started with --maps DIR, DIR's too)")
 
+    def is_own(self, given: str) -> bool:
+        """Whether the map of this name is one of those that come with the server: its tests prove them."""
+        name = plain_name(given).removesuffix(".xodr")
+        files = self._files()
+        found = files.get(name) or files.get(name.removesuffix("_Opt"))
+        return found is not None and found.parent == OWN_MAPS
+
     def _files(self) -> dict[str, Path]:
         files = dict(self._own_files)
         for folder in self._dirs:

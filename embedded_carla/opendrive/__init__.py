@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lxml import etree
 
 from embedded_carla.errors import MapError
@@ -23,13 +25,21 @@ def parse(text: str, name: str) -> RoadNetwork:
         raise MapError(f"map {name}: a document type declaration (<!DOCTYPE) is not allowed")
     parser = etree.XMLParser(huge_tree=True, resolve_entities=False, no_network=True, remove_comments=True)
     try:
-        root = etree.fromstring(text.encode("utf-8"), parser)
+        root = etree.fromstring(text.lstrip().encode("utf-8"), parser)
     except etree.XMLSyntaxError as error:
         raise MapError(f"map {name}: {_why(text, error)}") from error
+    _drop_namespaces(root)
     repairs = repair(root, name)
     if repairs:
         text = etree.tostring(root, encoding="unicode")
     return read_network(root, name, text, tuple(repairs))
+
+
+def _drop_namespaces(root: Any) -> None:
+    """Plain tag names, as the wheel reads them, in files that declare a namespace."""
+    for element in root.iter("{*}*"):
+        element.tag = etree.QName(element).localname
+    etree.cleanup_namespaces(root)
 
 
 def _why(text: str, error: etree.XMLSyntaxError) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,9 @@ KMH = {"km/h": 1.0, "kph": 1.0, "mph": 1.609344, "m/s": 3.6, "": 3.6}
 # Limits where a road's <type> names no speed: what CARLA's towns use for a street, a country road and a motorway.
 DEFAULT_SPEED_KMH = {"town": 30.0, "rural": 90.0, "motorway": 120.0, "lowSpeed": 20.0, "pedestrian": 10.0}
 NO_TYPE_SPEED_KMH = 30.0
+
+SHORTEST_PIECE_M = 1e-6
+"""Geometry of at most this length is left out of the reference line. Clients still get it."""
 
 DEFAULT_GEO_DEG = (42.0, 2.0)
 """Latitude and longitude that the wheel assumes where it cannot read the header's."""
@@ -125,6 +129,16 @@ def _piece(element: Element) -> Piece:
     return Piece(s, x, y, heading, length, kind, parameters)
 
 
+def _plan_view(elements: Iterable[Element]) -> PlanView:
+    """The pieces in order of s, without those of no length, unless there are no others."""
+    pieces = sorted(map(_piece, elements), key=lambda piece: piece.s_m)
+    return PlanView(tuple(p for p in pieces if p.length_m > SHORTEST_PIECE_M) or (_as_line(pieces[0]),))
+
+
+def _as_line(piece: Piece) -> Piece:
+    return replace(piece, length_m=0.0, kind=geometry.LINE, parameters=())
+
+
 def _speed_kmh(element: Element) -> float | None:
     """The limit of a `<speed>`; None for "no limit" and "undefined"."""
     if element.get("max") in ("no limit", "undefined", None):
@@ -159,7 +173,7 @@ def _lane(element: Element, section_s_m: float) -> Lane:
         border=_profile(borders, "sOffset", section_s_m) if borders else None,
         marks=read_marks(element.iterfind("roadMark"), section_s_m),
         speeds=tuple((s, limit) for s, limit in limits if limit is not None),
-        height=None if height is None else (number(height, "inner"), number(height, "outer")),
+        height=None if height is None else (number(height, "inner", 0.0), number(height, "outer", 0.0)),
         predecessor=None if links["predecessor"] is None else integer(links["predecessor"], "id"),
         successor=None if links["successor"] is None else integer(links["successor"], "id"),
     )
@@ -182,7 +196,7 @@ def _road(element: Element) -> Road:
         junction=integer(element, "junction"),
         kind=kind,
         speed_kmh=speed,
-        plan=PlanView(tuple(_piece(g) for g in element.iterfind("planView/geometry"))),
+        plan=_plan_view(element.iterfind("planView/geometry")),
         elevation=_profile(element.iterfind("elevationProfile/elevation")),
         superelevation=_flat(_profile(element.iterfind("lateralProfile/superelevation"))),
         offset=_flat(_profile(element.iterfind("lanes/laneOffset"))),

@@ -14,6 +14,7 @@ from embedded_carla.errors import MapError
 from embedded_carla.log import log
 from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.cache import CODE_DIGEST, MapCache, default_folder
+from embedded_carla.maps.proof import prove
 from embedded_carla.opendrive import RoadNetwork
 from embedded_carla.scene import Scenery
 from embedded_carla.world.build_apart import UNBOUNDED, Build
@@ -134,7 +135,7 @@ class MapLoader:
             self._building[1].wait()
             self._end_building(version)
             return self._kept[version]
-        made = make_map(name, text, self._seed)
+        made = make_map(name, text, self._seed, is_proved=self._library.is_own(name))
         self._keep(version, made)
         return made
 
@@ -174,9 +175,14 @@ def version_of(name: str, text: str) -> str:
     return hashlib.sha256(f"{name}\n{text}".encode(errors="surrogateescape")).hexdigest()
 
 
-def make_map(name: str, text: str, seed: int) -> LoadedMap:
-    """Everything that is built from a map's text. Raises MapError when it is no usable map."""
+def make_map(name: str, text: str, seed: int, *, is_proved: bool = False) -> LoadedMap:
+    """Everything that is built from a map's text. Raises MapError when it is no usable map.
+
+    Unless it `is_proved`, a child process tries out first whether clients can use the text.
+    """
     network = opendrive.parse(text, name)
+    if not is_proved:
+        prove(name, network.xodr_text)
     mesh = _walkers_mesh(network)
     return LoadedMap(
         name, network.xodr_text, network.geo, scenery.build(network, seed), version_of(name, text), mesh

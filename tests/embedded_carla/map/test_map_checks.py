@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import carla
@@ -47,20 +45,6 @@ def test_a_clean_map_is_handed_on_byte_for_byte() -> None:
     assert network.xodr_text is text
     assert network.repairs == ()
     assert network.geo == (49.5, 8.25)
-
-
-def test_two_lane_sections_at_one_station_are_mended() -> None:
-    """The wheel segfaults on the file as it is, so it gets the mended one in a process of its own."""
-    text = town(road(sections=(0.0, 40.0, 40.0, 100.0)))
-    network = parse(text, "Double")
-    assert [s.s_m for s in network.roads[1].sections] == [0.0, 40.0]
-    assert len(network.repairs) == 2
-    script = "import carla,sys; print(len(carla.Map('m', sys.stdin.read()).generate_waypoints(10.0)))"
-    done = subprocess.run(
-        [sys.executable, "-c", script], input=network.xodr_text, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 10
 
 
 def test_links_to_nothing_and_empty_connecting_roads_are_removed() -> None:

@@ -1,0 +1,85 @@
+"""Proves in a child process that `carla.Map` reads a text and answers what clients ask, before anyone else reads it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import subprocess
+import sys
+from types import TracebackType
+from typing import Any
+
+from embedded_carla.errors import MapError
+
+PROOF_S = 20.0
+"""CPU time for one map; CARLA's largest town at hand takes 0.4 s."""
+
+MOST_PROOF_BYTES = 4 << 30
+_PATIENCE, _PATIENCE_S = 6.0, 30.0
+"""The child limits itself. It is given up after this many times its limit and these seconds, on a busy machine."""
+
+
+class Prover:
+    """A child process that reads maps. It lives until `close`, and is started anew where it has died."""
+
+    def __init__(self, seconds: float = PROOF_S, most_bytes: int = MOST_PROOF_BYTES) -> None:
+        self._seconds, self._most_bytes = seconds, most_bytes
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Prover:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def prove(self, name: str, text: str) -> None:
+        """Raises MapError naming the map, and the road where it is known, when clients could not use the text."""
+        process = self._started()
+        try:
+            failure = self._asked(process, text.encode())
+        except (OSError, ValueError) as error:
+            self.close()
+            raise MapError(f"map {name}: the process that tries it out has ended ({error})") from error
+        if failure is not None:
+            subject = f"road {failure['road']}" if failure["road"] else "it"
+            raise MapError(f"map {name}: {subject} {failure['what']}")
+
+    def close(self) -> None:
+        """End the child."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(BrokenPipeError):  # what the child did not read is still in the buffer
+                pipe.close()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "embedded_carla.maps.prover"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                start_new_session=True,
+            )  # fmt: skip
+        return self._process
+
+    def _asked(self, process: subprocess.Popen[bytes], text: bytes) -> Any:
+        """The child's answer. Raises OSError or ValueError when it gives none."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        limits = {"seconds": self._seconds, "most_bytes": self._most_bytes, "size": len(text)}
+        process.stdin.write(json.dumps(limits).encode() + b"\n" + text)
+        process.stdin.flush()
+        if not select.select([process.stdout], [], [], _PATIENCE * self._seconds + _PATIENCE_S)[0]:
+            raise TimeoutError("no answer")
+        return json.loads(process.stdout.readline())
+
+
+def prove(name: str, text: str, seconds: float = PROOF_S, most_bytes: int = MOST_PROOF_BYTES) -> None:
+    """Prove one text. Raises MapError naming the map, and the road where it is known."""
+    with Prover(seconds, most_bytes) as prover:
+        prover.prove(name, text)

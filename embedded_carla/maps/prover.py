@@ -1,0 +1,169 @@
+"""The child process that reads maps with the wheel's parser: `python -m embedded_carla.maps.prover`.
+
+For each request on standard input it answers one JSON line. It stays single-threaded (no numpy), so it may fork: each
+map is read in a fork of its own, and a crash there is an answer like any other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import carla
+from lxml import etree
+
+from embedded_carla.maps.questions import NeverEndsError, ask_everything
+
+_PR_SET_PDEATHSIG = 1
+_LOCATE_SHARE = 0.2  # of the time limit, for each reading of a part of the map
+_MOST_TOLD = 200
+_OUT_OF_MEMORY = 2
+_ENDLESS = (signal.SIGXCPU, signal.SIGALRM)
+_WALL_PER_CPU = 3.0  # a busy machine gives less than one core
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """CPU seconds and bytes that one reading may take."""
+
+    seconds: float
+    most_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong, and on which road ("" where that is unknown)."""
+
+    what: str
+    road: str = ""
+
+
+def die_with_parent() -> None:
+    """Let the kernel end this process when its parent ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def judge(text: str, limits: Limits) -> Failure | None:
+    """Read the map as a client does; None when all went well."""
+    failure = _trial(text, limits)
+    if failure is None or failure.road:
+        return failure
+    return Failure(failure.what, _locate(text, limits))
+
+
+def _trial(text: str, limits: Limits) -> Failure | None:
+    """Read and question the map in a fork."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.close(reading)
+        _read_and_leave(text, limits, writing)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        told = pipe.read().decode(errors="replace").splitlines()
+    _, status = os.waitpid(process, 0)
+    road, said = "", ""
+    for line in told:
+        kind, _, rest = line.partition(" ")
+        road, said = (rest, said) if kind == "road" else (road, rest)
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number in _ENDLESS:
+            return Failure(f"takes CARLA's map parser more than {limits.seconds:g} s")
+        return Failure(f"crashes CARLA's map parser ({signal.strsignal(number)})", road)
+    if os.WEXITSTATUS(status) == _OUT_OF_MEMORY:
+        return Failure(f"takes CARLA's map parser more than {limits.most_bytes / 2**30:.2g} GiB")
+    return Failure(said, road) if os.WEXITSTATUS(status) else None
+
+
+def _read_and_leave(text: str, limits: Limits, pipe: int) -> None:
+    """In the fork: exit status 0 when all went well, 2 without memory, else 1 with the reason in the pipe."""
+
+    def tell(kind: str, what: str) -> None:
+        os.write(pipe, f"{kind} {' '.join(what.split())[:_MOST_TOLD]}\n".encode())
+
+    status = 1
+    try:
+        die_with_parent()
+        _limit(limits)
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1), os.dup2(silent, 2)
+        ask_everything(carla.Map("map", text), lambda road: tell("road", str(road)))
+        status = 0
+    except NeverEndsError as error:
+        tell("said", str(error))
+    except MemoryError:
+        status = _OUT_OF_MEMORY
+    except Exception as error:  # noqa: BLE001 - whatever the wheel throws is the answer
+        tell("said", f"is refused by CARLA's map parser ({error})")
+    finally:
+        os._exit(status)
+
+
+def _limit(limits: Limits) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = limits.most_bytes if hard == resource.RLIM_INFINITY else min(limits.most_bytes, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    seconds = max(int(limits.seconds + 0.5), 1)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, _WALL_PER_CPU * seconds)
+
+
+def _locate(text: str, limits: Limits) -> str:
+    """The id of a road that fails without the others; "" when there is none, or it is not found in time."""
+    root = etree.fromstring(text.lstrip().encode(), etree.XMLParser(huge_tree=True, resolve_entities=False))
+    for element in root.iter("{*}*"):
+        element.tag = etree.QName(element).localname
+    roads = root.findall("road")
+    part = Limits(max(limits.seconds * _LOCATE_SHARE, 1.0), limits.most_bytes)
+    deadline_s = time.monotonic() + limits.seconds
+    while len(roads) > 1 and time.monotonic() < deadline_s:
+        half = roads[: len(roads) // 2]
+        roads = half if _trial(_alone(root, half), part) else roads[len(roads) // 2 :]
+    is_found = len(roads) == 1 and _trial(_alone(root, roads), part) is not None
+    return str(roads[0].get("id")) if is_found else ""
+
+
+def _alone(root: Any, roads: list[Any]) -> str:
+    """A map of these roads without what links them to others."""
+    made = etree.Element("OpenDRIVE")
+    made.extend(copy.deepcopy(header) for header in root.findall("header"))
+    for road in map(copy.deepcopy, roads):
+        road.set("junction", "-1")
+        for path in ("link", "signals/signalReference"):
+            for element in road.findall(path):
+                element.getparent().remove(element)
+        made.append(road)
+    return str(etree.tostring(made, encoding="unicode"))
+
+
+def _requests(source: BinaryIO) -> Any:
+    """(limits, text) of each request: a JSON line with the limits and the text's size, then the text."""
+    while line := source.readline():
+        request = json.loads(line)
+        yield Limits(request["seconds"], request["most_bytes"]), source.read(request["size"]).decode()
+
+
+def main() -> None:
+    die_with_parent()
+    with contextlib.suppress(BrokenPipeError):
+        for limits, text in _requests(sys.stdin.buffer):
+            failure = judge(text, limits)
+            answer = None if failure is None else {"what": failure.what, "road": failure.road}
+            sys.stdout.write(json.dumps(answer) + "\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Repairs along one road: everything must be defined from s = 0 to the road's end, or `carla.Map` crashes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from embedded_carla.opendrive.mend_links import lanes_of
+from embedded_carla.opendrive.read import number
+
+Element = Any
+
+COINCIDENT_M = 1e-9
+"""The wheel's parser cannot tell lane sections apart that begin closer together than this."""
+SLIVER_M = 1e-3
+"""Length that a lane section of no length gets at a road's start or end."""
+MOST_START_M = 0.1
+"""A road that is undefined from s = 0 up to here is mended, one that begins later is refused."""
+
+
+def mend_plan_view(road: Element, said: list[str]) -> None:
+    """Let the plan view begin at s = 0. Raises ValueError where a longer part is missing."""
+    pieces = road.findall("planView/geometry")
+    first = min(pieces, key=lambda piece: number(piece, "s"))
+    start = number(first, "s")
+    if start <= 0.0:
+        return
+    _refuse_late(road, "geometry", start)
+    if start > COINCIDENT_M:
+        _put_line_before(first, start)
+    else:
+        first.set("s", "0")
+    said.append(f"road {road.get('id')}: its plan view begins at s={start:g}, extended to s=0")
+
+
+def _put_line_before(first: Element, length: float) -> None:
+    x, y, heading = (number(first, key) for key in ("x", "y", "hdg"))
+    line = first.makeelement("geometry", {
+        "s": "0", "x": repr(x - length * math.cos(heading)), "y": repr(y - length * math.sin(heading)),
+        "hdg": repr(heading), "length": repr(length),
+    })  # fmt: skip
+    line.append(line.makeelement("line", {}))
+    first.addprevious(line)
+
+
+def _refuse_late(road: Element, what: str, start: float) -> None:
+    if start > MOST_START_M:
+        raise ValueError(f"road {road.get('id')}: its first {what} begins at s={start:g}, not at s=0")
+
+
+def mend_profiles(road: Element, said: list[str]) -> None:
+    """Let lane offset, elevation and lane widths be defined from their start on."""
+    _mend_profile(road, road.findall("lanes/laneOffset"), "s", said, before=0.0)
+    _mend_profile(road, road.findall("elevationProfile/elevation"), "s", said)
+    for lane in road.iterfind("lanes/laneSection/*/lane"):
+        for tag in ("width", "border"):
+            _mend_profile(road, lane.findall(tag), "sOffset", said)
+
+
+def _mend_profile(
+    road: Element, records: list[Element], key: str, said: list[str], before: float | None = None
+) -> None:  # fmt: skip
+    """Put a constant before the first record: `before`, or the value with which that record begins."""
+    if not records:
+        return
+    first = min(records, key=lambda record: number(record, key, 0.0))
+    start = number(first, key, 0.0)
+    if start <= 0.0:
+        return
+    if start <= SLIVER_M:
+        first.set(key, "0")
+    else:
+        value = number(first, "a", 0.0) if before is None else before
+        first.addprevious(first.makeelement(first.tag, {key: "0", "a": repr(value), "b": "0", "c": "0", "d": "0"}))
+    said.append(f"road {road.get('id')}: its first {first.tag} begins at {key}={start:g}, extended to 0")
+
+
+def mend_sections(road: Element, said: list[str]) -> None:
+    """Put lane sections in order, from s = 0 on, none of them without a length. Raises ValueError."""
+    lanes, length = road.find("lanes"), number(road, "length")
+    sections = lanes.findall("laneSection")
+    ordered = sorted(sections, key=lambda section: number(section, "s"))
+    if ordered != sections:
+        for section in ordered:
+            lanes.append(section)
+        said.append(f"road {road.get('id')}: lane sections put in order of s")
+    _mend_first_start(road, ordered[0], said)
+    _mend_first_length(road, ordered, length, said)
+    _merge_coincident(road, ordered, said)
+    _mend_last(road, ordered, length, said)
+
+
+def _mend_first_start(road: Element, first: Element, said: list[str]) -> None:
+    start = number(first, "s")
+    if start == 0.0:
+        return
+    _refuse_late(road, "laneSection", abs(start))
+    first.set("s", "0")
+    said.append(f"road {road.get('id')}: its first lane section begins at s={start:g}, moved to s=0")
+
+
+def _mend_first_length(road: Element, ordered: list[Element], length: float, said: list[str]) -> None:
+    """Give a first section of no length a length: roads and junctions are linked to its lanes."""
+    if len(ordered) < 2 or number(ordered[1], "s") > COINCIDENT_M:
+        return
+    end = number(ordered[2], "s") if len(ordered) > 2 else length
+    if end > 2.0 * SLIVER_M:
+        _move(road, ordered[1], SLIVER_M)
+        said.append(f"road {road.get('id')}: two lane sections at s=0, the second moved to s={SLIVER_M:g}")
+
+
+def _merge_coincident(road: Element, ordered: list[Element], said: list[str]) -> None:
+    """Of sections at one s the last counts; links that went through the others reach across them."""
+    for i in range(len(ordered) - 2, -1, -1):
+        if number(ordered[i + 1], "s") - number(ordered[i], "s") > COINCIDENT_M:
+            continue
+        _bridge(ordered[i - 1] if i else None, ordered[i], ordered[i + 1])
+        if i == 0:
+            ordered[1].set("s", "0")
+        dropped = ordered.pop(i)
+        dropped.getparent().remove(dropped)
+        said.append(f"road {road.get('id')}: two lane sections at s={ordered[i].get('s')}, the first removed")
+
+
+def _mend_last(road: Element, ordered: list[Element], length: float, said: list[str]) -> None:
+    """Give a last section of no length a length, because roads and junctions are linked to its lanes."""
+    last = ordered[-1]
+    start = number(last, "s")
+    if length - start > COINCIDENT_M:
+        return
+    if start - length > SLIVER_M:
+        raise ValueError(f"road {road.get('id')}: a laneSection begins at s={start:g}, the road ends at s={length:g}")
+    before = number(ordered[-2], "s")
+    moved = max(length - SLIVER_M, 0.5 * (before + length))
+    if min(moved - before, length - moved) <= COINCIDENT_M:
+        raise ValueError(f"road {road.get('id')}: two laneSections begin at its end, s={length:g}")
+    _move(road, last, moved)
+    said.append(f"road {road.get('id')}: a lane section of no length at its end, moved to s={moved:g}")
+
+
+def _move(road: Element, section: Element, s: float) -> None:
+    """Move a lane section and the lane offset that begins with it."""
+    start = number(section, "s")
+    section.set("s", repr(s))
+    offsets = [
+        offset for offset in road.iterfind("lanes/laneOffset") if abs(number(offset, "s", 0.0) - start) <= COINCIDENT_M
+    ]  # fmt: skip
+    if offsets and (start > COINCIDENT_M or len(offsets) > 1):  # a single one at s=0 is for the first section
+        offsets[-1].set("s", repr(s))
+        for offset in road.findall("lanes/laneOffset"):
+            if offset is not offsets[-1] and s <= number(offset, "s", 0.0) <= start + COINCIDENT_M:
+                offset.getparent().remove(offset)
+
+
+def _bridge(before: Element | None, dropped: Element, kept: Element) -> None:
+    """Let links that went through the dropped section reach across it."""
+    forward = {i: _linked(lane, "successor") for i, lane in lanes_of(dropped).items()}
+    backward = {i: _linked(lane, "predecessor") for i, lane in lanes_of(dropped).items()}
+    for lanes, tag, across in (
+        ({} if before is None else lanes_of(before), "successor", forward), (lanes_of(kept), "predecessor", backward),
+    ):  # fmt: skip
+        for lane in lanes.values():
+            link = lane.find(f"link/{tag}")
+            target = None if link is None else across.get(link.get("id"))
+            if link is not None and target is not None:
+                link.set("id", target)
+
+
+def _linked(lane: Element, tag: str) -> str | None:
+    link = lane.find(f"link/{tag}")
+    return None if link is None else link.get("id")
