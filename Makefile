@@ -40,8 +40,10 @@ eval: ## measure perception against the truth in every weather; Ctrl-C, and it g
 		.venv/bin/av-stack eval perception --parts lanes,ranging,health,lights --map city_grid,country_road --out $(OUT)/eval $(EVAL_ARGS); \
 	fi
 
-fuzz: ## 200,000 hostile messages against the server (FUZZ_ARGS="--seed 2 --messages 1000"); figures in out/fuzz/
+# MAP_FUZZ_ARGS="--seed 2 --maps 500" changes the second part
+fuzz: ## 200,000 hostile messages (FUZZ_ARGS="--seed 2 --messages 1000") and 3,000 mutated maps; figures in out/fuzz/
 	@scripts/setup.sh dev
+	@.venv/bin/python -m tests.embedded_carla.fuzz.run_map_fuzz --out $(OUT)/fuzz $(MAP_FUZZ_ARGS)
 	@.venv/bin/python -m tests.embedded_carla.fuzz.run_fuzz --out $(OUT)/fuzz $(FUZZ_ARGS)
 
 soak: ## hours of ticks, map loads and vanishing clients; Ctrl-C, and it goes on where it was; figures in out/soak/
