@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from embedded_carla import codec
+from embedded_carla.errors import CommandError
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
 
 
 @value("is_traffic_manager_running")
 def is_traffic_manager_running(simulation: Simulation, port: int) -> bool:
+    """Raises CommandError on a map that would crash the client: this is what it asks before it makes one."""
+    if simulation.map.traffic_fault:
+        raise CommandError(f"map {simulation.map.name}: {simulation.map.traffic_fault}")
     return port in simulation.traffic_managers
 
 

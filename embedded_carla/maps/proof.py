@@ -35,17 +35,22 @@ class Prover:
     ) -> None:
         self.close()
 
-    def prove(self, name: str, text: str) -> None:
-        """Raises MapError naming the map, and the road where it is known, when clients could not use the text."""
+    def prove(self, name: str, text: str) -> str:
+        """Raises MapError naming the map, and the road where it is known, when clients could not use the text.
+
+        Returns what goes wrong when a client makes a TrafficManager on it, "" when nothing does.
+        """
         process = self._started()
         try:
-            failure = self._asked(process, text.encode())
+            answer = self._asked(process, text.encode())
         except (OSError, ValueError) as error:
             self.close()
             raise MapError(f"map {name}: the process that tries it out has ended ({error})") from error
+        failure = answer["failure"]
         if failure is not None:
             subject = f"road {failure['road']}" if failure["road"] else "it"
             raise MapError(f"map {name}: {subject} {failure['what']}")
+        return str(answer["traffic_fault"])
 
     def close(self) -> None:
         """End the child."""
@@ -79,7 +84,7 @@ class Prover:
         return json.loads(process.stdout.readline())
 
 
-def prove(name: str, text: str, seconds: float = PROOF_S, most_bytes: int = MOST_PROOF_BYTES) -> None:
-    """Prove one text. Raises MapError naming the map, and the road where it is known."""
+def prove(name: str, text: str, seconds: float = PROOF_S, most_bytes: int = MOST_PROOF_BYTES) -> str:
+    """Prove one text, see `Prover.prove`."""
     with Prover(seconds, most_bytes) as prover:
-        prover.prove(name, text)
+        return prover.prove(name, text)

@@ -15,6 +15,7 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -23,6 +24,7 @@ from lxml import etree
 
 from embedded_carla.maps.questions import NeverEndsError, ask_everything
 
+Question = Callable[[Any, Callable[[int], None]], None]
 _PR_SET_PDEATHSIG = 1
 _LOCATE_SHARE = 0.2  # of the time limit, for each reading of a part of the map
 _MOST_TOLD = 200
@@ -60,13 +62,23 @@ def judge(text: str, limits: Limits) -> Failure | None:
     return Failure(failure.what, _locate(text, limits))
 
 
-def _trial(text: str, limits: Limits) -> Failure | None:
+def traffic_fault(text: str, limits: Limits) -> str:
+    """What goes wrong when a TrafficManager prepares the map, "" when nothing does."""
+    failure = _trial(text, limits, _prepare_traffic)
+    return "" if failure is None else failure.what.replace("CARLA's map parser", "CARLA's TrafficManager")
+
+
+def _prepare_traffic(town: Any, _on_road: Callable[[int], None]) -> None:
+    town.cook_in_memory_map(os.devnull)
+
+
+def _trial(text: str, limits: Limits, question: Question = ask_everything) -> Failure | None:
     """Read and question the map in a fork."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
         os.close(reading)
-        _read_and_leave(text, limits, writing)
+        _read_and_leave(text, limits, question, writing)
     os.close(writing)
     with open(reading, "rb") as pipe:
         told = pipe.read().decode(errors="replace").splitlines()
@@ -85,7 +97,7 @@ def _trial(text: str, limits: Limits) -> Failure | None:
     return Failure(said, road) if os.WEXITSTATUS(status) else None
 
 
-def _read_and_leave(text: str, limits: Limits, pipe: int) -> None:
+def _read_and_leave(text: str, limits: Limits, question: Question, pipe: int) -> None:
     """In the fork: exit status 0 when all went well, 2 without memory, else 1 with the reason in the pipe."""
 
     def tell(kind: str, what: str) -> None:
@@ -97,7 +109,7 @@ def _read_and_leave(text: str, limits: Limits, pipe: int) -> None:
         _limit(limits)
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1), os.dup2(silent, 2)
-        ask_everything(carla.Map("map", text), lambda road: tell("road", str(road)))
+        question(carla.Map("map", text), lambda road: tell("road", str(road)))
         status = 0
     except NeverEndsError as error:
         tell("said", str(error))
@@ -160,7 +172,10 @@ def main() -> None:
     with contextlib.suppress(BrokenPipeError):
         for limits, text in _requests(sys.stdin.buffer):
             failure = judge(text, limits)
-            answer = None if failure is None else {"what": failure.what, "road": failure.road}
+            answer = {
+                "failure": None if failure is None else {"what": failure.what, "road": failure.road},
+                "traffic_fault": traffic_fault(text, limits) if failure is None else "",
+            }
             sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
 

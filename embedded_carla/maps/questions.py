@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -36,8 +37,9 @@ def ask_everything(town: Any, on_road: Callable[[int], None]) -> None:
     for waypoint in waypoints[:: max(len(waypoints) // _SAMPLED, 1)]:
         on_road(waypoint.road_id)
         _ask_around(waypoint)
-        town.get_waypoint(waypoint.transform.location, True, carla.LaneType.Any)
-        town.get_waypoint_xodr(waypoint.road_id, waypoint.lane_id, waypoint.s)
+        with contextlib.suppress(RuntimeError):
+            town.get_waypoint(waypoint.transform.location, True, carla.LaneType.Any)
+            town.get_waypoint_xodr(waypoint.road_id, waypoint.lane_id, waypoint.s)
 
 
 def _lane(waypoint: Any) -> tuple[int, int, int]:
@@ -71,10 +73,11 @@ def _leave(exit_: Any, most: int) -> None:
 
 
 def _ask_around(waypoint: Any) -> None:
-    """What agents ask of the waypoint they are at."""
-    waypoint.get_left_lane(), waypoint.get_right_lane(), waypoint.previous(2.0), waypoint.get_landmarks(50.0)
-    _ = waypoint.left_lane_marking, waypoint.right_lane_marking, waypoint.lane_change, waypoint.lane_width
-    if waypoint.is_junction:
-        junction = waypoint.get_junction()
-        junction.get_waypoints(carla.LaneType.Driving)
-        _ = junction.bounding_box
+    """What agents ask of the waypoint they are at; an exception is theirs to handle, a crash is not."""
+    with contextlib.suppress(RuntimeError):
+        waypoint.get_left_lane(), waypoint.get_right_lane(), waypoint.previous(2.0), waypoint.get_landmarks(50.0)
+        _ = waypoint.left_lane_marking, waypoint.right_lane_marking, waypoint.lane_change, waypoint.lane_width
+        if waypoint.is_junction:
+            junction = waypoint.get_junction()
+            junction.get_waypoints(carla.LaneType.Driving)
+            _ = junction.bounding_box

@@ -8,6 +8,7 @@ from lxml import etree
 
 from embedded_carla.errors import MapError
 from embedded_carla.opendrive.check import repair
+from embedded_carla.opendrive.extent import refuse_extent
 from embedded_carla.opendrive.network import RoadNetwork
 from embedded_carla.opendrive.read import read_network
 
@@ -32,7 +33,9 @@ def parse(text: str, name: str) -> RoadNetwork:
     repairs = repair(root, name)
     if repairs:
         text = etree.tostring(root, encoding="unicode")
-    return read_network(root, name, text, tuple(repairs))
+    network = read_network(root, name, text, tuple(repairs))
+    refuse_extent(network)
+    return network
 
 
 def _drop_namespaces(root: Any) -> None:

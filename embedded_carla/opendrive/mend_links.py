@@ -38,12 +38,17 @@ def mend_lane_links(road: Element, said: list[str]) -> None:
 
 
 def mend_neighbour_links(root: Element, said: list[str]) -> None:
-    """Remove links to missing lanes of the road before or after."""
+    """Remove links to missing lanes of the road before or after, and to lanes of a road that is not given.
+
+    The wheel takes a road that is not given for road 0.
+    """
     roads = {road.get("id"): road for road in root.iterfind("road")}
     for road in roads.values():
         sections = road.findall("lanes/laneSection")
         for tag, own in (("predecessor", sections[0]), ("successor", sections[-1])):
             link = road.find(f"link/{tag}")
+            if link is None and "0" in roads:
+                _drop_links(road, lanes_of(own), tag, {}, said)
             if link is None or link.get("elementType") != "road":
                 continue
             facing = roads[link.get("elementId")].findall("lanes/laneSection")

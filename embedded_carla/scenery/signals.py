@@ -113,7 +113,8 @@ def _approaches(network: RoadNetwork) -> dict[str, list[Approach]]:
         road = network.roads[road_id]
         for lane in _governed(road, s_m, orientation, validities):
             for approach in _entries(network, road, lane, s_m):
-                found[signal_id].setdefault((approach.road, approach.lane), approach)
+                if approach.lane in network.roads[approach.road].section_at(approach.s_m).lanes:
+                    found[signal_id].setdefault((approach.road, approach.lane), approach)
     return {s: list(found[s].values()) for s in network.signals}
 
 

@@ -22,6 +22,8 @@ from embedded_carla.world.build_apart import UNBOUNDED, Build
 GENERATED_MAP = "OpenDriveMap"
 """The name under which CARLA's client loads a map whose text it has sent."""
 
+UNBUILDABLE = "its numbers make no map that can be built"
+
 _KEPT_MAPS = 3
 
 
@@ -36,6 +38,7 @@ class LoadedMap:
     scenery: Scenery
     version: str
     navigation: bytes
+    traffic_fault: str = ""  # what goes wrong when a TrafficManager is made on this map
 
     @property
     def navigation_file(self) -> str:
@@ -181,12 +184,12 @@ def make_map(name: str, text: str, seed: int, *, is_proved: bool = False) -> Loa
     Unless it `is_proved`, a child process tries out first whether clients can use the text.
     """
     network = opendrive.parse(text, name)
-    if not is_proved:
-        prove(name, network.xodr_text)
-    mesh = _walkers_mesh(network)
-    return LoadedMap(
-        name, network.xodr_text, network.geo, scenery.build(network, seed), version_of(name, text), mesh
-    )  # fmt: skip
+    traffic_fault = "" if is_proved else prove(name, network.xodr_text)
+    try:
+        made, mesh = scenery.build(network, seed), _walkers_mesh(network)
+    except (ArithmeticError, LookupError, MemoryError, ShapelyError, ValueError) as error:
+        raise MapError(f"map {name}: {UNBUILDABLE} ({type(error).__name__}: {error})") from error
+    return LoadedMap(name, network.xodr_text, network.geo, made, version_of(name, text), mesh, traffic_fault)
 
 
 def _walkers_mesh(network: RoadNetwork) -> bytes:

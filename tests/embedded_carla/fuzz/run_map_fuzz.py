@@ -164,13 +164,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--maps", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--build-every", type=int, default=4, help="one in so many maps is built with its scenery")
     parser.add_argument("--only", type=int, help="show this map and what becomes of it")
     parser.add_argument("--out", type=Path, default=Path("out/fuzz"))
     arguments = parser.parse_args()
     if arguments.only is not None:
         show(arguments.seed, arguments.only)
         return 0
-    findings = run(arguments.maps, arguments.seed)
+    findings = run(arguments.maps, arguments.seed, build_every=arguments.build_every)
     with tempfile.TemporaryDirectory() as folder:
         sent = run_through_server(range(0, arguments.maps, SERVER_EVERY), arguments.seed, Path(folder))
     result = {

@@ -12,6 +12,8 @@ from embedded_carla.errors import MapError
 from embedded_carla.maps import MapLibrary
 from embedded_carla.opendrive import parse
 
+JUMP = '<geometry s="50" x="5000" y="0" hdg="0" length="50"><line/></geometry></planView>'
+
 
 @pytest.mark.parametrize(
     ("text", "why"),
@@ -29,6 +31,11 @@ from embedded_carla.opendrive import parse
         (town(road().replace('x="0"', "")), "has no x"),
         (town(road(shape="<bezier/>")), "has no shape"),
         (town(road(kind='<type s="0" type="town"><speed max="5" unit="knots"/></type>')), "knots"),
+        (town(road(length=1.5e6)), "road 1 reaches more than 1000 km from the origin"),
+        (town(road().replace("</planView>", JUMP)), "road 1 jumps by"),
+        (town(road(elevation='<elevation s="0" a="0" b="1e6" c="0" d="0"/>')), "reaches a height of more than 100 km"),
+        (town(road().replace('a="3.5" b="0"', 'a="3.5" b="1e3"')), "road 1 is wider than 1000 m"),
+        (town(road(), road(2, y=1e5), road(3).replace('x="0"', 'x="1e5"')), "100 km by 100 km, which is too large"),
     ],
 )
 def test_a_broken_map_is_refused_in_one_line(text: str, why: str) -> None:

@@ -150,6 +150,17 @@ def test_links_to_missing_lanes_of_the_next_road_are_removed(prover: Prover) -> 
     prover.prove("Loose", network.xodr_text)
 
 
+def test_lanes_do_not_lead_to_road_0_where_no_road_is_given(prover: Prover) -> None:
+    """Removing the link to a missing road made the wheel take road 0 for it, which has no such lane."""
+    without = road(0).replace('<lane id="1" type="driving">', '<lane id="1" type="none">')
+    lanes = without[without.index("<right>") : without.index("</right>") + 8]
+    text = _linked(town(without.replace(lanes, ""), road(1, y=50.0)))
+    for link in ("", '<successor elementType="road" elementId="7" contactPoint="start"/>'):
+        network = parse(text.replace("<link></link>", f"<link>{link}</link>"), "Zero")
+        prover.prove("Zero", network.xodr_text)
+        assert all(lane.successor is None for lane in network.roads[1].sections[0].lanes.values())
+
+
 def test_a_road_without_the_junction_attribute_belongs_to_none() -> None:
     network = parse(town(road()).replace('junction="-1"', ""), "Plain")
     assert network.roads[1].junction == -1

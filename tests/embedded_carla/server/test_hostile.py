@@ -7,6 +7,7 @@ import math
 import socket
 import struct
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,17 @@ def test_a_senseless_map_is_refused_soon(simulation: Simulation, text: str) -> N
     assert time.monotonic() - began_s < build_apart.LONGEST_LOAD_S + 5.0
     assert refusal(simulation, "load_new_episode", "OpenDriveMap")
     assert simulation.map.name == name
+
+
+def test_no_traffic_manager_is_made_on_a_map_that_would_crash_it(simulation: Simulation) -> None:
+    assert call(simulation, "is_traffic_manager_running", 8000) == [[1, False]]
+    whole = simulation.map
+    simulation.map = replace(whole, traffic_fault="crashes CARLA's TrafficManager (Segmentation fault)")
+    try:
+        message = refusal(simulation, "is_traffic_manager_running", 8000)
+    finally:
+        simulation.map = whole
+    assert message.endswith("map country_road: crashes CARLA's TrafficManager (Segmentation fault)")
 
 
 def test_building_a_map_ends_in_time_and_memory() -> None:

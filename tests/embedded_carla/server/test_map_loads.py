@@ -14,16 +14,23 @@ import pytest
 
 from embedded_carla import maps
 from tests.embedded_carla.conftest import ServerProcess, run_server
+from tests.embedded_carla.fuzz.maps import road, town
 
 carla = pytest.importorskip("carla")
 
 
 @pytest.fixture(scope="module")
 def towns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server with two towns that nobody has built yet."""
+    """A server with two towns that nobody has built yet, and three small maps."""
     folder, text = tmp_path_factory.mktemp("towns"), (Path(maps.__file__).parent / "country_road.xodr").read_text()
     for name in ("first", "second"):
         (folder / f"{name}.xodr").write_text(text + f"<!-- {name} {time.time_ns()} -->")
+    late_offset = '<lanes><laneOffset s="5" a="nan" b="0" c="0" d="0"/>'
+    (folder / "refused.xodr").write_text(town(road(1), road(2, y=50).replace("<lanes>", late_offset)))
+    far_lane = road(2, y=50).replace('id="1" type="sidewalk"', 'id="7" type="driving"')
+    (folder / "crashing.xodr").write_text(town(road(1), far_lane))
+    sliver = '<planView><geometry s="0" x="0" y="0" hdg="0" length="0"><line/></geometry>'
+    (folder / "sliver.xodr").write_text(town(road(1).replace("<planView>", sliver)))
     with run_server("--maps", str(folder)) as running:
         yield running
 
@@ -58,3 +65,15 @@ def test_a_client_alone_is_answered_when_its_town_is_built(towns: ServerProcess)
         assert answer_of(loading) == [[False]]
         load(loading, "nowhere")
         assert "unknown map" in str(answer_of(loading))
+
+
+def test_a_map_that_the_wheel_cannot_read_is_refused_and_harms_nobody(towns: ServerProcess) -> None:
+    client = carla.Client("127.0.0.1", towns.port)
+    client.set_timeout(60.0)
+    before = client.get_world().get_map().name
+    with pytest.raises(RuntimeError, match=r"map crashing: road 2 is refused by CARLA's map parser \(map::at\)"):
+        client.load_world("crashing")
+    with pytest.raises(RuntimeError, match=r"map refused: <laneOffset> in line 1: a='nan' is no number"):
+        client.load_world("refused")
+    assert client.get_world().get_map().name == before
+    assert client.load_world("sliver").get_map().generate_waypoints(5.0)

@@ -1,0 +1,50 @@
+"""The table of the maps, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def table(maps: Mapping[str, Mapping[str, Any]]) -> str:
+    """A row for each map, by name."""
+    rows = [
+        "| map | loads | s | spawn points | 10 TrafficManager cars, 60 s | stack, 60 s |",
+        "|---|---|--:|--:|---|---|",
+    ]
+    rows += [_row(name, maps[name]) for name in sorted(maps, key=str.lower)]
+    return "\n".join(rows) + "\n"
+
+
+def _row(name: str, figures: Mapping[str, Any]) -> str:
+    if "seconds" not in figures:
+        return f"| {name} | {_error(name, figures)} | | | | |"
+    stack = figures.get("stack")
+    driven = "not run" if stack is None else _stack(name, stack)
+    traffic = _traffic(name, figures)
+    return f"| {name} | yes | {figures['seconds']:.1f} | {figures['spawn_points']} | {traffic} | {driven} |"
+
+
+def _error(name: str, figures: Mapping[str, Any]) -> str:
+    died = "the server died: " if figures.get("server_died") else ""
+    return died + str(figures["error"]).split(f"map {name}: ")[-1].replace("|", "\\|").replace("<", "&lt;")
+
+
+def _traffic(name: str, figures: Mapping[str, Any]) -> str:
+    if "traffic" not in figures:
+        return "no place to spawn"
+    seen = figures["traffic"]
+    if "error" in seen:
+        return _error(name, seen)
+    hits = f"{seen['collisions_with_vehicles']} with cars, {seen['collisions_with_others']} with other things"
+    clean = not seen["collisions_with_vehicles"] and not seen["collisions_with_others"]
+    removed = seen["removed_by_traffic_manager"]
+    gone = f" ({removed} taken away by TrafficManager)" if removed else ""
+    return f"{seen['cars']} cars{gone}, {seen['driven_m']} m, collisions: {'0' if clean else hits}"
+
+
+def _stack(name: str, figures: Mapping[str, Any]) -> str:
+    if figures.get("error"):
+        return _error(name, figures)
+    share = 100.0 * figures["route_completion"]
+    return f"{share:.0f} % of the route ({figures['end']}), collisions: {figures['collisions']}"
