@@ -107,9 +107,10 @@ def show_vehicle_debug_telemetry(simulation: Simulation, actor_id: int, _enabled
 
 
 @void("set_actor_autopilot")
-def set_actor_autopilot(simulation: Simulation, actor_id: int, _enabled: bool) -> None:
-    """The TrafficManager in the client drives; the server has nothing to switch."""
-    simulation.episode.vehicle(actor_id)
+def set_actor_autopilot(simulation: Simulation, actor_id: int, enabled: bool) -> None:
+    """The TrafficManager in the client drives; the server only lets its controls stick."""
+    episode = simulation.episode
+    episode.loose_controls.set_autopilot(episode.vehicle(actor_id), bool(enabled))
 
 
 @void("restore_physx_physics")

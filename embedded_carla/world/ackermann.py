@@ -145,6 +145,7 @@ class AckermannDrivers:
             controller.reset(self._speed_mps(actor), float(fleet.steer_rad[actor.slot]))
             self._driven[actor.actor_id] = actor
         controller.target = target
+        self._episode.loose_controls.note((actor.actor_id,))
 
     def release(self, actor: Actor) -> None:
         """Pedals are given by someone else from now on."""

@@ -28,6 +28,7 @@ from embedded_carla.world.debug import DebugShapes
 from embedded_carla.world.environment import Environment
 from embedded_carla.world.lamps import StreetLamps
 from embedded_carla.world.loader import LoadedMap
+from embedded_carla.world.loose_controls import LooseControls
 from embedded_carla.world.raycast import RayCaster
 from embedded_carla.world.roadside import Roadside
 from embedded_carla.world.snapshot import SnapshotTable
@@ -65,6 +66,7 @@ class Episode:
         self.hits: list[CollisionHit] = []
         self.debug = DebugShapes()
         self.ackermann = AckermannDrivers(self)
+        self.loose_controls = LooseControls()
         self._rows: dict[ActorKind, _Rows] = {}
         self._named: dict[ActorKind, tuple[Sequence[int], _Rows]] = {}
         self._heights: NDArray[np.float32] | None = None  # of the walkers
@@ -162,11 +164,13 @@ class Episode:
     def control_vehicle(self, actor: Actor, control: VehicleControl) -> None:
         """A client gives pedals; that ends Ackermann control."""
         self.ackermann.release(actor)
+        self.loose_controls.note((actor.actor_id,))
         self.set_pedals(actor, control)
 
     def control_vehicles(self, ids: Sequence[int], where: _Rows, values: Float) -> None:
         """As `control_vehicle` for many; `where` is `rows_of` the `ids`, `values` (n, 7) the fields in range."""
         self.ackermann.release_all(ids)
+        self.loose_controls.note(ids)
         rows, slots = where
         self.fleet.set_controls(slots, values)
         self.table.write_vehicle_controls(rows, values)
@@ -187,6 +191,9 @@ class Episode:
         self.time_s += delta_s
         self.delta_s = delta_s
         self._lights_changed = self.lamps.announce()
+        for vehicle in self.loose_controls.expire():
+            self.ackermann.release(vehicle)
+            self.set_pedals(vehicle, VehicleControl())
         self.ackermann.step(delta_s)
         self.fleet.step(delta_s, self.drawn_weather.wetness, self.drawn_weather.precipitation_deposits)
         self.crowd.step(delta_s)

@@ -83,6 +83,7 @@ def destroy(episode: Episode, actor_id: int) -> bool:
         actor.parent.children.remove(actor)
     if actor.kind is ActorKind.VEHICLE:
         episode.ackermann.forget(actor)
+        episode.loose_controls.forget(actor)
         episode.fleet.remove(actor.slot)
     elif actor.kind is ActorKind.WALKER:
         episode.crowd.remove(actor.slot)
@@ -93,6 +94,8 @@ def destroy(episode: Episode, actor_id: int) -> bool:
 def _embody(episode: Episode, actor: Actor) -> None:
     if actor.kind in (ActorKind.VEHICLE, ActorKind.WALKER):
         episode.add_body(actor)
+        if actor.kind is ActorKind.VEHICLE:
+            episode.loose_controls.add(actor)
     elif actor.kind is ActorKind.SENSOR and actor.type_id not in CLIENT_SIDE_SENSORS:
         actor.stream_id = next(episode.stream_ids)
 
