@@ -20,6 +20,7 @@ from embedded_carla.types import (
     VehicleControl,
     WalkerControl,
     WeatherParameters,
+    wrapped_deg,
 )
 
 Wire = Any  # what msgpack packs: None, bool, int, float, str, bytes, list, tuple
@@ -153,7 +154,7 @@ def transform_from_wire(value: Wire, what: str = "transform") -> Transform:
     location, rotation = items(value, 2, what)[:2]
     x, y, z = location_from_wire(location, what)
     pitch, yaw, roll = vector_from_wire(rotation, what, MOST_DEG)
-    return Transform(x, y, z, pitch, yaw, roll)
+    return Transform(x, y, z, pitch, wrapped_deg(yaw), roll)
 
 
 def transform_to_wire(t: Transform) -> Wire:

@@ -52,6 +52,16 @@ class SemanticTag(IntEnum):
     GUARD_RAIL = 28
 
 
+_F32_STEP_DEG = 2.0**-16  # between neighbouring f32 at 180; clients get angles as f32
+
+
+def wrapped_deg(angle_deg: float) -> float:
+    """The same angle in (-180, 180], also after rounding to f32: the range of Unreal's rotators."""
+    if not -180.0 < angle_deg <= 180.0:
+        angle_deg = 180.0 - (180.0 - angle_deg) % 360.0
+    return 180.0 if angle_deg < -180.0 + _F32_STEP_DEG else angle_deg
+
+
 @dataclass(frozen=True, slots=True)
 class Transform:
     """A pose: metres and degrees."""
@@ -89,7 +99,7 @@ class Transform:
         roll = np.arctan2(-m[2, 1], m[2, 2])
         return Transform(
             float(m[0, 3]), float(m[1, 3]), float(m[2, 3]),
-            float(np.degrees(pitch)), float(np.degrees(yaw)), float(np.degrees(roll)),
+            float(np.degrees(pitch)), wrapped_deg(float(np.degrees(yaw))), float(np.degrees(roll)),
         )  # fmt: skip
 
     def __matmul__(self, child: Transform) -> Transform:

@@ -13,7 +13,7 @@ import numpy as np
 from embedded_carla.opendrive.network import DRIVABLE, Link, Road, RoadNetwork, RoadObject, Signal, Validity
 from embedded_carla.opendrive.read import KMH
 from embedded_carla.scene import SignalSite, StopZone
-from embedded_carla.types import Transform
+from embedded_carla.types import Transform, wrapped_deg
 
 KINDS = {"1000001": "traffic_light", "206": "stop", "205": "yield", "274": "speed_limit"}
 ZONE_HALF_LENGTH_M = 1.75
@@ -77,7 +77,7 @@ def _landmark_poses(network: RoadNetwork) -> dict[str, Transform]:
     out = {}
     for landmark in carla.Map(network.name, network.xodr_text).get_all_landmarks():
         at, yaw_deg = landmark.transform.location, landmark.transform.rotation.yaw
-        out[landmark.id] = Transform(at.x, at.y, at.z, 0.0, _wrapped(yaw_deg), 0.0)
+        out[landmark.id] = Transform(at.x, at.y, at.z, 0.0, wrapped_deg(yaw_deg), 0.0)
     return out
 
 
@@ -90,11 +90,7 @@ def _pose(network: RoadNetwork, item: Signal | RoadObject, landmarks: Mapping[st
         yaw_deg += 180.0
     if signal_id in landmarks:
         x, y, yaw_deg = landmarks[signal_id].x, landmarks[signal_id].y, landmarks[signal_id].yaw_deg
-    return Transform(x, y, float(point[2]), 0.0, _wrapped(yaw_deg + 90.0), 0.0)
-
-
-def _wrapped(angle_deg: float) -> float:
-    return float((angle_deg + 180.0) % 360.0 - 180.0)
+    return Transform(x, y, float(point[2]), 0.0, wrapped_deg(yaw_deg + 90.0), 0.0)
 
 
 def _junction_of(network: RoadNetwork, signal: Signal) -> str:
@@ -189,7 +185,7 @@ def _zone(network: RoadNetwork, lines: dict[int, list[RoadObject]], approach: Ap
     x, y, z = centre[0]
     half = (half_length, max(0.5 * ZONE_OF_LANE * float(width[0]), 0.1), ZONE_HALF_HEIGHT_M)
     return StopZone(
-        (float(x), -float(y), float(z) + ZONE_HALF_HEIGHT_M - 0.2), half, _wrapped(-float(np.degrees(travel)))
+        (float(x), -float(y), float(z) + ZONE_HALF_HEIGHT_M - 0.2), half, wrapped_deg(-float(np.degrees(travel)))
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from embedded_carla.opendrive.network import DRIVABLE
 from embedded_carla.scene import F64
 from embedded_carla.scenery.grid import SectionGrid
-from embedded_carla.types import Transform
+from embedded_carla.types import Transform, wrapped_deg
 
 SPACING_M = 9.5
 END_MARGIN_M = 4.0  # from a junction or the end of the road
@@ -34,7 +34,7 @@ def spawn_points(grids: Sequence[SectionGrid]) -> tuple[Transform, ...]:
                 if len(taken) and np.min(np.linalg.norm(taken - point, axis=1)) < CLEARANCE_M:
                     continue
                 x, y, z = (float(v) for v in point)
-                out.append(Transform(x, y, z + LIFT_M, float(pitch_deg), float(yaw_deg), 0.0))
+                out.append(Transform(x, y, z + LIFT_M, float(pitch_deg), wrapped_deg(float(yaw_deg)), 0.0))
                 taken = np.vstack([taken, point])
     thin = -(-len(out) // MOST)  # large maps: every n-th, so that all of the map keeps some
     return tuple(out[:: max(thin, 1)])

@@ -165,6 +165,10 @@ class SnapshotTable:
 
     def write_motion(self, rows: NDArray[np.intp], motion: NDArray[np.float32]) -> None:
         """`motion` (n, 15): location, rotation, velocity, angular velocity and acceleration of the bodies in `rows`."""
+        yaw_deg = motion[:, 4]
+        outside = (yaw_deg <= -180.0) | (yaw_deg > 180.0)
+        if outside.any():  # as `wrapped_deg`
+            yaw_deg[outside] = 180.0 - (180.0 - yaw_deg[outside]) % 360.0
         self._motion[rows] = motion
 
     def write_road(self, rows: NDArray[np.intp], road: NDArray[np.void]) -> None:

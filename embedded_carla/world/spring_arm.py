@@ -17,7 +17,7 @@ from enum import IntEnum
 import numpy as np
 
 from embedded_carla.scene import F64
-from embedded_carla.types import Transform
+from embedded_carla.types import Transform, wrapped_deg
 
 ROTATION_LAG_SPEED = 8.0
 LAG_STEP_S = 1.0 / 60.0
@@ -74,7 +74,7 @@ def _followed(now_deg: float | None, wanted_deg: float, dt_s: float) -> float:
     """The yaw after `dt_s` of following `wanted_deg`, which is reached evenly over that time."""
     if now_deg is None:
         return wanted_deg
-    gap = _wrapped(wanted_deg - now_deg)
+    gap = wrapped_deg(wanted_deg - now_deg)
     if dt_s <= 0.0:
         return now_deg
     target, left = now_deg, dt_s
@@ -82,12 +82,8 @@ def _followed(now_deg: float | None, wanted_deg: float, dt_s: float) -> float:
         step = min(LAG_STEP_S, left)
         left -= step
         target += gap * step / dt_s
-        now_deg += _wrapped(target - now_deg) * min(ROTATION_LAG_SPEED * step, 1.0)
-    return _wrapped(now_deg)
-
-
-def _wrapped(angle_deg: float) -> float:
-    return (angle_deg + 180.0) % 360.0 - 180.0
+        now_deg += wrapped_deg(target - now_deg) * min(ROTATION_LAG_SPEED * step, 1.0)
+    return wrapped_deg(now_deg)
 
 
 def probe_rays(start: F64, end: F64) -> list[tuple[F64, F64]]:
