@@ -18,6 +18,8 @@ from embedded_carla.types import BoundingBox, SemanticTag, Transform, Vector3
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 U32 = NDArray[np.uint32]
+MOST_INSTANCES = 0x7FFF
+"""Numbers of actors in label pictures run from 1 to this; the scenery's lie above."""
 
 
 class Material(IntEnum):
@@ -165,6 +167,7 @@ class ActorView:
     `extent[2]` above the origin. `phase_rad` turns wheels or walking legs. `doors` has bit n set while CARLA's door n
     (0 front left, 1 front right, 2 rear left, 3 rear right, 4 bonnet, 5 boot) is open. `wheel_angles_rad` is empty, or
     (steer, turn about the axle) of the wheels front left, front right, rear left, rear right where a client poses them.
+    `number` is unique among the actors of a picture; 0 where the low bits of the id are.
     """
 
     actor_id: int
@@ -181,6 +184,12 @@ class ActorView:
     wheel_angles_rad: tuple[tuple[float, float], ...] = ()
     model: str = ""
     speed_mps: float = 0.0
+    number: int = 0
+
+    @property
+    def instance(self) -> int:
+        """The number that label pictures show of this actor, 1 to MOST_INSTANCES."""
+        return self.number or self.actor_id & MOST_INSTANCES
 
 
 @dataclass(frozen=True, slots=True)

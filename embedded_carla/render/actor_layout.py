@@ -40,12 +40,12 @@ CLOTHES = (
 )
 VEHICLE_TAGS = (SemanticTag.CAR, SemanticTag.TRUCK, SemanticTag.BUS, SemanticTag.MOTORCYCLE, SemanticTag.BICYCLE)
 NOTHING = -1
-Identity = tuple[int, str, Vector3, Vector3, SemanticTag, int, str]
+Identity = tuple[int, str, Vector3, Vector3, SemanticTag, int, str, int]
 
 
 def identities(actors: Sequence[ActorView]) -> list[Identity]:
     """What an ActorLayout depends on."""
-    return [(a.actor_id, a.shape, a.extent, a.colour, a.tag, a.seed, a.model) for a in actors]
+    return [(a.actor_id, a.shape, a.extent, a.colour, a.tag, a.seed, a.model, a.instance) for a in actors]
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class ActorLayout:
         block[:, 15] = [r.share for r in rows]
         block[:, 16:19] = self.sizes
         block[:, 19] = [r.tag for r in rows]
-        block[:, 20] = [float(actors[r.owner].actor_id & 0xFFFF) for r in rows]
+        block[:, 20] = [float(actors[r.owner].instance) for r in rows]
         return block
 
     @staticmethod

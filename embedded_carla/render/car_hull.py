@@ -92,7 +92,8 @@ class CarFrame:
         edge = 0.965 * w
         up = edge + (s.roof_width * self.half * w / self.half - edge) * min(cabin, 1.0)
         if cabin > 0.0:
-            crown = [(up + 0.02 * w * cabin, belt + (zt - belt) * 0.90), (0.90 * up, zt), (0.0, zt + 0.012 * h * cabin)]
+            ridge = min(zt + 0.012 * h * cabin, h)  # the roof ends where the vehicle's box does
+            crown = [(up + 0.02 * w * cabin, belt + (zt - belt) * 0.90), (0.90 * up, zt), (0.0, ridge)]
         else:
             crown = [(0.90 * w, zt - 0.002 * h), (0.62 * w, zt + 0.004 * h), (0.0, zt + 0.012 * h)]
             crown = [(y, min(z, s.roof_height * h)) for y, z in crown]

@@ -326,6 +326,6 @@ def _extras(b: ShapeBuilder, f: CarFrame) -> None:
     if s.stripe:
         for x0, x1 in ((f.x(s.cowl[0]) + 0.03, f.x(s.hood_x)), (f.x(s.roof_rear) + 0.1, f.x(s.roof_front) - 0.05)):
             for y in (-0.16, 0.16):
-                z0, z1 = (f.top(x) + 0.016 * h for x in (x0, x1))
+                z0, z1 = (min(f.top(x) + 0.016 * h, h - 0.006) for x in (x0, x1))
                 corners = [(x0, y - 0.08, z0), (x1, y - 0.08, z1), (x1, y + 0.08, z1), (x0, y + 0.08, z0)]
                 _pane(b, corners, 0.004, (0.8, 0.8, 0.8), Part.LACQUER)

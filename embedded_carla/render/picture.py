@@ -38,7 +38,7 @@ class Shot:
 @dataclass(frozen=True, slots=True)
 class Picture:
     """What a camera sees, rows top-down: `bgra` (H, W, 4), `depth_m` (H, W) planar depth, 1000 where there is sky,
-    `tag` (H, W) SemanticTag, `instance` (H, W) (actors: low 16 bits of the id; scenery: 0x8000 and up; ground: 0)."""
+    `tag` (H, W) SemanticTag, `instance` (H, W) (actors: `ActorView.instance`; scenery: 0x8000 and up; ground: 0)."""
 
     bgra: NDArray[np.uint8] | None
     depth_m: NDArray[np.float32] | None

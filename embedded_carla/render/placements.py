@@ -18,7 +18,7 @@ from embedded_carla.render.signs import SignFaces
 from embedded_carla.scene import Placement
 from embedded_carla.types import SemanticTag, SignalColour, Transform
 
-STATIC_ID_BASE = 0x8000  # instance ids of placements start here; actors keep the low 16 bits of theirs
+STATIC_ID_BASE = 0x8000  # instance ids of placements start here; those of actors lie below
 SIGN_BEFORE_POST_M = 0.05
 SPARE_M = 0.05
 SWAY_M = 1.0  # no plant bends further in the wind

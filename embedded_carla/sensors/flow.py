@@ -23,7 +23,7 @@ _NEAREST = np.float32(1e-3)
 
 def actor_poses(actors: Sequence[ActorView]) -> dict[int, Float]:
     """World matrices (4, 4) by the instance number that a picture shows of each actor."""
-    return {a.actor_id & 0xFFFF: a.transform.matrix() for a in actors}
+    return {a.instance: a.transform.matrix() for a in actors}
 
 
 def optical_flow(

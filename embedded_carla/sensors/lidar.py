@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.render import Renderer, Shot
 from embedded_carla.scene import ActorView, CameraView
+from embedded_carla.sensors.vehicle_boxes import VehicleBoxes
 from embedded_carla.types import SemanticTag, SignalColour, Transform, WeatherParameters
 
 F64 = NDArray[np.float64]
@@ -117,7 +118,7 @@ class LidarScanner:
         directions, channel = self._rays(dt_s)
         if self.kind == RAY_CAST_SEMANTIC:
             hits = cast(renderer, transform, actors, lights, time_s, directions, channel, self.spec.range_m, True)
-            return self._semantic(hits)
+            return self._semantic(hits, {a.instance: a.actor_id for a in actors})
         fired = self._rng.random(len(channel)) >= self.spec.dropoff_general_rate
         directions, channel = directions[fired], channel[fired]
         hits = cast(renderer, transform, actors, lights, time_s, directions, channel, self.spec.range_m)
@@ -151,11 +152,13 @@ class LidarScanner:
         cloud: NDArray[np.float32] = np.concatenate([points, intensity[:, None]], axis=1)[kept].astype("<f4")
         return self._head(hits.channel[kept]) + cloud.tobytes()
 
-    def _semantic(self, hits: _Returns) -> bytes:
+    def _semantic(self, hits: _Returns, actor_ids: Mapping[int, int]) -> bytes:
         cloud = np.zeros(len(hits.distance_m), dtype=[("p", "<f4", 3), ("cos", "<f4"), ("id", "<u4"), ("tag", "<u4")])
         cloud["p"], cloud["tag"] = hits.points, hits.tag
         cloud["cos"] = hits.cos_incidence
-        cloud["id"] = np.where(hits.instance < 0x8000, hits.instance, 0)
+        numbers, where = np.unique(hits.instance, return_inverse=True)
+        ids = np.array([actor_ids.get(number, 0) for number in numbers.tolist()], dtype=np.uint32)
+        cloud["id"] = ids[where]
         return self._head(hits.channel) + cloud.tobytes()
 
 
@@ -166,12 +169,14 @@ def cast(
     """Where rays (N, 3), unit, in the frame of `transform`, first hit something within `range_m`.
 
     Each ray pierces a depth picture; between pixels of one thing inverse depth is interpolated (exact on planes),
-    at its edges the nearest pixel counts, so an edge is placed to half a pixel (0.1 degree).
+    at its edges the nearest pixel counts, so an edge is placed to half a pixel (0.1 degree). Hits on vehicles are kept
+    within their bounding boxes.
     """
     faces, of_ray = _faces(directions)
     distance, cosine = np.full(len(directions), np.inf), np.ones(len(directions))
     tag, instance = np.zeros(len(directions), np.uint8), np.zeros(len(directions), np.uint16)
     rotation = transform.matrix()[:3, :3]
+    boxes = VehicleBoxes(actors, np.array(transform.location))
     looks = []
     for k, (turn, half_width) in enumerate(faces):
         mine = np.flatnonzero(of_ray == k)
@@ -184,16 +189,25 @@ def cast(
         assert picture.tag is not None
         assert picture.instance is not None
         nearest_row, nearest_column = np.rint(row).astype(int), np.rint(column).astype(int)
-        tag[mine] = picture.tag[nearest_row, nearest_column]
-        instance[mine] = picture.instance[nearest_row, nearest_column]
         surface = np.where(picture.tag == SemanticTag.ROAD_LINES, np.uint32(SemanticTag.ROADS), picture.tag)
         thing = surface.astype(np.uint32) << np.uint32(16) | picture.instance.astype(np.uint32)
         distance[mine] = _depth_at(picture.depth_m, thing, row, column) / forward
+        in_world = directions[mine] @ rotation.T
+        enter, leave = boxes.spans(picture.instance[nearest_row, nearest_column], in_world)
+        beside = np.flatnonzero(enter > leave)  # half a pixel beside a vehicle's outline
+        if len(beside):
+            at = _other_pixel(picture.instance, row[beside], column[beside])
+            nearest_row[beside], nearest_column[beside] = at
+            distance[mine[beside]] = picture.depth_m[at] / forward[beside]
+            enter[beside], leave[beside] = boxes.spans(picture.instance[at], in_world[beside])
+        distance[mine] = np.where(enter > leave, np.inf, np.clip(distance[mine], enter, leave))
+        tag[mine] = picture.tag[nearest_row, nearest_column]
+        instance[mine] = picture.instance[nearest_row, nearest_column]
         if with_incidence:
             seen = renderer.normals(view, actors, WeatherParameters(), time_s, far_m=range_m)
             normal = seen[nearest_row, nearest_column, 2::-1] / 127.5 - 1.0
             normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-6)
-            cosine[mine] = np.abs(np.sum(normal * (directions[mine] @ rotation.T), axis=1))
+            cosine[mine] = np.abs(np.sum(normal * in_world, axis=1))
     hit = (distance <= range_m) & (tag != SemanticTag.SKY)
     points = directions[hit] * distance[hit, None]
     return _Returns(points, channel[hit], distance[hit], directions[hit], tag[hit], instance[hit], cosine[hit])
@@ -224,6 +238,21 @@ def _depth_at(depth_m: NDArray[np.float32], thing: NDArray[np.uint32], row: F64,
     nearest = depth_m[np.rint(row).astype(int), np.rint(column).astype(int)]
     depth: F64 = np.where(same & (inverse > 0.0), 1.0 / np.maximum(inverse, 1e-6), nearest)
     return depth
+
+
+def _other_pixel(instance: NDArray[np.uint16], row: F64, column: F64) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row and column (N,) of the nearest of the four pixels around that shows another thing than the nearest one does;
+    the nearest where all show the same."""
+    found = (np.rint(row).astype(np.int64), np.rint(column).astype(np.int64))
+    own, least = instance[found], np.full(len(row), np.inf)
+    top = np.clip(np.floor(row).astype(np.int64), 0, instance.shape[0] - 2)
+    left = np.clip(np.floor(column).astype(np.int64), 0, instance.shape[1] - 2)
+    for at in ((top, left), (top, left + 1), (top + 1, left), (top + 1, left + 1)):
+        away = np.hypot(row - at[0], column - at[1])
+        better = (instance[at] != own) & (away < least)
+        least = np.where(better, away, least)
+        found = (np.where(better, at[0], found[0]), np.where(better, at[1], found[1]))
+    return found
 
 
 def _face(transform: Transform, turn: Transform, half_width: float, rays: F64) -> tuple[CameraView, F64, F64, F64]:

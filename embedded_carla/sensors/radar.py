@@ -66,7 +66,7 @@ def radar_body(
 ) -> bytes:  # fmt: skip
     """The message of a radar at `pose` that moves with `own_velocity` (3,) m/s in the world.
 
-    `velocities` are the actors' by instance number (low 16 bits of the id); what is not in it stands still.
+    `velocities` are the actors' by instance number; what is not in it stands still.
     """
     channel = np.arange(len(rays))
     hits = cast(renderer, pose, actors, lights, time_s, rays, channel, spec.range_m)

@@ -11,6 +11,7 @@ from embedded_carla import codec
 from embedded_carla.codec import ActorDescription
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Blueprint, BoundingBox, SemanticTag, Transform
+from embedded_carla.world.looks import Looks
 from embedded_carla.world.skeleton import CustomPose
 from embedded_carla.world.spring_arm import SpringArm
 
@@ -26,6 +27,9 @@ class ActorKind(Enum):
     SPECTATOR = "spectator"
 
 
+DRAWN_KINDS = (ActorKind.VEHICLE, ActorKind.WALKER, ActorKind.PROP)
+
+
 @dataclass(slots=True, eq=False)
 class Actor:
     """One actor. `pose` is its world pose after the last tick; `relative` is the pose on `parent` for attached ones, or
@@ -34,7 +38,8 @@ class Actor:
     `slot` is the row in the fleet or the crowd (-1 elsewhere), `row` the record in the snapshot. `stream_id` is a
     sensor's stream, 0 where the actor has none. `signal_id` is the OpenDRIVE id of lights and signs. `doors` has a bit
     for each open door; `wheel_angles_deg` are (steer, pitch) of wheels that a client poses, `custom_pose`
-    the pose of a walker, and `ignored_vehicles` the ids that a sensor does not see.
+    the pose of a walker, and `ignored_vehicles` the ids that a sensor does not see. `look_seed` and `instance` are
+    what `Looks` gives to actors that are drawn.
     """
 
     actor_id: int
@@ -59,6 +64,8 @@ class Actor:
     custom_pose: CustomPose | None = None
     arm: SpringArm | None = None
     ignored_vehicles: frozenset[int] = frozenset()
+    look_seed: int = 0
+    instance: int = 0
 
     @property
     def type_id(self) -> str:
@@ -88,6 +95,7 @@ class ActorTable:
     def __init__(self) -> None:
         self._by_id: dict[int, Actor] = {}
         self._by_kind: dict[ActorKind, dict[int, Actor]] = {kind: {} for kind in ActorKind}
+        self._looks = Looks()
 
     def __iter__(self) -> Iterator[Actor]:
         return iter(self._by_id.values())
@@ -98,10 +106,14 @@ class ActorTable:
     def add(self, actor: Actor) -> None:
         self._by_id[actor.actor_id] = actor
         self._by_kind[actor.kind][actor.actor_id] = actor
+        if actor.kind in DRAWN_KINDS:
+            actor.look_seed, actor.instance = self._looks.give(actor.actor_id, actor.type_id)
 
     def remove(self, actor: Actor) -> None:
         del self._by_id[actor.actor_id]
         del self._by_kind[actor.kind][actor.actor_id]
+        if actor.kind in DRAWN_KINDS:
+            self._looks.release(actor.actor_id)
 
     def find(self, actor_id: int) -> Actor | None:
         return self._by_id.get(actor_id)

@@ -95,8 +95,8 @@ def _vehicle_views(episode: Episode) -> list[ActorView]:
         slot = actor.slot
         views.append(ActorView(
             actor.actor_id, fleet.spec(slot).shape, Transform(*place[slot], *turn[slot]), actor.box.extent,
-            _colour(actor), actor.tag, actor.lights, steer[slot], phase[slot], actor.actor_id, actor.doors,
-            _posed_wheels(episode, actor), actor.type_id, math.hypot(*velocity[slot]),
+            _colour(actor), actor.tag, actor.lights, steer[slot], phase[slot], actor.look_seed, actor.doors,
+            _posed_wheels(episode, actor), actor.type_id, math.hypot(*velocity[slot]), actor.instance,
         ))  # fmt: skip
     return views
 
@@ -117,13 +117,16 @@ def _walker_view(episode: Episode, actor: Actor) -> ActorView:
     feet = Transform(pose.x, pose.y, pose.z - actor.box.extent[2], pose.pitch_deg, pose.yaw_deg, pose.roll_deg)
     return ActorView(
         actor.actor_id, "walker", feet, actor.box.extent, _GREY, actor.tag,
-        phase_rad=float(episode.crowd.phase_rad[actor.slot]), seed=actor.actor_id,
+        phase_rad=float(episode.crowd.phase_rad[actor.slot]), seed=actor.look_seed, number=actor.instance,
     )  # fmt: skip
 
 
 def _prop_view(actor: Actor) -> ActorView:
     name = actor.type_id.rsplit(".", 1)[-1]
-    return ActorView(actor.actor_id, name, actor.pose, actor.box.extent, _GREY, actor.tag, seed=actor.actor_id)
+    return ActorView(
+        actor.actor_id, name, actor.pose, actor.box.extent, _GREY, actor.tag, seed=actor.look_seed,
+        number=actor.instance,
+    )  # fmt: skip
 
 
 def _colour(actor: Actor) -> Vector3:

@@ -125,7 +125,7 @@ def _radar(
         state.radar = radar.RadarSpec.of(sensor.number)
     rays = radar.radar_rays(state.radar, since_s, state.rng)
     velocities: dict[int, Float] = {
-        actor.actor_id & 0xFFFF: np.array(episode.velocity_of(actor))
+        actor.instance: np.array(episode.velocity_of(actor))
         for kind in (ActorKind.VEHICLE, ActorKind.WALKER)
         for actor in episode.actors.of_kind(kind)
     }
