@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from embedded_carla.opendrive.network import DRIVABLE
 from embedded_carla.scene import F64
 from embedded_carla.scenery.grid import SectionGrid
 from embedded_carla.types import Transform, wrapped_deg
 
+LANE_KIND = "driving"  # the one that `get_waypoint` looks for by default, as the TrafficManager does
 SPACING_M = 9.5
 END_MARGIN_M = 4.0  # from a junction or the end of the road
 NARROWEST_LANE_M = 2.5
@@ -27,7 +27,7 @@ def spawn_points(grids: Sequence[SectionGrid]) -> tuple[Transform, ...]:
         if grid.road.junction != -1:
             continue
         for i, lane_id in enumerate(grid.lanes):
-            if grid.kind(i) not in DRIVABLE:
+            if grid.kind(i) != LANE_KIND:
                 continue
             points, yaw = _along(grid, i, lane_id)
             for point, yaw_deg, pitch_deg in zip(points, yaw[0], yaw[1], strict=True):
