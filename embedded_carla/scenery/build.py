@@ -14,7 +14,7 @@ from embedded_carla.scenery.buildings import place_buildings
 from embedded_carla.scenery.furniture import place_guard_rails, place_lamps, place_signals
 from embedded_carla.scenery.grid import SectionGrid, section_grids
 from embedded_carla.scenery.ground import SceneryGround
-from embedded_carla.scenery.junctions import gap_quads
+from embedded_carla.scenery.junctions import BELOW_LANES_M, gap_quads
 from embedded_carla.scenery.room import Room, frontages, make_room
 from embedded_carla.scenery.signals import SPEED_OBJECT, controller_sequences, signal_sites
 from embedded_carla.scenery.soup import QuadSoup
@@ -45,13 +45,14 @@ def build(network: RoadNetwork, seed: int = 0) -> Scenery:
     triangles = np.concatenate([triangles, surfaces.triangles_of(gaps)])
     tag = np.concatenate([tag, np.full(2 * len(gaps), SemanticTag.ROADS, dtype=np.uint8)])
     road = np.concatenate([road, np.repeat(gap_road, 2)])
+    lift_m = np.repeat([0.0, BELOW_LANES_M], [len(road) - 2 * len(gaps), 2 * len(gaps)])
     try:
         field, far = terrain.height_field(terrain.road_samples(strips), seed)
     except MapError as error:
         raise MapError(f"map {network.name}: {error}") from error
     terrain.draw(field, far, soup)
     horizon.draw(field, seed, soup)
-    ground = SceneryGround(triangles, tag, road, field)
+    ground = SceneryGround(triangles, tag, road, field, lift_m)
     objects.draw(network, ground.index, soup)
 
     sites = signal_sites(network)
@@ -81,7 +82,7 @@ def _furnish(
     sites: Sequence[SignalSite], american: frozenset[str], seed: int,
 ) -> tuple[Room, F64]:  # fmt: skip
     """Stand everything beside the roads; the file's own things first, then lamps, houses and trees."""
-    room = make_room(strips, gaps, ground.terrain)
+    room = make_room(strips, grids, gaps, ground.terrain)
     sides = list(frontages(grids))
     place_signals(sites, ground, room, american)
     place_guard_rails(strips, ground, room)

@@ -14,7 +14,7 @@ from embedded_carla.types import SemanticTag, Transform
 
 LAMP_SPACING_M = 30.0
 LAMP_HEIGHT_M = 7.5
-LAMP_ARM_M = 2.4
+LAMP_ARMS_M = (2.4, 1.6, 0.9)  # the longest that stays clear of the lanes beside a narrow pavement
 BEHIND_PAVEMENT_M = 1.4
 POLE_M = 0.14
 SIGNAL_HEAD_M = (0.3, 0.52, 1.16)
@@ -24,7 +24,9 @@ OVERHEAD_FOOT_M = 5.0
 SIGN_SIZES_M = {"stop": 0.8, "yield": 0.9, "speed_limit": 0.75}
 SIGN_PROTOTYPES = {"stop": "sign_stop", "yield": "sign_yield", "speed_limit": "sign_speed"}
 RAIL_LENGTH_M, LONG_RAIL_M, RAIL_HEIGHT_M = 4.0, 8.0, 0.8
-RAIL_BEYOND_M = 0.25  # from the edge of the road
+RAIL_BEYOND_M = (0.25, 0.6, 0.75, 1.0)  # from the edge of the road; further where that edge is a driving lane's
+RAIL_WIDTH_M = 0.16
+POST_M = 0.3
 FAST_KMH = 80.0  # roads from this limit on have rails on both sides
 MOST_RAILS = 1800
 ARM_MOST_M = 16.0
@@ -43,17 +45,28 @@ def place_lamps(fronts: Iterable[Frontage], room: Room, rng: np.random.Generator
             point, outward = front.at(s)
             s += LAMP_SPACING_M
             base = point[:2] + outward * BEHIND_PAVEMENT_M
-            if not room.fits(base, outward, 0.3, 0.3, 0.0):
+            z = float(point[2])
+            arm_m = _lamp_arm_m(base, outward, z, room)
+            if arm_m is None or not room.fits(base, outward, 0.3, 0.3, 0.0):
                 continue
             room.take(base, outward, 1.0, 1.0)
-            z = float(point[2])
             yaw = float(np.degrees(np.arctan2(-outward[1], -outward[0])))
             at = Transform(float(base[0]), float(base[1]), z - 0.2, 0.0, yaw, 0.0)
-            size = (LAMP_ARM_M, 0.25, LAMP_HEIGHT_M + 0.2)
+            size = (arm_m, 0.25, LAMP_HEIGHT_M + 0.2)
             room.post("street_lamp", at, size, SemanticTag.POLES, int(rng.integers(1 << 30)))
-            tip = base - outward * LAMP_ARM_M
+            tip = base - outward * arm_m
             lights.append([tip[0], tip[1], z + LAMP_HEIGHT_M - 0.1])
     return np.array(lights, dtype=np.float64).reshape(-1, 3)
+
+
+def _lamp_arm_m(base: F64, outward: F64, z: float, room: Room) -> float | None:
+    """The longest arm for a lamp at `base` (2,), or None where even its post would be too near a driving lane."""
+    for arm_m in LAMP_ARMS_M:
+        end_m = 1.05 * arm_m  # the head reaches a little beyond
+        middle = base - outward * 0.5 * end_m
+        if room.lanes.is_kept(np.array([[*middle, z]]), outward[None], end_m, POST_M)[0]:
+            return arm_m
+    return None
 
 
 def place_signals(
@@ -160,8 +173,10 @@ def _rail(edge: F64, outward: F64, ground: SceneryGround, room: Room, everywhere
     if not high.any():
         return
     at, out, ahead = at[high], out[high], ahead[high]
-    at[:, :2] += RAIL_BEYOND_M * out
-    keep = np.ones(len(at), dtype=bool)
+    placed = [np.column_stack([at[:, :2] + beyond_m * out, at[:, 2]]) for beyond_m in RAIL_BEYOND_M]
+    clear = [room.lanes.is_kept(place, ahead, piece, RAIL_WIDTH_M) for place in placed]
+    best = int(np.argmax([np.count_nonzero(one) for one in clear]))  # the same for all pieces: a rail has no steps
+    at, keep = placed[best], clear[best].copy()
     for side in (0.3, 1.0, 2.0):
         for along in (-0.5 * piece, 0.0, 0.5 * piece):
             probe = np.column_stack([at[:, :2] + side * out + along * ahead, at[:, 2]])
@@ -172,5 +187,5 @@ def _rail(edge: F64, outward: F64, ground: SceneryGround, room: Room, everywhere
         pose = Transform(x, y, z, 0.0, yaw, 0.0)
         size = (piece, 0.15, RAIL_HEIGHT_M)
         room.placements.append(Placement("guard_rail", pose, size, SemanticTag.GUARD_RAIL))
-        half = (0.5 * piece, 0.08, 0.5 * RAIL_HEIGHT_M)
+        half = (0.5 * piece, 0.5 * RAIL_WIDTH_M, 0.5 * RAIL_HEIGHT_M)
         room.collide((x, y, z + half[2]), half, float(np.radians(yaw)), SemanticTag.GUARD_RAIL)

@@ -89,8 +89,14 @@ def _edges(local: F64) -> F64:
 class SceneryGround:
     """`embedded_carla.scene.Ground`: road, pavement and terrain."""
 
-    def __init__(self, triangles: F64, tag: NDArray[np.uint8], road: NDArray[np.int32], terrain: HeightField) -> None:
+    def __init__(
+        self, triangles: F64, tag: NDArray[np.uint8], road: NDArray[np.int32], terrain: HeightField,
+        lift_m: F64 | None = None,
+    ) -> None:  # fmt: skip
+        """`lift_m` (n,) is how far above its drawn height each triangle carries, 0 by default."""
         self.index = TriangleIndex(triangles)
+        lift_m = np.zeros(len(triangles)) if lift_m is None else lift_m
+        self._lift_m = np.append(lift_m[self.index.ids], 0.0)
         # One row more than there are triangles, read by "nothing found" (-1).
         self._tag = np.append(tag[self.index.ids], np.uint8(SemanticTag.TERRAIN))
         self._road = np.append(road[self.index.ids], np.int32(-1)).astype(np.int32)
@@ -101,6 +107,7 @@ class SceneryGround:
         """The highest surface at most 1.0 m above each of `points` (N, 3)."""
         points = np.ascontiguousarray(points, dtype=np.float64).reshape(-1, 3)
         z, found = self.index.below(points)
+        z += self._lift_m[found]
         normal, tag, road = self._normals[found], self._tag[found], self._road[found]
         missing = np.flatnonzero(found < 0)
         if len(missing):

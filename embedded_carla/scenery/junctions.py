@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.scene import F64
+from embedded_carla.scenery.ground import TriangleIndex
 from embedded_carla.scenery.occupancy import Raster
-from embedded_carla.scenery.surfaces import Strip
+from embedded_carla.scenery.surfaces import Strip, triangles_of
 from embedded_carla.scenery.terrain import road_samples
 
 PIXEL_M = 0.125
@@ -23,7 +24,8 @@ SAME_JUNCTION_M = 4.0  # roads further above or below belong to another level
 
 
 def gap_quads(made: Sequence[Strip]) -> tuple[F64, NDArray[np.int32]]:
-    """Quads (n, 4, 3) that pave the holes inside junctions, a little below the lanes, and their road indices (n,).
+    """Quads (n, 4, 3) that pave the holes inside junctions, BELOW_LANES_M lower than the lanes so that those are drawn
+    above them, and their road indices (n,).
 
     Connecting roads overlap in most of a junction but leave holes in its middle. A hole is paved when it is narrower
     than an island.
@@ -82,11 +84,14 @@ def _narrow_holes(mask: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def _height(group: Sequence[Strip], xy: F64) -> F64:
-    """Heights (n, 4) by inverse distance from the lanes around."""
+    """Heights (n, 4): just below the lanes where there is one, else by inverse distance from the lanes around."""
     flat = [strip for strip in group if not strip.surface.raised] or list(group)
     samples = road_samples(flat, 2.0)
     corners, index = np.unique(xy.reshape(-1, 2).round(6), axis=0, return_inverse=True)
     distance = np.linalg.norm(corners[:, None] - samples[None, :, :2], axis=2)
     weight = 1.0 / (distance + 0.05) ** 4
-    z = (weight @ samples[:, 2]) / weight.sum(axis=1) - BELOW_LANES_M
-    return np.asarray(z[index.reshape(-1)].reshape(xy.shape[:2]))
+    z = (weight @ samples[:, 2]) / weight.sum(axis=1)
+    lanes = TriangleIndex(triangles_of(np.concatenate([strip.quads() for strip in flat])))
+    lane_z, _ = lanes.below(np.column_stack([corners, z]))
+    z = np.where(np.abs(lane_z - z) < SAME_JUNCTION_M, lane_z, z)
+    return np.asarray((z - BELOW_LANES_M)[index.reshape(-1)].reshape(xy.shape[:2]))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from embedded_carla.scene import F64, Boxes, Placement
+from embedded_carla.scenery.clearance import LaneClearance
 from embedded_carla.scenery.grid import SectionGrid
 from embedded_carla.scenery.heightfield import HeightField
 from embedded_carla.scenery.occupancy import Raster
@@ -62,6 +63,7 @@ class Room:
     raster: Raster
     clearance: F64
     terrain: HeightField
+    lanes: LaneClearance
     placements: list[Placement] = field(default_factory=list)
     boxes: list[tuple[float, ...]] = field(default_factory=list)  # centre, half, yaw_rad, tag
 
@@ -103,13 +105,13 @@ class Room:
         return Boxes(table[:, :3], table[:, 3:6], table[:, 6], table[:, 7].astype(np.uint8))
 
 
-def make_room(strips: Sequence[Strip], gaps: F64, terrain: HeightField) -> Room:
+def make_room(strips: Sequence[Strip], grids: Sequence[SectionGrid], gaps: F64, terrain: HeightField) -> Room:
     """An empty room around the roads."""
     quads = np.concatenate([gaps, *(strip.quads() for strip in strips)])
     low, high = quads[..., :2].min(axis=(0, 1)) - MARGIN_M, quads[..., :2].max(axis=(0, 1)) + MARGIN_M
     roads = Raster.around(low, high, PIXEL_M)
     roads.fill(quads)
-    return Room(Raster.around(low, high, PIXEL_M), roads.clearance(), terrain)
+    return Room(Raster.around(low, high, PIXEL_M), roads.clearance(), terrain, LaneClearance(grids))
 
 
 def _grid_points(centre: F64, along: F64, length_m: float, width_m: float) -> F64:

@@ -9,6 +9,7 @@ from handmade_maps import road, town
 
 from embedded_carla.errors import MapError
 from embedded_carla.opendrive import parse
+from embedded_carla.opendrive.network import DRIVABLE
 from embedded_carla.scene import Material, Mesh, Scenery
 from embedded_carla.scenery import build
 from embedded_carla.types import SemanticTag
@@ -174,3 +175,25 @@ def test_crossings_and_stop_lines_are_painted_where_the_file_places_them() -> No
 def test_a_map_too_wide_to_hold_is_refused_by_name() -> None:
     with pytest.raises(MapError, match="map Test: the map spans 90 km"):
         scenery(road(1), road(2, y=90_000.0))
+
+
+@pytest.mark.parametrize("kind", sorted(DRIVABLE - {"driving"}))
+def test_vehicles_are_spawned_where_get_waypoint_finds_a_lane(kind: str) -> None:
+    """Vehicles may drive on other kinds of lanes, but clients and the TrafficManager do not look for them."""
+    text = town(road(length=120.0)).replace('<lane id="1" type="driving">', f'<lane id="1" type="{kind}">')
+    points = build(parse(text, "Test")).spawn_points
+    town_map = carla.Map("Test", text)
+    places = [carla.Location(point.x, point.y, point.z) for point in points]
+    assert len(places) == 12
+    assert all(town_map.get_waypoint(place, project_to_road=False) for place in places)
+
+
+@pytest.mark.parametrize("pavement_m", [0.3, 1.0, 2.0])
+def test_lamps_stay_clear_of_the_lanes_beside_narrow_pavements(pavement_m: float) -> None:
+    text = town(road(length=200.0)).replace('type="sidewalk"><width sOffset="0" a="2"',
+                                            f'type="sidewalk"><width sOffset="0" a="{pavement_m}"')  # fmt: skip
+    made = build(parse(text, "Test"))
+    posts = [p.transform for p in made.placements if p.prototype == "street_lamp"]
+    assert len(posts) == len(made.lamps) > 8
+    assert np.abs(made.lamps[:, 1]).min() > 4.0  # the lanes end at 3.5
+    assert min(abs(post.y) for post in posts) > 4.0

@@ -14,6 +14,9 @@ from embedded_carla.opendrive import parse
 from embedded_carla.opendrive.network import RoadNetwork
 from embedded_carla.scene import Scenery
 from embedded_carla.scenery import build
+from embedded_carla.scenery.grid import section_grids
+from embedded_carla.scenery.junctions import gap_quads
+from embedded_carla.scenery.surfaces import strips
 from embedded_carla.types import SemanticTag
 
 REAL = ("Town01", "Town02", "Town04", "Town10HD")
@@ -182,3 +185,59 @@ def test_every_controller_is_in_a_junctions_sequence(town: Town) -> None:
     listed = {c for _, controllers in town.scenery.controller_sequences for c in controllers}
     used = {s.controller_id for s in town.scenery.signals if s.controller_id}
     assert used <= listed
+
+
+def test_what_fills_the_gaps_in_junctions_is_level_with_the_lanes(town: Town) -> None:
+    """A wheel that leaves a lane there feels no step: the ground is as high as half-way between points on both sides."""
+    gaps, _ = gap_quads(strips(section_grids(town.network)))
+    if town.scenery.map_name == "Town04":
+        pytest.skip("the connecting roads of its junctions disagree on the height by centimetres")
+    centre = gaps.mean(axis=1) + (0.0, 0.0, 0.1)
+    ground = town.scenery.ground
+    here = ground.below(centre)
+    sunken = np.zeros(len(centre), dtype=np.bool_)
+    for turn in np.radians((0.0, 45.0, 90.0, 135.0)):
+        for reach_m in (0.75, 1.5, 2.5):
+            step = reach_m * np.array([np.cos(turn), np.sin(turn), 0.0])
+            sides = [ground.below(centre + step), ground.below(centre - step)]
+            asphalt = np.logical_and(*(side.tag == SemanticTag.ROADS for side in sides))
+            sunken |= asphalt & (np.abs(0.5 * (sides[0].z + sides[1].z) - here.z - 0.01) < 0.004)
+    assert not sunken.any()
+
+
+DRIVEN = (
+    carla.LaneType.Driving | carla.LaneType.Bidirectional | carla.LaneType.Entry | carla.LaneType.Exit
+    | carla.LaneType.OnRamp | carla.LaneType.OffRamp
+)  # fmt: skip
+BY_RULE = ("guard_rail", "street_lamp", "bench", "house", "building", "tree", "bush", "prop ")
+
+
+def gap_m(town: Town, place: np.ndarray) -> float:
+    """From a point (3,) to the edge of the nearest driving lane of its level, as the wheel has the lanes."""
+    location = carla.Location(*(float(v) for v in place))
+    waypoint = town.wheel.get_waypoint(location, lane_type=DRIVEN)
+    centre = waypoint.transform.location
+    if abs(centre.z - location.z) > 2.5:
+        return float("inf")
+    aside = float(np.hypot(centre.x - location.x, centre.y - location.y))
+    return aside - 0.5 * waypoint.lane_width
+
+
+def test_what_is_placed_by_rule_keeps_clear_of_driving_lanes(town: Town) -> None:
+    """Posts, the ends of lamps' arms and the sides of rails, 0.5 m from any lane."""
+    near, count = [], 0
+    for placement in town.scenery.placements:
+        if not placement.prototype.startswith(BY_RULE):
+            continue
+        length, width, _ = placement.size_m
+        reach = {"street_lamp": (0.0, length), "guard_rail": (-0.5 * length, 0.0, 0.5 * length)}
+        sides = (-0.5 * width, 0.5 * width) if placement.prototype == "guard_rail" else (0.0,)
+        pose = placement.transform.matrix()
+        for x in reach.get(placement.prototype, (0.0,)):
+            for y in sides:
+                count += 1
+                gap = gap_m(town, (pose @ np.array([x, y, 0.0, 1.0]))[:3])
+                if gap < 0.48:  # the wheel's lanes and the drawn ones differ by the sagitta of their chords
+                    near.append((placement.prototype, round(placement.transform.x), round(placement.transform.y), gap))
+    assert count > 50
+    assert near == []

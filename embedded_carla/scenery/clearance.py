@@ -1,0 +1,57 @@
+"""How close things stand to the lanes that vehicles drive on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embedded_carla.opendrive.network import DRIVABLE
+from embedded_carla.scene import F64
+from embedded_carla.scenery.grid import SectionGrid
+from embedded_carla.scenery.ground import TriangleIndex
+from embedded_carla.scenery.soup import ribbon
+from embedded_carla.scenery.surfaces import triangles_of
+
+LEAST_M = 0.5
+"""From anything that is placed by rule to the nearest driving lane."""
+
+STEP_M = 0.2  # between the points at which an outline is tested
+SAME_LEVEL_M = 2.5  # a lane further above or below belongs to another level
+
+
+class LaneClearance:
+    """The driving lanes of a map, junctions included."""
+
+    def __init__(self, grids: Sequence[SectionGrid]) -> None:
+        lanes = [
+            ribbon(grid.points[i], grid.points[i + 1])
+            for grid in grids
+            for i in range(len(grid.lanes))
+            if grid.kind(i) in DRIVABLE
+        ]
+        self._lanes = TriangleIndex(triangles_of(np.concatenate(lanes)))
+
+    def is_kept(self, centre: F64, along: F64, length_m: float, width_m: float) -> NDArray[np.bool_]:
+        """(N,) whether rectangles stay LEAST_M away from every driving lane of their level.
+
+        `centre` (N, 3); `along` (N, 2) unit vectors in which they are `length_m` long.
+        """
+        outline = _outline(0.5 * length_m + LEAST_M, 0.5 * width_m + LEAST_M)
+        across = np.stack([-along[:, 1], along[:, 0]], axis=1)
+        xy = centre[:, None, :2] + outline[:, :1] * along[:, None] + outline[:, 1:] * across[:, None]
+        z = np.broadcast_to(centre[:, None, 2:], (*xy.shape[:2], 1))
+        points = np.concatenate([xy, z], axis=2).reshape(-1, 3)
+        lane_z, _ = self._lanes.below(points, SAME_LEVEL_M)
+        meets = (lane_z > points[:, 2] - SAME_LEVEL_M).reshape(len(centre), -1)
+        return ~meets.any(axis=1)
+
+
+def _outline(half_length_m: float, half_width_m: float) -> F64:
+    """(M, 2) points around a rectangle; lanes are wider than the rectangles' sides are apart."""
+    u = np.linspace(-half_length_m, half_length_m, int(2.0 * half_length_m / STEP_M) + 2)
+    v = np.linspace(-half_width_m, half_width_m, int(2.0 * half_width_m / STEP_M) + 2)
+    sides = [np.stack([u, np.full(len(u), w)], axis=1) for w in (-half_width_m, half_width_m)]
+    ends = [np.stack([np.full(len(v), w), v], axis=1) for w in (-half_length_m, half_length_m)]
+    return np.concatenate(sides + ends)
