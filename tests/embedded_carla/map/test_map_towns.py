@@ -188,11 +188,11 @@ def test_every_controller_is_in_a_junctions_sequence(town: Town) -> None:
 
 
 def test_what_fills_the_gaps_in_junctions_is_level_with_the_lanes(town: Town) -> None:
-    """A wheel that leaves a lane there feels no step: the ground is as high as half-way between points on both sides."""
+    """A wheel that leaves a lane there feels no step: the ground is as high as the mean of points on both sides."""
     gaps, _ = gap_quads(strips(section_grids(town.network)))
     if town.scenery.map_name == "Town04":
         pytest.skip("the connecting roads of its junctions disagree on the height by centimetres")
-    centre = gaps.mean(axis=1) + (0.0, 0.0, 0.1)
+    centre = gaps.mean(axis=1) + np.array([0.0, 0.0, 0.1])
     ground = town.scenery.ground
     here = ground.below(centre)
     sunken = np.zeros(len(centre), dtype=np.bool_)
