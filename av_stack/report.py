@@ -10,9 +10,12 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.table import Table
 
+from av_stack.constraint_times import ConstraintTimes
 from av_stack.types import StepResult, Truth
+from planning import Route
 from scenarios.judge import Verdict
 from scenarios.model import Scenario
 
@@ -20,9 +23,11 @@ STRETCH_M = 1000.0
 
 
 class Statistics:
-    """What the verdict does not hold: how far off the stack's own pose was, and how fast it ran."""
+    """What the verdict does not hold: the error of the stack's own pose, what limited its plan, how fast it ran."""
 
-    def __init__(self) -> None:
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        self._constraints = ConstraintTimes()
         self._errors: list[tuple[float, float, float]] = []  # along, across (left), yaw
         self._stage_ms: list[dict[str, float]] = []
         self._way: list[tuple[float, float]] = []  # driven m, time s
@@ -42,15 +47,18 @@ class Statistics:
         self._errors.append((c * dx + s * dy, -s * dx + c * dy, yaw))
         self._stage_ms.append(dict(step.stage_ms))
         before_m = self._way[-1][0] if self._way else 0.0
-        moved = 0.0
+        moved = step_s = 0.0
         if self._last is not None:
+            step_s = truth.stamp.time_s - self._last.stamp.time_s
             moved = float(np.hypot(true.x_m - self._last.ego.x_m, true.y_m - self._last.ego.y_m))
         self._way.append((before_m + moved, truth.stamp.time_s))
+        limit_mps = float(self._route.speed_limit_mps[self._route.row_at(step.plan.route_s_m)])
+        self._constraints.add(step.plan.limited_by, truth.ego_speed_mps, limit_mps, step_s)
         self._last = truth
         self._ended = time.perf_counter()
 
-    def figures(self) -> dict[str, Any]:
-        """Everything, in plain values."""
+    def figures(self, in_stop: NDArray[np.bool_]) -> dict[str, Any]:
+        """Everything, in plain values; `in_stop` (N,) says which steps belong to stops for lights and queues."""
         count = len(self._errors)
         errors = np.array(self._errors).reshape(-1, 3)
         wall_s = self._ended - self._started
@@ -69,6 +77,8 @@ class Statistics:
                 "yaw_rms_deg": float(np.degrees(_rms(errors[:, 2]))),
             },
             "fastest_1000_m_mps": self._fastest_stretch_mps(),
+            "constraints": self._constraints.figures(in_stop),
+            "longest_stand": self._constraints.longest_stand(),
         }
 
     def _fastest_stretch_mps(self) -> float | None:
@@ -90,7 +100,7 @@ def result(
     scenario: Scenario,
     rig: str,
     verdict: Verdict,
-    statistics: Statistics,
+    statistics: dict[str, Any],
     oracles: Sequence[str],
     server_version: str,
     error: str | None,
@@ -109,7 +119,7 @@ def result(
         "red_lights": verdict.infractions.red_lights,
         "stop_signs": verdict.infractions.stop_signs,
         **figures,
-        **statistics.figures(),
+        **statistics,
         "infractions": infractions,
         "details": details,
         "oracles": list(oracles),
@@ -143,13 +153,26 @@ def table(figures: dict[str, Any]) -> Table:
         ("localization error", f"rms {error['rms_m']:.2f} m (across {error['lateral_rms_m']:.2f} m)"),
         ("mean speed / limit", f"{100 * figures['speed_ratio']:.0f} % outside stops for lights and queues"),
         ("stops at red", str(figures["stops_at_red"])),
+        ("longest stand", _stand(figures["longest_stand"])),
         ("vehicles followed / within 30 m", f"{figures['vehicles_followed']} / {figures['vehicles_met']}"),
         ("walkers crossing ahead", str(figures["walkers_crossing"])),
         ("drive", f"{figures['time_s']:.0f} s simulated, {figures['steps_per_s']:.1f} steps/s"),
         ("read from the simulator (oracles)", ", ".join(figures["oracles"]) or "nothing"),
     ):
         rows.add_row(name, value)
+    rows.add_section()
+    for kind, spent in figures["constraints"].items():
+        standing = f" ({spent['standing_s']:.0f} s of it standing)" if spent["standing_s"] >= 0.5 else ""
+        rows.add_row(f"limited by: {kind}", f"{spent['time_s']:.0f} s{standing}")
     return rows
+
+
+def _stand(stand: dict[str, Any] | None) -> str:
+    if stand is None:
+        return "none"
+    of_object = f" {stand['object_id']}" if stand["object_id"] else ""
+    distance = "" if stand["distance_m"] is None else f", {stand['distance_m']:.0f} m"
+    return f"{stand['time_s']:.0f} s: {stand['kind']}{of_object}{distance}"
 
 
 def _count(count: int, which: Sequence[str]) -> str:

@@ -94,7 +94,7 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, options.oracles, eyes)
         world.show_pictures(pipeline.begin)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
-        statistics = Statistics()
+        statistics = Statistics(route)
         watchers: list[Watcher] = [lambda _frame, step, truth, _judge: statistics.update(step, truth)]
         if watch is not None:
             watchers.append(watch)
@@ -102,8 +102,9 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
             watchers.append(_recorders(options.out, scenario, route, rig.cameras[0], recorders))
 
         def finish(end: str, error: str | None, status: int) -> Outcome:
+            measured = statistics.figures(judge.in_stop)
             figures = result(
-                scenario, rig_name, judge.verdict(end), statistics, options.oracles, world.server_version, error
+                scenario, rig_name, judge.verdict(end), measured, options.oracles, world.server_version, error
             )
             if options.out is not None:
                 (options.out / "result.json").write_text(json.dumps(figures, indent=2) + "\n")

@@ -295,11 +295,48 @@ class Pose2D:
     yaw_rad: float
 
 
+class ConstraintKind(str, Enum):
+    """What can limit the planned speed.
+
+    `ACCELERATION` is the ego's own acceleration limit: nothing else holds it back. `LEADER` is a vehicle ahead that
+    moves, `OBSTACLE` one that stands. `RED_LIGHT` covers yellow. `UNSEEN_LIGHT` is a light whose state is not known.
+    """
+
+    SPEED_LIMIT = "speed limit"
+    ACCELERATION = "acceleration"
+    CURVE = "curve"
+    LEADER = "moving vehicle ahead"
+    OBSTACLE = "standing vehicle ahead"
+    CROSSING_TRAFFIC = "giving way to a vehicle"
+    PEDESTRIAN = "pedestrian"
+    RED_LIGHT = "red light"
+    UNSEEN_LIGHT = "unseen light"
+    OFF_LIGHT = "light that is off"
+    STOP_SIGN = "stop sign"
+    YIELD_SIGN = "yield sign"
+    CAMERA = "camera fault"
+    END_OF_ROUTE = "end of route"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What limits the planned speed now.
+
+    `object_id` is the track or signal id; empty where there is none. `distance_m` is the way from the ego's front
+    bumper to the vehicle ahead, or the way that the ego still drives to the place where it has to stop or be slow.
+    """
+
+    kind: ConstraintKind
+    object_id: str = ""
+    distance_m: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Where the vehicle frame's origin shall be: N poses in the map frame with time from now.
 
-    `constraint` says in words what chose the speed, for example "red light 412 in 18 m".
+    `constraint` says in words what chose the speed, for example "red light 412 in 18 m"; `limited_by` is the same as
+    data, None in a plan that no planner made.
     """
 
     stamp: Stamp
@@ -313,6 +350,7 @@ class Plan:
     constraint: str
     route_s_m: float = 0.0
     is_finished: bool = False
+    limited_by: Constraint | None = None
 
 
 @dataclass(frozen=True, slots=True)

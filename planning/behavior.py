@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Float, LaneGraph, ObjectKind, SignalKind, TrackedObject
+from av_stack.types import ConstraintKind, Float, LaneGraph, ObjectKind, SignalKind, TrackedObject
 from planning.config import BehaviorConfig
 from planning.corridor import Corridor, Projection, corridor_of, project_boxes
 from planning.prediction import Predictions, Predictor
 from planning.reference_path import Route
 from planning.signals import EgoOnRoute, SpeedCap, stop_place
-from planning.speed import Leader, Reference, StopTarget
+from planning.speed import Cause, Leader, Reference, StopTarget
 
 _PARTS = np.array([-1.0, 0.0, 1.0]) / 3.0
 _WALKER_BEFORE_S = 1.5
@@ -98,6 +98,12 @@ class TrafficBehavior:
             velocity = along * ahead + float(np.clip(across, -limit, limit)) * left
         return replace(item, velocity_mps=(float(velocity[0]), float(velocity[1])))
 
+    def _leader_cause(self, item: TrackedObject, speed_mps: float) -> Cause:
+        moves = speed_mps > self._config.moving_speed_mps
+        return Cause(
+            ConstraintKind.LEADER if moves else ConstraintKind.OBSTACLE, f"vehicle {item.track_id}", str(item.track_id)
+        )
+
     def _margin(self, item: TrackedObject) -> float:
         walker = item.kind is ObjectKind.PEDESTRIAN
         return self._config.walker_margin_m if walker else self._config.corridor_margin_m
@@ -140,9 +146,10 @@ class TrafficBehavior:
             along = item.velocity_mps[0] * np.cos(path_yaw) + item.velocity_mps[1] * np.sin(path_yaw)
             if item.kind is ObjectKind.PEDESTRIAN:
                 stop_s = low - ego.front_m - self._config.conflict_gap_m
-                result.stops.append(StopTarget(stop_s, f"walker {item.track_id} crossing"))
+                result.stops.append(StopTarget(stop_s, _crossing_cause(item)))
             else:
-                result.leaders.append(Leader(low - ego.front_m, max(0.0, float(along)), _name(item)))
+                speed_mps = max(0.0, float(along))
+                result.leaders.append(Leader(low - ego.front_m, speed_mps, self._leader_cause(item, speed_mps)))
         aside = np.abs(boxes.d_m[:, 0, 1]).tolist()
         return [
             item
@@ -217,8 +224,7 @@ class TrafficBehavior:
         stop_s = self._stop_place(conflict, route, ego, walker)
         if stop_s is None:
             return False
-        word = f"walker {conflict.item.track_id} crossing" if walker else f"giving way to {_name(conflict.item)}"
-        result.stops.append(StopTarget(stop_s, word))
+        result.stops.append(StopTarget(stop_s, _crossing_cause(conflict.item)))
         return True
 
     def _has_priority(self, conflict: _Conflict, route: Route, ego: EgoOnRoute) -> bool:
@@ -256,11 +262,14 @@ class TrafficBehavior:
             return False
         rear_now = conflict.s_at_enter_m - conflict.half_s_at_enter_m - conflict.along_mps * conflict.enter_s
         if rear_now - ego.front_m > ego.s_m:
-            result.leaders.append(Leader(rear_now - ego.front_m, conflict.along_mps, _name(conflict.item)))
+            cause = self._leader_cause(conflict.item, conflict.along_mps)
+            result.leaders.append(Leader(rear_now - ego.front_m, conflict.along_mps, cause))
         else:
             slow = max(1.0, min(conflict.along_mps, ego.speed_mps) - 2.0)
             far = ego.s_m + 100.0
-            result.caps.append(SpeedCap(ego.s_m, far, slow, f"letting {_name(conflict.item)} in"))
+            words = f"letting {_name(conflict.item)} in"
+            cause = Cause(ConstraintKind.CROSSING_TRAFFIC, words, str(conflict.item.track_id))
+            result.caps.append(SpeedCap(ego.s_m, far, slow, cause))
         return True
 
     def _stop_place(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, walker: bool) -> float | None:
@@ -298,6 +307,12 @@ def _near(route: Route, ego: EgoOnRoute, objects: Sequence[TrackedObject], reach
     x = float(np.interp(ego.s_m, route.s_m, route.x_m))
     y = float(np.interp(ego.s_m, route.s_m, route.y_m))
     return [o for o in objects if (o.x_m - x) ** 2 + (o.y_m - y) ** 2 < (reach_m + 5.0) ** 2]
+
+
+def _crossing_cause(item: TrackedObject) -> Cause:
+    if item.kind is ObjectKind.PEDESTRIAN:
+        return Cause(ConstraintKind.PEDESTRIAN, f"walker {item.track_id} crossing", str(item.track_id))
+    return Cause(ConstraintKind.CROSSING_TRAFFIC, f"giving way to {_name(item)}", str(item.track_id))
 
 
 def _name(item: TrackedObject) -> str:

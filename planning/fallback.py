@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from av_stack.types import Plan
+from av_stack.types import Constraint, ConstraintKind, Plan
 
 SLOW_MPS, SLOW_DECEL_MPS2 = 4.0, 2.0
 WARY_MPS = 8.0
@@ -50,4 +50,5 @@ def limited(plan: Plan, speed_mps: float, cap_mps: float, decel_mps2: float, rea
         speed_mps=speed,
         accel_mps2=np.gradient(speed, plan.time_s) if len(speed) > 1 else plan.accel_mps2,
         constraint=reason,
+        limited_by=Constraint(ConstraintKind.CAMERA),
     )

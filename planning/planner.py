@@ -7,7 +7,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from av_stack.errors import RouteError
-from av_stack.types import CameraModel, EgoState, Float, LaneGraph, Plan, Pose2D, Scene, VehicleParameters
+from av_stack.types import (
+    CameraModel,
+    ConstraintKind,
+    EgoState,
+    Float,
+    LaneGraph,
+    Plan,
+    Pose2D,
+    Scene,
+    VehicleParameters,
+)
 from planning.behavior import TrafficBehavior
 from planning.config import PlanningConfig
 from planning.reference_path import Route
@@ -15,7 +25,7 @@ from planning.route import find_route
 from planning.route_tracker import RouteProgress, RouteTracker
 from planning.sight import Place, sight_limits
 from planning.signals import Commitment, EgoOnRoute, SignalMemory, SpeedCap, signal_constraints
-from planning.speed import Ceiling, Motion, StopTarget, backward_pass, curve_speed, forward_times, roll_out
+from planning.speed import Cause, Ceiling, Motion, StopTarget, backward_pass, curve_speed, forward_times, roll_out
 
 _GRID_M = 0.5
 
@@ -99,7 +109,7 @@ class Planner:
         self._memory, stops, caps, commitments = signal_constraints(
             route, ego, scene.lights, self._memory, reach, config.behavior, self._sights
         )
-        stops.append(StopTarget(route.length_m, "end of route"))
+        stops.append(StopTarget(route.length_m, Cause(ConstraintKind.END_OF_ROUTE, "end of route")))
         free = backward_pass(self._ceiling(route, ego.s_m, reach, caps), config.speed)
         times = forward_times(free, ego.speed_mps, min(stop.s_m for stop in stops), config.speed)
         others = self._behavior.constraints(route, ego, scene.objects, free, times, self._yielding)
@@ -141,8 +151,7 @@ class Planner:
         for cap in caps:
             layers.append(np.where((s >= cap.from_s_m) & (s <= cap.to_s_m), cap.speed_mps, np.inf))
         stack = np.stack(layers)
-        describe = _describer(stack, route.speed_limit_mps[rows], curvature, caps)
-        return Ceiling(s, stack.min(axis=0), describe)
+        return Ceiling(s, stack.min(axis=0), _causes(stack, route.speed_limit_mps[rows], curvature, caps))
 
     def _to_plan(self, scene: Scene, route: Route, motion: Motion, ego: EgoOnRoute) -> Plan:
         def at(values: Float) -> Float:
@@ -161,6 +170,7 @@ class Planner:
             constraint=motion.constraint,
             route_s_m=ego.s_m,
             is_finished=finished,
+            limited_by=motion.limited_by,
         )
 
 
@@ -170,11 +180,13 @@ def _is_kept(commitment: Commitment, motion: Motion) -> bool:
     return len(reached) > 0 and float(motion.time_s[reached[0]]) <= commitment.left_s
 
 
-def _describer(layers: Float, limit_mps: Float, curvature_1pm: Float, caps: Sequence[SpeedCap]) -> Callable[[int], str]:
-    def describe(row: int) -> str:
+def _causes(layers: Float, limit_mps: Float, curvature_1pm: Float, caps: Sequence[SpeedCap]) -> Callable[[int], Cause]:
+    def cause(row: int) -> Cause:
         layer = int(np.argmin(layers[:, row]))
         if layer == 0:
-            return f"speed limit {3.6 * limit_mps[row]:.0f} km/h"
-        return f"curve {abs(curvature_1pm[row]):.2f} 1/m" if layer == 1 else caps[layer - 2].reason
+            return Cause(ConstraintKind.SPEED_LIMIT, f"speed limit {3.6 * limit_mps[row]:.0f} km/h")
+        if layer == 1:
+            return Cause(ConstraintKind.CURVE, f"curve {abs(curvature_1pm[row]):.2f} 1/m")
+        return caps[layer - 2].cause
 
-    return describe
+    return cause

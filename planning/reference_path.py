@@ -71,9 +71,13 @@ class Route:
     def length_m(self) -> float:
         return float(self.s_m[-1])
 
+    def row_at(self, s_m: float) -> int:
+        """The first point at or after `s_m`; the last one beyond the end."""
+        return min(int(np.searchsorted(self.s_m, s_m)), len(self.s_m) - 1)
+
     def lane_at(self, s_m: float) -> LaneKey:
         """The lane whose centre the route follows at `s_m` (the one it heads for, during a lane change)."""
-        return self.lanes[int(self.lane_index[min(int(np.searchsorted(self.s_m, s_m)), len(self.s_m) - 1)])]
+        return self.lanes[int(self.lane_index[self.row_at(s_m)])]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from av_stack.types import LightState, SignalKind, TrafficLightView
+from av_stack.types import ConstraintKind, LightState, SignalKind, TrafficLightView
 from planning.config import BehaviorConfig
 from planning.reference_path import Route, RouteSignal
 from planning.rules import LightMemory, StopMemory, decide_light, decide_stop_sign
 from planning.sight import Place
-from planning.speed import StopTarget
+from planning.speed import Cause, StopTarget
 
 _SIGHT_SLACK_M, _STANDING_SLACK_M = 0.5, 2.0
 _STANDING_MPS = 0.3
@@ -26,7 +26,7 @@ class SpeedCap:
     from_s_m: float
     to_s_m: float
     speed_mps: float
-    reason: str
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,11 @@ class EgoOnRoute:
         return self.s_m + self.front_m
 
 
-_LIGHT_WORDS = {LightState.RED: "red light", LightState.YELLOW: "yellow light", LightState.UNKNOWN: "unseen light"}
+_LIGHT_CAUSES = {
+    LightState.RED: (ConstraintKind.RED_LIGHT, "red light"),
+    LightState.YELLOW: (ConstraintKind.RED_LIGHT, "yellow light"),
+    LightState.UNKNOWN: (ConstraintKind.UNSEEN_LIGHT, "unseen light"),
+}
 
 
 def signal_constraints(
@@ -111,23 +115,22 @@ def signal_constraints(
             )
             if decision.stop:
                 stand_s = sight_s if _can_stand(ego, sight_s, config) else target_s
-                stops.append(StopTarget(stand_s, f"{_LIGHT_WORDS[decision.state]} {signal.signal_id}"))
+                stops.append(StopTarget(stand_s, _light_cause(signal, decision.state)))
             elif light_memory[place].committed:
                 left_s = light_memory[place].turned_at_s + config.yellow_s - ego.time_s
-                instead = StopTarget(sight_s, f"yellow light {signal.signal_id}")
+                instead = StopTarget(sight_s, _light_cause(signal, LightState.YELLOW))
                 can_stand = _can_stand(ego, sight_s, config)
                 line_s = signal.stop_s_m - ego.front_m
                 commitments.append(Commitment(place, line_s, left_s, instead if can_stand else None))
             elif decision.cautious:
-                why = "is off" if decision.state is LightState.OFF else "is out of view"
-                caps.append(_cap(signal, config.off_light_speed_mps, f"light {signal.signal_id} {why}"))
+                caps.append(_careful_cap(signal, decision.state, config))
         elif signal.kind is SignalKind.STOP:
             before = memory.stops.get(place, StopMemory())
             stop_memory[place], must_stop = decide_stop_sign(before, distance, ego.speed_mps, ego.time_s, config)
             if must_stop:
-                stops.append(StopTarget(target_s, f"stop sign {signal.signal_id}"))
+                stops.append(StopTarget(target_s, _sign_cause(signal)))
         else:
-            caps.append(_cap(signal, config.yield_speed_mps, f"yield sign {signal.signal_id}"))
+            caps.append(_cap(signal, config.yield_speed_mps, _sign_cause(signal)))
     return SignalMemory(light_memory, stop_memory), stops, caps, commitments
 
 
@@ -155,11 +158,31 @@ def _passing(signal: RouteSignal, lights: Mapping[str, TrafficLightView], config
     """What still holds while the body is over the line."""
     view = lights.get(signal.signal_id)
     if signal.kind is SignalKind.YIELD:
-        return [_cap(signal, config.yield_speed_mps, f"yield sign {signal.signal_id}")]
+        return [_cap(signal, config.yield_speed_mps, _sign_cause(signal))]
     if signal.kind is SignalKind.TRAFFIC_LIGHT and view is not None and view.state is LightState.OFF:
-        return [_cap(signal, config.off_light_speed_mps, f"light {signal.signal_id} is off")]
+        return [_careful_cap(signal, view.state, config)]
     return []
 
 
-def _cap(signal: RouteSignal, speed_mps: float, reason: str) -> SpeedCap:
-    return SpeedCap(signal.stop_s_m - _CAP_BEFORE_M, signal.stop_s_m + _CAP_AFTER_M, speed_mps, reason)
+def _careful_cap(signal: RouteSignal, state: LightState, config: BehaviorConfig) -> SpeedCap:
+    """Slow over the line of a light that is off or out of view."""
+    name = f"light {signal.signal_id}"
+    if state is LightState.OFF:
+        cause = Cause(ConstraintKind.OFF_LIGHT, f"{name} is off", signal.signal_id)
+    else:
+        cause = Cause(ConstraintKind.UNSEEN_LIGHT, f"{name} is out of view", signal.signal_id)
+    return _cap(signal, config.off_light_speed_mps, cause)
+
+
+def _cap(signal: RouteSignal, speed_mps: float, cause: Cause) -> SpeedCap:
+    return SpeedCap(signal.stop_s_m - _CAP_BEFORE_M, signal.stop_s_m + _CAP_AFTER_M, speed_mps, cause)
+
+
+def _light_cause(signal: RouteSignal, state: LightState) -> Cause:
+    kind, words = _LIGHT_CAUSES[state]
+    return Cause(kind, f"{words} {signal.signal_id}", signal.signal_id)
+
+
+def _sign_cause(signal: RouteSignal) -> Cause:
+    kind = ConstraintKind.STOP_SIGN if signal.kind is SignalKind.STOP else ConstraintKind.YIELD_SIGN
+    return Cause(kind, f"{kind.value} {signal.signal_id}", signal.signal_id)

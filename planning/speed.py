@@ -8,16 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Float
+from av_stack.types import Constraint, ConstraintKind, Float
 from planning.config import SpeedConfig
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """Why the speed is limited: the kind, the words for a person, and the track or signal id where there is one."""
+
+    kind: ConstraintKind
+    words: str
+    object_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StopTarget:
-    """Stand with the vehicle frame's origin at `s_m`. `reason` is the constraint in words, without the distance."""
+    """Stand with the vehicle frame's origin at `s_m`."""
 
     s_m: float
-    reason: str
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +35,16 @@ class Leader:
 
     origin_s_m: float
     speed_mps: float
-    reason: str
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """The highest speed (N,) at each arc length (N,), evenly spaced; `describe(row)` says in words what sets it."""
+    """The highest speed (N,) at each arc length (N,), evenly spaced; `cause(row)` says what sets it."""
 
     s_m: Float
     speed_mps: Float
-    describe: Callable[[int], str]
+    cause: Callable[[int], Cause]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +61,17 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """The motion over time, all (N,): time from now, arc length, speed, acceleration; and what constrains it now."""
+    """The motion over time, all (N,): time from now, arc length, speed, acceleration.
+
+    `constraint` says in words what limits it now, `limited_by` as data.
+    """
 
     time_s: Float
     s_m: Float
     speed_mps: Float
     accel_mps2: Float
     constraint: str
+    limited_by: Constraint
 
 
 def curve_speed(curvature_1pm: Float, config: SpeedConfig) -> Float:
@@ -116,19 +129,18 @@ def roll_out(
     dt = config.step_s
     count = round(config.horizon_s / dt) + 1
     rows = np.zeros((count, 3))
-    constraint = ""
+    constraint, limited_by = binding.now(s, v)
     for i in range(count):
         rows[i] = s, v, a
-        wanted, jerk, reason = binding.accel(s, v, i * dt)
-        if i == 0:
-            constraint = reason
+        wanted, jerk, _ = binding.accel(s, v, i * dt)
+        wanted = min(wanted, config.accel_max_mps2)
         a = min(max(wanted, a - jerk * dt), a + jerk * dt)
         if v + a * dt < 0.0:
             a = -v / dt
         s += v * dt + 0.5 * a * dt * dt
         v = max(0.0, v + a * dt)
     rows[0, 2] = (rows[1, 1] - rows[0, 1]) / dt
-    return Motion(np.arange(count, dtype=np.float64) * dt, rows[:, 0], rows[:, 1], rows[:, 2], constraint)
+    return Motion(np.arange(count, dtype=np.float64) * dt, rows[:, 0], rows[:, 1], rows[:, 2], constraint, limited_by)
 
 
 class _Binding:
@@ -148,15 +160,32 @@ class _Binding:
         self._reference, self._ceiling = reference, ceiling
         self._stop, self._leaders, self._config = stop, leaders, config
 
-    def accel(self, s: float, v: float, t: float) -> tuple[float, float, str]:
-        """(acceleration, jerk limit, reason)."""
+    def now(self, s: float, v: float) -> tuple[str, Constraint]:
+        """What limits the acceleration at the start, in words and as data."""
+        wanted, _, binding = self.accel(s, v, 0.0)
+        if isinstance(binding, StopTarget):
+            cause, distance = binding.cause, max(binding.s_m - s, 0.0)
+            words = f"{cause.words} in {distance:.0f} m"
+        elif isinstance(binding, Leader):
+            cause, distance = binding.cause, max(binding.origin_s_m - s, 0.0)
+            words = f"{cause.words} ahead {distance:.0f} m"
+        else:
+            row = int(self._reference.binding[binding])
+            cause, distance = self._ceiling.cause(row), max(float(self._reference.s_m[row]) - s, 0.0)
+            words = cause.words
+        if wanted > self._config.accel_max_mps2:
+            return words, Constraint(ConstraintKind.ACCELERATION)
+        return words, Constraint(cause.kind, cause.object_id, distance)
+
+    def accel(self, s: float, v: float, t: float) -> tuple[float, float, int | StopTarget | Leader]:
+        """(wanted acceleration, jerk limit, what asks for it: a row of the reference, a stop or a leader)."""
         config = self._config
         # What is needed one response ahead, but no faster than is allowed here: slow early, speed up late.
         here, row = self._target(s)
         there, row_there = self._target(s + v * config.response_s)
         target, row = (there, row_there) if there < here else (here, row)
         wanted = max((target - v) / config.response_s, -config.decel_firm_mps2)
-        reason = self._reason(row) if t == 0.0 else ""
+        binding: int | StopTarget | Leader = row
         emergency = False
         if self._stop is not None:
             gap = self._stop.s_m - s
@@ -164,8 +193,7 @@ class _Binding:
                 gap, v, 0.0, (config.stop_response_s, config.response_s), config.emergency_room_m
             )
             if brake < wanted:
-                wanted, emergency = brake, hard
-                reason = f"{self._stop.reason} in {max(gap, 0.0):.0f} m" if t == 0.0 else ""
+                wanted, emergency, binding = brake, hard, self._stop
         for leader in self._leaders:
             gap = leader.origin_s_m + leader.speed_mps * t - s
             brake, hard = self._for_gap(
@@ -176,10 +204,9 @@ class _Binding:
                 config.standstill_gap_m - config.emergency_room_m,
             )
             if brake < wanted:
-                wanted, emergency = brake, hard
-                reason = f"{leader.reason} ahead {max(gap, 0.0):.0f} m" if t == 0.0 else ""
+                wanted, emergency, binding = brake, hard, leader
         jerk = config.jerk_emergency_mps3 if emergency else config.jerk_max_mps3
-        return min(wanted, config.accel_max_mps2), jerk, reason
+        return wanted, jerk, binding
 
     def _headway_s(self, ahead_mps: float) -> float:
         """The whole headway behind a leader that drives; one that stands cannot brake, so the response is enough."""
@@ -212,6 +239,3 @@ class _Binding:
         if needed > config.decel_firm_mps2:
             return -min(needed * config.emergency_factor, config.decel_emergency_mps2), True
         return max(wanted, -config.decel_firm_mps2), False
-
-    def _reason(self, row: int) -> str:
-        return self._ceiling.describe(int(self._reference.binding[row]))

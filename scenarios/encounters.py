@@ -1,4 +1,4 @@
-"""What a drive met on its way: proof that it was a real one."""
+"""Counts what a drive met on its way, which shows how demanding it was."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ QUEUE_GAP_M = 15.0
 
 @dataclass(slots=True)
 class Encounters:
-    """Counts over a drive. `stops_at_red` counts stands of 1 s or more behind the line of a red light."""
+    """Counts over a drive.
+
+    `stops_at_red` counts stands of 1 s or more before a red light, each stand once. Where another vehicle stands
+    between the ego and the line, the stand counts once that vehicle has moved on: a parked car is no queue.
+    """
 
     lights: StopLines
     met: set[int] = field(default_factory=set)
@@ -34,22 +38,31 @@ class Encounters:
     _pace: Pace = field(default_factory=Pace)
     _follow_s: dict[int, float] = field(default_factory=dict)
     _at_red_s: float = 0.0
+    _is_counted: bool = False
 
     def update(self, truth: Truth, front: Float, limit_mps: float, moved_m: float, step_s: float) -> None:
         queue_m = self._road_users(truth, step_s)
         red_m = self._red_ahead_m(truth, front)
-        standing = abs(truth.ego_speed_mps) < STANDING_MPS and red_m < QUEUE_M
-        before = self._at_red_s
-        self._at_red_s = self._at_red_s + step_s if standing else 0.0
-        if before < STAND_AT_RED_S <= self._at_red_s:
-            self.stops_at_red += 1
+        front_m = float(np.hypot(front[0] - truth.ego.x_m, front[1] - truth.ego.y_m))
+        is_blocked = queue_m - front_m < min(red_m, QUEUE_M)
+        self._count_stop(abs(truth.ego_speed_mps) < STANDING_MPS, red_m, is_blocked, step_s)
         is_held = red_m < QUEUE_M or queue_m < QUEUE_GAP_M
         self._pace.update(truth.ego_speed_mps, moved_m, limit_mps, step_s, is_held)
 
+    def _count_stop(self, is_standing: bool, red_m: float, is_blocked: bool, step_s: float) -> None:
+        if not is_standing:
+            self._at_red_s, self._is_counted = 0.0, False
+            return
+        if red_m < QUEUE_M:
+            self._at_red_s += step_s
+        if self._at_red_s >= STAND_AT_RED_S and not is_blocked and not self._is_counted:
+            self.stops_at_red += 1
+            self._is_counted = True
+
     @property
-    def speed_ratio(self) -> float:
-        """See `Pace`."""
-        return self._pace.ratio
+    def pace(self) -> Pace:
+        """How fast the ego drove."""
+        return self._pace
 
     def _red_ahead_m(self, truth: Truth, front: Float) -> float:
         if not self.lights.signal_ids:

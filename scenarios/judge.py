@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from av_stack.types import Float, LaneGraph, SignalKind, Truth, VehicleParameters
 from planning import Route
@@ -84,6 +85,11 @@ class Judge:
     def progress_m(self) -> float:
         return self._meter.best_s_m
 
+    @property
+    def in_stop(self) -> NDArray[np.bool_]:
+        """(N,) which of the ticks so far belong to stops for lights and queues, see `scenarios.pace`."""
+        return self._encounters.pace.in_stop
+
     def update(self, truth: Truth) -> str | None:
         """Judge one tick; returns why the drive must end, or None."""
         ego = truth.ego
@@ -131,7 +137,7 @@ class Judge:
             vehicles_followed=len(self._encounters.followed),
             vehicles_met=len(self._encounters.met),
             walkers_crossing=len(self._encounters.walkers_crossing),
-            speed_ratio=self._encounters.speed_ratio,
+            speed_ratio=self._encounters.pace.ratio,
             time_s=self._time_s,
         )
 

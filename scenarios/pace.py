@@ -30,12 +30,18 @@ class Pace:
         self._ticks.append((speed_mps, moved_m, limit_mps * step_s, is_held))
 
     @property
+    def in_stop(self) -> NDArray[np.bool_]:
+        """(N,) which ticks belong to stops."""
+        ticks = np.array(self._ticks).reshape(-1, 4)
+        return stops(ticks[:, 0], ticks[:, 3].astype(bool))
+
+    @property
     def ratio(self) -> float:
         """0 where the ego never moved freely."""
         if not self._ticks:
             return 0.0
-        speed, moved, at_limit, held = (np.array(column) for column in zip(*self._ticks, strict=True))
-        free = ~stops(speed, held.astype(bool))
+        _, moved, at_limit, _ = (np.array(column) for column in zip(*self._ticks, strict=True))
+        free = ~self.in_stop
         total = float(at_limit[free].sum())
         return float(moved[free].sum()) / total if total > 0.0 else 0.0
 

@@ -10,6 +10,7 @@ from closed_loop import CAR, DT_S, Log, drive
 from lanes_by_hand import arc, beside, chain, end_of, join, key, straight
 
 from av_stack.types import (
+    ConstraintKind,
     LaneGraph,
     LightState,
     ObjectKind,
@@ -355,3 +356,44 @@ def test_end_of_route_is_reached_and_held() -> None:
     assert log.column(1)[-1] == pytest.approx(route.length_m, abs=0.5)
     assert log.column(3)[-100:].max() < 1e-3
     assert log.plans[-1].constraint.startswith("end of route")
+
+
+def kinds(log: Log) -> set[ConstraintKind]:
+    return {plan.limited_by.kind for plan in log.plans if plan.limited_by is not None}
+
+
+def test_the_plan_names_what_limits_it_by_kind_object_and_distance() -> None:
+    """A red light, then a car that stands behind it: each while the ego stands before it."""
+    parked = vehicle(57, 180.0, 0.0, 0.0, 0.0)
+    log = drive(
+        on_long_road(LIGHT),
+        50,
+        10.0,
+        objects=lambda _: (parked,),
+        lights=lambda t: light(LightState.RED if t < 25 else LightState.GREEN),
+    )
+    at_red, at_car = log.plans[int(24.0 / DT_S)].limited_by, log.plans[-1].limited_by
+    assert at_red is not None
+    assert (at_red.kind, at_red.object_id) == (ConstraintKind.RED_LIGHT, "7")
+    assert at_red.distance_m is not None
+    assert at_red.distance_m < 0.6
+    assert log.column(3)[-1] < 0.05
+    assert at_car is not None
+    assert (at_car.kind, at_car.object_id) == (ConstraintKind.OBSTACLE, "57")
+    gap_m = 180.0 - 0.5 * parked.length_m - (log.column(1)[-1] + FRONT_M)
+    assert at_car.distance_m == pytest.approx(gap_m, abs=0.3)
+    assert {ConstraintKind.SPEED_LIMIT, ConstraintKind.ACCELERATION} <= kinds(log)
+
+
+def test_a_moving_leader_a_walker_and_a_sign_have_kinds_of_their_own() -> None:
+    leader = drive(on_long_road(), 10, 10.0, objects=lambda t: (vehicle(57, 25.0 + 5.0 * t, 0.0, 0.0, 5.0),))
+    assert ConstraintKind.LEADER in kinds(leader)
+    assert ConstraintKind.OBSTACLE not in kinds(leader)
+    crossing = drive(on_long_road(), 6, 10.0, objects=lambda t: (walker(80, 60.0, -6.0 + 1.4 * t, 0.0, 1.4),))
+    assert ConstraintKind.PEDESTRIAN in kinds(crossing)
+    stop = drive(on_long_road(Signal("9", SignalKind.STOP, key(1), 0.0)), 12, 10.0)
+    assert ConstraintKind.STOP_SIGN in kinds(stop)
+    bend = planner_on(
+        chain([("straight", 60, 0), ("arc", 12, 1.5), ("straight", 60, 0)]), Pose2D(0, 0, 0), Pose2D(76, 68, 1.5)
+    )
+    assert {ConstraintKind.CURVE, ConstraintKind.END_OF_ROUTE} <= kinds(drive(bend, 60, 10.0))

@@ -1,0 +1,77 @@
+"""What held the ego back over a drive: time and lost distance for each kind of constraint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.types import Constraint, ConstraintKind
+
+STANDING_MPS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class _Tick:
+    constraint: Constraint | None
+    is_standing: bool
+    step_s: float
+    lost_m: float
+
+
+@dataclass(slots=True)
+class ConstraintTimes:
+    """Call `add` once per tick with what limits the plan."""
+
+    _ticks: list[_Tick] = field(default_factory=list)
+
+    def add(self, constraint: Constraint | None, speed_mps: float, limit_mps: float, step_s: float) -> None:
+        """One tick of `step_s` at the true `speed_mps`. The lost distance is how much farther the ego would have come
+        at the speed limit."""
+        lost_m = max(limit_mps - abs(speed_mps), 0.0) * step_s
+        self._ticks.append(_Tick(constraint, abs(speed_mps) < STANDING_MPS, step_s, lost_m))
+
+    def figures(self, in_stop: NDArray[np.bool_]) -> dict[str, dict[str, float]]:
+        """Seconds and lost metres by kind, the longest first; kinds that never limited the plan are left out.
+
+        `in_stop` (N,) says which ticks belong to stops for lights and queues (`scenarios.pace`). A drive that ends by
+        an error may have judged one tick more than it planned.
+        """
+        found = {kind: self._of_kind(kind, in_stop) for kind in ConstraintKind}
+        longest_first = sorted(found.items(), key=lambda item: -item[1]["time_s"])
+        return {kind.value: figures for kind, figures in longest_first if figures["time_s"] > 0.0}
+
+    def _of_kind(self, kind: ConstraintKind, in_stop: NDArray[np.bool_]) -> dict[str, float]:
+        pairs = zip(self._ticks, in_stop[: len(self._ticks)].tolist(), strict=True)
+        mine = [(tick, stop) for tick, stop in pairs if tick.constraint is not None and tick.constraint.kind is kind]
+        return {
+            "time_s": round(sum(tick.step_s for tick, _ in mine), 3),
+            "standing_s": round(sum(tick.step_s for tick, _ in mine if tick.is_standing), 3),
+            "lost_m": round(sum(tick.lost_m for tick, _ in mine), 2),
+            "outside_stops_s": round(sum(tick.step_s for tick, stop in mine if not stop), 3),
+            "outside_stops_lost_m": round(sum(tick.lost_m for tick, stop in mine if not stop), 2),
+        }
+
+    def longest_stand(self) -> dict[str, Any] | None:
+        """The longest time without moving for one kind of constraint, with the last object and distance; None without
+        a stand. A tracker may name a vehicle anew while the ego stands behind it, so the object does not count."""
+        best: tuple[float, Constraint] | None = None
+        time_s, last = 0.0, None
+        for tick in self._ticks:
+            constraint = tick.constraint if tick.is_standing else None
+            kind = None if constraint is None else constraint.kind
+            time_s = time_s + tick.step_s if kind == last else tick.step_s
+            last = kind
+            if constraint is not None and (best is None or time_s >= best[0]):
+                best = time_s, constraint
+        if best is None:
+            return None
+        constraint = best[1]
+        return {
+            "time_s": round(best[0], 3),
+            "kind": constraint.kind.value,
+            "object_id": constraint.object_id,
+            "distance_m": None if constraint.distance_m is None else round(constraint.distance_m, 2),
+        }
