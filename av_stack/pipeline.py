@@ -14,6 +14,7 @@ from math import pi
 
 from av_stack.types import (
     CameraModel,
+    ControlCommand,
     Detection,
     EgoState,
     Glance,
@@ -26,9 +27,12 @@ from av_stack.types import (
     TrackedObject,
     TrafficLightView,
     Truth,
+    VehicleLights,
     VehicleParameters,
 )
 from control import ControlConfig, Controller
+from control.lights import choose_lights
+from perception.daylight import Daylight
 from perception.detection.oracle import oracle_objects
 from perception.device import Eyes
 from perception.health import Health, HealthMonitor, Response
@@ -99,6 +103,7 @@ class Pipeline:
         self._planner = Planner(graph, vehicle, settings.planning, looks)
         self._planner.set_route(route)
         self._controller = Controller(vehicle, settings.control)
+        self._daylight = Daylight()
         self._stage_ms: dict[str, float] = {}
 
     def begin(self, camera: str, bgr: Image) -> None:
@@ -131,8 +136,14 @@ class Pipeline:
             plan = answer_to(health, self._planner.plan(scene), ego.speed_mps, healths)
         with self._stage("control"):
             command = self._controller.step(plan, ego)
-        command = replace(command, hazard_lights=health.response is Response.STOP)
+        with self._stage("lights"):
+            command = replace(command, lights=self._choose_lights(frame, health, plan, command))
         return StepResult(frame.stamp, scene, plan, command, self._stage_ms)
+
+    def _choose_lights(self, frame: SensorFrame, health: Health, plan: Plan, command: ControlCommand) -> VehicleLights:
+        bgr = None if health.faults else frame.cameras[self._camera].bgr
+        is_clear = self._daylight.update(bgr, frame.stamp.time_s) and not frame.is_raining
+        return choose_lights(command.brake, plan.indicator, not is_clear, health.response is Response.STOP)
 
     def _asks(self, camera: CameraModel) -> bool:
         """Whether one other than the first shows anything of use: for lights alone it has to look ahead."""

@@ -90,13 +90,17 @@ class ImuSample:
 
 @dataclass(frozen=True, slots=True)
 class SensorFrame:
-    """All that the car measured in one tick; every part carries the same frame number."""
+    """All that the car measured in one tick; every part carries the same frame number.
+
+    `is_raining` is the answer of the rain sensor behind the windscreen.
+    """
 
     stamp: Stamp
     cameras: Mapping[str, CameraImage]
     gnss: GnssFix
     imu: ImuSample
     wheel_speed_mps: float
+    is_raining: bool = False
 
 
 # ---------------------------------------------------------------- perception
@@ -331,12 +335,18 @@ class Constraint:
     distance_m: float | None = None
 
 
+class Indicator(str, Enum):
+    OFF = "off"
+    LEFT = "left"
+    RIGHT = "right"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Where the vehicle frame's origin shall be: N poses in the map frame with time from now.
 
     `constraint` says in words what chose the speed, for example "red light 412 in 18 m"; `limited_by` is the same as
-    data, None in a plan that no planner made.
+    data, None in a plan that no planner made. `indicator` announces a turn or a lane change.
     """
 
     stamp: Stamp
@@ -351,16 +361,29 @@ class Plan:
     route_s_m: float = 0.0
     is_finished: bool = False
     limited_by: Constraint | None = None
+    indicator: Indicator = Indicator.OFF
+
+
+@dataclass(frozen=True, slots=True)
+class VehicleLights:
+    """Which lights of the ego are on. An indicator or `hazard` (both indicators) blinks by itself."""
+
+    position: bool = False
+    low_beam: bool = False
+    brake: bool = False
+    left_indicator: bool = False
+    right_indicator: bool = False
+    hazard: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ControlCommand:
-    """Actuation: throttle and brake in [0, 1]; steer in [-1, 1], positive to the left (ISO 8855)."""
+    """Actuation: throttle and brake in [0, 1]; steer in [-1, 1], positive to the left (ISO 8855); and the lights."""
 
     throttle: float
     brake: float
     steer: float
-    hazard_lights: bool = False
+    lights: VehicleLights = VehicleLights()
 
 
 @dataclass(frozen=True, slots=True)

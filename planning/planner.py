@@ -20,6 +20,7 @@ from av_stack.types import (
 )
 from planning.behavior import TrafficBehavior
 from planning.config import PlanningConfig
+from planning.indicators import Manoeuvre, indicator_at, manoeuvres
 from planning.reference_path import Route
 from planning.route import find_route
 from planning.route_tracker import RouteProgress, RouteTracker
@@ -55,6 +56,7 @@ class Planner:
         self._progress: RouteProgress | None = None
         self._memory = SignalMemory()
         self._sights: dict[Place, float] = {}
+        self._manoeuvres: tuple[Manoeuvre, ...] = ()
         self._yielding: frozenset[int] = frozenset()
         self._last: tuple[float, Motion] | None = None
 
@@ -81,6 +83,7 @@ class Planner:
     def set_route(self, route: Route) -> None:
         self._route = route
         self._tracker = RouteTracker(route)
+        self._manoeuvres = manoeuvres(route, self._graph)
         self._memory = SignalMemory()
         if self._cameras:
             posts = {signal.signal_id: signal.place for signal in self._graph.signals if signal.place is not None}
@@ -171,6 +174,7 @@ class Planner:
             route_s_m=ego.s_m,
             is_finished=finished,
             limited_by=motion.limited_by,
+            indicator=indicator_at(self._manoeuvres, ego.s_m),
         )
 
 

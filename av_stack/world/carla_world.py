@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import carla
@@ -18,6 +19,7 @@ from av_stack.types import (
     SensorFrame,
     Stamp,
     Truth,
+    VehicleLights,
     VehicleParameters,
 )
 from av_stack.world.base import PictureWatch
@@ -35,6 +37,8 @@ FIRST_TICK_TIMEOUT_S = 30.0  # shaders and textures are made for the first pictu
 FIRST_PICTURES = 2
 SETTLE_TICKS = 20  # the ego drops onto its wheels
 DROP_M = 0.3
+RAIN_EVERY_TICKS = 20
+RAIN_MIN_PERCENT = 5.0  # CARLA's precipitation from which the rain sensor answers; drizzle presets have 15 and more
 
 
 def weather_presets() -> tuple[str, ...]:
@@ -77,7 +81,8 @@ class CarlaWorld:
         self._cleanup = ExitStack()
         self._collisions: tuple[CollisionEvent, ...] = ()
         self._ego: Any = None
-        self._hazard_lights = False
+        self._lights = VehicleLights()
+        self._is_raining = False
         self._traffic: Traffic | None = None
         self._sensors: SensorRig
         self._stamp = Stamp(0, 0.0)
@@ -117,7 +122,9 @@ class CarlaWorld:
             raise
         self._stamp = sensed.stamp
         self._collisions = self._sensors.collisions(self._stamp_of)
-        return sensed
+        if self._stamp.frame % RAIN_EVERY_TICKS == 1:
+            self._is_raining = self._feel_rain()
+        return replace(sensed, is_raining=self._is_raining)
 
     def apply(self, command: ControlCommand) -> None:
         control = carla.VehicleControl(
@@ -125,11 +132,9 @@ class CarlaWorld:
         )
         with self._answering("control of the ego"):
             self._ego.apply_control(control)
-            if command.hazard_lights is not self._hazard_lights:
-                self._hazard_lights = command.hazard_lights
-                both = carla.VehicleLightState.LeftBlinker | carla.VehicleLightState.RightBlinker
-                shown = both if command.hazard_lights else carla.VehicleLightState.NONE
-                self._ego.set_light_state(carla.VehicleLightState(shown))
+            if command.lights != self._lights:  # a call each tick would cost a round trip
+                self._lights = command.lights
+                self._ego.set_light_state(light_state_of(command.lights))
 
     def truth(self) -> Truth:
         with self._answering("truth"):
@@ -137,6 +142,11 @@ class CarlaWorld:
 
     def close(self) -> None:
         self._cleanup.close()
+
+    def _feel_rain(self) -> bool:
+        """The rain sensor. CARLA has no such sensor, so its answer comes from the weather's precipitation alone."""
+        with self._answering("weather"):
+            return bool(self._world.get_weather().precipitation >= RAIN_MIN_PERCENT)
 
     def _stamp_of(self, frame: int) -> Stamp:
         """Frames and time since the episode was ready: a server counts on, and how far depends on its clock."""
@@ -277,6 +287,19 @@ class CarlaWorld:
 
     def _give_back_settings(self, settings: Any) -> None:
         self._if_alive(self._world.apply_settings, settings)
+
+
+def light_state_of(lights: VehicleLights) -> Any:
+    """carla.VehicleLightState of the lights that are on."""
+    state = carla.VehicleLightState
+    flags = (
+        (lights.position, state.Position),
+        (lights.low_beam, state.LowBeam),
+        (lights.brake, state.Brake),
+        (lights.left_indicator or lights.hazard, state.LeftBlinker),
+        (lights.right_indicator or lights.hazard, state.RightBlinker),
+    )
+    return state(sum(int(flag) for is_on, flag in flags if is_on))
 
 
 def weather_of(weather: Any) -> Any:

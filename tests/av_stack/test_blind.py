@@ -44,7 +44,7 @@ def test_a_camera_that_fails_for_good_ends_in_a_safe_stop(city_server: Address, 
             truth = world.truth()
             assert truth.collisions == ()
             if moving:
-                blind.append((truth.ego_speed_mps, step.command.hazard_lights, step.plan.constraint))
+                blind.append((truth.ego_speed_mps, step.command.lights.hazard, step.plan.constraint))
             if moving and abs(truth.ego_speed_mps) < 0.05 and len(blind) > 20:
                 break
         ego = truth.ego
