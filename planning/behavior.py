@@ -67,8 +67,12 @@ class TrafficBehavior:
         reference: Reference,
         ego_times_s: Float,
         yielding_to: frozenset[int],
+        unprotected: frozenset[str] = frozenset(),
     ) -> Constraints:
-        """Leaders, stops and caps; `ego_times_s` says when the ego would be at each place of `reference`."""
+        """Leaders, stops and caps; `ego_times_s` says when the ego would be at each place of `reference`.
+
+        `unprotected` are the ids of lights that nobody can be taken to have red at.
+        """
         reach = float(reference.s_m[-1])
         near = [self._credible(item) for item in _near(route, ego, objects, reach - ego.s_m)]
         result = Constraints()
@@ -78,6 +82,8 @@ class TrafficBehavior:
         moving = self._present(corridor, ego, near, result)
         yielding: set[int] = set()
         for conflict in self._conflicts(corridor, moving):
+            if self._has_priority(conflict, route, ego, unprotected):
+                continue
             if self._judge(conflict, route, ego, reference, ego_times_s, yielding_to, result):
                 yielding.add(conflict.item.track_id)
         return Constraints(result.leaders, result.stops, result.caps, frozenset(yielding))
@@ -206,8 +212,6 @@ class TrafficBehavior:
         result: Constraints,
     ) -> bool:
         """Add what `conflict` asks for to `result`; True when the ego gives way."""
-        if self._has_priority(conflict, route, ego):
-            return False
         walker = conflict.item.kind is ObjectKind.PEDESTRIAN
         if not walker and conflict.along_mps > 0.5 * conflict.item.speed_mps:
             return self._merge(conflict, ego, reference, ego_times_s, result)
@@ -227,7 +231,7 @@ class TrafficBehavior:
         result.stops.append(StopTarget(stop_s, _crossing_cause(conflict.item)))
         return True
 
-    def _has_priority(self, conflict: _Conflict, route: Route, ego: EgoOnRoute) -> bool:
+    def _has_priority(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, unprotected: frozenset[str]) -> bool:
         """Whether the other has to wait for the ego and still can: a sign or a red light stands before it."""
         if not conflict.on_approach:
             return False
@@ -237,7 +241,9 @@ class TrafficBehavior:
         lines = [
             signal.stop_s_m
             for signal in route.signals
-            if signal.kind is SignalKind.TRAFFIC_LIGHT and 0.0 <= conflict.low_s_m - signal.stop_s_m < 60.0
+            if signal.kind is SignalKind.TRAFFIC_LIGHT
+            and signal.signal_id not in unprotected
+            and 0.0 <= conflict.low_s_m - signal.stop_s_m < 60.0
         ]
         if not lines:
             return False

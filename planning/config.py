@@ -70,6 +70,10 @@ class BehaviorConfig(_Strict):
     stop_sign_zone_m: float = Field(2.0, gt=0.0)
     yield_speed_mps: float = Field(5.0, gt=0.0)
     off_light_speed_mps: float = Field(6.0, gt=0.0)
+    unseen_after_s: float = Field(3.0, ge=0.0)  # shorter gaps in the view of a light are flicker
+    unseen_follow_s: float = Field(2.0, ge=0.0)  # a yellow may have come since
+    unseen_wait_s: float = Field(60.0, ge=0.0)  # a whole cycle of four arms, each green, yellow and all red for 15 s
+    unseen_clear_s: float = Field(3.0, ge=0.0)
     prediction_s: float = Field(5.0, gt=0.0)
     prediction_step_s: float = Field(0.25, gt=0.0)
     moving_speed_mps: float = Field(0.3, gt=0.0)

@@ -27,6 +27,7 @@ from planning.route_tracker import RouteProgress, RouteTracker
 from planning.sight import Place, sight_limits
 from planning.signals import Commitment, EgoOnRoute, SignalMemory, SpeedCap, signal_constraints
 from planning.speed import Cause, Ceiling, Motion, StopTarget, backward_pass, curve_speed, forward_times, roll_out
+from planning.unseen_light import light_traffic
 
 _GRID_M = 0.5
 
@@ -110,12 +111,20 @@ class Planner:
             ego.speed_mps**2 / (2.0 * config.speed.decel_comfort_mps2) + 3.0 * ego.speed_mps,
         )
         self._memory, stops, caps, commitments = signal_constraints(
-            route, ego, scene.lights, self._memory, reach, config.behavior, self._sights
+            route,
+            ego,
+            scene.lights,
+            self._memory,
+            reach,
+            config.behavior,
+            self._sights,
+            lambda signal: light_traffic(route, signal, ego.front_s_m, self._graph, scene.objects),
         )
+        unprotected = frozenset(signal_id for signal_id, _ in self._memory.unprotected)
         stops.append(StopTarget(route.length_m, Cause(ConstraintKind.END_OF_ROUTE, "end of route")))
         free = backward_pass(self._ceiling(route, ego.s_m, reach, caps), config.speed)
         times = forward_times(free, ego.speed_mps, min(stop.s_m for stop in stops), config.speed)
-        others = self._behavior.constraints(route, ego, scene.objects, free, times, self._yielding)
+        others = self._behavior.constraints(route, ego, scene.objects, free, times, self._yielding, unprotected)
         self._yielding = others.yielding_to
         ceiling = self._ceiling(route, ego.s_m, reach, caps + others.caps)
         start = (ego.s_m, *self._start(scene.ego, scene.stamp.time_s))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,13 +10,18 @@ import numpy as np
 from av_stack.types import ConstraintKind, LightState, SignalKind, TrafficLightView
 from planning.config import BehaviorConfig
 from planning.reference_path import Route, RouteSignal
-from planning.rules import LightMemory, StopMemory, decide_light, decide_stop_sign
+from planning.rules import LightDecision, LightMemory, StopMemory, decide_light, decide_stop_sign
 from planning.sight import Place
 from planning.speed import Cause, StopTarget
+from planning.unseen_light import LightTraffic, UnseenMemory, decide_unseen, junction_end
 
 _SIGHT_SLACK_M, _STANDING_SLACK_M = 0.5, 2.0
 _STANDING_MPS = 0.3
 _CAP_BEFORE_M, _CAP_AFTER_M = 5.0, 3.0
+_WATCH_M, _WAITING_M, _SHORT_OF_LINE_M = 12.0, 3.0, 0.5
+
+Watch = Callable[[RouteSignal], LightTraffic]
+"""Tells what other road users do at a light."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +36,15 @@ class SpeedCap:
 
 @dataclass(frozen=True, slots=True)
 class SignalMemory:
-    """What is remembered of each signal, by id and place on the route (a route may pass one twice)."""
+    """What is remembered of each signal, by id and place on the route (a route may pass one twice).
+
+    `unprotected` are the lights at which the ego goes without having seen green: others need not have red there.
+    """
 
     lights: Mapping[Place, LightMemory] = field(default_factory=dict)
     stops: Mapping[Place, StopMemory] = field(default_factory=dict)
+    unseen: Mapping[Place, UnseenMemory] = field(default_factory=dict)
+    unprotected: frozenset[Place] = frozenset()
 
     def taken_back(self, place: Place) -> SignalMemory:
         """The same without the commitment to the light at `place`."""
@@ -75,6 +85,32 @@ _LIGHT_CAUSES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Situation:
+    """What the answers to all signals depend on; fields as in `signal_constraints`."""
+
+    route: Route
+    ego: EgoOnRoute
+    lights: Mapping[str, TrafficLightView]
+    memory: SignalMemory
+    config: BehaviorConfig
+    sights: Mapping[Place, float]
+    watch: Watch
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What the signals ask for, gathered one by one, and what to remember of them."""
+
+    stops: list[StopTarget] = field(default_factory=list)
+    caps: list[SpeedCap] = field(default_factory=list)
+    commitments: list[Commitment] = field(default_factory=list)
+    lights: dict[Place, LightMemory] = field(default_factory=dict)
+    signs: dict[Place, StopMemory] = field(default_factory=dict)
+    unseen: dict[Place, UnseenMemory] = field(default_factory=dict)
+    unprotected: set[Place] = field(default_factory=set)
+
+
 def signal_constraints(
     route: Route,
     ego: EgoOnRoute,
@@ -83,55 +119,116 @@ def signal_constraints(
     reach_m: float,
     config: BehaviorConfig,
     sights: Mapping[Place, float] | None = None,
+    watch: Watch = lambda _: LightTraffic(),
 ) -> tuple[SignalMemory, list[StopTarget], list[SpeedCap], list[Commitment]]:
     """Stops, caps and commitments from the signals between the ego's front bumper and `reach_m` ahead.
 
-    `sights` says how far the ego may go and still see the lights that it would lose before their line.
+    `sights` says how far the ego may go and still see the lights that it would lose before their line. `watch` is asked
+    where a light is not seen.
     """
-    stops: list[StopTarget] = []
-    caps: list[SpeedCap] = []
-    commitments: list[Commitment] = []
-    light_memory: dict[Place, LightMemory] = {}
-    stop_memory: dict[Place, StopMemory] = {}
+    now = _Situation(route, ego, lights, memory, config, sights or {}, watch)
+    asked = _Asked()
     for signal in route.signals:
+        place = _place(signal)
+        if place in memory.unprotected and _is_left_behind(route, signal, ego):
+            asked.unprotected.add(place)
+            if place in memory.unseen:
+                asked.unseen[place] = memory.unseen[place]
+                asked.caps.append(_unseen_cap(route, signal, config))
         if not ego.s_m - _CAP_AFTER_M < signal.stop_s_m < ego.s_m + reach_m:
             continue
         if signal.stop_s_m <= ego.front_s_m:
-            caps.extend(_passing(signal, lights, config))
-            continue
-        place = (signal.signal_id, round(signal.stop_s_m))
-        target_s = stop_place(route, signal.stop_s_m, config) - ego.front_m
-        distance = target_s - ego.s_m
-        if signal.kind is SignalKind.TRAFFIC_LIGHT:
-            sight_s = min((sights or {}).get(place, target_s), target_s)
-            light_memory[place], decision = decide_light(
-                memory.lights.get(place, LightMemory()),
-                lights.get(signal.signal_id),
-                sight_s - ego.s_m,
-                ego.speed_mps,
-                ego.time_s,
-                config,
-                is_out_of_view=sight_s < target_s and ego.s_m > sight_s - _SIGHT_SLACK_M,
-            )
-            if decision.stop:
-                stand_s = sight_s if _can_stand(ego, sight_s, config) else target_s
-                stops.append(StopTarget(stand_s, _light_cause(signal, decision.state)))
-            elif light_memory[place].committed:
-                left_s = light_memory[place].turned_at_s + config.yellow_s - ego.time_s
-                instead = StopTarget(sight_s, _light_cause(signal, LightState.YELLOW))
-                can_stand = _can_stand(ego, sight_s, config)
-                line_s = signal.stop_s_m - ego.front_m
-                commitments.append(Commitment(place, line_s, left_s, instead if can_stand else None))
-            elif decision.cautious:
-                caps.append(_careful_cap(signal, decision.state, config))
-        elif signal.kind is SignalKind.STOP:
-            before = memory.stops.get(place, StopMemory())
-            stop_memory[place], must_stop = decide_stop_sign(before, distance, ego.speed_mps, ego.time_s, config)
-            if must_stop:
-                stops.append(StopTarget(target_s, _sign_cause(signal)))
+            asked.caps.extend(_passing(signal, lights, config))
+        elif signal.kind is SignalKind.TRAFFIC_LIGHT:
+            _add_light(now, signal, asked)
         else:
-            caps.append(_cap(signal, config.yield_speed_mps, _sign_cause(signal)))
-    return SignalMemory(light_memory, stop_memory), stops, caps, commitments
+            _add_sign(now, signal, asked)
+    remembered = SignalMemory(asked.lights, asked.signs, asked.unseen, frozenset(asked.unprotected))
+    return remembered, asked.stops, asked.caps, asked.commitments
+
+
+def _place(signal: RouteSignal) -> Place:
+    return signal.signal_id, round(signal.stop_s_m)
+
+
+def _add_light(now: _Situation, signal: RouteSignal, asked: _Asked) -> None:
+    place, ego, config, view = _place(signal), now.ego, now.config, now.lights.get(signal.signal_id)
+    target_s = stop_place(now.route, signal.stop_s_m, config) - ego.front_m
+    sight_s = min(now.sights.get(place, target_s), target_s)
+    light, decision = decide_light(
+        now.memory.lights.get(place, LightMemory()),
+        view,
+        sight_s - ego.s_m,
+        ego.speed_mps,
+        ego.time_s,
+        config,
+        is_out_of_view=sight_s < target_s and ego.s_m > sight_s - _SIGHT_SLACK_M,
+    )
+    asked.lights[place] = light
+    can_stand = _can_stand(ego, sight_s, config)
+    stand_s = sight_s if can_stand else target_s
+    if decision.stop and _is_unseen(ego, stand_s, view, light, config):
+        last = now.memory.unseen.get(place, UnseenMemory())
+        asked.unseen[place], may_go, stand_s = _pass_unseen(signal, ego, stand_s, last, now.watch(signal), config)
+        decision = LightDecision(not may_go, LightState.UNKNOWN, may_go)
+    if decision.cautious:
+        asked.unprotected.add(place)
+    if decision.stop:
+        asked.stops.append(StopTarget(stand_s, _light_cause(signal, decision.state)))
+    elif light.committed:
+        left_s = light.turned_at_s + config.yellow_s - ego.time_s
+        instead = StopTarget(sight_s, _light_cause(signal, LightState.YELLOW))
+        line_s = signal.stop_s_m - ego.front_m
+        asked.commitments.append(Commitment(place, line_s, left_s, instead if can_stand else None))
+    elif place in asked.unseen:
+        asked.caps.append(_unseen_cap(now.route, signal, config))
+    elif decision.cautious:
+        asked.caps.append(_careful_cap(signal, decision.state, config))
+
+
+def _add_sign(now: _Situation, signal: RouteSignal, asked: _Asked) -> None:
+    if signal.kind is SignalKind.YIELD:
+        asked.caps.append(_cap(signal, now.config.yield_speed_mps, _sign_cause(signal)))
+        return
+    place, ego = _place(signal), now.ego
+    target_s = stop_place(now.route, signal.stop_s_m, now.config) - ego.front_m
+    before = now.memory.stops.get(place, StopMemory())
+    asked.signs[place], must_stop = decide_stop_sign(before, target_s - ego.s_m, ego.speed_mps, ego.time_s, now.config)
+    if must_stop:
+        asked.stops.append(StopTarget(target_s, _sign_cause(signal)))
+
+
+def _is_left_behind(route: Route, signal: RouteSignal, ego: EgoOnRoute) -> bool:
+    """Whether the ego's front is over the line and its origin not yet out of the junction."""
+    return signal.stop_s_m <= ego.front_s_m and ego.s_m < junction_end(route, signal.stop_s_m)
+
+
+def _pass_unseen(
+    signal: RouteSignal,
+    ego: EgoOnRoute,
+    stand_s_m: float,
+    last: UnseenMemory,
+    traffic: LightTraffic,
+    config: BehaviorConfig,
+) -> tuple[UnseenMemory, bool, float]:
+    """(memory, whether to go, where to stand otherwise). An ego that has once started waits right before the line, and
+    goes on if it cannot stop there any more."""
+    is_waiting = ego.speed_mps < _STANDING_MPS and stand_s_m - ego.s_m < _WAITING_M
+    memory, may_go = decide_unseen(last, is_waiting, traffic, ego.time_s, config)
+    if last.has_started:
+        stand_s_m = max(stand_s_m, signal.stop_s_m - ego.front_m - _SHORT_OF_LINE_M)
+        braked_s = ego.s_m + ego.speed_mps**2 / (2.0 * config.yellow_decel_mps2)
+        may_go = may_go or braked_s > stand_s_m + _SHORT_OF_LINE_M
+    return replace(memory, has_started=last.has_started or may_go), may_go, stand_s_m
+
+
+def _is_unseen(
+    ego: EgoOnRoute, stand_s_m: float, view: TrafficLightView | None, light: LightMemory, config: BehaviorConfig
+) -> bool:
+    """Whether the ego is near the place to stand and has not seen the light for a while."""
+    told = view is not None and view.state is not LightState.UNKNOWN
+    is_near = stand_s_m - ego.s_m < _WATCH_M
+    return not told and is_near and ego.time_s - light.seen_at_s >= config.unseen_after_s
 
 
 def _can_stand(ego: EgoOnRoute, sight_s_m: float, config: BehaviorConfig) -> bool:
@@ -172,6 +269,13 @@ def _careful_cap(signal: RouteSignal, state: LightState, config: BehaviorConfig)
     else:
         cause = Cause(ConstraintKind.UNSEEN_LIGHT, f"{name} is out of view", signal.signal_id)
     return _cap(signal, config.off_light_speed_mps, cause)
+
+
+def _unseen_cap(route: Route, signal: RouteSignal, config: BehaviorConfig) -> SpeedCap:
+    """Slow over the line and through the junction."""
+    end_m = max(junction_end(route, signal.stop_s_m), signal.stop_s_m + _CAP_AFTER_M)
+    cause = Cause(ConstraintKind.UNSEEN_LIGHT, f"light {signal.signal_id} is not seen", signal.signal_id)
+    return SpeedCap(signal.stop_s_m - _CAP_BEFORE_M, end_m, config.off_light_speed_mps, cause)
 
 
 def _cap(signal: RouteSignal, speed_mps: float, cause: Cause) -> SpeedCap:

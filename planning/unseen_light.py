@@ -1,0 +1,134 @@
+"""What to do at a light whose head the ego does not see: wait, watch the others, then go as at an all-way stop.
+
+The head may hang outside every camera's picture (in a bend), behind something, or be too small or broken to read. A
+driver who cannot see a light stops at its line. Then
+* a vehicle that drives over a line of the same light shows that it is green: the ego goes with it, slowly;
+* without such a sign the ego goes after `unseen_wait_s`, once nobody has been in its way for `unseen_clear_s`. It
+  drives slowly and gives way to everyone, since nobody can be taken to have a red light.
+A light that is seen ends all this: red and yellow are stopped for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from av_stack.types import Float, LaneGraph, ObjectKind, SignalKind, TrackedObject
+from planning.config import BehaviorConfig
+from planning.reference_path import Route, RouteSignal
+
+_ENTERED_M = (-2.0, 8.0)
+_SAME_WAY_RAD = 0.6
+_LANE_HALF_M = 1.75
+_ROLLING_MPS, _MOVING_MPS = 1.0, 0.3
+_LOOK_S, _LOOK_STEP_S = 4.0, 0.5
+_CLEAR_M = 2.0  # from the path that the ego's rear axle follows: half the ego's width, and a metre
+_BEYOND_M = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class LightTraffic:
+    """What other road users do at a light.
+
+    `is_entered`: a vehicle has just driven over one of its lines. `is_busy`: somebody moves on the ego's way through
+    the junction or is about to come there.
+    """
+
+    is_entered: bool = False
+    is_busy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenMemory:
+    """`waits_since_s`: when the ego first stood before the unseen light; `has_started`: whether it has gone since. The
+    others say when that was last observed."""
+
+    waits_since_s: float = float("inf")
+    entered_at_s: float = float("-inf")
+    busy_at_s: float = float("-inf")
+    has_started: bool = False
+
+
+def decide_unseen(
+    memory: UnseenMemory, is_waiting: bool, traffic: LightTraffic, time_s: float, config: BehaviorConfig
+) -> tuple[UnseenMemory, bool]:
+    """Whether the ego may go although it does not see the light; `is_waiting` while it stands near the line."""
+    since_s = memory.waits_since_s
+    memory = UnseenMemory(
+        time_s if is_waiting and since_s > time_s else since_s,
+        time_s if traffic.is_entered else memory.entered_at_s,
+        time_s if traffic.is_busy else memory.busy_at_s,
+    )
+    goes_along = time_s - memory.entered_at_s <= config.unseen_follow_s
+    has_waited = time_s - memory.waits_since_s >= config.unseen_wait_s
+    is_clear = time_s - memory.busy_at_s >= config.unseen_clear_s
+    return memory, goes_along or (has_waited and is_clear)
+
+
+def light_traffic(
+    route: Route, signal: RouteSignal, ego_front_s_m: float, graph: LaneGraph, objects: Sequence[TrackedObject]
+) -> LightTraffic:
+    """What `objects` do at a light ahead of the ego on its route."""
+    lines = list(_lines_of(graph, signal.signal_id))
+    end_m = junction_end(route, signal.stop_s_m) + _BEYOND_M
+    rows = slice(route.row_at(signal.stop_s_m), route.row_at(end_m) + 1, 2)
+    way = np.column_stack([route.x_m[rows], route.y_m[rows]])
+    return LightTraffic(
+        any(_has_entered(item, lines) for item in objects),
+        any(_is_in_the_way(item, way) and not _is_behind(item, route, ego_front_s_m) for item in objects),
+    )
+
+
+def junction_end(route: Route, line_s_m: float, reach_m: float = 15.0) -> float:
+    """Where the route leaves the junction behind a line; the line itself without a junction within `reach_m`."""
+    first, last = route.row_at(line_s_m), route.row_at(line_s_m + reach_m)
+    inside = np.flatnonzero(route.is_junction[first : last + 1])
+    if len(inside) == 0:
+        return line_s_m
+    outside = np.flatnonzero(~route.is_junction[first + inside[0] :])
+    return float(route.s_m[first + inside[0] + outside[0]]) if len(outside) else route.length_m
+
+
+def _lines_of(graph: LaneGraph, signal_id: str) -> Iterator[tuple[Float, float]]:
+    """Where each line of the light is, (2,), and the heading of its lane."""
+    for signal in graph.signals:
+        if signal.signal_id == signal_id and signal.kind is SignalKind.TRAFFIC_LIGHT and signal.lane in graph.lanes:
+            lane = graph.lanes[signal.lane]
+            place = np.array([np.interp(signal.stop_s_m, lane.s_m, lane.points[:, axis]) for axis in (0, 1)])
+            yield place, float(np.interp(signal.stop_s_m, lane.s_m, lane.yaw_rad))
+
+
+def _has_entered(item: TrackedObject, lines: Sequence[tuple[Float, float]]) -> bool:
+    if item.kind is ObjectKind.PEDESTRIAN or item.speed_mps < _ROLLING_MPS:
+        return False
+    course = float(np.arctan2(item.velocity_mps[1], item.velocity_mps[0]))
+    for place, yaw in lines:
+        gap = np.array([item.x_m, item.y_m]) - place
+        along = float(gap @ [np.cos(yaw), np.sin(yaw)])
+        across = float(gap @ [-np.sin(yaw), np.cos(yaw)])
+        same_way = np.cos(course - yaw) > np.cos(_SAME_WAY_RAD)
+        if same_way and _ENTERED_M[0] < along < _ENTERED_M[1] and abs(across) < _LANE_HALF_M:
+            return True
+    return False
+
+
+def _is_in_the_way(item: TrackedObject, way: Float) -> bool:
+    """Whether a road user that moves is near the ego's way (N, 2) within `_LOOK_S`, at its present velocity."""
+    if item.speed_mps < _MOVING_MPS:
+        return False
+    times = np.arange(0.0, _LOOK_S + 1e-9, _LOOK_STEP_S)[:, None, None]
+    along = item.length_m * np.array([-1.0, 0.0, 1.0])[:, None] / 3.0  # its front, middle and rear
+    x = item.x_m + item.velocity_mps[0] * times + along * np.cos(item.yaw_rad)
+    y = item.y_m + item.velocity_mps[1] * times + along * np.sin(item.yaw_rad)
+    gap = float(np.hypot(x - way[:, 0], y - way[:, 1]).min())
+    return gap < 0.5 * item.width_m + _CLEAR_M
+
+
+def _is_behind(item: TrackedObject, route: Route, ego_front_s_m: float) -> bool:
+    """Whether a road user is behind the ego's front, on its own lane."""
+    row = route.row_at(ego_front_s_m)
+    yaw = float(route.yaw_rad[row])
+    dx, dy = item.x_m - float(route.x_m[row]), item.y_m - float(route.y_m[row])
+    return bool(dx * np.cos(yaw) + dy * np.sin(yaw) < 0.0 and abs(-dx * np.sin(yaw) + dy * np.cos(yaw)) < _LANE_HALF_M)
