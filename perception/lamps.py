@@ -1,4 +1,4 @@
-"""Lit lamps of signal heads by their colour, looked for where the map says that a light hangs.
+"""Lit lamps of signal heads, looked for in a detected head or where the map says that a light hangs.
 
 A lamp is a small spot whose light stands out from what is around it. Haze and rain lay one veil over lamp and housing
 alike, so colours are read from the difference to the surroundings (morphological top-hat: Serra, "Image Analysis and
@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from av_stack.types import Image, LightState
+from perception.detection.classes import LIGHT_STATES
+from perception.lamp_states import LampLook, state_chances
 
 Float = NDArray[np.float64]
 Box = tuple[float, float, float, float]
@@ -25,17 +27,17 @@ SPOT_MAX_PX = 6.0
 """Larger lamps are looked at in a smaller copy of the picture: that is all they need."""
 
 CHROMA_MIN = 12
-YELLOW_DIM, YELLOW_BRIGHT = (60.0, 0.14), (200.0, 0.35)
-"""(red, green against it) in what a lamp adds, from where on it is yellow: in the dark red lamps have up to 0.1 and
-yellow ones 0.23 to 0.55, glaring ones up to 0.18 and 0.75, for what glares fades to white."""
-
 RED_BLUE_MAX, GREEN_RED_MAX = 0.5, 0.6
 SIZE_SPREAD = 0.5
-LIT_OVER_MEAN = 1.05
-"""A lit lamp outshines the mean of the picture; the glass of one that is not, with the sun on it, does not."""
+LIT_OVER_MEAN, LIT_OVER_MEAN_IN_HEAD = 1.05, 0.4
+"""A lit lamp outshines the mean of the picture; the glass of one that is not, with the sun on it, does not. In a head
+that the detector found, dimmer spots are looked at too: there `lamp_states` tells lit lamps from dark glass."""
 
 PURE_MIN, PURE_SURE = 0.1, 0.6
 """Share of a spot's brightness that is the lamp's own coloured light: next to all where the housing is dark."""
+
+GLOW_MIN = 0.12
+"""Share of a lamp's coloured light from which on what is around it counts as its glow."""
 
 VEIL_PERCENTILE = 3.0
 LAMPS_MAX = 12
@@ -43,22 +45,33 @@ LAMPS_MAX = 12
 
 @dataclass(frozen=True, slots=True)
 class Lamp:
-    """A lit lamp at (u, v) in the image frame; `likeness` in [0, 1] to one of the size that was asked for."""
+    """A lamp at (u, v) in the image frame. `likeness` in [0, 1]: over a post the likeness to a lit lamp of the size
+    that was asked for, in a head the probability of being lit.
 
-    state: LightState
+    `chances` are the probabilities of `LIGHT_STATES`; `look` is what they were computed from.
+    """
+
     u: float
     v: float
     likeness: float
+    chances: tuple[float, ...]
+    look: LampLook
+
+    @property
+    def state(self) -> LightState:
+        """The likeliest state."""
+        return LIGHT_STATES[int(np.argmax(self.chances))]
 
 
-def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float) -> tuple[Lamp, ...]:
+def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float, head: Box | None = None) -> tuple[Lamp, ...]:
     """Lit lamps whose middle lies in `region_px` (u0, v0, u1, v1; image frame), where a metre looks `px_per_m` large.
 
-    `mean` is the picture's mean brightness, see `brightness`.
+    `mean` is the picture's mean brightness, see `brightness`. `head` is the box of the signal head in the region, if
+    the detector found one: the place of a lamp in its head then counts beside its colour.
     """
     spot_px = LAMP_M * px_per_m
     if spot_px > SPOT_MAX_PX:
-        return _in_smaller(bgr, region_px, px_per_m, mean, int(np.ceil(spot_px / SPOT_MAX_PX)))
+        return _in_smaller(bgr, region_px, px_per_m, mean, int(np.ceil(spot_px / SPOT_MAX_PX)), head)
     pad = int(np.ceil(2.0 * spot_px)) + 2
     window = _window(bgr, region_px, pad)
     if window is None:
@@ -66,7 +79,8 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float) -> tupl
     (left, top), part = window
     stands_out, veil = _top_hat(part, spot_px)
     chroma = _chroma(stands_out)
-    found: list[tuple[Lamp, float]] = []
+    lit_over_mean = LIT_OVER_MEAN if head is None else LIT_OVER_MEAN_IN_HEAD
+    found: list[tuple[float, float, float, float, LampLook]] = []
     for rows, columns in _spots(chroma, spot_px):
         weight = chroma[rows, columns].astype(np.float64)
         share = weight / weight.sum()
@@ -74,16 +88,58 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float) -> tupl
         if not (region_px[0] <= u <= region_px[2] and region_px[1] <= v <= region_px[3]):
             continue
         lum = float(share @ part[rows, columns].max(axis=1))
-        if lum - veil < LIT_OVER_MEAN * (mean - veil):
+        if lum - veil < lit_over_mean * (mean - veil):
             continue
-        colour = share @ stands_out[rows, columns]
         # The picture makes pixels of it: a spot smaller than one still lights one.
         ratio = (np.sqrt(len(rows)) + 0.3) / (0.886 * spot_px + 0.3)
-        pure = np.clip((float(weight.mean()) / max(lum - veil, 1.0) - PURE_MIN) / (PURE_SURE - PURE_MIN), 0.0, 1.0)
+        purity = float(weight.mean()) / max(lum - veil, 1.0)
+        pure = np.clip((purity - PURE_MIN) / (PURE_SURE - PURE_MIN), 0.0, 1.0)
         likeness = pure * np.exp(-0.5 * (np.log(ratio) / SIZE_SPREAD) ** 2)
-        found.append((Lamp(_state(colour), u, v, float(likeness)), float(weight.mean())))
-    strongest = max((strength for _, strength in found), default=1.0)
-    return tuple(replace(lamp, likeness=lamp.likeness * strength / strongest) for lamp, strength in found)
+        look = LampLook(
+            core=share @ stands_out[rows, columns],
+            glow=_glow(stands_out, rows, columns, spot_px),
+            level=lum / 255.0,
+            over_mean=max(lum - veil, 1.0) / max(mean - veil, 1.0),
+            purity=min(purity, 1.5),
+            size=float(ratio),
+            place=None if head is None else _place_in(head, u, v),
+        )
+        found.append((u, v, float(likeness), float(weight.mean()), look))
+    strongest = max((strength for _, _, _, strength, _ in found), default=1.0)
+    return tuple(_lamp(u, v, likeness, strength / strongest, look) for u, v, likeness, strength, look in found)
+
+
+def _lamp(u: float, v: float, likeness: float, strength: float, look: LampLook) -> Lamp:
+    look = replace(look, strength=strength)
+    chances = state_chances(look)
+    is_lit = likeness * strength if look.place is None else 1.0 - float(chances[LIGHT_STATES.index(LightState.OFF)])
+    return Lamp(u, v, is_lit, tuple(chances.tolist()), look)
+
+
+def _place_in(head: Box, u: float, v: float) -> float:
+    """Place along the head in [0, 1]: 0 is the top of an upright head and the left of a lying one, where red is."""
+    u0, v0, u1, v1 = head
+    if u1 - u0 > v1 - v0:
+        return float(np.clip((u - u0) / max(u1 - u0, 1e-3), 0.0, 1.0))
+    return float(np.clip((v - v0) / max(v1 - v0, 1e-3), 0.0, 1.0))
+
+
+def _glow(stands_out: NDArray[np.int16], rows: NDArray[np.intp], columns: NDArray[np.intp], spot_px: float) -> Float:
+    """(3,) colour of the ring around a spot, its coloured pixels counting most. A lamp so bright that it looks orange
+    or white still has its own colour there."""
+    reach = int(np.ceil(0.4 * spot_px))
+    v0, u0 = max(int(rows.min()) - reach, 0), max(int(columns.min()) - reach, 0)
+    part = stands_out[v0 : int(rows.max()) + reach + 1, u0 : int(columns.max()) + reach + 1]
+    is_spot = np.zeros(part.shape[:2], dtype=np.uint8)
+    is_spot[rows - v0, columns - u0] = 1
+    near = np.asarray(cv2.dilate(is_spot, np.ones((2 * reach + 1, 2 * reach + 1), np.uint8)))
+    ring = part[(near > 0) & (is_spot == 0)]
+    weight = _chroma(ring[None])[0].astype(np.float64)
+    bound = GLOW_MIN * float(_chroma(stands_out[rows, columns][None]).max())
+    weight[weight < max(bound, CHROMA_MIN / 2.0)] = 0.0
+    if weight.sum() == 0.0:
+        return np.zeros(3)
+    return np.asarray(weight @ ring / weight.sum(), dtype=np.float64)
 
 
 def brightness(bgr: Image) -> float:
@@ -97,7 +153,9 @@ def _brightest(bgr: Image) -> Image:
     return brightest
 
 
-def _in_smaller(bgr: Image, region: Box, px_per_m: float, mean: float, factor: int) -> tuple[Lamp, ...]:
+def _in_smaller(
+    bgr: Image, region: Box, px_per_m: float, mean: float, factor: int, head: Box | None
+) -> tuple[Lamp, ...]:
     """The same in a copy whose pixels are means of `factor` by `factor`, around the region."""
     window = _window(bgr, region, int(np.ceil(0.6 * px_per_m)) + factor)
     if window is None:
@@ -108,10 +166,15 @@ def _in_smaller(bgr: Image, region: Box, px_per_m: float, mean: float, factor: i
         return ()
     whole = part[: size[1] * factor, : size[0] * factor]
     small = np.asarray(cv2.resize(whole, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
-    to_small = [(edge - start + 0.5) / factor - 0.5 for edge, start in zip(region, (left, top) * 2, strict=True)]
-    found = find_lamps(small, (to_small[0], to_small[1], to_small[2], to_small[3]), px_per_m / factor, mean)
-    back = ((one, (one.u + 0.5) * factor - 0.5 + left, (one.v + 0.5) * factor - 0.5 + top) for one in found)
-    return tuple(Lamp(one.state, u, v, one.likeness) for one, u, v in back)
+
+    def to_small(box: Box) -> Box:
+        u0, v0, u1, v1 = ((edge - start + 0.5) / factor - 0.5 for edge, start in zip(box, (left, top) * 2, strict=True))
+        return u0, v0, u1, v1
+
+    found = find_lamps(small, to_small(region), px_per_m / factor, mean, None if head is None else to_small(head))
+    return tuple(
+        replace(one, u=(one.u + 0.5) * factor - 0.5 + left, v=(one.v + 0.5) * factor - 0.5 + top) for one in found
+    )
 
 
 def _window(bgr: Image, region: Box, pad: int) -> tuple[tuple[int, int], Image] | None:
@@ -162,11 +225,3 @@ def _spots(chroma: NDArray[np.int16], spot_px: float) -> list[tuple[NDArray[np.i
         taken[spot_rows, spot_columns] = True
         out.append((spot_rows, spot_columns))
     return out
-
-
-def _state(colour: Float) -> LightState:
-    _, green, red = (float(value) for value in colour)
-    if green > red:
-        return LightState.GREEN
-    yellow_from = float(np.interp(red, (YELLOW_DIM[0], YELLOW_BRIGHT[0]), (YELLOW_DIM[1], YELLOW_BRIGHT[1])))
-    return LightState.RED if green < yellow_from * red else LightState.YELLOW

@@ -17,6 +17,7 @@ from av_stack.types import (
     Detection,
     EgoState,
     Glance,
+    Image,
     LaneGraph,
     LightState,
     Pose2D,
@@ -43,6 +44,8 @@ FACING_MAX_RAD = np.radians(60.0)
 NEAR_M = 2.0
 FORGET_S = 0.25
 SURE_SHARE, MASS_MIN = 0.6, 0.8
+RED_OR_YELLOW_SHARE = 0.8
+"""Share of red and yellow together from which on a light is one of the two. It counts as red then: both ask to stop."""
 
 LAMP_LOW_M, LAMP_HIGH_M = 2.2, 6.6
 """Lamps hang so high above the road; the camera's pitch moves them by `PITCH_SIGMA_RAD` more."""
@@ -138,7 +141,9 @@ class LightReader:
     def _vote(self, name: str, head: Detection | None, lamp: Lamp | None) -> None:
         votes = self._votes.setdefault(name, np.zeros(len(LIGHT_STATES)))
         if lamp is not None:
-            votes[LIGHT_STATES.index(lamp.state)] += lamp.likeness
+            lit = np.array(lamp.chances)
+            lit[LIGHT_STATES.index(LightState.OFF)] = 0.0
+            votes += lit if lamp.look.place is not None else lamp.likeness * lit
         state = None if head is None else light_state(head.name)
         if head is not None and state is not None:
             weight = OFF_WEIGHT if state is LightState.OFF and head.confidence >= HEAD_SURE else HEAD_WEIGHT
@@ -211,8 +216,10 @@ def match_lamps(places: Sequence[_Place], heads: Mapping[str, Detection], image:
         name = place.light.signal_id
         head = heads.get(name)
         is_sure = head is not None and head.confidence >= HEAD_SURE
-        lamps = _lamps_in(head, image, mean) if head is not None and is_sure else _lamps_over(place, image, mean)
-        found += [(name, lamp) for lamp in lamps]
+        if head is not None and is_sure:
+            found += [(name, lamp) for lamp in lamps_in_head(image.bgr, head.box_px, mean)]
+        else:
+            found += [(name, lamp) for lamp in _lamps_over(place, image, mean)]
     out: dict[str, Lamp] = {}
     for name, lamp in sorted(found, key=lambda one: -one[1].likeness):
         if name not in out and lamp.likeness >= LAMP_MIN and not any(_is_same(lamp, other) for other in out.values()):
@@ -220,11 +227,12 @@ def match_lamps(places: Sequence[_Place], heads: Mapping[str, Detection], image:
     return out
 
 
-def _lamps_in(head: Detection, image: CameraImage, mean: float) -> tuple[Lamp, ...]:
-    u0, v0, u1, v1 = head.box_px
+def lamps_in_head(bgr: Image, head_px: Box, mean: float) -> tuple[Lamp, ...]:
+    """Lamps in the box of a signal head; `mean` is the picture's `brightness`."""
+    u0, v0, u1, v1 = head_px
     wide, high = HEAD_MARGIN * (u1 - u0), HEAD_MARGIN * (v1 - v0)
-    box = (u0 - wide, v0 - high, u1 + wide, v1 + high)
-    return find_lamps(image.bgr, box, (v1 - v0) / HEAD_SIZE_M, mean)
+    region = (u0 - wide, v0 - high, u1 + wide, v1 + high)
+    return find_lamps(bgr, region, max(u1 - u0, v1 - v0) / HEAD_SIZE_M, mean, head_px)
 
 
 def _lamps_over(place: _Place, image: CameraImage, mean: float) -> list[Lamp]:
@@ -250,10 +258,24 @@ def _is_same(lamp: Lamp, other: Lamp) -> bool:
 
 
 def _verdict(signal_id: str, votes: Float) -> TrafficLightView | None:
-    total, best = float(votes.sum()), int(np.argmax(votes))
-    if total < MASS_MIN or votes[best] < SURE_SHARE * total:
+    """The state most voted for, with its share of the votes as confidence. Votes divided between red and yellow alone
+    tell red; otherwise divided votes tell nothing."""
+    total = float(votes.sum())
+    if total < MASS_MIN:
         return None
-    return TrafficLightView(signal_id, LIGHT_STATES[best], min(float(votes[best]) / total, 1.0))
+    state, share = sure_state(votes / total)
+    return None if state is LightState.UNKNOWN else TrafficLightView(signal_id, state, min(share, 1.0))
+
+
+def sure_state(shares: Float) -> tuple[LightState, float]:
+    """(state, its share) that probabilities of `LIGHT_STATES` tell; (UNKNOWN, 0.0) where they tell none."""
+    best = int(np.argmax(shares))
+    if shares[best] >= SURE_SHARE:
+        return LIGHT_STATES[best], float(shares[best])
+    red, yellow = (float(shares[LIGHT_STATES.index(state)]) for state in (LightState.RED, LightState.YELLOW))
+    if red + yellow >= RED_OR_YELLOW_SHARE:
+        return LightState.RED, red
+    return LightState.UNKNOWN, 0.0
 
 
 def _lights(graph: LaneGraph) -> list[_Light]:

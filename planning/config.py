@@ -63,6 +63,8 @@ class BehaviorConfig(_Strict):
     light_memory_s: float = Field(1.0, ge=0.0)
     light_blind_s: float = Field(5.0, ge=0.0)
     light_broken_s: float = Field(2.0, ge=0.0)
+    light_green_min_s: float = Field(3.0, ge=0.0)  # a yellow sooner after a red is a misread red
+    yellow_sure: float = Field(0.75, ge=0.0, le=1.0)  # confidence below which a yellow is doubtful
     sight_decel_mps2: float = Field(4.5, gt=0.0)
     yellow_decel_mps2: float = Field(3.0, gt=0.0)
     yellow_s: float = Field(2.7, gt=0.0)  # CARLA's 3 s, less what the votes take to tell

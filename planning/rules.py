@@ -14,13 +14,14 @@ FORBIDDING = (LightState.RED, LightState.YELLOW)
 @dataclass(frozen=True, slots=True)
 class LightMemory:
     """What is remembered of the light ahead. `committed`: it turned yellow, at `turned_at_s`, too near to stop: drive
-    through; `forbade_at_s` is when it was last seen red or yellow."""
+    through; `forbade_at_s` is when it was last seen red or yellow, `red_at_s` when it was last seen red."""
 
     state: LightState = LightState.UNKNOWN
     seen_at_s: float = float("-inf")
     committed: bool = False
     forbade_at_s: float = float("-inf")
     turned_at_s: float = float("-inf")
+    red_at_s: float = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,14 @@ def decide_light(
     """What to do about a light whose stop place is `distance_m` ahead of where the ego is.
 
     Red: stop. Yellow: stop if braking with `yellow_decel_mps2` is enough, else commit and go, for as long as that is
-    not enough: whoever was slowed down since can stop. A red that seems to turn yellow is a red still: no light does
-    that. Unknown: what was seen in the last `light_memory_s` holds, a red seen before holds on; else it counts as red
-    within the view range and is left alone beyond. Where the ego is too near to have the light in view, the green
-    that let it come holds on, and is driven carefully after `light_blind_s`. Off: go carefully, unless it forbade to go
-    in the last `light_broken_s`. Gazis, Herman, Maradudin (1960) on the dilemma zone.
+    not enough: whoever was slowed down since can stop. A yellow is doubtful when its confidence is low or when no
+    other state was seen before it: near red lamps look orange. The ego commits to a doubtful yellow only where
+    `sight_decel_mps2` is not enough either. A red that seems to turn yellow, directly or less than `light_green_min_s`
+    after the red, is a red still: no light does that. Unknown: what was seen in the last `light_memory_s` holds, a red
+    seen before holds on; else it counts as red within the view range and is left alone beyond. Where the ego is too
+    near to have the light in view, the green that let it come holds on, and is driven carefully after `light_blind_s`.
+    Off: go carefully, unless it forbade to go in the last `light_broken_s`. Gazis, Herman, Maradudin (1960) on the
+    dilemma zone.
     """
     state = view.state if view is not None else LightState.UNKNOWN
     seen_at = time_s
@@ -65,14 +69,27 @@ def decide_light(
             state = memory.state
     if state not in FORBIDDING:
         stop = state is LightState.UNKNOWN and distance_m < config.light_view_range_m
-        memory = LightMemory(state, seen_at, forbade_at_s=memory.forbade_at_s)
+        memory = LightMemory(state, seen_at, forbade_at_s=memory.forbade_at_s, red_at_s=memory.red_at_s)
         return memory, LightDecision(stop, state, state is LightState.OFF)
-    able = speed_mps**2 <= 2.0 * config.yellow_decel_mps2 * max(distance_m, 0.0) + 0.25
+    seen = view.state if view is not None else LightState.UNKNOWN
+    was_red = memory.state is LightState.RED or time_s - memory.red_at_s < config.light_green_min_s
+    if state is LightState.YELLOW and was_red and not memory.committed:
+        state = LightState.RED
     turned = state is LightState.YELLOW and memory.state not in FORBIDDING
+    is_doubtful = seen is LightState.YELLOW and view is not None and view.confidence < config.yellow_sure
+    is_doubtful = is_doubtful or (turned and memory.state is LightState.UNKNOWN)
+    decel_mps2 = config.sight_decel_mps2 if is_doubtful else config.yellow_decel_mps2
+    able = speed_mps**2 <= 2.0 * decel_mps2 * max(distance_m, 0.0) + 0.25
     committed = (turned or memory.committed) and not able
-    forbade_at = time_s if view is not None and view.state in FORBIDDING else memory.forbade_at_s
-    turned_at = time_s if turned else memory.turned_at_s
-    return LightMemory(state, seen_at, committed, forbade_at, turned_at), LightDecision(not committed, state)
+    memory = LightMemory(
+        state,
+        seen_at,
+        committed,
+        forbade_at_s=time_s if seen in FORBIDDING else memory.forbade_at_s,
+        turned_at_s=time_s if turned else memory.turned_at_s,
+        red_at_s=time_s if seen is LightState.RED else memory.red_at_s,
+    )
+    return memory, LightDecision(not committed, state)
 
 
 class StopPhase(Enum):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import atan2
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from av_stack.frames import map_to_vehicle, vehicle_to_image
 from av_stack.types import (
     CameraModel,
     EgoState,
+    Image,
     Lane,
     LaneGraph,
     LightState,
@@ -23,6 +26,9 @@ from av_stack.types import (
     TrafficLightView,
 )
 from av_stack.world.carla_stand import Place
+from perception.detection.classes import LIGHT_STATES
+from perception.lamps import brightness
+from perception.lights import lamps_in_head, sure_state
 
 STATES = (LightState.RED, LightState.YELLOW, LightState.GREEN)
 HEAD_TOP_M = 3.7
@@ -159,3 +165,47 @@ def _shares(sights: Sequence[Sight], group: str, goal: float | None) -> list[Fig
         Figure("lights", "governing light's state right", group, right, "", count, goal, True),
         Figure("lights", "governing light's state wrong", group, wrong, "", count),
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledHead:
+    """A signal head in a picture and the state it shows. `is_aside`: it faces another way and hardly shows its lamp."""
+
+    picture: Path
+    box_px: tuple[float, float, float, float]
+    state: LightState
+    source: str
+    is_aside: bool = False
+
+
+UNREAL_LAMPS = Path(__file__).with_name("carla_unreal_lamps.json")
+LIT_MIN = 0.4
+"""Probability of being lit below which a spot in a head tells nothing in a single picture."""
+
+UNREAL_SIZE_PX = (640, 380)
+
+
+def unreal_heads(folder: Path) -> Iterator[LabelledHead]:
+    """Heads of the pictures in `folder` (images/, labels/ in YOLO's format) whose states are labelled in this project.
+
+    `UNREAL_LAMPS` names the picture, the line of its label file, and the state, with "aside" for heads that face away.
+    """
+    width, height = UNREAL_SIZE_PX
+    for picture, states in json.loads(UNREAL_LAMPS.read_text()).items():
+        lines = (folder / "labels" / f"{picture}.txt").read_text().splitlines()
+        for line, words in states.items():
+            _, x, y, w, h = (float(value) for value in lines[int(line)].split()[:5])
+            box = ((x - w / 2) * width, (y - h / 2) * height, (x + w / 2) * width, (y + h / 2) * height)
+            state, *aside = words.split()
+            path = folder / "images" / f"{picture}.jpg"
+            yield LabelledHead(path, box, LightState(state), "carla_unreal", bool(aside))
+
+
+def read_head(bgr: Image, box_px: tuple[float, float, float, float]) -> LightState:
+    """The state that the lamps in one head's box tell in one picture; UNKNOWN where they tell none."""
+    lamps = lamps_in_head(bgr, box_px, brightness(bgr))
+    best = max(lamps, key=lambda lamp: lamp.likeness, default=None)
+    if best is None or best.likeness < LIT_MIN:
+        return LightState.UNKNOWN
+    lit = np.array(best.chances) * [state is not LightState.OFF for state in LIGHT_STATES]
+    return sure_state(lit / lit.sum())[0]

@@ -15,8 +15,11 @@ BEHAVIOR = BehaviorConfig()
 SPEED = SpeedConfig()
 
 
-def seen(state: LightState) -> TrafficLightView:
-    return TrafficLightView("1", state)
+GREEN_BEFORE = LightMemory(LightState.GREEN, 0.0)
+
+
+def seen(state: LightState, confidence: float = 1.0) -> TrafficLightView:
+    return TrafficLightView("1", state, confidence)
 
 
 def test_red_stops_green_goes_off_is_cautious() -> None:
@@ -29,7 +32,7 @@ def test_red_stops_green_goes_off_is_cautious() -> None:
 
 @given(st.floats(0, 80), st.floats(0, 20))
 def test_yellow_stops_exactly_when_able(distance: float, speed: float) -> None:
-    memory, decision = decide_light(LightMemory(), seen(LightState.YELLOW), distance, speed, 0.0, BEHAVIOR)
+    memory, decision = decide_light(GREEN_BEFORE, seen(LightState.YELLOW), distance, speed, 0.0, BEHAVIOR)
     needed = speed**2 / (2 * max(distance, 1e-9))
     if needed < BEHAVIOR.yellow_decel_mps2:
         assert decision.stop
@@ -70,14 +73,35 @@ def test_a_light_that_stays_off_after_red_lets_go_after_a_while() -> None:
 
 
 def test_who_committed_at_yellow_and_was_slowed_down_stops() -> None:
-    yellow, red = LightState.YELLOW, LightState.RED
-    assert told((yellow, 20.0, 13.0), (yellow, 15.0, 12.0), (red, 12.0, 11.0)) == [False] * 3
-    assert told((yellow, 20.0, 13.0), (yellow, 15.0, 9.0), (red, 12.0, 6.0), (red, 2.0, 5.0)) == [
-        False,
-        True,
-        True,
-        True,
-    ]
+    yellow, red, green = LightState.YELLOW, LightState.RED, (LightState.GREEN, 21.0, 13.0)
+    assert told(green, (yellow, 20.0, 13.0), (yellow, 15.0, 12.0), (red, 12.0, 11.0)) == [False] * 4
+    slowed = told(green, (yellow, 20.0, 13.0), (yellow, 15.0, 9.0), (red, 12.0, 6.0), (red, 2.0, 5.0))
+    assert slowed == [False, False, True, True, True]
+
+
+def test_a_yellow_first_seen_late_stops_the_ego_where_firm_braking_is_enough() -> None:
+    """20 m at 13 m/s take 4.2 m/s2: too much for a yellow after green, not for one that may be a red."""
+    yellow = LightState.YELLOW
+    assert told((LightState.GREEN, 21.0, 13.0), (yellow, 20.0, 13.0)) == [False, False]
+    assert told((yellow, 20.0, 13.0), (yellow, 19.4, 12.8)) == [True, True]
+    assert told((yellow, 10.0, 13.0)) == [False], "there is no room to stop: 8.5 m/s2"
+
+
+@pytest.mark.parametrize(("confidence", "stops"), [(0.65, True), (0.95, False)])
+def test_a_yellow_of_low_confidence_is_a_red_where_there_is_room(confidence: float, stops: bool) -> None:
+    view = seen(LightState.YELLOW, confidence)
+    memory, decision = decide_light(GREEN_BEFORE, view, 20.0, 13.0, 0.05, BEHAVIOR)
+    assert decision.stop is stops
+    assert memory.committed is not stops
+
+
+def test_a_confirmed_red_never_becomes_a_yellow_that_may_be_passed() -> None:
+    red, green, yellow, near = LightState.RED, LightState.GREEN, LightState.YELLOW, (4.0, 8.0)
+    assert told((red, *near), (yellow, *near), (yellow, *near)) == [True] * 3
+    flicker = told((red, *near), (green, *near), (yellow, *near))
+    assert flicker[2], "one picture of green between red and yellow"
+    later = [(green, *near)] * (int(BEHAVIOR.light_green_min_s / 0.05) + 1)
+    assert told((red, *near), *later, (yellow, *near))[-1] is False, "a yellow after a whole green is one"
 
 
 def test_unknown_counts_as_red_when_near_and_red_is_remembered() -> None:

@@ -1,0 +1,90 @@
+"""The state of a signal head from the look of its lit lamp: a softmax regression on colour, glow, size and place.
+
+One colour threshold does not fit two renderers. A near red lamp of CARLA's is an orange disc in a red glow, with a
+green/red ratio of 0.8, where a yellow lamp of the embedded server has 0.55 by night. So the model also sees the colour
+of the glow around the lamp, how much brighter than the picture it is, and where in its head it sits. The coefficients
+are fitted by `python -m benchmarks.lamps` on pictures of both renderers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_stack.types import LightState
+from perception.detection.classes import LIGHT_STATES
+
+Float = NDArray[np.float64]
+
+COEFFICIENTS = Path(__file__).parent / "weights" / "lamp_states.json"
+COLOUR_NOISE = 8.0
+"""Grey levels added to a channel before ratios are taken, so that dark spots give ratios near one."""
+
+RATIO_MAX = 2.0
+LAMP_EDGES, EDGE_WIDTH = (0.36, 0.63), 0.07
+"""Places along a head between the red and the yellow, and the yellow and the green lamp, and how sharp they are: boxes
+of the embedded server's heads are tight, CARLA's include the mount above."""
+
+
+@dataclass(frozen=True, slots=True)
+class LampLook:
+    """What a spot looks like. `core` and `glow` (3,) are its light and that of the ring around it in grey levels above
+    the surroundings (B, G, R), `level` in [0, 1] is the spot's brightest channel, `over_mean` that level relative to
+    the picture's mean brightness. `purity` is the coloured share of the light, `size` the spot's diameter relative to
+    a lamp's, `strength` its coloured light relative to the strongest spot nearby. `place` is the lamp's place along the
+    head in [0, 1] from its red end, None where no head is known.
+    """
+
+    core: Float
+    glow: Float
+    level: float
+    over_mean: float
+    purity: float
+    size: float
+    strength: float = 1.0
+    place: float | None = None
+
+
+def state_chances(look: LampLook) -> Float:
+    """Probabilities of `LIGHT_STATES` (4,). OFF means no lit lamp; it is left out where no head is known."""
+    model = _models()["post" if look.place is None else "head"]
+    score = model @ features(look)
+    if look.place is None:
+        score[LIGHT_STATES.index(LightState.OFF)] = -np.inf
+    share = np.exp(score - score.max())
+    return np.asarray(share / share.sum(), dtype=np.float64)
+
+
+def features(look: LampLook) -> Float:
+    """What the regression sees, each about as large as 1. Logarithms of ratios do not depend on exposure."""
+    blue, green, red = np.maximum(look.core, 0.0) + COLOUR_NOISE
+    _, glow_green, glow_red = np.maximum(look.glow, 0.0) + COLOUR_NOISE
+    hue = _log_ratio(green, red)
+    glow_hue = _log_ratio(glow_green, glow_red)
+    white = _log_ratio(blue, max(green, red))
+    has_glow = float(np.clip(max(look.glow[1], look.glow[2]) / 40.0, 0.0, 1.0))
+    out = [1.0, hue, hue**2, has_glow, has_glow * glow_hue, has_glow * glow_hue**2, has_glow * hue]
+    out += [white, look.level, look.level * hue]
+    if look.place is not None:
+        past_red, past_yellow = (np.tanh((look.place - edge) / EDGE_WIDTH) for edge in LAMP_EDGES)
+        lit = float(np.clip(np.log(max(look.over_mean, 0.1)), -2.0, 2.0))
+        size = float(np.clip(np.log(max(look.size, 0.05)), -2.0, 2.0))
+        out += [float(past_red), float(past_yellow), lit, look.purity, size, size**2, look.strength]
+    return np.array(out)
+
+
+def _log_ratio(one: float, other: float) -> float:
+    return float(np.clip(np.log(one / other), -RATIO_MAX, RATIO_MAX))
+
+
+@lru_cache(maxsize=1)
+def _models() -> Mapping[str, Float]:
+    """(4, features) for lamps in a head and for lamps over a post."""
+    table = json.loads(COEFFICIENTS.read_text())
+    return {name: np.array(table[name], dtype=np.float64) for name in ("head", "post")}
