@@ -80,7 +80,7 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         address, own_server = options.address, None
         if address is None:
             maps = ("--maps", str(options.maps)) if options.maps is not None else ()
-            own_server = ServerProcess(("--map", scenario.map, *maps))
+            own_server = ServerProcess(("--map", scenario.map, "--handling", scenario.handling, *maps))
             address = closers.enter_context(own_server)
         try:
             world = CarlaWorld(address, spec)

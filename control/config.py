@@ -29,7 +29,11 @@ class LateralConfig(_Strict):
 
 
 class LongitudinalConfig(_Strict):
-    """Throttle and brake: speed feedback on top of the plan's acceleration."""
+    """Throttle and brake: speed feedback on top of the plan's acceleration.
+
+    The pedals are those of CARLA's cars: `throttle_accel_mps2` and `brake_decel_mps2` are (speed in m/s, acceleration
+    of the full pedal) after carla_garage's models of a Lincoln MKZ 2020. Throttle below `throttle_free` does not drive.
+    """
 
     gain_per_s: tuple[tuple[float, float], ...] = ((0.0, 2.0), (5.0, 1.6), (15.0, 1.2), (30.0, 0.9))
     integral_per_s2: float = Field(0.4, ge=0.0)
@@ -41,8 +45,21 @@ class LongitudinalConfig(_Strict):
     jerk_max_mps3: float = Field(7.0, gt=0.0)
     jerk_emergency_mps3: float = Field(60.0, gt=0.0)
     emergency_decel_mps2: float = Field(3.2, gt=0.0)
-    throttle_accel_mps2: tuple[tuple[float, float], ...] = ((0.0, 5.0), (10.0, 4.0), (20.0, 2.8), (40.0, 1.2))
-    brake_decel_mps2: float = Field(8.0, gt=0.0)
+    throttle_accel_mps2: tuple[tuple[float, float], ...] = (
+        (0.0, 7.0),
+        (5.0, 6.4),
+        (10.0, 5.2),
+        (20.0, 3.4),
+        (40.0, 1.2),
+    )
+    throttle_free: float = Field(0.3, ge=0.0, lt=1.0)
+    brake_decel_mps2: tuple[tuple[float, float], ...] = (
+        (0.0, 20.5),
+        (5.0, 18.5),
+        (7.2, 11.7),
+        (10.0, 7.0),
+        (30.0, 7.0),
+    )
     rolling_decel_mps2: float = Field(0.12, ge=0.0)
     drag_per_m: float = Field(0.0004, ge=0.0)
     pedal_hysteresis_mps2: float = Field(0.15, ge=0.0)

@@ -32,7 +32,10 @@ class VehicleState:
 
 @dataclass(frozen=True, slots=True)
 class ModelParameters:
-    """What `VehicleParameters` does not tell. Cornering stiffness is per axle, over the axle's load."""
+    """What `VehicleParameters` does not tell. Cornering stiffness is per axle, over the axle's load.
+
+    `brake_decel_mps2` is (speed in m/s, deceleration of the full brake); throttle below `throttle_free` does not drive.
+    """
 
     front_stiffness_per_rad: float = 11.0
     rear_stiffness_per_rad: float = 13.0
@@ -40,9 +43,16 @@ class ModelParameters:
     friction: float = 0.9
     steer_lag_s: float = 0.08
     drive_lag_s: float = 0.12
-    throttle_accel_mps2: float = 4.5
+    throttle_accel_mps2: float = 6.5
+    throttle_free: float = 0.3
     power_wpkg: float = 70.0
-    brake_decel_mps2: float = 8.5
+    brake_decel_mps2: tuple[tuple[float, float], ...] = (
+        (0.0, 20.5),
+        (5.0, 18.5),
+        (7.2, 11.7),
+        (10.0, 7.0),
+        (30.0, 7.0),
+    )
     drag_per_m: float = 0.0004
     rolling_mps2: float = 0.15
 
@@ -68,9 +78,12 @@ class VehicleModel:
         speeds, factors = zip(*vehicle.steer_curve, strict=True)
         limit = vehicle.steer_max_rad * float(np.interp(state.speed_mps, speeds, factors))
         wheel = state.wheel_rad + (command.steer * limit - state.wheel_rad) * dt / p.steer_lag_s
-        pull = min(p.throttle_accel_mps2, p.power_wpkg / max(state.speed_mps, 1.0)) * command.throttle
-        drive = state.drive_mps2 + (pull - p.brake_decel_mps2 * command.brake - state.drive_mps2) * dt / p.drive_lag_s
         v = state.speed_mps
+        throttle = max(command.throttle - p.throttle_free, 0.0) / (1.0 - p.throttle_free)
+        pull = min(p.throttle_accel_mps2, p.power_wpkg / max(v, 1.0)) * throttle
+        speeds, decels = zip(*p.brake_decel_mps2, strict=True)
+        braked = float(np.interp(v, speeds, decels)) * command.brake
+        drive = state.drive_mps2 + (pull - braked - state.drive_mps2) * dt / p.drive_lag_s
         accel = drive - (p.drag_per_m * v * v + p.rolling_mps2 if v > 0.0 else 0.0)
         accel = min(max(accel, -p.friction * _GRAVITY_MPS2), p.friction * _GRAVITY_MPS2)
         v_next = max(0.0, v + accel * dt)

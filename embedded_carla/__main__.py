@@ -19,6 +19,7 @@ from embedded_carla.server import Server
 from embedded_carla.simulation import Simulation
 from embedded_carla.sockets import listen
 from embedded_carla.streaming import StreamHub
+from embedded_carla.types import Handling
 from embedded_carla.warm_up import warm_up
 from embedded_carla.world.loader import MapLoader
 
@@ -43,6 +44,10 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s: this machine only)")
     parser.add_argument("--port", default=2000, type=int, help="RPC port; streams use the next one (%(default)s)")
     parser.add_argument("--seed", default=0, type=int, help="of scenery and sensor noise (%(default)s)")
+    parser.add_argument(
+        "--handling", choices=[one.value for one in Handling], default=Handling.CARLA.value,
+        help="how vehicles respond: as CARLA's do, or with real tyres, whose grip falls on a wet road (%(default)s)",
+    )  # fmt: skip
     parser.add_argument(
         "--recordings", type=Path, metavar="DIR",
         help=f"folder of recordings, the only one that clients can name files in (${FOLDER_VARIABLE}, else "
@@ -78,7 +83,15 @@ def main(argv: list[str] | None = None) -> int:
         sockets = listen(arguments.host, arguments.port)
 
         def make(hub: StreamHub, port: int) -> Simulation:
-            return Simulation(loader, hub, port, first, arguments.seed, recordings=arguments.recordings)
+            return Simulation(
+                loader,
+                hub,
+                port,
+                first,
+                arguments.seed,
+                recordings=arguments.recordings,
+                handling=Handling(arguments.handling),
+            )
 
         try:
             server = Server(sockets, make)

@@ -15,6 +15,7 @@ from embedded_carla.recorder.folder import RecordingFolder, default_folder
 from embedded_carla.recorder.replayer import Replayer
 from embedded_carla.recorder.writer import Recorder
 from embedded_carla.streaming import EPISODE_STREAM, QUIET_AFTER_LOAD_S, StreamHub
+from embedded_carla.types import Handling
 from embedded_carla.world.actors import ActorKind
 from embedded_carla.world.drawing import Drawing
 from embedded_carla.world.episode import Episode
@@ -55,11 +56,13 @@ class Simulation:
 
     `clock` gives monotonic seconds; it stamps messages and paces the asynchronous mode, and no decision of the
     simulated world depends on it. `recordings` is the folder of recordings, the user's own by default.
+    `handling` is that of all vehicles.
     """
 
     def __init__(
         self, loader: MapLoader, hub: StreamHub, stream_port: int, map_name: str, seed: int,
         clock: Callable[[], float] = time.monotonic, recordings: Path | None = None,
+        handling: Handling = Handling.CARLA,
     ) -> None:  # fmt: skip
         self.loader = loader
         self.hub = hub
@@ -74,6 +77,7 @@ class Simulation:
         self._missed_in_a_row = 0  # such listeners since the last one that came
         self.is_heard_anew = False  # whether anybody has begun to listen to a sensor since the last frame
         self._seed = seed
+        self._handling = handling
         self._clock = clock
         self._ids = Ids()
         self._frame = 0
@@ -87,7 +91,7 @@ class Simulation:
     def _begin_episode(self) -> None:
         self.recorder.stop()
         self.replayer.forget()
-        self.episode = Episode(next(self._ids.episode), self.map, self._ids.actor, self._ids.stream)
+        self.episode = Episode(next(self._ids.episode), self.map, self._ids.actor, self._ids.stream, self._handling)
         self.sensors = SensorSuite(self.episode, self.hub, self.stream_port, self._seed, self._drawing)
         # The last episode is garbage with cycles; the new one lives long and need not be searched at every collection.
         gc.unfreeze()

@@ -8,7 +8,7 @@ nose-up, roll positive right-side-down.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,6 +203,17 @@ class Attribute:
     restrict_to_recommended: bool = False
 
 
+class Handling(Enum):
+    """How vehicles respond to their pedals, their steering and the weather.
+
+    CARLA is fitted to what is published about CARLA's own vehicles. TYRES has the tyres of real vehicles, whose grip
+    falls on a wet road, and pedals like theirs.
+    """
+
+    CARLA = "carla"
+    TYRES = "tyres"
+
+
 @dataclass(frozen=True, slots=True)
 class VehicleSpec:
     """What physics, collision and drawing need to know of a vehicle model. SI units.
@@ -230,6 +241,7 @@ class VehicleSpec:
     top_speed_mps: float
     number_of_wheels: int = 4
     mirror_reach_m: float = 0.0  # of each beyond the body, where it is more than some cm
+    handling: Handling = Handling.TYRES
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -43,12 +44,17 @@ class WalkerTable(Strict):
 
 
 class Scenario(Strict):
-    """One drive. `timeout_s` is simulated time."""
+    """One drive. `timeout_s` is simulated time.
+
+    `handling` is how the embedded server's vehicles respond: as CARLA's do ("carla", whatever the weather), or with the
+    tyres of real vehicles, whose grip falls on a wet road ("tyres"). A CARLA server has only its own.
+    """
 
     name: str
     map: str
     weather: str = "ClearNoon"
     seed: int = Field(0, ge=0)
+    handling: Literal["carla", "tyres"] = "carla"
     ego: EgoTable = EgoTable()
     route: RouteTable
     traffic: TrafficTable = TrafficTable(vehicles=0)

@@ -133,9 +133,10 @@ DEMO_WEATHERS = ("ClearNoon", "HardRainNoon", "ClearNight", "SoftRainSunset", "c
 
 
 def _weathers() -> tuple[Scenario, ...]:
-    """The demo's drive in each of the weathers, by their names."""
+    """The demo's drive in each of the weathers, by their names, on tyres that a wet road takes grip from."""
     demo = load_scenario("town_drive")
-    return tuple(demo.model_copy(update={"name": weather, "weather": weather}) for weather in DEMO_WEATHERS)
+    changes = {"handling": "tyres", "ego": demo.ego.model_copy(update={"stack": "tyres"})}
+    return tuple(demo.model_copy(update={**changes, "name": name, "weather": name}) for name in DEMO_WEATHERS)
 
 
 SUITES = {"towns": TOWNS, "weathers": _weathers()}

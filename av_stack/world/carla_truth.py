@@ -139,6 +139,11 @@ def rear_axle_x_m(ego: Any) -> tuple[float, float]:
     return rear, front - rear
 
 
+STEER_SHARE = 0.67
+"""Angle of a single-track model's front wheel over CARLA's `max_steer_angle`: CARLA's cars turn less than it says. It
+follows from carla_garage's model of a Lincoln MKZ 2020, 0.278 per metre of curvature at full steer and small angles."""
+
+
 def vehicle_parameters(ego: Any) -> VehicleParameters:
     """Geometry and limits of the ego from its bounding box and physics."""
     rear_m, wheelbase_m = rear_axle_x_m(ego)
@@ -151,7 +156,7 @@ def vehicle_parameters(ego: Any) -> VehicleParameters:
         height_m=2 * box.extent.z,
         wheelbase_m=wheelbase_m,
         rear_axle_to_centre_m=box.location.x - rear_m,
-        steer_max_rad=float(np.radians(steer_max_deg)),
+        steer_max_rad=STEER_SHARE * float(np.radians(steer_max_deg)),
         mass_kg=physics.mass,
         steer_curve=curve or ((0.0, 1.0),),
     )

@@ -34,7 +34,7 @@ class _Model:
     power_kw: float
     top_speed_mps: float
     generation: int = 1
-    steer_max_deg: float = 60.0  # small cars turn in about 10 m; CARLA's own cars allow 70
+    steer_max_deg: float = 46.9  # of the single-track model; a client reads 70, as for CARLA's cars
     special_type: str = ""
     drag_area_m2: float = 0.66
     wheel_radius_m: float = 0.33
@@ -50,11 +50,11 @@ _CARS = (
     _Model("vehicle.chevrolet.impala", "car", "sedan", (2.679, 1.017, 0.705), 1660, 2.837, 150, 58),
     _Model("vehicle.citroen.c3", "car", "hatchback", (1.994, 0.925, 0.809), 1090, 2.540, 61, 48),
     _Model("vehicle.dodge.charger_2020", "car", "sedan", (2.503, 0.942, 0.767), 1800, 3.052, 276, 72, 2),
-    _Model("vehicle.dodge.charger_police", "car", "sedan", (2.487, 1.019, 0.771), 1860, 3.052, 276, 68, 1, 60.0,
+    _Model("vehicle.dodge.charger_police", "car", "sedan", (2.487, 1.019, 0.771), 1860, 3.052, 276, 68, 1, 46.9,
            "emergency"),
-    _Model("vehicle.dodge.charger_police_2020", "car", "sedan", (2.618, 0.965, 0.820), 1920, 3.052, 276, 68, 2, 60.0,
+    _Model("vehicle.dodge.charger_police_2020", "car", "sedan", (2.618, 0.965, 0.820), 1920, 3.052, 276, 68, 2, 46.9,
            "emergency"),
-    _Model("vehicle.ford.crown", "car", "sedan", (2.683, 0.900, 0.788), 1850, 2.913, 178, 57, 2, 60.0, "taxi"),
+    _Model("vehicle.ford.crown", "car", "sedan", (2.683, 0.900, 0.788), 1850, 2.913, 178, 57, 2, 46.9, "taxi"),
     _Model("vehicle.ford.mustang", "car", "sedan", (2.359, 0.947, 0.650), 1250, 2.743, 147, 56),
     _Model("vehicle.jeep.wrangler_rubicon", "car", "suv", (1.933, 0.953, 0.940), 1830, 2.424, 147, 47,
            drag_area_m2=1.1, wheel_radius_m=0.40),
@@ -62,7 +62,7 @@ _CARS = (
     _Model("vehicle.lincoln.mkz_2020", "car", "sedan", (2.446, 0.919, 0.746), 1710, 2.850, 183, 62, 2),
     _Model("vehicle.mercedes.coupe", "car", "sedan", (2.513, 1.076, 0.825), 1860, 2.840, 245, 69),
     _Model("vehicle.mercedes.coupe_2020", "car", "sedan", (2.336, 0.907, 0.722), 1650, 2.840, 190, 69, 2),
-    _Model("vehicle.micro.microlino", "car", "hatchback", (1.104, 0.740, 0.688), 530, 1.566, 12.5, 25, 1, 60.0,
+    _Model("vehicle.micro.microlino", "car", "hatchback", (1.104, 0.740, 0.688), 530, 1.566, 12.5, 25, 1, 46.9,
            "electric", drag_area_m2=0.8, wheel_radius_m=0.27),
     _Model("vehicle.mini.cooper_s", "car", "hatchback", (1.903, 0.985, 0.738), 1210, 2.467, 135, 64),
     _Model("vehicle.mini.cooper_s_2021", "car", "hatchback", (2.276, 1.048, 0.884), 1330, 2.567, 141, 65, 2),
@@ -72,11 +72,11 @@ _CARS = (
     _Model("vehicle.nissan.patrol_2021", "car", "suv", (2.783, 1.075, 1.023), 2750, 3.075, 298, 58, 2,
            drag_area_m2=1.1, wheel_radius_m=0.40),
     _Model("vehicle.seat.leon", "car", "hatchback", (2.096, 0.908, 0.737), 1270, 2.578, 92, 56),
-    _Model("vehicle.tesla.model3", "car", "sedan", (2.396, 1.082, 0.744), 1845, 2.875, 211, 62, 1, 60.0, "electric",
+    _Model("vehicle.tesla.model3", "car", "sedan", (2.396, 1.082, 0.744), 1845, 2.875, 211, 62, 1, 46.9, "electric",
            drag_area_m2=0.51),
-    _Model("vehicle.tesla.cybertruck", "truck", "pickup", (3.137, 1.195, 1.049), 3020, 3.635, 447, 52, 1, 60.0,
+    _Model("vehicle.tesla.cybertruck", "truck", "pickup", (3.137, 1.195, 1.049), 3020, 3.635, 447, 52, 1, 46.9,
            "electric", drag_area_m2=1.1, wheel_radius_m=0.44),
-    _Model("vehicle.toyota.prius", "car", "hatchback", (2.257, 1.003, 0.762), 1380, 2.700, 90, 50, 1, 60.0, "electric"),
+    _Model("vehicle.toyota.prius", "car", "hatchback", (2.257, 1.003, 0.762), 1380, 2.700, 90, 50, 1, 46.9, "electric"),
 )  # fmt: skip
 
 _LARGE = (

@@ -10,6 +10,7 @@ from embedded_carla.errors import CommandError
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.world.actors import Actor
+from embedded_carla.world.handling import STEER_SHARE
 
 DOOR_COUNT = 6  # front left, front right, rear left, rear right, bonnet, boot
 ALL_DOORS = 6
@@ -46,9 +47,9 @@ def _wheel(simulation: Simulation, actor_id: int, wheel: Any) -> tuple[Actor, in
 
 
 def physical_angles_deg(simulation: Simulation, actor: Actor, wheel: int) -> tuple[float, float]:
-    """(steer, turn about the axle) of a wheel as the physics has it; the turn within [0, 360)."""
+    """(steer, turn about the axle) of a wheel; the turn lies within [0, 360)."""
     fleet = simulation.episode.fleet
-    steer = math.degrees(float(fleet.steer_rad[actor.slot])) if wheel in _FRONT_WHEELS else 0.0
+    steer = math.degrees(float(fleet.steer_rad[actor.slot])) / STEER_SHARE if wheel in _FRONT_WHEELS else 0.0
     return steer, math.degrees(float(fleet.wheel_phase_rad[actor.slot]))
 
 

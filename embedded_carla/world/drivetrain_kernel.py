@@ -37,6 +37,7 @@ DRIVE_RECORD = np.dtype(
             "is_automatic",
             "switch_time_s",
             "gears",  # how many
+            "pedal_free",  # throttle up to which the engine does not drive
         )
     ]
 )
@@ -132,7 +133,8 @@ def run_engines(
     """Fill `force_n`, `drag_n`, `radps` and `gear` for a step of `dt_s` that begins now."""
     for n in range(len(slots)):
         slot = slots[n]
-        model, record, pedal = bank[slot], engines.record[slot], inputs[slot, THROTTLE]
+        model, record = bank[slot], engines.record[slot]
+        pedal = max(inputs[slot, THROTTLE] - record.pedal_free, 0.0) / (1.0 - record.pedal_free)
         yaw = math.radians(rotation_deg[slot, 1])
         forward = velocity[slot, 0] * math.cos(yaw) + velocity[slot, 1] * math.sin(yaw)
         _shift(slot, engines, inputs[slot], abs(forward) / model.wheel_radius_m, dt_s)

@@ -12,6 +12,7 @@ from embedded_carla.errors import CommandError
 from embedded_carla.types import (
     BoundingBox,
     Float,
+    Handling,
     Transform,
     Vector3,
     VehicleControl,
@@ -45,7 +46,14 @@ _Rows = tuple[NDArray[np.intp], NDArray[np.intp]]
 class Episode:
     """The state of the world between two map loads. `tick` is the only thing that lets time pass."""
 
-    def __init__(self, episode_id: int, loaded: LoadedMap, actor_ids: Iterator[int], stream_ids: Iterator[int]) -> None:
+    def __init__(
+        self,
+        episode_id: int,
+        loaded: LoadedMap,
+        actor_ids: Iterator[int],
+        stream_ids: Iterator[int],
+        handling: Handling = Handling.CARLA,
+    ) -> None:
         self.episode_id = episode_id
         self.map = loaded
         self.actor_ids = actor_ids
@@ -60,7 +68,7 @@ class Episode:
         self.set_weather(DEFAULT_WEATHER)
         self.actors = ActorTable()
         self.table = SnapshotTable()
-        self.fleet = VehicleFleet(loaded.scenery.ground)
+        self.fleet = VehicleFleet(loaded.scenery.ground, handling)
         self.crowd = WalkerCrowd(loaded.scenery.ground)
         self.contacts = ContactSolver(self)
         self.hits: list[CollisionHit] = []

@@ -15,6 +15,7 @@ from typing import Any
 from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Transform, VehicleSpec
+from embedded_carla.world.handling import STEER_SHARE
 from embedded_carla.world.vehicles import STEER_CURVE, STEER_POINTS
 from embedded_carla.world.vehicles_bank import Axle, Chassis, chassis_of
 from embedded_carla.world.vehicles_drivetrain import MAX_GEARS, Drivetrain, Gear, drivetrain_of
@@ -39,7 +40,7 @@ def to_wire(spec: VehicleSpec, pose: Transform, applied: Any) -> Any:
     chassis, d = chassis_of(spec), drivetrain_of(spec)
     wheels = [
         (
-            NOMINAL_FRICTION, _WHEEL_DAMPING, axle.steer_max_deg, 100 * axle.radius_m, axle.brake_nm / 2,
+            NOMINAL_FRICTION, _WHEEL_DAMPING, axle.steer_max_deg / STEER_SHARE, 100 * axle.radius_m, axle.brake_nm / 2,
             axle.hand_brake_nm / 2, _LATERAL_LOAD, _LATERAL_STIFFNESS, _LONG_STIFFNESS, place,
         )
         for axle, place in zip((chassis.front, chassis.front, chassis.rear, chassis.rear), places, strict=True)
@@ -102,7 +103,7 @@ def _axle(wheels: list[Any]) -> Axle:
     if radius_m <= 0.0:
         raise CommandError(f"physics control: wheel radius is {100 * radius_m:g}; it must be more than 0")
     return Axle(
-        min(max(total(2, "max_steer_angle") / len(wheels), 0.0), STEER_MOST_DEG),
+        STEER_SHARE * min(max(total(2, "max_steer_angle") / len(wheels), 0.0), STEER_MOST_DEG),
         radius_m,
         max(total(4, "max_brake_torque"), 0.0),
         max(total(5, "max_handbrake_torque"), 0.0),

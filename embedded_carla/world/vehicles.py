@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.scene import Ground
-from embedded_carla.types import Float, Transform, Vector3, VehicleControl, VehicleSpec
+from embedded_carla.types import Float, Handling, Transform, Vector3, VehicleControl, VehicleSpec
 from embedded_carla.world import drivetrain_kernel as engines
 from embedded_carla.world import road_kernel
 from embedded_carla.world import vehicles_kernel as kernel
+from embedded_carla.world.handling import handled, pedal_free
 from embedded_carla.world.vehicles_bank import BANK_RECORD, Chassis, record_of, yaw_inertia_kgm2
 from embedded_carla.world.vehicles_drivetrain import (
     MAX_GEARS,
@@ -51,8 +52,9 @@ class VehicleFleet:
     `SLIP_RATIO`, `SLIP_ANGLE`, `SPIN`; a two-wheeler's wheel is the sum of a pair.
     """
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Ground, handling: Handling = Handling.TYRES) -> None:
         self._ground = ground
+        self._handling = handling
         self._specs: list[VehicleSpec | None] = []
         self._pull: dict[int, list[float]] = {}  # slot -> forces of the next step: N, N, N, N m
         self._allot(16)
@@ -137,7 +139,7 @@ class VehicleFleet:
             self._specs.append(None)
             if slot >= len(self.alive):
                 self._allot(2 * len(self.alive))
-        self._specs[slot] = spec
+        self._specs[slot] = spec = handled(spec, self._handling)
         self._bank[slot], self.half_length_m[slot] = record_of(spec), spec.extent[0]
         self.alive[slot] = self.physics[slot] = self.gravity[slot] = True
         self.friction[slot] = self.friction_scale[slot] = self.axle_friction[slot] = 1.0
@@ -177,7 +179,7 @@ class VehicleFleet:
         top_radps = drivetrain.max_rpm * math.tau / 60.0
         self._drive[slot] = (
             top_radps, drivetrain.inertia_kgm2, drivetrain.damping_full, drivetrain.damping_closed,
-            drivetrain.is_automatic, drivetrain.switch_time_s, len(drivetrain.gears),
+            drivetrain.is_automatic, drivetrain.switch_time_s, len(drivetrain.gears), pedal_free(self.spec(slot)),
         )  # fmt: skip
         self._torque_nm[slot] = torque_table(drivetrain)
         self._gears[slot] = 0.0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.types import VehicleSpec
+from embedded_carla.types import Handling, VehicleSpec
 from embedded_carla.world.vehicles_classes import traits_of
 
 AIR_DENSITY_KGPM3 = 1.2
@@ -56,6 +56,8 @@ BANK_RECORD = np.dtype(
             "front_radius_m",
             "rear_radius_m",
             "half_track_m",
+            "feels_water",  # 1 where a wet road takes grip, else 0
+            "brake_fades",  # 1 where the brakes pull less at speed, as CARLA's do, else 0
         )
     ]
 )
@@ -105,7 +107,8 @@ def record_of(spec: VehicleSpec, chassis: Chassis | None = None) -> NDArray[np.v
     height_m = max(spec.cog_height_m + chassis.lifted_m, 0.05)
     stability = math.inf if spec.number_of_wheels < 4 else spec.track_m / (2 * height_m)
     most = ROLLOVER_SHARE * stability / (LATERAL_SHARE[1] * traits.grip)
-    front_side, rear_side = (share * min(1.0, most) for share in LATERAL_SHARE)
+    is_carla = spec.handling is Handling.CARLA and spec.number_of_wheels >= 4
+    front_side, rear_side = (1.0, 1.0) if is_carla else (share * min(1.0, most) for share in LATERAL_SHARE)
     half_track_m = max(spec.track_m / 2, HALF_TRACK_MIN_M)
     front_tyre = traits.front_stiffness_per_rad / (SHAPE * front_side * traits.grip)
     values: dict[str, Any] = {
@@ -142,6 +145,8 @@ def record_of(spec: VehicleSpec, chassis: Chassis | None = None) -> NDArray[np.v
         "front_radius_m": front.radius_m,
         "rear_radius_m": rear.radius_m,
         "half_track_m": half_track_m,
+        "feels_water": float(spec.handling is Handling.TYRES),
+        "brake_fades": float(is_carla),
     }
     assert BANK_RECORD.names is not None
     return np.array(tuple(values[name] for name in BANK_RECORD.names), dtype=BANK_RECORD)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from embedded_carla.types import SemanticTag, VehicleSpec
+from embedded_carla.types import Handling, SemanticTag, VehicleSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,9 @@ class Traits:
     brake_front_share: float  # of the largest braking force
 
 
+CARLA_TRAITS = Traits(3.5, 20.0, 20.0, 0.012, 0.5)
+"""Of all vehicles with four wheels under CARLA's handling: its blueprints' tire_friction and lat_stiff_value."""
+
 _CAR = Traits(1.0, 10.8, 19.4, 0.012, 0.68)
 _VAN = Traits(0.92, 10.0, 15.0, 0.012, 0.65)
 _LORRY = Traits(0.70, 6.5, 9.0, 0.007, 0.60)
@@ -35,7 +38,9 @@ _BY_TAG = {SemanticTag.MOTORCYCLE: _MOTORCYCLE, SemanticTag.BICYCLE: _BICYCLE, S
 
 
 def traits_of(spec: VehicleSpec) -> Traits:
-    """Those of the vehicle's class; a pick-up drives on a car's tyres whatever its label is."""
+    """The traits of the vehicle's class and handling. A pick-up drives on a car's tyres whatever its label is."""
+    if spec.handling is Handling.CARLA and spec.number_of_wheels >= 4:
+        return CARLA_TRAITS
     if spec.shape == "van":
         return _VAN
     if spec.shape == "truck":

@@ -34,6 +34,8 @@ SLIP_STIFFNESS = 15.0  # longitudinal force over load, per slip: what the teleme
 # Pedals and steering
 ABS_EFFICIENCY = 0.95  # share of the longitudinal friction that braking with ABS, and traction control, make use of
 STEER_RATE_RADPS = math.radians(120.0)
+BRAKE_SHARE = ((0.0, 1.0), (5.0, 0.90), (7.2, 0.57), (10.0, 0.32), (30.0, 0.32))
+"""Share of the full brake at these speeds (m/s), where brakes fade: after carla_garage's model of a braking ego."""
 # Stability control: where the steering asks for more than the tyres can give, or the vehicle turns faster, it takes the
 # throttle and then brakes, at a spin one side more than the other.
 STABILITY_BEGIN, STABILITY_FULL = 0.85, 1.05  # demanded over possible lateral acceleration
@@ -126,6 +128,16 @@ def _steer_share(curve: Float, speed: float) -> float:
 
 
 @inner
+def _brake_share(speed_mps: float) -> float:
+    """Share of the full brake that is left at a speed: piecewise linear in `BRAKE_SHARE`."""
+    for i in range(1, len(BRAKE_SHARE)):
+        if speed_mps < BRAKE_SHARE[i][0]:
+            low, high = BRAKE_SHARE[i - 1], BRAKE_SHARE[i]
+            return low[1] + (high[1] - low[1]) / (high[0] - low[0]) * (speed_mps - low[0])
+    return BRAKE_SHARE[len(BRAKE_SHARE) - 1][1]
+
+
+@inner
 def _stability(model: Any, state: Float, grip_front: float, grip: float, weight_n: float) -> tuple[float, float]:
     """(demanded over possible lateral acceleration, rad/s^2 that one-sided braking takes from the turn).
 
@@ -148,6 +160,7 @@ def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane,
     """From pedals and steering wheel to forces at the axles; the load moves with the last step's acceleration."""
     brake, hand_brake, steer = motion.inputs[slot, 1], motion.inputs[slot, 2], motion.inputs[slot, 3]
     speed = abs(state[FORWARD])
+    brake *= _brake_share(speed) if model.brake_fades > 0.0 else 1.0
     gravity = GRAVITY_MPS2 if motion.gravity[slot] else 0.0
     weight, touch = model.mass_kg * gravity, 1.0 if plane.is_touched else 0.0
     grip *= touch
@@ -367,7 +380,8 @@ def move(
         state[RIGHT] += state[TURN] * model.centre_m
         state[STEER], state[ACCEL] = motion.steer_rad[slot], motion.forward_accel[slot]
         plane = _footing(ground_z[k], motion.location[slot, 2], model)
-        grip = DRY_FRICTION * wet_share[k] * model.grip * motion.friction[slot] * motion.friction_scale[slot]
+        wet = 1.0 - model.feels_water * (1.0 - wet_share[k])
+        grip = DRY_FRICTION * wet * model.grip * motion.friction[slot] * motion.friction_scale[slot]
         push = _actuate(slot, model, motion, state, plane, grip)
         is_held = motion.held[slot, 0] != 0.0
         if is_held:

@@ -254,7 +254,7 @@ def test_the_last_of_a_stop_is_braked_whatever_the_integrator_remembers() -> Non
     speed = 0.4
     for _ in range(24):  # what the planner leaves of the speed dies away; nothing but the brake slows the vehicle
         throttle, brake = step(max(0.9 * speed - 0.15, 0.1 * speed) * np.exp(-time / 0.15), speed)
-        speed = max(0.0, speed + DT_S * (5.0 * throttle - config.brake_decel_mps2 * brake))
+        speed = max(0.0, speed + DT_S * (7.0 * throttle - config.brake_decel_mps2[0][1] * brake))
     assert speed == 0.0
     assert brake == config.hold_brake
 

@@ -14,6 +14,7 @@ from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Transform, VehicleControl, VehicleSpec
 from embedded_carla.world import physics_control
+from embedded_carla.world.handling import STEER_SHARE
 from embedded_carla.world.vehicles import VehicleFleet
 from embedded_carla.world.vehicles_bank import record_of
 from embedded_carla.world.vehicles_drivetrain import drivetrain_of
@@ -156,7 +157,10 @@ def test_tyre_friction_lengthens_the_stop_wheel_by_wheel() -> None:
 
 @pytest.mark.parametrize(("front_deg", "rear_deg"), [(20.0, 0.0), (40.0, 0.0), (20.0, 10.0)])
 def test_steering_angles_of_both_axles_make_the_radius(front_deg: float, rear_deg: float) -> None:
-    """Curvature at walking pace: (tan front - tan rear) / wheelbase; rear wheels that turn along widen the circle."""
+    """Curvature at walking pace: (tan front - tan rear) / wheelbase; rear wheels that turn along widen the circle.
+
+    The angles are `STEER_SHARE` times those of the wheels, as for CARLA's cars.
+    """
     control = own()
     angles = {i: {STEER: front_deg if i < 2 else rear_deg} for i in range(4)}
     control[WHEELS], control[CURVE] = wheels(angles), [(0.0, 1.0), (120.0, 1.0)]
@@ -164,7 +168,8 @@ def test_steering_angles_of_both_axles_make_the_radius(front_deg: float, rear_de
     fleet.hold_velocity(0, (0.8, 0.0, 0.0))
     drive(fleet, 4.0, VehicleControl(steer=1.0))
     rate = math.radians(fleet.angular_velocity_degps[0, 2])
-    expected = 0.8 * (math.tan(math.radians(front_deg)) - math.tan(math.radians(rear_deg))) / SEDAN.wheelbase_m
+    front, rear = (math.tan(math.radians(STEER_SHARE * angle_deg)) for angle_deg in (front_deg, rear_deg))
+    expected = 0.8 * (front - rear) / SEDAN.wheelbase_m
     assert rate == pytest.approx(expected, rel=0.02)
 
 
