@@ -27,6 +27,8 @@ from scenarios.model import Scenario, load_scenario
 from scenarios.suites import SUITES
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+eval_app = typer.Typer(no_args_is_help=True, help="Measure perception: against the simulator, or on your own pictures.")
+app.add_typer(eval_app, name="eval")
 console = Console()
 
 
@@ -198,9 +200,8 @@ def calibrate_command(
     )
 
 
-@app.command("eval")
-def eval_command(
-    what: Annotated[str, typer.Argument(help="What to measure: perception.")],
+@eval_app.command("perception")
+def eval_perception_command(
     parts: Annotated[
         str, typer.Option(help="Of lanes, ranging, health, lights, detection, dashcam, with commas.")
     ] = "lanes,ranging,health",
@@ -231,8 +232,6 @@ def eval_command(
     from av_stack.evaluation.table import rich_table
     from sim_configs.load import load_rig
 
-    if what != "perception":
-        raise ConfigError(f"unknown subject {what}; there is: perception")
     spec = EvalSpec(
         _names(parts), _names(map_names), _names(weathers), frames, places, drives, lights, scenes, seed,
         _folder(maps), weights, dashcam, like,
@@ -242,6 +241,31 @@ def eval_command(
         figures = evaluate(spec, load_rig(rig), out, tell)
     console.print(rich_table(figures))
     console.print(f"perception.json, perception.md and figures/ are in {out}/")
+
+
+@eval_app.command("pictures")
+def eval_pictures_command(
+    folder: Annotated[Path, typer.Argument(help="Folder with pictures and YOLO, Pascal VOC, COCO or KITTI labels.")],
+    weights: Annotated[
+        list[Path] | None,
+        typer.Option(help="Weights to measure; give it several times to compare. Else the shipped n."),
+    ] = None,
+    classes: Annotated[
+        str, typer.Option(help="What the class names mean: common, coco, carla_objects or a YAML file.")
+    ] = "common",
+    device: Annotated[str, typer.Option(help="Where the detector runs: auto, cuda or cpu.")] = "cpu",
+    out: OutOption = Path("out/pictures"),
+) -> None:
+    """Measure detectors on labelled pictures: precision, recall by size, false detections, the worst pictures."""
+    from av_stack.evaluation.pictures.evaluate import PicturesSpec, evaluate_pictures, pictures_table
+    from perception.detection.weights import COMPACT
+
+    there, _ = chosen_device(device, has_weights=True)
+    spec = PicturesSpec(folder, tuple(weights or (COMPACT,)), classes, there)
+    with console.status("starting") as status:
+        report = evaluate_pictures(spec, out, status.update)
+    console.print(pictures_table(report))
+    console.print(f"pictures.json, pictures.md and the sheets of the worst pictures are in {out}/")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})

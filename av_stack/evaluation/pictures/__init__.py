@@ -1,0 +1,5 @@
+"""`av-stack eval pictures`: measures detectors on a user's own labelled pictures.
+
+`label_files` reads the labels, `class_map` translates their class names, `scores` measures, `sheet` draws the worst
+pictures, and `evaluate` runs it all and writes the report.
+"""

@@ -1,0 +1,76 @@
+"""Translates a data set's class names into the groups that are measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import field_validator
+
+from av_stack.config import Strict, load, named
+from av_stack.errors import ConfigError
+from perception.detection.classes import CLASSES, VEHICLES, light_state
+
+FOLDER = Path(__file__).parent / "class_maps"
+GROUPS = ("vehicle", "pedestrian", "light")
+"""What is measured. A vehicle that is called by another vehicle's name is still found, and so is a light."""
+
+IGNORE = "ignore"
+"""A box with this meaning is neither right nor wrong, and neither is a detection inside it."""
+
+BACKGROUND = "background"
+"""A box with this meaning is dropped: a detection there is false."""
+
+MEANINGS = (*CLASSES, "vehicle", "light", IGNORE, BACKGROUND)
+
+
+class ClassMap(Strict):
+    """`classes` gives each of the data set's names its meaning, one of `MEANINGS`; `others` is the meaning of all
+    names that are not listed, and None makes such a name an error.
+
+    `unlabelled` lists the groups whose objects are in the pictures but not in the labels: they are not measured.
+    """
+
+    classes: dict[str, str]
+    others: Literal["ignore", "background"] | None = None
+    unlabelled: tuple[str, ...] = ()
+
+    @field_validator("classes")
+    @classmethod
+    def _known_meanings(cls, classes: dict[str, str]) -> dict[str, str]:
+        for name, meaning in classes.items():
+            if meaning not in MEANINGS:
+                raise ValueError(f"{name} means {meaning!r}; allowed are {', '.join(MEANINGS)}")
+        return {name.casefold(): meaning for name, meaning in classes.items()}
+
+    @field_validator("unlabelled")
+    @classmethod
+    def _known_groups(cls, groups: tuple[str, ...]) -> tuple[str, ...]:
+        for group in groups:
+            if group not in GROUPS:
+                raise ValueError(f"unknown group {group!r}; allowed are {', '.join(GROUPS)}")
+        return groups
+
+    def meaning(self, name: str) -> str:
+        """What a name of the data set means. Raises ConfigError for a name that the map does not know."""
+        meaning = self.classes.get(name.casefold(), self.others)
+        if meaning is None:
+            raise ConfigError(
+                f"the class map has no meaning for {name}: give --classes FILE.yaml with `classes: {{{name}: ...}}`; "
+                f"allowed meanings are {', '.join(MEANINGS)}"
+            )
+        return meaning
+
+
+def load_class_map(name: str) -> ClassMap:
+    """The map `class_maps/NAME.yaml` or a YAML file. Raises ConfigError where it is unknown or malformed."""
+    return load(named(FOLDER, name, "class map"), ClassMap)
+
+
+def group_of(meaning: str) -> str | None:
+    """The group that a meaning or a detection's class belongs to; None for what is not measured (signs)."""
+    if meaning in VEHICLES or meaning == "vehicle":
+        return "vehicle"
+    if meaning == "light" or light_state(meaning) is not None:
+        return "light"
+    return meaning if meaning in GROUPS else None
