@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
@@ -15,9 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from av_stack.errors import AvStackError, ConfigError
+from av_stack.interruption import raise_on_signals, set_deadline
 from av_stack.pipeline import ORACLES
 from av_stack.report import table
 from av_stack.run import INTERRUPTED_STATUS, Options, Outcome, check_oracles, needed_weights, run
+from av_stack.server_process import kill_servers
 from av_stack.suite import drive_suite, suite_table
 from av_stack.types import SensorFrame, StepResult, Truth
 from av_stack.world.spec import Address
@@ -74,11 +75,13 @@ def run_command(
     there, why = chosen_device(device, needed_weights(oracles) is not None)
     console.print(why, markup=False, soft_wrap=True)
     options = Options(_address(server), _folder(maps), out, oracles, weights, there, rig)
+    set_deadline(_give_up)
     outcome = drive_with_progress(table_of, options)
     console.print(table(outcome.figures))
     console.print(f"recording, video and result are in {out}/")
     if outcome.exit_status:
-        raise OutcomeError(str(outcome.figures["error"]), outcome.exit_status)
+        what = outcome.figures["error"] or outcome.figures["recording_error"]
+        raise OutcomeError(str(what), outcome.exit_status)
 
 
 @app.command("suite")
@@ -268,6 +271,21 @@ def eval_pictures_command(
     console.print(f"pictures.json, pictures.md and the sheets of the worst pictures are in {out}/")
 
 
+@app.command("repair")
+def repair_command(
+    files: Annotated[list[Path], typer.Argument(help="recording.mcap and drive.mp4 files.", metavar="FILE...")],
+) -> None:
+    """Complete recordings and videos that were cut off; a file that is complete stays as it is."""
+    from av_stack.recording.repair import repair
+
+    for path in files:
+        done = repair(path)
+        if done.is_needed:
+            console.print(f"{path}: repaired, {done.dropped_bytes} bytes of an unfinished part removed", soft_wrap=True)
+        else:
+            console.print(f"{path}: complete", soft_wrap=True)
+
+
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def serve(context: typer.Context) -> None:
     """Start the embedded server alone; takes the options of `python -m embedded_carla`."""
@@ -285,11 +303,11 @@ def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
                 say = f"{judge.progress_m:5.0f} m  {3.6 * truth.ego_speed_mps:5.1f} km/h  {step.plan.constraint}"
                 progress.update(task, total=judge.route_length_m, completed=judge.progress_m, say=say)
 
-        def abandon(outcome: Outcome) -> None:
+        def abandon(message: str, status: int) -> None:
             """Say what happened and go, before the wheel's own thread ends the process."""
             progress.stop()
-            _say_error(str(outcome.figures["error"]))
-            os._exit(outcome.exit_status)
+            _say_error(message)
+            os._exit(status)
 
         return run(scenario, replace(options, abandon=abandon), watch)
 
@@ -317,13 +335,16 @@ def _say_error(message: str) -> None:
     print(f"av-stack: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
+def _give_up() -> None:
+    """End at once, with nothing left behind."""
+    kill_servers()
+    _say_error("interrupted")
+    os._exit(INTERRUPTED_STATUS)
 
 
 def main() -> None:
     """Entry point: errors for people are one line on stderr and a status that is not 0."""
-    signal.signal(signal.SIGTERM, _interrupt)  # ends like Ctrl-C: everything is given back
+    raise_on_signals()
     try:
         status = app(standalone_mode=False) or 0  # typer returns the status of its own Exit, and makes one of Ctrl-C
         if status == INTERRUPTED_STATUS:

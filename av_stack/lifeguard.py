@@ -1,11 +1,13 @@
 """Notices a server that died or fell silent while the wheel still waits for it.
 
 The wheel's TrafficManager runs in a C++ thread of this process, and when its call times out, it ends the process
-without asking Python. So what is to be saved must be saved before that time-out, from a thread of our own.
+without asking Python. So what is to be saved must be saved before that time-out, from a thread of our own. While a map
+is loaded the wheel waits for up to two minutes, also for a server that has died.
 """
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 import time
@@ -20,12 +22,16 @@ VERSION_CALL = b"\x94\x00\x01\xa7version\x91\x91\xc2"  # msgpack of [0, 1, "vers
 
 
 class Lifeguard:
-    """Calls `on_lost` once, from its own thread, when a step is late and the server at `address` answers no more."""
+    """Calls `on_lost` once, from its own thread, when the server at `address` is gone.
+
+    From the beginning: when the server's end of an idle connection closes, and no new one is accepted. From the first
+    `beat` on also when a step is late and the server does not answer a call.
+    """
 
     def __init__(self, address: Address, on_lost: Callable[[], None]) -> None:
         self._address = address
         self._on_lost = on_lost
-        self._beat_s = time.monotonic()
+        self._beat_s: float | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._guard, name="lifeguard", daemon=True)
         self._thread.start()
@@ -38,11 +44,27 @@ class Lifeguard:
         self._ended.set()
 
     def _guard(self) -> None:
+        connection = self._connect()  # a server that never answered is told by the first call to it
         while not self._ended.wait(LOOK_EVERY_S):
-            is_late = time.monotonic() - self._beat_s > LATE_S
-            if is_late and not self._is_answering() and not self._ended.is_set():
+            is_lost = self._is_late() and not self._is_answering()
+            if connection is not None and _is_closed(connection):
+                connection.close()
+                connection = self._connect()
+                is_lost = is_lost or connection is None
+            if is_lost and not self._ended.is_set():
                 self._on_lost()
-                return
+                break
+        if connection is not None:
+            connection.close()
+
+    def _is_late(self) -> bool:
+        return self._beat_s is not None and time.monotonic() - self._beat_s > LATE_S
+
+    def _connect(self) -> socket.socket | None:
+        try:
+            return socket.create_connection((self._address.host, self._address.port), ANSWER_TIMEOUT_S)
+        except OSError:
+            return None
 
     def _is_answering(self) -> bool:
         """Whether the server still answers a call; a connection alone would be made for a frozen one too."""
@@ -52,3 +74,14 @@ class Lifeguard:
                 return bool(probe.recv(64))
         except OSError:
             return False
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    """Whether the other end has closed this connection, over which nothing is ever sent."""
+    readable, _, _ = select.select([connection], [], [], 0.0)
+    if not readable:
+        return False
+    try:
+        return not connection.recv(64)
+    except OSError:
+        return True

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import json
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 from av_stack.errors import AvStackError, ConfigError, WorldError
 from av_stack.lifeguard import Lifeguard
 from av_stack.mission import mission_route, world_spec
 from av_stack.pipeline import ORACLES, Pipeline, Settings
-from av_stack.recording.aside import Aside
-from av_stack.recording.overlay import Hud, draw
-from av_stack.recording.video import VideoWriter
-from av_stack.recording.writer import Recording
+from av_stack.recording.recorder import DriveFolder, Recorder
 from av_stack.report import Statistics, result
 from av_stack.server_process import ServerProcess
-from av_stack.types import CameraModel, SensorFrame, StepResult, Truth
+from av_stack.types import SensorFrame, StepResult, Truth
 from av_stack.world.base import World
 from av_stack.world.carla_world import CarlaWorld, weather_presets
 from av_stack.world.spec import DEFAULT_STEP_S, Address
 from perception.detection.weights import SHIPPED
 from perception.device import eyes_for
-from planning import Route
 from scenarios.judge import Judge
 from scenarios.model import Scenario
 from sim_configs.load import load_rig, load_stack, load_weather
 
-VIDEO_EVERY_STEPS = 2
 STANDING_MPS = 0.1
 INTERRUPTED_STATUS = 130
 DEFAULT_RIG = {"cpu": "compact", "cuda": "full"}
@@ -60,34 +54,38 @@ class Options:
     weights: Path | None = None  # a detector's, instead of those shipped
     device: str = "cpu"  # where perception runs, "cuda" or "cpu"
     rig: str | None = None  # a name or a file, instead of the scenario's
-    abandon: Callable[[Outcome], None] | None = None  # ends the process when the server is lost, see `lifeguard`
+    abandon: Callable[[str, int], None] | None = None
+    """Ends the process with this message and status when the server is lost: see `lifeguard`."""
 
 
 def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> Outcome:
     """Drive `scenario` to its end; also after an error or Ctrl-C in mid-drive everything is closed and written.
 
-    Raises AvStackError for whatever goes wrong before the drive starts.
+    Raises AvStackError for whatever goes wrong before the drive starts. The files of an earlier drive stay until then.
     """
     check_oracles(options.oracles)
     if options.weights is not None and not options.weights.is_file():
         raise ConfigError(f"--weights {options.weights}: no such file")
-    if options.out is not None:
-        _claim(options.out)
     rig_name = options.rig or scenario.ego.rig or DEFAULT_RIG[options.device]
     rig, stack = load_rig(rig_name), load_stack(scenario.ego.stack)
     spec = world_spec(scenario, rig, load_weather(scenario.weather, weather_presets()))
     with ExitStack() as closers:
+        folder = closers.enter_context(DriveFolder(options.out)) if options.out is not None else None
         address, own_server = options.address, None
         if address is None:
             maps = ("--maps", str(options.maps)) if options.maps is not None else ()
             own_server = ServerProcess(("--map", scenario.map, "--handling", scenario.handling, *maps))
             address = closers.enter_context(own_server)
+        ending = _Ending(address, own_server)
+        guard = None
+        if options.abandon is not None:
+            guard = Lifeguard(address, partial(ending.lose_server, options.abandon))
+            closers.callback(guard.close)
         try:
             world = CarlaWorld(address, spec)
         except WorldError as error:  # no EGL, for example: the server knows
             raise WorldError(f"{error}{_last_words(own_server)}") from None
         closers.callback(world.close)
-        recorders = closers.enter_context(ExitStack())
         route = mission_route(world.lane_graph, scenario, stack.planning)
         settings = Settings(stack.planning, stack.control, rig.cameras)
         eyes = eyes_for(rig.cameras, needed_weights(options.oracles, options.weights, options.device), options.device)
@@ -98,31 +96,67 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         watchers: list[Watcher] = [lambda _frame, step, truth, _judge: statistics.update(step, truth)]
         if watch is not None:
             watchers.append(watch)
-        if options.out is not None:
-            watchers.append(_recorders(options.out, scenario, route, rig.cameras[0], recorders))
+        if guard is not None:
+            watchers.append(_beat(guard))
+        recorder = None
+        if folder is not None:
+            folder.clear()
+            recorder = Recorder(folder.path, _metadata(scenario), rig.cameras[0], route, DEFAULT_STEP_S)
+            closers.callback(recorder.close)
+            watchers.append(_record(recorder))
 
         def finish(end: str, error: str | None, status: int) -> Outcome:
             measured = statistics.figures(judge.in_stop)
             figures = result(
                 scenario, rig_name, judge.verdict(end), measured, options.oracles, world.server_version, error
             )
-            if options.out is not None:
-                (options.out / "result.json").write_text(json.dumps(figures, indent=2) + "\n")
-            return Outcome(figures, status)
+            if folder is None or recorder is None:
+                return Outcome(figures, status)
+            recorder.close()
+            figures["recording_error"] = recorder.error
+            folder.write_result(figures)
+            return Outcome(figures, status or (AvStackError.exit_status if recorder.error else 0))
 
-        if options.abandon is not None:
-            abandon = options.abandon
-
-            def lost() -> None:
-                recorders.close()
-                error = WorldError(f"the CARLA server at {address} went away{_last_words(own_server)}")
-                abandon(finish("error", str(error), error.exit_status))
-
-            guard = Lifeguard(address, lost)
-            closers.callback(guard.close)
-            watchers.append(lambda *_: guard.beat())
+        ending.begin(finish)
         statistics.start()
-        return finish(*_guarded_drive(world, pipeline, judge, watchers))
+        return ending.finish(*_guarded_drive(world, pipeline, judge, watchers))
+
+
+Finish = Callable[[str, str | None, int], Outcome]
+"""Closes the files of a drive and writes its result: how the drive ended, error, exit status."""
+
+
+class _Ending:
+    """Ends a drive once, whichever thread notices first: the main one, or the one that watches the server."""
+
+    def __init__(self, address: Address, own_server: ServerProcess | None) -> None:
+        self._address = address
+        self._own_server = own_server
+        self._lock = threading.Lock()
+        self._finish: Finish | None = None
+        self._outcome: Outcome | None = None
+
+    def begin(self, finish: Finish) -> None:
+        """The drive begins: from now on there is a result to write."""
+        self._finish = finish
+
+    def finish(self, end: str, error: str | None, status: int) -> Outcome:
+        with self._lock:
+            assert self._finish is not None
+            if self._outcome is None:
+                self._outcome = self._finish(end, error, status)
+            return self._outcome
+
+    def lose_server(self, abandon: Callable[[str, int], None]) -> None:
+        """End the drive, the own server and the process."""
+        error = WorldError(f"the CARLA server at {self._address} went away{_last_words(self._own_server)}")
+        try:
+            if self._finish is not None:
+                self.finish("error", str(error), error.exit_status)
+        finally:
+            if self._own_server is not None:
+                self._own_server.kill()  # it may be frozen
+            abandon(str(error), error.exit_status)
 
 
 def drive(world: World, pipeline: Pipeline, judge: Judge, watchers: Sequence[Watcher]) -> str:
@@ -174,32 +208,13 @@ def _last_words(server: ServerProcess | None) -> str:
     return f"; the server's last words: {server.last_words}" if server is not None and server.last_words else ""
 
 
-def _claim(out: Path) -> None:
-    """Make the folder, with no result of an earlier run in it; ConfigError where nothing can be written there."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "result.json").unlink(missing_ok=True)
-        with TemporaryFile(dir=out) as file:
-            file.write(b"a full disk takes an empty file")
-    except OSError as error:
-        raise ConfigError(f"--out {out}: {error.strerror}") from None
+def _metadata(scenario: Scenario) -> dict[str, Any]:
+    return {"scenario": scenario.name, "map": scenario.map, "weather": scenario.weather, "seed": scenario.seed}
 
 
-def _recorders(out: Path, scenario: Scenario, route: Route, camera: CameraModel, closers: ExitStack) -> Watcher:
-    metadata = {"scenario": scenario.name, "map": scenario.map, "weather": scenario.weather, "seed": scenario.seed}
-    recording = Recording(out / "recording.mcap", metadata)
-    closers.callback(recording.close)
-    fps = round(1.0 / (DEFAULT_STEP_S * VIDEO_EVERY_STEPS))
-    video = VideoWriter(out / "drive.mp4", camera.width_px, camera.height_px, fps)
-    closers.callback(video.close)
-    aside = Aside("recording")  # while the next tick is awaited
-    closers.callback(aside.close)
+def _beat(guard: Lifeguard) -> Watcher:
+    return lambda _frame, _step, _truth, _judge: guard.beat()
 
-    def write(frame: SensorFrame, step: StepResult, truth: Truth, progress_m: float) -> None:
-        recording.write(frame, step, truth)
-        if frame.stamp.frame % VIDEO_EVERY_STEPS == 0:
-            row = min(int(route.s_m.searchsorted(progress_m)), len(route.s_m) - 1)
-            hud = Hud(float(route.speed_limit_mps[row]), progress_m, route.length_m)
-            video.write(draw(frame.cameras[camera.name].bgr, camera, step, hud))
 
-    return lambda frame, step, truth, judge: aside.do(partial(write, frame, step, truth, judge.progress_m))
+def _record(recorder: Recorder) -> Watcher:
+    return lambda frame, step, truth, judge: recorder.write(frame, step, truth, judge.progress_m)

@@ -22,6 +22,8 @@ END_TIMEOUT_S = 3.0
 ATTEMPTS = 3
 PORT_IN_USE = "in use"
 
+_running: set[ServerProcess] = set()
+
 
 class ServerProcess:
     """`python -m embedded_carla` on a free port; a context manager that gives its address."""
@@ -44,7 +46,11 @@ class ServerProcess:
     def __enter__(self) -> Address:
         for attempt in range(ATTEMPTS):
             address = Address(HOST, free_port_pair())
-            problem = self._start(address)
+            try:
+                problem = self._start(address)
+            except BaseException:  # Ctrl-C while it loads
+                self.stop()
+                raise
             if problem is None:
                 return address
             if PORT_IN_USE not in problem or attempt == ATTEMPTS - 1:
@@ -56,12 +62,21 @@ class ServerProcess:
 
     def stop(self) -> None:
         """Ends the server: asked first, then killed."""
+        self._end(END_TIMEOUT_S)
+
+    def kill(self) -> None:
+        """Ends the server at once, also one that is frozen."""
+        self._end(0.0)
+
+    def _end(self, patience_s: float) -> None:
         process, self._process = self._process, None
+        _running.discard(self)
         if process is None:
             return
-        process.terminate()
+        if patience_s:
+            process.terminate()
         try:
-            process.wait(END_TIMEOUT_S)
+            process.wait(patience_s)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -82,6 +97,7 @@ class ServerProcess:
             text=True,
             start_new_session=True,
         )
+        _running.add(self)
         said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._errors = []
         assert self._process.stdout is not None
@@ -102,6 +118,12 @@ class ServerProcess:
                 listener.join(END_TIMEOUT_S)
                 self.stop()
                 return self.last_words or "it ended without a word"
+
+
+def kill_servers() -> None:
+    """End all servers of this process at once, for a process that is about to end."""
+    for server in list(_running):
+        server.kill()
 
 
 def _listen(pipe: IO[str], tell: Callable[[str | None], None]) -> None:

@@ -18,12 +18,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from av_stack.errors import ConfigError, WorldError
+from av_stack.recording.recorder import RESULT, clear_outputs
 from av_stack.world.spec import Address
 from scenarios.model import Scenario
 from scenarios.suites import shortcomings
 
 END_TIMEOUT_S = 15.0
-TABLE, RESULT = "scenario.yaml", "result.json"
+TABLE = "scenario.yaml"
 
 _KEPT = (
     "scenario",
@@ -121,7 +122,7 @@ def _drive(
         raise ConfigError(f"--out {out}: {error.strerror}") from None
     path, result = out / TABLE, out / RESULT
     path.write_text(_table_text(scenario))
-    result.unlink(missing_ok=True)  # of an earlier run
+    clear_outputs(out)  # they belong to an earlier table
     command = [sys.executable, "-m", "av_stack.cli", "run", str(path), "--out", str(out), "--oracle", ",".join(oracles)]
     command += ["--maps", str(maps)] if maps is not None else []
     command += ["--server", str(address)] if address is not None else []

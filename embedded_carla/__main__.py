@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,6 +26,8 @@ from embedded_carla.world.loader import MapLoader
 
 DEFAULT_MAP = "city_grid"
 MAPS_VARIABLE = "EMBEDDED_CARLA_MAPS"
+LONGEST_END_S = 2.0
+"""Time that a server has to end in order once the program that started it is gone."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -65,15 +68,26 @@ def _map_folders(given: list[Path]) -> list[Path]:
     return [*given, *(Path(part) for part in listed.split(os.pathsep) if part)]
 
 
-def _stop_with_stdin(server: Server) -> None:
-    while os.read(sys.stdin.fileno(), 1024):
-        pass
-    server.stop()
+class _StdinWatch:
+    """Ends the server when standard input ends, also one that is still loading or does not come to its end."""
+
+    def __init__(self) -> None:
+        self.server: Server | None = None  # set when it serves
+        threading.Thread(target=self._watch, name="stdin", daemon=True).start()
+
+    def _watch(self) -> None:
+        while os.read(sys.stdin.fileno(), 1024):
+            pass
+        if self.server is not None:
+            self.server.stop()
+            time.sleep(LONGEST_END_S)
+        os._exit(0)  # the helpers of this process end with it
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until SIGINT or SIGTERM (status 0); status 2 with one line when the server cannot start."""
+    """Serve until SIGINT, SIGTERM or SIGHUP (status 0); status 2 with one line when the server cannot start."""
     arguments = _arguments(argv)
+    stdin_watch = _StdinWatch() if arguments.until_stdin_ends else None
     keep_freed_memory()
     warm_up()
     try:
@@ -102,10 +116,11 @@ def main(argv: list[str] | None = None) -> int:
     except EmbeddedCarlaError as error:
         print(f"embedded_carla: {error}", file=sys.stderr)
         return 2
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: server.stop())
-    if arguments.until_stdin_ends:
-        threading.Thread(target=_stop_with_stdin, args=(server,), daemon=True).start()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` has SIGHUP ignored
+            signal.signal(number, lambda *_: server.stop())
+    if stdin_watch is not None:
+        stdin_watch.server = server
     where = f"{arguments.host}:{server.port}"
     print(f"embedded_carla: listening on {where}, map {server.simulation.map.name}", flush=True)
     try:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 import time
 import traceback
+from contextlib import suppress
 
 SLOW_S = 0.5
 """What takes longer keeps clients waiting for a good part of the time-out that they may have set."""
 
 
 def log(message: str) -> None:
-    """One line."""
-    print(f"embedded_carla: {message}", file=sys.stderr, flush=True)
+    """One line, or none where it cannot be written: a full disk must not end the server."""
+    with suppress(OSError):
+        print(f"embedded_carla: {message}", file=sys.stderr, flush=True)
 
 
 def log_if_slow(what: str, began_s: float) -> float:
@@ -25,5 +27,6 @@ def log_if_slow(what: str, began_s: float) -> float:
 
 def log_exception() -> None:
     """The trace of a fault of the server's own."""
-    traceback.print_exc(file=sys.stderr)
-    sys.stderr.flush()
+    with suppress(OSError):
+        traceback.print_exc(file=sys.stderr)
+        sys.stderr.flush()

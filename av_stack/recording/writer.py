@@ -14,25 +14,29 @@ import foxglove.messages as messages
 import numpy as np
 
 from av_stack.errors import AvStackError
-from av_stack.recording.kept_file import KeptFile
+from av_stack.recording.mcap_file import McapFile
 from av_stack.types import LaneEstimate, Plan, SensorFrame, StepResult, TrackedObject, Truth
 
 JPEG_QUALITY = 75
 PLAN_EVERY_POINTS = 2
+COMMIT_EVERY_STEPS = 5
+"""A recording that is cut off lacks at most this many steps: 0.25 s of a drive."""
+
 LANE_COLOUR = messages.Color(r=0.0, g=0.6, b=1.0, a=1.0)
 OBJECT_COLOUR = messages.Color(r=1.0, g=0.8, b=0.0, a=0.6)
 
 
 class Recording:
-    """One MCAP file; `write` after each step, `close` once. Readable up to the last step once closed.
+    """One MCAP file; `write` after each step, `close` once. On disk it is complete up to the last committed step.
 
-    `write` and `close` raise AvStackError, once, where the file cannot be written (a full disk).
+    Raises AvStackError where the file cannot be written (a full disk); nothing may be written to it after that.
     Topics: /camera/NAME, /gnss, /sensors, /tf (map -> ego, estimated), /lanes, /scene, /plan, /control, /truth.
     """
 
     def __init__(self, path: Path, metadata: Mapping[str, Any]) -> None:
         self._context = foxglove.Context()
-        self._file = KeptFile(path)
+        self._steps_waiting = 0
+        self._file = McapFile(path)
         self._writer = foxglove.open_mcap(self._file, context=self._context)
         self._writer.write_metadata("run", {key: str(value) for key, value in metadata.items()})
         self._cameras: dict[str, channels.CompressedImageChannel] = {}
@@ -45,6 +49,7 @@ class Recording:
             topic: foxglove.Channel(topic, message_encoding="json", context=self._context)
             for topic in ("/sensors", "/control", "/truth")
         }
+        self._commit()
 
     def write(self, frame: SensorFrame, step: StepResult, truth: Truth) -> None:
         time_ns = round(frame.stamp.time_s * 1e9)
@@ -53,17 +58,26 @@ class Recording:
         command = asdict(step.command) | {"constraint": step.plan.constraint, "route_s_m": step.plan.route_s_m}
         self._json["/control"].log(command, log_time=time_ns)
         self._json["/truth"].log(_truth(truth), log_time=time_ns)
-        self._tell()
+        self._steps_waiting += 1
+        if self._steps_waiting == COMMIT_EVERY_STEPS:
+            self._commit()
 
     def close(self) -> None:
-        self._writer.close()
-        self._file.close()
-        self._tell()
+        try:
+            if self._steps_waiting:
+                self._commit()
+        finally:
+            self._writer.close()  # into memory: the file has its ending already
+            self._file.close()
 
-    def _tell(self) -> None:
-        error = self._file.take_error()
-        if error is not None:
-            raise AvStackError(f"{self._file.path}: the recording cannot be written: {error.strerror}")
+    def _commit(self) -> None:
+        """Close the open chunk and put it on the disk."""
+        self._steps_waiting = 0
+        try:
+            self._writer.flush()
+            self._file.commit()
+        except OSError as error:
+            raise AvStackError(f"{self._file.path}: the recording cannot be written: {error.strerror}") from None
 
     def _write_sensors(self, frame: SensorFrame, time_ns: int) -> None:
         stamp = _stamp(time_ns)

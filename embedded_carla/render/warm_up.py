@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from embedded_carla.log import log
 from embedded_carla.maps.cache import default_folder
+from embedded_carla.parent import end_with_parent
 from embedded_carla.render import ground
 from embedded_carla.render.context import RenderError
 from embedded_carla.render.programs import SHADERS
@@ -121,9 +122,8 @@ def warm_up() -> None:
     if mark.exists():
         return
     try:
-        child = subprocess.run(
-            [sys.executable, "-m", __name__], timeout=LONGEST_S, check=False, stdin=subprocess.DEVNULL
-        )
+        command = [sys.executable, "-m", __name__, "common", str(os.getpid())]
+        child = subprocess.run(command, timeout=LONGEST_S, check=False, stdin=subprocess.DEVNULL)
         if child.returncode == 0:
             _set(mark)
         elif child.returncode != CANNOT_DRAW:
@@ -138,7 +138,7 @@ def rest_beside() -> Iterator[None]:
     if _mark("weathers").exists():
         yield
         return
-    command = [sys.executable, "-m", __name__, str(os.getpid())]
+    command = [sys.executable, "-m", __name__, "rest", str(os.getpid())]
     try:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
     except OSError as error:
@@ -161,8 +161,8 @@ def _step_back() -> None:
             session.write_text("19")
 
 
-def _draw_rest(parent: int) -> None:
-    """As the child of the server `parent`; only one of several at a time."""
+def _draw_rest() -> None:
+    """Only one of several processes at a time does so."""
     _step_back()
     mark = _mark("weathers")
     mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -172,15 +172,17 @@ def _draw_rest(parent: int) -> None:
         except BlockingIOError:
             return
         for _ in draw(REST, COLOUR_OUTPUTS):
-            if os.getppid() != parent:  # the server was killed
-                return
+            pass
         _set(mark)
 
 
 if __name__ == "__main__":
     try:
-        if sys.argv[1:]:
-            _draw_rest(int(sys.argv[1]))
+        kind, *parents = sys.argv[1:] or ["common"]
+        for parent in parents:
+            end_with_parent(int(parent))
+        if kind == "rest":
+            _draw_rest()
         else:
             for _ in draw(COMMON, OUTPUTS):
                 pass

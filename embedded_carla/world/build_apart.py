@@ -1,12 +1,13 @@
 """Maps built in a process of their own: those whose text came from a client, with a bound on time and memory, and those
 that one client loads while others want answers.
 
-`python -m embedded_carla.world.build_apart NAME SEED BYTES` reads the text from standard input and writes the packed
-map. Senseless numbers can take all time and memory, or crash a library. `maps.proof` tries out what clients would do.
+`python -m embedded_carla.world.build_apart NAME SEED BYTES PARENT` reads the text from standard input and writes the
+packed map. Senseless numbers can take all time and memory, or crash a library. `maps.proof` tries out what clients do.
 """
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import numpy as np
 from embedded_carla.errors import MapError
 from embedded_carla.maps.packing import PackingError, pack, unpack
 from embedded_carla.memory import bound_memory
+from embedded_carla.parent import end_with_parent
 
 LONGEST_LOAD_S = 30.0
 """The largest town at hand takes 5 s."""
@@ -36,7 +38,7 @@ class Build:
     def __init__(
         self, name: str, text: str, seed: int, seconds: float = LONGEST_LOAD_S, most: int = MOST_LOAD_BYTES
     ) -> None:
-        command = [sys.executable, "-m", __name__, name, str(seed), str(most)]
+        command = [sys.executable, "-m", __name__, name, str(seed), str(most), str(os.getpid())]
         self._name, self._seconds, self._most = name, seconds, most
         self._ends_s = time.monotonic() + seconds
         self._said, self._made = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - see close
@@ -101,6 +103,7 @@ def build_apart(name: str, text: str, seed: int, seconds: float = LONGEST_LOAD_S
 def main() -> int:
     """Status 0, or 3 with the reason in the last line of standard error."""
     name, seed, most = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    end_with_parent(int(sys.argv[4]))
     from embedded_carla.world.loader import make_map  # the loader imports this module
 
     if most != UNBOUNDED:  # after the imports: libraries are loaded before the limits

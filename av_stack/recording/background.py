@@ -1,4 +1,4 @@
-"""Work that a drive need not wait for, done in order in a thread of its own."""
+"""Runs work that a drive need not wait for in a thread of its own, in order."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ JOBS_WAITING_MAX = 32
 Job = Callable[[], None]
 
 
-class Aside:
-    """`do` blocks only when `JOBS_WAITING_MAX` wait; what a job raises is raised by the next `do` or `close`, once, and
-    no job is done after it. `close` does what is waiting."""
+class BackgroundWriter:
+    """`submit` waits only while `JOBS_WAITING_MAX` jobs wait; `close` runs the jobs that wait.
+
+    The first error of a job ends the work: later jobs are dropped, and the next `submit` or `close` raises it, once.
+    """
 
     def __init__(self, name: str) -> None:
         self._queue: queue.Queue[Job | None] = queue.Queue(JOBS_WAITING_MAX)
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
-    def do(self, job: Job) -> None:
-        self._tell()
+    def submit(self, job: Job) -> None:
+        self._raise_error()
         self._queue.put(job)
 
     def close(self) -> None:
         if self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
-        self._tell()
+        self._raise_error()
 
-    def _tell(self) -> None:
+    def _raise_error(self) -> None:
         error, self._error = self._error, None
         if error is not None:
             raise error
@@ -42,5 +44,5 @@ class Aside:
             if is_well:
                 try:
                     job()
-                except Exception as error:  # noqa: BLE001 - the drive is told
+                except BaseException as error:  # noqa: BLE001 - a panic of a Rust library is no Exception
                     self._error, is_well = error, False

@@ -1,0 +1,69 @@
+"""Ctrl-C, SIGTERM and SIGHUP end a command in order, and within a bounded time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+GRACE_S = 4.0
+"""Time that a command has to give back what it holds after the first signal."""
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_has_deadline = False
+_is_ending = False
+
+
+def raise_on_signals() -> None:
+    """Let each of SIGNALS raise KeyboardInterrupt in the main thread; one that is ignored (`nohup`) stays ignored."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
+def set_deadline(give_up: Callable[[], None]) -> None:
+    """Call `give_up`, which must end the process, if it still runs `GRACE_S` after the first of SIGNALS.
+
+    Later signals are ignored. A thread of its own calls `give_up`: Python handles no signal while the main thread waits
+    in a library, and loading a map may take longer than `GRACE_S`. Does nothing when called again.
+    """
+    global _has_deadline
+    if _has_deadline:
+        return
+    _has_deadline = True
+    told, teller = socket.socketpair()
+    teller.setblocking(False)
+    signal.set_wakeup_fd(teller.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=_give_up_late, args=(told, teller, give_up), name="deadline", daemon=True).start()
+
+
+def _give_up_late(told: socket.socket, _teller: socket.socket, give_up: Callable[[], None]) -> None:
+    while told.recv(1)[0] not in SIGNALS:  # other signals have handlers of their own
+        pass
+    threading.Event().wait(GRACE_S)
+    give_up()
+
+
+def _interrupt(number: int, _frame: object) -> None:
+    global _is_ending
+    if number == signal.SIGHUP:
+        _let_go_of_terminal()
+    if _is_ending and _has_deadline:
+        return
+    _is_ending = True
+    raise KeyboardInterrupt
+
+
+def _let_go_of_terminal() -> None:
+    """After a hang-up every write to the terminal fails; what is still said then goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # closed, or not there
+            if os.isatty(stream.fileno()):
+                os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

@@ -1,0 +1,115 @@
+"""Keeps the files of one drive in its folder: recording, video and result."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from av_stack.errors import AvStackError, ConfigError
+from av_stack.recording.background import BackgroundWriter
+from av_stack.recording.overlay import Hud, draw
+from av_stack.recording.video import VideoWriter
+from av_stack.recording.writer import Recording
+from av_stack.types import CameraModel, SensorFrame, StepResult, Truth
+from planning import Route
+
+RECORDING, VIDEO, RESULT = "recording.mcap", "drive.mp4", "result.json"
+VIDEO_EVERY_STEPS = 2
+RESULT_BYTES = 1 << 16
+"""Space that is kept free for the result; a result takes some 5 kB."""
+
+
+class DriveFolder:
+    """The folder that a drive writes to. Files of an earlier drive stay until `clear`, and then go all together.
+
+    A context manager, which reserves space for the result: a disk that fills during the drive still takes it. Raises
+    ConfigError where nothing can be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> DriveFolder:
+        path = self.path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._reserve: IO[bytes] = tempfile.TemporaryFile(dir=path)
+            os.posix_fallocate(self._reserve.fileno(), 0, RESULT_BYTES)
+        except OSError as error:
+            raise ConfigError(f"--out {path}: {error.strerror}") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reserve.close()
+
+    def clear(self) -> None:
+        clear_outputs(self.path)
+
+    def write_result(self, figures: Mapping[str, Any]) -> None:
+        """Write result.json in one step: it is complete or absent. Raises OSError where there is no space at all."""
+        part = self.path / f"{RESULT}.part"
+        try:
+            self._reserve.close()
+            part.write_text(json.dumps(figures, indent=2) + "\n")
+            os.replace(part, self.path / RESULT)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+
+def clear_outputs(path: Path) -> None:
+    """Remove the files of an earlier drive from the folder `path`."""
+    for name in (RESULT, f"{RESULT}.part", RECORDING, VIDEO):
+        (path / name).unlink(missing_ok=True)
+
+
+class Recorder:
+    """Writes recording and video in the background. Where that fails, both end there, and the drive goes on.
+
+    `close` writes what is waiting and never raises; then `error` says what went wrong, None where all was written.
+    """
+
+    def __init__(
+        self, folder: Path, metadata: Mapping[str, Any], camera: CameraModel, route: Route, step_s: float
+    ) -> None:
+        """Raises AvStackError or OSError where the files cannot be written at all."""
+        self.error: str | None = None
+        self._camera, self._route = camera, route
+        self._recording = Recording(folder / RECORDING, metadata)
+        fps = round(1.0 / (step_s * VIDEO_EVERY_STEPS))
+        self._video = VideoWriter(folder / VIDEO, camera.width_px, camera.height_px, fps)
+        self._open_files: list[Recording | VideoWriter] = [self._recording, self._video]
+        self._background = BackgroundWriter("recording")
+
+    def write(self, frame: SensorFrame, step: StepResult, truth: Truth, progress_m: float) -> None:
+        if self.error is None:
+            self._background.submit(partial(self._write, frame, step, truth, progress_m))
+
+    def close(self) -> None:
+        self._background.close()
+        self._close_files()
+
+    def _write(self, frame: SensorFrame, step: StepResult, truth: Truth, progress_m: float) -> None:
+        if self.error is not None:
+            return
+        try:
+            self._recording.write(frame, step, truth)
+            if frame.stamp.frame % VIDEO_EVERY_STEPS == 0:
+                row = min(int(self._route.s_m.searchsorted(progress_m)), len(self._route.s_m) - 1)
+                hud = Hud(float(self._route.speed_limit_mps[row]), progress_m, self._route.length_m)
+                self._video.write(draw(frame.cameras[self._camera.name].bgr, self._camera, step, hud))
+        except AvStackError as error:
+            self.error = str(error)
+            self._close_files()
+
+    def _close_files(self) -> None:
+        while self._open_files:
+            try:
+                self._open_files.pop().close()
+            except AvStackError as error:
+                self.error = self.error or str(error)
