@@ -16,6 +16,7 @@ import numpy as np
 from mcap.reader import make_reader
 
 from av_stack.evaluation.health import BROKEN, GOOD, Glance, HealthEvaluation
+from av_stack.recording.repair import open_recording
 from av_stack.types import CameraImage, CameraModel, Stamp
 from benchmarks.__main__ import machine
 from perception.health import Health, HealthMonitor, Response
@@ -58,7 +59,7 @@ def _told(path: Path, evaluation: HealthEvaluation, rng: np.random.Generator) ->
 def glances(path: Path) -> Iterator[Glance]:
     """The front camera's pictures with the speed that was driven."""
     bgr = None
-    with path.open("rb") as file:
+    with open_recording(path) as file:
         for _, channel, message in make_reader(file).iter_messages(topics=["/camera/front", "/sensors"]):
             if channel.topic == "/camera/front":
                 jpeg = message.data[message.data.index(JPEG_HEAD) :]

@@ -117,7 +117,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"embedded_carla: {error}", file=sys.stderr)
         return 2
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` has SIGHUP ignored
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` has it ignored
             signal.signal(number, lambda *_: server.stop())
     if stdin_watch is not None:
         stdin_watch.server = server

@@ -164,11 +164,12 @@ def test_server_killed_in_mid_drive(tmp_path: Path, way: signal.Signals) -> None
     assert "went away" in figures["error"]
 
 
-def test_ctrl_c(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGHUP])
+def test_ctrl_c_and_hang_up(tmp_path: Path, way: signal.Signals) -> None:
     """Vehicles destroyed, settings restored, files closed, the own server ended."""
     with ServerProcess(("--map", "city_grid")) as address:
         run = started_run(tmp_path, "--server", str(address))
-        run.send_signal(signal.SIGINT)
+        run.send_signal(way)
         _, errors = run.communicate(timeout=30.0)
         assert run.returncode == 130
         assert "interrupted" in errors

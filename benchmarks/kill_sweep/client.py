@@ -1,0 +1,33 @@
+"""`av-stack run` as it is, which also notes the simulated time of each step: `client.py CLOCK ARGUMENTS...`.
+
+The clock tells how much of a drive a recording lacks that was cut off by `kill -9`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from av_stack import cli
+from av_stack.run import Options, Outcome, Watcher, run
+from av_stack.types import SensorFrame, StepResult, Truth
+from scenarios.judge import Judge
+from scenarios.model import Scenario
+
+
+def main() -> None:
+    clock = os.open(sys.argv.pop(1), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+    def timed_run(scenario: Scenario, options: Options, watch: Watcher) -> Outcome:
+        def note(frame: SensorFrame, step: StepResult, truth: Truth, judge: Judge) -> None:
+            os.pwrite(clock, f"{frame.stamp.time_s:12.3f}".encode(), 0)
+            watch(frame, step, truth, judge)
+
+        return run(scenario, options, note)
+
+    cli.run = timed_run
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()
