@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-import difflib
+import reprlib
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from av_stack.errors import ConfigError
+from av_stack.suggest import did_you_mean
+from av_stack.yaml_text import read_yaml
 
 
 class Strict(BaseModel):
-    """A model whose unknown keys are errors; every number's unit stands in its key."""
+    """A model that refuses unknown keys and numbers that are infinite, NaN or a truth value.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    Every number's unit stands in its key.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_truth_for_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """YAML reads yes, no, on and off as truth values, and pydantic would read those as 1 and 0."""
+        parts = value if isinstance(value, list) else [value]
+        if any(isinstance(part, bool) for part in parts):
+            annotation = cls.model_fields[str(info.field_name)].annotation
+            if annotation is not bool:
+                raise PydanticCustomError("truth_value", "a truth value")
+        return value
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -23,14 +39,7 @@ M = TypeVar("M", bound=BaseModel)
 
 def load(path: Path, model: type[M]) -> M:
     """The YAML file at `path` as `model`; ConfigError where it cannot be read or does not fit."""
-    try:
-        values = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        place = getattr(error, "problem_mark", None)
-        line = f" line {place.line + 1}" if place is not None else ""
-        raise ConfigError(f"{path}:{line} is not YAML: {getattr(error, 'problem', error)}") from None
+    values = read_yaml(path)
     return validate(values if values is not None else {}, model, str(path))
 
 
@@ -43,33 +52,119 @@ def validate(values: Any, model: type[M], where: str) -> M:
 
 
 def named(folder: Path, name: str, what: str) -> Path:
-    """`folder`/`name`.yaml, or `name` itself where it is a file; ConfigError lists what there is."""
+    """`folder`/`name`.yaml, or `name` itself where it is a YAML file; ConfigError lists what there is."""
     if name.endswith((".yaml", ".yml")):
         return Path(name)
-    path = folder / f"{name}.yaml"
-    if not path.is_file():
-        known = sorted(entry.stem for entry in folder.glob("*.yaml"))
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
-        raise ConfigError(f"unknown {what} {name}{hint}; there are {', '.join(known)}")
-    return path
+    known = names_in(folder)
+    if name not in known:
+        shown = shortened(name)
+        raise ConfigError(
+            f"unknown {what} {shown}{did_you_mean(name, known)}; there are {', '.join(known)}, or name a .yaml file"
+        )
+    return folder / f"{name}.yaml"
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names of the YAML files in `folder`, sorted."""
+    return sorted(entry.stem for entry in folder.glob("*.yaml"))
+
+
+def shortened(value: Any) -> str:
+    """`value` for an error message, cut to a readable length; text without spaces stands without quotes."""
+    if isinstance(value, str) and value.isidentifier() and len(value) <= 60:
+        return value
+    try:
+        return _REPR.repr(value)
+    except ValueError:  # Python refuses to write integers of more than 4300 digits
+        return "a number with too many digits"
+
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 60
+_REPR.maxlevel, _REPR.maxlist, _REPR.maxdict = 2, 4, 3
+
+_EXPECTED = {
+    "float_parsing": "a number (the unit stands in the key, not in the value)",
+    "float_type": "a number",
+    "int_parsing": "a whole number (the unit stands in the key, not in the value)",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing_size": "a whole number of at most 18 digits",
+    "finite_number": "a finite number",
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "truth_value": "allowed here (YAML reads yes, no, on and off as true and false)",
+    "string_type": "text (put quotes around it)",
+    "string_unicode": "text without halves of surrogate pairs",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+}
+"""What a key needs, by the type of pydantic's error."""
+
+_BOUNDS = {
+    "greater_than": ("gt", "more than"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "less than"),
+    "less_than_equal": ("le", "at most"),
+}
 
 
 def _explain(error: ValidationError, model: type[BaseModel]) -> str:
-    first = error.errors()[0]
-    location = first["loc"]
-    key = ".".join(str(part) for part in location) or "the file"
-    if first["type"] == "extra_forbidden":
-        allowed = _allowed(model, location[:-1])
-        near = difflib.get_close_matches(str(location[-1]), allowed, n=1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
-        return f"unknown key {key}{hint}; allowed are {', '.join(allowed)}"
-    if first["type"] in ("float_parsing", "int_parsing", "float_type", "int_type"):
-        return f"{key}: {first['input']!r} is no number (the unit stands in the key, not in the value)"
-    return f"{key}: {first['msg']}, not {first['input']!r}"
+    found = error.errors()
+    unknown = [entry for entry in found if entry["type"] == "extra_forbidden"]
+    first = [*unknown, *found][0]  # a misspelt key is also a missing one: the misspelling says more
+    location, kind = first["loc"], first["type"]
+    if kind == "extra_forbidden":
+        allowed = _keys_at(model, location[:-1])
+        hint = did_you_mean(str(location[-1]), allowed)
+        return f"unknown key {_key(location)}{hint}; allowed are {', '.join(allowed)}"
+    if kind == "missing":
+        return _explain_missing(location, model)
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        needed = f"a mapping with keys of {', '.join(_keys_at(model, location))}"
+        return f"{_key(location)} is {_kind_of(first['input'])}, but has to be {needed}"
+    if kind == "invalid_key":
+        return f"key {_key(location)} is not text"
+    return f"{_key(location)}: {_explain_value(first)}"
 
 
-def _allowed(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+def _explain_missing(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    if isinstance(location[-1], int):
+        return f"{_key(location[:-1])}: a value is missing at place {location[-1] + 1} of the list"
+    return f"key {_key(location)} is missing; allowed are {', '.join(_keys_at(model, location[:-1]))}"
+
+
+def _explain_value(error: ErrorDetails) -> str:
+    kind, shown, context = error["type"], shortened(error["input"]), error.get("ctx", {})
+    if kind in _EXPECTED:
+        return f"{shown} is not {_EXPECTED[kind]}"
+    if kind in _BOUNDS:
+        name, words = _BOUNDS[kind]
+        return f"{shown} is not allowed; needed is {words} {context[name]}"
+    if kind in ("too_long", "too_short"):
+        least, most = context.get("min_length"), context.get("max_length")
+        needed = f"at least {least}" if least is not None else f"at most {most}"
+        return f"{context['actual_length']} entries are not allowed; needed are {needed}"
+    if kind in ("string_too_short", "string_too_long"):
+        return f"{shown} is not allowed; needed is text of 1 to {context.get('max_length', 100)} characters"
+    if kind == "value_error":
+        return f"{shown}: {context['error']}"
+    return f"{shown} is not allowed: {error['msg']}"
+
+
+def _key(location: tuple[int | str, ...]) -> str:
+    """The dotted key; entries of a list count from 0, as in YAML's own tools."""
+    if not location:
+        return "the file"
+    return ".".join(part if isinstance(part, str) and part.isidentifier() else shortened(part) for part in location)
+
+
+def _kind_of(value: Any) -> str:
+    kinds = {dict: "a mapping", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+    return "empty" if value is None else kinds.get(type(value), f"a {type(value).__name__}")
+
+
+def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
     """The keys of the model that lies at `location` below `model`."""
     current: Any = model
     for part in location:

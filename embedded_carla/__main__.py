@@ -8,24 +8,25 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from embedded_carla.errors import EmbeddedCarlaError
+from embedded_carla.errors import EmbeddedCarlaError, StartupError
 from embedded_carla.maps import MapLibrary
-from embedded_carla.memory import keep_freed_memory
 from embedded_carla.recorder.folder import FOLDER_VARIABLE, default_folder
-from embedded_carla.render.warm_up import rest_beside
-from embedded_carla.server import Server
-from embedded_carla.simulation import Simulation
-from embedded_carla.sockets import listen
-from embedded_carla.streaming import StreamHub
 from embedded_carla.types import Handling
-from embedded_carla.warm_up import warm_up
-from embedded_carla.world.loader import MapLoader
+
+if TYPE_CHECKING:
+    from embedded_carla.server import Server
+    from embedded_carla.simulation import Simulation
+    from embedded_carla.streaming import StreamHub
 
 DEFAULT_MAP = "city_grid"
 MAPS_VARIABLE = "EMBEDDED_CARLA_MAPS"
+INTERRUPTED_STATUS = 130
+SEED_MAX = 2**32 - 1
+PORT_MAX = 65534  # streams use the next one
 LONGEST_END_S = 2.0
 """Time that a server has to end in order once the program that started it is gone."""
 
@@ -37,6 +38,17 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; --help lists what there is\n")
 
 
+def _whole_number(least: int, most: int) -> Callable[[str], int]:
+    """A type for argparse: a whole number from `least` to `most`."""
+
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from {least} to {most}")
+        return int(text)
+
+    return parse
+
+
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = _Parser(prog="embedded_carla", description="A server that CARLA 0.9.16 clients talk to.")
     parser.add_argument("--map", default=DEFAULT_MAP, metavar="NAME|FILE.xodr", help="first map (%(default)s)")
@@ -45,8 +57,12 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         help=f"folder with more .xodr maps, may be given again; also ${MAPS_VARIABLE}",
     )  # fmt: skip
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s: this machine only)")
-    parser.add_argument("--port", default=2000, type=int, help="RPC port; streams use the next one (%(default)s)")
-    parser.add_argument("--seed", default=0, type=int, help="of scenery and sensor noise (%(default)s)")
+    parser.add_argument(
+        "--port", default=2000, type=_whole_number(0, PORT_MAX), help="RPC port; streams use the next one (%(default)s)"
+    )
+    parser.add_argument(
+        "--seed", default=0, type=_whole_number(0, SEED_MAX), help="of scenery and sensor noise (%(default)s)"
+    )
     parser.add_argument(
         "--handling", choices=[one.value for one in Handling], default=Handling.CARLA.value,
         help="how vehicles respond: as CARLA's do, or with real tyres, whose grip falls on a wet road (%(default)s)",
@@ -84,45 +100,83 @@ class _StdinWatch:
         os._exit(0)  # the helpers of this process end with it
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Serve until SIGINT, SIGTERM or SIGHUP (status 0); status 2 with one line when the server cannot start."""
-    arguments = _arguments(argv)
-    stdin_watch = _StdinWatch() if arguments.until_stdin_ends else None
+def _stop_signals() -> list[signal.Signals]:
+    """The signals that end the server; SIGHUP is left alone where it is ignored, as under `nohup`."""
+    hang_up = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
+    return [signal.SIGINT, signal.SIGTERM, *hang_up]
+
+
+def _leave_at_once(*_: object) -> NoReturn:
+    """End without a traceback while modules are imported: there is nothing to give back yet."""
+    os.write(2, b"embedded_carla: interrupted\n")
+    os._exit(INTERRUPTED_STATUS)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _started(arguments: argparse.Namespace) -> Server:
+    """A server that listens and has its first map. Raises EmbeddedCarlaError, first for what is quick to find."""
+    library = MapLibrary(_map_folders(arguments.maps))
+    first = library.add_file(Path(arguments.map)) if arguments.map.endswith(".xodr") else arguments.map
+    library.load_text(first)
+    if arguments.recordings is not None and arguments.recordings.exists() and not arguments.recordings.is_dir():
+        raise StartupError(f"--recordings {arguments.recordings} is not a folder")
+
+    from embedded_carla.memory import keep_freed_memory
+    from embedded_carla.server import Server
+    from embedded_carla.simulation import Simulation
+    from embedded_carla.sockets import listen
+    from embedded_carla.warm_up import warm_up
+    from embedded_carla.world.loader import MapLoader
+
+    for number in _stop_signals():
+        signal.signal(number, _interrupt)
     keep_freed_memory()
     warm_up()
+    loader = MapLoader(library, arguments.seed)
+    sockets = listen(arguments.host, arguments.port)
+
+    def make(hub: StreamHub, port: int) -> Simulation:
+        return Simulation(
+            loader, hub, port, first, arguments.seed,
+            recordings=arguments.recordings, handling=Handling(arguments.handling),
+        )  # fmt: skip
+
     try:
-        library = MapLibrary(_map_folders(arguments.maps))
-        first = library.add_file(Path(arguments.map)) if arguments.map.endswith(".xodr") else arguments.map
-        loader = MapLoader(library, arguments.seed)
-        sockets = listen(arguments.host, arguments.port)
+        return Server(sockets, make)
+    except BaseException:
+        for sock in sockets:
+            sock.close()
+        raise
 
-        def make(hub: StreamHub, port: int) -> Simulation:
-            return Simulation(
-                loader,
-                hub,
-                port,
-                first,
-                arguments.seed,
-                recordings=arguments.recordings,
-                handling=Handling(arguments.handling),
-            )
 
-        try:
-            server = Server(sockets, make)
-        except BaseException:
-            for sock in sockets:
-                sock.close()
-            raise
+def main(argv: list[str] | None = None) -> int:
+    """Serve until SIGINT, SIGTERM or SIGHUP (status 0); status 2 with one line when the server cannot start.
+
+    One of these signals before the server listens ends it with status 130 and one line.
+    """
+    arguments = _arguments(argv)
+    for number in _stop_signals():
+        signal.signal(number, _leave_at_once)
+    stdin_watch = _StdinWatch() if arguments.until_stdin_ends else None
+    try:
+        server = _started(arguments)
     except EmbeddedCarlaError as error:
         print(f"embedded_carla: {error}", file=sys.stderr)
         return 2
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` has it ignored
-            signal.signal(number, lambda *_: server.stop())
+    except KeyboardInterrupt:
+        print("embedded_carla: interrupted", file=sys.stderr)
+        return INTERRUPTED_STATUS
+    for number in _stop_signals():
+        signal.signal(number, lambda *_: server.stop())
     if stdin_watch is not None:
         stdin_watch.server = server
     where = f"{arguments.host}:{server.port}"
     print(f"embedded_carla: listening on {where}, map {server.simulation.map.name}", flush=True)
+    from embedded_carla.render.warm_up import rest_beside
+
     try:
         with rest_beside():
             server.serve()

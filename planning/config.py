@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from av_stack.config import Strict as _Strict
 
 
 class RouteConfig(_Strict):
     """How the lane graph is searched and the reference path sampled."""
 
-    spacing_m: float = Field(0.5, gt=0.0, le=1.0)
+    spacing_m: float = Field(0.5, ge=0.05, le=1.0)
     cell_m: float = Field(5.0, gt=0.5)
     lane_change_cost_s: float = Field(4.0, ge=1.0)
     lane_change_time_s: float = Field(3.0, gt=0.0)
@@ -43,15 +41,15 @@ class SpeedConfig(_Strict):
     standstill_gap_m: float = Field(3.5, gt=0.0)
     emergency_factor: float = Field(1.15, ge=1.0)
     emergency_room_m: float = Field(0.7, ge=0.0)
-    horizon_s: float = Field(7.0, gt=1.0)
-    step_s: float = Field(0.1, gt=0.0, le=0.5)
+    horizon_s: float = Field(7.0, gt=1.0, le=60.0)
+    step_s: float = Field(0.1, ge=0.01, le=0.5)
     reference_slack_mps: float = Field(0.8, gt=0.0)
 
 
 class BehaviorConfig(_Strict):
     """When the rules of the road and other road users bind."""
 
-    look_ahead_m: float = Field(100.0, gt=20.0)
+    look_ahead_m: float = Field(100.0, gt=20.0, le=1000.0)
     corridor_margin_m: float = Field(0.35, ge=0.0)
     walker_margin_m: float = Field(0.6, ge=0.0)
     walker_fastest_mps: float = Field(5.0, gt=0.0)
@@ -76,10 +74,10 @@ class BehaviorConfig(_Strict):
     unseen_follow_s: float = Field(2.0, ge=0.0)  # a yellow may have come since
     unseen_wait_s: float = Field(60.0, ge=0.0)  # a whole cycle of four arms, each green, yellow and all red for 15 s
     unseen_clear_s: float = Field(3.0, ge=0.0)
-    prediction_s: float = Field(5.0, gt=0.0)
-    prediction_step_s: float = Field(0.25, gt=0.0)
+    prediction_s: float = Field(5.0, gt=0.0, le=60.0)
+    prediction_step_s: float = Field(0.25, ge=0.01)
     moving_speed_mps: float = Field(0.3, gt=0.0)
-    merge_horizon_s: float = Field(2.5, gt=0.0)
+    merge_horizon_s: float = Field(2.5, gt=0.0, le=60.0)
     time_margin_before_s: float = Field(0.7, ge=0.0)
     time_margin_after_s: float = Field(0.8, ge=0.0)
     yield_hysteresis_s: float = Field(0.7, ge=0.0)

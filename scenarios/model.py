@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from av_stack.config import Strict, load, named
 
 FOLDER = Path(__file__).parent
-Place = tuple[float, float]
+REACH_M = 100_000.0
+"""Largest coordinate of a place; CARLA's own towns lie within 2 km of the origin."""
+SEED_MAX = 2**31 - 2
+"""CARLA keeps seeds in 32 bits with a sign, and one sensor gets the scenario's seed plus 1."""
+APART_M = 0.1
+"""Least distance between the two ends of a walk."""
+
+Coordinate = Annotated[float, Field(ge=-REACH_M, le=REACH_M)]
+Place = tuple[Coordinate, Coordinate]
+Name = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 class RouteTable(Strict):
     """Places in CARLA coordinates (x, y), metres; the ego drives from `start` through `via` to `goal`."""
 
     start: Place
-    via: tuple[Place, ...] = ()
+    via: tuple[Place, ...] = Field((), max_length=100)
     goal: Place
 
 
 class EgoTable(Strict):
     """Without `rig` the car has the one that suits where perception runs."""
 
-    blueprint: str = "vehicle.lincoln.mkz_2020"
-    rig: str | None = None
-    stack: str = "default"
+    blueprint: Name = "vehicle.lincoln.mkz_2020"
+    rig: Name | None = None
+    stack: Name = "default"
 
 
 class TrafficTable(Strict):
@@ -42,6 +52,14 @@ class WalkerTable(Strict):
     trigger_m: float | None = Field(None, gt=0.0)
     patrol: bool = False
 
+    @field_validator("end")
+    @classmethod
+    def _check_apart(cls, end: Place, info: ValidationInfo) -> Place:
+        start = info.data.get("start")
+        if start is not None and math.dist(start, end) < APART_M:
+            raise ValueError(f"a walk needs an end at least {APART_M} m away from its start")
+        return end
+
 
 class Scenario(Strict):
     """One drive. `timeout_s` is simulated time.
@@ -50,15 +68,15 @@ class Scenario(Strict):
     tyres of real vehicles, whose grip falls on a wet road ("tyres"). A CARLA server has only its own.
     """
 
-    name: str
-    map: str
-    weather: str = "ClearNoon"
-    seed: int = Field(0, ge=0)
+    name: Name
+    map: Name
+    weather: Name = "ClearNoon"
+    seed: int = Field(0, ge=0, le=SEED_MAX)
     handling: Literal["carla", "tyres"] = "carla"
     ego: EgoTable = EgoTable()
     route: RouteTable
     traffic: TrafficTable = TrafficTable(vehicles=0)
-    walkers: tuple[WalkerTable, ...] = ()
+    walkers: tuple[WalkerTable, ...] = Field((), max_length=200)
     timeout_s: float = Field(900.0, gt=0.0)
 
 

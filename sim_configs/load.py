@@ -4,56 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from av_stack.config import Strict, load, named
+from av_stack.config import Strict, load, named, names_in, shortened
 from av_stack.errors import ConfigError
+from av_stack.suggest import did_you_mean
 from av_stack.types import CameraModel
 from av_stack.world.spec import Rig, SensorNoise
 from control import ControlConfig
 from planning import PlanningConfig
 
 FOLDER = Path(__file__).parent
+SIZE_MAX_PX = 4096
+"""Longest side of a camera's picture."""
+
+Percent = Annotated[float, Field(ge=0.0, le=100.0)]
+NotNegative = Annotated[float, Field(ge=0.0)]
 
 
 class CameraConfig(Strict):
     """A pinhole camera in the vehicle frame; pitch positive nose-down, yaw positive to the left."""
 
-    name: str
-    width_px: int = Field(gt=0)
-    height_px: int = Field(gt=0)
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")  # part of a topic's name
+    width_px: int = Field(ge=32, le=SIZE_MAX_PX)
+    height_px: int = Field(ge=32, le=SIZE_MAX_PX)
     fov_x_deg: float = Field(gt=1.0, lt=179.0)
-    x_m: float
-    y_m: float
-    z_m: float
-    pitch_deg: float = 0.0
-    yaw_deg: float = 0.0
-    roll_deg: float = 0.0
+    x_m: float = Field(ge=-20.0, le=20.0)
+    y_m: float = Field(ge=-20.0, le=20.0)
+    z_m: float = Field(gt=0.0, le=20.0)
+    pitch_deg: float = Field(0.0, ge=-90.0, le=90.0)
+    yaw_deg: float = Field(0.0, ge=-360.0, le=360.0)
+    roll_deg: float = Field(0.0, ge=-360.0, le=360.0)
 
 
 class RigConfig(Strict):
     cameras: tuple[CameraConfig, ...] = Field(min_length=1, max_length=8)  # the first looks ahead
 
+    @field_validator("cameras")
+    @classmethod
+    def _check_names(cls, cameras: tuple[CameraConfig, ...]) -> tuple[CameraConfig, ...]:
+        names = [camera.name for camera in cameras]
+        if len(set(names)) < len(names):
+            raise ValueError(f"every camera needs a name of its own; the names are {', '.join(names)}")
+        return cameras
+
 
 class WeatherConfig(Strict):
     """CARLA's weather parameters: percentages, and degrees for the sun."""
 
-    cloudiness: float = 0.0
-    precipitation: float = 0.0
-    precipitation_deposits: float = 0.0
-    wind_intensity: float = 0.0
-    sun_azimuth_angle: float = 0.0
-    sun_altitude_angle: float = 45.0
-    fog_density: float = 0.0
-    fog_distance: float = 0.0
-    fog_falloff: float = 0.0
-    wetness: float = 0.0
-    scattering_intensity: float = 0.0
-    mie_scattering_scale: float = 0.0
-    rayleigh_scattering_scale: float = 0.0331
-    dust_storm: float = 0.0
+    cloudiness: Percent = 0.0
+    precipitation: Percent = 0.0
+    precipitation_deposits: Percent = 0.0
+    wind_intensity: Percent = 0.0
+    sun_azimuth_angle: float = Field(0.0, ge=-360.0, le=360.0)
+    sun_altitude_angle: float = Field(45.0, ge=-90.0, le=90.0)
+    fog_density: Percent = 0.0
+    fog_distance: NotNegative = 0.0
+    fog_falloff: NotNegative = 0.0
+    wetness: Percent = 0.0
+    scattering_intensity: NotNegative = 0.0
+    mie_scattering_scale: NotNegative = 0.0
+    rayleigh_scattering_scale: NotNegative = 0.0331
+    dust_storm: Percent = 0.0
 
 
 class StackConfig(Strict):
@@ -86,9 +101,10 @@ def load_weather(name: str, presets: Sequence[str]) -> str | dict[str, float]:
     """One of CARLA's `presets` by its name, else the parameters in `sim_configs/weather/NAME.yaml` or a YAML file."""
     if name in presets:
         return name
-    own = sorted(path.stem for path in (FOLDER / "weather").glob("*.yaml"))
+    own = names_in(FOLDER / "weather")
     if name not in own and not name.endswith((".yaml", ".yml")):
-        raise ConfigError(f"unknown weather {name}; there are {', '.join([*presets, *own])}")
+        known = [*presets, *own]
+        raise ConfigError(f"unknown weather {shortened(name)}{did_you_mean(name, known)}; there are {', '.join(known)}")
     return load(named(FOLDER / "weather", name, "weather"), WeatherConfig).model_dump()
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 from embedded_carla.errors import MapError
 
 OWN_MAPS = Path(__file__).parent
+FILE_MAX_BYTES = 64 * 1024 * 1024
+"""Largest map file that is read, as large as the largest message of a client. CARLA's Town04 has 3.4 MB."""
 _PREFIXES = ("/Game/Carla/Maps/", "Carla/Maps/", "/Game/Maps/")
 
 
@@ -70,7 +73,13 @@ def plain_name(name: str) -> str:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise MapError(f"map file {path} is not a regular file")
+        with path.open("rb") as file:
+            data = file.read(FILE_MAX_BYTES + 1)
+        if len(data) > FILE_MAX_BYTES:
+            raise MapError(f"map file {path} is larger than {FILE_MAX_BYTES >> 20} MiB, the most that is allowed")
+        return data.decode("utf-8-sig")
     except OSError as error:
         raise MapError(f"map file {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

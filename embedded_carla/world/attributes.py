@@ -8,8 +8,8 @@ from embedded_carla.codec import ATTRIBUTE_KINDS, ActorDescription, shown
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Blueprint
 
-LARGEST = 1.0e9
-"""Of any number that is an attribute."""
+LARGEST = 2.0**31 - 1.0
+"""Largest size of a number: CARLA's clients keep whole numbers, noise seeds among them, in 32 bits with a sign."""
 
 _BOOL, _INT, _FLOAT, _STRING, _COLOUR = (ATTRIBUTE_KINDS[k] for k in ("bool", "int", "float", "string", "color"))
 
@@ -23,7 +23,7 @@ def check_values(description: ActorDescription, blueprint: Blueprint) -> None:
         if kind == _BOOL:
             good, expected = value.lower() in ("true", "false"), "true or false"
         elif kind in (_INT, _FLOAT):
-            good, expected = _is_number(value), f"a number of at most {LARGEST:g}"
+            good, expected = _is_number(value), f"a number of at most {LARGEST:.0f}"
         elif kind == _COLOUR:
             good, expected = _is_colour(value), "r,g,b of 0 to 255"
         else:
