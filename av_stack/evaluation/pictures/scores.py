@@ -157,7 +157,7 @@ def _fits_any(detection: Detection, labels: Sequence[Label]) -> bool:
 
 
 def _overlaps(detection: Detection, boxes: Sequence[tuple[float, float, float, float]]) -> NDArray[np.float64]:
-    return ious(np.array([detection.box_px]) + 0.5, np.array(boxes, dtype=np.float64))[0]
+    return np.asarray(ious(np.array([detection.box_px]) + 0.5, np.array(boxes, dtype=np.float64))[0])
 
 
 def _states(pictures: Sequence[ScoredPicture]) -> list[Figure]:
@@ -179,10 +179,11 @@ def _states(pictures: Sequence[ScoredPicture]) -> list[Figure]:
             if overlap[best] >= IOU_MIN and state is not None:
                 read[true.value, state.value] += 1
     out = []
-    for true_state in STATES:
-        total = sum(count for (true, _), count in read.items() if true == true_state)
-        for state in STATES:
-            if total and (state == true_state or read[true_state, state]):
-                value = read[true_state, state] / total
-                out.append(_figure(f"light: {true_state} heads read as {state}", "found heads", value, total))
+    for shown in STATES:
+        total = sum(count for (true_state, _), count in read.items() if true_state == shown)
+        for said in STATES:
+            if total and (said == shown or read[shown, said]):
+                out.append(
+                    _figure(f"light: {shown} heads read as {said}", "found heads", read[shown, said] / total, total)
+                )
     return out

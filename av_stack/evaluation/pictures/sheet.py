@@ -42,8 +42,10 @@ def write_sheet(pictures: Sequence[ScoredPicture], path: Path) -> int:
 
 def _tile(picture: ScoredPicture, made: Mistakes) -> Image:
     bgr = cv2.imread(str(picture.picture.path))
+    assert bgr is not None, picture.picture.path  # it was read when it was scored
     scale = TILE_WIDTH_PX / bgr.shape[1]
-    tile = cv2.resize(bgr, (TILE_WIDTH_PX, max(round(scale * bgr.shape[0]), 1)), interpolation=cv2.INTER_AREA)
+    size = TILE_WIDTH_PX, max(round(scale * bgr.shape[0]), 1)
+    tile = np.asarray(cv2.resize(bgr, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
     for label in picture.grouped.labels:
         if label.counts:
             _draw(tile, label.box_px, scale, MISSED if label.box_px in made.missed else FOUND, "")
@@ -52,7 +54,7 @@ def _tile(picture: ScoredPicture, made: Mistakes) -> Image:
     caption = np.zeros((CAPTION_PX, TILE_WIDTH_PX, 3), dtype=np.uint8)
     said = f"{picture.picture.path.name}: {len(made.missed)} missed, {len(made.false)} false"
     cv2.putText(caption, said, (4, 16), cv2.FONT_HERSHEY_SIMPLEX, 0.45, (255, 255, 255), 1, cv2.LINE_AA)
-    return np.vstack([caption, np.asarray(tile, dtype=np.uint8)])
+    return np.vstack([caption, tile])
 
 
 def _draw(
