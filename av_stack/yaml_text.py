@@ -70,7 +70,7 @@ def _read_text(path: Path) -> str:
 class _ContentError(yaml.MarkedYAMLError):
     """Well-formed YAML whose content is not allowed."""
 
-    def __init__(self, problem: str, mark: yaml.Mark) -> None:
+    def __init__(self, problem: str, mark: Any) -> None:
         super().__init__(problem=problem, problem_mark=mark)
 
 
@@ -84,7 +84,8 @@ class _BoundedLoader(yaml.SafeLoader):
         self._sizes: dict[yaml.Node, tuple[int, int]] = {}  # (values, depth) of each complete node
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        event, values_before = self.peek_event(), self._values
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        values_before = self._values
         self._depth += 1
         self._check_depth(self._depth, event.start_mark)  # before the recursion
         node = super().compose_node(parent, index)
@@ -104,7 +105,7 @@ class _BoundedLoader(yaml.SafeLoader):
         self._depth -= 1
         return node
 
-    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
         lines: dict[str, int] = {}
         for key, _ in node.value:
@@ -123,11 +124,11 @@ class _BoundedLoader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):  # a date of month 13, !!int abc, ...
             kind = node.tag.rsplit(":", 1)[-1]
-            shown = repr(node.value[:SHOWN_CHARS]) if isinstance(node, yaml.ScalarNode) else f"a {node.id}"
+            shown = repr(node.value[:SHOWN_CHARS]) if isinstance(node, yaml.ScalarNode) else f"a {node.id}"  # type: ignore[attr-defined]
             raise _ContentError(f"{shown} cannot be read as {kind}", node.start_mark) from None
 
     @staticmethod
-    def _check_depth(depth: int, mark: yaml.Mark) -> None:
+    def _check_depth(depth: int, mark: Any) -> None:
         if depth > DEPTH_MAX:
             raise _ContentError(f"nested more than {DEPTH_MAX} levels deep", mark)
 

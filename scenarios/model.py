@@ -76,7 +76,7 @@ class Scenario(Strict):
     ego: EgoTable = EgoTable()
     route: RouteTable
     traffic: TrafficTable = TrafficTable(vehicles=0)
-    walkers: tuple[WalkerTable, ...] = Field((), max_length=200)
+    walkers: Annotated[tuple[WalkerTable, ...], Field(max_length=200)] = ()
     timeout_s: float = Field(900.0, gt=0.0)
 
 

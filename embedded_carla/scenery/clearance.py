@@ -45,7 +45,7 @@ class LaneClearance:
         points = np.concatenate([xy, z], axis=2).reshape(-1, 3)
         lane_z, _ = self._lanes.below(points, SAME_LEVEL_M)
         meets = (lane_z > points[:, 2] - SAME_LEVEL_M).reshape(len(centre), -1)
-        return ~meets.any(axis=1)
+        return np.asarray(~meets.any(axis=1))
 
 
 def _outline(half_length_m: float, half_width_m: float) -> F64:
