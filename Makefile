@@ -77,4 +77,4 @@ bench-gpu: ## each CUDA operator beside its peers, the whole frame where ultraly
 	else echo 'bench-gpu: ultralytics is not installed: no whole frame, no forms of the network, no count of equal results'; fi
 
 clean: ## remove what make made
-	rm -rf .venv build embedded_carla/build *.egg-info out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv .uv build embedded_carla/build *.egg-info out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

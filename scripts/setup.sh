@@ -43,6 +43,18 @@ install_system_libraries() {
         >/dev/null || fail "apt-get failed; run it by hand: $install"
 }
 
+# Debian 13 refuses `pip install` outside of an environment, so uv gets one of its own.
+find_uv() {
+    if command -v uv >/dev/null 2>&1; then
+        command -v uv
+    elif command -v python3 >/dev/null 2>&1; then
+        install_system_libraries python3 >&2
+        say "installing uv into .uv, which brings a Python that the carla wheel supports" >&2
+        { [ -x .uv/bin/pip ] || python3 -m venv .uv; } >&2 &&
+            .uv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt uv >&2 && echo .uv/bin/uv
+    fi
+}
+
 if [ -x .venv/bin/python ] && supported .venv/bin/python; then
     python=.venv/bin/python
 else
@@ -50,8 +62,9 @@ else
 fi
 if [ -n "$python" ]; then
     install_system_libraries "$python"
-elif ! command -v uv >/dev/null 2>&1; then
-    fail "the carla wheel needs Python 3.10, 3.11 or 3.12, and none is here: install python3.12, or uv, which brings one"
+else
+    uv=$(find_uv) || true
+    [ -n "$uv" ] || fail "the carla wheel needs Python 3.10, 3.11 or 3.12, and neither one nor uv can be found here"
 fi
 
 if [ ! -x .venv/bin/pip ]; then
@@ -59,7 +72,7 @@ if [ ! -x .venv/bin/pip ]; then
         "$python" -m venv .venv
     else
         say "bringing Python 3.12 with uv"
-        uv venv --quiet --seed --python 3.12 .venv
+        "$uv" venv --quiet --seed --python 3.12 .venv || fail "uv could not bring Python 3.12: install one by hand"
         install_system_libraries .venv/bin/python
     fi
 fi
