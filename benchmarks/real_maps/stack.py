@@ -17,6 +17,7 @@ import carla
 from av_stack.errors import AvStackError
 from av_stack.run import Options, run
 from embedded_carla.maps import MapLibrary
+from embedded_carla.maps.prover import die_with_parent
 from embedded_carla.opendrive import parse
 from embedded_carla.scenery import build
 from scenarios.model import RouteTable, Scenario, TrafficTable
@@ -62,6 +63,7 @@ def drive(folder: Path, name: str, out: Path) -> dict[str, Any]:
 
 
 def main() -> None:
+    die_with_parent()
     print(json.dumps(drive(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))), flush=True)
     os._exit(0)
 

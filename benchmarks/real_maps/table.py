@@ -6,6 +6,25 @@ from collections.abc import Mapping
 from typing import Any
 
 
+def summary(maps: Mapping[str, Mapping[str, Any]]) -> str:
+    """One paragraph with the counts."""
+    rows = list(maps.values())
+    driven = [row["traffic"] for row in rows if "cars" in row.get("traffic", {})]
+    counts = {
+        "files": len(rows),
+        "loaded": sum("seconds" in row for row in rows),
+        "read and proved, not loaded": sum("only_read" in row for row in rows),
+        "refused with one line": sum("seconds" not in row and "only_read" not in row for row in rows),
+        "servers that died": sum("server_died" in row for row in rows),
+        "driven by TrafficManager": len(driven),
+        "of these without a collision": sum(
+            not row["collisions_with_vehicles"] and not row["collisions_with_others"] for row in driven
+        ),
+        "driven by the stack": sum("stack" in row for row in rows),
+    }
+    return "\n".join(f"- {what}: {count}" for what, count in counts.items()) + "\n"
+
+
 def table(maps: Mapping[str, Mapping[str, Any]]) -> str:
     """A row for each map, by name."""
     rows = [
@@ -17,6 +36,8 @@ def table(maps: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _row(name: str, figures: Mapping[str, Any]) -> str:
+    if "only_read" in figures:
+        return f"| {name} | is read | | | {figures['traffic_fault'] or 'not run'} | not run |"
     if "seconds" not in figures:
         return f"| {name} | {_error(name, figures)} | | | | |"
     stack = figures.get("stack")

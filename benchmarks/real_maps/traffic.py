@@ -12,6 +12,8 @@ from typing import Any
 
 import carla
 
+from embedded_carla.maps.prover import die_with_parent
+
 CARS, SECONDS, DELTA_S = 10, 60.0, 0.05
 APART_S = 1.0
 """Contacts of the same two actors within this time are one collision."""
@@ -81,6 +83,7 @@ def drive(client: carla.Client) -> dict[str, Any]:
 
 
 def main() -> None:
+    die_with_parent()
     client = carla.Client("127.0.0.1", int(sys.argv[1]))
     client.set_timeout(_LOAD_TIMEOUT_S)
     began_s = time.perf_counter()
