@@ -60,6 +60,9 @@ class Clients:
     def __iter__(self) -> Iterator[Client]:
         return iter(self._clients)
 
+    def __contains__(self, client: object) -> bool:
+        return client in self._clients
+
     @property
     def are_behind(self) -> bool:
         """Whether calls that were received wait for their turn."""

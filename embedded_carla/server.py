@@ -11,8 +11,10 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 from embedded_carla import handlers, rpc
+from embedded_carla.abandonment import AbandonmentWatch
 from embedded_carla.changeover import Changeover
 from embedded_carla.clients import Client, Clients
 from embedded_carla.errors import ProtocolError
@@ -27,13 +29,11 @@ from embedded_carla.world.loader import StillBuilding
 FREE_RUN_STEP_S = DEFAULT_STEP_S
 """Real time between ticks of an asynchronous world with a variable delta."""
 
-SLOW_READER_S = 10.0
-"""A synchronous world waits this long for a reader that takes nothing, then drops its connection."""
-
 MOST_WAITING = 8
 """Clients whose map waits to be built, each with a text of up to 64 MB."""
 
 _HELD_POLL_S = 0.001
+_READER_POLL_MS = 100.0
 _BUILD_POLL_S = 0.02
 _SEND_BUFFER_BYTES = 1 << 22
 
@@ -52,6 +52,7 @@ class Server:
         self._waiting: list[tuple[Client, rpc.Call, Build]] = []  # calls that a map has to be built for, oldest first
         self.simulation.answers_later = True
         self._is_running = True
+        self._abandonment = AbandonmentWatch()
         self._asked_s: deque[float] = deque()  # when frames were asked for that are still to be made
         self._last_tick_s = self._frame_s = time.monotonic()
         self._sockets.watch(self._rpc_socket, lambda _: self._clients.accept(self._rpc_socket))
@@ -64,6 +65,7 @@ class Server:
         while self._is_running:
             self._sockets.serve(self._patience_s())
             self._clients.go_on()
+            self._free_abandoned_world()
             if self._changing:
                 self._go_on_changing()
             if self._waiting:
@@ -98,8 +100,15 @@ class Server:
         if self._frame_due_s() is not None:
             return _HELD_POLL_S
         if self.simulation.settings.synchronous_mode:
-            return LOST_S if self.simulation.traffic_managers else -1.0
+            patience_s = LOST_S if self.simulation.traffic_managers else -1.0
+            alone_s = self._abandonment.patience_s(time.monotonic())
+            return patience_s if alone_s is None else alone_s
         return self._until_free_tick()
+
+    def _free_abandoned_world(self) -> None:
+        settings = self.simulation.settings
+        if self._abandonment.is_abandoned(self._clients, settings.synchronous_mode, time.monotonic()):
+            self.simulation.settings = replace(settings, synchronous_mode=False)
 
     def _wake_lost_managers(self) -> None:
         """What the hold of frames makes rare, this heals: a TrafficManager that sleeps through its frame."""
@@ -125,11 +134,14 @@ class Server:
     def _tick_if_due(self) -> None:
         """Make a frame that is due.
 
-        It waits while a client's TrafficManager is still at work on the last one, and for sensors whose client has
-        called `listen()` and is about to connect.
+        It waits while a client's TrafficManager is still at work on the last one, for sensors whose client has called
+        `listen()` and is about to connect, and in a synchronous world for readers of the last frame. Calls are answered
+        meanwhile.
         """
         due_s, now_s = self._frame_due_s(), time.monotonic()
         if due_s is None or (self.simulation.awaits_listener() and now_s - due_s < LISTENER_WAIT_S):
+            return
+        if self.simulation.settings.synchronous_mode and self._hub.awaits_readers(now_s):
             return
         if all(client.watch.may_tick(due_s, now_s) for client in self._clients):
             if self._asked_s:
@@ -156,9 +168,6 @@ class Server:
         now_s = time.monotonic()
         delta_s = self.simulation.step_s(now_s - self._last_tick_s)
         self._last_tick_s = now_s
-        if self.simulation.settings.synchronous_mode:
-            self._wait_for_readers()
-            now_s = log_if_slow("waiting for clients to read the last frame", now_s)
         self.simulation.advance(delta_s)
         now_s = log_if_slow(f"frame {self.simulation.frame}", now_s)
         self._let_managers_settle()
@@ -178,23 +187,15 @@ class Server:
             client.watch.on_frame()
 
     def _wait_for_readers(self) -> None:
-        """No frame of a synchronous world is lost: wait until all have taken the last one, or seem dead."""
-        waiting = [c for c in self._hub.connections() if c.outbox.waiting_bytes]
-        deadline_s = time.monotonic() + SLOW_READER_S
-        while waiting:
-            left_s = deadline_s - time.monotonic()
-            if left_s <= 0.0:
-                for connection in waiting:
-                    log(f"stream {connection.stream_id}: its reader lags by {SLOW_READER_S:g} s; dropped")
-                    self._drop_stream(connection)
-                return
+        """Until all have taken the last frame, or seem stopped."""
+        while self._hub.awaits_readers(time.monotonic()):
+            waiting = [c for c in self._hub.connections() if c.outbox.waiting_bytes and not c.is_stalled]
             poll = select.poll()
             for connection in waiting:
                 poll.register(connection.sock, select.POLLOUT)
-            poll.poll(1e3 * left_s)
+            poll.poll(_READER_POLL_MS)
             for connection in waiting:
                 self._flush_stream(connection)
-            waiting = [c for c in waiting if c.outbox.waiting_bytes]
 
     def _flush_stream(self, connection: StreamConnection) -> None:
         try:
@@ -269,6 +270,8 @@ class Server:
             client.outbox.send(answer)
         now_s = log_if_slow(call.method, now_s)
         client.watch.on_call(call.method, now_s)
+        if call.method == "set_episode_settings":
+            self._abandonment.on_settings(client, self.simulation.settings.synchronous_mode)
         if call.method == "add_traffic_manager_running":
             match call.args:  # the manager lives in the client: whatever host the call names, none other is spoken to
                 case [[_, int(port), *_], *_] if 0 < port < 1 << 16:

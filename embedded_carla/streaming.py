@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 
 from embedded_carla.errors import ProtocolError
+from embedded_carla.log import log
 from embedded_carla.outbox import Outbox
 from embedded_carla.types import Part
 
@@ -21,6 +22,10 @@ QUIET_AFTER_LOAD_S = 0.2
 The client crashes now and then (bad_weak_ptr, "close: Bad file descriptor") if data arrives on its old episode stream
 while it swaps episodes.
 """
+
+STALLED_S = 2.0
+"""A synchronous world waits for a reader that takes nothing this long, less than clients' usual time-outs; then it goes
+on without it until that has read what was sent."""
 
 _LENGTH = struct.Struct("<I")
 
@@ -35,7 +40,31 @@ class StreamConnection:
         self.quiet_until_s = 0.0
         self.missed_map_change = False
         self.missed_frame = False  # a snapshot was left out for the sake of quiet
+        self.is_stalled = False  # its reader takes nothing: it is not waited for, and gets nothing new
+        self._left_bytes = 0  # what waited at the last look
+        self._progress_s = 0.0
         self._hello = b""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether its reader stopped before the end of a message."""
+        return self.is_stalled and self.outbox.waiting_bytes > 0
+
+    def is_awaited(self, now_s: float) -> bool:
+        """Whether the next frame should wait for this reader: it has not taken all of the last one, and is reading."""
+        left, before = self.outbox.waiting_bytes, self._left_bytes
+        self._left_bytes = left
+        if not left:
+            if self.is_stalled:
+                log(f"stream {self.stream_id}: its reader reads again")
+            self.is_stalled = False
+            return False
+        if left != before:
+            self._progress_s = now_s
+        elif not self.is_stalled and now_s - self._progress_s >= STALLED_S:
+            self.is_stalled = True
+            log(f"stream {self.stream_id}: its reader took nothing for {STALLED_S:g} s; frames are left out for it")
+        return not self.is_stalled
 
     def receive(self, data: bytes) -> bool:
         """Take the client's bytes; True when they complete the stream's id. Raises ProtocolError on more than that."""
@@ -76,6 +105,11 @@ class StreamHub:
         for listeners in self._by_stream.values():
             yield from listeners
 
+    def awaits_readers(self, now_s: float) -> bool:
+        """Whether a frame of a synchronous world would come too early: no frame is lost to a reader that reads."""
+        awaited = [connection for connection in self.connections() if connection.is_awaited(now_s)]
+        return bool(awaited)
+
     def send(self, stream_id: int, *payload: Part, may_drop: bool) -> None:
         """Send what the parts of `payload` make together to every listener; with `may_drop`, skip those that have not
         yet taken the previous message."""
@@ -87,6 +121,8 @@ class StreamHub:
         """Send the episode's state; listeners that lived through a map change get the `map_changed` form once."""
         message = (_LENGTH.pack(len(plain)), plain)
         for connection in tuple(self._by_stream.get(EPISODE_STREAM, ())):
+            if connection.is_full:
+                continue
             if now_s < connection.quiet_until_s:
                 connection.missed_frame = True
                 continue
@@ -106,19 +142,19 @@ class StreamHub:
 
     def owed_s(self) -> float | None:
         """When a connection that missed a snapshot may have the latest one; None when there is none."""
-        waiting = [c.quiet_until_s for c in self._by_stream.get(EPISODE_STREAM, ()) if c.missed_frame]
+        waiting = [c.quiet_until_s for c in self._by_stream.get(EPISODE_STREAM, ()) if c.missed_frame and not c.is_full]
         return min(waiting, default=None)
 
     def send_owed(self, map_changed: bytes, now_s: float) -> None:
         """Give those whose quiet is over what they missed: in a synchronous world nothing else may come for long."""
         message = (_LENGTH.pack(len(map_changed)), map_changed)
         for connection in tuple(self._by_stream.get(EPISODE_STREAM, ())):
-            if connection.missed_frame and now_s >= connection.quiet_until_s:
+            if connection.missed_frame and now_s >= connection.quiet_until_s and not connection.is_full:
                 connection.missed_frame = connection.missed_map_change = False
                 self._deliver(connection, message, may_drop=False)
 
     def _deliver(self, connection: StreamConnection, message: Sequence[Part], may_drop: bool) -> None:
-        if may_drop and connection.outbox.waiting_bytes:
+        if connection.is_full or (may_drop and connection.outbox.waiting_bytes):
             return
         try:
             connection.outbox.send(*message)

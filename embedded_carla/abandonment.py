@@ -1,0 +1,47 @@
+"""Notices a synchronous world that nobody is left to tick."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from embedded_carla.clients import Client
+from embedded_carla.log import log
+
+GRACE_S = 5.0
+"""How long a synchronous world without any client waits for one before it runs on by itself: one program may set the
+mode and leave, and the next one come a few seconds later."""
+
+
+class AbandonmentWatch:
+    """Follows which client keeps the world synchronous. Times are monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._keeper: Client | None = None  # the client that switched the mode on
+        self._alone_since_s: float | None = None
+
+    def on_settings(self, client: Client, is_synchronous: bool) -> None:
+        """`client` has set the settings."""
+        self._keeper = client if is_synchronous else None
+
+    def is_abandoned(self, clients: Collection[Client], is_synchronous: bool, now_s: float) -> bool:
+        """Whether to return to asynchronous mode: no client has been connected for GRACE_S."""
+        if not is_synchronous:
+            self._keeper = self._alone_since_s = None
+            return False
+        if self._keeper is not None and self._keeper not in clients:
+            self._keeper = None
+            end = "another client ticks it" if clients else f"a client comes, or for {GRACE_S:g} s"
+            log(f"the client that set synchronous mode has left: the world stands still until {end}")
+        if clients:
+            self._alone_since_s = None
+        elif self._alone_since_s is None:
+            self._alone_since_s = now_s
+        if self._alone_since_s is None or now_s - self._alone_since_s < GRACE_S:
+            return False
+        log(f"no client has been connected for {GRACE_S:g} s: the world returns to asynchronous mode")
+        self._alone_since_s = None
+        return True
+
+    def patience_s(self, now_s: float) -> float | None:
+        """Until when to look again; None when nothing is expected."""
+        return None if self._alone_since_s is None else max(self._alone_since_s + GRACE_S - now_s, 0.0)
