@@ -24,6 +24,7 @@ from av_stack.types import (
 )
 from av_stack.world.base import PictureWatch
 from av_stack.world.carla_map import lane_graph
+from av_stack.world.carla_others import check_is_free, is_replaced, why_lost
 from av_stack.world.carla_sensors import SensorRig
 from av_stack.world.carla_traffic import ScriptedWalkers, Traffic
 from av_stack.world.carla_truth import TruthReader, forward_speed_mps, rear_axle_x_m, vehicle_parameters
@@ -111,13 +112,16 @@ class CarlaWorld:
         self._sensors.show_pictures(watch)
 
     def tick(self) -> SensorFrame:
+        self._check_is_ours()
         with self._answering("tick"):
             at = self._ego.get_location()
             self._walkers.step((at.x, at.y))
             frame = self._world.tick(self.silence_max_s)
+        self._check_is_ours()
         try:
             sensed = self._sensors.read(frame, self._stamp_of(frame), forward_speed_mps(self._ego), self.silence_max_s)
         except WorldError:
+            self._check_is_ours()
             self._is_alive = False
             raise
         self._stamp = sensed.stamp
@@ -141,6 +145,8 @@ class CarlaWorld:
             return self._truth.read(self._stamp, self._collisions)
 
     def close(self) -> None:
+        if self._ego is not None and is_replaced(self._world):
+            self._is_alive = False  # another program's world is not ours to clean up
         self._cleanup.close()
 
     def _feel_rain(self) -> bool:
@@ -196,6 +202,8 @@ class CarlaWorld:
 
     def _load_map(self) -> None:
         """A fresh episode, even of the map that is loaded already: lights and actors start the same every time."""
+        with self._answering("looking for other programs"):
+            check_is_free(self._client.get_world(), self._address)
         with self._answering("loading the map"):
             available = {name.rsplit("/", 1)[-1]: name for name in self._client.get_available_maps()}
             self._client.set_timeout(LOAD_TIMEOUT_S)
@@ -262,6 +270,12 @@ class CarlaWorld:
             self._sensors.collisions(self._stamp_of)  # what a rough landing gave
 
     # ------------------------------------------------------------ errors and the end
+
+    def _check_is_ours(self) -> None:
+        """WorldError when another program took the server or the ego."""
+        lost = why_lost(self._world, self._ego.id)
+        if lost is not None:
+            raise WorldError(f"the CARLA server at {self._address} is lost: {lost}")
 
     @contextmanager
     def _answering(self, what: str) -> Iterator[None]:

@@ -1,0 +1,45 @@
+"""Other programs on the same server; duck-typed, never imports carla."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from av_stack.errors import WorldError
+from av_stack.world.spec import Address
+
+WATCH_S = 2.5
+"""How long to look for somebody else's tick, where the world is synchronous already."""
+
+
+def check_is_free(world: Any, address: Address) -> None:
+    """Raises WorldError when another program drives there: the world is synchronous and advances by itself.
+
+    A synchronous world that stands still was left by a program that has ended, and may be taken.
+    """
+    if not world.get_settings().synchronous_mode:
+        return
+    try:
+        frame = world.wait_for_tick(WATCH_S).frame
+    except RuntimeError:
+        return
+    vehicles = world.get_actors().filter("vehicle.*")
+    heroes = [actor.id for actor in vehicles if actor.attributes.get("role_name") == "hero"]
+    whose = f" with the ego {heroes[0]}" if heroes else ""
+    raise WorldError(
+        f"another program is driving{whose} on the CARLA server at {address} (it made frame {frame}): "
+        "wait for its end, or use another server"
+    )
+
+
+def is_replaced(world: Any) -> bool:
+    """Whether the server has gone on to another world than this one."""
+    return bool(world.get_snapshot().id != world.id)
+
+
+def why_lost(world: Any, ego_id: int) -> str | None:
+    """What another program has done to this one's drive, judged by the client's copy of the last tick."""
+    if is_replaced(world):
+        return "another program loaded a new world, and the ego is gone"
+    if not world.get_snapshot().has_actor(ego_id):
+        return "another program destroyed the ego"
+    return None
