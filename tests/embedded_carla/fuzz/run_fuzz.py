@@ -29,7 +29,7 @@ from tests.embedded_carla.fuzz.target import Attacker, HungError, Listeners, Tar
 AT_ONCE = 50
 ROUND_MESSAGES = 2500
 THROWN_SHARE = 0.02
-SLOW_EVERY = 100_000  # messages; each slow reader holds a synchronous world up for ten seconds
+SLOW_EVERY = 100_000  # messages; each slow reader holds a synchronous world up for two seconds
 HALF_OPEN_MOST = 60
 WARM_MESSAGES = 5000
 
