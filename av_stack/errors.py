@@ -25,3 +25,8 @@ class RouteError(AvStackError):
     """No drivable way between two places of the map."""
 
     exit_status = 4
+
+
+def install_hint(extra: str) -> str:
+    """How to install an optional part of the project, which no package index has."""
+    return f"in the project's folder run: .venv/bin/pip install -c constraints.txt -e '.[{extra}]'"

@@ -7,13 +7,15 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 GRACE_S = 4.0
 """Time that a command has to give back what it holds after the first signal."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+INTERRUPTED_STATUS = 130
 
 _has_deadline = False
 _is_ending = False
@@ -67,3 +69,24 @@ def _let_go_of_terminal() -> None:
             if os.isatty(stream.fileno()):
                 os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+def leave_at_once(*_: object) -> None:
+    """Signal handler: one line and the end. Only for times when there is nothing to give back."""
+    os.write(2, b"av-stack: interrupted\n")
+    os._exit(INTERRUPTED_STATUS)
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Within it each of SIGNALS ends the process with one line; one that is ignored stays ignored.
+
+    A KeyboardInterrupt in the middle of an import can surface as another error of a compiled module.
+    """
+    numbers = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, leave_at_once) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

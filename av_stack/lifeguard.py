@@ -13,12 +13,12 @@ import threading
 import time
 from collections.abc import Callable
 
+from av_stack.world.probe import VERSION_CALL
 from av_stack.world.spec import Address
 
 LATE_S = 0.5  # a step that takes longer makes the guard look
 LOOK_EVERY_S = 0.1
 ANSWER_TIMEOUT_S = 2.0  # with LATE_S less than the wheel's time-out in the loop
-VERSION_CALL = b"\x94\x00\x01\xa7version\x91\x91\xc2"  # msgpack of [0, 1, "version", [[false]]], every client's first
 
 
 class Lifeguard:

@@ -10,13 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from av_stack.errors import AvStackError, ConfigError, WorldError
+from av_stack.checks import check_known, check_map, check_out_folder, check_weights
+from av_stack.errors import AvStackError, WorldError
+from av_stack.interruption import INTERRUPTED_STATUS
 from av_stack.lifeguard import Lifeguard
 from av_stack.mission import mission_route, world_spec
 from av_stack.pipeline import ORACLES, Pipeline, Settings
 from av_stack.recording.recorder import DriveFolder, Recorder
 from av_stack.report import Statistics, result
-from av_stack.server_process import ServerProcess
+from av_stack.server_process import ServerProcess, embedded_maps
 from av_stack.types import SensorFrame, StepResult, Truth
 from av_stack.world.base import World
 from av_stack.world.carla_world import CarlaWorld, weather_presets
@@ -28,7 +30,6 @@ from scenarios.model import Scenario
 from sim_configs.load import load_rig, load_stack, load_weather
 
 STANDING_MPS = 0.1
-INTERRUPTED_STATUS = 130
 DEFAULT_RIG = {"cpu": "compact", "cuda": "full"}
 """By the device that perception runs on."""
 
@@ -64,11 +65,12 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
     Raises AvStackError for whatever goes wrong before the drive starts. The files of an earlier drive stay until then.
     """
     check_oracles(options.oracles)
-    if options.weights is not None and not options.weights.is_file():
-        raise ConfigError(f"--weights {options.weights}: no such file")
+    check_weights(options.weights)
+    check_settings(scenario, options.rig, options.address, options.maps)
     rig_name = options.rig or scenario.ego.rig or DEFAULT_RIG[options.device]
     rig, stack = load_rig(rig_name), load_stack(scenario.ego.stack)
     spec = world_spec(scenario, rig, load_weather(scenario.weather, weather_presets()))
+    check_out_folder(options.out)
     with ExitStack() as closers:
         folder = closers.enter_context(DriveFolder(options.out)) if options.out is not None else None
         address, own_server = options.address, None
@@ -84,7 +86,7 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         try:
             world = CarlaWorld(address, spec)
         except WorldError as error:  # no EGL, for example: the server knows
-            raise WorldError(f"{error}{_last_words(own_server)}") from None
+            raise WorldError(f"{error}{_separated_ending(own_server)}") from None
         closers.callback(world.close)
         route = mission_route(world.lane_graph, scenario, stack.planning)
         settings = Settings(stack.planning, stack.control, rig.cameras)
@@ -149,7 +151,7 @@ class _Ending:
 
     def lose_server(self, abandon: Callable[[str, int], None]) -> None:
         """End the drive, the own server and the process."""
-        error = WorldError(f"the CARLA server at {self._address} went away{_last_words(self._own_server)}")
+        error = WorldError(f"the CARLA server at {self._address} went away{_separated_ending(self._own_server)}")
         try:
             if self._finish is not None:
                 self.finish("error", str(error), error.exit_status)
@@ -175,11 +177,23 @@ def drive(world: World, pipeline: Pipeline, judge: Judge, watchers: Sequence[Wat
             return end
 
 
+def check_settings(scenario: Scenario, rig: str | None, address: Address | None, maps: Path | None) -> None:
+    """ConfigError where a rig, stack configuration, weather or map that `scenario` names cannot be used.
+
+    `rig` stands in for the scenario's own. Only the embedded server's maps, without `address`, are known beforehand.
+    """
+    for name in (rig, scenario.ego.rig):
+        if name is not None:
+            load_rig(name)
+    load_stack(scenario.ego.stack)
+    load_weather(scenario.weather, weather_presets())
+    if address is None:
+        check_map(scenario.map, embedded_maps(maps))
+
+
 def check_oracles(oracles: Sequence[str]) -> None:
     """ConfigError unless `oracles` names modules that have one; none at all is the camera alone."""
-    for name in oracles:
-        if name not in ORACLES:
-            raise ConfigError(f"--oracle: unknown module {name}; there are {', '.join(ORACLES)}")
+    check_known("--oracle", oracles, ORACLES)
 
 
 def needed_weights(oracles: Sequence[str], weights: Path | None = None, device: str = "cpu") -> Path | None:
@@ -204,8 +218,9 @@ def _guarded_drive(
         return "interrupted", "interrupted", INTERRUPTED_STATUS
 
 
-def _last_words(server: ServerProcess | None) -> str:
-    return f"; the server's last words: {server.last_words}" if server is not None and server.last_words else ""
+def _separated_ending(server: ServerProcess | None) -> str:
+    ending = server.ending() if server is not None else ""
+    return f"; {ending}" if ending else ""
 
 
 def _metadata(scenario: Scenario) -> dict[str, Any]:

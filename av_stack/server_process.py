@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import queue
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +23,7 @@ READY_TIMEOUT_S = 120.0
 END_TIMEOUT_S = 3.0
 ATTEMPTS = 3
 PORT_IN_USE = "in use"
+ERROR_PREFIX = "embedded_carla: error: "
 
 _running: set[ServerProcess] = set()
 
@@ -38,6 +41,22 @@ class ServerProcess:
         """What the server wrote to its log last; empty when nothing."""
         words = [line.strip() for line in self._errors if line and line.strip()]
         return words[-1].removeprefix("embedded_carla: ") if words else ""
+
+    def ending(self) -> str:
+        """How the server ended, or what it reported as an error while it runs; empty when there is nothing to say.
+
+        Other lines of its log are left out: they do not tell why it ended.
+        """
+        process = self._process
+        if process is None:
+            return ""
+        status = process.poll()
+        if status is None:
+            errors = [line.strip() for line in self._errors if line and line.startswith(ERROR_PREFIX)]
+            return f"the server reports: {errors[-1].removeprefix(ERROR_PREFIX)}" if errors else ""
+        if status < 0:
+            return f"the server was ended by {_signal_name(-status)}"
+        return f"the server ended with status {status}" + (f": {self.last_words}" if status else "")
 
     @property
     def pid(self) -> int | None:
@@ -126,6 +145,13 @@ def kill_servers() -> None:
         server.kill()
 
 
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def _listen(pipe: IO[str], tell: Callable[[str | None], None]) -> None:
     """Hand over each line; None at the end. Goes on reading for ever, or a full pipe would stop the server."""
     try:
@@ -148,6 +174,17 @@ def free_port_pair() -> int:
                 continue
             return port
     raise WorldError(f"no two neighbouring free ports on {HOST}")
+
+
+def embedded_maps(folder: Path | None = None) -> list[str]:
+    """The names of the maps that an embedded server started with `--maps folder` has, sorted."""
+    spec = importlib.util.find_spec("embedded_carla")
+    own = (
+        Path(next(iter(spec.submodule_search_locations))) / "maps" if spec and spec.submodule_search_locations else None
+    )
+    listed = [Path(part) for part in os.environ.get("EMBEDDED_CARLA_MAPS", "").split(os.pathsep) if part]
+    folders = [place for place in (folder, own, *listed) if place is not None]
+    return sorted({path.stem for place in folders for path in place.glob("*.xodr")})
 
 
 def embedded_town(name: str) -> Path | None:

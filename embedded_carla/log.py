@@ -17,6 +17,11 @@ def log(message: str) -> None:
         print(f"embedded_carla: {message}", file=sys.stderr, flush=True)
 
 
+def log_failure(message: str) -> None:
+    """One line about something that clients will miss: a sensor or camera that stays silent."""
+    log(f"error: {message}")
+
+
 def log_if_slow(what: str, began_s: float) -> float:
     """Tell when `what`, begun at `began_s`, took long; returns the time now. Both in monotonic seconds."""
     now_s = time.monotonic()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import cv2
 
-from av_stack.errors import ConfigError
+from av_stack.errors import ConfigError, install_hint
 from av_stack.types import CameraImage, CameraModel, Detection, Image
 from perception.lanes.detector import LaneDetector
 
@@ -37,7 +37,7 @@ def chosen_device(device: str, has_weights: bool) -> tuple[str, str]:
     for and cannot be had.
     """
     if device not in DEVICES:
-        raise ConfigError(f"--device {device}: allowed are {', '.join(DEVICES)}")
+        raise ConfigError(f"--device {device!r:.40}: allowed are {', '.join(DEVICES)}")
     if device == "cpu":
         return "cpu", "perception on the CPU"
     reason = _why_not_cuda(has_weights)
@@ -95,15 +95,22 @@ def _eyes_on_gpu(cameras: Sequence[CameraModel], weights: Path | None) -> Eyes:
     return Eyes(LaneDetector(frame.see), frame.detect, frame.begin)
 
 
+def _has_nvidia_driver() -> bool:
+    """Whether the kernel offers an NVIDIA GPU, or, under WSL 2, Windows' GPU."""
+    return any(Path(path).exists() for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"))
+
+
 def _why_not_cuda(has_weights: bool) -> str | None:
+    if not _has_nvidia_driver():
+        return "this machine has no NVIDIA GPU, or no driver for it"
     if find_spec("torch") is None:
-        return "torch is not installed (pip install -c constraints.txt 'av-stack[cuda]')"
+        return f"torch is not installed; {install_hint('cuda')}"
     import torch
 
     if not torch.cuda.is_available():
         return "torch sees no GPU"
     if has_weights and find_spec("ultralytics") is None:
-        return "ultralytics is not installed (pip install -c constraints.txt 'av-stack[train]')"
+        return f"ultralytics is not installed; {install_hint('train')}"
     from cuda_ops.runtime.gpu import why_no_gpu
 
     return why_no_gpu()

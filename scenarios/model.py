@@ -8,13 +8,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from av_stack.checks import SEED_MAX
 from av_stack.config import Strict, load, named
 
 FOLDER = Path(__file__).parent
 REACH_M = 100_000.0
 """Largest coordinate of a place; CARLA's own towns lie within 2 km of the origin."""
-SEED_MAX = 2**31 - 2
-"""CARLA keeps seeds in 32 bits with a sign, and one sensor gets the scenario's seed plus 1."""
 APART_M = 0.1
 """Least distance between the two ends of a walk."""
 

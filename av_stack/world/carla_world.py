@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -12,6 +11,7 @@ import carla
 import numpy as np
 
 from av_stack.errors import ConfigError, WorldError
+from av_stack.suggest import similar
 from av_stack.types import (
     CollisionEvent,
     ControlCommand,
@@ -28,6 +28,7 @@ from av_stack.world.carla_others import check_is_free, is_replaced, why_lost
 from av_stack.world.carla_sensors import SensorRig
 from av_stack.world.carla_traffic import ScriptedWalkers, Traffic
 from av_stack.world.carla_truth import TruthReader, forward_speed_mps, rear_axle_x_m, vehicle_parameters
+from av_stack.world.probe import check_server
 from av_stack.world.spec import Address, WorldSpec
 
 VERSION = "0.9.16"
@@ -54,6 +55,7 @@ def named_weathers() -> tuple[str, ...]:
 
 def connect(address: Address, timeout_s: float = LOAD_TIMEOUT_S) -> tuple[Any, Any]:
     """(the carla module, a client) for programs that place everything themselves; WorldError where nobody answers."""
+    check_server(address)
     try:
         client = carla.Client(address.host, address.port)
         client.set_timeout(timeout_s)
@@ -190,6 +192,7 @@ class CarlaWorld:
         self._client.set_timeout(self.silence_max_s)
 
     def _connect(self) -> None:
+        check_server(self._address)
         try:
             self._client = carla.Client(self._address.host, self._address.port)
             self._client.set_timeout(CONNECT_TIMEOUT_S)
@@ -246,8 +249,9 @@ class CarlaWorld:
     def _find_blueprint(self, name: str) -> Any:
         vehicles = {blueprint.id: blueprint for blueprint in self._world.get_blueprint_library().filter("vehicle.*")}
         if name not in vehicles:
-            near = difflib.get_close_matches(name, vehicles, n=3, cutoff=0.4) or sorted(vehicles)[:5]
-            raise ConfigError(f"the server has no vehicle blueprint {name}; near are {', '.join(near)}")
+            near = similar(name, vehicles, limit=3)
+            hint = f"similar are {', '.join(near)}" if near else f"it has {', '.join(sorted(vehicles))}"
+            raise ConfigError(f"the server has no vehicle blueprint {name}; {hint}")
         return vehicles[name]
 
     def _spawn_others(self, rng: np.random.Generator) -> None:

@@ -17,7 +17,7 @@ INCLUDE = PACKAGE / "include"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120")
 """What every kernel must compile for."""
 
-INSTALL_HINT = "pip install 'av-stack[cuda]'"
+INSTALL_HINT = "in the project's folder run: pip install -c constraints.txt -e '.[cuda]'"
 _LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"[^\n]*$', re.MULTILINE)
 _KERNEL_NAME = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\s*\(')
 

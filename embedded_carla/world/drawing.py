@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from embedded_carla.log import log
+from embedded_carla.log import log_failure
 from embedded_carla.render import Renderer, RenderError
 from embedded_carla.scene import ActorView, SceneState
 from embedded_carla.types import SignalColour, Transform, Vector3
@@ -41,7 +41,7 @@ class Drawing:
                 self._renderer = Renderer(loaded.scenery)
             except RenderError as error:
                 self._is_impossible = True
-                log(f"cameras and LiDAR stay silent: {error}")
+                log_failure(f"cameras and LiDAR stay silent: {error}")
                 return None
             self._version = loaded.version
         return self._renderer

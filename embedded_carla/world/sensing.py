@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from embedded_carla.log import log, log_exception
+from embedded_carla.log import log_exception, log_failure
 from embedded_carla.sensors import cameras, lidar, radar
 from embedded_carla.streaming import StreamHub
 from embedded_carla.types import Float, Part
@@ -126,7 +126,7 @@ class SensorSuite:
                     self._measure([sensor], measure)
                 return
             self._faulty.add(sensors[0].actor_id)
-            log(f"sensor {sensors[0].actor_id} ({sensors[0].type_id}) stops: {type(error).__name__}: {error}")
+            log_failure(f"sensor {sensors[0].actor_id} ({sensors[0].type_id}) stops: {type(error).__name__}: {error}")
             log_exception()
 
     def _draw_noise(self, sensors: Sequence[Actor]) -> None:

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.errors import ConfigError
+from av_stack.errors import ConfigError, install_hint
 from perception.detection.detector import fit
 from perception.detection.offline import openvino
 from perception.detection.weights import Exported
@@ -34,7 +34,7 @@ def quantize(network: Exported, pictures: Sequence[Path]) -> None:
     try:
         import nncf
     except ModuleNotFoundError:
-        raise ConfigError("nncf is not installed: pip install -c constraints.txt 'av-stack[train]'") from None
+        raise ConfigError("nncf is not installed; " + install_hint("train")) from None
     model = ov.Core().read_model(network.model)
     chosen = np.random.default_rng(0).choice(len(pictures), PICTURES, replace=False)
     data = nncf.Dataset([pictures[i] for i in sorted(chosen)], lambda path: _input(path, network.size_px))

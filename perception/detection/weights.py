@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from av_stack.errors import ConfigError
+from av_stack.errors import ConfigError, install_hint
 from perception.detection.offline import ultralytics
 
 COMPACT = Path(__file__).parents[1] / "weights" / "detector_n.pt"
@@ -73,7 +73,7 @@ def export(weights: Path, size_px: tuple[int, int], folder: Path) -> Exported:
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"weights {weights} have to be exported for pictures of {size_px[0]}x{size_px[1]}, and {error.name} is not "
-            "installed: pip install -c constraints.txt 'av-stack[train]'"
+            f"installed; {install_hint('train')}"
         ) from None
     stem = f"{weights.stem}_{size_px[0]}x{size_px[1]}"
     folder.mkdir(parents=True, exist_ok=True)

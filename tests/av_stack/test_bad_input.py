@@ -94,7 +94,9 @@ def test_broken_map(tmp_path: Path, text: str, words: str) -> None:
 
 
 def test_unknown_oracle_and_server_syntax() -> None:
-    assert "unknown module radar" in complaint(av_stack("run", "town_drive", "--oracle", "radar"))
+    assert "--oracle: unknown name 'radar'; allowed are detection, lights" in complaint(
+        av_stack("run", "town_drive", "--oracle", "radar")
+    )
     assert "HOST:PORT" in complaint(av_stack("run", "town_drive", "--server", "localhost"))
     assert "auto, cuda, cpu" in complaint(av_stack("run", "town_drive", "--device", "tpu"))
 
@@ -102,6 +104,8 @@ def test_unknown_oracle_and_server_syntax() -> None:
 def test_what_is_not_there(tmp_path: Path) -> None:
     """Told before a server is started."""
     assert "--weights none.pt: no such file" in complaint(av_stack("run", "town_drive", "--weights", "none.pt"))
+    junk = av_stack("run", "town_drive", "--weights", __file__)
+    assert "test_bad_input.py: not a PyTorch checkpoint" in complaint(junk)
     assert "none.pt: no such file" in complaint(av_stack("export", "detector", "none.pt", str(tmp_path)))
     assert "no dataset.yaml" in complaint(av_stack("train", "detector", str(tmp_path)))
 
@@ -124,7 +128,7 @@ def test_a_machine_that_cannot_draw(tmp_path: Path) -> None:
 def test_server_not_reachable(tmp_path: Path) -> None:
     port = free_port_pair()
     line = complaint(av_stack("run", "town_drive", "--server", f"127.0.0.1:{port}", "--out", str(tmp_path)))
-    assert f"no CARLA server answers at 127.0.0.1:{port}" in line
+    assert f"no CARLA server answers at 127.0.0.1:{port}: nothing listens at port {port}" in line
 
 
 def recorded_steps(path: Path) -> int:

@@ -107,7 +107,7 @@ def test_a_missing_compiler_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None
     from cuda_ops.errors import CompilerMissingError
 
     def missing() -> str:
-        raise CompilerMissingError("NVRTC is not found (libnvrtc.so.13); pip install 'av-stack[cuda]'")
+        raise CompilerMissingError("NVRTC is not found (libnvrtc.so.13); pip install ...")
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(gpu, "toolkit_version", missing)

@@ -50,9 +50,17 @@ def test_a_huge_map_file_is_not_read(tmp_path: Path) -> None:
         library.load_text("Huge")
 
 
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Whether the process handles the signal itself."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    mask = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(mask.split()[1], 16) >> (number - 1) & 1)
+
+
 def test_ctrl_c_while_the_server_starts() -> None:
     server = subprocess.Popen([*COMMAND, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(0.6)  # Python itself has started, numba has not
+    while not catches(server.pid, signal.SIGTERM):  # the program has begun, and has its seconds of imports before it
+        time.sleep(0.005)
     server.send_signal(signal.SIGINT)
     out, errors = server.communicate(timeout=30.0)
     assert server.returncode == 130

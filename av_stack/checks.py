@@ -1,0 +1,90 @@
+"""Checks of what the command line is given, made before anything is loaded or started."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from av_stack.errors import ConfigError
+from av_stack.suggest import did_you_mean
+from av_stack.world.spec import Address
+
+PORT_MAX = 65534
+"""CARLA also uses the next port."""
+HOST_MAX_CHARS = 253
+SEED_MAX = 2**31 - 2
+"""CARLA keeps seeds in 32 bits with a sign, and one sensor gets the scenario's seed plus 1."""
+
+
+def address_of(server: str | None) -> Address | None:
+    """The address that `--server HOST:PORT` names; None where the option is not given."""
+    if server is None:
+        return None
+    host, _, port = server.rpartition(":")
+    is_port = port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) <= PORT_MAX
+    if not host or len(host) > HOST_MAX_CHARS or not host.isprintable() or " " in host or "/" in host or not is_port:
+        raise ConfigError(
+            f"--server {server!r:.80}: needed is HOST:PORT with a port from 1 to {PORT_MAX}, for example 127.0.0.1:2000"
+        )
+    return Address(host, int(port))
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The names in a comma-separated list, without the blanks around them."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def check_known(option: str, names: Sequence[str], known: Collection[str]) -> None:
+    """ConfigError that names the first of `names` that is not among `known`."""
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"{option}: unknown name {name!r:.80}{did_you_mean(name, known)}; allowed are "
+                              f"{', '.join(known)}")  # fmt: skip
+
+
+def check_maps_folder(maps: Path | None) -> None:
+    """ConfigError unless `--maps` is a folder, or not given."""
+    if maps is not None and not maps.is_dir():
+        raise ConfigError(f"--maps {maps}: {'not a folder' if maps.exists() else 'no such folder'}")
+
+
+def check_map(name: str, known: Collection[str]) -> None:
+    """ConfigError unless the embedded server has the map; NAME_Opt is CARLA's other name of NAME."""
+    if name.removesuffix("_Opt") not in known and name not in known:
+        raise ConfigError(
+            f"unknown map {name!r:.80}{did_you_mean(name, known)}; there are {', '.join(known)}; "
+            "--maps DIR adds the .xodr files of a folder"
+        )
+
+
+def check_out_folder(out: Path | None, option: str = "--out") -> None:
+    """ConfigError where `out` cannot become a folder that files can be written to."""
+    if out is None:
+        return
+    if str(out) in ("", "."):
+        raise ConfigError(f"{option}: the name of the folder is empty; needed is a folder, for example out")
+    for folder in (out, *out.parents):
+        if folder.is_dir():
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise ConfigError(f"{option} {out}: no permission to write in {folder}")
+            return
+        if folder.exists() or folder.is_symlink():
+            what = "not a folder" if folder == out else f"{folder} is not a folder"
+            raise ConfigError(f"{option} {out}: {what}; needed is a folder, which is made where it is missing")
+
+
+def check_weights(weights: Path | None, option: str = "--weights") -> None:
+    """ConfigError unless `weights` is a checkpoint as PyTorch writes it: a zip archive that holds data.pkl."""
+    if weights is None:
+        return
+    if not weights.is_file():
+        raise ConfigError(f"{option} {weights}: {'not a file' if weights.exists() else 'no such file'}")
+    try:
+        with zipfile.ZipFile(weights) as archive:
+            is_checkpoint = any(name.endswith("/data.pkl") for name in archive.namelist())
+    except zipfile.BadZipFile:
+        is_checkpoint = False
+    if not is_checkpoint:
+        raise ConfigError(f"{option} {weights}: not a PyTorch checkpoint; needed is a .pt that `av-stack train` wrote")
