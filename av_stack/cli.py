@@ -24,7 +24,7 @@ from av_stack.checks import (
     listed,
 )
 from av_stack.errors import AvStackError, ConfigError, install_hint
-from av_stack.interruption import INTERRUPTED_STATUS, importing, raise_on_signals, set_deadline
+from av_stack.interruption import INTERRUPTED_STATUS, importing, leave, raise_on_signals, set_deadline
 from av_stack.server_process import embedded_maps, kill_servers
 
 if TYPE_CHECKING:  # what the commands need is imported by them: --help and wrong arguments answer at once
@@ -474,10 +474,10 @@ def main() -> None:
         status = app(standalone_mode=False) or 0  # typer returns the status of its own Exit, and makes one of Ctrl-C
         if status == INTERRUPTED_STATUS:
             _say_error("interrupted")
-        sys.exit(status)
+        leave(status)
     except AvStackError as error:
         _say_error(str(error))
-        sys.exit(error.exit_status)
+        leave(error.exit_status)
     except OSError as error:  # a full disk, a folder that may not be written to
         _say_error(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
         sys.exit(AvStackError.exit_status)
@@ -486,7 +486,7 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         _say_error("interrupted")
-        sys.exit(INTERRUPTED_STATUS)
+        leave(INTERRUPTED_STATUS)
 
 
 if __name__ == "__main__":

@@ -8,21 +8,24 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from typing import NoReturn
 
-GRACE_S = 4.0
+GRACE_S = 3.0
 """Time that a command has to give back what it holds after the first signal."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 INTERRUPTED_STATUS = 130
 
+_terminal: list[int] = []  # the standard streams that are one: after a hang-up nobody can tell any more
 _has_deadline = False
 _is_ending = False
 
 
 def raise_on_signals() -> None:
     """Let each of SIGNALS raise KeyboardInterrupt in the main thread; one that is ignored (`nohup`) stays ignored."""
+    _terminal[:] = [descriptor for descriptor in range(3) if os.isatty(descriptor)]
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
@@ -44,6 +47,16 @@ def set_deadline(give_up: Callable[[], None]) -> None:
     threading.Thread(target=_give_up_late, args=(told, teller, give_up), name="deadline", daemon=True).start()
 
 
+def leave(status: int) -> NoReturn:
+    """End the process; after a signal, where `set_deadline` was called, without the second that libraries take to
+    unload."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if _is_ending and _has_deadline:
+        os._exit(status)
+    sys.exit(status)
+
+
 def _give_up_late(told: socket.socket, _teller: socket.socket, give_up: Callable[[], None]) -> None:
     while told.recv(1)[0] not in SIGNALS:  # other signals have handlers of their own
         pass
@@ -55,7 +68,7 @@ def _interrupt(number: int, _frame: object) -> None:
     global _is_ending
     if number == signal.SIGHUP:
         _let_go_of_terminal()
-    if _is_ending and _has_deadline:
+    if _is_ending and (_has_deadline or number != signal.SIGINT):  # a closed terminal sends SIGHUP more than once
         return
     _is_ending = True
     raise KeyboardInterrupt
@@ -64,10 +77,8 @@ def _interrupt(number: int, _frame: object) -> None:
 def _let_go_of_terminal() -> None:
     """After a hang-up every write to the terminal fails; what is still said then goes nowhere."""
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # closed, or not there
-            if os.isatty(stream.fileno()):
-                os.dup2(nowhere, stream.fileno())
+    for descriptor in _terminal:
+        os.dup2(nowhere, descriptor)
     os.close(nowhere)
 
 

@@ -19,6 +19,7 @@ from rich.table import Table
 
 from av_stack.errors import ConfigError, WorldError
 from av_stack.recording.recorder import RESULT, clear_outputs
+from av_stack.recording.whole_file import write_whole
 from av_stack.world.spec import Address
 from scenarios.model import Scenario
 from scenarios.suites import shortcomings
@@ -69,7 +70,7 @@ def drive_suite(
             figures = _drive(scenario, out / scenario.name, maps, address, oracles)
         entries.append(_entry(figures, shortcomings(scenario, figures)))
         text = json.dumps({"suite": name, "drives": entries}, indent=2)
-        (out / "suite.json").write_text(text + "\n")
+        write_whole(out / "suite.json", text + "\n")
     return entries
 
 

@@ -14,6 +14,7 @@ from av_stack.errors import AvStackError, ConfigError
 from av_stack.recording.background import BackgroundWriter
 from av_stack.recording.overlay import Hud, draw
 from av_stack.recording.video import VideoWriter
+from av_stack.recording.whole_file import write_whole
 from av_stack.recording.writer import Recording
 from av_stack.types import CameraModel, SensorFrame, StepResult, Truth
 from planning import Route
@@ -51,15 +52,13 @@ class DriveFolder:
         clear_outputs(self.path)
 
     def write_result(self, figures: Mapping[str, Any]) -> None:
-        """Write result.json in one step: it is complete or absent. Raises OSError where there is no space at all."""
-        part = self.path / f"{RESULT}.part"
+        """Write result.json in one step: it is complete or absent. Raises AvStackError where it cannot be written."""
+        path, text = self.path / RESULT, json.dumps(figures, indent=2) + "\n"
+        self._reserve.close()
         try:
-            self._reserve.close()
-            part.write_text(json.dumps(figures, indent=2) + "\n")
-            os.replace(part, self.path / RESULT)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+            write_whole(path, text)
+        except OSError as error:
+            raise AvStackError(f"{path}: the result cannot be written: {error.strerror}") from None
 
 
 def clear_outputs(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A file that grows by whole pieces, so that a full disk or a killed process does not leave half a piece behind."""
+"""Files that are complete at any time: a full disk or a killed process does not leave half of them behind."""
 
 from __future__ import annotations
 
@@ -54,3 +54,14 @@ class WholeFile:
         while rest:
             written = os.pwrite(self._descriptor, rest, at)
             rest, at = rest[written:], at + written
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write `path` in one step: it is complete, or as it was before. Raises OSError."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_text(text)
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

@@ -141,8 +141,8 @@ def started_run(out: Path, *arguments: str) -> subprocess.Popen[str]:
     run = subprocess.Popen(
         [*COMMAND, "run", "town_drive", "--out", str(out), *arguments], stderr=subprocess.PIPE, text=True
     )
-    deadline = time.monotonic() + 60.0
-    while not (out / "drive.mp4").exists():
+    deadline = time.monotonic() + 90.0
+    while not (out / "recording.mcap").exists():
         assert run.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.1)

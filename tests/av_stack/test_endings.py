@@ -151,6 +151,32 @@ def test_a_command_that_does_not_end_is_ended(way: signal.Signals) -> None:
         assert stuck.wait(20.0) == 7
 
 
+NEEDS_ITS_TERMINAL = """
+import sys, time
+from pathlib import Path
+from av_stack.interruption import raise_on_signals
+raise_on_signals()
+try:
+    print("ready", flush=True)
+    time.sleep(60.0)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    Path(sys.argv[1]).write_text("ended in order")
+"""
+
+
+def test_a_terminal_that_is_closed_lets_a_command_end_in_order(tmp_path: Path) -> None:
+    """The hang-up is a SIGHUP, after which every write to the terminal fails."""
+    ours, theirs = os.openpty()
+    command = ["setsid", "--ctty", sys.executable, "-c", NEEDS_ITS_TERMINAL, str(tmp_path / "end")]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as running:
+        os.close(theirs)
+        assert b"ready" in os.read(ours, 100)
+        os.close(ours)
+        assert running.wait(20.0) == 0
+    assert (tmp_path / "end").read_text() == "ended in order"
+
+
 def test_nohup_keeps_a_command_alive() -> None:
     with subprocess.Popen(["nohup", sys.executable, "-c", DOES_NOT_END], stdout=subprocess.PIPE) as running:
         assert running.stdout is not None
