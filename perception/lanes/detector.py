@@ -51,7 +51,7 @@ class LaneDetector:
         `speed_mps` (wheels) and `yaw_rate_radps` (gyro, positive to the left) carry the lines on between pictures.
         Raises `ValueError` when the picture is not (height, width, 3) uint8 of its camera's size.
         """
-        _check(image)
+        check_picture(image)
         self._use_camera(image.camera)
         speed = speed_mps if abs(speed_mps) <= SPEED_MAX_MPS else 0.0  # what no car does is a broken sensor
         rate = yaw_rate_radps if abs(yaw_rate_radps) <= TURN_RATE_MAX_RADPS else 0.0
@@ -79,13 +79,20 @@ class LaneDetector:
     def _fit(self, image: CameraImage, curvature_1pm: float) -> list[LineFit]:
         if self._view is None or self._columns is None:
             return []
-        paint, found = self._see(image, self._view, self._columns)
-        segments = along_the_road(found, self._view)
-        points = stripe_points(paint, segments, self._view)
-        return fit_lines(points, curvature_1pm)
+        return fits_in(image, self._view, self._columns, curvature_1pm, self._see)
 
 
-def _check(image: CameraImage) -> None:
+def fits_in(
+    image: CameraImage, view: RoadView, columns: Columns, curvature_1pm: float = 0.0, see: SeePaint = see_paint
+) -> list[LineFit]:
+    """Lines fitted to the paint of one picture; `curvature_1pm` is that of the driven path, positive to the left."""
+    paint, found = see(image, view, columns)
+    points = stripe_points(paint, along_the_road(found, view), view)
+    return fit_lines(points, curvature_1pm)
+
+
+def check_picture(image: CameraImage) -> None:
+    """ValueError unless the picture is (height, width, 3) uint8 of its camera's size."""
     expected = (image.camera.height_px, image.camera.width_px, 3)
     if image.bgr.shape != expected or image.bgr.dtype != np.uint8:
         raise ValueError(

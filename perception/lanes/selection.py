@@ -15,6 +15,9 @@ SIDE_X_M = 4.0
 
 SIDE_REACH_M = 4.5
 SIDE_SIGMA_MAX_M = 0.6
+STILL_SIGMA_MAX_M = 0.85
+"""The same for one picture alone, whose lines no later picture makes surer: a quarter of a lane's width."""
+
 SIDE_SLOPE_MAX = 0.5
 SIDE_SEEN_WITHIN_M = 16.0
 ALONG_MAX_RAD = 0.2
@@ -35,9 +38,13 @@ Candidate = tuple[LineTrack, float]
 """A line with the belief in it."""
 
 
-def lanes_beside(tracks: list[LineTrack], stamp: Stamp) -> LaneEstimate:
-    """The nearest believed line on each side of the ego; it must run along with the best seen line."""
-    believed = [(track, belief(track)) for track in tracks if track.likeness >= LIKENESS_MIN and is_beside(track)]
+def lanes_beside(tracks: list[LineTrack], stamp: Stamp, side_sigma_max_m: float = SIDE_SIGMA_MAX_M) -> LaneEstimate:
+    """The nearest believed line on each side of the ego; it must run along with the best seen line.
+
+    `side_sigma_max_m` is the largest standard deviation of a line's offset beside the ego.
+    """
+    near = [track for track in tracks if track.likeness >= LIKENESS_MIN and is_beside(track, side_sigma_max_m)]
+    believed = [(track, belief(track)) for track in near]
     believed = [(track, sure) for track, sure in believed if sure >= BELIEF_MIN]
     if max((track.likeness * track.existence for track, _ in believed), default=0.0) < ROAD_LIKENESS_MIN:
         return LaneEstimate(stamp, None, None)  # nothing here looks like paint: this may be no road at all
@@ -141,9 +148,9 @@ def ahead(track: LineTrack) -> float:
     return float(np.exp(-((track.slope_at(SIDE_X_M) / AHEAD_SLOPE) ** 2)))
 
 
-def is_beside(track: LineTrack) -> bool:
+def is_beside(track: LineTrack, sigma_max_m: float = SIDE_SIGMA_MAX_M) -> bool:
     """Whether the line passes next to the ego, and is seen near enough to say so."""
-    near = abs(track.y_at(SIDE_X_M)) <= SIDE_REACH_M and track.sigma_at(SIDE_X_M) <= SIDE_SIGMA_MAX_M
+    near = abs(track.y_at(SIDE_X_M)) <= SIDE_REACH_M and track.sigma_at(SIDE_X_M) <= sigma_max_m
     ahead = abs(track.slope_at(SIDE_X_M)) <= SIDE_SLOPE_MAX
     return near and ahead and track.x_min_m <= SIDE_SEEN_WITHIN_M
 

@@ -96,9 +96,14 @@ def update_tracks(
         else:
             left_over = [other for other in left_over if other is not fit]
             updated.append(_correct(track, fit))
-    updated.extend(_born(fit) for fit in left_over if abs(_y(fit, 6.0)) <= BIRTH_REACH_M)
+    updated.extend(_born(fit) for fit in left_over if _starts_near(fit))
     alive = [track for track in updated if track.existence >= FORGET_EXISTENCE and track.x_max_m > 4.0]
     return _without_twins(alive)
+
+
+def believe_still(fits: list[LineFit]) -> list[LineTrack]:
+    """Tracks from one picture alone: a line exists as surely as its fit is good, with nothing before or after it."""
+    return _without_twins([replace(_born(fit), existence=quality(fit)) for fit in fits if _starts_near(fit)])
 
 
 def quality(fit: LineFit) -> float:
@@ -110,6 +115,10 @@ def quality(fit: LineFit) -> float:
 def _y(fit: LineFit, x_m: float) -> float:
     c0, c1, c2, c3 = fit.coefficients.tolist()
     return float(c0 + x_m * (c1 + x_m * (c2 + x_m * c3)))
+
+
+def _starts_near(fit: LineFit) -> bool:
+    return abs(_y(fit, 6.0)) <= BIRTH_REACH_M
 
 
 def _closest(track: LineTrack, fits: list[LineFit]) -> LineFit | None:

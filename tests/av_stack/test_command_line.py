@@ -63,7 +63,7 @@ WRONG = [
     (["calibrate", "/tmp", "--board", "9x²"], "needed is COLUMNSxROWS"),
     (["train", "detector", ".", "--size", "x"], "--size: unknown name 'x'; allowed are n, s"),
     (["list", "colours"], "KIND: unknown name 'colours'; allowed are scenarios, suites"),
-    (["run"], "Missing argument 'SCENARIO'"),
+    (["run"], "Missing argument 'scenario'"),
     (["drive"], "No such command 'drive'"),
 ]
 

@@ -1,0 +1,41 @@
+"""Lanes on one picture alone, without the confirmation over time that `LaneDetector` asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from av_stack.types import CameraImage, CameraModel, Image, LaneEstimate, Stamp
+from perception.lanes.detector import check_picture, fits_in
+from perception.lanes.road_view import road_view
+from perception.lanes.segmentation import columns_of
+from perception.lanes.selection import STILL_SIGMA_MAX_M, lanes_beside
+from perception.lanes.self_calibration import angles_of, vanishing_point
+from perception.lanes.tracker import believe_still
+
+
+def lanes_in_picture(bgr: Image, camera: CameraModel) -> LaneEstimate:
+    """The lines beside the ego in one picture (height, width, 3) uint8 BGR, taken through `camera`.
+
+    None on a side where no line is found, and on both where the camera shows no road. Raises ValueError when the
+    picture is not of the camera's size.
+    """
+    image = CameraImage(Stamp(0, 0.0), camera, bgr)
+    check_picture(image)
+    view = road_view(camera)
+    if view is None:
+        return LaneEstimate(image.stamp, None, None)
+    fits = fits_in(image, view, columns_of(view))
+    return lanes_beside(believe_still(fits), image.stamp, STILL_SIGMA_MAX_M)
+
+
+def camera_turned_to(bgr: Image, camera: CameraModel) -> CameraModel:
+    """`camera` with the pitch and yaw that the lane lines of one picture show; unchanged where they show none.
+
+    Lines that run along a straight road meet in its vanishing point. On a bend the point is off to the side, so a
+    picture of a straight road is needed.
+    """
+    point = vanishing_point(bgr, camera)
+    if point is None:
+        return camera
+    pitch_rad, yaw_rad = angles_of(point, camera)
+    return replace(camera, pitch_rad=pitch_rad, yaw_rad=yaw_rad)
