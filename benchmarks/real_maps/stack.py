@@ -50,7 +50,7 @@ def drive(folder: Path, name: str, out: Path) -> dict[str, Any]:
     if ends is None:
         return {"error": f"no way of {SHORTEST_M:g} m from any spawn point"}
     scenario = Scenario(
-        name="real_map", map=name, route=RouteTable(start=ends[0], goal=ends[1]),
+        name="real_map", map=name, seed=0, route=RouteTable(start=ends[0], goal=ends[1]),
         traffic=TrafficTable(vehicles=CARS), timeout_s=TIMEOUT_S,
     )  # fmt: skip
     try:

@@ -57,7 +57,9 @@ def drive(client: carla.Client) -> dict[str, Any]:
     blueprints = [b for b in world.get_blueprint_library().filter("vehicle.*") if b.get_attribute("base_type") == "car"]
     places = world.get_map().get_spawn_points()
     random.Random(0).shuffle(places)
-    collisions, cars, sensors = Collisions(), [], []
+    collisions = Collisions()
+    cars: list[Any] = []
+    sensors: list[Any] = []  # one that is let go falls silent
     for i, place in enumerate(places):
         car = world.try_spawn_actor(blueprints[i % len(blueprints)], place) if len(cars) < CARS else None
         if car is not None:
