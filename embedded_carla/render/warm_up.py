@@ -38,6 +38,11 @@ OUTPUTS = ((True, False, False), (False, True, False), (False, False, True), (Fa
 COLOUR_OUTPUTS = ((True, False, False), (True, True, True))
 """The two of them that light and weather change."""
 
+AGAIN = "again"
+"""Argument of the second of two processes that draw the same. Mesa 25's software GL keeps machine code under a hash of the
+program, which differs between a program just compiled and the same one read from the cache: what one process draws
+serves the next, and what that one adds serves all later ones."""
+
 LONGEST_S = 300.0
 CANNOT_DRAW = 3  # exit status: no GL on this machine
 _DAY = WeatherParameters(sun_altitude_angle=45.0)
@@ -160,8 +165,8 @@ def _step_back() -> None:
             session.write_text("19")
 
 
-def _draw_rest() -> None:
-    """Only one of several processes at a time does so."""
+def _draw_rest(is_again: bool) -> bool:
+    """Draw REST, only one of several processes at a time; returns whether all of it was drawn."""
     _step_back()
     mark = _mark("weathers")
     mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -169,21 +174,35 @@ def _draw_rest() -> None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return
+            return False
         for _ in draw(REST, COLOUR_OUTPUTS):
             pass
-        _set(mark)
+        if is_again:
+            _set(mark)
+    return True
 
 
-if __name__ == "__main__":
+def main(arguments: list[str]) -> None:
+    """Draw COMMON ("common") or REST ("rest"), in this process and in one after it.
+
+    The number of a process that this one shall end with may follow.
+    """
+    is_again = AGAIN in arguments
+    kind, *parents = [argument for argument in arguments if argument != AGAIN] or ["common"]
+    is_done = True
+    for parent in parents:
+        end_with_parent(int(parent))
     try:
-        kind, *parents = sys.argv[1:] or ["common"]
-        for parent in parents:
-            end_with_parent(int(parent))
         if kind == "rest":
-            _draw_rest()
+            is_done = _draw_rest(is_again)
         else:
             for _ in draw(COMMON, OUTPUTS):
                 pass
     except (RenderError, OSError):
         sys.exit(CANNOT_DRAW)
+    if is_done and not is_again:
+        os.execv(sys.executable, [sys.executable, "-m", "embedded_carla.render.warm_up", kind, *parents, AGAIN])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
