@@ -10,7 +10,7 @@ from embedded_carla.opendrive.network import LaneSection, Road, RoadNetwork
 
 FARTHEST_M, WIDEST_M, HIGHEST_M, LONGEST_JUMP_M = 1.0e6, 1000.0, 1.0e5, 1000.0
 LARGEST_M2 = 1.0e9
-"""Area of the rectangle around a map; CARLA's largest town has 1.5e8 m2."""
+"""Area of the rectangle around a map. The memory that the scenery takes grows with it."""
 
 _STEP_M = 10.0
 _FEWEST = 5  # stations per lane section

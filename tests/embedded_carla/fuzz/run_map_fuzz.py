@@ -27,7 +27,7 @@ from typing import Any
 from tests.embedded_carla.fuzz.target import target
 
 LONGEST_S = 120.0
-"""One map; the slowest take 3 s on an idle machine."""
+"""Wall time of one map, after which its child counts as hung."""
 
 SERVER_EVERY = 100
 """One in so many maps also goes through a real server and a real client."""
