@@ -39,9 +39,11 @@ COLOUR_OUTPUTS = ((True, False, False), (True, True, True))
 """The two of them that light and weather change."""
 
 AGAIN = "again"
-"""Argument of the second of two processes that draw the same. Mesa 25's software GL keeps machine code under a hash of the
-program, which differs between a program just compiled and the same one read from the cache: what one process draws
-serves the next, and what that one adds serves all later ones."""
+"""Argument of the second of two processes that draw the same.
+
+Mesa 25's software GL keeps machine code under a hash of the program. The hash of a program just compiled differs from
+that of the same program read from the cache. So what one process draws serves the next, and what that one adds serves
+all later ones."""
 
 LONGEST_S = 300.0
 CANNOT_DRAW = 3  # exit status: no GL on this machine
