@@ -220,7 +220,7 @@ def gap_m(town: Town, place: np.ndarray) -> float:
     if abs(centre.z - location.z) > 2.5:
         return float("inf")
     aside = float(np.hypot(centre.x - location.x, centre.y - location.y))
-    return aside - 0.5 * waypoint.lane_width
+    return aside - 0.5 * float(waypoint.lane_width)
 
 
 def test_what_is_placed_by_rule_keeps_clear_of_driving_lanes(town: Town) -> None:
