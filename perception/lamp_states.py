@@ -37,7 +37,8 @@ class LampLook:
     """What a spot looks like. `core` and `glow` (3,) are its light and that of the ring around it in grey levels above
     the surroundings (B, G, R), `level` in [0, 1] is the spot's brightest channel, `over_mean` that level relative to
     the picture's mean brightness. `purity` is the coloured share of the light, `size` the spot's diameter relative to
-    a lamp's, `strength` its coloured light relative to the strongest spot nearby. `place` is the lamp's place along the
+    a lamp's, `strength` its coloured light relative to the strongest spot nearby, `darkness` in
+    [0, 1] that of the picture: by night lamps outshine what the picture can show. `place` is the lamp's place along the
     head in [0, 1] from its red end, None where no head is known.
     """
 
@@ -48,6 +49,7 @@ class LampLook:
     purity: float
     size: float
     strength: float = 1.0
+    darkness: float = 0.0
     place: float | None = None
 
 
@@ -71,6 +73,7 @@ def features(look: LampLook) -> Float:
     has_glow = float(np.clip(max(look.glow[1], look.glow[2]) / 40.0, 0.0, 1.0))
     out = [1.0, hue, hue**2, has_glow, has_glow * glow_hue, has_glow * glow_hue**2, has_glow * hue]
     out += [white, look.level, look.level * hue]
+    out += [look.darkness, look.darkness * hue, look.darkness * has_glow * glow_hue]
     if look.place is not None:
         past_red, past_yellow = (np.tanh((look.place - edge) / EDGE_WIDTH) for edge in LAMP_EDGES)
         lit = float(np.clip(np.log(max(look.over_mean, 0.1)), -2.0, 2.0))

@@ -33,6 +33,9 @@ LIT_OVER_MEAN, LIT_OVER_MEAN_IN_HEAD = 1.05, 0.4
 """A lit lamp outshines the mean of the picture; the glass of one that is not, with the sun on it, does not. In a head
 that the detector found, dimmer spots are looked at too: there `lamp_states` tells lit lamps from dark glass."""
 
+DAY_MEAN = 90.0
+"""Mean brightness from which on a picture is one by day."""
+
 PURE_MIN, PURE_SURE = 0.1, 0.6
 """Share of a spot's brightness that is the lamp's own coloured light: next to all where the housing is dark."""
 
@@ -102,6 +105,7 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float, head: B
             over_mean=max(lum - veil, 1.0) / max(mean - veil, 1.0),
             purity=min(purity, 1.5),
             size=float(ratio),
+            darkness=float(np.clip(1.0 - mean / DAY_MEAN, 0.0, 1.0)),
             place=None if head is None else _place_in(head, u, v),
         )
         found.append((u, v, float(likeness), float(weight.mean()), look))
