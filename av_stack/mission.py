@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from av_stack.errors import RouteError
 from av_stack.frames import carla_to_map_points
 from av_stack.server_process import embedded_town
 from av_stack.types import LaneGraph, Pose2D
 from av_stack.world.spec import Rig, WalkerScript, WorldSpec
-from planning import PlanningConfig, Route, find_route
+from planning import PlanningConfig, Route, find_route, pose_on_lane
 from scenarios.model import Place, Scenario
-
-SNAP_M = 6.0
 
 
 def world_spec(scenario: Scenario, rig: Rig, weather: str | Mapping[str, float]) -> WorldSpec:
@@ -44,16 +40,10 @@ def mission_route(graph: LaneGraph, scenario: Scenario, config: PlanningConfig) 
 
 
 def _on_lane(graph: LaneGraph, place: Place, name: str) -> Pose2D:
-    """The nearest lane's centre, heading its way; an ordinary lane rather than one inside a junction."""
-    at = carla_to_map_points(place)
-    best, best_distance = None, SNAP_M
-    for lane in graph.lanes.values():
-        distance = np.hypot(*(lane.points[:, :2] - at).T)
-        row = int(np.argmin(distance))
-        handicap = 1.0 if lane.is_junction else 0.0
-        if distance[row] + handicap < best_distance:
-            best, best_distance = (lane, row), float(distance[row]) + handicap
-    if best is None:
-        raise RouteError(f"route {name} ({place[0]:.1f}, {place[1]:.1f}) is not on a driving lane of {graph.name}")
-    lane, row = best
-    return Pose2D(float(lane.points[row, 0]), float(lane.points[row, 1]), float(lane.yaw_rad[row]))
+    """The pose on the lane nearest to a place of the scenario, which is in CARLA's frame, as errors are."""
+    try:
+        return pose_on_lane(graph, *(float(value) for value in carla_to_map_points(place)))
+    except RouteError:
+        raise RouteError(
+            f"route {name} ({place[0]:.1f}, {place[1]:.1f}) is not on a driving lane of {graph.name}"
+        ) from None

@@ -1,7 +1,8 @@
 """Route, rules, prediction and speed: from a `Scene` to a `Plan`."""
 
 from planning.config import PlanningConfig
+from planning.places import pose_on_lane
 from planning.planner import Planner
 from planning.route import Route, RouteTracker, find_route
 
-__all__ = ["Planner", "PlanningConfig", "Route", "RouteTracker", "find_route"]
+__all__ = ["Planner", "PlanningConfig", "Route", "RouteTracker", "find_route", "pose_on_lane"]

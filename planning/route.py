@@ -193,7 +193,7 @@ def find_route(
                 pieces.append(piece)
         cost_s += cost
     if sum(piece.length_m for piece in pieces) < 1.0:
-        raise RouteError(f"the route from start ({start.x_m:.1f}, {start.y_m:.1f}) to goal is shorter than 1 m")
+        raise RouteError("the route from start to goal is shorter than 1 m")
     return build_route(graph, pieces, cost_s, config)
 
 
@@ -228,7 +228,7 @@ def snap(index: LaneIndex, pose: Pose2D, name: str, config: RouteConfig) -> list
     found = index.matches(at, np.array([pose.yaw_rad]), config.snap_distance_m, config.snap_heading_rad)[0]
     if not found:
         raise RouteError(
-            f"{name} ({pose.x_m:.1f}, {pose.y_m:.1f}, {np.degrees(pose.yaw_rad):.0f} deg) is on no lane: none within "
-            f"{config.snap_distance_m:g} m heads that way"
+            f"{name} ({pose.x_m:.1f}, {pose.y_m:.1f}, {np.degrees(pose.yaw_rad):.0f} deg) is on no lane: in the map "
+            f"frame, none within {config.snap_distance_m:g} m heads that way"
         )
     return [match for match in found if match.score <= found[0].score + _AS_GOOD_M]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import carla
@@ -41,6 +42,7 @@ SETTLE_TICKS = 20  # the ego drops onto its wheels
 DROP_M = 0.3
 RAIN_EVERY_TICKS = 20
 RAIN_MIN_PERCENT = 5.0  # CARLA's precipitation from which the rain sensor answers; drizzle presets have 15 and more
+MAP_MAX_BYTES = 64 * 1024 * 1024  # as large as the embedded server allows
 
 
 def weather_presets() -> tuple[str, ...]:
@@ -51,6 +53,25 @@ def weather_presets() -> tuple[str, ...]:
 def named_weathers() -> tuple[str, ...]:
     """CARLA's presets but `Default`, which stands for the map's own weather."""
     return tuple(name for name in weather_presets() if name != "Default")
+
+
+def read_lane_graph(path: Path) -> LaneGraph:
+    """The lanes of an OpenDRIVE file, in the file's own frame: what `planning.find_route` searches, with no server.
+
+    Raises ConfigError where the file cannot be read, is larger than `MAP_MAX_BYTES`, or is no map with lanes.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAP_MAX_BYTES + 1)
+        if len(data) > MAP_MAX_BYTES:
+            raise ConfigError(f"{path}: larger than {MAP_MAX_BYTES >> 20} MiB, the most that is allowed")
+        return lane_graph(carla.Map(path.stem, data.decode("utf-8-sig")))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: not text in UTF-8") from None
+    except (RuntimeError, WorldError) as error:
+        raise ConfigError(f"{path}: not a usable OpenDRIVE map: {_first_line(error)}") from None
 
 
 def connect(address: Address, timeout_s: float = LOAD_TIMEOUT_S) -> tuple[Any, Any]:

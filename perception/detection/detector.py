@@ -53,10 +53,14 @@ class Detector:
 
     def detect(self, image: CameraImage) -> tuple[Detection, ...]:
         """What is seen in `image`, down to the least confidence asked for; boxes lie inside the picture."""
-        self.begin(image.bgr)
+        return self.detect_in(image.bgr)
+
+    def detect_in(self, bgr: Image) -> tuple[Detection, ...]:
+        """As `detect`, of a picture (height, width, 3) of any size, without its camera."""
+        self.begin(bgr)
         assert self._begun is not None
         (_, scale, rows), self._begun = self._begun, None
-        return self.named(rows(), scale, image.bgr)
+        return self.named(rows(), scale, bgr)
 
     def named(self, rows: Float32, scale: float, bgr: Image) -> tuple[Detection, ...]:
         """What the network's `rows` tell of the picture `bgr`, which it saw in its corner, `scale` times as large."""
@@ -74,6 +78,14 @@ class Detector:
             u0, v0, u1, v1 = (int(edge) for edge in box)
             return light_class(lit_lamp(bgr[v0 : v1 + 1, u0 : u1 + 1]))
         return self._names[number]
+
+
+def cpu_detector(confidence_min: float = CONFIDENCE_MIN) -> Detector:
+    """The shipped detector on the CPU. Pictures larger than its 640x384 px are scaled down to fit."""
+    from perception.detection.networks import OpenVinoNetwork
+    from perception.detection.weights import COMPACT, COMPACT_SIZE_PX, exported
+
+    return Detector(OpenVinoNetwork(exported(COMPACT, COMPACT_SIZE_PX)), confidence_min)
 
 
 def fit(bgr: Image, size_px: tuple[int, int]) -> tuple[Image, float]:

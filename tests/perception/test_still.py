@@ -57,6 +57,18 @@ def test_one_look_through_a_lens_that_is_only_guessed(data_dir: Path) -> None:
     assert lanes.right is not None
 
 
+def test_both_lines_of_a_rendered_picture() -> None:
+    """The picture of docs/library.md; its lane is 3.3 m wide and the car stands in the middle."""
+    bgr = read(Path(__file__).parents[2] / "docs" / "images" / "road.jpg")
+    camera = camera_turned_to(bgr, replace(DASHCAM, width_px=640, height_px=360, x_m=2.1, z_m=1.6))
+    lanes = lanes_in_picture(bgr, camera)
+    assert np.degrees(camera.pitch_rad) == pytest.approx(2.0, abs=0.3)
+    assert lanes.left is not None
+    assert lanes.right is not None
+    assert float(lanes.left.y_at(10.0)) == pytest.approx(1.65, abs=0.1)
+    assert float(lanes.right.y_at(10.0)) == pytest.approx(-1.65, abs=0.1)
+
+
 def test_no_lanes_where_there_is_no_road() -> None:
     rng = np.random.default_rng(5)
     noise = rng.integers(0, 256, (540, 960, 3)).astype(np.uint8)

@@ -1,0 +1,30 @@
+"""From a place on the map to a pose on a lane."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from av_stack.errors import RouteError
+from av_stack.types import LaneGraph, Pose2D
+
+SNAP_M = 6.0
+JUNCTION_HANDICAP_M = 1.0
+"""A lane inside a junction is chosen only when it is nearer than another by this much."""
+
+
+def pose_on_lane(graph: LaneGraph, x_m: float, y_m: float) -> Pose2D:
+    """The nearest point of a lane's centre, heading along the lane; the place is in the map frame (OpenDRIVE's).
+
+    Raises RouteError when no lane's centre is within `SNAP_M`.
+    """
+    best, best_distance = None, SNAP_M
+    for lane in graph.lanes.values():
+        distance = np.hypot(*(lane.points[:, :2] - (x_m, y_m)).T)
+        row = int(np.argmin(distance))
+        handicap = JUNCTION_HANDICAP_M if lane.is_junction else 0.0
+        if distance[row] + handicap < best_distance:
+            best, best_distance = (lane, row), float(distance[row]) + handicap
+    if best is None:
+        raise RouteError(f"({x_m:.1f}, {y_m:.1f}) in the map frame is not on a driving lane of {graph.name}")
+    lane, row = best
+    return Pose2D(float(lane.points[row, 0]), float(lane.points[row, 1]), float(lane.yaw_rad[row]))
