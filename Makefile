@@ -1,4 +1,4 @@
-.PHONY: demo test check bench eval check-kernels test-gpu bench-gpu fuzz soak format clean help
+.PHONY: demo smoke test check bench eval check-kernels test-gpu bench-gpu fuzz soak format clean help
 .DEFAULT_GOAL := help
 
 OUT ?= out
@@ -9,6 +9,13 @@ help: ## this list
 demo: ## install, start the embedded server, drive town_drive by the camera alone; files in out/ (OUT=DIR chooses the folder)
 	@scripts/setup.sh
 	@.venv/bin/av-stack run town_drive --out $(OUT)
+
+SMOKE_TESTS = tests/av_stack/test_frames.py tests/av_stack/test_yaml_files.py tests/control tests/planning/test_route.py \
+	tests/scenarios tests/perception/test_still.py tests/embedded_carla/server/test_command_line.py tests/av_stack/test_smoke.py
+
+smoke: ## under a minute: unit tests of every part, and ten seconds of driving
+	@scripts/setup.sh dev
+	@.venv/bin/python -m pytest -q $(SMOKE_TESTS)
 
 test: ## install what tests need and run them (AV_STACK_DATA=DIR adds tests on real maps and pictures)
 	@scripts/setup.sh dev

@@ -1,19 +1,25 @@
-"""End with status 1 and one line unless torch is installed and sees a GPU: `needs_gpu.py NAME`, the target's name."""
+"""End with one line and status 2 where torch cannot compute on a GPU: `python scripts/needs_gpu.py NAME`."""
 
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 
-def missing() -> str | None:
-    """What the GPU targets lack here, with the command that brings it; None where they can run."""
-    try:
-        import torch
-    except ImportError as error:
-        return f"torch cannot be imported ({error}); scripts/setup.sh dev installs it into .venv"
-    return None if torch.cuda.is_available() else "torch sees no GPU"
+def why_not() -> str | None:
+    """What is missing, and the command that helps where there is one; None where a GPU can be used."""
+    if not any(Path(path).exists() for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")):
+        return "this machine has no NVIDIA GPU, or no driver for it"
+    if find_spec("torch") is None:
+        return "torch is not installed; run: scripts/setup.sh dev"
+    import torch
+
+    return None if torch.cuda.is_available() else "torch sees no GPU; nvidia-smi tells more"
 
 
 if __name__ == "__main__":
-    if why := missing():
-        sys.exit(f"{sys.argv[1]}: {why}")
+    reason = why_not()
+    if reason is not None:
+        print(f"{sys.argv[1]}: {reason}", file=sys.stderr)
+        sys.exit(2)

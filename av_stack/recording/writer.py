@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 
 from av_stack.errors import AvStackError
 from av_stack.recording.mcap_file import McapFile
+from av_stack.recording.schemas import TOPICS, schema_of
 from av_stack.types import LaneEstimate, Plan, SensorFrame, StepResult, TrackedObject, Truth
 
 JPEG_QUALITY = 75
@@ -46,8 +48,8 @@ class Recording:
         self._scene = channels.SceneUpdateChannel("/scene", context=self._context)
         self._plan = channels.PosesInFrameChannel("/plan", context=self._context)
         self._json = {
-            topic: foxglove.Channel(topic, message_encoding="json", context=self._context)
-            for topic in ("/sensors", "/control", "/truth")
+            topic: foxglove.Channel(topic, message_encoding="json", schema=_schema(topic), context=self._context)
+            for topic in TOPICS
         }
         self._commit()
 
@@ -120,6 +122,11 @@ class Recording:
         boxes = [_box(thing, ego.z_m, stamp) for thing in step.scene.objects]
         self._scene.log(messages.SceneUpdate(deletions=_delete_all(stamp), entities=boxes), log_time=time_ns)
         self._plan.log(_plan(step.plan, ego.z_m, stamp), log_time=time_ns)
+
+
+def _schema(topic: str) -> foxglove.Schema:
+    name, schema = schema_of(topic)
+    return foxglove.Schema(name=name, encoding="jsonschema", data=json.dumps(schema).encode())
 
 
 def _stamp(time_ns: int) -> messages.Timestamp:

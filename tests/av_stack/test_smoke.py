@@ -1,0 +1,37 @@
+"""Ten seconds of driving; and what the recording says about its own JSON topics."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mcap.reader import make_reader
+
+from av_stack.recording.schemas import TOPICS, model_of
+from av_stack.run import Options, run
+from av_stack.world.spec import Address
+from scenarios.model import TrafficTable, load_scenario
+
+
+def test_ten_seconds_of_driving(city_server: Address, tmp_path: Path) -> None:
+    changes = {"timeout_s": 10.0, "traffic": TrafficTable(vehicles=2), "walkers": ()}
+    scenario = load_scenario("town_drive").model_copy(update=changes)
+    figures = run(scenario, Options(address=city_server, out=tmp_path)).figures
+    assert figures["end"].startswith("time-out")
+    assert figures["collisions"] == figures["red_lights"] == 0
+    assert figures["driven_m"] > 40.0
+    check_json_topics(tmp_path / "recording.mcap", figures["steps"])
+
+
+def check_json_topics(path: Path, steps: int) -> None:
+    """Every JSON topic names its schema, and every message fits it."""
+    counts = dict.fromkeys(TOPICS, 0)
+    with path.open("rb") as file:
+        for schema, channel, message in make_reader(file).iter_messages(topics=list(TOPICS)):
+            assert schema is not None
+            assert (schema.name, schema.encoding) == (TOPICS[channel.topic][0], "jsonschema")
+            properties = json.loads(schema.data)["properties"]
+            assert set(json.loads(message.data)) == set(properties)
+            model_of(channel.topic).model_validate_json(message.data)
+            counts[channel.topic] += 1
+    assert counts == dict.fromkeys(TOPICS, steps)
