@@ -130,13 +130,13 @@ class ServerProcess:
                 line = said.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
                 self.stop()
-                return f"it said nothing for {READY_TIMEOUT_S:.0f} s"
+                return f"it was not ready after {READY_TIMEOUT_S:.0f} s"
             if line is not None and "listening on" in line:
                 return None
             if line is None:
                 listener.join(END_TIMEOUT_S)
                 self.stop()
-                return self.last_words or "it ended without a word"
+                return self.last_words or "it ended without a message"
 
 
 def kill_servers() -> None:

@@ -109,8 +109,12 @@ def _ended(scenario: Scenario, out: Path, oracles: Sequence[str]) -> dict[str, A
     path, result = out / TABLE, out / RESULT
     if not (result.is_file() and path.is_file() and path.read_text() == _table_text(scenario)):
         return None
-    figures: dict[str, Any] = json.loads(result.read_text())
-    return figures if not figures["error"] and figures["oracles"] == list(oracles) else None
+    try:
+        figures: dict[str, Any] = json.loads(result.read_text())
+        is_complete = not figures["error"] and figures["oracles"] == list(oracles)
+    except (ValueError, KeyError, TypeError):  # cut off, or written by another version: the drive is repeated
+        return None
+    return figures if is_complete else None
 
 
 def _drive(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -84,8 +84,7 @@ class _BoundedLoader(yaml.SafeLoader):
         self._sizes: dict[yaml.Node, tuple[int, int]] = {}  # (values, depth) of each complete node
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        values_before = self._values
+        event, values_before = cast(yaml.NodeEvent, self.peek_event()), self._values  # type: ignore[no-untyped-call]
         self._depth += 1
         self._check_depth(self._depth, event.start_mark)  # before the recursion
         node = super().compose_node(parent, index)
@@ -124,7 +123,7 @@ class _BoundedLoader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):  # a date of month 13, !!int abc, ...
             kind = node.tag.rsplit(":", 1)[-1]
-            shown = repr(node.value[:SHOWN_CHARS]) if isinstance(node, yaml.ScalarNode) else f"a {node.id}"  # type: ignore[attr-defined]
+            shown = repr(node.value[:SHOWN_CHARS]) if isinstance(node, yaml.ScalarNode) else "this"
             raise _ContentError(f"{shown} cannot be read as {kind}", node.start_mark) from None
 
     @staticmethod

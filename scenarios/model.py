@@ -26,7 +26,7 @@ class RouteTable(Strict):
     """Places in CARLA coordinates (x, y), metres; the ego drives from `start` through `via` to `goal`."""
 
     start: Place
-    via: tuple[Place, ...] = Field((), max_length=100)
+    via: Annotated[tuple[Place, ...], Field(max_length=100)] = ()
     goal: Place
 
 

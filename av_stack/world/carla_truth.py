@@ -135,7 +135,9 @@ def rear_axle_x_m(ego: Any) -> tuple[float, float]:
     half = len(along) // 2
     rear, front = float(along[:half].mean()), float(along[half:].mean())
     if not 0.4 < front - rear < 15.0 or abs(rear) > 10.0:
-        raise WorldError(f"{ego.type_id}: the server's wheel positions make no vehicle: {along.round(2).tolist()} m")
+        raise WorldError(
+            f"{ego.type_id}: the server reports wheel positions that fit no vehicle: {along.round(2).tolist()} m"
+        )
     return rear, front - rear
 
 

@@ -55,6 +55,9 @@ def test_a_suite_that_was_stopped_goes_on_where_it_was(
     assert driven == ["one", "two"]
     assert suite_module._ended(one, tmp_path / "one", ())
     assert suite_module._ended(one, tmp_path / "one", ("lights",)) is None
+    result = tmp_path / "one" / "result.json"
+    result.write_text(result.read_text()[:100])  # cut off by a full disk or a kill
+    assert suite_module._ended(one, tmp_path / "one", ()) is None
 
 
 def test_a_drive_that_never_began_ends_the_suite(city_server: Address, tmp_path: Path) -> None:
