@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from embedded_carla.types import VehicleControl
 from embedded_carla.world.actors import Actor
+from embedded_carla.world.handling import STEER_SHARE
 
 if TYPE_CHECKING:
     from embedded_carla.world.episode import Episode
@@ -142,7 +143,7 @@ class AckermannDrivers:
         controller = self.controller(actor)
         if actor.actor_id not in self._driven:
             fleet = self._episode.fleet
-            controller.reset(self._speed_mps(actor), float(fleet.steer_rad[actor.slot]))
+            controller.reset(self._speed_mps(actor), float(fleet.steer_rad[actor.slot]) / STEER_SHARE)
             self._driven[actor.actor_id] = actor
         controller.target = target
         self._episode.loose_controls.note((actor.actor_id,))
@@ -166,7 +167,7 @@ class AckermannDrivers:
         """Give every vehicle under Ackermann control its pedals for the coming step."""
         for actor in self._driven.values():
             controller, fleet = self._controllers[actor.actor_id], self._episode.fleet
-            largest = math.radians(fleet.spec(actor.slot).steer_max_deg)
+            largest = math.radians(fleet.spec(actor.slot).steer_max_deg) / STEER_SHARE
             speed = self._speed_mps(actor)
             throttle, brake, steer_rad = controller.step(speed, largest, dt_s)
             share = fleet.steer_share(actor.slot)
