@@ -6,10 +6,13 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
+"""Of NVIDIA's driver; one of them exists where it runs."""
+
 
 def why_not() -> str | None:
     """What is missing, and the command that helps where there is one; None where a GPU can be used."""
-    if not any(Path(path).exists() for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")):
+    if not any(Path(path).exists() for path in DEVICES):
         return "this machine has no NVIDIA GPU, or no driver for it"
     if find_spec("torch") is None:
         return "torch is not installed; run: scripts/setup.sh dev"

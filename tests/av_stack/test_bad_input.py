@@ -63,8 +63,8 @@ def test_unknown_weather() -> None:
     [
         ("timeout_s: 600", "timeout_ms: 600", ("unknown key timeout_ms", "did you mean timeout_s")),
         ("speed_mps: 1.4, trigger_m", "speed_kmh: 5, trigger_m", ("walkers.1.speed_kmh", "speed_mps")),
-        ("timeout_s: 600", "timeout_s: 600 s", ("timeout_s", "'600 s' is no number")),
-        ("seed: 1", "seed: [", ("is not YAML",)),
+        ("timeout_s: 600", "timeout_s: 600 s", ("timeout_s", "'600 s' is not a number")),
+        ("seed: 1", "seed: [", ("line 7: not YAML",)),
     ],
 )
 def test_wrong_key_or_unit(tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:

@@ -178,7 +178,7 @@ def test_an_unknown_map_lists_what_there_is(city_server: Address) -> None:
 
 
 def test_an_unknown_blueprint_names_near_ones(city_server: Address) -> None:
-    with pytest.raises(ConfigError, match=r"vehicle\.lincoln\.mkz_2021; near are .*vehicle\.lincoln\.mkz_2020"):
+    with pytest.raises(ConfigError, match=r"vehicle\.lincoln\.mkz_2021; similar are .*vehicle\.lincoln\.mkz_2020"):
         CarlaWorld(city_server, spec(blueprint="vehicle.lincoln.mkz_2021"))
 
 
@@ -194,11 +194,12 @@ OTHER_VERSION = textwrap.dedent(
     import socket, sys, msgpack
     server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
     print("ready", flush=True)
-    unpacker, (peer, _) = msgpack.Unpacker(), server.accept()
-    while data := peer.recv(4096):
-        unpacker.feed(data)
-        for _, number, method, _ in unpacker:
-            peer.sendall(msgpack.packb([1, number, None, [[1, "0.9.13"]] if method == "version" else None]))
+    while True:
+        unpacker, (peer, _) = msgpack.Unpacker(), server.accept()
+        while data := peer.recv(4096):
+            unpacker.feed(data)
+            for _, number, method, _ in unpacker:
+                peer.sendall(msgpack.packb([1, number, None, [[1, "0.9.13"]] if method == "version" else None]))
     """
 )
 

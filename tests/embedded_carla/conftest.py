@@ -70,6 +70,11 @@ def client(server: ServerProcess) -> Iterator[Any]:
 @pytest.fixture
 def sync_world(client: Any) -> Any:
     """The world in synchronous mode at 0.05 s."""
+    return synchronous(client)
+
+
+def synchronous(client: Any) -> Any:
+    """The client's world, now in synchronous mode at 0.05 s."""
     world = client.get_world()
     settings = world.get_settings()
     settings.synchronous_mode, settings.fixed_delta_seconds = True, 0.05

@@ -53,7 +53,7 @@ def test_declared_dependencies_are_what_it_imports() -> None:
     needed = {canonicalize_name(of_module[name][0]) for name in imported()}
     assert {canonicalize_name(Requirement(line).name) for line in ALONE["dependencies"]} == needed
     assert set(ALONE["dependencies"]) <= set(WHOLE["dependencies"]), "the whole project needs them in equal versions"
-    assert (ALONE["version"], ALONE["requires-python"]) == (WHOLE["version"], WHOLE["requires-python"])
+    assert (ALONE["version"], ALONE["requires-python"]) == (metadata.version("av-stack"), WHOLE["requires-python"])
 
 
 def link_dependencies(folder: Path) -> None:

@@ -34,7 +34,7 @@ def test_the_cpu_is_taken_where_it_is_asked_for() -> None:
 
 
 def test_other_words_are_refused() -> None:
-    with pytest.raises(ConfigError, match="--device tpu: allowed are auto, cuda, cpu"):
+    with pytest.raises(ConfigError, match="--device 'tpu': allowed are auto, cuda, cpu"):
         chosen_device("tpu", False)
 
 

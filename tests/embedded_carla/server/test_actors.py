@@ -223,4 +223,5 @@ def test_friction_triggers_act_where_they_stand(sync_world: Any) -> None:
         settle(sync_world, 20)
         speeds.append(car.get_velocity().length())
         car.apply_control(carla.VehicleControl())
-    assert speeds[1] < 0.5 * speeds[0]
+    assert speeds[0] > 4.0
+    assert 0.8 < speeds[1] / (0.35 * 9.81 * 1.0) < 1.0  # a second of what the tyres can hold

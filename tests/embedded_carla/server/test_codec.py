@@ -27,9 +27,17 @@ places = st.floats(-codec.FARTHEST_M, codec.FARTHEST_M)
 angles = st.floats(-codec.MOST_DEG, codec.MOST_DEG)
 
 
-@given(st.builds(Transform, places, places, places, angles, angles, angles))
+@given(st.builds(Transform, places, places, places, angles, st.floats(-179.9, 180.0), angles))
 def test_transforms_come_back(pose: Transform) -> None:
     assert codec.transform_from_wire(codec.transform_to_wire(pose)) == pose
+
+
+@given(angles)
+def test_a_yaw_comes_back_within_half_a_turn(yaw_deg: float) -> None:
+    back = codec.transform_from_wire(codec.transform_to_wire(Transform(yaw_deg=yaw_deg))).yaw_deg
+    assert -180.0 < back <= 180.0
+    turns = (yaw_deg - back) / 360.0
+    assert abs(turns - round(turns)) < 1e-4
 
 
 @given(

@@ -8,6 +8,8 @@ import carla
 import pytest
 from test_calls_vehicles import forward_mps, settled, ticks
 
+from tests.embedded_carla.conftest import run_server, synchronous
+
 
 def driven(world: Any, car: Any, seconds: float, **control: Any) -> float:
     """Forward speed after holding the control."""
@@ -60,21 +62,36 @@ def test_the_torque_curve_acts(sync_world: Any) -> None:
     assert speeds[1] == pytest.approx(speeds[0] / 2, rel=0.08)
 
 
-def test_deposits_lengthen_the_stop(sync_world: Any) -> None:
-    car, lengths = settled(sync_world), []
+def stop_lengths_m(world: Any) -> list[float]:
+    """How far a car slides from 12 m/s under full brakes on a dry road, a wet one, and one under water."""
+    car, lengths_m = settled(world), []
     start = car.get_transform()
     for wetness, deposits in ((0.0, 0.0), (100.0, 0.0), (100.0, 100.0)):
         weather = carla.WeatherParameters.ClearNoon
         weather.wetness, weather.precipitation_deposits = wetness, deposits
-        sync_world.set_weather(weather)
+        world.set_weather(weather)
         car.set_transform(start)
         car.set_target_velocity(12.0 * start.get_forward_vector())
         car.apply_control(carla.VehicleControl(brake=1.0))
-        ticks(sync_world, 60)
+        ticks(world, 60)
         assert forward_mps(car) == pytest.approx(0.0, abs=1e-3)
-        lengths.append(car.get_location().distance(start.location))
-    assert lengths[1] > 1.2 * lengths[0]
-    assert lengths[2] > 1.05 * lengths[1]
+        lengths_m.append(car.get_location().distance(start.location))
+    return lengths_m
+
+
+def test_weather_leaves_the_stop_as_it_is(sync_world: Any) -> None:
+    dry_m, wet_m, flooded_m = stop_lengths_m(sync_world)
+    assert wet_m == pytest.approx(dry_m, abs=1e-3)
+    assert flooded_m == pytest.approx(dry_m, abs=1e-3)
+
+
+def test_on_tyres_water_lengthens_the_stop() -> None:
+    with run_server("--handling", "tyres") as server:
+        client = carla.Client("127.0.0.1", server.port)
+        client.set_timeout(10.0)
+        dry_m, wet_m, flooded_m = stop_lengths_m(synchronous(client))
+    assert wet_m > 1.2 * dry_m
+    assert flooded_m > 1.05 * wet_m
 
 
 def test_without_friction_and_drag_nothing_slows_a_car(sync_world: Any) -> None:
