@@ -1,4 +1,4 @@
-.PHONY: demo smoke test check bench eval check-kernels test-gpu bench-gpu fuzz soak format clean help
+.PHONY: demo smoke test check bench eval check-kernels test-gpu bench-gpu fuzz kill-sweep soak format clean help
 .DEFAULT_GOAL := help
 
 OUT ?= out
@@ -52,6 +52,11 @@ fuzz: ## 200,000 hostile messages (FUZZ_ARGS="--seed 2 --messages 1000") and 3,0
 	@scripts/setup.sh dev
 	@.venv/bin/python -m tests.embedded_carla.fuzz.run_map_fuzz --out $(OUT)/fuzz $(MAP_FUZZ_ARGS)
 	@.venv/bin/python -m tests.embedded_carla.fuzz.run_fuzz --out $(OUT)/fuzz $(FUZZ_ARGS)
+
+# KILL_SWEEP_ARGS="--moments 25 --rerun .rerun/bin/rerun"; `unshare` keeps the small disks apart from the machine's mounts
+kill-sweep: ## end 400 drives by signals, fill 20 disks; needs root; Ctrl-C, and it goes on where it was; in out/kill_sweep/
+	@scripts/setup.sh dev
+	@unshare --mount --propagation private .venv/bin/python -m benchmarks.kill_sweep --out $(OUT)/kill_sweep $(KILL_SWEEP_ARGS)
 
 soak: ## hours of ticks, map loads and vanishing clients; Ctrl-C, and it goes on where it was; figures in out/soak/
 	@scripts/setup.sh dev
