@@ -1,1 +1,1 @@
-"""Road users around the ego."""
+"""Object detection in camera pictures: road users, traffic lights and signs by YOLO26, its training and evaluation."""

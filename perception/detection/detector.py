@@ -1,4 +1,4 @@
-"""Road users, lights and signs in a picture, by YOLO26 (Ultralytics): one-to-one head, so no suppression after it."""
+"""Detects road users, lights and signs in a picture with YOLO26 (Ultralytics); its one-to-one head needs no NMS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perception.detection.networks import Float32, Network
 from perception.detection.rows_kernel import strongest
 
 CONFIDENCE_MIN = 0.1
-"""Below the tracker's own limit for weak detections: what counts is decided there."""
+"""Minimum confidence of a detection; below the tracker's limit for weak detections, so that the tracker decides."""
 
 GREY = 114
 LIGHT_OF_COCO = "traffic light"
@@ -27,14 +27,14 @@ COCO = {
     "truck": "truck",
     "stop sign": STOP_SIGN,
 }
-"""Classes of COCO that are ours under another name or the same; its riders are persons, ours belong to the cycle."""
+"""Maps COCO's classes to ours. COCO's riders are persons; ours belong to the cycle."""
 
 SATURATED_MIN, BRIGHT_MIN = 90, 110
 LIT_SHARE_MIN = 0.03
 
 
 class Detector:
-    """Detections of a picture, strongest first."""
+    """Finds a picture's detections, strongest first."""
 
     def __init__(self, network: Network, confidence_min: float = CONFIDENCE_MIN) -> None:
         self._network, self._confidence_min = network, confidence_min
@@ -45,25 +45,27 @@ class Detector:
             raise ConfigError(f"these weights know none of {', '.join(CLASSES)}, but {', '.join(network.names)}")
 
     def begin(self, bgr: Image) -> None:
-        """Begin to look at a picture beside what the caller does next; `detect` of the same array then waits for the
-        rest alone. Does nothing for the picture that was begun last."""
+        """Start inference on a picture in the background; `detect` of the same array then waits for the rest of it.
+
+        Does nothing for the picture that was begun last.
+        """
         if self._begun is None or self._begun[0] is not bgr:
             picture, scale = fit(bgr, self._network.size_px)
             self._begun = bgr, scale, self._network.start(picture)
 
     def detect(self, image: CameraImage) -> tuple[Detection, ...]:
-        """What is seen in `image`, down to the least confidence asked for; boxes lie inside the picture."""
+        """Detections in `image` of at least the minimum confidence; boxes are clipped to the picture."""
         return self.detect_in(image.bgr)
 
     def detect_in(self, bgr: Image) -> tuple[Detection, ...]:
-        """As `detect`, of a picture (height, width, 3) of any size, without its camera."""
+        """As `detect`, for a picture (height, width, 3) of any size, without its camera."""
         self.begin(bgr)
         assert self._begun is not None
         (_, scale, rows), self._begun = self._begun, None
         return self.named(rows(), scale, bgr)
 
     def named(self, rows: Float32, scale: float, bgr: Image) -> tuple[Detection, ...]:
-        """What the network's `rows` tell of the picture `bgr`, which it saw in its corner, `scale` times as large."""
+        """Detections from the network's `rows` for the picture `bgr`, which the network saw scaled by `scale`."""
         height, width = bgr.shape[:2]
         kept = strongest(rows.astype(np.float32), scale, width, height, self._confidence_min)
         out = []
@@ -89,7 +91,7 @@ def cpu_detector(confidence_min: float = CONFIDENCE_MIN) -> Detector:
 
 
 def fit(bgr: Image, size_px: tuple[int, int]) -> tuple[Image, float]:
-    """The picture in the corner of one of `size_px` (width, height), grey beside it, and the scale it was given."""
+    """The picture in the top left corner of one of `size_px` (width, height), grey beside it, and its scale."""
     height, width = bgr.shape[:2]
     if (width, height) == size_px:
         return bgr, 1.0
@@ -101,13 +103,13 @@ def fit(bgr: Image, size_px: tuple[int, int]) -> tuple[Image, float]:
 
 
 def fitted_size(size_px: tuple[int, int], into_px: tuple[int, int]) -> tuple[tuple[int, int], float]:
-    """(width, height) and scale of a picture that is made to fit, never larger than it is."""
+    """Size (width, height) and scale of a picture fitted into `into_px`; it is never enlarged."""
     scale = min(into_px[0] / size_px[0], into_px[1] / size_px[1], 1.0)
     return (max(round(scale * size_px[0]), 1), max(round(scale * size_px[1]), 1)), scale
 
 
 def lit_lamp(bgr: Image) -> LightState:
-    """The state of an upright signal head from its picture alone: the third with most bright, saturated pixels."""
+    """The state of an upright signal head: the third with the most bright, saturated pixels; OFF where none is lit."""
     if bgr.shape[0] < 3 or bgr.shape[1] < 1:
         return LightState.OFF
     hsv = cv2.cvtColor(bgr, cv2.COLOR_BGR2HSV)

@@ -1,8 +1,8 @@
-"""Boxes for training and measuring, from an instance image and from where things stand.
+"""Makes box labels for training and evaluation from an instance image and the objects' poses.
 
-A label is the box around what is *seen* of an object. Whether an object counts (`classes.HEIGHT_MIN_PX`,
-`classes.VISIBLE_MIN`) is decided from the share of it that is seen, which has two factors: how much of its 3-D box
-lies inside the picture, and how much of its silhouette there is not hidden.
+A label is the box around the visible pixels of an object. Whether the object counts (`classes.HEIGHT_MIN_PX`,
+`classes.VISIBLE_MIN`) depends on its visible fraction, the product of two factors: how much of its 3-D box lies inside
+the picture, and how much of its silhouette there is not occluded.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z i
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """An object that may be in the picture.
+    """An object that may appear in the picture.
 
-    `pose` (4, 4) takes the box's own frame to the world, `half_m` are half its sizes. `instance` is its number in the
-    instance image, or None when it has none of its own: then every pixel of `tag` inside its projected box is its.
-    `face_m` is the side of a flat square inside the box, for a thing whose exact height on its pole nobody tells.
-    `number` tells it apart from the other things of a moment.
+    `pose` (4, 4) takes the box's own frame to the world; `half_m` are half its sizes. `instance` is its number in the
+    instance image; None means it has none, and every pixel of `tag` inside its projected box belongs to it. `face_m` is
+    the side of a flat square inside the box, for an object whose exact height on its pole is unknown. `number`
+    identifies it among the objects of one moment.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Pinhole:
     handed: int = 1
 
     def project(self, points: Float) -> tuple[Float, Float]:
-        """World points (N, 3) -> pixels (N, 2) as (u, v) and depth (N,) m; pixels mean nothing behind the camera."""
+        """World points (N, 3) -> pixels (N, 2) as (u, v) and depth (N,) m; pixels are invalid behind the camera."""
         local = (points - self.pose[:3, 3]) @ self.pose[:3, :3]
         depth = local[:, 0]
         focal = 0.5 * self.width_px / np.tan(0.5 * self.fov_x_rad)
@@ -78,8 +78,11 @@ class Pinhole:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """`box_px` is (u0, v0, u1, v1), the outer edges of what is seen; `visible` the seen share, 0 to 1; `number` the
-    thing's."""
+    """The visible box of an object.
+
+    `box_px` is (u0, v0, u1, v1), the outer edges of the visible pixels; `visible` is the visible fraction, 0 to 1;
+    `number` is the object's.
+    """
 
     name: str
     box_px: tuple[float, float, float, float]
@@ -95,9 +98,9 @@ class Label:
 def label_things(
     things: Sequence[Thing], camera: Pinhole, instances: NDArray[np.integer], tags: NDArray[np.integer]
 ) -> list[Label]:
-    """Labels of all `things` of which at least a pixel is seen, those that do not count included.
+    """Labels of all `things` with at least one visible pixel, including those that do not count.
 
-    `instances` and `tags` are (H, W) of what each pixel shows.
+    `instances` and `tags` (H, W) are each pixel's instance number and semantic tag.
     """
     spans = ndimage.find_objects(instances)
     out = []
@@ -137,7 +140,7 @@ def _world(thing: Thing, unit: Float) -> Float:
 
 
 def _hull_area(thing: Thing, camera: Pinhole) -> float:
-    """Area in px of the hull of what the picture holds of the thing's box."""
+    """Area, px, of the hull of the part of the object's box that lies in the picture."""
     points = _world(thing, _GRID)
     pixels, depth = camera.project(points)
     pixels = pixels[depth > NEAR_M]
@@ -148,14 +151,14 @@ def _hull_area(thing: Thing, camera: Pinhole) -> float:
 
 
 def _face_area(side_m: float, thing: Thing, camera: Pinhole) -> float:
-    """Area in px of a square of that side that looks at the camera from where the thing stands."""
+    """Area, px, of a square of side `side_m` that faces the camera at the object's distance."""
     _, depth = camera.project(thing.pose[None, :3, 3])
     focal = 0.5 * camera.width_px / np.tan(0.5 * camera.fov_x_rad)
     return float((side_m * focal / max(depth[0], NEAR_M)) ** 2)
 
 
 def _projected_span(thing: Thing, camera: Pinhole) -> tuple[slice, slice] | None:
-    """The rectangle of pixels around the thing's box, a pixel wider on each side; None where it is not in view."""
+    """Bounding rectangle of the object's projected box, one pixel wider on each side; None where it is out of view."""
     pixels, depth = camera.project(_world(thing, _CORNERS))
     if (depth <= NEAR_M).any():
         return None

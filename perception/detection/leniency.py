@@ -1,7 +1,7 @@
-"""Loss that takes no offence at what is found where an object is that training does not learn.
+"""YOLO26's training loss that ignores detections on objects which are too small or too occluded to learn.
 
-An object too small or too hidden to be learnt is no background either: taught as such, it lowers the scores of those
-just big enough. As in KITTI's "don't care", its place says nothing to the class loss.
+Such an object is not background either: taught as background, it lowers the scores of objects that are just large
+enough. As with KITTI's "don't care" areas, its cells contribute nothing to the class loss.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from ultralytics.utils.tal import make_anchors
 
 
 def lenient_loss(model: Any, epochs_done: int = 0) -> Any:
-    """What `model`, a YOLO26 about to be trained, is to minimise; batches hold "ignored" as `resident.vary` gives."""
+    """The loss for training `model`, a YOLO26; batches hold "ignored" boxes as `resident.vary` gives them.
+
+    `epochs_done` restores the loss's schedule where training is resumed.
+    """
     loss = E2ELoss(model, loss_fn=_LenientLoss)
     if epochs_done:
         loss.updates = epochs_done - 1
@@ -45,8 +48,11 @@ class _LenientLoss(v8DetectionLoss):  # type: ignore[misc]  # ultralytics is unt
 def within(
     anchors_px: torch.Tensor, strides_px: torch.Tensor, ignored: torch.Tensor, pictures: torch.Tensor
 ) -> torch.Tensor:
-    """(N, anchors) whether the cell round an anchor, `anchors_px` (anchors, 2) and `strides_px` (anchors, 1), touches
-    a box of `ignored` (M, 5: picture, centre, width and height as shares) in `pictures` (N, 3, H, W)."""
+    """(N, anchors) bool: whether an anchor's cell touches an ignored box.
+
+    `anchors_px` (anchors, 2) and `strides_px` (anchors, 1) give the cells; `ignored` (M, 5) holds picture, centre,
+    width and height as fractions of the picture; `pictures` is (N, 3, H, W).
+    """
     count, _, height, width = pictures.shape
     size = torch.tensor([width, height], device=ignored.device, dtype=ignored.dtype)
     middle, half = ignored[:, None, 1:3] * size, 0.5 * ignored[:, None, 3:5] * size

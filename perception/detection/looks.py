@@ -1,8 +1,8 @@
-"""Looks of other cameras and renderers, given to training pictures: exposure, bloom, tone curve, sharpness, JPEG.
+"""Augments training pictures with the image formation of other cameras: exposure, bloom, tone curve, sharpness, JPEG.
 
 A network trained on one renderer learns its tone curve, its clean edges and its lamps without glow. Each picture gets a
-look of its own by chance, in the order in which a camera makes it: light (exposure, white balance, bloom, vignette),
-then the tone curve, colour strength and sharpness, then JPEG compression.
+random variation of its own, in the order of a camera's pipeline: light (exposure, white balance, bloom, vignette), then
+tone curve, saturation and sharpness, then JPEG compression.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 Float = NDArray[np.float64]
 
 LOOK_SHARE = 0.7
-"""Share of the pictures that get a look; the others stay as they are."""
+"""Fraction of pictures that are varied; the others stay unchanged."""
 
 LINEAR_GAMMA = 2.2
 BLOOM_SIGMAS_PX = (1.5, 4.0, 12.0)
-"""Standard deviations of the glow around what is brighter than the picture can show."""
+"""Standard deviations, px, of the glow around pixels brighter than the picture can show."""
 
 JPEG_BLOCK = 8
 JPEG_LUMA = (
@@ -31,14 +31,14 @@ JPEG_LUMA = (
     (49, 64, 78, 87, 103, 121, 120, 101),
     (72, 92, 95, 98, 112, 100, 103, 99),
 )
-"""Quantization of brightness at quality 50 (ITU-T T.81, table K.1)."""
+"""Luma quantization table at quality 50 (ITU-T T.81, table K.1)."""
 
 YCC = ((0.299, 0.587, 0.114), (-0.168736, -0.331264, 0.5), (0.5, -0.418688, -0.081312))
-"""RGB to brightness and two colour differences (JFIF 1.02)."""
+"""RGB to YCbCr: luma and two colour differences (JFIF 1.02)."""
 
 
 def give_looks(pictures: torch.Tensor, rng: np.random.Generator, share: float = LOOK_SHARE) -> torch.Tensor:
-    """Pictures (N, 3, H, W) RGB, 0 to 255, each with a look of its own drawn from `rng`; float32, 0 to 255."""
+    """Vary pictures (N, 3, H, W) RGB, 0 to 255, each with its own parameters drawn from `rng`; float32, 0 to 255."""
     dice = _Dice(pictures, rng)
     plain = pictures.float()
     light = (plain.clamp(0.0, 255.0) / 255.0) ** LINEAR_GAMMA
@@ -53,7 +53,7 @@ def give_looks(pictures: torch.Tensor, rng: np.random.Generator, share: float = 
 
 
 class _Dice:
-    """Random numbers (N, channels, 1, 1) on the pictures' device."""
+    """Random numbers (N, channels, 1, 1) float32, one set per picture, on the pictures' device."""
 
     def __init__(self, pictures: torch.Tensor, rng: np.random.Generator) -> None:
         self._count, self._device, self._rng = len(pictures), pictures.device, rng
@@ -73,7 +73,7 @@ class _Dice:
 
 
 def _bloom(light: torch.Tensor, dice: _Dice) -> torch.Tensor:
-    """Glow of what is nearly as bright as the picture can show; small coloured spots, lamps, also turn paler."""
+    """Add glow around nearly saturated pixels; small coloured spots, which are lamps, also turn paler."""
     spread = light.amax(dim=1, keepdim=True) - light.amin(dim=1, keepdim=True)
     source = light * (light.amax(dim=1, keepdim=True) > 0.75)
     lamps = source * spread
@@ -93,7 +93,7 @@ def _vignette(light: torch.Tensor, dice: _Dice) -> torch.Tensor:
 
 
 def _tone(light: torch.Tensor, dice: _Dice) -> torch.Tensor:
-    """From light to what is shown: a power law, or a film-like curve that rolls off highlights (Narkowicz, 2015)."""
+    """Linear light to display values: a power law, or a film-like curve with highlight roll-off (Narkowicz, 2015)."""
     power = light.clamp(0.0, 1.0) ** (1.0 / (LINEAR_GAMMA * torch.exp(dice.normal(0.12))))
     bent = (light * (2.51 * light + 0.03)) / (light * (2.43 * light + 0.59) + 0.14)
     film = bent.clamp(0.0, 1.0) ** (1.0 / LINEAR_GAMMA)
@@ -102,14 +102,14 @@ def _tone(light: torch.Tensor, dice: _Dice) -> torch.Tensor:
 
 
 def _sharpness(shown: torch.Tensor, dice: _Dice) -> torch.Tensor:
-    """A third blurred, a third sharpened."""
+    """Blur one third of the pictures and sharpen another third."""
     blurred = torch.where(dice.chance(0.5), _blur(shown, 0.6), _blur(shown, 1.0))
     amount = torch.where(dice.chance(0.5), -dice.uniform(0.3, 1.0), dice.uniform(0.0, 1.0))
     return torch.where(dice.chance(0.67), shown + (shown - blurred) * amount, shown)
 
 
 def _blur(pictures: torch.Tensor, sigma: float) -> torch.Tensor:
-    """Gaussian blur; a wide one is done in a smaller copy."""
+    """Gaussian blur; a wide one runs on a downscaled copy."""
     factor = max(int(sigma / 2.0), 1)
     small = torch.nn.functional.avg_pool2d(pictures, factor, ceil_mode=True) if factor > 1 else pictures
     reach = int(np.ceil(3.0 * sigma / factor))
@@ -126,7 +126,7 @@ def _blur(pictures: torch.Tensor, sigma: float) -> torch.Tensor:
 
 
 def _jpeg(pictures: torch.Tensor, dice: _Dice) -> torch.Tensor:
-    """What JPEG loses at a quality of 40 to 95: the colours of 2 x 2 pixels are one, and 8 x 8 blocks are quantized."""
+    """JPEG's loss at a quality of 40 to 95: chroma subsampled over 2 x 2 pixels, and 8 x 8 blocks quantized."""
     quality = dice.uniform(40.0, 95.0)
     scale = torch.where(quality < 50.0, 50.0 / quality, 2.0 - quality / 50.0)
     height, width = pictures.shape[2:]
@@ -142,7 +142,7 @@ def _jpeg(pictures: torch.Tensor, dice: _Dice) -> torch.Tensor:
 
 
 def _quantize(planes: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    """Planes (N, C, H, W) whose 8 x 8 cosine transforms are rounded to multiples of JPEG's table times `scale`."""
+    """Planes (N, C, H, W) whose 8 x 8 DCT coefficients are rounded to multiples of JPEG's table times `scale`."""
     n = JPEG_BLOCK
     k = torch.arange(n, device=planes.device, dtype=torch.float32)
     dct = torch.cos((2.0 * k[None, :] + 1.0) * k[:, None] * torch.pi / (2.0 * n)) * (2.0 / n) ** 0.5

@@ -1,7 +1,7 @@
-"""How good detections are: average precision and recall, as COCO defines them, over the objects that count.
+"""Detection metrics: COCO's average precision and recall over the objects that count.
 
-An object that does not count (`classes.HEIGHT_MIN_PX`, `classes.VISIBLE_MIN`) is neither missed nor wrongly found: a
-detection that fits one of its class is left out, as in KITTI's "don't care".
+An object that does not count (`classes.HEIGHT_MIN_PX`, `classes.VISIBLE_MIN`) is neither a miss nor a false positive: a
+detection that matches one of its class is left out, as with KITTI's "don't care" areas.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RECALLS = np.linspace(0.0, 1.0, 101)
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One picture: what is in it and what was found; `group` is its weather."""
+    """One picture's labels and detections; `group` is its weather."""
 
     labels: tuple[Label, ...]
     found: tuple[Detection, ...]
@@ -39,7 +39,7 @@ def ious(a: Float, b: Float) -> Float:
 
 
 def average_precision(samples: Sequence[Sample], name: str) -> Float | None:
-    """Average precision of class `name` at each of `IOUS`; None where no object of it counts."""
+    """Average precision of class `name` at each of `IOUS`; None where no object of the class counts."""
     total = sum(label.counts for sample in samples for label in sample.labels if label.name == name)
     if total == 0:
         return None
@@ -60,9 +60,9 @@ def average_precision(samples: Sequence[Sample], name: str) -> Float | None:
 def recalled(
     sample: Sample, names: Iterable[str], confidence_min: float, iou_min: float = 0.5, any_of: bool = True
 ) -> tuple[list[Label], list[bool]]:
-    """The counting objects of `names` in the picture, and which of them a detection fits.
+    """The counting objects of `names` in the picture, and for each whether a detection matches it.
 
-    With `any_of` a detection of any of `names` will do (a van that is called a truck is still seen).
+    With `any_of` a detection of any class in `names` matches (a van detected as a truck is still found).
     """
     wanted = set(names)
     labels = [label for label in sample.labels if label.counts and label.name in wanted]
@@ -82,7 +82,7 @@ def recalled(
 
 
 def _edges(found: Sequence[Detection]) -> Float:
-    """Labels' edges lie at whole numbers, the image frame's pixel centres do."""
+    """Boxes (N, 4) in the labels' convention: their edges lie at whole numbers, the image frame's pixel centres do."""
     return np.array([d.box_px for d in found], dtype=np.float64) + 0.5
 
 
@@ -105,7 +105,7 @@ def _outcomes(found: Sequence[Detection], labels: Sequence[Label]) -> Float:
 
 
 def _area(outcome: Float, total: int) -> float:
-    """Mean precision over COCO's 101 recalls."""
+    """Mean interpolated precision over COCO's 101 recall levels."""
     kept = outcome[~np.isnan(outcome)]
     if not len(kept):
         return 0.0

@@ -1,4 +1,4 @@
-"""The network on whatever runs it: OpenVINO on the CPU, torch on a GPU. Both take and give the same."""
+"""Inference backends of the detector: OpenVINO on the CPU, torch on a GPU, with the same inputs and outputs."""
 
 from __future__ import annotations
 
@@ -22,19 +22,22 @@ THREADS_MAX = 2
 
 
 class Network(Protocol):
-    """`size_px` is (width, height) of the pictures it takes, `names` its classes."""
+    """A detection network; `size_px` is (width, height) of the pictures it takes, `names` are its classes."""
 
     size_px: tuple[int, int]
     names: tuple[str, ...]
 
     def start(self, bgr: Image) -> Callable[[], Float32]:
-        """Begin on a picture (height, width, 3) of its size, which must stay as it is -> a call that waits for the
-        rows (N, 6): u0, v0, u1, v1 (edges at whole numbers), score, class. One picture at a time."""
+        """Start inference on a picture (height, width, 3) uint8 of `size_px`; the array must stay unchanged.
+
+        Returns a call that waits for the rows (N, 6): u0, v0, u1, v1 (edges at whole numbers), score, class. One
+        picture at a time.
+        """
         ...
 
 
 class OpenVinoNetwork:
-    """Float32 whatever the processor offers: the same picture gives the same boxes on every run."""
+    """Network on the CPU, in float32 on every processor: the same picture gives the same boxes on every run."""
 
     def __init__(self, source: Exported, threads: int | None = None) -> None:
         ov = openvino()
@@ -54,7 +57,7 @@ class OpenVinoNetwork:
         options: dict[str, Any] = {
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_NUM_THREADS": threads or spare_threads(),
-            "ENABLE_CPU_PINNING": False,  # bound to cores, its threads wait for what runs there beside them
+            "ENABLE_CPU_PINNING": False,  # threads bound to a core wait for other work on that core
             "INFERENCE_PRECISION_HINT": "f32",
         }
         self._tensor = ov.Tensor
@@ -62,14 +65,14 @@ class OpenVinoNetwork:
         self._request = self._model.create_infer_request()
 
     def beside(self) -> OpenVinoNetwork:
-        """The same network for another picture at the same time."""
+        """The same network with a request of its own, to process another picture at the same time."""
         other = copy(self)
         other._request = self._model.create_infer_request()
         return other
 
     def start(self, bgr: Image) -> Callable[[], Float32]:
-        self._request.wait()  # for a picture whose rows nobody asked for
-        self._picture = np.ascontiguousarray(bgr[None])  # read where it lies: it must live as long
+        self._request.wait()  # an earlier picture whose rows were never fetched
+        self._picture = np.ascontiguousarray(bgr[None])  # shared with OpenVINO, so it must outlive the request
         self._request.set_input_tensor(self._tensor(self._picture, shared_memory=True))
         self._request.start_async()
         return self._rows
@@ -80,9 +83,9 @@ class OpenVinoNetwork:
 
 
 class TorchNetwork:
-    """The weights themselves, on `device` ("cuda", "cuda:1"; "cpu" for comparison); half precision on a GPU.
+    """Network in torch on `device` ("cuda", "cuda:1"; "cpu" for comparison); half precision on a GPU.
 
-    Corners of boxes are worked out in float32 there too: half precision knows 600 px to half a pixel only.
+    Box corners are computed in float32 there too: half precision resolves 600 px only to half a pixel.
     """
 
     def __init__(self, weights: Path, size_px: tuple[int, int], device: str = "cuda") -> None:
@@ -98,17 +101,17 @@ class TorchNetwork:
         if not getattr(head, "end2end", False):
             raise ConfigError(f"weights {weights} have no one-to-one head: needed are weights of YOLO26")
         self.takes_packed = self.device.type == "cuda" and _quicken(self._model)
-        """Whether `rows` takes the packed pictures of `cuda_ops.preprocess` too, which go in without a copy."""
+        """Whether `rows` also takes the packed pictures of `cuda_ops.preprocess`, which need no copy."""
         with torch.inference_mode():
             self._model(torch.zeros((1, 3, size_px[1], size_px[0]), device=self.device, dtype=self.dtype))
-        head.anchors, head.strides = head.anchors.float(), head.strides.float()  # that pass has made them
+        head.anchors, head.strides = head.anchors.float(), head.strides.float()  # made by the pass above
 
     def rows(self, rgb: Any, score_min: float = 0.0) -> Any:
-        """(1, 3, height, width) RGB in 0..1 of `dtype` on `device` -> rows as `start`'s, (1, N, 6) float32, there.
+        """(N, 3, height, width) RGB in 0..1 of `dtype` on `device` -> rows as `start`'s, (N, rows, 6) float32, there.
 
         Rows that score no more than `score_min` may be left out; zeros stand for them.
         """
-        self._model.model[-1].score_min = score_min  # only our own head asks for it
+        self._model.model[-1].score_min = score_min  # read by our own head only
         with self._torch.inference_mode():
             return self._model(rgb.contiguous(memory_format=self._torch.channels_last))[0].float()
 
@@ -126,16 +129,16 @@ def _quicken(model: Any) -> bool:
     from cuda_ops.runtime.gpu import why_no_gpu
     from perception.on_gpu.quicken import quicken
 
-    return why_no_gpu() is None and quicken(model)  # torch alone needs less of a driver, and no run-time compiler
+    return why_no_gpu() is None and quicken(model)  # torch itself runs on older drivers and without NVRTC
 
 
 def spare_threads() -> int:
-    """Threads for the network: one core is left for what runs beside it, for one that waits for a core spins."""
+    """Threads for the network; leaves one core to other work, since a network thread that waits for a core spins."""
     return min(max(len(os.sched_getaffinity(0)) - 1, 1), THREADS_MAX)
 
 
 def network_for(weights: Path, width_px: int, height_px: int, device: str) -> Network:
-    """The network for pictures of that size on `device`, "cuda" or "cpu".
+    """The network for pictures of the given size on `device`, "cuda" or "cpu".
 
     Raises ConfigError as `weights.exported` does.
     """

@@ -1,4 +1,4 @@
-"""Import ultralytics and openvino so that they never reach for the network: no downloads, installs or telemetry."""
+"""Imports ultralytics and openvino without network access: no downloads, no installs, no telemetry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def openvino() -> Any:
 
 
 def ultralytics() -> Any:
-    """The ultralytics package, with a configuration folder of our own under the user's cache.
+    """The ultralytics package, with its configuration folder under the user's cache.
 
     Raises ModuleNotFoundError where it is not installed.
     """
@@ -30,7 +30,7 @@ def ultralytics() -> Any:
     )
     folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "av-stack" / "ultralytics"
     os.environ.setdefault("YOLO_CONFIG_DIR", str(folder))
-    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # for exports, which import openvino
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # exports import openvino
     _put_font(Path(os.environ["YOLO_CONFIG_DIR"]) / "Ultralytics" / "Arial.ttf")
     import ultralytics
 
@@ -39,7 +39,7 @@ def ultralytics() -> Any:
 
 
 def _put_font(path: Path) -> None:
-    """It downloads a font unless one of this name is there: matplotlib brings a free one."""
+    """Provide a font of the name that ultralytics would download; matplotlib ships a free one."""
     if path.exists():
         return
     import matplotlib

@@ -1,4 +1,4 @@
-"""Detection's oracle twin: the simulator's road users, cut to what lies in range. For diagnosis only."""
+"""Detection's oracle twin: the simulator's own road users within range. For diagnosis only."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from av_stack.frames import map_to_vehicle, vehicle_to_image
 from av_stack.types import CameraModel, TrackedObject, Truth
 
 BEHIND_M = 30.0
-"""Road users behind matter for lane changes only: a shorter reach than ahead."""
+"""Range behind the ego, m; shorter than ahead, since road users behind matter for lane changes only."""
 
 
 def oracle_objects(truth: Truth, range_m: float = 80.0, camera: CameraModel | None = None) -> tuple[TrackedObject, ...]:
-    """Road users at most `range_m` away and not more than `BEHIND_M` behind, nearest first; tracks are truth's ids.
+    """Road users at most `range_m` away and not more than `BEHIND_M` behind, nearest first; ids are the truth's.
 
-    With `camera`, those in its picture carry `box_px`, on the assumption that they stand on the ego's ground plane;
-    what hides behind something else is boxed all the same.
+    With `camera`, road users in its picture carry `box_px`, computed as if they stood on the ego's ground plane;
+    occluded ones have a box too.
     """
     if not truth.objects:
         return ()
@@ -31,7 +31,8 @@ def oracle_objects(truth: Truth, range_m: float = 80.0, camera: CameraModel | No
 
 
 def box_in_image(thing: TrackedObject, truth: Truth, camera: CameraModel) -> tuple[float, float, float, float] | None:
-    """(u0, v0, u1, v1) px around the projected box, cut to the picture; None where it is not fully in front or out."""
+    """(u0, v0, u1, v1) px around the projected box, clipped to the picture; None where part of it is behind the camera
+    or all of it is outside the picture."""
     signs = np.array([[x, y] for x in (-0.5, 0.5) for y in (-0.5, 0.5)])
     local = signs * [thing.length_m, thing.width_m]
     c, s = np.cos(thing.yaw_rad), np.sin(thing.yaw_rad)

@@ -1,6 +1,6 @@
-"""A network in eight bits: the convolutions' ranges are measured on pictures (post-training quantization, NNCF).
+"""Quantizes an exported network to eight bits (post-training quantization by NNCF, calibrated on pictures).
 
-On a processor with VNNI it takes half the time. The head, which gives places and scores, stays in floating point.
+On a processor with VNNI it takes half the time. The head, which gives boxes and scores, stays in floating point.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ PICTURES = 300
 
 
 def quantize(network: Exported, pictures: Sequence[Path]) -> None:
-    """Replace `network` by one in eight bits; `pictures` are files like those it will see.
+    """Replace `network` by its eight-bit version; `pictures` are files like those it will process.
 
     Raises ConfigError where there are too few of them or NNCF is not installed.
     """
     if len(pictures) < PICTURES:
         raise ConfigError(f"{len(pictures)} pictures: needed are {PICTURES} to measure the network's ranges on")
-    ov = openvino()  # before nncf imports it: it would send usage reports
+    ov = openvino()  # before nncf imports it, which would send usage reports
     try:
         import nncf
     except ModuleNotFoundError:
@@ -44,7 +44,7 @@ def quantize(network: Exported, pictures: Sequence[Path]) -> None:
         preset=nncf.QuantizationPreset.MIXED,
         subset_size=PICTURES,
         ignored_scope=nncf.IgnoredScope(patterns=[_head(model)]),
-        # Processors without VNNI add products in 16 bits: weights of 7 bits cannot overflow there, and give the same.
+        # Processors without VNNI add products in 16 bits: 7-bit weights cannot overflow there and give equal results.
         advanced_parameters=nncf.AdvancedQuantizationParameters(overflow_fix=nncf.OverflowFix.ENABLE),
     )
     with TemporaryDirectory(dir=network.model.parent) as work:
@@ -64,7 +64,7 @@ def _input(path: Path, size_px: tuple[int, int]) -> NDArray[np.float32]:
 
 
 def _head(model: Any) -> str:
-    """A pattern that names the operations of the network's last module."""
+    """A pattern that matches the operations of the network's last module, its head."""
     numbers = [re.search(r"model\.(\d+)\.", node.get_friendly_name()) for node in model.get_ordered_ops()]
     last = max(int(found.group(1)) for found in numbers if found)
     return rf".*model\.{last}[./].*"

@@ -1,7 +1,7 @@
-"""Training pictures, decoded once and held in the network's own memory, and varied there.
+"""Loader that keeps the decoded training pictures on the training device and augments them there.
 
-Decoding and varying pictures in loader processes keeps a fast GPU waiting; 30,000 pictures of 640x360 take 21 GB, which
-such a GPU has. What is finished while training runs is taken in at the next epoch, so that training may begin while
+Decoding and augmenting in loader processes keeps a fast GPU waiting; 30,000 pictures of 640x360 take 21 GB, which such
+a GPU has. Episodes finished while training runs are added at the next epoch, so that training may begin while
 `av-stack dataset` still renders.
 """
 
@@ -21,33 +21,35 @@ from numpy.typing import NDArray
 from perception.detection.classes import CLASSES, STOP_SIGN
 
 LEARNT_HEIGHT_PX, LEARNT_VISIBLE = 6.0, 0.25
-"""What is learnt goes a little beyond what counts (`classes`): an object at the edge of counting is not taught to be
-nothing, and finding one that does not count is no fault. Of the others nothing is learnt (`leniency`)."""
+"""Minimum box height, px, and visible fraction of an object that is learnt: a little below what counts (`classes`).
+
+So an object at the edge of counting is not taught as background; to find one that does not count is no fault. Smaller
+and more occluded objects are ignored (`leniency`)."""
 
 UNLEARNT = -1.0
-"""In the place of a class."""
+"""Marks a box to ignore, in place of its class."""
 
 AS_THEY_ARE = 0.5
-"""The share of the pictures that are moved by whole pixels alone: what resampling blurs is what tells small objects
-and numbers apart."""
+"""Fraction of pictures that are shifted by whole pixels only: small objects and numbers are told apart by detail that
+resampling blurs."""
 
 OFTEN = 0.1
-"""A class in a smaller share of the pictures than this makes its pictures come more often."""
+"""Fraction of pictures below which a class counts as rare; pictures that show a rare class are repeated."""
 
 GREY = 114.0
 STRIDE_PX = 32
 DECODERS = 8
 _READABLE = np.array([name == STOP_SIGN or name.startswith("speed limit") for name in CLASSES])
-"""Classes whose pictures may not be mirrored."""
+"""Classes whose pictures must not be mirrored, because they carry text."""
 
 Float = NDArray[np.float64]
 
 
 class ResidentLoader:
-    """Batches for ultralytics' trainer: pictures as uint8 on `device`, boxes as it wants them.
+    """Batches for ultralytics' trainer: uint8 pictures on `device`, boxes in its format.
 
-    `root` is a data set's folder and `split` names its part. `epoch_pictures` is the length of an epoch; None means all
-    that is there at the start. Raises FileNotFoundError where no episode is finished yet.
+    `root` is a data set's folder and `split` names its part. `epoch_pictures` is the length of an epoch; None means the
+    number of pictures at the start. Raises FileNotFoundError where no episode is finished yet.
     """
 
     drop_last = True
@@ -78,10 +80,10 @@ class ResidentLoader:
             yield self._batch()
 
     def reset(self) -> None:
-        """There is nothing to start anew."""
+        """Does nothing: there is no worker to restart. Ultralytics' trainer calls it."""
 
     def _take_in(self) -> None:
-        """Decode every finished episode that is not held yet."""
+        """Decode every finished episode that is not in memory yet."""
         finished = sorted(path.stem for path in (self._root / "episodes" / self._split).glob("*.json"))
         new = [name for name in finished if name not in self._seen]
         with ThreadPoolExecutor(DECODERS) as pool:
@@ -110,7 +112,7 @@ class _Sized:
         return self._length
 
     def set_epoch(self, epoch: int) -> None:
-        """Pictures are drawn afresh in every epoch as it is."""
+        """Does nothing: pictures are drawn anew in every epoch."""
 
 
 def _read(path: Path) -> tuple[NDArray[np.uint8], Float]:
@@ -129,9 +131,9 @@ def _learnt(row: dict[str, Any]) -> bool:
 
 
 def repeats(boxes: list[Float]) -> Float:
-    """How often a round takes each picture, at least once: repeat factor sampling (Gupta et al., LVIS, 2019).
+    """Repeats of each picture per round, at least 1: repeat factor sampling (Gupta et al., LVIS, 2019).
 
-    A picture counts as often as its rarest class asks for: the root of how many times rarer than `OFTEN` it is.
+    A class's factor is the square root of how many times rarer than `OFTEN` it is; a picture takes its rarest class's.
     """
     holds = np.zeros((len(boxes), len(CLASSES)), dtype=bool)
     for row, found in zip(holds, boxes, strict=True):
@@ -141,10 +143,10 @@ def repeats(boxes: list[Float]) -> Float:
 
 
 def vary(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator) -> dict[str, Any]:
-    """Pictures (N, 3, H, W) uint8 and their boxes, each moved, scaled, mirrored and recoloured by chance.
+    """Augment pictures (N, 3, H, W) uint8 and their boxes: random shift, scale, mirror and colour.
 
-    The result is what ultralytics calls a batch; its pictures' sides are multiples of 32. Boxes too small or too far
-    outside to be learnt, and those of UNLEARNT, are apart as "ignored" (M, 5): picture and box.
+    The result is an ultralytics batch; the pictures' sides are multiples of 32. Boxes too small or too far outside to
+    be learnt, and those marked UNLEARNT, are listed apart as "ignored" (M, 5): picture and box.
     """
     count, _, height, width = pictures.shape
     size = (-(-height // STRIDE_PX) * STRIDE_PX, -(-width // STRIDE_PX) * STRIDE_PX)
@@ -174,7 +176,7 @@ def vary(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator) -
 
 
 def _warp(pictures: torch.Tensor, size: tuple[int, int], scale: Float, shift: Float, mirrored: Any) -> torch.Tensor:
-    """Each picture scaled about its corner, then shifted; grey where nothing is."""
+    """Each picture scaled about its corner, then shifted; grey outside the picture."""
     source = np.array([pictures.shape[3], pictures.shape[2]])
     target = np.array([size[1], size[0]])
     theta = np.zeros((len(scale), 2, 3))
@@ -199,9 +201,10 @@ def _move_boxes(
     shift: Float,
     mirrored: NDArray[np.bool_],
 ) -> Float:
-    """(n, 6): picture, class or UNLEARNT and centre, width, height as shares of `size`, of the boxes still to be seen.
+    """Boxes after the same augmentation, clipped, without those outside the picture.
 
-    `boxes` (m, 5) are those of all pictures and `number` (m,) says of which.
+    Returns (n, 6): picture, class or UNLEARNT, and centre, width, height as fractions of `size`. `boxes` (m, 5) are
+    those of all pictures and `number` (m,) is each box's picture.
     """
     left, right = np.where(mirrored[number], width - boxes[:, [3, 1]].T, boxes[:, [1, 3]].T)
     corners = np.stack([left, boxes[:, 2], right, boxes[:, 4]])
@@ -217,7 +220,7 @@ def _move_boxes(
 
 
 def _recolour(pictures: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
-    """Exposure, contrast, colour strength, white balance and noise of some other camera."""
+    """Random exposure, contrast, saturation, white balance and noise, as of other cameras."""
     count, device = len(pictures), pictures.device
 
     def draw(low: float, high: float, channels: int = 1) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Which of a network's rows count, and where in the picture their boxes lie, as machine code."""
+"""Compiled (numba) filter and sort of a network's output rows, with their boxes in picture coordinates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIDE_MIN_PX = 1.0
 
 @inner
 def bounded(value: float, most: float) -> float:
-    """Between 0 and `most`."""
+    """`value` clamped to between 0 and `most`."""
     above = value if value > 0.0 else 0.0
     return above if above < most else most
 
@@ -22,16 +22,16 @@ def bounded(value: float, most: float) -> float:
 def strongest(
     rows: NDArray[np.float32], scale: float, width_px: float, height_px: float, confidence_min: float
 ) -> Float:
-    """The rows (N, 6) that are finite, of at least `confidence_min` and no smaller than a pixel in the picture, the
-    strongest first, those of one score as they come; boxes are divided by `scale` and end where the picture does.
+    """Select a network's rows (N, 6), strongest first; rows of equal score keep their order.
 
-    The limit is rounded as the scores are: who scores just that counts.
+    Kept are finite rows of at least `confidence_min` whose box is at least a pixel wide and high in the picture. Boxes
+    are divided by `scale` and clipped to the picture. The limit is float32 like the scores: a score equal to it counts.
     """
     count, order = 0, np.empty(len(rows), dtype=np.int64)
     for n in range(len(rows)):
         if not np.isfinite(rows[n]).all() or not rows[n, 4] >= confidence_min:
             continue
-        # Networks give the strongest first already, or nearly so: a row seldom moves far.
+        # Networks give rows sorted by score, or nearly so: a row seldom moves far in this insertion sort.
         place = count
         while place > 0 and rows[order[place - 1], 4] < rows[n, 4]:
             order[place] = order[place - 1]

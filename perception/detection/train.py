@@ -1,4 +1,4 @@
-"""Training of the detector, from scratch or on from weights of ours: none are downloaded."""
+"""Trains the detector, from scratch or from existing weights of ours; no weights are downloaded."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ SIZES = ("n", "s")
 
 @dataclass(frozen=True, slots=True)
 class TrainingSpec:
-    """`size` is YOLO26's ("n" or "s"); `hours`, if given, ends training after that time instead of after `epochs`.
+    """Options of a training run.
 
+    `size` is YOLO26's ("n" or "s"); `hours`, if given, ends training after that time instead of after `epochs`.
     `epoch_pictures` is the number of pictures in an epoch; None means all of the data set. `optimizer` is one of
-    ultralytics'. `start` names weights of that size to train on from; None means from scratch.
+    ultralytics'. `start` names weights of that size to continue from; None means from scratch.
     """
 
     data: Path
@@ -36,7 +37,7 @@ class TrainingSpec:
 
 
 def train(spec: TrainingSpec) -> Path:
-    """Train, or go on where a run in `spec.out` was stopped; returns the best weights' path, stripped, in fp16."""
+    """Train, or resume a stopped run in `spec.out`; returns the path of the best weights (stripped, fp16)."""
     if spec.size not in SIZES:
         raise ValueError(f"unknown size {spec.size}; there are {', '.join(SIZES)}")
     package = ultralytics()
@@ -57,7 +58,7 @@ def train(spec: TrainingSpec) -> Path:
 
 
 def _trainer(spec: TrainingSpec) -> Any:
-    """What makes ultralytics' trainer for detectors, with pictures held in the network's own memory."""
+    """A class of ultralytics' detection trainer with the resident loader and the lenient loss."""
     from ultralytics.models.yolo.detect import DetectionTrainer
 
     from perception.detection.leniency import lenient_loss
@@ -66,7 +67,7 @@ def _trainer(spec: TrainingSpec) -> Any:
     class Trainer(DetectionTrainer):  # type: ignore[misc]  # ultralytics is untyped
         def _setup_train(self) -> None:
             super()._setup_train()
-            before = getattr(self.model, "criterion", None)  # of a run that goes on
+            before = getattr(self.model, "criterion", None)  # exists where a run is resumed
             self.model.criterion = lenient_loss(self.model, before.updates if before else 0)
 
         def get_dataloader(self, dataset_path: str, batch_size: int = 16, rank: int = 0, mode: str = "train") -> Any:

@@ -1,6 +1,6 @@
-"""From weights to a network that OpenVINO reads: shipped beside the weights, found in the cache, or exported.
+"""Finds the OpenVINO network of given weights: shipped beside them, in the cache, or exported now.
 
-Which it is goes by the weights' content, so that other weights under the same name are exported anew.
+Networks are matched by the hash of the weights' content, so that other weights under the same name are exported anew.
 """
 
 from __future__ import annotations
@@ -19,21 +19,24 @@ from perception.detection.offline import ultralytics
 
 COMPACT = Path(__file__).parents[1] / "weights" / "detector_n.pt"
 LARGE = COMPACT.with_name("detector_s.pt")
-"""For a CPU and for a GPU, trained on the embedded server's pictures; what they reach is in docs/detector.md."""
+"""Shipped weights for a CPU and for a GPU, trained on the embedded server's pictures; docs/detector.md has figures."""
 
 SHIPPED = {"cpu": COMPACT, "cuda": LARGE}
-"""By the device that perception runs on."""
+"""Shipped weights by the device that perception runs on."""
 
 COMPACT_SIZE_PX = (640, 384)
-"""Width and height of what the network takes, for the compact rig's pictures of 640x360."""
+"""The network's input size (width, height), px, for the compact rig's pictures of 640x360."""
 
 STRIDE_PX = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """`model` is OpenVINO's .xml with its .bin beside it, for pictures of `size_px` (width, height); `names` are the
-    classes in the order of its outputs."""
+    """A network in OpenVINO's format.
+
+    `model` is the .xml with its .bin beside it, for pictures of `size_px` (width, height); `names` are the classes in
+    the order of its outputs.
+    """
 
     model: Path
     size_px: tuple[int, int]
@@ -41,15 +44,14 @@ class Exported:
 
 
 def network_size(width_px: int, height_px: int) -> tuple[int, int]:
-    """The smallest size that a picture fits in and the network takes."""
+    """The smallest network input size, a multiple of `STRIDE_PX`, that holds a picture of the given size."""
     return -(-width_px // STRIDE_PX) * STRIDE_PX, -(-height_px // STRIDE_PX) * STRIDE_PX
 
 
 def exported(weights: Path, size_px: tuple[int, int], cache: Path | None = None) -> Exported:
     """The network of `weights` for pictures of `size_px`.
 
-    Raises ConfigError where there are no such weights, or where they have to be exported and ultralytics, which can, is
-    not installed.
+    Raises ConfigError where the weights do not exist, or where they must be exported and ultralytics is not installed.
     """
     if not weights.is_file():
         raise ConfigError(f"weights {weights}: no such file")
@@ -66,8 +68,11 @@ def exported(weights: Path, size_px: tuple[int, int], cache: Path | None = None)
 
 
 def export(weights: Path, size_px: tuple[int, int], folder: Path) -> Exported:
-    """Write the network of `weights` into `folder`, in fp16, with what it is in a JSON file beside it, which is written
-    last."""
+    """Export the network of `weights` into `folder`, in fp16, with a JSON file of its hash and class names.
+
+    The JSON file is written last, so that it marks a complete export. Raises ConfigError where ultralytics is not
+    installed.
+    """
     try:
         model = ultralytics().YOLO(str(weights.resolve()))
     except ModuleNotFoundError as error:
@@ -82,7 +87,7 @@ def export(weights: Path, size_px: tuple[int, int], folder: Path) -> Exported:
         model = ultralytics().YOLO(str(copy))
         # nms=False keeps the one-to-one head, which needs no suppression of doubles.
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", module=r"torch\.jit|ultralytics")  # how ultralytics traces a network
+            warnings.filterwarnings("ignore", module=r"torch\.jit|ultralytics")  # noise of ultralytics' tracing
             made = Path(
                 model.export(format="openvino", imgsz=(size_px[1], size_px[0]), half=True, nms=False, verbose=False)
             )

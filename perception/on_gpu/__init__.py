@@ -1,1 +1,1 @@
-"""A camera's whole perception as one CUDA graph; imported only where torch is installed."""
+"""GPU path of perception: one CUDA graph per frame for all cameras. Imported only where torch is installed."""

@@ -1,6 +1,7 @@
-"""YOLO26's blocks on `cuda_ops.conv`: one kernel puts inputs together, convolves, and does what follows.
+"""Replaces the forward methods of YOLO26's blocks by the project's kernel `cuda_ops.conv`.
 
-Activations are half precision, channels last; parts of pictures are read where they lie.
+One kernel launch concatenates the inputs, convolves, and applies SiLU and the residual sum. Activations are float16,
+channels last. Slices of channels are read in place, without a copy.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ LAST = torch.channels_last
 
 
 def use_own_convolutions(model: Any) -> None:
-    """Change the fused `model`'s blocks in place; what none of them can do stays."""
+    """Replace the blocks of the fused `model` in place; a block that the kernels cannot do keeps torch's forward."""
     first = model.model[0]
     if is_first(first):
         first.forward = of_packed(first)
@@ -35,7 +36,7 @@ def use_own_convolutions(model: Any) -> None:
 
 
 def of_convolution(module: Any) -> Forward | None:
-    """The forward of a module that is one convolution, by the project's kernels; None where they don't fit."""
+    """The forward of a module that is one convolution, run by the project's kernels; None where they do not fit."""
     if isinstance(module, torch.nn.Conv2d) and fits(module):
         return alone(module)
     if has_fitting_conv(module):
@@ -44,7 +45,10 @@ def of_convolution(module: Any) -> Forward | None:
 
 
 def fits(layer: torch.nn.Conv2d, multiple: int = 8) -> bool:
-    """Whether the kernel can do it: its input's channels are to be a multiple of `multiple`."""
+    """Whether `cuda_ops.conv` can run `layer`: odd square kernel, half padding, bias, no groups, no dilation.
+
+    The number of input channels must be a multiple of `multiple`.
+    """
     size, padding = layer.kernel_size[0], layer.padding
     return (
         layer.groups == 1
@@ -59,14 +63,17 @@ def fits(layer: torch.nn.Conv2d, multiple: int = 8) -> bool:
 
 
 def has_fitting_conv(module: Any) -> bool:
-    """Whether it is a convolution and SiLU, or nothing, after it."""
+    """Whether the module is a convolution that `fits`, followed by SiLU or by no activation."""
     layer = getattr(module, "conv", None)
     is_known = isinstance(getattr(module, "act", None), (torch.nn.SiLU, torch.nn.Identity))
     return isinstance(layer, torch.nn.Conv2d) and fits(layer) and is_known
 
 
 def is_first(module: Any) -> bool:
-    """Whether it is a convolution of three colours, and SiLU, that the kernel does with five channels of zeros more."""
+    """Whether the module is a convolution of three colour channels with SiLU, which the kernel runs on eight channels.
+
+    The five added channels are zero.
+    """
     layer = getattr(module, "conv", None)
     if not isinstance(layer, torch.nn.Conv2d) or not isinstance(getattr(module, "act", None), torch.nn.SiLU):
         return False
@@ -74,7 +81,7 @@ def is_first(module: Any) -> bool:
 
 
 def of_packed(module: Any) -> Forward:
-    """The module's forward; it takes pictures of three channels, and packed ones of eight, whose last five are zero."""
+    """The forward of the first layer: takes pictures of three channels, or packed ones of eight, the last five zero."""
     weight = torch.nn.functional.pad(module.conv.weight, (0, 0, 0, 0, 0, 5)).contiguous(memory_format=LAST)
     bias, stride = module.conv.bias, module.conv.stride[0]
 
@@ -87,7 +94,7 @@ def of_packed(module: Any) -> Forward:
 
 
 def is_depthwise(module: Any) -> bool:
-    """Whether it is a 3x3 convolution of each channel by itself, and SiLU."""
+    """Whether the module is a 3x3 depthwise convolution (one filter per channel) with SiLU."""
     layer = getattr(module, "conv", None)
     return (
         isinstance(layer, torch.nn.Conv2d)
@@ -110,7 +117,7 @@ def alone(layer: torch.nn.Conv2d) -> Forward:
 
 
 def activated(module: Any) -> Forward:
-    """The module's forward; it takes a residual, and more channels, too."""
+    """The forward of a convolution with activation; it also takes a residual, and `more` channels to concatenate."""
     weight, bias, stride = module.conv.weight, module.conv.bias, module.conv.stride[0]
     is_silu = isinstance(module.act, torch.nn.SiLU)
 
@@ -121,21 +128,21 @@ def activated(module: Any) -> Forward:
 
 
 def bottleneck(block: Any) -> Forward | None:
-    """Two convolutions, and the input added to what they make."""
+    """Bottleneck: two convolutions, their result added to the input. None where it has no residual or does not fit."""
     if not block.add or not has_fitting_conv(block.cv2):
         return None
     return lambda x: block.cv2.forward(block.cv1(x), residual=x)
 
 
 def two_ways(block: Any) -> Forward | None:
-    """C3: through a chain and past it; both ways meet in the last convolution."""
+    """C3: two parallel branches, a chain of blocks and a single convolution, concatenated by the last convolution."""
     if not has_fitting_conv(block.cv3):
         return None
     return lambda x: block.cv3.forward(block.m(block.cv1(x)), more=block.cv2(x))
 
 
 def half_through_chain(block: Any) -> Forward | None:
-    """C2f: of what the first convolution makes, half goes through one block; all of it meets in the last."""
+    """C2f: half of the first convolution's output passes through one block; the last convolution takes all of it."""
     if len(block.m) != 1 or not has_fitting_conv(block.cv1) or not has_fitting_conv(block.cv2):
         return None
 
@@ -147,7 +154,7 @@ def half_through_chain(block: Any) -> Forward | None:
 
 
 def half_attended(block: Any) -> Forward | None:
-    """C2PSA: of what the first convolution makes, half goes through attention."""
+    """C2PSA: half of the first convolution's output passes through attention; the last convolution takes both."""
     if not has_fitting_conv(block.cv1) or not has_fitting_conv(block.cv2):
         return None
 
@@ -159,7 +166,7 @@ def half_attended(block: Any) -> Forward | None:
 
 
 def attended(block: Any) -> Forward | None:
-    """PSABlock: attention and two convolutions, each added to its input."""
+    """PSABlock: attention, then a feed-forward pair of convolutions; each result is added to its input."""
     last = block.ffn[1]
     fits_attend = (block.attn.key_dim, block.attn.head_dim) == (KEY, VALUE)
     if not block.add or not has_fitting_conv(last) or not has_fitting_conv(block.attn.proj) or not fits_attend:
@@ -174,7 +181,7 @@ def attended(block: Any) -> Forward | None:
 
 
 def pooled(block: Any) -> Forward | None:
-    """SPPF: maxima over ever wider windows, all into one convolution, and the input added to what that makes."""
+    """SPPF: max pools of growing windows, concatenated by one convolution; then the residual, if the block has one."""
     if not has_fitting_conv(block.cv2):
         return None
     adds, rounds, size = getattr(block, "add", False), getattr(block, "n", 3), int(block.m.kernel_size)
@@ -199,7 +206,10 @@ BLOCKS: dict[str, Callable[[Any], Forward | None]] = {
 
 
 def leave_apart(layers: Any) -> None:
-    """Where two pictures, the first perhaps enlarged, would be put together for a C3k2, hand it both."""
+    """Skip the concatenation before a C3k2 block: the block gets both tensors and its first convolution joins them.
+
+    Where the first tensor comes from a 2x nearest-neighbour upsampling, that step is skipped too.
+    """
     for number in range(1, len(layers) - 1):
         before, layer, after = layers[number - 1 : number + 2]
         takes_both = type(after).__name__ == "C3k2" and after.f == -1 and half_through_chain(after) is not None

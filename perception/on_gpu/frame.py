@@ -1,4 +1,4 @@
-"""One frame's pictures in, paint of the lanes and rows of the detector out: one CUDA graph, in the CPU path's types."""
+"""Runs lane paint and object detection of all cameras as one CUDA graph; results are in the CPU path's types."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ from perception.lanes.segmentation import Columns, PaintMask
 from perception.on_gpu.paint import PaintSteps, fits
 
 SCORE_MIN = float(np.nextafter(np.float32(CONFIDENCE_MIN), np.float32(0.0)))
-"""The kernel takes what lies above; the CPU path what is not below."""
+"""The kernel keeps scores above its limit, the CPU path scores not below `CONFIDENCE_MIN`: one float32 step lower."""
 
 PAINT_RESULTS, ROWS_RESULTS = 6, 4
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Pictures that one network looks at together: numbers of their cameras, and the size (height, width) to which
-    they are scaled."""
+    """Cameras whose pictures one network processes together.
+
+    `cameras` are their indices in `GpuFrame`; `corner_px` is the size (height, width) to which they are scaled.
+    """
 
     network: TorchNetwork
     corner_px: tuple[int, int]
@@ -40,27 +42,29 @@ class _Batch:
 
 
 class GpuFrame:
-    """`see` for `LaneDetector` and `detect` for the pipeline, for the pictures of one or more cameras.
+    """Lane paint (`see`) and detections (`detect`) of one or more cameras, computed as one CUDA graph per frame.
 
-    All pictures of a frame run as one graph: one upload each, one preprocessing and one pass of the network for all
-    cameras that share a network, detections of each, and beside them the lanes of the first camera.
+    The graph uploads each picture once, runs one preprocessing and one network pass for all cameras that share a
+    network, and computes the lane paint of the first camera in parallel.
 
-    Order of use: `begin` with each picture of a frame, as soon as it is there, in any thread; the graph starts when
-    each camera has a new one. Then `see` and `detect`, which wait for it. A picture that was not begun, or whose frame
-    is not complete, starts the graph when it is first asked about; the other cameras' results are then of their last
-    pictures, and nobody should ask for them. Pictures are told apart by their arrays, so each needs one of its own,
-    which stays as it is until it was asked about.
+    Order of use: call `begin` with each picture of a frame as soon as it arrives, from any thread; the graph starts
+    when every camera has a new picture. Then call `see` and `detect`, which wait for the results. A picture that was
+    not begun, or whose frame is not complete, starts the graph when it is first asked about; the other cameras'
+    results then belong to their previous pictures and must not be asked for. Pictures are recognised by the identity
+    of their arrays: each picture needs its own array, unchanged until its results were fetched.
 
-    Raises ValueError for pictures of other cameras. Paint and segments equal the CPU path's to the bit. Boxes and
-    scores are those of the network in half precision: docs/cuda.md tells how near they come. Of the lanes' work what
-    follows Canny stays on the CPU, as does all of it for a camera whose pictures `paint.fits` refuses.
+    Raises ValueError for pictures of other cameras. Paint and line segments equal the CPU path's to the bit. Boxes and
+    scores are those of the network in half precision; docs/cuda.md gives their error. The lane steps after Canny run
+    on the CPU. All lane steps do for a camera whose picture size `paint.fits` refuses.
     """
 
     def __init__(
         self, cameras: Sequence[CameraModel], networks: Mapping[str, TorchNetwork], device: str = "cuda"
     ) -> None:
-        """`cameras`' names differ; the first one's pictures show the lanes. `networks` are by camera's name: those that
-        share one are one batch; a camera without one has no `detect`."""
+        """`cameras` have distinct names; the first one's pictures show the lanes. `networks` are by camera name.
+
+        Cameras that share a network form one batch. A camera without a network has no `detect`.
+        """
         self._cameras = {camera.name: camera for camera in cameras}
         if not cameras or len(self._cameras) < len(cameras):
             raise ValueError(f"cameras {[camera.name for camera in cameras]}: expected are one or more, named apart")
@@ -82,14 +86,17 @@ class GpuFrame:
         self._results: Sequence[NDArray[Any]] | None = None
 
     def begin(self, camera: str, bgr: Image) -> None:
-        """Bring up a picture of the frame that comes next, and start on the frame if it is the last one missing."""
+        """Upload a picture of the next frame; start the graph when the frame is complete."""
         with self._lock:
             self._bring(camera, bgr)
             if len(self._new) == len(self._cameras):
                 self._start()
 
     def see(self, image: CameraImage, view: RoadView, columns: Columns) -> Paint:
-        """What `perception.lanes.detector.see_paint` gives, of the first camera; the next frame overwrites it."""
+        """What `perception.lanes.detector.see_paint` gives for the first camera; the next frame overwrites the arrays.
+
+        Other cameras, and sizes that `paint.fits` refuses, are computed on the CPU.
+        """
         if self._paint is None or self._numbers.get(image.camera.name) != 0:
             return see_paint(image, view, columns)
         white, yellow, contrast, lab, lane_light, edges = self._look(image)[:PAINT_RESULTS]
@@ -97,7 +104,7 @@ class GpuFrame:
         return mask, segments_of(edges)
 
     def detect(self, image: CameraImage) -> tuple[Detection, ...]:
-        """What `Detector.detect` gives; a camera without a network has none: raises ValueError."""
+        """What `Detector.detect` gives. Raises ValueError for a camera without a network."""
         name = image.camera.name
         results = self._look(image)
         if name not in self._detectors:
@@ -112,7 +119,7 @@ class GpuFrame:
         return self._detectors[name].named(rows, fitted_size(size, batch.network.size_px)[1], image.bgr)
 
     def _look(self, image: CameraImage) -> Sequence[NDArray[Any]]:
-        """The graph's results for a frame to which this picture belongs."""
+        """The graph's results for the frame that contains this picture."""
         name = image.camera.name
         if image.camera != self._cameras.get(name):
             raise ValueError(f"camera {name!r}: the graph was captured for {tuple(self._cameras.values())}")
@@ -139,7 +146,7 @@ class GpuFrame:
         self._new.clear()
 
     def _program(self, *pictures: torch.Tensor) -> list[torch.Tensor]:
-        """The paint's and each batch's results; all beside the first batch."""
+        """The graph's content: paint and each batch run in parallel with the first batch; results in batch order."""
         paint, *others = self._branches or [Branch()]
         parts: list[Sequence[torch.Tensor]] = []
         with paint.beside():
@@ -153,8 +160,10 @@ class GpuFrame:
         return [result for part in parts for result in part]
 
     def _detected(self, batch: _Batch, pictures: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-        """Boxes, scores, labels, counts of what `detector.fit` makes of the batch's pictures: at most as large as they
-        are, in the corner, grey beside them."""
+        """Boxes, scores, labels and counts of a batch.
+
+        The pictures are fitted as by `detector.fit`: never enlarged, in the top left corner, grey beside them.
+        """
         network, (width, height) = batch.network, batch.network.size_px
         own = [pictures[number] for number in batch.cameras]
         fitted = preprocess(
@@ -165,7 +174,7 @@ class GpuFrame:
 
 
 def rows_of(results: Sequence[NDArray[Any]], picture: int) -> NDArray[np.float32]:
-    """A picture's rows (N, 6), as `Detector.named` takes them, from `Detections`' boxes, scores, labels and counts."""
+    """One picture's rows (N, 6) float32 for `Detector.named`, from the batch's boxes, scores, labels and counts."""
     boxes, scores, labels, counts = (part[picture] for part in results)
     count = int(counts[0])
     rows = np.empty((count, 6), np.float32)
@@ -174,7 +183,7 @@ def rows_of(results: Sequence[NDArray[Any]], picture: int) -> NDArray[np.float32
 
 
 def _batches(cameras: Sequence[CameraModel], networks: Mapping[str, TorchNetwork]) -> list[_Batch]:
-    """Cameras that share a network, and the size that it sees them in."""
+    """Groups cameras that share a network and the size to which their pictures are scaled."""
     together: dict[tuple[int, tuple[int, int]], list[int]] = {}
     for number, camera in enumerate(cameras):
         if camera.name in networks:

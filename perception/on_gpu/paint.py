@@ -1,4 +1,4 @@
-"""`perception.lanes.segmentation.segment_paint` and Canny on torch tensors, equal to the bit on a GPU and the CPU."""
+"""Lane paint segmentation and Canny edges on torch tensors, bit-equal to `perception.lanes.segmentation`'s CPU path."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ Tensors = tuple[torch.Tensor, ...]
 
 
 class PaintSteps:
-    """(H, W, 3 or 4) uint8 BGR(A) -> white, yellow (rows, width) bool, contrast uint8, Lab (rows, width, 3) uint8, the
-    lane's light (rows,) float64, edges of the contrast uint8: what a `PaintMask` holds and what `find_segments` starts
-    from.
+    """Computes the lane paint of a picture (H, W, 3 or 4) uint8 BGR(A); the results hold what a `PaintMask` needs.
 
-    Lab is looked up for each of the 2^24 colours in OpenCV's own answers (64 MB on the device), so that it is OpenCV's.
+    Returns white and yellow paint (rows, width) bool, contrast uint8, Lab (rows, width, 3) uint8, the lane's lightness
+    (rows,) float64, and the Canny edges of the contrast, uint8, from which line segments are found.
+
+    Lab comes from a table of OpenCV's own answers for each of the 2^24 colours (64 MB on the device), so that it equals
+    OpenCV's exactly.
     """
 
     def __init__(self, camera: CameraModel, view: RoadView, device: str) -> None:
@@ -44,7 +46,7 @@ class PaintSteps:
             torch.from_numpy(side).to(device) for side in sides
         )
         self._lab = torch.from_numpy(_lab_of_every_colour()).to(device)
-        # A tensor, since torch multiplies by the reciprocal of a number: now and then another last bit.
+        # A tensor, since torch multiplies by the reciprocal of a Python number, which can differ in the last bit.
         self._divisors = torch.tensor([DAYLIGHT, 2.0**0.5, 2.0**0.5], dtype=torch.float64, device=device)
 
     def __call__(self, picture: torch.Tensor) -> Tensors:
@@ -67,7 +69,7 @@ class PaintSteps:
     def _thresholds(
         self, light: torch.Tensor, light_right: torch.Tensor, yellowness: torch.Tensor, yellow_right: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Least contrast of white and of yellow paint, float64: `segmentation._threshold`, less with less light."""
+        """Minimum contrast of white and of yellow paint, float64, lower in dim light: `segmentation._threshold`."""
         parts = (light, (light - light_right).abs(), (yellowness - yellow_right).abs())
         middle = _median(torch.stack([part[::4, ::4].flatten() for part in parts]))
         dim = (middle[0] / self._divisors[0]).clamp(DIM_MIN, 1.0)
@@ -87,13 +89,13 @@ class PaintSteps:
 
 
 def fits(camera: CameraModel, view: RoadView) -> bool:
-    """Whether the working picture is the camera's, or half of it each way: other sizes are left to OpenCV."""
+    """Whether the working picture has the camera's size or half of it each way; other sizes are left to OpenCV."""
     sizes = {(view.camera.width_px * k, view.camera.height_px * k) for k in (1, 2)}
     return (camera.width_px, camera.height_px) in sizes
 
 
 def _median(values: torch.Tensor) -> torch.Tensor:
-    """(n, m) -> (n,) float64, the mean of the two in the middle where m is even."""
+    """Median of each row, (n, m) -> (n,) float64; the mean of the two middle values where m is even."""
     ordered, count = values.sort(dim=1).values, values.shape[1]
     return (ordered[:, (count - 1) // 2] + ordered[:, count // 2]).double() / 2.0
 
@@ -105,7 +107,7 @@ def _without_specks(paint: torch.Tensor) -> torch.Tensor:
 
 @cache
 def _lab_of_every_colour() -> NDArray[np.int32]:
-    """(2^24,) L, a, b in the three low bytes, by b << 16 | g << 8 | r."""
+    """Table (2^24,) int32 of Lab: L, a, b in the three low bytes, indexed by b << 16 | g << 8 | r."""
     out = np.zeros((256, 256, 256, 4), np.uint8)
     plane = np.zeros((256, 256, 3), np.uint8)
     plane[..., 1], plane[..., 2] = np.arange(256)[:, None], np.arange(256)[None, :]

@@ -1,6 +1,6 @@
-"""What makes ultralytics' YOLO26 quick on a GPU at one picture a time: its many small kernels wait for one another.
+"""Optimizes ultralytics' YOLO26 for single pictures on a GPU, where many small kernels wait for one another.
 
-docs/cuda.md tells what each step brings.
+docs/cuda.md gives the gain of each step.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from perception.on_gpu.convolutions import is_first, use_own_convolutions
 def quicken(model: Any) -> bool:
     """Change a fused `model` with a one-to-one head, in half precision on a GPU, in place; it gives the same rows.
 
-    Of them it leaves out what scores no more than the head's `score_min`, which may be set at any time. Returns whether
-    the model takes `preprocess`'s packed pictures too.
+    Rows that score no more than the head's `score_min`, which may be set at any time, are left out. Returns whether the
+    model also takes `preprocess`'s packed pictures.
     """
     model.to(memory_format=torch.channels_last)
     join_bias_and_activation(model)
@@ -35,7 +35,7 @@ def quicken(model: Any) -> bool:
 
 
 def join_bias_and_activation(model: Any) -> None:
-    """Make one kernel of what torch runs as two after each convolution."""
+    """Run bias and SiLU after each convolution as one kernel instead of torch's two."""
 
     def joined(conv: torch.nn.Conv2d, bias: torch.Tensor) -> Any:
         weight = conv.weight
@@ -45,12 +45,12 @@ def join_bias_and_activation(model: Any) -> None:
     for module in model.modules():
         conv: Any = getattr(module, "conv", None)
         is_pair = isinstance(conv, torch.nn.Conv2d) and isinstance(getattr(module, "act", None), torch.nn.SiLU)
-        if is_pair and conv.bias is not None:  # batch normalization is in it already
+        if is_pair and conv.bias is not None:  # batch normalization is already folded into the weights
             module.forward = joined(conv, conv.bias)
 
 
 def join_residual(model: Any) -> None:
-    """Where a block adds its input to what its last convolution made, let the kernel after the convolution do it."""
+    """Let the bias and SiLU kernel also add a bottleneck's input to its last convolution's output."""
 
     def joined(block: Any) -> Any:
         conv, bias = block.cv2.conv, block.cv2.conv.bias
@@ -65,9 +65,9 @@ def join_residual(model: Any) -> None:
 
 
 def run_head(head: Any) -> None:
-    """Each level's boxes and scores on a stream of their own, since one alone fills little of a GPU.
+    """Run each level's box and score branches on streams of their own, since one alone fills little of a GPU.
 
-    Then one kernel makes rows of the best above `head.score_min`.
+    One kernel then makes rows of the best boxes above `head.score_min`.
     """
     branches = [(Branch(), Branch()) for _ in range(head.nl)]
     strides = [float(stride) for stride in head.stride]
