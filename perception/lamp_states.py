@@ -1,9 +1,9 @@
-"""The state of a signal head from the look of its lit lamp: a softmax regression on colour, glow, size and place.
+"""Classifies a traffic light's state from its lit lamp: softmax regression on colour, glow, size and position.
 
 One colour threshold does not fit two renderers. A near red lamp of CARLA's is an orange disc in a red glow, with a
-green/red ratio of 0.8, where a yellow lamp of the embedded server has 0.55 by night. So the model also sees the colour
-of the glow around the lamp, how much brighter than the picture it is, and where in its head it sits. The coefficients
-are fitted by `python -m benchmarks.lamps` on pictures of both renderers.
+green/red ratio of 0.8; a yellow lamp of the embedded server has 0.55 by night. So the model also uses the colour of the
+glow around the lamp, its brightness relative to the picture, and its position in the head. The coefficients are fitted
+by `python -m benchmarks.lamps` on pictures of both renderers.
 """
 
 from __future__ import annotations
@@ -24,22 +24,24 @@ Float = NDArray[np.float64]
 
 COEFFICIENTS = Path(__file__).parent / "weights" / "lamp_states.json"
 COLOUR_NOISE = 8.0
-"""Grey levels added to a channel before ratios are taken, so that dark spots give ratios near one."""
+"""Grey levels added to a channel before ratios are computed, so that dark spots give ratios near one."""
 
 RATIO_MAX = 2.0
 LAMP_EDGES, EDGE_WIDTH = (0.36, 0.63), 0.07
-"""Places along a head between the red and the yellow, and the yellow and the green lamp, and how sharp they are: boxes
-of the embedded server's heads are tight, CARLA's include the mount above."""
+"""Boundaries along a head between red and yellow, and yellow and green lamps, and the width of the soft transition.
+
+The transition is soft because boxes of the embedded server's heads are tight, while CARLA's include the mount above."""
 
 
 @dataclass(frozen=True, slots=True)
 class LampLook:
-    """What a spot looks like. `core` and `glow` (3,) are its light and that of the ring around it in grey levels above
-    the surroundings (B, G, R), `level` in [0, 1] is the spot's brightest channel, `over_mean` that level relative to
-    the picture's mean brightness. `purity` is the coloured share of the light, `size` the spot's diameter relative to
-    a lamp's, `strength` its coloured light relative to the strongest spot nearby, `darkness` in
-    [0, 1] that of the picture: by night lamps outshine what the picture can show. `place` is the lamp's place along the
-    head in [0, 1] from its red end, None where no head is known.
+    """Measured appearance of a bright spot, the input of the state classifier.
+
+    `core` and `glow` (3,) are the light of the spot and of the ring around it, in grey levels above the surroundings
+    (B, G, R). `level` in [0, 1] is the spot's brightest channel, `over_mean` that level relative to the picture's mean
+    brightness. `purity` is the coloured share of the light, `size` the spot's diameter relative to a lamp's, `strength`
+    its coloured light relative to the strongest spot nearby. `darkness` in [0, 1] is the picture's: by night lamps
+    saturate. `place` is the lamp's position along the head in [0, 1] from its red end, None where no head is known.
     """
 
     core: Float
@@ -54,7 +56,7 @@ class LampLook:
 
 
 def state_chances(look: LampLook) -> Float:
-    """Probabilities of `LIGHT_STATES` (4,). OFF means no lit lamp; it is left out where no head is known."""
+    """Probabilities (4,) of `LIGHT_STATES`. OFF means no lit lamp; it is excluded where no head is known."""
     model = _models()["post" if look.place is None else "head"]
     score = model @ features(look)
     if look.place is None:
@@ -64,7 +66,7 @@ def state_chances(look: LampLook) -> Float:
 
 
 def features(look: LampLook) -> Float:
-    """What the regression sees, each about as large as 1. Logarithms of ratios do not depend on exposure."""
+    """Feature vector of the regression, each feature of magnitude about 1. Log ratios do not depend on exposure."""
     blue, green, red = np.maximum(look.core, 0.0) + COLOUR_NOISE
     _, glow_green, glow_red = np.maximum(look.glow, 0.0) + COLOUR_NOISE
     hue = _log_ratio(green, red)
@@ -88,6 +90,6 @@ def _log_ratio(one: float, other: float) -> float:
 
 @lru_cache(maxsize=1)
 def _models() -> Mapping[str, Float]:
-    """(4, features) for lamps in a head and for lamps over a post."""
+    """Coefficients (4, features) for lamps in a detected head ("head") and for lamps over a post ("post")."""
     table = json.loads(COEFFICIENTS.read_text())
     return {name: np.array(table[name], dtype=np.float64) for name in ("head", "post")}

@@ -1,7 +1,7 @@
-"""Lit lamps of signal heads, looked for in a detected head or where the map says that a light hangs.
+"""Finds the lit lamps of traffic lights in a picture: in a detected head, or where the map says that a light hangs.
 
-A lamp is a small spot whose light stands out from what is around it. Haze and rain lay one veil over lamp and housing
-alike, so colours are read from the difference to the surroundings (morphological top-hat: Serra, "Image Analysis and
+A lamp is a small spot that is brighter than its surroundings. Haze and rain add the same veil to lamp and housing, so
+colours are measured on the difference to the surroundings (morphological top-hat: Serra, "Image Analysis and
 Mathematical Morphology", 1982), in which red stays red in any weather.
 """
 
@@ -21,26 +21,29 @@ Float = NDArray[np.float64]
 Box = tuple[float, float, float, float]
 
 LAMP_M = 0.27
-"""Diameter of a lamp of 200 to 300 mm, as it looks."""
+"""Apparent diameter of a lamp of 200 to 300 mm, m."""
 
 SPOT_MAX_PX = 6.0
-"""Larger lamps are looked at in a smaller copy of the picture: that is all they need."""
+"""Maximum lamp diameter, px; larger ones are searched in a downscaled copy of the picture, which is detailed enough."""
 
 CHROMA_MIN = 12
 RED_BLUE_MAX, GREEN_RED_MAX = 0.5, 0.6
 SIZE_SPREAD = 0.5
 LIT_OVER_MEAN, LIT_OVER_MEAN_IN_HEAD = 1.05, 0.4
-"""A lit lamp outshines the mean of the picture; the glass of one that is not, with the sun on it, does not. In a head
-that the detector found, dimmer spots are looked at too: there `lamp_states` tells lit lamps from dark glass."""
+"""Minimum brightness of a lit lamp relative to the picture's mean: over a post, and in a detected head.
+
+A lit lamp outshines the mean; unlit glass in the sun does not. In a detected head dimmer spots count too, since there
+`lamp_states` tells lit lamps from dark glass."""
 
 DAY_MEAN = 90.0
-"""Mean brightness from which on a picture is one by day."""
+"""Minimum mean brightness of a picture by day, grey levels."""
 
 PURE_MIN, PURE_SURE = 0.1, 0.6
-"""Share of a spot's brightness that is the lamp's own coloured light: next to all where the housing is dark."""
+"""Share of a spot's brightness that is the lamp's own coloured light: too little for a lamp, and enough for certainty.
+Where the housing is dark it is nearly all."""
 
 GLOW_MIN = 0.12
-"""Share of a lamp's coloured light from which on what is around it counts as its glow."""
+"""Minimum strength of the glow around a lamp, as a fraction of the lamp's coloured light."""
 
 VEIL_PERCENTILE = 3.0
 LAMPS_MAX = 12
@@ -48,10 +51,10 @@ LAMPS_MAX = 12
 
 @dataclass(frozen=True, slots=True)
 class Lamp:
-    """A lamp at (u, v) in the image frame. `likeness` in [0, 1]: over a post the likeness to a lit lamp of the size
-    that was asked for, in a head the probability of being lit.
+    """A lamp at (u, v) in the image frame.
 
-    `chances` are the probabilities of `LIGHT_STATES`; `look` is what they were computed from.
+    `likeness` in [0, 1]: over a post, how much it looks like a lit lamp of the expected size; in a head, its
+    probability of being lit. `chances` are the probabilities of `LIGHT_STATES`; `look` is their input.
     """
 
     u: float
@@ -67,10 +70,10 @@ class Lamp:
 
 
 def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float, head: Box | None = None) -> tuple[Lamp, ...]:
-    """Lit lamps whose middle lies in `region_px` (u0, v0, u1, v1; image frame), where a metre looks `px_per_m` large.
+    """Lit lamps whose middle lies in `region_px` (u0, v0, u1, v1; image frame); a metre there spans `px_per_m` px.
 
     `mean` is the picture's mean brightness, see `brightness`. `head` is the box of the signal head in the region, if
-    the detector found one: the place of a lamp in its head then counts beside its colour.
+    one was detected; a lamp's position in it then counts in addition to its colour.
     """
     spot_px = LAMP_M * px_per_m
     if spot_px > SPOT_MAX_PX:
@@ -93,7 +96,7 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float, head: B
         lum = float(share @ part[rows, columns].max(axis=1))
         if lum - veil < lit_over_mean * (mean - veil):
             continue
-        # The picture makes pixels of it: a spot smaller than one still lights one.
+        # A spot smaller than a pixel still lights one, hence the 0.3.
         ratio = (np.sqrt(len(rows)) + 0.3) / (0.886 * spot_px + 0.3)
         purity = float(weight.mean()) / max(lum - veil, 1.0)
         pure = np.clip((purity - PURE_MIN) / (PURE_SURE - PURE_MIN), 0.0, 1.0)
@@ -121,7 +124,7 @@ def _lamp(u: float, v: float, likeness: float, strength: float, look: LampLook) 
 
 
 def _place_in(head: Box, u: float, v: float) -> float:
-    """Place along the head in [0, 1]: 0 is the top of an upright head and the left of a lying one, where red is."""
+    """Position along the head in [0, 1] from its red end: the top of an upright head, the left of a horizontal one."""
     u0, v0, u1, v1 = head
     if u1 - u0 > v1 - v0:
         return float(np.clip((u - u0) / max(u1 - u0, 1e-3), 0.0, 1.0))
@@ -129,8 +132,10 @@ def _place_in(head: Box, u: float, v: float) -> float:
 
 
 def _glow(stands_out: NDArray[np.int16], rows: NDArray[np.intp], columns: NDArray[np.intp], spot_px: float) -> Float:
-    """(3,) colour of the ring around a spot, its coloured pixels counting most. A lamp so bright that it looks orange
-    or white still has its own colour there."""
+    """Mean colour (3,) of the ring around a spot, weighted by chroma; zeros where nothing glows.
+
+    A lamp so bright that it looks orange or white still shows its own colour there.
+    """
     reach = int(np.ceil(0.4 * spot_px))
     v0, u0 = max(int(rows.min()) - reach, 0), max(int(columns.min()) - reach, 0)
     part = stands_out[v0 : int(rows.max()) + reach + 1, u0 : int(columns.max()) + reach + 1]
@@ -152,7 +157,7 @@ def brightness(bgr: Image) -> float:
 
 
 def _brightest(bgr: Image) -> Image:
-    """(H, W): each pixel's brightest channel. A maximum along an axis of three would take eight times as long."""
+    """Each pixel's brightest channel, (H, W). numpy's `max` over an axis of three would take eight times as long."""
     brightest: Image = np.maximum(np.maximum(bgr[:, :, 0], bgr[:, :, 1]), bgr[:, :, 2])
     return brightest
 
@@ -160,7 +165,7 @@ def _brightest(bgr: Image) -> Image:
 def _in_smaller(
     bgr: Image, region: Box, px_per_m: float, mean: float, factor: int, head: Box | None
 ) -> tuple[Lamp, ...]:
-    """The same in a copy whose pixels are means of `factor` by `factor`, around the region."""
+    """`find_lamps` in a copy of the region downscaled by `factor`; the results are in the original picture's pixels."""
     window = _window(bgr, region, int(np.ceil(0.6 * px_per_m)) + factor)
     if window is None:
         return ()
@@ -182,7 +187,7 @@ def _in_smaller(
 
 
 def _window(bgr: Image, region: Box, pad: int) -> tuple[tuple[int, int], Image] | None:
-    """(its first column and row, the part of the picture around the region); None where that is not in the picture."""
+    """(first column and row, part of the picture around the region); None where the region is outside the picture."""
     height, width = bgr.shape[:2]
     if not np.isfinite(region).all():
         return None
@@ -192,8 +197,11 @@ def _window(bgr: Image, region: Box, pad: int) -> tuple[tuple[int, int], Image] 
 
 
 def _top_hat(part: Image, spot_px: float) -> tuple[NDArray[np.int16], float]:
-    """What is brighter than its surroundings in spots no larger than a lamp and its glow, per channel; and how bright
-    the darkest is that is no spot: housings are black, so by day that is the veil of haze before them."""
+    """White top-hat per channel: light in spots no larger than a lamp with its glow; and the veil's brightness.
+
+    The veil is a low percentile of the background: housings are black, so by day their brightness is the haze in front
+    of them.
+    """
     side = 2 * int(0.75 * spot_px) + 3
     kernel = cv2.getStructuringElement(cv2.MORPH_RECT, (side, side))
     opened = np.asarray(cv2.morphologyEx(part, cv2.MORPH_OPEN, kernel), dtype=np.uint8)
@@ -202,7 +210,7 @@ def _top_hat(part: Image, spot_px: float) -> tuple[NDArray[np.int16], float]:
 
 
 def _chroma(stands_out: NDArray[np.int16]) -> NDArray[np.int16]:
-    """How strongly each pixel is coloured as lamps are; 0 where it is not."""
+    """Strength of each pixel's lamp-like colour (warm or green); 0 for other hues."""
     blue, green, red = (stands_out[:, :, i] for i in range(3))
     warm = np.where((red >= green) & (blue < RED_BLUE_MAX * red), red - blue, 0)
     cold = np.where((green > red) & (red < GREEN_RED_MAX * green), green - red, 0)
@@ -210,7 +218,8 @@ def _chroma(stands_out: NDArray[np.int16]) -> NDArray[np.int16]:
 
 
 def _spots(chroma: NDArray[np.int16], spot_px: float) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Rows and columns of the pixels of each spot: those around a peak that reach half of it; strongest first."""
+    """Rows and columns of each spot's pixels: connected pixels around a peak with at least half its value; strongest
+    first."""
     side = 2 * int(0.5 * spot_px) + 3
     highest = np.asarray(cv2.dilate(chroma, np.ones((side, side), np.uint8)))
     rows, columns = np.nonzero((chroma >= CHROMA_MIN) & (chroma == highest))

@@ -1,4 +1,7 @@
-"""States of the traffic lights ahead: read from the camera, or from their oracle twin (for diagnosis only)."""
+"""Reads the states of the traffic lights ahead from the camera; holds their oracle twin, for diagnosis only.
+
+The map gives each light's position. Detected signal heads and lit lamps found there vote for its state over time.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,10 @@ from perception.lamps import Box, Lamp, brightness, find_lamps
 Float = NDArray[np.float64]
 
 HEAD_HEIGHT_M, HEAD_HEIGHT_SIGMA_M = 3.6, 1.2
-"""Middle of a signal head above the road: low on a post or high on an arm."""
+"""Height of a signal head's middle above the road and its standard deviation, m: low on a post or high on an arm."""
 
 POST_SIGMA_M = 1.0
-"""Heads hang this far from where the map puts their post, and the ego's own place has its error too."""
+"""Standard deviation, m, of a head's horizontal offset from the map's post; includes the ego's position error."""
 
 HEADING_SIGMA_RAD = 0.01
 PIXEL_SIGMA = 3.0
@@ -45,28 +48,32 @@ NEAR_M = 2.0
 FORGET_S = 0.25
 SURE_SHARE, MASS_MIN = 0.6, 0.8
 RED_OR_YELLOW_SHARE = 0.8
-"""Share of red and yellow together from which on a light is one of the two. It counts as red then: both ask to stop."""
+"""Minimum share of red and yellow votes together for a light that is surely one of the two. It counts as red: both
+require a stop."""
 
 LAMP_LOW_M, LAMP_HIGH_M = 2.2, 6.6
-"""Lamps hang so high above the road; the camera's pitch moves them by `PITCH_SIGMA_RAD` more."""
+"""Lowest and highest lamp above the road, m; the search strip grows by the pitch error `PITCH_SIGMA_RAD` on top."""
 
 PITCH_SIGMA_RAD = 0.015
 LAMP_POST_SIGMA_M = 0.35
-"""Where no detector says which box is a head, only lamps close to the post are believed in."""
+"""Standard deviation, m, of a lamp's offset from its post where no detector confirms a head: only near ones count."""
 
 LAMP_MIN = 0.15
 HEAD_WEIGHT, HEAD_SURE, HEAD_MARGIN = 0.5, 0.3, 0.15
-"""What a lamp shows counts for more than the state that the detector names."""
+"""Vote weight of a detected head's state, lower than a lit lamp's; minimum confidence of a reliable head; margin
+around its box, as a fraction of the box, in which lamps are searched."""
 
 OFF_WEIGHT = 1.0
-"""But that nothing is lit a head tells better than spots do that may be anything."""
+"""Vote weight of a head detected as off: to decide that a signal is off, trust a detected signal head over isolated
+bright spots."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Light:
-    """One light of the map: `stop` (2,) and its heading where one must stop; `post` (3,) where it stands on the road.
+    """A traffic light of the map, in the map frame.
 
-    All in the map frame; the height is the nearest lane's.
+    `stop` (2,) and `yaw_rad` are the stop line's point on the lane and the lane's heading there. `post` (3,) is its
+    post's foot; the height is the nearest lane's.
     """
 
     signal_id: str
@@ -77,7 +84,7 @@ class _Light:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a light's post stands: `foot` (3,) in the vehicle frame, `depth_m` along the camera's view."""
+    """A light's post relative to the ego: `foot` (3,) in the vehicle frame, `depth_m` along the camera's axis."""
 
     light: _Light
     foot: Float
@@ -85,10 +92,11 @@ class _Place:
 
 
 class LightReader:
-    """Looks for the map's lights where the map puts them, matches detected heads to them, votes their states over time.
+    """Estimates the states of the map's traffic lights from camera pictures.
 
-    Which light governs the ego is the route's affair: every light carries the lanes it governs (`LaneGraph.signals`),
-    and the planner asks for those on its route. So what matters here is that no head is taken for another light's.
+    It predicts where each light appears, matches detected heads to lights, and accumulates votes over time. The planner
+    decides which light governs the ego: every light carries the lanes it governs (`LaneGraph.signals`), and the planner
+    asks for those on its route. So the task here is to never assign a head to another light.
     """
 
     def __init__(self, graph: LaneGraph, range_m: float = 80.0) -> None:
@@ -105,9 +113,10 @@ class LightReader:
         image: CameraImage | None,
         others: Sequence[Glance | None] = (),
     ) -> Mapping[str, TrafficLightView]:
-        """Signal id -> state, of lights ahead whose votes agree; one that is not seen any more keeps its last for a
-        moment and is then left out. `image` is None where there is no picture that can be trusted, as are those of
-        `others`, further cameras that look ahead. Of the cameras that show a light the one that shows it largest tells.
+        """Signal id -> state, for lights ahead whose votes agree. A light out of sight keeps its state for a moment.
+
+        `image` is None where there is no picture that can be trusted; so are entries of `others`, further cameras that
+        look ahead. Where several cameras show a light, the one that shows it largest decides.
         """
         dt = 0.0 if self._time_s is None else max(ego.stamp.time_s - self._time_s, 0.0)
         self._time_s = ego.stamp.time_s
@@ -128,8 +137,10 @@ class LightReader:
     def _look(
         self, ego: EgoState, image: CameraImage, detections: Sequence[Detection], is_widest: bool
     ) -> Mapping[str, tuple[Detection | None, Lamp | None]]:
-        """Signal id -> the head and the lamp that the picture shows of it. What the picture may show a part of only is
-        left to a camera that sees wider, if there is one."""
+        """Signal id -> (head, lamp) that the picture shows of it; either may be None.
+
+        A light that may be only partly in the picture is left to a camera with a wider view, if there is one.
+        """
         heads = [one for one in detections if light_state(one.name) is not None and np.isfinite(one.box_px).all()]
         places = place_lights(self._ahead(ego), ego, image.camera)
         if not is_widest:
@@ -159,7 +170,7 @@ class LightReader:
 
 
 def place_lights(lights: Sequence[_Light], ego: EgoState, camera: CameraModel) -> list[_Place]:
-    """Where those of the lights stand that are in front of the camera, nearest first."""
+    """Positions of the lights in front of the camera, nearest first."""
     pose, tilt = Pose2D(ego.x_m, ego.y_m, ego.yaw_rad), rotation_matrix(0.0, -ego.pitch_rad, 0.0)
     out = []
     for light in lights:
@@ -176,7 +187,7 @@ def focal_px(camera: CameraModel) -> float:
 
 
 def _is_whole(place: _Place, camera: CameraModel) -> bool:
-    """Whether all that may be a lamp over the post is in the picture."""
+    """Whether the whole region that may show the light's lamps is in the picture."""
     pixels, _ = vehicle_to_image(place.foot + np.array([[0.0, 0.0, LAMP_LOW_M], [0.0, 0.0, LAMP_HIGH_M]]), camera)
     edge = focal_px(camera) * POST_SIGMA_M / place.depth_m
     return bool((pixels[:, 0] >= edge).all() and (pixels[:, 0] <= camera.width_px - edge).all() and pixels.min() >= 0.0)
@@ -185,7 +196,7 @@ def _is_whole(place: _Place, camera: CameraModel) -> bool:
 def match_heads(
     places: Sequence[_Place], heads: Sequence[Detection], camera: CameraModel
 ) -> list[tuple[_Place, Detection]]:
-    """The likeliest one-to-one match of detected heads to lights that face the ego; none beyond three sigma."""
+    """Optimal one-to-one assignment of detected heads to lights; no match beyond three standard deviations."""
     cost = np.full((len(places), len(heads)), 2.0 * GATE)
     focal = focal_px(camera)
     for i, place in enumerate(places):
@@ -206,9 +217,10 @@ def match_heads(
 
 
 def match_lamps(places: Sequence[_Place], heads: Mapping[str, Detection], image: CameraImage) -> Mapping[str, Lamp]:
-    """Signal id -> its lit lamp: in the box that a sure detection gives it, else over its post; the likeliest first.
+    """Signal id -> its lit lamp, searched in the box of a confident detection, else above its post.
 
-    A lamp's likeness tells how near to the post it is, too. No lamp is two lights'.
+    The likeliest lamps are assigned first; above a post, the distance to the post lowers a lamp's likeness. No lamp is
+    assigned to two lights.
     """
     mean = brightness(image.bgr)
     found: list[tuple[str, Lamp]] = []
@@ -236,7 +248,7 @@ def lamps_in_head(bgr: Image, head_px: Box, mean: float) -> tuple[Lamp, ...]:
 
 
 def _lamps_over(place: _Place, image: CameraImage, mean: float) -> list[Lamp]:
-    """Lamps over a post, in a strip that is as wide as its place is unsure."""
+    """Lamps above a post, searched in a strip as wide as the post's position is uncertain."""
     camera = image.camera
     pixels, depths = vehicle_to_image(place.foot + np.array([[0.0, 0.0, LAMP_LOW_M], [0.0, 0.0, LAMP_HIGH_M]]), camera)
     if np.isnan(pixels).any():
@@ -258,8 +270,10 @@ def _is_same(lamp: Lamp, other: Lamp) -> bool:
 
 
 def _verdict(signal_id: str, votes: Float) -> TrafficLightView | None:
-    """The state most voted for, with its share of the votes as confidence. Votes divided between red and yellow alone
-    tell red; otherwise divided votes tell nothing."""
+    """The state with the most votes, and its share of them as confidence; None where votes disagree or are too few.
+
+    Votes divided between red and yellow alone give red.
+    """
     total = float(votes.sum())
     if total < MASS_MIN:
         return None
@@ -268,7 +282,10 @@ def _verdict(signal_id: str, votes: Float) -> TrafficLightView | None:
 
 
 def sure_state(shares: Float) -> tuple[LightState, float]:
-    """(state, its share) that probabilities of `LIGHT_STATES` tell; (UNKNOWN, 0.0) where they tell none."""
+    """The decided state and its share, from probabilities of `LIGHT_STATES`; (UNKNOWN, 0.0) where none is decided.
+
+    Red and yellow together decide red.
+    """
     best = int(np.argmax(shares))
     if shares[best] >= SURE_SHARE:
         return LIGHT_STATES[best], float(shares[best])
@@ -279,7 +296,7 @@ def sure_state(shares: Float) -> tuple[LightState, float]:
 
 
 def _lights(graph: LaneGraph) -> list[_Light]:
-    """The map's lights, once each, however many lanes they govern."""
+    """The map's traffic lights, each once, however many lanes it governs."""
     found: dict[str, _Light] = {}
     road = np.concatenate([lane.points for lane in graph.lanes.values()]) if graph.lanes else np.zeros((1, 3))
     near = cKDTree(road[:, :2])
@@ -296,7 +313,7 @@ def _lights(graph: LaneGraph) -> list[_Light]:
 
 
 class LightOracle:
-    """The simulator's light states, cut to the lights with a stop line within `range_m` of the ego."""
+    """Oracle: the simulator's light states, limited to lights with a stop line within `range_m` of the ego."""
 
     def __init__(self, graph: LaneGraph, range_m: float = 80.0) -> None:
         lights = [s for s in graph.signals if s.kind is SignalKind.TRAFFIC_LIGHT and s.lane in graph.lanes]

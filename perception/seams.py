@@ -1,6 +1,6 @@
-"""Rows of a picture that belong together only when one is moved far aside: where a torn picture was put together.
+"""Tear detection: finds the row where a torn camera picture joins two frames that are shifted against each other.
 
-Neighbouring rows of a scene are alike. At a tear they are alike too, but shifted: their correlation peaks far from 0.
+Neighbouring rows of a scene are alike. At a tear they are alike only after a shift: their correlation peaks far from 0.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from av_stack.types import Image
 Float32 = NDArray[np.float32]
 
 WIDTH_PX = 160
-"""Of the copy that is looked at; it keeps all rows."""
+"""Width, px, of the copy of the picture that is analysed; it keeps all rows."""
 
 NEAR_PX, FAR_SHARE, FAR_SHARE_MAX = 3, 0.0625, 0.35
 ROW_SPREAD_MIN = 3.0
 ALIKE_MIN, GAIN_MIN = 0.7, 0.6
-"""A seam's rows correlate so well when shifted, and by so much better than unshifted: of 200 pictures of a drive none
-does, of torn ones nine in ten."""
+"""Minimum correlation of a seam's rows when shifted, and its minimum gain over the unshifted correlation.
+
+Of 200 pictures of a drive none reaches both; nine in ten torn pictures do."""
 
 AROUND_ROWS = 6
 FLOOR = -0.3
 
 STRIP_SHARE, DRIFT_SHARE = 0.09, 0.083
-"""Of the picture's height: the strips above and below a seam that are looked for in the last picture, and how far up or
-down a scene moves from one picture to the next, near the car."""
+"""Fractions of the picture's height: of the strips above and below a seam that are searched in the last picture, and of
+the vertical motion of the scene between two pictures, near the car."""
 
 FOUND_MIN = 0.4
 PLAIN_SPREAD = 1.0
@@ -38,8 +39,11 @@ PLAIN_SPREAD = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Seams:
-    """For each pair of rows three apart: `alike`, the best correlation when shifted far, and `gain` over unshifted.
-    `rows` is the copy (H, WIDTH_PX) that was looked at, empty where the picture is too small."""
+    """Row correlations of one picture, for each pair of rows three apart.
+
+    `alike` is the best correlation at a far shift, `gain` its excess over the unshifted one. `rows` (H, WIDTH_PX) is
+    the analysed copy, empty where the picture is too small.
+    """
 
     rows: Image
     alike: Float32
@@ -47,14 +51,14 @@ class Seams:
 
 
 def look_for_seams(grey: Image) -> Seams:
-    """Of a picture (H, W) of any size; rows that show no texture are no seams."""
+    """Row correlations of a picture (H, W) of any size; rows without texture are no seams."""
     if grey.shape[0] < 8 or grey.shape[1] < WIDTH_PX:
         return Seams(np.zeros((0, WIDTH_PX), dtype=np.uint8), np.zeros(0, dtype=np.float32), np.zeros(0, np.float32))
     copy = np.asarray(cv2.resize(grey, (WIDTH_PX, grey.shape[0]), interpolation=cv2.INTER_AREA), dtype=np.uint8)
     rows = np.asarray(cv2.boxFilter(copy.astype(np.float32), -1, (1, 3)))
     rows = rows - rows.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.mean(rows**2, axis=1))
-    upper, lower = slice(1, -4), slice(4, -1)  # each is the mean of three rows: they share none
+    upper, lower = slice(1, -4), slice(4, -1)  # each is the mean of three rows, and the two share none
     alike = np.zeros(len(rows) - 5, dtype=np.float32)
     gain = np.full(len(rows) - 5, -1.0, dtype=np.float32)
     rough = np.flatnonzero(np.minimum(spread[upper], spread[lower]) >= ROW_SPREAD_MIN)
@@ -70,14 +74,13 @@ def look_for_seams(grey: Image) -> Seams:
 
 
 def is_torn_apart(now: Seams, before: Seams, far_share: float = FAR_SHARE) -> bool:
-    """Whether there is a seam in a picture that was not thereabouts before, with one side out of its place: moved
-    sideways by more than `far_share` of the width."""
+    """Whether a picture has a new seam with one side shifted sideways by more than `far_share` of the width."""
     row = new_seam(now, before)
     return row is not None and not is_scene(row, now, before, far_share)
 
 
 def new_seam(now: Seams, before: Seams) -> int | None:
-    """The row of the plainest new seam; None where there is none."""
+    """The row of the clearest seam that the picture before had not; None where there is none."""
     if len(now.gain) == 0 or now.gain.shape != before.gain.shape:
         return None
     column = np.ascontiguousarray(before.gain, dtype=np.float32)[:, None]
@@ -90,9 +93,9 @@ def new_seam(now: Seams, before: Seams) -> int | None:
 def is_scene(row: int, now: Seams, before: Seams, far_share: float = FAR_SHARE) -> bool:
     """Whether the strips on both sides of the seam in `row` are where they were in the picture `before`.
 
-    A kerb at a corner, the end of a crossing's bars or the edge of a patch look like a seam when they come into view;
-    but what is above and below is found where it was. Of a torn picture one side is found far aside. Plain strips (a
-    night's road) tell nothing; where both are plain, nothing speaks for the scene.
+    A kerb at a corner, the end of a crossing's bars or the edge of a patch looks like a seam when it comes into view,
+    but the strips above and below it are found in place. In a torn picture one side is found far aside. A plain strip
+    (a road at night) is undecided; where both are, the seam does not count as part of the scene.
     """
     high = max(round(STRIP_SHARE * len(now.rows)), 4)
     middle = min(max(row + 3, high), len(now.rows) - high)  # a pair's upper row is the mean of `row` to `row` + 2
@@ -103,8 +106,10 @@ def is_scene(row: int, now: Seams, before: Seams, far_share: float = FAR_SHARE) 
 def is_in_place(
     now: Image | Float32, before: Image | Float32, top: int, bottom: int, far_share: float = FAR_SHARE
 ) -> bool | None:
-    """Whether the rows `top` to `bottom` of `now` are found in `before` nearer than `far_share` of the width, rather
-    than further aside; None where they are plain. Both are small copies (H, W)."""
+    """Whether the rows `top` to `bottom` of `now` match `before` within `far_share` of the width better than beyond.
+
+    None where the rows are plain. Both pictures are small copies (H, W).
+    """
     width = now.shape[1]
     far = round(min(far_share, FAR_SHARE_MAX) * width)
     strip = now[top:bottom, far:-far].astype(np.float32)
@@ -112,7 +117,7 @@ def is_in_place(
         return None
     drift, wide = round(DRIFT_SHARE * len(now)), width // 2 - far
     level = before[max(top - drift, 0) : bottom + drift].astype(np.float32)
-    around = np.hstack((level[:, -wide:], level, level[:, :wide]))  # rows moved aside come in on the other side
+    around = np.hstack((level[:, -wide:], level, level[:, :wide]))  # shifted rows wrap around to the other side
     found = np.asarray(cv2.matchTemplate(around, strip, cv2.TM_CCOEFF_NORMED)).max(axis=0)
     near = found[wide : wide + 2 * far + 1].max()
     aside = max(found[:wide].max(), found[wide + 2 * far + 1 :].max())

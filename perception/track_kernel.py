@@ -1,5 +1,4 @@
-"""What pictures show as rows, what a row changes in its track beside motion, and what of it is given out, as machine
-code."""
+"""Compiled (numba) kernels of the tracker: fill look rows, start, age and update tracks, and export confirmed ones."""
 
 from __future__ import annotations
 
@@ -19,15 +18,16 @@ Flags = NDArray[np.bool_]
 SIZE_GAIN = 0.1
 CONFIDENCE_GAIN = 0.3
 STEADY_VELOCITY_MPS = 0.4
-"""What a vehicle's velocity is wrong by for seconds: it turns, wheels and reflections move otherwise than its body."""
+"""Standard deviation, m/s, of a vehicle's velocity error that persists for seconds: when the vehicle turns, its wheels
+and reflections move unlike its body."""
 
 BOX_CORRELATION = 4.0
-"""A detector is wrong about a box in neighbouring pictures alike: that many of them tell one new thing."""
+"""Factor on a box's noise: box errors of neighbouring pictures are correlated, so that many pictures count as one."""
 
 
 @inner
 def put_turned(out: Float, xx: float, xy: float, yy: float, c: float, s: float) -> None:
-    """`out` (2, 2) = R of (xx, xy, xy, yy) R^T, where R turns by the angle of cosine `c` and sine `s`."""
+    """Rotate a symmetric matrix: `out` (2, 2) = R [xx xy; xy yy] R^T; R is the rotation of cosine `c` and sine `s`."""
     out[0, 0] = c * c * xx - 2.0 * c * s * xy + s * s * yy
     out[1, 1] = s * s * xx + 2.0 * c * s * xy + c * c * yy
     out[0, 1] = out[1, 0] = c * s * (xx - yy) + (c * c - s * s) * xy
@@ -35,22 +35,22 @@ def put_turned(out: Float, xx: float, xy: float, yy: float, c: float, s: float) 
 
 @inner
 def is_positive(matrix: Float) -> bool:
-    """Whether (xx, xy, yx, yy) is positive definite."""
+    """Whether the 2 x 2 matrix (xx, xy, yx, yy) is positive definite."""
     area = matrix[0] * matrix[3] - matrix[2] * matrix[2]
     return bool(matrix[0] > 0.0 and 0.0 < area < math.inf)
 
 
 THING_SIZE = 35
-"""Numbers of which a look is made: kind, confidence, box (4), size (3); place (2), yaw, whether the covariance is
-split; by foot (3), by size (3); covariance (4); what of it is new (4); velocity (2), its noise (4), span, depth."""
+"""Number of values in a packed object: kind, confidence, box (4), size (3); place (2), yaw, whether the covariance is
+split; by foot (3), by size (3); covariance (4); its per-picture noise (4); velocity (2), its noise (4), span, depth."""
 
 PLACE, FOOT, STEADY, NEW, MOTION = 9, 13, 19, 23, 27
-"""Where the place, and what comes behind each semicolon, begins among them."""
+"""Index of the place, and of the first value after each later semicolon, in a packed object."""
 
 
 @inner
 def is_usable(thing: Float) -> bool:
-    """Whether all that has to be known is finite and the covariances are positive definite."""
+    """Whether all mandatory values of a packed object are finite and its covariances positive definite."""
     for i in range(1, PLACE + 2):
         if not math.isfinite(thing[i]):
             return False
@@ -59,8 +59,10 @@ def is_usable(thing: Float) -> bool:
 
 @inner
 def put_look(look: Any, thing: Float, turn_rad: float, c: float, s: float) -> None:
-    """Turned from the vehicle frame to the map's, but for `steady_m2`. Only what is new in each picture averages out,
-    and only that blurs velocities."""
+    """Fill a look's row from a packed object, rotated from the vehicle frame to the map's, except `steady_m2`.
+
+    `noise_m2` holds only the noise that is new in each picture: only that averages out and blurs velocities.
+    """
     look.kind, look.confidence, look.is_split = int(thing[0]), thing[1], thing[PLACE + 3] > 0.0
     for i in range(4):
         look.box_px[i] = thing[2 + i]
@@ -80,8 +82,10 @@ def put_look(look: Any, thing: Float, turn_rad: float, c: float, s: float) -> No
 
 @compiled((LOOKS, float64[:, :], float64, float64, float64))
 def put_looks(looks: Rows, things: Float, turn_rad: float, sure_min: float, weak_min: float) -> tuple[int, int]:
-    """Make rows of `looks` of the usable ones of `things` (N, THING_SIZE): those at least as sure as `sure_min`, behind
-    them the others down to `weak_min` -> how many are sure, how many there are in all."""
+    """Fill rows of `looks` from the usable ones of `things` (N, THING_SIZE) -> (number of sure rows, number of rows).
+
+    Rows of at least `sure_min` confidence come first, then the others down to `weak_min`.
+    """
     c, s = math.cos(turn_rad), math.sin(turn_rad)
     sure = count = 0
     for is_sure in (True, False):
@@ -97,9 +101,10 @@ def put_looks(looks: Rows, things: Float, turn_rad: float, sure_min: float, weak
 
 @compiled((TRACKS, LOOKS, int64, int64, float64, float64, float64[:, :]))
 def begin(tracks: Rows, looks: Rows, camera: int, first_id: int, x_m: float, y_m: float, birth: Float) -> None:
-    """Make tracks, zeros so far, of what a camera shows for the first time; the ego is at (`x_m`, `y_m`).
+    """Initialize zeroed `tracks` from looks that matched no track; the ego is at (`x_m`, `y_m`).
 
-    `birth` holds each kind's standard deviations of what a place does not tell: velocity, acceleration, turn rate.
+    `birth` holds, for each kind, the standard deviations of velocity, acceleration and turn rate, which a position does
+    not measure.
     """
     for n in range(len(tracks)):
         track, look = tracks[n], looks[n]
@@ -118,7 +123,7 @@ def begin(tracks: Rows, looks: Rows, camera: int, first_id: int, x_m: float, y_m
 
 @compiled((TRACKS, float64, float64))
 def age(tracks: Rows, dt_s: float, kept: float) -> None:
-    """Let the tracks have been unseen for `dt_s` more, and keep that share of their confidence."""
+    """Add `dt_s` to the tracks' unseen times and scale their confidence by `kept`."""
     for n in range(len(tracks)):
         track = tracks[n]
         track.unseen_s += dt_s
@@ -128,9 +133,9 @@ def age(tracks: Rows, dt_s: float, kept: float) -> None:
 
 @compiled((TRACKS, LOOKS, int64, float64[:]))
 def recount(tracks: Rows, looks: Rows, camera: int, heading_min_mps: Float) -> None:
-    """Change what tracks know beside motion by the looks of their rows: kinds, sizes, headings, confidences, boxes.
+    """Update the tracks' kinds, sizes, headings, confidences and boxes from the looks of their rows.
 
-    `heading_min_mps` is each kind's speed from which its motion tells its heading.
+    `heading_min_mps` is, for each kind, the minimum speed at which the velocity gives the heading.
     """
     for n in range(len(tracks)):
         track, look = tracks[n], looks[n]
@@ -156,7 +161,7 @@ def recount(tracks: Rows, looks: Rows, camera: int, heading_min_mps: Float) -> N
 
 @inner
 def put_with_steady_error(out: Float, track: Any, c: float, s: float, is_walker: bool) -> None:
-    """Covariance (4, 4) of place and velocity, with what does not average out back in it."""
+    """Covariance (4, 4) of position and velocity, with the persistent measurement error that the filter leaves out."""
     out[:] = track.covariance[:4, :4]
     if track.is_split:
         turned, steady = np.empty((2, 2)), track.steady_m2
@@ -168,16 +173,18 @@ def put_with_steady_error(out: Float, track: Any, c: float, s: float, is_walker:
 
 
 GIVEN_SIZE = 16
-"""Numbers that `given` tells of a track: id, kind, x, y, yaw, velocity (2), size (3), confidence, how old its box in
-the first camera is, that box (4)."""
+"""Number of values per track from `given`: id, kind, x, y, yaw, velocity (2), size (3), confidence, age of its box in
+the first camera, that box (4)."""
 
 
 @compiled((TRACKS, int64, float64, float64, float64, boolean[:]))
 def given(
     tracks: Rows, hits_min: int, x_m: float, y_m: float, turn_rad: float, is_walker: Flags
 ) -> tuple[Float, Float]:
-    """(N, GIVEN_SIZE) of the tracks with at least `hits_min` matches, and covariances (N, 4, 4) of their places and
-    velocities, in the order of their distances from (`x_m`, `y_m`), tracks of one distance as they come."""
+    """Export the tracks with at least `hits_min` matches, sorted by distance from (`x_m`, `y_m`), in a stable order.
+
+    Returns values (N, GIVEN_SIZE) and covariances (N, 4, 4) of positions and velocities.
+    """
     order, away_m, count = np.empty(len(tracks), dtype=np.int64), np.empty(len(tracks)), 0
     for n in range(len(tracks)):
         if tracks[n].hits < hits_min:

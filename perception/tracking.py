@@ -1,8 +1,8 @@
-"""Road users over time: identities, velocities and headings from positions of single frames.
+"""Multi-object tracking of road users: identities, velocities and headings from per-frame detections with positions.
 
-Association without appearance in two rounds, sure detections first, then weak ones for the tracks left over (Zhang et
-al., "ByteTrack: Multi-Object Tracking by Associating Every Detection Box", ECCV 2022), each an optimal assignment by
-Mahalanobis distance on the ground and overlap in the picture.
+Association works without appearance and in two rounds, confident detections first, then weak ones for the remaining
+tracks (Zhang et al., "ByteTrack: Multi-Object Tracking by Associating Every Detection Box", ECCV 2022). Each round is
+an optimal assignment by Mahalanobis distance on the ground and box overlap in the picture.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from perception.tracks import joined, looks_of, those, turn_to_map, without
 from perception.turning_motion import correct_across, correct_velocity, fold_places, move
 
 SURPRISE = 6.0
-"""Squared Mahalanobis distance beyond which a measurement is taken for a rare error: what comes out from behind
-something seems to jump, and corners may belong to a reflection."""
+"""Squared Mahalanobis distance beyond which a measurement counts as an outlier and is weighted down: an object that
+comes out from behind another seems to jump, and flow corners may lie on a reflection."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrackerConfig:
-    """`sure_min` splits the detections into the two rounds; weak ones below `weak_min` are left out.
+    """Thresholds of the tracker.
 
-    A track is given out after `hits_min` matches and lives `coast_s` without one; before, it dies after `doubt_s`.
+    `sure_min` is the confidence that splits detections into the two rounds; those below `weak_min` are dropped. A track
+    is published after `hits_min` matches and survives `coast_s` without one; an unpublished one survives `doubt_s`.
+    A time step above `gap_max_s` resets the tracker.
     """
 
     sure_min: float = 0.5
@@ -43,28 +45,29 @@ class TrackerConfig:
 
 
 NOISE = np.array([(1.4, 1.4, 0.4, 0.2)] * 5 + [(0.7, 0.7, 0.1, 0.1)])
-"""Noise densities of velocity (x, y), acceleration and turn rate of each of `KINDS`; walkers are the last."""
+"""Process noise densities of velocity (x, y), acceleration and turn rate for each of `KINDS`; pedestrians are last."""
 
 BIRTH = np.array([(7.0, 7.0, 1.0, 0.15)] * 4 + [(5.0, 5.0, 1.0, 0.2), (1.5, 1.5, 0.1, 0.1)])
-"""Standard deviations at birth of velocity (x, y), acceleration and turn rate of each."""
+"""Standard deviations of a new track's velocity (x, y), acceleration and turn rate for each of `KINDS`."""
 
 IS_WALKER = np.array([kind is ObjectKind.PEDESTRIAN for kind in KINDS])
 HEADING_MIN_MPS = np.where(IS_WALKER, 0.4, 1.5)
 CONFIDENCE_TIME_S = 0.8
 
 EGO_SPEED_SIGMA_MPS, FLOW_SIGMA_MPS = 0.05, 0.5
-"""The second is of what corners do that belong to no rigid face: wheels, reflections, edges against the background."""
+"""Standard deviations, m/s, of the ego's speed and of optical-flow velocities. The latter covers corners that lie on no
+rigid face: wheels, reflections, edges against the background."""
 
 
 class Tracker:
-    """Call `update` with each frame's ranged objects in order of time, camera by camera.
+    """Tracks road users over time; call `update` with each frame's ranged objects in order of time.
 
-    A camera's sightings are folded in one after the other's: what two of them see is one track, and counts as one match
-    of that instant. A track that a camera does not show loses nothing by that: tracks end by the time that no camera
-    has seen them.
+    Each camera's measurements are folded in after the other's: an object that two cameras see is one track, and counts
+    as one match per instant. A track that one camera does not show loses nothing by that: tracks end after a time in
+    which no camera sees them.
 
-    Positions are relative to where the ego believes to be: its own error is not in the covariances, since whoever
-    plans uses the same belief. With the map's `index`, vehicles are believed to drive along its lanes.
+    Positions are relative to the ego's estimated pose. The pose's error is not in the covariances, since the planner
+    uses the same estimate. With the map's `index`, vehicles are assumed to drive along its lanes.
     """
 
     def __init__(self, config: TrackerConfig | None = None, index: MapIndex | None = None) -> None:
@@ -76,10 +79,10 @@ class Tracker:
     def update(
         self, ego: EgoState, seen: Sequence[RangedObject], *others: Sequence[RangedObject]
     ) -> tuple[TrackedObject, ...]:
-        """Tracks that are believed in at the ego's stamp, nearest first, with their boxes in the first camera.
+        """Confirmed tracks at the ego's stamp, nearest first, with their boxes in the first camera.
 
-        `seen` is what the first camera sees, `others` what each further one does, always in the same order. What is not
-        finite is left out. A step back in time or a gap of more than `gap_max_s` forgets everything. Raises
+        `seen` holds the first camera's objects, `others` those of each further camera, always in the same order.
+        Non-finite objects are dropped. A step back in time or a gap of more than `gap_max_s` clears all tracks. Raises
         `ValueError` for more than `CAMERAS_MAX` cameras.
         """
         if len(others) >= CAMERAS_MAX:
@@ -96,7 +99,7 @@ class Tracker:
         return _given(self._tracks, config.hits_min, ego)
 
     def _fold(self, camera: int, seen: Sequence[RangedObject], ego: EgoState) -> None:
-        """Change the tracks by what one camera sees."""
+        """Update the tracks with one camera's objects: associate, correct, drop expired tracks, start new ones."""
         config = self._config
         sure, weak = looks_of(seen, ego, config.sure_min, config.weak_min)
         kept, left, unmatched = _round(self._tracks, sure, ego, camera)
@@ -110,7 +113,7 @@ class Tracker:
 
     @property
     def tracks(self) -> Rows:
-        """All tracks, rows of `TRACK`, those not yet given out included."""
+        """All tracks, rows of `TRACK`, including those not yet confirmed."""
         return self._tracks.copy()
 
     def _outlived(self, tracks: Rows) -> Rows:
@@ -132,7 +135,7 @@ class Tracker:
 
 
 def _move(tracks: Rows, dt_s: float) -> None:
-    """Change the tracks to what they are `dt_s` later, as far as they know by themselves."""
+    """Predict the tracks `dt_s` ahead, in place."""
     if not len(tracks):
         return
     move(tracks["state"], tracks["covariance"], dt_s, NOISE, tracks["kind"], tracks["free_mps"])
@@ -140,18 +143,20 @@ def _move(tracks: Rows, dt_s: float) -> None:
 
 
 def _round(tracks: Rows, looks: Rows, ego: EgoState, camera: int) -> tuple[Rows, Rows, Rows]:
-    """(matched and corrected tracks, tracks left over, looks left over); `tracks` themselves may be changed"""
+    """One association round -> (matched and corrected tracks, unmatched tracks, unmatched looks).
+
+    `tracks` may be changed in place.
+    """
     rows, columns = matches(tracks, looks, ego, camera)
     if not len(rows):
         return tracks[:0], tracks, looks
-    matched = tracks if len(rows) == len(tracks) else tracks.take(rows)  # all of them are matched in their order
+    matched = tracks if len(rows) == len(tracks) else tracks.take(rows)  # where all are matched, they keep their order
     _correct(matched, looks.take(columns), ego, camera)
     return matched, without(tracks, rows), without(looks, columns)
 
 
 def _correct(tracks: Rows, looks: Rows, ego: EgoState, camera: int) -> None:
-    """Fold into each track the look of its row; the looks' places are set right by what is known of the tracks'
-    sizes."""
+    """Correct each track in place by the look in its row, after its known size has corrected the look's distance."""
     state, covariance = tracks["state"], tracks["covariance"]
     further_m, off_m = rescale(tracks, looks, ego.x_m, ego.y_m)
     fold_places(state, covariance, off_m, looks["noise_m2"], SURPRISE)
@@ -165,7 +170,7 @@ def _correct(tracks: Rows, looks: Rows, ego: EgoState, camera: int) -> None:
 
 
 def _launch(tracks: Rows, looks: Rows, index: MapIndex) -> None:
-    """Give vehicles that have only just been seen the velocity of who drives in their lanes, and what they come to."""
+    """Give new vehicle tracks the velocity prior of the lanes at their position, and the lane's free-flow speed."""
     mean, spread, free_mps = birth_velocities(index, tracks["state"][:, :2])
     told = np.flatnonzero(np.isfinite(mean[:, 0]) & ~IS_WALKER[looks["kind"]])
     tracks["state"][told, 2:4], tracks["covariance"][told, 2:4, 2:4] = mean[told], spread[told]
@@ -173,9 +178,9 @@ def _launch(tracks: Rows, looks: Rows, index: MapIndex) -> None:
 
 
 def _guide(tracks: Rows, index: MapIndex) -> None:
-    """Fold into the vehicles that move where the lanes that they may drive in lead."""
+    """Correct moving vehicles by the directions of the lanes they may be driving in."""
     velocity = tracks["state"][:, 2:4]
-    is_first = tracks["unseen_s"] > 0.0  # the lanes tell nothing new to a second camera
+    is_first = tracks["unseen_s"] > 0.0  # once an instant: a second camera's match adds no new lane information
     is_moving = np.hypot(*velocity.T) >= HEADING_MIN_MPS[tracks["kind"]]
     moving = np.flatnonzero(is_first & is_moving & ~IS_WALKER[tracks["kind"]])
     if not len(moving):
@@ -190,15 +195,15 @@ def _guide(tracks: Rows, index: MapIndex) -> None:
 
 
 def _velocity_in_map(looks: Rows, further_m: Float, ego: EgoState) -> tuple[Float, Float]:
-    """Velocities over ground (N, 2) in the map frame and covariances (N, 2, 2) of what moved as `looks` tell.
+    """Velocities over ground (N, 2) in the map frame, with covariances (N, 2, 2), from the flow measured in `looks`.
 
-    They lie `further_m` (N,) further away than was believed when the motion was seen.
+    `further_m` (N,) is how much further away the objects are than assumed when the flow was scaled.
     """
     off_m = looks["off_m"]
     depth_sigma = np.sqrt(np.einsum("ni,nij,nj->n", off_m, looks["spread_m2"], off_m)) / (off_m**2).sum(axis=1)
     share = (1.0 + further_m / looks["depth_m"])[:, None]
     turn, relative = turn_to_map(ego), looks["velocity_mps"] * share
-    # The mean over the span is what the ego did half a span ago: in the axes of now, it headed elsewhere then.
+    # A mean over the span is valid half a span ago: the ego had another heading and speed then.
     back = ego.yaw_rate_radps * looks["span_s"] / 2.0
     speed = ego.speed_mps - ego.accel_mps2 * looks["span_s"] / 2.0
     own = np.stack([speed * np.cos(back), -speed * np.sin(back)], axis=1)
@@ -209,7 +214,7 @@ def _velocity_in_map(looks: Rows, further_m: Float, ego: EgoState) -> tuple[Floa
 
 
 def _given(tracks: Rows, hits_min: int, ego: EgoState) -> tuple[TrackedObject, ...]:
-    """The tracks with enough matches as others get them, nearest first."""
+    """The tracks with at least `hits_min` matches as `TrackedObject`s, nearest first."""
     rows, covariances = given(tracks, hits_min, ego.x_m, ego.y_m, ego.yaw_rad, IS_WALKER)
     out = []
     for row, covariance in zip(rows.tolist(), covariances, strict=True):

@@ -1,6 +1,6 @@
-"""Road users as rows of arrays: how those of a picture come into them, and how rows are chosen and joined.
+"""Conversion of a picture's road users to array rows, and selection and concatenation of rows.
 
-All of a picture's road users are worked on at once: for the few numbers of one, numpy's calls would be the cost.
+All road users of a picture are processed at once: with few numbers per object, numpy's call overhead would dominate.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ _THING = Struct(f"{THING_SIZE}d")
 
 
 def looks_of(things: Sequence[RangedObject], ego: EgoState, sure_min: float, weak_min: float) -> tuple[Rows, Rows]:
-    """Rows of `LOOK` in the order of `things`: of those that are at least as sure as `sure_min`, and of the others down
-    to `weak_min`. Left out is of what not all is finite, or a covariance not positive definite."""
+    """Rows of `LOOK`: those of at least `sure_min` confidence, and the others down to `weak_min`, in `things`' order.
+
+    Objects with non-finite values or a covariance that is not positive definite are dropped.
+    """
     looks = np.empty(len(things), LOOK)
     if not things:
         return looks, looks
-    # packed, since numpy takes longer to look at each number's type than all the rest does
+    # packed into bytes, since numpy would spend more time on each number's type than all the rest takes
     numbers = np.frombuffer(bytearray().join(map(_packed, things))).reshape(-1, THING_SIZE)
     sure, count = put_looks(looks, numbers, ego.yaw_rad, sure_min, weak_min)
     return looks[:sure], looks[sure:count]
 
 
 def _packed(thing: RangedObject) -> bytes:
-    """The numbers of which `put_looks` makes a row."""
+    """The object's values as bytes, in the layout of `track_kernel.THING_SIZE`."""
     motion = _STILL
     if thing.motion is not None:
         seen = thing.motion
@@ -55,18 +57,18 @@ def _distance(cue: Distance | None) -> tuple[float, float, float]:
 
 
 def turn_to_map(ego: EgoState) -> Float:
-    """(2, 2) rotation from the vehicle frame to the map's."""
+    """Rotation matrix (2, 2) from the vehicle frame to the map frame."""
     c, s = math.cos(ego.yaw_rad), math.sin(ego.yaw_rad)
     return np.array([[c, -s], [s, c]])
 
 
 def those(rows: Rows, which: NDArray[np.bool_]) -> Rows:
-    """The rows of which `which` is true: `rows` itself where all are."""
+    """The rows where `which` is true; `rows` itself where all are."""
     return rows if which.all() else rows.take(np.flatnonzero(which))
 
 
 def without(rows: Rows, which: NDArray[np.int64]) -> Rows:
-    """The rows that `which` does not number."""
+    """The rows whose indices are not in `which`."""
     if len(which) == len(rows):
         return rows[:0]
     left = np.ones(len(rows), dtype=np.bool_)
@@ -75,7 +77,7 @@ def without(rows: Rows, which: NDArray[np.int64]) -> Rows:
 
 
 def joined(*parts: Rows) -> Rows:
-    """The rows of all parts, one after the other. (numpy's own way compares the types field by field, in Python.)"""
+    """Concatenate rows. (numpy's `concatenate` compares structured types field by field, in Python.)"""
     filled = [part for part in parts if len(part)]
     if len(filled) < 2:
         return (filled or parts)[0]

@@ -1,7 +1,7 @@
-"""Constant turn rate and acceleration as a Kalman filter's motion, for many road users at once.
+"""Constant turn rate and acceleration (CTRA) motion model of the tracker's Kalman filter, for many objects at once.
 
-State (6): x_m, y_m, vx_mps, vy_mps in the map frame, accel_mps2 along the velocity, turn_radps. The velocity is kept
-Cartesian, so that the model holds at standstill, where a heading means nothing, and the measured position is linear in
+State (6): x_m, y_m, vx_mps, vy_mps in the map frame, accel_mps2 along the velocity, turn_radps. The velocity is
+Cartesian, so that the model holds at standstill, where a heading is undefined, and the measured position is linear in
 the state (Li and Jilkov, "Survey of maneuvering target tracking, part I", IEEE T-AES 39 (4), 2003, sec. V.B).
 """
 
@@ -18,28 +18,29 @@ from perception.compiled import compiled, inner
 X, Y, VX, VY, ACCEL, TURN = range(6)
 STATE_SIZE = 6
 SOFT_MPS = 0.5
-"""Below this speed an acceleration fades out, as its direction does."""
+"""Speed, m/s, below which the acceleration fades out, because its direction becomes undefined."""
 
 ACCEL_TIME_S, TURN_TIME_S = 1.5, 2.0
-"""Nobody brakes or turns for ever: both decay with these time constants."""
+"""Decay times of acceleration and turn rate, s: nobody brakes or turns for ever."""
 
 LATERAL_MAX_MPS2, RADIUS_MIN_M = 5.0, 4.0
-"""What tyres and steering allow: a turn rate beyond is noise that the filter has taken for a turn."""
+"""Maximum lateral acceleration by the tyres and minimum turn radius by the steering; a higher turn rate is clipped as
+noise."""
 
 
 FREE_TIME_S, FREE_GAIN_MAX_MPS2, FREE_LOSS_MAX_MPS2 = 8.0, 1.0, 1.5
-"""In which time, and with how much acceleration at most, drivers come to the speed of their road."""
+"""Drivers approach their road's free-flow speed with this time constant, s, and at most these accelerations, m/s2."""
 
 DRIVES_MPS = 2.0
-"""Who is this slow may be about to stand: no speed is expected of who stands."""
+"""Speed, m/s, at which the pull towards the free-flow speed is halved: a slower vehicle may be about to stop, and a
+standing one is not expected to start."""
 
 _POSITION = np.eye(STATE_SIZE)[None, :2].copy()
 
 
 @inner
 def _add_around(out: Float, a: Float, b: Float, is_added: bool) -> None:
-    """Put `a b a^T`, or what it comes to beside what is there, into `out`, which may be `b`; the mean of it and its
-    transpose."""
+    """Write `a b a^T`, made symmetric, into `out`, or add it where `is_added`; `out` may be `b`."""
     size, count = a.shape
     half = np.empty((size, count))
     for i in range(size):
@@ -62,7 +63,7 @@ def _add_around(out: Float, a: Float, b: Float, is_added: bool) -> None:
 
 @inner
 def _invert(matrix: Float, out: Float, count: int) -> None:
-    """The inverse of a positive definite one of one or two rows."""
+    """Invert a positive definite matrix of `count` rows, 1 or 2, into `out`."""
     if count == 1:
         out[0, 0] = 1.0 / matrix[0, 0]
         return
@@ -73,13 +74,13 @@ def _invert(matrix: Float, out: Float, count: int) -> None:
 
 @inner
 def _soft(vx_mps: float, vy_mps: float) -> float:
-    """A speed that does not fall below `SOFT_MPS`."""
+    """Speed, smoothly bounded below by `SOFT_MPS`."""
     return math.sqrt(vx_mps * vx_mps + vy_mps * vy_mps + SOFT_MPS**2)
 
 
 @compiled("Tuple((float64[:, :, :], float64[:, :]))(float64[:, :], float64[:, :], float64[:])")
 def _seen_of_velocity(states: Float, velocities: Float, span_s: Float) -> tuple[Float, Float]:
-    """What of the states (N, 2, 6) a mean velocity shows, and by how much (N, 2) they are off it."""
+    """Measurement Jacobians (N, 2, 6) of the mean velocity over the last `span_s`, and innovations (N, 2), m/s."""
     seen, off = np.zeros((len(states), 2, STATE_SIZE)), np.empty((len(states), 2))
     for n in range(len(states)):
         vx, vy, back = states[n, VX], states[n, VY], span_s[n] / 2.0
@@ -95,8 +96,11 @@ def _seen_of_velocity(states: Float, velocities: Float, span_s: Float) -> tuple[
 
 @compiled("void(float64[:, :], float64[:, :, :], float64[:, :, :], float64[:, :], float64[:, :, :], float64)")
 def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Float, gate: float) -> None:
-    """Kalman's correction, in Joseph's form, of the states and covariances themselves, for what `seen` (N or 1, K, 6)
-    of the states is `off` (N, K) of what was measured; K is 1 or 2."""
+    """Kalman update of states and covariances in place, in Joseph form.
+
+    `seen` (N or 1, K, 6) is the measurement Jacobian, `off` (N, K) the innovation; K is 1 or 2. Where its squared
+    Mahalanobis distance exceeds `gate`, the noise is raised until it equals `gate`.
+    """
     count = off.shape[1]
     shared, gain, raised = np.empty((2, STATE_SIZE)), np.empty((STATE_SIZE, 2)), np.empty((2, 2))
     spread, inverse, keep = np.empty((2, 2)), np.empty((2, 2)), np.empty((STATE_SIZE, STATE_SIZE))
@@ -137,7 +141,7 @@ def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Flo
 
 @inner
 def _pull(vx_mps: float, vy_mps: float, free_mps: float) -> tuple[float, float, float]:
-    """Acceleration m/s2 towards the speed `free_mps`, and its derivatives by the velocity; 0 where that is NaN."""
+    """Acceleration, m/s2, towards the speed `free_mps`, and its derivatives by vx and vy; zeros where that is NaN."""
     if math.isnan(free_mps):
         return 0.0, 0.0, 0.0
     soft, square = _soft(vx_mps, vy_mps), vx_mps * vx_mps + vy_mps * vy_mps
@@ -154,11 +158,11 @@ def _pull(vx_mps: float, vy_mps: float, free_mps: float) -> tuple[float, float, 
 def move(
     states: Float, covariances: Float, dt_s: float, noise: Float, kinds: NDArray[np.int64], free_mps: Float
 ) -> None:
-    """Change states (N, 6) and covariances (N, 6, 6) to those after `dt_s` seconds.
+    """Predict states (N, 6) and covariances (N, 6, 6) `dt_s` seconds ahead, in place.
 
-    `kinds` (N,) number the rows of `noise` (M, 4), densities per root second: of the velocity in x and y (m/s), the
-    acceleration (m/s2), the turn rate (rad/s). `free_mps` (N,) is the speed to which each comes if it drives; NaN where
-    none is known.
+    `kinds` (N,) index the rows of `noise` (M, 4), densities per root second: of the velocity in x and y (m/s), the
+    acceleration (m/s2), the turn rate (rad/s). `free_mps` (N,) is each object's expected free-flow speed; NaN where
+    unknown.
     """
     accel_decay, turn_decay = math.exp(-dt_s / ACCEL_TIME_S), math.exp(-dt_s / TURN_TIME_S)
     jacobian = np.eye(STATE_SIZE)
@@ -196,10 +200,9 @@ def move(
 
 
 def fold_places(states: Float, covariances: Float, off_m: Float, noise: Float, gate: float) -> None:
-    """Change states (N, 6) and covariances (N, 6, 6) by places that were measured `off_m` (N, 2) from theirs; `noise`
-    (N, 2, 2).
+    """Update states (N, 6), covariances (N, 6, 6) in place by position innovations `off_m` (N, 2); `noise` (N, 2, 2).
 
-    One whose squared Mahalanobis distance is beyond `gate` counts for as little as it takes to bring it there.
+    An innovation whose squared Mahalanobis distance exceeds `gate` is weighted down until it equals `gate`.
     """
     _fold(states, covariances, _POSITION, off_m, noise, gate)
 
@@ -207,8 +210,10 @@ def fold_places(states: Float, covariances: Float, off_m: Float, noise: Float, g
 def correct_velocity(
     states: Float, covariances: Float, velocities: Float, noise: Float, span_s: Float, gate: float
 ) -> tuple[Float, Float]:
-    """New states and covariances by velocities (N, 2) m/s that are means over the last `span_s` (N,) seconds; `noise`
-    and `gate` as for places."""
+    """New states and covariances from velocities (N, 2) m/s that are means over the last `span_s` (N,) seconds.
+
+    `noise` and `gate` are as in `fold_places`.
+    """
     seen, off = _seen_of_velocity(states, velocities, span_s)
     return _folded(states, covariances, seen, off, noise, gate)
 
@@ -216,7 +221,10 @@ def correct_velocity(
 def correct_across(
     states: Float, covariances: Float, across: Float, sigma_mps: Float, gate: float
 ) -> tuple[Float, Float]:
-    """The same with velocities that have no part along unit vectors `across` (N, 2), but for `sigma_mps` (N,)."""
+    """New states and covariances from the constraint of no velocity along unit vectors `across` (N, 2).
+
+    `sigma_mps` (N,) is the constraint's standard deviation; `gate` is as in `fold_places`.
+    """
     seen = np.zeros((len(states), 1, STATE_SIZE))
     seen[:, 0, VX : VY + 1] = across
     off = -(across * states[:, VX : VY + 1]).sum(axis=1)
@@ -226,7 +234,7 @@ def correct_across(
 def _folded(
     states: Float, covariances: Float, seen: Float, off: Float, noise: Float, gate: float
 ) -> tuple[Float, Float]:
-    """What `_fold` makes of copies."""
+    """`_fold` on copies of the states and covariances."""
     states, covariances = states.copy(), covariances.copy()
     _fold(states, covariances, seen, off, noise, gate)
     return states, covariances
