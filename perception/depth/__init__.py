@@ -1,1 +1,1 @@
-"""Metric depth from one camera: the ground plane, known sizes, and the parallax of the car's own motion."""
+"""Metric depth from one camera: the ground plane, known object sizes, and the parallax of the car's own motion."""

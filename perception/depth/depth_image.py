@@ -1,4 +1,4 @@
-"""A semi-dense depth image: the road of the ego lane, the objects on it, and patches round triangulated corners."""
+"""Semi-dense depth image: the road of the ego lane, the objects on it, and patches around triangulated corners."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Float32 = NDArray[np.float32]
 FAR_M = 40.0
 PATCH_PX = 2
 BLIND_FAR_M, BLIND_HALF_M = 12.0, 1.0
-"""Without lane lines only this much of the road ahead is taken for road."""
+"""Length and half width, m, of the area ahead that counts as road where no lane line is seen."""
 
 LINE_MARGIN_M = 0.1
 FOOT_SIGMA_PX = 1.0
@@ -30,7 +30,7 @@ CAMERA_HEIGHT_MIN_M = 0.05
 
 @dataclass(frozen=True, slots=True)
 class DepthImage:
-    """`depth_m`, `sigma_m` (H, W) along the view, NaN where nothing is known."""
+    """Depth along the camera's axis and its standard deviation, `depth_m` and `sigma_m` (H, W), NaN where unknown."""
 
     depth_m: Float32
     sigma_m: Float32
@@ -43,10 +43,9 @@ def depth_image(
     objects: Sequence[RangedObject],
     points: DepthPoints,
 ) -> DepthImage:
-    """All that is known of the picture's depth; `camera` as it looks at the road now.
+    """Combine road, objects and triangulated points; `camera` has its present attitude against the road.
 
-    Where two sources speak, an object hides the road behind it, and a triangulated point wins over both where its
-    sigma is smaller.
+    An object overrides the road behind it. A triangulated point overrides both where its sigma is smaller.
     """
     shape = (camera.height_px, camera.width_px)
     depth, sigma = np.full(shape, np.nan, dtype=np.float32), np.full(shape, np.nan, dtype=np.float32)
@@ -59,8 +58,10 @@ def depth_image(
 
 
 def road_depth(camera: CameraModel, rows: slice) -> tuple[Float32, Float32, Float32]:
-    """Depth along the view, and x, y on the ground in the vehicle frame, of every pixel of `rows`; depth is not
-    positive at and above the horizon."""
+    """Depth along the camera's axis, and x, y on the ground in the vehicle frame, of every pixel of `rows`.
+
+    Depth is not positive at and above the horizon.
+    """
     k, turn = intrinsics(camera), optical_to_vehicle_rotation(camera)
     u = ((np.arange(camera.width_px) - k[0, 2]) / k[0, 0]).astype(np.float32)[None, :]
     v = ((np.arange(rows.start, rows.stop) - k[1, 2]) / k[1, 1]).astype(np.float32)[:, None]
@@ -75,7 +76,7 @@ def _put_road(
     depth: Float32, sigma: Float32, camera: CameraModel, pitch_sigma_rad: float, lanes: LaneEstimate | None
 ) -> None:
     rows = slice(0, camera.height_px)
-    if camera.roll_rad == 0.0:  # nothing of the road is above the level ray
+    if camera.roll_rad == 0.0:  # no road above the horizon
         focal, middle = intrinsics(camera)[1, 1:]
         horizon = middle - focal * np.tan(camera.pitch_rad)
         rows = slice(int(np.clip(np.floor(horizon), 0, camera.height_px)), camera.height_px)
@@ -91,7 +92,7 @@ def _put_road(
 
 
 def _corridor(lanes: LaneEstimate | None, x: Float32) -> tuple[Float32 | float, Float32 | float, float]:
-    """Left and right border of the road for each x, and how far ahead they hold."""
+    """Left and right border of the road, y m at each x, and the distance up to which they hold."""
     left = None if lanes is None else lanes.left
     right = None if lanes is None else lanes.right
     if left is None and right is None:
@@ -101,7 +102,7 @@ def _corridor(lanes: LaneEstimate | None, x: Float32) -> tuple[Float32 | float, 
     assert one is not None
     shape = _line(one, x)
     if left is None or right is None:
-        # the half of the lane that the car stands on, carried along the one line that is seen
+        # one line only: a corridor of fixed width around the ego, parallel to that line
         here = float(one.y_at(0.0))
         return shape - here + BLIND_HALF_M, shape - here - BLIND_HALF_M, far
     return shape - LINE_MARGIN_M, _line(right, x) + LINE_MARGIN_M, far

@@ -1,10 +1,10 @@
-"""How upright faces moved, from where their corners were and are: all the faces of a picture in one fit.
+"""Fits the motion of upright faces to their tracked corners, for all objects of a picture at once.
 
-Where a corner at depth z was before the object went by (right, down, forward) = (X, Y, Z) is
-(x - X / z, y - Y / z) / (1 - Z / z); nearness changes evenly from one side of a face to the other. All but the distance
-itself follows by least squares (Longuet-Higgins and Prazdny, "The interpretation of a moving retinal image", Proc. R.
-Soc. B 208, 1980; Lee, "A theory of visual control of braking based on information about time-to-collision", Perception
-5, 1976).
+An object moved by (X, Y, Z) (right, down, forward) between two pictures. A corner that is now at (x, y), depth z, was
+before at (x - X / z, y - Y / z) / (1 - Z / z). Inverse depth changes linearly from one side of a face to the other. All
+but the absolute distance follows by least squares (Longuet-Higgins and Prazdny, "The interpretation of a moving retinal
+image", Proc. R. Soc. B 208, 1980; Lee, "A theory of visual control of braking based on information about
+time-to-collision", Perception 5, 1976).
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from av_stack.types import CameraModel, Float
 
 CORNERS_MIN = 4
 PIXEL_SIGMA = 0.12
-"""What a corner's place is good for at least, however well the corners agree."""
+"""Minimum standard deviation of a corner's position, px, however well the corners agree."""
 
 INLIER_PX, INLIER_SHARE_MIN = 0.8, 0.6
 ROUNDS = 6
 RISE_SIGMA_MPS = 0.15
-"""Road users neither climb nor sink against the camera, but for the road's slope and the body's swing."""
+"""Prior standard deviation of vertical velocity against the camera, m/s: road users neither climb nor sink, except by
+the road's slope and the body's swing."""
 
 SLANT_SIGMA = 0.12
-"""How much nearer, as a share, the face is one standard deviation of its corners to the right."""
+"""Prior standard deviation of a face's slant: relative change of inverse depth over one standard deviation of its
+corners to the right."""
 
 TYPICAL_M = 15.0
-"""Makes a rise in metres a share of the distance."""
+"""Typical distance, m, that converts the vertical prior to a fraction of the distance."""
 
 STEP_MAX = 0.6
 
@@ -40,10 +42,10 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class BoxFlow:
-    """How one object moved in the last `span_s` seconds, made of `pictures` steps, as shares of its distance.
+    """Motion of one object over the last `span_s` seconds (`pictures` steps), as fractions of its distance.
 
-    `moved` (2,) is (right, forward) against the camera in the level frame that heads as it does, over the depth of what
-    was followed; `covariance` (2, 2).
+    `moved` (2,) is the displacement (right, forward) relative to the camera, in the level frame of the camera's
+    heading, divided by the depth of the tracked corners; `covariance` (2, 2).
     """
 
     span_s: float
@@ -55,12 +57,11 @@ class BoxFlow:
 def box_flows(
     trail: Float, owner: Numbers, longest: Numbers, times_s: Float, camera: CameraModel
 ) -> list[BoxFlow | None]:
-    """For each box the fit over the longest span that enough of its corners have lived through; None where too few
-    have, or agree.
+    """Fit each box over the longest span for which enough of its corners are tracked; None where too few are or agree.
 
-    `trail` (N, A, 2) is where each corner was `n` pictures and `times_s[n]` seconds ago, in normalised coordinates of
-    the camera as it is turned now; `owner` (N,) the number of its box or -1, `longest` (B,) the most pictures to look
-    back for each box.
+    `trail` (N, A, 2) holds each corner's position `n` pictures and `times_s[n]` seconds ago, in normalised coordinates
+    of the camera's present orientation. `owner` (N,) is the index of its box or -1; `longest` (B,) is each box's
+    maximum number of pictures to look back.
     """
     found: list[BoxFlow | None] = [None] * len(longest)
     if not len(trail) or not found:
@@ -84,7 +85,7 @@ def box_flows(
 
 
 def _ages(known: Flags, owner: Numbers, longest: Numbers) -> Numbers:
-    """(B,) the longest age at which enough corners of each box are known; 0 for none."""
+    """Longest age (B,), in pictures, at which enough corners of each box are known; 0 for none."""
     is_of = (owner == np.arange(len(longest))[:, None]).astype(np.float64)
     ages = np.arange(known.shape[1])
     enough = (is_of @ known >= CORNERS_MIN) & (ages <= longest[:, None])
@@ -92,7 +93,7 @@ def _ages(known: Flags, owner: Numbers, longest: Numbers) -> Numbers:
 
 
 def _level(points: Float, camera: CameraModel) -> Float:
-    """Normalised image points (..., 2) as a level camera with the same heading would see them."""
+    """Normalised image points (..., 2) rotated into a level camera with the same heading."""
     turn = rotation_matrix(camera.yaw_rad, 0.0, 0.0).T @ optical_to_vehicle_rotation(camera)
     rays = points @ turn[:, :2].T + turn[:, 2]
     ahead = np.where(rays[..., :1] > 1e-3, rays[..., :1], np.nan)
@@ -100,15 +101,15 @@ def _level(points: Float, camera: CameraModel) -> Float:
 
 
 def _fit(then: Float, now: Float, is_there: Flags, rise_sigma_m: Float, focal_px: float) -> tuple[Float, Float, Flags]:
-    """((B, 2) right and forward, covariance (B, 2, 2), whether enough corners agree) by Gauss and Newton.
+    """Gauss-Newton fit -> (right and forward (B, 2), covariance (B, 2, 2), whether enough corners agree (B,)).
 
-    `then` and `now` (B, K, 2) hold the corners of each box where `is_there` (B, K).
+    `then` and `now` (B, K, 2) hold the corners of each box, valid where `is_there` (B, K).
     """
     count = is_there.sum(axis=1)
     middle = (is_there * now[:, :, 0]).sum(axis=1) / count
     side = is_there * (now[:, :, 0] - middle[:, None])
     side = side / np.maximum(np.sqrt((side**2).sum(axis=1) / count), 2.0 / focal_px)[:, None]
-    # right, down, forward (shares of the distance), slant
+    # unknowns: right, down, forward (fractions of the distance), slant
     guess, prior = np.zeros((len(then), 4)), np.zeros((len(then), 4))
     prior[:, 1], prior[:, 3] = (TYPICAL_M / rise_sigma_m) ** 2, SLANT_SIGMA**-2.0
     for _ in range(ROUNDS):
@@ -131,7 +132,7 @@ def _fit(then: Float, now: Float, is_there: Flags, rise_sigma_m: Float, focal_px
 
 
 def _misses(guess: Float, then: Float, now: Float, side: Float) -> tuple[Float, Float]:
-    """How far (B, K, 2) the corners were from where the guess (B, 4) puts them, and the guess's slopes (B, K, 2, 4)."""
+    """Residuals (B, K, 2) of the earlier corner positions for the guess (B, 4), and the Jacobian (B, K, 2, 4)."""
     shift, forward, slant = guess[:, None, :2], guess[:, 2, None], guess[:, 3, None]
     near = 1.0 + slant * side
     ahead = np.maximum(1.0 - forward * near, 0.1)
@@ -145,6 +146,6 @@ def _misses(guess: Float, then: Float, now: Float, side: Float) -> tuple[Float, 
 
 
 def _medians(values: Float, is_there: Flags, count: Numbers) -> Float:
-    """(B,) of the rows of `values` (B, K), each over the `count` (B,) of them that are there."""
+    """Median (B,) of each row of `values` (B, K), over the `count` (B,) valid ones."""
     ordered, rows = np.sort(np.where(is_there, values, np.inf), axis=1), np.arange(len(values))
     return np.asarray((ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2.0)

@@ -1,4 +1,4 @@
-"""How the camera looks at the road: its pitch against the ground, kept right by the gyro and by the lane lines."""
+"""Estimates the camera's pitch against the road from the gyro and the vanishing point of the lane lines."""
 
 from __future__ import annotations
 
@@ -10,32 +10,37 @@ from av_stack.types import CameraModel, LaneEstimate, LaneLine
 
 OFFSET_SIGMA_RAD = np.radians(0.25)
 OFFSET_DRIFT_RAD = np.radians(0.01)
-"""Calibration and load: unknown at first, then all but constant (per root second)."""
+"""Standard deviation of the constant pitch offset (calibration and load) at first, and its drift per root second."""
 
 OFFSET_MAX_RAD = np.radians(2.0)
 DIVE_TIME_S, DIVE_SIGMA_RAD = 0.4, np.radians(0.06)
-"""The body swings back onto its springs; what the gyro says over longer is the road's own bend."""
+"""Decay time and standard deviation of the body's dive: the body swings back on its springs, and a longer turn of the
+gyro is the road's own bend."""
 
 DIVE_MAX_RAD = np.radians(3.0)
 ROLL_SIGMA_RAD = np.radians(0.7)
-"""Nothing tells how the body leans, which is what a camera that looks to the side takes for pitch."""
+"""Standard deviation of the body's roll, which nothing measures; a camera that looks sideways sees it as pitch."""
 
 GYRO_MAX_RADPS = 3.0
 NEAR_M, FAR_M = 7.0, 16.0
 SLOPE_SIGMA = 0.012
 CORRELATED_S = 2.0
-"""Lines are filtered over time: pictures within this span tell the same error."""
+"""Correlation time, s, of the lane lines' errors: lines are filtered, so pictures within this span share one error."""
 
 CONFIDENCE_MIN = 0.5
 BEND_MAX, BEND_GAP_MAX = 0.006, 0.0004
-"""Two lines of one lane bend alike: where they do not, one of them follows something else (a kerb, a reflection)."""
+"""Maximum bend coefficient of the lines, and its maximum difference: two lines of one lane bend alike, else one of them
+follows something else (a kerb, a reflection)."""
 
 ERROR_MAX_RAD = np.radians(1.2)
-"""No load tilts a car by more: such lines are not one lane's."""
+"""Maximum pitch error from the lines: no load tilts a car further, so such lines do not belong to one lane."""
 
 
 class PitchFilter:
-    """Pitch of the body against the road, positive nose-down, to be added to the camera's; call `update` each frame."""
+    """Filter of the body's pitch against the road, positive nose-down, which adds to the camera's own pitch.
+
+    Call `update` each frame.
+    """
 
     def __init__(self) -> None:
         self._offset_rad = 0.0
@@ -43,7 +48,7 @@ class PitchFilter:
         self._dive_rad = 0.0
 
     def update(self, dt_s: float, pitch_rate_radps: float, lanes: LaneEstimate | None, camera: CameraModel) -> None:
-        """`pitch_rate_radps` is the gyro's, positive nose-down; what no car does is left out."""
+        """`pitch_rate_radps` is the gyro's, positive nose-down; a rate that no car reaches is ignored."""
         rate = pitch_rate_radps if abs(pitch_rate_radps) <= GYRO_MAX_RADPS else 0.0
         fade = float(np.exp(-max(dt_s, 0.0) / DIVE_TIME_S))
         self._dive_rad = float(np.clip((self._dive_rad + rate * max(dt_s, 0.0)) * fade, -DIVE_MAX_RAD, DIVE_MAX_RAD))
@@ -67,8 +72,8 @@ class PitchFilter:
         return float(np.sqrt(self._variance + DIVE_SIGMA_RAD**2))
 
     def camera(self, camera: CameraModel) -> CameraModel:
-        """The camera as it looks at the road now."""
-        ahead, aside = np.cos(camera.yaw_rad), np.sin(camera.yaw_rad)  # what is pitch ahead is roll to the side
+        """The camera with its present attitude against the road."""
+        ahead, aside = np.cos(camera.yaw_rad), np.sin(camera.yaw_rad)  # body pitch is roll for a sideways camera
         return replace(
             camera,
             pitch_rad=camera.pitch_rad + self.pitch_rad * float(ahead),
@@ -76,16 +81,16 @@ class PitchFilter:
         )
 
     def sigma_of(self, camera: CameraModel) -> float:
-        """Standard deviation of how far down that camera looks."""
+        """Standard deviation, rad, of the camera's downward angle."""
         ahead, aside = np.cos(camera.yaw_rad), np.sin(camera.yaw_rad)
         return float(np.hypot(self.sigma_rad * ahead, ROLL_SIGMA_RAD * aside))
 
 
 def pitch_from_lines(lanes: LaneEstimate, camera: CameraModel) -> tuple[float, float] | None:
-    """(pitch error, sigma) rad that makes the ego lane's lines parallel; None where they do not tell.
+    """(pitch error, sigma), rad, that makes the ego lane's lines parallel; None where the lines are not suitable.
 
-    A camera that looks lower than believed by d sees ground at x as at x (1 + d x / h), and a lane of width w opens by
-    w d / h per metre: the lines' vanishing point, written on the ground.
+    If the camera looks lower than assumed by d, ground at x appears at x (1 + d x / h), and a lane of width w appears
+    to widen by w d / h per metre (h: camera height). This is the lines' vanishing point, expressed on the ground.
     """
     left, right = lanes.left, lanes.right
     if left is None or right is None or min(left.confidence, right.confidence) < CONFIDENCE_MIN:

@@ -1,7 +1,7 @@
-"""How each object moves past the camera: corners inside its box, followed over some pictures.
+"""Measures each object's motion against the camera by optical flow of corners inside its box over several pictures.
 
-A box's edges jump by a pixel from picture to picture; its texture is followed to a tenth of one. What is seen of an
-object is taken for an upright face, as `face_flow` says.
+A box's edges jump by a pixel from picture to picture; its texture is tracked to a tenth of one. The visible side of an
+object is modelled as an upright face, see `face_flow`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from perception.depth.view import Box
 
 CORNERS_A_BOX, CORNER_QUALITY = 20, 0.02
 CORNERS_FEW, QUARTER_FEW, REFILL_PICTURES = 8, 2, 3
-"""With so few corners new ones are sought at once, with so few in a quarter of the box every third picture: corners on
-one side of a face tell little of how it grows."""
+"""Corner refill: at most `CORNERS_FEW` in a box are refilled at once; at most `QUARTER_FEW` in a quarter of it, every
+`REFILL_PICTURES` pictures. Corners on one side of a face hardly show how it grows."""
 
 BOXES_MAX = 12
 SIDE_MIN_PX = 8.0
@@ -28,11 +28,12 @@ WINDOW_PX, LEVELS = 9, 2
 MARGIN_PX = 4.0
 BACK_MAX_PX = 0.5
 SPAN_PICTURES, SPAN_NEAR_PICTURES, NEAR_PX = 10, 6, 40.0
-"""What looks smaller moves less in the picture: it takes longer to see how."""
+"""Pictures to look back for small and for large boxes, and the height, px, that separates them. A smaller object moves
+less in the picture, so its motion takes longer to measure."""
 
 
 class ObjectFlow:
-    """Call `update` with each picture of one camera in order and the boxes found in it."""
+    """Tracks corners in the boxes of one camera's pictures; call `update` with each picture in order."""
 
     def __init__(self) -> None:
         self._grey: Image | None = None
@@ -49,9 +50,11 @@ class ObjectFlow:
         turned_rad: tuple[float, float, float],
         boxes: Sequence[Box],
     ) -> tuple[BoxFlow | None, ...]:
-        """One answer a box, None where too few corners tell; `camera` as it looks at the road now. `turned_rad` is how
-        the vehicle frame turned about its (x, y, z) in the `dt_s` seconds since the last picture. A gap (`dt_s` 0)
-        forgets what was followed."""
+        """One flow per box, None where too few corners are tracked; `camera` has its present attitude to the road.
+
+        `turned_rad` is the rotation of the vehicle frame about its (x, y, z) in the `dt_s` seconds since the last
+        picture. A gap (`dt_s` 0) clears all corners.
+        """
         grey = np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
         if min(grey.shape) < 4 * WINDOW_PX:
             return (None,) * len(boxes)
@@ -73,7 +76,8 @@ class ObjectFlow:
 
     def _clear(self) -> None:
         self._pixels: Float = np.zeros((0, 2))
-        self._trail: Float = np.zeros((0, SPAN_PICTURES + 1, 2))  # where it was n pictures ago, in the frame of now
+        # position n pictures ago, in the camera's present orientation
+        self._trail: Float = np.zeros((0, SPAN_PICTURES + 1, 2))
         self._times_s = np.zeros(1)
 
     def _keep(self, which: Flags) -> None:
@@ -106,8 +110,10 @@ class ObjectFlow:
         self._keep(good)
 
     def _refill(self, grey: Image, boxes: Float, owner: Numbers, camera: CameraModel) -> None:
-        """New corners in those of `boxes` (B, 4), nearest first, that have few, where they have fewest first; `owner`
-        (N,) tells whose the old ones are."""
+        """Add corners to those of `boxes` (B, 4), nearest first, that have few, in their emptiest quarters first.
+
+        `owner` (N,) is the box of each existing corner.
+        """
         new = [self._pixels]
         self._pictures += 1
         for i in range(len(boxes)):
@@ -140,21 +146,22 @@ class ObjectFlow:
 
 
 def _worth_following(boxes: Sequence[Box], camera: CameraModel) -> list[int]:
-    """Numbers of the largest boxes that are finite and have room for corners."""
+    """Indices of the largest boxes that are finite and have room for corners, nearest (lowest edge) first."""
     usable = [i for i, b in enumerate(boxes) if np.isfinite(b).all() and min(b[2] - b[0], b[3] - b[1]) >= SIDE_MIN_PX]
     usable = [i for i in usable if boxes[i][0] < camera.width_px and boxes[i][1] < camera.height_px]
     return sorted(usable, key=lambda i: -boxes[i][3])[:BOXES_MAX]
 
 
 def _quarters(pixels: Float, middle: Float) -> Numbers:
-    """In which of the four quarters around `middle` each of `pixels` (N, 2) lies."""
+    """Index 0 to 3 of the quarter around `middle` in which each of `pixels` (N, 2) lies."""
     return np.asarray((pixels > middle) @ np.array([1, 2]))
 
 
 def _owners(pixels: Float, boxes: Float) -> Numbers:
-    """(N,) the number of the box well inside which each pixel lies, and no nearer one is in its window; -1 for none.
+    """Index (N,) of the box that each pixel belongs to; -1 for none.
 
-    `boxes` (B, 4) are in order of feet, nearest first.
+    The pixel must lie well inside the box, and no nearer box may reach into its window. `boxes` (B, 4) are sorted by
+    their lower edge, nearest first.
     """
     if not len(boxes):
         return np.full(len(pixels), -1)
@@ -166,7 +173,7 @@ def _owners(pixels: Float, boxes: Float) -> Numbers:
 
 
 def _within(pixels: Float, low: Float, high: Float) -> Flags:
-    """(B, N) whether each pixel (N, 2) lies between the corners (B, 2) of each box."""
+    """Whether each pixel (N, 2) lies between the corners `low` and `high` (B, 2) of each box: (B, N)."""
     return np.asarray(((pixels >= low[:, None]) & (pixels <= high[:, None])).all(axis=2))
 
 
@@ -184,7 +191,7 @@ def _normalised(pixels: Float, camera: CameraModel) -> Float:
 
 
 def _turned(points: Float, turn: Float) -> Float:
-    """Normalised image points (..., 2) seen from a camera that has turned."""
+    """Normalised image points (..., 2) after a rotation of the camera."""
     moved = points @ turn[:, :2].T + turn[:, 2]
     ahead = np.where(moved[..., 2:] > 1e-3, moved[..., 2:], np.nan)
     return np.asarray(moved[..., :2] / ahead)
@@ -195,11 +202,11 @@ def _lens(camera: CameraModel) -> tuple[int, int, float]:
 
 
 def relative_velocity(flow: BoxFlow, depth_m: float, camera: CameraModel) -> tuple[Float, Float]:
-    """((2,) m/s, covariance (2, 2)) of an object against the camera, in the axes of the vehicle frame of now.
+    """Velocity (2,) m/s of an object relative to the camera, and covariance (2, 2), in the present vehicle frame.
 
-    `depth_m` is the distance along the view of the face that the corners lie on; what is wrong with it scales the
-    answer, and is not in the covariance. Answers of neighbouring pictures share their corners' places: the covariance
-    is widened so that they may be taken one after the other as if they did not.
+    `depth_m` is the depth of the tracked face along the camera's axis; its error scales the result and is not in the
+    covariance. Results of neighbouring pictures share corner positions; the covariance is widened so that they may be
+    used one after the other as if independent.
     """
     c, s = np.cos(camera.yaw_rad), np.sin(camera.yaw_rad)
     axes = np.array([[s, c], [-c, s]])  # columns: right and forward of the camera

@@ -1,8 +1,8 @@
-"""Depth from the car's own motion: tracked corners, triangulated over up to a second or two.
+"""Structure from motion for the static scene: corners triangulated over the ego's own motion of up to a second or two.
 
-Corners (Shi and Tomasi, "Good features to track", CVPR 1994) are followed by pyramidal Lucas-Kanade and checked back;
-each keeps the sums of its rays' least-squares intersection (Hartley and Zisserman, Multiple View Geometry, 2nd ed.,
-ch. 12), so a point costs the same however long it is seen.
+Corners (Shi and Tomasi, "Good features to track", CVPR 1994) are followed by pyramidal Lucas-Kanade with a backward
+check. Each corner keeps the normal equations of its rays' least-squares intersection (Hartley and Zisserman, Multiple
+View Geometry, 2nd ed., ch. 12), so a point costs the same however long it is tracked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WINDOW_PX, LEVELS = 13, 2
 BACK_MAX_PX = 0.7
 PIXEL_SIGMA = 0.8
 ROTATION_SIGMA_RAD = 0.0006
-"""What gyro and time stamps leave of a turn, per picture: as good as more noise in the pixel."""
+"""Standard deviation of the rotation that gyro and time stamps leave per picture; acts like more pixel noise."""
 
 RESIDUAL_MAX_PX = 1.5
 RELATIVE_SIGMA_MAX = 0.12
@@ -38,7 +38,7 @@ MOVED_MIN_M = 0.02
 
 @dataclass(frozen=True, slots=True)
 class DepthPoints:
-    """Triangulated points of the last picture: `pixels` (N, 2), `depth_m` (N,) along the view, `sigma_m` (N,)."""
+    """Triangulated points of the last picture: `pixels` (N, 2), depth along the camera's axis and its sigma (N,)."""
 
     pixels: Float
     depth_m: Float
@@ -50,7 +50,7 @@ class DepthPoints:
 
 
 class Parallax:
-    """Call `update` with each picture in order, and how the vehicle frame moved since the last one."""
+    """Triangulates static corners; call `update` with each picture in order and the motion of the vehicle frame."""
 
     def __init__(self) -> None:
         self._grey: Image | None = None
@@ -65,8 +65,11 @@ class Parallax:
         turned_rad: tuple[float, float, float],
         moving: Sequence[Box],
     ) -> DepthPoints:
-        """`moved_m` forward, `turned_rad` about (x, y, z) of the vehicle frame; corners in the boxes `moving` are
-        dropped, for what moves by itself has no place here. Points are given where the parallax tells enough."""
+        """Track, triangulate and refill corners; returns the points with enough parallax.
+
+        `moved_m` is the forward motion and `turned_rad` the rotation about (x, y, z) of the vehicle frame since the
+        last picture. Corners in the boxes `moving` are dropped, since triangulation assumes a static scene.
+        """
         grey = np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
         if self._grey is None or self._camera != camera or self._grey.shape != grey.shape:
             self._clear()
@@ -93,7 +96,7 @@ class Parallax:
         self._views, self._residual = self._views[keep], self._residual[keep]
 
     def _move(self, moved_m: float, turned_rad: tuple[float, float, float]) -> None:
-        """Carry the sums into the vehicle frame of now: p_new = R^T (p_old - t)."""
+        """Transform the sums into the present vehicle frame: p_new = R^T (p_old - t)."""
         moved = moved_m if np.isfinite(moved_m) else 0.0
         roll, pitch, yaw = (angle if np.isfinite(angle) else 0.0 for angle in turned_rad)
         turn = rotation_matrix(yaw, pitch, roll)
@@ -119,7 +122,7 @@ class Parallax:
         self._drop(~good)
 
     def _observe(self, camera: CameraModel, is_moving: bool) -> None:
-        """Add this picture's rays to the sums; a picture from the same place tells nothing new."""
+        """Add this picture's rays to the sums; a picture from the same place adds no parallax."""
         if not len(self._pixels) or not (is_moving or (self._views == 0).any()):
             return
         rays = _rays(self._pixels, camera)
@@ -142,7 +145,7 @@ class Parallax:
         self._drop(known & (miss_px > 4.0 * RESIDUAL_MAX_PX))
 
     def _solve(self, rays: Float, origin: Float) -> tuple[Float, Float]:
-        """Points (N, 3) and the sigma (N,) of their depths; NaN where the rays do not cross."""
+        """Points (N, 3) in the vehicle frame and standard deviations (N,) along their rays."""
         if not len(rays):
             return np.zeros((0, 3)), np.zeros(0)
         prior = np.eye(3) * 1e-9
@@ -190,7 +193,7 @@ class Parallax:
 
 
 def _rays(pixels: Float, camera: CameraModel) -> Float:
-    """(N, 3) unit rays in the vehicle frame."""
+    """Unit rays (N, 3) of the pixels in the vehicle frame."""
     k = intrinsics(camera)
     optical = np.column_stack(
         [(pixels[:, 0] - k[0, 2]) / k[0, 0], (pixels[:, 1] - k[1, 2]) / k[1, 1], np.ones(len(pixels))]

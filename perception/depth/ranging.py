@@ -1,6 +1,6 @@
-"""From a box in the picture to a place on the road: foot point and known size, fused by variance.
+"""Positions of detected road users in the vehicle frame from their boxes: foot point and known size, fused by variance.
 
-The sums are in `ranging_kernel`, as machine code: for ten boxes Python's calls would be most of the time.
+The computation is compiled in `ranging_kernel`: for ten boxes, Python's calls would take most of the time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from perception.depth.ranging_kernel import Size, ranged
 from perception.depth.view import EDGE_PX, View
 
 OPAQUE = (ObjectKind.CAR, ObjectKind.TRUCK, ObjectKind.BUS)
-"""Between the wheels of a cycle and beside a person's legs the road behind is seen."""
+"""Kinds that hide what is behind them; between a cycle's wheels and beside a person's legs the road remains visible."""
 
 SIZES = {
     ObjectKind.CAR: Size(4.6, 1.95, 1.58, 0.20, 0.6, 1.05, 1.3),
@@ -31,7 +31,7 @@ FLAT = np.zeros(0)
 _KINDS = tuple(SIZES)
 _NUMBERS = {kind.value: number for number, kind in enumerate(_KINDS)}
 _SHAPES = {kind.value: (kind, size.length_m, size.width_m) for kind, size in SIZES.items()}
-"""Of the class names that stand for road users."""
+"""Kind, length and width by the class names of road users."""
 
 _ROWS = np.array([SIZES[kind] for kind in _KINDS])
 _ANGLES = np.linspace(0.0, np.pi / 2.0, 31)
@@ -45,19 +45,18 @@ _LOOKS = (
     np.array([k is ObjectKind.PEDESTRIAN for k in _KINDS]),
     np.array([k in OPAQUE for k in _KINDS]),
 )
-"""Sizes; the widths that kinds look under angles, how many of them rise up to the broadest look; who is round, who
-opaque."""
+"""Tables for `ranged`, by kind: sizes; apparent widths at view angles, and how many of them rise up to the broadest
+view; whether the kind is round; whether it is opaque."""
 
 
 def range_objects(
     detections: Sequence[Detection], camera: CameraModel, pitch_sigma_rad: float, rises_m: Float = FLAT
 ) -> tuple[RangedObject, ...]:
-    """The road users among `detections`, each with a place in the vehicle frame; `camera` as it looks at the road now.
+    """Road users among `detections` with positions in the vehicle frame; `camera` has its present attitude to the road.
 
-    `rises_m` (K,) is how far the road every `ROAD_STEP_M` ahead is above the plane on which the ego stands; none for
-    one that is that plane.
+    `rises_m` (K,) is the road's height above the ego's ground plane, every `ROAD_STEP_M` ahead; empty for a flat road.
 
-    Those that neither foot point nor size can place are left out, as are boxes that are not finite or are empty.
+    Boxes that neither foot point nor size can place are left out, as are boxes that are not finite or are empty.
     """
     seen = [one for one in detections if one.name in _NUMBERS]
     if not seen:
@@ -93,9 +92,9 @@ def range_objects(
 
 
 def face_depth_m(thing: RangedObject, view: View) -> float:
-    """How far along the view the side of the thing is that the camera sees: between its nearest corner and its middle.
+    """Depth along the camera's axis of the side that the camera sees, between the nearest corner and the middle.
 
-    Not positive for what is beside the camera or behind it.
+    Not positive for an object beside the camera or behind it.
     """
     ahead, left = thing.x_m - view.x_m, thing.y_m - view.y_m
     centre = math.hypot(ahead, left)
@@ -106,7 +105,7 @@ def face_depth_m(thing: RangedObject, view: View) -> float:
 
 
 def _lens(view: View) -> Float:
-    """A `Lens`'s numbers."""
+    """The fields of a `Lens` as an array."""
     low, right = view.height_px - 1.0 - EDGE_PX, view.width_px - 1.0 - EDGE_PX
     middle = (view.width_px - 1) / 2.0, (view.height_px - 1) / 2.0
     axes = *view.right, *view.down, *view.forward

@@ -1,4 +1,4 @@
-"""Where the boxes of a picture stand, as machine code; `ranging` tells what of it means what."""
+"""Compiled (numba) kernels for `ranging.py`: range cues of each box, their fusion, and the object's position."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ Flags = NDArray[np.bool_]
 
 BOX_SIGMA_PX = 1.0
 ROAD_SIGMA_M = 0.04
-"""The road under the object is not quite the plane under the ego."""
+"""Standard deviation of the road's height under the object against the ego's ground plane, m, at distance zero."""
 
 ROAD_SLOPE_SIGMA = 0.0015
 KERB_SIGMA_M = 0.12
-"""People stand on pavements as often as on the road."""
+"""Standard deviation of the height a pedestrian stands at, m: pavements are as likely as the road."""
 
 COVER_MIN, COVER_DOWN_PX, COVERED_SIGMA = 0.9, 2.0, 0.25
-"""A nearer box that covers this much of the line on which an object stands may hide its foot: in three of ten cases it
-does, and the object looks up to twice as far away. The sigma is a share of the distance."""
+"""Occlusion of an object's foot by a nearer box: the box covers `COVER_MIN` of the foot line and ends
+`COVER_DOWN_PX` lower. In three of ten such cases the foot is hidden, and the object appears up to twice as far away;
+`COVERED_SIGMA` is the range's standard deviation as a fraction of the range."""
 
 ROAD_STEP_M, AHEAD_MIN = 4.0, 0.3
-"""How far apart the road's heights are told; how much of a ray leads ahead at least, where they are told."""
+"""Spacing of the road height samples, m, and the minimum forward component of a ray for which they are used."""
 
 JITTER_MIN_M = 0.05
 RANGE_MIN_M, RANGE_MAX_M = 0.5, 150.0
@@ -37,7 +38,7 @@ NAN = math.nan
 
 
 class Lens(NamedTuple):
-    """`View`, and where a box begins that the picture's edges may cut."""
+    """`View` as plain numbers, and the limits beyond which the picture's edges may cut a box."""
 
     middle_u: float
     middle_v: float
@@ -61,10 +62,10 @@ class Lens(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Mean sizes of a kind and the standard deviation of its height and length, over CARLA's blueprints.
+    """Mean sizes of a kind and the standard deviations of its height and length, over CARLA's blueprints.
 
-    What looks lowest of an object is where its nearest wheels stand, `stand_m` behind its nearest face, and what looks
-    highest is the edge of its roof, `roof_m` behind that face.
+    The lowest visible point of an object is at its nearest wheels, `stand_m` behind its nearest face; the highest is
+    the edge of its roof, `roof_m` behind that face.
     """
 
     length_m: float
@@ -77,7 +78,7 @@ class Size(NamedTuple):
 
 
 class Cue(NamedTuple):
-    """A `Distance`; NaN where there is none."""
+    """One estimate of the range, see `Distance`; NaN where there is none."""
 
     range_m: float
     sigma_m: float
@@ -85,9 +86,12 @@ class Cue(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where the footprint's centre lies from below the camera, `near_m` where it begins, `depth_m` along the view of
-    where it stands, how it is turned against the ray (NaN: not known); standard deviations along and across the ray,
-    and those of what is new in each picture."""
+    """Position of the footprint relative to the point below the camera.
+
+    `centre_m` and `bearing_rad` give its centre, `near_m` its nearest point, `depth_m` the depth of its foot point
+    along the camera's axis, `turn_rad` its rotation against the ray (NaN: unknown). Standard deviations are along and
+    across the ray; `..._jitter_m` are their parts that are new in each picture.
+    """
 
     depth_m: float
     near_m: float
@@ -112,17 +116,17 @@ def ray(lens: Lens, u: float, v: float) -> tuple[float, float, float]:
 
 @inner
 def flat(lens: Lens, u: float, v: float) -> tuple[float, float]:
-    """The ray's length along the ground and how far it sinks on its way."""
+    """Ground length of the pixel's ray, and how far the ray sinks over it."""
     x, y, z = ray(lens, u, v)
     return math.hypot(x, y), -z
 
 
 @inner
 def meeting(lens: Lens, u: float, v: float, rises_m: Float) -> tuple[float, float]:
-    """How far away along the ground the ray through a pixel meets the road, and how steeply; NaN where it does not.
+    """(range along the ground at which a pixel's ray meets the road, its slope against it); NaN where it does not.
 
-    `rises_m` (K,) tells how far above the ego's plane the road is every `ROAD_STEP_M` ahead of its origin, none that it
-    is that plane; behind the last one it goes on beside the plane.
+    `rises_m` (K,) is the road's height above the ego's plane every `ROAD_STEP_M` ahead of the ego's origin, empty for a
+    flat road; beyond the last sample the road continues parallel to the plane.
     """
     x, y, z = ray(lens, u, v)
     along = math.hypot(x, y)
@@ -144,9 +148,10 @@ def meeting(lens: Lens, u: float, v: float, rises_m: Float) -> tuple[float, floa
 
 @inner
 def foot_cue(box: Float, lens: Lens, pitch_sigma_rad: float, raised_sigma_m: float, rises_m: Float) -> Cue:
-    """Where the box's lower edge meets the road; none where the picture ends above it or it lies at the horizon.
+    """Range from the foot point, where the box's lower edge meets the road.
 
-    `raised_sigma_m` is how far above or below the road the object may stand.
+    None where the picture's lower edge cuts the box, or the foot point lies at the horizon. `raised_sigma_m` is the
+    standard deviation of the object's height above or below the road.
     """
     range_m, steep = meeting(lens, (box[0] + box[2]) / 2.0, box[3], rises_m)
     if box[3] >= lens.low_px or math.isnan(range_m):
@@ -159,14 +164,14 @@ def foot_cue(box: Float, lens: Lens, pitch_sigma_rad: float, raised_sigma_m: flo
 
 @inner
 def covered_cue(box: Float, lens: Lens, rises_m: Float) -> Cue:
-    """Of a box whose foot a nearer one may hide: where it would stand if that were not so, and nearer if it is."""
+    """Range of a box whose foot a nearer box may hide: as if visible, with a wide sigma, since it may be nearer."""
     range_m = foot_cue(box, lens, 0.0, 0.0, rises_m).range_m
     return Cue(range_m, COVERED_SIGMA * range_m, COVERED_SIGMA * range_m)
 
 
 @inner
 def cut_cue(box: Float, lens: Lens) -> Cue:
-    """Of a box that the picture's lower edge cuts: somewhere nearer than the road that this edge shows."""
+    """Range of a box cut by the picture's lower edge: nearer than the road that this edge shows."""
     along, down = flat(lens, (box[0] + box[2]) / 2.0, lens.height_px - 1.0)
     if box[3] < lens.low_px or down < 1e-3 or lens.z_m <= 0.0:
         return Cue(NAN, NAN, NAN)
@@ -176,12 +181,12 @@ def cut_cue(box: Float, lens: Lens) -> Cue:
 
 @inner
 def size_cue(box: Float, size: Size, lens: Lens) -> Cue:
-    """How far away something stands that is this high and looks this high; none where the box is cut above or below."""
+    """Range from the known height and the box's height; none where the picture cuts the box above or below."""
     if box[1] <= lens.edge_px or box[3] >= lens.low_px:
         return Cue(NAN, NAN, NAN)
     height_px = box[3] - box[1]
     range_m = lens.focal_px * size.height_m / height_px * flat(lens, (box[0] + box[2]) / 2.0, box[3])[0]
-    # Foot and roof are not at one distance: where the roof is higher than the camera that makes the object look lower.
+    # Foot and roof are at different distances; a roof above the camera therefore makes the object look lower.
     gap = (lens.z_m / size.height_m - 1.0) * (size.roof_m - size.stand_m)
     range_m = max(range_m + gap, 0.5 * range_m)
     jitter = math.sqrt(2.0) * BOX_SIGMA_PX / height_px
@@ -190,8 +195,10 @@ def size_cue(box: Float, size: Size, lens: Lens) -> Cue:
 
 @compiled("UniTuple(float64, 3)(float64[:, :])")
 def fused(cues: Float) -> tuple[float, float, float]:
-    """The weighted mean by inverse variance of cues (N, 3), rows of NaN left out; where they contradict one another
-    its sigma grows with their gap."""
+    """Mean of cues (N, 3) weighted by inverse variance -> (range, sigma, jitter); NaN rows are left out.
+
+    Where the cues contradict one another, sigma grows with their gap.
+    """
     total = mean = chi2 = jitter = 0.0
     count = 0
     for i in range(len(cues)):
@@ -215,8 +222,8 @@ def fused(cues: Float) -> tuple[float, float, float]:
 
 @inner
 def turn_of(size: Size, widths: Float, angles: Float, apparent_m: float) -> float:
-    """Angle in [0, pi / 2] between the object's axis and the ray under which it looks `apparent_m` wide."""
-    # Beyond the broadest look the width falls a little again: that ambiguity is left to the side view.
+    """Angle in [0, pi / 2] between the object's axis and the ray at which its apparent width is `apparent_m`."""
+    # Beyond the broadest view the width falls a little again; that ambiguity is resolved as a side view.
     if apparent_m >= 0.97 * size.length_m:
         return math.pi / 2.0
     i = int(np.searchsorted(widths, apparent_m, side="right"))
@@ -228,7 +235,7 @@ def turn_of(size: Size, widths: Float, angles: Float, apparent_m: float) -> floa
 
 @inner
 def head_on(is_round: bool, turn_rad: float) -> float:
-    """How much of the way from the nearest face to where it stands lies along the ray; people are round."""
+    """Fraction of the way from the nearest face to the foot point that lies along the ray; 1 for round pedestrians."""
     if is_round:
         return 1.0
     return 0.6 if math.isnan(turn_rad) else math.cos(turn_rad)
@@ -238,9 +245,11 @@ def head_on(is_round: bool, turn_rad: float) -> float:
 def middle_px(
     box: Float, size: Size, metres_per_px: float, lens: Lens, hides_left: bool, hides_right: bool
 ) -> tuple[float, bool]:
-    """Column of the object's middle, and whether the box is whole. Of one that the picture's side cuts, or that
-    something hides on one side, the edge that is seen moves as the object does, and its middle lies half a usual width
-    beyond."""
+    """(column of the object's middle, whether both sides are visible).
+
+    Where the picture's side or another object hides one side, the visible edge moves with the object, and the middle
+    lies half a mean width beyond it.
+    """
     half_px = (size.length_m + size.width_m) / 4.0 / metres_per_px
     cut_left, cut_right = box[0] <= lens.edge_px or hides_left, box[2] >= lens.right_px or hides_right
     middle = (box[0] + box[2]) / 2.0
@@ -253,10 +262,10 @@ def middle_px(
 
 @inner
 def extent_of(size: Size, turn_rad: float) -> tuple[float, float]:
-    """(length along the ray, its sigma) of the footprint; an average one where the turn is not known.
+    """(length along the ray, its sigma) of the footprint, m; the mean of length and width where the turn is unknown.
 
-    Between end-on and broadside it falls as the looks' width grows: straight rather than by the rectangle's rule,
-    which near the broadest look would make metres out of a pixel.
+    Between end view and side view it falls linearly with the apparent width. The rectangle's exact rule would turn a
+    pixel into metres near the broadest view.
     """
     length, broad = size.length_m, size.width_m
     if math.isnan(turn_rad):
@@ -268,10 +277,10 @@ def extent_of(size: Size, turn_rad: float) -> tuple[float, float]:
 
 @inner
 def beside_m(tangent: float, near_m: float, extent_m: float, size: Size, turn_rad: float) -> float:
-    """How far left the middle is of a footprint that begins `near_m` ahead and whose box's middle lies at `tangent`.
+    """Lateral offset, m, of a footprint's centre that begins `near_m` ahead, from its box's middle at `tangent`.
 
-    Of an object to the side one edge of the box is its near corner, the other its far one, so the box's middle is not
-    where the object's is.
+    For an object to the side, one edge of the box is its near corner and the other its far one, so the box's middle is
+    not the object's.
     """
     half = (size.length_m * math.sin(turn_rad) + size.width_m * math.cos(turn_rad)) / 2.0
     near, far = 1.0 / near_m, 1.0 / (near_m + extent_m)
@@ -299,14 +308,14 @@ def placed(
     hides_left: bool,
     hides_right: bool,
 ) -> Place:
-    """The object that stands at `stand` (its nearest side if `is_face`) and whose sides may be hidden."""
+    """Position of the object whose foot (its nearest side if `is_face`) is at `stand` and whose sides may be hidden."""
     focal, wide_px = lens.focal_px, box[2] - box[0]
     depth = stand.range_m / flat(lens, (box[0] + box[2]) / 2.0, box[3])[0]
     middle, is_whole = middle_px(box, size, depth / focal, lens, hides_left, hides_right)
     turn = NAN
     if is_whole:
         turn = turn_of(size, widths, angles, wide_px * depth / focal)
-        # the width that is seen is the nearest face's
+        # the visible width is the nearest face's
         face = depth * max(1.0 - size.stand_m * head_on(is_round, turn) / stand.range_m, 0.5)
         turn = turn_of(size, widths, angles, wide_px * face / focal)
     near = stand.range_m if is_face else max(stand.range_m - size.stand_m * head_on(is_round, turn), RANGE_MIN_M)
@@ -321,8 +330,8 @@ def placed(
         bearing, centre = wrapped(heading + math.atan2(beside, ahead)), math.hypot(beside, ahead)
     pixel = centre * BOX_SIGMA_PX / focal
     across = pixel + (0.05 if is_whole else (size.length_m - size.width_m) / 4.0 + 0.2)
-    # An edge at the picture's side stays there while the object goes on, and only the other one moves with it. Were its
-    # place across the ray left open, a distance that is a little short would pull the object over to the ego's path.
+    # An edge at the picture's side stays there while the object moves; only the other edge moves with the object. A
+    # free position across the ray would let a slightly short distance pull the object over to the ego's path.
     is_open = box[0] <= lens.edge_px and box[2] >= lens.right_px
     sideways = pixel + JITTER_MIN_M if is_whole else (2.0 if is_open else 0.5) * across
     along, along_jitter = math.hypot(stand.sigma_m, extent_sigma / 2.0), math.hypot(stand.jitter_m, pixel)
@@ -331,9 +340,9 @@ def placed(
 
 @inner
 def hidden(box: Float, others: Float) -> tuple[bool, bool, bool]:
-    """Whether one of the boxes that end lower covers the line on which `box` stands; hides its left, its right edge."""
+    """Whether a nearer box (one that ends lower) covers the foot line of `box`; hides its left edge; its right edge."""
     covered = left = right = False
-    highest = (box[1] + box[3]) / 2.0  # it hides half of the box's height at least
+    highest = (box[1] + box[3]) / 2.0  # a hiding box covers at least the lower half of the box's height
     for i in range(len(others)):
         other = others[i]
         if not other[3] > box[3] + COVER_DOWN_PX:
@@ -348,7 +357,7 @@ def hidden(box: Float, others: Float) -> tuple[bool, bool, bool]:
 
 @inner
 def put_spread(out: Float, c: float, s: float, along_m: float, across_m: float) -> None:
-    """Covariance (2, 2) of standard deviations along and across a ray of cosine `c` and sine `s`."""
+    """Write the covariance (2, 2) of standard deviations along and across a ray of cosine `c` and sine `s`."""
     a, b = along_m**2, across_m**2
     out[0, 0], out[1, 1] = c * c * a + s * s * b, s * s * a + c * c * b
     out[0, 1] = out[1, 0] = c * s * (a - b)
@@ -363,13 +372,13 @@ def guessed_yaw(is_round: bool, bearing_rad: float, turn_rad: float) -> float:
 
 @inner
 def is_box(box: Float) -> bool:
-    """Whether it is finite and at least a pixel each way."""
+    """Whether the box is finite and at least a pixel each way."""
     return bool(np.isfinite(box).all()) and box[2] - box[0] >= 1.0 and box[3] - box[1] >= 1.0
 
 
 @inner
 def standing(boxes: Float, kinds: Numbers, is_kind: Flags) -> Float:
-    """Those of `boxes` that are boxes, of kinds of which `is_kind` is true."""
+    """The valid ones of `boxes` whose kind is marked in `is_kind`."""
     out, count = np.empty_like(boxes), 0
     for i in range(len(boxes)):
         if is_kind[kinds[i]] and is_box(boxes[i]):
@@ -379,7 +388,7 @@ def standing(boxes: Float, kinds: Numbers, is_kind: Flags) -> Float:
 
 
 WIDTH = 11
-"""Numbers that `ranged` gives of a box: x, y, height, near, yaw; foot, size (3 each)."""
+"""Values per box from `ranged`: x, y, height, near, yaw; foot cue, size cue (3 each)."""
 
 
 @compiled(
@@ -400,11 +409,11 @@ def ranged(
     is_round: Flags,
     is_opaque: Flags,
 ) -> tuple[Float, Float, Float]:
-    """(N, WIDTH) of `boxes` (N, 4), whose kinds number the rows of `sizes`, with the places' covariances and the part
-    of them that is new in each picture (N, 2, 2); NaN where nothing places a box, or it is none.
+    """Position of each of `boxes` (N, 4): values (N, WIDTH), covariances and their per-picture part (N, 2, 2).
 
-    Boxes of opaque kinds may hide part of another; `rises_m` is `meeting`'s. The first `rising` of `widths` are how
-    wide a kind looks under `angles`.
+    NaN where a box is invalid or no cue places it. `kinds` (N,) index the rows of the tables. Boxes of opaque kinds may
+    hide part of another. `rises_m` is as in `meeting`. The first `rising` of `widths` are a kind's apparent widths at
+    `angles`, up to the broadest view.
     """
     n = lens_numbers
     lens = Lens(
@@ -429,7 +438,7 @@ def ranged(
         range_m, sigma_m, jitter_m = fused(cues)
         if not RANGE_MIN_M <= range_m <= RANGE_MAX_M:
             continue
-        # What the picture's lower edge cuts is placed by its nearest face already.
+        # A box cut by the picture's lower edge is already ranged to its nearest face.
         is_face = math.isnan(foot.range_m) and not covered
         count = rising[kind]
         place = placed(

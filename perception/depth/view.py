@@ -1,4 +1,4 @@
-"""A camera's geometry as plain numbers: for one camera numpy would cost more than it saves."""
+"""A camera's geometry as plain Python numbers: for one camera, numpy's call overhead exceeds its gain."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from av_stack.types import CameraModel
 Box = tuple[float, float, float, float]
 
 EDGE_PX = 1.5
-"""A box this near to the picture's edge may go on beyond it."""
+"""Distance from the picture's edge, px, within which a box may be cut by it."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`right`, `down` and `forward` are the axes of the optical frame in the vehicle frame, of length one; lengths in
-    pixels and metres as in `CameraModel`. `av_stack.frames` has the same as matrices."""
+    """A camera's pose and focal length; units as in `CameraModel`.
+
+    `right`, `down` and `forward` are the unit axes of the optical frame in the vehicle frame. `av_stack.frames` gives
+    the same as matrices.
+    """
 
     width_px: int
     height_px: int
