@@ -1,1 +1,1 @@
-"""Lane lines of the ego lane, from the front camera."""
+"""Lane detection from the front camera: paint, line fits, tracks, and the lines of the ego lane and its neighbours."""

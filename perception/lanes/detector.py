@@ -1,4 +1,4 @@
-"""The lane detector: picture in, the two lines beside the ego out."""
+"""Lane detector: from front-camera pictures to the lines of the ego lane and its neighbours."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SeePaint = Callable[[CameraImage, RoadView, Columns], Paint]
 
 
 def see_paint(image: CameraImage, view: RoadView, columns: Columns) -> Paint:
-    """Paint on the road that `view` shows of `image`, and the segments of its edges, as `find_segments` gives them."""
+    """Paint in the road area `view` of `image`, and its edge segments as from `find_segments`: the CPU path."""
     paint = segment_paint(view.crop(image.bgr), columns)
     return paint, find_segments(paint.contrast)
 
@@ -33,8 +33,8 @@ def see_paint(image: CameraImage, view: RoadView, columns: Columns) -> Paint:
 class LaneDetector:
     """Detects and tracks the lines of the ego lane; call `update` with each front-camera picture in order.
 
-    A gap of more than `LATE_S` between pictures, or a step back in time, forgets all lines. `see` may run elsewhere
-    what `see_paint` does.
+    A gap of more than `LATE_S` between pictures, or a step back in time, clears all lines. `see` replaces `see_paint`,
+    for example by a GPU implementation.
     """
 
     def __init__(self, see: SeePaint = see_paint) -> None:
@@ -46,14 +46,14 @@ class LaneDetector:
         self._columns: Columns | None = None
 
     def update(self, image: CameraImage, speed_mps: float, yaw_rate_radps: float) -> LaneEstimate:
-        """The lines beside the ego at the picture's stamp; None on a side where no line is believed in.
+        """The lines beside the ego at the picture's stamp; None on a side without a sufficiently likely line.
 
-        `speed_mps` (wheels) and `yaw_rate_radps` (gyro, positive to the left) carry the lines on between pictures.
+        `speed_mps` (wheels) and `yaw_rate_radps` (gyro, positive to the left) predict the lines between pictures.
         Raises `ValueError` when the picture is not (height, width, 3) uint8 of its camera's size.
         """
         check_picture(image)
         self._use_camera(image.camera)
-        speed = speed_mps if abs(speed_mps) <= SPEED_MAX_MPS else 0.0  # what no car does is a broken sensor
+        speed = speed_mps if abs(speed_mps) <= SPEED_MAX_MPS else 0.0  # an impossible value is a sensor fault
         rate = yaw_rate_radps if abs(yaw_rate_radps) <= TURN_RATE_MAX_RADPS else 0.0
         dt = 0.0 if self._time_s is None else image.stamp.time_s - self._time_s
         if not 0.0 <= dt <= LATE_S:
@@ -66,7 +66,7 @@ class LaneDetector:
 
     @property
     def tracks(self) -> tuple[LineTrack, ...]:
-        """All lines believed in, not only the ego lane's; for figures and overlays."""
+        """All tracked lines, not only the ego lane's; for figures and overlays."""
         return tuple(self._tracks)
 
     def _use_camera(self, camera: CameraModel) -> None:
@@ -85,14 +85,14 @@ class LaneDetector:
 def fits_in(
     image: CameraImage, view: RoadView, columns: Columns, curvature_1pm: float = 0.0, see: SeePaint = see_paint
 ) -> list[LineFit]:
-    """Lines fitted to the paint of one picture; `curvature_1pm` is that of the driven path, positive to the left."""
+    """Lines fitted to the paint of one picture; `curvature_1pm` is the driven path's, positive to the left."""
     paint, found = see(image, view, columns)
     points = stripe_points(paint, along_the_road(found, view), view)
     return fit_lines(points, curvature_1pm)
 
 
 def check_picture(image: CameraImage) -> None:
-    """ValueError unless the picture is (height, width, 3) uint8 of its camera's size."""
+    """Raise ValueError unless the picture is (height, width, 3) uint8 of its camera's size."""
     expected = (image.camera.height_px, image.camera.width_px, 3)
     if image.bgr.shape != expected or image.bgr.dtype != np.uint8:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Points on the ground -> lines y(x): grown from one Hough segment each, fitted robustly."""
+"""Robust fit of lane lines: ground points are grouped from one Hough segment each and fitted by cubics y(x)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Bool = NDArray[np.bool_]
 LINES_MAX = 5
 GROWTHS_MAX = 4
 REACH_M, REACH_SLOPE = 5.0, 0.15
-"""Lines further to the side than the ego lane's and its neighbours' are of no use."""
+"""Lateral distance at x = 0, m, and its growth per metre ahead, up to which points count: further lines are beyond the
+neighbouring lanes."""
 
 POINTS_MIN = 7
 LENGTH_MIN_M = 1.2
@@ -26,30 +27,29 @@ TOLERANCE_M = 0.10
 TOLERANCE_SIGMA = 1.5
 TOLERANCE_MAX_M = 0.6
 BEND_SIGMA = np.array([0.01, 0.00012])
-"""How far a line's quadratic and cubic coefficients stray from those of the driven path."""
+"""Standard deviations of a line's quadratic and cubic coefficients around those of the driven path."""
 
 PIXEL_SIGMA = 0.7
 GROUND_SIGMA_M = 0.015
 HUBER = 1.5
 CORRELATED_POINTS = 6.0
-"""Rows beside each other see the same unevenness of paint: this many points count as one."""
+"""Number of points that count as one: neighbouring rows see the same unevenness of the paint."""
 
 ROUNDS = 3
 PRIOR = np.diag([1e-6, 1e-3, *(1.0 / BEND_SIGMA**2)])
 BIN_M = 0.5
 
 SUMS = np.add.outer(np.arange(4), np.arange(4))
-"""Which of the sums of x^0, ..., x^6 stands where in a cubic's normal equations."""
+"""Exponent of the power sum x^0, ..., x^6 at each place of a cubic's normal equations."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineFit:
-    """y = c0 + c1 x + c2 x^2 + c3 x^3 in the vehicle frame, (4,) with covariance (4, 4), supported from x_min_m to
-    x_max_m.
+    """Cubic y = c0 + c1 x + c2 x^2 + c3 x^3 in the vehicle frame, (4,) with covariance (4, 4), from x_min_m to x_max_m.
 
-    `coverage` is the painted share of that length; `residual_m` the weighted RMS distance of the points;
-    `yellow_share`, `double_share` are shares of the points; `likeness` says how much they look like
-    paint on a road, None where they are too far to tell.
+    `coverage` is the painted share of that length up to 18 m; `residual_m` the weighted RMS distance of the points;
+    `yellow_share`, `double_share` are shares of the points; `likeness` is how much they look like paint on a road, None
+    where they are too far away to judge.
     """
 
     coefficients: Float
@@ -66,9 +66,9 @@ class LineFit:
 
 @dataclass(frozen=True, slots=True)
 class _Fitter:
-    """All points of a picture, with what every fit to some of them needs of them.
+    """All points of a picture with the terms that every fit to a subset of them needs.
 
-    `terms` (N, 11) are 1, x, ..., x^6, y, x y, x^2 y, x^3 y; the first four columns make a line's y, `slopes` (N, 4)
+    `terms` (N, 11) are 1, x, ..., x^6, y, x y, x^2 y, x^3 y; the first four columns give a line's y, `slopes` (N, 4)
     its slope.
     """
 
@@ -93,7 +93,7 @@ class _Fitter:
         return weighted_fit(self.terms[member], self.sigma[member], bend)
 
     def off(self, coefficients: Float) -> Float:
-        """(N,) distance across the line, m."""
+        """Distance (N,) of the points from the line, perpendicular to it, m."""
         slope = self.slopes @ coefficients
         across = np.abs(self.points.y_m - self.terms[:, :4] @ coefficients)
         return np.asarray(across / np.sqrt(1.0 + slope * slope))
@@ -105,7 +105,7 @@ class _Fitter:
 
 
 def fit_lines(points: StripePoints, curvature_1pm: float) -> list[LineFit]:
-    """Up to `LINES_MAX` lines, best supported first; `curvature_1pm` is the path's, a prior on the lines' bend."""
+    """Up to `LINES_MAX` lines, best supported first; `curvature_1pm` of the driven path is the prior of their bend."""
     fitter = _Fitter.of(points)
     free = np.abs(points.y_m - curvature_1pm / 2.0 * points.x_m**2) <= REACH_M + REACH_SLOPE * points.x_m
     support = 0.05 / (0.02 + fitter.sigma)
@@ -132,14 +132,14 @@ def fit_lines(points: StripePoints, curvature_1pm: float) -> list[LineFit]:
 def weighted_fit(terms: Float, sigma: Float, bend: Float) -> tuple[Float, Float]:
     """Cubic (4,) and covariance (4, 4) by iteratively reweighted least squares with Huber's weights.
 
-    `terms` (N, 11) as `_Fitter` has them, `sigma` (N,) m. The quadratic and cubic coefficients have a normal prior
-    about `bend` (2,), that of the driven path or of a line beside, so a short piece comes out as a parallel to it
-    rather than as a wild curve. One of the `ROUNDS` is plain least squares.
+    `terms` (N, 11) are as in `_Fitter`, `sigma` (N,) m. The quadratic and cubic coefficients have a normal prior around
+    `bend` (2,), from the driven path or a neighbouring line, so a short piece comes out parallel to it and not as a
+    wild curve. The first of the `ROUNDS` is plain least squares.
     """
     design, y = terms[:, :4], terms[:, 7]
     prior_right = np.array([0.0, 0.0, PRIOR[2, 2] * bend[0], PRIOR[3, 3] * bend[1]])
     full = 1.0 / (CORRELATED_POINTS * sigma**2)
-    knee = HUBER * sigma  # beyond it a point weighs less
+    knee = HUBER * sigma  # larger residuals are weighted down
     weight = full
     for turn in range(ROUNDS):
         sums = weight @ terms
@@ -154,7 +154,7 @@ def weighted_fit(terms: Float, sigma: Float, bend: Float) -> tuple[Float, Float]
 
 
 def _best_seed(points: StripePoints, support: Float, free: Bool, tried: set[int]) -> int | None:
-    """The segment with most free points, near ones weighing more: by the sum of their `support` (N,)."""
+    """The untried segment with the largest sum of `support` (N,) over its free points; near points weigh more."""
     free = free & (points.segment >= 0)
     if not free.any():
         return None
@@ -168,7 +168,7 @@ def _best_seed(points: StripePoints, support: Float, free: Bool, tried: set[int]
 
 
 def _grow(fitter: _Fitter, member: Bool, free: Bool, bend: Float) -> LineFit | None:
-    """Take in free points that continue the line, ever further, until no more join; None for what is no line."""
+    """Extend the line by free points that continue it until no more join; None where the result is no line."""
     x = fitter.points.x_m
     known: tuple[Float, Float] | None = None
     for _ in range(GROWTHS_MAX):
@@ -187,14 +187,14 @@ def _grow(fitter: _Fitter, member: Bool, free: Bool, bend: Float) -> LineFit | N
 
 
 def _beside(fitter: _Fitter, line: LineFit) -> Bool:
-    """Points on or right beside `line`: they belong to it and seed no second one."""
+    """Points on or close to `line`: they belong to it and must not seed a second one."""
     x = fitter.points.x_m
     in_reach = (x >= line.x_min_m - 1.0) & (x <= line.x_max_m + 1.0)
     return np.asarray(in_reach & (fitter.off(line.coefficients) < 0.5), dtype=np.bool_)
 
 
 def _describe(fitter: _Fitter, member: Bool, bend: Float, known: tuple[Float, Float] | None) -> LineFit | None:
-    """The line through the points `member`; `known` is their fit where that was made."""
+    """The line through the points `member`, None where they are too few or short; `known` is their fit if it exists."""
     points, count = fitter.points, int(np.count_nonzero(member))
     if count < POINTS_MIN:
         return None
@@ -205,7 +205,7 @@ def _describe(fitter: _Fitter, member: Bool, bend: Float, known: tuple[Float, Fl
     coefficients, covariance = known or fitter.fit(member, bend)
     off = (points.y_m[member] - fitter.terms[member, :4] @ coefficients) / sigma
     bins = np.arange(low, high + BIN_M, BIN_M)
-    # Far rows are further apart than a bin is long: each point covers what its row covers.
+    # Far rows are further apart than a bin is long, so only bins nearer than 18 m count.
     filled = np.zeros(len(bins) - 1, dtype=np.bool_)
     filled[np.minimum(np.searchsorted(bins, x, side="right"), len(filled)) - 1] = True
     near = filled[bins[:-1] < 18.0]

@@ -1,7 +1,8 @@
-"""A camera's lens from photographs of a chessboard, and pictures freed of its distortion.
+"""Lens calibration from photographs of a chessboard, and undistortion of pictures.
 
-Zhang, "A flexible new technique for camera calibration", PAMI 22 (11), 2000, as OpenCV has it: pinhole, two radial
-and two tangential coefficients (boards that leave a picture's corners free do not tell a third: it runs wild there).
+Zhang, "A flexible new technique for camera calibration", PAMI 22 (11), 2000, by OpenCV: pinhole, two radial and two
+tangential coefficients (the third radial one stays zero: boards that leave a picture's corners free cannot determine
+it, and it diverges there).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Float = NDArray[np.float64]
 
 PICTURES_MIN = 3
 OUTLIER_FACTOR = 3.0
-"""A picture whose error is this multiple of the median's shows a bent or blurred board: the lens is fitted without."""
+"""A picture whose error exceeds the median by this factor shows a bent or blurred board and is left out of the fit."""
 
 CORNER_WINDOW_PX = (7, 7)
 CORNER_STEPS = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_MAX_ITER, 40, 1e-3)
@@ -28,9 +29,10 @@ CORNER_STEPS = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_MAX_ITER, 40, 1e-3)
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """`matrix` (3, 3) px and `distortion` (5,) as OpenCV orders them (k1, k2, p1, p2, k3), for pictures of one size.
+    """Camera matrix and distortion of a lens, for pictures of one size.
 
-    `error_px` is the RMS reprojection error of the chessboards' corners in the `pictures` it was fitted to.
+    `matrix` is (3, 3) px, `distortion` (5,) in OpenCV's order (k1, k2, p1, p2, k3). `error_px` is the RMS reprojection
+    error of the chessboard corners in the `pictures` it was fitted to.
     """
 
     width_px: int
@@ -42,12 +44,12 @@ class Lens:
 
     @property
     def fov_x_rad(self) -> float:
-        """Horizontal angle of view of the picture freed of distortion."""
+        """Horizontal angle of view of the undistorted picture."""
         return float(2.0 * np.arctan(self.width_px / (2.0 * self.matrix[0, 0])))
 
 
 def find_corners(bgr: Image, columns: int, rows: int) -> Float | None:
-    """(rows * columns, 2) px of the board's inner corners, None where not all are seen."""
+    """Pixels (rows * columns, 2) of the board's inner corners, None where not all are visible."""
     grey = cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY)
     found, corners = cv2.findChessboardCorners(grey, (columns, rows))
     if not found:
@@ -57,9 +59,9 @@ def find_corners(bgr: Image, columns: int, rows: int) -> Float | None:
 
 
 def calibrate(boards: Sequence[Float], columns: int, rows: int, width_px: int, height_px: int) -> Lens:
-    """The lens that explains the corners `boards` best; each is from `find_corners` in a picture of the given size.
+    """Fit the lens to the corners `boards`; each is from `find_corners` in a picture of the given size.
 
-    Raises ConfigError where fewer than `PICTURES_MIN` boards are given: one view leaves the lens open.
+    Raises ConfigError where fewer than `PICTURES_MIN` boards are given: one view does not determine the lens.
     """
     if len(boards) < PICTURES_MIN:
         raise ConfigError(f"{len(boards)} pictures show the whole chessboard; needed are at least {PICTURES_MIN}")
@@ -90,7 +92,7 @@ def _fit(boards: Sequence[Float], columns: int, rows: int, size: tuple[int, int]
 
 
 class Undistorter:
-    """Turns pictures of `lens` into those of a pinhole camera with square pixels and its axis in the middle."""
+    """Converts pictures of `lens` to those of a pinhole camera with square pixels and a central axis."""
 
     def __init__(self, lens: Lens) -> None:
         self._size = (lens.height_px, lens.width_px)
@@ -102,12 +104,12 @@ class Undistorter:
         )
 
     def __call__(self, bgr: Image) -> Image:
-        """Raises ValueError for a picture of another size than the lens was calibrated with."""
+        """The undistorted picture. Raises ValueError for a picture of another size than the lens."""
         if bgr.shape[:2] != self._size:
             raise ValueError(f"picture is {bgr.shape[1]}x{bgr.shape[0]}, lens {self._size[1]}x{self._size[0]}")
         return np.asarray(cv2.remap(bgr, *self._maps, cv2.INTER_LINEAR), dtype=np.uint8)
 
 
 def pinhole_camera(lens: Lens, name: str, z_m: float) -> CameraModel:
-    """The camera of undistorted pictures, `z_m` above the ground and not turned; self-calibration finds its angles."""
+    """The camera of undistorted pictures, `z_m` above the ground, with zero angles; self-calibration finds them."""
     return CameraModel(name, lens.width_px, lens.height_px, lens.fov_x_rad, 0.0, 0.0, z_m)

@@ -1,7 +1,7 @@
-"""How much a line looks like paint on a road: even in width, with the same road on both of its sides.
+"""Scores how much a line looks like paint on a road: even in width, with the same road surface on both sides.
 
-What is no paint is seldom even: reflections on a wet road, the edge of a hill, a kerb's light face, clouds and joints
-of a wall have ragged widths, widths that do not shrink with distance as paint's do, or something else on each side.
+Other structures are seldom even. Reflections on a wet road, the edge of a hill, a kerb's light face, clouds and joints
+of a wall have ragged widths, widths that do not shrink with distance as paint's do, or different surfaces on each side.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from perception.lanes.lines import StripePoints
 Float = NDArray[np.float64]
 
 SCALE_MAX_M = 0.06
-"""Where a pixel is wider on the ground than this, a run's width tells nothing."""
+"""Maximum ground width of a pixel, m, at which a run's width can still be measured."""
 
 POINTS_MIN = 6
 CONTRAST_MIN = 5.0
@@ -25,9 +25,13 @@ PAINT_WIDTH_MIN_M, PAINT_WIDTH_MAX_M = 0.10, 0.20
 
 @dataclass(frozen=True, slots=True)
 class Appearance:
-    """Of a line's points: the spread of their widths as a share of it, how the width grows with distance (0: not, 1:
-    in proportion, as what is as wide in the picture everywhere), by how much it is out of paint's usual width
-    (logarithm of the ratio), the difference between the two sides as a share of the contrast, and the road's tint."""
+    """Appearance features of a line's points, the inputs of `paint_likeness`.
+
+    `spread` is the relative spread of their widths; `trend` is how the width in metres grows with distance (0: not, as
+    paint; 1: in proportion, as something of constant width in the picture); `off_width` is the log ratio by which the
+    width is outside paint's usual range; `side_gap` and `inner_gap` are lightness differences between the two sides,
+    and between the inner side and the ego's road, relative to the contrast; `tint` is the road's colour saturation.
+    """
 
     spread: float
     trend: float
@@ -38,13 +42,13 @@ class Appearance:
 
 
 def median(values: Float) -> float:
-    """Of at least one value; of few it is quicker than numpy's own."""
+    """Median of at least one value; faster than numpy's for few values."""
     ordered, half = np.sort(values), len(values) // 2
     return float(ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2.0)
 
 
 def appearance(points: StripePoints, member: NDArray[np.bool_]) -> Appearance | None:
-    """Of the points `member` (N,) bool that are near enough to tell; None where they are too few."""
+    """Features of the points `member` (N,) bool that are near enough to measure; None where they are too few."""
     near = np.flatnonzero(member & (points.sigma_m < SCALE_MAX_M))
     if len(near) < POINTS_MIN:
         return None
@@ -65,10 +69,10 @@ def appearance(points: StripePoints, member: NDArray[np.bool_]) -> Appearance | 
 
 
 WEIGHTS = np.array([4.2, -9.0, -1.8, -8.0, -3.3, -1.9, -4.4])
-"""Bias, then one for each of `Appearance`: logistic regression on 1500 fits along lines of five maps and of real
-dashcam pictures, and 1100 beside them (reflections, kerbs, walls, skies, hills), all weathers."""
+"""Bias, then one weight for each field of `Appearance`: logistic regression on 1500 fits along lines of five maps and
+of real dashcam pictures, and 1100 fits beside lines (reflections, kerbs, walls, skies, hills), in all weathers."""
 
 
 def paint_likeness(seen: Appearance) -> float:
-    """In [0, 1]."""
+    """Probability in [0, 1] that the line is paint."""
     return float(1.0 / (1.0 + np.exp(-(WEIGHTS @ (1.0, *astuple(seen))))))

@@ -1,4 +1,4 @@
-"""From paint to points on lines: Canny edges, probabilistic Hough segments, and stripe centres along them."""
+"""Extracts lane marking points from paint: Canny edges, probabilistic Hough segments, and stripe centres along them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Float = NDArray[np.float64]
 
 STRIPE_WIDTH_MIN_M = 0.05
 STRIPE_WIDTH_MAX_M = 0.34
-"""Lane markings are 0.10 to 0.30 m wide; stop lines and the bars of a zebra crossing are wider."""
+"""Maximum stripe width, m. Lane markings are 0.10 to 0.30 m wide; stop lines and zebra bars are wider."""
 
 CROSSING_BARS = 3
 CROSSING_MARGIN_PX = 2
@@ -28,19 +28,19 @@ SEGMENTS_MAX = 60
 HEADING_MAX_RAD = np.radians(55.0)
 ATTACH_PX = 3.5
 LIGHT_MIN = 20.0
-"""Darker pixels have no colour to speak of (L of Lab, 0-255)."""
+"""Minimum L of Lab (0-255) by which colour is divided; darker pixels have no reliable colour."""
 
 
 @dataclass(frozen=True, slots=True)
 class StripePoints:
     """Centres of paint runs, one per run and row, sorted by row.
 
-    `x_m`, `y_m` (N,) on the ground in the vehicle frame, `sigma_m` (N,) what one pixel of error makes there,
-    `is_yellow`, `is_double` (N,) bool, `segment` (N,) index of the Hough segment that carries the point, -1 where
-    none does (far dashes are too short for one). `width_m` (N,) is the run's, `contrast` (N,) how much lighter or
-    yellower it is than the road on both sides (L or b of Lab), `side_gap` (N,) how much these two differ in L,
-    `inner_gap` (N,) how much the one towards the car differs in L from the road right ahead of it, `road_tint` (N,)
-    how far from grey they are, as a share of their L.
+    `x_m`, `y_m` (N,) are on the ground in the vehicle frame; `sigma_m` (N,) is the effect of one pixel of error there.
+    `is_yellow` and `is_double` (N,) are bool. `segment` (N,) is the index of the Hough segment along which the point
+    lies, -1 for none (far dashes are too short for a segment). `width_m` (N,) is the run's width. `contrast` (N,) is
+    how much lighter or yellower it is than the road on both sides (L or b of Lab). `side_gap` (N,) is the difference of
+    the two sides in L, `inner_gap` (N,) that of the side towards the car and the road right ahead of the car, and
+    `road_tint` (N,) the sides' distance from grey relative to their L.
     """
 
     x_m: Float
@@ -57,12 +57,12 @@ class StripePoints:
 
 
 def find_segments(contrast: Image) -> Float:
-    """(M, 4) px segments (u0, v0, u1, v1) of the edges of `contrast`, longest first, at most `SEGMENTS_MAX`."""
+    """Segments (M, 4) px (u0, v0, u1, v1) of the edges of `contrast`, longest first, at most `SEGMENTS_MAX`."""
     return segments_of(np.asarray(cv2.Canny(contrast, CANNY_LOW, CANNY_HIGH), dtype=np.uint8))
 
 
 def segments_of(edges: Image) -> Float:
-    """The segments that `find_segments` finds, from the edges themselves."""
+    """The segments that `find_segments` finds, from a Canny edge picture."""
     found = cv2.HoughLinesP(
         edges, 1.0, np.pi / 180.0, HOUGH_VOTES, minLineLength=HOUGH_LENGTH_PX, maxLineGap=HOUGH_GAP_PX
     )
@@ -74,7 +74,7 @@ def segments_of(edges: Image) -> Float:
 
 
 def along_the_road(segments: Float, view: RoadView) -> Float:
-    """Those segments that run within `HEADING_MAX_RAD` of the vehicle's axis on the ground: no stop lines."""
+    """The segments within `HEADING_MAX_RAD` of the vehicle's axis on the ground; this excludes stop lines."""
     if len(segments) == 0:
         return segments
     start = view.to_ground(segments[:, 0], segments[:, 1])
@@ -84,7 +84,7 @@ def along_the_road(segments: Float, view: RoadView) -> Float:
 
 
 def stripe_points(paint: PaintMask, segments: Float, view: RoadView) -> StripePoints:
-    """Centres of runs as wide as a lane marking, with the segment each lies along; a double line's runs are one."""
+    """Centres of runs as wide as a lane marking, each with its segment; the two runs of a double line become one."""
     row, start, end = _runs(paint.white | paint.yellow)
     scale = view.metres_per_px[row]
     width = (end - start) * scale
@@ -109,7 +109,7 @@ def stripe_points(paint: PaintMask, segments: Float, view: RoadView) -> StripePo
 def _beside(
     paint: PaintMask, pixel: NDArray[np.intp], row: NDArray[np.int64], is_left: NDArray[np.bool_]
 ) -> tuple[Float, Float, Float, Float]:
-    """`contrast`, `side_gap`, `inner_gap` and `road_tint` of `StripePoints` for flat indices `pixel` in `row`."""
+    """`contrast`, `side_gap`, `inner_gap` and `road_tint` of `StripePoints`, for flat indices `pixel` in `row`."""
     lab = paint.lab.reshape(-1, 3)
     left, right = (lab[side.ravel()[pixel]].astype(np.float64) for side in (paint.left, paint.right))
     road = (left + right) / 2.0
@@ -120,9 +120,9 @@ def _beside(
 
 
 def _crossing_rows(rows_of_bars: NDArray[np.int64], rows: int) -> NDArray[np.bool_]:
-    """Rows (rows,) with several bars side by side, and their neighbours.
+    """Mark rows of a zebra crossing, bool (rows,): those with several bars side by side, and their neighbours.
 
-    At the kerb a zebra crossing's last bar may be cut as narrow as a line: the whole row is left out.
+    At the kerb a crossing's last bar may be cut as narrow as a line, so the whole row is left out.
     """
     is_crossing = np.bincount(rows_of_bars, minlength=rows) >= CROSSING_BARS
     margin = np.ones(2 * CROSSING_MARGIN_PX + 1, dtype=np.int64)
@@ -130,7 +130,7 @@ def _crossing_rows(rows_of_bars: NDArray[np.int64], rows: int) -> NDArray[np.boo
 
 
 def _runs(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Row, first column and column past the last of every horizontal run of True."""
+    """Row, first column and end column (exclusive) of every horizontal run of True."""
     padded = np.zeros((mask.shape[0], mask.shape[1] + 2), dtype=np.int8)
     padded[:, 1:-1] = mask
     flat = np.flatnonzero(padded.ravel()[1:] != padded.ravel()[:-1])
@@ -139,9 +139,9 @@ def _runs(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def _nearest_segment(u: Float, v: Float, segments: Float, half_width: Float) -> tuple[NDArray[np.int64], Float]:
-    """Index of and distance (px) to the segment nearest each run's edges; infinite where there is none.
+    """Index of the segment nearest to each run's edges and the distance, px; infinite where there is none.
 
-    Hough segments follow a stripe's edges, so the distance is along the row, less half the run's width.
+    Hough segments follow a stripe's edges, so the distance is along the row, minus half the run's width.
     """
     if len(segments) == 0 or len(u) == 0:
         return np.zeros(len(u), dtype=np.int64), np.full(len(u), np.inf)
@@ -156,11 +156,11 @@ def _nearest_segment(u: Float, v: Float, segments: Float, half_width: Float) -> 
 
 
 def _doubles(row: NDArray[np.int64], centre: Float, scale: Float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which runs (N,) are the first of two of one row closer than `DOUBLE_GAP_MAX_M`, and which are not the second."""
+    """Which runs (N,) are the first of two in a row closer than `DOUBLE_GAP_MAX_M`, and which are not the second."""
     near = np.zeros(len(row), dtype=bool)
     if len(row) > 1:
         near[:-1] = (np.diff(row) == 0) & (np.diff(centre) * scale[:-1] < DOUBLE_GAP_MAX_M)
-    # In three runs side by side, each would be a first: take every second only.
+    # Of three runs side by side, the second would also be a first: keep every second one only.
     near[1:] &= ~near[:-1]
     second = np.concatenate([[False], near[:-1]]) if len(row) else near
     return near, ~second

@@ -1,4 +1,4 @@
-"""The part of a camera's picture that shows road, with its scale on the ground; worked out once per camera."""
+"""The road area of a camera's picture and its scale on the ground; computed once per camera."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ROWS_MIN = 12
 
 @dataclass(frozen=True, slots=True)
 class RoadView:
-    """Rows `top_px` to `bottom_px` (exclusive) of the picture that `camera` takes.
+    """Rows `top_px` to `bottom_px` (exclusive) of the camera's picture, which show the road.
 
-    `metres_per_px` (rows,) is the width on the ground of one pixel in each row. `camera` has the working resolution,
-    which is at most `WIDTH_MAX_PX` wide.
+    `metres_per_px` (rows,) is the ground width of one pixel in each row. `camera` has the working resolution, at most
+    `WIDTH_MAX_PX` wide.
     """
 
     camera: CameraModel
@@ -33,7 +33,7 @@ class RoadView:
     metres_per_px: Float
 
     def crop(self, bgr: Image) -> Image:
-        """The road's rows of a full picture, at the working resolution."""
+        """The road rows of a full picture, at the working resolution."""
         height, width = bgr.shape[:2]
         if (width, height) != (self.camera.width_px, self.camera.height_px):
             size = (self.camera.width_px, self.camera.height_px)
@@ -41,12 +41,12 @@ class RoadView:
         return bgr[self.top_px : self.bottom_px]
 
     def to_ground(self, u: Float, row: Float) -> Float:
-        """Pixels of the crop -> (N, 2) m on the ground in the vehicle frame."""
+        """Ground points (N, 2), m in the vehicle frame, of pixels of the crop."""
         return image_to_ground(np.column_stack([u, row + self.top_px]), self.camera)
 
 
 def road_view(camera: CameraModel) -> RoadView | None:
-    """The rows that show ground `NEAR_M` to `FAR_M` ahead of the camera; None where the picture holds too few."""
+    """The rows that show ground `NEAR_M` to `FAR_M` ahead of the camera; None where these are too few."""
     if camera.width_px > WIDTH_MAX_PX:
         scale = WIDTH_MAX_PX / camera.width_px
         height_px = max(round(camera.height_px * scale), 1)

@@ -1,8 +1,8 @@
-"""Which pixels of the road are paint: brighter (white) or yellower than the asphalt on both of their sides.
+"""Segments lane paint: road pixels that are brighter (white) or yellower than the asphalt on both sides.
 
-A stripe is told by its contrast to the road right beside it, in the same row, not by absolute colour: so neither the
-sun, a shadow's edge nor light asphalt needs another threshold (the "dark-light-dark" transition of Broggi and Berte,
-"Vision-based road detection in automotive systems", JAIR 3, 1995).
+A stripe is detected by its contrast to the road beside it in the same row, not by absolute colour. So sun, shadow edges
+and light asphalt need no other threshold (the "dark-light-dark" transition of Broggi and Berte, "Vision-based road
+detection in automotive systems", JAIR 3, 1995).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from perception.lanes.road_view import RoadView
 Float = NDArray[np.float64]
 
 SIDE_STEP_M = 0.5
-"""Where the asphalt beside a stripe is looked up: beyond the other stripe of a double line, and in the gap beside the
-bar of a zebra crossing, so that a bar shows its full width and is told from a line by it."""
+"""Lateral distance, m, at which asphalt beside a stripe is sampled: beyond the other stripe of a double line, and in
+the gap beside a zebra bar, so that a bar shows its full width, which tells it from a line."""
 
 NEAR_STEP_M = 0.25
-"""White is looked for with this step too: beside a kerb the ground half a metre away may be as bright as paint."""
+"""Second sampling distance for white paint, m: beside a kerb the ground half a metre away may be as bright as paint."""
 
 LANE_HALF_M, LANE_SAMPLES = 0.8, 9
 
@@ -32,19 +32,21 @@ WHITE_CONTRAST_MIN = 12
 YELLOW_CONTRAST_MIN = 9
 NOISE_FACTOR, NOISE_CONTRAST_MAX = 4.0, 28.0
 DAYLIGHT, DIM_MIN = 60.0, 0.4
-"""Contrasts shrink with the light: below `DAYLIGHT` (median L of Lab) less is asked for, by night this share."""
+"""Median lightness (L of Lab) below which contrast thresholds shrink with the light, and their smallest factor, by
+night."""
 
 SPECK_PX = 4
 YELLOW_SHADE = 25
-"""How much darker than the asphalt a yellow stripe may be (L of Lab, 0-255)."""
+"""Maximum amount by which a yellow stripe may be darker than the asphalt (L of Lab, 0-255)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaintMask:
-    """`white`, `yellow` (rows, width) bool; `contrast` (rows, width) uint8, the stronger of both, 0 off paint.
+    """Paint of one picture's road rows.
 
+    `white`, `yellow` (rows, width) bool; `contrast` (rows, width) uint8 is the stronger of both contrasts, 0 off paint.
     `lab` (rows, width, 3) is the picture in OpenCV's Lab; `left`, `right` (rows, width) are flat indices of the pixels
-    beside each, as `side_columns` gives them. `lane_light` (rows,) is the L of the road right ahead of the car.
+    beside each pixel, from `side_columns`. `lane_light` (rows,) is the L of the road right ahead of the car.
     """
 
     white: NDArray[np.bool_]
@@ -66,7 +68,7 @@ def side_columns(view: RoadView, step_m: float = SIDE_STEP_M) -> tuple[NDArray[n
 
 
 def lane_columns(view: RoadView) -> NDArray[np.intp]:
-    """(rows, LANE_SAMPLES) flat indices of pixels right ahead of the car, at most `LANE_HALF_M` to its sides."""
+    """Flat indices (rows, LANE_SAMPLES) of road pixels right ahead of the car, within `LANE_HALF_M` to each side."""
     rows, width = len(view.metres_per_px), view.camera.width_px
     k = intrinsics(view.camera)
     ahead = view.to_ground(np.full(rows, k[0, 2]), np.arange(rows, dtype=np.float64))
@@ -79,8 +81,11 @@ def lane_columns(view: RoadView) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where to look beside each pixel, as flat indices: `left`, `right` by `SIDE_STEP_M`, `near_left`, `near_right` by
-    `NEAR_STEP_M`, all (rows, width); `lane` (rows, LANE_SAMPLES) right ahead of the car."""
+    """Sampling positions beside each pixel, as flat indices.
+
+    `left`, `right` are at `SIDE_STEP_M`, `near_left`, `near_right` at `NEAR_STEP_M`, all (rows, width); `lane` (rows,
+    LANE_SAMPLES) is right ahead of the car.
+    """
 
     left: NDArray[np.intp]
     right: NDArray[np.intp]
@@ -94,7 +99,7 @@ def columns_of(view: RoadView) -> Columns:
 
 
 def segment_paint(road_bgr: Image, columns: Columns) -> PaintMask:
-    """Paint in the road's rows `road_bgr` (rows, width, 3)."""
+    """Segment the paint in the road rows `road_bgr` (rows, width, 3) uint8."""
     left, right = columns.left, columns.right
     lab = np.asarray(cv2.cvtColor(road_bgr, cv2.COLOR_BGR2LAB), dtype=np.uint8)
     channels = [np.asarray(channel, dtype=np.uint8) for channel in cv2.split(lab)]
@@ -117,20 +122,20 @@ def segment_paint(road_bgr: Image, columns: Columns) -> PaintMask:
 
 
 def _at(channel: Image, index: NDArray[np.intp]) -> Image:
-    """Values at flat indices, which are known to be inside: clipping is quicker than checking."""
+    """Values at flat indices; these are always inside, and `clip` is faster than numpy's check."""
     return np.asarray(channel.take(index, mode="clip"), dtype=np.uint8)
 
 
 def _without_specks(paint: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Drops pixels with fewer than `SPECK_PX` of paint in their 3x3: grain of the asphalt."""
+    """Drop pixels with fewer than `SPECK_PX` paint pixels in their 3x3 neighbourhood: grain of the asphalt."""
     count = cv2.boxFilter(paint.view(np.uint8), -1, (3, 3), normalize=False, borderType=cv2.BORDER_CONSTANT)
     return np.asarray(paint & (np.asarray(count) >= SPECK_PX), dtype=np.bool_)
 
 
 def _threshold(channel: Image, beside: Image, least: float) -> np.uint8:
-    """Least contrast that the road's own texture does not reach: a multiple of its spread, from the median difference.
+    """Contrast threshold above the road's own texture: a multiple of its spread, from the median difference.
 
-    A whole number, for pixels are: compared as such they are not made floating point first.
+    An integer, so that the comparison with uint8 pixels needs no conversion to floating point.
     """
     difference = np.asarray(cv2.absdiff(channel[::4, ::4], beside[::4, ::4]), dtype=np.uint8)
     spread = 1.4826 * float(np.median(difference)) / 2.0**0.5

@@ -1,4 +1,4 @@
-"""Which of the tracked lines border the ego's lane and its neighbours, and how sure that is."""
+"""Selects the tracked lines that border the ego lane and its neighbours, and computes their confidence."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from av_stack.types import LaneEstimate, LaneLine, MarkingColour, MarkingKind, S
 from perception.lanes.tracker import LineTrack
 
 SIDE_X_M = 4.0
-"""Where a line must pass to the left or right of the ego to be its left or right line."""
+"""Distance ahead, m, at which a line must pass left or right of the ego to be its left or right line."""
 
 SIDE_REACH_M = 4.5
 SIDE_SIGMA_MAX_M = 0.6
 STILL_SIGMA_MAX_M = 0.85
-"""The same for one picture alone, whose lines no later picture makes surer: a quarter of a lane's width."""
+"""Maximum standard deviation, m, of a line's offset beside the ego: as `SIDE_SIGMA_MAX_M`, but for a single picture,
+whose lines no later picture confirms; a quarter of a lane's width."""
 
 SIDE_SLOPE_MAX = 0.5
 SIDE_SEEN_WITHIN_M = 16.0
@@ -25,7 +26,8 @@ GHOST_FACTOR, GHOST_WITHIN_M, GHOST_X_M, GHOST_LENGTH_M = 2.0, 1.9, 10.0, 20.0
 LANE_WIDTH_MIN_M, LANE_WIDTH_MAX_M = 2.3, 5.5
 CONFIDENCE_X_M, CONFIDENCE_WITHIN_M = 15.0, 0.2
 CONFIDENCE_WEIGHTS = np.array([-5.4, -2.15, 2.06, 1.02, 0.67, 1.34, 1.16])
-"""Logistic regression on 3900 told lines of 15 standing places and 3 drives on five maps, all weathers."""
+"""Weights of `signs_of`: logistic regression on 3900 reported lines of 15 standing places and 3 drives on five maps, in
+all weathers."""
 
 CONFIDENCE_SIGMA_FLOOR_M = 0.07
 BELIEF_MIN, LIKENESS_MIN, ROAD_LIKENESS_MIN, ROAD_CONFIDENCE_MIN = 0.03, 0.08, 0.2, 0.1
@@ -35,19 +37,19 @@ AHEAD_SLOPE = 0.2
 KIND_LENGTH_M = 7.0
 
 Candidate = tuple[LineTrack, float]
-"""A line with the belief in it."""
+"""A line and its `belief`."""
 
 
 def lanes_beside(tracks: list[LineTrack], stamp: Stamp, side_sigma_max_m: float = SIDE_SIGMA_MAX_M) -> LaneEstimate:
-    """The nearest believed line on each side of the ego; it must run along with the best seen line.
+    """The nearest likely line on each side of the ego; each must be parallel to the strongest line.
 
-    `side_sigma_max_m` is the largest standard deviation of a line's offset beside the ego.
+    `side_sigma_max_m` is the maximum standard deviation of a line's offset beside the ego.
     """
     near = [track for track in tracks if track.likeness >= LIKENESS_MIN and is_beside(track, side_sigma_max_m)]
     believed = [(track, belief(track)) for track in near]
     believed = [(track, sure) for track, sure in believed if sure >= BELIEF_MIN]
     if max((track.likeness * track.existence for track, _ in believed), default=0.0) < ROAD_LIKENESS_MIN:
-        return LaneEstimate(stamp, None, None)  # nothing here looks like paint: this may be no road at all
+        return LaneEstimate(stamp, None, None)  # nothing looks like paint: there may be no road at all
     guide = max(believed, key=lambda pair: strength(*pair) * ahead(pair[0]))[0]
     believed = without_ghosts([pair for pair in believed if runs_along(pair[0], guide)])
     left = min((p for p in believed if p[0].y_at(SIDE_X_M) > 0.0), key=lambda p: p[0].y_at(SIDE_X_M), default=None)
@@ -57,7 +59,7 @@ def lanes_beside(tracks: list[LineTrack], stamp: Stamp, side_sigma_max_m: float 
     is_pair = left is not None and right is not None and strays_by(left[0], right[0]) <= OTHER_STRAY_M
     sure = [0.0 if side is None else confidence(side[0], is_pair) for side in (left, right)]
     if max(sure) < ROAD_CONFIDENCE_MIN:
-        return LaneEstimate(stamp, None, None)  # even the better line is hardly believed
+        return LaneEstimate(stamp, None, None)  # even the better line is very unsure
     return LaneEstimate(
         stamp,
         None if left is None else to_lane_line(left[0], sure[0]),
@@ -68,7 +70,7 @@ def lanes_beside(tracks: list[LineTrack], stamp: Stamp, side_sigma_max_m: float 
 
 
 def neighbour(border: LineTrack, tracks: list[LineTrack], side: float) -> LaneLine | None:
-    """The nearest believed line one lane beyond `border` of the ego lane, to the left (`side` 1) or right (-1)."""
+    """The nearest likely line one lane beyond the ego lane's `border`, to the left (`side` 1) or right (-1)."""
 
     def gap_m(track: LineTrack) -> float:
         return side * (track.y_at(SIDE_X_M) - border.y_at(SIDE_X_M))
@@ -89,8 +91,10 @@ def neighbour(border: LineTrack, tracks: list[LineTrack], side: float) -> LaneLi
 
 
 def one_lane(left: Candidate | None, right: Candidate | None) -> tuple[Candidate | None, Candidate | None]:
-    """Both lines where a lane is as wide as they are apart, else one: of two too close the likelier, of two too far
-    apart the nearer."""
+    """Both lines where their distance is a possible lane width, else one.
+
+    Of two lines too close the likelier stays, of two too far apart the nearer.
+    """
     if left is None or right is None:
         return left, right
     width = left[0].y_at(SIDE_X_M) - right[0].y_at(SIDE_X_M)
@@ -102,9 +106,9 @@ def one_lane(left: Candidate | None, right: Candidate | None) -> tuple[Candidate
 
 
 def other_line(line: Candidate | None, tracks: list[LineTrack], side: float) -> Candidate | None:
-    """The track that runs beside `line` as a lane's other border does, on its left (`side` 1) or right (-1).
+    """The track that is parallel to `line` at a lane's width, on its left (`side` 1) or right (-1).
 
-    It may look little like paint, worn or half under glare: its place speaks for it.
+    It may look little like paint, worn or half under glare; its position makes it likely.
     """
     if line is None or line[0].likeness < LONE_LIKENESS_MIN:
         return None
@@ -119,13 +123,13 @@ def other_line(line: Candidate | None, tracks: list[LineTrack], side: float) -> 
 
 
 def strays_by(left: LineTrack, right: LineTrack) -> float:
-    """How much (m) wider or narrower the lane between the two gets over 6 m; infinite where no lane is so wide."""
+    """Change of the lane's width (m) between the two lines over 6 m; infinite where no lane has such a width."""
     near, far = (left.y_at(x) - right.y_at(x) for x in (SIDE_X_M, GHOST_X_M))
     return abs(far - near) if OTHER_WIDTH_MIN_M <= near <= OTHER_WIDTH_MAX_M else np.inf
 
 
 def without_ghosts(believed: list[Candidate]) -> list[Candidate]:
-    """Drops lines that come nearer to a much stronger one than lanes are wide: reflections on a wet road."""
+    """Drop lines closer to a much stronger one than a lane's width: reflections on a wet road."""
     return [
         (track, sure)
         for track, sure in believed
@@ -139,42 +143,42 @@ def without_ghosts(believed: list[Candidate]) -> list[Candidate]:
 
 
 def strength(track: LineTrack, sure: float) -> float:
-    """Metres of paint that are believed in, dashes weighing more than their share."""
+    """Metres of likely paint; the square root of the coverage lets dashes count more than their painted share."""
     return sure * min(track.x_max_m - track.x_min_m, GHOST_LENGTH_M) * sqrt(max(track.coverage, 0.0))
 
 
 def ahead(track: LineTrack) -> float:
-    """How well the line runs along the car, in [0, 1]: a car seldom stands askew in its lane."""
+    """How parallel the line is to the car, in [0, 1]: a car seldom stands askew in its lane."""
     return float(np.exp(-((track.slope_at(SIDE_X_M) / AHEAD_SLOPE) ** 2)))
 
 
 def is_beside(track: LineTrack, sigma_max_m: float = SIDE_SIGMA_MAX_M) -> bool:
-    """Whether the line passes next to the ego, and is seen near enough to say so."""
+    """Whether the line passes next to the ego and is seen near enough for this to be sure."""
     near = abs(track.y_at(SIDE_X_M)) <= SIDE_REACH_M and track.sigma_at(SIDE_X_M) <= sigma_max_m
     ahead = abs(track.slope_at(SIDE_X_M)) <= SIDE_SLOPE_MAX
     return near and ahead and track.x_min_m <= SIDE_SEEN_WITHIN_M
 
 
 def runs_along(track: LineTrack, guide: LineTrack) -> bool:
-    """Whether two lines of one road could look like this: nearly the same direction at the same distance."""
+    """Whether two lines could belong to one road: nearly the same direction at the same distance."""
     x_m = max(SIDE_X_M, min(track.x_min_m, guide.x_max_m))
     return abs(float(np.arctan(track.slope_at(x_m)) - np.arctan(guide.slope_at(x_m)))) <= ALONG_MAX_RAD
 
 
 def belief(track: LineTrack) -> float:
-    """How much speaks for the line: that it exists, looks like paint, and lies within 0.2 m of where it is told."""
+    """Belief in a line: existence, times likeness to paint, times probability of an error below 0.2 m at 15 m."""
     sigma = float(np.hypot(track.sigma_at(CONFIDENCE_X_M), CONFIDENCE_SIGMA_FLOOR_M))
     return track.existence * track.likeness * erf(CONFIDENCE_WITHIN_M / (sqrt(2.0) * sigma))
 
 
 def confidence(track: LineTrack, is_pair: bool) -> float:
-    """The chance that the line is within 0.2 m of the truth at 15 m, as measured (see `CONFIDENCE_WEIGHTS`)."""
+    """Calibrated probability that the line is within 0.2 m of the truth at 15 m (see `CONFIDENCE_WEIGHTS`)."""
     return float(1.0 / (1.0 + np.exp(-(CONFIDENCE_WEIGHTS @ signs_of(track, is_pair)))))
 
 
 def signs_of(track: LineTrack, is_pair: bool) -> NDArray[np.float64]:
-    """What tells right lines from wrong ones: 1, vagueness at 15 m, existence, likeness to paint, whether the
-    lane's other line is seen and runs along, how far the line is seen, its painted share."""
+    """Features of `confidence`: 1, log of the sigma at 15 m, existence, log odds of likeness to paint, whether the
+    lane's other line is seen and parallel, how far the line is seen, its painted share."""
     sigma = float(np.hypot(track.sigma_at(CONFIDENCE_X_M), CONFIDENCE_SIGMA_FLOOR_M))
     odds = np.clip(track.likeness, 0.02, 0.98)
     return np.array(
@@ -202,7 +206,7 @@ def to_lane_line(track: LineTrack, confidence_: float) -> LaneLine:
 
 
 def marking_kind(track: LineTrack) -> MarkingKind:
-    """Solid where paint goes on without a gap, broken where it does not."""
+    """Solid where the paint is continuous, broken where it has gaps; UNKNOWN where the line is short or in between."""
     if track.double_share > 0.6:
         return MarkingKind.SOLID_SOLID
     if track.x_max_m - track.x_min_m < KIND_LENGTH_M:

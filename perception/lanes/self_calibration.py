@@ -1,8 +1,8 @@
-"""Pitch and yaw of a camera from the vanishing point of the lane lines it sees.
+"""Self-calibration of a camera's pitch and yaw from the vanishing point of the lane lines.
 
-Lines that run along the road meet in one point of the picture: where the direction of travel points. Its place beside
-the picture's middle is how the camera is turned (Caprile and Torre, "Using vanishing points for camera calibration",
-IJCV 4, 1990). The height above the ground, which lines alone do not tell, stays as it was given.
+Lines parallel to a straight road meet in one point of the picture, in the direction of travel. Its offset from the
+picture's middle gives the camera's angles (Caprile and Torre, "Using vanishing points for camera calibration", IJCV 4,
+1990). The height above the ground cannot be found from lines and stays as given.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from perception.lanes.segmentation import columns_of, segment_paint
 Float = NDArray[np.float64]
 
 SEARCH_UP, SEARCH_SIDE = 0.25, 0.2
-"""The point lies within these shares of the picture's height and width from where the given camera expects it."""
+"""Search range around the expected vanishing point, as fractions of the picture's height and width."""
 
 INLIER_PX = 4.0
 SEGMENT_LENGTH_MIN_PX = 18.0
 SLANT_MIN = 0.25
 CROSSING_MIN_RAD = np.radians(20.0)
 SUPPORT_MIN_PX = 60.0
-"""Each side of the road must show this length of segments that meet in the point."""
+"""Minimum total length, px, of segments that meet in the point, on each side of the road."""
 
 GAIN = 0.1
 JUMP_MAX_RAD = np.radians(1.5)
 
 
 def angles_of(point: tuple[float, float], camera: CameraModel) -> tuple[float, float]:
-    """(pitch, yaw) rad of a camera without roll that sees the road's vanishing point at `point` (u, v) px."""
+    """(pitch, yaw), rad, of a camera without roll whose vanishing point of the road is `point` (u, v) px."""
     k = intrinsics(camera)
     pitch = float(np.arctan((k[1, 2] - point[1]) / k[1, 1]))
     return pitch, float(np.arctan((point[0] - k[0, 2]) / k[0, 0] * np.cos(pitch)))
 
 
 def point_of(camera: CameraModel) -> tuple[float, float]:
-    """Where `camera`, without roll, sees the road's vanishing point; the inverse of `angles_of`."""
+    """Vanishing point (u, v) px of the road for `camera` without roll; the inverse of `angles_of`."""
     k = intrinsics(camera)
     u = k[0, 0] * np.tan(camera.yaw_rad) / np.cos(camera.pitch_rad) + k[0, 2]
     return float(u), float(k[1, 2] - k[1, 1] * np.tan(camera.pitch_rad))
 
 
 def vanishing_point(bgr: Image, camera: CameraModel) -> tuple[float, float] | None:
-    """Where the paint's edges of one picture meet, (u, v) px; None where both sides of the road do not agree on one.
+    """Intersection (u, v) px of the lane lines of one picture; None where both sides of the road do not agree on one.
 
-    `camera` is a guess: the point is looked for around where it expects it.
+    `camera` is an initial guess: the search is limited to a region around the point that it predicts.
     """
     view = road_view(camera)
     if view is None:
@@ -67,7 +67,7 @@ def vanishing_point(bgr: Image, camera: CameraModel) -> tuple[float, float] | No
 
 
 def _slanted(segments: Float, view: RoadView) -> Float:
-    """Segments (M, 4) px in the working picture that are long, neither level nor cut by the picture's edge."""
+    """Long segments (M, 4) px in the working picture that are not nearly horizontal."""
     if len(segments) == 0:
         return segments
     run = segments[:, 2:] - segments[:, :2]
@@ -77,7 +77,7 @@ def _slanted(segments: Float, view: RoadView) -> Float:
 
 
 def _consensus(segments: Float, guess: Float, camera: CameraModel) -> Float | None:
-    """The crossing of two segments that most length agrees with, then the least-squares point of what agrees."""
+    """The crossing of two segments with the largest total length of agreeing segments, refined by least squares."""
     run = segments[:, 2:] - segments[:, :2]
     length = np.hypot(*run.T)
     normal = np.column_stack([-run[:, 1], run[:, 0]]) / length[:, None]
@@ -108,9 +108,9 @@ def _consensus(segments: Float, guess: Float, camera: CameraModel) -> Float | No
 
 
 class MountCalibrator:
-    """Learns how a camera is turned while the car drives straight on; call `update` with each picture in order.
+    """Estimates a camera's pitch and yaw while the car drives straight on; call `update` with each picture in order.
 
-    The first picture that shows a vanishing point is believed, later ones move the estimate by a tenth each.
+    The first vanishing point sets the estimate; each later one moves it by a tenth of the difference.
     """
 
     def __init__(self, camera: CameraModel) -> None:
@@ -119,16 +119,16 @@ class MountCalibrator:
 
     @property
     def camera(self) -> CameraModel:
-        """The camera with pitch and yaw as believed now."""
+        """The camera with the present estimate of pitch and yaw."""
         return self._camera
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether any picture has told."""
+        """Whether any picture has given a vanishing point."""
         return self._known
 
     def update(self, bgr: Image) -> CameraModel:
-        """The camera after this picture; unchanged where the picture does not tell."""
+        """The camera after this picture; unchanged where the picture has no usable vanishing point."""
         point = vanishing_point(bgr, self._camera)
         if point is None:
             return self._camera

@@ -1,4 +1,4 @@
-"""Lanes on one picture alone, without the confirmation over time that `LaneDetector` asks for."""
+"""Lane lines from a single picture, without the confirmation over time that `LaneDetector` requires."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lanes_in_picture(bgr: Image, camera: CameraModel) -> LaneEstimate:
 
 
 def camera_turned_to(bgr: Image, camera: CameraModel) -> CameraModel:
-    """`camera` with the pitch and yaw that the lane lines of one picture show; unchanged where they show none.
+    """`camera` with the pitch and yaw from one picture's lane lines; unchanged where they have no vanishing point.
 
     Lines that run along a straight road meet in its vanishing point. On a bend the point is off to the side, so a
     picture of a straight road is needed.

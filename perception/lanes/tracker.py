@@ -1,4 +1,4 @@
-"""Lines over time: one small Kalman filter per line, carried along with the ego's motion."""
+"""Tracks lane lines over time: one Kalman filter per line, predicted by the ego's motion."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from perception.lanes.fit import LineFit
 Float = NDArray[np.float64]
 
 DRIFT = np.array([0.03, 0.005, 0.001, 0.00002])
-"""How far a line's coefficients wander per root metre driven: roads bend and cars pitch."""
+"""Process noise of a line's coefficients per root metre driven: roads bend and cars pitch."""
 
 SYSTEMATIC = np.array([0.02, 0.003, 0.0004, 0.00001])
-"""Error that a single frame's fit does not show (calibration, pitch of the body)."""
+"""Standard deviations of coefficient errors that a single frame's fit does not include (calibration, body pitch)."""
 
 GATE_M = 0.35
 GATE_SIGMA = 3.0
@@ -32,7 +32,7 @@ UNSURE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class LineTrack:
-    """A line believed to be there: filtered `coefficients` (4,) with covariance (4, 4) in the vehicle frame.
+    """A tracked lane line: filtered `coefficients` (4,) with covariance (4, 4) in the vehicle frame.
 
     `existence` in [0, 1] is the belief that it is a lane line at all; shares, coverage and likeness are running means.
     """
@@ -61,9 +61,9 @@ class LineTrack:
 
 
 def move(track: LineTrack, distance_m: float, turn_rad: float) -> LineTrack:
-    """The track as seen after the ego has gone `distance_m` and turned left by `turn_rad`.
+    """Predict the track after the ego has driven `distance_m` and turned left by `turn_rad`.
 
-    Moves the polynomial's origin and turns it by a small angle; its bend stays (error below 1 mm at 20 Hz).
+    Shifts the polynomial's origin and rotates it by a small angle; the bend is kept (error below 1 mm at 20 Hz).
     """
     d = distance_m
     shift = np.array(
@@ -84,7 +84,7 @@ def move(track: LineTrack, distance_m: float, turn_rad: float) -> LineTrack:
 def update_tracks(
     tracks: list[LineTrack], fits: list[LineFit], distance_m: float, turn_rad: float, dt_s: float
 ) -> list[LineTrack]:
-    """All tracks one frame later: moved, corrected by the fits that match, born from those that match none."""
+    """All tracks one frame later: predicted, corrected by matching fits, and started from unmatched ones."""
     moved = [move(track, distance_m, turn_rad) for track in tracks]
     moved.sort(key=lambda track: -track.existence)
     left_over = list(fits)
@@ -102,12 +102,12 @@ def update_tracks(
 
 
 def believe_still(fits: list[LineFit]) -> list[LineTrack]:
-    """Tracks from one picture alone: a line exists as surely as its fit is good, with nothing before or after it."""
+    """Tracks from a single picture: a line's existence is the quality of its fit, without history."""
     return _without_twins([replace(_born(fit), existence=quality(fit)) for fit in fits if _starts_near(fit)])
 
 
 def quality(fit: LineFit) -> float:
-    """How much one fit says that a line is there, in [0, 1]: long, many rows, and as smooth as paint is."""
+    """Evidence of one fit that a line exists, in [0, 1]: long, many rows, and smooth as paint is."""
     smooth = float(np.exp(-((fit.residual_m / ROUGH_M) ** 2)))
     return smooth * min(1.0, fit.points / 25.0) * min(1.0, (fit.x_max_m - fit.x_min_m) / 5.0)
 
@@ -122,7 +122,7 @@ def _starts_near(fit: LineFit) -> bool:
 
 
 def _closest(track: LineTrack, fits: list[LineFit]) -> LineFit | None:
-    """The fit nearest to the track where both are seen, None beyond the gate."""
+    """The fit nearest to the track over the fit's range; None beyond the gate."""
     best, best_cost = None, 1.0
     for fit in fits:
         end = max(min(fit.x_max_m, 20.0), fit.x_min_m)
@@ -169,7 +169,7 @@ def _born(fit: LineFit) -> LineTrack:
 
 
 def _without_twins(tracks: list[LineTrack]) -> list[LineTrack]:
-    """Two tracks on one line: the weaker goes."""
+    """Drop the weaker of two tracks on one line."""
     kept: list[LineTrack] = []
     for track in sorted(tracks, key=lambda one: -one.existence):
         if all(
