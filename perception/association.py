@@ -1,4 +1,4 @@
-"""Which of the things in a picture is which track, by where they are and how their boxes overlap; never by looks."""
+"""Data association: matches road users in a picture to tracks by position and box overlap, never by appearance."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from perception.compiled import compiled, inner
 from perception.track_rows import IS_WIDE, LOOKS, TRACKS, Rows
 
 GATE = 11.8
-"""Squared Mahalanobis distance of three sigma with two degrees of freedom."""
+"""Gate on the squared Mahalanobis distance: three sigma with two degrees of freedom."""
 
 OVERLAP_GATE = 4.0 * GATE
-"""The same for what lies where the track's box was in the picture."""
+"""Wider gate for a measurement whose box overlaps the track's last box in the picture."""
 
 OVERLAP_MIN, OVERLAP_WEIGHT, OVERLAP_MAX_AGE_S = 0.3, 6.0, 0.25
 OTHER_KIND_COST, OTHER_WIDTH_COST = 9.0, 12.0
-"""Of another name for a vehicle of about the same shape, and of a wide one that is said to be narrow."""
+"""Costs of a mismatch: another kind of vehicle of about the same shape, and a wide kind against a narrow one."""
 
 COST_MAX = 16.0
-"""Beyond it a thing is likelier one that has just come into view: one such in some 3000 m2."""
+"""Maximum cost of a match; above it the object is more likely a new one, at a density of about one in 3000 m2."""
 
 FORBIDDEN = 1e6
 TWIN_M = 0.8
@@ -44,8 +44,11 @@ def overlap(a: Float, b: Float) -> float:
 
 @compiled((TRACKS, LOOKS, int64, float64, float64, boolean[:]))
 def _costs(tracks: Rows, looks: Rows, camera: int, x_m: float, y_m: float, is_wide: NDArray[np.bool_]) -> Float:
-    """(tracks, things): negative log likelihood of each pair, less its overlap, with the ego at (`x_m`, `y_m`);
-    FORBIDDEN beyond both gates."""
+    """Cost (tracks, looks) of each pair: squared Mahalanobis distance, log determinant, minus the box overlap's weight.
+
+    Without the overlap it is twice the negative log likelihood, up to a constant. The ego is at (`x_m`, `y_m`).
+    FORBIDDEN beyond the gates.
+    """
     out = np.empty((len(tracks), len(looks)))
     for i in range(len(tracks)):
         track = tracks[i]
@@ -72,7 +75,7 @@ def _costs(tracks: Rows, looks: Rows, camera: int, x_m: float, y_m: float, is_wi
 
 @compiled("UniTuple(int64[:], 2)(float64[:, :], int64[:], int64[:])")
 def _allowed(cost: Float, rows: Numbers, columns: Numbers) -> tuple[Numbers, Numbers]:
-    """Of paired rows and columns those whose cost is not forbidden."""
+    """The row and column pairs whose cost is not FORBIDDEN."""
     some_rows, some_columns, count = np.empty_like(rows), np.empty_like(columns), 0
     for i in range(len(rows)):
         if cost[rows[i], columns[i]] < FORBIDDEN:
@@ -82,8 +85,7 @@ def _allowed(cost: Float, rows: Numbers, columns: Numbers) -> tuple[Numbers, Num
 
 
 def matches(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> tuple[Numbers, Numbers]:
-    """Numbers of the tracks and of the things in a picture of `camera` that belong together: the optimal
-    assignment."""
+    """Indices of matched tracks and of their looks in a picture of `camera`, by optimal assignment."""
     if not len(tracks) or not len(looks):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     cost = _costs(tracks, looks, camera, ego.x_m, ego.y_m, IS_WIDE)
@@ -92,7 +94,7 @@ def matches(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> tuple[
 
 @inner
 def _are_twins(one: Any, other: Any, is_wide: NDArray[np.bool_]) -> bool:
-    """Whether two tracks, or one and itself, are of one place and shape and not both seen in one picture of now."""
+    """Whether two tracks have the same position and shape and were not both seen in one present picture."""
     for camera in range(len(one.box_age_s)):
         if one.box_age_s[camera] == 0.0 and other.box_age_s[camera] == 0.0:
             return False
@@ -102,8 +104,10 @@ def _are_twins(one: Any, other: Any, is_wide: NDArray[np.bool_]) -> bool:
 
 @compiled((TRACKS, boolean[:]))
 def _single(tracks: Rows, is_wide: NDArray[np.bool_]) -> Numbers:
-    """Numbers of the tracks that stay: all in their order, or without twins those of most matches, then the oldest,
-    first."""
+    """Indices of the tracks to keep: all in their order where there are no twins.
+
+    Else those without a better twin, sorted by most matches, then by age.
+    """
     order, has_twins = np.empty(len(tracks), dtype=np.int64), False
     for n in range(len(tracks)):
         place, hits, track_id = n, tracks[n].hits, tracks[n].track_id
@@ -130,7 +134,7 @@ def _single(tracks: Rows, is_wide: NDArray[np.bool_]) -> Numbers:
 
 
 def without_twins(tracks: Rows) -> Rows:
-    """Of two tracks on one road user the one with fewer matches goes, unless both were seen in one picture of now."""
+    """Drop the track with fewer matches of two on one road user, unless one present picture shows both."""
     if (tracks["box_age_s"][:, 0] == 0.0).all():
         return tracks
     single = _single(tracks, IS_WIDE)

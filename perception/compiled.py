@@ -1,8 +1,8 @@
-"""Numerical kernels compiled to machine code, kept on disk from one start to the next.
+"""Decorators that compile numerical kernels with numba and cache the machine code on disk.
 
-For a handful of road users numpy's calls cost more than their sums. Numba checks only the file of a compiled function
-for changes: a kernel calls compiled functions and reads constants of its own file alone. No `fastmath`: the order of
-operations is that of the source, so equal inputs give equal bits.
+For a handful of road users numpy's call overhead exceeds the computation. Numba checks only the file of a compiled
+function for changes; so a kernel must call compiled functions and read constants of its own file only. No `fastmath`:
+the order of operations is that of the source, so equal inputs give equal bits.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(signature: str | tuple[Any, ...]) -> Callable[[F], F]:
-    """The function as machine code for arguments of `signature`, made when its module is imported: no drive waits.
+    """Compile the function for arguments of `signature` when its module is imported, so that no drive waits for it.
 
-    `float64[:, :]` stands for arrays however they lie. The code is kept in `__pycache__` beside the source or, where
-    that cannot be written, in the user's cache folder; `NUMBA_CACHE_DIR` names another one. Division by zero gives inf
-    or NaN as in numpy. A function of `records` has the types of its arguments as `signature`.
+    `float64[:, :]` stands for arrays of any memory layout. The code is cached in `__pycache__` beside the source or,
+    where that is not writable, in the user's cache folder; `NUMBA_CACHE_DIR` names another one. Division by zero gives
+    inf or NaN as in numpy. For a function of `records`, `signature` is the tuple of its argument types.
     """
     return cast(Callable[[F], F], numba.njit(signature, cache=True, error_model="numpy"))
 
 
 def inner(function: F) -> F:
-    """A part of `compiled` functions: compiled with each of them, and for them alone."""
+    """A helper of `compiled` functions: compiled together with each of them, and callable only from them."""
     options: Any = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return cast(F, numba.njit(**options)(function))
 
 
 def records(dtype: np.dtype[Any]) -> Any:
-    """The type of arrays (N,) of `dtype`, with names for its fields: one argument, and one check, for all of them.
+    """The type of arrays (N,) of `dtype` with named fields, so that all fields are one argument with one type check.
 
-    The fields are part of the signature, so code that is on disk for others is not taken for this one's.
+    The fields are part of the signature, so a cached function with other fields is not reused.
     """
     return numba.from_dtype(dtype)[:]

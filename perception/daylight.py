@@ -1,4 +1,4 @@
-"""Whether the front camera's pictures show clear daylight, in which the ego may drive without low beam."""
+"""Detects clear daylight in the front camera's pictures; only then may the ego drive without low beam."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ Float32 = NDArray[np.float32]
 
 SMALL_PX = (160, 90)
 FAR_ROWS = slice(30, 54)
-"""Rows of the small picture about the horizon, where haze hides what is far."""
+"""Rows of the small picture around the horizon, where haze hides distant objects."""
 
 SKY_ROWS = slice(0, 30)
-"""Rows of the small picture that the ego's own low beam reaches least."""
+"""Rows of the small picture that the ego's own low beam lights least."""
 
 DARK_BELOW, BRIGHT_ABOVE = 60.0, 95.0
-"""Mean grey level of `SKY_ROWS`. On the embedded server nights have 27 to 58, up to 85 where the ego's own low beam
-lights a façade; days, sunsets among them, have 102 to 190, down to 70 before a façade in the shade."""
+"""Hysteresis limits of the mean grey level of `SKY_ROWS`. On the embedded server nights have 27 to 58, up to 85 where
+the ego's own low beam lights a façade; days, including sunsets, have 102 to 190, down to 70 before a façade in the
+shade."""
 
 HAZY_BELOW, CLEAR_ABOVE = 7.0, 7.8
-"""Clearness as `measure` has it. On pictures of Town04, Town10HD and city_grid fog has 3 to 7.3 (9.4 in one narrow
-street), dust less, and streets in clear weather by day 7.3 to 18. An open road may look hazy in clear weather; then the
-lights are on without need, which does no harm."""
+"""Hysteresis limits of the clearness of `measure`. On pictures of Town04, Town10HD and city_grid, fog has 3 to 7.3 (9.4
+in one narrow street), dust less, and streets in clear weather by day 7.3 to 18. An open road may look hazy in clear
+weather; then the lights are on without need, which does no harm."""
 
 BLACK_LEVEL, BLACK_WEIGHT = 60.0, 1.0 / 15.0
-"""Fog takes contrast and adds light: what is dark far off gets brighter (Koschmieder)."""
+"""Reference black level in grey levels, and its weight: fog lowers contrast and brightens distant dark areas
+(Koschmieder)."""
 
 MEMORY_S = 2.0
-"""Time constant over which brightness and haze are averaged."""
+"""Time constant over which brightness and clearness are averaged, s."""
 
 
 class Daylight:
-    """Call `update` with each picture of the front camera; the lights are needed until pictures show clear daylight."""
+    """Daylight estimate of the front camera; call `update` with each picture. It starts as dark and hazy."""
 
     def __init__(self) -> None:
         self._mean: tuple[float, float] | None = None
@@ -42,7 +44,7 @@ class Daylight:
         self._is_dark = self._is_hazy = True
 
     def update(self, bgr: Image | None, time_s: float) -> bool:
-        """Whether it is clear daylight; the last answer holds where `bgr` is None, for want of a picture to trust."""
+        """Whether it is clear daylight; the last answer holds where `bgr` is None (no trusted picture)."""
         if bgr is not None:
             self._average(measure(bgr), time_s)
         return not (self._is_dark or self._is_hazy)
@@ -60,9 +62,9 @@ class Daylight:
 
 
 def measure(bgr: Image) -> tuple[float, float]:
-    """(mean grey level of the sky's rows, clearness) of a picture (H, W, 3).
+    """(mean grey level of the sky rows, clearness) of a picture (H, W, 3).
 
-    Clearness is the mean difference of neighbours about the horizon, less for a raised black level there.
+    Clearness is the mean difference of neighbouring pixels at the horizon, reduced by a raised black level there.
     """
     small = cv2.resize(cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY), SMALL_PX, interpolation=cv2.INTER_AREA)
     grey: Float32 = np.asarray(small, dtype=np.float32)

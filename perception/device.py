@@ -1,4 +1,4 @@
-"""Where perception runs: on a GPU in one CUDA graph a frame, or on the CPU; both give the same types."""
+"""Chooses where perception runs: on a GPU with one CUDA graph per frame, or on the CPU; both give the same types."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ DEVICES = ("auto", "cuda", "cpu")
 
 @dataclass(frozen=True, slots=True)
 class Eyes:
-    """What looks at the pictures of a rig; `lanes` at those of the first camera, `detect` at each camera's own.
+    """Perception backend of a rig: `lanes` for the first camera's pictures, `detect` for each camera's own.
 
-    `begin` starts on a camera's picture, given with its name, that `detect` will be asked about, beside other work.
-    Both are None where nobody asked for detections.
+    `begin` starts detection on a picture, given with its camera's name, in parallel with other work; `detect` fetches
+    the result later. Both are None where no detector is wanted.
     """
 
     lanes: LaneDetector
@@ -31,10 +31,10 @@ class Eyes:
 
 
 def chosen_device(device: str, has_weights: bool) -> tuple[str, str]:
-    """Which of "cuda" and "cpu" one of `DEVICES` means here, and a line that says so and why.
+    """Resolve one of `DEVICES` to "cuda" or "cpu", with a line for the user that says which and why.
 
     `has_weights` tells whether a detector will run. Raises ConfigError for any other word, and where "cuda" is asked
-    for and cannot be had.
+    for and not available.
     """
     if device not in DEVICES:
         raise ConfigError(f"--device {device!r:.40}: allowed are {', '.join(DEVICES)}")
@@ -51,10 +51,11 @@ def chosen_device(device: str, has_weights: bool) -> tuple[str, str]:
 
 
 def eyes_for(cameras: Sequence[CameraModel], weights: Path | None, device: str) -> Eyes:
-    """The eyes of `cameras`, whose names differ, on `device`, "cuda" or "cpu"; without `weights` none that detect.
+    """The backend for `cameras`, which have distinct names, on `device`, "cuda" or "cpu".
 
-    OpenCV works in the calling thread alone from then on: between two calls on such small pictures its threads spin on
-    the cores that the network needs. Raises ConfigError as `detection.weights.exported` does.
+    Without `weights` it has no detector. OpenCV is limited to the calling thread from then on: between two calls on
+    such small pictures its threads would spin on the cores that the network needs. Raises ConfigError as
+    `detection.weights.exported` does.
     """
     cv2.setNumThreads(1)
     if device == "cuda":
@@ -65,7 +66,7 @@ def eyes_for(cameras: Sequence[CameraModel], weights: Path | None, device: str) 
 
 
 def _eyes_on_cpu(cameras: Sequence[CameraModel], weights: Path) -> Eyes:
-    """One network for all cameras, of the size of the smallest picture: larger ones are scaled down to it."""
+    """One network for all cameras, sized for the smallest picture; larger pictures are scaled down to it."""
     from perception.detection.detector import Detector
     from perception.detection.networks import OpenVinoNetwork
     from perception.detection.weights import exported, network_size
@@ -81,7 +82,7 @@ def _eyes_on_cpu(cameras: Sequence[CameraModel], weights: Path) -> Eyes:
 
 
 def _eyes_on_gpu(cameras: Sequence[CameraModel], weights: Path | None) -> Eyes:
-    """All cameras in one graph, those with pictures of one size as one batch."""
+    """All cameras in one graph; cameras with pictures of one size share a network and form a batch."""
     from perception.on_gpu.frame import GpuFrame
 
     if weights is None:
@@ -96,7 +97,7 @@ def _eyes_on_gpu(cameras: Sequence[CameraModel], weights: Path | None) -> Eyes:
 
 
 def _has_nvidia_driver() -> bool:
-    """Whether the kernel offers an NVIDIA GPU, or, under WSL 2, Windows' GPU."""
+    """Whether the system has a device file of an NVIDIA GPU or, under WSL 2, of Windows' GPU."""
     return any(Path(path).exists() for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"))
 
 

@@ -1,4 +1,4 @@
-"""Extended Kalman filter of a car: the arithmetic, with no sensor and no map in it.
+"""Extended Kalman filter of the ego's pose: prediction and update equations, without sensors and map.
 
 State (7): x_m, y_m, yaw_rad, speed_mps of the rear axle's centre, gyro_bias_radps, wheel_scale (measured over true
 speed, minus 1), slip_s2pm (side-slip angle of the rear axle per lateral acceleration, rad per m/s2).
@@ -23,11 +23,11 @@ STATE_SIZE = 7
 
 @dataclass(frozen=True, slots=True)
 class ProcessNoise:
-    """How far the motion model may be trusted; densities per root second.
+    """Process noise of the motion model; densities per root second.
 
-    `lateral_m` holds while driving straight, `lateral_per_accel_m` is added per m/s2 of lateral acceleration, because
-    the slip model is only a straight line. `creep_m` stays at standstill. `yaw_per_rate_step` is the share of a
-    turn rate's change over one tick that is uncertain: the gyro samples at ticks, the car turns in between.
+    `lateral_m` applies to straight driving; `lateral_per_accel_m` is added per m/s2 of lateral acceleration, because
+    the slip model is linear. `creep_m` remains at standstill. `yaw_per_rate_step` is the uncertain share of the turn
+    rate's change over one tick: the gyro samples at ticks, while the car turns in between.
     """
 
     lateral_m: float = 0.02
@@ -50,10 +50,10 @@ def predict(
     dt_s: float,
     noise: ProcessNoise,
 ) -> tuple[Float, Float]:
-    """State and covariance after `dt_s`.
+    """Predict state and covariance `dt_s` ahead.
 
-    `gyro_radps` is the turn rate measured at the start and the end of the interval (it is taken as linear between),
-    `accel_mps2` the forward acceleration (taken as constant).
+    `gyro_radps` is the turn rate measured at the start and the end of the interval (linear in between), `accel_mps2`
+    the forward acceleration (constant).
     """
     v, rate = state[SPEED], sum(gyro_radps) / 2.0 - state[GYRO_BIAS]
     course = state[YAW] + rate * dt_s / 2.0 - state[SLIP] * v * rate
@@ -89,7 +89,7 @@ def _process_covariance(
     turn = np.array([[c, -s], [s, c]])
     q[:2, :2] = turn @ np.diag([along**2, across**2]) @ turn.T * dt_s
     q[YAW, YAW] = noise.yaw_rad**2 * dt_s
-    # Acceleration noise is per tick rather than per root second: it stands for the IMU's error, held over one tick.
+    # Acceleration noise is per tick, not per root second: it stands for the IMU's error, held over one tick.
     q[SPEED, SPEED] = (noise.accel_mps2 * dt_s) ** 2
     q[GYRO_BIAS, GYRO_BIAS] = noise.gyro_bias_radps**2 * dt_s
     q[WHEEL_SCALE, WHEEL_SCALE] = noise.wheel_scale**2 * dt_s
@@ -104,7 +104,7 @@ def mahalanobis_squared(covariance: Float, jacobian: Float, innovation: Float, n
 
 
 def update(state: Float, covariance: Float, jacobian: Float, innovation: Float, noise: Float) -> tuple[Float, Float]:
-    """One measurement folded in; `innovation` is measured minus predicted. Joseph's form keeps the covariance PSD."""
+    """Update with one measurement; `innovation` is measured minus predicted. Joseph form keeps the covariance PSD."""
     spread = jacobian @ covariance @ jacobian.T + noise
     gain = np.linalg.solve(spread, jacobian @ covariance).T
     new = state + gain @ innovation

@@ -1,7 +1,7 @@
-"""Whether the camera's pictures can be trusted: black, frozen, torn, noisy, overexposed or missing ones are told.
+"""Camera health monitor: detects black, frozen, torn, noisy, overexposed and missing pictures.
 
-Every check is on a small grey copy and judges one picture (and its difference to the last), so a fault is noticed in
-the first or second picture that has it.
+All checks judge one picture and its difference to the last one, most of them on a small grey copy, so a fault is
+detected in the first or second picture that has it.
 """
 
 from __future__ import annotations
@@ -21,24 +21,27 @@ Float32 = NDArray[np.float32]
 
 SMALL_PX = (160, 90)
 BLACK_BRIGHT, BLACK_SPREAD = 10.0, 2.5
-"""Of a night picture the 99th percentile is brighter, and lamps spread it."""
+"""Maximum 99th percentile (grey levels) and standard deviation of a black picture. A night picture's percentile is
+higher, and its lamps raise the deviation."""
 
 WHITE_LEVEL, WHITE_SHARE = 250, 0.45
 NOISE_MAX = 14.0
-"""Standard deviation of pixel noise in grey levels; a camera by night shows a few."""
+"""Maximum standard deviation of pixel noise, grey levels; a camera by night has a few."""
 
 NOISE_MASK = np.array([1.0, -2.0, 1.0])
 
 BANDS, BAND_SPREAD_MIN = 6, 3.0
 SHIFT_SHARE, RESPONSE_MIN = 0.0625, 0.35
-"""Not even a car that turns on the spot moves its picture sideways by this share of its width in a twentieth of a
-second with bands still alike: none did in 1700 pictures of a town drive; nine in ten torn ones do."""
+"""Sideways shift, as a fraction of the width, and correlation response that mark a band of a torn picture. Not even a
+car that turns on the spot shifts its picture so far in a twentieth of a second with bands still alike: none did in 1700
+pictures of a town drive; nine in ten torn ones do."""
 
 SHIFT_FOV_RAD = np.radians(60.0)
-"""Of the camera that share is good for: in a narrower one the same turn is a larger share."""
+"""Angle of view for which `SHIFT_SHARE` holds: in a narrower camera the same turn is a larger fraction."""
 
 SIDEWAYS_MIN_RAD = np.radians(45.0)
-"""Who passes close to a camera that looks so far aside fills it and moves through it at any pace."""
+"""Minimum yaw of a sideways camera: vehicles passing close to it fill the picture and cross it at any speed, so bands
+that shift are no sign of a tear."""
 
 PERIOD_S = 0.05
 
@@ -68,7 +71,7 @@ class Response(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Of one camera now: its `faults`, a `confidence` in [0, 1] and for how long it has been unwell."""
+    """State of one camera: its `faults`, a `confidence` in [0, 1] and for how long it has been unhealthy."""
 
     faults: tuple[Fault, ...]
     confidence: float
@@ -85,7 +88,7 @@ class Health:
 
 
 class HealthMonitor:
-    """Call `update` once per tick with the camera's picture, or None where it sent none."""
+    """Monitors one camera; call `update` once per tick with its picture, or None where it sent none."""
 
     def __init__(self) -> None:
         self._last: Float32 | None = None
@@ -97,8 +100,11 @@ class HealthMonitor:
         self._unwell_s = 0.0
 
     def update(self, image: CameraImage | None, time_s: float, speed_mps: float) -> Health:
-        """Confidence falls to `FADE` of itself with each faulty picture, so that the second one in a row slows the car,
-        and comes back within `RECOVER_S` of good ones."""
+        """Health after this picture.
+
+        Each faulty picture multiplies the confidence by `FADE`, so that the second one in a row slows the car; good
+        pictures restore it within `RECOVER_S`.
+        """
         dt = 0.0 if self._time_s is None else max(time_s - self._time_s, 0.0)
         self._time_s = time_s
         if image is None or image.bgr.size == 0:
@@ -132,9 +138,11 @@ def find_faults(
     whole_age_s: float = PERIOD_S,
     far_share: float = SHIFT_SHARE,
 ) -> tuple[Fault, ...]:
-    """What is wrong with the picture `grey` (H, W), whose small copy is `small`; `last` is the copy of the one before,
-    `whole` that of the last one that was not torn, `whole_age_s` ago; `far_share` as `shift_share` gives it. Seams are
-    looked for elsewhere."""
+    """Faults of the picture `grey` (H, W), whose small copy is `small`, except seams, which `seams` detects.
+
+    `last` is the small copy of the picture before, `whole` that of the last picture that was not torn, `whole_age_s`
+    ago; `far_share` is from `shift_share`.
+    """
     checks = {
         Fault.BLACK: is_black(small),
         Fault.OVEREXPOSED: float(np.mean(small >= WHITE_LEVEL)) > WHITE_SHARE,
@@ -146,20 +154,22 @@ def find_faults(
 
 
 def is_black(grey: Float32) -> bool:
-    """Nothing in it is bright, or it is one flat grey."""
+    """Whether nothing in the picture is bright, or it is one flat grey."""
     return bool(np.percentile(grey, 99) < BLACK_BRIGHT or float(grey.std()) < BLACK_SPREAD)
 
 
 def is_same(grey: Float32, last: Float32 | None) -> bool:
-    """Two pictures of a moving car differ, were it only by their noise."""
+    """Whether two pictures are identical; those of a moving car differ at least by their noise."""
     if last is None or last.shape != grey.shape:
         return False
     return float(np.abs(grey - last).max()) <= FROZEN_CHANGED
 
 
 def shift_share(camera: CameraModel) -> float:
-    """By what share of its width no whole picture of `camera` moves sideways in `PERIOD_S`; infinite where that tells
-    nothing."""
+    """Fraction of its width by which no intact picture of `camera` shifts sideways in `PERIOD_S`.
+
+    Infinite for a sideways camera, where a shift tells nothing.
+    """
     if abs(math.sin(camera.yaw_rad)) >= math.sin(SIDEWAYS_MIN_RAD):
         return math.inf
     return SHIFT_SHARE * max(float(SHIFT_FOV_RAD) / camera.fov_x_rad, 1.0)
@@ -172,12 +182,12 @@ def is_torn(
     age_s: float = PERIOD_S,
     far_share: float = SHIFT_SHARE,
 ) -> bool:
-    """Whether a part of the picture does not belong to the rest: a stale lower part, or a part moved sideways.
+    """Whether a part of the picture does not belong to the rest: a stale lower part, or a part shifted sideways.
 
-    Between two pictures a scene moves little sideways, the further the longer `age_s` between them is: a band that
-    correlates well with the last picture's only when shifted further (phase correlation: Kuglin and Hines, 1975) is out
-    of place. The road right ahead of a car that moves
-    is never the same twice. What shows no texture cannot be judged, and is not told.
+    Between two pictures a scene shifts little sideways; the limit grows with the time `age_s` between them. A band is
+    out of place if it correlates well with the last picture only at a larger shift (phase correlation: Kuglin and
+    Hines, 1975). The lower part is stale if it equals the last picture's: the road right ahead of a moving car never
+    looks the same twice. Bands without texture cannot be judged and are skipped.
     """
     if last is None or last.shape != grey.shape or len(grey) < 4 * BANDS or grey.shape[1] < 16:
         return False
@@ -195,20 +205,23 @@ def _is_shifted(grey: Float32, last: Float32, age_s: float, far_share: float) ->
     window = cv2.createHanningWindow((grey.shape[1], high), cv2.CV_32F)
     far = far_share * grey.shape[1] * max(age_s / PERIOD_S, 1.0)
     for top in range(0, BANDS * high, high):
-        before, now = (part[top : top + high].copy() for part in (last, grey))  # it writes into its input
+        before, now = (part[top : top + high].copy() for part in (last, grey))  # phaseCorrelate writes to its input
         if min(float(before.std()), float(now.std())) < BAND_SPREAD_MIN:
             continue
         (shift, _), response = cv2.phaseCorrelate(before, now, window)
         is_moved = abs(shift) > far and response > RESPONSE_MIN
-        # puddles full of sky that flow towards the car deceive the phases
+        # puddles that reflect the sky and flow towards the car mislead phase correlation
         if is_moved and not is_in_place(grey, last, top, top + high, far / grey.shape[1]):
             return True
     return False
 
 
 def noise_level(grey: Image) -> float:
-    """Sigma of pixel noise in grey levels, from a mask that neither flat areas nor straight edges answer to (Immerkaer,
-    "Fast noise variance estimation", CVIU 64 (2), 1996); the median of it, so that texture does not count."""
+    """Standard deviation of pixel noise, grey levels.
+
+    The filter mask ignores flat areas and straight edges (Immerkaer, "Fast noise variance estimation", CVIU 64 (2),
+    1996); the median of its response ignores texture.
+    """
     rows = grey[::2] if grey.shape[0] > 16 else grey
     if min(rows.shape) < 3:
         return 0.0

@@ -1,4 +1,4 @@
-"""Which boundary of the map a detected lane line is, and what that says about the ego's pose."""
+"""Matches a detected lane line to a lane boundary of the map and gives the measurement of the ego's pose from it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from perception.map_index import BoundaryCrossing, MapIndex
 Float = NDArray[np.float64]
 
 MATCH_X_M = 7.0
-"""Distance ahead at which lines are compared: as near as a level front camera sees, where pitch does least harm."""
+"""Distance ahead, m, at which lines are compared: the nearest that a level front camera sees, where a pitch error does
+least harm."""
 
 REACH_M = 8.0
 
 GATE = 9.0
-"""Squared Mahalanobis distance up to which a line may be a boundary (3 sigma)."""
+"""Maximum squared Mahalanobis distance of a match (3 sigma)."""
 
 AMBIGUITY_MARGIN = 9.0
-"""The runner-up must be worse than the best by this much (squared Mahalanobis), else neither is used."""
+"""Minimum gap in squared Mahalanobis distance between the best and the second match; else the line is not used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,10 @@ class LineMeasurement:
 def match_line(
     line: LaneLine, index: MapIndex, pose: Pose2D, state_covariance: Float, sigma_m: float
 ) -> LineMeasurement | None:
-    """The lateral measurement that `line` gives at `pose`, None where the association is not safe.
+    """The lateral measurement from `line` at `pose`; None where the association is ambiguous or out of range.
 
-    `sigma_m` is the line's standard deviation at the place of comparison. The line's colour and kind exclude
-    boundaries that the map draws otherwise.
+    `sigma_m` is the line's standard deviation at the distance of comparison. A line of another colour than the map's
+    boundary does not match it; nor does a kerb match paint.
     """
     x_m = float(np.clip(MATCH_X_M, line.x_min_m, line.x_max_m))
     measured = float(line.y_at(x_m))
@@ -74,8 +75,8 @@ def _looks_alike(line: LaneLine, crossing: BoundaryCrossing) -> bool:
 def _jacobian(yaw_rad: float, x_m: float, crossing: BoundaryCrossing) -> Float:
     """d(y of the boundary at x_m in the vehicle frame) / d(state).
 
-    Moving by (dx, dy) in the vehicle frame moves the crossing by slope * dx - dy; turning left by d turns the world
-    right, the crossing by -(x + slope * y) * d.
+    Moving the ego by (dx, dy) in the vehicle frame moves the crossing by slope * dx - dy. Turning left by d turns the
+    world right and moves the crossing by -(x + slope * y) * d.
     """
     c, s = np.cos(yaw_rad), np.sin(yaw_rad)
     row = np.zeros((1, STATE_SIZE))

@@ -1,4 +1,4 @@
-"""What the map tells of how vehicles move: along its lanes."""
+"""Motion priors from the map: vehicles drive along lanes, near the expected free-flow speed."""
 
 from __future__ import annotations
 
@@ -8,30 +8,32 @@ from av_stack.types import Float
 from perception.map_index import MapIndex
 
 BESIDE_SIGMA_M, ALONG_SIGMA_M = 1.0, 1.0
-"""How far beside a lane's middle vehicles drive that are where they were seen to be; how far a lane's points count."""
+"""Standard deviation, m, of a vehicle's offset from the lane centre, and distance along the lane up to which a centre
+point contributes."""
 
 WEIGHT_MIN = 0.05
-"""The weight of the likeliest lane below which something is no lane's."""
+"""Minimum weight of the likeliest lane point; below it a vehicle is on no lane."""
 
 SEEN_SHARE, SEEN_SIGMA_SHARE, ACROSS_SIGMA_MPS = 0.4, 0.25, 1.0
-"""What is known of a vehicle's velocity along its lane, as shares of the speed limit, and across it, when it comes into
-view: it may stand, crawl in a queue or drive."""
+"""Velocity prior of a new vehicle: mean and standard deviation along the lane as fractions of the speed limit, and the
+standard deviation across it, m/s. The vehicle may stand, crawl in a queue or drive."""
 
 FREE_SHARE = 0.65
-"""Of the limit, the speed to which who drives comes: town traffic stays below it, before bends above all."""
+"""Expected free-flow speed as a fraction of the speed limit: town traffic stays below it, especially before bends."""
 
 TURNED_SIGMA_RAD, TURNED_MAX_RAD = 0.4, 0.8
-"""How far a vehicle's way is seen to differ from the direction of the lane that it drives in."""
+"""Standard deviation and maximum, rad, of the angle between a vehicle's measured course and its lane's direction."""
 
 AWAY_RAD, AWAY_MPS, SPREAD_MAX_RAD = 0.12, 0.3, 0.35
-"""What it does differ by: an angle, and at least a speed across. Where lanes part by more nothing is told."""
+"""Actual deviation of the course from the lane, standard deviations: an angle, rad, and a minimum speed across, m/s;
+and the spread of lane directions, rad, above which lanes diverge and nothing is assumed."""
 
 
 def birth_velocities(index: MapIndex, places: Float) -> tuple[Float, Float, Float]:
-    """Mean (N, 2) and covariance (N, 2, 2) of the velocities of vehicles first seen at `places` (N, 2), map frame, and
-    the speeds (N,) m/s to which they come there if they drive.
+    """Velocity prior of vehicles first seen at `places` (N, 2), map frame.
 
-    Each lane that one may drive in counts by how near its middle is; NaN off the lanes.
+    Returns mean (N, 2), covariance (N, 2, 2) and expected free-flow speed (N,), m/s. Each lane point nearby is weighted
+    by its distance; NaN off the lanes.
     """
     yaw, weights, limit = _weighted(index, places)
     weights = _normalised(weights)
@@ -43,9 +45,12 @@ def birth_velocities(index: MapIndex, places: Float) -> tuple[Float, Float, Floa
 
 
 def across_lanes(index: MapIndex, places: Float, velocities: Float) -> tuple[Float, Float, Float]:
-    """Unit vectors (N, 2) across the lanes in which vehicles drive that move so, and how fast (N,) m/s they may move
-    along them (one sigma), NaN where no lane or more than one way fits; the speeds (N,) m/s to which they come, NaN
-    where no lane fits."""
+    """Constraint that moving vehicles drive along their lanes.
+
+    Returns unit vectors (N, 2) across the lanes, the standard deviation (N,), m/s, of the speed along these vectors
+    (NaN where no lane or more than one direction fits), and the expected free-flow speed (N,), m/s (NaN where no lane
+    fits).
+    """
     heading = np.arctan2(velocities[:, 1], velocities[:, 0])
     yaw, weights, limit = _weighted(index, places)
     away = (yaw - heading[:, None] + np.pi) % (2.0 * np.pi) - np.pi
@@ -60,13 +65,12 @@ def across_lanes(index: MapIndex, places: Float, velocities: Float) -> tuple[Flo
 
 
 def _weighted(index: MapIndex, places: Float) -> tuple[Float, Float, Float]:
-    """Yaw (N, K) of the lanes' points around each place, how likely each is (N, K) to be of its lane, and the speed
-    limit (N, K) m/s there."""
+    """Lane points around each place: yaw (N, K), weight by distance (N, K), and speed limit (N, K), m/s."""
     yaw, along, beside, limit = index.points_at(places)
     return yaw, np.exp(-0.5 * ((along / ALONG_SIGMA_M) ** 2 + (beside / BESIDE_SIGMA_M) ** 2)), limit
 
 
 def _normalised(weights: Float) -> Float:
-    """The weights with sum 1 in each row; NaN where all are small."""
+    """The weights with sum 1 in each row; NaN where all are below `WEIGHT_MIN`."""
     known = weights.max(axis=1, keepdims=True) >= WEIGHT_MIN
     return np.asarray(weights / np.where(known, weights.sum(axis=1, keepdims=True), np.nan))

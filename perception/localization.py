@@ -1,4 +1,4 @@
-"""Where the ego is: GNSS, IMU, wheel speed and lane lines fused by an extended Kalman filter."""
+"""Ego localization: an extended Kalman filter fuses GNSS, IMU, wheel speed and lane lines matched to the map."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ GRAVITY_MPS2 = 9.81
 
 @dataclass(frozen=True, slots=True)
 class LocalizationConfig:
-    """Sensor noise the filter believes in, and where the sensors sit in the vehicle frame.
+    """Assumed sensor noise, and the GNSS antenna's position in the vehicle frame.
 
     Defaults suit a rig with the noise of the CARLA Leaderboard 2: GNSS 5e-6 deg (0.56 m), gyro 0.001 rad/s.
-    `line_sigma_m` is one line's standard deviation at 7 m ahead for a fully trusted line; errors of lines last from
-    frame to frame, so it is larger than what a single frame shows.
+    `line_sigma_m` is one line's standard deviation at 7 m ahead at full confidence; a line's error persists from frame
+    to frame, so it is larger than the scatter within single frames.
     """
 
     gnss_sigma_m: float = 0.556
@@ -45,7 +45,8 @@ class LocalizationConfig:
 WHEEL_SPEED_MAX_MPS = 120.0
 TURN_RATE_MAX_RADPS = 10.0
 ACCEL_MAX_MPS2 = 12.0
-"""Readings beyond what a car can do are faults and left out; tyres hold no acceleration above about 1.2 g."""
+"""Limits beyond which a reading is a sensor fault: of wheel speed and turn rate it is ignored, the acceleration is
+clipped. Tyres hold no acceleration above about 1.2 g."""
 
 GNSS_GATE = 25.0
 GNSS_REJECTIONS_MAX = 10
@@ -54,8 +55,8 @@ GNSS_REJECTIONS_MAX = 10
 class Localizer:
     """Extended Kalman filter over pose, speed and sensor errors; call `update` once per sensor frame.
 
-    The first frame sets the state from GNSS, compass and wheels. Measurements that are not finite or do not fit are
-    left out; when GNSS disagrees for `GNSS_REJECTIONS_MAX` frames on end, the position starts anew.
+    The first frame sets the state from GNSS, compass and wheels. Measurements that are not finite or fail a gate are
+    ignored. When GNSS fails its gate for `GNSS_REJECTIONS_MAX` frames in a row, the position is reset to it.
     """
 
     def __init__(self, graph: LaneGraph, config: LocalizationConfig | None = None) -> None:
@@ -72,7 +73,7 @@ class Localizer:
         self._last: SensorFrame | None = None
 
     def update(self, frame: SensorFrame, lanes: LaneEstimate | None = None) -> EgoState:
-        """Fold in one frame's sensors and, if given, its lane lines.
+        """Update with one frame's sensors and, if given, its lane lines.
 
         Raises `ValueError` if the very first frame holds no finite GNSS fix, compass and wheel speed.
         """
@@ -82,7 +83,10 @@ class Localizer:
         return self._ego_state(frame)
 
     def predict_and_update(self, frame: SensorFrame) -> EgoState:
-        """Fold in GNSS, IMU and wheel speed of one frame."""
+        """Predict, then update with GNSS, IMU and wheel speed of one frame.
+
+        Raises `ValueError` where time does not advance.
+        """
         if self._time_s is None:
             self._initialise(frame)
         else:
@@ -95,7 +99,7 @@ class Localizer:
         return self._ego_state(frame)
 
     def correct_with_lanes(self, lanes: LaneEstimate) -> EgoState:
-        """Fold in the lane lines of the frame that `predict_and_update` saw last; `ValueError` before the first."""
+        """Update with the lane lines of the last frame of `predict_and_update`; `ValueError` before the first."""
         if self._last is None:
             raise ValueError("correct_with_lanes needs a sensor frame first: call predict_and_update")
         self._correct_with_lanes(lanes)
@@ -126,7 +130,7 @@ class Localizer:
         if dt <= 0.0:
             raise ValueError(f"frame {frame.stamp.frame}: time went from {self._time_s} s to {frame.stamp.time_s} s")
         rate = _turn_rate(frame, self._gyro_radps)
-        # The accelerometer feels gravity on a slope: uphill it reads more than the car gains.
+        # The accelerometer also measures gravity on a slope: uphill it reads more than the car accelerates.
         felt = frame.imu.accel_mps2[0] if np.isfinite(frame.imu.accel_mps2[0]) else 0.0
         gained = felt - GRAVITY_MPS2 * np.sin(self._grade_rad)
         accel = float(np.clip(gained, -ACCEL_MAX_MPS2, ACCEL_MAX_MPS2))
@@ -177,7 +181,7 @@ class Localizer:
     def _correct_with_lanes(self, lanes: LaneEstimate) -> None:
         cfg = self._config
         if self._lateral_sigma_m() > cfg.lane_offset_sigma_max_m:
-            return  # lanes are some 3.5 m apart: a pose this vague would pick one by chance
+            return  # lanes are about 3.5 m apart: so uncertain a pose would match one by chance
         for line in (lanes.left, lanes.right):
             if line is None or line.confidence < cfg.line_confidence_min:
                 continue
@@ -199,7 +203,7 @@ class Localizer:
         self._rejections = 0
 
     def _gnss_position(self, frame: SensorFrame) -> Float:
-        """(2,) m of the antenna in the map frame, NaN for a fix that is nowhere on earth."""
+        """Antenna position (2,), m, in the map frame; NaN for a fix with impossible latitude or longitude."""
         latitude, longitude = frame.gnss.latitude_deg, frame.gnss.longitude_deg
         if not (abs(latitude) < 90.0 and abs(longitude) <= 360.0):
             return np.full(2, np.nan)

@@ -1,4 +1,4 @@
-"""Where on the map a pose lies: the lanes around it and the marked lane boundaries it should see."""
+"""Spatial index of the map: the lanes around a pose, the marked boundaries it should see, and the road's height."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from av_stack.types import Lane, LaneGraph, LaneKey, MarkingColour, MarkingKind,
 Float = NDArray[np.float64]
 
 SEGMENT_REACH_M = 1.5
-"""Lane points are about 1 m apart; a boundary on the outside of a tight curve stretches, hence some more."""
+"""Extra search radius, m: lane points are about 1 m apart, and more on the outside of a tight curve."""
 
 WHEELBASE_M, ROAD_REACH_M, FLAT_M, BRIDGE_MIN_M = 2.9, 6.0, 0.05, 1.0
-"""Between the points of the road on which a vehicle stands; how far from a lane's middle there is road; what heights of
-a whole map are none; what step between two of its points is another road."""
+"""Lengths, m, for road heights: between the two road points that define a vehicle's plane; maximum distance of road
+from a lane's centre; height range below which the whole map counts as flat; height step between two points that
+indicates another road."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneMatch:
-    """A pose in the coordinates of one lane.
+    """A pose in the coordinates of one lane (Frenet frame).
 
     `offset_m` is positive to the left of the lane's centre; `heading_error_rad` is the pose's yaw minus the lane's;
     `grade_rad` is the lane's slope along its direction of travel, positive uphill.
@@ -54,7 +55,7 @@ class BoundaryCrossing:
 
 @dataclass(frozen=True, slots=True)
 class _Segments:
-    """Marked boundary pieces: `start`, `end` (N, 2) m in the map frame, and what is painted on each."""
+    """Marked boundary pieces: `start`, `end` (N, 2), m in the map frame, with marking kind and colour of each."""
 
     start: Float
     end: Float
@@ -63,7 +64,10 @@ class _Segments:
 
 
 class MapIndex:
-    """Spatial index over a `LaneGraph`; queries take some ten microseconds."""
+    """Spatial index over a `LaneGraph`; a query takes some ten microseconds.
+
+    Raises ValueError for a map without lanes.
+    """
 
     def __init__(self, graph: LaneGraph) -> None:
         if not graph.lanes:
@@ -96,15 +100,15 @@ class MapIndex:
         return sorted(matches, key=lambda m: abs(m.offset_m))
 
     def lane_at(self, pose: Pose2D) -> LaneMatch | None:
-        """The lane that `pose` most likely drives in: inside its width and best aligned, None off the road."""
+        """The lane in which `pose` most likely drives: within its width and best aligned; None off the road."""
         inside = [m for m in self.lanes_at(pose) if abs(m.offset_m) <= m.width_m / 2.0 + 0.5]
         return min(inside, key=lambda m: abs(m.offset_m) + 2.0 * abs(m.heading_error_rad), default=None)
 
     def points_at(self, places: Float, count: int = 24) -> tuple[Float, Float, Float, Float]:
-        """The `count` points of lanes' centres nearest to each of `places` (N, 2), whatever their direction.
+        """The `count` lane centre points nearest to each of `places` (N, 2), whatever their direction.
 
-        Their lanes' yaw (N, K) there, how far ahead of each (N, K) and to the left of it (N, K) the place lies, and
-        their lanes' speed limits (N, K) m/s.
+        Returns, (N, K) each: their yaw, how far the place lies ahead of and to the left of each point, m, and their
+        speed limit, m/s.
         """
         _, near = self._tree.query(places, k=min(count, len(self._points)))
         near = near.reshape(len(places), -1)
@@ -115,9 +119,9 @@ class MapIndex:
         return yaw, ahead, left, self._limit_mps[near]
 
     def rises_ahead(self, pose: Pose2D, step_m: float, count: int) -> Float:
-        """How far above the plane on which a vehicle at `pose` stands the road is, every `step_m` along its heading.
+        """Height of the road above the plane of a vehicle at `pose`, every `step_m` along its heading.
 
-        (count,) from the pose itself on, none on a flat map. Behind where the road ends its last height goes on.
+        (count,) m, starting at the pose itself; empty on a flat map. Beyond the end of the road its last height holds.
         """
         if self._is_flat:
             return np.zeros(0)
@@ -135,8 +139,8 @@ class MapIndex:
     ) -> list[BoundaryCrossing]:
         """Marked boundaries that cross x = `x_m` of the vehicle frame within `reach_m` to either side.
 
-        Boundaries at more than `heading_gate_rad` to the vehicle's axis are left out; one line that two lanes share
-        is reported once. Sorted from right to left.
+        Boundaries at more than `heading_gate_rad` to the vehicle's axis are left out; a line shared by two lanes is
+        reported once. Sorted from right to left.
         """
         if self._segment_tree is None:
             return []
@@ -196,15 +200,17 @@ class MapIndex:
 
 
 def _grade(lane: Lane) -> Float:
-    """How much each of the lane's points is uphill, along its direction of travel, per metre of ground."""
+    """Slope (N,) of the lane at its points, along its direction of travel: metres of height per metre of ground."""
     steps_m = np.hypot(*np.diff(lane.points[:, :2], axis=0).T)
     gone_m = np.concatenate([[0.0], np.cumsum(np.maximum(steps_m, 1e-3))])
     return np.asarray(np.gradient(lane.points[:, 2], gone_m))
 
 
 def _one_road(heights_m: Float, is_road: NDArray[np.bool_]) -> Float:
-    """Of heights (N, K) along a way, nearest lanes first, one each (N,): one road may lead over another, and the one
-    goes on that is at its height."""
+    """Choose one of the heights (N, K) at each step of a path, nearest lanes first -> (N,).
+
+    Where one road leads over another, the path continues on the one at its own height.
+    """
     z = heights_m[:, 0].copy()
     if is_road[:, 0].all() and np.abs(np.diff(z)).max() < BRIDGE_MIN_M:
         return z
@@ -215,7 +221,7 @@ def _one_road(heights_m: Float, is_road: NDArray[np.bool_]) -> Float:
 
 
 def _marked_segments(lanes: tuple[Lane, ...]) -> _Segments:
-    """Every piece of lane boundary that carries a marking or is a kerb."""
+    """All pieces of lane boundary that carry a marking or are a kerb."""
     starts: list[Float] = []
     ends: list[Float] = []
     kinds: list[MarkingKind] = []

@@ -1,4 +1,4 @@
-"""What foot points tell of each road user's height in the course of time, and so of its distance by size."""
+"""Estimates each road user's height over time from its foot points, which corrects its distance by size."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from perception.compiled import compiled, inner
 from perception.track_rows import LOOKS, TRACKS, Rows
 
 SCALE_VARIANCE = 0.02
-"""Of the natural logarithm of a road user's height over its kind's mean, before anything is known."""
+"""Initial variance of the log ratio of a road user's height to its kind's mean."""
 
 FOOT_CORRELATION, SCALE_DRIFT = 4.0, 1e-5
-"""Foot points share their error over several pictures; heights stay, but for what of them is seen."""
+"""Number of pictures over which foot point errors are correlated; variance growth of the log ratio per picture, since
+only the visible part of a constant height may change."""
 
 CENTRE_MIN_M = 1.0
 
 
 @inner
 def _mean(a: float, a_sigma: float, b: float, b_sigma: float) -> float:
-    """Of two distances, weighted by inverse variance."""
+    """Mean of two distances, weighted by inverse variance."""
     a_weight, b_weight = 1.0 / (a_sigma * a_sigma), 1.0 / (b_sigma * b_sigma)
     return (a_weight * a + b_weight * b) / (a_weight + b_weight)
 
 
 @compiled((TRACKS, LOOKS, float64, float64))
 def rescale(tracks: Rows, looks: Rows, x_m: float, y_m: float) -> tuple[Float, Float]:
-    """Change what each track knows of its height by the look of its row, and the look's place by what is known then,
-    with the ego at (`x_m`, `y_m`) -> metres (N,) by which each thing lies further away than it was taken to, and by how
-    much (N, 2) its place is off its track's.
+    """Update each track's height by the look of its row, and correct the look's position by it, both in place.
 
-    With a wrong height all distances are wrong by one factor, and so is the speed at which it comes nearer. Nothing
-    changes where foot point or size is not known.
+    Returns by how many metres (N,) each object is further away than measured, and the position innovations (N, 2) from
+    the tracks. The ego is at (`x_m`, `y_m`). A wrong height scales all distances by one factor, and so the closing
+    speed. Nothing is corrected where foot point or size cue is missing.
     """
     further_m, off_m = np.zeros(len(tracks)), np.empty((len(tracks), 2))
     for n in range(len(tracks)):

@@ -1,4 +1,4 @@
-"""From detections to tracked road users on the map: pitch, ranging, parallax and tracking in their order."""
+"""Object perception: from detections to road users tracked on the map, by pitch, ranging, parallax and tracking."""
 
 from __future__ import annotations
 
@@ -28,13 +28,17 @@ from perception.placing import Placing, turned
 from perception.tracking import Tracker
 
 ROAD_STEPS = 21
-"""How many of the road's heights ahead are looked up: 80 m."""
+"""Number of road height samples ahead, from 0 to 80 m."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What one picture gave: `tracked` on the map, `ranged` in the vehicle frame, corners with depth; `camera` as it
-    looked at the road, with `pitch_sigma_rad`."""
+    """Results of one tick.
+
+    `tracked` are road users on the map, `ranged` those of the first camera in the vehicle frame, `points` its corners
+    with depth. `camera` is the first camera with its attitude to the road, `pitch_sigma_rad` that attitude's standard
+    deviation.
+    """
 
     tracked: tuple[TrackedObject, ...]
     ranged: tuple[RangedObject, ...]
@@ -44,18 +48,18 @@ class Sighting:
     pitch_sigma_rad: float
 
     def depth(self) -> DepthImage | None:
-        """The semi-dense depth image; made when it is asked for, since driving does not need it. None: no picture."""
+        """The semi-dense depth image, computed on demand, since driving does not need it; None without a picture."""
         if self.camera is None:
             return None
         return depth_image(self.camera, self.pitch_sigma_rad, self.lanes, self.ranged, self.points)
 
 
 class ObjectSense:
-    """Call `update` with each tick's pictures in order, and what the detector found in them.
+    """Object perception pipeline; call `update` with each tick's pictures in order and their detections.
 
-    The first camera looks ahead: the lanes that it shows tell how the car pitches. `use_parallax` follows the corners
-    of what stands still in its pictures too, for the depth image. With the map's `index` vehicles are believed to drive
-    along its lanes.
+    The first camera looks ahead, and the lanes in its pictures give the car's pitch. With `use_parallax`, static
+    corners in its pictures are triangulated for the depth image. With the map's `index`, vehicles are assumed to
+    drive along its lanes.
     """
 
     def __init__(self, use_parallax: bool = True, index: MapIndex | None = None) -> None:
@@ -74,10 +78,10 @@ class ObjectSense:
         detections: Sequence[Detection],
         others: Sequence[Glance | None] = (),
     ) -> Sighting:
-        """Objects and depth at the ego's stamp, which is the pictures'; without any, tracks go on unseen.
+        """Objects and depth at the ego's stamp, which is the pictures'; without pictures, tracks are only predicted.
 
-        `others` are what the further cameras show, always in the same order, None where nothing is to be believed. They
-        add to `tracked`; all else is the first camera's.
+        `others` are the further cameras' pictures and detections, always in the same order, None where a picture cannot
+        be trusted. They add to `tracked`; everything else is the first camera's.
         """
         if image is None:
             tracked = self._tracker.update(ego, (), *self._ranged_aside(others, ego, imu))
@@ -96,14 +100,14 @@ class ObjectSense:
         return Sighting(tracked, ranged, points, lanes, camera, sigma)
 
     def _rises_m(self, ego: EgoState) -> Float:
-        """Of the road ahead above the ego's plane, as `range_objects` takes them."""
+        """Road heights ahead relative to the ego's plane, as for `range_objects`."""
         pose = Pose2D(ego.x_m, ego.y_m, ego.yaw_rad)
         return FLAT if self._index is None else self._index.rises_ahead(pose, ROAD_STEP_M, ROAD_STEPS)
 
     def _ranged_aside(
         self, glances: Sequence[Glance | None], ego: EgoState, imu: ImuSample
     ) -> list[tuple[RangedObject, ...]]:
-        """What each further camera shows; one that shows nothing has to follow its corners anew."""
+        """Ranged objects of each further camera; a camera without a picture loses its corners."""
         self._others += [Placing() for _ in glances[len(self._others) :]]
         out: list[tuple[RangedObject, ...]] = []
         rises_m = self._rises_m(ego) if glances else FLAT

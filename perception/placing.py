@@ -1,4 +1,4 @@
-"""Where the road users in one camera's pictures are, and how they move past it."""
+"""Positions and motions of the road users in one camera's pictures: ranging plus optical flow."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Turn = tuple[float, float, float]
 
 
 class Placing:
-    """Call `elapsed_s` and then `place` with each picture of one camera in order."""
+    """Ranging and flow of one camera; call `elapsed_s` and then `place` with each picture in order."""
 
     def __init__(self) -> None:
         self._flow = ObjectFlow()
         self._time_s: float | None = None
 
     def elapsed_s(self, time_s: float) -> float:
-        """Since the last picture; 0 for the first one and after a gap, which forget what was followed."""
+        """Seconds since the last picture; 0 for the first one and after a gap, which clears the tracked corners."""
         dt = 0.0 if self._time_s is None else time_s - self._time_s
         self._time_s = time_s
         return dt if 0.0 <= dt <= GAP_MAX_S else 0.0
@@ -41,11 +41,14 @@ class Placing:
         turned_rad: Turn,
         rises_m: Float = FLAT,
     ) -> tuple[RangedObject, ...]:
-        """The road users among `detections`, with what the texture in their boxes tells of their motion; `camera` as it
-        looks at the road now, `turned_rad` as `ObjectFlow.update` takes it, `rises_m` as `range_objects` does."""
+        """The road users among `detections` with position, and with motion where their texture is tracked.
+
+        `camera` has its present attitude to the road; `turned_rad` is as for `ObjectFlow.update`, `rises_m` as for
+        `range_objects`.
+        """
         ranged = range_objects(detections, camera, pitch_sigma_rad, rises_m)
         flows = self._flow.update(image.bgr, camera, dt_s, turned_rad, [thing.box_px for thing in ranged])
-        swing = np.array([-camera.y_m, camera.x_m]) * ego.yaw_rate_radps  # of the camera about the ego's rear axle
+        swing = np.array([-camera.y_m, camera.x_m]) * ego.yaw_rate_radps  # camera velocity from the ego's rotation
         view, out = View.of(camera), []
         for thing, flow in zip(ranged, flows, strict=True):
             depth_m = face_depth_m(thing, view)
@@ -58,5 +61,5 @@ class Placing:
 
 
 def turned(imu: ImuSample, ego: EgoState, dt_s: float) -> Turn:
-    """How the vehicle frame turned about its (x, y, z) in the last `dt_s` seconds, rad."""
+    """Rotation of the vehicle frame about its (x, y, z) in the last `dt_s` seconds, rad."""
     return imu.gyro_radps[0] * dt_s, imu.gyro_radps[1] * dt_s, ego.yaw_rate_radps * dt_s

@@ -1,4 +1,4 @@
-"""One scene out of what each perception module found in the same frame."""
+"""Assembles the scene of one frame from the perception modules' results, and aligns slow vehicles with lanes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from av_stack.types import EgoState, LaneEstimate, ObjectKind, Pose2D, Scene, Tr
 from perception.map_index import MapIndex
 
 SLOW_MPS = 1.5
-"""From this speed on the way that something moves tells its heading."""
+"""Minimum speed, m/s, at which an object's motion gives its heading."""
 
 
 def assemble_scene(
@@ -22,7 +22,7 @@ def assemble_scene(
 ) -> Scene:
     """The scene at the ego state's stamp.
 
-    Raises `ValueError` if the lanes belong to another frame: mixed frames would place things where they were.
+    Raises `ValueError` if the lanes belong to another frame: mixed frames would put objects at outdated positions.
     """
     if lanes.stamp.frame != ego.stamp.frame:
         raise ValueError(f"lanes are of frame {lanes.stamp.frame}, the ego state of frame {ego.stamp.frame}")
@@ -30,10 +30,10 @@ def assemble_scene(
 
 
 def along_lanes(objects: Sequence[TrackedObject], index: MapIndex) -> tuple[TrackedObject, ...]:
-    """The objects, slow vehicles turned along the lane that they stand in.
+    """The objects, with slow vehicles turned along the lane in which they stand.
 
-    A box tells a vehicle's heading to some 25 degrees at best, which puts a bumper half a metre into the next lane.
-    Which of its ends is the front stays open: a standing one may be parked against the traffic.
+    A box gives a vehicle's heading to some 25 degrees at best, an error that puts a bumper half a metre into the next
+    lane. Which end is the front stays as measured: a standing vehicle may be parked against the traffic.
     """
     return tuple(_along_lane(thing, index) for thing in objects)
 
