@@ -21,6 +21,9 @@ OVERLAP_GATE = 4.0 * GATE
 """Wider gate for a measurement whose box overlaps the track's last box in the picture."""
 
 OVERLAP_MIN, OVERLAP_WEIGHT, OVERLAP_MAX_AGE_S = 0.3, 6.0, 0.25
+"""Box overlap (IoU) from which the wider gate applies, cost reduction per unit of IoU, and maximum age, s, of a track's
+box for the comparison."""
+
 OTHER_KIND_COST, OTHER_WIDTH_COST = 9.0, 12.0
 """Costs of a mismatch: another kind of vehicle of about the same shape, and a wide kind against a narrow one."""
 
@@ -28,7 +31,10 @@ COST_MAX = 16.0
 """Maximum cost of a match; above it the object is more likely a new one, at a density of about one in 3000 m2."""
 
 FORBIDDEN = 1e6
+"""Cost of a pair that must not match."""
+
 TWIN_M = 0.8
+"""Maximum distance, m, between two tracks on one road user."""
 
 Numbers = NDArray[np.int64]
 

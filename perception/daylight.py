@@ -11,6 +11,8 @@ from av_stack.types import Image
 Float32 = NDArray[np.float32]
 
 SMALL_PX = (160, 90)
+"""Width and height of the grey copy that is measured."""
+
 FAR_ROWS = slice(30, 54)
 """Rows of the small picture around the horizon, where haze hides distant objects."""
 

@@ -25,12 +25,16 @@ BLACK_BRIGHT, BLACK_SPREAD = 10.0, 2.5
 higher, and its lamps raise the deviation."""
 
 WHITE_LEVEL, WHITE_SHARE = 250, 0.45
+"""Grey level of an overexposed pixel, and the fraction of such pixels above which a picture is overexposed."""
+
 NOISE_MAX = 14.0
 """Maximum standard deviation of pixel noise, grey levels; a camera by night has a few."""
 
 NOISE_MASK = np.array([1.0, -2.0, 1.0])
 
 BANDS, BAND_SPREAD_MIN = 6, 3.0
+"""Number of horizontal bands checked for a shift, and the minimum texture (standard deviation) of a band."""
+
 SHIFT_SHARE, RESPONSE_MIN = 0.0625, 0.35
 """Sideways shift, as a fraction of the width, and correlation response that mark a band of a torn picture. Not even a
 car that turns on the spot shifts its picture so far in a twentieth of a second with bands still alike: none did in 1700
@@ -44,12 +48,22 @@ SIDEWAYS_MIN_RAD = np.radians(45.0)
 that shift are no sign of a tear."""
 
 PERIOD_S = 0.05
+"""Time between two pictures for which `SHIFT_SHARE` holds, s."""
 
 STALE_SPEED_MPS, STALE_SHARE = 1.0, 0.2
+"""Minimum speed for the stale-rows check, m/s, and the minimum fraction of identical rows at the bottom."""
+
 FROZEN_SPEED_MPS, FROZEN_CHANGED = 0.5, 1e-6
+"""Minimum speed for the frozen-picture check, m/s, and the maximum grey-level difference of equal pixels."""
+
 FADE, RECOVER_S = 0.6, 0.5
+"""Factor on the confidence per faulty picture, and time to recover full confidence from zero, s."""
+
 UNWELL_BELOW = 0.5
+"""Confidence below which the camera is unhealthy and the car slows down."""
+
 STOP_AFTER_S = 1.0
+"""Unhealthy time after which the car makes a safe stop, s."""
 
 
 class Fault(str, Enum):
@@ -79,6 +93,7 @@ class Health:
 
     @property
     def response(self) -> Response:
+        """The drive's response to this health."""
         if self.unwell_s >= STOP_AFTER_S:
             return Response.STOP
         return Response.SLOW if self.confidence < UNWELL_BELOW else Response.DRIVE

@@ -27,6 +27,8 @@ COLOUR_NOISE = 8.0
 """Grey levels added to a channel before ratios are computed, so that dark spots give ratios near one."""
 
 RATIO_MAX = 2.0
+"""Maximum magnitude of a log ratio."""
+
 LAMP_EDGES, EDGE_WIDTH = (0.36, 0.63), 0.07
 """Boundaries along a head between red and yellow, and yellow and green lamps, and the width of the soft transition.
 

@@ -27,8 +27,14 @@ SPOT_MAX_PX = 6.0
 """Maximum lamp diameter, px; larger ones are searched in a downscaled copy of the picture, which is detailed enough."""
 
 CHROMA_MIN = 12
+"""Minimum chroma of a spot's peak, grey levels."""
+
 RED_BLUE_MAX, GREEN_RED_MAX = 0.5, 0.6
+"""Maximum ratio of blue to red in warm light, and of red to green in green light."""
+
 SIZE_SPREAD = 0.5
+"""Standard deviation of the log of a spot's size relative to a lamp's."""
+
 LIT_OVER_MEAN, LIT_OVER_MEAN_IN_HEAD = 1.05, 0.4
 """Minimum brightness of a lit lamp relative to the picture's mean: over a post, and in a detected head.
 
@@ -46,7 +52,10 @@ GLOW_MIN = 0.12
 """Minimum strength of the glow around a lamp, as a fraction of the lamp's coloured light."""
 
 VEIL_PERCENTILE = 3.0
+"""Percentile of the background's brightness that gives the veil."""
+
 LAMPS_MAX = 12
+"""Maximum number of spots per region."""
 
 
 @dataclass(frozen=True, slots=True)

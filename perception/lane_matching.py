@@ -18,6 +18,7 @@ MATCH_X_M = 7.0
 least harm."""
 
 REACH_M = 8.0
+"""Maximum lateral distance of a line that is matched, m."""
 
 GATE = 9.0
 """Maximum squared Mahalanobis distance of a match (3 sigma)."""

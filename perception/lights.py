@@ -40,13 +40,29 @@ POST_SIGMA_M = 1.0
 """Standard deviation, m, of a head's horizontal offset from the map's post; includes the ego's position error."""
 
 HEADING_SIGMA_RAD = 0.01
+"""Standard deviation of the ego's heading."""
+
 PIXEL_SIGMA = 3.0
+"""Standard deviation of a detected position, px."""
+
 HEAD_SIZE_M, SIZE_FACTOR_MAX = 0.9, 2.2
+"""Height of a signal head, m, and maximum factor by which a detection's height may differ from it."""
+
 GATE = 9.0
+"""Maximum squared distance of a match, in standard deviations."""
+
 FACING_MAX_RAD = np.radians(60.0)
+"""Maximum angle between the ego's heading and the lane's heading at a light's stop line."""
+
 NEAR_M = 2.0
+"""Minimum depth of a light in front of the camera, m."""
+
 FORGET_S = 0.25
+"""Decay time of the votes, s."""
+
 SURE_SHARE, MASS_MIN = 0.6, 0.8
+"""Minimum share of the votes for a decided state, and minimum sum of all votes."""
+
 RED_OR_YELLOW_SHARE = 0.8
 """Minimum share of red and yellow votes together for a light that is surely one of the two. It counts as red: both
 require a stop."""
@@ -55,10 +71,14 @@ LAMP_LOW_M, LAMP_HIGH_M = 2.2, 6.6
 """Lowest and highest lamp above the road, m; the search strip grows by the pitch error `PITCH_SIGMA_RAD` on top."""
 
 PITCH_SIGMA_RAD = 0.015
+"""Standard deviation of the camera's pitch."""
+
 LAMP_POST_SIGMA_M = 0.35
 """Standard deviation, m, of a lamp's offset from its post where no detector confirms a head: only near ones count."""
 
 LAMP_MIN = 0.15
+"""Minimum likeness of a lamp that votes."""
+
 HEAD_WEIGHT, HEAD_SURE, HEAD_MARGIN = 0.5, 0.3, 0.15
 """Vote weight of a detected head's state, lower than a lit lamp's; minimum confidence of a reliable head; margin
 around its box, as a fraction of the box, in which lamps are searched."""
@@ -183,6 +203,7 @@ def place_lights(lights: Sequence[_Light], ego: EgoState, camera: CameraModel) -
 
 
 def focal_px(camera: CameraModel) -> float:
+    """Focal length of the camera, px."""
     return float(intrinsics(camera)[0, 0])
 
 

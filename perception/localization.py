@@ -49,7 +49,10 @@ ACCEL_MAX_MPS2 = 12.0
 clipped. Tyres hold no acceleration above about 1.2 g."""
 
 GNSS_GATE = 25.0
+"""Maximum squared Mahalanobis distance of a GNSS fix."""
+
 GNSS_REJECTIONS_MAX = 10
+"""Number of rejected fixes in a row after which the position is reset to GNSS."""
 
 
 class Localizer:
@@ -107,6 +110,7 @@ class Localizer:
 
     @property
     def pose(self) -> Pose2D:
+        """The estimated pose in the map frame."""
         return Pose2D(float(self._state[ekf.X]), float(self._state[ekf.Y]), float(self._state[ekf.YAW]))
 
     # ------------------------------------------------------------ steps

@@ -19,6 +19,7 @@ FOOT_CORRELATION, SCALE_DRIFT = 4.0, 1e-5
 only the visible part of a constant height may change."""
 
 CENTRE_MIN_M = 1.0
+"""Minimum distance at which an object's range is corrected, m."""
 
 
 @inner

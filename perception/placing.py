@@ -13,6 +13,7 @@ from perception.depth.ranging import FLAT, face_depth_m, range_objects
 from perception.depth.view import View
 
 GAP_MAX_S = 1.0
+"""Maximum time between two pictures, s; a longer gap clears the tracked corners."""
 
 Turn = tuple[float, float, float]
 

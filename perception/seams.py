@@ -20,21 +20,32 @@ WIDTH_PX = 160
 """Width, px, of the copy of the picture that is analysed; it keeps all rows."""
 
 NEAR_PX, FAR_SHARE, FAR_SHARE_MAX = 3, 0.0625, 0.35
+"""Shift up to which rows count as unshifted, px; minimum shift of a seam as a fraction of the width; upper limit of a
+minimum shift given by the caller."""
+
 ROW_SPREAD_MIN = 3.0
+"""Minimum texture (standard deviation) of a seam's rows, grey levels."""
+
 ALIKE_MIN, GAIN_MIN = 0.7, 0.6
 """Minimum correlation of a seam's rows when shifted, and its minimum gain over the unshifted correlation.
 
 Of 200 pictures of a drive none reaches both; nine in ten torn pictures do."""
 
 AROUND_ROWS = 6
+"""Number of rows by which a seam of the last picture may have moved."""
+
 FLOOR = -0.3
+"""Minimum of the last picture's gain when gains are compared."""
 
 STRIP_SHARE, DRIFT_SHARE = 0.09, 0.083
 """Fractions of the picture's height: of the strips above and below a seam that are searched in the last picture, and of
 the vertical motion of the scene between two pictures, near the car."""
 
 FOUND_MIN = 0.4
+"""Minimum correlation of a strip with its place in the last picture."""
+
 PLAIN_SPREAD = 1.0
+"""Standard deviation below which a strip is plain, grey levels."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,11 @@ from perception.track_rows import LOOKS, TRACKS, Rows
 Flags = NDArray[np.bool_]
 
 SIZE_GAIN = 0.1
+"""Weight of a newly measured size of the same kind."""
+
 CONFIDENCE_GAIN = 0.3
+"""Weight of a detection's confidence in its track's."""
+
 STEADY_VELOCITY_MPS = 0.4
 """Standard deviation, m/s, of a vehicle's velocity error that persists for seconds: when the vehicle turns, its wheels
 and reflections move unlike its body."""

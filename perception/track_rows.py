@@ -13,9 +13,13 @@ Rows = NDArray[np.void]
 
 KINDS = tuple(ObjectKind)
 NUMBER = {kind: number for number, kind in enumerate(KINDS)}
+"""Index of each kind in `KINDS`."""
+
 IS_WIDE = np.array([kind in (ObjectKind.CAR, ObjectKind.TRUCK, ObjectKind.BUS) for kind in KINDS])
+"""Whether each of `KINDS` is at least as wide as a car."""
 
 CAMERAS_MAX = 8
+"""Maximum number of cameras."""
 
 TRACK = np.dtype(
     [
@@ -66,3 +70,4 @@ LOOK = np.dtype(
 """A measured road user in one picture: `RangedObject` as an array row."""
 
 TRACKS, LOOKS = records(TRACK), records(LOOK)
+"""Numba types of arrays of `TRACK` and of `LOOK`."""

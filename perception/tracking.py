@@ -52,7 +52,10 @@ BIRTH = np.array([(7.0, 7.0, 1.0, 0.15)] * 4 + [(5.0, 5.0, 1.0, 0.2), (1.5, 1.5,
 
 IS_WALKER = np.array([kind is ObjectKind.PEDESTRIAN for kind in KINDS])
 HEADING_MIN_MPS = np.where(IS_WALKER, 0.4, 1.5)
+"""Minimum speed of each kind at which the velocity gives the heading."""
+
 CONFIDENCE_TIME_S = 0.8
+"""Decay time of a track's confidence, s."""
 
 EGO_SPEED_SIGMA_MPS, FLOW_SIGMA_MPS = 0.05, 0.5
 """Standard deviations, m/s, of the ego's speed and of optical-flow velocities. The latter covers corners that lie on no

@@ -36,6 +36,7 @@ DRIVES_MPS = 2.0
 standing one is not expected to start."""
 
 _POSITION = np.eye(STATE_SIZE)[None, :2].copy()
+"""Measurement Jacobian of a position."""
 
 
 @inner

@@ -18,14 +18,25 @@ Float = NDArray[np.float64]
 Float32 = NDArray[np.float32]
 
 FAR_M = 40.0
+"""Maximum depth of road in the depth image, m."""
+
 PATCH_PX = 2
+"""Half side of the patch around a triangulated corner, px."""
+
 BLIND_FAR_M, BLIND_HALF_M = 12.0, 1.0
 """Length and half width, m, of the area ahead that counts as road where no lane line is seen."""
 
 LINE_MARGIN_M = 0.1
+"""Margin beside the lane lines that does not count as road, m."""
+
 FOOT_SIGMA_PX = 1.0
+"""Standard deviation of a road pixel's vertical position, px."""
+
 BOX_INSET = 0.15
+"""Fraction of a box left out at its sides and top; half of it at the bottom."""
+
 CAMERA_HEIGHT_MIN_M = 0.05
+"""Minimum height of a camera that can see the ground plane, m."""
 
 
 @dataclass(frozen=True, slots=True)

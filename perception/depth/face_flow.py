@@ -18,11 +18,18 @@ from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_ma
 from av_stack.types import CameraModel, Float
 
 CORNERS_MIN = 4
+"""Minimum number of agreeing corners."""
+
 PIXEL_SIGMA = 0.12
 """Minimum standard deviation of a corner's position, px, however well the corners agree."""
 
 INLIER_PX, INLIER_SHARE_MIN = 0.8, 0.6
+"""Residual, px, up to which a corner agrees (more where the median residual is large), and the minimum share of
+agreeing corners."""
+
 ROUNDS = 6
+"""Number of Gauss-Newton iterations."""
+
 RISE_SIGMA_MPS = 0.15
 """Prior standard deviation of vertical velocity against the camera, m/s: road users neither climb nor sink, except by
 the road's slope and the body's swing."""
@@ -35,6 +42,7 @@ TYPICAL_M = 15.0
 """Typical distance, m, that converts the vertical prior to a fraction of the distance."""
 
 STEP_MAX = 0.6
+"""Maximum change of an unknown per iteration."""
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]

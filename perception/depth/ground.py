@@ -22,12 +22,20 @@ ROLL_SIGMA_RAD = np.radians(0.7)
 """Standard deviation of the body's roll, which nothing measures; a camera that looks sideways sees it as pitch."""
 
 GYRO_MAX_RADPS = 3.0
+"""Maximum plausible pitch rate; larger readings are ignored."""
+
 NEAR_M, FAR_M = 7.0, 16.0
+"""Distances ahead at which the lane's width is compared, m."""
+
 SLOPE_SIGMA = 0.012
+"""Standard deviation of the lane width's change per metre ahead."""
+
 CORRELATED_S = 2.0
 """Correlation time, s, of the lane lines' errors: lines are filtered, so pictures within this span share one error."""
 
 CONFIDENCE_MIN = 0.5
+"""Minimum confidence of both lane lines."""
+
 BEND_MAX, BEND_GAP_MAX = 0.006, 0.0004
 """Maximum bend coefficient of the lines, and its maximum difference: two lines of one lane bend alike, else one of them
 follows something else (a kerb, a reflection)."""

@@ -17,16 +17,30 @@ from perception.depth.face_flow import BoxFlow, Flags, Numbers, box_flows
 from perception.depth.view import Box
 
 CORNERS_A_BOX, CORNER_QUALITY = 20, 0.02
+"""Maximum number of corners per box, and their quality level in OpenCV's corner detector."""
+
 CORNERS_FEW, QUARTER_FEW, REFILL_PICTURES = 8, 2, 3
 """Corner refill: at most `CORNERS_FEW` in a box are refilled at once; at most `QUARTER_FEW` in a quarter of it, every
 `REFILL_PICTURES` pictures. Corners on one side of a face hardly show how it grows."""
 
 BOXES_MAX = 12
+"""Maximum number of boxes whose corners are tracked; the nearest ones are chosen."""
+
 SIDE_MIN_PX = 8.0
+"""Minimum side of such a box, px."""
+
 INSET = 0.08
+"""Margin inside a box without corners, as a fraction of the box."""
+
 WINDOW_PX, LEVELS = 9, 2
+"""Window side, px, and pyramid levels of the Lucas-Kanade tracker."""
+
 MARGIN_PX = 4.0
+"""Margin around a nearer box in which a farther box has no corners, px."""
+
 BACK_MAX_PX = 0.5
+"""Maximum error of tracking a corner forward and back, px."""
+
 SPAN_PICTURES, SPAN_NEAR_PICTURES, NEAR_PX = 10, 6, 40.0
 """Pictures to look back for small and for large boxes, and the height, px, that separates them. A smaller object moves
 less in the picture, so its motion takes longer to measure."""

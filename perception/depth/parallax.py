@@ -21,19 +21,38 @@ Float = NDArray[np.float64]
 Box = tuple[float, float, float, float]
 
 CORNERS_MAX, CORNER_GAP_PX, CORNER_QUALITY = 260, 9, 0.006
+"""Maximum number of corners, their minimum distance, px, and quality level in OpenCV's corner detector."""
+
 REFILL_BELOW = 0.75
+"""Fraction of `CORNERS_MAX` below which new corners are added."""
+
 WINDOW_PX, LEVELS = 13, 2
+"""Window side, px, and pyramid levels of the Lucas-Kanade tracker."""
+
 BACK_MAX_PX = 0.7
+"""Maximum error of tracking a corner forward and back, px."""
+
 PIXEL_SIGMA = 0.8
+"""Standard deviation of a tracked corner's position, px."""
+
 ROTATION_SIGMA_RAD = 0.0006
 """Standard deviation of the rotation that gyro and time stamps leave per picture; acts like more pixel noise."""
 
 RESIDUAL_MAX_PX = 1.5
+"""Maximum mean reprojection error of a returned point, px; a corner with four times this error is dropped."""
+
 RELATIVE_SIGMA_MAX = 0.12
+"""Maximum depth sigma of a returned point, as a fraction of its depth."""
+
 VIEWS_MIN = 4
+"""Minimum number of pictures that show a returned point."""
+
 DEPTH_MIN_M, DEPTH_MAX_M = 1.5, 80.0
 FORGET = 0.985
+"""Weight of older rays per picture."""
+
 MOVED_MIN_M = 0.02
+"""Minimum motion between two pictures that adds parallax, m."""
 
 
 @dataclass(frozen=True, slots=True)

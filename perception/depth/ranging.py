@@ -25,8 +25,10 @@ SIZES = {
     ObjectKind.BICYCLE: Size(1.75, 0.62, 1.7, 0.15, 0.2, 0.4, 0.7),
     ObjectKind.PEDESTRIAN: Size(0.5, 0.5, 1.7, 0.17, 0.1, 0.25, 0.25),
 }
+"""Size of each kind; `Size` documents the fields."""
 
 FLAT = np.zeros(0)
+"""`rises_m` of a flat road."""
 
 _KINDS = tuple(SIZES)
 _NUMBERS = {kind.value: number for number, kind in enumerate(_KINDS)}

@@ -15,10 +15,14 @@ Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 BOX_SIGMA_PX = 1.0
+"""Standard deviation of a box's edge, px."""
+
 ROAD_SIGMA_M = 0.04
 """Standard deviation of the road's height under the object against the ego's ground plane, m, at distance zero."""
 
 ROAD_SLOPE_SIGMA = 0.0015
+"""Growth of the road height's standard deviation per metre of range."""
+
 KERB_SIGMA_M = 0.12
 """Standard deviation of the height a pedestrian stands at, m: pavements are as likely as the road."""
 
@@ -31,9 +35,18 @@ ROAD_STEP_M, AHEAD_MIN = 4.0, 0.3
 """Spacing of the road height samples, m, and the minimum forward component of a ray for which they are used."""
 
 JITTER_MIN_M = 0.05
+"""Minimum per-picture standard deviation across the ray, m."""
+
 RANGE_MIN_M, RANGE_MAX_M = 0.5, 150.0
+"""Range limits, m; a box beyond them is not placed."""
+
 DISAGREE = 9.0
+"""Chi-squared per degree of freedom above which cues contradict one another."""
+
 ALIGNED_MAX_RAD, ACROSS_MIN_RAD = math.radians(25.0), math.radians(65.0)
+"""Turn against the ray up to which an object counts as aligned with it, and from which as across it; in between its yaw
+is unknown."""
+
 NAN = math.nan
 
 
@@ -106,6 +119,7 @@ class Place(NamedTuple):
 
 @inner
 def ray(lens: Lens, u: float, v: float) -> tuple[float, float, float]:
+    """Direction of a pixel's ray in the vehicle frame, with length 1 along the camera's axis."""
     a, b = (u - lens.middle_u) / lens.focal_px, (v - lens.middle_v) / lens.focal_px
     return (
         a * lens.rx + b * lens.dx + lens.fx,
@@ -292,6 +306,7 @@ def beside_m(tangent: float, near_m: float, extent_m: float, size: Size, turn_ra
 
 @inner
 def wrapped(angle_rad: float) -> float:
+    """The angle wrapped to [-pi, pi]."""
     return angle_rad - 2.0 * math.pi * round(angle_rad / (2.0 * math.pi))
 
 
@@ -365,6 +380,7 @@ def put_spread(out: Float, c: float, s: float, along_m: float, across_m: float) 
 
 @inner
 def guessed_yaw(is_round: bool, bearing_rad: float, turn_rad: float) -> float:
+    """Yaw of an object that is aligned with the ray or across it; NaN for others and for pedestrians."""
     if math.isnan(turn_rad) or is_round or ALIGNED_MAX_RAD < turn_rad < ACROSS_MIN_RAD:
         return NAN
     return bearing_rad + (turn_rad if turn_rad >= ACROSS_MIN_RAD else 0.0)

@@ -17,6 +17,8 @@ CONFIDENCE_MIN = 0.1
 """Minimum confidence of a detection; below the tracker's limit for weak detections, so that the tracker decides."""
 
 GREY = 114
+"""Grey level of the padding beside a picture."""
+
 LIGHT_OF_COCO = "traffic light"
 COCO = {
     "person": "pedestrian",
@@ -30,7 +32,10 @@ COCO = {
 """Maps COCO's classes to ours. COCO's riders are persons; ours belong to the cycle."""
 
 SATURATED_MIN, BRIGHT_MIN = 90, 110
+"""Minimum saturation and value (HSV, 0-255) of a lit lamp's pixels."""
+
 LIT_SHARE_MIN = 0.03
+"""Minimum fraction of lit pixels in one third of a signal head."""
 
 
 class Detector:

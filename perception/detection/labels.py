@@ -19,8 +19,11 @@ from perception.detection.classes import CLASSES, FILL, HEIGHT_MIN_PX, VISIBLE_M
 
 Float = NDArray[np.float64]
 NEAR_M = 0.1
+"""Minimum depth of a projected point, m."""
+
 _GRID = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 6)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
 _CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+"""Grid of 6 x 6 x 6 points in the cube from -1 to 1, and the cube's corners."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,7 @@ class Label:
 
     @property
     def counts(self) -> bool:
+        """Whether the object is high and visible enough to count."""
         return self.box_px[3] - self.box_px[1] >= HEIGHT_MIN_PX and self.visible >= VISIBLE_MIN
 
 

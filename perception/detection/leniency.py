@@ -26,6 +26,8 @@ def lenient_loss(model: Any, epochs_done: int = 0) -> Any:
 
 
 class _LenientLoss(v8DetectionLoss):  # type: ignore[misc]  # ultralytics is untyped
+    """Ultralytics' detection loss without the class loss of cells that touch an ignored box."""
+
     def __init__(self, *options: Any, **named: Any) -> None:
         super().__init__(*options, **named)
         self._plain = torch.nn.BCEWithLogitsLoss(reduction="none")

@@ -17,6 +17,8 @@ LOOK_SHARE = 0.7
 """Fraction of pictures that are varied; the others stay unchanged."""
 
 LINEAR_GAMMA = 2.2
+"""Exponent from display values to linear light."""
+
 BLOOM_SIGMAS_PX = (1.5, 4.0, 12.0)
 """Standard deviations, px, of the glow around pixels brighter than the picture can show."""
 

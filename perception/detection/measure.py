@@ -17,7 +17,10 @@ from perception.detection.labels import Label
 
 Float = NDArray[np.float64]
 IOUS = np.linspace(0.5, 0.95, 10)
+"""COCO's thresholds of intersection over union."""
+
 RECALLS = np.linspace(0.0, 1.0, 101)
+"""COCO's recall levels."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from perception.detection.offline import openvino
 from perception.detection.weights import Exported
 
 PICTURES = 300
+"""Number of calibration pictures."""
 
 
 def quantize(network: Exported, pictures: Sequence[Path]) -> None:

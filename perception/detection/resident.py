@@ -38,7 +38,11 @@ OFTEN = 0.1
 
 GREY = 114.0
 STRIDE_PX = 32
+"""The network's stride: the sides of its input are multiples of it."""
+
 DECODERS = 8
+"""Number of threads that decode pictures."""
+
 _READABLE = np.array([name == STOP_SIGN or name.startswith("speed limit") for name in CLASSES])
 """Classes whose pictures must not be mirrored, because they carry text."""
 

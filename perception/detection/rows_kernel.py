@@ -9,6 +9,7 @@ from av_stack.types import Float
 from perception.compiled import compiled, inner
 
 SIDE_MIN_PX = 1.0
+"""Minimum side of a box in the picture, px."""
 
 
 @inner

@@ -17,10 +17,17 @@ from perception.lanes.tracker import LineTrack, update_tracks
 
 LATE_S = 1.0
 SLOW_MPS = 2.0
+"""Minimum speed in the division of turn rate by speed, m/s."""
+
 SPEED_MAX_MPS, TURN_RATE_MAX_RADPS = 120.0, 10.0
+"""Plausibility limits of wheel speed and turn rate."""
+
 CURVATURE_MAX_1PM = 0.12
+"""Maximum curvature of the driven path, 1/m."""
 
 Paint = tuple[PaintMask, NDArray[np.float64]]
+"""Paint of a picture and its edge segments (M, 4) px."""
+
 SeePaint = Callable[[CameraImage, RoadView, Columns], Paint]
 
 

@@ -15,29 +15,56 @@ Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 LINES_MAX = 5
+"""Maximum number of lines per picture."""
+
 GROWTHS_MAX = 4
+"""Maximum number of times that a line is extended and fitted again."""
+
 REACH_M, REACH_SLOPE = 5.0, 0.15
 """Lateral distance at x = 0, m, and its growth per metre ahead, up to which points count: further lines are beyond the
 neighbouring lanes."""
 
 POINTS_MIN = 7
+"""Minimum number of points of a line."""
+
 LENGTH_MIN_M = 1.2
+"""Minimum length of a line, m."""
+
 GROW_BACK_M, GROW_AHEAD_M = 5.0, 10.0
+"""Distances behind and ahead of a line's points within which further points may join it, m."""
+
 TOLERANCE_M = 0.10
+"""Distance from a line up to which points join it, m, in addition to measurement and fit errors."""
+
 TOLERANCE_SIGMA = 1.5
+"""Multiple of the fit's standard deviation in that distance."""
+
 TOLERANCE_MAX_M = 0.6
+"""Maximum of that distance, m."""
+
 BEND_SIGMA = np.array([0.01, 0.00012])
 """Standard deviations of a line's quadratic and cubic coefficients around those of the driven path."""
 
 PIXEL_SIGMA = 0.7
+"""Standard deviation of a stripe's centre, px."""
+
 GROUND_SIGMA_M = 0.015
+"""Further standard deviation of a point on the ground, m."""
+
 HUBER = 1.5
+"""Residual, in standard deviations, above which Huber's weights fall."""
+
 CORRELATED_POINTS = 6.0
 """Number of points that count as one: neighbouring rows see the same unevenness of the paint."""
 
 ROUNDS = 3
+"""Number of least-squares iterations."""
+
 PRIOR = np.diag([1e-6, 1e-3, *(1.0 / BEND_SIGMA**2)])
+"""Prior information matrix of a cubic's coefficients."""
+
 BIN_M = 0.5
+"""Length of the bins for a line's painted share, m."""
 
 SUMS = np.add.outer(np.arange(4), np.arange(4))
 """Exponent of the power sum x^0, ..., x^6 at each place of a cubic's normal equations."""

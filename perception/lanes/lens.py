@@ -25,6 +25,7 @@ OUTLIER_FACTOR = 3.0
 
 CORNER_WINDOW_PX = (7, 7)
 CORNER_STEPS = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_MAX_ITER, 40, 1e-3)
+"""Stopping criteria of OpenCV's subpixel corner search."""
 
 
 @dataclass(frozen=True, slots=True)

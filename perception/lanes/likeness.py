@@ -19,8 +19,13 @@ SCALE_MAX_M = 0.06
 """Maximum ground width of a pixel, m, at which a run's width can still be measured."""
 
 POINTS_MIN = 6
+"""Minimum number of measurable points."""
+
 CONTRAST_MIN = 5.0
+"""Minimum contrast by which side differences are divided, 0-255."""
+
 PAINT_WIDTH_MIN_M, PAINT_WIDTH_MAX_M = 0.10, 0.20
+"""Usual width of lane paint, m."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,14 +19,29 @@ STRIPE_WIDTH_MAX_M = 0.34
 """Maximum stripe width, m. Lane markings are 0.10 to 0.30 m wide; stop lines and zebra bars are wider."""
 
 CROSSING_BARS = 3
+"""Minimum number of bars side by side in a row of a zebra crossing."""
+
 CROSSING_MARGIN_PX = 2
+"""Number of rows next to such a row that are left out too."""
 
 DOUBLE_GAP_MAX_M = 0.45
+"""Maximum distance between the two stripes of a double line, m."""
+
 CANNY_LOW, CANNY_HIGH = 20, 60
+"""Hysteresis thresholds of the Canny edge detector."""
+
 HOUGH_VOTES, HOUGH_LENGTH_PX, HOUGH_GAP_PX = 10, 9, 4
+"""Minimum votes, minimum length and maximum gap of a Hough segment."""
+
 SEGMENTS_MAX = 60
+"""Maximum number of segments; the longest are kept."""
+
 HEADING_MAX_RAD = np.radians(55.0)
+"""Maximum angle of a segment to the vehicle's axis, on the ground."""
+
 ATTACH_PX = 3.5
+"""Maximum distance of a stripe's edge from its segment, px."""
+
 LIGHT_MIN = 20.0
 """Minimum L of Lab (0-255) by which colour is divided; darker pixels have no reliable colour."""
 

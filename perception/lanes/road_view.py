@@ -14,9 +14,14 @@ from av_stack.types import CameraModel, Image
 Float = NDArray[np.float64]
 
 WIDTH_MAX_PX = 640
+"""Maximum width of the working picture."""
+
 NEAR_M = 2.0
 FAR_M = 38.0
+"""Distances ahead of the camera (`NEAR_M` to `FAR_M`) between which the road is analysed, m."""
+
 ROWS_MIN = 12
+"""Minimum number of rows that show this road."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,15 +27,22 @@ NEAR_STEP_M = 0.25
 """Second sampling distance for white paint, m: beside a kerb the ground half a metre away may be as bright as paint."""
 
 LANE_HALF_M, LANE_SAMPLES = 0.8, 9
+"""Half width of the sampled road right ahead of the car, m, and samples per row."""
 
 WHITE_CONTRAST_MIN = 12
 YELLOW_CONTRAST_MIN = 9
+"""Minimum contrasts of white (L) and yellow (b) paint in daylight (Lab, 0-255)."""
+
 NOISE_FACTOR, NOISE_CONTRAST_MAX = 4.0, 28.0
+"""Multiple of the road's texture that contrast must exceed, and the maximum of that threshold."""
+
 DAYLIGHT, DIM_MIN = 60.0, 0.4
 """Median lightness (L of Lab) below which contrast thresholds shrink with the light, and their smallest factor, by
 night."""
 
 SPECK_PX = 4
+"""Minimum number of paint pixels in a 3x3 neighbourhood."""
+
 YELLOW_SHADE = 25
 """Maximum amount by which a yellow stripe may be darker than the asphalt (L of Lab, 0-255)."""
 
@@ -95,6 +102,7 @@ class Columns:
 
 
 def columns_of(view: RoadView) -> Columns:
+    """Compute the sampling positions for the pixels of `view`."""
     return Columns(*side_columns(view), *side_columns(view, NEAR_STEP_M), lane_columns(view))
 
 

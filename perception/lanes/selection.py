@@ -14,27 +14,57 @@ SIDE_X_M = 4.0
 """Distance ahead, m, at which a line must pass left or right of the ego to be its left or right line."""
 
 SIDE_REACH_M = 4.5
+"""Maximum lateral distance of a line beside the ego, m."""
+
 SIDE_SIGMA_MAX_M = 0.6
+"""Maximum standard deviation of a line's offset beside the ego, m."""
+
 STILL_SIGMA_MAX_M = 0.85
 """Maximum standard deviation, m, of a line's offset beside the ego: as `SIDE_SIGMA_MAX_M`, but for a single picture,
 whose lines no later picture confirms; a quarter of a lane's width."""
 
 SIDE_SLOPE_MAX = 0.5
+"""Maximum slope dy/dx of a line beside the ego."""
+
 SIDE_SEEN_WITHIN_M = 16.0
+"""Distance ahead within which the visible part of a line beside the ego must begin, m."""
+
 ALONG_MAX_RAD = 0.2
+"""Maximum angle between two lines of one road."""
+
 GHOST_FACTOR, GHOST_WITHIN_M, GHOST_X_M, GHOST_LENGTH_M = 2.0, 1.9, 10.0, 20.0
+"""Ghost lines: how much stronger the other line is, the distance below which they are too close, m, the second place of
+comparison ahead, m, and the maximum length that counts as strength, m."""
+
 LANE_WIDTH_MIN_M, LANE_WIDTH_MAX_M = 2.3, 5.5
+"""Possible widths of a lane, m."""
+
 CONFIDENCE_X_M, CONFIDENCE_WITHIN_M = 15.0, 0.2
+"""A line is right if its error at `CONFIDENCE_X_M` ahead is at most `CONFIDENCE_WITHIN_M`."""
+
 CONFIDENCE_WEIGHTS = np.array([-5.4, -2.15, 2.06, 1.02, 0.67, 1.34, 1.16])
 """Weights of `signs_of`: logistic regression on 3900 reported lines of 15 standing places and 3 drives on five maps, in
 all weathers."""
 
 CONFIDENCE_SIGMA_FLOOR_M = 0.07
+"""Standard deviation of a line beyond the filter's own, m."""
+
 BELIEF_MIN, LIKENESS_MIN, ROAD_LIKENESS_MIN, ROAD_CONFIDENCE_MIN = 0.03, 0.08, 0.2, 0.1
+"""Minimum belief in a line and minimum likeness to paint; minimum likeness times existence, and minimum confidence, of
+the best line, below which no line is reported."""
+
 OTHER_WIDTH_MIN_M, OTHER_WIDTH_MAX_M, OTHER_STRAY_M, OTHER_EXISTENCE_MIN = 2.8, 4.2, 0.25, 0.5
+"""The other line of a lane: possible lane widths, m, maximum change of width over 6 m, m, and minimum existence."""
+
 LONE_LIKENESS_MIN, NEIGHBOUR_BELIEF_MIN = 0.4, 0.1
+"""Minimum likeness of a neighbouring lane's line and of a line whose partner is searched; minimum belief in a
+neighbouring lane's line."""
+
 AHEAD_SLOPE = 0.2
+"""Slope at which `ahead` falls to 1/e."""
+
 KIND_LENGTH_M = 7.0
+"""Minimum visible length that tells solid from broken, m."""
 
 Candidate = tuple[LineTrack, float]
 """A line and its `belief`."""

@@ -24,14 +24,25 @@ SEARCH_UP, SEARCH_SIDE = 0.25, 0.2
 """Search range around the expected vanishing point, as fractions of the picture's height and width."""
 
 INLIER_PX = 4.0
+"""Maximum distance of the vanishing point from a segment's line, px."""
+
 SEGMENT_LENGTH_MIN_PX = 18.0
+"""Minimum length of a segment, px."""
+
 SLANT_MIN = 0.25
+"""Minimum slant |dv / du| of a segment."""
+
 CROSSING_MIN_RAD = np.radians(20.0)
+"""Minimum angle between two segments whose crossing is a candidate."""
+
 SUPPORT_MIN_PX = 60.0
 """Minimum total length, px, of segments that meet in the point, on each side of the road."""
 
 GAIN = 0.1
+"""Weight of a later measurement."""
+
 JUMP_MAX_RAD = np.radians(1.5)
+"""Maximum change by a later measurement; one that differs more is ignored."""
 
 
 def angles_of(point: tuple[float, float], camera: CameraModel) -> tuple[float, float]:

@@ -19,15 +19,34 @@ SYSTEMATIC = np.array([0.02, 0.003, 0.0004, 0.00001])
 
 GATE_M = 0.35
 GATE_SIGMA = 3.0
+"""A fit matches a track within `GATE_M` plus `GATE_SIGMA` times the track's standard deviation (at most 0.3 m)."""
+
 BIRTH_REACH_M = 7.0
+"""Maximum lateral distance of a new line at 6 m ahead, m."""
+
 BIRTH_EXISTENCE = 0.25
+"""Existence of a new track from a perfect fit."""
+
 GAIN = 0.25
+"""Share of the missing existence that a perfect fit adds."""
+
 MISS_TIME_S = 0.4
+"""Decay time of existence without a match, s."""
+
 FORGET_EXISTENCE = 0.05
+"""Existence below which a track is dropped."""
+
 TWIN_M = 0.4
+"""Mean distance below which two tracks are one line, m."""
+
 SMOOTHING = 0.1
+"""Weight of a new fit in the running means."""
+
 ROUGH_M = 0.08
+"""Residual at which a fit's quality falls to 1/e, m."""
+
 UNSURE = 0.5
+"""Likeness of a new track whose fit is too far away to judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +67,17 @@ class LineTrack:
     likeness: float = 1.0
 
     def y_at(self, x_m: float) -> float:
+        """Lateral position at `x_m` ahead, m."""
         c0, c1, c2, c3 = self.coefficients.tolist()
         return float(c0 + x_m * (c1 + x_m * (c2 + x_m * c3)))
 
     def slope_at(self, x_m: float) -> float:
+        """Slope dy/dx at `x_m` ahead."""
         _, c1, c2, c3 = self.coefficients.tolist()
         return float(c1 + x_m * (2.0 * c2 + x_m * 3.0 * c3))
 
     def sigma_at(self, x_m: float) -> float:
+        """Standard deviation of `y_at`, m."""
         row = np.array([1.0, x_m, x_m * x_m, x_m**3])
         return float(np.sqrt(row @ self.covariance @ row))
 

@@ -106,11 +106,13 @@ def is_depthwise(module: Any) -> bool:
 
 
 def by_channel(module: Any) -> Forward:
+    """The forward of a depthwise convolution with SiLU."""
     weight, bias = module.conv.weight.contiguous(), module.conv.bias
     return lambda x: depthwise(x, weight, bias)
 
 
 def alone(layer: torch.nn.Conv2d) -> Forward:
+    """The forward of a convolution without activation."""
     weight, bias, stride = layer.weight, layer.bias, layer.stride[0]
     assert bias is not None  # `fits` has seen to it
     return lambda x: conv(x, weight, bias, stride, is_silu=False)
@@ -203,6 +205,7 @@ BLOCKS: dict[str, Callable[[Any], Forward | None]] = {
     "PSABlock": attended,
     "SPPF": pooled,
 }
+"""Replacement forward of each block of ultralytics, by class name."""
 
 
 def leave_apart(layers: Any) -> None:

@@ -27,6 +27,7 @@ SCORE_MIN = float(np.nextafter(np.float32(CONFIDENCE_MIN), np.float32(0.0)))
 """The kernel keeps scores above its limit, the CPU path scores not below `CONFIDENCE_MIN`: one float32 step lower."""
 
 PAINT_RESULTS, ROWS_RESULTS = 6, 4
+"""Number of result tensors of the lane paint, and of each batch."""
 
 
 @dataclass(frozen=True, slots=True)
