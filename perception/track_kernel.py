@@ -22,11 +22,11 @@ CONFIDENCE_GAIN = 0.3
 """Weight of a detection's confidence in its track's."""
 
 STEADY_VELOCITY_MPS = 0.4
-"""Standard deviation, m/s, of a vehicle's velocity error that persists for seconds: when the vehicle turns, its wheels
-and reflections move unlike its body."""
+"""Standard deviation, m/s, of a vehicle's velocity error that persists for seconds: it turns, and its wheels and
+reflections move unlike its body."""
 
 BOX_CORRELATION = 4.0
-"""Factor on a box's noise: box errors of neighbouring pictures are correlated, so that many pictures count as one."""
+"""Factor on a box's noise: box errors of neighbouring pictures are correlated, so this many pictures count as one."""
 
 
 @inner
@@ -165,7 +165,10 @@ def recount(tracks: Rows, looks: Rows, camera: int, heading_min_mps: Float) -> N
 
 @inner
 def put_with_steady_error(out: Float, track: Any, c: float, s: float, is_walker: bool) -> None:
-    """Covariance (4, 4) of position and velocity, with the persistent measurement error that the filter leaves out."""
+    """Covariance (4, 4) of position and velocity, with the persistent measurement error that the filter leaves out.
+
+    The last measurement's whole covariance, `steady_m2`, stands for that error in the position.
+    """
     out[:] = track.covariance[:4, :4]
     if track.is_split:
         turned, steady = np.empty((2, 2)), track.steady_m2

@@ -129,7 +129,7 @@ def _quicken(model: Any) -> bool:
     from cuda_ops.runtime.gpu import why_no_gpu
     from perception.on_gpu.quicken import quicken
 
-    return why_no_gpu() is None and quicken(model)  # torch itself runs on older drivers and without NVRTC
+    return why_no_gpu() is None and quicken(model)  # torch alone works with older drivers and without NVRTC
 
 
 def spare_threads() -> int:

@@ -114,7 +114,7 @@ def by_channel(module: Any) -> Forward:
 def alone(layer: torch.nn.Conv2d) -> Forward:
     """The forward of a convolution without activation."""
     weight, bias, stride = layer.weight, layer.bias, layer.stride[0]
-    assert bias is not None  # `fits` has seen to it
+    assert bias is not None  # guaranteed by `fits`
     return lambda x: conv(x, weight, bias, stride, is_silu=False)
 
 

@@ -73,7 +73,7 @@ class GpuFrame:
         self._networks = {name: networks[name] for name in self._cameras if name in networks}
         self._detectors = {name: Detector(network) for name, network in self._networks.items()}
         self._batches = _batches(cameras, self._networks)
-        self._branches = [Branch() for _ in self._batches]  # the first for the paint
+        self._branches = [Branch() for _ in self._batches]  # one for the paint, one per further batch
         first = cameras[0]
         view = road_view(first)
         has_paint = view is not None and fits(first, view)
