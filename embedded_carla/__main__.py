@@ -26,20 +26,20 @@ DEFAULT_MAP = "city_grid"
 MAPS_VARIABLE = "EMBEDDED_CARLA_MAPS"
 INTERRUPTED_STATUS = 130
 SEED_MAX = 2**32 - 1
-PORT_MAX = 65534  # streams use the next one
+PORT_MAX = 65534  # the streams use the port after the RPC port
 LONGEST_END_S = 2.0
-"""Time that a server has to end in order once the program that started it is gone."""
+"""Time, s, that the server gets to shut down in order after its parent program has ended."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Tells what is wrong with the arguments in one line."""
+    """An argument parser that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; --help lists what there is\n")
 
 
 def _whole_number(least: int, most: int) -> Callable[[str], int]:
-    """A type for argparse: a whole number from `least` to `most`."""
+    """An argparse type: a whole number from `least` to `most`."""
 
     def parse(text: str) -> int:
         if not (text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most):
@@ -85,10 +85,13 @@ def _map_folders(given: list[Path]) -> list[Path]:
 
 
 class _StdinWatch:
-    """Ends the server when standard input ends, also one that is still loading or does not come to its end."""
+    """Stops the server when standard input ends.
+
+    A process that is still loading exits at once; a server that does not finish its shutdown exits after LONGEST_END_S.
+    """
 
     def __init__(self) -> None:
-        self.server: Server | None = None  # set when it serves
+        self.server: Server | None = None  # None until the server listens
         threading.Thread(target=self._watch, name="stdin", daemon=True).start()
 
     def _watch(self) -> None:
@@ -97,7 +100,7 @@ class _StdinWatch:
         if self.server is not None:
             self.server.stop()
             time.sleep(LONGEST_END_S)
-        os._exit(0)  # the helpers of this process end with it
+        os._exit(0)  # the helper processes end with this one
 
 
 def _stop_signals() -> list[signal.Signals]:
@@ -107,7 +110,7 @@ def _stop_signals() -> list[signal.Signals]:
 
 
 def _leave_at_once(*_: object) -> NoReturn:
-    """End without a traceback while modules are imported: there is nothing to give back yet."""
+    """End without a traceback while modules are imported: no resources have to be released yet."""
     os.write(2, b"embedded_carla: interrupted\n")
     os._exit(INTERRUPTED_STATUS)
 
@@ -117,7 +120,10 @@ def _interrupt(*_: object) -> NoReturn:
 
 
 def _started(arguments: argparse.Namespace) -> Server:
-    """A server that listens and has its first map. Raises EmbeddedCarlaError, first for what is quick to find."""
+    """Start a server that listens and has loaded its first map.
+
+    Raises EmbeddedCarlaError. Errors that are quick to find (map, folders) are raised before the slow imports.
+    """
     library = MapLibrary(_map_folders(arguments.maps))
     first = library.add_file(Path(arguments.map)) if arguments.map.endswith(".xodr") else arguments.map
     library.load_text(first)

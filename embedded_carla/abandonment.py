@@ -1,4 +1,4 @@
-"""Notices a synchronous world that nobody is left to tick."""
+"""Detects a synchronous world that no client is left to tick."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from embedded_carla.clients import Client
 from embedded_carla.log import log
 
 GRACE_S = 5.0
-"""How long a synchronous world without any client waits for one before it runs on by itself: one program may set the
-mode and leave, and the next one come a few seconds later."""
+"""Time, s, that a synchronous world without clients waits before it returns to asynchronous mode.
+
+One program may set the mode and leave, and the next one may connect a few seconds later.
+"""
 
 
 class AbandonmentWatch:
-    """Follows which client keeps the world synchronous. Times are monotonic seconds."""
+    """Tracks the client that keeps the world synchronous. Times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._keeper: Client | None = None  # the client that switched the mode on
         self._alone_since_s: float | None = None
 
     def on_settings(self, client: Client, is_synchronous: bool) -> None:
-        """`client` has set the settings."""
+        """Note that `client` has set the episode settings."""
         self._keeper = client if is_synchronous else None
 
     def is_abandoned(self, clients: Collection[Client], is_synchronous: bool, now_s: float) -> bool:
@@ -43,5 +45,5 @@ class AbandonmentWatch:
         return True
 
     def patience_s(self, now_s: float) -> float | None:
-        """Until when to look again; None when nothing is expected."""
+        """Time, s, until `is_abandoned` should be asked again; None when a client is connected."""
         return None if self._alone_since_s is None else max(self._alone_since_s + GRACE_S - now_s, 0.0)

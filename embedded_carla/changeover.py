@@ -1,9 +1,10 @@
-"""How a client comes to a new episode without harm to its TrafficManager.
+"""Moves a client to a new episode without crashing its TrafficManager.
 
-The wheel's `load_world` forgets its episode as soon as the call is answered, and has the new one after `version` and
-`get_episode_info`. Its TrafficManager's thread, which asynchronous mode keeps running, looks into what is forgotten,
-and the process dies. So the answer to the load waits for that thread's next call, and that call for the client's first
-one in its new episode: the thread is in a call all the while, as it mostly is while CARLA loads for seconds.
+The wheel's `load_world` releases its episode as soon as the call is answered and has the new one only after `version`
+and `get_episode_info`. The TrafficManager's thread, which keeps running in asynchronous mode, accesses the released
+episode in between, and the client process dies. So the answer to the load waits for that thread's next call, and that
+call's answer waits until the client has made its first call in the new episode. The thread thus stays inside a call all
+the while, as it mostly does while CARLA loads for seconds.
 """
 
 from __future__ import annotations
@@ -11,25 +12,27 @@ from __future__ import annotations
 from embedded_carla.rpc import Call
 
 SOON_S = 0.1
-"""For how long the thread's next call is waited for; in synchronous mode it sleeps and makes none."""
+"""Time, s, to wait for the thread's next call; in synchronous mode the thread sleeps and makes none."""
 
 LONGEST_S = 1.0
-"""For how long the thread's call waits for the client at most."""
+"""Longest time, s, that the thread's call waits for the client."""
 
 MOST_HELD = 16
+"""Largest number of calls held back during one changeover."""
 _OWN = frozenset({"version", "get_episode_info"})
+"""Calls with which the client itself opens the new episode."""
 _UNWAITED = frozenset({"apply_batch"})
 """Calls of the thread whose answer an asynchronous TrafficManager does not wait for."""
 
 
 class Changeover:
-    """One client's, from the load to its first call in the new episode. Times are monotonic seconds.
+    """The changeover of one client, from the load to its first call in the new episode. Times are monotonic seconds.
 
-    `is_over` tells that calls are no longer to be brought here.
+    Once `is_over` is set, calls must no longer be passed to it.
     """
 
     def __init__(self, answer: bytes, now_s: float) -> None:
-        """`answer` is what the load is to be answered with."""
+        """`answer` is the answer to the load."""
         self._answer = answer
         self._held: list[Call] = []
         self._until_s = now_s + SOON_S
@@ -37,7 +40,7 @@ class Changeover:
         self.is_over = False
 
     def on_call(self, call: Call, now_s: float) -> tuple[bytes, list[Call]]:
-        """What is to be sent first, and the calls that are to be carried out now, in this order."""
+        """Handle a call. Returns the bytes to send first, and the calls to carry out now, in this order."""
         if not self._is_answered:
             self._held.append(call)
             return (b"", []) if call.method in _UNWAITED else (self._answer_load(now_s), [])
@@ -50,7 +53,7 @@ class Changeover:
         return b"", [call]
 
     def on_time(self, now_s: float) -> tuple[bytes, list[Call]]:
-        """As `on_call`, for when nobody has called."""
+        """Like `on_call`, but when time has passed without a call."""
         if now_s < self._until_s:
             return b"", []
         if self._is_answered or not self._held:

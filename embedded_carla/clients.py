@@ -1,4 +1,4 @@
-"""RPC connections: whose calls are carried out when, and how much of a client's work waits."""
+"""RPC connections of all clients: scheduling of their calls and limits on buffered data."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from embedded_carla.pace import TrafficManagerWatch
 from embedded_carla.sockets import Sockets
 
 UNREAD_BYTES = 32 << 20
-"""A client that leaves this much of its answers unread gets none of its further calls carried out until it reads."""
+"""A client with this many bytes of unread answers gets no further calls carried out until it reads."""
 
 HELD_BYTES = 1 << 30
-"""What unread answers and incomplete calls of all clients may take together; then the greediest client goes."""
+"""Limit on unread answers plus incomplete calls of all clients; beyond it the client that holds the most is dropped."""
 
-_NOTABLE_BYTES = 1 << 20  # less than this of one client is not worth counting everyone's
+_NOTABLE_BYTES = 1 << 20  # below this for one client, the sum over all clients is not computed
 
 TURN_S = 0.02
-"""For how long the calls that one client has sent in advance are carried out before others have their turn."""
+"""Longest turn, s, of one client with queued calls before other clients get their turn."""
 
 _READ_BYTES = 1 << 18
 
@@ -39,20 +39,20 @@ class Client:
     outbox: Outbox
     host: str = ""
     session: rpc.RpcSession = field(default_factory=rpc.RpcSession)
-    manager: tuple[str, int] | None = None  # where its TrafficManager listens
+    manager: tuple[str, int] | None = None  # host and port of its TrafficManager
     watch: TrafficManagerWatch = field(default_factory=TrafficManagerWatch)
     changeover: Changeover | None = None
-    waits: bool = False  # for the answer to a call that takes long; its further calls wait too
+    waits: bool = False  # a slow call is not answered yet; the client's further calls wait too
 
 
 class Clients:
-    """All RPC connections. `carry_out` answers one call of a client and returns when it was done, in monotonic s."""
+    """All RPC connections. `carry_out` answers one call of a client and returns its completion time, monotonic s."""
 
     def __init__(self, sockets: Sockets, carry_out: Callable[[Client, rpc.Call], float]) -> None:
         self._sockets = sockets
         self._carry_out = carry_out
         self._clients: list[Client] = []
-        self._behind: deque[Client] = deque()  # clients whose turn ended before their calls did
+        self._behind: deque[Client] = deque()  # clients with calls left when their turn ended
 
     def __len__(self) -> int:
         return len(self._clients)
@@ -65,7 +65,7 @@ class Clients:
 
     @property
     def are_behind(self) -> bool:
-        """Whether calls that were received wait for their turn."""
+        """Whether received calls wait for their client's next turn."""
         return bool(self._behind)
 
     def accept(self, listener: socket.socket) -> None:
@@ -81,13 +81,13 @@ class Clients:
             self._sockets.watch(sock, lambda events: self._serve(client, events))
 
     def resume(self, client: Client) -> None:
-        """Give a client its turn that no longer waits."""
+        """Schedule a client again whose slow call has been answered."""
         client.waits = False
         if client not in self._behind:
             self._behind.append(client)
 
     def go_on(self) -> None:
-        """Another turn for each client that has sent calls in advance."""
+        """Give another turn to each client with queued calls."""
         for _ in range(len(self._behind)):
             client = self._behind.popleft()
             if client in self._clients:
@@ -117,7 +117,8 @@ class Clients:
             self._end(client, error)
 
     def _serve_calls(self, client: Client, calls: Iterator[rpc.Call]) -> None:
-        """Carry out calls until the client has too much to read or its turn is over; the rest waits, unread."""
+        """Carry out calls until the client has too many unread answers or its turn is over; the remaining calls stay
+        queued."""
         turn_ends_s, is_behind = time.monotonic() + TURN_S, False
         for call in calls:
             is_behind = self._carry_out(client, call) > turn_ends_s
@@ -132,7 +133,7 @@ class Clients:
             self._drop_greediest()
 
     def _drop_greediest(self) -> None:
-        """Keep what all clients leave lying within bounds."""
+        """Drop the client that holds the most data when all clients together hold more than HELD_BYTES."""
         held = {id(c): c.outbox.waiting_bytes + c.session.held_bytes for c in self._clients}
         if sum(held.values()) > HELD_BYTES:
             greediest = max(self._clients, key=lambda c: held[id(c)])

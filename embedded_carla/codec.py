@@ -1,7 +1,7 @@
-"""Structs of CARLA's RPC wire (msgpack arrays) to and from the server's dataclasses.
+"""Conversion between the msgpack arrays of CARLA's RPC wire and the server's dataclasses.
 
-Every `*_from_wire` raises `CommandError` on a value of the wrong shape; arrays may be longer than needed (CARLA's
-own rule). Floats may come as ints. Layouts are CARLA 0.9.16's.
+Every `*_from_wire` raises `CommandError` on a value of the wrong shape. As in CARLA, arrays may be longer than needed
+and floats may be sent as ints. The layouts are those of CARLA 0.9.16.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from embedded_carla.types import (
 Wire = Any  # what msgpack packs: None, bool, int, float, str, bytes, list, tuple
 
 ATTRIBUTE_KINDS = {"bool": 1, "int": 2, "float": 3, "string": 4, "color": 5}
+"""Type number on the wire of each attribute kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActorDescription:
-    """What a client asks to spawn: `attributes` is (name, kind number, value) in the client's order."""
+    """A client's description of an actor to spawn: `attributes` is (name, kind number, value) in the client's order."""
 
     uid: int
     type_id: str
@@ -58,27 +59,28 @@ class EpisodeSettings:
 
 
 LARGEST = 3.0e38
-"""Beyond this a number does not fit into the f32 that clients get."""
+"""Largest magnitude that fits into the f32 that clients receive."""
 
 FARTHEST_M = 1.0e6
-"""Coordinates end here, 1,000 km from the map's origin."""
+"""Largest coordinate, m: 1,000 km from the map's origin."""
 
 MOST_DEG = 1.0e6
+"""Largest magnitude of an angle in a rotation, degrees."""
 FASTEST_MPS, FASTEST_DEGPS = 1.0e3, 1.0e5
 STRONGEST = 1.0e9
-"""Of forces (N), impulses (N s), torques and angular impulses."""
+"""Largest force (N), impulse (N s), torque or angular impulse that a client may apply."""
 
 U8, I32, U32 = 0xFF, 0x7FFFFFFF, 0xFFFFFFFF
 MOST_TEXT = 4096
-"""Characters of a name or an attribute."""
+"""Largest number of characters of a name or an attribute."""
 
 MOST_ATTRIBUTES, MOST_DESCRIPTION = 256, 16_384
-"""Attributes of one actor, and the characters of all of them."""
+"""Largest number of attributes of one actor, and largest number of characters of all of them together."""
 
 MOST_GEAR = 100
 FASTEST_WALKER_MPS = 100.0
 MOST_WEATHER = 1.0e5
-SHORTEST_STEP_S, LONGEST_STEP_S = 1e-5, 10.0  # CARLA's own example of a LiDAR takes 3 s
+SHORTEST_STEP_S, LONGEST_STEP_S = 1e-5, 10.0  # CARLA's own LiDAR example uses 3 s
 MOST_SUBSTEPS = 1000
 
 
@@ -106,8 +108,8 @@ def items(value: Wire, count: int, what: str, most: int | None = None) -> Sequen
 
 
 def number(value: Wire, what: str, low: float = -LARGEST, high: float = LARGEST) -> float:
-    """A finite number from `low` to `high`."""
-    if type(value) is float and low <= value <= high:  # nearly always: this is called for every field of every control
+    """A finite number from `low` to `high`, else CommandError naming `what`."""
+    if type(value) is float and low <= value <= high:  # fast path: this runs for every field of every control
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not -LARGEST <= value <= LARGEST:
         raise CommandError(f"{what}: expected a finite number, got {shown(value)}")
@@ -117,7 +119,7 @@ def number(value: Wire, what: str, low: float = -LARGEST, high: float = LARGEST)
 
 
 def integer(value: Wire, what: str, low: int | None = None, high: int | None = None) -> int:
-    """An integer, from `low` to `high` where they are given."""
+    """An integer, from `low` to `high` where they are given, else CommandError naming `what`."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise CommandError(f"{what}: expected an integer, got {shown(value)}")
     if (low is not None and value < low) or (high is not None and value > high):
@@ -126,7 +128,7 @@ def integer(value: Wire, what: str, low: int | None = None, high: int | None = N
 
 
 def text(value: Wire, what: str, most: int = MOST_TEXT) -> str:
-    """Text that every client can read: at most `most` characters, UTF-8."""
+    """Text of at most `most` characters that is valid UTF-8, so that every client can read it; else CommandError."""
     if not isinstance(value, str):
         raise CommandError(f"{what}: expected text, got {shown(value)}")
     if len(value) > most:
@@ -146,7 +148,7 @@ def vector_from_wire(value: Wire, what: str = "vector", most: float = LARGEST) -
 
 
 def location_from_wire(value: Wire, what: str = "location") -> Vector3:
-    """A place, or the way to one, in metres."""
+    """A position or displacement in metres."""
     return vector_from_wire(value, what, FARTHEST_M)
 
 
@@ -186,7 +188,7 @@ def _cut(share: float, low: float) -> float:
 
 
 def vehicle_control_from_wire(value: Wire) -> VehicleControl:
-    """Out-of-range values are clamped, as CARLA does."""
+    """Read a vehicle control; out-of-range values are clamped, as CARLA does."""
     throttle, steer, brake, hand_brake, reverse, manual, gear = items(value, 7, "vehicle control")[:7]
     return VehicleControl(
         _cut(number(throttle, "throttle"), 0.0),
@@ -250,5 +252,5 @@ def settings_to_wire(s: EpisodeSettings) -> Wire:
 
 
 def token(stream_id: int, port: int) -> bytes:
-    """A stream's address: TCP, on the host that the client already talks to."""
+    """A stream's address: the stream id and TCP port; the client uses the host that it is already connected to."""
     return struct.pack("<IHBB16x", stream_id, port, 1, 0)

@@ -1,4 +1,4 @@
-"""What the server tells the person who runs it, on standard error."""
+"""Log messages of the server, on standard error."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import traceback
 from contextlib import suppress
 
 SLOW_S = 0.5
-"""What takes longer keeps clients waiting for a good part of the time-out that they may have set."""
+"""Duration, s, from which `log_if_slow` reports: a good part of a client's usual time-out."""
 
 
 def log(message: str) -> None:
-    """One line, or none where it cannot be written: a full disk must not end the server."""
+    """Print one line. Write errors are ignored: a full disk must not end the server."""
     with suppress(OSError):
         print(f"embedded_carla: {message}", file=sys.stderr, flush=True)
 
 
 def log_failure(message: str) -> None:
-    """One line about something that clients will miss: a sensor or camera that stays silent."""
+    """Report a fault whose effect clients notice, such as a sensor or camera that sends nothing."""
     log(f"error: {message}")
 
 
 def log_if_slow(what: str, began_s: float) -> float:
-    """Tell when `what`, begun at `began_s`, took long; returns the time now. Both in monotonic seconds."""
+    """Log `what` if it took longer than SLOW_S since `began_s`. Returns the time now; both are monotonic seconds."""
     now_s = time.monotonic()
     if now_s - began_s > SLOW_S:
         log(f"{what} took {now_s - began_s:.2f} s")
@@ -31,7 +31,7 @@ def log_if_slow(what: str, began_s: float) -> float:
 
 
 def log_exception() -> None:
-    """The trace of a fault of the server's own."""
+    """Print the traceback of an internal fault of the server."""
     with suppress(OSError):
         traceback.print_exc(file=sys.stderr)
         sys.stderr.flush()

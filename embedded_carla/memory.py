@@ -1,4 +1,4 @@
-"""How this process keeps free memory, and how much memory it may take."""
+"""Memory settings of this process: how much freed memory it keeps, and how much memory it may map."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import ctypes
 import resource
 
 KEPT_BYTES = 128 * 2**20
-LARGEST_BYTES = 32 * 2**20  # of a block that is kept; glibc allows no more
-_SHARED_BY_THREADS = 512  # rows of a product that OpenBLAS divides among all its threads
+LARGEST_BYTES = 32 * 2**20  # largest single block that is kept; glibc's maximum
+_SHARED_BY_THREADS = 512  # matrix size that OpenBLAS divides among all its threads
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
 def keep_freed_memory() -> bool:
-    """Let this process keep up to KEPT_BYTES that it has freed; whether the C library can do so, as glibc can.
+    """Let this process keep up to KEPT_BYTES of freed memory. Returns False where the C library (not glibc) cannot do
+    so.
 
-    Else the pictures of a tick go back to the system after it, which then has to clear every page of them for the next:
-    more work than drawing on a GPU.
+    Otherwise the pictures of a tick are returned to the system after it, which then clears every page of them again for
+    the next tick: more work than drawing on a GPU.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
@@ -24,10 +25,12 @@ def keep_freed_memory() -> bool:
 
 
 def bound_memory(most_bytes: int) -> None:
-    """Let this process map no more than `most_bytes` of memory from now on: more raises MemoryError, or ends it.
+    """Limit the memory that this process maps to `most_bytes` from now on; beyond it an allocation raises MemoryError
+    or ends the process.
 
-    OpenBLAS repeats a refused request for its work areas forever, while it is loaded and at a thread's first product.
-    So numpy's and scipy's OpenBLAS are loaded and used on all threads before.
+    OpenBLAS repeats a refused request for its work areas for ever, both when it is loaded and at a thread's first
+    product. So the OpenBLAS libraries of numpy and scipy are loaded and used on all their threads before the limit is
+    set.
     """
     import numpy as np
     from scipy.linalg import blas

@@ -1,4 +1,4 @@
-"""What is still to be sent on a non-blocking socket."""
+"""Send queue of a non-blocking socket."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from embedded_carla.types import Part
 
 
 class Outbox:
-    """Sends at once what the kernel takes and keeps the rest in order. `waiting_bytes` is what is kept."""
+    """Sends at once what the kernel accepts and queues the rest in order. `waiting_bytes` is the size of the queue."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -17,7 +17,7 @@ class Outbox:
         self.waiting_bytes = 0
 
     def send(self, *parts: Part) -> None:
-        """Send `parts` one behind the other; they must not change any more. Raises OSError when the peer is gone."""
+        """Send `parts` in order; they must not change afterwards. Raises OSError when the peer is gone."""
         sent = 0
         if not self._queue:
             try:
@@ -31,7 +31,7 @@ class Outbox:
             sent = max(sent - len(part), 0)
 
     def flush(self) -> None:
-        """Send what the kernel takes now. Raises OSError when the peer is gone."""
+        """Send as much of the queue as the kernel accepts now. Raises OSError when the peer is gone."""
         while self._queue:
             head = self._queue[0]
             try:
@@ -45,6 +45,6 @@ class Outbox:
             self._queue.popleft()
 
     def clear(self) -> None:
-        """Forget what is kept."""
+        """Discard the queue."""
         self._queue.clear()
         self.waiting_bytes = 0

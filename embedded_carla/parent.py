@@ -1,4 +1,4 @@
-"""Helper processes that end together with the server that started them, also when it is killed."""
+"""Ends helper processes together with the server that started them, even when the server is killed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ _PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 
 
 def end_with_parent(parent: int) -> None:
-    """Have Linux kill this process when `parent`, the process that started it, ends; end at once if it has ended."""
+    """Have Linux kill this process when its parent, with process id `parent`, ends; end at once if it has already
+    ended."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before the call
+        if os.getppid() != parent:  # the parent ended before prctl was called
             os._exit(1)

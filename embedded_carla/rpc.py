@@ -1,6 +1,7 @@
-"""CARLA's RPC transport: msgpack-rpc over plain TCP, without sockets or an event loop.
+"""CARLA's RPC transport, msgpack-rpc over TCP: parsing and packing only, no sockets and no event loop.
 
-`RpcSession` turns received bytes into calls and answers into bytes; `Answer` builds the result wrappers.
+`RpcSession` parses received bytes into calls; `success`, `failure` and their relatives build CARLA's `Response<T>`
+wrappers, and `response` packs an answer into bytes.
 """
 
 from __future__ import annotations
@@ -13,29 +14,30 @@ import msgpack
 from embedded_carla.errors import ProtocolError
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-"""An OpenDRIVE text of a large city has some 20 MB, and nothing else that is honest is as long."""
+"""Largest message. The OpenDRIVE text of a large city has some 20 MB, and no other legitimate message is as long."""
 
 MAX_ITEMS = 1 << 17
-"""Of one array. A header of five bytes may claim four thousand million items, and room for them is taken at once."""
+"""Largest number of items of one array. A five-byte header may claim four thousand million items, and the parser
+allocates room for them at once."""
 
 LONG_METHODS = frozenset({"copy_opendrive_to_file"})
 SKIPPED_METHODS = frozenset({"apply_color_texture_to_objects", "apply_float_color_texture_to_objects"})
-"""Refused whatever their arguments, which are pictures of millions of values: these are not even read."""
+"""Methods that are always refused. Their arguments are pictures of millions of values and are skipped unparsed."""
 
 MAX_CALL_BYTES = 8 << 20
-"""Of any other call than `LONG_METHODS`."""
+"""Largest size of a call that is in neither `LONG_METHODS` nor `SKIPPED_METHODS`."""
 
-_BYTES_PER_BYTE = 64  # an empty array is one byte on the wire and takes this much when it is read
+_BYTES_PER_BYTE = 64  # an empty array takes one byte on the wire and this many when parsed
 
 _WHOLE_BYTES = 1 << 16
-"""Up to this size, what arrives is first taken for one whole call, which it nearly always is."""
+"""Received data up to this size is first tried as one whole call, which it nearly always is."""
 
 _RENEW_BYTES = 1 << 20
-"""After a message of this size the parser is renewed, for it keeps the room that it has once taken."""
+"""After a message larger than this the parser is replaced, because it never releases its buffer."""
 
 
 class Call(NamedTuple):
-    """One request; `args` excludes CARLA's metadata."""
+    """One request; `args` excludes CARLA's metadata argument."""
 
     message_id: int
     method: str
@@ -43,12 +45,12 @@ class Call(NamedTuple):
 
 
 def success(value: Any) -> Any:
-    """Response<T> with a value."""
+    """A `Response<T>` with a value."""
     return ((1, value),)
 
 
 def failure(message: str) -> Any:
-    """Response<T> with an error."""
+    """A `Response<T>` with an error."""
     return ((0, (message,)),)
 
 
@@ -56,7 +58,7 @@ VOID_SUCCESS: Any = ((False,),)
 
 
 def void_failure(message: str) -> Any:
-    """Response<void> with an error."""
+    """A `Response<void>` with an error."""
     return ((True, (message,)),)
 
 
@@ -71,7 +73,7 @@ def _unpacker() -> Any:
 
 
 def _whole(data: bytes) -> Call | None:
-    """The call that `data` is; None where it is something else, for the session to tell what."""
+    """Parse `data` as one whole call; None when it is anything else, which the session's parser then diagnoses."""
     try:
         message = msgpack.unpackb(data, **_FORMAT)
     except (ValueError, msgpack.exceptions.UnpackException):
@@ -86,17 +88,18 @@ def _whole(data: bytes) -> Call | None:
 
 
 class RpcSession:
-    """The parser of one connection. `held_bytes` is the most memory that a call takes which is not complete yet."""
+    """The parser of one connection. `held_bytes` is an upper bound on the memory of the incomplete call."""
 
     def __init__(self) -> None:
         self._unpacker = _unpacker()
-        self._head: list[Any] = []  # of the call that is being read: type, id, method
+        self._head: list[Any] = []  # type, id and method of the call being parsed
         self._begun = False
-        self._call_start = self._fed = 0  # positions in the stream of this unpacker
+        self._call_start = self._fed = 0  # byte positions in this unpacker's stream
         self.held_bytes = 0
 
     def feed(self, data: bytes) -> Iterator[Call]:
-        """Take `data` at once, and give the calls that are complete, in order; those not asked for stay for later.
+        """Take in `data` at once. Returns an iterator over the complete calls, in order; calls not consumed stay
+        queued.
 
         Raises ProtocolError when the bytes are not RPC requests.
         """
@@ -112,7 +115,7 @@ class RpcSession:
         return self.calls()
 
     def calls(self) -> Iterator[Call]:
-        """What is complete of what was fed. Raises ProtocolError as `feed` does."""
+        """Iterate over the complete calls that were fed and not consumed. Raises ProtocolError as `feed` does."""
         while True:
             try:
                 call = self._next()
@@ -124,7 +127,7 @@ class RpcSession:
             yield call
 
     def _next(self) -> Call:
-        """Read on; what has been read of a call that is not complete is kept for the next time. Raises OutOfData."""
+        """Parse the next call. Raises OutOfData when it is incomplete; the parsed part is kept for the next attempt."""
         unpacker, head = self._unpacker, self._head
         if not self._begun:
             if unpacker.read_array_header() != 4:
@@ -156,7 +159,7 @@ class RpcSession:
             self._unpacker.feed(rest)
 
     def _check_length(self) -> None:
-        """Raises ProtocolError when the call that is being read is longer than it may be."""
+        """Raise ProtocolError when the incomplete call is longer than its method allows; update `held_bytes`."""
         held = self._fed - self._call_start
         is_plain = len(self._head) == 3 and self._head[2] in LONG_METHODS | SKIPPED_METHODS
         if held > (MAX_MESSAGE_BYTES if is_plain else MAX_CALL_BYTES):
@@ -172,5 +175,5 @@ def response(message_id: int, result: Any) -> bytes:
 
 
 def error_response(message_id: int, message: str) -> bytes:
-    """The client raises `rpc::rpc_error during call in function ...`."""
+    """An RPC error; the client raises `rpc::rpc_error during call in function ...`."""
     return bytes(_packer.pack((1, message_id, message, None)))

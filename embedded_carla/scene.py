@@ -1,7 +1,7 @@
-"""What there is to draw and to touch: the contract between the map, the world, the sensors and the renderer.
+"""Data shared between the map, the world, the sensors and the renderer: scenery, actors, cameras, debug shapes.
 
-Everything is in CARLA's world frame (left-handed, metres). Static scenery is made once per map; actors come as a
-list of views each tick.
+Everything is in CARLA's world frame (left-handed, metres). Static scenery is made once per map; actors come as a list
+of views each tick.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 U32 = NDArray[np.uint32]
 MOST_INSTANCES = 0x7FFF
-"""Numbers of actors in label pictures run from 1 to this; the scenery's lie above."""
+"""Largest instance number of an actor in a label picture; numbers start at 1, and the scenery's lie above this one."""
 
 
 class Material(IntEnum):
-    """How a surface is shaded; the number is what the shader sees."""
+    """Surface material; the number is the one that the shaders use."""
 
     ASPHALT = 0
     MARKING_WHITE = 1
@@ -38,8 +38,8 @@ class Material(IntEnum):
     FOLIAGE = 10
     BARK = 11
     SOIL = 12
-    ASPHALT_PLAIN = 13  # asphalt without the tracks that wheels leave in lanes
-    HILL = 14  # country beyond the map
+    ASPHALT_PLAIN = 13  # asphalt without wheel tracks
+    HILL = 14  # terrain beyond the map
     GRASS_FAR = 15  # a coarse form of GRASS, a little lower, for cameras far away
 
 
@@ -48,7 +48,8 @@ class Mesh:
     """A static triangle mesh in world coordinates.
 
     `vertices` (N, 3), `normals` (N, 3), `uv` (N, 2) in metres along and across the surface (for procedural texture),
-    `triangles` (M, 3). Front faces are those whose `normals` face the viewer; the renderer culls nothing by winding.
+    `triangles` (M, 3). The front of a face is the side that its `normals` point to; the renderer does not cull by
+    winding.
     """
 
     vertices: F32
@@ -63,13 +64,13 @@ class Mesh:
 class Placement:
     """One instance of a prototype that the renderer knows by name.
 
-    `size_m` is (length along x, width along y, height); the prototype is a unit shape standing on z = 0 that is
-    scaled to it. `seed` varies colour and detail.
+    `size_m` is (length along x, width along y, height). The prototype is a unit shape that stands on z = 0 and is
+    scaled to this size. `seed` varies colour and detail.
 
-    Prototypes: "building", "house", "tree_broadleaf", "tree_conifer", "bush",
-    "street_lamp", "pole", "mast_arm", "signal_head", "sign_stop", "sign_yield", "sign_speed" (round), "sign_limit"
-    (American), "guard_rail", "bench", "wall", "fence", and "prop bench" and other props (prototypes.py).
-    `text` is what a sign shows ("50"). `signal_id` links a signal head to its light.
+    Prototypes: "building", "house", "tree_broadleaf", "tree_conifer", "bush", "street_lamp", "pole", "mast_arm",
+    "signal_head", "sign_stop", "sign_yield", "sign_speed" (round), "sign_limit" (American), "guard_rail", "bench",
+    "wall", "fence", and "prop bench" and other props (prototypes.py). `text` is the text on a sign ("50"). `signal_id`
+    links a signal head to its light.
     """
 
     prototype: str
@@ -93,10 +94,10 @@ class Boxes:
 
 @dataclass(frozen=True, slots=True)
 class GroundHit:
-    """Answer to `Ground.below`, for N points.
+    """Result of `Ground.below` for N points.
 
-    `z` (N,) m, NaN where there is nothing below; `normal` (N, 3) unit, up; `tag` (N,) uint8 SemanticTag;
-    `road` (N,) int32, index into `Scenery.road_ids`, -1 off the road.
+    `z` (N,) m, NaN where there is no ground below; `normal` (N, 3) unit, up; `tag` (N,) uint8 SemanticTag; `road` (N,)
+    int32, index into `Scenery.road_ids`, -1 off the road.
     """
 
     z: F64
@@ -109,13 +110,13 @@ class Ground(Protocol):
     """Height of the drivable, walkable and terrain surfaces."""
 
     def below(self, points: F64) -> GroundHit:
-        """The highest surface at most 1.0 m above each of `points` (N, 3); vectorised, bridges told apart by z."""
+        """The highest surface at most 1.0 m above each of `points` (N, 3); vectorised, z selects the bridge level."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StopZone:
-    """The box in which a vehicle obeys a light or sign: world pose of its centre, half size, and the lane it covers."""
+    """The box in which a vehicle obeys a light or sign: centre in the world, half size, and yaw."""
 
     centre: Vector3
     half: Vector3
@@ -124,11 +125,11 @@ class StopZone:
 
 @dataclass(frozen=True, slots=True)
 class SignalSite:
-    """A traffic light, stop or yield sign of the map.
+    """A traffic light, stop sign, yield sign or speed limit sign of the map.
 
-    `pose` is where the actor stands; `stop_zones` are in front of its stop lines, one per governed approach lane;
-    `controller_id` groups the lights that switch together, `junction_id` the controllers that take turns.
-    `kind` is "traffic_light", "stop", "yield" or "speed_limit"; `value` the limit in km/h.
+    `pose` is the actor's pose; `stop_zones` lie in front of its stop lines, one per governed approach lane;
+    `controller_id` groups the lights that switch together, `junction_id` the controllers that take turns. `kind` is
+    "traffic_light", "stop", "yield" or "speed_limit"; `value` is the limit in km/h.
     """
 
     signal_id: str
@@ -142,7 +143,7 @@ class SignalSite:
 
 @dataclass(frozen=True, slots=True)
 class Scenery:
-    """All that the map text gives, as things to draw, touch and obey."""
+    """The static content of a map: what is drawn, what collides, and the signals that traffic obeys."""
 
     map_name: str
     meshes: tuple[Mesh, ...]
@@ -156,18 +157,19 @@ class Scenery:
     spawn_points: tuple[Transform, ...]
     walkways: tuple[F64, ...]  # polylines (N, 3) along pavements
     crosswalks: tuple[F64, ...]  # outlines (N, 3)
-    lamps: F64 = field(default_factory=lambda: np.zeros((0, 3)))  # street lamps' lights
+    lamps: F64 = field(default_factory=lambda: np.zeros((0, 3)))  # positions (L, 3) of the street lamps' lights
 
 
 @dataclass(frozen=True, slots=True)
 class ActorView:
     """One actor as the renderer draws it.
 
-    `shape` is `VehicleSpec.shape`, "walker" or a prop's shape; `extent` half sizes; the body's box is centred
-    `extent[2]` above the origin. `phase_rad` turns wheels or walking legs. `doors` has bit n set while CARLA's door n
-    (0 front left, 1 front right, 2 rear left, 3 rear right, 4 bonnet, 5 boot) is open. `wheel_angles_rad` is empty, or
-    (steer, turn about the axle) of the wheels front left, front right, rear left, rear right where a client poses them.
-    `number` is unique among the actors of a picture; 0 where the low bits of the id are.
+    `shape` is `VehicleSpec.shape`, "walker" or a prop's shape. `extent` is half the size; the centre of the body's box
+    is `extent[2]` above the origin. `phase_rad` turns wheels or walking legs. `doors` has bit n set while CARLA's door
+    n (0 front left, 1 front right, 2 rear left, 3 rear right, 4 bonnet, 5 boot) is open. `wheel_angles_rad` is empty
+    unless a client poses the wheels; then it holds (steer, rotation about the axle) of the wheels front left, front
+    right, rear left, rear right. `number` is unique among the actors of a picture, and 0 where the low bits of the id
+    serve as such.
     """
 
     actor_id: int
@@ -188,7 +190,7 @@ class ActorView:
 
     @property
     def instance(self) -> int:
-        """The number that label pictures show of this actor, 1 to MOST_INSTANCES."""
+        """The actor's number in label pictures, 1 to MOST_INSTANCES."""
         return self.number or self.actor_id & MOST_INSTANCES
 
 
@@ -217,7 +219,7 @@ class DebugPoint:
 
 @dataclass(frozen=True, slots=True)
 class DebugLine:
-    """From `begin` to `end`; a thickness of 0 is one pixel."""
+    """A line from `begin` to `end`; a thickness of 0 draws one pixel."""
 
     begin: Vector3
     end: Vector3
@@ -240,7 +242,8 @@ class DebugArrow:
 
 @dataclass(frozen=True, slots=True)
 class DebugBox:
-    """The twelve edges of `box`: its centre is in the world and its `rotation_deg` is that of the call."""
+    """The twelve edges of `box`; its centre is in world coordinates and `rotation_deg` is the rotation that the call
+    gave."""
 
     box: BoundingBox
     thickness_m: float
@@ -262,10 +265,10 @@ DebugShape: TypeAlias = DebugPoint | DebugLine | DebugArrow | DebugBox | DebugTe
 
 @dataclass(frozen=True, slots=True)
 class SceneState:
-    """What clients have changed of a map's scenery: the same object until something changes.
+    """Clients' changes to a map's scenery; the same object until something changes.
 
-    `hidden_placements` (P,) and `hidden_meshes` (M,) bool go with `Scenery.placements` and `Scenery.meshes`. Per entry
-    of `Scenery.lamps`: `lamp_mode` (L,) int8, -1 burns when it is dark, 0 is off, 1 is on; `lamp_colour` (L, 3) sRGB
+    `hidden_placements` (P,) and `hidden_meshes` (M,) bool are parallel to `Scenery.placements` and `Scenery.meshes`.
+    Per entry of `Scenery.lamps`: `lamp_mode` (L,) int8, -1 lit when it is dark, 0 off, 1 on; `lamp_colour` (L, 3) sRGB
     0 to 1, negative for the lamp's own; `lamp_intensity` (L,), 1 for the lamp's own.
     """
 

@@ -1,7 +1,7 @@
-"""The server: what calls and streams bring about, and when the world advances.
+"""The server loop: answers clients' calls, serves streams and decides when the world advances.
 
-One thread, one epoll loop. Calls are answered in the order in which they arrive; a tick is answered before it is
-made, so that the client and its TrafficManager go on while cameras render.
+One thread, one epoll loop. Calls are answered in order of arrival. A tick call is answered before the tick is computed,
+so that the client and its TrafficManager can work while the cameras render.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FREE_RUN_STEP_S = DEFAULT_STEP_S
 """Real time between ticks of an asynchronous world with a variable delta."""
 
 MOST_WAITING = 8
-"""Clients whose map waits to be built, each with a text of up to 64 MB."""
+"""Largest number of clients that wait for a map to be built; each may hold a map text of up to 64 MB."""
 
 _HELD_POLL_S = 0.001
 _READER_POLL_MS = 100.0
@@ -48,12 +48,12 @@ class Server:
         self._clients = Clients(self._sockets, self._take)
         self._hub = StreamHub(self._drop_stream)
         self.simulation = make(self._hub, self.port + 1)
-        self._changing: list[Client] = []  # clients that are coming to a new episode
-        self._waiting: list[tuple[Client, rpc.Call, Build]] = []  # calls that a map has to be built for, oldest first
+        self._changing: list[Client] = []  # clients in a changeover to a new episode
+        self._waiting: list[tuple[Client, rpc.Call, Build]] = []  # calls that wait for a map to be built, oldest first
         self.simulation.answers_later = True
         self._is_running = True
         self._abandonment = AbandonmentWatch()
-        self._asked_s: deque[float] = deque()  # when frames were asked for that are still to be made
+        self._asked_s: deque[float] = deque()  # arrival times of tick calls whose frames are not made yet
         self._last_tick_s = self._frame_s = time.monotonic()
         self._sockets.watch(self._rpc_socket, lambda _: self._clients.accept(self._rpc_socket))
         self._sockets.watch(self._stream_socket, self._accept_stream)
@@ -61,7 +61,7 @@ class Server:
     # ------------------------------------------------------------ loop
 
     def serve(self) -> None:
-        """Returns after `stop`."""
+        """Run the loop until `stop` is called."""
         while self._is_running:
             self._sockets.serve(self._patience_s())
             self._clients.go_on()
@@ -83,7 +83,7 @@ class Server:
                 self._sockets.want(connection.sock, connection.outbox)
 
     def _patience_s(self) -> float:
-        """How long to wait for events."""
+        """Time, s, to wait for socket events; negative waits without limit."""
         if self._clients.are_behind:
             return 0.0
         if self._changing:
@@ -111,7 +111,7 @@ class Server:
             self.simulation.settings = replace(settings, synchronous_mode=False)
 
     def _wake_lost_managers(self) -> None:
-        """What the hold of frames makes rare, this heals: a TrafficManager that sleeps through its frame."""
+        """Wake a TrafficManager that slept through its frame. Holding frames back (`pace`) makes this rare."""
         now_s = time.monotonic()
         for client in self._clients:
             if client.manager is not None and client.watch.is_lost(self._frame_s, now_s):
@@ -124,7 +124,10 @@ class Server:
                     client.manager = None
 
     def _frame_due_s(self) -> float | None:
-        """Since when a frame is due: the oldest that was asked for, or the next one of an asynchronous world."""
+        """Time since which a frame is due: the oldest unserved tick call, or the next tick of an asynchronous world.
+
+        None when no frame is due.
+        """
         if self._asked_s:
             return self._asked_s[0]
         if self.simulation.settings.synchronous_mode or self._until_free_tick() > 0.0:
@@ -132,11 +135,11 @@ class Server:
         return self._last_tick_s + self._free_interval_s()
 
     def _tick_if_due(self) -> None:
-        """Make a frame that is due.
+        """Make the next frame if it is due and nothing holds it back.
 
-        It waits while a client's TrafficManager is still at work on the last one, for sensors whose client has called
-        `listen()` and is about to connect, and in a synchronous world for readers of the last frame. Calls are answered
-        meanwhile.
+        A frame waits while a client's TrafficManager is still working on the last one, and while a sensor whose client
+        has called `listen()` has not connected yet. In a synchronous world it also waits for readers of the last frame.
+        Calls are answered meanwhile.
         """
         due_s, now_s = self._frame_due_s(), time.monotonic()
         if due_s is None or (self.simulation.awaits_listener() and now_s - due_s < LISTENER_WAIT_S):
@@ -149,7 +152,7 @@ class Server:
             self._tick()
 
     def stop(self) -> None:
-        """May be called from a signal handler."""
+        """Make `serve` return. May be called from a signal handler."""
         self._is_running = False
         self._sockets.wake()
 
@@ -164,7 +167,7 @@ class Server:
         return self.simulation.settings.fixed_delta_seconds or FREE_RUN_STEP_S
 
     def _tick(self) -> None:
-        """Advance the world, tell everyone, then render."""
+        """Advance the world, publish the snapshot, then measure, render and publish the sensors."""
         now_s = time.monotonic()
         delta_s = self.simulation.step_s(now_s - self._last_tick_s)
         self._last_tick_s = now_s
@@ -173,7 +176,7 @@ class Server:
         self._let_managers_settle()
         self.simulation.publish_state(delta_s)
         self.simulation.publish_sensors()
-        # Nobody is heard while pictures are drawn: that is no sleep of theirs.
+        # Calls are not read while the cameras render, so a manager's silence during that time does not count as sleep.
         self._frame_s = log_if_slow(f"sensors of frame {self.simulation.frame}", now_s)
         for connection in self._hub.connections():
             self._sockets.want(connection.sock, connection.outbox)
@@ -187,7 +190,7 @@ class Server:
             client.watch.on_frame()
 
     def _wait_for_readers(self) -> None:
-        """Until all have taken the last frame, or seem stopped."""
+        """Block until every stream reader has taken the last frame or counts as stalled."""
         while self._hub.awaits_readers(time.monotonic()):
             waiting = [c for c in self._hub.connections() if c.outbox.waiting_bytes and not c.is_stalled]
             poll = select.poll()
@@ -207,7 +210,7 @@ class Server:
     # ------------------------------------------------------------ calls
 
     def _take(self, client: Client, call: rpc.Call) -> float:
-        """Answer one call, or keep it for a moment; when that was done, in monotonic seconds."""
+        """Answer one call, or hand it to the client's changeover. Returns the time when that was done, monotonic s."""
         if client.changeover is None:
             return self._carry_out(client, call)
         now_s = time.monotonic()
@@ -221,12 +224,12 @@ class Server:
                 try:
                     self._follow(client, *client.changeover.on_time(time.monotonic()))
                 except OSError:
-                    client.changeover = None  # it has gone, as its socket is about to tell
+                    client.changeover = None  # the client is gone; its socket event follows
                 self._sockets.want(client.sock, client.outbox)
         self._changing = [c for c in self._changing if c in clients and c.changeover is not None]
 
     def _go_on_waiting(self) -> None:
-        """Carry out the oldest call that has waited for a map, when that is built or its client has gone."""
+        """Carry out the oldest call that waits for a map once the map is built, or drop it when its client is gone."""
         client, call, build = self._waiting[0]
         is_there = client in list(self._clients)
         if not is_there or build.is_over():
@@ -236,7 +239,7 @@ class Server:
             try:
                 self._carry_out(client, call)
             except OSError:
-                return  # it has gone, as its socket is about to tell
+                return  # the client is gone; its socket event follows
             if not client.waits:
                 self._clients.resume(client)
 
@@ -249,7 +252,7 @@ class Server:
             self._carry_out(client, call)
 
     def _carry_out(self, client: Client, call: rpc.Call) -> float:
-        """Answer one call; when it was done, in monotonic seconds."""
+        """Answer one call. Returns the time when it was done, monotonic s."""
         now_s = time.monotonic()
         if call.method == "set_episode_settings":
             self._show_new_listeners()
@@ -273,7 +276,7 @@ class Server:
         if call.method == "set_episode_settings":
             self._abandonment.on_settings(client, self.simulation.settings.synchronous_mode)
         if call.method == "add_traffic_manager_running":
-            match call.args:  # the manager lives in the client: whatever host the call names, none other is spoken to
+            match call.args:  # the manager lives in the client: use that host, not the call's
                 case [[_, int(port), *_], *_] if 0 < port < 1 << 16:
                     client.manager = (client.host, port)
         if self.simulation.tick_requested:
@@ -284,11 +287,11 @@ class Server:
         return now_s
 
     def _show_new_listeners(self) -> None:
-        """One more frame of a free-running world before its settings change, for those who have just begun to listen.
+        """Before the settings of a free-running world change, make one more frame for new sensor listeners.
 
-        Between any two calls to CARLA frames pass. Environments rely on it: they listen, stop the world and look, so
-        that the frame is on its way before the call is answered. A TrafficManager at work does not hold it up: in a
-        free-running world it waits for no frame.
+        In CARLA, frames pass between any two calls, and environments rely on it: they call `listen()`, stop the world
+        and then read. So the frame is sent before the call is answered. A working TrafficManager does not delay it: in
+        a free-running world the TrafficManager waits for no frame.
         """
         if not self.simulation.settings.synchronous_mode and self.simulation.is_heard_anew:
             self._tick()

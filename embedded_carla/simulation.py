@@ -1,4 +1,4 @@
-"""What outlives an episode: the maps, the settings, the ids, the frame number, and who listens."""
+"""State that outlives an episode: maps, settings, id counters, frame number, expected stream listeners."""
 
 from __future__ import annotations
 
@@ -24,19 +24,22 @@ from embedded_carla.world.loader import LoadedMap, MapLoader
 from embedded_carla.world.sensing import SensorSuite
 
 DEFAULT_STEP_S = 0.05
-"""The step of a synchronous world whose client has set no fixed delta."""
+"""Time step, s, of a synchronous world whose client has set no fixed delta."""
 
 LISTENER_WAIT_S = 5.0
-"""How long a frame waits for the connection of a sensor that a client has just begun to listen to; half as long for
-each one in a row that did not come, so that nobody holds the world up with sensor after sensor."""
+"""Longest time, s, that a frame waits for the connection of a sensor on which a client has just called `listen()`.
+
+The wait is halved for each consecutive listener that did not come, so that a client cannot stop the world by listening
+to sensor after sensor.
+"""
 
 MAX_REAL_STEP_S = 0.1
-"""The longest step of an asynchronous world with a variable delta; a slower machine runs in slow motion."""
+"""Longest time step, s, of an asynchronous world with a variable delta; a slower machine runs in slow motion."""
 
 
 @dataclass(slots=True)
 class Ids:
-    """Sources of numbers that are never given twice: clients cache by id for ever."""
+    """Counters of ids that are never reused, because clients cache by id for ever."""
 
     actor: ActorIds = field(default_factory=ActorIds)
     stream: Iterator[int] = field(default_factory=lambda: itertools.count(EPISODE_STREAM + 1))
@@ -45,18 +48,18 @@ class Ids:
 
 @dataclass(slots=True)
 class _Expected:
-    """So many connections to one stream are to come, and are waited for until then (monotonic)."""
+    """Number of connections expected on one stream, and until when (monotonic s) frames wait for them."""
 
     count: int
     until_s: float
 
 
 class Simulation:
-    """One server's world across map loads.
+    """The world of one server, across map loads.
 
     `clock` gives monotonic seconds; it stamps messages and paces the asynchronous mode, and no decision of the
-    simulated world depends on it. `recordings` is the folder of recordings, the user's own by default.
-    `handling` is that of all vehicles.
+    simulated world depends on it. `recordings` is the folder of recordings, by default the user's own. `handling`
+    applies to all vehicles.
     """
 
     def __init__(
@@ -70,12 +73,12 @@ class Simulation:
         self.settings = EpisodeSettings()
         self.traffic_managers: dict[int, tuple[str, int]] = {}
         self.tick_requested = False
-        self.answers_later = False  # whether calls may raise StillBuilding, to be asked again
-        self.is_shared = False  # whether several clients want answers
-        self._expected: dict[int, _Expected] = {}  # listeners, by stream
+        self.answers_later = False  # whether calls may raise StillBuilding and be repeated by the server
+        self.is_shared = False  # whether more than one client is connected
+        self._expected: dict[int, _Expected] = {}  # expected listeners by stream id
         self._let_down: set[int] = set()  # streams whose listener did not come in time
-        self._missed_in_a_row = 0  # such listeners since the last one that came
-        self.is_heard_anew = False  # whether anybody has begun to listen to a sensor since the last frame
+        self._missed_in_a_row = 0  # consecutive listeners that did not connect in time
+        self.is_heard_anew = False  # whether a sensor got a new listener since the last frame
         self._seed = seed
         self._handling = handling
         self._clock = clock
@@ -93,7 +96,8 @@ class Simulation:
         self.replayer.forget()
         self.episode = Episode(next(self._ids.episode), self.map, self._ids.actor, self._ids.stream, self._handling)
         self.sensors = SensorSuite(self.episode, self.hub, self.stream_port, self._seed, self._drawing)
-        # The last episode is garbage with cycles; the new one lives long and need not be searched at every collection.
+        # The previous episode is garbage with reference cycles: collect it now. Then freeze the new episode, which
+        # lives long, so that later collections do not search it.
         gc.unfreeze()
         gc.collect()
         gc.freeze()
@@ -103,13 +107,14 @@ class Simulation:
         return self._frame
 
     def load_map(self, name: str, reset_settings: bool, *, client_knows: bool = True) -> None:
-        """Begin a new episode on map `name` ("" for the present one). Raises MapError and leaves all as it was.
+        """Begin a new episode on map `name` ("" for the current map). Raises MapError and then leaves everything
+        unchanged.
 
-        Where the simulation `answers_later` and other clients want answers, it raises StillBuilding for a map that is
-        new: it is built beside, which takes a little longer.
+        Raises StillBuilding for a map that is not built yet when `answers_later` is set and other clients are
+        connected: the map is then built in a separate process, which takes a little longer.
 
-        A client that has not asked for it (`client_knows` is False) does not look for a new episode's stream: it
-        learns of the map from the next snapshot.
+        `client_knows` is False when no client asked for the load (a replay changes the map). Clients then do not
+        subscribe to a new episode stream and learn of the map from the next snapshot, so the stream is not kept quiet.
         """
         may_wait = not (self.answers_later and self.is_shared)
         self.map = self.loader.load(name, may_wait=may_wait) if name else self.map
@@ -119,26 +124,26 @@ class Simulation:
         self.hub.quiet_old_episode(self._clock(), QUIET_AFTER_LOAD_S if client_knows else 0.0)
 
     def step_s(self, real_s: float) -> float:
-        """How far the next tick advances the world; `real_s` is the time since the last one."""
+        """Simulated time, s, that the next tick advances; `real_s` is the real time since the last tick."""
         if self.settings.fixed_delta_seconds is not None:
             return self.settings.fixed_delta_seconds
         return DEFAULT_STEP_S if self.settings.synchronous_mode else min(max(real_s, 1e-3), MAX_REAL_STEP_S)
 
     def has_stream(self, stream_id: int) -> bool:
-        """Whether anything is, or could be, sent on this stream."""
+        """Whether the stream id belongs to the episode or to a sensor of it."""
         sensors = self.episode.actors.of_kind(ActorKind.SENSOR)
         return stream_id == EPISODE_STREAM or any(sensor.stream_id == stream_id for sensor in sensors)
 
     def expect_listener(self, stream_id: int) -> None:
-        """A client was told where a sensor's stream is: it connects next."""
+        """Note that a client was told the address of a sensor's stream and will connect next."""
         if stream_id in self._let_down:
-            return  # nobody holds the world up by asking again and again
+            return  # repeated requests without a connection must not stop the world
         wait_s = LISTENER_WAIT_S * 0.5**self._missed_in_a_row
         expected = self._expected.setdefault(stream_id, _Expected(0, self._clock() + wait_s))
         expected.count += 1
 
     def listener_came(self, stream_id: int) -> None:
-        """A connection said that it listens to this stream."""
+        """Note that a connection has subscribed to this stream."""
         self.is_heard_anew = self.is_heard_anew or stream_id != EPISODE_STREAM
         self._let_down.discard(stream_id)
         expected = self._expected.get(stream_id)
@@ -149,7 +154,7 @@ class Simulation:
                 del self._expected[stream_id]
 
     def awaits_listener(self) -> bool:
-        """Whether a connection that the next frame should not miss is still to come."""
+        """Whether the next frame should wait for an expected listener that has not connected yet."""
         if not self._expected:
             return False
         now_s = self._clock()
@@ -164,7 +169,7 @@ class Simulation:
         return bool(self._expected)
 
     def advance(self, delta_s: float) -> None:
-        """One step of the world, without telling anyone."""
+        """Advance the world by one step without publishing anything."""
         self._frame += 1
         self.replayer.step(delta_s)
         self.episode.tick(self._frame, delta_s)
@@ -182,12 +187,12 @@ class Simulation:
         )
 
     def publish_owed_state(self) -> None:
-        """Send the present state to clients that were left in peace when it came about."""
+        """Send the current state to clients whose snapshots were held back after a map load."""
         now_s = self._clock()
         self.hub.send_owed(self.episode.snapshot(now_s, self.episode.delta_s, map_changed=True), now_s)
 
     def publish_sensors(self) -> None:
-        """Measure and send what is listened to and due."""
+        """Measure and send the sensors that are due and have a listener."""
         self.is_heard_anew = False
         self.sensors.publish(may_drop=not self.settings.synchronous_mode, rendering=not self.settings.no_rendering_mode)
 

@@ -1,4 +1,4 @@
-"""Sockets: the two that listen, and all that are open, in one epoll."""
+"""Non-blocking sockets in one epoll: the two listening sockets and all open connections."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from embedded_carla.log import log
 from embedded_carla.outbox import Outbox
 
 CONNECTIONS_MAX = 4096
-"""Connections at a time; more are turned away. The server asks the system for as many descriptors."""
+"""Largest number of open connections; more are refused. The server raises its descriptor limit to match."""
 
 _SPIN_S = 100e-6
-"""How long to look for the next call without sleeping: a client in mid conversation calls again sooner than a sleeping
-process wakes. The core is offered to others all the while, and a silent server sleeps."""
+"""Time, s, to poll for the next event before sleeping.
+
+A client in mid conversation calls again sooner than a sleeping process wakes. While polling, the core is yielded to
+other processes; a server without traffic sleeps.
+"""
 
 
 def listen(host: str, port: int) -> tuple[socket.socket, socket.socket]:
-    """Listening sockets for RPC (`port`) and streams (`port` + 1); with port 0, any free pair.
+    """Listening sockets for RPC (`port`) and streams (`port` + 1); port 0 takes any free pair.
 
-    Raises StartupError when they cannot be had.
+    Raises StartupError when the ports are not available.
     """
     attempts = 50 if port == 0 else 1
     for _ in range(attempts):
@@ -55,7 +58,7 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _allow_descriptors(count: int) -> None:
-    """Ask the system for that many descriptors, as far as it allows."""
+    """Raise the limit on file descriptors to `count`, as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -63,7 +66,7 @@ def _allow_descriptors(count: int) -> None:
 
 
 class Sockets:
-    """The open sockets, what each is waited for, and who is called with its epoll events."""
+    """The open sockets, the epoll events that each waits for, and the callback for each."""
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
@@ -72,11 +75,11 @@ class Sockets:
         self._wanted: dict[int, int] = {}
         self._wake_reader, self._wake_writer = os.pipe()
         _allow_descriptors(CONNECTIONS_MAX + 64)
-        self._spare = os.open(os.devnull, os.O_RDONLY)  # given up to turn connections away when there are too many
+        self._spare = os.open(os.devnull, os.O_RDONLY)  # spare descriptor, closed to refuse a connection at the limit
         self._epoll.register(self._wake_reader, select.EPOLLIN)
 
     def serve(self, patience_s: float) -> None:
-        """Wait so long for events (for ever when negative) and hand them on."""
+        """Wait up to `patience_s` for events (without limit when negative) and pass them to the callbacks."""
         for descriptor, events in self._events(patience_s):
             ready = self._on_ready.get(descriptor)
             if ready is not None:
@@ -96,14 +99,14 @@ class Sockets:
         os.write(self._wake_writer, b"x")
 
     def watch(self, sock: socket.socket, ready: Callable[[int], None]) -> None:
-        """Call `ready` when something can be read from `sock`."""
+        """Call `ready` with the epoll events whenever `sock` is readable."""
         self._on_ready[sock.fileno()] = ready
         self._open[sock.fileno()] = sock
         self._wanted[sock.fileno()] = select.EPOLLIN
         self._epoll.register(sock.fileno(), select.EPOLLIN)
 
     def forget(self, sock: socket.socket) -> None:
-        """Close it; a second time does nothing."""
+        """Close `sock`; a second call does nothing."""
         descriptor = sock.fileno()
         if descriptor in self._open:
             self._epoll.unregister(descriptor)
@@ -111,8 +114,11 @@ class Sockets:
         sock.close()
 
     def want(self, sock: socket.socket, outbox: Outbox, *, reading: bool = True, going: bool = False) -> None:
-        """Say what to be woken for: what can be read, or else that the peer is `going`; and room for what waits.
-        Asks the system only when that changes."""
+        """Set the events that `sock` waits for: readable data (`reading`), or else the peer's hang-up (`going`); and
+        room to send while the outbox is not empty.
+
+        Calls into the system only when the events change.
+        """
         events = select.EPOLLIN if reading else select.EPOLLRDHUP if going else 0
         events |= select.EPOLLOUT if outbox.waiting_bytes else 0
         descriptor = sock.fileno()
@@ -121,13 +127,13 @@ class Sockets:
             self._epoll.modify(descriptor, events)
 
     def accept(self, listener: socket.socket) -> socket.socket | None:
-        """The connection that is to be taken; None where it has gone again or there are too many."""
+        """Accept a connection; None when the peer is gone again or there are too many connections."""
         try:
             sock, _ = listener.accept()
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 self._turn_away(listener)
-            return None  # else the peer has gone again
+            return None  # other errors: the peer is gone again
         if len(self._open) >= CONNECTIONS_MAX:
             log(f"{CONNECTIONS_MAX} connections are open: one more is turned away")
             sock.close()
@@ -137,18 +143,19 @@ class Sockets:
         return sock
 
     def _turn_away(self, listener: socket.socket) -> None:
-        """Close a connection that there is no descriptor for: left waiting, it would keep the loop awake for ever."""
+        """Close a pending connection when no descriptor is left: if it stayed pending, the loop would never sleep
+        again."""
         log(f"{len(self._open)} connections are open and the system allows no more: one is turned away")
         os.close(self._spare)
         try:
             sock, _ = listener.accept()
             sock.close()
         except OSError:
-            pass  # it has gone by itself
+            pass  # the peer is gone already
         self._spare = os.open(os.devnull, os.O_RDONLY)
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all sockets and the epoll."""
         for sock in tuple(self._open.values()):
             sock.close()
         self._epoll.close()

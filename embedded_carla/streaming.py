@@ -1,7 +1,7 @@
-"""CARLA's streams: who listens to which stream, and what is sent to whom.
+"""CARLA's sensor and episode streams: subscriptions and the messages sent to them.
 
-A client opens one TCP connection for each subscription, sends the stream's id (u32) and then only reads messages
-`size u32, payload`. Stream 1 is the episode's state, sensors have 2, 3, ...
+A client opens one TCP connection per subscription, sends the stream's id (u32) and then only reads messages `size u32,
+payload`. Stream 1 is the episode's state; sensors have 2, 3, ...
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ from embedded_carla.types import Part
 
 EPISODE_STREAM = 1
 QUIET_AFTER_LOAD_S = 0.2
-"""How long connections of the old episode get nothing after a map was loaded.
+"""Time, s, for which connections of the old episode get no data after a map was loaded.
 
 The client crashes now and then (bad_weak_ptr, "close: Bad file descriptor") if data arrives on its old episode stream
 while it swaps episodes.
 """
 
 STALLED_S = 2.0
-"""A synchronous world waits for a reader that takes nothing this long, less than clients' usual time-outs; then it goes
-on without it until that has read what was sent."""
+"""Time, s, that a synchronous world waits for a reader that takes no data; it is less than clients' usual time-outs.
+
+After it, the world goes on without this reader until the reader has taken what was sent.
+"""
 
 _LENGTH = struct.Struct("<I")
 
 
 class StreamConnection:
-    """One subscription; `stream_id` is 0 until the client has said which."""
+    """One subscription; `stream_id` is 0 until the client has sent the id."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -39,19 +41,20 @@ class StreamConnection:
         self.stream_id = 0
         self.quiet_until_s = 0.0
         self.missed_map_change = False
-        self.missed_frame = False  # a snapshot was left out for the sake of quiet
-        self.is_stalled = False  # its reader takes nothing: it is not waited for, and gets nothing new
-        self._left_bytes = 0  # what waited at the last look
+        self.missed_frame = False  # a snapshot was skipped during the quiet time
+        self.is_stalled = False  # the reader takes no data: frames neither wait for it nor are sent to it
+        self._left_bytes = 0  # bytes that waited at the last check
         self._progress_s = 0.0
         self._hello = b""
 
     @property
     def is_full(self) -> bool:
-        """Whether its reader stopped before the end of a message."""
+        """Whether the reader has stalled before the end of a message."""
         return self.is_stalled and self.outbox.waiting_bytes > 0
 
     def is_awaited(self, now_s: float) -> bool:
-        """Whether the next frame should wait for this reader: it has not taken all of the last one, and is reading."""
+        """Whether the next frame should wait for this reader: it has not taken all of the last frame and has not
+        stalled."""
         left, before = self.outbox.waiting_bytes, self._left_bytes
         self._left_bytes = left
         if not left:
@@ -67,7 +70,7 @@ class StreamConnection:
         return not self.is_stalled
 
     def receive(self, data: bytes) -> bool:
-        """Take the client's bytes; True when they complete the stream's id. Raises ProtocolError on more than that."""
+        """Take the client's bytes; True when they complete the stream's id. Raises ProtocolError on further bytes."""
         if self.stream_id:
             raise ProtocolError("a subscriber sends nothing but the stream's id")
         self._hello += data
@@ -106,19 +109,21 @@ class StreamHub:
             yield from listeners
 
     def awaits_readers(self, now_s: float) -> bool:
-        """Whether a frame of a synchronous world would come too early: no frame is lost to a reader that reads."""
+        """Whether the next frame of a synchronous world must wait, so that no active reader loses a frame."""
         awaited = [connection for connection in self.connections() if connection.is_awaited(now_s)]
         return bool(awaited)
 
     def send(self, stream_id: int, *payload: Part, may_drop: bool) -> None:
-        """Send what the parts of `payload` make together to every listener; with `may_drop`, skip those that have not
-        yet taken the previous message."""
+        """Send the concatenated parts of `payload` to every listener.
+
+        With `may_drop`, listeners that have not yet taken the previous message are skipped.
+        """
         message = (_LENGTH.pack(sum(map(len, payload))), *payload)
         for connection in tuple(self._by_stream.get(stream_id, ())):
             self._deliver(connection, message, may_drop)
 
     def send_episode(self, plain: bytes, map_changed: Callable[[], bytes], now_s: float, *, may_drop: bool) -> None:
-        """Send the episode's state; listeners that lived through a map change get the `map_changed` form once."""
+        """Send the episode's state; listeners connected before a map change get the `map_changed` form once."""
         message = (_LENGTH.pack(len(plain)), plain)
         for connection in tuple(self._by_stream.get(EPISODE_STREAM, ())):
             if connection.is_full:
@@ -135,18 +140,23 @@ class StreamHub:
                 self._deliver(connection, message, may_drop)
 
     def quiet_old_episode(self, now_s: float, quiet_s: float = QUIET_AFTER_LOAD_S) -> None:
-        """A map was loaded: leave the connections that there are in peace for `quiet_s`, then tell them."""
+        """After a map load, send nothing to the existing episode connections for `quiet_s`, and tell them of the map
+        then."""
         for connection in self._by_stream.get(EPISODE_STREAM, ()):
             connection.quiet_until_s = now_s + quiet_s
             connection.missed_map_change = True
 
     def owed_s(self) -> float | None:
-        """When a connection that missed a snapshot may have the latest one; None when there is none."""
+        """Earliest time at which a connection that missed a snapshot may receive one; None when there is no such
+        connection."""
         waiting = [c.quiet_until_s for c in self._by_stream.get(EPISODE_STREAM, ()) if c.missed_frame and not c.is_full]
         return min(waiting, default=None)
 
     def send_owed(self, map_changed: bytes, now_s: float) -> None:
-        """Give those whose quiet is over what they missed: in a synchronous world nothing else may come for long."""
+        """Send the missed snapshot to connections whose quiet time is over.
+
+        In a synchronous world the next regular snapshot may be far away.
+        """
         message = (_LENGTH.pack(len(map_changed)), map_changed)
         for connection in tuple(self._by_stream.get(EPISODE_STREAM, ())):
             if connection.missed_frame and now_s >= connection.quiet_until_s and not connection.is_full:

@@ -1,7 +1,7 @@
-"""Values shared by the whole server, in CARLA's world frame: metres, x east, y south, z up (left-handed).
+"""Value types shared by the whole server, in CARLA's world frame: metres, x east, y south, z up (left-handed).
 
-Angles are degrees here because the wire, blueprints and scripts all speak degrees; numerical code (physics,
-rendering) converts once and says `_rad`. Yaw is positive clockwise seen from above (x towards y), pitch positive
+Angles are degrees here because the wire, blueprints and scripts all use degrees; numerical code (physics, rendering)
+converts once and marks radians with `_rad`. Yaw is positive clockwise seen from above (x towards y), pitch positive
 nose-up, roll positive right-side-down.
 """
 
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 Vector3 = tuple[float, float, float]
-Part = bytes | memoryview  # of a message; a memoryview is one of single bytes
+Part = bytes | memoryview  # part of a message; a memoryview must have items of one byte
 
 
 class SemanticTag(IntEnum):
-    """CARLA 0.9.16's semantic labels."""
+    """Semantic labels of CARLA 0.9.16."""
 
     UNLABELED = 0
     ROADS = 1
@@ -52,7 +52,7 @@ class SemanticTag(IntEnum):
     GUARD_RAIL = 28
 
 
-_F32_STEP_DEG = 2.0**-16  # between neighbouring f32 at 180; clients get angles as f32
+_F32_STEP_DEG = 2.0**-16  # spacing of f32 values at 180; clients get angles as f32
 
 
 def wrapped_deg(angle_deg: float) -> float:
@@ -136,7 +136,10 @@ class WeatherParameters:
     dust_storm: float = 0.0
 
     def with_defaults(self, defaults: WeatherParameters) -> WeatherParameters:
-        """CARLA's `Default` preset carries -1 for "the map's own": fill those from `defaults`."""
+        """Replace negative values by those of `defaults`: CARLA's `Default` preset uses -1 for "the map's own value".
+
+        `sun_altitude_angle` may be negative and is kept.
+        """
         names = self.__dataclass_fields__
         own = {n: getattr(defaults, n) for n in names if getattr(self, n) < 0 and n != "sun_altitude_angle"}
         return replace(self, **own)
@@ -182,7 +185,7 @@ class LightState(IntEnum):
 
 
 class SignalColour(IntEnum):
-    """State of a traffic light as the wire numbers it."""
+    """State of a traffic light, with the wire's numbers."""
 
     RED = 0
     YELLOW = 1
@@ -193,7 +196,7 @@ class SignalColour(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute of a blueprint: `kind` is CARLA's type number (0 bool is 1 on the wire; see `codec`)."""
+    """One attribute of a blueprint. `kind` names its type; `codec.ATTRIBUTE_KINDS` gives the number on the wire."""
 
     name: str
     kind: str  # "bool" | "int" | "float" | "string" | "color"
@@ -204,9 +207,9 @@ class Attribute:
 
 
 class Handling(Enum):
-    """How vehicles respond to their pedals, their steering and the weather.
+    """Vehicle handling model: response to pedals, steering and the weather.
 
-    CARLA is fitted to what is published about CARLA's own vehicles. TYRES has the tyres of real vehicles, whose grip
+    CARLA is fitted to published data about CARLA's own vehicles. TYRES models the tyres of real vehicles, whose grip
     falls on a wet road, and pedals like theirs.
     """
 
@@ -216,11 +219,11 @@ class Handling(Enum):
 
 @dataclass(frozen=True, slots=True)
 class VehicleSpec:
-    """What physics, collision and drawing need to know of a vehicle model. SI units.
+    """Parameters of a vehicle model for physics, collision and drawing. SI units.
 
-    `wheelbase_m` and `rear_axle_x_m` place the axles: the actor's origin lies on the ground between the axles at
-    x = 0, the front axle at rear_axle_x_m + wheelbase_m (rear_axle_x_m is negative). Mirrors that reach far out are
-    part of `extent`, yet hit nothing.
+    `wheelbase_m` and `rear_axle_x_m` place the axles: the actor's origin lies on the ground between the axles at x = 0,
+    the front axle at rear_axle_x_m + wheelbase_m (rear_axle_x_m is negative). Far-reaching mirrors are part of `extent`
+    but do not collide.
     """
 
     type_id: str
@@ -240,7 +243,7 @@ class VehicleSpec:
     drag_area_m2: float  # drag coefficient times frontal area
     top_speed_mps: float
     number_of_wheels: int = 4
-    mirror_reach_m: float = 0.0  # of each beyond the body, where it is more than some cm
+    mirror_reach_m: float = 0.0  # reach of each mirror beyond the body; 0 below some cm
     handling: Handling = Handling.TYRES
 
 

@@ -1,4 +1,5 @@
-"""Compile, or load from disk, what a tick and a first picture need: `python -m embedded_carla.warm_up`.
+"""Compiles, or loads from disk, the kernels and shaders of a tick and a first picture: `python -m
+embedded_carla.warm_up`.
 
 The first time on a machine this takes a while (numba and the GL compile); afterwards a fraction of a second. The server
 does it before it listens, so that no client waits for a compiler in its first tick or picture.
@@ -25,13 +26,14 @@ from embedded_carla.world.walkers import WalkerCrowd
 
 
 def warm_up() -> None:
-    """All of it."""
+    """Compile all numba kernels and all shaders."""
     _compile_kernels()
     shaders.warm_up()
 
 
 def _compile_kernels() -> None:
-    """Drive two cars that overlap, beside a wall and at a light, for one step; look at nothing."""
+    """Run every numba kernel once: two overlapping cars beside a wall and at a light take one step. Nothing is
+    rendered."""
     triangle = np.array([[[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [0.0, 9.0, 0.0]]])
     field = HeightField(np.array([-50.0, -50.0]), 50.0, np.zeros((3, 3)))
     ground = SceneryGround(triangle, np.ones(1, dtype=np.uint8), np.zeros(1, dtype=np.int32), field)
