@@ -1,1 +1,1 @@
-"""What sensors measure, as the bodies of their messages."""
+"""Sensor models: each turns the state of the world into the body of CARLA's message."""

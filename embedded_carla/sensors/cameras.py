@@ -1,6 +1,6 @@
-"""Bodies of camera messages: 12 bytes of width, height, fov, then pixels, rows top-down, or events.
+"""Bodies of camera messages: 12 bytes of width, height and fov, then the pixels (rows top-down) or the events.
 
-A pixel is BGRA; optical flow has two f32 instead (flow.py), an event camera a list of events (dvs.py).
+A pixel is BGRA; optical flow has two f32 per pixel instead (flow.py), an event camera a list of events (dvs.py).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ COLOUR = (RGB, DVS)
 
 @dataclass(slots=True)
 class CameraMemory:
-    """What a camera that measures change keeps from its last picture."""
+    """State that a camera keeps from its last picture, for optical flow, motion blur and events."""
 
     view: CameraView | None = None
     poses: Mapping[int, Float] = field(default_factory=dict)
@@ -48,10 +48,11 @@ class CameraMemory:
 
 @dataclass(frozen=True, slots=True)
 class CameraRequest:
-    """A camera that is due this tick; `kind` is its blueprint's id, `view` its world pose, size and angle.
+    """A camera that is due this tick; `kind` is its blueprint's id, `view` its world pose, size and field of view.
 
-    `blur` is motion blur's intensity (0: none) and its longest way in percent of the width. `hidden` are actors that
-    this camera does not see. Optical flow, events and blur need `memory`, the same one each time.
+    `blur` is (intensity, longest path in percent of the picture's width) of motion blur; intensity 0 means none.
+    `hidden` are ids of actors that this camera does not show. Optical flow, events and blur need `memory`, the same
+    object each time.
     """
 
     sensor_id: int
@@ -75,7 +76,7 @@ class CameraRequest:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What all cameras of a tick look at; `time_s` moves clouds and rain."""
+    """Scene shared by all cameras of a tick; `time_s` animates clouds and rain."""
 
     actors: Sequence[ActorView]
     lights: Mapping[str, SignalColour]
@@ -91,7 +92,7 @@ def camera_bodies(
     weather: WeatherParameters,
     time_s: float,
 ) -> dict[int, tuple[Part, ...]]:
-    """The message body of each request by sensor id, in parts; cameras with one pose, size and angle share one pass.
+    """The message body of each request by sensor id, in parts; cameras with the same view share one render pass.
 
     An event camera without events has no message. Raises EmbeddedCarlaError for a kind that is not a camera.
     """
@@ -117,8 +118,10 @@ def camera_bodies(
 
 
 class _Shots:
-    """The pictures of one view in one tick, each drawn and encoded once for all cameras that share it: those that are
-    `wanted`, of which `take` takes as many as it asked for."""
+    """Pictures of one view in one tick, each rendered and encoded once for all cameras that share the view.
+
+    `wanted` are the shots to render; `take` consumes as many pictures as there are wanted shots.
+    """
 
     def __init__(self, renderer: Renderer, view: CameraView, scene: Scene, sharing: Sequence[CameraRequest]) -> None:
         self._renderer, self._view, self._scene = renderer, view, scene
@@ -139,13 +142,13 @@ class _Shots:
             depth = labels = False
 
     def take(self, pictures: Iterator[Picture]) -> None:
-        """The next pictures are the `wanted` ones."""
+        """Take the next pictures, which are those of the `wanted` shots in order."""
         for shot in self.wanted:
             self._pictures[(shot.gain, shot.adapts)] = next(pictures)
         self._first = next(iter(self._pictures.values()), None)
 
     def pixels(self, request: CameraRequest) -> NDArray[Any] | None:
-        """What follows the 12 bytes; None where there is nothing to tell."""
+        """The body after the 12-byte head; None when there is no message to send."""
         if request.kind == FLOW:
             return bend(self._flow_since(request), request.lens, smooth=False).astype("<f4", copy=False)
         if request.kind == DVS:
@@ -161,7 +164,7 @@ class _Shots:
         return self._encoded[key]
 
     def _still(self, request: CameraRequest) -> NDArray[np.uint8]:
-        """(H, W, 4) of a kind that needs nothing but this tick."""
+        """(H, W, 4) picture of a kind that depends on this tick only."""
         if request.kind == RGB:
             return self._colour(request)
         if request.kind == NORMALS:
@@ -180,7 +183,7 @@ class _Shots:
         return request.development.grade(darken_rim(bend(raw, request.lens, smooth=True), request.lens))
 
     def _flow_since(self, request: CameraRequest) -> NDArray[np.float32]:
-        """Motion since this camera's last picture; nothing moved before its first one."""
+        """Optical flow (H, W, 2) since this camera's last picture; at its first picture nothing has moved."""
         memory = request.memory or CameraMemory()
         first = self._first
         assert first is not None
@@ -196,7 +199,7 @@ class _Shots:
 
 
 def encode(picture: Picture, kind: str) -> NDArray[np.uint8]:
-    """(H, W, 4) uint8 BGRA of one kind, as CARLA's raw images. The picture must hold what `kind` needs."""
+    """(H, W, 4) uint8 BGRA of one kind, as in CARLA's raw images. The picture must hold the data that `kind` needs."""
     if kind == RGB:
         assert picture.bgra is not None
         return picture.bgra
@@ -216,7 +219,7 @@ def encode(picture: Picture, kind: str) -> NDArray[np.uint8]:
 
 
 def encode_depth(depth_m: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Planar depth (H, W) m -> (H, W, 4): R + 256 G + 65536 B = depth / 1000 m * (2^24 - 1), beyond 1000 m clipped."""
+    """Planar depth (H, W) m -> (H, W, 4): R + 256 G + 65536 B = depth / 1000 m * (2^24 - 1), clipped at 1000 m."""
     out = np.empty(depth_m.shape, dtype="<u4")
     pixels.write_depth(np.ascontiguousarray(depth_m).reshape(-1), out.reshape(-1))
     return out.view(np.uint8).reshape(*out.shape, 4)

@@ -10,6 +10,7 @@ from embedded_carla.types import Vector3
 
 
 def collision_body(owner: Any, other: Any, impulse_ns: Vector3) -> bytes:
-    """The message; `owner` and `other` are actors as the wire lays them out, `impulse_ns` acted on the owner."""
+    """The message body; `owner` and `other` are actors in wire format, `impulse_ns` is the impulse on the owner, N
+    s."""
     body: bytes = msgpack.packb([owner, other, list(impulse_ns)])
     return body

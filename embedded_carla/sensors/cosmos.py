@@ -1,4 +1,4 @@
-"""Pictures of `sensor.camera.cosmos_visualization`: what concerns traffic in plain colours, all else black."""
+"""Pictures of `sensor.camera.cosmos_visualization`: traffic classes in flat colours, everything else black."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ for _tag, _rgb in _COLOURS.items():
 
 
 def traffic_colours(tag: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Labels (H, W) -> (H, W, 4) BGRA."""
+    """Semantic labels (H, W) uint8 -> (H, W, 4) uint8 BGRA."""
     return _TABLE[tag]

@@ -1,9 +1,9 @@
-"""How an rgb camera exposes and develops its picture, by its post-process attributes.
+"""Exposure, white balance and gamma of an rgb camera, from its post-process attributes.
 
-Exposure follows Unreal's camera: EV100 = log2(N^2 / t * 100 / S), each step halves the light, and
-`exposure_compensation` adds stops. White balance: light of `temp` kelvin is shown white, so daylight looks warm
-above 6500 and cold below. Chromaticities: CIE daylight locus (CIE 15:2004) from 4000 K up, Planckian locus (B. Kang
-et al., *Design of Advanced Color Temperature Control System*, 2002) below; `tint` moves across the locus in CIE 1960.
+Exposure follows Unreal's camera: EV100 = log2(N^2 / t * 100 / S); each step of EV100 halves the light, and each unit of
+`exposure_compensation` doubles it. White balance: light of `temp` kelvin is shown white, so daylight looks warm above
+6500 and cold below. Chromaticities: CIE daylight locus (CIE 15:2004) from 4000 K up, Planckian locus (B. Kang et al.,
+*Design of Advanced Color Temperature Control System*, 2002) below; `tint` moves across the locus in CIE 1960.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ DEFAULT_SHUTTER_PER_S = 200.0
 DEFAULT_ISO = 100.0
 DAYLIGHT_K = 6500.0
 GAMMA = 2.2
-TINT_REACH = 0.05  # distance in CIE 1960 of a tint of 1
+TINT_REACH = 0.05  # shift in CIE 1960 uv for a tint of 1
 _XYZ_TO_RGB = np.array([[3.2406, -1.5372, -0.4986], [-0.9689, 1.8758, 0.0415], [0.0557, -0.2040, 1.0570]])
 
 
 @dataclass(frozen=True, slots=True)
 class Development:
-    """`gain` multiplies the light; a camera that `adapts` exposes by the weather, else as on a clear day."""
+    """Camera development settings: `gain` multiplies the light; with `adapts` the exposure follows the weather,
+    otherwise it is that of a clear day."""
 
     gain: float = 1.0
     adapts: bool = True
@@ -37,7 +38,8 @@ class Development:
 
     @staticmethod
     def of(number: Callable[[str, float], float], manual: bool, effects: bool) -> Development:
-        """From a blueprint's attributes; without post-process `effects` there is neither exposure nor grading."""
+        """From a blueprint's attributes; without post-process `effects` the defaults apply (no exposure, no
+        grading)."""
         if not effects:
             return Development()
         stops = number("exposure_compensation", 0.0)
@@ -54,7 +56,7 @@ class Development:
         )  # fmt: skip
 
     def grade(self, bgra: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The picture with its white balance and gamma; the very same array where there is nothing to do."""
+        """Apply white balance and gamma to a picture; returns the same array when nothing changes."""
         if (self.gamma, self.temperature_k, self.tint) == (GAMMA, DAYLIGHT_K, 0.0):
             return bgra
         curves = _curves(self.gamma, self.temperature_k, self.tint)
@@ -65,13 +67,13 @@ class Development:
 
 
 def exposure_value(fstop: float, shutter_per_s: float, iso: float) -> float:
-    """EV100 of an aperture f/`fstop`, a time of 1 / `shutter_per_s` s and a sensitivity."""
+    """EV100 of aperture f/`fstop`, shutter time 1 / `shutter_per_s` s and sensitivity `iso`."""
     return math.log2(max(fstop, 0.01) ** 2 * max(shutter_per_s, 0.01) * 100.0 / max(iso, 0.01))
 
 
 @lru_cache(maxsize=8)
 def _curves(gamma: float, temperature_k: float, tint: float) -> NDArray[np.uint8]:
-    """(3, 256) display value after grading, of blue, green, red."""
+    """(3, 256) uint8 tone curves after grading, of blue, green, red."""
     white = _white(temperature_k, tint)
     gain = _white(DAYLIGHT_K, 0.0) / white
     linear = (np.arange(256) / 255.0) ** GAMMA
@@ -80,7 +82,7 @@ def _curves(gamma: float, temperature_k: float, tint: float) -> NDArray[np.uint8
 
 
 def _white(temperature_k: float, tint: float) -> NDArray[np.float64]:
-    """(3,) linear RGB, of luminance 1, of light of this temperature, moved off the locus by `tint`."""
+    """(3,) linear RGB, of luminance 1, of light with this colour temperature, moved off the locus by `tint`."""
     x, y = _locus(temperature_k)
     u, v = _uv(x, y)
     ahead = np.subtract(_uv(*_locus(temperature_k + 10.0)), (u, v))
@@ -97,7 +99,7 @@ def _uv(x: float, y: float) -> tuple[float, float]:
 
 
 def _locus(t: float) -> tuple[float, float]:
-    """CIE 1931 chromaticity of daylight, or below 4000 K of a black body."""
+    """CIE 1931 chromaticity (x, y) of daylight at `t` kelvin; below 4000 K that of a black body."""
     if t >= 4000.0:
         a, b, c, d = (
             (-4.6070e9, 2.9678e6, 0.09911e3, 0.244063) if t <= 7000 else (-2.0064e9, 1.9018e6, 0.24748e3, 0.23704)

@@ -1,8 +1,8 @@
-"""The event camera: where the (logarithmic) brightness of the rgb picture crossed thresholds since the last one.
+"""The event camera (DVS): events where the log brightness of the rgb picture crosses a threshold.
 
-Brightness is taken to change linearly between two pictures; every crossing of a multiple of the threshold away from
-the pixel's last event is one event at the time of crossing (H. Rebecq et al., *ESIM: an Open Event Camera
-Simulator*, CoRL 2018), which is the model of CARLA's sensor.
+Brightness is taken to change linearly between two pictures; every crossing of a multiple of the threshold away from the
+pixel's last event is one event at the time of crossing (H. Rebecq et al., *ESIM: an Open Event Camera Simulator*, CoRL
+2018), which is the model of CARLA's sensor.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ LUMA_BGR = np.array([0.1140, 0.5870, 0.2989], dtype=np.float32)
 UNCHANGED = 1e-6
 LEAST_THRESHOLD = 0.01
 MOST_CROSSINGS, MOST_STEPS = 4_000_000, 2000
-"""Of one picture: thresholds far below what a picture resolves must not hold the world up."""
+"""Limits per picture on crossings and threshold steps, so that thresholds far below the picture's resolution cannot
+stop the world."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class DvsSpec:
 
 
 class EventCamera:
-    """One event camera: remembers the last picture and the level and time of each pixel's last event."""
+    """One event camera; keeps the last picture, and the level and time of each pixel's last event."""
 
     def __init__(self, spec: DvsSpec, rng: np.random.Generator) -> None:
         self.spec = spec
@@ -57,7 +58,7 @@ class EventCamera:
         self._fired_ns: NDArray[np.int64]
 
     def events(self, bgra: NDArray[np.uint8], time_s: float) -> NDArray[np.void]:
-        """Events (N,) of EVENT since the last picture, by time; none for the first picture."""
+        """Events (N,) of EVENT since the last picture, sorted by time; none for the first picture."""
         seen, now_ns = self.brightness(bgra), round(time_s * 1e9)
         if self._last is None or self._last.shape != seen.shape:
             self._level = seen.copy()
@@ -69,7 +70,7 @@ class EventCamera:
         return found
 
     def brightness(self, bgra: NDArray[np.uint8]) -> F32:
-        """(H, W) log(eps + I / 255) with I of 0 to 255, or I itself where `use_log` is off."""
+        """(H, W) log(eps + I / 255) of luma I from 0 to 255, or I itself when `use_log` is off."""
         grey: F32 = bgra[..., :3].astype(np.float32) @ LUMA_BGR
         if not self.spec.use_log:
             return grey
@@ -87,11 +88,12 @@ class EventCamera:
         crossings = 0
         for _ in range(MOST_STEPS):
             if not len(rows) or crossings >= MOST_CROSSINGS:
-                break  # what is left is told with the next picture
+                break  # the remaining crossings follow with the next picture
             crossings += len(rows)
             level = level + step
-            # A level that is already behind (the threshold drawn anew is smaller, or it was met to the last bit) counts
-            # at the span's beginning: an event once left out would never be told.
+            # A level may lie before the span already: the redrawn threshold is smaller, or the level was reached
+            # exactly. It counts at the beginning of the span, because an event that is skipped once would never be
+            # sent.
             crossed = np.where(rises, level <= high, level >= high)
             rows, columns, low, high = rows[crossed], columns[crossed], low[crossed], high[crossed]
             rises, step, level = rises[crossed], step[crossed], level[crossed]

@@ -1,8 +1,8 @@
-"""Optical flow: how far each pixel's surface moved in the picture since the sensor's last one.
+"""Optical flow: image motion of each pixel's surface since the sensor's last picture.
 
 A value is the change of normalised picture coordinates (x right, y up, both -1 to 1 over the picture) from the last
-measurement to this one, as CARLA's sensor gives Unreal's velocity buffer: pixels moved are x * width / 2 to the
-right and -y * height / 2 down. Bodies are rigid here: the turning of wheels and the swing of limbs are left out.
+measurement to this one, as CARLA's sensor gives Unreal's velocity buffer: pixels moved are x * width / 2 to the right
+and -y * height / 2 down. Bodies are rigid here: the rotation of wheels and the swing of limbs are left out.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from embedded_carla.scene import ActorView, CameraView
 from embedded_carla.types import Float, SemanticTag
 
 F32 = NDArray[np.float32]
-LIMIT = 2.0  # the documented range of the values
+LIMIT = 2.0  # documented magnitude limit of the values
 SKY_M = 999.0
 _NEAREST = np.float32(1e-3)
 
 
 def actor_poses(actors: Sequence[ActorView]) -> dict[int, Float]:
-    """World matrices (4, 4) by the instance number that a picture shows of each actor."""
+    """World matrices (4, 4) of the actors by instance number."""
     return {a.instance: a.transform.matrix() for a in actors}
 
 
@@ -30,9 +30,10 @@ def optical_flow(
     depth_m: F32, tag: NDArray[np.uint8], instance: NDArray[np.uint16], view: CameraView, before: CameraView,
     poses: Mapping[int, Float], poses_before: Mapping[int, Float],
 ) -> F32:  # fmt: skip
-    """(H, W, 2) flow of a picture of `view`, (H, W) each; `before` and `poses_before` are those of the last picture.
+    """(H, W, 2) flow from the depth, tag and instance pictures (H, W) of `view`.
 
-    An actor that was not there before counts as one that stood still. Sky moves by the camera's turn alone.
+    `before` and `poses_before` belong to the last picture. An actor that did not exist then counts as stationary. Sky
+    moves with the camera's rotation only.
     """
     height, width = depth_m.shape
     tan_x = np.tan(np.radians(view.fov_deg) / 2.0)
@@ -53,16 +54,16 @@ def optical_flow(
 
 
 def _grid(width: int, height: int) -> tuple[F32, F32]:
-    """Normalised coordinates of pixel centres: x (W,), y (H, 1), up."""
+    """Normalised coordinates of pixel centres: x (W,) to the right, y (H, 1) upwards."""
     x = (np.arange(width) + 0.5) / width * 2.0 - 1.0
     y = 1.0 - (np.arange(height) + 0.5) / height * 2.0
     return x.astype(np.float32), y.astype(np.float32)[:, None]
 
 
 def _moved(step: Float, tangents: tuple[float, float], x: F32, y: F32, nearness: F32) -> F32:
-    """Flow of points at 1 / `nearness` m depth; `step` (4, 4) takes this camera's frame to the last one's.
+    """Flow of points at depth 1 / `nearness` m; `step` (4, 4) transforms this camera's frame to the last one's.
 
-    Seen in proportion to depth, a point is (1, x tan, y tan), and a shift counts as much as the point is near.
+    Divided by its depth, a point is (1, x tan, y tan), and a translation is weighted by `nearness`.
     """
     tan_x, tan_y = tangents
     m = step.astype(np.float32)

@@ -1,4 +1,4 @@
-"""The satellite receiver: latitude, longitude and altitude with bias and white noise."""
+"""The GNSS receiver: latitude, longitude and altitude with bias and white noise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCALE = 0.9996
 
 @dataclass(frozen=True, slots=True)
 class GnssNoise:
-    """Latitude and longitude in degrees, altitude in metres: (latitude, longitude, altitude) each."""
+    """Bias and standard deviation, each (latitude deg, longitude deg, altitude m)."""
 
     bias: Vector3 = (0.0, 0.0, 0.0)
     stddev: Vector3 = (0.0, 0.0, 0.0)
@@ -36,8 +36,8 @@ def geolocation(location: Vector3, geo: tuple[float, float]) -> Vector3:
     """(latitude_deg, longitude_deg, altitude_m) of a world location; `geo` is (latitude, longitude) of the origin.
 
     Agrees with `carla.Map.transform_to_geolocation` of CARLA 0.9.16: the inverse spherical transverse Mercator
-    projection (J. P. Snyder, *Map Projections: A Working Manual*, 1987, eq. 8-6 to 8-8) with scale 0.9996 whatever the
-    map's projection says. That release does not mirror y: latitude grows with CARLA's y, to the south.
+    projection (J. P. Snyder, *Map Projections: A Working Manual*, 1987, eq. 8-6 to 8-8) with scale 0.9996, regardless
+    of the map's projection. That release does not mirror y: latitude grows with CARLA's y, to the south.
     """
     x, y, z = location
     latitude_0, longitude_0 = math.radians(geo[0]), math.radians(geo[1])
@@ -48,7 +48,7 @@ def geolocation(location: Vector3, geo: tuple[float, float]) -> Vector3:
 
 
 def gnss_body(location: Vector3, geo: tuple[float, float], noise: GnssNoise, rng: np.random.Generator) -> bytes:
-    """The message of a receiver at `location` (world frame, m); draws three normal numbers from `rng`."""
+    """The message body of a receiver at `location` (world frame, m); draws three normal numbers from `rng`."""
     exact = np.array(geolocation(location, geo))
     fix = exact + noise.bias + rng.standard_normal(3) * noise.stddev
     body: bytes = msgpack.packb(fix.tolist())

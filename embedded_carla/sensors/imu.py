@@ -1,4 +1,4 @@
-"""The inertial measurement unit: specific force, turn rate and compass in the sensor's frame (CARLA's axes)."""
+"""The IMU: specific force, angular velocity and compass heading in the sensor's frame (CARLA's axes)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GRAVITY_MPS2 = 9.81
 
 @dataclass(frozen=True, slots=True)
 class ImuNoise:
-    """Per axis: m/s^2 for the accelerometer, rad/s for the gyroscope."""
+    """Noise per axis: m/s^2 for the accelerometer, rad/s for the gyroscope."""
 
     accel_stddev: Vector3 = (0.0, 0.0, 0.0)
     gyro_stddev: Vector3 = (0.0, 0.0, 0.0)
@@ -35,14 +35,15 @@ class ImuNoise:
 def acceleration_at(
     acceleration: Float, angular_velocity_degps: Float, angular_acceleration_degps2: Float, arm_m: Float
 ) -> Float:
-    """Acceleration of a point of a rigid body, `arm_m` from the point whose `acceleration` is given; world frame."""
+    """Acceleration of a rigid-body point at offset `arm_m` from the point whose `acceleration` is given; world frame,
+    m/s^2."""
     turn, change = np.radians(angular_velocity_degps), np.radians(angular_acceleration_degps2)
     moved: Float = acceleration + np.cross(change, arm_m) + np.cross(turn, np.cross(turn, arm_m))
     return moved
 
 
 def compass_rad(pose: Transform) -> float:
-    """Heading in [0, 2 pi): 0 is north, which is -y, and east is pi/2."""
+    """Heading in [0, 2 pi): 0 is north (-y), pi/2 is east."""
     forward = pose.matrix()[:3, 0]
     return math.atan2(forward[0], -forward[1]) % (2 * math.pi)
 
@@ -55,7 +56,7 @@ def imu_body(
     rng: np.random.Generator,
     gravity_mps2: float = GRAVITY_MPS2,
 ) -> bytes:
-    """The message of a unit at `pose` whose point moves with the world-frame `acceleration` and angular velocity.
+    """The message body of an IMU at `pose` that moves with the given world-frame acceleration and angular velocity.
 
     At rest the accelerometer reads +`gravity_mps2` upwards. Draws six normal numbers from `rng`.
     """

@@ -1,13 +1,13 @@
-"""Lens distortion: each pixel looks where the lens bends it to.
+"""Lens distortion of camera pictures by CARLA's lens_* attributes.
 
-CARLA's formula is in a material that is not published. What is known of it holds here: the defaults (k -1, kcube 0,
-sizes 0.08) leave a pinhole picture, k and kcube bend it radially, the sizes scale it, and all zeros show one colour.
-A pixel at p, in half widths from the centre, shows what a pinhole has at
+CARLA's formula is in a material that is not published. The known properties hold here: the defaults (k -1, kcube 0,
+sizes 0.08) leave a pinhole picture, k and kcube distort it radially, the sizes scale it, and all zeros show one colour.
+A pixel at p, in half widths from the centre, shows the pinhole picture at
 
     p * (x_size, y_size) / 0.08 * (1 + (k + 1) r^2 + kcube r^3),   r = |p|
 
-beyond the edge the nearest there is. `lens_circle_multiplier` darkens the rim of a colour picture by
-1 - multiplier * r^falloff.
+clamped to the picture's edge. `lens_circle_multiplier` darkens the rim of a colour picture: it scales the colour by 1 -
+multiplier * r^falloff.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Lens:
 
 
 def bend(picture: NDArray[T], lens: Lens, smooth: bool) -> NDArray[T]:
-    """(H, W, ...) through the lens; `smooth` mixes the four pixels around (uint8 colours), else the nearest counts."""
+    """Distort a picture (H, W, ...), bilinearly with `smooth` (uint8 colours), otherwise by the nearest pixel."""
     if not lens.bends:
         return picture
     x, y = _source(picture.shape[1], picture.shape[0], lens)
@@ -68,7 +68,7 @@ def bend(picture: NDArray[T], lens: Lens, smooth: bool) -> NDArray[T]:
 
 
 def darken_rim(bgra: NDArray[np.uint8], lens: Lens) -> NDArray[np.uint8]:
-    """The colour picture behind the lens circle."""
+    """Darken the rim of a colour picture by the lens circle."""
     if lens.circle_multiplier == 0.0:
         return bgra
     x, y = _half_widths(bgra.shape[1], bgra.shape[0])
@@ -79,7 +79,7 @@ def darken_rim(bgra: NDArray[np.uint8], lens: Lens) -> NDArray[np.uint8]:
 
 
 def _half_widths(width: int, height: int) -> tuple[F32, F32]:
-    """Pixel centres from the picture's centre: x (1, W), y (H, 1), down."""
+    """Pixel centres relative to the picture's centre, in half widths: x (1, W) to the right, y (H, 1) down."""
     x = (np.arange(width, dtype=np.float32) + 0.5 - width / 2.0) / (width / 2.0)
     y = (np.arange(height, dtype=np.float32) + 0.5 - height / 2.0) / (width / 2.0)
     return x[None, :], y[:, None]
@@ -87,7 +87,7 @@ def _half_widths(width: int, height: int) -> tuple[F32, F32]:
 
 @lru_cache(maxsize=8)
 def _source(width: int, height: int, lens: Lens) -> tuple[F32, F32]:
-    """(H, W) columns and rows, in pixels, that each pixel shows."""
+    """(H, W) columns and rows, in pixels, from which each output pixel is taken."""
     x, y = _half_widths(width, height)
     r = np.hypot(x, y)
     stretch = 1.0 + (lens.k + 1.0) * r**2 + lens.kcube * r**3

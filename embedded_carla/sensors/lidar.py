@@ -1,7 +1,8 @@
-"""The ray-cast LiDAR: rays looked up in depth pictures rendered around the sensor.
+"""The ray-cast LiDAR: rays are looked up in depth pictures rendered around the sensor.
 
-Body: horizontal angle f32 (rad), channels u32, points per channel u32 each, then x, y, z, intensity f32 of each
-point, grouped by channel from the top one down, in the sensor's frame (x forward, y right, z up).
+Body: horizontal angle f32 (rad), channels u32, points per channel u32 each, then x, y, z, intensity f32 of each point,
+grouped by channel from the top one down, in the sensor's frame (x forward, y right, z up). The semantic LiDAR has x, y,
+z, cosine of incidence f32, actor id u32 and tag u32 of each point instead.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ F64 = NDArray[np.float64]
 RAY_CAST = "sensor.lidar.ray_cast"
 RAY_CAST_SEMANTIC = "sensor.lidar.ray_cast_semantic"
 MOST_POINTS = 2_000_000
-"""Of one measurement; a longer one has no more."""
+"""Largest number of rays of one measurement; more are not cast."""
 
-FARTHEST_M = 1000.0  # ranges beyond measure so far
+FARTHEST_M = 1000.0  # a larger range attribute is cut to this
 FACE_WIDTH_PX = 512
-HEIGHT_STEP_PX = 32  # few sizes: a picture's memory is kept by its size
-STEEP_FACE_DEG = 89.9  # not quite upright, where yaw and roll could not be told apart
+HEIGHT_STEP_PX = 32  # limits the number of picture sizes, since buffers are kept per size
+STEEP_FACE_DEG = 89.9  # below 90, where yaw and roll are degenerate (gimbal lock)
 FACE_YAWS_DEG = (0.0, 90.0, 180.0, -90.0)
-SIDE_TILT_DEG = 60.0  # the pictures around reach this far up and down; steeper rays look in one up or down
+SIDE_TILT_DEG = 60.0  # limit of the four side faces; steeper rays use the face up or down
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ class LidarSpec:
 
     @staticmethod
     def from_attributes(attributes: Mapping[str, str]) -> LidarSpec:
-        """From a blueprint's attributes by CARLA's names; raises EmbeddedCarlaError naming one out of bounds."""
+        """From a blueprint's attributes by CARLA's names; raises EmbeddedCarlaError naming an attribute out of
+        bounds."""
         a, d = attributes, LidarSpec()
         spec = LidarSpec(
             int(float(a.get("channels", d.channels))), float(a.get("range", d.range_m)),
@@ -76,7 +78,7 @@ class LidarSpec:
         ):  # fmt: skip
             if not low <= value <= high:
                 raise EmbeddedCarlaError(f"lidar attribute {name} is {value:g}; it must lie in {low:g} to {high:g}")
-        # Programs of CARLA's first years give centimetres.
+        # Scripts for early CARLA versions give the range in centimetres.
         return replace(spec, range_m=min(spec.range_m, FARTHEST_M))
 
 
@@ -84,7 +86,7 @@ class LidarSpec:
 class _Returns:
     """Rays that hit: points (N, 3) in the sensor's frame, channel (N,), distance (N,), tag and instance (N,).
 
-    `cos_incidence` (N,) is the cosine between the ray backwards and the surface's normal, 1 where it was not asked.
+    `cos_incidence` (N,) is the cosine between the reversed ray and the surface normal, 1 where it was not requested.
     """
 
     points: F64
@@ -97,7 +99,7 @@ class _Returns:
 
 
 class LidarScanner:
-    """One LiDAR: keeps the angle it has turned to. `seed` decides noise and drop-off."""
+    """One LiDAR; keeps its current horizontal angle. `seed` determines noise and drop-off."""
 
     def __init__(self, spec: LidarSpec, kind: str = RAY_CAST, seed: int = 0) -> None:
         self.spec = spec
@@ -114,7 +116,7 @@ class LidarScanner:
         time_s: float,
         dt_s: float,
     ) -> bytes:
-        """The message body of the rays fired in the last `dt_s` seconds, the sensor standing at `transform`."""
+        """The message body of the rays fired in the last `dt_s` seconds, with the sensor at `transform`."""
         directions, channel = self._rays(dt_s)
         if self.kind == RAY_CAST_SEMANTIC:
             hits = cast(renderer, transform, actors, lights, time_s, directions, channel, self.spec.range_m, True)
@@ -125,7 +127,7 @@ class LidarScanner:
         return self._intensities(hits)
 
     def _rays(self, dt_s: float) -> tuple[F64, NDArray[np.int64]]:
-        """(N, 3) unit directions in the sensor's frame and their channels; turns the head on."""
+        """(N, 3) unit directions in the sensor's frame and their channels (N,); advances the horizontal angle."""
         s = self.spec
         per_channel = min(round(s.points_per_second * dt_s / s.channels), MOST_POINTS // s.channels)
         sweep, whole = s.rotation_frequency_hz * s.horizontal_fov_deg * dt_s, max(s.horizontal_fov_deg, 1e-9)
@@ -166,11 +168,11 @@ def cast(
     renderer: Renderer, transform: Transform, actors: Sequence[ActorView], lights: Mapping[str, SignalColour],
     time_s: float, directions: F64, channel: NDArray[np.int64], range_m: float, with_incidence: bool = False,
 ) -> _Returns:  # fmt: skip
-    """Where rays (N, 3), unit, in the frame of `transform`, first hit something within `range_m`.
+    """Cast rays (N, 3), unit vectors in the frame of `transform`, and return the first hits within `range_m`.
 
-    Each ray pierces a depth picture; between pixels of one thing inverse depth is interpolated (exact on planes),
-    at its edges the nearest pixel counts, so an edge is placed to half a pixel (0.1 degree). Hits on vehicles are kept
-    within their bounding boxes.
+    Each ray is looked up in a depth picture. Where the four pixels around it show the same object, inverse depth is
+    interpolated (exact on planes); at an object's edge the nearest pixel is taken, which places an edge to half a pixel
+    (0.1 degree). Hits on vehicles are clamped to their bounding boxes.
     """
     faces, of_ray = _faces(directions)
     distance, cosine = np.full(len(directions), np.inf), np.ones(len(directions))
@@ -194,7 +196,7 @@ def cast(
         distance[mine] = _depth_at(picture.depth_m, thing, row, column) / forward
         in_world = directions[mine] @ rotation.T
         enter, leave = boxes.spans(picture.instance[nearest_row, nearest_column], in_world)
-        beside = np.flatnonzero(enter > leave)  # half a pixel beside a vehicle's outline
+        beside = np.flatnonzero(enter > leave)  # rays within half a pixel outside a vehicle's outline
         if len(beside):
             at = _other_pixel(picture.instance, row[beside], column[beside])
             nearest_row[beside], nearest_column[beside] = at
@@ -214,7 +216,7 @@ def cast(
 
 
 def _faces(directions: F64) -> tuple[list[tuple[Transform, float]], NDArray[np.int64]]:
-    """Pictures around (turn of the camera, tangent of half its width), and the number of each ray's."""
+    """Render faces as (camera rotation, tangent of half the width), and the face index (N,) of each ray."""
     faces = [(Transform(yaw_deg=yaw), 1.0) for yaw in FACE_YAWS_DEG]
     of_ray = np.floor((np.degrees(np.arctan2(directions[:, 1], directions[:, 0])) + 45.0) / 90.0).astype(np.int64) % 4
     steepest = np.tan(np.radians(SIDE_TILT_DEG))
@@ -226,7 +228,8 @@ def _faces(directions: F64) -> tuple[list[tuple[Transform, float]], NDArray[np.i
 
 
 def _depth_at(depth_m: NDArray[np.float32], thing: NDArray[np.uint32], row: F64, column: F64) -> F64:
-    """Planar depth at fractional pixel centres (N,): of the plane through the pixels around, or the nearest pixel."""
+    """Planar depth (N,) m at fractional pixel positions: of the plane through the four pixels around, or of the nearest
+    pixel."""
     top = np.clip(np.floor(row).astype(int), 0, depth_m.shape[0] - 2)
     left = np.clip(np.floor(column).astype(int), 0, depth_m.shape[1] - 2)
     down, across = row - top, column - left
@@ -241,8 +244,11 @@ def _depth_at(depth_m: NDArray[np.float32], thing: NDArray[np.uint32], row: F64,
 
 
 def _other_pixel(instance: NDArray[np.uint16], row: F64, column: F64) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row and column (N,) of the nearest of the four pixels around that shows another thing than the nearest one does;
-    the nearest where all show the same."""
+    """Row and column (N,) of the nearest of the four surrounding pixels whose instance differs from the nearest
+    pixel's.
+
+    The nearest pixel itself where all four show the same instance.
+    """
     found = (np.rint(row).astype(np.int64), np.rint(column).astype(np.int64))
     own, least = instance[found], np.full(len(row), np.inf)
     top = np.clip(np.floor(row).astype(np.int64), 0, instance.shape[0] - 2)
@@ -256,7 +262,7 @@ def _other_pixel(instance: NDArray[np.uint16], row: F64, column: F64) -> tuple[N
 
 
 def _face(transform: Transform, turn: Transform, half_width: float, rays: F64) -> tuple[CameraView, F64, F64, F64]:
-    """The camera of one face, and for each ray its forward component, column and row in pixel centres."""
+    """The camera of one face, and for each ray its forward component and its column and row in pixel centres."""
     local = rays @ turn.matrix()[:3, :3]
     forward, right, up = local[:, 0], local[:, 1] / local[:, 0], local[:, 2] / local[:, 0]
     focal_px = FACE_WIDTH_PX / 2.0 / half_width

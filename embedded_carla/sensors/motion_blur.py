@@ -1,4 +1,4 @@
-"""Motion blur: each pixel is the mean along the path on which its surface moved."""
+"""Motion blur: each pixel becomes the mean of the picture along the path of its surface."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ F32 = NDArray[np.float32]
 
 
 def blur(bgra: NDArray[np.uint8], flow: F32, intensity: float, most_percent: float) -> NDArray[np.uint8]:
-    """(H, W, 4) blurred over `intensity` (0 to 1) of the way that `flow` (H, W, 2; see flow.py) tells.
+    """Blur a picture (H, W, 4) along `intensity` (0 to 1) of the path given by `flow` (H, W, 2; see flow.py).
 
-    The way is at most `most_percent` of the picture's width long, and centred on the pixel.
+    The path is centred on the pixel and at most `most_percent` of the picture's width long.
     """
     height, width = bgra.shape[:2]
     way = flow * np.array([width / 2.0, -height / 2.0], dtype=np.float32) * np.float32(intensity)

@@ -1,4 +1,4 @@
-"""The obstacle detector: what a sphere meets that flies straight ahead."""
+"""The obstacle detector: the first hit of a sphere swept straight ahead."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _NEAR_M = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """The first thing met: an actor, or scenery (`actor_id` 0) labelled `static_tag`; how far the sphere flew."""
+    """The first hit: an actor, or scenery (`actor_id` 0) with label `static_tag`; `distance_m` is the sphere's path
+    length."""
 
     actor_id: int
     static_tag: int
@@ -34,9 +35,9 @@ def find_obstacle(
     scenery: StaticBoxes | None,
     ignored: Sequence[int] = (),
 ) -> Obstacle | None:
-    """Fly a sphere from `pose` along +x for `distance_m`; None when it meets nothing.
+    """Sweep a sphere from `pose` along +x for `distance_m`; None when it hits nothing.
 
-    `ignored` are actors that it passes through (the sensor's owner); `scenery` None looks for actors only.
+    `ignored` are ids of actors that it passes through (the sensor's owner); with `scenery` None only actors are hit.
     """
     matrix = pose.matrix()
     start, forward = matrix[:3, 3], matrix[:3, 0]
@@ -54,7 +55,7 @@ def find_obstacle(
 
 
 def _along(start: Float, forward: Float, distance_m: float, radius_m: float, boxes: StaticBoxes) -> NDArray[np.intp]:
-    """Boxes whose axis-aligned bounds touch those of the flight."""
+    """Indices of boxes whose axis-aligned bounds overlap those of the sphere's path."""
     end = start + distance_m * forward
     low, high = np.minimum(start, end) - radius_m, np.maximum(start, end) + radius_m
     return np.flatnonzero(((boxes.low <= high) & (boxes.high >= low)).all(axis=1))
@@ -68,9 +69,10 @@ def _first_hit(
     boxes: DynamicBoxes | StaticBoxes,
     index: NDArray[np.intp],
 ) -> tuple[int, float] | None:
-    """(box, flown distance) of the first of the boxes `index` met.
+    """(box index, path length m) of the first hit among the boxes `index`.
 
-    Sphere tracing: the distance to a box is exact, so every step of that length is safe and they add up to the hit.
+    Sphere tracing: the distance to a box is exact, so every step of that length is safe and the steps add up to the
+    hit.
     """
     centre, half, axes = boxes.centre[index], boxes.half[index], boxes.axes[index]
     near = np.linalg.norm(centre - start, axis=1) <= distance_m + radius_m + np.linalg.norm(half, axis=1)
@@ -93,6 +95,6 @@ def _first_hit(
 
 
 def obstacle_body(owner: Any, other: Any, distance_m: float) -> bytes:
-    """The message; `owner` and `other` are actors as the wire lays them out."""
+    """The message body; `owner` and `other` are actors in wire format."""
     body: bytes = msgpack.packb([owner, other, distance_m])
     return body

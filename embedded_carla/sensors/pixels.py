@@ -1,4 +1,4 @@
-"""Depth and labels as the bytes of CARLA's raw images: compiled loops, each over the picture once."""
+"""Compiled loops that encode depth and labels as CARLA's raw images, in one pass over the picture."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ OPAQUE = np.uint32(0xFF000000)
 
 @compiled
 def write_depth(depth_m: F32, out: U32) -> None:
-    """Planar depth (n,) -> B, G, R, A with R + 256 G + 65536 B = depth / 1000 m * (2^24 - 1), beyond 1000 m clipped."""
+    """Planar depth (n,) -> B, G, R, A with R + 256 G + 65536 B = depth / 1000 m * (2^24 - 1), clipped at 1000 m."""
     for i in range(len(depth_m)):
-        steps = np.uint32(min(min(depth_m[i], RANGE_M) * STEPS_PER_M, MOST_STEPS))  # whole below 2^24: float32 holds it
+        steps = np.uint32(min(min(depth_m[i], RANGE_M) * STEPS_PER_M, MOST_STEPS))  # exact in float32 below 2^24
         low, middle, high = steps & np.uint32(0xFF), steps & np.uint32(0xFF00), steps >> np.uint32(16)
         out[i] = OPAQUE | (low << np.uint32(16)) | middle | high
 
@@ -43,7 +43,7 @@ def write_instances(tag: U8, instance: U16, out: U32) -> None:
 
 
 def warm_up() -> None:
-    """Compile, or load from disk, all of this: no picture waits for it."""
+    """Compile these loops, or load them from disk, so that no picture waits for the compiler."""
     out, tag = np.zeros(0, np.uint32), np.zeros(0, np.uint8)
     write_depth(np.zeros(0, np.float32), out)
     write_tags(tag, out)

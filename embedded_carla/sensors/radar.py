@@ -1,4 +1,4 @@
-"""The radar: rays at random within an elliptic cone, and how fast what they meet moves along them.
+"""The radar: random rays within an elliptic cone, with the radial velocity of what they hit.
 
 Body: 16 bytes for each detection: velocity m/s (positive away from the sensor), azimuth rad (positive to the right),
 altitude rad (positive up), depth m (along the ray), all f32.
@@ -20,7 +20,7 @@ from embedded_carla.types import Float, SignalColour, Transform
 
 RADAR = "sensor.other.radar"
 WIDEST_DEG = 170.0
-MOST_POINTS = 1_000_000  # of one measurement
+MOST_POINTS = 1_000_000  # largest number of rays of one measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class RadarSpec:
 
     @staticmethod
     def of(number: Callable[[str, float], float]) -> RadarSpec:
-        """From a blueprint's attributes; raises EmbeddedCarlaError naming one out of bounds."""
+        """From a blueprint's attributes; raises EmbeddedCarlaError naming an attribute out of bounds."""
         d = RadarSpec()
         spec = RadarSpec(
             number("horizontal_fov", d.horizontal_fov_deg), number("vertical_fov", d.vertical_fov_deg),
@@ -51,7 +51,8 @@ class RadarSpec:
 
 
 def radar_rays(spec: RadarSpec, dt_s: float, rng: np.random.Generator) -> Float:
-    """(N, 3) unit directions in the sensor's frame fired in `dt_s`: denser towards the axis, as in CARLA."""
+    """(N, 3) unit directions, in the sensor's frame, of the rays fired in `dt_s`; denser towards the axis, as in
+    CARLA."""
     count = min(int(spec.points_per_second * dt_s + 1e-6), MOST_POINTS)
     radius, turn = rng.random(count), rng.random(count) * 2.0 * np.pi
     wide, tall = (np.tan(np.radians(fov) / 2.0) for fov in (spec.horizontal_fov_deg, spec.vertical_fov_deg))
@@ -64,9 +65,9 @@ def radar_body(
     renderer: Renderer, spec: RadarSpec, pose: Transform, own_velocity: Float, velocities: Mapping[int, Float],
     actors: Sequence[ActorView], lights: Mapping[str, SignalColour], time_s: float, rays: Float,
 ) -> bytes:  # fmt: skip
-    """The message of a radar at `pose` that moves with `own_velocity` (3,) m/s in the world.
+    """The message body of a radar at `pose` that moves with `own_velocity` (3,) m/s in the world frame.
 
-    `velocities` are the actors' by instance number; what is not in it stands still.
+    `velocities` are the actors' world velocities by instance number; an instance without an entry stands still.
     """
     channel = np.arange(len(rays))
     hits = cast(renderer, pose, actors, lights, time_s, rays, channel, spec.range_m)

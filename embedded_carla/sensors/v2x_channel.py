@@ -1,7 +1,7 @@
-"""The radio channel between two V2X sensors: what power arrives.
+"""The radio channel between two V2X sensors: received power.
 
-Path loss after ETSI TR 103 257-1 V1.1.1 ("geometric": two-ray ground interference in sight, log-distance behind
-buildings, a knife edge after ITU-R P.526 over vehicles; "winner": WINNER+ D5.3) and its shadow fading, as CARLA has it.
+Path loss after ETSI TR 103 257-1 V1.1.1 ("geometric": two-ray ground interference in line of sight, log-distance behind
+buildings, knife edge after ITU-R P.526 over vehicles; "winner": WINNER+ D5.3) and its shadow fading, as CARLA has it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ NEAREST_M = 0.1
 
 
 class Sight(Enum):
+    """Line-of-sight class of a link: free, obstructed by a vehicle, or obstructed by a building."""
+
     CLEAR = "los"
     VEHICLE = "nlosv"
     BUILDING = "nlosb"
@@ -29,6 +31,7 @@ _FADING_DB = {
     "urban": {Sight.CLEAR: 5.2, Sight.VEHICLE: 5.3, Sight.BUILDING: 6.8},
     "rural": {Sight.CLEAR: 4.25, Sight.VEHICLE: 4.55, Sight.BUILDING: 6.8},
 }
+"""Standard deviation of shadow fading, dB, by scenario and line-of-sight class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Channel:
     filter_distance_m: float
     scenario: str
     model: str
-    fading_db: float | None  # None: by scenario and sight
+    fading_db: float | None  # None: from _FADING_DB
 
     @staticmethod
     def of(number: Callable[[str, float], float], text: Callable[[str, str], str]) -> Channel:
@@ -64,9 +67,10 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Two antennas: distance along the line, heights over the ground m, and what stands between.
+    """Geometry of two antennas: distance along the line of sight, heights over the ground, m, and obstructions.
 
-    `edges` are (distance from one end, from the other, height over the line of sight) m of vehicles in the way.
+    `edges` are vehicles in the way as (distance from one end, distance from the other, height over the line of sight)
+    m.
     """
 
     distance_m: float
@@ -76,7 +80,7 @@ class Link:
 
 
 def received_power_dbm(channel: Channel, sent_dbm: float, link: Link, rng: np.random.Generator) -> float | None:
-    """What arrives, None where it is less than the receiver's sensitivity; draws one normal number."""
+    """Received power, dBm; None below the receiver's sensitivity. Draws one normal number from `rng`."""
     sigma = channel.fading_db
     if sigma is None:
         sigma = _FADING_DB[channel.scenario][link.sight]
@@ -86,7 +90,7 @@ def received_power_dbm(channel: Channel, sent_dbm: float, link: Link, rng: np.ra
 
 
 def path_loss_db(channel: Channel, link: Link) -> float:
-    """Loss without fading."""
+    """Path loss, dB, without fading."""
     d = max(link.distance_m, NEAREST_M)
     edge = max((knife_edge_db(channel, *e) for e in link.edges), default=0.0) if link.sight is Sight.VEHICLE else 0.0
     if channel.model == "winner":
@@ -105,6 +109,7 @@ def free_space_db(channel: Channel, distance_m: float) -> float:
 
 
 def winner_db(channel: Channel, distance_m: float, sight: Sight) -> float:
+    """WINNER+ path loss, dB."""
     far, high = math.log10(distance_m), math.log10(channel.frequency_hz / 1e9)
     if sight is Sight.BUILDING:
         return 36.85 + 30.0 * far + 18.9 * high
@@ -114,7 +119,7 @@ def winner_db(channel: Channel, distance_m: float, sight: Sight) -> float:
 
 
 def two_ray_db(channel: Channel, distance_m: float, low_m: float, high_m: float) -> float:
-    """Direct ray and the one that the ground reflects, with their phases."""
+    """Path loss, dB, of the direct ray and the ground-reflected ray added with their phases."""
     ground = math.sqrt(max(distance_m**2 - (low_m - high_m) ** 2, NEAREST_M**2))
     reflected = math.hypot(ground, low_m + high_m)
     sine, cosine = (low_m + high_m) / reflected, ground / reflected
@@ -126,7 +131,7 @@ def two_ray_db(channel: Channel, distance_m: float, low_m: float, high_m: float)
 
 
 def knife_edge_db(channel: Channel, before_m: float, behind_m: float, height_m: float) -> float:
-    """ITU-R P.526's approximation of the loss over an edge `height_m` above the line of sight."""
+    """Diffraction loss, dB, over an edge `height_m` above the line of sight (approximation of ITU-R P.526)."""
     before_m, behind_m = max(before_m, NEAREST_M), max(behind_m, NEAREST_M)
     v = height_m * math.sqrt(2.0 * (before_m + behind_m) / (channel.wavelength_m * before_m * behind_m))
     if v < -0.78:

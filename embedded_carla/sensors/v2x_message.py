@@ -1,7 +1,7 @@
-"""V2X messages as CARLA 0.9.16's client holds them in memory: a received power and an ETSI message, 464 or 136 bytes.
+"""V2X messages in the memory layout of CARLA 0.9.16's client: a received power and an ETSI message, 464 or 136 bytes.
 
-The fields of the Cooperative Awareness Message are those of ETSI EN 302 637-2 with the value ranges of TS 102 894-2.
-A long is 8 bytes, structs are aligned as on x86-64, and the two lists (the RSU's zones, the path history) are empty
+The fields of the Cooperative Awareness Message are those of ETSI EN 302 637-2 with the value ranges of TS 102 894-2. A
+long is 8 bytes, structs are aligned as on x86-64, and the two lists (the RSU's zones, the path history) are empty
 vectors, whose three pointers must be zero. The layout agrees with what the real client decodes.
 """
 
@@ -59,8 +59,11 @@ CUSTOM = np.dtype([("power_dbm", "<f4"), *_HEADER, ("text", f"S{CUSTOM_BYTES}")]
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """What a station tells of itself. Lengths in m; `acceleration_mps2` in its own frame, gravity included, as CARLA
-    has it; `heading_deg` clockwise from north; `yaw_rate_degps` positive to the right, as CARLA has it."""
+    """Content of a station's own message. Lengths in m.
+
+    `acceleration_mps2` is in the station's frame and includes gravity, as in CARLA; `heading_deg` is clockwise from
+    north; `yaw_rate_degps` is positive to the right, as in CARLA.
+    """
 
     station_id: int
     station_type: int
@@ -77,12 +80,12 @@ class Station:
 
 
 def station_type(tag: SemanticTag, special_type: str) -> int:
-    """ETSI's StationType of an actor; 0 (unknown) for one that has none."""
+    """ETSI's StationType of an actor; 0 (unknown) for an actor without one."""
     return STATION_SPECIAL if special_type == "emergency" else _STATIONS.get(tag, 0)
 
 
 def cam(station: Station, time_s: float, with_low_frequency: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.void]]:
-    """One message (1,) of CAM; its received power is still to be filled in."""
+    """One message (1,) of CAM; the caller fills in the received power."""
     m = np.zeros(1, dtype=CAM)
     m["protocol"], m["message"], m["station"] = PROTOCOL_VERSION, MESSAGE_CAM, station.station_id
     m["generation_ms"] = round(time_s * 1000.0) % 65536
@@ -126,7 +129,7 @@ def _role(kind: int) -> int:
 
 
 def custom(station_id: int, text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.void]]:
-    """One message (1,) of CUSTOM: the first 99 bytes of `text` in UTF-8; the client looks for a zero at the end."""
+    """One message (1,) of CUSTOM with the first 99 bytes of `text` in UTF-8; the client needs a terminating zero."""
     m = np.zeros(1, dtype=CUSTOM)
     m["protocol"], m["message"], m["station"] = PROTOCOL_VERSION, MESSAGE_CUSTOM, station_id
     m["text"] = text.encode()[: CUSTOM_BYTES - 1].decode(errors="ignore").encode()

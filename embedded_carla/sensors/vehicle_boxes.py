@@ -1,4 +1,4 @@
-"""The spans of rays within vehicles' bounding boxes."""
+"""Intersection of rays with vehicles' bounding boxes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TINY = 1e-12
 
 
 class VehicleBoxes:
-    """The bounding boxes of the vehicles among `actors`, by instance number, seen from `origin` (3,) in the world."""
+    """Bounding boxes of the vehicles among `actors`, by instance number, relative to a ray origin (3,) in the world."""
 
     def __init__(self, actors: Sequence[ActorView], origin: Float) -> None:
         vehicles = [a for a in actors if a.tag in VEHICLE_TAGS]
@@ -28,9 +28,10 @@ class VehicleBoxes:
         self._origin = np.einsum("ni,nij->nj", origin - centre, self._axes)
 
     def spans(self, instance: NDArray[np.uint16], directions: Float) -> tuple[Float, Float]:
-        """Distances (N,) m at which rays (N, 3), unit, in the world, enter and leave the box of what they hit.
+        """Distances (N,) m at which rays (N, 3), unit, world frame, enter and leave the box of the instance that they
+        hit.
 
-        (0, inf) for anything but a vehicle; a ray that misses the box enters it after it has left it.
+        (0, inf) for anything but a vehicle. For a ray that misses the box, enter > leave.
         """
         enter, leave = np.zeros(len(instance)), np.full(len(instance), np.inf)
         row = np.where(instance <= MOST_INSTANCES, self._row[np.minimum(instance, MOST_INSTANCES)], -1)
