@@ -1,4 +1,4 @@
-"""The blueprint library: what a client may spawn, under CARLA's names."""
+"""The blueprint library: all actors that a client may spawn, under CARLA's names."""
 
 from __future__ import annotations
 

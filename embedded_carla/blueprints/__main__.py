@@ -1,4 +1,4 @@
-"""`python -m embedded_carla.blueprints` prints docs/embedded-carla/blueprints.md."""
+"""Prints docs/embedded-carla/blueprints.md: `python -m embedded_carla.blueprints`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blueprint library as a page to read."""
+"""The blueprint library as a Markdown page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ those of CARLA 0.9.16. Sizes are length, width and height of the bounding box in
 
 
 def markdown(library: Mapping[str, Blueprint]) -> str:
-    """The whole page."""
+    """The whole Markdown page of `library`."""
     of = {
         start: [b for i, b in library.items() if i.startswith(start)]
         for start in ("vehicle.", "walker.", "static.prop.")

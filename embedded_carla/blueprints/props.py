@@ -1,4 +1,4 @@
-"""Static props, triggers and the walkers' controller."""
+"""Blueprints of static props, triggers and the walkers' controller."""
 
 from __future__ import annotations
 
@@ -105,11 +105,14 @@ _HALF_SIZES_M: dict[str, Vector3] = {
     "warningconstruction": (0.653, 0.528, 0.930),
     "wateringcan": (0.035, 0.097, 0.067),
 }
-"""Every prop that a CARLA 0.9.16 server lists, with half the bounding box it reports along x, y, z (published
-measurements: tools/carla/snapshots of the Scenic project). A box's long side lies now along x, now along y."""
+"""Every prop that a CARLA 0.9.16 server lists, with half the size of the bounding box that it reports, along x, y, z.
+
+Published measurements: tools/carla/snapshots of the Scenic project. The long side of a box may lie along x or y.
+"""
 TREES = frozenset(f"static.prop.{name}" for name in ("aporosatree", "coconutpalm", "cypresstree"))
 
-# CARLA's words: tiny is below a mailbox, small a mailbox, medium a person, big a bus stop.
+# Upper limit, m, of the largest half size. CARLA's definition: tiny is below a mailbox, small a mailbox, medium a
+# person, big a bus stop.
 _SIZES = (("tiny", 0.45), ("small", 0.7), ("medium", 1.5), ("big", 3.0))
 
 

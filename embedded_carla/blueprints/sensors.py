@@ -1,4 +1,4 @@
-"""Sensors with the attributes and defaults that CARLA's reference documents."""
+"""Blueprints of sensors, with the attributes and defaults of CARLA's reference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _POST_PROCESS = (
     ("focal_distance", "float", "1000.0"),
     ("blur_amount", "float", "1.0"),
     ("blur_radius", "float", "0.0"),
-    ("motion_blur_intensity", "float", "0.0"),  # CARLA: 0.45
+    ("motion_blur_intensity", "float", "0.0"),  # CARLA's default is 0.45
     ("motion_blur_max_distortion", "float", "0.35"),
     ("motion_blur_min_object_screen_size", "float", "0.1"),
     ("slope", "float", "0.88"),

@@ -1,7 +1,7 @@
-"""Vehicles: CARLA's names and bounding boxes with masses of the real models.
+"""Blueprints of vehicles: CARLA's names and bounding boxes, with masses of the real models.
 
 Half sizes are those that a CARLA 0.9.16 server reports (published in Scenic's blueprint data); its bus is a Fuso Rosa
-of one and a half times the real size. Masses, wheelbases, powers and top speeds are the makers' data, rounded.
+at one and a half times the real size. Masses, wheelbases, powers and top speeds are the makers' data, rounded.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class _Model:
     power_kw: float
     top_speed_mps: float
     generation: int = 1
-    steer_max_deg: float = 46.9  # of the single-track model; a client reads 70, as for CARLA's cars
+    steer_max_deg: float = 46.9  # of the single-track model; clients read 70, as for CARLA's cars
     special_type: str = ""
     drag_area_m2: float = 0.66
     wheel_radius_m: float = 0.33
     mirror_reach_m: float = 0.0
-    pull: float = 0.55  # largest driving force over weight: a driver's clutch, a motorcycle's front wheel that lifts
+    pull: float = 0.55  # largest driving force / weight; limited by clutch use, for motorcycles by wheelies
 
 
 _CARS = (
@@ -117,8 +117,8 @@ _TWO_WHEELED = (
 
 _COLOURS = ("17,37,103", "180,44,44", "237,237,237", "20,20,20", "134,134,134", "65,67,55", "26,60,23", "215,150,30")
 _NO_LIGHTS = ("bicycle",)
-_SIX_WHEELED = ("vehicle.carlamotors.european_hgv",)  # its two rear axles move as one
-# CARLA's second generation has doors; its bus has none.
+_SIX_WHEELED = ("vehicle.carlamotors.european_hgv",)  # physics treats its two rear axles as one
+# CARLA's second-generation vehicles have doors that open, except the bus.
 _OPENING_DOORS = frozenset(m.type_id for m in (*_CARS, *_LARGE) if m.generation == 2 and m.base_type != "bus") | {
     "vehicle.tesla.cybertruck"
 }
@@ -137,7 +137,7 @@ def _spec(model: _Model) -> VehicleSpec:
         wheelbase_m=model.wheelbase_m,
         rear_axle_x_m=-model.wheelbase_m / 2,
         track_m=0.2 if two_wheeled else 1.6 * (model.half_size_m[1] - model.mirror_reach_m),
-        cog_height_m=min((0.42 if two_wheeled else 0.37) * height_m, 1.2),  # a rider sits high
+        cog_height_m=min((0.42 if two_wheeled else 0.37) * height_m, 1.2),  # two-wheelers: the rider sits high
         wheel_radius_m=model.wheel_radius_m,
         steer_max_deg=model.steer_max_deg,
         power_w=1000 * model.power_kw,

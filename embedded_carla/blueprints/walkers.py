@@ -1,4 +1,4 @@
-"""Walkers: all of CARLA's, adults and children of its generations 1 and 2."""
+"""Blueprints of walkers: all of CARLA's, adults and children of its generations 1 and 2."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ TALL_CHILD_HALF_SIZE_M = (0.188, 0.188, 0.65)
 COUNT = 52
 FIRST_OF_GENERATION_2 = 15
 
-# CARLA's catalogue groups its walkers into models with variants of dress: these are the children, and women's models.
-# It publishes neither who is elderly nor the genders; both are this server's own choice, one for each model.
+# CARLA's catalogue groups its walkers into models with clothing variants. It names the children's and the women's
+# models, but publishes neither which walkers are elderly nor their genders: both are this server's own choice, one for
+# each model.
 _CHILDREN = frozenset({9, 10, 11, 12, 13, 14, 48, 49})
 _TALL_CHILDREN = frozenset({12, 13, 14})
 _ELDERLY = frozenset({20, 21})
@@ -35,7 +36,10 @@ def _attributes(age: str, gender: str, generation: int) -> tuple[Attribute, ...]
 
 
 def walker_blueprints() -> list[Blueprint]:
-    """The box is centred on the origin: a walker's actor origin is at the middle of its body, as in CARLA."""
+    """Blueprints of all walkers.
+
+    The bounding box is centred on the origin: a walker's actor origin is at the middle of its body, as in CARLA.
+    """
     found = []
     for number in range(1, COUNT + 1):
         age = "child" if number in _CHILDREN else "elderly" if number in _ELDERLY else "adult"

@@ -1,4 +1,4 @@
-"""RPC methods by domain; importing this package fills the table that `answer` looks into."""
+"""RPC methods by domain; importing this package registers them for `answer`."""
 
 from __future__ import annotations
 

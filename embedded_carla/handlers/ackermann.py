@@ -1,4 +1,4 @@
-"""Ackermann control: targets and gains."""
+"""RPC methods for Ackermann control: targets and controller gains."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from embedded_carla.simulation import Simulation
 from embedded_carla.world.ackermann import AckermannControl, AckermannSettings
 
 MOST = 1.0e6
-"""Of angles, speeds, accelerations and gains: beyond it nothing has a meaning."""
+"""Largest magnitude of angles, speeds, accelerations and gains; larger values are meaningless."""
 
 
 @void("apply_ackermann_control_to_vehicle")
 def apply_ackermann_control_to_vehicle(simulation: Simulation, actor_id: int, control: Any) -> None:
-    """Angles in rad, speeds in m/s; holds until pedals are given."""
+    """Angles in rad, speeds in m/s; the control holds until a vehicle control is applied."""
     episode = simulation.episode
     numbers = (
         codec.number(v, "ackermann control", -MOST, MOST) for v in codec.items(control, 5, "ackermann control")[:5]

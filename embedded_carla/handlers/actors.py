@@ -1,4 +1,4 @@
-"""Actors of every kind: spawn, destroy, place, push."""
+"""RPC methods for actors of every kind: spawn, destroy, teleport, apply forces."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ def spawn_actor(simulation: Simulation, description: Any, pose: Any) -> Any:
 def spawn_actor_with_parent(
     simulation: Simulation, description: Any, pose: Any, parent: int, attachment: Any = 0, *_socket: Any
 ) -> Any:
-    """The socket is ignored: there are none to attach to."""
+    """Spawn an actor attached to a parent. The socket is ignored: actors attach to the parent's origin only."""
     actor = spawn(simulation, description, pose, parent, attachment)
     return actor.to_wire(simulation.stream_port)
 
 
 def spawn(simulation: Simulation, description: Any, pose: Any, parent_id: int | None, attachment: Any = 0) -> Actor:
-    """`attachment` is looked at only where there is a parent: without one it is whatever the client's memory held."""
+    """Spawn an actor.
+
+    `attachment` is read only when there is a parent: without one the client sends uninitialised memory.
+    """
     episode = simulation.episode
     parent, how = (
         (None, Attachment.RIGID)
@@ -71,7 +74,8 @@ def destroy_actor(simulation: Simulation, actor_id: int) -> bool:
 
 @value("get_actor_bounding_box")
 def get_actor_bounding_box(simulation: Simulation, actor_id: int) -> Any:
-    """A zero box for an unknown actor: an error ends the whole client, uncaught in its TrafficManager's thread."""
+    """A zero box for an unknown actor: an error would go uncaught in the client's TrafficManager thread and end the
+    client."""
     actor = simulation.episode.actors.find(actor_id)
     return codec.box_to_wire(BoundingBox() if actor is None else actor.box, actor_id)
 
@@ -124,7 +128,7 @@ def disable_actor_constant_velocity(simulation: Simulation, actor_id: int) -> No
 
 @void("add_actor_impulse")
 def add_actor_impulse(simulation: Simulation, actor_id: int, impulse: Any) -> None:
-    """In N s at the centre of mass."""
+    """Apply an impulse, N s, at the centre of mass."""
     episode = simulation.episode
     episode.fleet.add_impulse(
         episode.vehicle(actor_id).slot, codec.vector_from_wire(impulse, "impulse", codec.STRONGEST)
@@ -133,7 +137,8 @@ def add_actor_impulse(simulation: Simulation, actor_id: int, impulse: Any) -> No
 
 @void("add_actor_impulse_at_location")
 def add_actor_impulse_at_location(simulation: Simulation, actor_id: int, impulse: Any, at: Any) -> None:
-    """In N s at a point of the world; away from the centre of mass it turns the body about the vertical too."""
+    """Apply an impulse, N s, at a world location; off the centre of mass it also rotates the body about the
+    vertical."""
     episode = simulation.episode
     slot, push = episode.vehicle(actor_id).slot, codec.vector_from_wire(impulse, "impulse", codec.STRONGEST)
     episode.fleet.add_impulse(slot, push)
@@ -142,14 +147,14 @@ def add_actor_impulse_at_location(simulation: Simulation, actor_id: int, impulse
 
 @void("add_actor_force")
 def add_actor_force(simulation: Simulation, actor_id: int, force: Any) -> None:
-    """In N at the centre of mass, during the next step."""
+    """Apply a force, N, at the centre of mass during the next step."""
     episode = simulation.episode
     episode.fleet.add_force(episode.vehicle(actor_id).slot, codec.vector_from_wire(force, "force", codec.STRONGEST))
 
 
 @void("add_actor_force_at_location")
 def add_actor_force_at_location(simulation: Simulation, actor_id: int, force: Any, at: Any) -> None:
-    """In N at a point of the world, during the next step."""
+    """Apply a force, N, at a world location during the next step."""
     episode = simulation.episode
     slot, push = episode.vehicle(actor_id).slot, codec.vector_from_wire(force, "force", codec.STRONGEST)
     episode.fleet.add_force(slot, push)
@@ -157,21 +162,21 @@ def add_actor_force_at_location(simulation: Simulation, actor_id: int, force: An
 
 
 def _moment(simulation: Simulation, slot: int, push: Vector3, at: Any) -> float:
-    """About the vertical through the vehicle, of `push` at a point of the world."""
+    """Moment about the vertical through the vehicle's origin of the force or impulse `push` at a world location."""
     x, y, _ = codec.location_from_wire(at)
     origin = simulation.episode.fleet.location[slot]
     return float((x - origin[0]) * push[1] - (y - origin[1]) * push[0])
 
 
 _CARLA_TURN = math.radians(1.0) * 1e-4
-"""N m s in CARLA's unit of angular impulses: Unreal takes kg cm^2/s, and degrees."""
+"""N m s in one unit of CARLA's angular impulses: Unreal uses kg cm^2/s, and degrees."""
 
 _STRONGEST_TURN = codec.STRONGEST / _CARLA_TURN
 
 
 @void("add_actor_angular_impulse")
 def add_actor_angular_impulse(simulation: Simulation, actor_id: int, impulse: Any) -> None:
-    """In CARLA's unit, see `_CARLA_TURN`; the part about the vertical acts."""
+    """Apply an angular impulse in CARLA's unit (see `_CARLA_TURN`); only its vertical component acts."""
     episode = simulation.episode
     x, y, z = codec.vector_from_wire(impulse, "angular impulse", _STRONGEST_TURN)
     turn = (x * _CARLA_TURN, y * _CARLA_TURN, z * _CARLA_TURN)
@@ -180,7 +185,7 @@ def add_actor_angular_impulse(simulation: Simulation, actor_id: int, impulse: An
 
 @void("add_actor_torque")
 def add_actor_torque(simulation: Simulation, actor_id: int, torque: Any) -> None:
-    """As `add_actor_angular_impulse`, per second, during the next step."""
+    """Apply a torque during the next step, in the unit of `add_actor_angular_impulse` per second."""
     episode = simulation.episode
     x, y, z = codec.vector_from_wire(torque, "torque", _STRONGEST_TURN)
     turn = (x * _CARLA_TURN, y * _CARLA_TURN, z * _CARLA_TURN)
@@ -189,7 +194,7 @@ def add_actor_torque(simulation: Simulation, actor_id: int, torque: Any) -> None
 
 @void("set_actor_simulate_physics")
 def set_actor_simulate_physics(simulation: Simulation, actor_id: int, enabled: bool) -> None:
-    """Vehicles and walkers only; nothing else has physics, and for that the call does nothing."""
+    """Switch the physics of a vehicle or walker. Other actors have no physics; for them the call does nothing."""
     episode = simulation.episode
     actor = episode.actors.get(actor_id)
     if actor.kind is ActorKind.VEHICLE:
@@ -216,5 +221,5 @@ def set_actor_collisions(simulation: Simulation, actor_id: int, enabled: bool) -
 
 @void("set_actor_dead")
 def set_actor_dead(simulation: Simulation, actor_id: int) -> None:
-    """A dead actor no longer moves by itself."""
+    """Switch off the actor's physics, so that it no longer moves by itself."""
     set_actor_simulate_physics(simulation, actor_id, False)

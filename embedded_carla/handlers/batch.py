@@ -1,4 +1,4 @@
-"""apply_batch: many commands in one call."""
+"""RPC method apply_batch: many commands in one call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embedded_carla.handlers.registry import carry_out, raw, refusal
 from embedded_carla.simulation import Simulation
 
 FUTURE_ACTOR = 0
-"""The id that a command after a spawn has until the spawn has happened."""
+"""Placeholder actor id in a command that follows a spawn in the same batch."""
 
 _SPAWN, _DESTROY, _WALKER_STATE, _CONSOLE = 0, 1, 7, 20
 
@@ -52,13 +52,13 @@ _BY_INDEX: dict[int, Callable[..., Any]] = {
 
 
 _MANY: dict[int, Callable[[Simulation, Sequence[Any]], bool]] = {2: many.control_vehicles, 7: many.place_walkers}
-_FEWEST = 4  # alike commands for which arrays pay
-_DEEPEST = 8  # spawns that follow upon spawns
+_FEWEST = 4  # fewest commands of one kind for which array processing pays
+_DEEPEST = 8  # deepest nesting of spawns within spawns
 
 
 @raw("apply_batch")
 def apply_batch(simulation: Simulation, commands: Any, do_tick_cue: bool = False) -> Any:
-    """One `Response<u32>` for each command; a command that fails does not stop the others."""
+    """Carry out commands; one `Response<u32>` for each. A command that fails does not stop the others."""
     answers: list[Any] = []
     for index, alike in _runs(codec.items(commands, 0, "batch")):
         if index in _MANY and len(alike) >= _FEWEST and _run_together(simulation, index, alike):
@@ -71,7 +71,7 @@ def apply_batch(simulation: Simulation, commands: Any, do_tick_cue: bool = False
 
 
 def _runs(commands: Sequence[Any]) -> list[tuple[int, Sequence[Any]]]:
-    """The commands by kind, as long as neighbours are of one: nearly always all of a batch are."""
+    """Group consecutive commands of the same kind. Nearly always all commands of a batch are of one kind."""
     try:
         kinds = {command[0][0] for command in commands}
     except (TypeError, LookupError):
@@ -82,7 +82,7 @@ def _runs(commands: Sequence[Any]) -> list[tuple[int, Sequence[Any]]]:
 
 
 def _index(command: Any) -> int:
-    """The kind of a command, -1 for what is none."""
+    """The kind of a command; -1 for a malformed command."""
     try:
         index = command[0][0]
     except (TypeError, LookupError):
@@ -91,10 +91,10 @@ def _index(command: Any) -> int:
 
 
 def _run_together(simulation: Simulation, index: int, commands: Sequence[Any]) -> bool:
-    """Whether all of the commands were carried out at once."""
+    """Carry out all commands at once as arrays; False when this was not possible and none was carried out."""
     try:
         return _MANY[index](simulation, [command[0][1] for command in commands])
-    except (TypeError, ValueError, LookupError):  # one is malformed: it is named when they go one by one
+    except (TypeError, ValueError, LookupError):  # one is malformed: running them one by one names it
         return False
 
 
@@ -122,7 +122,8 @@ def _run(simulation: Simulation, command: Any, depth: int = 0) -> Any:
 
 
 def _spawn(simulation: Simulation, fields: Any, depth: int) -> int:
-    """Always rigid where there is a parent, as CARLA does it: the client leaves the attachment uninitialised."""
+    """Spawn an actor. The attachment to a parent is always rigid, as in CARLA: the client leaves that field
+    uninitialised."""
     description, pose, parent, _attachment, _socket, do_after = codec.items(fields, 6, "spawn command")[:6]
     parent_id = codec.optional_from_wire(parent, "parent")
     actor = actors.spawn(simulation, description, pose, parent_id)
@@ -132,7 +133,8 @@ def _spawn(simulation: Simulation, fields: Any, depth: int) -> int:
 
 
 def _meant_for(command: Any, actor_id: int) -> Any:
-    """A command after a spawn with the new actor's id in it; one that is malformed as it is."""
+    """Replace FUTURE_ACTOR in a command after a spawn by the new actor's id; a malformed command is returned
+    unchanged."""
     try:
         index, rest = command[0]
         if index == _SPAWN and rest[2] == [True, FUTURE_ACTOR]:
@@ -140,5 +142,5 @@ def _meant_for(command: Any, actor_id: int) -> Any:
         if index != _SPAWN and rest[0] == FUTURE_ACTOR:
             return [[index, [actor_id, *rest[1:]]]]
     except (TypeError, ValueError, LookupError):
-        pass  # told when it is carried out
+        pass  # carrying it out reports the error
     return command

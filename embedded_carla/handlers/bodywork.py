@@ -1,4 +1,4 @@
-"""Doors, and the wheels' angles."""
+"""RPC methods for vehicle doors and wheel angles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _FRONT_WHEELS, _WHEEL_COUNT = (0, 1), 4
 
 
 def _doors(actor: Actor, door: Any) -> int:
-    """The bits of the doors that `door` means. Raises CommandError: no such door, or a body without doors."""
+    """Bit mask of the doors that `door` names.
+
+    Raises CommandError for an unknown door or a vehicle without doors that open.
+    """
     number = codec.integer(door, "door")
     if actor.description.value("has_dynamic_doors") != "true":
         raise CommandError(f"{actor.type_id} has no doors that open; see the blueprint attribute has_dynamic_doors")
@@ -47,33 +50,33 @@ def _wheel(simulation: Simulation, actor_id: int, wheel: Any) -> tuple[Actor, in
 
 
 def physical_angles_deg(simulation: Simulation, actor: Actor, wheel: int) -> tuple[float, float]:
-    """(steer, turn about the axle) of a wheel; the turn lies within [0, 360)."""
+    """(steer, rotation about the axle) of a wheel in the physics, degrees; the rotation lies within [0, 360)."""
     fleet = simulation.episode.fleet
     steer = math.degrees(float(fleet.steer_rad[actor.slot])) / STEER_SHARE if wheel in _FRONT_WHEELS else 0.0
     return steer, math.degrees(float(fleet.wheel_phase_rad[actor.slot]))
 
 
 def shown_angles_deg(simulation: Simulation, actor: Actor, wheel: int) -> tuple[float, float]:
-    """What a client has set while the vehicle's physics is off, else the physical angles."""
+    """The angles that a client has set while the vehicle's physics is off, otherwise the physical angles."""
     physical = physical_angles_deg(simulation, actor, wheel)
     return physical if simulation.episode.fleet.physics[actor.slot] else actor.wheel_angles_deg.get(wheel, physical)
 
 
 @value("get_wheel_steer_angle")
 def get_wheel_steer_angle(simulation: Simulation, actor_id: int, wheel: int) -> float:
-    """Degrees, positive to the right."""
+    """Steering angle of a wheel, degrees, positive to the right."""
     return shown_angles_deg(simulation, *_wheel(simulation, actor_id, wheel))[0]
 
 
 @value("get_wheel_pitch_angle")
 def get_wheel_pitch_angle(simulation: Simulation, actor_id: int, wheel: int) -> float:
-    """Degrees about the axle, forwards."""
+    """Rotation of a wheel about its axle, degrees, positive forwards."""
     return shown_angles_deg(simulation, *_wheel(simulation, actor_id, wheel))[1]
 
 
 @void("set_wheel_steer_direction")
 def set_wheel_steer_direction(simulation: Simulation, actor_id: int, wheel: int, angle: Any) -> None:
-    """Pose a wheel. As in CARLA this is for show, and only for a vehicle whose physics is off."""
+    """Set a wheel's steering angle. As in CARLA this is visual only, and only for a vehicle whose physics is off."""
     actor, number = _wheel(simulation, actor_id, wheel)
     _require_no_physics(simulation, actor)
     pitch = shown_angles_deg(simulation, actor, number)[1]
@@ -82,7 +85,7 @@ def set_wheel_steer_direction(simulation: Simulation, actor_id: int, wheel: int,
 
 @void("set_wheel_pitch_angle")
 def set_wheel_pitch_angle(simulation: Simulation, actor_id: int, wheel: int, angle: Any) -> None:
-    """As `set_wheel_steer_direction`, about the axle."""
+    """Set a wheel's rotation about its axle, under the conditions of `set_wheel_steer_direction`."""
     actor, number = _wheel(simulation, actor_id, wheel)
     _require_no_physics(simulation, actor)
     steer = shown_angles_deg(simulation, actor, number)[0]

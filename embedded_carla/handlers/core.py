@@ -1,4 +1,4 @@
-"""Version, maps, episode, settings, tick, weather."""
+"""RPC methods for version, maps, episode, settings, tick, weather and gravity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from embedded_carla.streaming import EPISODE_STREAM
 from embedded_carla.world.environment import MapLayer
 
 VERSION = "0.9.16"
-"""The CARLA version whose protocol this is."""
+"""The CARLA version whose protocol the server speaks."""
 
 MAP_FOLDER = "Carla/Maps"
 MOST_GRAVITY_MPS2 = 1000.0
@@ -61,13 +61,13 @@ def get_map_data(simulation: Simulation) -> str:
 
 @value("get_navigation_mesh")
 def get_navigation_mesh(simulation: Simulation) -> bytes:
-    """Where AI walkers walk; no bytes on a map without pavements."""
+    """Navigation mesh of AI walkers; empty on a map without pavements."""
     return simulation.map.navigation
 
 
 @value("get_required_files")
 def get_required_files(simulation: Simulation, folder: str = "") -> list[str]:
-    """The navigation mesh; all else the client builds from the map's text."""
+    """The navigation mesh only; the client builds everything else from the map's text."""
     wanted = folder.strip("/") in ("", "Nav") and bool(simulation.map.navigation)
     return [_navigation_path(simulation)] if wanted else []
 
@@ -96,7 +96,7 @@ def set_episode_settings(simulation: Simulation, settings: Any) -> int:
 
 @value("tick_cue")
 def tick_cue(simulation: Simulation) -> int:
-    """The number of the frame to come; it is made after this is answered (in asynchronous mode, by itself)."""
+    """The number of the next frame; the frame is made after this answer (in asynchronous mode, by itself)."""
     simulation.tick_requested = simulation.settings.synchronous_mode
     return simulation.frame + 1
 
@@ -149,5 +149,5 @@ def get_imui_gravity(simulation: Simulation) -> float:
 
 @void("set_imui_gravity")
 def set_imui_gravity(simulation: Simulation, gravity: Any) -> None:
-    """What IMUs feel of gravity, until the next map is loaded; bodies fall as before."""
+    """Set the gravity that IMUs measure, m/s^2, until the next map is loaded; physics keeps its own gravity."""
     simulation.episode.imu_gravity_mps2 = codec.number(gravity, "IMU gravity", -MOST_GRAVITY_MPS2, MOST_GRAVITY_MPS2)

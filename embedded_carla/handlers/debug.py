@@ -1,4 +1,4 @@
-"""Debug shapes: kept with their life time; cameras draw them."""
+"""RPC methods for debug shapes, which are kept for their lifetime and drawn by cameras."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def draw_debug_shape(simulation: Simulation, shape: Any) -> None:
 
 @void("clear_debug_shape")
 def clear_debug_shape(simulation: Simulation) -> None:
-    """Lines, points, arrows and boxes go, text stays, as in CARLA."""
+    """Remove lines, points, arrows and boxes; text stays, as in CARLA."""
     simulation.episode.debug.clear()
 
 

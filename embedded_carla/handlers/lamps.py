@@ -1,4 +1,4 @@
-"""Street lamps: state of each, and the day-night cycle."""
+"""RPC methods for street lamps: state of each lamp, and the day-night cycle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traffic lights."""
+"""RPC methods for traffic lights."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def get_group_traffic_lights(simulation: Simulation, actor_id: int) -> list[int]
 
 @value("get_light_boxes")
 def get_light_boxes(simulation: Simulation, actor_id: int) -> Any:
-    """World boxes of the light's heads, where they are drawn."""
+    """World bounding boxes of the light's signal heads, where they are drawn."""
     signal_id = _light(simulation, actor_id).signal_id
     heads = [p for p in simulation.map.scenery.placements if p.signal_id == signal_id]
     return [(_middle(head), tuple(0.5 * size for size in head.size_m), _rotation(head), actor_id) for head in heads]

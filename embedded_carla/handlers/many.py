@@ -1,7 +1,9 @@
-"""Runs of alike commands in a batch, as arrays: what TrafficManager and AI walkers send for everyone each tick.
+"""Array processing of equal commands in a batch: those that TrafficManager and AI walkers send for all actors each
+tick.
 
-Each function takes the commands' fields and carries all of them out, or, when one of them is out of the ordinary (an
-unknown actor, a number out of range, a bad shape), none of them and says so: then they go one by one.
+Each function takes the commands' fields. It carries out all of them and returns True, or carries out none and returns
+False when one is irregular (an unknown actor, a number out of range, a bad shape); the caller then runs them one by
+one.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ from embedded_carla.simulation import Simulation
 from embedded_carla.types import Float
 from embedded_carla.world.actors import ActorKind
 
-_LOWEST = np.array([0.0, -1.0, 0.0, 0.0, 0.0, 0.0, -codec.MOST_GEAR])  # the fields of a control
+_LOWEST = np.array([0.0, -1.0, 0.0, 0.0, 0.0, 0.0, -codec.MOST_GEAR])  # fields of a vehicle control, in wire order
 _HIGHEST = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, codec.MOST_GEAR])
 _FARTHEST = np.array([codec.FARTHEST_M] * 3 + [codec.MOST_DEG] * 3 + [codec.FASTEST_WALKER_MPS])
 _NUMBERS = {float, int, bool}
 
 
 def control_vehicles(simulation: Simulation, commands: Sequence[Any]) -> bool:
-    """Whether all of the [id, control] were carried out."""
+    """Apply all of the [id, control] commands; False when none was carried out."""
     ids = [command[0] for command in commands]
     where = simulation.episode.rows_of(ActorKind.VEHICLE, ids)
     values = _array([value for _, control in commands for value in control[:7]], len(ids))
@@ -34,7 +36,7 @@ def control_vehicles(simulation: Simulation, commands: Sequence[Any]) -> bool:
 
 
 def place_walkers(simulation: Simulation, commands: Sequence[Any]) -> bool:
-    """Whether all of the [id, transform, speed] were carried out."""
+    """Apply all of the [id, transform, speed] commands; False when none was carried out."""
     ids = [command[0] for command in commands]
     where = simulation.episode.rows_of(ActorKind.WALKER, ids)
     values = _array([value for _, pose, speed in commands for value in (*pose[0], *pose[1], speed)], len(ids))
@@ -45,7 +47,7 @@ def place_walkers(simulation: Simulation, commands: Sequence[Any]) -> bool:
 
 
 def _array(values: list[Any], count: int) -> Float | None:
-    """(count, 7), None when there are more or fewer or one is no number."""
+    """The values as (count, 7) float64; None when their number is wrong or one is not a number."""
     if len(values) != 7 * count or not set(map(type, values)) <= _NUMBERS:
         return None
     return np.array(values, dtype=np.float64).reshape(count, 7)

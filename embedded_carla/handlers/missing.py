@@ -1,4 +1,4 @@
-"""CARLA's methods that this server does not have: each says so and why, so that nobody waits or guesses."""
+"""CARLA methods that this server does not support: each answers with an error that says why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about what is there: environment objects, boxes, rays; and map layers."""
+"""RPC methods that query the scene (environment objects, bounding boxes, rays), and map layers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BODIES = (ActorKind.VEHICLE, ActorKind.WALKER, ActorKind.PROP)
 
 @value("get_environment_objects")
 def get_environment_objects(simulation: Simulation, label: int = ANY_LABEL) -> Any:
-    """The map's things in loaded layers; their ids stay the same for a map."""
+    """The map's objects in loaded layers; an object's id is the same every time the map is loaded."""
     return [
         (codec.transform_to_wire(o.pose), codec.box_to_wire(o.box), o.object_id, o.name, int(o.tag))
         for o in simulation.episode.environment.present(label)
@@ -47,7 +47,7 @@ def unload_map_layer(simulation: Simulation, layers: int) -> None:
 
 @value("get_all_level_BBs")
 def get_all_level_bbs(simulation: Simulation, label: int = ANY_LABEL) -> Any:
-    """World boxes of the map's things, then of vehicles, walkers and props with their actors' ids."""
+    """World boxes of the map's objects, then of vehicles, walkers and props with their actor ids."""
     episode = simulation.episode
     boxes = [codec.box_to_wire(o.box) for o in episode.environment.present(label)]
     actors = (a for kind in _BODIES for a in episode.actors.of_kind(kind))
@@ -71,7 +71,7 @@ def get_names_of_all_objects(simulation: Simulation) -> list[str]:
 
 @value("project_point")
 def project_point(simulation: Simulation, location: Any, direction: Any, distance: Any) -> Any:
-    """The first thing along the ray; a surface that it starts on counts."""
+    """The first hit along the ray; a surface on which the ray starts counts as a hit."""
     start = np.array(codec.location_from_wire(location))
     way = np.array(codec.location_from_wire(direction, "direction"))
     length = float(np.linalg.norm(way))
@@ -86,7 +86,7 @@ def project_point(simulation: Simulation, location: Any, direction: Any, distanc
 
 @value("cast_ray")
 def cast_ray(simulation: Simulation, start: Any, end: Any) -> Any:
-    """All that the segment meets, nearest first."""
+    """All hits along the segment, nearest first."""
     a = np.array(codec.location_from_wire(start, "start"))
     b = np.array(codec.location_from_wire(end, "end"))
     return [((a + hit.share * (b - a)).tolist(), hit.tag) for hit in simulation.episode.rays.all_hits(a, b)]

@@ -1,4 +1,4 @@
-"""Recorder and replayer: recordings in CARLA's own format."""
+"""RPC methods of the recorder and replayer; recordings are in CARLA's own file format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _text(value: Any, what: str) -> str:
 
 @value("start_recorder")
 def start_recorder(simulation: Simulation, name: str, additional: bool = False) -> str:
-    """Answers the path of the file, which is always in the server's recording folder."""
+    """Start recording. Returns the path of the file, which is always in the server's recording folder."""
     path = simulation.recordings.path(_text(name, "recording's name"))
     simulation.replayer.stop(keep=False)
     simulation.recorder.start(path, simulation.map.name, simulation.episode, additional=bool(additional))
@@ -55,7 +55,7 @@ def show_recorder_collisions(simulation: Simulation, name: str, first: Any, seco
 
 
 def _category(given: Any) -> str:
-    """The client sends a letter's code."""
+    """The actor category as a letter; the client sends the letter's character code."""
     letter = chr(given) if isinstance(given, int) and 0 < given < 128 else given
     if letter not in tuple("ovwtha"):
         raise CommandError(f"actor category {codec.shown(given)}: allowed are o, v, w, t, h and a")
@@ -78,7 +78,7 @@ def replay_file(
     simulation: Simulation, name: str, start: Any, duration: Any, follow_id: int, sensors: bool = False,
     offset: Any = ((-10.0, 0.0, 5.0), (-25.0, 0.0, 0.0)),
 ) -> str:  # fmt: skip
-    """Loads the recording's map where another one is loaded; the answer comes when the replay has begun."""
+    """Start a replay, loading the recording's map first where it is not loaded; answers once the replay has begun."""
     path = simulation.recordings.path(_text(name, "recording's name"))
     request = Request(
         path, codec.number(start, "start"), codec.number(duration, "duration"), codec.integer(follow_id, "follow_id"),
@@ -97,7 +97,7 @@ def replay_file(
 
 
 def _map_name(header: Header) -> str:
-    """A name, never a path: whoever made the file chose it."""
+    """The map's plain name. Path components are removed, because the file's content is not trusted."""
     return plain_name(header.map_name).removesuffix(".xodr")
 
 

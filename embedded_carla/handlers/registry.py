@@ -1,4 +1,4 @@
-"""The table of RPC methods."""
+"""The table of RPC methods, and the dispatch of calls to them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ANSWERS_VALUE, _ANSWERS_VOID, _ANSWERS_RAW = range(3)
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What a handler's signature says of its arguments: how many, and which must be int, bool or str."""
+    """Argument check derived from a handler's signature: how many arguments, and which must be int, bool or str."""
 
     fewest: int
     most: int | None  # None: any number
-    plain: tuple[tuple[int, str, str], ...]  # (place, name, type)
+    plain: tuple[tuple[int, str, str], ...]  # (position, name, type)
 
     @staticmethod
     def of(handler: Handler) -> _Shape:
@@ -36,7 +36,7 @@ class _Shape:
         )  # fmt: skip
 
     def check(self, args: Sequence[Any]) -> None:
-        """Raises CommandError naming the argument that does not fit."""
+        """Raise CommandError naming the argument that does not fit."""
         count = len(args)
         if count < self.fewest or (self.most is not None and count > self.most):
             most = "more" if self.most is None else f"{self.most}"
@@ -74,11 +74,11 @@ void = _registrar(_ANSWERS_VOID)
 """Register a method that answers `Response<void>`."""
 
 raw = _registrar(_ANSWERS_RAW)
-"""Register a method whose result goes out as it is."""
+"""Register a method whose result is sent without a `Response` wrapper."""
 
 
 def carry_out(handler: Handler, simulation: Simulation, args: Sequence[Any]) -> Any:
-    """Call a registered handler with arguments from the wire. Raises CommandError when they do not fit it."""
+    """Call a registered handler with arguments from the wire. Raises CommandError when the arguments do not fit."""
     _SHAPES[handler].check(args)
     return handler(simulation, *args)
 
@@ -88,14 +88,14 @@ def methods() -> frozenset[str]:
 
 
 def signature_of(method: str) -> inspect.Signature:
-    """Of the handler of a registered method; its first parameter is the simulation."""
+    """Signature of a registered method's handler; its first parameter is the simulation."""
     return inspect.signature(_METHODS[method][0])
 
 
 def answer(simulation: Simulation, call: rpc.Call) -> bytes:
-    """Carry out one call; every call gets an answer, faults of the server's own included.
+    """Carry out one call. Every call gets an answer, even after an internal fault of the server.
 
-    Raises StillBuilding, where the simulation `answers_later`: the call has to be carried out again.
+    Raises StillBuilding when the simulation `answers_later`; the call then has to be carried out again.
     """
     found = _METHODS.get(call.method)
     if found is None:
@@ -119,7 +119,7 @@ def answer(simulation: Simulation, call: rpc.Call) -> bytes:
 
 
 def failure(call: rpc.Call, message: str) -> bytes:
-    """The answer to a registered method's call that is not carried out, as its client expects it."""
+    """The error answer to a call of a registered method, in the form that its client expects."""
     kind = _METHODS[call.method][1]
     if kind == _ANSWERS_RAW:
         return rpc.error_response(call.message_id, message)
@@ -131,9 +131,9 @@ _told: set[str] = set()
 
 
 def refusal(what: str) -> CommandError:
-    """The error for something that CARLA has and this server has not.
+    """The error for a CARLA feature that this server does not have.
 
-    The log tells it too, once: clients do not look at the answers to calls that they do not wait for.
+    The log reports it too, once per feature, because clients ignore the answers to calls that they do not wait for.
     """
     message = f"embedded_carla does not support {what}"
     if what not in _told:
@@ -143,7 +143,7 @@ def refusal(what: str) -> CommandError:
 
 
 def unsupported(method: str, what: str, *, is_void: bool) -> None:
-    """Register a method of CARLA's that this server does not have, so that it says what is missing and why."""
+    """Register a CARLA method that this server does not have, so that it answers with what is missing and why."""
 
     def refuse(_simulation: Simulation, *_args: Any) -> Any:
         raise refusal(what)

@@ -1,4 +1,4 @@
-"""Sensors: where their streams are, and what else can be asked of them."""
+"""RPC methods for sensors: stream addresses, V2X messages, ignored vehicles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ MOST_IGNORED = 1024
 
 @value("get_sensor_token")
 def get_sensor_token(simulation: Simulation, stream_id: int) -> Any:
-    """Called by `listen()`: the place to refuse a sensor that this server cannot measure."""
+    """The stream address of a sensor. `listen()` calls this, so a sensor that the server cannot measure is refused
+    here."""
     if stream_id != EPISODE_STREAM:
         sensors = simulation.episode.actors.of_kind(ActorKind.SENSOR)
         sensor = next((s for s in sensors if s.stream_id == stream_id), None)
@@ -35,7 +36,7 @@ def get_sensor_token(simulation: Simulation, stream_id: int) -> Any:
 
 @void("send")
 def send(simulation: Simulation, actor_id: int, text: str) -> None:
-    """A V2X sensor of one's own messages sends `text` with the next tick."""
+    """Send `text` from a custom V2X sensor with the next tick."""
     sensor = simulation.episode.actors.get(actor_id, ActorKind.SENSOR)
     if sensor.type_id != CUSTOM_TYPE:
         raise CommandError(f"actor {actor_id} ({sensor.type_id}) cannot send; only {CUSTOM_TYPE} can")
@@ -49,7 +50,7 @@ def enable_sensor_for_ros(_simulation: Simulation, _stream_id: int) -> None:
 
 @void("disable_sensor_for_ros")
 def disable_sensor_for_ros(_simulation: Simulation, _stream_id: int) -> None:
-    """Never on, so nothing to switch off."""
+    """Do nothing: ROS is never enabled."""
 
 
 @value("is_sensor_enabled_for_ros")
@@ -64,7 +65,7 @@ def are_gbuffers_enabled(_simulation: Simulation, _actor_id: int) -> bool:
 
 @void("set_ignored_vehicles")
 def set_ignored_vehicles(simulation: Simulation, actor_id: int, ids: Any) -> None:
-    """Cameras, LiDARs and radars do not see these actors."""
+    """Hide these actors from the sensor (cameras, LiDARs and radars)."""
     sensor = simulation.episode.actors.get(actor_id, ActorKind.SENSOR)
     read = (codec.integer(i, "ignored vehicle") for i in codec.items(ids, 0, "ignored vehicles", MOST_IGNORED))
     sensor.ignored_vehicles = frozenset(read)
@@ -72,4 +73,4 @@ def set_ignored_vehicles(simulation: Simulation, actor_id: int, ids: Any) -> Non
 
 @void("set_annotations_traverse_translucency")
 def set_annotations_traverse_translucency(_simulation: Simulation, _enabled: bool) -> None:
-    """Nothing in the scenery is translucent."""
+    """Do nothing: nothing in the scenery is translucent."""

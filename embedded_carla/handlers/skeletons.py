@@ -1,4 +1,4 @@
-"""Bones and sockets of vehicles and walkers, walkers' poses, and actors' components."""
+"""RPC methods for bones and sockets of vehicles and walkers, walkers' poses, and actors' components."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OTHER_COMPONENTS = ("DefaultSceneRoot",)
 
 
 def _animated(simulation: Simulation, actor: Actor) -> dict[str, F64]:
-    """Component poses of the bones as the physics moves them."""
+    """Bone poses in the component's frame as the physics moves them."""
     episode = simulation.episode
     if actor.kind is ActorKind.VEHICLE:
         angles = [shown_angles_deg(simulation, actor, wheel) for wheel in range(4)]
@@ -38,7 +38,7 @@ def _animated(simulation: Simulation, actor: Actor) -> dict[str, F64]:
 
 
 def _bones(simulation: Simulation, actor_id: int) -> tuple[dict[str, F64], Mapping[str, str], F64]:
-    """(component poses, parents, component to world) of a vehicle's or walker's bones as they are now."""
+    """Current bones of a vehicle or walker: (poses in the component's frame, parents, component-to-world matrix)."""
     actor = simulation.episode.actors.get(actor_id)
     poses = _animated(simulation, actor)
     world = simulation.episode.pose_of(actor).matrix()
@@ -46,7 +46,7 @@ def _bones(simulation: Simulation, actor_id: int) -> tuple[dict[str, F64], Mappi
         return poses, skeleton.VEHICLE_PARENTS, world
     if actor.custom_pose is not None:
         poses = skeleton.posed(poses, actor.custom_pose)
-    # The component stands between the feet, the actor's origin is in the middle of the body.
+    # The component's origin is between the feet; the actor's origin is in the middle of the body.
     return poses, skeleton.WALKER_PARENTS, world @ Transform(z=-actor.box.extent[2]).matrix()
 
 
@@ -64,12 +64,12 @@ def _world_transforms(simulation: Simulation, actor_id: int) -> Any:
 
 
 def _relative_transforms(simulation: Simulation, actor_id: int) -> Any:
-    """To the component, which is what CARLA calls relative here."""
+    """Bone transforms relative to the component, which is CARLA's meaning of "relative" here."""
     poses, _, _ = _bones(simulation, actor_id)
     return [_wire(pose) for pose in poses.values()]
 
 
-# Every bone is a socket too, as in Unreal; there are no others.
+# Every bone is also a socket, as in Unreal; there are no other sockets.
 value("get_actor_bone_names")(_names)
 value("get_actor_socket_names")(_names)
 value("get_actor_bone_world_transforms")(_world_transforms)
@@ -89,7 +89,7 @@ def get_vehicle_bone_world_transforms(simulation: Simulation, actor_id: int) -> 
 
 @value("get_bones_transform")
 def get_bones_transform(simulation: Simulation, actor_id: int) -> Any:
-    """Every bone in the world, in the component, and relative to its parent."""
+    """Every bone in the world frame, in the component's frame, and relative to its parent."""
     simulation.episode.walker(actor_id)
     poses, parents, world = _bones(simulation, actor_id)
     local = skeleton.relative(poses, parents)
@@ -105,7 +105,7 @@ def _pose_of(simulation: Simulation, actor_id: int) -> CustomPose:
 
 @void("set_bones_transform")
 def set_bones_transform(simulation: Simulation, actor_id: int, bones: Any) -> None:
-    """Keep a pose: transforms relative to the parents. It shows as much as `blend_pose` says."""
+    """Set the walker's custom pose: bone transforms relative to their parents. `blend_pose` sets its weight."""
     rows = codec.items(codec.items(bones, 1, "bones")[0], 0, "bones")
     read = {}
     for row in rows:
@@ -118,13 +118,13 @@ def set_bones_transform(simulation: Simulation, actor_id: int, bones: Any) -> No
 
 @void("blend_pose")
 def blend_pose(simulation: Simulation, actor_id: int, blend: Any) -> None:
-    """0 shows the animation, 1 the pose that was set."""
+    """Set the weight of the custom pose: 0 shows the animation, 1 the custom pose."""
     _pose_of(simulation, actor_id).blend = min(max(codec.number(blend, "blend"), 0.0), 1.0)
 
 
 @void("get_pose_from_animation")
 def get_pose_from_animation(simulation: Simulation, actor_id: int) -> None:
-    """Make what the animation shows now the walker's pose."""
+    """Copy the current animation pose to the walker's custom pose."""
     walker = simulation.episode.walker(actor_id)
     local = skeleton.relative(_animated(simulation, walker), skeleton.WALKER_PARENTS)
     _pose_of(simulation, actor_id).bones = {name: Transform.from_matrix(pose) for name, pose in local.items()}
@@ -143,7 +143,7 @@ def get_actor_component_names(simulation: Simulation, actor_id: int) -> list[str
 
 
 def _component(simulation: Simulation, actor_id: int, name: Any) -> tuple[Actor, Transform]:
-    """The actor, and the component's pose on it. The first one is the root."""
+    """The actor, and the component's pose relative to the actor. The first component is the root."""
     actor = simulation.episode.actors.get(actor_id)
     names = _components(actor)
     if name not in names:
@@ -165,7 +165,8 @@ def get_actor_component_world_transform(simulation: Simulation, actor_id: int, n
 
 @value("get_actor_component_relative_transform")
 def get_actor_component_relative_transform(simulation: Simulation, actor_id: int, name: str) -> Any:
-    """To the component's parent: the root's is the world (or the actor that it is attached to)."""
+    """Transform relative to the component's parent; for the root that is the world, or the actor that it is attached
+    to."""
     actor, local = _component(simulation, actor_id, name)
     if name != _components(actor)[0]:
         return codec.transform_to_wire(local)

@@ -1,4 +1,4 @@
-"""Where TrafficManagers listen; they live in clients, and other clients find them here."""
+"""RPC methods for addresses of TrafficManagers; they live in clients, and other clients find them here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from embedded_carla.simulation import Simulation
 
 @value("is_traffic_manager_running")
 def is_traffic_manager_running(simulation: Simulation, port: int) -> bool:
-    """Raises CommandError on a map that would crash the client: this is what it asks before it makes one."""
+    """Whether a TrafficManager listens at `port`.
+
+    Raises CommandError on a map that would crash the client: the client asks this before it creates a TrafficManager.
+    """
     if simulation.map.traffic_fault:
         raise CommandError(f"map {simulation.map.name}: {simulation.map.traffic_fault}")
     return port in simulation.traffic_managers

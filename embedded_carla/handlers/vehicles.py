@@ -1,4 +1,4 @@
-"""Vehicles: control, physics parameters, lights, telemetry."""
+"""RPC methods for vehicles: control, physics parameters, lights, telemetry."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def get_physics_control(simulation: Simulation, actor_id: int) -> Any:
     told = physics_control.to_wire(fleet.spec(slot), episode.pose_of(actor), actor.physics_control)
     if fleet.friction_scale[slot] == 1.0:
         return told
-    friction = float(NOMINAL_FRICTION * fleet.friction_scale[slot])  # of the trigger that the vehicle is in
+    friction = float(NOMINAL_FRICTION * fleet.friction_scale[slot])  # of the friction trigger that the vehicle is in
     return (*told[:15], [(friction, *wheel[1:]) for wheel in told[15]], *told[16:])
 
 
@@ -57,7 +57,7 @@ def get_vehicle_light_state(simulation: Simulation, actor_id: int) -> Any:
 
 @void("set_vehicle_light_state")
 def set_vehicle_light_state(simulation: Simulation, actor_id: int, state: Any) -> None:
-    """The state comes as CARLA's one-field struct, or as the bare flags in a batch."""
+    """The state arrives as CARLA's one-field struct, or in a batch as the bare flags."""
     flags = state[0] if isinstance(state, (list, tuple)) and state else state
     simulation.episode.vehicle(actor_id).lights = codec.integer(flags, "vehicle light state") & 0xFFFFFFFF
 
@@ -69,8 +69,10 @@ def get_vehicle_light_states(simulation: Simulation) -> Any:
 
 @value("get_telemetry_data")
 def get_telemetry_data(simulation: Simulation, actor_id: int) -> Any:
-    """What the last step of the physics had: N, N m, rad/s; of four wheels for two-wheelers too, as their physics
-    control has them."""
+    """State of the last physics step in N, N m, rad/s.
+
+    Four wheels for two-wheelers too, as in their physics control.
+    """
     episode = simulation.episode
     actor = episode.vehicle(actor_id)
     fleet, slot = episode.fleet, actor.slot
@@ -102,18 +104,18 @@ def _wheel_telemetry(simulation: Simulation, slot: int, wheel: int) -> tuple[flo
 
 @void("show_vehicle_debug_telemetry")
 def show_vehicle_debug_telemetry(simulation: Simulation, actor_id: int, _enabled: bool) -> None:
-    """There is no screen to show it on."""
+    """Check the actor only: the server has no screen."""
     simulation.episode.vehicle(actor_id)
 
 
 @void("set_actor_autopilot")
 def set_actor_autopilot(simulation: Simulation, actor_id: int, enabled: bool) -> None:
-    """The TrafficManager in the client drives; the server only lets its controls stick."""
+    """Mark the vehicle as driven by a TrafficManager, which computes its controls in the client."""
     episode = simulation.episode
     episode.loose_controls.set_autopilot(episode.vehicle(actor_id), bool(enabled))
 
 
 @void("restore_physx_physics")
 def restore_physx_physics(simulation: Simulation, actor_id: int) -> None:
-    """Vehicles never have any physics but the server's own."""
+    """Check the actor only: vehicles always have the server's own physics."""
     simulation.episode.vehicle(actor_id)

@@ -1,4 +1,4 @@
-"""Walkers: control. Their bones are in skeletons.py."""
+"""RPC method for walker control. Walkers' bones are in skeletons.py."""
 
 from __future__ import annotations
 
