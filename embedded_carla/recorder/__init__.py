@@ -1,1 +1,1 @@
-"""Recordings in CARLA's own binary format: written while the world runs, played back into it, reported on."""
+"""Recordings in CARLA's own binary format: recording, replay and text reports."""

@@ -1,4 +1,4 @@
-"""What one frame of a recording says, taken from the episode after a tick."""
+"""Builds the packets of one recorded frame from the episode after a tick."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _blank(packet: PacketId, count: int) -> RowArray:
 
 
 def positions(episode: Episode, roster: Roster) -> RowArray:
-    """Of all but sensors, lights and signs."""
+    """Poses of all actors except sensors, lights and signs; location cm, rotation roll, pitch, yaw in degrees."""
     rows, records = roster.placed_rows, episode.table.vehicles
     out = _blank(PacketId.POSITIONS, len(rows))
     out["actor"] = roster.ids[rows]
@@ -73,7 +73,7 @@ def vehicle_lights(roster: Roster) -> RowArray:
 
 
 def wheels(episode: Episode, roster: Roster) -> bytes:
-    """The packet of wheels: steering of the front ones, turn of all, in degrees; Unreal's tyres turn backwards."""
+    """The wheel packet: steering of the front wheels and rotation of all, degrees; Unreal's tyres rotate backwards."""
     slots, two = roster.vehicle_slots, roster.two_wheeled
     steer = np.degrees(episode.fleet.steer_rad[slots])
     turn = -np.degrees(episode.fleet.wheel_phase_rad[slots])
@@ -91,7 +91,7 @@ def wheels(episode: Episode, roster: Roster) -> bytes:
 
 
 def bikers(episode: Episode, roster: Roster) -> RowArray:
-    """Speed (cm/s) of two-wheelers; the engine's share of its highest speed is not simulated and is 0."""
+    """Speed, cm/s, of two-wheelers; the engine's fraction of its top speed is not simulated and is 0."""
     slots = roster.vehicle_slots[roster.two_wheeled]
     out = _blank(PacketId.BIKERS, len(slots))
     out["actor"] = roster.ids[roster.vehicle_rows[roster.two_wheeled]]
@@ -116,7 +116,8 @@ def parents(come: Sequence[ActorAdded], roster: Roster) -> RowArray:
 
 
 def collisions(episode: Episode, roster: Roster, first: int) -> RowArray:
-    """Each pair that touched in the last tick once, the vehicle before the walker; numbered from `first` on."""
+    """Each pair of actors that touched in the last tick, once, the vehicle before the walker; numbered from `first`
+    on."""
     pairs = set()
     for hit in episode.hits:
         ends = [_end(hit.actor), (9, NO_ACTOR) if hit.other is None else _end(hit.other)]
@@ -131,7 +132,7 @@ def _end(actor: Actor) -> tuple[int, int]:
 
 
 def doors(roster: Roster, known: dict[int, int]) -> RowArray:
-    """Doors that opened or shut; `known` holds the state of each vehicle's, and is brought up to date."""
+    """Doors that opened or closed. `known` holds the door state of each vehicle and is updated."""
     rows = []
     for actor in roster.vehicles:
         changed = actor.doors ^ known.get(actor.actor_id, 0)
@@ -142,7 +143,7 @@ def doors(roster: Roster, known: dict[int, int]) -> RowArray:
 
 
 class LampWatch:
-    """Street lamps are recorded at first and when one changes."""
+    """Selects the street lamps to record: all at first, then those that change."""
 
     def __init__(self) -> None:
         self._last: RowArray | None = None
@@ -163,14 +164,14 @@ class LampWatch:
 
 
 def boxes(here: Sequence[Actor]) -> RowArray:
-    """Boxes of new actors in their own frames; signs have trigger volumes instead."""
+    """Bounding boxes of new actors in their own frames; lights and signs have trigger volumes instead."""
     signs = (ActorKind.TRAFFIC_LIGHT, ActorKind.TRAFFIC_SIGN)
     rows = [(a.actor_id, centimetres(a.box.location), centimetres(a.box.extent)) for a in here if a.kind not in signs]
     return np.array(rows, dtype=ROWS[PacketId.BOUNDING_BOXES])
 
 
 def trigger_volumes(here: Sequence[Actor]) -> RowArray:
-    """Of new lights and signs; the centre is in the world's frame."""
+    """Trigger volumes of new lights and signs, with the centre in the world frame."""
     rows = []
     for actor in here:
         if actor.kind in (ActorKind.TRAFFIC_LIGHT, ActorKind.TRAFFIC_SIGN) and any(actor.box.extent):
@@ -190,7 +191,7 @@ def physics_controls(episode: Episode, here: Sequence[Actor]) -> tuple[PhysicsCo
 
 
 def _physics_control(episode: Episode, actor: Actor) -> PhysicsControl:
-    """From what `get_physics_control` answers."""
+    """Physics parameters of a vehicle, as `get_physics_control` answers them."""
     v = physics_control.to_wire(episode.fleet.spec(actor.slot), episode.pose_of(actor), actor.physics_control)
     x, y, z = v[13]
     return PhysicsControl(

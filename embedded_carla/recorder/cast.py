@@ -1,4 +1,4 @@
-"""Who plays in a replay: recorded actors, and the living ones that stand for them."""
+"""The mapping from recorded actors to the actors of the episode that replay them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from embedded_carla.world.episode import Episode
 from embedded_carla.world.ids import ActorIds
 
 MAX_ACTORS = 10_000
+"""Largest number of actors of a replay at a time."""
 NEAR_M = 2.0
-"""How far a recorded light or sign may stand from the map's own one: maps of other versions differ a little."""
+"""Largest distance, m, from a recorded light or sign to the map's own: other versions of a map differ a little."""
 
 _HELD_BY_PARENT_M = 30.0
 _REMEMBERED = 20_000
@@ -31,35 +32,37 @@ Identity = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class Memory:
-    """What ids stood for before, so that a recorded actor can have its id again.
+    """Remembers which actor each id stood for, so that a recorded actor can have its id again.
 
-    Clients keep what they know of an id for ever, so it is given again only to the same kind of actor with the same
-    attributes.
+    Clients cache an id's actor for ever, so an id is reused only for the same kind of actor with the same attributes.
     """
 
     def __init__(self) -> None:
         self._gone: OrderedDict[int, Identity] = OrderedDict()
 
     def note(self, actor: Actor) -> None:
-        """An actor that may soon be gone."""
+        """Remember an actor that may soon be gone."""
         self._gone[actor.actor_id] = identity(actor.description)
         self._gone.move_to_end(actor.actor_id)
         if len(self._gone) > _REMEMBERED:
             self._gone.popitem(last=False)
 
     def was(self, actor_id: int, who: Identity) -> bool:
+        """Whether the id belonged to an actor with the same identity."""
         return self._gone.get(actor_id) == who
 
 
 def identity(description: ActorDescription) -> Identity:
+    """Type and sorted attributes of an actor."""
     return description.type_id, tuple(sorted((name, value) for name, _, value in description.attributes))
 
 
 class Cast:
-    """Living actors by their recorded ids; `free` are heroes left to others, `made` those made by a replay.
+    """Actors of the episode by their recorded ids.
 
-    `earlier` says who stood for whom when the same file was played before, `ours` are ids of all actors that replays
-    have made in this episode.
+    `free` are recorded ids of heroes that the replay does not move, `made` those of actors that a replay has created.
+    `earlier` maps recorded ids to actors from an earlier replay of the same file; `ours` are ids of all actors that
+    replays have created in this episode.
     """
 
     def __init__(
@@ -74,8 +77,8 @@ class Cast:
         self._sensors = sensors
         self._ignore_hero = ignore_hero
         self._signs = [a for a in episode.actors if a.kind in (ActorKind.TRAFFIC_LIGHT, ActorKind.TRAFFIC_SIGN)]
-        self._physics: dict[int, bool] = {}  # of actors that were there before: whether they had it
-        self._places: dict[int, ActorAdded] = {}  # of actors that may get a parent in the same frame
+        self._physics: dict[int, bool] = {}  # of actors that existed before: whether their physics was on
+        self._places: dict[int, ActorAdded] = {}  # added in this frame; a parent may follow
         self.actors: dict[int, Actor] = {}
         self.made: set[int] = set()
         self.free: set[int] = set()
@@ -86,7 +89,7 @@ class Cast:
         self._places.clear()
 
     def add(self, event: ActorAdded) -> None:
-        """Find or make the actor. What cannot be made is told in `failed`, by type."""
+        """Find or create the actor. Types that cannot be created are noted in `failed` with the reason."""
         if not all(math.isfinite(v) and abs(v) < 1e8 for v in (*event.location, *event.rotation)):
             raise RecordingError(f"actor {event.actor} has no finite place")
         actor = self._found(event)
@@ -96,7 +99,7 @@ class Cast:
             actor = self._make(event)
         if actor is None:
             return
-        if self.actors.get(event.actor, actor) is not actor:  # the file gives one id to two actors
+        if self.actors.get(event.actor, actor) is not actor:  # the file uses one id for two actors
             self.remove(event.actor)
             if actor.actor_id in self._ours:
                 self.made.add(event.actor)
@@ -109,7 +112,8 @@ class Cast:
             self._still(event.actor, actor)
 
     def _is_left_out(self, type_id: str) -> bool:
-        """Sensors unless they are asked for, the client's walker controllers, and signs that the map has not."""
+        """Whether actors of this type are not created: sensors unless requested, walker controllers (they are the
+        client's), and signs that the map does not have."""
         if type_id.startswith("sensor."):
             return not self._sensors
         return type_id.startswith(("traffic.", "controller.")) or type_id == "spectator"
@@ -147,7 +151,7 @@ class Cast:
         return actor
 
     def _still(self, recorded: int, actor: Actor) -> None:
-        """The recording moves it from now on, not physics."""
+        """Switch the actor's physics off: the recording moves it from now on."""
         if actor.kind in (ActorKind.VEHICLE, ActorKind.WALKER):
             body = self._episode.fleet if actor.kind is ActorKind.VEHICLE else self._episode.crowd
             if recorded not in self.made:
@@ -155,10 +159,11 @@ class Cast:
             body.physics[actor.slot] = False
 
     def had_physics(self, recorded: int) -> bool:
+        """Whether the actor's physics was on before the replay; True for an actor that the replay created."""
         return self._physics.get(recorded, True)
 
     def remove(self, recorded: int) -> None:
-        """The actor is destroyed, unless it belongs to the map."""
+        """Destroy the actor, unless it belongs to the map."""
         actor = self.actors.pop(recorded, None)
         self.version += 1
         self.made.discard(recorded)
@@ -169,7 +174,12 @@ class Cast:
             spawning.destroy(self._episode, actor.actor_id)
 
     def attach(self, child: int, parent: int) -> None:
-        """Recorded places of attached actors are relative, those of actors of the first frame are in the world."""
+        """Attach a recorded actor to its parent.
+
+        The recorded location of an attached actor is relative to the parent, but that of an actor of the first frame is
+        in the world frame. A location that is near the parent's, and nearer to it than to the origin, is taken to be a
+        world location.
+        """
         actor, carrier, event = self.actors.get(child), self.actors.get(parent), self._places.get(child)
         if actor is None or carrier is None or actor.parent is not None or event is None:
             return
@@ -192,7 +202,7 @@ class Cast:
 
 
 def nearest_sign(signs: list[Actor], event: ActorAdded) -> Actor | None:
-    """The map's own light or sign of this type that stands where the recorded one does."""
+    """The map's own light or sign of the recorded type within NEAR_M of the recorded location."""
     x, y, _ = to_pose(event.location, event.rotation).location
     of_type = [a for a in signs if a.type_id == event.type_id]
     found = min(of_type, key=lambda a: math.hypot(a.pose.x - x, a.pose.y - y), default=None)

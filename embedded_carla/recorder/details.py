@@ -1,4 +1,4 @@
-"""What `show_recorder_file_info` prints of each packet, in CARLA's layout (its metrics tools read these lines)."""
+"""Text of each packet for `show_recorder_file_info`, in CARLA's layout (its metrics tools parse these lines)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ EVENTS: dict[PacketId, Callable[[Row], str]] = {
     PacketId.PARENTS: lambda row: f" Parenting {row[0]} with {row[1]} (parent)",
     PacketId.COLLISIONS: _collision,
 }
-"""Lines of rows that are always shown."""
+"""Packets whose rows are always shown, with the function that prints a row."""
 
 _DETAILS: dict[PacketId, tuple[str, Callable[[Row], str]]] = {
     PacketId.POSITIONS: (
@@ -115,7 +115,7 @@ _DETAILS: dict[PacketId, tuple[str, Callable[[Row], str]]] = {
 
 
 def details(packet: Packet) -> Lines:
-    """Lines of what is shown only when everything is asked for; none for what CARLA does not show either."""
+    """Lines that are shown only with `show_all`; none for packets that CARLA does not show either."""
     match packet:
         case Rows(kind, rows) if kind in _DETAILS:
             title, line = _DETAILS[kind]

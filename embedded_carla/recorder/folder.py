@@ -1,4 +1,4 @@
-"""Where recordings lie, and which file a name from the wire means."""
+"""The folder of recordings, and the mapping from a client's file name to a file in it."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ class RecordingFolder:
     """The one folder in which recordings are written and read.
 
     CARLA takes a name with a folder as a path on the server's disk. Here no name leads out of `folder`: a path into it
-    is taken as it is, of any other path the last part counts. So programs that pass paths of their own find again what
-    they recorded, and read and harm nothing else.
+    is used as it is; of any other path only the last part is used. So clients that pass paths of their own find their
+    recordings again, and cannot read or damage any other file.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.expanduser().absolute()
 
     def path(self, name: str) -> Path:
-        """The file that `name` means, there or not. Raises CommandError for a name that no recording can have."""
+        """The path of the file `name`, whether it exists or not. Raises CommandError for a name that no recording can
+        have."""
         root = self.folder.resolve()
         asked = Path(name) if "\0" not in name else Path()
         if asked.is_absolute() and ".." not in asked.parts and (asked.is_relative_to(self.folder)):
@@ -51,10 +52,10 @@ class RecordingFolder:
         return found
 
     def existing(self, name: str) -> Path | None:
-        """As `path`; None when there is no such file."""
+        """Like `path`, but None when the file does not exist."""
         path = self.path(name)
         return path if path.is_file() else None
 
     def missing(self, name: str) -> str:
-        """What CARLA answers when there is no such file, and where to put it."""
+        """CARLA's answer when the file does not exist, with the path where it is expected."""
         return f"File {self.path(name)} not found on server\n"

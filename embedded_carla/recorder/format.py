@@ -1,4 +1,4 @@
-"""Packets to and from bytes. Whatever the bytes are, reading either succeeds or raises `RecordingError`."""
+"""Binary encoding of recorder packets. For any bytes, reading either succeeds or raises `RecordingError`."""
 
 from __future__ import annotations
 
@@ -47,20 +47,21 @@ _WHEEL = struct.Struct("<Bff")
 
 
 class RecordingError(EmbeddedCarlaError):
-    """A file is no recording, or a damaged one; the message says where."""
+    """A file is not a recording or is damaged; the message says where."""
 
 
 # ---------------------------------------------------------------- writing
 
 
 def pack_text(text: str) -> bytes:
-    """Length (u16) and UTF-8; text that is longer than can be said is cut."""
+    """Length (u16) and UTF-8 bytes; longer text is cut to MAX_TEXT_BYTES."""
     encoded = text.encode("utf-8", "surrogateescape")[:MAX_TEXT_BYTES]
     return _COUNT.pack(len(encoded)) + encoded
 
 
 def readable(text: str) -> str:
-    """`text` without the bytes that were no UTF-8 in the file, which no wire and no screen takes."""
+    """`text` with bytes that were not UTF-8 in the file replaced, since neither the wire nor a terminal accepts
+    them."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -77,7 +78,7 @@ def pack(packet: Packet) -> bytes:
 
 
 def pack_rows(packet: PacketId, rows: NDArray[np.void]) -> bytes:
-    """`pack(Rows(packet, rows))`, said shorter: these come each tick."""
+    """Equal to `pack(Rows(packet, rows))`; a fast path for the packets of every tick."""
     payload = rows.tobytes()
     return PACKET_HEAD.pack(packet, len(payload) + _COUNT.size) + _COUNT.pack(len(rows)) + payload
 
@@ -141,7 +142,7 @@ def _pack_wheels(v: VehicleWheels) -> bytes:
 
 
 class _Bytes:
-    """A payload that is read from its start to its end."""
+    """Sequential reader of a payload."""
 
     def __init__(self, payload: bytes, what: str) -> None:
         self._payload = payload
@@ -155,14 +156,14 @@ class _Bytes:
         return layout.unpack_from(self._payload, start)
 
     def count(self, layout: struct.Struct, least_bytes: int) -> int:
-        """How many items follow, each of at least `least_bytes`."""
+        """Read the number of items that follow; RecordingError if they cannot fit at `least_bytes` each."""
         number = int(self.take(layout)[0])
         if number * least_bytes > len(self._payload) - self._at:
             raise RecordingError(f"{self._what} counts {number} items and is too short for them")
         return number
 
     def bytes(self, size: int) -> bytes:
-        """`size` bytes, which `count` has found to be there."""
+        """The next `size` bytes; `count` has checked before that they exist."""
         start, self._at = self._at, self._at + size
         return self._payload[start : self._at]
 
@@ -178,7 +179,7 @@ class _Bytes:
 
 
 def unpack_header(read: Callable[[int], bytes]) -> Header:
-    """The header of a file whose bytes `read` gives. Raises RecordingError when it is no recording."""
+    """Read the header from the file that `read` reads. Raises RecordingError when it is not a recording."""
 
     def exactly(size: int) -> bytes:
         data = read(size)
@@ -197,7 +198,7 @@ def unpack_header(read: Callable[[int], bytes]) -> Header:
 
 
 def unpack(number: int, payload: bytes) -> Packet:
-    """The packet with this number. Raises RecordingError when the payload is not what the number says."""
+    """Decode the packet with this number. Raises RecordingError when the payload does not match the number's layout."""
     if number in _NAMES:
         packet = PacketId(number)
         if packet in ROWS:

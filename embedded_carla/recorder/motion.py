@@ -1,4 +1,4 @@
-"""Where recorded actors are at a time between two frames, and how they get there."""
+"""Moves actors along a recording, interpolating between two frames."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FAR_CM = 1e8
 
 @dataclass(frozen=True, slots=True)
 class _Poses:
-    """Of one frame: `location` (N, 3) m, `rotation_deg` (N, 3) pitch, yaw, roll."""
+    """Recorded poses of one frame: `location` (N, 3) m, `rotation_deg` (N, 3) pitch, yaw, roll."""
 
     ids: NDArray[np.uint32]
     location: Float
@@ -37,7 +37,7 @@ class _Poses:
 
 
 def rows_of(frame: Frame, packet: PacketId) -> NDArray[np.void]:
-    """All rows of the frame's packets of that kind; none where it has no such packet."""
+    """All rows of the frame's packets of that kind; empty when the frame has no such packet."""
     found = [p.rows for p in frame.packets(packet) if isinstance(p, Rows)]
     if len(found) == 1:
         return found[0]
@@ -54,7 +54,7 @@ class Motion:
         self._version = -1
 
     def load(self, here: Frame, after: Frame | None) -> None:
-        """Take the two frames between which the cast moves."""
+        """Set the two frames between which the cast moves."""
         if self._frame == here.start.number and self._version == self._cast.version:
             return
         self._frame, self._version = here.start.number, self._cast.version
@@ -66,7 +66,8 @@ class Motion:
         self._group()
 
     def _find_velocities(self, here: Frame, gap_s: float) -> None:
-        """Recorded ones where the file has them, else from the way to the next frame, which comes after `gap_s`."""
+        """Use recorded velocities where the file has them, otherwise the displacement to the next frame divided by
+        `gap_s`."""
         per_s = 1.0 / gap_s if gap_s > 0.0 else 0.0
         self._velocity: Float = self._change * per_s
         self._turn_rate: Float = np.zeros_like(self._turn)
@@ -98,7 +99,8 @@ class Motion:
         self._others = [(i, a) for i, a in seen if a.slot < 0 and a.parent is None]
 
     def place(self, share: float, speed: float, *, spectator: bool) -> None:
-        """Put everyone where they are at `share` of the way to the next frame; time runs at `speed`."""
+        """Set all poses at fraction `share` of the way to the next frame; `speed` is the time factor and scales
+        velocities."""
         location = self._now.location + share * self._change
         rotation = self._now.rotation_deg + share * self._turn
         for body, (index, slots, height) in (
@@ -119,13 +121,13 @@ class Motion:
                 self._episode.teleport(actor, pose)
 
     def pose_of(self, recorded: int) -> Transform | None:
-        """The living pose of a recorded actor."""
+        """The current pose of the actor that replays a recorded id."""
         actor: Actor | None = self._cast.actors.get(recorded)
         return None if actor is None else self._episode.pose_of(actor)
 
 
 def _between(now: _Poses, later: _Poses) -> tuple[_Poses, Float, Float]:
-    """`now`, and the way from there to `later`, (N, 3) m and deg; who is not there later stays."""
+    """`now`, and the displacement to `later`, (N, 3) m and deg; zero for an actor that is missing from `later`."""
     if len(now.ids) == len(later.ids) and (now.ids == later.ids).all():
         change, turn = later.location - now.location, later.rotation_deg - now.rotation_deg
     else:

@@ -1,8 +1,8 @@
-"""What a recording consists of: packets, as typed values.
+"""The packets of a recording as typed values.
 
 CARLA's recorder format, version 1 (0.9.16's packets; Docs/ref_recorder_binary_file_format.md of CARLA and recordings
 made by CARLA servers). Lengths are centimetres and angles degrees, as in Unreal; rotations come as roll, pitch, yaw.
-Packets of rows of one size are numpy structured arrays, because they come each tick for each actor.
+Packets with fixed-size rows are numpy structured arrays, because they come each tick for each actor.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from embedded_carla.types import Vector3
 
 NO_ACTOR = 0xFFFFFFFF
-"""The other side of a collision that is no actor, but scenery."""
+"""The `other` of a collision with scenery."""
 
 
 class PacketId(IntEnum):
@@ -45,7 +45,7 @@ class PacketId(IntEnum):
     WHEELS = 22
     BIKERS = 23
     WEATHER = 24
-    """Of versions after 0.9.16: read, neither written nor replayed."""
+    """Exists in versions after 0.9.16 only: it is read, but neither written nor replayed."""
 
 
 class ActorType(IntEnum):
@@ -90,12 +90,12 @@ ROWS: dict[PacketId, np.dtype[np.void]] = {
     PacketId.BIKERS: np.dtype([("actor", "<u4"), ("speed", "<f4"), ("engine", "<f4")]),
     PacketId.WEATHER: np.dtype([("parameters", "<f4", (14,))]),
 }  # fmt: skip
-"""Packets that are a count (u16) and so many rows."""
+"""Row layouts of the packets that consist of a count (u16) and that many rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The beginning of a file; `date_s` counts from 1970."""
+    """The file header; `date_s` counts from 1970."""
 
     version: int
     date_s: int
@@ -104,7 +104,8 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class FrameStart:
-    """`elapsed_s` counts from the first frame; `duration_s` lasts until the next one, -1 in the last."""
+    """Start of a frame; `elapsed_s` counts from the first frame, `duration_s` is the time to the next frame (-1 in the
+    last)."""
 
     number: int
     duration_s: float
@@ -126,9 +127,9 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class ActorAdded:
-    """`attributes` are (type number, name, value); the numbers are one less than the wire's.
+    """A new actor; `attributes` are (type number, name, value), with type numbers one less than the wire's.
 
-    The place of an attached actor is relative to its parent, except for those that were there when the recording
+    The location of an attached actor is relative to its parent, except for actors that existed when the recording
     began.
     """
 
@@ -151,10 +152,10 @@ class ActorsAdded:
 
 @dataclass(frozen=True, slots=True)
 class PhysicsControl:
-    """Of one vehicle: CARLA's VehiclePhysicsControl without gear switch time and sweep.
+    """CARLA's VehiclePhysicsControl of one vehicle, without gear switch time and sweep.
 
-    `engine` is max_rpm, moment of inertia and three damping rates; `drive` clutch strength, final ratio, mass, drag
-    coefficient; `wheels` 12 numbers each, the last three the place.
+    `engine` is max_rpm, moment of inertia and three damping rates; `drive` is clutch strength, final ratio, mass and
+    drag coefficient; `wheels` are 12 numbers each, the last three the position.
     """
 
     actor: int
@@ -188,7 +189,7 @@ class WalkersBones:
 
 @dataclass(frozen=True, slots=True)
 class VehicleWheels:
-    """`wheels` are (place, steering angle, turn of the tyre)."""
+    """Wheels of one vehicle as (wheel number, steering angle, rotation of the tyre)."""
 
     actor: int
     wheels: tuple[tuple[int, float, float], ...]
@@ -201,7 +202,7 @@ class Wheels:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """PLATFORM_TIME (real time since the recording began) or VISUAL_TIME (of the simulation)."""
+    """PLATFORM_TIME (real time since the recording began) or VISUAL_TIME (simulation time)."""
 
     packet: PacketId
     time_s: float
@@ -214,7 +215,7 @@ class FrameCounter:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A packet of a later version, kept as it is."""
+    """A packet of a later version, kept undecoded."""
 
     number: int
     payload: bytes

@@ -1,4 +1,4 @@
-"""A recording, frame by frame, in memory that does not grow with the file."""
+"""Reads a recording frame by frame, with memory use independent of the file's size."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from embedded_carla.recorder.format import PACKET_HEAD, RecordingError, unpack, 
 from embedded_carla.recorder.packets import FrameStart, Header, Packet, PacketId
 
 MAX_PACKET_BYTES = 8 << 20
-"""A thousand actors with all their attributes take 3 MiB."""
+"""Largest packet; a thousand actors with all their attributes take 3 MiB."""
 
 MAX_FRAME_BYTES = 32 << 20
 MAX_PACKETS = 20_000_000
-"""20 hours at 20 frames a second."""
+"""Largest number of packets of a file: 20 hours at 20 frames a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame; its packets are decoded when they are asked for."""
+    """One frame; its packets are decoded on request."""
 
     start: FrameStart
     raw: tuple[tuple[int, bytes], ...]
 
     def packets(self, *wanted: PacketId) -> Iterator[Packet]:
-        """Those with these ids, all without any, in the file's order. Raises RecordingError."""
+        """Packets with these ids (all packets without any), in the file's order. Raises RecordingError."""
         for number, payload in self.raw:
             if not wanted or number in wanted:
                 try:
@@ -37,7 +37,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much a recording holds."""
+    """Number of frames and duration of a recording."""
 
     frames: int
     total_s: float
@@ -45,7 +45,7 @@ class Extent:
 
 @dataclass(slots=True)
 class _Pending:
-    """A frame of which the end is still to be read."""
+    """A frame whose end has not been read yet."""
 
     start: FrameStart
     raw: list[tuple[int, bytes]] = field(default_factory=list)
@@ -53,9 +53,10 @@ class _Pending:
 
 
 class RecordingReader:
-    """Reads a file once from its start to its end. Raises RecordingError, one line that names the file.
+    """Reads a file once from start to end. Raises RecordingError, one line that names the file.
 
-    `is_cut` tells, after the last frame, that the file ends within one, as when its server was killed.
+    After the last frame, `is_cut` tells whether the file ends within a frame, for example because its server was
+    killed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -90,7 +91,7 @@ class RecordingReader:
             yield number, self._file.read(size)
 
     def frames(self) -> Iterator[Frame]:
-        """All whole frames."""
+        """All complete frames."""
         pending: _Pending | None = None
         for number, size in self._heads():
             payload = self._file.read(size)
@@ -110,7 +111,7 @@ class RecordingReader:
         self.is_cut = self.is_cut or pending is not None
 
     def extent(self) -> Extent:
-        """Of the whole file; the reader must be new, and can read nothing more."""
+        """Extent of the whole file. The reader must be new, and cannot be read from afterwards."""
         frames, total_s = 0, 0.0
         start: FrameStart | None = None
         for number, size in self._heads():
@@ -131,7 +132,7 @@ class RecordingReader:
         return start
 
     def _heads(self) -> Iterator[tuple[int, int]]:
-        """Number and size of the packets that are there as a whole; the file stands at the payload of each."""
+        """Number and size of each complete packet; when one is yielded, the file is positioned at its payload."""
         for _ in range(MAX_PACKETS):
             head = self._file.read(PACKET_HEAD.size)
             if not head:

@@ -1,8 +1,8 @@
 """Plays a recording back into an episode.
 
-The first tick after `play` shows the moment that was asked for, each further one what follows by the tick's length
-times the time factor: with the recording's own steps, tick i of the replay shows frame i of the recording. Between
-frames poses are interpolated linearly. In the tick after the last one, physics takes over again.
+The first tick after `play` shows the requested start time; each further tick advances by its length times the time
+factor. So with the recording's own time steps, tick i of the replay shows frame i of the recording. Between frames
+poses are interpolated linearly. In the tick after the last frame, physics takes over again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_TIME_FACTOR = 1000.0
 
 @dataclass(slots=True)
 class Options:
-    """What clients have set for this replay and those to come; CARLA's defaults."""
+    """Client settings for the current and future replays; CARLA's defaults."""
 
     time_factor: float = 1.0
     ignore_hero: bool = False
@@ -45,7 +45,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What `replay_file` asks for. `start_s` counts from the end where negative; 0 s last to the end."""
+    """Arguments of `replay_file`. A negative `start_s` counts from the end; a `duration_s` of 0 plays to the end."""
 
     path: Path
     start_s: float = 0.0
@@ -57,7 +57,7 @@ class Request:
 
 @dataclass(slots=True)
 class _Play:
-    """One replay."""
+    """State of one running replay."""
 
     request: Request
     episode: Episode
@@ -67,28 +67,28 @@ class _Play:
     lights: ReplayedLights
     time_s: float
     stop_s: float
-    is_fresh: bool = True  # the next tick is the first
+    is_fresh: bool = True  # the next tick is the replay's first
 
 
 class Replayer:
-    """At most one replay at a time."""
+    """Runs at most one replay at a time."""
 
     def __init__(self, ids: ActorIds) -> None:
         self.options = Options()
         self.memory = Memory()
         self._ids = ids
         self._play: _Play | None = None
-        self._ours: set[int] = set()  # ids of the actors that replays have made in this episode
-        self._last: tuple[Path, int, dict[int, Actor]] | None = None  # file, date, who stood for whom
+        self._ours: set[int] = set()  # ids of actors that replays have created in this episode
+        self._last: tuple[Path, int, dict[int, Actor]] | None = None  # file, date, actors by recorded id
 
     @property
     def is_on(self) -> bool:
         return self._play is not None
 
     def play(self, request: Request, episode: Episode) -> tuple[str, str]:
-        """Begin a replay. Returns what CARLA answers, and a line for the log ("" for none).
+        """Begin a replay. Returns CARLA's answer, and a line for the log ("" for none).
 
-        Raises RecordingError, and leaves the world as it is then if the file's beginning is damaged.
+        Raises RecordingError; when the beginning of the file is damaged, the world is left unchanged.
         """
         self.stop(keep=False)
         with RecordingReader(request.path) as reader:
@@ -119,7 +119,7 @@ class Replayer:
         return self._last[2]
 
     def _remove_props(self, episode: Episode) -> None:
-        """As CARLA does: the recording brings its own."""
+        """Remove props, as CARLA does: the recording creates its own."""
         for actor in episode.actors.of_kind(ActorKind.PROP):
             if actor.type_id.startswith("static.prop"):
                 self.memory.note(actor)
@@ -142,7 +142,7 @@ class Replayer:
     # ------------------------------------------------------------ time
 
     def step(self, delta_s: float) -> None:
-        """Before a tick of `delta_s`: put everyone where the recording has them by its end."""
+        """Before a tick of `delta_s`, set the actors to their recorded state at the tick's end."""
         play = self._play
         if play is None:
             return
@@ -159,19 +159,19 @@ class Replayer:
             self.stop(keep=True)
 
     def settle(self) -> None:
-        """After a tick, before its snapshot goes out."""
+        """After a tick and before its snapshot, write the traffic lights' recorded state."""
         if self._play is not None:
             play = self._play
             play.lights.write(max(play.time_s - play.timeline.here.start.elapsed_s, 0.0))
 
     def stop(self, *, keep: bool) -> None:
-        """End the replay; without `keep`, what was made for it is destroyed."""
+        """End the replay; without `keep`, the actors created for it are destroyed."""
         if self._play is not None:
             play, self._play = self._play, None
             self._end(play, keep=keep)
 
     def forget(self) -> None:
-        """The episode is over, and all its actors are gone."""
+        """Drop all state when the episode ends and its actors are gone."""
         if self._play is not None:
             self._play.timeline.close()
         self._play = self._last = None
@@ -201,7 +201,7 @@ class Replayer:
         self._follow(play)
 
     def _events(self, play: _Play, frame: Frame) -> None:
-        """What happens once, when a frame begins."""
+        """Apply the one-time events of a frame when it begins."""
         cast = play.cast
         cast.begin_frame()
         for packet in frame.packets(*_EVENTS):
@@ -219,7 +219,7 @@ class Replayer:
 
 
 def _span(request: Request, extent: Extent) -> tuple[float, float]:
-    """From when to when to play."""
+    """Start and end time of the replay, s."""
     if not (math.isfinite(request.start_s) and math.isfinite(request.duration_s)):
         raise CommandError("replay_file: start and duration must be finite numbers of seconds")
     start_s = request.start_s if request.start_s >= 0.0 else max(extent.total_s + request.start_s, 0.0)
@@ -264,7 +264,7 @@ _EVENTS = (PacketId.ACTORS_ADDED, *_EVENT)
 
 
 def _apply_controls(play: _Play, here: Frame) -> None:
-    """Pedals, lamps and wheels of vehicles."""
+    """Apply recorded controls, lights and wheel angles to vehicles."""
     episode, moved = play.episode, play.cast.actors
     for recorded, steer, throttle, brake, hand_brake, gear in rows_of(here, PacketId.VEHICLE_CONTROLS).tolist():
         actor = _moved_vehicle(play, recorded)
@@ -295,7 +295,7 @@ def _moved_vehicle(play: _Play, recorded: int) -> Actor | None:
 
 
 def _let_go(episode: Episode, actor: Actor, physics: bool) -> None:
-    """Physics moves it again, from a standstill, with no pedal pressed."""
+    """Return the actor to physics: restore its physics state, stop it and release its controls."""
     if actor.kind is ActorKind.VEHICLE:
         episode.fleet.physics[actor.slot] = physics
         episode.fleet.set_velocity(actor.slot, (0.0, 0.0, 0.0))

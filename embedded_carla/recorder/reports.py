@@ -1,4 +1,4 @@
-"""What CARLA's `show_recorder_*` calls answer: text about a file, in CARLA's layout."""
+"""Text reports about a recording, in the layout of CARLA's `show_recorder_*` calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from embedded_carla.types import Float
 MAX_REPORT_CHARACTERS = 128 << 20
 MAX_KNOWN_ACTORS = 200_000
 _NAME_WIDTH = 35
-_CATEGORIES = "ovwto"  # by ActorType; signs and sensors are other things
+_CATEGORIES = "ovwto"  # indexed by ActorType; signs and sensors count as other
 
 
 def file_info(path: Path, show_all: bool) -> str:
@@ -28,16 +28,16 @@ def file_info(path: Path, show_all: bool) -> str:
 
 
 def collisions(path: Path, first: str, second: str) -> str:
-    """Collisions as they begin between actors of two categories, in either order.
+    """Start of each collision between actors of two categories, in either order.
 
-    o other, v vehicle, w walker, t traffic light, h hero, a any. Raises RecordingError.
+    Categories: o other, v vehicle, w walker, t traffic light, h hero, a any. Raises RecordingError.
     """
     with RecordingReader(path) as reader:
         return _joined(_collision_lines(reader, first, second))
 
 
 def actors_blocked(path: Path, least_s: float, least_cm: float) -> str:
-    """Actors that for `least_s` or longer moved less than `least_cm`, the longest first. Raises RecordingError."""
+    """Actors that moved less than `least_cm` for at least `least_s`, the longest first. Raises RecordingError."""
     with RecordingReader(path) as reader:
         return _joined(_blocked_lines(reader, least_s, least_cm))
 
@@ -109,7 +109,7 @@ def _packet_lines(packet: Packet) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Known:
-    """Actors by id: category letter and type."""
+    """Category letter and type of actors by id."""
 
     actors: dict[int, tuple[str, str]]
 
@@ -144,12 +144,12 @@ def _collision_lines(reader: RecordingReader, first: str, second: str) -> Iterat
                             yield _collision_line(known, last, *found)
                         now.add(found)
         before = now
-    # CARLA's stream keeps the precision of the lines above.
+    # CARLA's output stream keeps the number format of the lines above.
     yield from _tail(reader, last, f"{last.elapsed_s:.0f}" if shown else f"{last.elapsed_s:g}")
 
 
 def _matching(known: _Known, pair: list[int], first: str, second: str) -> tuple[int, int] | None:
-    """The pair's ids in the order in which they match the categories."""
+    """The pair's ids in the order in which they match the categories; None when they do not match."""
     actor, other, actor_is_hero, other_is_hero = pair
 
     def fits(category: str, who: int, is_hero: int) -> bool:
@@ -175,7 +175,7 @@ def _collision_line(known: _Known, frame: FrameStart, actor: int, other: int) ->
 
 @dataclass(slots=True)
 class _Stay:
-    """Since when an actor is where it is."""
+    """An actor's location, the time since which it has stayed there, and for how long."""
 
     place: Float
     since_s: float

@@ -1,4 +1,4 @@
-"""The actors of an episode as a recording sees them: who is there, and where their records are."""
+"""The actors of an episode for recording: which exist, and the rows of their records in the snapshot."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _PLACED = (ActorKind.PROP, ActorKind.SPECTATOR, ActorKind.VEHICLE, ActorKind.WAL
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """`ids` are those of the snapshot's records, in their order; rows are indices into them.
+    """Actors and their rows; `ids` are those of the snapshot's records, in order, and rows are indices into them.
 
-    `placed_rows` are of the actors whose places are recorded each frame: CARLA leaves out sensors, lights and signs.
+    `placed_rows` are the rows of actors whose poses are recorded each frame: CARLA leaves out sensors, lights and
+    signs.
     """
 
     ids: NDArray[np.uint32]
@@ -65,7 +66,7 @@ class Roster:
         )
 
     def is_still(self, episode: Episode) -> bool:
-        """Whether nobody has come or gone since."""
+        """Whether the episode's actors are still the same as when the roster was made."""
         ids = snapshot_ids(episode)
         return len(ids) == len(self.ids) and bool((ids == self.ids).all())
 
@@ -80,14 +81,14 @@ def centimetres(place: Vector3) -> Vector3:
 
 
 def to_pose(location: Vector3, rotation: Vector3) -> Transform:
-    """A recorded place, centimetres and (roll, pitch, yaw)."""
+    """A recorded location, cm, and rotation (roll, pitch, yaw), deg, as a Transform."""
     x, y, z = location
     roll, pitch, yaw = rotation
     return Transform(x / CM_PER_M, y / CM_PER_M, z / CM_PER_M, pitch, yaw, roll)
 
 
 def added(actor: Actor, pose: Transform) -> ActorAdded:
-    """The event of an actor that comes; an attached one's place is relative to its parent."""
+    """The event for a new actor; the location of an attached actor is relative to its parent."""
     place = pose if actor.parent is None else actor.relative
     return ActorAdded(
         actor.actor_id,

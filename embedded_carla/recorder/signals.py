@@ -1,4 +1,4 @@
-"""Traffic lights during a replay: they show what was recorded."""
+"""Shows recorded traffic light states during a replay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _LONGEST_PHASE_S = 3600.0
 
 
 class ReplayedLights:
-    """Holds the lights of a cast: their own clocks stand still, colour and elapsed time are the recording's."""
+    """Takes over the traffic lights of a cast: their own clocks stop, and colour and elapsed time come from the
+    recording."""
 
     def __init__(self, episode: Episode, cast: Cast) -> None:
         self._episode = episode
@@ -31,14 +32,14 @@ class ReplayedLights:
         self._frozen: NDArray[np.uint8] = np.zeros(0, dtype=np.uint8)
 
     def show(self, here: Frame) -> None:
-        """Take colours, times and freezing from the frame."""
+        """Set colours, times and freezing from the frame."""
         lights = self._episode.roadside.lights
         states = [
             (actor, is_frozen, elapsed, colour)
             for actor_id, is_frozen, elapsed, colour in rows_of(here, PacketId.LIGHT_STATES).tolist()
             if (actor := self._cast.actors.get(actor_id)) is not None and actor.kind is ActorKind.TRAFFIC_LIGHT
         ]
-        for actor, *_ in states:  # all before the first is frozen: that freezes its group
+        for actor, *_ in states:  # for all lights before freezing any: freezing one freezes its group
             if actor.signal_id not in self._held:
                 self._held[actor.signal_id] = lights.is_frozen(actor.signal_id)
         rows, elapsed_s, frozen = [], [], []
@@ -53,16 +54,16 @@ class ReplayedLights:
         self._elapsed_s, self._frozen = np.array(elapsed_s, dtype=np.float32), np.array(frozen, dtype=np.uint8)
 
     def write(self, since_s: float) -> None:
-        """Into the snapshot, after a tick; `since_s` has passed since the frame."""
+        """After a tick, write the recorded state into the snapshot; `since_s` has passed since the frame."""
         records = self._episode.table.lights
         records["elapsed_s"][self._rows] = self._elapsed_s + since_s * (self._frozen == 0)
         records["frozen"][self._rows] = self._frozen != 0
 
     def release(self) -> None:
-        """Let the lights' own clocks run again, from where the recording has come to."""
+        """Let the lights' own clocks run again from the recorded state."""
         lights = self._episode.roadside.lights
         elapsed_s = dict(zip(self._shown, self._elapsed_s.tolist(), strict=True))
-        for signal_id in sorted(self._shown, key=lights.state):  # in a group, the light whose turn it is counts
+        for signal_id in sorted(self._shown, key=lights.state):  # active light last: it decides for its group
             lights.take_up(signal_id, elapsed_s[signal_id])
         for signal_id, was_frozen in self._held.items():
             lights.freeze(signal_id, was_frozen)

@@ -1,4 +1,4 @@
-"""A recording as time passes: which frame it is, and which comes next."""
+"""Advances through a recording's frames as time passes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _EPSILON_S = 1e-6
 
 
 class Timeline:
-    """`here` is the last frame that has begun, `after` the next one, None at the end. Time only goes on."""
+    """`here` is the last frame that has begun, `after` the next one (None at the end). Time only moves forward."""
 
     def __init__(self, path: Path) -> None:
-        """Raises RecordingError, also when there is no whole frame."""
+        """Raises RecordingError, also when the file holds no complete frame."""
         self._reader = RecordingReader(path)
         self._frames = self._reader.frames()
         first = next(self._frames, None)
@@ -26,13 +26,13 @@ class Timeline:
         self.after = next(self._frames, None)
 
     def until(self, time_s: float) -> Iterator[Frame]:
-        """The frames that begin up to `time_s`, `here` being each of them in turn."""
+        """Advance to `time_s`, yielding each frame that begins up to then; during the yield `here` is that frame."""
         while self.after is not None and self.after.start.elapsed_s <= time_s + _EPSILON_S:
             self.here, self.after = self.after, next(self._frames, None)
             yield self.here
 
     def share(self, time_s: float) -> float:
-        """How far `time_s` lies between `here` and `after`, 0 to 1."""
+        """Position of `time_s` between `here` and `after` as a fraction from 0 to 1."""
         if self.after is None:
             return 0.0
         begin_s, end_s = self.here.start.elapsed_s, self.after.start.elapsed_s

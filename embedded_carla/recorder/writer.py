@@ -1,4 +1,4 @@
-"""Records an episode: one frame after each tick."""
+"""Records an episode to a file, one frame after each tick."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _FRAME_END = pack(FrameEnd())
 
 
 class Recorder:
-    """Writes one file at a time; `clock` gives the real seconds that additional data tell, `memory` learns who is seen.
+    """Writes one file at a time.
 
-    A frame goes to the file when the next one has told how long it lasted, so what a killed server leaves is whole up
-    to its last frame but one.
+    `clock` gives real time, s, for the additional data; `memory` is told of every recorded actor. A frame is written
+    when the next tick has given its duration, so the file of a killed server is complete up to its last frame but one.
     """
 
     def __init__(self, clock: Callable[[], float], memory: Memory) -> None:
@@ -50,7 +50,7 @@ class Recorder:
         return self._file is not None
 
     def start(self, path: Path, map_name: str, episode: Episode, *, additional: bool) -> None:
-        """Begin a file, in place of any that is being written. Raises CommandError when it cannot be written."""
+        """Begin a file and end any current one. Raises CommandError when the file cannot be written."""
         self.stop()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ class Recorder:
         self._early = [added(actor, episode.pose_of(actor)) for actor in episode.actors]
 
     def stop(self) -> None:
-        """End the file; nothing happens when none is being written."""
+        """End the file; does nothing when none is open."""
         if self._file is not None:
             self._write_frame(-1.0)
         if self._file is not None:
@@ -79,7 +79,7 @@ class Recorder:
             self._file = None
 
     def record(self, delta_s: float) -> None:
-        """Take down the state after a tick of `delta_s`."""
+        """Record the state after a tick of `delta_s`."""
         if self._file is None:
             return
         self._write_frame(delta_s)
@@ -88,7 +88,7 @@ class Recorder:
         self._body = b"".join(self._packets())
 
     def _write_frame(self, duration_s: float) -> None:
-        """Put the last frame into the file; a disk that is full ends the recording, not the server."""
+        """Write the last frame to the file; a full disk ends the recording, not the server."""
         if not self._frame.number or self._file is None:
             return
         start = pack(FrameStart(self._frame.number, duration_s, self._frame.elapsed_s))
@@ -104,7 +104,7 @@ class Recorder:
     # ------------------------------------------------------------ one frame
 
     def _packets(self) -> Iterator[bytes]:
-        """In CARLA's order."""
+        """The packets of one frame, in CARLA's order."""
         episode = self._episode
         yield pack(Seconds(PacketId.VISUAL_TIME, episode.time_s))
         come, gone = self._changes()
@@ -131,7 +131,7 @@ class Recorder:
             yield from self._additional_data(here, roster)
 
     def _changes(self) -> tuple[list[ActorAdded], list[tuple[int]]]:
-        """Who came and who went since the last frame; brings the roster up to date."""
+        """Actors that appeared and ids that disappeared since the last frame; updates the roster."""
         old, episode = self._roster, self._episode
         if old is not None and old.is_still(episode):
             return [], []
@@ -150,7 +150,7 @@ class Recorder:
         yield pack_rows(PacketId.VEHICLE_DOORS, capture.doors(roster, self._doors))
 
     def _additional_data(self, here: list[Actor], roster: Roster) -> Iterator[bytes]:
-        """What CARLA writes when asked for additional data."""
+        """The packets that CARLA writes with additional data."""
         yield pack_rows(PacketId.KINEMATICS, capture.kinematics(self._episode, roster))
         yield pack_rows(PacketId.BOUNDING_BOXES, capture.boxes(here))
         if len(volumes := capture.trigger_volumes(here)):
