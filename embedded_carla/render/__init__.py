@@ -1,4 +1,4 @@
-"""Drawing the world without a screen: colour, depth and labels from one pass."""
+"""Off-screen renderer: colour, depth and label pictures from one pass."""
 
 from embedded_carla.render.context import RenderError
 from embedded_carla.render.picture import Picture, Shot

@@ -1,4 +1,4 @@
-"""What of a set of actors stays the same from tick to tick: shapes, sizes, colours, where their wheels sit."""
+"""The part of the actors' instance data that stays constant between ticks: shapes, sizes, colours, wheel positions."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ Identity = tuple[int, str, Vector3, Vector3, SemanticTag, int, str, int]
 
 
 def identities(actors: Sequence[ActorView]) -> list[Identity]:
-    """What an ActorLayout depends on."""
+    """The values that determine an ActorLayout."""
     return [(a.actor_id, a.shape, a.extent, a.colour, a.tag, a.seed, a.model, a.instance) for a in actors]
 
 
 @dataclass(slots=True)
 class _Row:
-    """One instance: the actor it belongs to, shapes by level, size m, colour, seed share, tag."""
+    """One instance: index of its actor, shapes by level, size m, colour, random number 0 to 1 from the seed, tag."""
 
     owner: int
     keys: tuple[Key | None, ...]
@@ -61,9 +61,12 @@ class _Row:
 
 
 class ActorLayout:
-    """Rows of n bodies, then of riders, then of wheels. `template` (R, 24) has all columns but those that change;
-    `owner` (R,) is each row's actor; wheels (W,) have a `place` (W, 3) in the actor's frame, m, a number within the
-    actor, front left first, and may be `steered`."""
+    """Instance rows of n bodies, then of riders, then of wheels.
+
+    `template` (R, 24) is the instance block without the columns that change each tick; `owner` (R,) is each row's actor
+    index. `place` (W, 3) m is each wheel's position in the actor's frame, `number` (W,) its number within the actor
+    (front left first), `steered` (W,) whether it steers.
+    """
 
     def __init__(self, pool: ShapePool, actors: Sequence[ActorView]) -> None:
         self.half = np.maximum(np.array([a.extent for a in actors]).reshape(-1, 3), 0.01)
@@ -111,7 +114,7 @@ class ActorLayout:
 
 def _body(index: int, actor: ActorView, half: F64) -> _Row:
     x, y, z = (2.0 * half).tolist()
-    if actor.shape == "walker":  # people keep their proportions: their box is as wide as their shoulders only
+    if actor.shape == "walker":  # uniform scale keeps a person's proportions; the box is only shoulder-wide
         clothes = CLOTHES[(actor.seed * 5 + actor.seed // 16) % len(CLOTHES)]
         return _Row(index, body_keys(actor), (z, z, z), clothes, _share(actor.seed), float(actor.tag))
     return _Row(index, body_keys(actor), (x, y, z), actor.colour, _share(actor.seed), float(actor.tag))
@@ -122,15 +125,17 @@ def _has_rider(actor: ActorView) -> bool:
 
 
 def _rider(body: _Row, actor: ActorView) -> _Row:
-    """The person on a two-wheeler: clothes coloured by the actor's seed."""
+    """The person on a two-wheeler; the actor's seed selects the colour of the clothes."""
     keys = tuple((f"rider {actor.shape}", actor.model, level) for level in range(LEVELS))
     clothes = CLOTHES[(actor.seed * 7 + 3) % len(CLOTHES)]
     return _Row(body.owner, keys, body.size, clothes, body.share, float(SemanticTag.RIDER))
 
 
 def _wheels(index: int, actor: ActorView, half: F64) -> list[tuple[Vector3, bool, _Row]]:
-    """Place, whether it steers, and row of each wheel, in the order front left, front right, ...; bodies further away
-    bring wheels of their own."""
+    """Position, whether it steers, and row of each wheel, in the order front left, front right, ...
+
+    Wheels have a shape at level 0 only: the body shapes of the coarser levels include wheels.
+    """
     layout = vehicle_size(actor.shape, actor.model)
     stretch = 2.0 * half / layout.size
     radius, width = float(layout.wheel_radius * stretch[2]), layout.wheel_width
@@ -144,5 +149,5 @@ def _wheels(index: int, actor: ActorView, half: F64) -> list[tuple[Vector3, bool
 
 
 def _share(seed: int) -> float:
-    """A number in 0 to 1 that neighbouring seeds do not share."""
+    """A pseudo-random number in 0 to 1 that differs between neighbouring seeds."""
     return ((seed * 2654435761) % (1 << 32)) / float(1 << 32)

@@ -1,4 +1,4 @@
-"""Which unit shapes draw an actor, in three levels of detail."""
+"""Selection of the unit shapes that draw an actor, in three levels of detail."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from embedded_carla.render.walker_shapes import walker
 from embedded_carla.render.wheel_shapes import thin_wheel, wheel
 from embedded_carla.scene import ActorView
 
-LEVEL_PX = (42.0, 13.0)  # radius on screen above which level 0, level 1 is drawn
+LEVEL_PX = (42.0, 13.0)  # smallest radius on screen, px, of level 0 and level 1
 LEAST_PX = 0.7
 LEVELS = 3
-ALONG_X = "along x"  # a prop whose long side lies along x, as many of CARLA's; the shapes have theirs along y
-LENGTHWISE = 1.3  # so much longer than wide
+ALONG_X = "along x"  # prop with its long side along x, as many of CARLA's have; shapes are long along y
+LENGTHWISE = 1.3  # length / width from which a prop counts as long
 
 
 def body_keys(actor: ActorView) -> tuple[Key, ...]:
-    """The shapes that draw an actor's body, by level."""
+    """Keys of the shapes of an actor's body, by level of detail."""
     if actor.shape == "walker":
         age = "child" if 2.0 * actor.extent[2] < CHILD_BELOW_M else "adult"
         return tuple((age, str(actor.seed % 10), level) for level in range(LEVELS))
@@ -32,7 +32,8 @@ def body_keys(actor: ActorView) -> tuple[Key, ...]:
 
 
 def make_shape(key: Key) -> Shape:
-    """The shape of a kind: a vehicle's shape, "adult", "child", "rider SHAPE", "wheel", or a prop's name."""
+    """Build the shape of a key; its kind is a vehicle's shape, "adult", "child", "rider SHAPE", "wheel", "thin_wheel",
+    or a prop's name."""
     kind, model, level = key
     if kind in ("adult", "child"):
         return walker(int(model), kind == "child", level)

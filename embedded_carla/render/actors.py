@@ -1,4 +1,4 @@
-"""Actors of one tick as instances: bodies, wheels, riders, people."""
+"""Instance data of one tick's actors: bodies, wheels, riders, walkers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from embedded_carla.scene import ActorView
 from embedded_carla.types import LightState
 
 F64 = NDArray[np.float64]
-STANDING = 0.0  # the phase of who stands; who walks has one above it
+STANDING = 0.0  # gait phase of a standing walker; a walking one has a larger phase
 KEPT_LAYOUTS = 4
-ROOM, ROOM_M = 1.2, 0.3  # around an actor's sphere, for mirrors and limbs that leave its box
+ROOM, ROOM_M = 1.2, 0.3  # factor and margin on the bounding sphere, for mirrors and limbs outside the box
 BEAM_RANGE_M = 150.0
 HEADLAMPS = LightState.LOW_BEAM | LightState.HIGH_BEAM
 
 
 class ActorSet:
-    """The actors of one tick in arrays, shared by all cameras and the shadow map."""
+    """The actors of one tick as arrays, shared by all cameras and the shadow map."""
 
     def __init__(self, layout: ActorLayout, actors: Sequence[ActorView]) -> None:
         self.count = len(actors)
@@ -56,7 +56,10 @@ class ActorSet:
         return block
 
     def beams(self, camera: Camera, most: int) -> tuple[F64, F64]:
-        """Headlights of the vehicles nearest the camera: positions and directions (n, 4), relative to the eye."""
+        """Headlights of the `most` vehicles nearest the camera: positions and directions (n, 4), relative to the eye.
+
+        Column 3 of the positions is the intensity.
+        """
         lit = np.flatnonzero((self.lights & HEADLAMPS > 0) & self.is_vehicle)
         distance = np.linalg.norm(self.centre[lit] - camera.eye, axis=1)
         order = np.argsort(distance, kind="stable")[:most]
@@ -72,7 +75,7 @@ class ActorSet:
 
 
 class ActorSets:
-    """Makes the ActorSet of each tick; the last one and the last layouts are kept."""
+    """Builds the ActorSet of each tick; caches the last one and the last layouts."""
 
     def __init__(self, pool: ShapePool) -> None:
         self._pool = pool
@@ -81,7 +84,7 @@ class ActorSets:
         self._set: ActorSet | None = None
 
     def of(self, actors: Sequence[ActorView]) -> ActorSet:
-        """The arrays of these actors, made once for all cameras of a tick."""
+        """The arrays of these actors, built once for all cameras of a tick."""
         key = tuple(actors)
         if self._set is None or key != self._actors:
             self._actors, self._set = key, ActorSet(self._layout(actors), actors)
@@ -97,7 +100,7 @@ class ActorSets:
 
 
 def _wheel_turns(layout: ActorLayout, actors: Sequence[ActorView]) -> F64:
-    """(W, 3, 3): each wheel turned about its axle, then steered."""
+    """(W, 3, 3) rotation of each wheel: about its axle, then steering."""
     owner = layout.owner[layout.stiff :]
     steer = np.array([a.steer_rad for a in actors])[owner] * layout.steered
     spin = np.array([a.phase_rad for a in actors])[owner]
@@ -115,5 +118,5 @@ def _wheel_turns(layout: ActorLayout, actors: Sequence[ActorView]) -> F64:
 
 
 def _gait_phase(actor: ActorView) -> float:
-    """The phase of a walker's steps above STANDING; 0 for who stands."""
+    """A walker's gait phase, rad: STANDING when it stands, otherwise above STANDING."""
     return STANDING if actor.phase_rad == STANDING else float(actor.phase_rad % (2 * np.pi)) + 1e-3

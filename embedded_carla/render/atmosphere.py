@@ -1,7 +1,7 @@
-"""Weather parameters -> light, sky and air, in linear units; pure functions of numbers.
+"""Converts weather parameters to light, sky and fog in linear units; pure functions of numbers.
 
-Not physics: simple laws with the right direction and plausible size, so that a picture darkens, greys, reddens or
-fades as CARLA's would. Radiances are relative to a sunlit white wall of about 3.
+Not a physical model: simple laws with the right direction and plausible size, so that a picture darkens, greys, reddens
+or fades as CARLA's would. Radiances are relative to a sunlit white wall of about 3.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from embedded_carla.types import WeatherParameters
 
 F64 = NDArray[np.float64]
 RAYLEIGH_EARTH = 0.0331  # CARLA's default for Earth
-DAY_EXPOSURE = 0.62  # of a clear day
+DAY_EXPOSURE = 0.62  # exposure on a clear day
 DUST_COLOUR = np.array([0.62, 0.42, 0.22])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Atmosphere:
-    """Colours are (3,) linear radiance; densities 1/m; shares 0 to 1."""
+    """Light, sky and fog parameters for the shaders. Colours are (3,) linear radiance; densities 1/m; fractions 0
+    to 1."""
 
     sun_direction: F64
     sun_colour: F64
@@ -51,7 +52,7 @@ class Atmosphere:
 
 
 def displayed(radiance: F64, exposure: float) -> F64:
-    """Linear radiance -> display values 0 to 1, as shaders/shading.glsl does."""
+    """Tone mapping of linear radiance to display values 0 to 1, as in shaders/shading.glsl."""
     x = np.maximum(radiance, 0.0) * exposure
     s = np.sqrt(x)
     return np.clip((5.72871 * x - 0.08034 * s) / (5.79049 * x - 0.57977 * s + 1.0), 0.0, 1.0)
@@ -71,13 +72,13 @@ def _share(percent: float) -> float:
 
 
 def sun_direction(weather: WeatherParameters) -> F64:
-    """(3,) unit vector towards the sun: azimuth 0 is +x, 90 is +y."""
+    """(3,) unit vector towards the sun; azimuth 0 is +x, 90 is +y."""
     altitude, azimuth = np.radians(weather.sun_altitude_angle), np.radians(weather.sun_azimuth_angle)
     return np.array([np.cos(altitude) * np.cos(azimuth), np.cos(altitude) * np.sin(azimuth), np.sin(altitude)])
 
 
 def _sky(weather: WeatherParameters, day: float, low: float, cloud: float) -> tuple[F64, F64]:
-    """Zenith and horizon radiance; `low` is 1 when the sun stands at the horizon."""
+    """Zenith and horizon radiance; `low` is 1 when the sun is at the horizon."""
     blue = 1.0 - np.exp(-weather.rayleigh_scattering_scale / RAYLEIGH_EARTH)
     deep = 1.0 - np.exp(-weather.rayleigh_scattering_scale / (3.0 * RAYLEIGH_EARTH))
     zenith = _mix(np.array([0.34, 0.38, 0.42]), np.array([0.02, 0.17, 0.62]), blue)
@@ -95,9 +96,9 @@ def _sky(weather: WeatherParameters, day: float, low: float, cloud: float) -> tu
 
 @lru_cache(maxsize=16)
 def atmosphere(weather: WeatherParameters, gain: float = 1.0, adapts: bool = True) -> Atmosphere:
-    """Everything the shaders need of `weather`; the same object for the same arguments while it is in use.
+    """The Atmosphere for `weather`; cached, so the same arguments give the same object while they are in use.
 
-    `gain` multiplies the exposure, which is the weather's, or, unless it `adapts`, the one of a clear day.
+    `gain` multiplies the exposure. The exposure is the weather's with `adapts`, otherwise that of a clear day.
     """
     altitude = weather.sun_altitude_angle
     cloud, rain = _share(weather.cloudiness), _share(weather.precipitation)

@@ -1,6 +1,6 @@
-"""Buildings as unit shapes (x, y in -0.5..0.5, z in 0..1), fronts along +x; the fragment shader draws their façades.
+"""Unit shapes of buildings (x, y in -0.5..0.5, z in 0..1), fronts along +x; the fragment shader draws their façades.
 
-`motion` of a wall's vertices is (1 where there are windows, 2 on tiled roofs; 1 where shops may open on the street).
+`motion` of a building's vertices is (1 on walls with windows, 2 on tiled roofs; 1 where shops may face the street).
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ FILLED: dict[str, tuple[Filled, ...]] = {
     "house hip": _HOUSE,
     "house terrace": _HOUSE,
 }
-"""Boxes that a shape fills from the ground up, a little inside its walls: least and greatest x and y, top."""
+"""Boxes that a shape fills from the ground up, slightly inside its walls: least and greatest x and y, top."""
 
 TILES: dict[str, Colour] = {"gable": (0.26, 0.10, 0.065), "hip": (0.10, 0.095, 0.10), "terrace": (0.20, 0.085, 0.06)}
+"""Linear colour of the roof tiles by house type."""
 
 
 def _walls(
@@ -42,7 +43,7 @@ def _block(
     """Walls with windows, a cornice, a flat roof."""
     b.part, b.motion = Part.TINTED, (1.0, 1.0 if shops else 0.0)
     edge = z[1] - 0.025
-    _walls(b, x, y, z)  # behind the cornice too, which has no underside
+    _walls(b, x, y, z)  # up to the top, because the cornice has no underside
     b.motion = (0.0, 0.0)
     out = 0.006
     _walls(b, (x[0] - out, x[1] + out), (y[0] - out, y[1] + out), (edge, z[1]), (1.12, 1.12, 1.12))
@@ -59,7 +60,8 @@ def _block(
 
 
 def building(habit: str) -> Shape:
-    """A block ("plain"), one set back above ("tower"), two heights ("wings"), two blocks ("twin")."""
+    """A building of type "plain" (one block), "tower" (set back above), "wings" (two heights) or "twin" (two
+    blocks)."""
     b = ShapeBuilder()
     full = (-0.494, 0.494)
     if habit == "plain":
@@ -82,7 +84,7 @@ def building(habit: str) -> Shape:
 
 
 def house(habit: str) -> Shape:
-    """A house under a gable along the street, a hipped roof, or a terrace whose gables look at the street."""
+    """A house with a gable roof along the street, a hipped roof, or a terrace whose gables face the street."""
     b = ShapeBuilder()
     eaves = 0.60
     b.part, b.motion = Part.TINTED, (1.0, 0.0)

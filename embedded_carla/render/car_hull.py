@@ -1,4 +1,4 @@
-"""The hull of a car in metres: cross-sections along its length, wheel arches cut into their lower edge."""
+"""The hull of a car in metres: cross-sections along its length, with wheel arches cut into their lower edge."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from embedded_carla.render.car_styles import CarStyle
 from embedded_carla.render.parts import Part
 
 F64 = NDArray[np.float64]
-ROWS = 7  # points of half a cross-section, from the sill to the middle of the roof
+ROWS = 7  # points of half a cross-section, from sill to roof centre
 DARK = (0.018, 0.018, 0.020)
 WHITE = (1.0, 1.0, 1.0)
 GLASS = (0.020, 0.026, 0.030)
-ARCH = 1.17  # radius of the arch to that of the wheel
+ARCH = 1.17  # radius of the wheel arch / radius of the wheel
 
 
 @dataclass(frozen=True, slots=True)
 class CarFrame:
-    """Where a car's main points lie, metres: x along the length from its middle, z above the ground."""
+    """Main dimensions of a car, metres: x along the length from the middle, z above the ground."""
 
     style: CarStyle
     length: float
-    half: float  # of the body without mirrors
+    half: float  # half width of the body without mirrors
     height: float
     axles: tuple[float, float]  # front, rear
     wheel_radius: float
@@ -41,7 +41,7 @@ class CarFrame:
         return share * self.length
 
     def top(self, x: float) -> float:
-        """Height of the upper line."""
+        """Height of the car's upper outline at x."""
         s, h = self.style, self.height
         knots = [
             (-0.5, s.tail_z - 0.05), (-0.49, s.tail_z), (s.deck[0], s.deck[1]), (s.roof_rear, s.roof_height - 0.015),
@@ -51,19 +51,20 @@ class CarFrame:
         ]  # fmt: skip
         if s.bed:
             knots[1:2] = [(-0.49, s.tail_z), (s.bed, s.tail_z)]
-        # The mean over a window rounds the corners between the straight lines.
+        # The mean over a window rounds the corners of the piecewise linear outline.
         round_ = 0.028 * (1.0 - self.style.square)
         spread = np.clip(x / self.length + np.array([-1.0, -0.6, -0.2, 0.2, 0.6, 1.0]) * round_, -0.5, 0.5)
         along, heights = np.array(knots).T
         return h * float(np.interp(spread, along, heights).mean())
 
     def belt(self, x: float) -> float:
-        """Height of the lower edge of the glass; the upper line where there is none."""
+        """Height of the lower edge of the glass at x; the upper outline where there is no glass."""
         s = self.style
         line = float(np.interp(x / self.length, (s.deck[0], s.cowl[0]), (s.deck[1], s.cowl[1] - 0.01))) * self.height
         return min(line, self.top(x) - 0.012 * self.height)
 
     def bottom(self, x: float) -> float:
+        """Height of the car's lower edge at x, with the wheel arches."""
         s, h = self.style, self.height
         low = s.clearance * h
         lift = float(np.interp(abs(x) / self.length, (0.40, 0.47, 0.5), (0.0, 0.025, 0.07))) * h
@@ -74,14 +75,14 @@ class CarFrame:
         return low + lift
 
     def width(self, x: float) -> float:
-        """Half width seen from above: round corners, less so for boxy cars."""
+        """Half width at x seen from above: round corners, less round for boxy cars."""
         shares = np.array([0.0, 0.010, 0.035, 0.10, 0.25])
         round_, boxy = np.array([0.76, 0.85, 0.925, 0.975, 1.0]), np.array([0.93, 0.965, 0.985, 1.0, 1.0])
         curve = round_ + (boxy - round_) * self.style.square
         return self.half * float(np.interp(0.5 - abs(x) / self.length, shares, curve))
 
     def half_ring(self, x: float) -> F64:
-        """(ROWS, 2) points (y, z) of the right half, from the sill upwards."""
+        """(ROWS, 2) points (y, z) of the right half of the cross-section at x, from the sill upwards."""
         s, h = self.style, self.height
         w, zt, zb = self.width(x), self.top(x), self.bottom(x)
         belt = self.belt(x)
@@ -92,7 +93,7 @@ class CarFrame:
         edge = 0.965 * w
         up = edge + (s.roof_width * self.half * w / self.half - edge) * min(cabin, 1.0)
         if cabin > 0.0:
-            ridge = min(zt + 0.012 * h * cabin, h)  # the roof ends where the vehicle's box does
+            ridge = min(zt + 0.012 * h * cabin, h)  # the roof must stay inside the vehicle's box
             crown = [(up + 0.02 * w * cabin, belt + (zt - belt) * 0.90), (0.90 * up, zt), (0.0, ridge)]
         else:
             crown = [(0.90 * w, zt - 0.002 * h), (0.62 * w, zt + 0.004 * h), (0.0, zt + 0.012 * h)]
@@ -102,13 +103,13 @@ class CarFrame:
         ])  # fmt: skip
 
     def side(self, x: float, z: float) -> float:
-        """The hull's half width at a height, below the belt."""
+        """The hull's half width at height z, below the belt."""
         ring = self.half_ring(x)
         return float(np.interp(z, ring[:4, 1], ring[:4, 0]))
 
 
 def stations(car: CarFrame, detailed: bool) -> list[float]:
-    """x of the cross-sections."""
+    """x positions of the cross-sections."""
     s = car.style
     shares = [-0.5, -0.49, -0.465, s.deck[0], s.roof_rear, s.roof_front, s.cowl[0], s.hood_x, 0.485, 0.5]
     if detailed:
@@ -149,7 +150,7 @@ def hull(car: CarFrame, detailed: bool) -> tuple[F64, F64, F64]:
     half = np.stack([car.half_ring(x)[rows] for x in xs])
     right = np.concatenate([np.broadcast_to(np.array(xs)[:, None, None], (*half.shape[:2], 1)), half], axis=2)
     left = right[:, -2::-1] * (1.0, -1.0, 1.0)
-    rings = np.concatenate([right, left], axis=1)  # counter-clockwise seen from ahead
+    rings = np.concatenate([right, left], axis=1)  # counter-clockwise seen from the front
     count = rings.shape[1]
     quads, colours, parts = [], [], []
     for i, x in enumerate(xs[:-1]):
@@ -175,7 +176,7 @@ def hull(car: CarFrame, detailed: bool) -> tuple[F64, F64, F64]:
 
 
 def _finish(s: CarStyle, row: int, share: float, window: bool, roof: bool) -> tuple[tuple[float, float, float], Part]:
-    """Colour and part of the quad above `row` of the cross-section."""
+    """Colour and part of the quad above cross-section point `row`."""
     if row == -1 or (row == 0 and s.clad):
         return DARK, Part.FIXED
     if window and row >= 5:

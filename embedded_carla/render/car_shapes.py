@@ -1,4 +1,4 @@
-"""Bodies of cars in metres: hull, side glass, lamps, grille, plates, mirrors, door lines."""
+"""Bodies of cars in metres: hull, side glass, lamps, grille, plates, mirrors, door gaps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRIM = (0.010, 0.010, 0.011)
 
 
 def car(b: ShapeBuilder, frame: CarFrame, detailed: bool) -> None:
-    """The body without wheels."""
+    """Add a car's body without wheels to `b`."""
     b.skin(*hull(frame, detailed))
     _side_glass(b, frame, detailed)
     _lamps(b, frame)
@@ -46,7 +46,7 @@ def _box(b: ShapeBuilder, centre: Point, half: Point, colour: Colour, part: Part
 
 
 def _pane(b: ShapeBuilder, corners: Sequence[Point], out: float, colour: Colour, part: Part) -> None:
-    """A polygon moved `out` metres along its normal."""
+    """Add a polygon offset by `out` metres along its normal."""
     p = np.asarray(corners, dtype=float)
     normal = np.cross(p[1] - p[0], p[2] - p[0])
     length = np.linalg.norm(normal)
@@ -57,13 +57,13 @@ def _pane(b: ShapeBuilder, corners: Sequence[Point], out: float, colour: Colour,
 
 
 def _mirrored(corners: Sequence[Point], side: float) -> list[Point]:
-    """The same face on the other side (side -1), wound outwards again."""
+    """The face on the right (side 1) or mirrored to the left (side -1), with outward winding."""
     flipped: list[Point] = [(c[0], c[1] * side, c[2]) for c in corners]
     return flipped if side > 0 else flipped[::-1]
 
 
 def _side_glass(b: ShapeBuilder, f: CarFrame, detailed: bool) -> None:
-    """The band of windows between belt and roof on each side, cut into panes by pillars."""
+    """The band of windows between belt and roof on each side, divided into panes by pillars."""
     s, height = f.style, f.height
     foot = (f.x(s.deck[0]) + 0.03 * f.length, f.x(s.cowl[0]) - 0.035 * f.length)
     head = (f.x(s.roof_rear) + 0.012 * f.length, f.x(s.roof_front) - 0.008 * f.length)
@@ -105,7 +105,7 @@ def _corner_lamp(
     colour: Colour,
     part: Part,
 ) -> None:
-    """A lamp's glass around the corner at the `end` (1 nose, -1 tail), from the end's face `reach` m along the side."""
+    """A lamp's glass around the corner at `end` (1 nose, -1 tail), reaching `reach` m along the side."""
     shares = [s for s in (0.5, 0.49, 0.485, 0.465, 0.44) if (0.5 - s) * f.length < reach]
     xs = [s * f.length for s in shares] + [f.length / 2 - reach]
     for a, c in itertools.pairwise(xs):
@@ -124,7 +124,7 @@ def _end_lamp(
     part: Part,
     out: float = 0.010,
 ) -> None:
-    """A rectangle on the nose (end 1) or tail (-1): shares of the end's half width, heights in metres."""
+    """A rectangle on the nose (end 1) or tail (-1); `y` in fractions of the end's half width, `z` heights in metres."""
     x = end * f.length / 2
     w = [f.side(x, 0.5 * (z[0] + z[1])) * share * side for share in y]
     corners: list[Point] = [(x, min(w), z[0]), (x, max(w), z[0]), (x, max(w), z[1]), (x, min(w), z[1])]
@@ -148,7 +148,7 @@ def _lamps(b: ShapeBuilder, f: CarFrame) -> None:
         _end_lamp(b, f, -1.0, side, (s.lamp_in, 1.0), rear, RED, Part.TAIL_LAMP)
         _corner_lamp(b, f, -1.0, side, *rear, 0.05 * f.length, RED, Part.TAIL_LAMP)
         inner = max(s.lamp_in, 0.62)
-        if rear[1] - rear[0] > 0.12 * h:  # upright lamps: amber and white stacked below the red
+        if rear[1] - rear[0] > 0.12 * h:  # upright lamps: amber on the red's lower third, white below
             _end_lamp(b, f, -1.0, side, (inner, 1.0), (rear[0] + 0.1 * third, rear[0] + third), AMBER, turn, 0.016)
             _end_lamp(b, f, -1.0, side, (inner, 1.0), (rear[0] - 0.7 * third, rear[0]), LAMP, Part.REVERSE_LAMP, 0.012)
         else:
@@ -182,7 +182,7 @@ def _round_lamp(b: ShapeBuilder, f: CarFrame, side: float) -> None:
 
 
 def _face(b: ShapeBuilder, f: CarFrame, detailed: bool) -> None:
-    """Grille, lower intake, plates."""
+    """Grille, lower intake and number plates."""
     s, h = f.style, f.height
     width, low, high = s.grille
     ring = f.half_ring(f.nose)
@@ -256,7 +256,7 @@ def _mirrors(b: ShapeBuilder, f: CarFrame) -> None:
 
 
 def _door_lines(b: ShapeBuilder, f: CarFrame) -> None:
-    """Gaps around the doors and their handles."""
+    """Door gaps and door handles."""
     s, h = f.style, f.height
     foot = (f.x(s.deck[0]) + 0.03 * f.length, f.x(s.cowl[0]) - 0.035 * f.length)
     inner = s.panes[1:-1] if len(s.panes) > 2 else ()
@@ -286,7 +286,7 @@ def _door_lines(b: ShapeBuilder, f: CarFrame) -> None:
 
 
 def _bed(b: ShapeBuilder, f: CarFrame) -> None:
-    """A dark opening between a pickup's side walls, drawn on top of them."""
+    """The dark opening of a pickup's bed, drawn just above its side walls."""
     s = f.style
     x0, x1, z = f.x(-0.478), f.x(s.bed) - 0.03, s.tail_z * f.height + 0.014 * f.height
     w = 0.80 * f.half
@@ -312,7 +312,7 @@ def _light_bar(b: ShapeBuilder, f: CarFrame) -> None:
 
 
 def _extras(b: ShapeBuilder, f: CarFrame) -> None:
-    """Roof rails, a spare wheel, racing stripes."""
+    """Roof rails, spare wheel, racing stripes."""
     s, h = f.style, f.height
     if s.rack:
         x0, x1 = f.x(s.roof_rear) + 0.1, f.x(s.roof_front) - 0.1

@@ -1,4 +1,4 @@
-"""How each car model looks from the side: shares of its length and height, after photographs of its class."""
+"""Side profiles of the car models as fractions of length and height, drawn after photographs of each class."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class CarStyle:
-    """x as shares of the length (-0.5 tail to 0.5 nose), heights as shares of the height, widths of the box's width.
+    """Proportions of a car: x in fractions of the length (-0.5 tail to 0.5 nose), heights in fractions of the height,
+    widths in fractions of the box's width.
 
     The top line runs tail, deck (foot of the rear window), roof's rear end, roof's front end, cowl (foot of the
-    windscreen), nose. `panes` are the side windows' borders as shares from the rear window's end to the windscreen's.
+    windscreen), nose. `panes` are the side windows' borders as fractions from the rear window to the windscreen.
     """
 
     tail_z: float = 0.64
@@ -19,32 +20,32 @@ class CarStyle:
     roof_front: float = 0.085
     cowl: tuple[float, float] = (0.235, 0.645)
     nose_z: float = 0.50
-    hood_x: float = 0.44  # where the bonnet begins to fall to the nose
+    hood_x: float = 0.44  # where the bonnet begins to slope down to the nose
     clearance: float = 0.13
     shoulder: float = 0.55
     body_width: float = 0.93  # without mirrors
     roof_width: float = 0.70  # of the body's width
     roof_height: float = 0.995
-    square: float = 0.0  # 0 round corners, 1 like a box
+    square: float = 0.0  # 0 round corners, 1 boxy
     panes: tuple[float, ...] = (0.03, 0.46, 0.97)
     lamp_front: tuple[float, float] = (0.42, 0.51)
     lamp_rear: tuple[float, float] = (0.52, 0.63)
-    lamp_in: float = 0.50  # share of the half width where lamps begin
+    lamp_in: float = 0.50  # inner edge of the rear lamps, fraction of the half width
     lamp_front_in: float = 0.52
-    grille: tuple[float, float, float] = (0.26, 0.36, 0.48)  # half width share, low, high
+    grille: tuple[float, float, float] = (0.26, 0.36, 0.48)  # half width as a fraction, lower and upper edge
     grille_chrome: bool = False
     clad: bool = False  # dark plastic along sills and arches
     dark_roof: bool = False
     rack: bool = False  # roof rails
-    spare: bool = False  # a wheel on the back door
-    bed: float = 0.0  # a pickup's bed begins here (share of the length), 0: none
+    spare: bool = False  # spare wheel on the back door
+    bed: float = 0.0  # x where a pickup's bed begins; 0: no bed
     light_bar: bool = False
     taxi: bool = False
     doors_white: bool = False
     stripe: bool = False  # two stripes along bonnet and roof
     round_lamps: bool = False
     closed_sides: bool = False  # no windows behind the front doors
-    own: tuple[float, float, float] | None = None  # paint that no attribute changes: police, taxis, ambulances
+    own: tuple[float, float, float] | None = None  # fixed paint of police, taxis and ambulances
 
 
 SEDAN = CarStyle()

@@ -1,4 +1,4 @@
-"""The GL context: standalone, through EGL, with no display."""
+"""The OpenGL context: standalone, through EGL, without a display."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _held = threading.local()  # `ctx`: the context that is current in this thread
 
 
 class RenderError(EmbeddedCarlaError):
-    """Pictures cannot be made on this machine, or not of what was asked."""
+    """This machine cannot render, or cannot render what was requested."""
 
 
 def create_context() -> Any:
-    """A new GL 4.3 context. Raises RenderError, naming the packages to install, where EGL or GL is missing.
+    """Create a GL 4.3 context. Raises RenderError, naming the packages to install, where EGL or GL is missing.
 
-    Mesa's software rasteriser reads LP_NUM_THREADS when the context is made; it is set to the cores this process
-    may use unless the user chose. A process that holds a context must not fork (the child hangs): spawn.
+    Mesa's software rasteriser reads LP_NUM_THREADS when the context is made; it is set to the number of cores available
+    to this process unless the user has set it. A process that holds a context must not fork (the child hangs): spawn.
     """
     os.environ.setdefault("LP_NUM_THREADS", str(min(16, len(os.sched_getaffinity(0)))))
     options: dict[str, Any] = {"standalone": True, "backend": "egl", "require": 430}
     try:
         _held.ctx = moderngl.create_context(**options)
-    except Exception as cause:  # glcontext raises bare Exception for whatever is missing
+    except Exception as cause:  # glcontext raises bare Exception when anything is missing
         raise RenderError(
             f"cameras need EGL and OpenGL 4.3, which this machine does not give ({cause}); install them with "
             "'apt-get install --no-install-recommends libegl1 libgl1'"
@@ -38,21 +38,25 @@ def create_context() -> Any:
 
 
 def make_current(ctx: Any) -> None:
-    """Let GL calls of this thread go to `ctx`: another renderer of this process may have been current. To tell the
-    driver what it knows would cost more than a draw call."""
+    """Make `ctx` current in this thread, since another renderer of this process may have been.
+
+    Skipped when it already is: a redundant call to the driver costs more than a draw call.
+    """
     if getattr(_held, "ctx", None) is not ctx:
         ctx.__enter__()
         _held.ctx = ctx
 
 
 def flush_of(ctx: Any) -> Callable[[], None]:
-    """The GL's glFlush, which moderngl has not: begin with what was asked for. A GPU's driver gathers calls until
-    something is read; until then the GPU would have nothing to do."""
+    """OpenGL's glFlush, which moderngl lacks: start executing the queued calls.
+
+    A GPU's driver queues calls until something is read; without a flush the GPU would be idle until then.
+    """
     address: int = ctx.mglo._context.load("glFlush")
     return ctypes.CFUNCTYPE(None)(address)
 
 
 def release(ctx: Any) -> None:
-    """Give the current context `ctx` back."""
+    """Release the current context `ctx`."""
     ctx.release()
     _held.ctx = None

@@ -1,8 +1,9 @@
-"""What a camera or a light sees of many instances, at which level of detail, nearest first: compiled loops.
+"""Visibility culling, level-of-detail selection and draw commands for instances and ground tiles: compiled loops.
 
-A view is 18 numbers (`Camera.numbers`): eye 3, forward 3, right 3, up 3, tangents of half the angles of view 2, lengths
-of (1, tangent) 2, pixels per tangent, farthest m. `limits` of an instance are 4: farthest m, least radius in pixels,
-radius in pixels below which level 1 and level 2 are drawn. `shapes` (n, 3) are shape numbers by level, -1 for nothing.
+A view is 18 numbers (`Camera.numbers`): eye 3, forward 3, right 3, up 3, tangents of the half angles of view 2, lengths
+of (1, tangent) 2, pixels per tangent, far limit m. `limits` of an instance are 4: far limit m, least radius in pixels,
+radius in pixels below which level 1 is drawn, and below which level 2 is drawn. `shapes` (n, 3) are shape numbers by
+level, -1 for none.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Flags = NDArray[np.bool_]
 
 @inner
 def in_view(view: F64, x: float, y: float, z: float, radius: float, far_m: float) -> bool:
-    """Whether a sphere at (x, y, z) from the eye may be seen no further than `far_m`."""
+    """Whether a sphere at eye-relative (x, y, z) may be visible within `far_m`."""
     depth = x * view[3] + y * view[4] + z * view[5]
     if depth <= -radius or depth >= min(far_m, view[17]) + radius:
         return False
@@ -37,7 +38,10 @@ def choose_seen(
     view: F64, centre: F64, radius: F64, limits: F64, shapes: I32, shown: Flags, first: int, count: int, row: I64,
     shape: I32, distance: F64,
 ) -> int:  # fmt: skip
-    """Write row (numbered from `first`), shape and distance of what is seen behind the first `count`; the new count."""
+    """Append the visible instances after the first `count`: row (numbered from `first`), shape, distance.
+
+    Returns the new count.
+    """
     for i in range(len(centre)):
         if not shown[i]:
             continue
@@ -60,7 +64,10 @@ def choose_casters(
     light: F64, range_m: float, eye: F64, centre: F64, radius: F64, casts: I32, shown: Flags, first: int, count: int,
     row: I64, shape: I32, distance: F64,
 ) -> int:  # fmt: skip
-    """As `choose_seen` for a light's square: `light` (2, 4) eye-relative position -> -1..1, `casts` the shapes."""
+    """Like `choose_seen`, for shadow casters within a light's square; `casts` are the shapes.
+
+    `light` (2, 4) maps an eye-relative position to -1..1.
+    """
     for i in range(len(centre)):
         if not shown[i] or casts[i] < 0:
             continue
@@ -76,7 +83,7 @@ def choose_casters(
 
 @compiled
 def first_unmade(count: int, shape: I32, index_count: I64) -> int:
-    """The first of `count` shapes that has no triangles yet, -1 where all have."""
+    """The first of `count` shapes that has no triangles yet; -1 when all have."""
     for k in range(count):
         if index_count[shape[k]] == 0:
             return int(shape[k])
@@ -88,8 +95,11 @@ def arrange(
     count: int, row: I64, shape: I32, distance: F64, still: F32, moving: F32, by_rank: I64, kind: I32, index_count: I64,
     first_index: I64, base_vertex: I64, first_row: int, block: F32, commands: NDArray[np.uint32], per_kind: I64,
 ) -> int:  # fmt: skip
-    """Gather the chosen rows, of `still` and then of `moving`, into `block`, shape by shape in the order `by_rank`,
-    nearest first; write one indirect command for each shape and the number of commands of each kind of shape."""
+    """Gather the chosen rows into `block`, shape by shape in the order `by_rank`, nearest first within a shape.
+
+    Row numbers count `still` first, then `moving`. Writes one indirect draw command per shape, and the number of
+    commands per kind of shape; returns the number of commands.
+    """
     counts = np.zeros(len(kind), dtype=np.int64)
     for k in range(count):
         counts[shape[k]] += 1
@@ -120,8 +130,10 @@ def tile_commands(
     view: F64, centre: F64, radius: F64, nearest_m: F64, farthest_m: F64, hidden: Flags, group: I32, first: I64,
     length: I64, commands: NDArray[np.uint32], per_group: I64,
 ) -> int:  # fmt: skip
-    """Indirect commands for the tiles in view and not hidden, neighbours in the index buffer joined; their number by
-    group."""
+    """Write indirect draw commands for the visible tiles, merging tiles that are adjacent in the index buffer.
+
+    Returns the number of commands; `per_group` gets their number per group.
+    """
     per_group[:] = 0
     made = 0
     for i in range(len(centre)):
@@ -142,7 +154,8 @@ def tile_commands(
 
 
 def warm_up() -> None:
-    """Compile, or load from disk, all of this for the types that the renderer has: no picture waits for it."""
+    """Compile these kernels for the renderer's types, or load them from disk, so that no picture waits for the
+    compiler."""
     view, one, shown = np.zeros(18), np.zeros((1, 3)), np.ones(1, dtype=np.bool_)
     row, shape, distance = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), np.zeros(1)
     numbers, block, commands = np.zeros(1, dtype=np.int64), np.zeros((1, 4), np.float32), np.zeros((1, 5), np.uint32)

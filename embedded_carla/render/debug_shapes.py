@@ -1,4 +1,4 @@
-"""Debug shapes of clients as quads that face the camera, drawn like `sprites` over the colour alone."""
+"""Clients' debug shapes as quads that face the camera, drawn like `sprites` into the colour picture only."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from embedded_carla.types import Transform
 F64 = NDArray[np.float64]
 SOLID = 3.0
 BIAS = 0.002
-LONGEST_M = 6.0  # lines are cut, so that each piece can be as wide as its distance asks for
+LONGEST_M = 6.0  # lines are cut so that each piece gets the width for its own distance
 HAIRLINE_PX = 1.2
 
 
 def debug_rows(camera: Camera, shapes: Sequence[DebugShape]) -> F64:
-    """(n, 16) rows for SpriteDrawer; shapes that are meant for a screen only are left out."""
+    """(n, 16) rows for SpriteDrawer; shapes with `on_screen` are skipped."""
     seen = [shape for shape in shapes if not shape.on_screen]
     points = [(*p.location, p.size_m, *p.colour) for p in seen if isinstance(p, DebugPoint)]
     lines = [(*a, *b, thick, *colour) for shape in seen for a, b, thick, colour in _lines(shape)]
@@ -32,7 +32,7 @@ def debug_rows(camera: Camera, shapes: Sequence[DebugShape]) -> F64:
 
 
 def _lines(shape: DebugShape) -> Iterator[tuple[Sequence[float], Sequence[float], float, Rgb]]:
-    """The lines (begin, end, thickness, colour) that make a line, an arrow or a box."""
+    """The lines (begin, end, thickness, colour) of a line, an arrow or a box."""
     if isinstance(shape, DebugLine | DebugArrow):
         yield shape.begin, shape.end, shape.thickness_m, shape.colour
     if isinstance(shape, DebugArrow):
@@ -49,7 +49,7 @@ def _lines(shape: DebugShape) -> Iterator[tuple[Sequence[float], Sequence[float]
 
 
 def _barbs(begin: F64, end: F64, size_m: float) -> F64:
-    """(4, 3) the ends of the four lines of an arrow's head."""
+    """(4, 3) end points of the four lines of an arrow's head."""
     length = float(np.linalg.norm(end - begin))
     if length < 1e-6:
         return np.zeros((0, 3))
@@ -61,14 +61,14 @@ def _barbs(begin: F64, end: F64, size_m: float) -> F64:
 
 
 def _point_rows(camera: Camera, points: F64) -> F64:
-    """`points` (n, 7): place, size m, colour."""
+    """Rows of `points` (n, 7): location, size m, colour."""
     rel = points[:, :3] - camera.eye
     half = np.maximum(0.5 * points[:, 3], HAIRLINE_PX * _pixel_m(camera, rel))[:, None]
     return _solid(rel, camera.right * half, camera.up * half, points[:, 4:7])
 
 
 def _line_rows(camera: Camera, lines: F64) -> F64:
-    """`lines` (n, 10): begin, end, thickness m, colour."""
+    """Rows of `lines` (n, 10): begin, end, thickness m, colour."""
     length = np.linalg.norm(lines[:, 3:6] - lines[:, :3], axis=1)
     pieces = np.clip(np.ceil(length / LONGEST_M), 1, 64).astype(int)
     owner = np.repeat(np.arange(len(lines)), pieces)
@@ -84,7 +84,7 @@ def _line_rows(camera: Camera, lines: F64) -> F64:
 
 
 def _pixel_m(camera: Camera, rel: F64) -> F64:
-    """(n,) how many metres one pixel covers at `rel` (n, 3)."""
+    """(n,) size of one pixel in metres at eye-relative positions `rel` (n, 3)."""
     return np.asarray(np.maximum(rel @ camera.forward, 0.1) / camera.focal_px)
 
 

@@ -1,4 +1,4 @@
-"""People seen from afar, about 20 pixels tall, and their shadows: a third of the triangles, the same outline."""
+"""Low-detail walkers, about 20 pixels tall, also used for shadows: a third of the triangles, the same outline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SIDES = 4
 
 
 def far_walker(wear: Outfit) -> Shape:
-    """A person facing +x, with the limbs' numbers and joints of walker_shapes.py."""
+    """A person facing +x, with the limb numbers and joints of walker_shapes.py."""
     b = ShapeBuilder()
     for side in (-1.0, 1.0):
         _leg(b, wear, side)
@@ -36,7 +36,7 @@ def _leg(b: ShapeBuilder, wear: Outfit, side: float) -> None:
 
 
 def _arm(b: ShapeBuilder, wear: Outfit, side: float) -> None:
-    """In one piece down to the elbow and one below it."""
+    """One piece down to the elbow and one below it."""
     first = 5.0 if side < 0 else 7.0
     g, y = 0.6 + 0.4 * wear.girth, side * 0.112 * (0.7 + 0.3 * wear.girth)
     b.part, b.motion = Part.TINTED, (first, SHOULDER)

@@ -1,4 +1,4 @@
-"""What follows the scene itself: sprites, debug shapes and rain over the colour; then edges, lens and glare."""
+"""Passes after the scene: sprites, debug shapes and rain, then edge smoothing, lens drops and glare."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from embedded_carla.render.textures import SurfaceTextures
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
-GLARE_SUN = 0.3  # strength of the sun's light from which it dazzles
-GLARE_COSINE = 0.2  # of the angle between view and sun
-GLARE_MARGIN_PX = 3.0  # around the picture; finish_vert.glsl looks 1.5 pixels around the sun
+GLARE_SUN = 0.3  # radiance of sunlight above which glare is drawn
+GLARE_COSINE = 0.2  # glare needs a larger cosine between view and sun than this
+GLARE_MARGIN_PX = 3.0  # margin around the picture; finish_vert.glsl samples 1.5 pixels around the sun
 
 
 class Finisher:
-    """Draws over `Target.rgb_only`, then from it into `Target.smoothed`."""
+    """Draws onto `Target.rgb_only`, then filters the colour into `Target.smoothed`."""
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
@@ -40,7 +40,7 @@ class Finisher:
         air: Atmosphere,
         rows: F32 | F64,
     ) -> None:
-        """`rows` are those of `sprites` and `debug_rows`."""
+        """Run all passes; `rows` are those of `sprites` and `debug_rows`."""
         target.rgb_only.use()
         self._sprites.draw(programs, rows)
         if air.rain > 0.0:
@@ -55,7 +55,7 @@ class Finisher:
         array.render(vertices=3)
 
     def forget_programs(self) -> None:
-        """Give back the vertex arrays of all programs."""
+        """Release the vertex arrays of all programs."""
         for array in self._arrays.values():
             array.release()
         self._arrays.clear()
@@ -69,8 +69,10 @@ def _needs(view: Camera, air: Atmosphere) -> tuple[str, ...]:
 
 
 def _has_in_view(view: Camera, direction: F64) -> bool:
-    """Whether the sun's disc may be in the picture: else finish_vert.glsl need not look for it, which has to wait for
-    the whole scene."""
+    """Whether the sun's disc may be in the picture.
+
+    If not, finish_vert.glsl need not test the sun's visibility, which has to wait for the whole scene.
+    """
     depth = float(direction @ view.forward)
     if depth <= GLARE_COSINE:
         return False

@@ -1,4 +1,4 @@
-"""The camera's numbers and the uniform block `Frame` of shaders/frame.glsl, packed."""
+"""Camera parameters and the packed uniform block `Frame` of shaders/frame.glsl."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEAR_M = 0.12
 FAR_M = 4000.0
 MAX_LAMPS = 8
 MAX_BEAMS = 5
-# Rows of four numbers of the block, in the order of shaders/frame.glsl: three matrices first.
+# Row indices (four numbers per row) in the block, in the order of shaders/frame.glsl: three matrices come first.
 _EYE, _FORWARD, _RIGHT, _UP, _AIR, _COUNTS, _SIZE, _LAMPS = 12, 13, 14, 15, 16, 26, 27, 28
 _BEAMS = _LAMPS + MAX_LAMPS
 FRAME_BYTES = 16 * (_BEAMS + 2 * MAX_BEAMS)
@@ -25,7 +25,8 @@ FRAME_BYTES = 16 * (_BEAMS + 2 * MAX_BEAMS)
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """A CameraView in numbers: `eye` (3,), unit axes, tangents of half the angles of view, pixels per tangent."""
+    """A CameraView as numbers: `eye` (3,), unit axes, tangents of the half angles of view, pixels per tangent, far
+    limit."""
 
     eye: F64
     forward: F64
@@ -46,13 +47,14 @@ class Camera:
                       (view.width_px, view.height_px), far_m)  # fmt: skip
 
     def numbers(self) -> F64:
-        """(18,) as culling.py takes them."""
+        """The (18,) array that culling.py takes."""
         wide, tall = float(np.hypot(1.0, self.tan_x)), float(np.hypot(1.0, self.tan_y))
         rest = (self.tan_x, self.tan_y, wide, tall, self.focal_px, self.far_m)
         return np.concatenate([self.eye, self.forward, self.right, self.up, rest])
 
     def view_projection(self) -> F64:
-        """(4, 4) camera-relative position -> clip. +y of clip is down in the picture: rows come out top-down."""
+        """(4, 4) camera-relative position -> clip space. +y of clip space points down in the picture, so rows come out
+        top-down."""
         a = (FAR_M + NEAR_M) / (FAR_M - NEAR_M)
         b = -2.0 * FAR_M * NEAR_M / (FAR_M - NEAR_M)
         m = np.zeros((4, 4))
@@ -63,7 +65,7 @@ class Camera:
         return m
 
     def sees(self, centre: F64, radius: F64 | float, far_m: float = FAR_M) -> NDArray[np.bool_]:
-        """(N,) whether the spheres `centre` (N, 3), `radius` (N,) may be in view."""
+        """(N,) whether the spheres with `centre` (N, 3) and `radius` (N,) may be in view."""
         rel = centre - self.eye
         depth = rel @ self.forward
         side, rise = np.abs(rel @ self.right), np.abs(rel @ self.up)
@@ -90,11 +92,11 @@ def pack(
     camera: Camera, air: Atmosphere, time_s: float, fog_base_m: float, shadow: tuple[F64, F64, float] | None,
     lamps: F64, beams: tuple[F64, F64], mirror_m: float | None = None,
 ) -> F32:  # fmt: skip
-    """The block, FRAME_BYTES long. `shadow` are the matrices into the fine and the wide square of the shadow map, and
-    the fine one's slot.
+    """The uniform block, FRAME_BYTES long.
 
-    `lamps` (n, 4) and `beams` ((n, 4), (n, 4)) are camera-relative with intensity in column 3.
-    `mirror_m` turns the view over at a level floor of that height.
+    `shadow` is (matrix into the shadow map's fine square, matrix into its wide square, slot of the fine square).
+    `lamps` (n, 4) and `beams` ((n, 4), (n, 4)) are camera-relative with intensity in column 3. `mirror_m` mirrors the
+    view at a horizontal plane of that height.
     """
     f = np.zeros((FRAME_BYTES // 16, 4), dtype=np.float32)
     view = camera.view_projection()

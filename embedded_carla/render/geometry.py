@@ -1,7 +1,7 @@
-"""Triangle shapes made of numbers: boxes, prisms, cylinders, blobs, lofts.
+"""Builder of triangle meshes from boxes, prisms, cylinders, ellipsoids and skins of quads.
 
-A shape's vertices are (N, 12) float32: position 3, normal 3, colour 3, part 1, motion 2 (how much the part moves,
-height of its pivot). Triangles wind counter-clockwise seen from outside by the right-hand rule on raw coordinates.
+A shape's vertices are (N, 12) float32: position 3, normal 3, colour 3, part 1, motion 2 (movement of the part, height
+of its pivot). Triangles wind counter-clockwise seen from outside by the right-hand rule on raw coordinates.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ WIDTH = 12
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`vertices` (N, 12) float32, `triangles` (M, 3) uint32."""
+    """A triangle mesh: `vertices` (N, 12) float32, `triangles` (M, 3) uint32."""
 
     vertices: F32
     triangles: U32
 
 
 class ShapeBuilder:
-    """Collects parts and joins them to one Shape. `part` and `motion` hold for what is added until set again."""
+    """Collects primitives and joins them into one Shape. `part` and `motion` apply to everything added after they are
+    set."""
 
     def __init__(self) -> None:
         self._vertices: list[F32] = []
@@ -41,7 +42,7 @@ class ShapeBuilder:
         self.motion = (0.0, 0.0)
 
     def add(self, positions: ArrayLike, normals: ArrayLike, triangles: ArrayLike, colour: Colour | F32) -> None:
-        """Vertices (N, 3) with normals (N, 3), triangles (M, 3) among them, one colour or (N, 3) colours."""
+        """Add vertices (N, 3) with normals (N, 3), triangles (M, 3) among them, one colour or (N, 3) colours."""
         p = np.asarray(positions, dtype=np.float32)
         block = np.zeros((len(p), WIDTH), dtype=np.float32)
         block[:, 0:3] = p
@@ -54,7 +55,7 @@ class ShapeBuilder:
         self._count += len(p)
 
     def polygon(self, points: Sequence[Point], colour: Colour) -> None:
-        """A flat convex face, corners counter-clockwise seen from outside."""
+        """Add a flat convex face, corners counter-clockwise seen from outside."""
         p = np.asarray(points, dtype=np.float64)
         normal = np.cross(p[1] - p[0], p[2] - p[0])
         normal /= np.linalg.norm(normal)
@@ -62,7 +63,7 @@ class ShapeBuilder:
         self.add(p, np.tile(normal, (len(p), 1)), fan, colour)
 
     def box(self, low: Point, high: Point, colour: Colour, bottom: bool = False) -> None:
-        """An upright box from corner `low` to corner `high`."""
+        """Add an axis-aligned box from corner `low` to corner `high`."""
         self.prism(
             [low[0], high[0]], [low[1], high[1]], low[2], [low[0], high[0]], [low[1], high[1]], high[2], colour, bottom
         )
@@ -70,7 +71,7 @@ class ShapeBuilder:
     def prism(
         self, x0: Point, y0: Point, z0: float, x1: Point, y1: Point, z1: float, colour: Colour, bottom: bool = False
     ) -> None:
-        """A box whose top rectangle (x1, y1 ranges at z1) differs from its bottom rectangle (x0, y0 at z0)."""
+        """Add a box whose top rectangle (ranges x1, y1 at z1) differs from its bottom rectangle (x0, y0 at z0)."""
         a, b, c, d = (x0[0], y0[0], z0), (x0[1], y0[0], z0), (x0[1], y0[1], z0), (x0[0], y0[1], z0)
         e, f, g, h = (x1[0], y1[0], z1), (x1[1], y1[0], z1), (x1[1], y1[1], z1), (x1[0], y1[1], z1)
         faces = [(a, b, f, e), (b, c, g, f), (c, d, h, g), (d, a, e, h), (e, f, g, h)]
@@ -82,7 +83,7 @@ class ShapeBuilder:
     def tube(
         self, start: Point, end: Point, radius0: float, radius1: float, sides: int, colour: Colour, caps: bool = False
     ) -> None:
-        """A cylinder or cone from `start` to `end`, smooth around."""
+        """Add a cylinder or cone from `start` to `end` with smooth sides."""
         a, b = np.asarray(start, dtype=np.float64), np.asarray(end, dtype=np.float64)
         axis = (b - a) / np.linalg.norm(b - a)
         side = np.cross(axis, (0.0, 0.0, 1.0) if abs(axis[2]) < 0.9 else (1.0, 0.0, 0.0))
@@ -111,7 +112,8 @@ class ShapeBuilder:
         seed: int = 0,
         under: float = 1.0,
     ) -> None:
-        """An ellipsoid, its radius varied by `rough` (share) for plants; `under` is its shade at the bottom."""
+        """Add an ellipsoid; `rough` varies its radius by that fraction, for plants, and `under` is the brightness at
+        the bottom."""
         rng = np.random.default_rng(seed)
         polar = np.linspace(0.0, np.pi, rings + 1)[1:-1]
         turn = np.linspace(0.0, 2 * np.pi, sides, endpoint=False)
@@ -131,8 +133,10 @@ class ShapeBuilder:
         self.add(np.asarray(centre) + unit * radii * radius, normal, _sphere_faces(rings - 1, sides), colours)
 
     def skin(self, quads: ArrayLike, colours: ArrayLike, parts: ArrayLike, crease_deg: float = 38.0) -> None:
-        """Quads (Q, 4, 3), wound like polygons, smooth where they meet at less than `crease_deg`; one colour (3,) and
-        Part for all, or one of each per quad."""
+        """Add quads (Q, 4, 3), wound like polygons, with normals smoothed where they meet at less than `crease_deg`.
+
+        One colour (3,) and Part for all, or one of each per quad.
+        """
         q = np.asarray(quads, dtype=np.float64)
         triangles = quads_to_triangles(q)
         keep = not_degenerate(triangles)
@@ -149,7 +153,8 @@ class ShapeBuilder:
         self._count += count
 
     def scaled(self, size: Point) -> Shape:
-        """What was added in metres, as a unit shape: to be drawn at `size` (3,) m it is divided by it."""
+        """Build a unit shape from primitives in metres: positions are divided by `size` (3,) m, at which it is later
+        drawn."""
         shape = self.build()
         scale = np.asarray(size, dtype=np.float32)
         shape.vertices[:, 0:3] /= scale
@@ -159,7 +164,7 @@ class ShapeBuilder:
         return shape
 
     def build(self) -> Shape:
-        """All that was added, equal vertices joined to one."""
+        """Join all primitives into one Shape, merging equal vertices."""
         vertices, triangles = np.concatenate(self._vertices), np.concatenate(self._triangles)
         rounded = np.round(vertices * 1e4).astype(np.int32)
         _, first, where = np.unique(rounded, axis=0, return_index=True, return_inverse=True)
@@ -167,7 +172,7 @@ class ShapeBuilder:
 
 
 def _sphere_faces(rings: int, sides: int) -> U32:
-    """Triangles over a pole, `rings` rings of `sides` points and the other pole."""
+    """Triangles over one pole, `rings` rings of `sides` points, and the other pole."""
     i = np.arange(sides)
     j = (i + 1) % sides
     faces = [np.stack([np.zeros(sides, dtype=int), 1 + i, 1 + j], axis=1)]

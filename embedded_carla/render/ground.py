@@ -26,8 +26,8 @@ TILE_M = 48.0
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a material is shaded: the surface define and texture, linear albedo, draw distance, depth pull, share of
-    water soaked, further defines, width of the tiles that are culled, distance within which nothing is drawn."""
+    """Shading of a material: the surface define and texture, linear albedo, draw distance, depth offset towards the
+    eye, fraction of water soaked up, further defines, width of the culling tiles, near limit of drawing."""
 
     surface: str
     albedo: tuple[float, float, float]
@@ -61,11 +61,12 @@ LOOKS: dict[Material, Look] = {
     Material.FOLIAGE: Look("GRASS", (0.06, 0.12, 0.03), 500.0, 0.0, 0.2),
     Material.BARK: Look("STONE", (0.10, 0.075, 0.055), 300.0, 0.0, 0.2),
 }
-TEXTURES = {"HILL": "GRASS"}  # surfaces that look at the texture of another one
+TEXTURES = {"HILL": "GRASS"}
+"""Surfaces that use another surface's texture."""
 
 
 class _Group:
-    """All triangles of one material and tag: vertices (N, 8), triangles (M, 3) in the order of their tiles."""
+    """All triangles of one material and tag: vertices (N, 8), triangles (M, 3) sorted by tile."""
 
     def __init__(self, look: Look, tag: int, meshes: Sequence[Mesh]) -> None:
         self.look, self.tag = look, tag
@@ -81,7 +82,7 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """What one call that draws a group needs: the program's number, its vertex array, values of its uniforms."""
+    """Prepared draw call of a group: the program's number, its vertex array, uniform values, texture name."""
 
     program: int
     array: Any
@@ -90,14 +91,14 @@ class _Ready:
 
 
 class Ground:
-    """All static meshes; of them, one call a group draws the tiles in view."""
+    """All static meshes on the GPU; the tiles in view are drawn with one call per group."""
 
     def __init__(self, ctx: Any, meshes: Sequence[Mesh]) -> None:
         self._ctx = ctx
         self._groups = groups = _groups(meshes)
         vertex = np.cumsum([0, *(len(g.vertices) for g in groups)]).tolist()
         index = np.cumsum([0, *(g.triangles.size for g in groups)]).tolist()
-        vertices = [np.zeros((1, 8), dtype=np.float32), *(g.vertices for g in groups)]  # a buffer is never empty
+        vertices = [np.zeros((1, 8), dtype=np.float32), *(g.vertices for g in groups)]  # buffers must not be empty
         triangles = [np.zeros((1, 3), dtype=np.int64), *(g.triangles + 1 + vertex[k] for k, g in enumerate(groups))]
         self._vertices = ctx.buffer(np.concatenate(vertices).tobytes())
         self._indices = ctx.buffer(np.concatenate(triangles).astype(np.uint32).tobytes())
@@ -116,12 +117,12 @@ class Ground:
         self._per_group = np.zeros(len(groups), dtype=np.int64)
         self._arrays: dict[int, Any] = {}
         self._ready: dict[tuple[int, tuple[str, ...], Programs], _Ready] = {}
-        self._uniforms_of: dict[int, int] = {}  # the group that a program's uniforms are set for
+        self._uniforms_of: dict[int, int] = {}  # group whose uniforms each program holds
 
     def draw(
         self, programs: Programs, textures: SurfaceTextures, camera: Camera, defines: tuple[str, ...], horizon: F32
     ) -> None:
-        """Draw the tiles in view that the horizon does not hide."""
+        """Draw the tiles in view that are not occluded by the horizon."""
         view = camera.numbers()
         find_hidden(view, horizon, self._bounds, self._hidden)
         made = tile_commands(
@@ -146,7 +147,7 @@ class Ground:
             first += count
 
     def triangles(self) -> int:
-        """How many triangles the last picture had of it; for benchmarks."""
+        """Number of triangles drawn in the last picture; for benchmarks."""
         return int(self._block[: int(self._per_group.sum()), 0].sum()) // 3
 
     def _prepare(self, programs: Programs, group: _Group, defines: tuple[str, ...]) -> _Ready:
@@ -166,7 +167,7 @@ class Ground:
         return _Ready(program.glo, array, uniforms, TEXTURES.get(look.surface, look.surface))
 
     def forget_programs(self) -> None:
-        """Give back the vertex arrays of all programs."""
+        """Release the vertex arrays of all programs."""
         for array in self._arrays.values():
             array.release()
         for known in (self._arrays, self._ready, self._uniforms_of):
@@ -179,12 +180,12 @@ class Ground:
 
 
 def _groups(meshes: Sequence[Mesh]) -> list[_Group]:
-    """One group per material and tag, markings last so that they win over the road at equal depth."""
+    """One group per material and tag, with markings last so that they win over the road at equal depth."""
     by_key: dict[tuple[Material, int], list[Mesh]] = {}
     for mesh in meshes:
         if len(mesh.triangles):
             by_key.setdefault((Material(mesh.material), int(mesh.tag)), []).append(mesh)
-    order = list(LOOKS)  # roads hide the soil under them
+    order = list(LOOKS)  # roads are drawn before the soil that they hide
     keys = sorted(by_key, key=lambda key: (LOOKS[key[0]].towards_eye, order.index(key[0]), key[1]))
     return [_Group(LOOKS[material], tag, by_key[(material, tag)]) for material, tag in keys]
 
@@ -200,21 +201,24 @@ def _joined(meshes: Sequence[Mesh]) -> tuple[NDArray[np.float32], I64]:
 
 
 def _welded(vertices: NDArray[np.float32], triangles: I64) -> tuple[NDArray[np.float32], I64]:
-    """The same triangles with equal vertices (to the bit) held once, found by a 64-bit hash."""
+    """Merge bit-identical vertices, found by a 64-bit hash."""
     words = np.ascontiguousarray(vertices).view(np.uint32).astype(np.uint64)
     key = np.zeros(len(vertices), dtype=np.uint64)
     for column in words.T:
         key = (key ^ column) * np.uint64(0x9E3779B97F4A7C15)
         key ^= key >> np.uint64(29)
     _, first, place = np.unique(key, return_index=True, return_inverse=True)
-    order = np.argsort(first)  # as they came: neighbours stay together in memory
+    order = np.argsort(first)  # input order keeps neighbours together in memory
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return vertices[first[order]], rank[place.reshape(-1)][triangles]
 
 
 def _tiles(points: F64, triangles: I64, tile_m: float) -> tuple[I64, I64, I64]:
-    """The order that sorts triangles by tile (rows snake, so neighbours stay together), tile starts and counts."""
+    """The order that sorts triangles by tile, and the start and count of each tile.
+
+    Tile rows run in alternating directions, so that consecutive tiles are neighbours.
+    """
     middle = points[triangles].mean(axis=1)
     cell = np.floor(middle[:, :2] / tile_m).astype(np.int64)
     cell -= cell.min(axis=0)
@@ -227,7 +231,7 @@ def _tiles(points: F64, triangles: I64, tile_m: float) -> tuple[I64, I64, I64]:
 
 
 def _boxes(points: F64, triangles: I64, starts: I64) -> tuple[F64, F64]:
-    """Least and greatest corners (T, 3) of the tiles."""
+    """Minimum and maximum corners (T, 3) of the tiles."""
     corners = points[triangles]
     low = np.minimum.reduceat(corners.min(axis=1), starts, axis=0)
     high = np.maximum.reduceat(corners.max(axis=1), starts, axis=0)

@@ -1,4 +1,4 @@
-"""Instances of unit shapes: one row of numbers each."""
+"""Instance data of unit shapes: one row of numbers per instance."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ INSTANCE_WIDTH = 24  # rows 3x4, tint 4, size and tag 4, state 4: see object_ver
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Instances that may be drawn, n of them.
+    """n instances that may be drawn.
 
     `block` (n, 24) as in object_vert.glsl; bounding spheres `centre` (n, 3), `radius` (n,); `limits` (n, 4) and
-    `shapes` (n, 3) as in culling.py; `casts` (n,) the shape that throws the shadow, -1 for none; `shown` (n,);
-    `bounds` (n, 5) least and greatest x and y and greatest z, in which all of it is.
+    `shapes` (n, 3) as in culling.py; `casts` (n,) is the shape that casts the shadow, -1 for none; `shown` (n,);
+    `bounds` (n, 5) is the bounding box: least and greatest x and y, and greatest z.
     """
 
     block: F32
@@ -36,7 +36,7 @@ class Rows:
 
 
 def pose_matrices(transforms: Sequence[Transform]) -> F64:
-    """(N, 4, 4) `Transform.matrix` of each, vectorised."""
+    """(N, 4, 4) vectorised `Transform.matrix`."""
     v = np.array([(t.x, t.y, t.z, t.pitch_deg, t.yaw_deg, t.roll_deg) for t in transforms]).reshape(-1, 6)
     (cp, cy, cr), (sp, sy, sr) = np.cos(np.radians(v[:, 3:])).T, np.sin(np.radians(v[:, 3:])).T
     m = np.zeros((len(v), 4, 4))
@@ -51,7 +51,7 @@ def pose_matrices(transforms: Sequence[Transform]) -> F64:
 def instance_block(
     poses: F64, sizes: F64, tints: F64, seeds: F64, tags: F64, ids: F64, bits: F64, sway: F64, limbs: F64
 ) -> F32:
-    """(N, 24) instances. `poses` (N, 4, 4), `sizes` (N, 3) m, `tints` (N, 3); the rest (N,)."""
+    """(N, 24) instance block. `poses` (N, 4, 4), `sizes` (N, 3) m, `tints` (N, 3); the rest (N,)."""
     block = np.empty((len(poses), INSTANCE_WIDTH), dtype=np.float32)
     rows = block[:, :12].reshape(-1, 3, 4)
     rows[:, :, :3] = poses[:, :3, :3] * sizes[:, None, :]
@@ -63,7 +63,7 @@ def instance_block(
 
 
 def bounds_of(centre: F64, half: F64) -> F64:
-    """(n, 5) as in `Rows` of boxes along the axes: `centre` (n, 3), `half` (n, 3)."""
+    """(n, 5) bounds as in `Rows` of axis-aligned boxes: `centre` (n, 3), `half` (n, 3)."""
     low, high = centre - half, centre + half
     return np.stack([low[:, 0], high[:, 0], low[:, 1], high[:, 1], high[:, 2]], axis=1)
 

@@ -1,4 +1,4 @@
-"""What puddles mirror: houses, trees and actors drawn upside down at a third of the picture's size."""
+"""Reflections in puddles: buildings, trees and actors drawn upside down at a third of the picture's size."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from embedded_carla.render.instances import Rows
 from embedded_carla.render.programs import MIRROR_UNIT, Programs
 from embedded_carla.render.solids import Solids
 
-SHARE = 3  # the picture's size over the mirror's
+SHARE = 3  # width of the picture / width of the mirror
 FROM_PUDDLES = 0.05
 
 
 class Mirror:
-    """A linear colour picture with 0 alpha where nothing stands; kept for the last size asked for."""
+    """A linear colour picture with alpha 0 where there is no object; kept for the last requested size."""
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
@@ -28,7 +28,7 @@ class Mirror:
     def draw(
         self, programs: Programs, view: Camera, solids: Solids, still: Rows, moving: Rows, defines: tuple[str, ...]
     ) -> None:
-        """Draw with the frame block's view turned over (`pack` with `mirror_m`); `defines` are the air's features."""
+        """Draw with the frame block's mirrored view (`pack` with `mirror_m`); `defines` are the air's features."""
         self._resize((max(1, view.size_px[0] // SHARE), max(1, view.size_px[1] // SHARE)))
         self._target.use()
         self._target.clear(0.0, 0.0, 0.0, 0.0, depth=1.0)

@@ -1,4 +1,4 @@
-"""Surface normals of what a camera sees: the scene drawn once more with a fragment shader of their own."""
+"""Surface normals for the normals camera: the scene is drawn once more with its own fragment shader."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from numpy.typing import NDArray
 from embedded_carla.render.programs import Programs
 
 KEPT = 4
-NO_SURFACE = (0.5, 0.5, 0.5, 1.0)  # the zero vector: sky
+NO_SURFACE = (0.5, 0.5, 0.5, 1.0)  # encodes the zero vector: sky
 
 
 class NormalPrograms(Programs):
-    """The scene's vertex shaders, each with normal_frag.glsl in place of its own fragment shader."""
+    """The scene's vertex shaders combined with normal_frag.glsl instead of their own fragment shaders."""
 
     def get(self, vertex: str, fragment: str, defines: tuple[str, ...]) -> Any:
         return super().get(vertex, "normal", defines)
 
 
 class NormalsTarget:
-    """Framebuffers by size; the least recently used beyond `KEPT` are given back."""
+    """Framebuffers by size; the least recently used beyond `KEPT` are released."""
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
         self._kept: dict[tuple[int, int], Any] = {}
 
     def begin(self, width_px: int, height_px: int) -> Any:
-        """The framebuffer of this size, cleared and in use."""
+        """The framebuffer of this size, cleared and bound."""
         size = (width_px, height_px)
         frame = self._kept.pop(size, None)
         if frame is None:
@@ -49,7 +49,7 @@ class NormalsTarget:
 
 
 def read_normals(frame: Any) -> NDArray[np.uint8]:
-    """(H, W, 4) BGRA, rows top-down."""
+    """Read the normals, (H, W, 4) uint8 BGRA, rows top-down."""
     width, height = frame.size
     out = np.empty((height, width, 4), dtype=np.uint8)
     frame.read_into(out, components=4, alignment=1, dtype="f1")

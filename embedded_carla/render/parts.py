@@ -1,4 +1,4 @@
-"""What a vertex belongs to; object_vert.glsl paints it by this number."""
+"""Part numbers of vertices; object_vert.glsl selects the material by them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Part(IntEnum):
-    """`in_colour.w` of a prototype's vertices."""
+    """Value of `in_colour.w` of a prototype's vertices."""
 
     FIXED = 0
     PAINT = 1  # the instance's colour, glossy
@@ -22,10 +22,10 @@ class Part(IntEnum):
     SIGNAL_YELLOW = 11
     SIGNAL_GREEN = 12
     STREET_LAMP = 13
-    BRAKE_LAMP = 14  # shines with the brakes only
+    BRAKE_LAMP = 14  # lit with the brakes only
     BEACON_BLUE = 15  # flashing lights of emergency vehicles
     BEACON_RED = 16
     CHROME = 17
-    LACQUER = 18  # a colour of its own, glossy
+    LACQUER = 18  # the vertex's own colour, glossy
     SKIN = 19  # varied by the instance's seed
     HAIR = 20
