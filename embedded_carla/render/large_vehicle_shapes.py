@@ -1,4 +1,4 @@
-"""Trucks and buses in metres."""
+"""Bodies of trucks and buses in metres."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def _rounded(
     round_m: float,
     rake_m: float = 0.0,
 ) -> None:
-    """A box with rounded edges along x and round corners at both ends; its top front edge lies `rake_m` back."""
+    """Add a box with rounded edges along x and round corners at both ends; the top of its front is set back by
+    `rake_m`."""
     r = round_m
     ring = [
         (half - 0.3 * r, z[0]),
@@ -67,7 +68,7 @@ def _rounded(
 def _plate_on(
     b: ShapeBuilder, axis: int, at: float, u: tuple[float, float], z: tuple[float, float], colour: Colour, part: Part
 ) -> None:
-    """A rectangle facing away from the middle: on the plane x = at (axis 0, u is y) or y = at (axis 1, u is x)."""
+    """Add an outward-facing rectangle on the plane x = at (axis 0, u is y) or y = at (axis 1, u is x)."""
     if axis == 0:
         corners: list[Point] = [(at, u[0], z[0]), (at, u[1], z[0]), (at, u[1], z[1]), (at, u[0], z[1])]
         outward = at > 0
@@ -100,7 +101,7 @@ def _end_lamps(b: ShapeBuilder, x: float, half: float, z: tuple[float, float], f
 
 
 def _mirrors(b: ShapeBuilder, x: float, half: float, z: float, reach: float = MIRROR_REACH_M) -> None:
-    """Mirrors whose outer edges stand `reach` beyond the body; long arms carry those that reach far."""
+    """Add mirrors whose outer edges are `reach` beyond the body; far-reaching ones get long arms."""
     b.part = Part.FIXED
     glass = max(half - 0.01, half + reach - 0.40)
     for side in (-1.0, 1.0):
@@ -112,7 +113,7 @@ def _mirrors(b: ShapeBuilder, x: float, half: float, z: float, reach: float = MI
 
 
 def truck(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
-    """A cab over the engine, a chassis and a box; a fire engine where the model is one."""
+    """A cab over the engine, a chassis and a box; a fire engine if the model is one."""
     length, width, height = size.size
     nose, half = length / 2 - 0.03, width / 2 - 0.12
     fire = "firetruck" in size.model
@@ -162,7 +163,7 @@ def truck(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
 
 
 def _box_edges(b: ShapeBuilder, x: tuple[float, float], half: float, z: tuple[float, float]) -> None:
-    """Aluminium edges of a box, its doors, and ribs along the sides."""
+    """Aluminium edges of a box body, its doors, and ribs along the sides."""
     for at in (x[0], x[1] - 0.08):
         _on_sides(b, half + 0.006, (at, at + 0.08), z, ALUMINIUM, Part.FIXED)
     _on_sides(b, half + 0.006, (x[0], x[1]), (z[0], z[0] + 0.10), ALUMINIUM, Part.FIXED)
@@ -199,7 +200,7 @@ def _beacons(b: ShapeBuilder, x: float, half: float, z: tuple[float, float]) -> 
 
 
 def bus(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
-    """A one-box body with a band of windows, doors on the right, a destination board."""
+    """A one-box body with a band of windows, doors on the right, and a destination board."""
     length, width, height = size.size
     nose, half = length / 2 - 0.03, width / 2 - size.mirror_reach
     _rounded(b, (-nose, nose), half, (0.30, height - 0.01), WHITE, Part.PAINT, 0.20, 0.10)
@@ -258,7 +259,7 @@ def bus(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
 
 
 def _arch(b: ShapeBuilder, x: float, radius: float, half: float) -> None:
-    """A dark half disc on both sides around a wheel."""
+    """A dark half disc around a wheel on both sides."""
     turn = np.linspace(0.0, np.pi, 9)
     b.part = Part.FIXED
     for side in (-1.0, 1.0):

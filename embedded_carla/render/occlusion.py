@@ -1,8 +1,9 @@
-"""What stands behind buildings is not drawn: compiled loops that are never wrong, only sometimes too careful.
+"""Occlusion culling behind buildings: compiled loops that are conservative, so a visible object is never dropped.
 
-A horizon (BINS, RINGS) tells for each direction over ground how steeply, as height over distance, one must look up to
-see over the buildings that stand no further than each ring. Directions are numbered by the way around a square, which
-needs no trigonometry. A thing is hidden where all directions that its box spans say so at the box's nearest distance.
+A horizon (BINS, RINGS) gives, for each horizontal direction and each ring distance, the slope (height / distance) above
+which one sees over the buildings that are no further away than the ring. Directions are numbered along a square's
+perimeter, which needs no trigonometry. An object is hidden if, in every direction that its bounding box spans, the
+slope to its top is below the horizon at the box's nearest distance.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-BINS = 1024  # directions, a third of a degree each
+BINS = 1024  # directions, each a third of a degree wide
 RINGS = 20
-FIRST_M = 4.0  # the first ring; nothing nearer is hidden
-RATIO = 1.25  # from ring to ring
-LEAST_RISE_M = 0.5  # of a building over the camera
-REACH_OF_FOCAL_M = 4.0  # a building nearer than so much a pixel of focal length is drawn
+FIRST_M = 4.0  # distance of the first ring; nothing nearer is hidden
+RATIO = 1.25  # distance of a ring / distance of the one before
+LEAST_RISE_M = 0.5  # least height of an occluding building above the camera
+REACH_OF_FOCAL_M = 4.0  # m per pixel of focal length: only nearer buildings are used as occluders
 NO_HORIZON: F32 = np.zeros((0, RINGS), dtype=np.float32)
 
 
 @inner
 def _turn(x: float, y: float) -> float:
-    """The direction (x, y) as 0 to 4; what is opposite is 2 away."""
+    """The direction (x, y) as a number from 0 to 4; opposite directions differ by 2."""
     if y >= 0.0:
         return y / (x + y) if x >= 0.0 else 1.0 - x / (y - x)
     return 2.0 - y / (-x - y) if x < 0.0 else 3.0 + x / (x - y)
@@ -42,7 +43,7 @@ def _turn(x: float, y: float) -> float:
 
 @inner
 def _direction(turn: float) -> tuple[float, float]:
-    """The unit vector of a direction; inverse of `_turn`."""
+    """The unit vector of a direction number; inverse of `_turn`."""
     quarter = math.floor(turn)
     part = turn - quarter
     x, y = 1.0 - part, part
@@ -58,7 +59,8 @@ def _direction(turn: float) -> tuple[float, float]:
 
 @inner
 def _span(ax: float, bx: float, ay: float, by: float) -> tuple[int, int]:
-    """The first and the last bin, perhaps outside 0 to BINS, that the rectangle a to b around no origin spans."""
+    """First and last bin (possibly outside 0 to BINS) covered by a rectangle from a to b that does not contain the
+    origin."""
     middle = _turn(0.5 * (ax + bx), 0.5 * (ay + by))
     low, high = 0.0, 0.0
     for k in range(4):
@@ -70,7 +72,7 @@ def _span(ax: float, bx: float, ay: float, by: float) -> tuple[int, int]:
 
 @inner
 def _entry_m(box: F64, x: float, y: float, dx: float, dy: float) -> float:
-    """How far from the origin a ray enters a box that stands at (x, y); negative where it does not."""
+    """Distance from the origin at which a ray enters a box centred at (x, y); negative when it misses the box."""
     across, along = -(x * box[2] + y * box[3]), x * box[3] - y * box[2]  # the origin in the box's frame
     u, v = dx * box[2] + dy * box[3], dy * box[2] - dx * box[3]
     first, last = 0.0, 1e9
@@ -87,8 +89,11 @@ def _entry_m(box: F64, x: float, y: float, dx: float, dy: float) -> float:
 
 @compiled
 def raise_horizon(view: F64, boxes: F64, owner: I64, shown: Flags, slope: F32) -> None:
-    """Fill `slope` (BINS, RINGS) for the view (`Camera.numbers`). `boxes` (n, 8): centre x, y, cosine and sine of the
-    yaw, half length, half width, foot, top; box i stands while `shown[owner[i]]`."""
+    """Fill `slope` (BINS, RINGS) for the view (`Camera.numbers`).
+
+    `boxes` (n, 8): centre x, y, cosine and sine of the yaw, half length, half width, foot, top. Box i is used if
+    `shown[owner[i]]`.
+    """
     slope[:] = -np.inf
     reach_m = min(FIRST_M * RATIO ** (RINGS - 1), REACH_OF_FOCAL_M * view[16], view[17])
     for i in range(len(boxes)):
@@ -109,7 +114,7 @@ def raise_horizon(view: F64, boxes: F64, owner: I64, shown: Flags, slope: F32) -
         for b in range(first, last + 1):
             dx, dy = _direction((b + 1) * (4.0 / BINS))
             after = _entry_m(box, x, y, dx, dy)
-            if before > 0.0 and after > 0.0:  # the near side of a box is the nearer the further inside
+            if before > 0.0 and after > 0.0:  # the box is convex: entry distance peaks at the bin's edges
                 entry = max(before, after)
                 steep = (box[7] - view[2]) / entry
                 ring = max(0, math.ceil(math.log(entry / FIRST_M) / math.log(RATIO)))
@@ -120,7 +125,7 @@ def raise_horizon(view: F64, boxes: F64, owner: I64, shown: Flags, slope: F32) -
 
 @inner
 def _is_hidden(view: F64, slope: F32, bounds: F64) -> bool:
-    """`bounds` are least and greatest x, least and greatest y, greatest z."""
+    """Whether a bounding box is hidden; `bounds` are least and greatest x, least and greatest y, greatest z."""
     ax, bx, ay, by = bounds[0] - view[0], bounds[1] - view[0], bounds[2] - view[1], bounds[3] - view[1]
     x, y = max(ax, 0.0, -bx), max(ay, 0.0, -by)
     near = math.sqrt(x * x + y * y)
@@ -141,7 +146,10 @@ def _is_hidden(view: F64, slope: F32, bounds: F64) -> bool:
 def keep_visible(
     view: F64, slope: F32, still: F64, moving: F64, count: int, row: I64, shape: I32, distance: F64
 ) -> int:
-    """Leave out the hidden ones of `count` chosen rows, of `still` (n, 5) and then of `moving`; the new count."""
+    """Remove hidden rows from the `count` chosen ones; returns the new count.
+
+    Row numbers count `still` (n, 5) first, then `moving`.
+    """
     if len(slope) == 0:
         return count
     kept = 0
@@ -156,7 +164,7 @@ def keep_visible(
 
 @compiled
 def find_hidden(view: F64, slope: F32, bounds: F64, hidden: Flags) -> None:
-    """Tell which of the boxes `bounds` (n, 5) are hidden; of those behind the camera only some."""
+    """Set `hidden` for the boxes `bounds` (n, 5); behind the camera only some hidden boxes are found."""
     hidden[:] = False
     if len(slope) == 0:
         return
@@ -177,7 +185,8 @@ class Occluders:
 
     @staticmethod
     def of(names: Sequence[str], poses: F64, sizes: F64) -> Occluders:
-        """Of pieces of scenery by prototype, `poses` (N, 4, 4) and `sizes` (N, 3); those that lean are left out."""
+        """Occluders of scenery pieces by prototype, with `poses` (N, 4, 4) and `sizes` (N, 3); tilted pieces are
+        skipped."""
         boxes, owner = [], []
         for k, name in enumerate(names):
             m, (length, width, height) = poses[k], sizes[k].tolist()
@@ -191,7 +200,7 @@ class Occluders:
         return Occluders(np.array(boxes).reshape(-1, 8), np.array(owner, dtype=np.int64))
 
     def horizon(self, camera: Camera, shown: Flags) -> F32:
-        """That of the buildings that are `shown` (N,)."""
+        """The horizon of the buildings that are `shown` (N,)."""
         if not len(self.boxes):
             return NO_HORIZON
         slope = np.empty((BINS, RINGS), dtype=np.float32)
@@ -200,7 +209,7 @@ class Occluders:
 
 
 def warm_up() -> None:
-    """Compile, or load from disk, all of this."""
+    """Compile these kernels, or load them from disk."""
     view, slope, bounds = np.ones(18), np.zeros((BINS, RINGS), dtype=np.float32), np.zeros((1, 5))
     raise_horizon(view, np.ones((1, 8)), np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.bool_), slope)
     row, shape, distance = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), np.zeros(1)

@@ -1,4 +1,4 @@
-"""What pictures are asked for, what of the air they need, and how they come back from the GL."""
+"""Requests for pictures (Shot), their results (Picture), shader features by weather, and read-back from OpenGL."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from embedded_carla.render.frame import FAR_M
 from embedded_carla.render.targets import Target
 from embedded_carla.scene import ActorView, CameraView
 
-NIGHT_FROM = 0.02  # share of night above which lamps and headlights shine
+NIGHT_FROM = 0.02  # night (0 to 1) above which lamps and headlights shine
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A picture that is asked for: who takes it, what there is to see, what of it is wanted.
+    """A requested picture: camera, actors in the scene, and the outputs to make.
 
-    Of things further than `far_m`, a LiDAR's range say, some are left out to save time. `gain` multiplies the exposure,
-    which is the weather's, or, unless it `adapts`, the one of a clear day.
+    Some objects further away than `far_m` (for example a LiDAR's range) are skipped to save time. `gain` multiplies the
+    exposure, which is the weather's with `adapts` and otherwise that of a clear day.
     """
 
     camera: CameraView
@@ -37,8 +37,11 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What a camera sees, rows top-down: `bgra` (H, W, 4), `depth_m` (H, W) planar depth, 1000 where there is sky,
-    `tag` (H, W) SemanticTag, `instance` (H, W) (actors: `ActorView.instance`; scenery: 0x8000 and up; ground: 0)."""
+    """A rendered picture, rows top-down.
+
+    `bgra` (H, W, 4) uint8; `depth_m` (H, W) planar depth, 1000 in the sky; `tag` (H, W) SemanticTag; `instance` (H, W)
+    (actors: `ActorView.instance`; scenery: 0x8000 and up; ground: 0). Outputs that were not requested are None.
+    """
 
     bgra: NDArray[np.uint8] | None
     depth_m: NDArray[np.float32] | None
@@ -52,7 +55,10 @@ def has_sun(air: Atmosphere) -> bool:
 
 
 def features(air: Atmosphere) -> tuple[str, ...]:
-    """The shaders' defines for what `air` needs: a software rasteriser pays for what a branch leaves out too."""
+    """The shader defines for effects that `air` needs.
+
+    They select code at compile time because a software rasteriser also pays for code that a branch skips.
+    """
     on = {
         "SUN": has_sun(air),
         "NIGHT": air.night > NIGHT_FROM,
@@ -63,7 +69,7 @@ def features(air: Atmosphere) -> tuple[str, ...]:
 
 
 def read_picture(target: Target) -> Picture:
-    """What was drawn into `target`, once the GL has done so."""
+    """Wait for OpenGL and read the outputs of `target`."""
     out = target.outputs
     bgra = target.read("rgb", 4, np.uint8) if out.rgb else None
     depth = target.read("depth", 1, np.float32)[..., 0] if out.depth else None
@@ -77,12 +83,12 @@ def read_picture(target: Target) -> Picture:
 
 @compiled
 def split_labels(label: NDArray[np.uint32], tag: NDArray[np.uint8], instance: NDArray[np.uint16]) -> None:
-    """Take the two halves of each (n,) apart."""
+    """Split labels (n,) into tag (n,) (low byte) and instance (n,) (high 16 bits)."""
     for i in range(len(label)):
         tag[i] = label[i] & np.uint32(0xFF)
         instance[i] = label[i] >> np.uint32(16)
 
 
 def warm_up() -> None:
-    """Compile, or load from disk, all of this: no picture waits for it."""
+    """Compile this kernel, or load it from disk, so that no picture waits for the compiler."""
     split_labels(np.zeros(1, np.uint32), np.zeros(1, np.uint8), np.zeros(1, np.uint16))

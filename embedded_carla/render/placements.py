@@ -1,4 +1,4 @@
-"""Static instances of the scenery as rows that may be drawn."""
+"""Instance rows of the scenery's static placements."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from embedded_carla.render.signs import SignFaces
 from embedded_carla.scene import Placement
 from embedded_carla.types import SemanticTag, SignalColour, Transform
 
-STATIC_ID_BASE = 0x8000  # instance ids of placements start here; those of actors lie below
+STATIC_ID_BASE = 0x8000  # first instance id of placements; actors' ids are lower
 SIGN_BEFORE_POST_M = 0.05
 SPARE_M = 0.05
-SWAY_M = 1.0  # no plant bends further in the wind
+SWAY_M = 1.0  # upper bound on how far plants bend in the wind
 
 
 class Piece(NamedTuple):
-    """What is drawn of a placement: which one (its number), the prototype's name, pose, size m, state bits."""
+    """One drawn part of a placement: the placement's number, the prototype's name, pose, size m, state bits."""
 
     placement: int
     name: str
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
 
 
 class StaticInstances:
-    """All placements of a scenery. Raises RenderError for an unknown prototype."""
+    """Instance rows of all placements of a scenery. Raises RenderError for an unknown prototype."""
 
     def __init__(self, ctx: Any, pool: ShapePool, placements: Sequence[Placement]) -> None:
         self.faces = SignFaces(ctx, [(p.prototype, p.text) for p in placements if p.prototype.startswith("sign_")])
@@ -49,13 +49,13 @@ class StaticInstances:
         self._lights: Mapping[str, SignalColour] | None = None
 
     def light(self, lights: Mapping[str, SignalColour]) -> None:
-        """Set each signal head's lamp."""
+        """Set each signal head's colour."""
         if lights != self._lights:
             self._lights = dict(lights)
             self.rows.block[self._heads, 21] = [float(lights.get(i, SignalColour.OFF)) for i in self._signal_ids]
 
     def hide(self, hidden: NDArray[np.bool_]) -> None:
-        """Leave out what `hidden` (P,), by index among all placements, says."""
+        """Hide placements by the mask `hidden` (P,)."""
         self.rows.shown[:] = ~hidden[self._index]
 
 
@@ -106,14 +106,14 @@ def _rows(pool: ShapePool, pieces: Sequence[Piece], placements: Sequence[Placeme
 
 @cache
 def _extent(name: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The least and the greatest x, y, z of a prototype's unit shapes."""
+    """Least and greatest x, y, z of a prototype's unit shapes."""
     points = np.concatenate([shape.vertices[:, :3] for shape in PROTOTYPES[name].levels])
     return tuple(points.min(axis=0).tolist()), tuple(points.max(axis=0).tolist())
 
 
 @cache
 def _public() -> tuple[str, ...]:
-    """What a placement may be called."""
+    """Names that a placement may have."""
     drawn_as = {kind for kinds in VARIANTS.values() for kind in kinds}
     own = (name for name in PROTOTYPES if name not in drawn_as and not name.endswith("_back"))
     return tuple(sorted([*own, *VARIANTS]))

@@ -1,4 +1,4 @@
-"""Shader programs, built from shaders/*.glsl when first needed, one per set of outputs and features."""
+"""Shader programs, built from shaders/*.glsl on first use, one per set of outputs and features."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Any
 
 SHADERS = Path(__file__).parent / "shaders"
 KEPT = 192
-"""Programs that stay from one picture to the next. Mesa takes some 2 MB for each, and all outputs in all weathers are
-more than 500; what one weather needs for all outputs is at most 124."""
+"""Largest number of programs kept between pictures.
+
+Mesa uses some 2 MB for each. All outputs in all weathers need more than 500 programs; all outputs in one weather need
+at most 124.
+"""
 
 FRAME_BINDING = 0
 SHADOW_UNIT = 0
@@ -20,7 +23,7 @@ SURFACE_UNIT = 3
 HOLLOWS_UNIT = 4
 MIRROR_UNIT = 5
 MOVING_UNIT = 6
-SHADOW_SLOTS = 8  # squares side by side in the shadow map: see shadow.py; a power of two, for shading.glsl
+SHADOW_SLOTS = 8  # squares side by side in the shadow map (shadow.py); shading.glsl needs a power of two
 _UNITS = {
     "shadow_still": SHADOW_UNIT, "shadow_moving": MOVING_UNIT, "faces": FACES_UNIT, "picture": PICTURE_UNIT,
     "surface": SURFACE_UNIT, "hollows": HOLLOWS_UNIT, "mirror_picture": MIRROR_UNIT,
@@ -29,21 +32,21 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What one pass writes."""
+    """The outputs that one pass writes."""
 
     rgb: bool
     depth: bool
     labels: bool
 
-    @cache  # noqa: B019 - there are seven of these, and they are values
+    @cache  # noqa: B019 - only seven distinct values exist
     def defines(self) -> tuple[str, ...]:
-        """OUT_* and LOC_* for each output that is on, colour attachments numbered in this order."""
+        """OUT_* and LOC_* defines of the enabled outputs; colour attachments are numbered in this order."""
         wanted = [name for name, on in (("RGB", self.rgb), ("DEPTH", self.depth), ("LABELS", self.labels)) if on]
         return tuple(f"OUT_{n}" for n in wanted) + tuple(f"LOC_{n} {i}" for i, n in enumerate(wanted))
 
 
 class Programs:
-    """A cache of programs by vertex file, fragment file and defines."""
+    """A cache of shader programs by vertex file, fragment file and defines."""
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
@@ -58,7 +61,7 @@ class Programs:
 
     @property
     def is_over_full(self) -> bool:
-        """Whether it is time to `release` them, and to make those again that are still used."""
+        """Whether the caller should `release` all programs, so that only those still in use are rebuilt."""
         return len(self._built) > KEPT
 
     def _build(self, vertex: str, fragment: str, defines: tuple[str, ...]) -> Any:

@@ -27,15 +27,17 @@ LEAF = (0.06, 0.11, 0.03)
 
 
 def prop(name: str, turned: bool = False) -> Shape:
-    """The shape of a prop by CARLA's name for it ("trafficcone01"); a crate for those without one. Long ones lie along
-    y with their front at +x; `turned`: along x, front at +y."""
+    """The shape of a prop by CARLA's name ("trafficcone01"); a crate for names without a shape of their own.
+
+    Long props lie along y with their front at +x; if `turned`, along x with their front at +y.
+    """
     b = ShapeBuilder()
     make = next((make for words, make in FAMILIES if any(word in name for word in words)), _crate)
     make(b, name)
     shape = b.build()
     if not turned:
         return shape
-    x, y = np.array([0, 3]), np.array([1, 4])  # of places and normals
+    x, y = np.array([0, 3]), np.array([1, 4])  # columns of position and normal
     vertices = shape.vertices.copy()
     vertices[:, x], vertices[:, y] = -shape.vertices[:, y], shape.vertices[:, x]
     return Shape(vertices, shape.triangles)
@@ -56,7 +58,7 @@ def _crate(b: ShapeBuilder, name: str) -> None:
 
 
 def _cone(b: ShapeBuilder, name: str) -> None:
-    """With one or two white bands."""
+    """A traffic cone with two white bands."""
     b.box((-0.5, -0.5, 0.0), (0.5, 0.5, 0.06), BLACK)
     bands = ((0.06, 0.36), (0.36, 0.52), (0.52, 0.64), (0.64, 0.80), (0.80, 1.0))
     for k, (z0, z1) in enumerate(bands):
@@ -65,7 +67,7 @@ def _cone(b: ShapeBuilder, name: str) -> None:
 
 
 def _bench(b: ShapeBuilder, name: str) -> None:
-    """Slats along y on cast legs."""
+    """Slats along y on cast-iron legs."""
     for x in (-0.42, -0.10, 0.22):
         _full(b, (x, -0.5, 0.45), (x + 0.26, 0.5, 0.51), WOOD)
     for z in (0.62, 0.82):
@@ -129,7 +131,7 @@ def _flat(b: ShapeBuilder, name: str) -> None:
 
 
 def _bus_stop(b: ShapeBuilder, name: str) -> None:
-    """A shelter open to +x: glass back and side, a roof, a bench, a lit board."""
+    """A shelter open to +x: glass back, side board, roof, bench."""
     _full(b, (-0.5, -0.5, 0.94), (0.5, 0.5, 1.0), DARK)
     for y in (-0.48, 0.0, 0.45):
         b.box((-0.48, y, 0.0), (-0.42, y + 0.03, 0.94), STEEL)
@@ -218,7 +220,7 @@ def _street_sign(b: ShapeBuilder, name: str) -> None:
 
 
 def _machine(b: ShapeBuilder, name: str) -> None:
-    """A cabinet with a lit front (+x)."""
+    """A cabinet with a display front at +x."""
     body = {"vending": RED, "atm": BLUE, "mailbox": BLUE, "advert": DARK, "kiosk": GREEN}.get(
         next((k for k in ("vending", "atm", "mailbox", "advert", "kiosk") if k in name), ""), STEEL
     )
@@ -238,7 +240,7 @@ def _machine(b: ShapeBuilder, name: str) -> None:
 
 
 def _cart(b: ShapeBuilder, name: str) -> None:
-    """A body on wheels under an awning, or a basket of wires."""
+    """A food cart with wheels and an awning, or a wire shopping cart."""
     if name == "foodcart":
         _full(b, (-0.4, -0.4, 0.14), (0.4, 0.4, 0.48), RED)
         for y in (-0.25, 0.25):
@@ -327,7 +329,7 @@ def _trampoline(b: ShapeBuilder, name: str) -> None:
 
 
 def _figure(b: ShapeBuilder, name: str) -> None:
-    """A slender thing with a head: garden lamps, gnomes, cans."""
+    """A slender object with a head: garden lamps, gnomes, cans."""
     colour = RED if name in ("gnome", "colacan") else DARK
     b.tube((0.0, 0.0, 0.0), (0.0, 0.0, 0.7), 0.45, 0.30, 10, colour, caps=True)
     b.tube(
@@ -368,3 +370,4 @@ FAMILIES: tuple[tuple[tuple[str, ...], Callable[[ShapeBuilder, str], None]], ...
     (("trampoline", "barbeque"), _trampoline),
     (("gardenlamp", "gnome", "colacan", "wateringcan"), _figure),
 )
+"""Shape functions by substrings of the prop's name; the first match is used."""

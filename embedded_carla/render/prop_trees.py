@@ -12,7 +12,7 @@ LEAF = (0.06, 0.11, 0.03)
 
 
 def tree(b: ShapeBuilder, name: str) -> None:
-    """A palm's fan of leaves, a cypress' column, a round crown."""
+    """Build a palm with a fan of leaves, a columnar cypress, or a tree with a round crown."""
     bark = (0.13, 0.09, 0.06)
     top, thick = (0.80, 0.014) if "palm" in name else (0.12, 0.03) if "cypress" in name else (0.45, 0.016)
     b.tube((0.0, 0.0, 0.0), (0.0, 0.0, top), 1.5 * thick, thick, 8, bark)

@@ -1,4 +1,4 @@
-"""The prototypes a Scenery names: their shapes by level of detail, how they are shaded, and their colours."""
+"""The scenery's prototypes: their shapes by level of detail, shading kind and colours."""
 
 from __future__ import annotations
 
@@ -35,13 +35,16 @@ LEAVES = (
 NEEDLES = ((0.030, 0.062, 0.034), (0.042, 0.075, 0.038), (0.024, 0.052, 0.034))
 STONE = ((0.42, 0.40, 0.36), (0.36, 0.35, 0.34))
 PLAIN = ((1.0, 1.0, 1.0),)
-TALL = 1.25  # height of an American speed limit to its width
+TALL = 1.25  # height / width of an American speed limit sign
 
 
 @dataclass(frozen=True, slots=True)
 class Prototype:
-    """`levels` from fine to coarse, `level_px` the radius on screen above which each but the last is used;
-    `kind` names the fragment variant; below `least_px` it is not drawn."""
+    """A prototype of scenery.
+
+    `levels` are shapes from fine to coarse; `level_px` is the least radius on screen, px, of each level but the last;
+    `kind` names the fragment shader variant; below `least_px` the object is not drawn.
+    """
 
     levels: tuple[Shape, ...]
     level_px: tuple[float, ...]
@@ -53,7 +56,7 @@ class Prototype:
     far_m: float = 700.0
 
 
-# What a placement's name may be drawn as; its seed chooses.
+# Prototypes by a placement's name; the placement's seed selects one.
 VARIANTS: dict[str, tuple[str, ...]] = {
     "building": tuple(f"building {habit}" for habit in ("plain", "tower", "wings", "plain", "twin")),
     "house": tuple(f"house {habit}" for habit in ("gable", "hip", "terrace")),
@@ -64,7 +67,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 
 
 def variant(name: str, seed: int) -> str:
-    """The prototype that draws a placement named `name`."""
+    """The prototype that draws a placement called `name`."""
     kinds = VARIANTS.get(name)
     return name if kinds is None else kinds[(abs(seed) // 7) % len(kinds)]
 
@@ -89,7 +92,7 @@ def _prototypes() -> dict[str, Prototype]:
 
 
 def _props() -> dict[str, Prototype]:
-    """Props that stand in the scenery itself: "prop " and CARLA's name."""
+    """Props that are part of the scenery, named "prop " and CARLA's name."""
     names = ("bench", "trashcan01", "mailbox", "busstop", "advertisement", "plantpot06")
     return {f"prop {n}": Prototype((prop(n),), (), "object", PLAIN, least_px=2.5, far_m=200.0) for n in names}
 
@@ -124,7 +127,7 @@ PROTOTYPES = _prototypes()
 
 
 def tints(name: str, seeds: Sequence[int]) -> tuple[F64, F64]:
-    """Colours (N, 3) and seed shares (N,) of placements: the same seed, the same colour."""
+    """Colours (N, 3) and random numbers 0 to 1 (N,) of placements; equal seeds give equal colours."""
     palette = np.array(PROTOTYPES[name].palette)
     spread = np.array([np.random.default_rng(abs(int(seed))).random(3) for seed in seeds]).reshape(-1, 3)
     colour = palette[(spread[:, 0] * len(palette)).astype(int) % len(palette)]
@@ -132,7 +135,8 @@ def tints(name: str, seeds: Sequence[int]) -> tuple[F64, F64]:
 
 
 def sign_pieces(sign: Placement) -> list[tuple[str, tuple[float, float, float], float]]:
-    """A sign as prototypes (name, size m, height m above its foot): post, face and back."""
+    """The parts of a sign (prototype name, size m, height m above its foot): face, back and, for raised signs, the
+    post."""
     _, width, height = sign.size_m
     tall = TALL * width if sign.prototype == "sign_limit" else min(width, height)
     size = (0.03, width if sign.prototype == "sign_limit" else tall, tall)

@@ -1,4 +1,4 @@
-"""Falling rain, over the colour picture only."""
+"""Falling rain, drawn into the colour picture only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DROPS = 5000
 
 
 class Rain:
-    """Quads that wrap in a box around the camera."""
+    """Rain drops as quads that wrap around in a box that moves with the camera."""
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
@@ -25,7 +25,7 @@ class Rain:
         self._array: Any = None
 
     def draw(self, programs: Programs, share: float) -> None:
-        """`share` of all drops, 0 to 1."""
+        """Draw the fraction `share` (0 to 1) of all drops."""
         if self._array is None:
             program = programs.get("rain", "rain", ("OUT_RGB", "LOC_RGB 0"))
             self._array = self._ctx.vertex_array(program, [(self._vertices, "4f", "drop")], self._indices)

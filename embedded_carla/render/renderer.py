@@ -1,4 +1,4 @@
-"""Pictures of the world: colour, depth in metres, labels, from one pass."""
+"""The renderer: colour, depth in metres and label pictures of the world from one pass."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ from embedded_carla.types import SemanticTag, SignalColour, WeatherParameters
 
 F64 = NDArray[np.float64]
 NO_LAMPS = (np.zeros((0, 4)), (np.zeros((0, 4)), np.zeros((0, 4))))
-IN_FLIGHT = 6  # pictures that are drawn before the first of them is read
+IN_FLIGHT = 6  # pictures drawn before the first one is read back
 
 
 class Renderer:
-    """Draws one map's scenery and its actors. Raises RenderError where there is no GL. Use from one thread."""
+    """Draws one map's scenery and its actors. Raises RenderError where OpenGL is missing. Use from one thread only."""
 
     def __init__(self, scenery: Scenery) -> None:
         self._ctx: Any = create_context()
@@ -82,16 +82,16 @@ class Renderer:
 
     @property
     def gl_renderer(self) -> str:
-        """The GL implementation that draws, for example "llvmpipe (LLVM 15.0.6, 256 bits)"."""
+        """Name of the GL implementation, for example "llvmpipe (LLVM 15.0.6, 256 bits)"."""
         return str(self._ctx.info["GL_RENDERER"])
 
     def triangles(self) -> dict[str, int]:
-        """How many triangles the last picture had: of all that stands, drawn for the picture, its mirror and its
-        shadows; and of the ground."""
+        """Number of triangles in the last picture: "standing" objects (picture, mirror and shadows together) and
+        "ground"."""
         return {"standing": self._solids.triangles(), "ground": self._ground.triangles()}
 
     def show(self, state: SceneState) -> None:
-        """Leave out what is hidden and light the lamps as told, from the next picture on."""
+        """Apply clients' changes from the next picture on: hidden placements and meshes, lamp states."""
         make_current(self._ctx)
         self._still.hide(state.hidden_placements)
         self._lamps.show(state)
@@ -104,7 +104,7 @@ class Renderer:
         self._ground = Ground(self._ctx, kept)
 
     def show_debug(self, shapes: Sequence[DebugShape]) -> None:
-        """Draw these into the colour, and nothing else, of the pictures that follow."""
+        """Draw these shapes into the colour output, and no other output, of the following pictures."""
         self._debug = shapes
 
     def render(
@@ -119,7 +119,8 @@ class Renderer:
         depth: bool,
         labels: bool,
     ) -> Picture:
-        """One picture; only what is asked for is made. `lights` gives signal heads their state (dark when absent)."""
+        """Render one picture with the requested outputs; `lights` gives the signal heads' colours (dark when
+        absent)."""
         return next(self.render_all([Shot(camera, actors, rgb, depth, labels)], lights, weather, time_s))
 
     def render_all(
@@ -129,8 +130,10 @@ class Renderer:
         weather: WeatherParameters,
         time_s: float,
     ) -> Iterator[Picture]:
-        """The pictures of one moment in the order of `shots`, each as if alone; some are drawn before one is read, so
-        that the GL never waits for the next."""
+        """Render the pictures of one moment, in the order of `shots`; each is the same as if rendered alone.
+
+        Several pictures are drawn before one is read back, so that the GPU never waits for the next.
+        """
         left = iter(shots)
         while some := list(islice(left, IN_FLIGHT)):
             make_current(self._ctx)
@@ -144,7 +147,7 @@ class Renderer:
     def _shoot(
         self, turn: int, shot: Shot, lights: Mapping[str, SignalColour], weather: WeatherParameters, time_s: float
     ) -> Target:
-        """Draw one picture; `turn` numbers those that are drawn and not read yet."""
+        """Draw one picture; `turn` numbers the pictures that are drawn but not read back yet."""
         outputs, camera = Outputs(shot.rgb, shot.depth, shot.labels), shot.camera
         if not (shot.rgb or shot.depth or shot.labels):
             raise RenderError("a picture needs at least one of rgb, depth, labels")
@@ -181,7 +184,8 @@ class Renderer:
         self, camera: CameraView, actors: Sequence[ActorView], weather: WeatherParameters, time_s: float,
         *, far_m: float = FAR_M,
     ) -> NDArray[np.uint8]:  # fmt: skip
-        """(H, W, 4) BGRA: x, y, z of the world-frame surface normal in R, G, B, -1 to 1 as 0 to 255; 128 for sky."""
+        """(H, W, 4) BGRA: x, y, z of the world-frame surface normal in R, G, B, with -1 to 1 as 0 to 255; 128 for
+        sky."""
         make_current(self._ctx)
         view, scene = Camera.of(camera, far_m), self._moving.of(actors)
         self._solids.begin()
@@ -193,7 +197,7 @@ class Renderer:
         return read_normals(frame)
 
     def _forget_programs(self) -> None:
-        """Give back all programs, and what refers to them: the system may give their numbers to others."""
+        """Release all programs and everything that refers to them, because the driver may reuse their numbers."""
         self._programs.release()
         for holder in (self._solids, self._ground, self._finisher):
             holder.forget_programs()
@@ -202,7 +206,7 @@ class Renderer:
         self._cover_arrays.clear()
 
     def _draw_shadow(self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float) -> Shadows:
-        """What of the shadow maps this picture lacks; leaves its frame block behind."""
+        """Draw the missing parts of the shadow maps; on return the frame block is that of this picture."""
         shadows, missing = self._shadow.place(air.sun_direction, view)
         for slot, square in missing:
             eye, still = np.array(square.centre), replace(air, sway_m=0.0)
@@ -219,7 +223,7 @@ class Renderer:
     def _draw_mirror(
         self, view: Camera, air: Atmosphere, scene: ActorSet, time_s: float, shadows: Shadows | None
     ) -> bool:
-        """Draw what puddles mirror, where there are any and ground is below the camera."""
+        """Draw the puddles' mirror picture; False when there are no puddles or there is no ground below the camera."""
         if air.puddles < FROM_PUDDLES:
             return False
         floor_m = float(self._height_below(view.eye[None]).z[0])
@@ -256,7 +260,7 @@ class Renderer:
         self._cover("sky", defines)
 
     def _draw_solids(self, programs: Programs, view: Camera, scene: ActorSet, defines: tuple[str, ...]) -> None:
-        """Everything but the sky, with vertex arrays of `programs`."""
+        """Draw everything but the sky, with `programs`."""
         self._ctx.enable(moderngl.CULL_FACE)
         self._ctx.front_face = "ccw"
         still = self._still
@@ -266,7 +270,7 @@ class Renderer:
         self._ground.draw(programs, self._textures, view, defines, horizon)
 
     def _cover(self, fragment: str, defines: tuple[str, ...]) -> None:
-        """Run a fragment shader over the whole picture, at the far plane."""
+        """Run a fragment shader over the whole picture at the far plane."""
         program = self._programs.get("sky", fragment, tuple(d for d in defines if d != "SUN"))
         array = self._cover_arrays.get(program.glo)
         if array is None:
@@ -274,7 +278,7 @@ class Renderer:
         array.render(vertices=3)
 
     def close(self) -> None:
-        """Give the context and all it holds back; a second call does nothing."""
+        """Release the context and all its objects; a second call does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -283,5 +287,5 @@ class Renderer:
 
 
 def _shape(key: Key) -> Shape:
-    """The unit shape `key` of scenery or of actors."""
+    """The unit shape of `key`, a prototype of scenery or an actor's shape."""
     return PROTOTYPES[key[1]].levels[key[2]] if key[0] == SCENERY else make_shape(key)

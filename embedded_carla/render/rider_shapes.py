@@ -1,4 +1,4 @@
-"""People on two-wheelers, in the metres of their vehicle's box."""
+"""Riders of two-wheelers, in metres in the frame of the vehicle's box."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THIGH_M, SHIN_M, UPPER_ARM_M, FOREARM_M = 0.44, 0.45, 0.30, 0.28
 
 
 def rider(size: VehicleSize, level: int) -> Shape:
-    """A person seated on the vehicle, hands on its bar, the head's top at the top of the vehicle's box."""
+    """A person seated on the vehicle, hands on the handlebar, the top of the head at the top of the vehicle's box."""
     b = ShapeBuilder()
     sides = (8, 6, 4)[level]
     pedals = size.shape == "bicycle"
@@ -51,7 +51,7 @@ def rider(size: VehicleSize, level: int) -> Shape:
 
 
 def _joint(start: F64, end: F64, first: float, second: float, towards: F64) -> F64:
-    """Where a limb of two bones bends between its ends, to the side that `towards` points at."""
+    """Position of the joint of a limb with two bones (lengths `first`, `second`), bending towards `towards`."""
     span = end - start
     d = min(float(np.linalg.norm(span)), 0.999 * (first + second))
     along = span / np.linalg.norm(span)

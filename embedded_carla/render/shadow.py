@@ -1,8 +1,10 @@
-"""The sun's shadow maps: one texture of what stands still, in a wide square around the camera and fine squares before
-it, and one of what moves, in the fine square of the picture.
+"""Shadow maps of the sun.
 
-What stands still is drawn again only for a cell that no square was made for yet, or when the sun has moved. It depends
-on the cell alone, so that pictures do not depend on where the camera has been.
+One texture holds static objects: a wide square around the camera and fine squares ahead of it. Another holds moving
+objects in the picture's fine square.
+
+Static objects are redrawn only for a grid cell without a square, or when the sun has moved. The result depends on the
+cell only, so pictures do not depend on the camera's earlier positions.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ from embedded_carla.render.programs import MOVING_UNIT, SHADOW_SLOTS, SHADOW_UNI
 from embedded_carla.render.solids import Solids
 
 F64 = NDArray[np.float64]
-SIZE_PX = 768  # of one square
+SIZE_PX = 768  # width of one square
 REACH_M = 160.0  # half depth along the light
 RANGE_M = 44.0  # half width of a fine square
-AHEAD = 0.7  # its centre lies about this share of its half width ahead of the camera
-CELL_M = 8.0  # the centres of fine squares are this far apart
+AHEAD = 0.7  # distance of its centre ahead of the camera, as a fraction of its half width
+CELL_M = 8.0  # spacing of the centres of fine squares
 FAR_REACH_M = 500.0
 FAR_RANGE_M = 240.0
 FAR_CELL_M = 40.0
@@ -34,7 +36,7 @@ Place = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Square:
-    """A square of the sun's light: its centre in the world, half width and half depth, m."""
+    """A square across the sun's light: its centre in the world, half width and half depth, m."""
 
     sun: Place
     centre: Place
@@ -42,7 +44,8 @@ class Square:
     reach_m: float
 
     def clip(self, eye: F64) -> F64:
-        """(4, 4) position relative to `eye` -> -1..1; moved in whole texels so that edges stand still."""
+        """(4, 4) eye-relative position -> -1..1; the square moves in whole texels so that shadow edges do not
+        flicker."""
         axes, middle, scale, turn = _frame(self)
         m = turn.copy()
         m[:3, 3] = (axes @ eye - middle) * scale
@@ -51,7 +54,8 @@ class Square:
 
 @dataclass(frozen=True, slots=True)
 class Shadows:
-    """For the frame block: eye-relative position -> -1..1 in the fine and in the wide square; the fine one's slot."""
+    """For the frame block: matrices of eye-relative position -> -1..1 in the fine and wide squares, and the fine one's
+    slot."""
 
     fine: F64
     wide: F64
@@ -59,26 +63,27 @@ class Shadows:
 
 
 class ShadowMap:
-    """The two textures, and which squares are in the first: the wide one in slot 0, fine ones behind it."""
+    """The two shadow textures. In the static one, slot 0 holds the wide square and the other slots hold fine
+    squares."""
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
         self._still, self._still_target = _depth_picture(ctx, SHADOW_SLOTS)
         self._moving, self._moving_target = _depth_picture(ctx, 1)
         self._wide: Square | None = None
-        self._fine: dict[Square, int] = {}  # the least recently used first
+        self._fine: dict[Square, int] = {}  # least recently used first
 
     def bind(self) -> None:
         self._still.use(SHADOW_UNIT)
         self._moving.use(MOVING_UNIT)
 
     def forget(self) -> None:
-        """What stands still has changed: make all anew."""
+        """Redraw all squares, because static objects have changed."""
         self._wide = None
         self._fine.clear()
 
     def place(self, sun: F64, camera: Camera) -> tuple[Shadows, list[tuple[int, Square]]]:
-        """Where this camera's shadows are, and the squares that have to be drawn with `draw_still`, by slot."""
+        """The squares for this camera, and the list of those that must still be drawn with `draw_still`, by slot."""
         missing: list[tuple[int, Square]] = []
         wide, fine = _wide_square(sun, camera), _fine_square(sun, camera)
         if wide != self._wide:
@@ -94,14 +99,14 @@ class ShadowMap:
         return Shadows(fine.clip(camera.eye), wide.clip(camera.eye), slot), missing
 
     def draw_still(self, programs: Programs, slot: int, square: Square, solids: Solids, still: Rows) -> None:
-        """Draw what stands still; the frame block's eye must be the square's centre and its wind still."""
+        """Draw static objects into a slot; the frame block must have the square's centre as eye and no wind."""
         centre = np.array(square.centre)
         program = self._begin(programs, self._still_target, slot, square.clip(centre))
         solids.cast(solids.casters(square.clip(centre)[:2], square.range_m, centre, still, NO_ROWS), program)
         self._end()
 
     def draw_moving(self, programs: Programs, fine: F64, camera: Camera, solids: Solids, moving: Rows) -> None:
-        """Draw what moves, with the picture's frame block."""
+        """Draw moving objects, with the picture's frame block."""
         program = self._begin(programs, self._moving_target, 0, fine)
         solids.cast(solids.casters(fine[:2], RANGE_M, camera.eye, NO_ROWS, moving), program)
         self._end()
@@ -114,7 +119,7 @@ class ShadowMap:
         program["shadow_clip"].write(np.ascontiguousarray(clip.T, dtype=np.float32).tobytes())
         self._ctx.polygon_offset = (2.0, 4.0)
         self._ctx.enable(moderngl.CULL_FACE)
-        self._ctx.front_face = "cw"  # the light's picture is mirrored
+        self._ctx.front_face = "cw"  # the light's view is mirrored
         return program
 
     def _end(self) -> None:
@@ -133,7 +138,7 @@ def _depth_picture(ctx: Any, slots: int) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=4)
 def _axes(sun: Place) -> F64:
-    """(3, 3) rows: two axes across the light, and the way it goes."""
+    """(3, 3) rows: two axes perpendicular to the light, and its direction of travel."""
     towards = np.array(sun)
     side = np.cross(towards, (0.0, 0.0, 1.0) if abs(sun[2]) < 0.99 else (1.0, 0.0, 0.0))
     side /= np.linalg.norm(side)
@@ -142,7 +147,7 @@ def _axes(sun: Place) -> F64:
 
 @lru_cache(maxsize=4 * SHADOW_SLOTS)
 def _frame(square: Square) -> tuple[F64, F64, F64, F64]:
-    """Axes (3, 3), the centre along them, moved in whole texels, the scale of each, and `clip` without its shift."""
+    """Axes (3, 3), centre along them (snapped to whole texels), scale per axis, and `clip` without its translation."""
     axes = _axes(square.sun)
     middle = axes @ np.array(square.centre)
     texel = 2.0 * square.range_m / SIZE_PX
@@ -154,12 +159,12 @@ def _frame(square: Square) -> tuple[F64, F64, F64, F64]:
 
 
 def _wide_square(sun: F64, camera: Camera) -> Square:
-    """Around the middle of the cell that the camera is in."""
+    """The wide square, centred on the middle of the camera's grid cell."""
     return Square(_place(sun), _place((np.floor(camera.eye / FAR_CELL_M) + 0.5) * FAR_CELL_M), FAR_RANGE_M, FAR_REACH_M)
 
 
 def _fine_square(sun: F64, camera: Camera) -> Square:
-    """Before the camera, from the middle of one cell to that of another."""
+    """The fine square ahead of the camera, centred on the middle of a grid cell."""
     flat = np.array([camera.forward[0], camera.forward[1], 0.0])
     length = np.linalg.norm(flat)
     ahead = flat / length if length > 0.1 else np.zeros(3)

@@ -1,4 +1,4 @@
-"""All unit shapes on the GPU in one vertex and one index buffer, so that one call draws many of them."""
+"""All unit shapes on the GPU in one vertex buffer and one index buffer, so that one call draws many shapes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from embedded_carla.render.geometry import WIDTH, Shape
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 Key = tuple[str, str, int]  # kind, model or number, level
-KINDS = ("object", "facade", "foliage", "sign")  # how shapes are shaded, in the order in which they are drawn
-SCENERY = "~"  # the first part of the keys of scenery: it sorts behind actors, which hide it
+KINDS = ("object", "facade", "foliage", "sign")  # shading kinds, in drawing order
+SCENERY = "~"  # first part of scenery keys: sorts after actors, which occlude the scenery
 
 
 class ShapePool:
-    """Shapes by number. They are made when first drawn; the order of drawing depends on their keys alone."""
+    """Unit shapes by number, built when first drawn; the drawing order depends on their keys only."""
 
     def __init__(self, ctx: Any, make: Callable[[Key], Shape]) -> None:
         self._ctx = ctx
@@ -28,7 +28,7 @@ class ShapePool:
         self._parts: dict[str, list[bytes]] = {"vertices": [], "indices": []}
         self._used = {"vertices": 0, "indices": 0}  # bytes
         self._buffers: dict[str, Any] = {}
-        self.version = 0  # of the buffers: vertex arrays of an older one are of no use
+        self.version = 0  # version of the buffers: vertex arrays made for an older version are invalid
         self.kind: I32 = np.zeros(0, dtype=np.int32)
         self.by_rank: I64 = np.zeros(0, dtype=np.int64)
         self.index_count: I64 = np.zeros(0, dtype=np.int64)
@@ -43,7 +43,7 @@ class ShapePool:
         return self._numbers[key]
 
     def sort(self) -> None:
-        """Take in the shapes numbered since; before any of them is drawn."""
+        """Include newly numbered shapes in the drawing order; call before drawing them."""
         new = len(self._kinds) - len(self.kind)
         if new == 0:
             return
@@ -57,7 +57,7 @@ class ShapePool:
         self.base_vertex = np.concatenate([self.base_vertex, nothing])
 
     def ensure(self, numbers: Iterable[int]) -> None:
-        """Make those of the shapes that are not yet."""
+        """Build those shapes that are not built yet."""
         keys = list(self._numbers)
         for n in numbers:
             if self.index_count[n]:

@@ -1,4 +1,4 @@
-"""Printed faces of traffic signs, made once with OpenCV."""
+"""Faces of traffic signs, drawn once with OpenCV."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLACK = (15, 15, 15)
 
 
 def face(prototype: str, text: str) -> NDArray[np.uint8]:
-    """(128, 128, 3) sRGB picture of a sign's front, first row on top."""
+    """(128, 128, 3) sRGB picture of a sign's front, first row at the top."""
     image = np.full((SIZE_PX, SIZE_PX, 3), WHITE, dtype=np.uint8)
     middle = SIZE_PX // 2
     if prototype == "sign_stop":
@@ -25,7 +25,7 @@ def face(prototype: str, text: str) -> NDArray[np.uint8]:
         cv2.fillPoly(image, [inner.astype(np.int32)], RED, cv2.LINE_AA)
         _write(image, text or "STOP", WHITE, (96, 46), 8)
     elif prototype == "sign_yield":
-        # The sign stands on its tip: corners of the triangle inscribed in the face's circle.
+        # The sign points down; these are the corners of the triangle inscribed in the face's circle.
         image[:] = RED
         turn = np.pi / 2 + np.arange(3) * 2 * np.pi / 3
         inner = middle + 0.60 * middle * np.stack([np.cos(turn), np.sin(turn)], axis=1)
@@ -49,7 +49,7 @@ def _write(
     thickness: int,
     row: int = SIZE_PX // 2,
 ) -> None:
-    """Text in the middle of `row`, as large as fits a box of width and height."""
+    """Write text centred on `row`, as large as fits the box (width, height)."""
     font = cv2.FONT_HERSHEY_SIMPLEX
     (w, h), _ = cv2.getTextSize(text, font, 1.0, thickness)
     if w == 0:
@@ -60,7 +60,7 @@ def _write(
 
 
 class SignFaces:
-    """A texture array with one layer per different face."""
+    """A texture array with one layer for each distinct face."""
 
     def __init__(self, ctx: Any, wanted: Sequence[tuple[str, str]]) -> None:
         self._layers = {key: i for i, key in enumerate(sorted(set(wanted)))}

@@ -1,4 +1,4 @@
-"""Drawing all that stands on the ground: chosen by view or light in one go, drawn with one call a program."""
+"""Draws all objects that stand on the ground: culled for a view or light at once, drawn with one call per program."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 ROW_BYTES = 4 * INSTANCE_WIDTH
 COMMAND_BYTES = 20
-LEAST_BYTES = 4096  # a buffer cannot be empty, as a scenery may be
+LEAST_BYTES = 4096  # a buffer must not be empty, but a scenery may be
 _SHAPE = ("3f 3f 4f 2f", "in_position", "in_normal", "in_colour", "in_motion")
 _INSTANCE = ("4f 4f 4f 4f 4f 4f/i", "row_x", "row_y", "row_z", "tint", "size_tag", "state")
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What to draw, on the GPU: the first indirect command and how many there are of each of KINDS."""
+    """A set of draw commands on the GPU: index of the first indirect command, and the number for each of KINDS."""
 
     first: int
     per_kind: tuple[int, ...]
 
 
 class Solids:
-    """Buffers of instances and commands, filled anew for each picture: `begin`, then batches, each to be drawn."""
+    """GPU buffers of instances and commands, refilled for each picture: call `begin`, then make batches and draw
+    each."""
 
     def __init__(self, ctx: Any, pool: ShapePool) -> None:
         self._ctx = ctx
@@ -48,23 +49,23 @@ class Solids:
         self._per_kind = np.zeros(len(KINDS), dtype=np.int64)
 
     def _hold(self, rows: int) -> None:
-        """Room to choose from so many instances."""
+        """Allocate arrays for choosing from this many instances."""
         self._row, self._shape = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int32)
         self._distance = np.zeros(rows)
         self._block = np.zeros((rows, INSTANCE_WIDTH), dtype=np.float32)
         self._command_block = np.zeros((rows, 5), dtype=np.uint32)
 
     def begin(self) -> None:
-        """A new picture: what was drawn is drawn, its room is free."""
+        """Start a new picture: the buffers are free again."""
         self._next_row = self._next_command = 0
 
     def triangles(self) -> int:
-        """How many triangles the batches since `begin` have; for benchmarks."""
+        """Number of triangles in the batches since `begin`; for benchmarks."""
         made = np.frombuffer(self._commands.read(), dtype=np.uint32)[: 5 * self._next_command].reshape(-1, 5)
         return int((made[:, 0].astype(np.int64) * made[:, 1]).sum()) // 3
 
     def seen(self, camera: Camera, still: Rows, moving: Rows, horizon: F32 = NO_HORIZON) -> Batch:
-        """What the camera sees that the horizon does not hide."""
+        """Batch of the objects that are in the camera's view and not hidden by the horizon."""
         self._make_room(still, moving)
         view, count = camera.numbers(), 0
         for first, rows in ((0, still), (len(still.block), moving)):
@@ -76,7 +77,8 @@ class Solids:
         return self._batch(count, still, moving)
 
     def casters(self, light: F64, range_m: float, eye: F64, still: Rows, moving: Rows) -> Batch:
-        """What may throw a shadow into the square of a light: `light` (2, 4) eye-relative position -> -1..1."""
+        """Batch of the objects that may cast a shadow into a light's square; `light` (2, 4) maps eye-relative position
+        to -1..1."""
         self._make_room(still, moving)
         count, light, eye = 0, np.ascontiguousarray(light), np.ascontiguousarray(eye)
         for first, rows in ((0, still), (len(still.block), moving)):
@@ -87,7 +89,7 @@ class Solids:
         return self._batch(count, still, moving)
 
     def draw(self, batch: Batch, programs: Programs, defines: tuple[str, ...]) -> None:
-        """Draw a batch in the colours that `defines` ask for."""
+        """Draw a batch with the outputs and features in `defines`."""
         first = batch.first
         for kind, count in zip(KINDS, batch.per_kind, strict=True):
             if count:
@@ -98,13 +100,13 @@ class Solids:
             first += count
 
     def cast(self, batch: Batch, program: Any) -> None:
-        """Draw a batch into the shadow map: one program for all kinds."""
+        """Draw a batch into the shadow map, with one program for all kinds."""
         count = sum(batch.per_kind)
         if count:
             self._array(program).render_indirect(self._commands, moderngl.TRIANGLES, count, batch.first)
 
     def forget_programs(self) -> None:
-        """Give back the vertex arrays of all programs."""
+        """Release the vertex arrays of all programs."""
         for array in self._arrays.values():
             array.release()
         self._arrays.clear()
@@ -118,7 +120,7 @@ class Solids:
         self._commands = self._grown(self._commands, (self._next_command + len(self._pool.kind)) * COMMAND_BYTES)
 
     def _grown(self, buffer: Any, size: int) -> Any:
-        """`buffer`, or a larger one; what was drawn from the old one is not disturbed."""
+        """`buffer`, or a larger one; commands queued from the old buffer are not affected."""
         if buffer is not None and size <= buffer.size:
             return buffer
         if buffer is not None:
@@ -127,7 +129,7 @@ class Solids:
         return self._ctx.buffer(reserve=max(2 * size, LEAST_BYTES), dynamic=True)
 
     def _batch(self, count: int, still: Rows, moving: Rows) -> Batch:
-        """Arrange the chosen ones and send them to the GPU."""
+        """Sort the chosen instances and upload them with their commands."""
         pool = self._pool
         if first_unmade(count, self._shape, pool.index_count) >= 0:
             pool.ensure(np.unique(self._shape[:count]).tolist())
@@ -144,7 +146,7 @@ class Solids:
         return batch
 
     def _array(self, program: Any) -> Any:
-        """The vertex array of the present buffers for `program`."""
+        """The vertex array of the current buffers for `program`."""
         if self._version != self._pool.version:
             self.forget_programs()
             self._version = self._pool.version

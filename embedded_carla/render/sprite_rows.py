@@ -1,7 +1,7 @@
-"""Compiled loops that make the rows of `sprites`: what shines, what lies in shade, what sprays.
+"""Compiled loops that make the rows of `sprites`: lights, shade under bodies, and spray.
 
-A view is the 18 numbers of `Camera.numbers`; `air` are 6: share of night, fogginess, rain, wetness, haze and fog
-density 1/m. Each function writes rows behind the first `n` of `out` and returns the new number.
+A view is the 18 numbers of `Camera.numbers`; `air` are 6: night (0 to 1), fogginess, rain, wetness, haze and fog
+density 1/m. Each function appends rows after the first `n` of `out` and returns the new number.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ BLACK = (0.0, 0.0, 0.0)
 SPRAY_FROM_MPS = 5.0
 SPRAY_RANGE_M = 120.0
 PUFFS = 4
-WET_FROM = 0.2  # wetness from which lights are mirrored and wheels spray
-NEAREST_LAMPS = 8  # light every surface (shading.glsl): frame.MAX_LAMPS
-NEAREST_BEAMS = 5  # likewise: frame.MAX_BEAMS
-NARROW_M = 0.5  # half width below which a vehicle has two wheels
+WET_FROM = 0.2  # wetness above which the road mirrors lights and wheels spray
+NEAREST_LAMPS = 8  # lit per surface in shading.glsl; equals frame.MAX_LAMPS
+NEAREST_BEAMS = 5  # likewise; equals frame.MAX_BEAMS
+NARROW_M = 0.5  # half width below which a vehicle counts as a two-wheeler
 POSITION, HEADLAMPS, BRAKE = 7, 6, 8  # bits of LightState: position or headlamps, headlamps, brake
 ROWS_OF_ACTOR = 14
 ROWS_OF_LAMP = 3
@@ -56,7 +56,7 @@ def _put(
 
 @inner
 def _sees(view: F64, x: float, y: float, z: float, radius: float, far_m: float) -> bool:
-    """As culling.in_view; a kernel calls its own file's functions only (compiled.py)."""
+    """Same as culling.in_view; copied because a kernel may call functions of its own file only (compiled.py)."""
     depth = x * view[3] + y * view[4] + z * view[5]
     if depth <= -radius or depth >= min(far_m, view[17]) + radius:
         return False
@@ -72,7 +72,7 @@ def _length(x: float, y: float, z: float) -> float:
 
 @inner
 def _through(air: F64, distance: float) -> float:
-    """The share of light that the air lets through."""
+    """Fraction of light transmitted by the air."""
     return math.exp(-(air[_HAZE] + 0.6 * air[_DENSITY]) * distance)
 
 
@@ -94,8 +94,8 @@ def _halo(out: F32, n: int, view: F64, at: Triple, size_m: float, strength: floa
 
 @inner
 def _streak(out: F32, n: int, at: Triple, above_m: float, strength: float, colour: Triple) -> int:
-    """The long reflection of a light on a wet road: flat, around the place where a mirror would show the light."""
-    ground = above_m - at[2]  # how far the camera is above the ground under the light
+    """The long reflection of a light on a wet road: a flat sprite centred on the mirror point of the light."""
+    ground = above_m - at[2]  # height of the camera above the ground below the light
     if ground <= 0.2:
         return n
     share = ground / (ground + max(above_m, 0.05))
@@ -111,7 +111,7 @@ def _streak(out: F32, n: int, at: Triple, above_m: float, strength: float, colou
 
 @compiled
 def shades(out: F32, n: int, view: F64, poses: F64, half: F64, radius: F64, centre: F64) -> int:
-    """The dark places under bodies, which neither sun nor sky reaches."""
+    """The dark areas under bodies, which neither sun nor sky lights."""
     for i in range(len(poses)):
         pose = poses[i]
         x, y, z = pose[0, 3] - view[0], pose[1, 3] - view[1], pose[2, 3] - view[2]
@@ -131,7 +131,8 @@ def shades(out: F32, n: int, view: F64, poses: F64, half: F64, radius: F64, cent
 
 @compiled
 def street_lamps(out: F32, n: int, view: F64, air: F64, lamps: F64) -> int:
-    """Pools, halos and, in the wet, streaks of `lamps` (k, 4): places that shine now, and their power."""
+    """Light pools, halos and (when wet) streaks of `lamps` (k, 4): positions and intensities of the lamps that are
+    on."""
     rel, ahead, seen = np.empty((len(lamps), 3)), np.empty(len(lamps)), np.zeros(len(lamps), dtype=np.bool_)
     for i in range(len(lamps)):
         x, y, z = lamps[i, 0] - view[0], lamps[i, 1] - view[1], lamps[i, 2] - view[2]
@@ -162,7 +163,7 @@ def street_lamps(out: F32, n: int, view: F64, air: F64, lamps: F64) -> int:
 def vehicle_lights(
     out: F32, n: int, view: F64, air: F64, poses: F64, half: F64, centre: F64, lights: I64, is_vehicle: Flags
 ) -> int:
-    """Of vehicles with burning lamps, nearest first: pools of headlamps by night, halos and, in the wet, streaks."""
+    """Lights of vehicles, nearest first: headlamp pools at night, halos and (when wet) streaks."""
     burning, away = np.empty(len(poses), dtype=np.int64), np.empty(len(poses))
     count = 0
     for i in range(len(poses)):
@@ -185,7 +186,7 @@ def vehicle_lights(
 
 @inner
 def _beam_pools(out: F32, n: int, view: F64, air: F64, poses: F64, half: F64, lights: I64, order: I64) -> int:
-    """The light of headlamps on the road, for the vehicles whose beams do not light every surface."""
+    """Headlamp light on the road, for vehicles beyond the NEAREST_BEAMS whose beams light every surface."""
     heads = 0
     for i in order:
         if lights[i] & HEADLAMPS == 0:
@@ -207,10 +208,10 @@ def _beam_pools(out: F32, n: int, view: F64, air: F64, poses: F64, half: F64, li
 def _vehicle_lamp(
     out: F32, n: int, view: F64, air: F64, pose: F64, half: F64, bits: int, lamp: int, streaks: bool
 ) -> int:
-    """Halo or streak of a vehicle's lamp 0 to 3: front left, rear left, front right, rear right."""
+    """Halo or streak of one lamp of a vehicle: 0 front left, 1 rear left, 2 front right, 3 rear right."""
     is_head = lamp % 2 == 0
     end, side = (1.0 if is_head else -1.0), (-0.72 if lamp < 2 else 0.72)
-    lit = max(air[_NIGHT], max(0.55 * air[_FOG], 0.35 * air[_RAIN]))  # how much lights stand out
+    lit = max(air[_NIGHT], max(0.55 * air[_FOG], 0.35 * air[_RAIN]))  # visibility of lights against the scene
     if is_head:
         strength = 0.15 + 0.8 * lit if bits & HEADLAMPS else 0.0
     elif bits & BRAKE:
@@ -239,7 +240,7 @@ def spray(
     out: F32, n: int, view: F64, air: F64, poses: F64, half: F64, radius: F64, centre: F64, speed_mps: F64, seeds: F64,
     is_vehicle: Flags, time_s: float, colour: F64,
 ) -> int:  # fmt: skip
-    """Water that wheels throw up behind moving vehicles."""
+    """Water spray behind the wheels of moving vehicles."""
     tone = (colour[0], colour[1], colour[2])
     for k in range(PUFFS):
         for i in range(len(poses)):
@@ -261,7 +262,8 @@ def spray(
 
 
 def warm_up() -> None:
-    """Compile, or load from disk, all of this for the types that the renderer has: no picture waits for it."""
+    """Compile these kernels for the renderer's types, or load them from disk, so that no picture waits for the
+    compiler."""
     out, view, air, none = np.zeros((1, WIDTH), np.float32), np.zeros(18), np.zeros(6), np.zeros(0)
     poses, points, flags = np.zeros((0, 4, 4)), np.zeros((0, 3)), np.zeros(0, dtype=np.bool_)
     shades(out, 0, view, poses, points, none, points)

@@ -1,6 +1,6 @@
-"""What lies over the finished colour as soft quads: shade under bodies, halos and pools of lights, streaks, spray.
+"""Soft quads blended over the finished colour: shade under bodies, halos and pools of lights, streaks, spray.
 
-A row is 16 numbers: centre relative to the camera 3, how much nearer the depth test sees it (share of the distance),
+A row is 16 numbers: centre relative to the camera 3, depth-test bias towards the camera (fraction of the distance),
 half axis 3, strength, other half axis 3, cover (1 covers, 0 adds light), display colour 3, form (shaders/sprite_*).
 """
 
@@ -23,7 +23,7 @@ F64 = NDArray[np.float64]
 
 
 def sprites(camera: Camera, air: Atmosphere, scene: ActorSet, lamps: F64, time_s: float) -> F32:
-    """(n, 16) rows, in the order in which they are drawn. `lamps` (k, 4): places that shine now, and their power."""
+    """(n, 16) rows in drawing order. `lamps` (k, 4): positions and intensities of the lamps that are on."""
     s, view = scene, camera.numbers()
     numbers = np.array((air.night, air.fogginess, air.rain, air.wetness, air.haze_density, air.fog_density))
     out = np.empty((ROWS_OF_ACTOR * s.count + ROWS_OF_LAMP * len(lamps), WIDTH), dtype=np.float32)
@@ -50,7 +50,7 @@ class SpriteDrawer:
         self._array: Any = None
 
     def draw(self, programs: Programs, rows: F32 | F64) -> None:
-        """Draw into the framebuffer in use, behind what is nearer; its depth stays as it is."""
+        """Draw into the bound framebuffer, tested against its depth but without writing depth."""
         if not len(rows):
             return
         if len(rows) > self._capacity:

@@ -1,4 +1,4 @@
-"""Where a picture's time goes, for benchmarks: off, a stage costs nothing."""
+"""Timing of a picture's stages, for benchmarks; costs nothing when off."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from typing import Any
 
 
 class Stages:
-    """Seconds by stage, summed over pictures while `on`: `spent_s` of this thread's waiting and work, `gl_s` of the GL
-    itself. Each stage named in `awaited` lasts until the GL is done."""
+    """Seconds by stage, summed over pictures while `on`.
+
+    `spent_s` is this thread's time, `gl_s` the GL's own time. A stage named in `awaited` lasts until the GL is done;
+    only such stages have `gl_s`.
+    """
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
@@ -23,7 +26,7 @@ class Stages:
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:
-        """Count what is inside as `name`."""
+        """Time the enclosed code as stage `name`."""
         if not self.on:
             yield
             return

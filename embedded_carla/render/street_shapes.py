@@ -22,7 +22,7 @@ LAMPS = (
 
 
 def street_lamp() -> Shape:
-    """A tapering mast at x = 0 with an arm to x = 1, at whose end the light hangs."""
+    """A tapering mast at x = 0 with an arm to x = 1; the light is at the arm's end."""
     b = ShapeBuilder()
     b.prism((-0.05, 0.05), (-0.36, 0.36), 0.0, (-0.045, 0.045), (-0.32, 0.32), 0.12, STEEL)
     b.prism((-0.035, 0.035), (-0.26, 0.26), 0.12, (-0.022, 0.022), (-0.16, 0.16), 0.955, STEEL)
@@ -46,14 +46,14 @@ def pole() -> Shape:
 
 
 def mast_arm() -> Shape:
-    """A horizontal arm along x, thinner at its far end (x = 0.5)."""
+    """A horizontal arm along x that tapers towards x = 0.5."""
     b = ShapeBuilder()
     b.tube((-0.5, 0.0, 0.5), (0.5, 0.0, 0.5), 0.5, 0.32, 8, STEEL, caps=True)
     return b.build()
 
 
 def signal_head() -> Shape:
-    """Three lamps facing +x, red on top, each under a visor, a yellow rim round the black back plate."""
+    """Three lamps facing +x, red at the top, each under a visor, and a black back plate around the housing."""
     b = ShapeBuilder()
     b.box((-0.5, -0.36, 0.02), (0.10, 0.36, 0.98), HOUSING, True)
     b.box((-0.16, -0.5, 0.0), (-0.04, 0.5, 1.0), BLACK, True)
@@ -81,11 +81,11 @@ def sign_post() -> Shape:
 
 
 def sign_face(corners: int, start_rad: float, tall: bool = False) -> Shape:
-    """A flat polygon facing +x, colour channels r, g its place on the printed face; `tall` is a rectangle."""
+    """A flat polygon facing +x whose colour channels r, g hold the texture coordinates; a rectangle if `tall`."""
     b = ShapeBuilder()
     rim = _rim(corners, start_rad, tall, 0.5)
     fan = [(0, i, i + 1) for i in range(1, len(rim) - 1)]
-    uv = np.array([(0.5 - p[1], 1.0 - p[2], 0.0) for p in rim], dtype=np.float32)  # +y is left to who reads it
+    uv = np.array([(0.5 - p[1], 1.0 - p[2], 0.0) for p in rim], dtype=np.float32)  # +y is on the viewer's left
     b.add(rim, np.tile((1.0, 0.0, 0.0), (len(rim), 1)), fan, uv)
     return b.build()
 
@@ -104,7 +104,7 @@ def sign_back(corners: int, start_rad: float, tall: bool = False) -> Shape:
 
 
 def guard_rail(detailed: bool) -> Shape:
-    """A W-beam along x facing -y (the road is on either side), on posts with spacers."""
+    """A W-beam along x facing both sides, on posts with spacers; a plain box if not `detailed`."""
     b = ShapeBuilder()
     if not detailed:
         b.box((-0.5, -0.2, 0.58), (0.5, 0.2, 0.98), ZINC, True)
@@ -127,7 +127,7 @@ def guard_rail(detailed: bool) -> Shape:
 
 
 def bench() -> Shape:
-    """Slats of wood on cast legs."""
+    """Wooden slats on cast-iron legs."""
     b = ShapeBuilder()
     wood = (0.26, 0.13, 0.06)
     for y in (-0.42, -0.10, 0.22):

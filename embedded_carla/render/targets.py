@@ -1,4 +1,4 @@
-"""What a pass draws into, and the way back to numpy."""
+"""Framebuffers that a pass draws into, and their read-back to numpy."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ KEPT = 12
 
 
 class Targets:
-    """Framebuffers by size, outputs and turn; the least recently used beyond `KEPT` are given back."""
+    """Framebuffers by size, outputs and turn; the least recently used beyond `KEPT` are released."""
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
         self._kept: dict[tuple[int, int, Outputs, int], Target] = {}
 
     def get(self, width_px: int, height_px: int, outputs: Outputs, turn: int) -> Target:
-        """Those that differ in `turn` may be drawn into one after the other before any is read."""
+        """A framebuffer. Different values of `turn` give different ones, so several can be drawn before one is read
+        back."""
         key = (width_px, height_px, outputs, turn)
         target = self._kept.pop(key, None) or Target(self._ctx, width_px, height_px, outputs)
         self._kept[key] = target
@@ -35,9 +36,9 @@ class Targets:
 
 
 class Target:
-    """One framebuffer: colour RGBA8, depth in metres R32F, labels RG16UI, as asked, and a depth buffer.
+    """One framebuffer: the requested ones of colour RGBA8, depth in metres R32F and labels RG16UI, and a depth buffer.
 
-    `rgb_only` draws on the colour alone; `smoothed` takes the colour with its edges smoothed.
+    `rgb_only` draws into the colour only; `smoothed` receives the edge-smoothed colour.
     """
 
     def __init__(self, ctx: Any, width_px: int, height_px: int, outputs: Outputs) -> None:
@@ -58,7 +59,7 @@ class Target:
             self.smoothed = ctx.framebuffer([ctx.renderbuffer(size, 4)])
 
     def read(self, name: str, components: int, kind: type[np.generic]) -> NDArray[Any]:
-        """(H, W, components) of the target `name`, rows top-down; colour as smoothed."""
+        """(H, W, components) of output `name`, rows top-down; colour is read from `smoothed`."""
         source = self.smoothed if name == "rgb" else self.all
         attachment = 0 if name == "rgb" else [n for n, _ in self._textures].index(name)
         width, height = self.size

@@ -1,7 +1,8 @@
-"""Surface textures, computed once and kept on disk: tileable pictures of asphalt, paint, slabs, stone, grass and cloud.
+"""Procedural surface textures: tileable pictures of asphalt, paint, slabs, stone, grass and cloud, cached on disk.
 
-A texture holds several fields, one a channel, each with its own size on the ground (shaders/ground_frag.glsl). All
-fields are centred on 0.5, "no change of the base colour"; mip maps average them, so what is far away turns plain.
+A texture holds several fields, one per channel, each scaled to its own size on the ground (shaders/ground_frag.glsl).
+All fields are centred on 0.5, which leaves the base colour unchanged; mip maps average them, so distant surfaces become
+plain.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ SLABS = 6  # paving slabs along one side of the texture
 
 
 def noise(rng: np.random.Generator, slope: float, low: float = 1.0, high: float = SIZE / 2) -> F64:
-    """(SIZE, SIZE) tileable noise of mean 0 and deviation 1 with a power-law spectrum between two frequencies."""
+    """(SIZE, SIZE) tileable noise of mean 0 and standard deviation 1 with a power-law spectrum between two
+    frequencies."""
     f, log_f = _frequencies()
     gain = np.where((f >= low) & (f <= high), np.exp(-slope * log_f), 0.0)
     field = scipy.fft.irfft2(scipy.fft.rfft2(rng.standard_normal((SIZE, SIZE))) * gain)
@@ -33,13 +35,13 @@ def noise(rng: np.random.Generator, slope: float, low: float = 1.0, high: float 
 
 @cache
 def _frequencies() -> tuple[F64, F64]:
-    """(SIZE, SIZE / 2 + 1) cycles a picture of what `rfft2` gives, and their logarithm, 0 for what is below 1."""
+    """(SIZE, SIZE / 2 + 1) frequencies of `rfft2`'s output in cycles per picture, and their logarithm (0 below 1)."""
     f = np.hypot(np.fft.rfftfreq(SIZE)[None, :], np.fft.fftfreq(SIZE)[:, None]) * SIZE
     return f, np.log(np.maximum(f, 1.0))
 
 
 def _wander(rng: np.random.Generator, canvas: U8, value: int, thick: int, steps: int, turn: float) -> None:
-    """A wandering line, drawn so that it goes on at the opposite side."""
+    """Draw a random-walk line that wraps around the picture's edges."""
     at, heading = rng.uniform(0, SIZE, 2), rng.uniform(0, 2 * np.pi)
     points = [at]
     for _ in range(steps):
@@ -53,7 +55,7 @@ def _wander(rng: np.random.Generator, canvas: U8, value: int, thick: int, steps:
 
 
 def asphalt(rng: np.random.Generator) -> F64:
-    """Grain; cracks and sealed seams; patches and stains; hollows where water stands."""
+    """Channels: grain; cracks and sealed seams; patches and stains; hollows where water stands."""
     stones = noise(rng, 0.0, 60.0)
     grain = 0.5 + 0.09 * stones + 0.05 * noise(rng, 0.6, 8.0, 90.0) + 0.16 * (stones > 2.3)
     lines = np.full((SIZE, SIZE), 128, dtype=np.uint8)
@@ -61,7 +63,7 @@ def asphalt(rng: np.random.Generator) -> F64:
         _wander(rng, lines, 92, 1, int(rng.integers(14, 70)), 0.6)  # cracks
     _wander(rng, lines, 72, 2, 40, 0.3)  # a crack sealed with tar
     for row in rng.integers(0, SIZE, 2).tolist():
-        cv2.line(lines, (row, 0), (row, SIZE), 100, 1)  # where a day's paving ended
+        cv2.line(lines, (row, 0), (row, SIZE), 100, 1)  # seam between two days' paving
     patches = np.full((SIZE, SIZE), 0.5)
     for _ in range(4):
         x, y = rng.integers(20, SIZE - 150, 2)
@@ -74,14 +76,14 @@ def asphalt(rng: np.random.Generator) -> F64:
 
 
 def paint(rng: np.random.Generator) -> F64:
-    """Roughness; where paint has come off (1 is bare); broad fading; hollows."""
+    """Channels: roughness; worn-off paint (1 is bare); broad fading; hollows."""
     off = 1.0 / (1.0 + np.exp(-7.0 * (noise(rng, 0.55, 4.0, 160.0) - 1.75)))
     fade = 0.5 + 0.10 * noise(rng, 1.3, 1.0, 24.0)
     return np.stack([0.5 + 0.07 * noise(rng, 0.2, 20.0), off, fade, np.full_like(off, 0.5)], axis=-1)
 
 
 def slabs(rng: np.random.Generator) -> F64:
-    """Slabs with joints and a tone of their own; unused; stains; hollows."""
+    """Channels: slabs with joints and individual tones; unused; stains; hollows."""
     cell = SIZE / SLABS
     row, column = np.mgrid[0:SIZE, 0:SIZE]
     shift = (row // cell).astype(int) % 2 * (cell / 2)
@@ -96,7 +98,7 @@ def slabs(rng: np.random.Generator) -> F64:
 
 
 def stone(rng: np.random.Generator) -> F64:
-    """Concrete and kerb stones with a joint every quarter of the texture; unused; weathering; hollows."""
+    """Channels: concrete and kerb stones with a joint every quarter of the texture; unused; weathering; hollows."""
     column = np.arange(SIZE)[None, :] % (SIZE // 4)
     joint = np.clip(1.0 - np.minimum(column, SIZE // 4 - column) / 2.0, 0.0, 1.0)
     tone = np.repeat(rng.normal(0.0, 0.03, 4), SIZE // 4)[None, :]
@@ -106,7 +108,7 @@ def stone(rng: np.random.Generator) -> F64:
 
 
 def grass(rng: np.random.Generator) -> F64:
-    """Blades; clumps; how dry it is; bare soil."""
+    """Channels: blades; clumps; dryness; bare soil."""
     blades = 0.5 + 0.13 * noise(rng, 0.35, 10.0) + 0.06 * noise(rng, 1.0, 4.0, 40.0)
     clumps = 0.5 + 0.15 * noise(rng, 1.1, 3.0, 120.0)
     dry = 0.5 + 0.20 * noise(rng, 1.6, 1.0, 60.0)
@@ -115,7 +117,7 @@ def grass(rng: np.random.Generator) -> F64:
 
 
 def cloud(rng: np.random.Generator) -> F64:
-    """Heaps; wisps; streaks; drops on the lens."""
+    """Channels: cumulus; wisps; streaks; drops on the lens."""
     heaps = 0.5 + 0.17 * noise(rng, 1.75, 2.0, 200.0)
     wisps = 0.5 + 0.17 * noise(rng, 1.2, 8.0, 250.0)
     streaks = np.asarray(cv2.blur(np.tile(noise(rng, 1.2, 4.0, 200.0), (1, 3)), (61, 1))[:, SIZE : 2 * SIZE])
@@ -123,7 +125,7 @@ def cloud(rng: np.random.Generator) -> F64:
 
 
 def drops(rng: np.random.Generator) -> F64:
-    """Thickness of water on a lens: 0.5 is none."""
+    """Thickness of water on the lens; 0.5 means none."""
     out = np.full((SIZE, SIZE), 0.5)
     row, column = np.ogrid[0:SIZE, 0:SIZE]
     for _ in range(26):
@@ -141,13 +143,13 @@ SURFACES: dict[str, Callable[[np.random.Generator], F64]] = {
 
 @cache
 def texels(name: str) -> bytes:
-    """The texture of surface `name` as SIZE * SIZE RGBA bytes; always the same."""
+    """The texture of surface `name` as SIZE * SIZE RGBA bytes; deterministic."""
     field = SURFACES[name](np.random.default_rng([41, list(SURFACES).index(name)]))
     return np.clip(np.rint(field * 255.0), 0, 255).astype(np.uint8).tobytes()
 
 
 def kept_texels(cache: MapCache) -> Mapping[str, bytes]:
-    """The texels of all surfaces, from `cache` where they are kept: to make them takes half a second."""
+    """The texels of all surfaces, from `cache` if present; computing them takes half a second."""
     key = f"{CODE_DIGEST} surface textures"
     found = cache.load(key)
     if isinstance(found, dict) and found.keys() == SURFACES.keys():
@@ -158,7 +160,7 @@ def kept_texels(cache: MapCache) -> Mapping[str, bytes]:
 
 
 class SurfaceTextures:
-    """The textures on the GPU by the name of their surface."""
+    """The textures on the GPU, by surface name."""
 
     def __init__(self, ctx: Any) -> None:
         self._textures: dict[str, Any] = {}
@@ -169,5 +171,5 @@ class SurfaceTextures:
             self._textures[name] = texture
 
     def use(self, name: str, unit: int) -> None:
-        """Bind the texture of surface `name` to a unit."""
+        """Bind the texture of surface `name` to a texture unit."""
         self._textures[name].use(unit)

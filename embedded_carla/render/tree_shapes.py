@@ -1,6 +1,7 @@
 """Trees, bushes and hedges as unit shapes (x, y in -0.5..0.5, z in 0..1).
 
-Crowns are clusters of rough blobs; the fragment shader frays their edges leaf by leaf. Levels: 2 near, 1 middle, 0 far.
+Crowns are clusters of rough ellipsoids; the fragment shader frays their edges leaf by leaf. Detail: 2 near, 1 middle, 0
+far.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ PALE_BARK = (0.38, 0.36, 0.32)
 
 @dataclass(frozen=True, slots=True)
 class Crown:
-    """A broadleaf's habit: trunk's height and radius, the crown's middle height and half sizes, its lobes."""
+    """Parameters of a broadleaf tree: trunk height and radius, height of the crown's middle, its half sizes, its
+    lobes."""
 
     trunk: float
     trunk_radius: float
     middle: float
     half: tuple[float, float]  # across, upwards
     lobes: int
-    lobe: tuple[float, float]  # radii of the lobes, least and most
+    lobe: tuple[float, float]  # least and greatest radius of the lobes
     bark: Colour = BARK
     seed: int = 0
 
@@ -40,7 +42,7 @@ CROWNS: dict[str, Crown] = {
 
 
 def broadleaf(habit: str, detail: int) -> Shape:
-    """A tree of the habit `CROWNS` names."""
+    """A broadleaf tree of a type in `CROWNS`."""
     b = ShapeBuilder()
     crown = CROWNS[habit]
     rng = np.random.default_rng(crown.seed)
@@ -89,7 +91,7 @@ def _leaves(
     sides: int,
     seed: int,
 ) -> None:
-    """A blob of foliage, dark below and inside, that sways with its height."""
+    """An ellipsoid of foliage, darker below and inside, that sways more the higher it is."""
     b.part, b.motion = Part.TINTED, (float(1.3 * centre[2]), 0.0)
     shade = 0.62 + 0.55 * (centre[2] - 0.3)
     b.blob(centre, radii, rings, sides, (shade, shade, shade), 0.17, seed, 0.45)
@@ -97,7 +99,7 @@ def _leaves(
 
 
 def conifer(habit: str, detail: int) -> Shape:
-    """A spruce of many ragged skirts, a slender one, or a pine with its crown on a bare trunk."""
+    """A spruce with many ragged skirts, a slender spruce, or a pine with its crown on a bare trunk."""
     b = ShapeBuilder()
     first, wide = {"spruce": (0.10, 0.5), "slender": (0.06, 0.34), "pine": (0.46, 0.46)}[habit]
     b.tube((0.0, 0.0, 0.0), (0.0, 0.0, 0.9), 0.030, 0.008, (3, 4, 6)[detail], BARK)

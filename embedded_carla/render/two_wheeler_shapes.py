@@ -1,4 +1,4 @@
-"""Motorcycles and bicycles in metres; their riders are shapes of their own."""
+"""Bodies of motorcycles and bicycles in metres; their riders are separate shapes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ STEEL = (0.38, 0.39, 0.41)
 
 
 def seat_height(size: VehicleSize) -> float:
-    """Of the saddle, m."""
+    """Height of the saddle, m."""
     return 0.74 if size.shape == "motorcycle" else 0.50 * size.size[2]
 
 
 def motorcycle(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
-    """Frame, tank, seat, engine, fork; a fairing, a chopper's fork or a scooter's shield by model."""
+    """Frame, tank, seat, engine and fork; with a fairing, a chopper's fork or a scooter's shield, depending on the
+    model."""
     scooter, chopper = "vespa" in size.model, "harley" in size.model
     sides = (8, 5, 4)[level]
     b.part = Part.PAINT
@@ -47,7 +48,7 @@ def _scooter_body(b: ShapeBuilder) -> None:
 
 
 def _motorcycle_body(b: ShapeBuilder, size: VehicleSize, chopper: bool) -> None:
-    """Tank, tail, fairing with its screen, engine."""
+    """Tank, tail, engine, and a fairing with its screen (not on a chopper)."""
     front, rear, r = size.axles[0], size.axles[-1], size.wheel_radius
     tail, tail_top = (rear - 0.16, rear + 0.26), (rear - 0.10, rear + 0.22)
     b.prism((-0.10, 0.34), (-0.15, 0.15), 0.62, (-0.02, 0.26), (-0.09, 0.09), 0.86, WHITE, True)
@@ -68,7 +69,7 @@ def _saddle(b: ShapeBuilder, seat: float) -> None:
 
 
 def _fork_and_bar(b: ShapeBuilder, size: VehicleSize, chopper: bool, sides: int) -> None:
-    """Fork, swing arm and exhaust of `sides` sides each, the bar, the front mudguard."""
+    """Fork, swing arm and exhaust (tubes with `sides` sides), handlebar, front mudguard."""
     front, rear, r = size.axles[0], size.axles[-1], size.wheel_radius
     b.part = Part.CHROME
     head = (0.28 if not chopper else 0.20, 0.86)
@@ -83,7 +84,7 @@ def _fork_and_bar(b: ShapeBuilder, size: VehicleSize, chopper: bool, sides: int)
 
 
 def _motorcycle_lamps(b: ShapeBuilder, nose: float, back: float, r: float) -> None:
-    """Lamps at `nose` and `back` along x, and the number plate; `r` is the wheels' radius."""
+    """Lamps at x = `nose` and x = `back`, and the number plate; `r` is the wheel radius."""
     b.part = Part.HEADLAMP
     b.box((nose, -0.085, 0.76), (nose + 0.05, 0.085, 0.90), LAMP, True)
     b.part = Part.TAIL_LAMP
@@ -98,7 +99,7 @@ def _motorcycle_lamps(b: ShapeBuilder, nose: float, back: float, r: float) -> No
 
 
 def bicycle(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
-    """A diamond frame, or a step-through one with mudguards where the model is a city bicycle."""
+    """A diamond frame, or for a city bicycle a step-through frame with a mudguard and carrier."""
     front, rear = size.axles[0], size.axles[-1]
     r = size.wheel_radius
     seat, crank = seat_height(size), (-0.08, 0.0, 0.29)
@@ -127,7 +128,7 @@ def bicycle(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
 
 
 def _still_wheels(b: ShapeBuilder, size: VehicleSize) -> None:
-    """Tyres as rings of four sides, seen from afar."""
+    """Low-detail tyres as flat rings with eight segments."""
     w, r = size.wheel_width / 2, size.wheel_radius
     b.part = Part.FIXED
     for x in size.axles:

@@ -1,6 +1,6 @@
 """Bodies of vehicles as unit shapes (x, y in -0.5..0.5, z in 0..1) that are scaled to the actor's box.
 
-Three levels of detail: 0 near (its wheels are instances of their own, turned and steered), 1 middle, 2 far.
+Three levels of detail: 0 near (its wheels are separate instances, rotated and steered), 1 middle, 2 far.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FAR = 2
 
 
 def body(shape: str, model: str, level: int) -> Shape:
-    """The body of a model, or of its shape where the model is not known."""
+    """The body of a model, or of its shape if the model is unknown."""
     b = ShapeBuilder()
     size = vehicle_size(shape, model)
     if size.shape in TWO_WHEELED:
@@ -36,7 +36,7 @@ def body(shape: str, model: str, level: int) -> Shape:
 
 
 def car_frame(size: VehicleSize) -> CarFrame:
-    """The points of a car's hull."""
+    """The hull dimensions of a car."""
     style = style_of(size.shape, size.model)
     length, width, height = size.size
     return CarFrame(
@@ -52,7 +52,7 @@ def wheel_outer(size: VehicleSize) -> float:
 
 
 def _far_car(b: ShapeBuilder, f: CarFrame) -> None:
-    """A hull of few faces with windows and lamps where they belong."""
+    """A low-polygon car hull with windows and lamps in their places."""
     s, h = f.style, f.height
     xs = [
         f.tail,

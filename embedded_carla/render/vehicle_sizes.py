@@ -1,4 +1,4 @@
-"""Sizes that vehicles are drawn with: the blueprint's where the model is known, else one typical of the shape."""
+"""Sizes at which vehicles are drawn: the blueprint's for a known model, otherwise typical ones for the shape."""
 
 from __future__ import annotations
 
@@ -20,14 +20,19 @@ TYPICAL: dict[str, tuple[tuple[float, float, float], float, float]] = {
     "motorcycle": ((2.15, 0.80, 1.46), 1.42, 0.31),
     "bicycle": ((1.70, 0.60, 1.80), 1.05, 0.34),
 }
+"""By shape: (length, width, height) m, wheelbase m, wheel radius m."""
 TWO_WHEELED = ("motorcycle", "bicycle")
 MIRROR_REACH_M = 0.11
+"""Least reach of a mirror beyond the body, m."""
 
 
 @dataclass(frozen=True, slots=True)
 class VehicleSize:
-    """`size` (length, width, height) m, axles' x from front to rear, the wheels' radius and width, m; `mirror_reach` is
-    what each mirror takes of the width, m."""
+    """Dimensions of a vehicle, m: `size` (length, width, height), x of the axles from front to rear, wheel radius and
+    width.
+
+    `mirror_reach` is how far each mirror extends beyond the body, m.
+    """
 
     shape: str
     model: str
@@ -45,7 +50,7 @@ def _specs() -> dict[str, VehicleSpec]:
 
 @cache
 def vehicle_size(shape: str, model: str) -> VehicleSize:
-    """The size of `model` (a blueprint's id), or of its shape where the model is not known."""
+    """The size of `model` (a blueprint's id), or of its shape if the model is unknown."""
     spec = _specs().get(model)
     if spec is not None:
         shape = spec.shape
@@ -53,7 +58,7 @@ def vehicle_size(shape: str, model: str) -> VehicleSize:
         wheelbase, radius = spec.wheelbase_m, spec.wheel_radius_m
     else:
         size, wheelbase, radius = TYPICAL.get(shape, TYPICAL["sedan"])
-    # Axles must leave room for the overhangs: some boxes are shorter than the real model that gave the wheelbase.
+    # Axles must leave room for the overhangs: some boxes are shorter than the real model whose wheelbase is used.
     wheelbase = (
         min(wheelbase, size[0] - 2.6 * radius) if shape not in TWO_WHEELED else min(wheelbase, size[0] - 2.02 * radius)
     )

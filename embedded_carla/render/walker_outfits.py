@@ -1,4 +1,4 @@
-"""What people wear, and the measures and the smooth bodies that their shapes are made of."""
+"""Walkers' outfits, and the joint heights and smooth bodies from which their shapes are built."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from embedded_carla.render.geometry import Colour, ShapeBuilder
 WHITE = (1.0, 1.0, 1.0)
 SHOES = (0.03, 0.028, 0.026)
 HIP, KNEE, SHOULDER, ELBOW = 0.515, 0.285, 0.815, 0.645  # heights of the joints, as in object_vert.glsl
-Ring = tuple[float, float, float, float]  # z, half depth, half breadth, x of its middle
+Ring = tuple[float, float, float, float]  # z, half depth, half breadth, x of the centre
 
 
 @dataclass(frozen=True, slots=True)
 class Outfit:
-    """What a person wears: one of the variants that the seed chooses from."""
+    """A person's outfit: one of the variants that the seed selects."""
 
     legs: str = "trousers"  # "trousers" | "skirt" | "shorts"
     sleeves: str = "long"  # "long" | "short"
-    coat: float = 0.0  # hem of a coat above the ground, 0: none
+    coat: float = 0.0  # height of a coat's hem; 0: no coat
     hair: str = "short"  # "short" | "long" | "bald" | "cap" | "hood"
     bag: str = ""  # "" | "backpack" | "handbag"
     girth: float = 1.0
-    head: float = 1.0  # size of the head: children's are larger
+    head: float = 1.0  # relative size of the head; larger for children
 
 
 ADULTS: tuple[Outfit, ...] = (
@@ -51,7 +51,7 @@ CHILD_BELOW_M = 1.4
 
 
 def outfit(index: int, is_child: bool) -> Outfit:
-    """The outfit of a number, which may be any."""
+    """The outfit for a number, which may be any integer."""
     choice = CHILDREN if is_child else ADULTS
     return choice[index % len(choice)]
 
@@ -59,7 +59,7 @@ def outfit(index: int, is_child: bool) -> Outfit:
 def tower(
     b: ShapeBuilder, rings: Sequence[Ring], sides: int, colour: Colour, y: float = 0.0, *, closed: bool = True
 ) -> None:
-    """A smooth upright body of ellipses, `closed` at both ends or open."""
+    """Add a smooth upright body with elliptical cross-sections, `closed` at both ends or open."""
     turn = np.linspace(0.0, 2 * np.pi, sides, endpoint=False)
     loops = [
         np.column_stack([x + rx * np.cos(turn), y + ry * np.sin(turn), np.full(sides, z)]) for z, rx, ry, x in rings

@@ -1,4 +1,4 @@
-"""People on foot, as shapes of height 1; legs and arms are moved by object_vert.glsl in the rhythm of the steps.
+"""Walkers as shapes of height 1; object_vert.glsl moves legs and arms with the gait phase.
 
 Proportions after the drawn figure of 7.5 heads. The limb numbers of `in_motion` are 1 to 8: left thigh, left shin,
 right thigh, right shin, left upper arm, left forearm, right upper arm, right forearm.

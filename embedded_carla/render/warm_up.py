@@ -1,9 +1,9 @@
-"""Let the GL compile what first pictures need, before a client waits for them.
+"""Compiles the shaders that first pictures need, before a client waits for them.
 
-A software GL turns each shader program into machine code, seconds of work for one set of outputs, and keeps the code in
-a cache of its own on disk. So it is enough to draw once on a machine, in a process that ends. Dry days are drawn before
-the server listens; dusk, night and water, which take a minute or two, beside it, by a process that takes only what
-processor time nobody wants.
+A software GL compiles each shader program to machine code, which takes seconds for one set of outputs, and caches the
+code on disk. So it is enough to draw once per machine, in a helper process. Dry days are drawn before the server
+listens. Dusk, night and water take a minute or two; a low-priority process draws them beside the server, using only
+processor time that no other process wants.
 """
 
 from __future__ import annotations
@@ -33,22 +33,24 @@ from embedded_carla.scene import ActorView, Boxes, CameraView, GroundHit, Mesh, 
 from embedded_carla.types import SemanticTag, Transform, WeatherParameters
 
 OUTPUTS = ((True, False, False), (False, True, False), (False, False, True), (False, True, True), (True, True, True))
-"""Of one pass: colour, depth, labels; what single cameras, LiDARs and cameras of several kinds in one place ask for."""
+"""Sets of outputs (colour, depth, labels) of one pass, as requested by single cameras, LiDARs, and cameras of several
+kinds with one view."""
 
 COLOUR_OUTPUTS = ((True, False, False), (True, True, True))
-"""The two of them that light and weather change."""
+"""The sets of outputs whose programs depend on light and weather."""
 
 AGAIN = "again"
-"""Argument of the second of two processes that draw the same.
+"""Argument of the second of two processes that draw the same pictures.
 
-Mesa 25's software GL keeps machine code under a hash of the program. The hash of a program just compiled differs from
-that of the same program read from the cache. So what one process draws serves the next, and what that one adds serves
-all later ones."""
+Mesa 25's software GL caches machine code under a hash of the program. The hash of a newly compiled program differs from
+that of the same program read from the cache. So the first process fills the cache for the second, and the second adds
+the entries that all later processes find.
+"""
 
 LONGEST_S = 300.0
 CANNOT_DRAW = 3  # exit status: no GL on this machine
 _DAY = WeatherParameters(sun_altitude_angle=45.0)
-_HAZY = replace(_DAY, fog_density=2.0)  # as CARLA's presets are, `ClearNoon` too
+_HAZY = replace(_DAY, fog_density=2.0)  # like CARLA's presets, including `ClearNoon`
 COMMON = (_DAY, _HAZY)
 _WATERS: tuple[dict[str, float], ...] = (
     {},
@@ -60,9 +62,9 @@ REST = tuple(
     for altitude_deg, fog, water in itertools.product((45.0, 2.0, -30.0), (0.0, 2.0), _WATERS)
     if (weather := replace(_DAY, sun_altitude_angle=altitude_deg, fog_density=fog, **water)) not in COMMON
 )
-"""With COMMON, every kind of light and weather that has shader programs of its own."""
+"""Together with COMMON: every kind of light and weather that has its own shader programs."""
 
-_MATERIAL_M = 4.0  # side of the square that each material covers
+_MATERIAL_M = 4.0  # side of each material's square
 
 
 class _Floor:
@@ -72,8 +74,10 @@ class _Floor:
 
 
 def scenery() -> Scenery:
-    """A piece of everything that has a program of its own, before a camera in the origin that looks along x; the
-    building hides none of it."""
+    """A scenery with one object for each shader program, in front of a camera at the origin that looks along x.
+
+    The building occludes none of the other objects.
+    """
     corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1)], dtype=np.float32) * _MATERIAL_M
     up, faces = np.tile(np.array((0.0, 0.0, 1.0), np.float32), (4, 1)), np.array([(0, 1, 2), (0, 2, 3)], np.uint32)
     meshes = []
@@ -93,8 +97,10 @@ def scenery() -> Scenery:
 
 
 def draw(weathers: Sequence[WeatherParameters], outputs: Sequence[tuple[bool, bool, bool]]) -> Iterator[None]:
-    """Pause after each picture: each of `outputs` in each weather, with the sun in view and away from it. Raises
-    RenderError where that fails."""
+    """Draw each of `outputs` in each weather, with the sun in view and out of view; yields after each picture.
+
+    Raises RenderError when drawing fails.
+    """
     car = ActorView(7, "sedan", Transform(12.0), (2.3, 0.95, 0.75), (0.5, 0.0, 0.0), SemanticTag.CAR)
     poses = (Transform(0.0, 0.0, 2.0, pitch_deg=20.0), Transform(0.0, 0.0, 2.0, yaw_deg=180.0))
     views = [CameraView(320, 180, 90.0, pose) for pose in poses]
@@ -108,7 +114,8 @@ def draw(weathers: Sequence[WeatherParameters], outputs: Sequence[tuple[bool, bo
 
 
 def _mark(kind: str) -> Path:
-    """The file that says that the programs of this kind, "shaders" of dry days or "weathers", were drawn with here."""
+    """The marker file which says that this code has already drawn "shaders" (dry days) or "weathers" on this
+    machine."""
     digest = hashlib.sha256()
     own = (Path(__file__).with_name(f"{name}.py") for name in ("ground", "programs", "solids", "targets", "warm_up"))
     for path in (*sorted(SHADERS.iterdir()), *own):
@@ -124,7 +131,8 @@ def _set(mark: Path) -> None:
 
 
 def warm_up() -> None:
-    """Draw in a process of its own, unless this code has done so before; where nothing can be drawn, cameras tell."""
+    """Draw COMMON in a helper process, unless this code has done so before. Cameras report it when nothing can be
+    drawn."""
     mark = _mark("shaders")
     if mark.exists():
         return
@@ -141,7 +149,10 @@ def warm_up() -> None:
 
 @contextmanager
 def rest_beside() -> Iterator[None]:
-    """Within, a process of lowest priority draws REST, unless this code has done so before; it ends with this one."""
+    """While the context is open, a lowest-priority process draws REST, unless this code has done so before.
+
+    The process is killed when the context ends.
+    """
     if _mark("weathers").exists():
         yield
         return
@@ -155,20 +166,21 @@ def rest_beside() -> Iterator[None]:
     try:
         yield
     finally:
-        child.kill()  # not waited for: on a busy machine a process of lowest priority takes seconds to end
+        child.kill()  # no wait: on a busy machine a lowest-priority process takes seconds to end
 
 
 def _step_back() -> None:
-    """Lowest priority, also beside other sessions' processes: Linux shares processors out between sessions first."""
+    """Take the lowest priority also against processes of other Linux sessions: with autogroup, Linux divides processor
+    time between sessions first."""
     os.nice(19)
     session = Path("/proc/self/autogroup")
     if session.exists():
-        with suppress(OSError):  # a kernel that forbids it leaves what `nice` does
+        with suppress(OSError):  # if the kernel forbids it, `nice` still applies
             session.write_text("19")
 
 
 def _draw_rest(is_again: bool) -> bool:
-    """Draw REST, only one of several processes at a time; returns whether all of it was drawn."""
+    """Draw REST, in only one of several processes at a time. Returns whether all of it was drawn."""
     _step_back()
     mark = _mark("weathers")
     mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -185,9 +197,9 @@ def _draw_rest(is_again: bool) -> bool:
 
 
 def main(arguments: list[str]) -> None:
-    """Draw COMMON ("common") or REST ("rest"), in this process and in one after it.
+    """Draw COMMON ("common") or REST ("rest") in this process, then once more in a new process image.
 
-    The number of a process that this one shall end with may follow.
+    An optional further argument is the id of the process with which this one must end.
     """
     is_again = AGAIN in arguments
     kind, *parents = [argument for argument in arguments if argument != AGAIN] or ["common"]

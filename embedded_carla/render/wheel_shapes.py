@@ -1,4 +1,4 @@
-"""Wheels as unit shapes (diameter 1 about the y axis, width 1), and plain ones that are part of a body."""
+"""Wheels as unit shapes (diameter 1 about the y axis, width 1), and low-detail wheels that are part of a body."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RIM_KINDS = 3
 
 
 def lathe(b: ShapeBuilder, profile: Sequence[tuple[float, float]], sides: int, colour: Colour) -> None:
-    """A body of revolution about the y axis; `profile` is (y, radius) from -y to +y."""
+    """Add a body of revolution about the y axis; `profile` is (y, radius) from -y to +y."""
     turn = np.linspace(0.0, 2 * np.pi, sides + 1)
     quads = []
     for (y0, r0), (y1, r1) in pairwise(profile):
@@ -32,7 +32,7 @@ def lathe(b: ShapeBuilder, profile: Sequence[tuple[float, float]], sides: int, c
 
 
 def wheel(kind: int) -> Shape:
-    """A car's wheel: tyre and a rim of broad spokes (0), thin spokes (1) or a steel disc (2)."""
+    """A car's wheel: a tyre, and a rim with broad spokes (0), thin spokes (1) or a steel disc (2)."""
     b = ShapeBuilder()
     lathe(b, [(-0.42, 0.36), (-0.5, 0.44), (-0.40, 0.5), (0.40, 0.5), (0.5, 0.44), (0.42, 0.36)], 16, TYRE)
     for side in (-1.0, 1.0):
@@ -65,7 +65,7 @@ def _rim(b: ShapeBuilder, side: float, kind: int) -> None:
 
 
 def thin_wheel() -> Shape:
-    """A two-wheeler's wheel: a tyre one sees through, a hub and spokes."""
+    """A two-wheeler's wheel: an open tyre ring, a hub and spokes."""
     b = ShapeBuilder()
     lathe(b, [(-0.28, 0.40), (-0.5, 0.455), (0.0, 0.5), (0.5, 0.455), (0.28, 0.40), (-0.28, 0.40)], 18, TYRE)
     b.part = Part.CHROME
@@ -87,7 +87,7 @@ def thin_wheel() -> Shape:
 def plain_wheels(
     b: ShapeBuilder, axles: Sequence[float], radius: float, width: float, outer: float, sides: int
 ) -> None:
-    """Still wheels of a body in metres, `outer` the half distance between their outer faces."""
+    """Add fixed low-detail wheels in metres; `outer` is half the distance between their outer faces."""
     turn = np.linspace(0.0, 2 * np.pi, sides, endpoint=False)
     b.part = Part.FIXED
     for x in axles:

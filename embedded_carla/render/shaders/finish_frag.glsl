@@ -1,9 +1,9 @@
-// Edges smoothed along their direction (FXAA's idea: T. Lottes, 2009), on display values of the colour alone; drops
-// on the lens (LENS) and the glare of a sun in view (GLARE).
+// Edge smoothing along the edge direction (FXAA's idea: T. Lottes, 2009), computed from display colours only; drops on
+// the lens (LENS) and glare of a sun in view (GLARE).
 flat in vec3 glare;
 uniform sampler2D picture;
 #ifdef LENS
-uniform sampler2D surface;  // the cloud texture: its last channel holds the drops' thickness
+uniform sampler2D surface;  // the cloud texture; its last channel is the thickness of the drops
 #endif
 
 void main() {

@@ -1,6 +1,6 @@
-// One triangle over the whole picture, and how much of the sun's disc can be seen in it.
+// One triangle over the whole picture, and the visible fraction of the sun's disc.
 uniform sampler2D picture;
-flat out vec3 glare;  // where the sun is in the picture (u, v), and its strength
+flat out vec3 glare;  // position of the sun in the picture (u, v), strength of the glare
 
 void main() {
     vec2 corner = vec2(gl_VertexID == 1 ? 3.0 : -1.0, gl_VertexID == 2 ? 3.0 : -1.0);

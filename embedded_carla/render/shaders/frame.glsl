@@ -1,4 +1,4 @@
-// What every program shares: one std140 block, written once per picture (see frame.py, which mirrors the order).
+// Uniforms of all programs: one std140 block, written once per picture (frame.py packs it in this order).
 layout(std140) uniform Frame {
     mat4 view_projection;  // camera-relative position -> clip
     mat4 shadow_matrix;    // camera-relative position -> the fine square of the shadow map, -1..1
@@ -15,7 +15,7 @@ layout(std140) uniform Frame {
     vec4 sky_horizon;      // radiance; w: halo exponent
     vec4 fog_colour;       // w: density 1/m
     vec4 fog_shape;        // start m, falloff 1/m, base height m, haze density 1/m
-    vec4 glow;             // in-scattered sunlight of the haze; w: share of dust
+    vec4 glow;             // in-scattered sunlight of the haze; w: dust 0..1
     vec4 ground_water;     // wetness, puddles, wind sway m, wind speed m/s
     vec4 counts;           // lamps, beams, cloud layers (0 or 1), wet (0 or 1)
     vec4 mirror_scale;     // 1 / width, 1 / height of the picture; z: slot of the fine square

@@ -1,5 +1,6 @@
-// Roads, markings, pavements, soil. SURFACE_* picks the look when the program is built: a software rasteriser pays
-// for both sides of a branch. What varies comes from baked textures (textures.py): mip maps keep it calm far away.
+// Roads, markings, pavements, soil. SURFACE_* selects the material at compile time, because a software rasteriser
+// executes both sides of a branch. Detail comes from baked textures (textures.py); their mip maps avoid flicker in the
+// distance.
 in vec3 rel;
 in vec3 normal;
 in vec2 uv;
@@ -22,7 +23,7 @@ vec3 surface_albedo() {
     vec3 broad = texture(surface, uv * 0.045).rgb;
     float worn = 1.0;
 #ifdef TRACKS
-    float across = mod(uv.y + 8.0, 16.0) - 8.0;  // from the middle of the lane
+    float across = mod(uv.y + 8.0, 16.0) - 8.0;  // distance from the middle of the lane
     float track = smoothstep(0.55, 0.10, abs(abs(across) - 0.80));
     worn = 1.0 - 0.10 * track - 0.05 * smoothstep(0.5, 0.0, abs(across));
 #endif
@@ -61,7 +62,7 @@ vec3 surface_albedo() {
 }
 #endif
 #ifdef SURFACE_HILL
-// Woods and meadows seen from afar.
+// Distant woods and meadows.
 vec3 surface_albedo() {
     vec3 near = texture(surface, uv * 0.011).rgb;
     vec3 broad = texture(surface, uv * 0.0016).gba;

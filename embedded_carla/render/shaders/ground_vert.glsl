@@ -1,8 +1,8 @@
-// Static meshes: world coordinates made camera-relative, so that float32 stays precise far from the origin.
+// Static meshes: world coordinates are made camera-relative, so that float32 stays precise far from the origin.
 in vec3 in_position;
 in vec3 in_normal;
 in vec2 in_uv;
-uniform float towards_eye;  // share of the distance that the depth test sees it nearer: markings lie on the road
+uniform float towards_eye;  // depth bias towards the camera, fraction of the distance: markings lie on the road
 out vec3 rel;
 out vec3 normal;
 out vec2 uv;
@@ -10,7 +10,7 @@ out vec2 uv;
 out vec3 shadow_close;
 out vec3 shadow_wide;
 #endif
-out float tone;             // -1 to 1, from one end of a street to the other and from street to street
+out float tone;             // -1 to 1, varies along a street and between streets
 
 void main() {
     rel = in_position - eye.xyz;

@@ -1,5 +1,5 @@
-// The surface's direction in the world, -1..1 as 0..1, in the byte order of the wire. Takes what object_vert and
-// ground_vert give; turned to the side that is seen, as surfaces drawn from both sides have one normal.
+// World-frame surface normal, -1..1 encoded as 0..1, in the byte order of the wire. Takes the outputs of object_vert
+// and ground_vert. The normal is flipped towards the camera, because two-sided surfaces have only one normal.
 in vec3 rel;
 in vec3 normal;
 layout(location = 0) out vec4 out_normal;

@@ -18,7 +18,7 @@ uniform sampler2DArray faces;
 #endif
 
 #ifdef OUT_RGB
-// What paint and glass mirror: the sky above a ragged skyline, the ground below it.
+// Reflection in paint and glass: the sky above a ragged skyline, the ground below it.
 vec3 surroundings(vec3 d) {
     float skyline = 0.05 + 0.30 * value_noise(d.xy * 3.5 + 4.0);
     vec3 low = mix(ground_ambient.rgb * 0.7, sky_ambient.rgb * 0.16, smoothstep(-0.05, 0.0, d.z));
@@ -28,7 +28,7 @@ vec3 surroundings(vec3 d) {
 
 void main() {
 #ifdef FOLIAGE
-    // Leaves larger than life when far: the edge of a crown frays by about a pixel or two at any distance.
+    // Leaves grow with distance, so that a crown's edge frays by about a pixel or two at any distance.
     float cell = clamp(length(rel) * 0.009, 0.10, 0.8);
     vec3 spot = floor(local / cell);
     float leaf = hash12(spot.xy * 1.31 + spot.z * vec2(3.7, 5.3));
@@ -49,7 +49,7 @@ void main() {
     access = 0.80;
 #endif
 #ifdef FACADE
-    // Styles: punched windows, bands of windows, a glass front, tall windows with balconies.
+    // Styles 0 to 3: separate windows, bands of windows, glass front, tall windows with balconies.
     float street = wall.y * 4.2, seed = wall.z, style = floor(wall.w * 4.0);
     bool shop = bay.y < street;
     float storey = shop ? 4.2 : 3.1;

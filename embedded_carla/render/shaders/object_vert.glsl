@@ -1,14 +1,14 @@
-// Instanced prototypes: a unit shape, an instance matrix (rows), a colour, and what moves it.
+// Instanced prototypes: a unit shape, an instance matrix (rows), a colour, and animation parameters.
 in vec3 in_position;
 in vec3 in_normal;
 in vec4 in_colour;   // rgb, w: part (parts.py)
-in vec2 in_motion;   // how much the part moves, or its limb number; height of its pivot
+in vec2 in_motion;   // amount of sway, or limb number, or lamp radius; height of the pivot
 in vec4 row_x;
 in vec4 row_y;
 in vec4 row_z;
 in vec4 tint;        // rgb, w: seed 0..1
 in vec4 size_tag;    // size m, w: semantic tag
-in vec4 state;       // instance id, light bits, sway, phase of the steps rad (0: stands)
+in vec4 state;       // instance id, light bits, sway, gait phase rad (0: standing)
 out vec3 rel;
 #ifdef SHADOW
 uniform mat4 shadow_clip;
@@ -19,12 +19,12 @@ out vec3 shadow_close;
 out vec3 shadow_wide;
 #endif
 out vec3 albedo;
-out vec2 finish;     // reflectance seen straight on, emission
+out vec2 finish;     // reflectance at normal incidence, emission
 flat out uvec2 label;
 out vec3 local;      // metres in the instance's frame
 #ifdef FACADE
-out vec3 bay;        // m along the wall, m up, 1 where there are windows, 2 on tiled roofs
-flat out vec4 wall;  // bay's width m, 1 where there are shops, seed, style
+out vec3 bay;        // m along the wall, m up, 1 on walls with windows, 2 on tiled roofs
+flat out vec4 wall;  // bay width m, 1 on walls with shops, seed, style
 #endif
 #ifdef FOLIAGE
 flat out float part_of;
@@ -34,13 +34,13 @@ out vec3 face;       // u, v, layer
 #endif
 #endif
 
-// A person's limbs in the rhythm of the steps: see walker_shapes.py for the limb numbers and the joints' heights.
+// Limbs of a walking person: see walker_shapes.py for the limb numbers and the heights of the joints.
 vec3 turned(vec3 p, float pivot, float a) {
     float s = sin(a), c = cos(a), z = p.z - pivot;
     return vec3(p.x * c - z * s, p.y, pivot + p.x * s + z * c);
 }
 
-vec3 stride(vec3 p, float heights) {  // heights 1: a point; 0: a direction
+vec3 stride(vec3 p, float heights) {  // heights is 1 for a point, 0 for a direction
     int limb = int(in_motion.x + 0.5);
     bool right = limb == 3 || limb == 4 || limb >= 7;
     float phase = state.w + (right ? 3.14159265 : 0.0);
@@ -58,7 +58,7 @@ vec3 moved(vec3 p, float heights) {
     if (state.w == 0.0) return p;
     vec3 q = in_motion.x > 0.5 ? stride(p, heights) : p;
     float s = sin(state.w);
-    q.z -= 0.040 * s * s * heights;  // the hip sinks when the legs spread
+    q.z -= 0.040 * s * s * heights;  // the hip drops when the legs are apart
     return q;
 }
 
@@ -81,7 +81,7 @@ vec3 hair() {
     return pick < 0.7 ? dark : (pick < 0.85 ? vec3(0.42, 0.28, 0.12) : vec3(0.38));
 }
 
-// A lit signal lamp fills more of its housing when far, so that it does not fade between pixels.
+// A lit signal lamp is enlarged within its housing at a distance, so that it does not vanish between pixels.
 vec3 grown(vec3 p) {
     int part = int(in_colour.w + 0.5);
     if (part < 10 || part > 12 || int(state.y + 0.5) != part - 10) return p;

@@ -1,4 +1,5 @@
-// Rain as thin blended quads in a box around the camera that wraps: the drops stay in the world while it moves.
+// Rain as thin blended quads in a box around the camera. Positions wrap around in the box, so that drops stay fixed in
+// the world while the camera moves.
 in vec4 drop;        // position in the unit box, w: corner 0..3
 out float strength;
 out float across;

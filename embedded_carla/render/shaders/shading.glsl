@@ -1,4 +1,4 @@
-// Light, air and tone: linear radiance in, display values out once, at the end.
+// Lighting, fog and tone mapping: radiance is linear, and is converted to display values once, at the end.
 float hash12(vec2 p) {
     vec2 q = 17.0 * fract(p * vec2(0.3183099, 0.3678794) + 0.113);
     return fract(q.x * q.y * (q.x + q.y));
@@ -14,7 +14,7 @@ float value_noise(vec2 p) {
     return mix(side.x, side.y, f.y);
 }
 
-// The sky as things mirror it: without the halo around the sun.
+// The sky for reflections: without the halo around the sun.
 vec3 sky_plain(vec3 d) {
     float t = 1.0 - clamp(d.z, 0.0, 1.0);
     float low = t * t;
@@ -28,16 +28,16 @@ vec3 sky_gradient(vec3 d) {
 
 #ifdef OUT_RGB
 #ifdef SUN
-uniform sampler2DShadow shadow_still;   // squares of SHADOW_SLOTS side by side: the wide one, then fine ones
-uniform sampler2DShadow shadow_moving;  // what moves, in the fine square of this picture
-in vec3 shadow_close;                   // where this surface is in either, -1..1, from the vertex shader
+uniform sampler2DShadow shadow_still;   // static objects: SHADOW_SLOTS squares, the wide one first, then fine ones
+uniform sampler2DShadow shadow_moving;  // moving objects, in the fine square of this picture
+in vec3 shadow_close;                   // position of this surface in the fine and the wide square, -1..1
 in vec3 shadow_wide;
 
 float sun_visibility() {
     vec2 off = abs(shadow_close.xy), edge = abs(shadow_wide.xy);
     bool fine = max(off.x, off.y) < 0.98;
     vec3 at = (fine ? shadow_close : shadow_wide) * 0.5 + 0.5;
-    at.x = floor(at.x * 262144.0) / 262144.0;  // so that no bit is lost by the slot: all slots give the same light
+    at.x = floor(at.x * 262144.0) / 262144.0;  // makes adding the slot exact: equal light in all slots
     at.x = (at.x + (fine ? mirror_scale.z : 0.0)) * (1.0 / float(SHADOW_SLOTS));
     float lit = texture(shadow_still, at);
     if (fine) lit = min(lit, texture(shadow_moving, shadow_close * 0.5 + 0.5));
@@ -99,15 +99,15 @@ vec3 through_air(vec3 colour, vec3 rel) {
 }
 
 #ifdef MIRROR_PASS
-vec4 display(vec3 radiance) { return vec4(radiance, 1.0); }  // seen in puddles, which then are displayed
+vec4 display(vec3 radiance) { return vec4(radiance, 1.0); }  // linear; the puddle's shading applies the display curve
 #else
 vec4 display(vec3 radiance) {
-    // A filmic curve, x (2.51 x + 0.03) / (x (2.43 x + 0.59) + 0.14), and the sRGB transfer function, both at once:
-    // one rational in sqrt(x), fitted to 0.004.
+    // A filmic curve, x (2.51 x + 0.03) / (x (2.43 x + 0.59) + 0.14), and the sRGB transfer function in one step: a
+    // rational function of sqrt(x), fitted to within 0.004.
     vec3 x = radiance * sun_direction.w;
     vec3 s = sqrt(x);
     vec3 srgb = (5.72871 * x - 0.08034 * s) / (5.79049 * x - 0.57977 * s + 1.0);
-    return vec4(srgb.bgr, dot(srgb, vec3(0.299, 0.587, 0.114)));  // the wire wants BGR; finish_frag.glsl the luma
+    return vec4(srgb.bgr, dot(srgb, vec3(0.299, 0.587, 0.114)));  // BGR for the wire; luma for finish_frag.glsl
 }
 #endif
 #endif

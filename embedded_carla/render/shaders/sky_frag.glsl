@@ -12,7 +12,7 @@ vec3 clouds(vec3 sky, vec3 d) {
     float cover = smoothstep(open, open + 0.26, density) * smoothstep(0.0, 0.10, d.z);
     cover = max(cover, 0.22 * smoothstep(0.5, 0.95, broad.b) * min(1.0, 4.0 * sun_colour.w) * smoothstep(0.2, 0.5, d.z));
     float towards = max(dot(d, sun_direction.xyz), 0.0);
-    float edge = clamp(1.25 - 1.5 * (density - open), 0.0, 1.0);  // thin rims are the brightest
+    float edge = clamp(1.25 - 1.5 * (density - open), 0.0, 1.0);  // thin cloud edges are the brightest
     vec3 lit = sun_colour.rgb * (0.10 + 0.24 * edge + 0.25 * towards * towards * towards * towards);
     vec3 body = sky_ambient.rgb * (0.78 - 0.36 * density * sun_colour.w) + lit;
     return mix(sky, body, cover);

@@ -9,5 +9,5 @@ void main() {
     float box = (1.0 - smoothstep(0.62, 1.0, a.x)) * (1.0 - smoothstep(0.40, 1.0, a.y));
     float core = round_ * round_ * round_;
     float share = form > 2.5 ? 1.0 : form == 1.0 ? box : (form > 1.0 ? 0.22 * round_ + 0.78 * core * core : round_);
-    out_rgb = tone * share;  // blended premultiplied
+    out_rgb = tone * share;  // premultiplied alpha blending
 }

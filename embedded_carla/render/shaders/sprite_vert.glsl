@@ -1,8 +1,8 @@
-// Soft quads over the finished colour: see sprites.py, which makes them.
-in vec4 centre;      // camera-relative; w: share of the distance that the depth test sees it nearer
+// Soft quads over the finished colour; sprites.py and debug_shapes.py make the rows.
+in vec4 centre;      // camera-relative; w: depth bias towards the camera, fraction of the distance
 in vec4 along;       // half axis; w: strength
-in vec4 across;      // half axis; w: 1 covers what is behind, 0 adds to it
-in vec4 paint;       // display colour, w: 0 round, 1 box, above 1: round with a core that much sharper
+in vec4 across;      // half axis; w: 1 covers the background, 0 adds light
+in vec4 paint;       // display colour; w: 0 round, 1 box, 2 glare (bright core), 3 solid
 out vec2 place;
 flat out vec4 tone;  // colour and cover, times strength
 flat out float form;
