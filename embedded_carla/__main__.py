@@ -104,7 +104,7 @@ class _StdinWatch:
 
 
 def _stop_signals() -> list[signal.Signals]:
-    """The signals that end the server; SIGHUP is left alone where it is ignored, as under `nohup`."""
+    """The signals that end the server; without SIGHUP where it is ignored, as under `nohup`."""
     hang_up = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
     return [signal.SIGINT, signal.SIGTERM, *hang_up]
 
@@ -159,9 +159,10 @@ def _started(arguments: argparse.Namespace) -> Server:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until SIGINT, SIGTERM or SIGHUP (status 0); status 2 with one line when the server cannot start.
+    """Serve until SIGINT, SIGTERM or SIGHUP (exit status 0).
 
-    One of these signals before the server listens ends it with status 130 and one line.
+    Exit status 2 with one line of text when the server cannot start; 130 with one line when one of these signals
+    arrives before the server listens.
     """
     arguments = _arguments(argv)
     for number in _stop_signals():

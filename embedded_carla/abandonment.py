@@ -26,7 +26,7 @@ class AbandonmentWatch:
         self._keeper = client if is_synchronous else None
 
     def is_abandoned(self, clients: Collection[Client], is_synchronous: bool, now_s: float) -> bool:
-        """Whether to return to asynchronous mode: no client has been connected for GRACE_S."""
+        """Whether the world should return to asynchronous mode: no client has been connected for GRACE_S."""
         if not is_synchronous:
             self._keeper = self._alone_since_s = None
             return False

@@ -117,8 +117,7 @@ class Clients:
             self._end(client, error)
 
     def _serve_calls(self, client: Client, calls: Iterator[rpc.Call]) -> None:
-        """Carry out calls until the client has too many unread answers or its turn is over; the remaining calls stay
-        queued."""
+        """Carry out calls until the client has too many unread answers or its turn is over; the rest stays queued."""
         turn_ends_s, is_behind = time.monotonic() + TURN_S, False
         for call in calls:
             is_behind = self._carry_out(client, call) > turn_ends_s

@@ -12,8 +12,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
 def keep_freed_memory() -> bool:
-    """Let this process keep up to KEPT_BYTES of freed memory. Returns False where the C library (not glibc) cannot do
-    so.
+    """Let this process keep up to KEPT_BYTES of freed memory. Returns whether the C library can, as glibc can.
 
     Otherwise the pictures of a tick are returned to the system after it, which then clears every page of them again for
     the next tick: more work than drawing on a GPU.
@@ -25,12 +24,11 @@ def keep_freed_memory() -> bool:
 
 
 def bound_memory(most_bytes: int) -> None:
-    """Limit the memory that this process maps to `most_bytes` from now on; beyond it an allocation raises MemoryError
-    or ends the process.
+    """Limit the memory that this process maps to `most_bytes` from now on.
 
-    OpenBLAS repeats a refused request for its work areas for ever, both when it is loaded and at a thread's first
-    product. So the OpenBLAS libraries of numpy and scipy are loaded and used on all their threads before the limit is
-    set.
+    Beyond it an allocation raises MemoryError or ends the process. OpenBLAS repeats a refused request for its work
+    areas for ever, both when it is loaded and at a thread's first product. So the OpenBLAS libraries of numpy and scipy
+    are loaded and used on all their threads before the limit is set.
     """
     import numpy as np
     from scipy.linalg import blas

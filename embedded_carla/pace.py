@@ -31,8 +31,7 @@ with no physics; a lost wake-up is repaired after `LOST_S`.
 """
 
 STEP_S = 1.0
-"""Longest time, s, to wait for the end of a step that has begun; after it the calls are taken to be another thread's.
-"""
+"""Longest time, s, to wait for the end of a step that has begun; later, the calls are taken for another thread's."""
 
 EXPECT_S = 0.25
 """Time, s, to wait for the step that each frame causes, in either mode of the TrafficManager."""
@@ -41,8 +40,7 @@ LOST_S = 1.5
 """A client that makes no call for this time, s, after a frame that should cause a step has lost its wake-up."""
 
 MISSES = 3
-"""Consecutive steps missing after `EXPECT_S` until none is expected any more; the next observed step resets the count.
-"""
+"""Consecutive steps missing after `EXPECT_S` until none is expected; the next observed step resets the count."""
 
 
 class TrafficManagerWatch:

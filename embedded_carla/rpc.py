@@ -17,8 +17,10 @@ MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """Largest message. The OpenDRIVE text of a large city has some 20 MB, and no other legitimate message is as long."""
 
 MAX_ITEMS = 1 << 17
-"""Largest number of items of one array. A five-byte header may claim four thousand million items, and the parser
-allocates room for them at once."""
+"""Largest number of items of one array.
+
+A five-byte header may claim four thousand million items, and the parser allocates room for them at once.
+"""
 
 LONG_METHODS = frozenset({"copy_opendrive_to_file"})
 SKIPPED_METHODS = frozenset({"apply_color_texture_to_objects", "apply_float_color_texture_to_objects"})
@@ -98,8 +100,7 @@ class RpcSession:
         self.held_bytes = 0
 
     def feed(self, data: bytes) -> Iterator[Call]:
-        """Take in `data` at once. Returns an iterator over the complete calls, in order; calls not consumed stay
-        queued.
+        """Take in `data` at once and iterate over the complete calls, in order; calls not consumed stay queued.
 
         Raises ProtocolError when the bytes are not RPC requests.
         """

@@ -40,7 +40,7 @@ class Material(IntEnum):
     SOIL = 12
     ASPHALT_PLAIN = 13  # asphalt without wheel tracks
     HILL = 14  # terrain beyond the map
-    GRASS_FAR = 15  # a coarse form of GRASS, a little lower, for cameras far away
+    GRASS_FAR = 15  # coarse, slightly lower version of GRASS for distant cameras
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ class DebugLine:
 
 @dataclass(frozen=True, slots=True)
 class DebugArrow:
-    """A line whose head is four lines, `head_m` long along the shaft and as far to the sides."""
+    """A line with a head of four lines, each `head_m` long along the shaft and as far to the side."""
 
     begin: Vector3
     end: Vector3
@@ -242,8 +242,7 @@ class DebugArrow:
 
 @dataclass(frozen=True, slots=True)
 class DebugBox:
-    """The twelve edges of `box`; its centre is in world coordinates and `rotation_deg` is the rotation that the call
-    gave."""
+    """The twelve edges of `box`; its centre is in world coordinates, `rotation_deg` is the rotation from the call."""
 
     box: BoundingBox
     thickness_m: float

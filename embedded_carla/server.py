@@ -27,7 +27,7 @@ from embedded_carla.world.build_apart import Build
 from embedded_carla.world.loader import StillBuilding
 
 FREE_RUN_STEP_S = DEFAULT_STEP_S
-"""Real time between ticks of an asynchronous world with a variable delta."""
+"""Real time, s, between ticks of an asynchronous world with a variable delta."""
 
 MOST_WAITING = 8
 """Largest number of clients that wait for a map to be built; each may hold a map text of up to 64 MB."""

@@ -107,8 +107,7 @@ class Simulation:
         return self._frame
 
     def load_map(self, name: str, reset_settings: bool, *, client_knows: bool = True) -> None:
-        """Begin a new episode on map `name` ("" for the current map). Raises MapError and then leaves everything
-        unchanged.
+        """Begin a new episode on map `name` ("" for the current map). On MapError everything is left unchanged.
 
         Raises StillBuilding for a map that is not built yet when `answers_later` is set and other clients are
         connected: the map is then built in a separate process, which takes a little longer.

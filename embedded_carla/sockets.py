@@ -114,10 +114,10 @@ class Sockets:
         sock.close()
 
     def want(self, sock: socket.socket, outbox: Outbox, *, reading: bool = True, going: bool = False) -> None:
-        """Set the events that `sock` waits for: readable data (`reading`), or else the peer's hang-up (`going`); and
-        room to send while the outbox is not empty.
+        """Set the events that `sock` waits for. Calls into the system only when the events change.
 
-        Calls into the system only when the events change.
+        The events are readable data (`reading`), or else the peer's hang-up (`going`); and room to send while the
+        outbox is not empty.
         """
         events = select.EPOLLIN if reading else select.EPOLLRDHUP if going else 0
         events |= select.EPOLLOUT if outbox.waiting_bytes else 0
@@ -143,8 +143,7 @@ class Sockets:
         return sock
 
     def _turn_away(self, listener: socket.socket) -> None:
-        """Close a pending connection when no descriptor is left: if it stayed pending, the loop would never sleep
-        again."""
+        """Close a pending connection when no descriptor is left: while it is pending, the loop could not sleep."""
         log(f"{len(self._open)} connections are open and the system allows no more: one is turned away")
         os.close(self._spare)
         try:

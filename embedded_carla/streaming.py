@@ -53,8 +53,7 @@ class StreamConnection:
         return self.is_stalled and self.outbox.waiting_bytes > 0
 
     def is_awaited(self, now_s: float) -> bool:
-        """Whether the next frame should wait for this reader: it has not taken all of the last frame and has not
-        stalled."""
+        """Whether the next frame should wait for this reader: it has not taken all of the last one, nor stalled."""
         left, before = self.outbox.waiting_bytes, self._left_bytes
         self._left_bytes = left
         if not left:
@@ -140,15 +139,13 @@ class StreamHub:
                 self._deliver(connection, message, may_drop)
 
     def quiet_old_episode(self, now_s: float, quiet_s: float = QUIET_AFTER_LOAD_S) -> None:
-        """After a map load, send nothing to the existing episode connections for `quiet_s`, and tell them of the map
-        then."""
+        """After a map load, send nothing to existing episode connections for `quiet_s`; then tell them of the map."""
         for connection in self._by_stream.get(EPISODE_STREAM, ()):
             connection.quiet_until_s = now_s + quiet_s
             connection.missed_map_change = True
 
     def owed_s(self) -> float | None:
-        """Earliest time at which a connection that missed a snapshot may receive one; None when there is no such
-        connection."""
+        """Earliest time at which a connection that missed a snapshot may receive one; None if none missed one."""
         waiting = [c.quiet_until_s for c in self._by_stream.get(EPISODE_STREAM, ()) if c.missed_frame and not c.is_full]
         return min(waiting, default=None)
 

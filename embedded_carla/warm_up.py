@@ -1,8 +1,8 @@
-"""Compiles, or loads from disk, the kernels and shaders of a tick and a first picture: `python -m
-embedded_carla.warm_up`.
+"""Compiles the kernels and shaders of a tick and a first picture, or loads them from disk.
 
-The first time on a machine this takes a while (numba and the GL compile); afterwards a fraction of a second. The server
-does it before it listens, so that no client waits for a compiler in its first tick or picture.
+Command: `python -m embedded_carla.warm_up`. The first time on a machine this takes a while (numba and the GL compile);
+afterwards a fraction of a second. The server does it before it listens, so that no client waits for a compiler in its
+first tick or picture.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ def warm_up() -> None:
 
 
 def _compile_kernels() -> None:
-    """Run every numba kernel once: two overlapping cars beside a wall and at a light take one step. Nothing is
-    rendered."""
+    """Run every numba kernel once: two overlapping cars beside a wall and at a light take one step. No rendering."""
     triangle = np.array([[[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [0.0, 9.0, 0.0]]])
     field = HeightField(np.array([-50.0, -50.0]), 50.0, np.zeros((3, 3)))
     ground = SceneryGround(triangle, np.ones(1, dtype=np.uint8), np.zeros(1, dtype=np.int32), field)

@@ -11,9 +11,8 @@ TALL_CHILD_HALF_SIZE_M = (0.188, 0.188, 0.65)
 COUNT = 52
 FIRST_OF_GENERATION_2 = 15
 
-# CARLA's catalogue groups its walkers into models with clothing variants. It names the children's and the women's
-# models, but publishes neither which walkers are elderly nor their genders: both are this server's own choice, one for
-# each model.
+# CARLA's catalogue groups its walkers into models with clothing variants; the children are from there. It publishes
+# neither which walkers are elderly nor their genders: both are this server's own choice, one for each model.
 _CHILDREN = frozenset({9, 10, 11, 12, 13, 14, 48, 49})
 _TALL_CHILDREN = frozenset({12, 13, 14})
 _ELDERLY = frozenset({20, 21})

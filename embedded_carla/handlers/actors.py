@@ -74,8 +74,7 @@ def destroy_actor(simulation: Simulation, actor_id: int) -> bool:
 
 @value("get_actor_bounding_box")
 def get_actor_bounding_box(simulation: Simulation, actor_id: int) -> Any:
-    """A zero box for an unknown actor: an error would go uncaught in the client's TrafficManager thread and end the
-    client."""
+    """A zero box for an unknown actor: an error would go uncaught in the client's TrafficManager and end the client."""
     actor = simulation.episode.actors.find(actor_id)
     return codec.box_to_wire(BoundingBox() if actor is None else actor.box, actor_id)
 
@@ -137,8 +136,7 @@ def add_actor_impulse(simulation: Simulation, actor_id: int, impulse: Any) -> No
 
 @void("add_actor_impulse_at_location")
 def add_actor_impulse_at_location(simulation: Simulation, actor_id: int, impulse: Any, at: Any) -> None:
-    """Apply an impulse, N s, at a world location; off the centre of mass it also rotates the body about the
-    vertical."""
+    """Apply an impulse, N s, at a world location; off the centre of mass it also turns the body about the vertical."""
     episode = simulation.episode
     slot, push = episode.vehicle(actor_id).slot, codec.vector_from_wire(impulse, "impulse", codec.STRONGEST)
     episode.fleet.add_impulse(slot, push)

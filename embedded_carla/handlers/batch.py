@@ -122,8 +122,10 @@ def _run(simulation: Simulation, command: Any, depth: int = 0) -> Any:
 
 
 def _spawn(simulation: Simulation, fields: Any, depth: int) -> int:
-    """Spawn an actor. The attachment to a parent is always rigid, as in CARLA: the client leaves that field
-    uninitialised."""
+    """Spawn an actor.
+
+    The attachment to a parent is always rigid, as in CARLA: the client leaves that field uninitialised.
+    """
     description, pose, parent, _attachment, _socket, do_after = codec.items(fields, 6, "spawn command")[:6]
     parent_id = codec.optional_from_wire(parent, "parent")
     actor = actors.spawn(simulation, description, pose, parent_id)
@@ -133,8 +135,7 @@ def _spawn(simulation: Simulation, fields: Any, depth: int) -> int:
 
 
 def _meant_for(command: Any, actor_id: int) -> Any:
-    """Replace FUTURE_ACTOR in a command after a spawn by the new actor's id; a malformed command is returned
-    unchanged."""
+    """Replace FUTURE_ACTOR in a command after a spawn by the new actor's id; a malformed command stays as it is."""
     try:
         index, rest = command[0]
         if index == _SPAWN and rest[2] == [True, FUTURE_ACTOR]:

@@ -1,5 +1,4 @@
-"""Array processing of equal commands in a batch: those that TrafficManager and AI walkers send for all actors each
-tick.
+"""Array processing of equal commands in a batch, as TrafficManager and AI walkers send for all actors each tick.
 
 Each function takes the commands' fields. It carries out all of them and returns True, or carries out none and returns
 False when one is irregular (an unknown actor, a number out of range, a bad shape); the caller then runs them one by

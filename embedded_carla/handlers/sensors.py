@@ -19,8 +19,10 @@ MOST_IGNORED = 1024
 
 @value("get_sensor_token")
 def get_sensor_token(simulation: Simulation, stream_id: int) -> Any:
-    """The stream address of a sensor. `listen()` calls this, so a sensor that the server cannot measure is refused
-    here."""
+    """The stream address of a sensor.
+
+    `listen()` calls this, so a sensor that the server cannot measure is refused here.
+    """
     if stream_id != EPISODE_STREAM:
         sensors = simulation.episode.actors.of_kind(ActorKind.SENSOR)
         sensor = next((s for s in sensors if s.stream_id == stream_id), None)

@@ -165,8 +165,7 @@ def get_actor_component_world_transform(simulation: Simulation, actor_id: int, n
 
 @value("get_actor_component_relative_transform")
 def get_actor_component_relative_transform(simulation: Simulation, actor_id: int, name: str) -> Any:
-    """Transform relative to the component's parent; for the root that is the world, or the actor that it is attached
-    to."""
+    """Transform relative to the component's parent; the root's parent is the world, or the actor it is attached to."""
     actor, local = _component(simulation, actor_id, name)
     if name != _components(actor)[0]:
         return codec.transform_to_wire(local)

@@ -110,7 +110,7 @@ def show_vehicle_debug_telemetry(simulation: Simulation, actor_id: int, _enabled
 
 @void("set_actor_autopilot")
 def set_actor_autopilot(simulation: Simulation, actor_id: int, enabled: bool) -> None:
-    """Mark the vehicle as driven by a TrafficManager, which computes its controls in the client."""
+    """Mark the vehicle as driven by a client's TrafficManager: without a new control it keeps its last one."""
     episode = simulation.episode
     episode.loose_controls.set_autopilot(episode.vehicle(actor_id), bool(enabled))
 

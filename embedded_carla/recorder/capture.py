@@ -116,8 +116,7 @@ def parents(come: Sequence[ActorAdded], roster: Roster) -> RowArray:
 
 
 def collisions(episode: Episode, roster: Roster, first: int) -> RowArray:
-    """Each pair of actors that touched in the last tick, once, the vehicle before the walker; numbered from `first`
-    on."""
+    """Each pair of actors that touched in the last tick, once, the vehicle before the walker, numbered from `first`."""
     pairs = set()
     for hit in episode.hits:
         ends = [_end(hit.actor), (9, NO_ACTOR) if hit.other is None else _end(hit.other)]

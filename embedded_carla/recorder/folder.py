@@ -35,8 +35,7 @@ class RecordingFolder:
         self.folder = folder.expanduser().absolute()
 
     def path(self, name: str) -> Path:
-        """The path of the file `name`, whether it exists or not. Raises CommandError for a name that no recording can
-        have."""
+        """The path of the file `name`, existing or not. Raises CommandError for a name that no recording can have."""
         root = self.folder.resolve()
         asked = Path(name) if "\0" not in name else Path()
         if asked.is_absolute() and ".." not in asked.parts and (asked.is_relative_to(self.folder)):

@@ -60,8 +60,7 @@ def pack_text(text: str) -> bytes:
 
 
 def readable(text: str) -> str:
-    """`text` with bytes that were not UTF-8 in the file replaced, since neither the wire nor a terminal accepts
-    them."""
+    """`text` with bytes replaced that were not UTF-8 in the file; neither the wire nor a terminal accepts them."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -104,8 +104,10 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class FrameStart:
-    """Start of a frame; `elapsed_s` counts from the first frame, `duration_s` is the time to the next frame (-1 in the
-    last)."""
+    """Start of a frame.
+
+    `elapsed_s` counts from the first frame; `duration_s` is the time to the next frame, -1 in the last.
+    """
 
     number: int
     duration_s: float

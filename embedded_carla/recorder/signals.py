@@ -19,8 +19,10 @@ _LONGEST_PHASE_S = 3600.0
 
 
 class ReplayedLights:
-    """Takes over the traffic lights of a cast: their own clocks stop, and colour and elapsed time come from the
-    recording."""
+    """Takes over the traffic lights of a cast.
+
+    Their own clocks stop; colour and elapsed time come from the recording.
+    """
 
     def __init__(self, episode: Episode, cast: Cast) -> None:
         self._episode = episode

@@ -32,8 +32,10 @@ def body_keys(actor: ActorView) -> tuple[Key, ...]:
 
 
 def make_shape(key: Key) -> Shape:
-    """Build the shape of a key; its kind is a vehicle's shape, "adult", "child", "rider SHAPE", "wheel", "thin_wheel",
-    or a prop's name."""
+    """Build the shape of a key.
+
+    Its kind is a vehicle's shape, "adult", "child", "rider SHAPE", "wheel", "thin_wheel", or a prop's name.
+    """
     kind, model, level = key
     if kind in ("adult", "child"):
         return walker(int(model), kind == "child", level)

@@ -118,5 +118,5 @@ def _wheel_turns(layout: ActorLayout, actors: Sequence[ActorView]) -> F64:
 
 
 def _gait_phase(actor: ActorView) -> float:
-    """A walker's gait phase, rad: STANDING when it stands, otherwise above STANDING."""
+    """A walker's gait phase, rad: STANDING (0) when it stands, otherwise above it."""
     return STANDING if actor.phase_rad == STANDING else float(actor.phase_rad % (2 * np.pi)) + 1e-3

@@ -22,8 +22,10 @@ DUST_COLOUR = np.array([0.62, 0.42, 0.22])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Atmosphere:
-    """Light, sky and fog parameters for the shaders. Colours are (3,) linear radiance; densities 1/m; fractions 0
-    to 1."""
+    """Light, sky and fog parameters for the shaders.
+
+    Colours are (3,) linear radiance; densities 1/m; fractions 0 to 1.
+    """
 
     sun_direction: F64
     sun_colour: F64

@@ -60,8 +60,7 @@ def _block(
 
 
 def building(habit: str) -> Shape:
-    """A building of type "plain" (one block), "tower" (set back above), "wings" (two heights) or "twin" (two
-    blocks)."""
+    """A building of type "plain" (one block), "tower" (set back above), "wings" (two heights), "twin" (two blocks)."""
     b = ShapeBuilder()
     full = (-0.494, 0.494)
     if habit == "plain":

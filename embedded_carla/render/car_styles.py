@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class CarStyle:
-    """Proportions of a car: x in fractions of the length (-0.5 tail to 0.5 nose), heights in fractions of the height,
-    widths in fractions of the box's width.
+    """Proportions of a car.
+
+    x in fractions of the length (-0.5 tail to 0.5 nose), heights in fractions of the height, widths in fractions of the
+    box's width.
 
     The top line runs tail, deck (foot of the rear window), roof's rear end, roof's front end, cowl (foot of the
     windscreen), nose. `panes` are the side windows' borders as fractions from the rear window to the windscreen.
@@ -344,5 +346,5 @@ BY_MODEL: dict[str, CarStyle] = {
 
 
 def style_of(shape: str, model: str) -> CarStyle:
-    """The style of a model, else that of its shape, else a sedan's."""
+    """The style of a model; for an unknown model that of its shape, and for an unknown shape a sedan's."""
     return BY_MODEL.get(model, BY_SHAPE.get(shape, SEDAN))

@@ -154,8 +154,7 @@ def tile_commands(
 
 
 def warm_up() -> None:
-    """Compile these kernels for the renderer's types, or load them from disk, so that no picture waits for the
-    compiler."""
+    """Compile these kernels for the renderer's types, or load them from disk, before a picture needs them."""
     view, one, shown = np.zeros(18), np.zeros((1, 3)), np.ones(1, dtype=np.bool_)
     row, shape, distance = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), np.zeros(1)
     numbers, block, commands = np.zeros(1, dtype=np.int64), np.zeros((1, 4), np.float32), np.zeros((1, 5), np.uint32)

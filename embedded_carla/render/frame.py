@@ -25,8 +25,10 @@ FRAME_BYTES = 16 * (_BEAMS + 2 * MAX_BEAMS)
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """A CameraView as numbers: `eye` (3,), unit axes, tangents of the half angles of view, pixels per tangent, far
-    limit."""
+    """A CameraView as numbers.
+
+    `eye` (3,), unit axes (3,), tangents of the half angles of view, focal length in pixels, size, far limit.
+    """
 
     eye: F64
     forward: F64
@@ -53,8 +55,10 @@ class Camera:
         return np.concatenate([self.eye, self.forward, self.right, self.up, rest])
 
     def view_projection(self) -> F64:
-        """(4, 4) camera-relative position -> clip space. +y of clip space points down in the picture, so rows come out
-        top-down."""
+        """(4, 4) camera-relative position -> clip space.
+
+        +y of clip space points down in the picture, so rows come out top-down.
+        """
         a = (FAR_M + NEAR_M) / (FAR_M - NEAR_M)
         b = -2.0 * FAR_M * NEAR_M / (FAR_M - NEAR_M)
         m = np.zeros((4, 4))

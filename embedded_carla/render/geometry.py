@@ -31,8 +31,7 @@ class Shape:
 
 
 class ShapeBuilder:
-    """Collects primitives and joins them into one Shape. `part` and `motion` apply to everything added after they are
-    set."""
+    """Collects primitives and joins them into one Shape. `part` and `motion` apply to all that is added after them."""
 
     def __init__(self) -> None:
         self._vertices: list[F32] = []
@@ -112,8 +111,7 @@ class ShapeBuilder:
         seed: int = 0,
         under: float = 1.0,
     ) -> None:
-        """Add an ellipsoid; `rough` varies its radius by that fraction, for plants, and `under` is the brightness at
-        the bottom."""
+        """Add an ellipsoid; `rough` varies its radius by that fraction (plants), `under` is its brightness below."""
         rng = np.random.default_rng(seed)
         polar = np.linspace(0.0, np.pi, rings + 1)[1:-1]
         turn = np.linspace(0.0, 2 * np.pi, sides, endpoint=False)
@@ -153,8 +151,7 @@ class ShapeBuilder:
         self._count += count
 
     def scaled(self, size: Point) -> Shape:
-        """Build a unit shape from primitives in metres: positions are divided by `size` (3,) m, at which it is later
-        drawn."""
+        """Build a unit shape from primitives in metres: positions are divided by `size` (3,) m, the size when drawn."""
         shape = self.build()
         scale = np.asarray(size, dtype=np.float32)
         shape.vertices[:, 0:3] /= scale

@@ -28,8 +28,7 @@ def _rounded(
     round_m: float,
     rake_m: float = 0.0,
 ) -> None:
-    """Add a box with rounded edges along x and round corners at both ends; the top of its front is set back by
-    `rake_m`."""
+    """Add a box with rounded edges along x and round corners at both ends; the front leans back by `rake_m`."""
     r = round_m
     ring = [
         (half - 0.3 * r, z[0]),

@@ -59,8 +59,7 @@ def _direction(turn: float) -> tuple[float, float]:
 
 @inner
 def _span(ax: float, bx: float, ay: float, by: float) -> tuple[int, int]:
-    """First and last bin (possibly outside 0 to BINS) covered by a rectangle from a to b that does not contain the
-    origin."""
+    """First and last bin (possibly outside 0 to BINS) covered by a rectangle from a to b that excludes the origin."""
     middle = _turn(0.5 * (ax + bx), 0.5 * (ay + by))
     low, high = 0.0, 0.0
     for k in range(4):
@@ -185,8 +184,7 @@ class Occluders:
 
     @staticmethod
     def of(names: Sequence[str], poses: F64, sizes: F64) -> Occluders:
-        """Occluders of scenery pieces by prototype, with `poses` (N, 4, 4) and `sizes` (N, 3); tilted pieces are
-        skipped."""
+        """Occluders of scenery pieces by prototype; `poses` (N, 4, 4), `sizes` (N, 3). Tilted pieces are skipped."""
         boxes, owner = [], []
         for k, name in enumerate(names):
             m, (length, width, height) = poses[k], sizes[k].tolist()

@@ -172,7 +172,7 @@ def _chain(b: ShapeBuilder, name: str) -> None:
 
 
 def _warning(b: ShapeBuilder, name: str) -> None:
-    """A red-rimmed triangle on a stand; the traffic warning is a trailer with a lit arrow."""
+    """A red-rimmed triangle on a stand; the prop "trafficwarning" is a trailer with a lit arrow."""
     if name == "trafficwarning":
         _full(b, (-0.5, -0.42, 0.10), (0.3, 0.42, 0.24), ORANGE)
         for x in (-0.20, 0.10):

@@ -135,8 +135,7 @@ def tints(name: str, seeds: Sequence[int]) -> tuple[F64, F64]:
 
 
 def sign_pieces(sign: Placement) -> list[tuple[str, tuple[float, float, float], float]]:
-    """The parts of a sign (prototype name, size m, height m above its foot): face, back and, for raised signs, the
-    post."""
+    """The parts of a sign (prototype name, size m, height m above its foot): face, back and, if raised, the post."""
     _, width, height = sign.size_m
     tall = TALL * width if sign.prototype == "sign_limit" else min(width, height)
     size = (0.03, width if sign.prototype == "sign_limit" else tall, tall)

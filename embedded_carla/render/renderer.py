@@ -86,8 +86,7 @@ class Renderer:
         return str(self._ctx.info["GL_RENDERER"])
 
     def triangles(self) -> dict[str, int]:
-        """Number of triangles in the last picture: "standing" objects (picture, mirror and shadows together) and
-        "ground"."""
+        """Triangles in the last picture: of "standing" objects (picture, mirror, shadows together) and of "ground"."""
         return {"standing": self._solids.triangles(), "ground": self._ground.triangles()}
 
     def show(self, state: SceneState) -> None:
@@ -119,8 +118,7 @@ class Renderer:
         depth: bool,
         labels: bool,
     ) -> Picture:
-        """Render one picture with the requested outputs; `lights` gives the signal heads' colours (dark when
-        absent)."""
+        """Render one picture with the requested outputs; `lights` are the signal heads' colours (dark when absent)."""
         return next(self.render_all([Shot(camera, actors, rgb, depth, labels)], lights, weather, time_s))
 
     def render_all(
@@ -184,8 +182,7 @@ class Renderer:
         self, camera: CameraView, actors: Sequence[ActorView], weather: WeatherParameters, time_s: float,
         *, far_m: float = FAR_M,
     ) -> NDArray[np.uint8]:  # fmt: skip
-        """(H, W, 4) BGRA: x, y, z of the world-frame surface normal in R, G, B, with -1 to 1 as 0 to 255; 128 for
-        sky."""
+        """(H, W, 4) BGRA: x, y, z of the world-frame surface normal in R, G, B, -1 to 1 as 0 to 255; 128 for sky."""
         make_current(self._ctx)
         view, scene = Camera.of(camera, far_m), self._moving.of(actors)
         self._solids.begin()

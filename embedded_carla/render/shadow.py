@@ -44,8 +44,7 @@ class Square:
     reach_m: float
 
     def clip(self, eye: F64) -> F64:
-        """(4, 4) eye-relative position -> -1..1; the square moves in whole texels so that shadow edges do not
-        flicker."""
+        """(4, 4) eye-relative position -> -1..1; the square moves in whole texels, so shadow edges do not flicker."""
         axes, middle, scale, turn = _frame(self)
         m = turn.copy()
         m[:3, 3] = (axes @ eye - middle) * scale
@@ -54,8 +53,7 @@ class Square:
 
 @dataclass(frozen=True, slots=True)
 class Shadows:
-    """For the frame block: matrices of eye-relative position -> -1..1 in the fine and wide squares, and the fine one's
-    slot."""
+    """For the frame block: matrices of eye-relative position -> -1..1 in the fine and wide square; the fine slot."""
 
     fine: F64
     wide: F64
@@ -63,8 +61,7 @@ class Shadows:
 
 
 class ShadowMap:
-    """The two shadow textures. In the static one, slot 0 holds the wide square and the other slots hold fine
-    squares."""
+    """The two shadow textures. Slot 0 of the static one holds the wide square, the other slots hold fine squares."""
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx

@@ -34,8 +34,10 @@ class Batch:
 
 
 class Solids:
-    """GPU buffers of instances and commands, refilled for each picture: call `begin`, then make batches and draw
-    each."""
+    """GPU buffers of instances and commands, refilled for each picture.
+
+    Call `begin`, then make batches and draw each.
+    """
 
     def __init__(self, ctx: Any, pool: ShapePool) -> None:
         self._ctx = ctx
@@ -77,8 +79,10 @@ class Solids:
         return self._batch(count, still, moving)
 
     def casters(self, light: F64, range_m: float, eye: F64, still: Rows, moving: Rows) -> Batch:
-        """Batch of the objects that may cast a shadow into a light's square; `light` (2, 4) maps eye-relative position
-        to -1..1."""
+        """Batch of the objects that may cast a shadow into a light's square.
+
+        `light` (2, 4) maps eye-relative position to -1..1.
+        """
         self._make_room(still, moving)
         count, light, eye = 0, np.ascontiguousarray(light), np.ascontiguousarray(eye)
         for first, rows in ((0, still), (len(still.block), moving)):

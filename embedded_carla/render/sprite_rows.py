@@ -131,8 +131,7 @@ def shades(out: F32, n: int, view: F64, poses: F64, half: F64, radius: F64, cent
 
 @compiled
 def street_lamps(out: F32, n: int, view: F64, air: F64, lamps: F64) -> int:
-    """Light pools, halos and (when wet) streaks of `lamps` (k, 4): positions and intensities of the lamps that are
-    on."""
+    """Light pools, halos and (when wet) streaks of `lamps` (k, 4): positions and intensities of the lit lamps."""
     rel, ahead, seen = np.empty((len(lamps), 3)), np.empty(len(lamps)), np.zeros(len(lamps), dtype=np.bool_)
     for i in range(len(lamps)):
         x, y, z = lamps[i, 0] - view[0], lamps[i, 1] - view[1], lamps[i, 2] - view[2]
@@ -262,8 +261,7 @@ def spray(
 
 
 def warm_up() -> None:
-    """Compile these kernels for the renderer's types, or load them from disk, so that no picture waits for the
-    compiler."""
+    """Compile these kernels for the renderer's types, or load them from disk, before a picture needs them."""
     out, view, air, none = np.zeros((1, WIDTH), np.float32), np.zeros(18), np.zeros(6), np.zeros(0)
     poses, points, flags = np.zeros((0, 4, 4)), np.zeros((0, 3)), np.zeros(0, dtype=np.bool_)
     shades(out, 0, view, poses, points, none, points)

@@ -20,8 +20,7 @@ class Targets:
         self._kept: dict[tuple[int, int, Outputs, int], Target] = {}
 
     def get(self, width_px: int, height_px: int, outputs: Outputs, turn: int) -> Target:
-        """A framebuffer. Different values of `turn` give different ones, so several can be drawn before one is read
-        back."""
+        """A framebuffer. Different values of `turn` give different ones, to draw several before one is read back."""
         key = (width_px, height_px, outputs, turn)
         target = self._kept.pop(key, None) or Target(self._ctx, width_px, height_px, outputs)
         self._kept[key] = target

@@ -25,8 +25,7 @@ SLABS = 6  # paving slabs along one side of the texture
 
 
 def noise(rng: np.random.Generator, slope: float, low: float = 1.0, high: float = SIZE / 2) -> F64:
-    """(SIZE, SIZE) tileable noise of mean 0 and standard deviation 1 with a power-law spectrum between two
-    frequencies."""
+    """(SIZE, SIZE) tileable noise of mean 0 and deviation 1 with a power-law spectrum between two frequencies."""
     f, log_f = _frequencies()
     gain = np.where((f >= low) & (f <= high), np.exp(-slope * log_f), 0.0)
     field = scipy.fft.irfft2(scipy.fft.rfft2(rng.standard_normal((SIZE, SIZE))) * gain)

@@ -19,8 +19,7 @@ PALE_BARK = (0.38, 0.36, 0.32)
 
 @dataclass(frozen=True, slots=True)
 class Crown:
-    """Parameters of a broadleaf tree: trunk height and radius, height of the crown's middle, its half sizes, its
-    lobes."""
+    """Parameters of a broadleaf tree: trunk height and radius, height of the crown's middle, its half sizes, lobes."""
 
     trunk: float
     trunk_radius: float

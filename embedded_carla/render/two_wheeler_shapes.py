@@ -23,8 +23,7 @@ def seat_height(size: VehicleSize) -> float:
 
 
 def motorcycle(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
-    """Frame, tank, seat, engine and fork; with a fairing, a chopper's fork or a scooter's shield, depending on the
-    model."""
+    """Frame, tank, seat, engine and fork; by model a fairing, a chopper's fork or a scooter's shield."""
     scooter, chopper = "vespa" in size.model, "harley" in size.model
     sides = (8, 5, 4)[level]
     b.part = Part.PAINT

@@ -28,10 +28,10 @@ MIRROR_REACH_M = 0.11
 
 @dataclass(frozen=True, slots=True)
 class VehicleSize:
-    """Dimensions of a vehicle, m: `size` (length, width, height), x of the axles from front to rear, wheel radius and
-    width.
+    """Dimensions of a vehicle, m.
 
-    `mirror_reach` is how far each mirror extends beyond the body, m.
+    `size` (length, width, height), x of the axles from front to rear, wheel radius and width. `mirror_reach` is how far
+    each mirror extends beyond the body.
     """
 
     shape: str

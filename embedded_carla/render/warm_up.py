@@ -33,8 +33,10 @@ from embedded_carla.scene import ActorView, Boxes, CameraView, GroundHit, Mesh, 
 from embedded_carla.types import SemanticTag, Transform, WeatherParameters
 
 OUTPUTS = ((True, False, False), (False, True, False), (False, False, True), (False, True, True), (True, True, True))
-"""Sets of outputs (colour, depth, labels) of one pass, as requested by single cameras, LiDARs, and cameras of several
-kinds with one view."""
+"""Sets of outputs (colour, depth, labels) of one pass.
+
+Single cameras, LiDARs, and cameras of several kinds with one view request these.
+"""
 
 COLOUR_OUTPUTS = ((True, False, False), (True, True, True))
 """The sets of outputs whose programs depend on light and weather."""
@@ -114,8 +116,7 @@ def draw(weathers: Sequence[WeatherParameters], outputs: Sequence[tuple[bool, bo
 
 
 def _mark(kind: str) -> Path:
-    """The marker file which says that this code has already drawn "shaders" (dry days) or "weathers" on this
-    machine."""
+    """The marker file: this code has drawn "shaders" (dry days) or "weathers" on this machine."""
     digest = hashlib.sha256()
     own = (Path(__file__).with_name(f"{name}.py") for name in ("ground", "programs", "solids", "targets", "warm_up"))
     for path in (*sorted(SHADERS.iterdir()), *own):
@@ -131,8 +132,10 @@ def _set(mark: Path) -> None:
 
 
 def warm_up() -> None:
-    """Draw COMMON in a helper process, unless this code has done so before. Cameras report it when nothing can be
-    drawn."""
+    """Draw COMMON in a helper process, unless this code has done so before.
+
+    When nothing can be drawn, the cameras report it.
+    """
     mark = _mark("shaders")
     if mark.exists():
         return
@@ -170,8 +173,10 @@ def rest_beside() -> Iterator[None]:
 
 
 def _step_back() -> None:
-    """Take the lowest priority also against processes of other Linux sessions: with autogroup, Linux divides processor
-    time between sessions first."""
+    """Take the lowest priority, also against processes of other Linux sessions.
+
+    With autogroup, Linux divides processor time between sessions first.
+    """
     os.nice(19)
     session = Path("/proc/self/autogroup")
     if session.exists():

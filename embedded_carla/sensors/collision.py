@@ -10,7 +10,6 @@ from embedded_carla.types import Vector3
 
 
 def collision_body(owner: Any, other: Any, impulse_ns: Vector3) -> bytes:
-    """The message body; `owner` and `other` are actors in wire format, `impulse_ns` is the impulse on the owner, N
-    s."""
+    """The message body; `owner` and `other` are actors in wire format, `impulse_ns` (N s) acted on the owner."""
     body: bytes = msgpack.packb([owner, other, list(impulse_ns)])
     return body

@@ -27,8 +27,10 @@ _XYZ_TO_RGB = np.array([[3.2406, -1.5372, -0.4986], [-0.9689, 1.8758, 0.0415], [
 
 @dataclass(frozen=True, slots=True)
 class Development:
-    """Camera development settings: `gain` multiplies the light; with `adapts` the exposure follows the weather,
-    otherwise it is that of a clear day."""
+    """Camera development settings.
+
+    `gain` multiplies the light; with `adapts` the exposure follows the weather, otherwise it is that of a clear day.
+    """
 
     gain: float = 1.0
     adapts: bool = True
@@ -38,8 +40,7 @@ class Development:
 
     @staticmethod
     def of(number: Callable[[str, float], float], manual: bool, effects: bool) -> Development:
-        """From a blueprint's attributes; without post-process `effects` the defaults apply (no exposure, no
-        grading)."""
+        """From a blueprint's attributes; without post-process `effects`, exposure and grading keep their defaults."""
         if not effects:
             return Development()
         stops = number("exposure_compensation", 0.0)

@@ -19,13 +19,12 @@ LUMA_BGR = np.array([0.1140, 0.5870, 0.2989], dtype=np.float32)
 UNCHANGED = 1e-6
 LEAST_THRESHOLD = 0.01
 MOST_CROSSINGS, MOST_STEPS = 4_000_000, 2000
-"""Limits per picture on crossings and threshold steps, so that thresholds far below the picture's resolution cannot
-stop the world."""
+"""Limits per picture on crossings and threshold steps, against thresholds far below the picture's resolution."""
 
 
 @dataclass(frozen=True, slots=True)
 class DvsSpec:
-    """The blueprint's attributes."""
+    """The blueprint's attributes, with CARLA's defaults; thresholds are changes of `EventCamera.brightness`."""
 
     positive_threshold: float = 0.3
     negative_threshold: float = 0.3

@@ -16,7 +16,7 @@ from embedded_carla.scene import ActorView, CameraView
 from embedded_carla.types import Float, SemanticTag
 
 F32 = NDArray[np.float32]
-LIMIT = 2.0  # documented magnitude limit of the values
+LIMIT = 2.0  # largest magnitude of a value, as documented
 SKY_M = 999.0
 _NEAREST = np.float32(1e-3)
 

@@ -35,8 +35,7 @@ class ImuNoise:
 def acceleration_at(
     acceleration: Float, angular_velocity_degps: Float, angular_acceleration_degps2: Float, arm_m: Float
 ) -> Float:
-    """Acceleration of a rigid-body point at offset `arm_m` from the point whose `acceleration` is given; world frame,
-    m/s^2."""
+    """Acceleration, m/s^2, world frame, of a rigid-body point `arm_m` from the point that has `acceleration`."""
     turn, change = np.radians(angular_velocity_degps), np.radians(angular_acceleration_degps2)
     moved: Float = acceleration + np.cross(change, arm_m) + np.cross(turn, np.cross(turn, arm_m))
     return moved

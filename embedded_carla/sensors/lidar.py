@@ -54,8 +54,7 @@ class LidarSpec:
 
     @staticmethod
     def from_attributes(attributes: Mapping[str, str]) -> LidarSpec:
-        """From a blueprint's attributes by CARLA's names; raises EmbeddedCarlaError naming an attribute out of
-        bounds."""
+        """From a blueprint's attributes by CARLA's names; EmbeddedCarlaError names an attribute out of bounds."""
         a, d = attributes, LidarSpec()
         spec = LidarSpec(
             int(float(a.get("channels", d.channels))), float(a.get("range", d.range_m)),
@@ -228,8 +227,7 @@ def _faces(directions: F64) -> tuple[list[tuple[Transform, float]], NDArray[np.i
 
 
 def _depth_at(depth_m: NDArray[np.float32], thing: NDArray[np.uint32], row: F64, column: F64) -> F64:
-    """Planar depth (N,) m at fractional pixel positions: of the plane through the four pixels around, or of the nearest
-    pixel."""
+    """Planar depth (N,) m at fractional pixels: of the plane through the four pixels around, or the nearest pixel's."""
     top = np.clip(np.floor(row).astype(int), 0, depth_m.shape[0] - 2)
     left = np.clip(np.floor(column).astype(int), 0, depth_m.shape[1] - 2)
     down, across = row - top, column - left
@@ -244,10 +242,9 @@ def _depth_at(depth_m: NDArray[np.float32], thing: NDArray[np.uint32], row: F64,
 
 
 def _other_pixel(instance: NDArray[np.uint16], row: F64, column: F64) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row and column (N,) of the nearest of the four surrounding pixels whose instance differs from the nearest
-    pixel's.
+    """Row and column (N,) of the nearest surrounding pixel whose instance differs from the nearest pixel's.
 
-    The nearest pixel itself where all four show the same instance.
+    Of the four pixels around; the nearest pixel itself where all four show the same instance.
     """
     found = (np.rint(row).astype(np.int64), np.rint(column).astype(np.int64))
     own, least = instance[found], np.full(len(row), np.inf)

@@ -19,8 +19,7 @@ _NEAR_M = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """The first hit: an actor, or scenery (`actor_id` 0) with label `static_tag`; `distance_m` is the sphere's path
-    length."""
+    """The first hit: an actor, or scenery (`actor_id` 0) with label `static_tag`; `distance_m` is the sphere's path."""
 
     actor_id: int
     static_tag: int

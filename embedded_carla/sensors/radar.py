@@ -51,8 +51,7 @@ class RadarSpec:
 
 
 def radar_rays(spec: RadarSpec, dt_s: float, rng: np.random.Generator) -> Float:
-    """(N, 3) unit directions, in the sensor's frame, of the rays fired in `dt_s`; denser towards the axis, as in
-    CARLA."""
+    """(N, 3) unit directions, sensor frame, of the rays fired in `dt_s`; denser towards the axis, as in CARLA."""
     count = min(int(spec.points_per_second * dt_s + 1e-6), MOST_POINTS)
     radius, turn = rng.random(count), rng.random(count) * 2.0 * np.pi
     wide, tall = (np.tan(np.radians(fov) / 2.0) for fov in (spec.horizontal_fov_deg, spec.vertical_fov_deg))

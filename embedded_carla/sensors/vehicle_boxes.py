@@ -28,8 +28,7 @@ class VehicleBoxes:
         self._origin = np.einsum("ni,nij->nj", origin - centre, self._axes)
 
     def spans(self, instance: NDArray[np.uint16], directions: Float) -> tuple[Float, Float]:
-        """Distances (N,) m at which rays (N, 3), unit, world frame, enter and leave the box of the instance that they
-        hit.
+        """Distances (N,) m at which rays (N, 3), unit, world frame, enter and leave the box of the instance they hit.
 
         (0, inf) for anything but a vehicle. For a ray that misses the box, enter > leave.
         """
