@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from embedded_carla.errors import EmbeddedCarlaError, StartupError
+from embedded_carla.handling import Handling
 from embedded_carla.maps import MapLibrary
 from embedded_carla.recorder.folder import FOLDER_VARIABLE, default_folder
-from embedded_carla.types import Handling
 
 if TYPE_CHECKING:
     from embedded_carla.server import Server

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from embedded_carla.codec import EpisodeSettings
+from embedded_carla.handling import Handling
 from embedded_carla.log import log
 from embedded_carla.recorder.folder import RecordingFolder, default_folder
 from embedded_carla.recorder.replayer import Replayer
 from embedded_carla.recorder.writer import Recorder
 from embedded_carla.streaming import EPISODE_STREAM, QUIET_AFTER_LOAD_S, StreamHub
-from embedded_carla.types import Handling
 from embedded_carla.world.actors import ActorKind
 from embedded_carla.world.drawing import Drawing
 from embedded_carla.world.episode import Episode

@@ -8,10 +8,12 @@ nose-up, roll positive right-side-down.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import Enum, IntEnum
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
+
+from embedded_carla.handling import Handling
 
 Float = NDArray[np.float64]
 Vector3 = tuple[float, float, float]
@@ -204,17 +206,6 @@ class Attribute:
     recommended: tuple[str, ...] = ()
     is_modifiable: bool = True
     restrict_to_recommended: bool = False
-
-
-class Handling(Enum):
-    """Vehicle handling model: response to pedals, steering and the weather.
-
-    CARLA is fitted to published data about CARLA's own vehicles. TYRES models the tyres of real vehicles, whose grip
-    falls on a wet road, and pedals like theirs.
-    """
-
-    CARLA = "carla"
-    TYRES = "tyres"
 
 
 @dataclass(frozen=True, slots=True)

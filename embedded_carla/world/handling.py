@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from embedded_carla.types import Handling, VehicleSpec
+from embedded_carla.handling import Handling
+from embedded_carla.types import VehicleSpec
 
 GRAVITY_MPS2 = 9.81
 STEER_SHARE = 0.67

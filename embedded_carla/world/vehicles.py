@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.handling import Handling
 from embedded_carla.scene import Ground
-from embedded_carla.types import Float, Handling, Transform, Vector3, VehicleControl, VehicleSpec
+from embedded_carla.types import Float, Transform, Vector3, VehicleControl, VehicleSpec
 from embedded_carla.world import drivetrain_kernel as engines
 from embedded_carla.world import road_kernel
 from embedded_carla.world import vehicles_kernel as kernel

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.types import Handling, VehicleSpec
+from embedded_carla.handling import Handling
+from embedded_carla.types import VehicleSpec
 from embedded_carla.world.vehicles_classes import traits_of
 
 AIR_DENSITY_KGPM3 = 1.2

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from embedded_carla.types import Handling, SemanticTag, VehicleSpec
+from embedded_carla.handling import Handling
+from embedded_carla.types import SemanticTag, VehicleSpec
 
 
 @dataclass(frozen=True, slots=True)

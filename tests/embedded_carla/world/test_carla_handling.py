@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
-from embedded_carla.types import Handling, Transform, VehicleControl
+from embedded_carla.handling import Handling
+from embedded_carla.types import Transform, VehicleControl
 from embedded_carla.world.vehicles import VehicleFleet
 from tests.embedded_carla.world.analytic_ground import flat
 
