@@ -1,4 +1,4 @@
-"""Route, rules, prediction and speed: from a `Scene` to a `Plan`."""
+"""Motion planning: route, traffic rules, prediction and speed profile, from a `Scene` to a `Plan`."""
 
 from planning.config import PlanningConfig
 from planning.places import pose_on_lane

@@ -1,4 +1,4 @@
-"""A* over any graph that can list its edges."""
+"""A* shortest path search over any graph that can list its edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Which road users bind the ego now, and how: as leaders to follow, or as conflicts to stop for."""
+"""Selects the road users that constrain the ego: leaders to follow, and conflicts to stop or slow down for.
+
+`TrafficBehavior` projects every tracked object, now and predicted, on the corridor that the ego will sweep. A road
+user in the corridor becomes a leader (or, for a pedestrian, a stop); one that will cross or merge is compared with
+the ego's own arrival time, and the ego gives way unless it has the right of way.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +22,30 @@ from planning.signals import EgoOnRoute, SpeedCap, stop_place
 from planning.speed import Cause, Leader, Reference, StopTarget
 
 _PARTS = np.array([-1.0, 0.0, 1.0]) / 3.0
+"""A road user's box is split into three along its length; centres of the three, as fractions of the length."""
+
 _WALKER_BEFORE_S = 1.5
+"""Time gap between the ego's leaving a conflict area and a pedestrian's arrival there."""
+
 _WALKER_AFTER_S = 1.0
+"""Time gap between a pedestrian's leaving a conflict area and the ego's arrival there."""
+
 _LINE_BEFORE_CONFLICT_M = 25.0
+"""The ego waits at a stop line or junction entry if that is at most this far before the conflict."""
+
 _RED_FOR_THEM_RAD = (0.7, 2.44)
+"""At a traffic light, traffic whose heading differs from the ego's approach by an angle in this range has red."""
+
 _FEASIBLE_MPS2 = 6.0
+"""Deceleration up to which stopping for a conflict is still considered possible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What road users ask for; `yielding_to` holds the track ids waited for, to decide steadily."""
+    """What road users require of the ego: leaders to follow, stops and speed caps.
+
+    `yielding_to` holds the track ids that the ego gives way to; the next decision takes it in, for hysteresis.
+    """
 
     leaders: list[Leader] = field(default_factory=list)
     stops: list[StopTarget] = field(default_factory=list)
@@ -36,7 +55,11 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class _Conflict:
-    """Where and when one predicted road user is in the ego's corridor."""
+    """Where (arc length on the route) and when a predicted road user is in the ego's corridor.
+
+    The `*_at_enter_*` fields hold for the moment of entry; `along_mps` is the road user's speed along the path.
+    `on_approach` and `must_yield` as in `Predictions`.
+    """
 
     item: TrackedObject
     low_s_m: float
@@ -51,7 +74,7 @@ class _Conflict:
 
 
 class TrafficBehavior:
-    """Judges road users against one route."""
+    """Derives the constraints on the ego from the other road users."""
 
     def __init__(self, graph: LaneGraph, width_m: float, config: BehaviorConfig) -> None:
         self._predictor = Predictor(graph)
@@ -69,9 +92,11 @@ class TrafficBehavior:
         yielding_to: frozenset[int],
         unprotected: frozenset[str] = frozenset(),
     ) -> Constraints:
-        """Leaders, stops and caps; `ego_times_s` says when the ego would be at each place of `reference`.
+        """Leaders, stops and speed caps from `objects`.
 
-        `unprotected` are the ids of lights that nobody can be taken to have red at.
+        `ego_times_s` (N,) is when the ego would reach each point of `reference`. `yielding_to` holds the track ids from
+        the last decision. `unprotected` are the ids of lights at which the ego goes without having seen green, so that
+        crossing traffic cannot be assumed to have red.
         """
         reach = float(reference.s_m[-1])
         near = [self._credible(item) for item in _near(route, ego, objects, reach - ego.s_m)]
@@ -89,9 +114,10 @@ class TrafficBehavior:
         return Constraints(result.leaders, result.stops, result.caps, frozenset(yielding))
 
     def _credible(self, item: TrackedObject) -> TrackedObject:
-        """The road user as fast as its kind can be: nobody runs like a car drives, and no vehicle slides sideways.
+        """Clip a road user's velocity to what its kind can do: a pedestrian's speed, and a vehicle's sideways motion.
 
-        A far figure's speed may be told wrong by tens of m/s; a car that the picture's side cuts seems to come closer.
+        The estimated speed of a far pedestrian may be wrong by tens of m/s. A car that is cut by the edge of the
+        picture seems to come closer.
         """
         velocity = np.array(item.velocity_mps)
         if item.kind is ObjectKind.PEDESTRIAN:
@@ -136,7 +162,7 @@ class TrafficBehavior:
     def _present(
         self, corridor: Corridor, ego: EgoOnRoute, items: Sequence[TrackedObject], result: Constraints
     ) -> list[TrackedObject]:
-        """Bind those in the corridor at this moment; returns the others that may come into it."""
+        """Constrain the ego by the road users that are in its corridor now; return the others that may enter it."""
         x = np.array([[o.x_m] for o in items])
         y = np.array([[o.y_m] for o in items])
         yaw = np.array([[o.yaw_rad] for o in items])
@@ -211,7 +237,7 @@ class TrafficBehavior:
         yielding_to: frozenset[int],
         result: Constraints,
     ) -> bool:
-        """Add what `conflict` asks for to `result`; True when the ego gives way."""
+        """Add the constraint from `conflict` to `result`; True when the ego gives way."""
         walker = conflict.item.kind is ObjectKind.PEDESTRIAN
         if not walker and conflict.along_mps > 0.5 * conflict.item.speed_mps:
             return self._merge(conflict, ego, reference, ego_times_s, result)
@@ -232,7 +258,7 @@ class TrafficBehavior:
         return True
 
     def _has_priority(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, unprotected: frozenset[str]) -> bool:
-        """Whether the other has to wait for the ego and still can: a sign or a red light stands before it."""
+        """Whether the ego has the right of way: the other is before the junction and has a sign or a red light."""
         if not conflict.on_approach:
             return False
         row = min(int(np.searchsorted(route.s_m, conflict.low_s_m)), len(route.s_m) - 1)
@@ -254,7 +280,9 @@ class TrafficBehavior:
     def _merge(
         self, conflict: _Conflict, ego: EgoOnRoute, reference: Reference, ego_times_s: Float, result: Constraints
     ) -> bool:
-        """A road user that will be in the ego's lane, going the same way: follow it, or let it in, unless behind."""
+        """Handle a road user that will enter the ego's lane in the same direction: follow it if it is ahead of the ego,
+        slow down to let it in if it is beside the ego, ignore it if it is behind. True when the ego gives way.
+        """
         config = self._config
         if conflict.enter_s > config.merge_horizon_s:
             return False
@@ -279,7 +307,11 @@ class TrafficBehavior:
         return True
 
     def _stop_place(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, walker: bool) -> float | None:
-        """Where to wait: at the line or junction edge before the conflict, else just before it; None if too late."""
+        """Arc length at which the ego waits for `conflict`; None when it is too late to stop.
+
+        The ego waits at the last suitable stop line or junction entry before the conflict, otherwise right before the
+        conflict.
+        """
         config = self._config
         at_conflict = conflict.low_s_m - ego.front_m - config.conflict_gap_m
         if walker:
@@ -295,14 +327,14 @@ class TrafficBehavior:
 
 
 def _braking(ego: EgoOnRoute, stop_s_m: float) -> float:
-    """Deceleration it takes to stand at `stop_s_m`; standing already costs nothing."""
+    """Deceleration needed to stop at `stop_s_m`; zero for an ego that already stands."""
     if ego.speed_mps < 0.3:
         return 0.0
     return ego.speed_mps**2 / (2.0 * max(stop_s_m - ego.s_m, 0.01))
 
 
 def _lines(route: Route, from_s_m: float, to_s_m: float) -> list[float]:
-    """Stop lines and junction entries between two arc lengths."""
+    """Arc lengths of the stop lines and junction entries between two arc lengths."""
     low, high = np.searchsorted(route.s_m, [from_s_m, to_s_m])
     inside = route.is_junction[low : high + 1].astype(np.int8)
     entries = route.s_m[low + 1 + np.flatnonzero(np.diff(inside) == 1)].tolist()

@@ -1,4 +1,7 @@
-"""Every number of planning, with its unit in its name."""
+"""Configuration of planning: every tunable number, with its unit in its name and the range that is allowed.
+
+`PlanningConfig` holds the route search, the speed profile and the traffic behaviour; YAML files override it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,13 @@ from av_stack.config import Strict as _Strict
 
 
 class RouteConfig(_Strict):
-    """How the lane graph is searched and the reference path sampled."""
+    """Parameters of the route search (A* on the lane graph), and of sampling and smoothing the reference path.
+
+    * `spacing_m`: distance between points of the reference path; `cell_m`: distance between nodes on a lane.
+    * `lane_change_time_s`: duration of a lane change at the speed limit, clipped to `lane_change_min_m` ... `_max_m`.
+    * `snap_distance_m`, `snap_heading_rad`: how far a start or goal pose may be from a lane.
+    * `smoothing_max_offset_m`: how far smoothing may move the path off the lane centre.
+    """
 
     spacing_m: float = Field(0.5, ge=0.05, le=1.0)
     cell_m: float = Field(5.0, gt=0.5)
@@ -23,7 +32,18 @@ class RouteConfig(_Strict):
 
 
 class SpeedConfig(_Strict):
-    """Comfort and safety limits of the speed profile."""
+    """Comfort and safety limits of the speed profile.
+
+    * `limit_factor`: target speed as a fraction of the speed limit.
+    * `decel_comfort_mps2`: for planned braking; `decel_firm_mps2`: the most outside an emergency; a stop or a leader
+      that needs more than that is an emergency, with up to `decel_emergency_mps2` and `jerk_emergency_mps3`.
+    * `response_s`, `stop_response_s`, `following_response_s`: time constants of the speed, stop and following control.
+    * `headway_s`: time gap behind a leader from `headway_full_mps` up; a slower leader gets less, down to
+      `stop_response_s`.
+    * `emergency_factor`: emergency braking as a multiple of the deceleration that is needed; `emergency_room_m`: the
+      gap that remains after it, and how far the ego may then pass the place of a stop.
+    * `reference_slack_mps`: how far the planned start speed may be from the measured speed.
+    """
 
     limit_factor: float = Field(0.97, gt=0.0, le=1.0)
     accel_max_mps2: float = Field(2.8, gt=0.0)
@@ -47,7 +67,22 @@ class SpeedConfig(_Strict):
 
 
 class BehaviorConfig(_Strict):
-    """When the rules of the road and other road users bind."""
+    """When traffic rules and other road users constrain the ego.
+
+    * `look_ahead_m`: least distance that is planned for.
+    * `corridor_margin_m`, `walker_margin_m`: added to the ego's swept width for vehicles and for pedestrians.
+    * `walker_fastest_mps`, `vehicle_slip_max`: limits that a measured velocity is clipped to; the latter is the
+      sideways part of a vehicle's speed as a fraction of its forward speed.
+    * `light_view_range_m`: distance within which a traffic light of unknown state counts as red.
+    * `light_memory_s`: how long the last state of a light that is no longer seen holds (red and yellow hold longer).
+      `light_blind_s`: for how long a green holds once the ego is too near to see the light; then the ego goes on with
+      caution. `light_broken_s`: how long a light must be dark to count as off.
+    * `sight_decel_mps2`: for a stop before a doubtful yellow or where the ego still sees the light;
+      `yellow_decel_mps2`: for one before a yellow.
+    * `merge_horizon_s`: a road user that enters the ego's lane later than this is ignored.
+    * `time_margin_before_s`, `time_margin_after_s`: time gaps to a crossing vehicle; `yield_hysteresis_s` widens them
+      while the ego already gives way.
+    """
 
     look_ahead_m: float = Field(100.0, gt=20.0, le=1000.0)
     corridor_margin_m: float = Field(0.35, ge=0.0)
@@ -61,18 +96,18 @@ class BehaviorConfig(_Strict):
     light_memory_s: float = Field(1.0, ge=0.0)
     light_blind_s: float = Field(5.0, ge=0.0)
     light_broken_s: float = Field(2.0, ge=0.0)
-    light_green_min_s: float = Field(3.0, ge=0.0)  # a yellow sooner after a red is a misread red
-    yellow_sure: float = Field(0.75, ge=0.0, le=1.0)  # confidence below which a yellow is doubtful
+    light_green_min_s: float = Field(3.0, ge=0.0)  # a yellow sooner after a red than this is a misread red
+    yellow_sure: float = Field(0.75, ge=0.0, le=1.0)  # a yellow with a lower confidence is doubtful
     sight_decel_mps2: float = Field(4.5, gt=0.0)
     yellow_decel_mps2: float = Field(3.0, gt=0.0)
-    yellow_s: float = Field(2.7, gt=0.0)  # CARLA's 3 s, less what the votes take to tell
+    yellow_s: float = Field(2.7, gt=0.0)  # CARLA's 3 s, less the delay of the classification's votes
     stop_sign_wait_s: float = Field(1.0, ge=0.0)
     stop_sign_zone_m: float = Field(2.0, gt=0.0)
     yield_speed_mps: float = Field(5.0, gt=0.0)
     off_light_speed_mps: float = Field(6.0, gt=0.0)
     unseen_after_s: float = Field(3.0, ge=0.0)  # shorter gaps in the view of a light are flicker
-    unseen_follow_s: float = Field(2.0, ge=0.0)  # a yellow may have come since
-    unseen_wait_s: float = Field(60.0, ge=0.0)  # a whole cycle of four arms, each green, yellow and all red for 15 s
+    unseen_follow_s: float = Field(2.0, ge=0.0)  # after that, the light may have turned yellow
+    unseen_wait_s: float = Field(60.0, ge=0.0)  # a whole cycle of four arms of 15 s (green, yellow, all red)
     unseen_clear_s: float = Field(3.0, ge=0.0)
     prediction_s: float = Field(5.0, gt=0.0, le=60.0)
     prediction_step_s: float = Field(0.25, ge=0.01)
@@ -84,6 +119,8 @@ class BehaviorConfig(_Strict):
 
 
 class PlanningConfig(_Strict):
+    """All of planning; `finish_distance_m` is how near its end a route counts as finished."""
+
     route: RouteConfig = RouteConfig()  # type: ignore[call-arg]
     speed: SpeedConfig = SpeedConfig()  # type: ignore[call-arg]
     behavior: BehaviorConfig = BehaviorConfig()  # type: ignore[call-arg]

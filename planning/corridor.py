@@ -1,4 +1,7 @@
-"""Road users in route coordinates: arc length ahead and offset aside."""
+"""The corridor that the ego's body will sweep, and the projection of road users on it (Frenet coordinates).
+
+`project_boxes` gives each box its arc length and lateral offset on the route, and whether it blocks the ego.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from planning.reference_path import Route
 
 @dataclass(frozen=True, slots=True)
 class Corridor:
-    """A window of the route with what the ego's body sweeps over it; all arrays (N,).
+    """A stretch of the route with the width that the ego's body sweeps on it; all arrays (N,).
 
-    `left_m` and `right_m` are how far the body reaches on either side of the path, without margin: half the width,
-    and on a curve the front's swing to the outside (front overhang squared over twice the radius).
+    `left_m` and `right_m` are how far the body reaches to either side of the path, without margin: half the width, and
+    on a curve the swing of the front to the outside (front overhang squared over twice the radius).
     """
 
     s_m: Float
@@ -28,7 +31,10 @@ class Corridor:
 
 
 def corridor_of(route: Route, from_s_m: float, to_s_m: float, width_m: float, front_m: float, stride: int) -> Corridor:
-    """The corridor between two arc lengths, every `stride`-th point of the route; `front_m` is rear axle to bumper."""
+    """The corridor between two arc lengths, at every `stride`-th point of the route.
+
+    `front_m` is the distance from the rear axle to the front bumper.
+    """
     low = max(0, int(np.searchsorted(route.s_m, from_s_m)) - 1)
     high = max(low + 2, int(np.searchsorted(route.s_m, to_s_m)) + 1)
     low = min(low, max(0, len(route.s_m) - 1 - stride))
@@ -46,9 +52,10 @@ def corridor_of(route: Route, from_s_m: float, to_s_m: float, width_m: float, fr
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Boxes on the corridor, any shape: arc length, offset, half extents along and across, heading to the path.
+    """Boxes in route coordinates, arrays of any one shape.
 
-    `blocks` says where a box overlaps the corridor.
+    Arc length and lateral offset (left positive) of the centre, half the extent along the path, and the path's heading
+    there. `blocks` is True where a box overlaps the corridor.
     """
 
     s_m: Float
@@ -61,7 +68,7 @@ class Projection:
 def project_boxes(
     corridor: Corridor, x_m: Float, y_m: Float, yaw_rad: Float, length_m: Float, width_m: Float, margin_m: Float
 ) -> Projection:
-    """Project oriented boxes (all arrays of one shape) on the corridor, each by the path's tangent nearest to it."""
+    """Project oriented boxes (arrays of one shape) on the corridor, by the path's tangent at the nearest point."""
     shape = x_m.shape
     px, py = x_m.ravel(), y_m.ravel()
     # |p - c|^2 without |p|^2, which is the same for all c: one matrix product instead of two differences.

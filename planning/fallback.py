@@ -1,4 +1,7 @@
-"""A plan made slower: the answer to senses that cannot be trusted."""
+"""Slows a plan down when the cameras cannot be trusted: keeps its path, lowers its speeds.
+
+`be_wary`, `slow_down` and `safe_stop` are the answers to camera faults of growing severity.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +12,32 @@ import numpy as np
 from av_stack.types import Constraint, ConstraintKind, Plan
 
 SLOW_MPS, SLOW_DECEL_MPS2 = 4.0, 2.0
+"""Speed cap of `slow_down`, and the deceleration to reach a cap."""
+
 WARY_MPS = 8.0
-"""The camera that looks ahead sees far enough for it."""
+"""Speed cap while a camera other than the front one has a fault; the front camera sees far enough for this speed."""
 
 STOP_DECEL_MPS2 = 3.0
+"""Deceleration of a safe stop."""
 
 
 def slow_down(plan: Plan, speed_mps: float, reason: str) -> Plan:
-    """The same way at `SLOW_MPS` at most, reached from the measured `speed_mps` without haste."""
+    """The plan's path at `SLOW_MPS` at most, reached from the measured `speed_mps` by gentle braking."""
     return limited(plan, speed_mps, SLOW_MPS, SLOW_DECEL_MPS2, reason)
 
 
 def be_wary(plan: Plan, speed_mps: float, reason: str) -> Plan:
-    """The same way at `WARY_MPS` at most, where the camera ahead sees but another does not."""
+    """The plan's path at `WARY_MPS` at most, for when the front camera works but another camera does not."""
     return limited(plan, speed_mps, WARY_MPS, SLOW_DECEL_MPS2, reason)
 
 
 def safe_stop(plan: Plan, speed_mps: float, reason: str) -> Plan:
-    """The same way to a stand in the lane, firmly but not as in an emergency."""
+    """The plan's path to a stop in the lane, with firm but not emergency braking."""
     return limited(plan, speed_mps, 0.0, STOP_DECEL_MPS2, reason)
 
 
 def limited(plan: Plan, speed_mps: float, cap_mps: float, decel_mps2: float, reason: str) -> Plan:
-    """`plan` with its speed at most `cap_mps`, or what braking with `decel_mps2` from `speed_mps` leaves of it."""
+    """Limit the speed of `plan` to `cap_mps`, which the ego reaches by braking with `decel_mps2` from `speed_mps`."""
     cap = np.maximum(cap_mps, speed_mps - decel_mps2 * plan.time_s)
     speed = np.minimum(plan.speed_mps, np.maximum(cap, 0.0))
     if np.array_equal(speed, plan.speed_mps):

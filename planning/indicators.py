@@ -1,4 +1,4 @@
-"""When the ego shows its indicators: before and during turns at junctions and lane changes."""
+"""Decides when the ego's turn indicators are on: before and during turns at junctions and lane changes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from av_stack.types import Indicator, LaneGraph
 from planning.reference_path import Route
 
 TURN_MIN_RAD = 0.5
-"""Heading change over a junction from which the route turns; less is going straight on."""
+"""Change of heading over a junction from which the route counts as a turn; less is going straight on."""
 
 TURN_LEAD_M = 30.0
-"""Distance before a junction at which the indicator starts, as traffic codes ask for in towns (100 ft)."""
+"""Distance before a junction at which the indicator starts, as traffic codes require in towns (100 ft)."""
 
 CHANGE_LEAD_S, CHANGE_LEAD_MIN_M = 3.0, 15.0
-"""Time at the speed limit, and least distance, for which the indicator is on before a lane change begins."""
+"""An indicator is on for this time at the speed limit, and at least for this distance, before a lane change begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def manoeuvres(route: Route, graph: LaneGraph) -> tuple[Manoeuvre, ...]:
 
 
 def indicator_at(found: Sequence[Manoeuvre], s_m: float) -> Indicator:
-    """The indicator at `s_m`: that of the manoeuvre that ends first."""
+    """The indicator at `s_m`; where manoeuvres overlap, that of the one that ends first."""
     sides = (one.side for one in found if one.from_s_m <= s_m <= one.to_s_m)
     return next(sides, Indicator.OFF)
 
@@ -49,7 +49,7 @@ def _turns(route: Route) -> list[Manoeuvre]:
         turn_rad = float(route.yaw_rad[last] - route.yaw_rad[first])
         start_m, end_m = float(route.s_m[first]), float(route.s_m[last])
         if abs(turn_rad) >= TURN_MIN_RAD:
-            # An indicator that starts before the last junction is left announces a turn there.
+            # An indicator that starts before the ego has left the previous junction would announce a turn there.
             from_m = max(start_m - TURN_LEAD_M, left_before_m)
             found.append(Manoeuvre(from_m, end_m, Indicator.LEFT if turn_rad > 0.0 else Indicator.RIGHT))
         left_before_m = end_m
@@ -70,6 +70,6 @@ def _changes(route: Route, graph: LaneGraph) -> list[Manoeuvre]:
 
 
 def _runs(inside: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First and last row of each stretch of True."""
+    """First and last row of each run of True."""
     edges = np.diff(np.concatenate([[0], inside.astype(np.int8), [0]]))
     return list(zip(np.flatnonzero(edges == 1).tolist(), (np.flatnonzero(edges == -1) - 1).tolist(), strict=True))

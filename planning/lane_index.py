@@ -1,4 +1,4 @@
-"""Which lanes lie at a place of the map."""
+"""Finds the lanes at a position on the map: a k-d tree over the points of all lanes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from scipy.spatial import cKDTree
 from av_stack.types import Float, Lane, LaneGraph, LaneKey
 
 _NEAREST = 32
+"""Number of lane points that are examined for each position."""
+
 _PAST_END_M = 1.5
+"""How far before the start or past the end of a lane a position still matches it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneMatch:
-    """A place on a lane: arc length, signed offset (left positive) and heading relative to the lane."""
+    """A position on a lane: arc length, lateral offset (left positive) and heading relative to the lane."""
 
     lane: LaneKey
     s_m: float
@@ -24,16 +27,17 @@ class LaneMatch:
 
     @property
     def score(self) -> float:
-        """Smaller is better: a metre aside weighs as much as half a radian of heading."""
+        """Cost of the match, smaller is better: 1 m of offset weighs as much as 0.5 rad of heading."""
         return abs(self.offset_m) + 2.0 * abs(self.heading_rad)
 
 
 def wrap_angle(angle_rad: float) -> float:
+    """The same angle in [-pi, pi)."""
     return (angle_rad + np.pi) % (2.0 * np.pi) - np.pi
 
 
 def project_on_lane(lane: Lane, x_m: float, y_m: float) -> tuple[float, float, float]:
-    """(s, signed offset, overshoot) of the nearest place of `lane`; overshoot is the distance past one of its ends."""
+    """(arc length, lateral offset, overshoot) of a position on `lane`; overshoot is the distance past an end."""
     points = lane.points
     nearest = int(np.argmin((points[:, 0] - x_m) ** 2 + (points[:, 1] - y_m) ** 2))
     yaw = float(lane.yaw_rad[nearest])
@@ -46,7 +50,7 @@ def project_on_lane(lane: Lane, x_m: float, y_m: float) -> tuple[float, float, f
 
 
 class LaneIndex:
-    """A k-d tree over all lane points of a graph."""
+    """Spatial index (k-d tree) over all lane points of a graph."""
 
     def __init__(self, graph: LaneGraph) -> None:
         self._keys = list(graph.lanes)
@@ -59,7 +63,7 @@ class LaneIndex:
         self._tree = cKDTree(self._xy)
 
     def matches(self, xy_m: Float, yaw_rad: Float, distance_m: float, heading_rad: float) -> list[list[LaneMatch]]:
-        """For each of the (N, 2) places the lanes within reach and heading, best first."""
+        """For each of the (N, 2) positions, the lanes within `distance_m` and `heading_rad`, best first."""
         count = min(_NEAREST, len(self._yaw))
         distance, index = self._tree.query(xy_m, k=count, distance_upper_bound=distance_m + 1.0)
         distance, index = np.reshape(distance, (-1, count)), np.reshape(index, (-1, count))
@@ -77,7 +81,7 @@ class LaneIndex:
             best: dict[LaneKey, LaneMatch] = {}
             for i in np.flatnonzero(fits[row]).tolist():
                 key = self._keys[self._lane_of[index[row, i]]]
-                if key not in best:  # nearest point of the lane first
+                if key not in best:  # the nearest point of the lane comes first
                     best[key] = LaneMatch(key, float(s[row, i]), float(offset[row, i]), float(heading[row, i]))
             found.append(sorted(best.values(), key=lambda match: match.score))
         return found

@@ -1,4 +1,4 @@
-"""From a place on the map to a pose on a lane."""
+"""Snaps a position on the map to the nearest lane centre, for start and goal positions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from av_stack.errors import RouteError
 from av_stack.types import LaneGraph, Pose2D
 
 SNAP_M = 6.0
+"""Largest distance from a position to the centre of its lane."""
+
 JUNCTION_HANDICAP_M = 1.0
-"""A lane inside a junction is chosen only when it is nearer than another by this much."""
+"""A lane inside a junction is chosen only if it is nearer than any other lane by this distance."""
 
 
 def pose_on_lane(graph: LaneGraph, x_m: float, y_m: float) -> Pose2D:
-    """The nearest point of a lane's centre, heading along the lane; the place is in the map frame (OpenDRIVE's).
+    """The nearest point of a lane's centre, with the lane's heading; (x, y) and the pose are in the map frame
+    (OpenDRIVE's).
 
     Raises RouteError when no lane's centre is within `SNAP_M`.
     """

@@ -1,4 +1,8 @@
-"""From the scene to a plan along the route."""
+"""The planner: turns each `Scene` into a `Plan` (poses, speeds, times) along the route.
+
+`Planner.plan` tracks the ego on the route, collects the constraints from signals (`signals`) and road users
+(`behavior`), and rolls out the fastest motion that meets them all (`speed`).
+"""
 
 from __future__ import annotations
 
@@ -30,14 +34,16 @@ from planning.speed import Cause, Ceiling, Motion, StopTarget, backward_pass, cu
 from planning.unseen_light import light_traffic
 
 _GRID_M = 0.5
+"""Spacing of the speed profile along the route."""
 
 
 class Planner:
-    """Plans the next seconds along a route.
+    """Plans the motion of the next seconds along a route.
 
-    Set the route once (`set_route` or `navigate`), then call `plan` with each scene in order of time. The plan starts
-    from the last plan's speed and acceleration, kept within a band about the measured speed, so that noise in the
-    estimate does not become jerk. With the `cameras` that read the lights, the car waits where one of them sees them.
+    Set the route once (`set_route` or `navigate`), then call `plan` with each scene in order of time. A plan starts
+    from the speed and acceleration of the last plan, kept within a band around the measured speed, so that noise in the
+    estimate does not become jerk. `cameras` are those that read the traffic lights: the ego waits at a red light where
+    at least one of them still sees it.
     """
 
     def __init__(
@@ -63,7 +69,7 @@ class Planner:
 
     @property
     def _front_m(self) -> float:
-        """From the rear axle to the bumper."""
+        """Distance from the rear axle to the front bumper."""
         return self._vehicle.rear_axle_to_centre_m + 0.5 * self._vehicle.length_m
 
     @property
@@ -93,7 +99,7 @@ class Planner:
         self._last = None
 
     def plan(self, scene: Scene) -> Plan:
-        """The motion from now on. Raises `RouteError` when no route is set."""
+        """Plan the motion from now on. Raises `RouteError` when no route is set."""
         if self._route is None or self._tracker is None:
             raise RouteError("no route is set: call navigate or set_route before plan")
         route, config = self._route, self._config
@@ -139,7 +145,7 @@ class Planner:
         return self._to_plan(scene, route, motion, ego)
 
     def _start(self, ego: EgoState, time_s: float) -> tuple[float, float]:
-        """Speed and acceleration to start from."""
+        """Speed and acceleration that the new plan starts from."""
         measured = max(0.0, ego.speed_mps)
         if self._last is None:
             return measured, 0.0
@@ -188,7 +194,7 @@ class Planner:
 
 
 def _is_kept(commitment: Commitment, motion: Motion) -> bool:
-    """Whether `motion` is over the line in time: whoever brakes for others on the way may meet the red there."""
+    """Whether `motion` crosses the stop line in time: an ego that brakes for other traffic may meet the red."""
     reached = np.flatnonzero(motion.s_m >= commitment.line_s_m)
     return len(reached) > 0 and float(motion.time_s[reached[0]]) <= commitment.left_s
 

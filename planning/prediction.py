@@ -1,4 +1,8 @@
-"""Where other road users will be in the next seconds."""
+"""Predicts where other road users will be in the next seconds.
+
+A vehicle follows its lane at constant speed, with one hypothesis for each lane that fits; everything else keeps its
+velocity.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +16,25 @@ from av_stack.types import Float, LaneGraph, LaneKey, ObjectKind, SignalKind, Tr
 from planning.lane_index import LaneIndex, LaneMatch
 
 _FOLLOW_M = 80.0
+"""Distance for which a lane is followed beyond its end."""
+
 _MATCH_M = 1.6
+"""Largest lateral offset and heading difference at which a vehicle is taken to follow a lane."""
+
 _MATCH_RAD = 0.6
 _MAX_LANES = 3
+"""Most lane hypotheses for one vehicle."""
+
 _LEAVING_MPS = 0.6
+"""Sideways speed from which a vehicle may be leaving its lane."""
 
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """H hypotheses over T times: `owner` (H,) is the object's index; x, y, yaw are (H, T).
+    """H hypotheses over T times: `owner` (H,) is the index of the object; x, y and yaw are (H, T), map frame.
 
-    `on_approach` (H,): the object is still before a junction. `must_yield` (H,): its lane has a stop or yield sign.
+    `on_approach` (H,): the object's lane is not yet inside a junction. `must_yield` (H,): in addition, that lane or one
+    of its successors has a stop or yield sign.
     """
 
     owner: NDArray[np.int64]
@@ -34,9 +46,10 @@ class Predictions:
 
 
 class Predictor:
-    """Vehicles on a lane follow it (and its straightest continuation) at constant speed; all else keeps velocity.
+    """Predicts vehicles along their lane and its straightest continuation at constant speed, the rest at constant
+    velocity.
 
-    A vehicle that moves sideways on its lane, as in a lane change, is also taken to keep its velocity.
+    A vehicle that moves sideways on its lane, as in a lane change, gets a hypothesis at constant velocity as well.
     """
 
     def __init__(self, graph: LaneGraph) -> None:
@@ -46,7 +59,7 @@ class Predictor:
         self._signed = {signal.lane for signal in graph.signals if signal.kind is not SignalKind.TRAFFIC_LIGHT}
 
     def predict(self, objects: Sequence[TrackedObject], times_s: Float) -> Predictions:
-        """One hypothesis for each lane an object may be following, or one with constant velocity."""
+        """One hypothesis for each lane that an object may follow, or one at constant velocity."""
         rows: list[tuple[int, Float, bool, bool]] = []
         places = np.array([[o.x_m, o.y_m] for o in objects]).reshape(-1, 2)
         course = np.array([np.arctan2(o.velocity_mps[1], o.velocity_mps[0]) for o in objects])

@@ -1,4 +1,4 @@
-"""The route as a path: lane centres sampled, lane changes blended, curvature smoothed."""
+"""Builds the reference path of a route: samples the lane centres, blends lane changes, smooths the curvature."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from av_stack.types import Float, Lane, LaneGraph, LaneKey, SignalKind
 from planning.config import RouteConfig
 
 _SAME_SIGNAL_M = 20.0
+"""Stop lines of one signal that are nearer to each other than this count once."""
+
 _LINE_TOLERANCE_M = 0.5
+"""A stop line this far outside a piece of the route still belongs to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoutePiece:
-    """A stretch of one lane; with `change_from` set, a lane change out of that lane's stretch into this one."""
+    """A stretch of one lane. With `change_from`, a lane change from a stretch of that lane to this one."""
 
     lane: LaneKey
     start_s_m: float
@@ -44,10 +47,10 @@ class RouteSignal:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where to drive: N points about `spacing_m` apart in the map frame; all arrays are (N,).
+    """The reference path: N points about `spacing_m` apart in the map frame; all arrays are (N,).
 
-    `lane_index` points into `lanes`, `lane_s_m` is arc length on that lane. `is_change` marks lane changes. `s_m` is
-    arc length along the route from 0. `cost_s` is the search's travel time.
+    `s_m` is arc length along the route from 0. `lane_index` is the row of `pieces` and `lanes`, `lane_s_m` the arc
+    length on that lane. `is_change` marks lane changes. `cost_s` is the travel time that the search found.
     """
 
     pieces: tuple[RoutePiece, ...]
@@ -72,17 +75,17 @@ class Route:
         return float(self.s_m[-1])
 
     def row_at(self, s_m: float) -> int:
-        """The first point at or after `s_m`; the last one beyond the end."""
+        """Index of the first point at or after `s_m`; the last point beyond the end."""
         return min(int(np.searchsorted(self.s_m, s_m)), len(self.s_m) - 1)
 
     def lane_at(self, s_m: float) -> LaneKey:
-        """The lane whose centre the route follows at `s_m` (the one it heads for, during a lane change)."""
+        """The lane whose centre the route follows at `s_m`; during a lane change, the lane it changes to."""
         return self.lanes[int(self.lane_index[self.row_at(s_m)])]
 
 
 @dataclass(frozen=True, slots=True)
 class _Samples:
-    """Rows along the pieces: xyz (M, 3) and columns (M, 6): limit, width, junction, change, piece number, lane s."""
+    """Samples along the pieces: xyz (M, 3) and columns (M, 6): limit, width, junction, change, piece number, lane s."""
 
     xyz: Float
     columns: Float
@@ -118,7 +121,7 @@ def build_route(graph: LaneGraph, pieces: Sequence[RoutePiece], cost_s: float, c
 
 
 def lane_points(lane: Lane, s_m: Float) -> Float:
-    """(M, 3) points at arc lengths `s_m`, between the lane's points by cubic Hermite with the lane's own headings."""
+    """(M, 3) points at arc lengths `s_m`: cubic Hermite interpolation with the lane's own headings; z is linear."""
     keep = np.concatenate([[True], np.diff(lane.s_m) > 1e-4])
     tangent = np.stack([np.cos(lane.yaw_rad), np.sin(lane.yaw_rad)], axis=1)
     if np.count_nonzero(keep) < 2:
@@ -171,8 +174,9 @@ def _resample(raw: _Samples, spacing_m: float) -> tuple[Float, Float]:
 def smooth(x_m: Float, y_m: Float, config: RouteConfig) -> tuple[Float, Float]:
     """Whittaker smoothing of evenly spaced points with a penalty on third differences (jerk of the path).
 
-    Where a point moves more than `smoothing_max_offset_m` its weight grows until it stays, so the centre of the lane
-    is kept within that offset. Eilers (2003), "A Perfect Smoother".
+    Where a point moves more than `smoothing_max_offset_m`, its weight is doubled until it no longer does, so the path
+    stays within that offset of the lane centre. Returns the points as they are if there are fewer than 8, or if 60
+    rounds are not enough. Eilers (2003), "A Perfect Smoother".
     """
     count = len(x_m)
     if count < 8:
@@ -195,7 +199,7 @@ def smooth(x_m: Float, y_m: Float, config: RouteConfig) -> tuple[Float, Float]:
 
 
 def _third_difference_bands(count: int) -> Float:
-    """Upper bands (4, count) of D'D for the third-difference matrix D, as `solveh_banded` wants them."""
+    """Upper bands (4, count) of D'D for the third-difference matrix D, in the layout of `solveh_banded`."""
     stencil = np.array([-1.0, 3.0, -3.0, 1.0])
     bands = np.zeros((4, count))
     for offset in range(4):
@@ -205,7 +209,7 @@ def _third_difference_bands(count: int) -> Float:
 
 
 def heading_and_curvature(x_m: Float, y_m: Float) -> tuple[Float, Float]:
-    """Heading (unwrapped) and signed curvature of a path of points, by central differences."""
+    """Heading (unwrapped) and signed curvature of a polyline, by central differences."""
     dx, dy = np.gradient(x_m), np.gradient(y_m)
     ddx, ddy = np.gradient(dx), np.gradient(dy)
     speed = np.maximum(np.hypot(dx, dy), 1e-6)

@@ -1,4 +1,4 @@
-"""From two poses to a route: A* over the lane graph, lane changes included, cost in travel time."""
+"""Global route search: A* over the lane graph from pose to pose, lane changes included, cost in travel time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,19 @@ from planning.route_tracker import RouteProgress, RouteTracker
 __all__ = ["LaneSearch", "Route", "RoutePiece", "RouteProgress", "RouteTracker", "find_route"]
 
 Node = tuple[LaneKey, int]
+"""A node of the search graph: a lane, and the number of a break on it (`LaneSearch.breaks`)."""
+
 _AS_GOOD_M = 0.5
+"""Lane matches whose score is within this of the best count as equally good."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A lane change: `lane` from `start_s_m` to `end_s_m` while `other` runs from `other_start_s_m`."""
+    """A lane change from a node's lane to `other`.
+
+    It ends at `end_s_m` on the first lane, runs from `other_start_s_m` to `other_end_s_m` on the other, and leads to
+    the node `arrival`.
+    """
 
     end_s_m: float
     other: LaneKey
@@ -37,8 +44,9 @@ class _Change:
 class LaneSearch:
     """The search graph: a node is a place on a lane, about every `cell_m` and at every place in `stops`.
 
-    Edges go on along the lane, over to its successors, and across to a neighbour where the marking allows it for
-    long enough. Costs are seconds: distance over the lane's limit, plus `lane_change_cost_s` for each lane change.
+    Edges lead to the next node of the lane, to its successors, and to a neighbour lane where the marking allows a
+    change over a sufficient length. Costs are seconds: distance over the lane's speed limit, plus `lane_change_cost_s`
+    for each lane change.
     """
 
     def __init__(self, graph: LaneGraph, config: RouteConfig, stops: Sequence[tuple[LaneKey, float]]) -> None:
@@ -67,6 +75,7 @@ class LaneSearch:
         return _point(self._graph.lanes[node[0]], float(self.breaks(node[0])[node[1]]))
 
     def edges(self, node: Node) -> Iterator[tuple[Node, float]]:
+        """The neighbours of `node` with their costs in seconds."""
         key, number = node
         lane = self._graph.lanes[key]
         breaks = self.breaks(key)
@@ -127,7 +136,7 @@ class LaneSearch:
         yield change, float(driven) + config.lane_change_cost_s
 
     def pieces(self, path: Sequence[Node]) -> list[RoutePiece]:
-        """The lanes and lane changes that a path of nodes stands for."""
+        """The lanes and lane changes along a path of nodes."""
         result: list[RoutePiece] = []
         for here, there in pairwise(path):
             s = float(self.breaks(here[0])[here[1]])
@@ -171,9 +180,10 @@ def find_route(
     via: Sequence[Pose2D] = (),
     config: RouteConfig | None = None,
 ) -> Route:
-    """The quickest legal way from `start` through every `via` to `goal`.
+    """The fastest legal route from `start` through every `via` to `goal`.
 
-    Raises `RouteError` when a pose is on no lane or no way leads on, naming the pose.
+    Raises `RouteError`, naming the pose, when a pose is on no lane or no route leads to it, and when the route is
+    shorter than 1 m.
     """
     config = config or RouteConfig()  # type: ignore[call-arg]
     index = LaneIndex(graph)
@@ -200,7 +210,7 @@ def find_route(
 def _leg(
     search: LaneSearch, here: Sequence[LaneMatch], there: Sequence[LaneMatch], name: str
 ) -> tuple[list[Node], float, LaneMatch]:
-    """The way between the best candidates of two places that are connected, and the candidate reached."""
+    """Path and cost between the best pair of candidates of two places that are connected, and the candidate reached."""
     for origin, target in product(here, there):
         found = _way(search, origin, target)
         if found is not None:
@@ -222,7 +232,7 @@ def _way(search: LaneSearch, here: LaneMatch, there: LaneMatch) -> tuple[list[No
 def snap(index: LaneIndex, pose: Pose2D, name: str, config: RouteConfig) -> list[LaneMatch]:
     """The lanes that `pose` may be on, best first: where lanes overlap, all that fit about as well as the best.
 
-    Raises `RouteError` naming the pose when there is none near in its direction.
+    Raises `RouteError`, naming the pose, when no lane in its direction is near.
     """
     at = np.array([[pose.x_m, pose.y_m]])
     found = index.matches(at, np.array([pose.yaw_rad]), config.snap_distance_m, config.snap_heading_rad)[0]

@@ -1,4 +1,4 @@
-"""Where on the route the ego is."""
+"""Tracks the ego's progress on the route: arc length, cross-track error and heading error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from planning.reference_path import Route
 
 @dataclass(frozen=True, slots=True)
 class RouteProgress:
-    """`cross_track_m` is positive left of the route, `heading_error_rad` positive when the ego points left of it."""
+    """The ego's position on the route.
+
+    `cross_track_m` is positive left of the route, `heading_error_rad` is positive when the ego points left of it.
+    """
 
     s_m: float
     cross_track_m: float
@@ -21,10 +24,11 @@ class RouteProgress:
 
 
 class RouteTracker:
-    """Follows the ego along one route.
+    """Projects the ego on one route, step by step.
 
-    The first fix looks at the whole route (position and heading); each later one only from a little behind the last
-    to a little beyond what the car can have driven, so it does not jump where the route crosses or meets itself.
+    The first update searches the whole route by position and heading. Each later one searches only from a little behind
+    the last result to a little farther than the car can have driven, so that the result does not jump where the route
+    crosses or meets itself.
     """
 
     def __init__(self, route: Route, back_m: float = 3.0, ahead_m: float = 8.0) -> None:
@@ -34,6 +38,7 @@ class RouteTracker:
         self._s_m: float | None = None
 
     def update(self, ego: EgoState) -> RouteProgress:
+        """Arc length, cross-track error and heading error of the ego."""
         route = self._route
         if self._s_m is None:
             low, high = 0, len(route.s_m)

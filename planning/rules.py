@@ -1,4 +1,8 @@
-"""Signals as state machines: pure functions from (memory, what is seen) to (memory, what to do)."""
+"""State machines for traffic lights and stop signs: pure functions that decide whether to stop.
+
+Each takes a memory and an observation and returns the new memory and a decision. `signals` applies them to the signals
+along the route.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,17 @@ from av_stack.types import LightState, TrafficLightView
 from planning.config import BehaviorConfig
 
 FORBIDDING = (LightState.RED, LightState.YELLOW)
+"""Light states at which the ego must not cross the stop line."""
 
 
 @dataclass(frozen=True, slots=True)
 class LightMemory:
-    """What is remembered of the light ahead. `committed`: it turned yellow, at `turned_at_s`, too near to stop: drive
-    through; `forbade_at_s` is when it was last seen red or yellow, `red_at_s` when it was last seen red."""
+    """What is remembered of the traffic light ahead.
+
+    `committed`: the light turned yellow at `turned_at_s`, when the ego was too near to stop, so it drives through.
+    `seen_at_s` is when `state` was last observed, `forbade_at_s` when the light was last seen red or yellow, `red_at_s`
+    when it was last seen red.
+    """
 
     state: LightState = LightState.UNKNOWN
     seen_at_s: float = float("-inf")
@@ -26,7 +35,9 @@ class LightMemory:
 
 @dataclass(frozen=True, slots=True)
 class LightDecision:
-    """`stop` at the line; `state` is what the decision took the light for; `cautious` where it is off or unseen."""
+    """`stop`: stop at the line. `state`: the light state that the decision is based on. `cautious`: go slowly, because
+    the light is off or not seen.
+    """
 
     stop: bool
     state: LightState
@@ -42,17 +53,22 @@ def decide_light(
     config: BehaviorConfig,
     is_out_of_view: bool = False,
 ) -> tuple[LightMemory, LightDecision]:
-    """What to do about a light whose stop place is `distance_m` ahead of where the ego is.
+    """Decide whether to stop for a traffic light whose stop place is `distance_m` ahead of the ego.
 
-    Red: stop. Yellow: stop if braking with `yellow_decel_mps2` is enough, else commit and go, for as long as that is
-    not enough: whoever was slowed down since can stop. A yellow is doubtful when its confidence is low or when no
-    other state was seen before it: near red lamps look orange. The ego commits to a doubtful yellow only where
-    `sight_decel_mps2` is not enough either. A red that seems to turn yellow, directly or less than `light_green_min_s`
-    after the red, is a red still: no light does that. Unknown: what was seen in the last `light_memory_s` holds, a red
-    seen before holds on; else it counts as red within the view range and is left alone beyond. Where the ego is too
-    near to have the light in view, the green that let it come holds on, and is driven carefully after `light_blind_s`.
-    Off: go carefully, unless it forbade to go in the last `light_broken_s`. Gazis, Herman, Maradudin (1960) on the
-    dilemma zone.
+    * Red: stop.
+    * Yellow: stop if braking with `yellow_decel_mps2` is enough. Otherwise commit to going, for as long as that is not
+      enough: an ego that was slowed down since can stop after all.
+    * Doubtful yellow (its confidence is low, or no other state was seen before it: near red lamps look orange): commit
+      only if `sight_decel_mps2` is not enough either.
+    * Red that seems to turn yellow, directly or less than `light_green_min_s` after the red: still red, since no light
+      does that.
+    * Unknown: the state seen in the last `light_memory_s` holds; a red or yellow holds for longer. Without such a state
+      the light counts as red within `light_view_range_m` and is ignored beyond.
+    * Out of view (`is_out_of_view`: the ego is too near to have the light in view): the green that let the ego come
+      holds; after `light_blind_s` the ego goes on with caution.
+    * Off: go with caution, unless the light was red or yellow in the last `light_broken_s`.
+
+    Gazis, Herman, Maradudin (1960) on the dilemma zone.
     """
     state = view.state if view is not None else LightState.UNKNOWN
     seen_at = time_s
@@ -93,6 +109,8 @@ def decide_light(
 
 
 class StopPhase(Enum):
+    """Phases at a stop sign: drive up to the line, stand there, go."""
+
     APPROACH = "approach"
     WAIT = "wait"
     GO = "go"
@@ -100,6 +118,8 @@ class StopPhase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StopMemory:
+    """The phase at a stop sign, and when it began."""
+
     phase: StopPhase = StopPhase.APPROACH
     since_s: float = 0.0
 
@@ -107,7 +127,10 @@ class StopMemory:
 def decide_stop_sign(
     memory: StopMemory, distance_m: float, speed_mps: float, time_s: float, config: BehaviorConfig
 ) -> tuple[StopMemory, bool]:
-    """Whether to stop for a stop sign whose stop place is `distance_m` ahead: stand for `stop_sign_wait_s`, then go."""
+    """Decide whether to stop for a stop sign whose stop place is `distance_m` ahead.
+
+    The ego stands for `stop_sign_wait_s` within `stop_sign_zone_m` of that place, then goes.
+    """
     if memory.phase is StopPhase.APPROACH and speed_mps < 0.1 and distance_m < config.stop_sign_zone_m:
         memory = StopMemory(StopPhase.WAIT, time_s)
     if memory.phase is StopPhase.WAIT and time_s - memory.since_s >= config.stop_sign_wait_s:

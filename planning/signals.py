@@ -1,4 +1,7 @@
-"""What the signals along the route ask for."""
+"""Applies the traffic lights, stop signs and yield signs along the route: stop targets and speed caps for the ego.
+
+`signal_constraints` goes through the signals ahead; the decisions themselves are in `rules` and `unseen_light`.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,26 @@ from planning.speed import Cause, StopTarget
 from planning.unseen_light import LightTraffic, UnseenMemory, decide_unseen, junction_end
 
 _SIGHT_SLACK_M, _STANDING_SLACK_M = 0.5, 2.0
+"""How far beyond the last place with a view of the light a stop still counts as there: while driving, and standing."""
+
 _STANDING_MPS = 0.3
+"""Below this speed the ego counts as standing."""
+
 _CAP_BEFORE_M, _CAP_AFTER_M = 5.0, 3.0
+"""A speed cap at a stop line holds from this far before the line to this far behind it."""
+
 _WATCH_M, _WAITING_M, _SHORT_OF_LINE_M = 12.0, 3.0, 0.5
+"""Distances to the place to stand: within `_WATCH_M` a light that is not seen is handled as unseen, within `_WAITING_M`
+a standing ego counts as waiting for it. `_SHORT_OF_LINE_M` is the gap to the line after a first start.
+"""
 
 Watch = Callable[[RouteSignal], LightTraffic]
-"""Tells what other road users do at a light."""
+"""Function that observes what other road users do at a traffic light."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedCap:
-    """No faster than `speed_mps` between two arc lengths."""
+    """A speed limit between two arc lengths of the route."""
 
     from_s_m: float
     to_s_m: float
@@ -36,9 +48,10 @@ class SpeedCap:
 
 @dataclass(frozen=True, slots=True)
 class SignalMemory:
-    """What is remembered of each signal, by id and place on the route (a route may pass one twice).
+    """What is remembered of each signal, by id and place on the route (a route may pass a signal twice).
 
-    `unprotected` are the lights at which the ego goes without having seen green: others need not have red there.
+    `unprotected` are the lights at which the ego goes without having seen green, so that other traffic may have green
+    too.
     """
 
     lights: Mapping[Place, LightMemory] = field(default_factory=dict)
@@ -47,15 +60,18 @@ class SignalMemory:
     unprotected: frozenset[Place] = frozenset()
 
     def taken_back(self, place: Place) -> SignalMemory:
-        """The same without the commitment to the light at `place`."""
+        """This memory without the commitment to the light at `place`."""
         light = replace(self.lights[place], committed=False)
         return replace(self, lights={**self.lights, place: light})
 
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """To a light that turned yellow: the ego's origin has to be at `line_s_m`, its front on the line, within `left_s`,
-    else it stands at `stop`, which it can reach by firm braking; None where it cannot, or would not see the light."""
+    """The decision to drive through a light that turned yellow, and its alternative.
+
+    It holds if the ego's origin is at `line_s_m` (its front on the line) within `left_s`. Otherwise the ego stops at
+    `stop`, which it can reach by firm braking; None where it cannot stop there, or would not see the light.
+    """
 
     place: Place
     line_s_m: float
@@ -65,7 +81,7 @@ class Commitment:
 
 @dataclass(frozen=True, slots=True)
 class EgoOnRoute:
-    """The ego's place on the route, its body before and behind the rear axle, and the time."""
+    """The ego's position and speed on the route, its extent before and behind the rear axle, and the time."""
 
     s_m: float
     speed_mps: float
@@ -87,7 +103,7 @@ _LIGHT_CAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class _Situation:
-    """What the answers to all signals depend on; fields as in `signal_constraints`."""
+    """The inputs that are common to all signals; fields as in `signal_constraints`."""
 
     route: Route
     ego: EgoOnRoute
@@ -100,7 +116,7 @@ class _Situation:
 
 @dataclass(slots=True)
 class _Asked:
-    """What the signals ask for, gathered one by one, and what to remember of them."""
+    """The constraints from the signals, collected one by one, and the new memory of them."""
 
     stops: list[StopTarget] = field(default_factory=list)
     caps: list[SpeedCap] = field(default_factory=list)
@@ -121,10 +137,12 @@ def signal_constraints(
     sights: Mapping[Place, float] | None = None,
     watch: Watch = lambda _: LightTraffic(),
 ) -> tuple[SignalMemory, list[StopTarget], list[SpeedCap], list[Commitment]]:
-    """Stops, caps and commitments from the signals between the ego's front bumper and `reach_m` ahead.
+    """New memory, stops, speed caps and commitments from the signals between the ego's front bumper and `reach_m`
+    ahead.
 
-    `sights` says how far the ego may go and still see the lights that it would lose before their line. `watch` is asked
-    where a light is not seen.
+    `sights` (from `sight_limits`) is the arc length up to which the ego still sees a light, for the lights that go out
+    of view before their line. `watch` is called for lights that are not seen. A cap still holds while the body crosses
+    the line.
     """
     now = _Situation(route, ego, lights, memory, config, sights or {}, watch)
     asked = _Asked()
@@ -199,7 +217,9 @@ def _add_sign(now: _Situation, signal: RouteSignal, asked: _Asked) -> None:
 
 
 def _is_left_behind(route: Route, signal: RouteSignal, ego: EgoOnRoute) -> bool:
-    """Whether the ego's front is over the line and its origin not yet out of the junction."""
+    """Whether the ego is in the junction behind the line: its front is over the line, its origin not yet out of the
+    junction.
+    """
     return signal.stop_s_m <= ego.front_s_m and ego.s_m < junction_end(route, signal.stop_s_m)
 
 
@@ -211,8 +231,10 @@ def _pass_unseen(
     traffic: LightTraffic,
     config: BehaviorConfig,
 ) -> tuple[UnseenMemory, bool, float]:
-    """(memory, whether to go, where to stand otherwise). An ego that has once started waits right before the line, and
-    goes on if it cannot stop there any more."""
+    """Decide about a light that is not seen: (memory, whether to go, where to stand otherwise).
+
+    An ego that has once started waits right before the line, and goes on if it can no longer stop there.
+    """
     is_waiting = ego.speed_mps < _STANDING_MPS and stand_s_m - ego.s_m < _WAITING_M
     memory, may_go = decide_unseen(last, is_waiting, traffic, ego.time_s, config)
     if last.has_started:
@@ -225,23 +247,24 @@ def _pass_unseen(
 def _is_unseen(
     ego: EgoOnRoute, stand_s_m: float, view: TrafficLightView | None, light: LightMemory, config: BehaviorConfig
 ) -> bool:
-    """Whether the ego is near the place to stand and has not seen the light for a while."""
+    """Whether the ego is near the place to stand and has not seen the light for `unseen_after_s`."""
     told = view is not None and view.state is not LightState.UNKNOWN
     is_near = stand_s_m - ego.s_m < _WATCH_M
     return not told and is_near and ego.time_s - light.seen_at_s >= config.unseen_after_s
 
 
 def _can_stand(ego: EgoOnRoute, sight_s_m: float, config: BehaviorConfig) -> bool:
-    """Whether the ego can stop where it still sees the light; standing just behind that is as good."""
+    """Whether the ego can stop where it still sees the light; an ego that stands slightly beyond that stays there."""
     slack = _STANDING_SLACK_M if ego.speed_mps < _STANDING_MPS else _SIGHT_SLACK_M
     room = sight_s_m + slack - ego.s_m
     return room > 0.0 and ego.speed_mps**2 <= 2.0 * config.sight_decel_mps2 * room
 
 
 def stop_place(route: Route, line_s_m: float, config: BehaviorConfig) -> float:
-    """Where the front bumper shall stand for a line: before it, and clear of the junction behind it.
+    """Arc length at which the front bumper stops for a line: before the line, and clear of the junction behind it.
 
-    Maps that draw no stop lines have theirs at the junction's edge, where others who turn left cut the corner.
+    On maps without drawn stop lines the line is at the edge of the junction, where left-turning traffic cuts the
+    corner.
     """
     place = line_s_m - config.stop_line_gap_m
     low, high = np.searchsorted(route.s_m, [line_s_m - 1.0, line_s_m + config.junction_clearance_m])
@@ -252,7 +275,7 @@ def stop_place(route: Route, line_s_m: float, config: BehaviorConfig) -> float:
 
 
 def _passing(signal: RouteSignal, lights: Mapping[str, TrafficLightView], config: BehaviorConfig) -> list[SpeedCap]:
-    """What still holds while the body is over the line."""
+    """Speed caps that still hold while the ego's body is over the line."""
     view = lights.get(signal.signal_id)
     if signal.kind is SignalKind.YIELD:
         return [_cap(signal, config.yield_speed_mps, _sign_cause(signal))]
@@ -262,7 +285,7 @@ def _passing(signal: RouteSignal, lights: Mapping[str, TrafficLightView], config
 
 
 def _careful_cap(signal: RouteSignal, state: LightState, config: BehaviorConfig) -> SpeedCap:
-    """Slow over the line of a light that is off or out of view."""
+    """Speed cap over the line of a light that is off or out of view."""
     name = f"light {signal.signal_id}"
     if state is LightState.OFF:
         cause = Cause(ConstraintKind.OFF_LIGHT, f"{name} is off", signal.signal_id)
@@ -272,7 +295,7 @@ def _careful_cap(signal: RouteSignal, state: LightState, config: BehaviorConfig)
 
 
 def _unseen_cap(route: Route, signal: RouteSignal, config: BehaviorConfig) -> SpeedCap:
-    """Slow over the line and through the junction."""
+    """Speed cap over the line and through the junction, for a light that was not seen."""
     end_m = max(junction_end(route, signal.stop_s_m), signal.stop_s_m + _CAP_AFTER_M)
     cause = Cause(ConstraintKind.UNSEEN_LIGHT, f"light {signal.signal_id} is not seen", signal.signal_id)
     return SpeedCap(signal.stop_s_m - _CAP_BEFORE_M, end_m, config.off_light_speed_mps, cause)

@@ -1,4 +1,8 @@
-"""The speed profile: as fast as every constraint allows, within acceleration and jerk limits."""
+"""The speed profile: the fastest motion that meets every constraint within acceleration and jerk limits.
+
+`backward_pass` turns speed ceilings into a reference that can be braked for; `roll_out` integrates the motion over
+time, taking the lowest acceleration that the reference, the stops and the leaders ask for.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from planning.config import SpeedConfig
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why the speed is limited: the kind, the words for a person, and the track or signal id where there is one."""
+    """The reason for a speed limit: its kind, a text for people, and the track or signal id where there is one."""
 
     kind: ConstraintKind
     words: str
@@ -23,7 +27,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class StopTarget:
-    """Stand with the vehicle frame's origin at `s_m`."""
+    """A place to stop: the origin of the vehicle frame stands at `s_m`."""
 
     s_m: float
     cause: Cause
@@ -31,7 +35,7 @@ class StopTarget:
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """Something ahead that moves along the route: `origin_s_m` is where the ego's origin would touch it."""
+    """A road user ahead on the route; `origin_s_m` is where the ego's origin would be when touching it."""
 
     origin_s_m: float
     speed_mps: float
@@ -40,7 +44,7 @@ class Leader:
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """The highest speed (N,) at each arc length (N,), evenly spaced; `cause(row)` says what sets it."""
+    """The speed limit (N,) at each arc length (N,), evenly spaced; `cause(row)` says what sets it."""
 
     s_m: Float
     speed_mps: Float
@@ -49,9 +53,9 @@ class Ceiling:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`Ceiling` after the backward pass: slow enough everywhere to meet every lower ceiling further on.
+    """The speed reference after the backward pass: low enough everywhere to brake for every lower ceiling ahead.
 
-    `binding` (N,) is the row of the ceiling that sets the speed here.
+    `binding` (N,) is the row of the ceiling that determines the speed at each point.
     """
 
     s_m: Float
@@ -61,9 +65,9 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """The motion over time, all (N,): time from now, arc length, speed, acceleration.
+    """The planned motion over time, all (N,): time from now, arc length, speed, acceleration.
 
-    `constraint` says in words what limits it now, `limited_by` as data.
+    What limits it now: `constraint` as text for people, `limited_by` as data.
     """
 
     time_s: Float
@@ -75,13 +79,16 @@ class Motion:
 
 
 def curve_speed(curvature_1pm: Float, config: SpeedConfig) -> Float:
-    """Highest speed with the lateral acceleration within its limit."""
+    """Highest speed at which the lateral acceleration is within its limit."""
     speed: Float = np.sqrt(config.lateral_accel_max_mps2 / np.maximum(np.abs(curvature_1pm), 1e-5))
     return speed
 
 
 def backward_pass(ceiling: Ceiling, config: SpeedConfig) -> Reference:
-    """v(s)^2 = min over s' >= s of v_max(s')^2 + 2 b (s' - s), in one sweep with a running minimum."""
+    """Lower `ceiling` so that comfortable braking meets it everywhere: one sweep with a running minimum.
+
+    v(s)^2 = min over s' >= s of v_max(s')^2 + 2 b (s' - s), with b the comfortable deceleration.
+    """
     slope = 2.0 * config.decel_comfort_mps2 * ceiling.s_m
     energy = (ceiling.speed_mps**2 + slope)[::-1]
     lowest = np.minimum.accumulate(energy)
@@ -93,7 +100,7 @@ def backward_pass(ceiling: Ceiling, config: SpeedConfig) -> Reference:
 
 
 def forward_times(reference: Reference, speed_mps: float, stop_s_m: float, config: SpeedConfig) -> Float:
-    """When the ego reaches each place of `reference` if nobody is in its way; inf beyond `stop_s_m`."""
+    """When the ego reaches each point of `reference` if nobody is in its way (N,), s; inf beyond `stop_s_m`."""
     s = reference.s_m - reference.s_m[0]
     slope = 2.0 * config.accel_max_mps2 * s
     energy = reference.speed_mps**2 - slope
@@ -101,12 +108,14 @@ def forward_times(reference: Reference, speed_mps: float, stop_s_m: float, confi
     speed = np.sqrt(np.maximum(np.minimum.accumulate(energy) + slope, 0.0))
     mean = np.maximum(0.5 * (speed[1:] + speed[:-1]), 0.2)
     times = np.concatenate([[0.0], np.cumsum(np.diff(s) / mean)])
-    times[1:][reference.s_m[1:] > stop_s_m + 0.5] = np.inf  # the ego is where it is, even beyond the place
+    # row 0 stays finite: the ego is there, even if that is beyond the stop
+    times[1:][reference.s_m[1:] > stop_s_m + 0.5] = np.inf
     return times
 
 
 def safe_speed(gap_m: float, ahead_mps: float, response_s: float, decel_mps2: float) -> float:
-    """Gipps' safe speed: from it one can still stop behind a leader that brakes as one does, after `response_s`.
+    """Gipps' safe speed behind a leader: the ego can still stop behind it if both brake with `decel_mps2`, the ego
+    after `response_s`.
 
     Gipps (1981), "A behavioural car-following model for computer simulation".
     """
@@ -121,7 +130,7 @@ def roll_out(
     start: tuple[float, float, float],
     config: SpeedConfig,
 ) -> Motion:
-    """Drive the constraints forward in time from `start` = (arc length, speed, acceleration)."""
+    """Integrate the motion forward in time from `start` = (arc length, speed, acceleration) under all constraints."""
     reference = backward_pass(ceiling, config)
     stop = min(stops, key=lambda target: target.s_m, default=None)
     binding = _Binding(reference, ceiling, stop, leaders, config)
@@ -144,7 +153,7 @@ def roll_out(
 
 
 class _Binding:
-    """Which constraint gives the lowest acceleration at a place, speed and time."""
+    """Finds the constraint that asks for the lowest acceleration at a given place, speed and time."""
 
     def __init__(
         self,
@@ -161,7 +170,7 @@ class _Binding:
         self._stop, self._leaders, self._config = stop, leaders, config
 
     def now(self, s: float, v: float) -> tuple[str, Constraint]:
-        """What limits the acceleration at the start, in words and as data."""
+        """What limits the acceleration at the start, as text and as data."""
         wanted, _, binding = self.accel(s, v, 0.0)
         if isinstance(binding, StopTarget):
             cause, distance = binding.cause, max(binding.s_m - s, 0.0)
@@ -180,7 +189,7 @@ class _Binding:
     def accel(self, s: float, v: float, t: float) -> tuple[float, float, int | StopTarget | Leader]:
         """(wanted acceleration, jerk limit, what asks for it: a row of the reference, a stop or a leader)."""
         config = self._config
-        # What is needed one response ahead, but no faster than is allowed here: slow early, speed up late.
+        # Use the target speed one response time ahead if it is lower than here: slow down early, speed up late.
         here, row = self._target(s)
         there, row_there = self._target(s + v * config.response_s)
         target, row = (there, row_there) if there < here else (here, row)
@@ -209,7 +218,9 @@ class _Binding:
         return wanted, jerk, binding
 
     def _headway_s(self, ahead_mps: float) -> float:
-        """The whole headway behind a leader that drives; one that stands cannot brake, so the response is enough."""
+        """Time headway: the full one behind a moving leader; a standing one cannot brake, so the response time is
+        enough.
+        """
         config = self._config
         share = min(ahead_mps / config.headway_full_mps, 1.0)
         return config.stop_response_s + share * (config.headway_s - config.stop_response_s)
@@ -223,18 +234,18 @@ class _Binding:
     def _for_gap(
         self, gap: float, v: float, ahead: float, times_s: tuple[float, float], room: float
     ) -> tuple[float, bool]:
-        """(acceleration, whether it is an emergency) for a gap to keep, of which `room` may be eaten up if need be."""
+        """(acceleration, whether it is an emergency) to keep `gap`; an emergency may use up `room` beyond it."""
         headway, response = times_s
         config = self._config
         safe = safe_speed(gap, ahead, headway, config.decel_comfort_mps2)
         closing = v - ahead
-        # The rate at which the safe speed falls as the gap closes, plus feedback on it: this follows the safe speed
-        # without lag, where feedback alone would overrun the stop by decel * response.
+        # The rate at which the safe speed falls as the gap closes, plus feedback on the difference: this follows the
+        # safe speed without lag. Feedback alone would overrun the stop by decel * response.
         slope = config.decel_comfort_mps2 / (safe + config.decel_comfort_mps2 * headway)
         wanted = -slope * closing + (safe - v) / response
         if v < 0.05 or closing <= 0.0:
             return max(wanted, -config.decel_firm_mps2), False
-        # What it takes to stop, or to match a leader's speed, when part of the gap to be kept may be eaten up.
+        # The deceleration to stop, or to match a leader's speed, if part of the gap to be kept may be used up.
         needed = closing**2 / (2.0 * max(gap + room, 0.1))
         if needed > config.decel_firm_mps2:
             return -min(needed * config.emergency_factor, config.decel_emergency_mps2), True

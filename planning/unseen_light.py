@@ -1,11 +1,13 @@
-"""What to do at a light whose head the ego does not see: wait, watch the others, then go as at an all-way stop.
+"""Decides what to do at a traffic light that the ego cannot see: wait, watch other traffic, then go with caution.
 
-The head may hang outside every camera's picture (in a bend), behind something, or be too small or broken to read. A
-driver who cannot see a light stops at its line. Then
+The head may hang outside every camera's picture (in a bend), be hidden by something, or be too small or broken to
+read. As a driver would, the ego stops at the line. Then
+
 * a vehicle that drives over a line of the same light shows that it is green: the ego goes with it, slowly;
-* without such a sign the ego goes after `unseen_wait_s`, once nobody has been in its way for `unseen_clear_s`. It
-  drives slowly and gives way to everyone, since nobody can be taken to have a red light.
-A light that is seen ends all this: red and yellow are stopped for.
+* without such a vehicle the ego goes after `unseen_wait_s`, once nobody has been in its way for `unseen_clear_s`, as at
+  an all-way stop. It drives slowly and gives way to everyone, since other traffic cannot be assumed to have red.
+
+As soon as the light is seen, this ends: the ego stops for red and yellow.
 """
 
 from __future__ import annotations
@@ -20,20 +22,33 @@ from planning.config import BehaviorConfig
 from planning.reference_path import Route, RouteSignal
 
 _ENTERED_M = (-2.0, 8.0)
+"""A vehicle this far along the lane from the line (behind the line is positive) has just driven over it."""
+
 _SAME_WAY_RAD = 0.6
+"""Largest angle between a vehicle's course and the lane for the same direction of travel."""
+
 _LANE_HALF_M = 1.75
+"""Half the width of a lane."""
+
 _ROLLING_MPS, _MOVING_MPS = 1.0, 0.3
+"""Least speed of a vehicle that enters a junction, and of a road user that counts as moving."""
+
 _LOOK_S, _LOOK_STEP_S = 4.0, 0.5
-_CLEAR_M = 2.0  # from the path that the ego's rear axle follows: half the ego's width, and a metre
+"""Horizon and time step of the prediction with constant velocity."""
+
+_CLEAR_M = 2.0
+"""Distance to the path of the ego's rear axle that must be free: half the ego's width, and a metre."""
+
 _BEYOND_M = 5.0
+"""How far behind the junction the ego's way is checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class LightTraffic:
-    """What other road users do at a light.
+    """What other road users do at a traffic light.
 
-    `is_entered`: a vehicle has just driven over one of its lines. `is_busy`: somebody moves on the ego's way through
-    the junction or is about to come there.
+    `is_entered`: a vehicle has just driven over one of its lines. `is_busy`: a road user moves on the ego's way through
+    the junction, or is about to enter it.
     """
 
     is_entered: bool = False
@@ -42,8 +57,11 @@ class LightTraffic:
 
 @dataclass(frozen=True, slots=True)
 class UnseenMemory:
-    """`waits_since_s`: when the ego first stood before the unseen light; `has_started`: whether it has gone since. The
-    others say when that was last observed."""
+    """What is remembered of a light that is not seen.
+
+    `waits_since_s`: when the ego first stood before it. `has_started`: whether the ego has gone since. `entered_at_s`
+    and `busy_at_s`: when `LightTraffic` last was so.
+    """
 
     waits_since_s: float = float("inf")
     entered_at_s: float = float("-inf")
@@ -54,7 +72,10 @@ class UnseenMemory:
 def decide_unseen(
     memory: UnseenMemory, is_waiting: bool, traffic: LightTraffic, time_s: float, config: BehaviorConfig
 ) -> tuple[UnseenMemory, bool]:
-    """Whether the ego may go although it does not see the light; `is_waiting` while it stands near the line."""
+    """New memory, and whether the ego may go although it does not see the light.
+
+    `is_waiting` is True while the ego stands near the line.
+    """
     since_s = memory.waits_since_s
     memory = UnseenMemory(
         time_s if is_waiting and since_s > time_s else since_s,
@@ -70,7 +91,7 @@ def decide_unseen(
 def light_traffic(
     route: Route, signal: RouteSignal, ego_front_s_m: float, graph: LaneGraph, objects: Sequence[TrackedObject]
 ) -> LightTraffic:
-    """What `objects` do at a light ahead of the ego on its route."""
+    """Observe what `objects` do at a traffic light ahead of the ego on its route."""
     lines = list(_lines_of(graph, signal.signal_id))
     end_m = junction_end(route, signal.stop_s_m) + _BEYOND_M
     rows = slice(route.row_at(signal.stop_s_m), route.row_at(end_m) + 1, 2)
@@ -82,7 +103,9 @@ def light_traffic(
 
 
 def junction_end(route: Route, line_s_m: float, reach_m: float = 15.0) -> float:
-    """Where the route leaves the junction behind a line; the line itself without a junction within `reach_m`."""
+    """Arc length at which the route leaves the junction behind a line; that of the line if no junction is within
+    `reach_m`.
+    """
     first, last = route.row_at(line_s_m), route.row_at(line_s_m + reach_m)
     inside = np.flatnonzero(route.is_junction[first : last + 1])
     if len(inside) == 0:
@@ -92,7 +115,7 @@ def junction_end(route: Route, line_s_m: float, reach_m: float = 15.0) -> float:
 
 
 def _lines_of(graph: LaneGraph, signal_id: str) -> Iterator[tuple[Float, float]]:
-    """Where each line of the light is, (2,), and the heading of its lane."""
+    """Position (2,) of each stop line of the light, and the heading of its lane."""
     for signal in graph.signals:
         if signal.signal_id == signal_id and signal.kind is SignalKind.TRAFFIC_LIGHT and signal.lane in graph.lanes:
             lane = graph.lanes[signal.lane]
@@ -101,6 +124,7 @@ def _lines_of(graph: LaneGraph, signal_id: str) -> Iterator[tuple[Float, float]]
 
 
 def _has_entered(item: TrackedObject, lines: Sequence[tuple[Float, float]]) -> bool:
+    """Whether a vehicle has just driven over one of the light's stop `lines`."""
     if item.kind is ObjectKind.PEDESTRIAN or item.speed_mps < _ROLLING_MPS:
         return False
     course = float(np.arctan2(item.velocity_mps[1], item.velocity_mps[0]))
@@ -115,7 +139,7 @@ def _has_entered(item: TrackedObject, lines: Sequence[tuple[Float, float]]) -> b
 
 
 def _is_in_the_way(item: TrackedObject, way: Float) -> bool:
-    """Whether a road user that moves is near the ego's way (N, 2) within `_LOOK_S`, at its present velocity."""
+    """Whether a moving road user comes near the ego's way (N, 2) within `_LOOK_S`, at its present velocity."""
     if item.speed_mps < _MOVING_MPS:
         return False
     times = np.arange(0.0, _LOOK_S + 1e-9, _LOOK_STEP_S)[:, None, None]
@@ -127,7 +151,7 @@ def _is_in_the_way(item: TrackedObject, way: Float) -> bool:
 
 
 def _is_behind(item: TrackedObject, route: Route, ego_front_s_m: float) -> bool:
-    """Whether a road user is behind the ego's front, on its own lane."""
+    """Whether a road user is behind the ego's front, in the ego's lane."""
     row = route.row_at(ego_front_s_m)
     yaw = float(route.yaw_rad[row])
     dx, dy = item.x_m - float(route.x_m[row]), item.y_m - float(route.y_m[row])
