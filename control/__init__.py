@@ -1,4 +1,4 @@
-"""From a `Plan` to a `ControlCommand`."""
+"""Vehicle control: turns a `Plan` into a `ControlCommand` (steering, throttle, brake, lights)."""
 
 from control.config import ControlConfig
 from control.controller import Controller

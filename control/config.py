@@ -1,4 +1,4 @@
-"""Every number of control, with its unit in its name."""
+"""Configuration of the lateral and longitudinal controllers: every number with its unit in its name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ SpeedTable = Annotated[tuple[tuple[float, float], ...], Field(min_length=1), Aft
 
 
 class LateralConfig(_Strict):
-    """Steering: look-ahead error feedback on top of curvature feed-forward."""
+    """Steering: PID on the look-ahead error, plus curvature feed-forward (`control.lateral`).
+
+    * Look-ahead distance: `look_ahead_min_m` + `look_ahead_gain_s` * speed, at most `look_ahead_max_m`.
+    * `damping`: damping ratio of the feedback; `integral_limit_m` and `error_limit_m` clip its integral and error.
+    * `rear_slip_rad_per_mps2`, `understeer_rad_per_mps2`: rear slip angle and extra wheel angle by lateral
+      acceleration.
+    * `latency_s`: how far the pose is extrapolated; `preview_s`: how far ahead the curvature is read.
+    """
 
     look_ahead_min_m: float = Field(4.0, gt=0.5)
     look_ahead_gain_s: float = Field(0.7, ge=0.0)
@@ -42,10 +49,16 @@ class LateralConfig(_Strict):
 
 
 class LongitudinalConfig(_Strict):
-    """Throttle and brake: speed feedback on top of the plan's acceleration.
+    """Throttle and brake: PID on the speed, plus the plan's acceleration as feed-forward (`control.longitudinal`).
 
-    The pedals are those of CARLA's cars: `throttle_accel_mps2` and `brake_decel_mps2` are (speed in m/s, acceleration
-    of the full pedal) after carla_garage's models of a Lincoln MKZ 2020. Throttle below `throttle_free` does not drive.
+    * `throttle_accel_mps2`, `brake_decel_mps2`: the pedals of CARLA's cars, as (speed in m/s, acceleration of the full
+      pedal), after carla_garage's models of a Lincoln MKZ 2020. Throttle below `throttle_free` does not drive the car.
+    * `rolling_decel_mps2`, `drag_per_m`: resistance that the pedals compensate, the latter times speed squared.
+    * `pedal_hysteresis_mps2`: acceleration beyond zero from which the controller changes pedals.
+    * `emergency_decel_mps2`: planned deceleration from which `jerk_emergency_mps3` applies instead of `jerk_max_mps3`.
+    * `rest_speed_mps`, `rest_time_s`: below this speed, brake to rest within this time when the plan comes to rest.
+    * `hold_speed_mps`, `hold_brake`: below this speed at the end of a stop, hold the car with this brake command.
+    * `launch_speed_mps`, `launch_look_s`: a plan that is faster than this, this far ahead in time, launches the car.
     """
 
     gain_per_s: SpeedTable = ((0.0, 2.0), (5.0, 1.6), (15.0, 1.2), (30.0, 0.9))
@@ -74,6 +87,8 @@ class LongitudinalConfig(_Strict):
 
 
 class ControlConfig(_Strict):
+    """Both controllers, and `step_s`, the time between two calls."""
+
     lateral: LateralConfig = LateralConfig()  # type: ignore[call-arg]
     longitudinal: LongitudinalConfig = LongitudinalConfig()  # type: ignore[call-arg]
     step_s: float = Field(0.05, ge=0.001, le=1.0)

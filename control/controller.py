@@ -1,4 +1,4 @@
-"""From a plan and the ego's state to actuation."""
+"""The controller: combines steering and pedals into the command that follows a plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from control.longitudinal import LongitudinalController
 
 
 class Controller:
-    """Steering and pedals; call `step` once per simulation step of `config.step_s`, in order of time."""
+    """Lateral and longitudinal control; call `step` once per simulation step of `config.step_s`, in order of time."""
 
     def __init__(self, vehicle: VehicleParameters, config: ControlConfig | None = None) -> None:
         config = config or ControlConfig()  # type: ignore[call-arg]
@@ -17,7 +17,7 @@ class Controller:
         self._longitudinal = LongitudinalController(config.longitudinal, config.step_s)
 
     def step(self, plan: Plan, ego: EgoState) -> ControlCommand:
-        """The command that acts in the next step."""
+        """The command for the next simulation step."""
         steer = self._lateral.step(plan, ego)
         throttle, brake = self._longitudinal.step(plan, ego)
         return ControlCommand(throttle=throttle, brake=brake, steer=steer)

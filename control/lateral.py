@@ -1,4 +1,4 @@
-"""Steering along the plan."""
+"""Lateral control: the steering command that keeps the ego on the plan's path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from control.pid import Pid, PidGains
 
 @dataclass(frozen=True, slots=True)
 class PathError:
-    """The ego against the plan: offset to its left, heading to its left, and the plan's curvature and place there."""
+    """Path tracking error: lateral offset and heading error (left positive), and arc length of the nearest point."""
 
     cross_track_m: float
     heading_rad: float
@@ -21,7 +21,7 @@ class PathError:
 
 
 def wheel_angle_limit(vehicle: VehicleParameters, speed_mps: float) -> float:
-    """The front wheels' angle at full steer, at this speed."""
+    """Angle of the front wheels at full steer and this speed, rad."""
     speeds = [point[0] for point in vehicle.steer_curve]
     factors = [point[1] for point in vehicle.steer_curve]
     return vehicle.steer_max_rad * float(np.interp(speed_mps, speeds, factors))
@@ -33,7 +33,7 @@ def feed_forward_angle(curvature_1pm: float, speed_mps: float, wheelbase_m: floa
 
 
 class PlanPath:
-    """The plan's poses as a path in arc length; beyond its last pose it goes on with that pose's curvature."""
+    """The plan's poses as a path by arc length; its ends are extended with the curvature there."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -41,7 +41,7 @@ class PlanPath:
         self._s = np.concatenate([[0.0], np.cumsum(steps)])
 
     def error(self, x_m: float, y_m: float, yaw_rad: float) -> PathError:
-        """The pose's error against the nearest place of the path (its ends are extended)."""
+        """Error of a pose against the nearest point of the path."""
         plan = self._plan
         nearest = int(np.argmin((plan.x_m - x_m) ** 2 + (plan.y_m - y_m) ** 2))
         yaw, curvature = float(plan.yaw_rad[nearest]), float(plan.curvature_1pm[nearest])
@@ -58,10 +58,10 @@ class PlanPath:
 class LateralController:
     """PID on the error at a look-ahead distance, plus curvature feed-forward.
 
-    The error is e + x_la * sin(heading error): what the cross-track error will be x_la ahead. With the gain
-    k = L (2 damping / x_la)^2 the error decays critically damped over about x_la / 2 metres at any speed, and noise
-    of the pose is attenuated as x_la grows. The pose is carried on by `latency_s` first, since a command acts one
-    step later. Rossetter, Gerdes (2006), "Lyapunov based performance guarantees for the potential field lane-keeping".
+    The error is e + x_la * sin(heading error): the expected cross-track error at a distance x_la ahead. With the gain k
+    = L (2 damping / x_la)^2 it decays critically damped (for damping 1) over about x_la / 2 metres at any speed; a
+    larger x_la attenuates pose noise more. The pose is first extrapolated by `latency_s`, since a command acts one step
+    later. Rossetter, Gerdes (2006), "Lyapunov based performance guarantees for the potential field lane-keeping".
     """
 
     def __init__(self, vehicle: VehicleParameters, config: LateralConfig, step_s: float) -> None:
@@ -73,7 +73,7 @@ class LateralController:
         self._steer = 0.0
 
     def step(self, plan: Plan, ego: EgoState) -> float:
-        """Steer in [-1, 1], positive to the left."""
+        """Steering command in [-1, 1], positive to the left."""
         config, wheelbase = self._config, self._vehicle.wheelbase_m
         speed = max(ego.speed_mps, 0.0)
         path = PlanPath(plan)
@@ -86,7 +86,8 @@ class LateralController:
         )
         ahead = min(config.look_ahead_min_m + config.look_ahead_gain_s * speed, config.look_ahead_max_m)
         curvature = path.curvature(error.s_m)
-        # In a steady turn the rear axle slides outwards, so the body points inwards of the path by that slip angle.
+        # In a steady turn the rear axle slides outwards, so the body points to the inside of the path by that slip
+        # angle.
         heading = error.heading_rad - config.rear_slip_rad_per_mps2 * speed**2 * curvature
         look = error.cross_track_m + ahead * float(np.sin(heading))
         look = min(max(look, -config.error_limit_m), config.error_limit_m)

@@ -1,4 +1,4 @@
-"""Which lights the ego shows."""
+"""Chooses which lights of the ego are on: position and low beam, brake lights, indicators, hazard lights."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ BRAKE_MIN = 0.01
 def choose_lights(brake: float, indicator: Indicator, is_view_poor: bool, is_stopping_safely: bool) -> VehicleLights:
     """The lights for a brake command in [0, 1] and a planned manoeuvre.
 
-    `is_view_poor` says that it is dark, foggy or raining. `is_stopping_safely` says that the ego stops since it cannot
-    drive on: hazard lights then replace the indicator.
+    `is_view_poor`: it is dark, foggy or raining. `is_stopping_safely`: the ego stops because it cannot drive on; hazard
+    lights then replace the indicator.
     """
     return VehicleLights(
         position=is_view_poor,

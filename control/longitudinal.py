@@ -1,4 +1,4 @@
-"""Throttle and brake along the plan."""
+"""Longitudinal control: the throttle and brake commands that follow the plan's speed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from control.pid import Pid, PidGains
 
 
 class Pedal(Enum):
+    """The pedal that is in use; only one is pressed at a time."""
+
     THROTTLE = "throttle"
     BRAKE = "brake"
 
 
 class LongitudinalController:
-    """PID on speed with the plan's acceleration as feed-forward; the sum is an acceleration, mapped to one pedal."""
+    """PID on the speed with the plan's acceleration as feed-forward; the sum, an acceleration, goes to one pedal."""
 
     def __init__(self, config: LongitudinalConfig, step_s: float) -> None:
         self._config = config
@@ -49,10 +51,11 @@ class LongitudinalController:
         return self._pedals(self._accel, speed)
 
     def _planned(self, plan: Plan, speed_mps: float) -> float:
-        """The plan's acceleration when a pedal moved now takes effect; at the end of a stop, at least what ends it.
+        """The plan's acceleration at the time when a pedal moved now takes effect.
 
-        There the plan has come to rest while the vehicle still rolls, and what the integrator learnt at higher brake
-        pressure outweighs so small an error: without its brake the vehicle would creep on for seconds.
+        At the end of a stop it is at most the value that brings the vehicle to rest. There the plan has come to rest
+        while the vehicle still rolls, and what the integrator learnt at higher brake pressure outweighs so small an
+        error: without this brake the vehicle would creep on for seconds.
         """
         config = self._config
         planned = float(np.interp(config.latency_s, plan.time_s, plan.accel_mps2))
@@ -70,7 +73,7 @@ class LongitudinalController:
         return PidGains(_at(config.gain_per_s, speed_mps), config.integral_per_s2, config.derivative)
 
     def _hold(self, plan: Plan, speed_mps: float) -> bool:
-        """Stand with the brake on while the plan stays at rest; let go when it wants to move."""
+        """Whether to stand with the brake on: while the plan stays at rest, until it wants to move."""
         config = self._config
         soon = float(np.interp(config.launch_look_s, plan.time_s, plan.speed_mps))
         now = float(plan.speed_mps[0])

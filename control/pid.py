@@ -1,4 +1,4 @@
-"""A PID controller."""
+"""A PID controller with filtered derivative, feed-forward, output limits and anti-windup."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PidGains:
-    """u = proportional e + integral * int e dt + derivative * de/dt."""
+    """u = proportional * e + integral * int e dt + derivative * de/dt."""
 
     proportional: float
     integral: float = 0.0
@@ -17,9 +17,10 @@ class PidGains:
 class Pid:
     """PID with a filtered derivative, output limits and anti-windup.
 
-    The integrator's contribution stays within +-`integral_limit`, and it stands still while the output is saturated
-    and the error would push it further (clamping). Gains may change from step to step without a bump: the integral is
-    kept in units of the output. Astrom, Hagglund (2006), "Advanced PID Control", ch. 3.
+    The contribution of the integrator stays within +-`integral_limit`. The integrator stops while the output is
+    saturated and the error would push it further (clamping). Gains may change from step to step without a bump, because
+    the integral is kept in units of the output. Raises ValueError unless the output limits are in order. Astrom,
+    Hagglund (2006), "Advanced PID Control", ch. 3.
     """
 
     def __init__(self, output_min: float, output_max: float, integral_limit: float, derivative_filter_s: float) -> None:
@@ -32,16 +33,17 @@ class Pid:
 
     @property
     def integral(self) -> float:
-        """The integrator's part of the output."""
+        """The contribution of the integrator to the output."""
         return self._integral
 
     def reset(self) -> None:
+        """Clear the integral and the derivative."""
         self._integral = 0.0
         self._slope = 0.0
         self._error: float | None = None
 
     def step(self, error: float, gains: PidGains, dt_s: float, feed_forward: float = 0.0) -> float:
-        """The limited output for `error` after `dt_s` > 0 seconds."""
+        """The limited output for `error`, `dt_s` > 0 seconds after the last step."""
         if self._error is not None:
             alpha = dt_s / (self._filter_s + dt_s)
             self._slope += alpha * ((error - self._error) / dt_s - self._slope)

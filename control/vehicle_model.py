@@ -1,4 +1,4 @@
-"""A single-track vehicle: kinematic at walking pace, dynamic with linear tyres above."""
+"""Single-track (bicycle) vehicle model: kinematic at walking pace, dynamic with saturating tyres above."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from av_stack.types import ControlCommand, VehicleParameters
 
 _BLEND_MPS = (2.0, 4.0)
+"""Speed range in which the kinematic model is blended into the dynamic one."""
+
 _GRAVITY_MPS2 = 9.81
 
 
@@ -32,9 +34,10 @@ class VehicleState:
 
 @dataclass(frozen=True, slots=True)
 class ModelParameters:
-    """What `VehicleParameters` does not tell. Cornering stiffness is per axle, over the axle's load.
+    """Parameters that `VehicleParameters` does not hold. Cornering stiffness is per axle, relative to the axle's load.
 
-    `brake_decel_mps2` is (speed in m/s, deceleration of the full brake); throttle below `throttle_free` does not drive.
+    `brake_decel_mps2` is (speed in m/s, deceleration of the full brake). Throttle below `throttle_free` does not drive
+    the car.
     """
 
     front_stiffness_per_rad: float = 11.0
@@ -68,7 +71,7 @@ class VehicleModel:
         self._substeps = substeps
 
     def step(self, state: VehicleState, command: ControlCommand, dt_s: float) -> VehicleState:
-        """The state after holding `command` for `dt_s`."""
+        """The state after `command` was held for `dt_s`."""
         for _ in range(self._substeps):
             state = self._substep(state, command, dt_s / self._substeps)
         return state
@@ -111,8 +114,8 @@ class VehicleModel:
         share = min(max((v - _BLEND_MPS[0]) / (_BLEND_MPS[1] - _BLEND_MPS[0]), 0.0), 1.0)
         if share == 0.0:
             return kinematic, 0.0
-        # About the centre of mass, a behind the front axle and b before the rear; per unit mass, with a*b for the
-        # squared radius of gyration.
+        # About the centre of mass, at a behind the front axle and b before the rear axle; per unit mass, with a*b for
+        # the squared radius of gyration.
         b, a = p.front_load * length, (1.0 - p.front_load) * length
         vy = state.slip_mps + b * state.yaw_rate_radps
         front_load, rear_load = p.front_load * _GRAVITY_MPS2, (1.0 - p.front_load) * _GRAVITY_MPS2
