@@ -1,4 +1,4 @@
-"""`python -m av_stack` and the command `av-stack`: quiet about Ctrl-C from the first moment on."""
+"""Entry point of `python -m av_stack` and `av-stack`: Ctrl-C prints no traceback, even while modules are imported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from av_stack.interruption import leave_at_once
 
 
 def main() -> None:
-    """Run the command line; it ends the process itself."""
+    """Run the command line, which ends the process itself."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, leave_at_once)
     from av_stack.cli import main as run_command_line

@@ -1,4 +1,4 @@
-"""`av-stack calibrate`: photographs of a chessboard in, a lens file out."""
+"""Camera calibration (`av-stack calibrate`): photographs of a chessboard in, a lens file (YAML) out."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from perception.lanes.lens import Lens, calibrate, find_corners
 
 PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp")
 SIZE_TOLERANCE_PX = 2
-"""Some cameras write one row or column more or less from picture to picture."""
+"""Allowed difference in size between pictures: some cameras write one row or column more or less from time to time."""
 
 
 class LensConfig(Strict):
-    """A lens file: pixels, OpenCV's order of the distortion's coefficients (k1, k2, p1, p2, k3)."""
+    """Content of a lens file, in px; the distortion coefficients are in OpenCV's order (k1, k2, p1, p2, k3).
+
+    `error_px` is the reprojection error, `pictures` the number of pictures used.
+    """
 
     width_px: int = Field(gt=0)
     height_px: int = Field(gt=0)
@@ -32,9 +35,10 @@ class LensConfig(Strict):
 
 
 def calibrate_folder(folder: Path, columns: int, rows: int) -> tuple[Lens, list[str]]:
-    """The lens from every picture in `folder`, and the names of those that do not show the whole board.
+    """Calibrate from every picture in `folder`: the lens, and the names of the pictures that do not show the whole
+    board.
 
-    Raises ConfigError where there is no picture, or too few with a board.
+    Raises ConfigError where there is no picture, one cannot be read or differs in size, or too few show the board.
     """
     paths = sorted(path for path in folder.glob("*") if path.suffix.lower() in PICTURE_SUFFIXES)
     if not paths:
@@ -59,7 +63,7 @@ def calibrate_folder(folder: Path, columns: int, rows: int) -> tuple[Lens, list[
 
 
 def write_lens(lens: Lens, path: Path) -> None:
-    """The lens as YAML; `load_lens` reads it."""
+    """Write the lens as YAML, which `load_lens` reads."""
     config = LensConfig(
         width_px=lens.width_px,
         height_px=lens.height_px,
@@ -74,7 +78,7 @@ def write_lens(lens: Lens, path: Path) -> None:
 
 
 def load_lens(path: Path) -> Lens:
-    """Raises ConfigError where the file is missing or wrong."""
+    """Read a lens file. Raises ConfigError where the file is missing or wrong."""
     config = load(path, LensConfig)
     matrix = np.array(
         [

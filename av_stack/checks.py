@@ -1,4 +1,4 @@
-"""Checks of what the command line is given, made before anything is loaded or started."""
+"""Checks of command-line arguments, made before anything is loaded or started."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from av_stack.suggest import did_you_mean
 from av_stack.world.spec import Address
 
 PORT_MAX = 65534
-"""CARLA also uses the next port."""
+"""Largest allowed port; CARLA also uses the next one."""
 HOST_MAX_CHARS = 253
 SEED_MAX = 2**31 - 2
-"""CARLA keeps seeds in 32 bits with a sign, and one sensor gets the scenario's seed plus 1."""
+"""Largest allowed seed. CARLA keeps seeds as signed 32-bit integers, and one sensor gets the scenario's seed plus 1."""
 
 
 def address_of(server: str | None) -> Address | None:
-    """The address that `--server HOST:PORT` names; None where the option is not given."""
+    """Parse the address in `--server HOST:PORT`; None where the option is not given. Raises ConfigError."""
     if server is None:
         return None
     host, _, port = server.rpartition(":")
@@ -32,12 +32,12 @@ def address_of(server: str | None) -> Address | None:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The names in a comma-separated list, without the blanks around them."""
+    """The names in a comma-separated list, without blanks around them."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def check_known(option: str, names: Sequence[str], known: Collection[str]) -> None:
-    """ConfigError that names the first of `names` that is not among `known`."""
+    """Raise ConfigError for the first of `names` that is not among `known`."""
     for name in names:
         if name not in known:
             raise ConfigError(f"{option}: unknown name {name!r:.80}{did_you_mean(name, known)}; allowed are "
@@ -45,13 +45,13 @@ def check_known(option: str, names: Sequence[str], known: Collection[str]) -> No
 
 
 def check_maps_folder(maps: Path | None) -> None:
-    """ConfigError unless `--maps` is a folder, or not given."""
+    """Raise ConfigError unless `--maps` is a folder, or not given."""
     if maps is not None and not maps.is_dir():
         raise ConfigError(f"--maps {maps}: {'not a folder' if maps.exists() else 'no such folder'}")
 
 
 def check_map(name: str, known: Collection[str]) -> None:
-    """ConfigError unless the embedded server has the map; NAME_Opt is CARLA's other name of NAME."""
+    """Raise ConfigError unless the embedded server has the map; NAME_Opt is CARLA's other name for NAME."""
     if name.removesuffix("_Opt") not in known and name not in known:
         raise ConfigError(
             f"unknown map {name!r:.80}{did_you_mean(name, known)}; there are {', '.join(known)}; "
@@ -60,7 +60,7 @@ def check_map(name: str, known: Collection[str]) -> None:
 
 
 def check_out_folder(out: Path | None, option: str = "--out") -> None:
-    """ConfigError where `out` cannot become a folder that files can be written to."""
+    """Raise ConfigError where `out` is not, and cannot become, a folder that files can be written to."""
     if out is None:
         return
     if str(out) in ("", "."):
@@ -76,7 +76,7 @@ def check_out_folder(out: Path | None, option: str = "--out") -> None:
 
 
 def check_weights(weights: Path | None, option: str = "--weights") -> None:
-    """ConfigError unless `weights` is a checkpoint as PyTorch writes it: a zip archive that holds data.pkl."""
+    """Raise ConfigError unless `weights` is a checkpoint as PyTorch writes it: a zip archive that holds data.pkl."""
     if weights is None:
         return
     if not weights.is_file():

@@ -1,4 +1,4 @@
-"""`av-stack`: the command line."""
+"""The command line `av-stack`: one function per command, which checks its arguments before it imports what it needs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from av_stack.errors import AvStackError, ConfigError, install_hint
 from av_stack.interruption import INTERRUPTED_STATUS, importing, leave, raise_on_signals, set_deadline
 from av_stack.server_process import embedded_maps, kill_servers
 
-if TYPE_CHECKING:  # what the commands need is imported by them: --help and wrong arguments answer at once
+if TYPE_CHECKING:  # the commands import what they need themselves, so that --help and wrong arguments answer at once
     from av_stack.run import Options, Outcome
     from av_stack.types import SensorFrame, StepResult, Truth
     from scenarios.judge import Judge
@@ -44,7 +44,7 @@ console = Console()
 
 
 class OutcomeError(AvStackError):
-    """What was asked for was done, and went wrong: what to say, and the status to end with."""
+    """A command that ran but whose outcome is bad: the message, and the exit status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -52,11 +52,11 @@ class OutcomeError(AvStackError):
 
 
 ORACLE_NAMES = ("detection", "lights")
-"""`av_stack.pipeline.ORACLES`, which takes seconds to import; a test compares them."""
+"""Copy of `av_stack.pipeline.ORACLES`, which takes seconds to import; a test compares them."""
 LISTED_KINDS = ("scenarios", "suites", "weathers", "rigs", "maps")
 EVAL_PARTS = ("lanes", "ranging", "health", "lights", "detection", "dashcam")
 DEVICES = ("auto", "cuda", "cpu")
-"""`perception.device.DEVICES`, likewise."""
+"""Copy of `perception.device.DEVICES`, for the same reason."""
 
 ServerOption = Annotated[
     str | None, typer.Option("--server", metavar="HOST:PORT", help="A CARLA 0.9.16 server. Default: the embedded one.")
@@ -433,7 +433,7 @@ def doctor_command(
 
 
 def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
-    """`run` with a bar that shows distance, speed and what limits the speed."""
+    """Call `run` with a progress bar that shows distance, speed and what limits the speed."""
     from av_stack.run import run
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[say]}"))
@@ -446,7 +446,7 @@ def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
                 progress.update(task, total=judge.route_length_m, completed=judge.progress_m, say=say)
 
         def abandon(message: str, status: int) -> None:
-            """Say what happened and go, before the wheel's own thread ends the process."""
+            """Print the message and exit, before the wheel's own thread ends the process."""
             progress.stop()
             _say_error(message)
             os._exit(status)
@@ -456,33 +456,34 @@ def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
 
 def _say_error(message: str) -> None:
     line = " ".join(message.split())
-    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)  # no escape codes of a terminal
+    # no escape codes for the terminal
+    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
     print(f"av-stack: {shown}", file=sys.stderr, flush=True)
 
 
 def _give_up() -> None:
-    """End at once, with nothing left behind."""
+    """End the process at once, and its servers with it."""
     kill_servers()
     _say_error("interrupted")
     os._exit(INTERRUPTED_STATUS)
 
 
 def main() -> None:
-    """Entry point: errors for people are one line on stderr and a status that is not 0."""
+    """Entry point: an error for people is one line on stderr and a nonzero exit status."""
     raise_on_signals()
     try:
-        status = app(standalone_mode=False) or 0  # typer returns the status of its own Exit, and makes one of Ctrl-C
+        status = app(standalone_mode=False) or 0  # typer returns the status of its own Exit, and turns Ctrl-C into one
         if status == INTERRUPTED_STATUS:
             _say_error("interrupted")
         leave(status)
     except AvStackError as error:
         _say_error(str(error))
         leave(error.exit_status)
-    except OSError as error:  # a full disk, a folder that may not be written to
+    except OSError as error:  # a full disk, or a folder without write permission
         _say_error(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
         sys.exit(AvStackError.exit_status)
     except typer.TyperException as error:
-        _say_error(error.format_message().replace("Input should be", "it has to be"))  # as pydantic puts it
+        _say_error(error.format_message().replace("Input should be", "it has to be"))  # pydantic's wording
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         _say_error("interrupted")

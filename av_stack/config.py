@@ -1,4 +1,4 @@
-"""Typed configuration from YAML: whatever is wrong becomes one line that names file, key and what is allowed."""
+"""Typed configuration from YAML; an error is one line that names the file, the key and what is allowed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from av_stack.yaml_text import read_yaml
 
 
 class Strict(BaseModel):
-    """A model that refuses unknown keys and numbers that are infinite, NaN or a truth value.
+    """Base model that refuses unknown keys, and numbers that are infinite, NaN or booleans.
 
-    Every number's unit stands in its key.
+    The unit of every number is part of its key.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -25,7 +25,9 @@ class Strict(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _refuse_truth_for_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """YAML reads yes, no, on and off as truth values, and pydantic would read those as 1 and 0."""
+        """Refuse booleans for numbers: YAML reads yes, no, on and off as booleans, which pydantic would accept as 1 and
+        0.
+        """
         parts = value if isinstance(value, list) else [value]
         if any(isinstance(part, bool) for part in parts):
             annotation = cls.model_fields[str(info.field_name)].annotation
@@ -38,13 +40,13 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def load(path: Path, model: type[M]) -> M:
-    """The YAML file at `path` as `model`; ConfigError where it cannot be read or does not fit."""
+    """Read the YAML file at `path` as `model`. Raises ConfigError where it cannot be read or does not fit."""
     values = read_yaml(path)
     return validate(values if values is not None else {}, model, str(path))
 
 
 def validate(values: Any, model: type[M], where: str) -> M:
-    """`values` as `model`; ConfigError names `where`, the key and what is allowed."""
+    """Check `values` against `model`. Raises ConfigError that names `where`, the key and what is allowed."""
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -52,7 +54,7 @@ def validate(values: Any, model: type[M], where: str) -> M:
 
 
 def named(folder: Path, name: str, what: str) -> Path:
-    """`folder`/`name`.yaml, or `name` itself where it is a YAML file; ConfigError lists what there is."""
+    """Path of `folder`/`name`.yaml, or of `name` itself if that is a YAML file. ConfigError lists the known names."""
     if name.endswith((".yaml", ".yml")):
         return Path(name)
     known = names_in(folder)
@@ -70,7 +72,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def shortened(value: Any) -> str:
-    """`value` for an error message, cut to a readable length; text without spaces stands without quotes."""
+    """`value` for an error message, cut to a readable length; identifiers are not quoted."""
     if isinstance(value, str) and value.isidentifier() and len(value) <= 60:
         return value
     try:
@@ -112,7 +114,7 @@ _BOUNDS = {
 def _explain(error: ValidationError, model: type[BaseModel]) -> str:
     found = error.errors()
     unknown = [entry for entry in found if entry["type"] == "extra_forbidden"]
-    first = [*unknown, *found][0]  # a misspelt key is also a missing one: the misspelling says more
+    first = [*unknown, *found][0]  # a misspelt key also makes one missing: naming the misspelling helps more
     location, kind = first["loc"], first["type"]
     if kind == "extra_forbidden":
         allowed = _keys_at(model, location[:-1])
@@ -153,7 +155,7 @@ def _explain_value(error: ErrorDetails) -> str:
 
 
 def _key(location: tuple[int | str, ...]) -> str:
-    """The dotted key; entries of a list count from 0, as in YAML's own tools."""
+    """The dotted key; entries of a list count from 0, as in tools for YAML."""
     if not location:
         return "the file"
     return ".".join(part if isinstance(part, str) and part.isidentifier() else shortened(part) for part in location)
@@ -165,7 +167,7 @@ def _kind_of(value: Any) -> str:
 
 
 def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
-    """The keys of the model that lies at `location` below `model`."""
+    """The keys of the model at `location` below `model`."""
     current: Any = model
     for part in location:
         if isinstance(part, str) and _is_model(current) and part in current.model_fields:

@@ -1,4 +1,4 @@
-"""What held the ego back over a drive: time and lost distance for each kind of constraint."""
+"""Statistics of what limited the ego's speed over a drive: time and lost distance for each kind of constraint."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from av_stack.types import Constraint, ConstraintKind
 
 STANDING_MPS = 0.1
+"""Below this speed the ego counts as standing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +24,23 @@ class _Tick:
 
 @dataclass(slots=True)
 class ConstraintTimes:
-    """Call `add` once per tick with what limits the plan."""
+    """Collects the constraint on the plan at every tick; call `add` once per tick."""
 
     _ticks: list[_Tick] = field(default_factory=list)
 
     def add(self, constraint: Constraint | None, speed_mps: float, limit_mps: float, step_s: float) -> None:
-        """One tick of `step_s` at the true `speed_mps`. The lost distance is how much farther the ego would have come
-        at the speed limit."""
+        """Add one tick of `step_s` at the true speed `speed_mps`.
+
+        The lost distance is how much farther the ego would have come at the speed limit.
+        """
         lost_m = max(limit_mps - abs(speed_mps), 0.0) * step_s
         self._ticks.append(_Tick(constraint, abs(speed_mps) < STANDING_MPS, step_s, lost_m))
 
     def figures(self, in_stop: NDArray[np.bool_]) -> dict[str, dict[str, float]]:
-        """Seconds and lost metres by kind, the longest first; kinds that never limited the plan are left out.
+        """Seconds and lost metres for each kind, the longest first, without kinds that never limited the plan.
 
-        `in_stop` (N,) says which ticks belong to stops for lights and queues (`scenarios.pace`). A drive that ends by
-        an error may have judged one tick more than it planned.
+        `in_stop` (N,) marks the ticks that belong to stops for lights and queues (`scenarios.pace`). It may have one
+        entry more than there are ticks here, when an error ended the drive after the tick was judged.
         """
         found = {kind: self._of_kind(kind, in_stop) for kind in ConstraintKind}
         longest_first = sorted(found.items(), key=lambda item: -item[1]["time_s"])
@@ -55,8 +58,12 @@ class ConstraintTimes:
         }
 
     def longest_stand(self) -> dict[str, Any] | None:
-        """The longest time without moving for one kind of constraint, with the last object and distance; None without
-        a stand. A tracker may name a vehicle anew while the ego stands behind it, so the object does not count."""
+        """The longest time without moving for one kind of constraint, with its last object and distance; None without a
+        stand.
+
+        The object may change during the stand, since a tracker may give a vehicle a new id while the ego stands behind
+        it.
+        """
         best: tuple[float, Constraint] | None = None
         time_s, last = 0.0, None
         for tick in self._ticks:

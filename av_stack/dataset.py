@@ -1,8 +1,8 @@
-"""Labelled pictures on disk, for training and for measuring: `av-stack dataset`.
+"""Renders labelled data sets for training and evaluating the detector (`av-stack dataset`).
 
-The folder is what ultralytics reads (`dataset.yaml`, `images/<split>`, `labels/<split>`), with one JSON line per label
-beside it (`objects/<split>`: class, box, seen share, distance, weather), so that figures can be split by range and
-weather. Work is cut into episodes, each a map and a seed; an episode that is there already is not made again.
+The folder has the layout of ultralytics (`dataset.yaml`, `images/<split>`, `labels/<split>`). In addition there is one
+JSON line per label (`objects/<split>`: class, box, visible share, distance, weather), so that figures can be split by
+range and weather. The work is cut into episodes, each a map and a seed; an episode that exists is not made again.
 """
 
 from __future__ import annotations
@@ -29,22 +29,28 @@ from perception.detection.classes import CLASSES
 
 JPEG_QUALITY = 92
 TRAINING_FOV_DEG = (60.0, 60.0, 60.0, 53.13, 90.0, 30.0)
-"""What a camera's angle is drawn from: the compact rig's, and the full rig's as they look in a picture of 640x360 (its
-front camera's picture is twice as wide, at 90 degrees: the middle of it looks like one at 53)."""
+"""Horizontal fields of view from which a camera's is drawn: that of the compact rig, and those of the full rig as they
+appear in a picture of 640x360. (The full rig's front picture is twice as wide, at 90 degrees; its middle looks like one
+at 53 degrees.)
+"""
 
 TRAINING = CaptureSpec("", 0, fov_deg=TRAINING_FOV_DEG, guests=36, guests_m=(10.0, 100.0), redraw_limits=True)
-"""The pattern of a training episode. Its people stand as far as they count, since those are the hard ones to see."""
+"""The pattern of a training episode. Its people stand at up to the largest distance that counts, since distant people
+are the hard ones to detect.
+"""
 
 ATTEMPTS = 3
-"""Many servers at once take one another's ports now and then."""
+"""Attempts at an episode: with many servers at once, two sometimes pick the same port."""
 
 FIRST_SEED = {"train": 1000, "val": 500_000}
-"""Seeds of the two splits never meet, and neither meets a scenario's."""
+"""First seed of each split. The seeds of the splits never overlap, nor do they overlap those of scenarios."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetSpec:
-    """`frames` pictures of `split`, spread evenly over `maps`; `capture` is the pattern of each episode."""
+    """What to render: `frames` pictures of `split`, spread evenly over `maps`; `capture` is the pattern of each
+    episode.
+    """
 
     split: str
     maps: tuple[str, ...]
@@ -53,7 +59,7 @@ class DatasetSpec:
     maps_folder: Path | None = None
 
     def episodes(self) -> Iterator[CaptureSpec]:
-        """The episodes, maps in turn; the last ones may give more frames than asked."""
+        """The episodes, maps in turn; the last one may yield more frames than needed."""
         each = self.capture.views * self.capture.scenes * self.capture.shots
         for number in range(-(-self.frames // each)):
             seed = FIRST_SEED[self.split] + number
@@ -63,9 +69,9 @@ class DatasetSpec:
 def write_dataset(
     specs: Sequence[DatasetSpec], out: Path, workers: int, tell: Callable[[int, int], None]
 ) -> dict[str, object]:
-    """Make what is missing of the data set at `out`; returns its summary, which is also written to `summary.json`.
+    """Render what is missing of the data set in `out`; returns its summary, which is also written to `summary.json`.
 
-    `tell(done, all)` is called after each episode. Raises ConfigError where `out` holds another data set.
+    `tell(done, all)` is called after each episode. Raises ConfigError where `out` holds a different data set.
     """
     _claim(out, specs)
     todo = [(spec, episode) for spec in specs for episode in spec.episodes()]
@@ -90,7 +96,9 @@ def write_dataset(
 
 @contextmanager
 def _deaf_children() -> Iterator[None]:
-    """Processes started herein do not hear Ctrl-C, which reaches all those of a terminal: this one ends the others."""
+    """Processes started in this context ignore Ctrl-C, which a terminal sends to all its processes; the parent ends
+    them.
+    """
     heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -99,6 +107,7 @@ def _deaf_children() -> Iterator[None]:
 
 
 def _claim(out: Path, specs: Sequence[DatasetSpec]) -> None:
+    """Prepare the folders; raises ConfigError where `out` holds a data set made with other options."""
     wanted = json.loads(json.dumps([_plain(spec) for spec in specs]))
     made = out / "made.json"
     if made.exists() and json.loads(made.read_text()) != wanted:
@@ -127,6 +136,7 @@ def _name(episode: CaptureSpec) -> str:
 
 
 def _insist(out: Path, spec: DatasetSpec, episode: CaptureSpec) -> None:
+    """Write an episode, with up to `ATTEMPTS` attempts."""
     for attempt in range(ATTEMPTS):
         try:
             return _write_episode(out, spec, episode)
@@ -137,7 +147,7 @@ def _insist(out: Path, spec: DatasetSpec, episode: CaptureSpec) -> None:
 
 
 def _write_episode(out: Path, spec: DatasetSpec, episode: CaptureSpec) -> None:
-    """One episode in a server of its own; the marker comes last, so that a broken one is made again."""
+    """Render one episode with its own server. The marker file is written last, so a broken episode is made again."""
     folder = [] if spec.maps_folder is None else ["--maps", str(spec.maps_folder)]
     counts: Counter[str] = Counter()
     frames = 0

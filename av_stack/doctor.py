@@ -1,4 +1,4 @@
-"""`av-stack doctor`: what a drive needs, whether this machine has it, and the command that helps where it does not."""
+"""Checks the machine (`av-stack doctor`): what a drive needs, whether it is there, and the command that helps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ print(context.info["GL_RENDERER"], "OpenGL", context.version_code / 100)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. `is_needed` tells whether a drive is impossible without it."""
+    """The result of one check. `is_needed`: a drive is impossible without it."""
 
     what: str
     is_fine: bool
@@ -41,7 +41,7 @@ class Finding:
 
 
 def examine(server: Address | None = None, out: Path = Path("out")) -> list[Finding]:
-    """Everything that a drive into `out` needs. A `server` that is given has to answer."""
+    """Check everything that a drive into `out` needs. A `server` that is given has to answer."""
     return [
         check_python(),
         check_wheel(),
@@ -61,7 +61,7 @@ def check_python() -> Finding:
 
 
 def check_wheel() -> Finding:
-    """CARLA's wheel has the right version and can be imported."""
+    """CARLA's wheel is installed in the right version and can be imported."""
     try:
         version = metadata.version("carla")
     except metadata.PackageNotFoundError:
@@ -91,7 +91,7 @@ def check_packages() -> Finding:
 
 
 def check_gl() -> Finding:
-    """The embedded server's cameras need OpenGL 4.3 through EGL; tried in a process of its own."""
+    """OpenGL 4.3 through EGL works, for the embedded server's cameras; tried in a process of its own."""
     remedy = "run: sudo apt-get install --no-install-recommends libegl1 libgl1"
     try:
         done = subprocess.run(
@@ -105,7 +105,7 @@ def check_gl() -> Finding:
 
 
 def check_gpu() -> Finding:
-    """A GPU is not needed: perception runs on the CPU without one."""
+    """Whether there is a GPU; it is not needed, since perception also runs on the CPU."""
     from perception.device import chosen_device
 
     device, why = chosen_device("auto", has_weights=True)
@@ -113,7 +113,7 @@ def check_gpu() -> Finding:
 
 
 def check_carla(server: Address | None) -> Finding:
-    """A CARLA server; not needed unless one was named, because a drive starts the embedded one."""
+    """Whether a CARLA server answers; not needed unless one was named, because a drive starts the embedded one."""
     address = server or DEFAULT_SERVER
     try:
         check_server(address, PROBE_TIMEOUT_S)
@@ -126,7 +126,7 @@ def check_carla(server: Address | None) -> Finding:
 
 
 def check_disk(out: Path) -> Finding:
-    """Room for a drive's files on the disk that `out` is on or will be on."""
+    """Whether the disk that `out` is on, or will be on, has room for a drive's files."""
     place = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
     free = shutil.disk_usage(place).free
     is_fine = free >= DISK_NEEDED_BYTES

@@ -1,10 +1,10 @@
-"""Errors that a person can act on; the command line prints them as one line and exits with their status."""
+"""Errors for people: the command line prints each as one line and exits with its status."""
 
 from __future__ import annotations
 
 
 class AvStackError(Exception):
-    """What is wrong, where, and what is allowed, in one line."""
+    """Base class. The message says in one line what is wrong, where, and what is allowed."""
 
     exit_status = 1
 
@@ -16,17 +16,17 @@ class ConfigError(AvStackError):
 
 
 class WorldError(AvStackError):
-    """The simulator cannot be reached, has the wrong version, or went away."""
+    """The simulator cannot be reached, has the wrong version, or was lost."""
 
     exit_status = 3
 
 
 class RouteError(AvStackError):
-    """No drivable way between two places of the map."""
+    """There is no drivable route between two places on the map."""
 
     exit_status = 4
 
 
 def install_hint(extra: str) -> str:
-    """How to install an optional part of the project, which no package index has."""
+    """How to install an optional part of the project, which is on no package index."""
     return f"in the project's folder run: .venv/bin/pip install -c constraints.txt -e '.[{extra}]'"

@@ -1,7 +1,7 @@
-"""Geometry shared by the whole stack: every change of frame is here and nowhere else.
+"""Coordinate transforms of the whole stack: every change of frame is here and nowhere else.
 
 The frames are those of `av_stack.types`: map, vehicle and image, all ISO 8855 (right-handed, SI, radians). CARLA's
-world is left-handed with y to the south, yaw clockwise and degrees; the `carla_*` functions cross that border.
+world is left-handed with y to the south, yaw clockwise, and degrees; the `carla_*` functions convert from and to it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from av_stack.types import CameraModel, GeoReference, Pose2D
 Float = NDArray[np.float64]
 
 CARLA_EARTH_RADIUS_M = 6_378_137.0
-"""CARLA 0.9.16 projects a sphere of the WGS84 equator's radius, whatever ellipsoid the map names."""
+"""Radius of the sphere that CARLA 0.9.16 projects (WGS84's equator), whatever ellipsoid the map names."""
 
 CARLA_PROJECTION_SCALE = 0.9996
 """Scale on the central meridian that CARLA 0.9.16 applies, whatever `+k` the map names."""
 
 
 def wrap_angle(angle_rad: ArrayLike) -> Float:
-    """The same direction in [-pi, pi), elementwise."""
+    """The same angle in [-pi, pi), elementwise."""
     wrapped = (np.asarray(angle_rad, dtype=np.float64) + np.pi) % (2.0 * np.pi) - np.pi
-    # A tiny negative sum rounds up to exactly 2 pi in the modulo: keep the interval half open.
+    # A tiny negative sum rounds up to exactly 2 pi in the modulo; this keeps the interval half open.
     return np.where(wrapped >= np.pi, wrapped - 2.0 * np.pi, wrapped)
 
 
@@ -69,8 +69,8 @@ def geodetic_to_map(latitude_deg: ArrayLike, longitude_deg: ArrayLike, geo: GeoR
     """Latitude and longitude of a GNSS fix -> (..., 2) m in the map frame.
 
     Inverse of `carla.Map.transform_to_geolocation` of CARLA 0.9.16: a spherical transverse Mercator projection about
-    `geo` (Snyder, Map Projections, USGS PP 1395, eq. 8-1 to 8-3). That CARLA feeds it its own y, which points south,
-    so latitude grows to the map's south.
+    `geo` (Snyder, Map Projections, USGS PP 1395, eq. 8-1 to 8-3). CARLA applies it to its own y, which points south, so
+    latitude grows towards the south of the map.
     """
     lat = np.radians(np.asarray(latitude_deg, dtype=np.float64))
     dlon = np.radians(np.asarray(longitude_deg, dtype=np.float64) - geo.longitude_deg)
@@ -167,7 +167,7 @@ def vehicle_to_image(points: ArrayLike, camera: CameraModel) -> tuple[Float, Flo
 def image_to_ground(pixels: ArrayLike, camera: CameraModel) -> Float:
     """Pixels (..., 2) as (u, v) -> (..., 2) m where their rays meet the plane z = 0 of the vehicle frame.
 
-    NaN where the ray does not go down to the ground (at or above the horizon).
+    NaN where the ray does not reach the ground (at or above the horizon).
     """
     uv = np.asarray(pixels, dtype=np.float64)
     k = intrinsics(camera)

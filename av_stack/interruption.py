@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP end a command in order, and within a bounded time."""
+"""Handles Ctrl-C, SIGTERM and SIGHUP: a command ends in good order and within a bounded time."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 GRACE_S = 3.0
-"""Time that a command has to give back what it holds after the first signal."""
+"""Time that a command has to release its resources after the first signal."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 INTERRUPTED_STATUS = 130
 
-_terminal: list[int] = []  # the standard streams that are one: after a hang-up nobody can tell any more
+_terminal: list[int] = []  # the standard streams that are terminals; after a hang-up this can no longer be found out
 _has_deadline = False
 _is_ending = False
 
 
 def raise_on_signals() -> None:
-    """Let each of SIGNALS raise KeyboardInterrupt in the main thread; one that is ignored (`nohup`) stays ignored."""
+    """Make each of SIGNALS raise KeyboardInterrupt in the main thread; ignored signals (`nohup`) stay ignored."""
     _terminal[:] = [descriptor for descriptor in range(3) if os.isatty(descriptor)]
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -32,10 +32,10 @@ def raise_on_signals() -> None:
 
 
 def set_deadline(give_up: Callable[[], None]) -> None:
-    """Call `give_up`, which must end the process, if it still runs `GRACE_S` after the first of SIGNALS.
+    """Call `give_up`, which must end the process, if the process still runs `GRACE_S` after the first of SIGNALS.
 
-    Later signals are ignored. A thread of its own calls `give_up`: Python handles no signal while the main thread waits
-    in a library, and loading a map may take longer than `GRACE_S`. Does nothing when called again.
+    Later signals are ignored. A separate thread calls `give_up`, because Python handles no signal while the main thread
+    waits in a library, and loading a map may take longer than `GRACE_S`. Calling this again does nothing.
     """
     global _has_deadline
     if _has_deadline:
@@ -48,8 +48,7 @@ def set_deadline(give_up: Callable[[], None]) -> None:
 
 
 def leave(status: int) -> NoReturn:
-    """End the process; after a signal, where `set_deadline` was called, without the second that libraries take to
-    unload."""
+    """End the process; after a signal and `set_deadline`, without the second that libraries take to unload."""
     sys.stdout.flush()
     sys.stderr.flush()
     if _is_ending and _has_deadline:
@@ -75,7 +74,7 @@ def _interrupt(number: int, _frame: object) -> None:
 
 
 def _let_go_of_terminal() -> None:
-    """After a hang-up every write to the terminal fails; what is still said then goes nowhere."""
+    """Send further output to /dev/null: after a hang-up every write to the terminal fails."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in _terminal:
         os.dup2(nowhere, descriptor)
@@ -83,16 +82,16 @@ def _let_go_of_terminal() -> None:
 
 
 def leave_at_once(*_: object) -> None:
-    """Signal handler: one line and the end. Only for times when there is nothing to give back."""
+    """Signal handler that prints one line and exits. Only for times when there is nothing to release."""
     os.write(2, b"av-stack: interrupted\n")
     os._exit(INTERRUPTED_STATUS)
 
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Within it each of SIGNALS ends the process with one line; one that is ignored stays ignored.
+    """Within this context each of SIGNALS ends the process with one line; ignored signals stay ignored.
 
-    A KeyboardInterrupt in the middle of an import can surface as another error of a compiled module.
+    It is for imports: a KeyboardInterrupt in the middle of one can surface as another error from a compiled module.
     """
     numbers = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, leave_at_once) for number in numbers}

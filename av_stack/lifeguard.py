@@ -1,8 +1,8 @@
-"""Notices a server that died or fell silent while the wheel still waits for it.
+"""Watchdog of the CARLA server: notices that it died or hangs while CARLA's Python wheel still waits for it.
 
-The wheel's TrafficManager runs in a C++ thread of this process, and when its call times out, it ends the process
-without asking Python. So what is to be saved must be saved before that time-out, from a thread of our own. While a map
-is loaded the wheel waits for up to two minutes, also for a server that has died.
+The wheel's TrafficManager runs in a C++ thread of this process. When one of its calls times out, it ends the process
+without giving Python a chance, so results must be saved before that time-out, from a separate thread. While a map is
+loaded the wheel waits for up to two minutes, even for a server that has died.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from collections.abc import Callable
 from av_stack.world.probe import VERSION_CALL
 from av_stack.world.spec import Address
 
-LATE_S = 0.5  # a step that takes longer makes the guard look
+LATE_S = 0.5  # a step that takes longer makes the watchdog probe the server
 LOOK_EVERY_S = 0.1
-ANSWER_TIMEOUT_S = 2.0  # with LATE_S less than the wheel's time-out in the loop
+ANSWER_TIMEOUT_S = 2.0  # together with LATE_S less than the wheel's time-out in the loop
 
 
 class Lifeguard:
-    """Calls `on_lost` once, from its own thread, when the server at `address` is gone.
+    """Calls `on_lost` once, from its own thread, when the server at `address` is lost.
 
-    From the beginning: when the server's end of an idle connection closes, and no new one is accepted. From the first
-    `beat` on also when a step is late and the server does not answer a call.
+    The server is lost when it closes an idle connection and accepts no new one. From the first `beat` on it is also
+    lost when a step is late and the server does not answer a call.
     """
 
     def __init__(self, address: Address, on_lost: Callable[[], None]) -> None:
@@ -37,14 +37,14 @@ class Lifeguard:
         self._thread.start()
 
     def beat(self) -> None:
-        """A step is done."""
+        """Report that a step is done."""
         self._beat_s = time.monotonic()
 
     def close(self) -> None:
         self._ended.set()
 
     def _guard(self) -> None:
-        connection = self._connect()  # a server that never answered is told by the first call to it
+        connection = self._connect()  # if the server never answered, the first call to it reports that
         while not self._ended.wait(LOOK_EVERY_S):
             is_lost = self._is_late() and not self._is_answering()
             if connection is not None and _is_closed(connection):
@@ -67,7 +67,9 @@ class Lifeguard:
             return None
 
     def _is_answering(self) -> bool:
-        """Whether the server still answers a call; a connection alone would be made for a frozen one too."""
+        """Whether the server still answers a call; a frozen server would accept a connection, so connecting is not
+        enough.
+        """
         try:
             with socket.create_connection((self._address.host, self._address.port), ANSWER_TIMEOUT_S) as probe:
                 probe.sendall(VERSION_CALL)

@@ -1,4 +1,4 @@
-"""What `av-stack list` shows: the names that the other commands take."""
+"""Lists the names that the commands take: scenarios, suites, weathers, rigs and maps (`av-stack list`)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sim_configs.load import FOLDER as CONFIGS
 from sim_configs.load import load_rig
 
 Row = tuple[str, str]
-"""A name and one line about it."""
+"""A name and one line that describes it."""
 
 
 def listing(maps: Path | None = None) -> dict[str, list[Row]]:
-    """The rows of each kind of name; `maps` is a folder with more maps."""
+    """The rows for each kind of name; `maps` is a folder with more maps."""
     return {
         "scenarios": [_scenario(name) for name in names_in(SCENARIOS)],
         "suites": [(name, f"{len(drives)} drives") for name, drives in SUITES.items()],

@@ -1,5 +1,6 @@
-"""What of the town's map the stack may know: lanes, their markings, signals. Part of `av_stack.types`, where all of its
-values are imported from; frames as there.
+"""The map data that the stack may know: lanes, their markings, and signals.
+
+Part of `av_stack.types`, from which all of these types are imported; frames as there.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class MarkingColour(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class LaneKey:
-    """One lane of one OpenDRIVE lane section."""
+    """Identifies one lane of one OpenDRIVE lane section."""
 
     road_id: int
     section: int
@@ -85,7 +86,7 @@ class SignalKind(str, Enum):
 class Signal:
     """A signal that governs `lane` from the stop line at `stop_s_m` (arc length along that lane).
 
-    `place` is where the map puts its post, (x, y) m in the map frame; None where it does not say.
+    `place` is the position of its post, (x, y) m in the map frame; None if the map does not give it.
     """
 
     signal_id: str
@@ -105,7 +106,7 @@ class GeoReference:
 
 @dataclass(frozen=True, slots=True)
 class LaneGraph:
-    """All that planning and localization may know of the map."""
+    """The road map for planning and localization: lanes, signals and georeference."""
 
     name: str
     lanes: Mapping[LaneKey, Lane]

@@ -1,4 +1,4 @@
-"""From a scenario table to what the world and the planner need."""
+"""Turns a scenario into the inputs of the world (`WorldSpec`) and of the planner (a lane-level route)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scenarios.model import Place, Scenario
 
 
 def world_spec(scenario: Scenario, rig: Rig, weather: str | Mapping[str, float]) -> WorldSpec:
-    """The world that `scenario` asks for."""
+    """The world that `scenario` requires."""
     route = scenario.route
     walkers = [WalkerScript(w.start, w.end, w.speed_mps, w.trigger_m, w.patrol) for w in scenario.walkers]
     return WorldSpec(
@@ -32,7 +32,10 @@ def world_spec(scenario: Scenario, rig: Rig, weather: str | Mapping[str, float])
 
 
 def mission_route(graph: LaneGraph, scenario: Scenario, config: PlanningConfig) -> Route:
-    """The lane-level route through the scenario's places. RouteError where a place is off the road or none leads on."""
+    """The lane-level route through the scenario's places.
+
+    Raises RouteError where a place is not on a lane, or no route leads from one place to the next.
+    """
     places = (scenario.route.start, *scenario.route.via, scenario.route.goal)
     names = ("start", *(f"via {number}" for number in range(1, len(places) - 1)), "goal")
     poses = [_on_lane(graph, place, name) for place, name in zip(places, names, strict=True)]
@@ -40,7 +43,7 @@ def mission_route(graph: LaneGraph, scenario: Scenario, config: PlanningConfig) 
 
 
 def _on_lane(graph: LaneGraph, place: Place, name: str) -> Pose2D:
-    """The pose on the lane nearest to a place of the scenario, which is in CARLA's frame, as errors are."""
+    """The pose on the lane nearest to a place of the scenario. Places, also in error messages, are in CARLA's frame."""
     try:
         return pose_on_lane(graph, *(float(value) for value in carla_to_map_points(place)))
     except RouteError:

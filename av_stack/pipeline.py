@@ -1,4 +1,4 @@
-"""The whole program: one sensor frame in, one control command out.
+"""The whole program as one pipeline: a sensor frame in, a control command out. Start reading here.
 
 cameras, GNSS, IMU, wheels -> health -> lanes -> localization -> objects, lights -> scene -> plan -> control
 """
@@ -46,18 +46,21 @@ from planning import Planner, PlanningConfig, Route
 from planning.fallback import be_wary, safe_stop, slow_down
 
 ORACLES = ("detection", "lights")
-"""Modules whose answers may come from the simulator instead of the camera."""
+"""Modules whose output may come from the simulator instead of the camera."""
 
 AHEAD_MAX_RAD = pi / 4.0
-"""Cameras turned less than that from the way ahead read the lights."""
+"""Cameras whose yaw is below this angle read the traffic lights."""
 
 TruthSource = Callable[[], Truth]
+"""Returns the simulator's truth for the current tick."""
+
 Found = tuple[Sequence[TrackedObject], Mapping[str, TrafficLightView]]
+"""Road users and traffic lights of one step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The parts' own configurations, and the cameras, the one that looks ahead first."""
+    """Configurations of planning and control, and the cameras, the first of which looks ahead."""
 
     planning: PlanningConfig
     control: ControlConfig
@@ -67,8 +70,8 @@ class Settings:
 class Pipeline:
     """Drives along `route`; call `step` with every sensor frame in order.
 
-    `truth` answers for the oracles, for the tick of the frame that `step` was given; the modules not among `oracles`
-    see through `eyes`. Raises `ValueError` where one has neither.
+    `truth` serves the oracles, for the tick of the frame given to `step`; the modules that are not among `oracles` use
+    `eyes`. Raises `ValueError` where a module has neither an oracle nor a detector.
     """
 
     def __init__(
@@ -99,7 +102,7 @@ class Pipeline:
         self._asked = {self._camera, *(camera.name for camera in self._others)}
         self._looks_ahead = tuple(map(looks_ahead, self._others))
         looks = [first, *compress(self._others, self._looks_ahead)]
-        looks = [] if "lights" in oracles else looks  # the oracle sees lights from anywhere
+        looks = [] if "lights" in oracles else looks  # the light oracle does not need a camera
         self._planner = Planner(graph, vehicle, settings.planning, looks)
         self._planner.set_route(route)
         self._controller = Controller(vehicle, settings.control)
@@ -107,15 +110,17 @@ class Pipeline:
         self._stage_ms: dict[str, float] = {}
 
     def begin(self, camera: str, bgr: Image) -> None:
-        """Let the detector begin on a picture, beside what is done before `step` is called with the same array. Another
-        thread may call it, as long as that is before."""
+        """Start the detector on a picture in the background, before `step` is called with the same array.
+
+        May be called from another thread, as long as that is before `step`.
+        """
         if self._begin is not None and camera in self._asked:
             self._begin(camera, bgr)
 
     def step(self, frame: SensorFrame) -> StepResult:
-        """What the car believes, intends and does now.
+        """Run all stages on one sensor frame: the estimated scene, the plan and the command.
 
-        The detector looks at the pictures beside what comes before it is asked: its own stage is the rest of its time.
+        The detector runs in parallel to the stages before its own, so the time of its own stage is only what remains.
         """
         self._stage_ms = {}
         for name, image in frame.cameras.items():
@@ -146,11 +151,11 @@ class Pipeline:
         return choose_lights(command.brake, plan.indicator, not is_clear, health.response is Response.STOP)
 
     def _asks(self, camera: CameraModel) -> bool:
-        """Whether one other than the first shows anything of use: for lights alone it has to look ahead."""
+        """Whether a camera other than the first is of use: for lights alone, it has to look ahead."""
         return "detection" not in self._oracles or looks_ahead(camera)
 
     def _check(self, frame: SensorFrame) -> tuple[Health, Mapping[str, Health]]:
-        """The health of the camera that looks ahead, and of the others by name."""
+        """Health of the front camera, and of the other cameras by name."""
         time_s, speed_mps = frame.stamp.time_s, frame.wheel_speed_mps
         others = {
             camera.name: monitor.update(frame.cameras.get(camera.name), time_s, speed_mps)
@@ -159,7 +164,7 @@ class Pipeline:
         return self._health.update(frame.cameras.get(self._camera), time_s, speed_mps), others
 
     def _see_lanes(self, frame: SensorFrame, health: Health) -> LaneEstimate:
-        if health.faults:  # what a faulty picture seems to show is not believed
+        if health.faults:  # the content of a faulty picture is not trusted
             return LaneEstimate(frame.stamp, None, None)
         yaw_rate_radps = frame.imu.gyro_radps[2]
         return self._lanes.update(frame.cameras[self._camera], frame.wheel_speed_mps, yaw_rate_radps)
@@ -170,7 +175,7 @@ class Pipeline:
         return self._detect(frame.cameras[self._camera])
 
     def _see_aside(self, frame: SensorFrame, healths: Mapping[str, Health]) -> list[Glance | None]:
-        """What the other cameras show; None where a picture has a fault."""
+        """Pictures and detections of the other cameras; None where a picture has a fault."""
         assert self._detect is not None or not self._others
         return [
             None
@@ -188,7 +193,9 @@ class Pipeline:
         health: Health,
         glances: Sequence[Glance | None],
     ) -> Found:
-        """Objects and lights, each from its oracle or from the pictures; without any, what was seen moves on unseen."""
+        """Road users and traffic lights, each from its oracle or from the pictures. Without a picture, tracks are
+        predicted.
+        """
         image = frame.cameras.get(self._camera)
         truth = self._truth() if self._oracles else None
         if truth is not None and "detection" in self._oracles:
@@ -203,19 +210,23 @@ class Pipeline:
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
-        """Measures the stage; nothing decides by this clock."""
+        """Measure the time of a stage; no decision depends on it."""
         start = time.perf_counter()
         yield
         self._stage_ms[name] = 1e3 * (time.perf_counter() - start)
 
 
 def looks_ahead(camera: CameraModel) -> bool:
+    """Whether a camera's yaw is small enough to read traffic lights ahead."""
     return abs(camera.yaw_rad) < AHEAD_MAX_RAD
 
 
 def answer_to(health: Health, plan: Plan, speed_mps: float, others: Mapping[str, Health] | None = None) -> Plan:
-    """The plan, slowed where the camera ahead cannot be trusted, and ended in a safe stop where that lasts; the car is
-    wary where one of the `others` cannot, by their names."""
+    """Adapt the plan to camera health: slower while the front camera cannot be trusted, a safe stop if that lasts.
+
+    `others` is the health of the other cameras by name: the plan is limited to a moderate speed while one of them
+    fails.
+    """
     if health.response is Response.DRIVE:
         unwell = {name: one for name, one in (others or {}).items() if one.response is not Response.DRIVE}
         if not unwell:

@@ -1,4 +1,4 @@
-"""The figures of a run: gathered step by step, written as result.json, shown as a table."""
+"""The figures of a run: collected step by step, written to result.json, shown as a table."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from scenarios.judge import Verdict
 from scenarios.model import Scenario
 
 STRETCH_M = 1000.0
+"""Length of the stretch over which the fastest mean speed is taken."""
 
 
 class Statistics:
-    """What the verdict does not hold: the error of the stack's own pose, what limited its plan, how fast it ran."""
+    """Collects the figures that the verdict lacks: localization error, constraints on the plan, computing time."""
 
     def __init__(self, route: Route) -> None:
         self._route = route
@@ -36,10 +37,11 @@ class Statistics:
         self._ended = self._started
 
     def start(self) -> None:
-        """The drive starts now; what went before was building."""
+        """Start the clock: the drive begins now, after the world was built."""
         self._started = self._ended = time.perf_counter()
 
     def update(self, step: StepResult, truth: Truth) -> None:
+        """Take in one step and the truth of its tick."""
         ego, true = step.scene.ego, truth.ego
         dx, dy = ego.x_m - true.x_m, ego.y_m - true.y_m
         c, s = np.cos(true.yaw_rad), np.sin(true.yaw_rad)
@@ -58,7 +60,7 @@ class Statistics:
         self._ended = time.perf_counter()
 
     def figures(self, in_stop: NDArray[np.bool_]) -> dict[str, Any]:
-        """Everything, in plain values; `in_stop` (N,) says which steps belong to stops for lights and queues."""
+        """All figures as plain values; `in_stop` (N,) marks the steps that belong to stops for lights and queues."""
         count = len(self._errors)
         errors = np.array(self._errors).reshape(-1, 3)
         wall_s = self._ended - self._started
@@ -105,7 +107,7 @@ def result(
     server_version: str,
     error: str | None,
 ) -> dict[str, Any]:
-    """result.json's content; `collisions` and `red_lights` are counts."""
+    """Content of result.json; `collisions`, `red_lights` and `stop_signs` are counts."""
     figures = asdict(verdict)
     infractions = figures.pop("infractions")
     details = {name: figures.pop(name) for name in ("collisions", "red_lights", "stop_signs")}
@@ -135,7 +137,7 @@ def result(
 
 
 def table(figures: dict[str, Any]) -> Table:
-    """The result as a person reads it."""
+    """The result as a table for people."""
     rows = Table(title=f"{figures['scenario']} on {figures['map']}, {figures['weather']}, seed {figures['seed']}")
     rows.add_column("")
     rows.add_column("", justify="right")

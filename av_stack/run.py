@@ -1,4 +1,4 @@
-"""Runs one scenario: builds the world, drives to the end, leaves recording, video and result behind."""
+"""Runs one scenario: builds the world, drives to the end, and writes recording, video and result."""
 
 from __future__ import annotations
 
@@ -30,15 +30,18 @@ from scenarios.model import Scenario
 from sim_configs.load import load_rig, load_stack, load_weather
 
 STANDING_MPS = 0.1
+"""Below this speed the ego counts as standing."""
+
 DEFAULT_RIG = {"cpu": "compact", "cuda": "full"}
-"""By the device that perception runs on."""
+"""The rig by the device that perception runs on, where neither the options nor the scenario name one."""
 
 Watcher = Callable[[SensorFrame, StepResult, Truth, "Judge"], None]
+"""Function that is called after every step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What result.json holds, and the status that the command line ends with."""
+    """Content of result.json, and the exit status of the command."""
 
     figures: dict[str, Any]
     exit_status: int
@@ -46,23 +49,25 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run a scenario. Without `address` the embedded server is started, with the maps of `maps` added."""
+    """How to run a scenario. Without `address` the embedded server is started; `maps` is a folder with more maps for
+    it.
+    """
 
     address: Address | None = None
     maps: Path | None = None
     out: Path | None = None
     oracles: Sequence[str] = ()
-    weights: Path | None = None  # a detector's, instead of those shipped
-    device: str = "cpu"  # where perception runs, "cuda" or "cpu"
-    rig: str | None = None  # a name or a file, instead of the scenario's
+    weights: Path | None = None  # weights of a detector, instead of the shipped ones
+    device: str = "cpu"  # where perception runs: "cuda" or "cpu"
+    rig: str | None = None  # a name or a file, instead of the scenario's rig
     abandon: Callable[[str, int], None] | None = None
-    """Ends the process with this message and status when the server is lost: see `lifeguard`."""
+    """Ends the process with this message and status when the server is lost; see `lifeguard`."""
 
 
 def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> Outcome:
-    """Drive `scenario` to its end; also after an error or Ctrl-C in mid-drive everything is closed and written.
+    """Drive `scenario` to its end. Everything is closed and written, also after an error or Ctrl-C during the drive.
 
-    Raises AvStackError for whatever goes wrong before the drive starts. The files of an earlier drive stay until then.
+    Raises AvStackError for whatever goes wrong before the drive starts. Until then the files of an earlier drive stay.
     """
     check_oracles(options.oracles)
     check_weights(options.weights)
@@ -85,7 +90,7 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
             closers.callback(guard.close)
         try:
             world = CarlaWorld(address, spec)
-        except WorldError as error:  # no EGL, for example: the server knows
+        except WorldError as error:  # the server knows the reason, for example a missing EGL
             raise WorldError(f"{error}{_separated_ending(own_server)}") from None
         closers.callback(world.close)
         route = mission_route(world.lane_graph, scenario, stack.planning)
@@ -125,11 +130,11 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
 
 
 Finish = Callable[[str, str | None, int], Outcome]
-"""Closes the files of a drive and writes its result: how the drive ended, error, exit status."""
+"""Closes the files of a drive and writes its result; arguments: how the drive ended, error, exit status."""
 
 
 class _Ending:
-    """Ends a drive once, whichever thread notices first: the main one, or the one that watches the server."""
+    """Ends a drive exactly once, whichever thread asks first: the main thread, or the one that watches the server."""
 
     def __init__(self, address: Address, own_server: ServerProcess | None) -> None:
         self._address = address
@@ -143,6 +148,7 @@ class _Ending:
         self._finish = finish
 
     def finish(self, end: str, error: str | None, status: int) -> Outcome:
+        """Finish the drive, unless that was done already; returns its outcome."""
         with self._lock:
             assert self._finish is not None
             if self._outcome is None:
@@ -150,19 +156,19 @@ class _Ending:
             return self._outcome
 
     def lose_server(self, abandon: Callable[[str, int], None]) -> None:
-        """End the drive, the own server and the process."""
+        """The server is lost: end the drive, the server if it is the embedded one, and the process."""
         error = WorldError(f"the CARLA server at {self._address} went away{_separated_ending(self._own_server)}")
         try:
             if self._finish is not None:
                 self.finish("error", str(error), error.exit_status)
         finally:
             if self._own_server is not None:
-                self._own_server.kill()  # it may be frozen
+                self._own_server.kill()  # the server may be frozen
             abandon(str(error), error.exit_status)
 
 
 def drive(world: World, pipeline: Pipeline, judge: Judge, watchers: Sequence[Watcher]) -> str:
-    """Tick, think, act until the drive is over; returns why it is."""
+    """The main loop: tick, decide, act until the drive is over; returns why it ended."""
     while True:
         frame = world.tick()
         truth = world.truth()
@@ -178,9 +184,10 @@ def drive(world: World, pipeline: Pipeline, judge: Judge, watchers: Sequence[Wat
 
 
 def check_settings(scenario: Scenario, rig: str | None, address: Address | None, maps: Path | None) -> None:
-    """ConfigError where a rig, stack configuration, weather or map that `scenario` names cannot be used.
+    """Raise ConfigError where a rig, stack configuration, weather or map that `scenario` names cannot be used.
 
-    `rig` stands in for the scenario's own. Only the embedded server's maps, without `address`, are known beforehand.
+    `rig` replaces the scenario's own. Maps are checked only without `address`, since only the embedded server's are
+    known beforehand.
     """
     for name in (rig, scenario.ego.rig):
         if name is not None:
@@ -192,14 +199,16 @@ def check_settings(scenario: Scenario, rig: str | None, address: Address | None,
 
 
 def check_oracles(oracles: Sequence[str]) -> None:
-    """ConfigError unless `oracles` names modules that have one; none at all is the camera alone."""
+    """Raise ConfigError unless every name in `oracles` is one of `ORACLES`; none at all means driving by the camera
+    alone.
+    """
     check_known("--oracle", oracles, ORACLES)
 
 
 def needed_weights(oracles: Sequence[str], weights: Path | None = None, device: str = "cpu") -> Path | None:
-    """Those that the network sees with for what no oracle answers; None where oracles answer for all.
+    """The weights of the detector; None where oracles replace it entirely.
 
-    Without `weights` of the user's own they are the shipped ones for `device`, "cuda" or "cpu".
+    Without `weights` they are the shipped ones for `device`, "cuda" or "cpu".
     """
     if set(oracles) >= set(ORACLES):
         return None
@@ -209,7 +218,7 @@ def needed_weights(oracles: Sequence[str], weights: Path | None = None, device: 
 def _guarded_drive(
     world: World, pipeline: Pipeline, judge: Judge, watchers: Sequence[Watcher]
 ) -> tuple[str, str | None, int]:
-    """(how the drive ended, error, exit status); 0 also where the car drove badly: the score says how well."""
+    """(how the drive ended, error, exit status); the status is 0 even for bad driving, which the score reflects."""
     try:
         return drive(world, pipeline, judge, watchers), None, 0
     except AvStackError as error:
@@ -219,6 +228,7 @@ def _guarded_drive(
 
 
 def _separated_ending(server: ServerProcess | None) -> str:
+    """How the server ended, as the end of an error message; empty when there is nothing to say."""
     ending = server.ending() if server is not None else ""
     return f"; {ending}" if ending else ""
 

@@ -1,4 +1,4 @@
-"""Starts the embedded server as a process of its own and ends it, whatever happens in between."""
+"""Runs the embedded server as a child process, and ends it whatever happens in between."""
 
 from __future__ import annotations
 
@@ -20,8 +20,14 @@ from av_stack.world.spec import Address
 
 HOST = "127.0.0.1"
 READY_TIMEOUT_S = 120.0
+"""Time that the server has to start listening."""
+
 END_TIMEOUT_S = 3.0
+"""Time that the server has to end before it is killed."""
+
 ATTEMPTS = 3
+"""Attempts to start, since another process may take the chosen port in the meantime."""
+
 PORT_IN_USE = "in use"
 ERROR_PREFIX = "embedded_carla: error: "
 
@@ -38,14 +44,14 @@ class ServerProcess:
 
     @property
     def last_words(self) -> str:
-        """What the server wrote to its log last; empty when nothing."""
+        """The last line that the server wrote to its log; empty without any."""
         words = [line.strip() for line in self._errors if line and line.strip()]
         return words[-1].removeprefix("embedded_carla: ") if words else ""
 
     def ending(self) -> str:
-        """How the server ended, or what it reported as an error while it runs; empty when there is nothing to say.
+        """How the server ended, or the error it reported while it runs; empty when there is nothing to say.
 
-        Other lines of its log are left out: they do not tell why it ended.
+        Other lines of its log are left out, because they do not tell why it ended.
         """
         process = self._process
         if process is None:
@@ -80,11 +86,11 @@ class ServerProcess:
         self.stop()
 
     def stop(self) -> None:
-        """Ends the server: asked first, then killed."""
+        """End the server: terminate it, and kill it after `END_TIMEOUT_S`."""
         self._end(END_TIMEOUT_S)
 
     def kill(self) -> None:
-        """Ends the server at once, also one that is frozen."""
+        """End the server at once, even if it is frozen."""
         self._end(0.0)
 
     def _end(self, patience_s: float) -> None:
@@ -104,10 +110,11 @@ class ServerProcess:
                 pipe.close()
 
     def _start(self, address: Address) -> str | None:
-        """None once the server listens, else why it does not."""
+        """Start the server; None once it listens, otherwise why it does not."""
         command = [sys.executable, "-m", "embedded_carla", "--host", address.host, "--port", str(address.port)]
-        # A session of its own keeps Ctrl-C away from it: the run gives the world back first. Should this process die
-        # without a word (the wheel can abort it), its end of the pipe closes, and the server ends too.
+        # A session of its own keeps Ctrl-C away from the server, since the run has to release the world first. If this
+        # process dies without cleaning up (the wheel can abort it), its end of the pipe closes, and the server ends
+        # too.
         self._process = subprocess.Popen(
             [*command, "--until-stdin-ends", *self._arguments],
             stdin=subprocess.PIPE,
@@ -140,7 +147,7 @@ class ServerProcess:
 
 
 def kill_servers() -> None:
-    """Kill all servers of this process, without waiting for them, for a process that is about to end."""
+    """Kill all servers of this process without waiting for them. For a process that is about to end."""
     for server in list(_running):
         if server.pid is not None:
             os.kill(server.pid, signal.SIGKILL)
@@ -154,7 +161,7 @@ def _signal_name(number: int) -> str:
 
 
 def _listen(pipe: IO[str], tell: Callable[[str | None], None]) -> None:
-    """Hand over each line; None at the end. Goes on reading for ever, or a full pipe would stop the server."""
+    """Pass on each line, then None at the end. It never stops reading, or a full pipe would block the server."""
     try:
         for line in pipe:
             tell(line)
@@ -164,7 +171,7 @@ def _listen(pipe: IO[str], tell: Callable[[str | None], None]) -> None:
 
 
 def free_port_pair() -> int:
-    """A port p of this machine such that p and p + 1 are free right now: CARLA uses both."""
+    """A port p on this machine such that p and p + 1 are free right now; CARLA uses both."""
     for _ in range(100):
         with socket.socket() as first, socket.socket() as second:
             first.bind((HOST, 0))
@@ -178,7 +185,7 @@ def free_port_pair() -> int:
 
 
 def embedded_maps(folder: Path | None = None) -> list[str]:
-    """The names of the maps that an embedded server started with `--maps folder` has, sorted."""
+    """Sorted names of the maps of an embedded server that is started with `--maps folder`."""
     spec = importlib.util.find_spec("embedded_carla")
     own = (
         Path(next(iter(spec.submodule_search_locations))) / "maps" if spec and spec.submodule_search_locations else None
@@ -189,9 +196,9 @@ def embedded_maps(folder: Path | None = None) -> list[str]:
 
 
 def embedded_town(name: str) -> Path | None:
-    """The OpenDRIVE file of one of the embedded server's own towns, for a server that does not have it.
+    """The OpenDRIVE file of one of the embedded server's own towns; None for other maps. For servers without that map.
 
-    Looks beside the installed package without importing it: the stack and the server stay apart.
+    Searches beside the installed package without importing it, since the stack must not import the server.
     """
     spec = importlib.util.find_spec("embedded_carla")
     if spec is None or not spec.submodule_search_locations:

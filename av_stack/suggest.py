@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 SIMILARITY_MIN = 0.65
-"""Ratio of `difflib.SequenceMatcher` from which on two names count as similar."""
+"""Ratio of `difflib.SequenceMatcher` from which two names count as similar."""
 
 
 def similar(name: str, known: Iterable[str], limit: int = 1) -> list[str]:

@@ -1,7 +1,7 @@
-"""Drives a suite: each scenario in a process of its own, then one table and suite.json over all of them.
+"""Drives a suite: each scenario in its own process, then one table and suite.json for all of them.
 
-The wheel keeps threads and a TrafficManager per process that outlive the server they spoke to; a fresh process for
-each drive keeps what one of them left behind away from the next.
+CARLA's Python wheel keeps threads and a TrafficManager that outlive the server they spoke to. With a fresh process for
+each drive, nothing of one drive reaches the next.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from scenarios.model import Scenario
 from scenarios.suites import shortcomings
 
 END_TIMEOUT_S = 15.0
+"""Time that a drive has to end after an interruption."""
+
 TABLE = "scenario.yaml"
+"""File with the scenario in the folder of its drive."""
 
 _KEPT = (
     "scenario",
@@ -58,10 +61,11 @@ def drive_suite(
     oracles: Sequence[str] = (),
     resume: bool = False,
 ) -> list[dict[str, Any]]:
-    """Drive `scenarios` one after the other; the entries of suite.json, which is written anew after each drive.
+    """Drive `scenarios` one after the other; returns the entries of suite.json, which is written after each drive.
 
-    To `resume` is to keep the drives that `out` holds the ends of, driven by the same table with the same oracles.
-    Each leaves its files under `out`/NAME, its table among them: `av-stack run OUT/NAME/scenario.yaml` drives it again.
+    With `resume`, drives that `out` already holds are kept if they came to their end with the same scenario table and
+    the same oracles. Each drive writes its files, including that table, to `out`/NAME: `av-stack run
+    OUT/NAME/scenario.yaml` repeats it.
     """
     entries: list[dict[str, Any]] = []
     for scenario in scenarios:
@@ -75,7 +79,7 @@ def drive_suite(
 
 
 def suite_table(name: str, entries: Sequence[Mapping[str, Any]]) -> Table:
-    """One row for each drive; the caption says what was read from the simulator."""
+    """One row for each drive; the caption names what was read from the simulator."""
     oracles = ", ".join(dict.fromkeys(oracle for entry in entries for oracle in entry["oracles"])) or "nothing"
     rows = Table(title=f"suite {name}: errors in metres, RMS", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     rows.caption = f"read from the simulator (oracles): {oracles}"
@@ -105,7 +109,7 @@ def _table_text(scenario: Scenario) -> str:
 
 
 def _ended(scenario: Scenario, out: Path, oracles: Sequence[str]) -> dict[str, Any] | None:
-    """result.json of an earlier drive of this very table, if that came to its end."""
+    """result.json of an earlier drive of exactly this table and these oracles; None if it did not end properly."""
     path, result = out / TABLE, out / RESULT
     if not (result.is_file() and path.is_file() and path.read_text() == _table_text(scenario)):
         return None
@@ -120,7 +124,7 @@ def _ended(scenario: Scenario, out: Path, oracles: Sequence[str]) -> dict[str, A
 def _drive(
     scenario: Scenario, out: Path, maps: Path | None, address: Address | None, oracles: Sequence[str]
 ) -> dict[str, Any]:
-    """result.json of one drive; WorldError where its process ended without one."""
+    """result.json of one drive. Raises WorldError where its process ended without writing one."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -131,7 +135,8 @@ def _drive(
     command = [sys.executable, "-m", "av_stack.cli", "run", str(path), "--out", str(out), "--oracle", ",".join(oracles)]
     command += ["--maps", str(maps)] if maps is not None else []
     command += ["--server", str(address)] if address is not None else []
-    # A session of its own keeps Ctrl-C away from it: told once, by `_end`, it gives back what it has in peace.
+    # A session of its own keeps Ctrl-C away from the drive. `_end` terminates it once, and it can release its
+    # resources.
     process = subprocess.Popen(command, start_new_session=True)
     try:
         status = process.wait()
@@ -147,7 +152,7 @@ def _drive(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Let the drive give everything back; kill it only if it does not."""
+    """Terminate the drive and let it release its resources; kill it only if it takes too long."""
     process.terminate()
     try:
         process.wait(END_TIMEOUT_S)

@@ -1,9 +1,9 @@
-"""The values that flow through the stack, one frozen dataclass each.
+"""The data types that flow through the stack, one frozen dataclass each.
 
 Frames (ISO 8855, right-handed, SI, radians):
 
-* **map**: the OpenDRIVE frame of the town, x east, y north, z up. CARLA's world has y mirrored;
-  `av_stack.frames` converts, and only `av_stack.world` calls it.
+* **map**: the OpenDRIVE frame of the town, x east, y north, z up. CARLA's world has y mirrored; `av_stack.frames`
+  converts, and only `av_stack.world` calls it.
 * **vehicle**: origin on the ground below the centre of the rear axle, x forward, y left, z up.
 * **image**: u right, v down, px, origin at the centre of the top-left pixel.
 """
@@ -32,7 +32,7 @@ Image = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Stamp:
-    """When a value was true: the simulator's frame number and its time."""
+    """The time that a value belongs to: the simulator's frame number and time."""
 
     frame: int
     time_s: float
@@ -72,6 +72,8 @@ class CameraImage:
 
 @dataclass(frozen=True, slots=True)
 class GnssFix:
+    """A position from the GNSS receiver."""
+
     stamp: Stamp
     latitude_deg: float
     longitude_deg: float
@@ -80,7 +82,9 @@ class GnssFix:
 
 @dataclass(frozen=True, slots=True)
 class ImuSample:
-    """Specific force and turn rate in the vehicle frame; `yaw_rad` is the compass turned into the map frame."""
+    """Specific force and angular rate in the vehicle frame; `yaw_rad` is the compass heading converted to the map
+    frame.
+    """
 
     stamp: Stamp
     accel_mps2: tuple[float, float, float]
@@ -90,9 +94,9 @@ class ImuSample:
 
 @dataclass(frozen=True, slots=True)
 class SensorFrame:
-    """All that the car measured in one tick; every part carries the same frame number.
+    """All sensor measurements of one tick; every part has the same frame number.
 
-    `is_raining` is the answer of the rain sensor behind the windscreen.
+    `is_raining` is the output of the rain sensor behind the windscreen.
     """
 
     stamp: Stamp
@@ -121,13 +125,15 @@ class LaneLine:
     confidence: float
 
     def y_at(self, x_m: float | Float) -> Float:
+        """Lateral position of the line at `x_m`, in the vehicle frame."""
         return np.asarray(np.polynomial.polynomial.polyval(x_m, self.coefficients), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class LaneEstimate:
-    """The two lines beside the ego, and the next ones beyond them, which border the neighbours; None where none is
-    seen."""
+    """The two lines of the ego lane, and the next ones beyond them, which bound the neighbour lanes; None if not
+    detected.
+    """
 
     stamp: Stamp
     left: LaneLine | None
@@ -138,10 +144,10 @@ class LaneEstimate:
 
 @dataclass(frozen=True, slots=True)
 class EgoState:
-    """Estimated pose of the vehicle frame in the map frame.
+    """Estimated pose of the vehicle frame in the map frame, and motion.
 
     `covariance` is (4, 4) over (x_m, y_m, yaw_rad, speed_mps). `z_m` and `pitch_rad` (positive uphill) come from the
-    map's elevation where the estimate lies.
+    map's elevation at the estimated position.
     """
 
     stamp: Stamp
@@ -167,7 +173,10 @@ class ObjectKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """Along the ground from below the camera, with standard deviation, and the part of it that is new each picture."""
+    """Distance along the ground from below the camera, with its standard deviation.
+
+    `jitter_m` is the part of that deviation which is independent in every picture.
+    """
 
     range_m: float
     sigma_m: float
@@ -176,10 +185,10 @@ class Distance:
 
 @dataclass(frozen=True, slots=True)
 class SeenMotion:
-    """How an object moved against a point of the ego that does not turn: (2,) m/s in the axes of the vehicle frame.
+    """Velocity of an object relative to the ego without the ego's rotation: (2,) m/s in the axes of the vehicle frame.
 
-    It is the mean over the last `span_s` seconds. `covariance` (2, 2) leaves out that all of it scales with the
-    distance that was believed, `depth_m`.
+    It is the mean over the last `span_s` seconds. It scales with the distance that was assumed, `depth_m`; `covariance`
+    (2, 2) does not include the error from that.
     """
 
     velocity_mps: Float
@@ -192,11 +201,13 @@ class SeenMotion:
 class RangedObject:
     """A detected road user in the vehicle frame: the centre of its footprint with covariance (2, 2) m2.
 
-    `jitter` (2, 2) m2 is the part of the covariance that is new in every picture; the rest (pitch, the true size) stays
-    the same for a while. `near_m` is the distance along the ground from below the camera to its nearest side.
-    `by_foot` and `by_size` tell the distance to where it stands on the road; None where the box does not show that.
-    `yaw_rad` is a guess from the box's shape in the vehicle frame, None where the box does not tell. `motion` is what
-    the texture inside the box tells, None where it tells nothing.
+    * `jitter` (2, 2) m2: the part of the covariance that is independent in every picture; the rest (from pitch and true
+      size) stays the same for a while.
+    * `near_m`: distance along the ground from below the camera to its nearest side.
+    * `by_foot`, `by_size`: distance to where it stands on the road, from the lower edge and from the size of the box;
+      None where the box does not show that.
+    * `yaw_rad`: heading in the vehicle frame, guessed from the shape of the box; None where the shape does not show it.
+    * `motion`: velocity from the texture inside the box; None if unknown.
     """
 
     kind: ObjectKind
@@ -218,10 +229,10 @@ class RangedObject:
 
 @dataclass(frozen=True, slots=True)
 class TrackedObject:
-    """A road user in the map frame, as an upright box centred at (x_m, y_m).
+    """A tracked road user in the map frame, as an upright box centred at (x_m, y_m).
 
     `velocity_mps` is over ground in the map frame. `box_px` is (u0, v0, u1, v1) in the front camera, if seen there.
-    `covariance` is (4, 4) over (x_m, y_m, velocity_mps); None where the simulator answered.
+    `covariance` is (4, 4) over (x_m, y_m, velocity_mps); None for objects from the simulator's truth.
     """
 
     track_id: int
@@ -244,9 +255,9 @@ class TrackedObject:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """One thing that the detector saw in one picture.
+    """One detected object in one picture.
 
-    `name` is one of `perception.detection.classes.CLASSES`. `box_px` is (u0, v0, u1, v1) around what is seen of it, in
+    `name` is one of `perception.detection.classes.CLASSES`. `box_px` is (u0, v0, u1, v1) around its visible part, in
     the image frame (edges of pixel i lie at i - 0.5 and i + 0.5). `confidence` in [0, 1] is the network's score.
     """
 
@@ -256,7 +267,7 @@ class Detection:
 
 
 Glance = tuple[CameraImage, Sequence[Detection]]
-"""A picture and what the detector saw in it."""
+"""A picture and the detections in it."""
 
 
 class LightState(str, Enum):
@@ -278,7 +289,7 @@ class TrafficLightView:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The world as the car believes it to be at `stamp`."""
+    """The stack's estimate of the world at `stamp`."""
 
     stamp: Stamp
     ego: EgoState
@@ -300,10 +311,10 @@ class Pose2D:
 
 
 class ConstraintKind(str, Enum):
-    """What can limit the planned speed.
+    """Reasons that can limit the planned speed.
 
-    `ACCELERATION` is the ego's own acceleration limit: nothing else holds it back. `LEADER` is a vehicle ahead that
-    moves, `OBSTACLE` one that stands. `RED_LIGHT` covers yellow. `UNSEEN_LIGHT` is a light whose state is not known.
+    `ACCELERATION` is the ego's own acceleration limit: nothing else limits the speed. `LEADER` is a vehicle ahead that
+    moves, `OBSTACLE` one that stands. `RED_LIGHT` includes yellow. `UNSEEN_LIGHT` is a light whose state is not known.
     """
 
     SPEED_LIMIT = "speed limit"
@@ -326,8 +337,8 @@ class ConstraintKind(str, Enum):
 class Constraint:
     """What limits the planned speed now.
 
-    `object_id` is the track or signal id; empty where there is none. `distance_m` is the way from the ego's front
-    bumper to the vehicle ahead, or the way that the ego still drives to the place where it has to stop or be slow.
+    `object_id` is the track or signal id; empty if there is none. `distance_m` is the distance from the ego's front
+    bumper to the vehicle ahead, or the distance that the ego still drives to where it has to stop or be slow.
     """
 
     kind: ConstraintKind
@@ -336,6 +347,8 @@ class Constraint:
 
 
 class Indicator(str, Enum):
+    """State of the turn indicators."""
+
     OFF = "off"
     LEFT = "left"
     RIGHT = "right"
@@ -343,10 +356,10 @@ class Indicator(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where the vehicle frame's origin shall be: N poses in the map frame with time from now.
+    """The planned trajectory of the vehicle frame's origin: N poses in the map frame, with speeds and times from now.
 
-    `constraint` says in words what chose the speed, for example "red light 412 in 18 m"; `limited_by` is the same as
-    data, None in a plan that no planner made. `indicator` announces a turn or a lane change.
+    `constraint` says in words what limits the speed, for example "red light 412 in 18 m"; `limited_by` is the same as
+    data, None in a plan that does not come from the planner. `indicator` announces a turn or a lane change.
     """
 
     stamp: Stamp
@@ -388,7 +401,7 @@ class ControlCommand:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one `Pipeline.step` decided, with the time each stage took."""
+    """The result of one `Pipeline.step`, with the time that each stage took."""
 
     stamp: Stamp
     scene: Scene
@@ -401,9 +414,9 @@ class StepResult:
 class VehicleParameters:
     """The ego's geometry and limits, read once from the world.
 
-    `steer_max_rad` is the front wheels' angle at steer = 1 and standstill; `steer_curve` lists (speed_mps, factor on
-    that angle), linear in between. `rear_axle_to_centre_m` is from the vehicle frame's origin forward to the middle
-    of the bounding box.
+    `steer_max_rad` is the angle of the front wheels at steer = 1 and standstill; `steer_curve` lists (speed_mps, factor
+    on that angle), linear in between. `rear_axle_to_centre_m` is the distance from the vehicle frame's origin forward
+    to the centre of the bounding box.
     """
 
     length_m: float
@@ -431,9 +444,9 @@ class CollisionEvent:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What the simulator knows. Only scoring, oracles and overlays of scoring may read it.
+    """The simulator's ground truth of one tick. Only scoring, oracles and overlays of scoring may read it.
 
-    `ego` is the vehicle frame's true pose in the map frame, `objects` are all other road users, `lights` maps
+    `ego` is the true pose of the vehicle frame in the map frame, `objects` are all other road users, `lights` maps
     OpenDRIVE signal ids to states, `collisions` are the events of this tick.
     """
 

@@ -1,4 +1,4 @@
-"""Reads YAML files of unknown origin: bounded in size, nesting and time, with one line for whatever is wrong."""
+"""Reads untrusted YAML files: size, nesting and number of values are bounded, and every error is one line."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from av_stack.errors import ConfigError
 
 SIZE_MAX_BYTES = 200_000
 DEPTH_MAX = 20
-"""Allowed nesting of lists and mappings; the deepest of the project's own files nests 4."""
+"""Largest nesting of lists and mappings; the project's own files nest at most 4 deep."""
 VALUES_MAX = 10_000
-"""Allowed number of values in one file, counting an alias (`*name`) as all the values that it stands for."""
+"""Largest number of values in one file, counting an alias (`*name`) as all the values that it stands for."""
 SHOWN_CHARS = 40
-"""Length to which a value of the file is cut in an error message."""
+"""Length to which values are cut in error messages."""
 
 
 def read_yaml(path: Path) -> Any:
     """The content of one YAML file as plain Python values; None when the file is empty.
 
-    Raises ConfigError that names the file and, where there is one, the line: the file cannot be read, is no regular
+    Raises ConfigError that names the file and, where possible, the line, when the file cannot be read, is no regular
     file, is too large, is not UTF-8, is not YAML, repeats a key, nests too deeply or expands to too many values.
     """
     text = _read_text(path)

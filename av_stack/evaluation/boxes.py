@@ -1,4 +1,4 @@
-"""Boxes as a detector might give them, made of the truth: what ranging and tracking are measured with."""
+"""Simulated detector boxes: the true boxes with noise, misses and false boxes, to measure ranging and tracking with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MISNAMED, FALSE_BOXES = 0.01, 0.02
 SIZE_MIN_PX = 1.5
 OTHER_NAME = {"car": "truck", "truck": "bus", "bus": "truck"}
 NOBODY = -1
-"""The actor id of a false box."""
+"""Actor id of a false box."""
 
 BOX_NOISE = (
     f"the truth's boxes with seeded noise, no detector's: each edge off by {WHITE_PX} px + {100 * SIDE_SHARE:g} % of "
@@ -28,13 +28,16 @@ Box = tuple[float, float, float, float]
 
 
 def box_px(label: Label) -> Box:
-    """The true box in the image frame, where pixel i reaches from i - 0.5 on."""
+    """The true box in the image frame, where pixel i begins at i - 0.5."""
     u0, v0, u1, v1 = label.box_px
     return u0 - 0.5, v0 - 0.5, u1 - 0.5, v1 - 0.5
 
 
 class NoisyBoxes:
-    """`look` at each picture's labels in order: `BOX_NOISE` in code. The same `rng`, the same boxes."""
+    """Generates the noise that `BOX_NOISE` describes. Call `look` with the labels of each picture in order.
+
+    The same `rng` gives the same boxes.
+    """
 
     def __init__(self, rng: np.random.Generator, camera: CameraModel, step_s: float) -> None:
         self._rng, self._memory = rng, math.exp(-step_s / MEMORY_S)
@@ -43,7 +46,7 @@ class NoisyBoxes:
         self._missed: dict[int, bool] = {}
 
     def look(self, labels: Sequence[tuple[int, Label]]) -> list[tuple[int, Detection]]:
-        """(actor id, detection) of what of the road users that count is found; `NOBODY` for a false box."""
+        """(actor id, detection) for each road user that counts and is found, and for each false box (`NOBODY`)."""
         found = [(actor, self._seen(actor, label)) for actor, label in labels if label.counts]
         out = [(actor, detection) for actor, detection in found if detection is not None]
         if self._rng.random() < FALSE_BOXES:

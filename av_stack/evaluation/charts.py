@@ -1,4 +1,4 @@
-"""The figures of `av-stack eval` as pictures: bars over weathers and ranges, with the goal beside them."""
+"""Draws the figures of `av-stack eval` as bar charts over weathers and ranges, with the goal in each."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ BAR_PX, LABEL_PX, WIDTH_PX, HEAD_PX = 18, 230, 420, 34
 INK, GRID, BAR, MISSED, GOAL = (40, 40, 40), (215, 215, 215), (170, 120, 60), (70, 70, 210), (60, 140, 60)
 FONT = cv2.FONT_HERSHEY_SIMPLEX
 GROUPS_MIN = 3
-"""Fewer bars are no picture: the table says it all."""
+"""With fewer bars no chart is drawn; the table is enough."""
 
 
 def draw_figures(figures: Sequence[Figure], out: Path) -> list[Path]:
-    """One PNG in `out/figures` for each figure that was measured over several groups; their paths."""
+    """Write one PNG to `out/figures` for each figure that was measured over several groups; returns their paths."""
     by_name: dict[tuple[str, str], list[Figure]] = defaultdict(list)
     for figure in figures:
         if np.isfinite(figure.value):
@@ -36,7 +36,7 @@ def draw_figures(figures: Sequence[Figure], out: Path) -> list[Path]:
 
 
 def bars(title: str, figures: Sequence[Figure]) -> Image:
-    """(height, width, 3) BGR: one bar a group, in the order given; a green line marks each goal."""
+    """Chart (height, width, 3) BGR: one bar for each group, in the given order; a green line marks each goal."""
     top = max([f.value for f in figures] + [f.goal for f in figures if f.goal is not None] + [1e-9]) * 1.08
     canvas: Image = np.full((HEAD_PX + BAR_PX * len(figures) + 10, LABEL_PX + WIDTH_PX + 80, 3), 255, dtype=np.uint8)
     cv2.putText(canvas, title, (8, 20), FONT, 0.5, INK, 1, cv2.LINE_AA)

@@ -1,4 +1,6 @@
-"""Lanes on real dashcam pictures whose ego lines were marked by hand before anything was tuned."""
+"""Evaluates lane detection on real dashcam pictures, whose ego lane lines were marked by hand before anything was
+tuned.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +19,26 @@ from perception.lanes.detector import LaneDetector
 from perception.lanes.self_calibration import MountCalibrator
 
 LABELS = Path(__file__).parent / "dashcam_lines.json"
-"""By picture ("NAME.jpg", or "NAME.mp4#FRAME"): for each side (row, column) px of the line's middle."""
+"""By picture ("NAME.jpg", or "NAME.mp4#FRAME"): for each side, (row, column) px of the middle of the line."""
 
 DASHCAM = CameraModel("dashcam", 960, 540, float(np.radians(60.0)), 0.0, 0.0, 1.2)
-"""What one guesses of a camera behind a windscreen; how it is turned, it finds out by itself."""
+"""Rough guess of a camera behind a windscreen; its orientation is found by self-calibration."""
 
 WITHIN_PX = 8.0
+"""Largest error at which a line counts as right."""
+
 STILL_LOOKS = 12
+"""How often a still picture is given to the detector."""
+
 FRAME_S, SPEED_MPS = 0.04, 25.0
 WIDTH_AT_M = 8.0
+"""Distance at which the width of the lane is measured."""
+
 Labels = Mapping[str, Sequence[Sequence[float]]]
 
 
 def dashcam_lanes(folder: Path, out: Path) -> list[Figure]:
-    """Figures over the stills and the video in `folder`; pictures of what was seen go to `out/dashcam`.
+    """Figures over the stills and the video in `folder`; pictures of the detected lines go to `out/dashcam`.
 
     Raises ConfigError where a marked picture is missing.
     """
@@ -76,7 +84,9 @@ def _figures(errors: Mapping[str, float], widths: Sequence[float], frames: int) 
 
 
 def look_at_still(bgr: Image, guess: CameraModel) -> tuple[LaneEstimate, CameraModel]:
-    """The lines of a single picture, looked at for a while, and the camera as its lines turn it."""
+    """The lines of a single picture after several looks at it, and the camera with its orientation from
+    self-calibration.
+    """
     camera, detector = MountCalibrator(guess).update(bgr), LaneDetector()
     for number in range(STILL_LOOKS):
         lanes = detector.update(CameraImage(Stamp(number, number * FRAME_S), camera, bgr), 0.0, 0.0)
@@ -84,7 +94,7 @@ def look_at_still(bgr: Image, guess: CameraModel) -> tuple[LaneEstimate, CameraM
 
 
 def worst_error_px(lanes: LaneEstimate, labels: Labels, camera: CameraModel) -> float:
-    """The largest distance along the row of either line from its marks; infinite where one was not seen."""
+    """The largest distance of either line from its marks, along the row; infinite if a line was not detected."""
     worst = 0.0
     for line, marks in ((lanes.left, labels["left"]), (lanes.right, labels["right"])):
         if line is None:
@@ -96,14 +106,14 @@ def worst_error_px(lanes: LaneEstimate, labels: Labels, camera: CameraModel) -> 
 
 
 def line_pixels(line: LaneLine, camera: CameraModel, far_m: float = 80.0) -> Float:
-    """(N, 2) px of the line from near to far."""
+    """(N, 2) px along the line, from near to far."""
     x = np.linspace(camera.x_m + 3.0, far_m, 600, dtype=np.float64)
     pixels, _ = vehicle_to_image(np.column_stack([x, line.y_at(x), np.zeros_like(x)]), camera)
     return pixels
 
 
 def drawn(bgr: Image, lanes: LaneEstimate, camera: CameraModel) -> Image:
-    """A copy of the picture with the lines as far as they were seen."""
+    """A copy of the picture with the lines drawn as far as they were detected."""
     canvas = bgr.copy()
     for line, colour in ((lanes.left, (60, 60, 255)), (lanes.right, (255, 80, 60))):
         if line is not None:

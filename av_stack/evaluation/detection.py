@@ -1,4 +1,4 @@
-"""Figures of the detector against the truth, on pictures made for it: part of `av-stack eval perception`."""
+"""Precision and recall of the detector on rendered pictures with true labels (part of `av-stack eval perception`)."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from perception.tracking import TrackerConfig
 PEDESTRIANS = ("pedestrian",)
 CLEAR = "ClearNoon"
 EVERY_SCORE = 0.001
-"""Average precision takes weak detections too, down to where they no longer matter."""
+"""Lowest score of detections for average precision, which needs weak ones too, down to where they no longer matter."""
 
 CONFIDENCE = TrackerConfig().weak_min
-"""Recall is what of the tracker gets to see."""
+"""Score from which recall is measured: the lowest that the tracker takes."""
 
 RANGES_M = ((0.0, 20.0), (20.0, 40.0), (40.0, 80.0))
 LIGHT_RANGE_M = 25.0
 DASHCAM_CARS = Path(__file__).parent / "dashcam_cars.json"
+"""By picture: boxes (u0, v0, u1, v1) of the cars, marked by hand."""
 
 
 def figures(samples: Sequence[Sample]) -> list[Figure]:
-    """The table: precision over all presets and per preset, recall by preset and by range, states of lights."""
+    """The table: average precision in all presets and in clear weather, recall by preset and range, light states."""
     by_weather: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         by_weather[sample.group].append(sample)
@@ -59,7 +60,7 @@ def detection_figure(name: str, group: str, value: float, count: int, goal: floa
 
 
 def mean_precision(samples: Sequence[Sample], group: str, goal: float | None) -> Figure:
-    """Mean over the classes of which an object counts, as COCO takes it."""
+    """Mean over the classes with at least one object that counts, as COCO defines it."""
     each = [average_precision(samples, name) for name in CLASSES]
     present = [float(p.mean()) for p in each if p is not None]
     count = sum(label.counts for sample in samples for label in sample.labels)
@@ -87,7 +88,7 @@ def _recalls(
 
 
 def _light_states(samples: Sequence[Sample]) -> Figure:
-    """Of the signal heads within reach that are found at all, the share whose state is right."""
+    """Share of the found signal heads within `LIGHT_RANGE_M` whose state is right."""
     lights = tuple(name for name in CLASSES if light_state(name) is not None)
     right = total = 0
     for sample in samples:
@@ -100,7 +101,7 @@ def _light_states(samples: Sequence[Sample]) -> Figure:
 
 
 def dashcam_figures(detector: Detector, pictures: Path) -> list[Figure]:
-    """The share of cars found in real dashcam stills, whose cars were marked by hand before anything was tuned.
+    """The share of cars found in real dashcam stills, in which they were marked by hand before anything was tuned.
 
     `pictures` is the folder with the stills that `DASHCAM_CARS` names. Raises ConfigError where one is missing.
     """

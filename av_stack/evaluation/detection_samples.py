@@ -1,4 +1,4 @@
-"""Labelled pictures of a populated town in every weather, and what detectors find in them, kept on disk."""
+"""Renders labelled pictures of a populated town in every weather, and keeps them with the detections on disk."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from perception.detection.labels import Label
 from perception.detection.measure import Sample
 
 FIRST_SEED = 900_000
-"""Training and its validation use none from here on."""
+"""Seeds from here on are for evaluation; training and its validation use lower ones."""
 
 VIEWS, GUESTS = 8, 24
 
 Moment = tuple[Sample, ...]
-"""What the cameras of one car saw at once, in their order."""
+"""The samples of all cameras of one car at the same time, in the order of the cameras."""
 
 
 def gather_moments(
@@ -35,10 +35,11 @@ def gather_moments(
     kept: Path,
     tell: Callable[[int, int], None],
 ) -> list[Moment]:
-    """Moments of every preset in `map_name`, in `rounds` over the presets, each of a seed of its own.
+    """Moments in every preset on `map_name`; each of `rounds` goes through all presets with a seed of its own.
 
-    Each camera of `rig` has its detector; where `rig` is empty the one detector looks through a camera of the compact
-    kind, in another place on each car. A round's moments go to a file in `kept`; one that is there is not made again.
+    Each camera of `rig` has its own detector. If `rig` is empty, the only detector looks through a camera like the
+    compact rig's, at a different place on each car. The moments of a round are kept in a file under `kept` and not made
+    again.
     """
     presets = named_weathers()
     moments: list[Moment] = []

@@ -1,4 +1,4 @@
-"""How soon faults of the camera are noticed, and how often good pictures are taken for faulty ones, per weather."""
+"""Evaluates camera health monitoring: how soon faults are noticed, and how often good pictures raise an alarm."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from av_stack.types import CameraImage, Image
 from perception.health import Fault, HealthMonitor
 
 GOOD, BROKEN = 6, 2
-"""A fault must be noticed within so many pictures, after so many good ones."""
+"""A test shows `GOOD` good pictures, then up to `BROKEN` faulty ones, within which the fault must be noticed."""
 
 NOISE_SIGMA = 40.0
+"""Standard deviation of the noise of a noisy picture, in grey levels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """A picture, and what the car drove when it was taken."""
+    """A picture, and the ego's speed when it was taken."""
 
     image: CameraImage
     speed_mps: float
 
 
 def break_picture(fault: Fault, now: Image, before: Image, rng: np.random.Generator) -> Image | None:
-    """`now` as a camera with `fault` would send it; `before` is the picture it sent last."""
+    """`now` as a camera with `fault` would send it; `before` is the picture that it sent last. None if none is sent."""
     if fault is Fault.MISSING:
         return None
     if fault is Fault.BLACK:
@@ -36,7 +37,7 @@ def break_picture(fault: Fault, now: Image, before: Image, rng: np.random.Genera
     if fault is Fault.FROZEN:
         return before
     if fault is Fault.OVEREXPOSED:
-        gain = 2.0 * 255.0 / max(float(np.median(now)), 4.0)  # half of the picture is burnt out, by night too
+        gain = 2.0 * 255.0 / max(float(np.median(now)), 4.0)  # half of the picture is burnt out, even at night
         return np.asarray(np.clip(now.astype(np.float32) * gain + 60.0, 0, 255), dtype=np.uint8)
     if fault is Fault.NOISY:
         return np.asarray(np.clip(now + rng.normal(0.0, NOISE_SIGMA, now.shape), 0, 255), dtype=np.uint8)
@@ -48,7 +49,10 @@ def break_picture(fault: Fault, now: Image, before: Image, rng: np.random.Genera
 
 @dataclass(slots=True)
 class HealthEvaluation:
-    """`add` a run of `GOOD + BROKEN` or more good pictures of one weather; `raw`, `add_raw`, `figures` as others."""
+    """Scores of the health monitor; call `add` with a run of at least `GOOD + BROKEN` good pictures in one weather.
+
+    `raw`, `add_raw` and `figures` as in the other evaluations.
+    """
 
     noticed: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     alarms: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))

@@ -1,4 +1,4 @@
-"""How well the lanes are seen: lateral error and TuSimple's accuracy against the map's own lines, per weather."""
+"""Evaluates lane detection per weather: lateral error and TuSimple's accuracy against the lines of the map."""
 
 from __future__ import annotations
 
@@ -16,15 +16,21 @@ from perception.map_index import BoundaryCrossing, MapIndex
 
 NEAR_M, FAR_M, STEP_M = 5.0, 30.0, 1.0
 SCORED_TO_M = 14.0
-"""A line of the map counts in a frame when it goes on at least this far: no junctions."""
+"""A line of the map counts in a frame if it continues at least this far, which excludes junctions."""
 
 AT_M = 10.0
 JOIN_M = 0.5
+"""Largest lateral step between crossings of one line that are `STEP_M` apart."""
+
 LANE_HALF_MAX_M = 3.0
+"""Largest lateral distance of the ego's own lines."""
+
 MISSED_M = 1.75
-"""A line that is there and not seen counts as half a lane wrong."""
+"""Error that a line counts with if it was not detected: half a lane."""
 
 CONFIDENCE_X_M, CONFIDENCE_WITHIN_M = 15.0, 0.2
+"""A line is right if it is this near to the truth at this distance, as `LaneLine.confidence` defines it."""
+
 CONFIDENCE_BANDS = ((0.0, 0.5), (0.5, 0.7), (0.7, 0.85), (0.85, 0.95), (0.95, 1.01))
 
 TUSIMPLE_PX_AT_1280 = 20.0
@@ -33,10 +39,11 @@ ROW_STEP_PX = 5
 
 @dataclass(frozen=True, slots=True)
 class LineScore:
-    """One line of one frame: the lateral error at 10 m (None: not seen), and hits of its sampled rows.
+    """Score of one line in one frame: the lateral error at 10 m (None: not detected), and the hits among its sampled
+    rows.
 
-    `is_there` is False for a line that was told where the map draws none: it has no rows, and only its confidence
-    counts. `kind_is_right`, `colour_is_right` are None where either side does not say.
+    `is_there` is False for a line that was detected where the map has none: it has no rows, and only its confidence
+    counts. `kind_is_right` and `colour_is_right` are None where the detector or the map does not know.
     """
 
     error_m: float | None
@@ -50,7 +57,9 @@ class LineScore:
 
     @property
     def is_right_at_15_m(self) -> bool | None:
-        """Whether the confidence's promise was kept; None where nobody can tell."""
+        """Whether the line is within 0.2 m of the truth at 15 m, as its confidence predicts; None where that is
+        unknown.
+        """
         if not self.is_there:
             return False
         return None if self.error_at_15_m is None else abs(self.error_at_15_m) <= CONFIDENCE_WITHIN_M
@@ -58,7 +67,7 @@ class LineScore:
 
 @dataclass(frozen=True, slots=True)
 class TrueLine:
-    """`points` (N, 2) m in the vehicle frame, with what is painted there."""
+    """A line of the map: `points` (N, 2) m in the vehicle frame, with marking kind and colour."""
 
     points: Float
     kind: str
@@ -66,9 +75,10 @@ class TrueLine:
 
 
 def true_lines(index: MapIndex, ego: Pose2D) -> tuple[TrueLine | None, TrueLine | None]:
-    """(left, right) painted line of the ego's lane ahead; None where the map draws none.
+    """(left, right) painted line of the ego's lane ahead; None where the map has none.
 
-    A boundary is followed outwards from the one nearest beside the ego, as long as it goes on; kerbs are not painted.
+    Each starts at the boundary nearest beside the ego and is followed ahead as long as it continues. Kerbs are not
+    painted.
     """
     xs = np.arange(NEAR_M, FAR_M + STEP_M, STEP_M)
     crossings = [[c for c in index.boundaries_at(ego, float(x), 8.0) if c.kind is not MarkingKind.KERB] for x in xs]
@@ -97,7 +107,7 @@ def _distance(crossing: BoundaryCrossing) -> float:
 
 
 def is_bare(index: MapIndex, ego: Pose2D, line: LaneLine) -> bool:
-    """Whether the map draws nothing at all along `line`, from 6 to 15 m: it was made up."""
+    """Whether the map has no line at all along `line`, from 6 to 15 m: a false detection."""
     for x in (6.0, 9.0, 12.0, 15.0):
         if any(abs(c.y_m - float(line.y_at(x))) < JOIN_M for c in index.boundaries_at(ego, x, 8.0)):
             return False
@@ -105,7 +115,9 @@ def is_bare(index: MapIndex, ego: Pose2D, line: LaneLine) -> bool:
 
 
 def score_line(line: LaneLine | None, true: TrueLine, camera: CameraModel) -> LineScore:
-    """One seen line against a true one; TuSimple's rule: within 20 px at 1280 px width, by its slant."""
+    """Score a detected line against the true one, by TuSimple's rule: within 20 px at 1280 px width, more for slanted
+    lines.
+    """
     truth = true.points
     pixels, _ = vehicle_to_image(np.column_stack([truth, np.zeros(len(truth))]), camera)
     inside = (pixels[:, 0] >= 0) & (pixels[:, 0] < camera.width_px) & (pixels[:, 1] < camera.height_px)
@@ -129,7 +141,9 @@ def score_line(line: LaneLine | None, true: TrueLine, camera: CameraModel) -> Li
 
 
 class LaneEvaluation:
-    """Gathers scores by weather; `add` each frame, `raw` for a file, `add_raw` what such a file held, `figures`."""
+    """Collects scores by weather: `add` each frame, then `figures`; `raw` gives them for a file and `add_raw` reads
+    them.
+    """
 
     def __init__(self) -> None:
         self._scores: dict[str, list[LineScore]] = defaultdict(list)
@@ -155,7 +169,7 @@ class LaneEvaluation:
             self._scores[weather] += [LineScore(**score) for score in scores]
 
     def figures(self) -> list[Figure]:
-        """Error and accuracy per weather and over all; how often lines of each confidence are right."""
+        """Error and accuracy per weather and over all; share of right lines for each band of confidence."""
         out: list[Figure] = []
         errors: list[float] = []
         for weather, scores in sorted(self._scores.items()):
@@ -189,7 +203,9 @@ def _of_kinds(scores: Sequence[LineScore]) -> list[Figure]:
 
 
 def _of_confidence(scores: Sequence[LineScore]) -> list[Figure]:
-    """Lines told where there is none are wrong; of those given about 0.9 nine in ten shall be right."""
+    """Share of right lines by confidence; of those with 0.9 or more, nine in ten shall be right. False lines count as
+    wrong.
+    """
     told = [(s.confidence, s.is_right_at_15_m) for s in scores if s.confidence > 0.0 and s.is_right_at_15_m is not None]
     out = []
     for low, high in CONFIDENCE_BANDS:

@@ -1,4 +1,4 @@
-"""How well traffic lights are read before a stop line: the governing light's state, in every weather."""
+"""Evaluates traffic light recognition before stop lines: the state of the governing light, in every weather."""
 
 from __future__ import annotations
 
@@ -32,19 +32,23 @@ from perception.lights import lamps_in_head, sure_state
 
 STATES = (LightState.RED, LightState.YELLOW, LightState.GREEN)
 HEAD_TOP_M = 3.7
-"""Of a head low on its post, above the road: its red lamp is near the top. Hanging ones leave the picture sooner."""
+"""Height above the road of the top of a head that is low on its post, near its red lamp. Hanging heads leave the
+picture sooner.
+"""
 
 STOP_NEAREST_M = 4.0
-"""How near before stop lines one looks from."""
+"""Smallest distance before a stop line from which lights are observed."""
 
 RANGES_M = ((0.0, 25.0), (25.0, 40.0), (40.0, 60.0))
-"""From the ego to the light's post, which often stands beyond the junction."""
+"""Bands of distance from the ego to the light's post, which often stands beyond the junction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The governing light once: how far it was, what it showed, what was read (None: nothing); `in_picture`: whether
-    the camera's angle of view takes its head in."""
+    """One observation of the governing light: its distance, true state and recognized state (None: not recognized).
+
+    `in_picture`: whether its head is within the camera's field of view.
+    """
 
     weather: str
     distance_m: float
@@ -55,7 +59,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class StopPlace:
-    """A place before a stop line, with the signal that governs it, and how far away that stands."""
+    """A place before a stop line, the signal that governs it, and the distance to that signal."""
 
     place: Place
     signal_id: str
@@ -63,7 +67,7 @@ class StopPlace:
 
 
 def stop_places(graph: LaneGraph, count: int, far_m: float, rng: np.random.Generator) -> list[StopPlace]:
-    """`count` places, `STOP_NEAREST_M` to `far_m` before stop lines with a light, as far as the lanes reach back."""
+    """Up to `count` places, `STOP_NEAREST_M` to `far_m` before stop lines with a light, if lanes reach back so far."""
     signals = [s for s in graph.signals if s.kind is SignalKind.TRAFFIC_LIGHT and s.lane in graph.lanes]
     found: list[StopPlace] = []
     for _ in range(20 * count):
@@ -80,7 +84,7 @@ def stop_places(graph: LaneGraph, count: int, far_m: float, rng: np.random.Gener
 
 
 def _behind(graph: LaneGraph, lane: Lane, s_m: float, distance_m: float) -> tuple[Lane, float] | None:
-    """The lane and arc length `distance_m` before `s_m`, along straight predecessors that are no junction."""
+    """The lane and arc length `distance_m` before `s_m`, back along single predecessors that are not in a junction."""
     while distance_m > s_m:
         distance_m -= s_m
         before = [graph.lanes[key] for key in lane.predecessors if key in graph.lanes]
@@ -98,14 +102,14 @@ def _on(lane: Lane, s_m: float) -> Place:
 
 
 def ego_at(frame: SensorFrame, pose: Pose2D, place: Place) -> EgoState:
-    """A standing ego that knows its place: localization is measured elsewhere."""
+    """The state of a standing ego with its true pose: localization is measured elsewhere."""
     return EgoState(
         frame.stamp, pose.x_m, pose.y_m, pose.yaw_rad, 0.0, 0.0, 0.0, np.zeros((4, 4)), place.z_m, place.grade_rad
     )
 
 
 def is_in_picture(stop: StopPlace, graph: LaneGraph, camera: CameraModel) -> bool:
-    """Whether a whole head over the governing light's post would be in the picture, by the angle of view alone."""
+    """Whether a whole head on the governing light's post is in the field of view; what may hide it is ignored."""
     post = next(s.place for s in graph.signals if s.signal_id == stop.signal_id and s.place is not None)
     x, y = map_to_vehicle(post, stop.place.pose)
     (u, v), _ = vehicle_to_image([x, y, HEAD_TOP_M - x * np.tan(stop.place.grade_rad)], camera)
@@ -113,7 +117,7 @@ def is_in_picture(stop: StopPlace, graph: LaneGraph, camera: CameraModel) -> boo
 
 
 class LightEvaluation:
-    """Gathers what was read; `raw` for a file, `add_raw` what such a file held, `figures`."""
+    """Collects observations: `add` each, then `figures`; `raw` gives them for a file and `add_raw` reads them."""
 
     def __init__(self) -> None:
         self._sights: list[Sight] = []
@@ -169,7 +173,7 @@ def _shares(sights: Sequence[Sight], group: str, goal: float | None) -> list[Fig
 
 @dataclass(frozen=True, slots=True)
 class LabelledHead:
-    """A signal head in a picture and the state it shows. `is_aside`: it faces another way and hardly shows its lamp."""
+    """A signal head in a picture and its state. `is_aside`: it faces another way and hardly shows its lamp."""
 
     picture: Path
     box_px: tuple[float, float, float, float]
@@ -179,16 +183,19 @@ class LabelledHead:
 
 
 UNREAL_LAMPS = Path(__file__).with_name("carla_unreal_lamps.json")
+"""Hand labels for `unreal_heads`."""
+
 LIT_MIN = 0.4
-"""Probability of being lit below which a spot in a head tells nothing in a single picture."""
+"""Probability of being lit below which a spot in a head is ignored in a single picture."""
 
 UNREAL_SIZE_PX = (640, 380)
+"""Width and height of the pictures that it names."""
 
 
 def unreal_heads(folder: Path) -> Iterator[LabelledHead]:
-    """Heads of the pictures in `folder` (images/, labels/ in YOLO's format) whose states are labelled in this project.
+    """Heads in the pictures in `folder` (images/, labels/ in YOLO's format) whose states are labelled in this project.
 
-    `UNREAL_LAMPS` names the picture, the line of its label file, and the state, with "aside" for heads that face away.
+    `UNREAL_LAMPS` gives the picture, the line of its label file, and the state, with "aside" for heads that face away.
     """
     width, height = UNREAL_SIZE_PX
     for picture, states in json.loads(UNREAL_LAMPS.read_text()).items():
@@ -202,7 +209,7 @@ def unreal_heads(folder: Path) -> Iterator[LabelledHead]:
 
 
 def read_head(bgr: Image, box_px: tuple[float, float, float, float]) -> LightState:
-    """The state that the lamps in one head's box tell in one picture; UNKNOWN where they tell none."""
+    """The state that the lamps in one head's box show in one picture; UNKNOWN if they do not tell."""
     lamps = lamps_in_head(bgr, box_px, brightness(bgr))
     best = max(lamps, key=lambda lamp: lamp.likeness, default=None)
     if best is None or best.likeness < LIT_MIN:

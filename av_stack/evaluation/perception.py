@@ -1,6 +1,6 @@
-"""`av-stack eval perception`: visits maps in every weather and compares perception with the truth.
+"""Runs `av-stack eval perception`: visits maps in every weather and compares perception with the truth.
 
-Every visit's raw scores go to a file as soon as it ends, so a run that was stopped goes on where it was.
+The raw scores of every visit go to a file as soon as it ends, so that a run that was stopped can continue.
 """
 
 from __future__ import annotations
@@ -43,23 +43,31 @@ from perception.detection.weights import SHIPPED, network_size
 from perception.device import chosen_device
 
 DRIVEN = ("lanes", "health")
+"""Parts that are also measured on drives."""
+
 PARTS = (*DRIVEN, "ranging", "lights", "detection", "dashcam")
 DETECTION_MAP = "Town02"
-"""The detector learns on other maps only. The map file is CARLA's own: it comes with `maps`."""
+"""Map for the detector, which is trained on other maps only. It is CARLA's own and comes with `maps`."""
 
 LIGHTS_FAR_M = 40.0
+"""Largest distance before a stop line from which lights are observed."""
+
 WIDTH_PX, HEIGHT_PX = 640, 360
+"""Size of the pictures for the detector, as of the compact rig."""
+
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class EvalSpec:
-    """`frames` scored pictures of each weather at each of `places` standing places and on each of `drives`, a map.
+    """What to measure: `frames` scored pictures of each weather at each of `places` standing places and on each of
+    `drives`, for every map.
 
-    Ranging has as many drives of its own, of the seeds `seed`, `seed + 1` and on, among road users of all kinds.
-    `lights` stop lines a map are read. Detection is measured on pictures of its own, made on a map of its own in
-    `maps`, `scenes` times eight of each weather; `weights` are a user's own; `dashcam` is a folder of real pictures.
-    The detector looks as in a drive on the device `like`, one of `SHIPPED`, or else on the one that is here.
+    * Ranging has as many drives of its own, with the seeds `seed`, `seed + 1`, ..., among road users of all kinds.
+    * `lights`: stop lines on each map at which lights are observed.
+    * Detection is measured on pictures of its own, on a map of its own in `maps`: `scenes` times eight of each weather.
+    * `weights`: a user's own detector; `dashcam`: a folder of real pictures.
+    * `like`, one of `SHIPPED`: the detector works as in a drive on this device; by default on the one that is here.
     """
 
     parts: tuple[str, ...] = (*DRIVEN, "ranging")
@@ -92,14 +100,14 @@ class EvalSpec:
 
     @property
     def presets(self) -> tuple[str, ...]:
-        """The weathers measured in."""
+        """The weathers to measure in."""
         return self.weathers or named_weathers()
 
 
 def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
-    """Visit what was not visited yet and measure; writes `out/perception.json`, `.md` and pictures of the figures.
+    """Make the visits that are missing and measure; writes `out/perception.json`, `.md` and charts of the figures.
 
-    `tell` is given what is being done. Raises ConfigError where `out` holds a run of other settings.
+    `tell` is called with the current activity. Raises ConfigError where `out` holds a run with other settings.
     """
     _claim(out, spec, rig)
     for map_name in spec.map_names:
@@ -119,7 +127,7 @@ def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
 
 
 def gather(spec: EvalSpec, out: Path) -> list[Figure]:
-    """Figures of all visits that are finished."""
+    """The figures of all finished visits."""
     lanes, ranging = LaneEvaluation(), RangingScores()
     health, lights = HealthEvaluation(), LightEvaluation()
     parts: dict[str, Any] = {"lanes": lanes, "ranging": ranging, "health": health, "lights": lights}
@@ -130,7 +138,7 @@ def gather(spec: EvalSpec, out: Path) -> list[Figure]:
 
 
 def _visits(spec: EvalSpec, map_name: str) -> Iterator[tuple[str, str, int]]:
-    """(name of the file, kind, number) of every visit of a map; drives last, since each loads the map anew."""
+    """(name of the file, kind, number) of every visit to a map; drives come last, since each loads the map again."""
     if "lanes" in spec.parts:
         yield from ((f"{map_name}-stand-{n}", "stand", n) for n in range(spec.places))
     if "lights" in spec.parts:
@@ -169,7 +177,7 @@ def _make(visitor: Visitor, spec: EvalSpec, kind: str, number: int, detect: Dete
 
 
 def _keep(path: Path, raw: Raw) -> None:
-    """Whole or not at all: a run may be stopped while it writes."""
+    """Write the file in one step, since a run may be stopped while it writes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(raw))
@@ -177,7 +185,7 @@ def _keep(path: Path, raw: Raw) -> None:
 
 
 def _claim(out: Path, spec: EvalSpec, rig: Rig) -> None:
-    """Write down what `out` holds; visits made with other settings are not mixed in."""
+    """Record the settings of `out`; raises ConfigError where it holds visits made with other settings."""
     path, own = out / "visits" / "settings.txt", json.dumps({**_plain(spec), "cameras": repr(rig.cameras)}, indent=1)
     if path.is_file() and path.read_text() != own:
         raise ConfigError(f"{out} holds an evaluation with other settings: choose another --out, or delete it")
@@ -186,13 +194,13 @@ def _claim(out: Path, spec: EvalSpec, rig: Rig) -> None:
 
 
 def _plain(spec: EvalSpec) -> dict[str, Any]:
-    """The settings; what ranging is given for a detector's boxes is one."""
+    """The settings as plain values; the noise of the boxes for ranging is one of them."""
     plain = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(spec).items()}
     return {**plain, "ranging_boxes": BOX_NOISE} if "ranging" in spec.parts else plain
 
 
 def _seen_with(spec: EvalSpec) -> tuple[str, str, Path]:
-    """The device that is here, the one as on which is looked, and the detector's weights as in a drive on that."""
+    """The device that is here, the device that is imitated, and the detector's weights as in a drive on that one."""
     device, _ = chosen_device("auto", has_weights=True)
     like = spec.like or device
     return device, like, spec.weights or SHIPPED[like]
@@ -204,7 +212,7 @@ def _detector(spec: EvalSpec, confidence_min: float = CONFIDENCE_MIN) -> Detecto
 
 
 def _rig_detectors(spec: EvalSpec, cameras: Sequence[CameraModel]) -> list[Detector]:
-    """As a drive has them: on a GPU each camera in its own size, on a CPU all in the smallest one's."""
+    """Detectors as in a drive: on a GPU each camera has its own network size, on a CPU all have the smallest."""
     device, like, weights = _seen_with(spec)
     sizes = [network_size(camera.width_px, camera.height_px) for camera in cameras]
     if like == "cpu":
@@ -214,7 +222,9 @@ def _rig_detectors(spec: EvalSpec, cameras: Sequence[CameraModel]) -> list[Detec
 
 
 def _detect(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
-    """Of a rig with several cameras those that look ahead count; a single one is taken for any of its kind."""
+    """Figures of detection. Of a rig with several cameras those that look ahead are used; a single camera is not
+    mounted at its own place but at random ones.
+    """
     cameras = tuple(filter(looks_ahead, rig.cameras)) if len(rig.cameras) > 1 else ()
     detectors = _rig_detectors(spec, cameras) if cameras else [_detector(spec, EVERY_SCORE)]
     say = "detecting at {} of {} moments"
@@ -227,6 +237,6 @@ def _detect(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
 
 
 def machine() -> dict[str, str | int]:
-    """What the figures were measured on."""
+    """The machine and the versions that the figures were measured with."""
     versions = {"carla": version("carla"), "numpy": np.__version__, "opencv": cv2.__version__}
     return {"cpu": platform.machine(), "cores": os.cpu_count() or 0, "python": platform.python_version(), **versions}

@@ -1,7 +1,7 @@
-"""How well depth is known: distances of objects, the depth image, velocities of tracked vehicles, against the truth.
+"""Evaluates depth: distances of objects, the depth image, and velocities of tracked vehicles, against the truth.
 
-The detector is replaced by the true boxes of what counts (`perception.detection.classes`) with made noise
-(`boxes.py`), so that these figures are of ranging and tracking alone; the detector's own are measured apart.
+The detector is replaced by true boxes of the objects that count (`perception.detection.classes`) with simulated noise
+(`boxes.py`), so that these figures measure ranging and tracking alone; the detector is measured separately.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from perception.objects import ObjectSense, Sighting
 
 
 def true_ego(frame: SurveyFrame) -> EgoState:
-    """The ego where it truly is: localization is measured elsewhere."""
+    """The ego's true state: localization is measured elsewhere."""
     ego, imu = frame.truth.ego, frame.sensors.imu
     return EgoState(
         frame.sensors.stamp, ego.x_m, ego.y_m, ego.yaw_rad, frame.sensors.wheel_speed_mps, imu.accel_mps2[0],
@@ -27,12 +27,12 @@ def true_ego(frame: SurveyFrame) -> EgoState:
 
 
 class RangingEvaluation:
-    """`add` each frame of one drive in order; `scores` holds what came of it."""
+    """Call `add` with each frame of one drive in order; `scores` holds the results."""
 
     def __init__(self, camera: str, boxes: NoisyBoxes, index: MapIndex) -> None:
         self.scores = RangingScores()
         self._camera, self._boxes, self._sense = camera, boxes, ObjectSense(index=index)
-        self._last: dict[int, tuple[int, int]] = {}  # by actor: the frame of the last sighting, the track
+        self._last: dict[int, tuple[int, int]] = {}  # by actor: the frame of the last sighting, and the track
         self._frames = 0
 
     def add(self, weather: str, frame: SurveyFrame, lanes: LaneEstimate) -> None:

@@ -1,4 +1,4 @@
-"""What ranging, tracking and the depth image scored, sample by sample, and the figures made of it."""
+"""Scores of ranging, tracking and the depth image, sample by sample, and the figures computed from them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FAR_M, BAND_M = 40.0, 10.0
 VEHICLES = ("car", "truck", "bus", "motorcycle", "bicycle")
 MOVING_MPS = 0.3
 ELLIPSE_99 = 9.21
-"""Squared Mahalanobis distance, two degrees of freedom, that 99 % stay below (chi-squared); its mean (NEES) is 2."""
+"""99 % quantile of the squared Mahalanobis distance with two degrees of freedom (chi-squared); its mean (NEES) is 2."""
 
 GAP_FRAMES = (4, 21)
-"""Steps of 0.05 s between two sightings: from 0.2 s on it is a gap, and after 1 s an identity may be given up."""
+"""Frames of 0.05 s between two sightings that make a gap: 0.2 s to 1 s, after which a track may be dropped."""
 
 
 class Ranged(NamedTuple):
-    """A box's place: true distance, relative error of the distance, NEES in two dimensions."""
+    """Position of a box: true distance, relative error of the distance, NEES in two dimensions."""
 
     range_m: float
     error: float
@@ -29,7 +29,7 @@ class Ranged(NamedTuple):
 
 
 class Sighted(NamedTuple):
-    """A track whose box was found: what it truly is, and how far off it is."""
+    """A track whose box was detected: the true kind, distance and speed, and the track's errors."""
 
     kind: str
     range_m: float
@@ -40,14 +40,14 @@ class Sighted(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Two sightings of a road user after one another, `frames` apart: was it the same track?"""
+    """Two consecutive sightings of a road user, `frames` apart, and whether they had the same track."""
 
     frames: int
     is_same: bool
 
 
 class Pixels(NamedTuple):
-    """Of one picture's depth pixels in a band of range: how many, sum of |relative error|, count within two sigma."""
+    """Depth pixels of one picture in a band of range: number, sum of |relative error|, number within two sigma."""
 
     weather: str
     band: int
@@ -59,7 +59,7 @@ class Pixels(NamedTuple):
 
 @dataclass(slots=True)
 class RangingScores:
-    """Lists to append to, of one visit or, by `add_raw`, of many."""
+    """Samples of one visit, or with `add_raw` of many."""
 
     ranged: list[Ranged] = field(default_factory=list)
     sighted: list[Sighted] = field(default_factory=list)
@@ -67,11 +67,11 @@ class RangingScores:
     pixels: list[Pixels] = field(default_factory=list)
 
     def raw(self) -> dict[str, list[Any]]:
-        """What was gathered, for a file."""
+        """The samples as plain values, for a file."""
         return {part.name: list(getattr(self, part.name)) for part in fields(self)}
 
     def add_raw(self, raw: Mapping[str, list[Any]]) -> None:
-        """Take in what another's `raw` gave, be it from a file."""
+        """Add the samples that `raw` returned."""
         self.ranged += [Ranged(*row) for row in raw["ranged"]]
         self.sighted += [Sighted(*row) for row in raw["sighted"]]
         self.seen += [Seen(*row) for row in raw["seen"]]

@@ -1,4 +1,4 @@
-"""Figures of a rig's detectors: a thing is seen where one of the cameras that show it sees it."""
+"""Detection figures of a rig with several cameras: an object is found if one of the cameras that show it finds it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from perception.detection.labels import Label
 from perception.detection.measure import Sample, recalled
 
 VEHICLE_REACH_M, PEDESTRIAN_REACH_M, LIGHT_REACH_M = 80.0, 50.0, 60.0
+"""Distance to which each kind of object is scored."""
+
 LIGHTS = tuple(name for name in CLASSES if light_state(name) is not None)
 
 
 def rig_figures(moments: Sequence[Moment], rig: Sequence[CameraModel]) -> list[Figure]:
-    """Recall over all cameras in clear weather, over all presets and by range; precision and lights per camera."""
+    """Recall over all cameras in clear weather, in all presets and by range; precision and light states per camera."""
     clear = [moment for moment in moments if moment[0].group == CLEAR]
     out = [*_recalls(clear, CLEAR, (0.95, 0.90)), *_recalls(moments, "all presets", (0.85, 0.75))]
     for low, high in RANGES_M:
@@ -35,9 +37,9 @@ def rig_figures(moments: Sequence[Moment], rig: Sequence[CameraModel]) -> list[F
 
 
 def seen_by_any(moment: Moment, names: Sequence[str]) -> list[tuple[float, bool]]:
-    """Distance of each thing of `names` that counts in one of the pictures, and whether it is found in one of them.
+    """For each object of `names` that counts in one of the pictures: its distance, and whether one of them finds it.
 
-    Pictures in which a thing does not count say nothing about it.
+    Pictures in which an object does not count are ignored for it.
     """
     things: dict[int, tuple[float, bool]] = {}
     for sample in moment:
@@ -67,13 +69,13 @@ def _recalls(
 
 
 def _light_states(samples: Sequence[Sample], camera: str) -> Figure:
-    """Of the signal heads within reach that are found at all, the share whose state is right."""
+    """Share of the found signal heads within reach whose state is right."""
     right = [is_right for sample in samples for is_right, _ in _read(sample).values()]
     return detection_figure("state of lights found", f"to {LIGHT_REACH_M:.0f} m, {camera}", _mean(right), len(right))
 
 
 def _best_light_states(moments: Sequence[Moment]) -> Figure:
-    """The same, each head read where it is largest of the pictures in which it is found."""
+    """As `_light_states`, with each head read in the picture in which it is found largest."""
     right = []
     for moment in moments:
         best: dict[int, tuple[bool, float]] = {}
@@ -85,7 +87,7 @@ def _best_light_states(moments: Sequence[Moment]) -> Figure:
 
 
 def _read(sample: Sample) -> dict[int, tuple[bool, float]]:
-    """By number of each head found: whether its state is right, and its height in the picture."""
+    """For each head that is found, by number: whether its state is right, and its height in px."""
     near = Sample(tuple(x for x in sample.labels if x.distance_m <= LIGHT_REACH_M), sample.found, sample.group)
     labels, found = recalled(near, LIGHTS, CONFIDENCE)
     _, right = recalled(near, LIGHTS, CONFIDENCE, any_of=False)

@@ -1,4 +1,4 @@
-"""The table that `av-stack eval` writes: one row a figure, whichever part of perception measured it."""
+"""The result table of `av-stack eval`: one row for each figure, for all parts of perception."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rich.table import Table
 class Figure:
     """One measured value.
 
-    `part` is the module ("lanes", "ranging", "detection", ...), `name` what was measured, `group` over which frames
-    ("ClearNoon", "all", "0-20 m"). `goal` is what the value shall reach: at most it, or at least it where
-    `more_is_better`. `count` is how many samples the value rests on.
+    `part` is the module ("lanes", "ranging", "detection", ...), `name` the quantity, `group` the frames it was measured
+    over ("ClearNoon", "all", "0-20 m"). `goal` is the target: an upper bound, or a lower bound if `more_is_better`.
+    `count` is the number of samples behind the value.
     """
 
     part: str
@@ -30,14 +30,14 @@ class Figure:
 
     @property
     def is_met(self) -> bool | None:
-        """None where there is no goal; a value that is not a number meets none."""
+        """Whether the goal is met; None without a goal, False for NaN."""
         if self.goal is None:
             return None
         return bool(self.value >= self.goal if self.more_is_better else self.value <= self.goal)
 
 
 def markdown(figures: Sequence[Figure]) -> str:
-    """A table for people, in the order given."""
+    """A Markdown table, in the order given."""
     lines = ["| part | figure | over | value | goal | met | samples |", "|---|---|---|---:|---:|---|---:|"]
     for f in figures:
         sign = "≥" if f.more_is_better else "≤"
@@ -49,7 +49,7 @@ def markdown(figures: Sequence[Figure]) -> str:
 
 
 def rich_table(figures: Sequence[Figure]) -> Table:
-    """The same for a terminal."""
+    """The same table for a terminal."""
     table = Table("part", "figure", "over", "value", "goal", "samples")
     for f in figures:
         sign = "≥" if f.more_is_better else "≤"
@@ -59,7 +59,7 @@ def rich_table(figures: Sequence[Figure]) -> Table:
 
 
 def write_figures(figures: Sequence[Figure], machine: Mapping[str, object], out: Path, stem: str) -> None:
-    """`out/STEM.json` and `out/STEM.md`; `machine` says what they were measured on."""
+    """Write `out/STEM.json` and `out/STEM.md`; `machine` describes what they were measured on."""
     out.mkdir(parents=True, exist_ok=True)
     plain = [{**asdict(f), "is_met": f.is_met} for f in figures]
     (out / f"{stem}.json").write_text(json.dumps({"machine": dict(machine), "figures": plain}, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""What is looked at on one map, visit by visit; each visit gives plain data that a file holds."""
+"""Collects perception's results and the truth on one map, visit by visit; each visit returns plain data for a file."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from perception.lights import LightReader
 from perception.map_index import MapIndex
 
 WARM_FRAMES = 12
-"""After a change of weather the camera's exposure and the lines' filters settle: not scored."""
+"""Frames after a change of weather that are not scored, while the camera's exposure and the lines' filters settle."""
 
 VOTES = 14
 """Pictures of one light before its state is taken."""
 
 VEHICLES, PEOPLE = 40, 45
 ALL_KINDS = ("bicycle", "bicycle", "bus", "bus", "car", "motorcycle", "motorcycle", "truck", "truck", "van")
-"""CARLA's base types; what is rarer among its blueprints than on a road is drawn twice as often."""
+"""Base types of CARLA's vehicles; kinds that are rarer among its blueprints than on a road are drawn twice as often."""
 
 Raw = dict[str, Any]
 Detect = Callable[[CameraImage], tuple[Detection, ...]]
 
 
 class Visitor:
-    """Makes the visits of one map on the server at `address`; call `close` once."""
+    """Makes the visits on one map on the server at `address`; call `close` once."""
 
     def __init__(self, address: Address, map_name: str, rig: Rig, seed: int, frames: int) -> None:
         self._address, self._map, self._rig, self._seed, self._frames = address, map_name, rig, seed, frames
@@ -55,7 +55,7 @@ class Visitor:
             self._stand = None
 
     def stand(self, number: int, of: int, weathers: tuple[str, ...]) -> Raw:
-        """Lanes from the `number`-th of `of` places, in every weather."""
+        """Lane scores from the `number`-th of `of` places, in every weather."""
         stand = self._standing()
         place = choose_places(stand.lane_graph, of, np.random.default_rng(self._seed))[number]
         index, lanes = MapIndex(stand.lane_graph), LaneEvaluation()
@@ -74,7 +74,7 @@ class Visitor:
         return {"lanes": lanes.raw()}
 
     def drive(self, number: int, weathers: tuple[str, ...], parts: frozenset[str]) -> Raw:
-        """Lanes and health on a drive from a place of its own, the weather changing on the way."""
+        """Lane and health scores on a drive with its own start, during which the weather changes."""
         self.close()
         rng = np.random.default_rng([self._seed, number])
         survey = self._survey(number)
@@ -98,8 +98,9 @@ class Visitor:
         return {name: values for name, values in raw.items() if name in parts}
 
     def ranging(self, number: int, weathers: tuple[str, ...]) -> Raw:
-        """Objects and depth on a drive of its own seed among road users of all kinds, the weather changing on the
-        way."""
+        """Ranging and depth scores on a drive with its own seed among road users of all kinds; the weather changes on
+        the way.
+        """
         self.close()
         seed = self._seed + number
         rng = np.random.default_rng(seed)
@@ -121,7 +122,7 @@ class Visitor:
         return {"ranging": ranging.scores.raw()}
 
     def lights(self, number: int, of: int, weathers: tuple[str, ...], far_m: float, detect: Detect) -> Raw:
-        """The light before the `number`-th of `of` stop lines, its state changing from weather to weather."""
+        """Scores for the light at the `number`-th of `of` stop lines; its state changes with the weather."""
         stand = self._standing()
         rng = np.random.default_rng([self._seed, 7])
         places = stop_places(stand.lane_graph, of, far_m, rng)
@@ -132,14 +133,14 @@ class Visitor:
             shows = is_in_picture(stop, stand.lane_graph, self._camera)
             for turn, weather in enumerate(weathers, number):
                 stand.set_weather(weather)
-                # All others show another state: one that is taken for the governing one is found out.
+                # All others show another state, so that taking another light for the governing one is noticed.
                 stand.show_lights({stop.signal_id: STATES[turn % len(STATES)]}, STATES[(turn + 1) % len(STATES)])
                 read = self._read_lights(stand, stop.place, detect)
                 lights.add(weather, stop, stand.truth().lights[stop.signal_id], read, shows)
         return {"lights": lights.raw()}
 
     def _read_lights(self, stand: Stand, place: Place, detect: Detect) -> dict[str, TrafficLightView]:
-        """States by signal id that a reader has voted for when it has looked for a while."""
+        """Recognized states by signal id, after a reader has voted over several pictures."""
         ego = stand.truth().ego
         reader, read = LightReader(stand.lane_graph), {}
         for frame in range(WARM_FRAMES // 2 + VOTES):
@@ -155,7 +156,7 @@ class Visitor:
         return self._stand
 
     def _survey(self, number: int) -> Survey:
-        """A start may be taken by somebody: the next one is tried."""
+        """Start a drive; if its start is occupied, the next one is tried."""
         for attempt in range(5):
             try:
                 return Survey(self._address, self._spec(13 * number + 5 * attempt + 1, VEHICLES))
@@ -171,7 +172,7 @@ class Visitor:
 
 
 def spawn_point(address: Address, number: int) -> tuple[float, float]:
-    """(x, y) in CARLA's coordinates of one of the loaded map's own spawn points."""
+    """(x, y) in CARLA's coordinates of one of the loaded map's spawn points."""
     _, client = connect(address)
     points = client.get_world().get_map().get_spawn_points()
     if not points:

@@ -1,1 +1,1 @@
-"""What a run leaves behind: a recording (MCAP), a video and a table of results."""
+"""The files of a run: recording (MCAP), video and result."""

@@ -1,4 +1,4 @@
-"""Runs work that a drive need not wait for in a thread of its own, in order."""
+"""A background thread that runs jobs in order, for work that a drive need not wait for."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ Job = Callable[[], None]
 
 
 class BackgroundWriter:
-    """`submit` waits only while `JOBS_WAITING_MAX` jobs wait; `close` runs the jobs that wait.
+    """Runs jobs in a thread. `submit` blocks only while `JOBS_WAITING_MAX` jobs wait; `close` finishes those that wait.
 
-    The first error of a job ends the work: later jobs are dropped, and the next `submit` or `close` raises it, once.
+    The first job that raises an error ends the work: later jobs are dropped, and the next `submit` or `close` raises
+    that error once.
     """
 
     def __init__(self, name: str) -> None:
@@ -24,10 +25,12 @@ class BackgroundWriter:
         self._thread.start()
 
     def submit(self, job: Job) -> None:
+        """Queue a job."""
         self._raise_error()
         self._queue.put(job)
 
     def close(self) -> None:
+        """Run the jobs that wait, then end the thread."""
         if self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
@@ -44,5 +47,5 @@ class BackgroundWriter:
             if is_well:
                 try:
                     job()
-                except BaseException as error:  # noqa: BLE001 - a panic of a Rust library is no Exception
+                except BaseException as error:  # noqa: BLE001 - a panic in a Rust library is no Exception
                     self._error, is_well = error, False

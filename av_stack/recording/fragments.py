@@ -1,4 +1,4 @@
-"""The boxes of an mp4 file, and where a fragmented one that was cut off ends properly.
+"""Reads the boxes of an mp4 file, and finds the last whole fragment of a fragmented one that was cut off.
 
 A fragmented file is a head (`ftyp`, `moov`), then fragments of two boxes each (`moof`, `mdat`), then an index (`mfra`).
 """
@@ -17,11 +17,11 @@ LAST_BOXES = (b"mdat", b"mfra")
 HEAD = struct.Struct(">I4s")
 LONG_SIZE = struct.Struct(">Q")
 LONG = 1
-"""In place of a size of 32 bits: 64 bits behind the name hold it."""
+"""In the 32-bit size field: the size is in the 64 bits after the name."""
 
 
 def read_boxes(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-    """The whole boxes of `file` from its beginning on: name, and the byte at which the box ends."""
+    """The whole boxes of `file` from its beginning: name, and the offset in bytes at which the box ends."""
     size_bytes, at = file.seek(0, os.SEEK_END), 0
     while at + HEAD.size <= size_bytes:
         file.seek(at)
@@ -36,5 +36,5 @@ def read_boxes(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
 
 
 def whole_fragments_bytes(file: IO[bytes]) -> int:
-    """The length in bytes of the part of `file` up to its last whole fragment; 0 where it has none."""
+    """Length in bytes of `file` up to its last whole fragment; 0 where it has none."""
     return max((end for name, end in read_boxes(file) if name in LAST_BOXES), default=0)

@@ -1,4 +1,6 @@
-"""The file object that foxglove's MCAP writer writes to: on disk it is a complete MCAP file after every `commit`."""
+"""The file object that foxglove's MCAP writer writes to: after every `commit`, the file on disk is a complete MCAP
+file.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ from av_stack.recording.whole_file import WholeFile
 
 
 class McapFile:
-    """Keeps what is written in memory until `commit`, since the writer returns to the head of an open chunk.
+    """Buffers what is written in memory until `commit`, since the writer seeks back to the head of an open chunk.
 
-    `write`, `seek` and `flush` raise nothing: the library answers an exception with a panic. Raises OSError where
-    `path` cannot be opened.
+    `write`, `seek` and `flush` raise nothing, because the library answers an exception with a panic. Raises OSError
+    where `path` cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -30,17 +32,17 @@ class McapFile:
         return self._pending.write(data)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Move within what was written since the last commit; other positions cannot be reached any more."""
+        """Move within what was written since the last commit; earlier positions cannot be reached."""
         start = self._file.size_bytes
         if whence == os.SEEK_SET:
             offset = max(0, offset - start)
         return start + self._pending.seek(offset, whence)
 
     def flush(self) -> None:
-        """Nothing: `commit` writes."""
+        """Does nothing: `commit` writes."""
 
     def commit(self) -> None:
-        """Write all records since the last commit; no chunk may be open. OSError leaves the file as it was."""
+        """Write all records since the last commit; no chunk may be open. An OSError leaves the file as it was."""
         start, written = self._file.size_bytes, self._pending.getvalue()
         skipped = 0 if start else len(MAGIC)
         self._pending.seek(skipped)

@@ -1,4 +1,4 @@
-"""Follows the records of an MCAP file and writes what completes the file after any of them.
+"""Indexes the records of an MCAP file, so that the file can be completed after any of them.
 
 A complete file ends with a DataEnd record, a summary, a footer and the magic bytes: https://mcap.dev/spec.
 """
@@ -37,7 +37,7 @@ from zstandard import ZstdError
 
 MAGIC = b"\x89MCAP0\r\n"
 HEAD = struct.Struct("<BQ")
-"""What every record begins with: its opcode, and the length of its content in bytes."""
+"""Start of every record: its opcode, and the length of its content in bytes."""
 
 
 class DamagedRecordError(Exception):
@@ -45,7 +45,7 @@ class DamagedRecordError(Exception):
 
 
 class Record(NamedTuple):
-    """One record of a file: where it begins, its opcode and its content."""
+    """One record of a file: its offset, opcode and content."""
 
     offset: int
     opcode: int
@@ -61,7 +61,7 @@ class Record(NamedTuple):
 
 
 def read_records(file: IO[bytes], offset: int, size_bytes: int) -> Iterator[Record]:
-    """The whole records of `file` from its position on, which is byte `offset` of an MCAP file of `size_bytes`."""
+    """The whole records of `file` from its current position, which is byte `offset` of an MCAP file of `size_bytes`."""
     while offset + HEAD.size <= size_bytes:
         opcode, length = HEAD.unpack(file.read(HEAD.size))
         if offset + HEAD.size + length > size_bytes:
@@ -72,7 +72,7 @@ def read_records(file: IO[bytes], offset: int, size_bytes: int) -> Iterator[Reco
 
 
 class McapIndex:
-    """Collects what a summary says about records, which are added in the order of the file."""
+    """Collects the summary of records, which are added in the order of the file."""
 
     def __init__(self) -> None:
         self._schemas: dict[int, Schema] = {}
@@ -87,7 +87,7 @@ class McapIndex:
         self._attachments: list[AttachmentIndex] = []
 
     def add(self, record: Record) -> None:
-        """Take in the next record. Raises DamagedRecordError and leaves the record out."""
+        """Add the next record. Raises DamagedRecordError and leaves the record out if it cannot be read."""
         try:
             self._add(record, ReadDataStream(BytesIO(record.content)))
         except (
@@ -97,11 +97,13 @@ class McapIndex:
             ValueError,
             RuntimeError,
             OverflowError,
-        ) as error:  # lz4's is RuntimeError
+        ) as error:  # lz4 raises RuntimeError
             raise DamagedRecordError(f"record {record.opcode} at byte {record.offset}: {error}") from error
 
     def ending(self, offset: int) -> bytes:
-        """What completes a file whose records end at byte `offset`; a last chunk gets the MessageIndex it lacks."""
+        """The bytes that complete a file whose records end at byte `offset`, including the MessageIndex that a last
+        chunk lacks.
+        """
         message_indexes = self._index_last_chunk(offset)
         data_end = message_indexes + written([DataEnd(0)])
         summary_start = offset + len(data_end)
@@ -153,7 +155,7 @@ class McapIndex:
                 )
 
     def _add_plain(self, opcode: int, length: int, content: ReadDataStream) -> None:
-        """A record that may stand in a chunk or outside."""
+        """Add a record that may be inside or outside a chunk."""
         if opcode == Opcode.SCHEMA:
             schema = Schema.read(content)
             self._schemas[schema.id] = schema
@@ -192,7 +194,7 @@ class McapIndex:
         )
 
     def _index_last_chunk(self, offset: int) -> bytes:
-        """The MessageIndex records that belong at `offset`, right behind the last chunk, and are not there yet."""
+        """The MessageIndex records that belong at `offset`, right after the last chunk, and are not there yet."""
         chunk, records = self._chunk, b""
         if chunk is None or chunk.chunk_start_offset + chunk.chunk_length + chunk.message_index_length != offset:
             return b""
@@ -224,7 +226,7 @@ class McapIndex:
 
 
 def written(records: Iterable[McapRecord]) -> bytes:
-    """The records as bytes of a file."""
+    """Serialize the records."""
     builder = RecordBuilder()
     for record in records:
         record.write(builder)

@@ -1,4 +1,4 @@
-"""Draws what the stack believes and intends onto the front camera's picture."""
+"""Draws the stack's estimates and plan on the front camera's picture, for the video."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEAR_M = 4.0  # closer points project far outside the picture
 
 @dataclass(frozen=True, slots=True)
 class Hud:
-    """Numbers beside the picture that the step itself does not hold."""
+    """Figures for the text band that the step itself does not hold."""
 
     limit_mps: float
     distance_m: float
@@ -72,7 +72,7 @@ def _plan_in_vehicle(plan: Plan, ego: Pose2D) -> Float:
 
 
 def _draw_plan(canvas: Image, camera: CameraModel, step: StepResult) -> None:
-    """The planned path as a band as wide as a tyre track, red where it brakes."""
+    """Draw the planned path as a line, red if the plan brakes by more than 1 m/s2 anywhere."""
     ego = step.scene.ego
     path = _plan_in_vehicle(step.plan, Pose2D(ego.x_m, ego.y_m, ego.yaw_rad))
     pixels = _project(camera, path)

@@ -1,4 +1,4 @@
-"""Keeps the files of one drive in its folder: recording, video and result."""
+"""Manages the files of one drive in its folder: recording, video and result."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ from planning import Route
 
 RECORDING, VIDEO, RESULT = "recording.mcap", "drive.mp4", "result.json"
 VIDEO_EVERY_STEPS = 2
+"""One picture of the video is made from every so many steps."""
+
 RESULT_BYTES = 1 << 16
-"""Space that is kept free for the result; a result takes some 5 kB."""
+"""Disk space that is reserved for the result, which takes some 5 kB."""
 
 
 class DriveFolder:
-    """The folder that a drive writes to. Files of an earlier drive stay until `clear`, and then go all together.
+    """The folder that a drive writes to. Files of an earlier drive stay until `clear`, which removes them all at once.
 
-    A context manager, which reserves space for the result: a disk that fills during the drive still takes it. Raises
-    ConfigError where nothing can be written.
+    A context manager. It reserves space for the result, so that even a disk that fills up during the drive can hold it.
+    Raises ConfigError where nothing can be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -49,10 +51,13 @@ class DriveFolder:
         self._reserve.close()
 
     def clear(self) -> None:
+        """Remove the files of an earlier drive."""
         clear_outputs(self.path)
 
     def write_result(self, figures: Mapping[str, Any]) -> None:
-        """Write result.json in one step: it is complete or absent. Raises AvStackError where it cannot be written."""
+        """Write result.json in one step, so that it is complete or absent. Raises AvStackError where it cannot be
+        written.
+        """
         path, text = self.path / RESULT, json.dumps(figures, indent=2) + "\n"
         self._reserve.close()
         try:
@@ -68,9 +73,9 @@ def clear_outputs(path: Path) -> None:
 
 
 class Recorder:
-    """Writes recording and video in the background. Where that fails, both end there, and the drive goes on.
+    """Writes recording and video in the background. If writing fails, both end there, and the drive goes on.
 
-    `close` writes what is waiting and never raises; then `error` says what went wrong, None where all was written.
+    `close` writes what is waiting and never raises. After it, `error` says what went wrong; None if all was written.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Completes recordings and videos that were cut off, by a crash or by a copy that stopped: `av-stack repair FILE`.
+"""Completes recordings and videos that were cut off by a crash or an interrupted copy (`av-stack repair FILE`).
 
-A recording is cut behind its last whole record and given a summary and footer. A video is cut behind its last whole
-fragment. Nothing else of a file changes.
+A recording is cut after its last whole record and given a summary and footer. A video is cut after its last whole
+fragment. Nothing else in a file changes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CRC_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Mending:
-    """How a file becomes complete: keep its first `kept_bytes` and put `ending` behind them."""
+    """How to complete a file: keep its first `kept_bytes` and append `ending`."""
 
     size_bytes: int
     kept_bytes: int
@@ -46,7 +46,7 @@ class Mending:
 
 
 def repair(path: Path) -> Mending:
-    """Make the file complete, in its place; returns what was done. ConfigError where it is no recording or video."""
+    """Complete the file in place; returns what was done. Raises ConfigError where it is no recording or video."""
     try:
         with path.open("r+b") as file:
             mending = _examine(path, file)
@@ -58,7 +58,7 @@ def repair(path: Path) -> Mending:
 
 @contextmanager
 def open_recording(path: Path) -> Iterator[IO[bytes]]:
-    """A recording to read; one that is not complete is read from a repaired copy and is not changed itself."""
+    """Open a recording for reading. An incomplete one is read from a repaired copy; the file itself does not change."""
     with path.open("rb") as file:
         mending = _examine(path, file)
         file.seek(0)
@@ -93,7 +93,7 @@ def _apply(file: IO[bytes], mending: Mending) -> None:
 
 
 def _is_complete(file: IO[bytes], size_bytes: int) -> bool:
-    """Whether the file ends with a footer whose checksum, if it has one, is that of the summary before it."""
+    """Whether the file ends with a footer whose checksum, if it has one, matches the summary before it."""
     at = size_bytes - FOOTER_BYTES - len(MAGIC)
     if at < len(MAGIC):
         return False

@@ -10,13 +10,13 @@ from pydantic import BaseModel, ConfigDict, create_model
 from av_stack.types import ControlCommand, ImuSample, LightState, ObjectKind, Plan, Pose2D
 
 ObjectRow = tuple[int, ObjectKind, float, float, float, float, float]
-"""track_id, kind, x_m, y_m, yaw_rad, velocity in x and y, m/s; map frame."""
+"""track_id, kind, x_m, y_m, yaw_rad, velocity in x and y in m/s; map frame."""
 CollisionRow = tuple[int, str, float]
 """other_id, other, impulse_ns."""
 
 
 def _types(source: type, *names: str) -> dict[str, Any]:
-    """The types of the named fields of a dataclass; of all fields but the stamp without names."""
+    """The types of the named fields of a dataclass; without names, of all fields but the stamp."""
     hints = get_type_hints(source)
     return {name: hints[name] for name in names or [f.name for f in fields(source) if f.name != "stamp"]}
 
@@ -30,11 +30,11 @@ TOPICS: dict[str, tuple[str, dict[str, Any]]] = {
         | {"lights": dict[str, LightState], "objects": list[ObjectRow], "collisions": list[CollisionRow]},
     ),
 }
-"""By topic: the schema's name, and the type of each key of its messages."""
+"""For each topic: the name of its schema, and the type of each key of its messages."""
 
 
 def model_of(topic: str) -> type[BaseModel]:
-    """A model of the messages of one of `TOPICS`; every key is required and no other is allowed."""
+    """Pydantic model of the messages of one of `TOPICS`; every key is required and no other is allowed."""
     name, keys = TOPICS[topic]
     definitions: dict[str, Any] = {key: (kind, ...) for key, kind in keys.items()}
     return create_model(name.rsplit(".", 1)[-1], __config__=ConfigDict(extra="forbid"), **definitions)

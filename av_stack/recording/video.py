@@ -1,4 +1,4 @@
-"""Writes pictures to an mp4 in a thread of its own, so that encoding does not hold up the drive."""
+"""Encodes pictures to an mp4 video in a separate thread, so that encoding does not hold up the drive."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from av_stack.recording.whole_file import WholeFile
 from av_stack.types import Image
 
 QUEUE_PICTURES = 64
+"""Pictures that may wait for the encoder."""
+
 FRAGMENT_S = 0.5
-"""A video that is cut off lacks at most this much of its end."""
+"""Length of a fragment; a video that is cut off lacks at most this much of its end."""
 
 KEYFRAME_EVERY_S = 2
 
 
 class VideoWriter:
-    """H.264 at `fps`. The file plays at any time, also after a crash or on a full disk, up to its last fragment.
+    """Writes H.264 at `fps`. The file plays up to its last fragment at any time, also after a crash or on a full disk.
 
-    `write` waits only when the encoder is `QUEUE_PICTURES` behind. `close` encodes what is waiting. Both raise
+    `write` blocks only when the encoder is `QUEUE_PICTURES` behind. `close` encodes what is waiting. Both raise
     AvStackError where the file cannot be written.
     """
 
@@ -86,8 +88,7 @@ class VideoWriter:
 
 
 class _FragmentFile:
-    """The file object that the muxer writes to. It hands whole fragments on to the disk; before the first one there is
-    no file."""
+    """The file object that the muxer writes to. It writes whole fragments only; before the first, there is no file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

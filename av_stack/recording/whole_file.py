@@ -1,4 +1,4 @@
-"""Files that are complete at any time: a full disk or a killed process does not leave half of them behind."""
+"""Files that are complete at any time: a full disk or a killed process does not leave a half-written one behind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PIECE_MODE = 0o644
 
 
 class WholeFile:
-    """Holds every piece that was appended, then the last ending; `append` takes all of a piece or nothing.
+    """A file of pieces and an ending. `append` writes a piece entirely or not at all, and replaces the ending.
 
     Raises OSError where `path` cannot be opened. For one thread at a time.
     """
@@ -26,7 +26,7 @@ class WholeFile:
         return self._size_bytes
 
     def append(self, piece: bytes, ending: bytes = b"") -> None:
-        """Put `piece` and a new `ending` in place of the old ending. OSError leaves the file as it was before."""
+        """Replace the old ending by `piece` and a new `ending`. An OSError leaves the file as it was before."""
         try:
             self._write(piece + ending, self._size_bytes)
             os.ftruncate(self._descriptor, self._size_bytes + len(piece) + len(ending))
@@ -42,7 +42,7 @@ class WholeFile:
             os.close(descriptor)
 
     def _restore(self) -> None:
-        """Write the old ending again, into space that the file has already; an empty file goes."""
+        """Write the old ending again, into space that the file already has; remove the file if it has no pieces."""
         if not self._size_bytes:
             self.path.unlink(missing_ok=True)
             return

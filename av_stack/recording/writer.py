@@ -1,4 +1,4 @@
-"""Writes a drive to an MCAP file with Foxglove's typed messages, so that Foxglove, rerun and `mcap` read it."""
+"""Writes a drive to an MCAP file with Foxglove's typed messages, which Foxglove, rerun and `mcap` can read."""
 
 from __future__ import annotations
 
@@ -21,18 +21,21 @@ from av_stack.types import LaneEstimate, Plan, SensorFrame, StepResult, TrackedO
 
 JPEG_QUALITY = 75
 PLAN_EVERY_POINTS = 2
+"""Every so many poses of the plan are written."""
+
 COMMIT_EVERY_STEPS = 5
-"""A recording that is cut off lacks at most this many steps: 0.25 s of a drive."""
+"""Steps between commits: a recording that is cut off lacks at most so many, 0.25 s of a drive."""
 
 LANE_COLOUR = messages.Color(r=0.0, g=0.6, b=1.0, a=1.0)
 OBJECT_COLOUR = messages.Color(r=1.0, g=0.8, b=0.0, a=0.6)
 
 
 class Recording:
-    """One MCAP file; `write` after each step, `close` once. On disk it is complete up to the last committed step.
+    """One MCAP file; call `write` after each step and `close` once. On disk it is complete up to the last committed
+    step.
 
-    Raises AvStackError where the file cannot be written (a full disk); nothing may be written to it after that.
-    Topics: /camera/NAME, /gnss, /sensors, /tf (map -> ego, estimated), /lanes, /scene, /plan, /control, /truth.
+    Raises AvStackError where the file cannot be written (a full disk); nothing may be written to it after that. Topics:
+    /camera/NAME, /gnss, /sensors, /tf (map -> ego, estimated), /lanes, /scene, /plan, /control, /truth.
     """
 
     def __init__(self, path: Path, metadata: Mapping[str, Any]) -> None:
@@ -69,11 +72,11 @@ class Recording:
             if self._steps_waiting:
                 self._commit()
         finally:
-            self._writer.close()  # into memory: the file has its ending already
+            self._writer.close()  # into memory only: the file on disk already has its ending
             self._file.close()
 
     def _commit(self) -> None:
-        """Close the open chunk and put it on the disk."""
+        """Close the open chunk and write it to disk."""
         self._steps_waiting = 0
         try:
             self._writer.flush()

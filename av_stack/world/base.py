@@ -1,4 +1,4 @@
-"""The whole boundary to a simulation: what the runner may ask of a world that holds one ego vehicle."""
+"""The boundary to a simulator: the `World` protocol, which holds all that the runner may ask of a simulation."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Protocol
 from av_stack.types import ControlCommand, Image, LaneGraph, SensorFrame, Truth, VehicleParameters
 
 PictureWatch = Callable[[str, Image], None]
-"""Takes a camera's name and its picture, (height, width, 3) BGR: the same array that the tick's frame will hold."""
+"""Receives a camera's name and its picture, (height, width, 3) BGR: the same array that the tick's frame will hold."""
 
 
 class World(Protocol):
-    """A running, synchronous simulation with one ego.
+    """A running, synchronous simulation with one ego vehicle.
 
     Order of use: construct, then `tick`, `apply`, `tick`, `apply`, ...; `close` once, also after an error.
     """
@@ -28,24 +28,24 @@ class World(Protocol):
         ...
 
     def show_pictures(self, watch: PictureWatch) -> None:
-        """Hand each picture that `tick` is going to return to `watch` as soon as it is there, in another thread."""
+        """Pass each picture that `tick` is going to return to `watch` as soon as it arrives, in another thread."""
         ...
 
     def tick(self) -> SensorFrame:
         """Advance one step and return what every sensor measured in exactly that step.
 
-        Raises `WorldError` when the simulator does not answer or a sensor stays silent.
+        Raises `WorldError` when the simulator does not answer or a sensor sends no data.
         """
         ...
 
     def apply(self, command: ControlCommand) -> None:
-        """Hold `command` on the ego from the next tick on."""
+        """Apply `command` to the ego from the next tick on, until the next call."""
         ...
 
     def truth(self) -> Truth:
-        """What the simulator knows of the last tick; for scoring and oracles only."""
+        """The simulator's ground truth of the last tick; for scoring and oracles only."""
         ...
 
     def close(self) -> None:
-        """Destroy what this world spawned and give back the simulator's settings. Safe to call twice."""
+        """Destroy what this world spawned and restore the simulator's settings. Safe to call twice."""
         ...

@@ -1,6 +1,6 @@
-"""Labelled pictures of a populated town, for training and measuring: traffic, people, cameras on many cars at once.
+"""Renders labelled pictures of a populated town for training and evaluation: traffic, people, cameras on many cars.
 
-Never imports carla: the caller hands its module over as `api`. Everything here is in CARLA's world frame.
+Does not import carla: the caller passes the module as `api`. Everything here is in CARLA's world frame.
 """
 
 from __future__ import annotations
@@ -36,37 +36,48 @@ from perception.detection.classes import light_class
 from perception.detection.labels import Label, Pinhole, Thing, label_things
 
 STEP_S = 0.1
+"""Simulated time of a tick."""
+
 TICKS_BETWEEN_SHOTS = 10
 WARM_TICKS = 30
+"""Ticks after a change of scene before the first shot."""
+
 PICTURE_TIMEOUT_S = 60.0
 REACH_M = 150.0
+"""Objects within this distance of a camera are labelled."""
+
 WEIGHTS = {"motorcycle": 2.5, "bicycle": 2.5, "truck": 2.0, "van": 1.5, "bus": 4.0}
-"""How much more often than a car each base type drives by, per blueprint: rare kinds must be learned too."""
+"""How much more often than a car each base type is drawn, per blueprint, so that rare kinds are learned too."""
 
 CROSSING_SHARE = 0.3
-"""The share of the people that may cross the road."""
+"""Share of the walkers that may cross the road."""
 
 NEAR_LIGHTS = 0.6
-"""The share of episodes whose traffic gathers round a traffic light or a sign, where the map has one."""
+"""Share of the episodes whose traffic gathers round a traffic light or sign, if the map has any."""
 
 RIG_CARRIER = "vehicle.lincoln.mkz_2020"
+"""Vehicle that carries the cameras of a rig."""
+
 CARRIER_CHOICE = 2
-"""How many times as many cars as carry a camera chance picks the carriers from."""
+"""Carriers are drawn at random from this many times as many cars."""
 
 SIGN_VARIANTS = 8
-"""How many maps are made of one by other numbers on its signs: the server keeps each one that it has built."""
+"""Number of variants of a map with other numbers on its signs; it is limited because the server keeps every map it
+built.
+"""
 
 LIGHT_CHANCES = {"Red": 0.2, "Yellow": 0.35, "Green": 0.25, "Off": 0.2}
-"""What lights show in the scenes that leave it to chance: what is rare in a light's own cycle comes more often."""
+"""Probability of each light state in scenes with random lights; states that are rare in a light's cycle get more."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureSpec:
     """One episode of capturing.
 
-    `views` cameras ride on as many cars; each of `scenes` has a weather and `guests` of its own, who walk near the
-    cameras, `guests_m` ahead of them at first, and gives `shots` moments. `fov_deg` lists what each camera's angle is
-    drawn from. `redraw_limits` puts other numbers on the map's speed limit signs.
+    `views` cameras (with a rig, `views` sets of them) ride on as many cars. Each of `scenes` has its own weather and
+    its own `guests`, people who walk near the cameras and start within `guests_m` ahead of them, and yields `shots`
+    moments. Each camera's field of view is drawn from `fov_deg`. `redraw_limits` changes the numbers on the map's speed
+    limit signs.
     """
 
     map_name: str
@@ -81,14 +92,15 @@ class CaptureSpec:
     walkers: int = 30
     guests: int = 18
     guests_m: tuple[float, float] = (10.0, 60.0)
-    weathers: tuple[str, ...] = ()  # presets to take in turn; else drawn at random
+    weathers: tuple[str, ...] = ()  # presets to take in turn; drawn at random if empty
     redraw_limits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """One labelled picture. `weather` is the preset's name or "random"; of `camera` size, angle and name mean
-    something."""
+    """One labelled picture. `weather` is a preset's name or "random". Of `camera`, only size, field of view and name
+    are valid.
+    """
 
     bgr: Image
     labels: tuple[Label, ...]
@@ -97,16 +109,16 @@ class Shot:
 
 
 _Body = tuple[str, Float, tuple[float, float, float]]
-"""An actor's class, its box's pose in its own frame, and half the box's sizes."""
+"""An actor's class, the pose of its box in its own frame, and half the sizes of the box."""
 
 
 def capture(
     api: Any, client: Any, spec: CaptureSpec, presets: Sequence[str], rig: Sequence[CameraModel] = ()
 ) -> Iterator[Shot]:
-    """Load the map and give its shots one by one; what was spawned is destroyed at the end, also of a broken loop.
+    """Load the map and yield its shots; what was spawned is destroyed at the end, even if the loop is left early.
 
-    With a `rig` each carrier is a car as the stack drives, with these cameras on it: its shots follow one another in
-    their order, and the labels of one thing have the same number in all of them.
+    With a `rig`, each carrier is a car as the stack drives, with these cameras on it. Its shots follow one another in
+    the order of the cameras, and the labels of one object have the same number in all of them.
 
     Raises WorldError where the map has no room for a single car.
     """
@@ -192,7 +204,9 @@ class _Capture:
         return vehicles
 
     def _spawn_points(self) -> list[Any]:
-        """The map's, nearest first to a place that chance picks: traffic as dense as in a rush hour, not everywhere."""
+        """The map's spawn points, nearest first to a random place: dense traffic there instead of sparse traffic
+        everywhere.
+        """
         points = self._map.get_spawn_points()
         if not points:
             return []
@@ -205,7 +219,7 @@ class _Capture:
         return [points[i] for i in np.argsort(np.hypot(*(xy - centre).T), kind="stable")]
 
     def _spawn_crowd(self) -> list[Any]:
-        """People under CARLA's own navigation, where the map has a mesh for them."""
+        """Spawn walkers under CARLA's own navigation, if the map has a mesh for it."""
         crowd = Crowd(self._api, self._client, self._world, self._spec.walkers, self._rng)
         self._cleanup.callback(crowd.close)
         self._world.set_pedestrians_cross_factor(CROSSING_SHARE)
@@ -214,7 +228,7 @@ class _Capture:
         return crowd.walkers
 
     def _carriers(self) -> list[Any]:
-        """Cars from the middle of the traffic: more than are needed, and chance picks among them."""
+        """Cars that carry the cameras: drawn at random from the middle of the traffic."""
         cars = [v for v in self._vehicles if v.attributes.get("base_type") == "car"] or self._vehicles
         if self._rig:
             cars = [v for v in self._vehicles if v.type_id == RIG_CARRIER] or cars
@@ -222,7 +236,7 @@ class _Capture:
         return [cars[i] for i in order[: self._spec.views]]
 
     def _spawn_views(self, carrier: Any) -> list[View]:
-        """The rig's, or one at a place and with an angle that chance picks."""
+        """The cameras of the rig on `carrier`, or one at a random place with a random field of view."""
         spec = self._spec
         if self._rig:
             where = [(camera, mounted(self._api, carrier, camera)) for camera in self._rig]
@@ -235,7 +249,7 @@ class _Capture:
         return views
 
     def _fixed_things(self) -> list[tuple[Thing, Any, Float]]:
-        """Signal heads and signs: the thing (of a light: as off), its actor, and the way its face looks."""
+        """Signal heads and signs: the thing (a light as if off), its actor, and the direction that it faces."""
         out = []
         for light in self._world.get_actors().filter("traffic.traffic_light"):
             stops = light.get_stop_waypoints()
@@ -273,7 +287,7 @@ class _Capture:
         return name
 
     def _set_lights(self) -> None:
-        """In half of the scenes every light shows what chance gives it, dark ones included."""
+        """In half of the scenes every light shows a random state, including off."""
         shown = [getattr(self._api.TrafficLightState, name) for name in LIGHT_CHANCES]
         lights = list(self._world.get_actors().filter("traffic.traffic_light"))
         chance = self._rng.uniform() < 0.5
@@ -286,7 +300,7 @@ class _Capture:
                 self._world.reset_all_traffic_lights()
 
     def _move_guests(self) -> None:
-        """People on and beside the road ahead of the cameras, going where they like."""
+        """Spawn new guests on and beside the road ahead of the cameras, walking in random directions."""
         self._destroy(self._guests)
         self._guests.clear()
         rng = self._rng
@@ -369,7 +383,7 @@ class _Capture:
         return out
 
     def _body(self, actor: Any) -> _Body:
-        """What never changes of an actor: every look at a bounding box is a call to the server."""
+        """Constant properties of an actor, cached because every access to a bounding box calls the server."""
         if actor.id not in self._bodies:
             kind, box = object_kind(actor), actor.bounding_box
             assert kind is not None
@@ -378,7 +392,7 @@ class _Capture:
         return self._bodies[actor.id]
 
     def _fixed_now(self, first: int) -> list[tuple[Thing, Float]]:
-        """Numbered from `first` on."""
+        """The fixed things with their current light states, numbered from `first`."""
         out: list[tuple[Thing, Float]] = []
         for number, (thing, light, face) in enumerate(self._fixed, first):
             if light is not None:

@@ -1,6 +1,6 @@
-"""People that wander about the pavements under CARLA's own walker controllers.
+"""Pedestrians that wander about the pavements under CARLA's own walker controllers.
 
-Never imports carla: the caller hands its module over as `api`.
+Does not import carla: the caller passes the module as `api`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 DROP_M = 1.0
+"""Height above the ground from which walkers are dropped."""
+
 SPEEDS_MPS = (0.9, 1.7)
+"""Range of walking speeds."""
 
 
 class Crowd:
-    """Call `start` one tick after it was made, and `close` once. A map without a navigation mesh gets nobody.
+    """A crowd of walkers, whose actors are `walkers`. Call `start` one tick after construction, and `close` once.
 
-    `walkers` are the people's actors.
+    A map without a navigation mesh gets no walkers.
     """
 
     def __init__(self, api: Any, client: Any, world: Any, people: int, rng: np.random.Generator) -> None:
@@ -38,7 +41,7 @@ class Crowd:
                 self._controllers.append(world.spawn_actor(controller, api.Transform(), attach_to=walker))
 
     def start(self) -> None:
-        """Send everybody somewhere."""
+        """Send every walker to a random destination."""
         for controller in self._controllers:
             controller.start()
             controller.go_to_location(self._world.get_random_location_from_navigation())

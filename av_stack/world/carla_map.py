@@ -1,7 +1,7 @@
-"""Turns a `carla.Map` into a `LaneGraph`, once, so that nothing else in the stack needs CARLA to know the road.
+"""Converts a `carla.Map` into a `LaneGraph`, once, so that nothing else in the stack needs CARLA to know the road.
 
-The module never imports carla: it reads the map object it is given. Which lanes exist comes from the map's OpenDRIVE
-text, their geometry and markings from waypoints, so that the graph agrees with what CARLA itself believes.
+Does not import carla: it reads the map object that it is given. The map's OpenDRIVE text says which lanes exist; their
+geometry and markings come from waypoints, so that the graph agrees with CARLA.
 """
 
 from __future__ import annotations
@@ -29,9 +29,13 @@ from av_stack.types import (
 )
 
 SPACING_M = 1.0
+"""Distance between points of a lane."""
+
 END_GAP_M = 1e-3  # a waypoint exactly at a section's end belongs to the next one
 CURVATURE_SIGMA_M = 2.0
-DEFAULT_LIMIT_MPS = 30.0 / 3.6  # what a CARLA vehicle has before it passes any sign
+"""Standard deviation of the Gaussian that smooths the curvature."""
+
+DEFAULT_LIMIT_MPS = 30.0 / 3.6  # the limit of a CARLA vehicle before it passes any sign
 
 _KINDS = {
     "NONE": MarkingKind.NONE,
@@ -52,7 +56,7 @@ _CHANGE_RIGHT, _CHANGE_LEFT = 1, 2  # carla.LaneChange is a bit mask
 
 @dataclass(frozen=True, slots=True)
 class _LaneSpan:
-    """Where a driving lane runs along its road, and the limit that the road's type sets there (None: none)."""
+    """The stretch of road that a driving lane covers, and the speed limit of the road's type there (None: none)."""
 
     key: LaneKey
     start_s: float
@@ -63,8 +67,8 @@ class _LaneSpan:
 def lane_graph(carla_map: Any) -> LaneGraph:
     """The driving lanes and signals of `carla_map` (a `carla.Map`) in the map frame.
 
-    Speed limits are those of the road types (`<type><speed>`); a lane on a road without one takes the lowest of the
-    lanes it joins, and 30 km/h where none is known. Raises WorldError when the map has no driving lane.
+    Speed limits are those of the road types (`<type><speed>`). A lane on a road without one takes the lowest limit of
+    the lanes it joins, or 30 km/h if none is known. Raises WorldError when the map has no driving lane.
     """
     root = etree.fromstring(carla_map.to_opendrive().encode())
     spans = {span.key: span for span in _spans(root)}
@@ -144,7 +148,7 @@ def _successors(last: Any, tracks: dict[LaneKey, list[Any]]) -> list[LaneKey]:
 
 
 def _lane(key: LaneKey, track: list[Any], known: Any) -> Lane:
-    """The lane without what needs its neighbours along the road: limit, successors, predecessors."""
+    """The lane without the fields that need its neighbours along the road: limit, successors, predecessors."""
     transforms = [waypoint.transform for waypoint in track]
     points = np.array([(t.location.x, -t.location.y, t.location.z) for t in transforms])
     yaw_rad = np.unwrap(np.radians([-t.rotation.yaw for t in transforms]))
@@ -177,7 +181,7 @@ def _lane(key: LaneKey, track: list[Any], known: Any) -> Lane:
 
 
 def _curvature(s_m: Float, yaw_rad: Float) -> Float:
-    """d(yaw)/ds, smoothed because OpenDRIVE's lane widths and arcs make it jump."""
+    """d(yaw)/ds, smoothed because it jumps at OpenDRIVE's lane widths and arcs."""
     if s_m[-1] < SPACING_M:
         return np.full(len(s_m), (yaw_rad[-1] - yaw_rad[0]) / max(s_m[-1], END_GAP_M))
     spacing = s_m[-1] / (len(s_m) - 1)
@@ -188,7 +192,7 @@ def _curvature(s_m: Float, yaw_rad: Float) -> Float:
 def _neighbour(
     beside: list[Any], allowed: NDArray[np.bool_], key: LaneKey, known: Any
 ) -> tuple[LaneKey | None, NDArray[np.bool_]]:
-    """The lane that a change may legally reach, and where; only lanes of the same direction count."""
+    """The lane that a change may legally reach, and where; only lanes in the same direction count."""
     keys = [_key(waypoint) if waypoint is not None else None for waypoint in beside]
     same = [k is not None and k in known and (k.lane_id > 0) == (key.lane_id > 0) for k in keys]
     legal = allowed & np.array(same, dtype=bool)
@@ -205,6 +209,7 @@ def _spread_limits(
     successors: dict[LaneKey, list[LaneKey]],
     predecessors: dict[LaneKey, list[LaneKey]],
 ) -> dict[LaneKey, float]:
+    """Give lanes without a speed limit the lowest one of the lanes they join, repeatedly until all have one."""
     limits = {key: limit for key, limit in known.items() if limit is not None}
     open_keys = [key for key in known if key not in limits]
     while open_keys:
@@ -221,10 +226,10 @@ def _spread_limits(
 
 
 def _signals(carla_map: Any, lanes: dict[LaneKey, Lane], tracks: dict[LaneKey, list[Any]]) -> Iterator[Signal]:
-    """One `Signal` per governed lane.
+    """One `Signal` for each governed lane.
 
-    CARLA's towns place signals on the connecting roads, a few metres past the entry, so that each movement has its
-    own; the line to stop at is where that road starts.
+    CARLA's towns place signals on the connecting roads, a few metres past the entry, so that each movement has its own.
+    The line to stop at is where that road starts.
     """
     seen: set[tuple[str, LaneKey]] = set()
     for landmark in carla_map.get_all_landmarks():
@@ -249,6 +254,7 @@ def _ascending(road_s: list[float], s_m: Float) -> tuple[Float, Float]:
 
 
 def _governed(carla_map: Any, landmark: Any, lanes: dict[LaneKey, Lane]) -> Iterator[tuple[LaneKey, float]]:
+    """(lane, position along the road) of each lane that a landmark governs."""
     for low, high in landmark.get_lane_validities():
         for lane_id in range(min(low, high), max(low, high) + 1):
             s = max(float(landmark.s), END_GAP_M)
@@ -265,7 +271,7 @@ def _geo_reference(carla_map: Any) -> GeoReference:
 
 
 def _zero_location(carla_map: Any) -> Any:
-    """carla.Location(0, 0, 0), made from a location of the map since carla itself is not imported here."""
+    """carla.Location(0, 0, 0), made from a location of the map because carla is not imported here."""
     location = carla_map.generate_waypoints(1000.0)[0].transform.location
     location.x = location.y = location.z = 0.0
     return location

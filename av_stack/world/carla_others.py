@@ -1,4 +1,4 @@
-"""Other programs on the same server; duck-typed, never imports carla."""
+"""Detects other programs on the same CARLA server. Does not import carla: works on the objects that are passed in."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from av_stack.errors import WorldError
 from av_stack.world.spec import Address
 
 WATCH_S = 2.5
-"""How long to look for somebody else's tick, where the world is synchronous already."""
+"""Time to watch for another program's tick in a world that is already synchronous."""
 
 
 def check_is_free(world: Any, address: Address) -> None:
-    """Raises WorldError when another program drives there: the world is synchronous and advances by itself.
+    """Raise WorldError when another program drives there: the world is synchronous, and yet it advances.
 
-    A synchronous world that stands still was left by a program that has ended, and may be taken.
+    A synchronous world that stands still was left by a program that has ended, and may be taken over.
     """
     if not world.get_settings().synchronous_mode:
         return
@@ -32,12 +32,12 @@ def check_is_free(world: Any, address: Address) -> None:
 
 
 def is_replaced(world: Any) -> bool:
-    """Whether the server has gone on to another world than this one."""
+    """Whether the server has loaded another world since this one."""
     return bool(world.get_snapshot().id != world.id)
 
 
 def why_lost(world: Any, ego_id: int) -> str | None:
-    """What another program has done to this one's drive, judged by the client's copy of the last tick."""
+    """What another program has done to this drive, judged by the client's copy of the last tick; None if nothing."""
     if is_replaced(world):
         return "another program loaded a new world, and the ego is gone"
     if not world.get_snapshot().has_actor(ego_id):

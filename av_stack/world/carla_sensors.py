@@ -1,6 +1,6 @@
-"""The ego's sensors: spawned with noise, read in step with the tick, converted to the stack's frames once.
+"""The ego's sensors in CARLA: spawned with noise, read in step with the tick, converted to the stack's frames once.
 
-Never imports carla: the caller hands its module over as `api`.
+Does not import carla: the caller passes the module as `api`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from av_stack.world.spec import Rig
 
 @dataclass(frozen=True, slots=True)
 class _Picture:
-    """What a camera saw in a tick."""
+    """A camera's picture from one tick."""
 
     frame: int
     bgr: Image
@@ -31,19 +31,19 @@ class _Picture:
 
 @dataclass(slots=True)
 class _Watched:
-    """Who is shown each picture when it comes, until the sensors are stopped."""
+    """Holds the function that receives each picture on arrival, until the sensors are stopped."""
 
     watch: PictureWatch | None = None
 
 
 class SensorRig:
-    """All sensors of one ego; `read` returns exactly one tick's measurements.
+    """All sensors of one ego; `read` returns the measurements of exactly one tick.
 
-    `rear_axle_x_m` is the vehicle frame's origin along x of the actor's own frame.
+    `rear_axle_x_m` is the x of the vehicle frame's origin in the actor's own frame.
 
-    What listens to a sensor must not lead to an actor, nor to what a sensor sent: a client's thread lets go of it after
-    the stream has ended, and where that was the last hold on the client, the client's threads end in one of their own,
-    which aborts the process.
+    A sensor's callback must not hold a reference to an actor, nor to data that a sensor sent. A thread of the client
+    releases the callback after the stream has ended. If that released the last reference to the client, the client's
+    threads would be ended from one of them, which aborts the process.
     """
 
     def __init__(self, api: Any, world: Any, ego: Any, rig: Rig, *, rear_axle_x_m: float, seed: int) -> None:
@@ -71,7 +71,7 @@ class SensorRig:
             attach("sensor.camera.rgb", at, camera_attributes(camera), self._pictures(camera.name))
 
     def read(self, frame: int, stamp: Stamp, wheel_speed_mps: float, timeout_s: float) -> SensorFrame:
-        """The measurements of tick `frame`, stamped; WorldError names the sensor that is silent for `timeout_s`."""
+        """The measurements of tick `frame`, stamped. WorldError names a sensor that sends no data for `timeout_s`."""
         deadline = time.monotonic() + timeout_s
         data = {name: take(name, waiting, frame, deadline) for name, waiting in self._queues.items()}
         return SensorFrame(
@@ -83,7 +83,7 @@ class SensorRig:
         )
 
     def collisions(self, stamp_of: Callable[[int], Stamp]) -> tuple[CollisionEvent, ...]:
-        """Contacts of the ego that have arrived since the last call, each with the stamp of its own tick."""
+        """Contacts of the ego that arrived since the last call, each with the stamp of its own tick."""
         events = []
         while not self._collisions.empty():
             event = self._collisions.get()
@@ -99,11 +99,11 @@ class SensorRig:
         return tuple(events)
 
     def show_pictures(self, watch: PictureWatch) -> None:
-        """Show `watch` each picture when it comes, in a thread of the client's."""
+        """Call `watch` with each picture on arrival, in a thread of the client."""
         self._watched.watch = watch
 
     def stop(self) -> None:
-        """Close the streams, and forget what was not read; needs no answer from the server."""
+        """Close the streams and discard unread data; needs no answer from the server."""
         for sensor in self.actors:
             if sensor.is_listening:
                 sensor.stop()
@@ -117,7 +117,7 @@ class SensorRig:
         return self._queues[name].put
 
     def _pictures(self, camera: str) -> Callable[[Any], None]:
-        """Takes a camera's data as they come, in a thread of the client's."""
+        """Callback for a camera's data, which runs in a thread of the client."""
         put, watched = self._queue(f"camera {camera}"), self._watched
 
         def take_in(data: Any) -> None:
@@ -147,8 +147,10 @@ class SensorRig:
 
 
 def take(name: str, waiting: queue.SimpleQueue[Any], frame: int, deadline: float) -> Any:
-    """What sensor `name` measured in `frame`, older data thrown away; WorldError where it does not come by `deadline`
-    (monotonic seconds), or was left out."""
+    """The data of sensor `name` for `frame`; older data are discarded.
+
+    Raises WorldError if the sensor sends none by `deadline` (monotonic seconds) or skips the frame.
+    """
     while True:
         try:
             data = waiting.get(timeout=max(0.001, deadline - time.monotonic()))
@@ -161,6 +163,7 @@ def take(name: str, waiting: queue.SimpleQueue[Any], frame: int, deadline: float
 
 
 def camera_transform(api: Any, camera: CameraModel, rear_axle_x_m: float) -> Any:
+    """carla.Transform of a camera in the frame of the actor that it is mounted on."""
     return api.Transform(
         api.Location(x=camera.x_m + rear_axle_x_m, y=-camera.y_m, z=camera.z_m),
         api.Rotation(
@@ -172,6 +175,7 @@ def camera_transform(api: Any, camera: CameraModel, rear_axle_x_m: float) -> Any
 
 
 def camera_attributes(camera: CameraModel) -> dict[str, str]:
+    """Attributes of a CARLA camera blueprint for this camera."""
     return {
         "image_size_x": str(camera.width_px),
         "image_size_y": str(camera.height_px),
@@ -189,7 +193,7 @@ def _gnss(stamp: Stamp, data: Any) -> GnssFix:
 
 
 def _imu(stamp: Stamp, data: Any) -> ImuSample:
-    """Mirroring y turns the sign of lateral accelerations, and of turns about x and z."""
+    """Convert an IMU sample; mirroring y flips the sign of lateral accelerations and of rates about x and z."""
     accel, gyro = data.accelerometer, data.gyroscope
     return ImuSample(
         stamp=stamp,

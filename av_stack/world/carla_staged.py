@@ -1,6 +1,6 @@
-"""An episode set up by hand to measure in: its weather and lights are what the caller says.
+"""An episode staged for measurements: the caller sets its weather and traffic lights.
 
-Never imports carla: `CarlaWorld` hands the module over.
+Does not import carla: `CarlaWorld` provides the module.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from av_stack.world.carla_world import CarlaWorld, weather_of
 
 
 class StagedWorld(CarlaWorld):
-    """A world that nothing is driven in against the clock; call `set_weather` and `show_lights` between ticks."""
+    """A world for measurements without real-time needs; call `set_weather` and `show_lights` between ticks."""
 
     silence_max_s = 60.0  # a busy machine may be slow
 
@@ -21,7 +21,7 @@ class StagedWorld(CarlaWorld):
             self._world.set_weather(weather_of(name))
 
     def show_lights(self, states: Mapping[str, LightState], others: LightState) -> None:
-        """Freeze every traffic light: those of `states` by their OpenDRIVE id, all others as `others`."""
+        """Freeze every traffic light: those in `states` by their OpenDRIVE id, all others in the state `others`."""
         with self._answering("lights"):
             for light in self._world.get_actors().filter("traffic.traffic_light*"):
                 state = states.get(light.get_opendrive_id(), others)

@@ -1,6 +1,6 @@
-"""A car that is put where one wants to look from: standing places to measure perception at.
+"""Places a standing ego at chosen places on the map, to measure perception from there.
 
-Never imports carla: `CarlaWorld` hands the module over.
+Does not import carla: `CarlaWorld` provides the module.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from av_stack.types import Pose2D, SensorFrame
 from av_stack.world.carla_staged import StagedWorld
 
 DROP_M = 0.15
+"""Height above the road from which the ego is dropped."""
+
 SETTLE_TICKS = 16
-"""The car sinks onto its springs, and IMU and wheels read still."""
+"""Ticks until the car rests on its springs, and IMU and wheel speed read zero motion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the vehicle frame's origin shall be, with the road's height and slope (positive uphill) there."""
+    """A pose of the vehicle frame's origin, with the road's height and slope (positive uphill) there."""
 
     pose: Pose2D
     z_m: float
@@ -28,10 +30,10 @@ class Place:
 
 
 class Stand(StagedWorld):
-    """A world whose ego stands still; call `go` to put it elsewhere, `tick` for what it sees."""
+    """A world whose ego stands still; `go` moves it to another place, `tick` returns its measurements."""
 
     def go(self, place: Place) -> SensorFrame:
-        """Put the ego there, let it come to rest, and return what it measures then."""
+        """Move the ego to `place`, let it come to rest, and return its measurements then."""
         pose, ahead_m = place.pose, self._vehicle.rear_axle_to_centre_m
         middle = np.array([pose.x_m, pose.y_m]) + ahead_m * np.array([np.cos(pose.yaw_rad), np.sin(pose.yaw_rad)])
         x, y = (float(value) for value in map_to_carla_points(middle))

@@ -1,6 +1,6 @@
-"""A drive to measure perception by: CARLA's TrafficManager drives, and every picture comes with its truth.
+"""A drive to measure perception with: CARLA's TrafficManager drives the ego, and every picture comes with its truth.
 
-Never imports carla: `CarlaWorld` hands the module over.
+Does not import carla: `CarlaWorld` provides the module.
 """
 
 from __future__ import annotations
@@ -23,18 +23,21 @@ from av_stack.world.spec import Address, WorldSpec
 from perception.detection.labels import Label, Pinhole, Thing, label_things
 
 REACH_M = 90.0
+"""Road users within this distance are labelled."""
+
 TAG_ROADS = (1, 24)
-"""CARLA 0.9.16's semantic tags of the road and of the lines on it."""
+"""Semantic tags of CARLA 0.9.16 for the road and for the lines on it."""
 
 DEPTH_RANGE_M = 1000.0
+"""Depth that CARLA's depth camera encodes as its largest value."""
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyFrame:
-    """One tick: what the car measured, and what is true of it.
+    """One tick: the sensors' measurements and the ground truth.
 
-    `depth_m` (H, W) along the view and `is_road` (H, W) belong to the front camera; `labels` holds (actor id, label)
-    of every road user of which a pixel is seen.
+    `depth_m` (H, W) along the view and `is_road` (H, W) belong to the first camera. `labels` holds (actor id, label) of
+    every road user with at least one visible pixel.
     """
 
     sensors: SensorFrame
@@ -45,8 +48,11 @@ class SurveyFrame:
 
 
 class Survey(StagedWorld):
-    """A world whose ego drives by itself and `people` wander; call `look` for each frame, `set_weather` between them,
-    `close` once. `rng` draws the people; without it there are none."""
+    """A world whose ego drives by itself and in which `people` wander.
+
+    Call `look` for each frame, `set_weather` between frames, and `close` once. `rng` draws the people; without it there
+    are none.
+    """
 
     def __init__(
         self, address: Address, spec: WorldSpec, people: int = 0, rng: np.random.Generator | None = None
@@ -59,7 +65,7 @@ class Survey(StagedWorld):
                 pilot = Traffic(self._client, spec.seed)
                 self._cleanup.callback(self._if_alive, pilot.close)
             pilot.drive(self._ego)
-            self.show_lights({}, LightState.GREEN)  # at a red one there is nothing to measure but the same picture
+            self.show_lights({}, LightState.GREEN)  # at a red light every picture would be the same
             self._waiting = [self._attach(kind) for kind in ("depth", "instance_segmentation")]
             self.look()
             if rng is not None:
@@ -69,7 +75,7 @@ class Survey(StagedWorld):
             raise
 
     def look(self) -> SurveyFrame:
-        """Advance one step and return what was measured in it, with its truth."""
+        """Advance one step and return its measurements with the truth."""
         sensors = self.tick()
         frame = self._first_frame + sensors.stamp.frame
         deadline = time.monotonic() + self.silence_max_s
@@ -131,7 +137,7 @@ class Survey(StagedWorld):
 
 
 def _pixels(image: Any, camera: CameraModel) -> Image:
-    """(H, W, 3) uint8, red first."""
+    """(H, W, 3) uint8, red channel first."""
     raw = np.frombuffer(image.raw_data, dtype=np.uint8).reshape(camera.height_px, camera.width_px, 4)
     return raw[:, :, 2::-1]
 

@@ -1,6 +1,6 @@
-"""Other road users of a run: cars under CARLA's TrafficManager and walkers that follow scripts.
+"""Other road users of a run: cars under CARLA's TrafficManager, and walkers that follow scripts.
 
-Never imports carla: the caller hands its module over as `api`.
+Does not import carla: the caller passes the module as `api`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,20 @@ from av_stack.types import Float
 from av_stack.world.spec import WalkerScript, WorldSpec
 
 CLEAR_OF_EGO_M = 12.0
+"""No car is spawned within this distance of the ego's start."""
+
 FOLLOWING_GAP_M = 3.0
-SLOWER_PERCENT = 3.0  # than the limit: as the ego does
+"""Distance that the cars keep to the vehicle ahead."""
+
+SLOWER_PERCENT = 3.0  # below the speed limit, like the ego
 ARRIVED_M = 0.4
-DROP_M = 1.0  # walkers are put down from this height
+"""A walker this near to its target has arrived."""
+
+DROP_M = 1.0  # walkers are dropped from this height
 
 
 class Traffic:
-    """Cars under one TrafficManager; `close` gives it back, and is due even when `spawn` fails."""
+    """Cars under one TrafficManager; call `close` to release it, even when `spawn` fails."""
 
     def __init__(self, client: Any, seed: int) -> None:
         self.actor_ids: list[int] = []
@@ -36,7 +42,7 @@ class Traffic:
         self._manager.global_percentage_speed_difference(SLOWER_PERCENT)
 
     def spawn(self, api: Any, client: Any, world: Any, spec: WorldSpec, rng: np.random.Generator) -> None:
-        """Put `spec.traffic_vehicles` on the road near the route; WorldError where the map has no room for them."""
+        """Spawn `spec.traffic_vehicles` near the route. Raises WorldError where the map has no room for them."""
         blueprints = _blueprints(world, spec.traffic_kinds)
         points = _spawn_points_by_route(world, spec)
         port = self._manager.get_port()
@@ -54,7 +60,7 @@ class Traffic:
             points = points[count:]
             answers = client.apply_batch_sync(batch, False)
             self.actor_ids += [answer.actor_id for answer in answers if not answer.error]
-        # A car that changes lanes of its own accord looks at the lane it goes to, and hits who is ahead in its own.
+        # A car that changes lanes on its own watches the target lane only, and would hit the car ahead in its own lane.
         for actor_id in self.actor_ids:
             self._manager.auto_lane_change(world.get_actor(actor_id), False)
         if len(self.actor_ids) < spec.traffic_vehicles:
@@ -62,11 +68,11 @@ class Traffic:
             raise WorldError(f"map {spec.map_name} has room for only {found} traffic vehicles")
 
     def drive(self, vehicle: Any) -> None:
-        """Take over a vehicle that is there already."""
+        """Let the TrafficManager drive an existing vehicle."""
         vehicle.set_autopilot(True, self._manager.get_port())
 
     def close(self) -> None:
-        """Leave synchronous mode, or the manager's thread waits for ever for a tick."""
+        """Leave synchronous mode, since the manager's thread would otherwise wait for a tick forever."""
         self._manager.set_synchronous_mode(False)
         self._manager.shut_down()
 
@@ -79,7 +85,7 @@ def free_port() -> int:
 
 
 def _blueprints(world: Any, kinds: Sequence[str]) -> list[Any]:
-    """Those of each kind in turn, in a fixed order."""
+    """The blueprints of each kind in turn, in a fixed order."""
     found = sorted(world.get_blueprint_library().filter("vehicle.*"), key=lambda blueprint: str(blueprint.id))
     return [blueprint for kind in kinds for blueprint in found if _kind(blueprint) == kind]
 
@@ -91,7 +97,7 @@ def _kind(blueprint: Any) -> str | None:
 
 
 def _spawn_points_by_route(world: Any, spec: WorldSpec) -> list[Any]:
-    """The map's spawn points, nearest to the route first, none close to the ego's start."""
+    """The map's spawn points, nearest to the route first, without those close to the ego's start."""
     points = world.get_map().get_spawn_points()
     if not points:
         return []
@@ -102,7 +108,7 @@ def _spawn_points_by_route(world: Any, spec: WorldSpec) -> list[Any]:
 
 
 def distance_to_polyline(xy: Float, line: Float) -> Float:
-    """(N,) m from points (N, 2) to the nearest place on the polyline (M, 2)."""
+    """(N,) m from points (N, 2) to the nearest point on the polyline (M, 2)."""
     if len(line) == 1:
         return np.asarray(np.hypot(*(xy - line[0]).T))
     start, along = line[:-1], np.diff(line, axis=0)
@@ -118,12 +124,12 @@ class _Walker:
     actor: Any
     script: WalkerScript
     target: tuple[float, float]
-    heading: tuple[float, float] | None = None  # as last commanded; None: standing
+    heading: tuple[float, float] | None = None  # as last commanded; None while standing
     is_done: bool = False
 
 
 class ScriptedWalkers:
-    """Walkers on their scripts; call `step` once before each tick."""
+    """Walkers that follow their scripts; call `step` once before each tick."""
 
     def __init__(self, api: Any, world: Any, scripts: Sequence[WalkerScript], rng: np.random.Generator) -> None:
         self._api = api
@@ -149,7 +155,7 @@ class ScriptedWalkers:
         )
 
     def step(self, ego_xy: tuple[float, float]) -> None:
-        """Start, steer and stop walkers by where the ego (CARLA x, y) and they stand."""
+        """Start, steer and stop the walkers according to the positions of the ego (CARLA x, y) and their own."""
         for walker in self._walkers:
             if walker.is_done:
                 continue

@@ -1,4 +1,4 @@
-"""What CARLA knows of the tick, in the stack's types; duck-typed, never imports carla."""
+"""Reads CARLA's ground truth of a tick into the stack's types. Does not import carla: works on objects passed in."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """What never changes of an actor: asked once, since every look at a bounding box is a call to the server."""
+    """Constant properties of an actor, cached because every access to a bounding box calls the server."""
 
     kind: ObjectKind
     centre_x_m: float
@@ -44,7 +44,7 @@ class _Body:
 
 
 class TruthReader:
-    """Reads other road users, lights and the ego's pose from the client's copy of the tick."""
+    """Reads road users, traffic lights and the ego's pose from the client's copy of the tick."""
 
     def __init__(self, world: Any, ego: Any, rear_axle_x_m: float) -> None:
         self._world = world
@@ -56,7 +56,7 @@ class TruthReader:
         ]
 
     def read(self, stamp: Stamp, collisions: Sequence[CollisionEvent]) -> Truth:
-        """`Truth` of the tick that the client saw last."""
+        """The truth of the last tick that the client received."""
         transform = self._ego.get_transform()
         yaw_rad = float(carla_to_map_yaw(transform.rotation.yaw))
         forward = transform.get_forward_vector()
@@ -89,7 +89,7 @@ def forward_speed_mps(actor: Any) -> float:
 
 
 def object_kind(actor: Any) -> ObjectKind | None:
-    """What kind of road user an actor is; None for what is none."""
+    """The kind of road user that an actor is; None if it is no road user."""
     if actor.type_id.startswith("walker."):
         return ObjectKind.PEDESTRIAN
     if actor.type_id.startswith("vehicle."):
@@ -124,9 +124,10 @@ def _tracked(actor: Any, body: _Body) -> TrackedObject:
 
 
 def rear_axle_x_m(ego: Any) -> tuple[float, float]:
-    """(x of the rear axle in the actor's own frame, wheelbase), from where CARLA says the wheels stand.
+    """(x of the rear axle in the actor's own frame, wheelbase), from CARLA's wheel positions.
 
-    CARLA gives wheel positions in centimetres in the world, so this needs a tick after the spawn.
+    CARLA gives wheel positions in centimetres in the world frame, so this needs a tick after the spawn. Raises
+    WorldError for positions that fit no vehicle.
     """
     inverse = np.array(ego.get_transform().get_inverse_matrix())
     wheels = ego.get_physics_control().wheels
@@ -142,16 +143,17 @@ def rear_axle_x_m(ego: Any) -> tuple[float, float]:
 
 
 STEER_SHARE = 0.67
-"""Angle of a single-track model's front wheel over CARLA's `max_steer_angle`: CARLA's cars turn less than it says. It
-follows from carla_garage's model of a Lincoln MKZ 2020, 0.278 per metre of curvature at full steer and small angles."""
+"""Wheel angle of a single-track model as a fraction of CARLA's `max_steer_angle`: CARLA's cars turn less than it says.
+Derived from carla_garage's model of a Lincoln MKZ 2020: a curvature of 0.278 per metre at full steer and small angles.
+"""
 
 
 def vehicle_parameters(ego: Any) -> VehicleParameters:
-    """Geometry and limits of the ego from its bounding box and physics."""
+    """Geometry and limits of the ego, from its bounding box and physics."""
     rear_m, wheelbase_m = rear_axle_x_m(ego)
     physics, box = ego.get_physics_control(), ego.bounding_box
     steer_max_deg = max(wheel.max_steer_angle for wheel in physics.wheels)
-    curve = tuple((point.x / 3.6, point.y) for point in physics.steering_curve)  # CARLA's x is km/h
+    curve = tuple((point.x / 3.6, point.y) for point in physics.steering_curve)  # CARLA's x is in km/h
     return VehicleParameters(
         length_m=2 * box.extent.x,
         width_m=2 * box.extent.y,

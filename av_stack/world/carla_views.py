@@ -1,6 +1,6 @@
-"""Pairs of a colour and an instance camera on cars, for labelled pictures.
+"""Pairs of an RGB and an instance segmentation camera on cars, for labelled pictures.
 
-Never imports carla: the caller hands its module over as `api`.
+Does not import carla: the caller passes the module as `api`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ KINDS = ("sensor.camera.rgb", "sensor.camera.instance_segmentation")
 
 @dataclass(slots=True)
 class View:
-    """A colour and an instance camera in one place on one car; of `camera` size, angle and name mean something."""
+    """An RGB and an instance camera at the same place on a car. Of `camera`, only size, field of view and name are
+    valid.
+    """
 
     carrier: Any
     camera: CameraModel
@@ -31,7 +33,7 @@ class View:
 
 
 def spawn_view(world: Any, carrier: Any, camera: CameraModel, at: Any) -> View:
-    """Both cameras at the transform `at` of the carrier's own frame; the caller destroys them."""
+    """Spawn both cameras at the transform `at` in the carrier's own frame; the caller destroys them."""
     sensors = []
     for kind in KINDS:
         blueprint = world.get_blueprint_library().find(kind)
@@ -42,12 +44,14 @@ def spawn_view(world: Any, carrier: Any, camera: CameraModel, at: Any) -> View:
 
 
 def mounted(api: Any, carrier: Any, camera: CameraModel) -> Any:
-    """Where a rig's camera is on that car."""
+    """Transform of a rig's camera in the frame of the car `carrier`."""
     return camera_transform(api, camera, rear_axle_x_m(carrier)[0])
 
 
 def somewhere(api: Any, carrier: Any, rng: np.random.Generator) -> Any:
-    """A place above the bonnet, as high as a small car's to a lorry's windscreen; mostly level."""
+    """Random transform above the bonnet, from the height of a small car's to that of a lorry's windscreen; mostly
+    level.
+    """
     box = carrier.bounding_box
     at = api.Location(
         x=box.location.x + box.extent.x * float(rng.uniform(0.4, 1.0)),

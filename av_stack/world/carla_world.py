@@ -1,4 +1,4 @@
-"""`World` over any CARLA 0.9.16 server. The one file of the stack that imports carla."""
+"""`World` over any CARLA 0.9.16 server. The only file of the stack that imports carla."""
 
 from __future__ import annotations
 
@@ -38,25 +38,32 @@ LOAD_TIMEOUT_S = 120.0
 LOOP_TIMEOUT_S = 3.0  # tick() blocks this long when the server dies
 FIRST_TICK_TIMEOUT_S = 30.0  # shaders and textures are made for the first picture, and no call is answered meanwhile
 FIRST_PICTURES = 2
+"""Ticks whose pictures are awaited before traffic is spawned."""
+
 SETTLE_TICKS = 20  # the ego drops onto its wheels
 DROP_M = 0.3
+"""Height above the road from which the ego is dropped."""
+
 RAIN_EVERY_TICKS = 20
-RAIN_MIN_PERCENT = 5.0  # CARLA's precipitation from which the rain sensor answers; drizzle presets have 15 and more
-MAP_MAX_BYTES = 64 * 1024 * 1024  # as large as the embedded server allows
+"""Ticks between two readings of the rain sensor."""
+
+RAIN_MIN_PERCENT = 5.0  # CARLA's precipitation from which the rain sensor responds; drizzle presets have 15 or more
+MAP_MAX_BYTES = 64 * 1024 * 1024  # the limit of the embedded server
 
 
 def weather_presets() -> tuple[str, ...]:
-    """The names of CARLA's own weather presets."""
+    """The names of CARLA's weather presets."""
     return tuple(name for name in dir(carla.WeatherParameters) if name[0].isupper())
 
 
 def named_weathers() -> tuple[str, ...]:
-    """CARLA's presets but `Default`, which stands for the map's own weather."""
+    """CARLA's presets without `Default`, which stands for the map's own weather."""
     return tuple(name for name in weather_presets() if name != "Default")
 
 
 def read_lane_graph(path: Path) -> LaneGraph:
-    """The lanes of an OpenDRIVE file, in the file's own frame: what `planning.find_route` searches, with no server.
+    """The lane graph of an OpenDRIVE file, in the file's own frame. `planning.find_route` can search it without a
+    server.
 
     Raises ConfigError where the file cannot be read, is larger than `MAP_MAX_BYTES`, or is no map with lanes.
     """
@@ -75,7 +82,7 @@ def read_lane_graph(path: Path) -> LaneGraph:
 
 
 def connect(address: Address, timeout_s: float = LOAD_TIMEOUT_S) -> tuple[Any, Any]:
-    """(the carla module, a client) for programs that place everything themselves; WorldError where nobody answers."""
+    """(the carla module, a client) for programs that set up everything themselves. WorldError if no server answers."""
     check_server(address)
     try:
         client = carla.Client(address.host, address.port)
@@ -89,14 +96,14 @@ def connect(address: Address, timeout_s: float = LOAD_TIMEOUT_S) -> tuple[Any, A
 class CarlaWorld:
     """A synchronous CARLA episode with one ego; see `World` for the order of use.
 
-    Raises WorldError when the server cannot be reached, speaks another version, lacks the map, or falls silent;
+    Raises WorldError when the server cannot be reached, has another version, lacks the map, or stops answering;
     ConfigError for a blueprint or weather that does not exist.
     """
 
     silence_max_s = LOOP_TIMEOUT_S
-    """A server that does not answer for so long is taken for dead."""
+    """A server that does not answer for this long counts as lost."""
 
-    _api: Any = carla  # for the worlds of the files beside this one, which do not import it
+    _api: Any = carla  # for subclasses in other files, which do not import carla
 
     def __init__(self, address: Address, spec: WorldSpec) -> None:
         self._address = address
@@ -159,7 +166,7 @@ class CarlaWorld:
         )
         with self._answering("control of the ego"):
             self._ego.apply_control(control)
-            if command.lights != self._lights:  # a call each tick would cost a round trip
+            if command.lights != self._lights:  # calling this every tick would cost a round trip
                 self._lights = command.lights
                 self._ego.set_light_state(light_state_of(command.lights))
 
@@ -169,16 +176,16 @@ class CarlaWorld:
 
     def close(self) -> None:
         if self._ego is not None and is_replaced(self._world):
-            self._is_alive = False  # another program's world is not ours to clean up
+            self._is_alive = False  # another program's world must not be cleaned up
         self._cleanup.close()
 
     def _feel_rain(self) -> bool:
-        """The rain sensor. CARLA has no such sensor, so its answer comes from the weather's precipitation alone."""
+        """The rain sensor. CARLA has none, so it is derived from the weather's precipitation alone."""
         with self._answering("weather"):
             return bool(self._world.get_weather().precipitation >= RAIN_MIN_PERCENT)
 
     def _stamp_of(self, frame: int) -> Stamp:
-        """Frames and time since the episode was ready: a server counts on, and how far depends on its clock."""
+        """Frame and time since the episode was ready; the server's own count depends on how long it has run."""
         return Stamp(frame - self._first_frame, (frame - self._first_frame) * self._spec.step_s)
 
     # ------------------------------------------------------------ building
@@ -203,8 +210,8 @@ class CarlaWorld:
             self._sensors = SensorRig(carla, self._world, self._ego, spec.rig, rear_axle_x_m=rear_m, seed=spec.seed)
             self._cleanup.callback(self._destroy, [sensor.id for sensor in self._sensors.actors])
             self._cleanup.callback(self._sensors.stop)
-        # The first pictures take a server long, and how long depends on its caches. No TrafficManager may wait for
-        # them, and the lights start after them, or a run would depend on the caches too.
+        # The first pictures take a server long, and how long depends on its caches. The TrafficManager must not wait
+        # for them, and the lights start after them; otherwise a run would depend on the caches too.
         self._tick_sensors(FIRST_PICTURES)
         with self._answering("spawning traffic"):
             self._world.reset_all_traffic_lights()
@@ -225,7 +232,7 @@ class CarlaWorld:
             raise WorldError(f"the server at {self._address} is CARLA {self._server_version}; needed is {VERSION}")
 
     def _load_map(self) -> None:
-        """A fresh episode, even of the map that is loaded already: lights and actors start the same every time."""
+        """Start a fresh episode, even if the map is already loaded, so that lights and actors always start the same."""
         with self._answering("looking for other programs"):
             check_is_free(self._client.get_world(), self._address)
         with self._answering("loading the map"):
@@ -236,7 +243,7 @@ class CarlaWorld:
             if chosen is not None:
                 self._world = self._client.load_world(available[chosen])
             elif self._spec.xodr is not None:
-                # CARLA would set a wall of 1 m along every road, which hides kerbs and pavements from the camera.
+                # By default CARLA puts a wall of 1 m along every road, which hides kerbs and pavements from the camera.
                 bare = carla.OpendriveGenerationParameters(wall_height=0.0)
                 self._world = self._client.generate_opendrive_world(self._spec.xodr.read_text(), bare)
             else:
@@ -285,26 +292,28 @@ class CarlaWorld:
             traffic.spawn(carla, self._client, self._world, self._spec, rng)
 
     def _tick_sensors(self, ticks: int) -> None:
-        """Tick, and wait for what every sensor measured in the last of the ticks: their streams connect in their own
-        time, and the ego drops onto its wheels."""
+        """Tick, then wait for the data of every sensor in the last of the ticks.
+
+        The sensors' streams need some time to connect, and the ego drops onto its wheels.
+        """
         with self._answering("first ticks"):
             for _ in range(ticks):
                 self._first_frame = self._world.tick(FIRST_TICK_TIMEOUT_S)
             speed_mps = forward_speed_mps(self._ego)
             self._sensors.read(self._first_frame, self._stamp_of(self._first_frame), speed_mps, FIRST_TICK_TIMEOUT_S)
-            self._sensors.collisions(self._stamp_of)  # what a rough landing gave
+            self._sensors.collisions(self._stamp_of)  # discard contacts from a rough landing
 
     # ------------------------------------------------------------ errors and the end
 
     def _check_is_ours(self) -> None:
-        """WorldError when another program took the server or the ego."""
+        """Raise WorldError when another program took the server or the ego."""
         lost = why_lost(self._world, self._ego.id)
         if lost is not None:
             raise WorldError(f"the CARLA server at {self._address} is lost: {lost}")
 
     @contextmanager
     def _answering(self, what: str) -> Iterator[None]:
-        """Turn the wheel's RuntimeError into a WorldError, and remember a server that is gone."""
+        """Turn the wheel's RuntimeError into a WorldError, and remember when the server is lost."""
         try:
             yield
         except RuntimeError as error:
@@ -314,7 +323,7 @@ class CarlaWorld:
             raise WorldError(f"the CARLA server at {self._address} refuses {what}: {_first_line(error)}") from None
 
     def _if_alive(self, action: Any, *arguments: Any) -> None:
-        """Cleaning up must not wait for a server that is gone, one time-out for each actor."""
+        """Run a clean-up action unless the server is lost, since each call would then wait for its time-out."""
         if not self._is_alive:
             return
         with self._answering("cleaning up"):
@@ -329,7 +338,7 @@ class CarlaWorld:
 
 
 def light_state_of(lights: VehicleLights) -> Any:
-    """carla.VehicleLightState of the lights that are on."""
+    """carla.VehicleLightState for the lights that are on."""
     state = carla.VehicleLightState
     flags = (
         (lights.position, state.Position),
@@ -342,7 +351,7 @@ def light_state_of(lights: VehicleLights) -> Any:
 
 
 def weather_of(weather: Any) -> Any:
-    """carla.WeatherParameters of a preset's name or of parameters by name; ConfigError for an unknown name."""
+    """carla.WeatherParameters from a preset's name or from parameters by name; ConfigError for an unknown name."""
     if isinstance(weather, str):
         if weather not in weather_presets():
             raise ConfigError(f"no weather preset {weather}; CARLA's are {', '.join(weather_presets())}")

@@ -1,4 +1,4 @@
-"""Asks what listens at an address, without the wheel: a CARLA server, something else, or nothing."""
+"""Finds out what listens at an address, without CARLA's wheel: a CARLA server, something else, or nothing."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from av_stack.world.spec import Address
 VERSION_CALL = b"\x94\x00\x01\xa7version\x91\x91\xc2"
 """msgpack of [0, 1, "version", [[false]]], the first call of every CARLA client."""
 ANSWER_START = 0x94
-"""msgpack of an array of four, which every answer to a call is."""
+"""msgpack of an array of four, with which every answer to a call begins."""
 PROBE_TIMEOUT_S = 5.0
 NUDGE_AFTER_S = 2.0
-"""A server of a line-based protocol (HTTP) waits for the end of a line; it gets one after this silence."""
+"""After this silence a line end is sent: a server of a line-based protocol (HTTP) waits for one."""
 
 
 def check_server(address: Address, timeout_s: float = PROBE_TIMEOUT_S) -> None:
-    """Return when a CARLA server answers at `address`; else WorldError says what is there instead."""
+    """Return if a CARLA server answers at `address`; otherwise raise WorldError that says what is there instead."""
     try:
         with socket.create_connection((address.host, address.port), timeout_s) as connection:
             answer = _first_answer(connection, timeout_s)
@@ -42,7 +42,7 @@ def check_server(address: Address, timeout_s: float = PROBE_TIMEOUT_S) -> None:
 
 
 def _first_answer(connection: socket.socket, timeout_s: float) -> bytes | None:
-    """What is answered to a version call; empty when the connection is closed, None after `timeout_s` of silence."""
+    """The answer to a version call; empty when the connection is closed, None after `timeout_s` of silence."""
     deadline_s = time.monotonic() + timeout_s
     connection.sendall(VERSION_CALL)
     connection.settimeout(min(NUDGE_AFTER_S, timeout_s))

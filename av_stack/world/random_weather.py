@@ -1,4 +1,4 @@
-"""Weather drawn by chance, for pictures to learn from."""
+"""Random weather for training pictures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def random_weather(rng: np.random.Generator) -> dict[str, float]:
-    """CARLA's parameters by name: any hour, dry or wet, clear or foggy; each extreme in a share of the draws."""
+    """CARLA's weather parameters by name: any hour, dry or wet, clear or foggy; extremes in a share of the draws."""
     wet = rng.uniform() < 0.4
     foggy = rng.uniform() < 0.25
     return {

@@ -1,7 +1,7 @@
-"""What a world shall hold before the first tick, in plain values: `CarlaWorld` is built from one of these.
+"""Specification of a world before the first tick, in plain values: `CarlaWorld` is built from a `WorldSpec`.
 
-Places of a scenario are CARLA coordinates (left-handed, metres, degrees), because that is what CARLA's tools show a
-person; the stack itself never sees them.
+The places of a scenario are CARLA coordinates (left-handed, metres, degrees), because CARLA's tools show these to
+people. The stack itself never sees them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from av_stack.types import CameraModel
 
 DEFAULT_STEP_S = 0.05
+"""Simulated time of a tick: 20 Hz."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,12 @@ class WalkerScript:
 
 @dataclass(frozen=True, slots=True)
 class WorldSpec:
-    """`route` is the rough way of the ego in CARLA coordinates (x, y); traffic is spawned near it.
+    """What the world contains. `route` is the rough route of the ego in CARLA coordinates (x, y); traffic is spawned
+    near it.
 
-    Each vehicle of the traffic is drawn from the blueprints of `traffic_kinds` (CARLA's `base_type`, lower case); a
-    kind named twice is drawn twice as often.
-
-    `weather` is one of CARLA's preset names, or its parameters by name. `xodr` is the map's own text for a server
-    that does not have the map.
+    The vehicles of the traffic are drawn from the blueprints of `traffic_kinds` (CARLA's `base_type`, lower case); a
+    kind named twice is drawn twice as often. `weather` is the name of a CARLA preset, or CARLA's parameters by name.
+    `xodr` is the map's OpenDRIVE file, for a server that does not have the map.
     """
 
     map_name: str

@@ -1,4 +1,4 @@
-"""Other numbers on a map's speed limit signs, so that a detector learns to read them and not where they stand."""
+"""Changes the numbers on a map's speed limit signs, so that a detector learns to read them instead of their places."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _NUMBERS = re.compile(r'(\b(?:value|subtype|text)=")([\d.]+(?:e[+-]?\d+)?)"')
 
 
 def redraw_speed_limits(xodr: str, rng: np.random.Generator) -> str:
-    """The OpenDRIVE text with every sign's number drawn anew from those that the detector knows.
+    """The OpenDRIVE text with a random number on every sign, from those that the detector knows.
 
-    Signs are signals of type 274, and objects named Speed_30 as in CARLA's towns. Limits of roads and lanes stay.
+    Signs are signals of type 274, and objects named Speed_30 as in CARLA's towns. The limits of roads and lanes stay.
     """
 
     def redrawn(element: re.Match[str]) -> str:

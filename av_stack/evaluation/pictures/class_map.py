@@ -1,4 +1,4 @@
-"""Translates a data set's class names into the groups that are measured."""
+"""Translates the class names of a data set into the groups that are measured."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from perception.detection.classes import CLASSES, VEHICLES, light_state
 
 FOLDER = Path(__file__).parent / "class_maps"
 GROUPS = ("vehicle", "pedestrian", "light")
-"""What is measured. A vehicle that is called by another vehicle's name is still found, and so is a light."""
+"""The groups that are measured. A vehicle detected as another kind of vehicle is still found; so is a light in another
+state.
+"""
 
 IGNORE = "ignore"
-"""A box with this meaning is neither right nor wrong, and neither is a detection inside it."""
+"""Meaning of boxes that are neither right nor wrong, like detections inside them."""
 
 BACKGROUND = "background"
-"""A box with this meaning is dropped: a detection there is false."""
+"""Meaning of boxes that are dropped: a detection there is false."""
 
 MEANINGS = (*CLASSES, "vehicle", "light", IGNORE, BACKGROUND)
 
 
 class ClassMap(Strict):
-    """`classes` gives each of the data set's names its meaning, one of `MEANINGS`; `others` is the meaning of all
-    names that are not listed, and None makes such a name an error.
+    """The meaning of each class name of a data set.
 
-    `unlabelled` lists the groups whose objects are in the pictures but not in the labels: they are not measured.
+    `classes` maps names to one of `MEANINGS`. `others` is the meaning of all names that are not listed; if it is None,
+    such a name is an error. `unlabelled` lists groups whose objects are in the pictures but not in the labels: they are
+    not measured.
     """
 
     classes: dict[str, str]
@@ -52,7 +55,7 @@ class ClassMap(Strict):
         return groups
 
     def meaning(self, name: str) -> str:
-        """What a name of the data set means. Raises ConfigError for a name that the map does not know."""
+        """The meaning of a class name. Raises ConfigError for a name that the map does not know."""
         meaning = self.classes.get(name.casefold(), self.others)
         if meaning is None:
             raise ConfigError(
@@ -63,12 +66,12 @@ class ClassMap(Strict):
 
 
 def load_class_map(name: str) -> ClassMap:
-    """The map `class_maps/NAME.yaml` or a YAML file. Raises ConfigError where it is unknown or malformed."""
+    """Load `class_maps/NAME.yaml` or a YAML file. Raises ConfigError where it is unknown or malformed."""
     return load(named(FOLDER, name, "class map"), ClassMap)
 
 
 def group_of(meaning: str) -> str | None:
-    """The group that a meaning or a detection's class belongs to; None for what is not measured (signs)."""
+    """The group of a meaning or of a detection's class; None for classes that are not measured (signs)."""
     if meaning in VEHICLES or meaning == "vehicle":
         return "vehicle"
     if meaning == "light" or light_state(meaning) is not None:

@@ -25,17 +25,17 @@ from perception.detection.detector import Detector
 from perception.detection.networks import network_for
 
 WIDTH_PX, HEIGHT_PX = 640, 360
-"""The network's size is the compact rig's; larger pictures are scaled down to it, as in a drive on a CPU."""
+"""Input size of the network, as of the compact rig; larger pictures are scaled down to it, as in a drive on a CPU."""
 
 Report = Mapping[str, Sequence[Figure]]
-"""Figures by the weights' label."""
+"""Figures by the label of the weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class PicturesSpec:
-    """`classes` names a class map or its YAML file. All `weights` look at the same pictures, on `device`.
+    """What to measure: all `weights` run on the same pictures, on `device`, "cpu" or "cuda".
 
-    `device` is "cpu" or "cuda".
+    `classes` names a class map or its YAML file.
     """
 
     folder: Path
@@ -45,9 +45,9 @@ class PicturesSpec:
 
 
 def evaluate_pictures(spec: PicturesSpec, out: Path, tell: Callable[[str], None]) -> Report:
-    """Measure each of `spec.weights`; writes pictures.json, pictures.md and a sheet of mistakes for each into `out`.
+    """Measure each of `spec.weights`; writes pictures.json, pictures.md and for each a sheet of mistakes into `out`.
 
-    `tell` is given what is being done. Raises ConfigError for pictures, labels, class maps or weights that do not fit.
+    `tell` is called with the current activity. Raises ConfigError for unusable pictures, labels, class maps or weights.
     """
     class_map = load_class_map(spec.classes)
     pictures = read_pictures(spec.folder)
@@ -86,7 +86,7 @@ def evaluate_pictures(spec: PicturesSpec, out: Path, tell: Callable[[str], None]
 
 
 def _labels(weights: Sequence[Path]) -> list[str]:
-    """A label for each weights file: its name, with the folder's before it where two have the same name."""
+    """A label for each weights file: its name, preceded by its folder's name where two files have the same name."""
     if len(set(weights)) < len(weights):
         raise ConfigError("--weights: the same file is named twice")
     stems = Counter(path.stem for path in weights)
@@ -102,7 +102,7 @@ def _image(picture: MarkedPicture) -> CameraImage:
 
 
 def _rows(report: Report) -> list[list[str]]:
-    """One row a figure: its name, what it is over, the samples, then a value for each weights."""
+    """One row for each figure: name, group, samples, then a value for each of the weights."""
     keys = dict.fromkeys((figure.name, figure.group) for some in report.values() for figure in some)
     rows = []
     for key in keys:
@@ -115,7 +115,7 @@ def _rows(report: Report) -> list[list[str]]:
 
 
 def pictures_table(report: Report) -> Table:
-    """The detectors side by side, for a terminal."""
+    """A table for a terminal, with one column for each detector."""
     table = Table("figure", "over", "samples", *report)
     for row in _rows(report):
         table.add_row(*row)

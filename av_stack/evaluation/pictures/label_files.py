@@ -1,4 +1,4 @@
-"""Reads labelled pictures: YOLO, Pascal VOC, COCO and KITTI labels. The format is recognised from the files."""
+"""Reads pictures with YOLO, Pascal VOC, COCO or KITTI labels; the format is recognized from the files."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from av_stack.errors import ConfigError
 
 PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".webp")
 NAME_FILES = ("labels.txt", "classes.txt", "obj.names")
-"""Files that list a YOLO data set's class names, one a line."""
+"""Files that list the class names of a YOLO data set, one in each line."""
 
 KITTI_COLUMNS = 15
 KITTI_TRUNCATED_MAX, KITTI_OCCLUDED_MAX = 0.5, 2
-"""A KITTI object beyond these (share outside the picture, occlusion level) does not count: its 'hard' limit."""
+"""A KITTI object beyond these (truncated share, occlusion level) does not count: the limits of KITTI's 'hard' level."""
 
 Box = tuple[float, float, float, float]
 
@@ -30,7 +30,7 @@ Box = tuple[float, float, float, float]
 class MarkedBox:
     """One labelled object. `name` is the data set's own class name; `box_px` is (u0, v0, u1, v1), outer edges.
 
-    `counts` is False for an object that its labels call difficult: finding it is neither right nor wrong.
+    `counts` is False for an object that is labelled as difficult: finding it is neither right nor wrong.
     """
 
     name: str
@@ -40,12 +40,14 @@ class MarkedBox:
 
 @dataclass(frozen=True, slots=True)
 class MarkedPicture:
+    """A picture and its labelled objects."""
+
     path: Path
     boxes: tuple[MarkedBox, ...]
 
 
 def read_pictures(folder: Path) -> list[MarkedPicture]:
-    """All labelled pictures below `folder`, by path. A picture without any labelled object is kept.
+    """All labelled pictures below `folder`, sorted by path, including those without any labelled object.
 
     Raises ConfigError where there are no pictures, no labels of a known format, or a label file is malformed.
     """
@@ -68,7 +70,7 @@ Reader = Callable[[Path], Iterator[MarkedBox]]
 
 
 def _label_file(folder: Path, picture: Path, suffix: str) -> Path | None:
-    """The label file of a picture: beside it, or in a folder of labels that stands where its folder does."""
+    """The label file of a picture: beside it, or in a folder of labels that is parallel to the picture's folder."""
     relative = picture.relative_to(folder).with_suffix(suffix)
     choices = [picture.with_suffix(suffix)]
     for name in ("labels", "Annotations", "annotations", "label_2"):
@@ -96,14 +98,14 @@ def _read_voc(path: Path) -> Iterator[MarkedBox]:
                 float(item.findtext(f"bndbox/{edge}")) for edge in ("xmin", "ymin", "xmax", "ymax")
             )
             difficult = item.findtext("difficult", "0").strip() == "1"
-            # VOC counts pixels from 1 and names the last pixel inside the box.
+            # VOC counts pixels from 1, and xmax and ymax are the last pixel inside the box.
             yield MarkedBox(item.findtext("name").strip(), (left - 1.0, top - 1.0, right, low), not difficult)
     except (etree.XMLSyntaxError, TypeError, ValueError, AttributeError) as error:
         raise ConfigError(f"{path}: not a Pascal VOC annotation: {error}") from None
 
 
 def _text_reader(folder: Path, pictures: Sequence[Path]) -> Reader | None:
-    """YOLO's or KITTI's, whichever the first line of the first label file looks like."""
+    """A reader for YOLO or KITTI, by the first line of the first label file."""
     files = filter(None, (_label_file(folder, path, ".txt") for path in pictures))
     first = next((line for file in files for line in _lines(file)), None)
     if first is None:
@@ -134,7 +136,7 @@ def _read_kitti(path: Path | None) -> Iterator[MarkedBox]:
 
 
 def _yolo_names(folder: Path) -> Mapping[int, str]:
-    """Class names by number: from a data set YAML with `names`, or from a list of names, in `folder`."""
+    """Class names by number, from a data set YAML with `names` or from a list of names, in `folder`."""
     for path in sorted(folder.glob("*.yaml")):
         try:
             told = yaml.safe_load(path.read_text())

@@ -23,15 +23,19 @@ from perception.tracking import TrackerConfig
 PART = "pictures"
 IOU_MIN = 0.5
 RECALL_SCORE = 0.25
+"""Score from which recall is measured, except for lights."""
+
 LIGHT_SCORE = TrackerConfig().weak_min
-"""Recall of lights is taken from this score on: the drive reads lights from it on."""
+"""Score from which recall of lights is measured: the lowest that the stack reads lights from."""
 
 TRACK_SCORE = TrackerConfig().sure_min
-"""A false detection counts from this score on, which starts a track."""
+"""Score from which a false detection counts: from it on, a detection starts a track."""
 
 HEIGHTS_PX = (8.0, 16.0, 32.0, 64.0, 128.0, inf)
+"""Edges of the bands of box height for recall."""
+
 COVERED_MIN = 0.5
-"""A detection is left out when at least this share of its area lies inside an ignored box."""
+"""A detection is ignored when at least this share of its area lies inside an ignored box."""
 
 CYCLES = ("bicycle", "motorcycle")
 STATES = ("red", "yellow", "green", "off")
@@ -39,10 +43,10 @@ STATES = ("red", "yellow", "green", "off")
 
 @dataclass(frozen=True, slots=True)
 class ScoredPicture:
-    """One picture with its labels and detections in measured groups.
+    """One picture with the labels and detections of the measured groups.
 
-    `truth` holds the labels by meaning, `grouped` labels and detections with their group as the name. `names` gives
-    the detector's class of each detection in `grouped.found`.
+    `truth` holds the labels by meaning; `grouped` holds labels and detections with their group as the name. `names`
+    gives the detector's class for each detection in `grouped.found`.
     """
 
     picture: MarkedPicture
@@ -53,14 +57,14 @@ class ScoredPicture:
 
 @dataclass(frozen=True, slots=True)
 class Mistakes:
-    """Boxes (u0, v0, u1, v1) px of one picture: labels that were missed, detections that fit no label."""
+    """Mistakes in one picture: boxes (u0, v0, u1, v1) px of missed labels, and detections that match no label."""
 
     missed: tuple[tuple[float, float, float, float], ...]
     false: tuple[Detection, ...]
 
 
 def score_picture(picture: MarkedPicture, found: Iterable[Detection], classes: ClassMap) -> ScoredPicture:
-    """Labels and detections of a picture in measured groups, without what is neither right nor wrong.
+    """Sort labels and detections of a picture into the measured groups, without those that are neither right nor wrong.
 
     Raises ConfigError for a label whose name `classes` does not know.
     """
@@ -76,7 +80,7 @@ def score_picture(picture: MarkedPicture, found: Iterable[Detection], classes: C
     grouped, names = [], []
     for detection in found:
         group = group_of(detection.name)
-        inside = ignored + (cycles if group == "pedestrian" else [])  # a cycle's box holds its rider
+        inside = ignored + (cycles if group == "pedestrian" else [])  # a cycle's box includes its rider
         if group is not None and group not in classes.unlabelled and not _is_covered(detection, inside):
             grouped.append(replace(detection, name=group))
             names.append(detection.name)
@@ -99,7 +103,7 @@ def _is_covered(detection: Detection, ignored: Sequence[tuple[float, float, floa
 
 
 def figures(pictures: Sequence[ScoredPicture], unlabelled: Sequence[str] = ()) -> list[Figure]:
-    """The table of one detector; groups that are `unlabelled` are left out."""
+    """The figures of one detector, without the groups that are `unlabelled`."""
     samples = [picture.grouped for picture in pictures]
     out = []
     for group in GROUPS:
@@ -140,7 +144,7 @@ def _recalls(samples: Sequence[Sample], group: str) -> list[Figure]:
 
 
 def mistakes(picture: ScoredPicture) -> Mistakes:
-    """What the detector missed at the scores of recall, and what it found that is not there."""
+    """The labels that were missed at the scores for recall, and the false detections from `TRACK_SCORE` on."""
     missed = []
     for group in GROUPS:
         score = LIGHT_SCORE if group == "light" else RECALL_SCORE
@@ -151,7 +155,7 @@ def mistakes(picture: ScoredPicture) -> Mistakes:
 
 
 def _fits_any(detection: Detection, labels: Sequence[Label]) -> bool:
-    """Whether a label of its group lies where the detection does; a second box on one object is not false."""
+    """Whether the detection overlaps a label of its group; a second detection of one object is not false."""
     same = [label.box_px for label in labels if label.name == detection.name]
     return bool(same) and bool((_overlaps(detection, same) >= IOU_MIN).any())
 
@@ -161,7 +165,7 @@ def _overlaps(detection: Detection, boxes: Sequence[tuple[float, float, float, f
 
 
 def _states(pictures: Sequence[ScoredPicture]) -> list[Figure]:
-    """How often the detector names each labelled state of the signal heads that it finds."""
+    """How often the detector gives each state to the found signal heads of each labelled state."""
     read: Counter[tuple[str, str]] = Counter()
     for picture in pictures:
         lights = [

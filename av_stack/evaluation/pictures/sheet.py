@@ -1,4 +1,4 @@
-"""A sheet of the pictures with the most mistakes: missed labels red, false detections orange, found labels green."""
+"""Draws a sheet of the pictures with most mistakes: missed labels red, false detections orange, found labels green."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from av_stack.evaluation.pictures.scores import Mistakes, ScoredPicture, mistake
 from av_stack.types import Image
 
 COLUMNS, ROWS = 3, 4
+"""Pictures across and down a sheet."""
+
 TILE_WIDTH_PX = 640
 CAPTION_PX = 22
 FOUND, MISSED, FALSE = (80, 200, 80), (60, 60, 255), (0, 165, 255)
-"""Colours, BGR."""
+"""Colours (BGR) of the boxes."""
 
 JPEG_QUALITY = 85
 
@@ -23,7 +25,7 @@ JPEG_QUALITY = 85
 def write_sheet(pictures: Sequence[ScoredPicture], path: Path) -> int:
     """Write the worst pictures as one JPEG at `path`; returns how many it shows.
 
-    Without a mistake no file is written.
+    Without mistakes no file is written.
     """
     rated = [(picture, mistakes(picture)) for picture in pictures]
     wrong = [(picture, made) for picture, made in rated if made.missed or made.false]
