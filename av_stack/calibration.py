@@ -35,8 +35,7 @@ class LensConfig(Strict):
 
 
 def calibrate_folder(folder: Path, columns: int, rows: int) -> tuple[Lens, list[str]]:
-    """Calibrate from every picture in `folder`: the lens, and the names of the pictures that do not show the whole
-    board.
+    """Calibrate from the pictures in `folder`: the lens, and the names of pictures that do not show the whole board.
 
     Raises ConfigError where there is no picture, one cannot be read or differs in size, or too few show the board.
     """

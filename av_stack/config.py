@@ -25,7 +25,7 @@ class Strict(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _refuse_truth_for_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse booleans for numbers: YAML reads yes, no, on and off as booleans, which pydantic would accept as 1 and
+        """Refuse booleans for numbers: YAML reads yes, no, on and off as booleans, and pydantic takes those for 1 and
         0.
         """
         parts = value if isinstance(value, list) else [value]

@@ -58,8 +58,7 @@ class ConstraintTimes:
         }
 
     def longest_stand(self) -> dict[str, Any] | None:
-        """The longest time without moving for one kind of constraint, with its last object and distance; None without a
-        stand.
+        """The longest stand for one kind of constraint, with its last object and distance; None without a stand.
 
         The object may change during the stand, since a tracker may give a vehicle a new id while the ego stands behind
         it.

@@ -29,14 +29,16 @@ from perception.detection.classes import CLASSES
 
 JPEG_QUALITY = 92
 TRAINING_FOV_DEG = (60.0, 60.0, 60.0, 53.13, 90.0, 30.0)
-"""Horizontal fields of view from which a camera's is drawn: that of the compact rig, and those of the full rig as they
-appear in a picture of 640x360. (The full rig's front picture is twice as wide, at 90 degrees; its middle looks like one
-at 53 degrees.)
+"""Horizontal fields of view from which a camera's is drawn: those of the compact and of the full rig.
+
+The full rig's are as they appear in a picture of 640x360: its front picture is twice as wide, at 90 degrees, and the
+middle of it looks like one at 53 degrees.
 """
 
 TRAINING = CaptureSpec("", 0, fov_deg=TRAINING_FOV_DEG, guests=36, guests_m=(10.0, 100.0), redraw_limits=True)
-"""The pattern of a training episode. Its people stand at up to the largest distance that counts, since distant people
-are the hard ones to detect.
+"""The pattern of a training episode.
+
+Its people stand up to the largest distance that counts, since those are the hard ones to detect.
 """
 
 ATTEMPTS = 3
@@ -48,9 +50,7 @@ FIRST_SEED = {"train": 1000, "val": 500_000}
 
 @dataclass(frozen=True, slots=True)
 class DatasetSpec:
-    """What to render: `frames` pictures of `split`, spread evenly over `maps`; `capture` is the pattern of each
-    episode.
-    """
+    """What to render: `frames` pictures of `split`, spread evenly over `maps`; `capture` describes each episode."""
 
     split: str
     maps: tuple[str, ...]
@@ -96,8 +96,9 @@ def write_dataset(
 
 @contextmanager
 def _deaf_children() -> Iterator[None]:
-    """Processes started in this context ignore Ctrl-C, which a terminal sends to all its processes; the parent ends
-    them.
+    """Processes started in this context ignore Ctrl-C, which a terminal sends to all its processes.
+
+    The parent ends them instead.
     """
     heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

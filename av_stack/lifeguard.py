@@ -67,9 +67,7 @@ class Lifeguard:
             return None
 
     def _is_answering(self) -> bool:
-        """Whether the server still answers a call; a frozen server would accept a connection, so connecting is not
-        enough.
-        """
+        """Whether the server still answers a call; merely connecting works with a frozen server too."""
         try:
             with socket.create_connection((self._address.host, self._address.port), ANSWER_TIMEOUT_S) as probe:
                 probe.sendall(VERSION_CALL)

@@ -193,8 +193,9 @@ class Pipeline:
         health: Health,
         glances: Sequence[Glance | None],
     ) -> Found:
-        """Road users and traffic lights, each from its oracle or from the pictures. Without a picture, tracks are
-        predicted.
+        """Road users and traffic lights, each from its oracle or from the pictures.
+
+        Without usable pictures, the tracks are predicted.
         """
         image = frame.cameras.get(self._camera)
         truth = self._truth() if self._oracles else None

@@ -49,8 +49,8 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run a scenario. Without `address` the embedded server is started; `maps` is a folder with more maps for
-    it.
+    """How to run a scenario. Without `address` the embedded server is started, with the maps in the folder `maps`
+    added.
     """
 
     address: Address | None = None
@@ -199,9 +199,7 @@ def check_settings(scenario: Scenario, rig: str | None, address: Address | None,
 
 
 def check_oracles(oracles: Sequence[str]) -> None:
-    """Raise ConfigError unless every name in `oracles` is one of `ORACLES`; none at all means driving by the camera
-    alone.
-    """
+    """Raise ConfigError unless every name in `oracles` is one of `ORACLES`; without any, the camera alone is used."""
     check_known("--oracle", oracles, ORACLES)
 
 

@@ -82,9 +82,7 @@ class GnssFix:
 
 @dataclass(frozen=True, slots=True)
 class ImuSample:
-    """Specific force and angular rate in the vehicle frame; `yaw_rad` is the compass heading converted to the map
-    frame.
-    """
+    """Specific force and angular rate in the vehicle frame, and compass heading `yaw_rad` in the map frame."""
 
     stamp: Stamp
     accel_mps2: tuple[float, float, float]
@@ -131,9 +129,7 @@ class LaneLine:
 
 @dataclass(frozen=True, slots=True)
 class LaneEstimate:
-    """The two lines of the ego lane, and the next ones beyond them, which bound the neighbour lanes; None if not
-    detected.
-    """
+    """The two lines of the ego lane, and the outer lines of the neighbour lanes; None where not detected."""
 
     stamp: Stamp
     left: LaneLine | None
@@ -185,7 +181,7 @@ class Distance:
 
 @dataclass(frozen=True, slots=True)
 class SeenMotion:
-    """Velocity of an object relative to the ego without the ego's rotation: (2,) m/s in the axes of the vehicle frame.
+    """Velocity of an object relative to the ego's rear axle, without the ego's rotation: (2,) m/s, vehicle axes.
 
     It is the mean over the last `span_s` seconds. It scales with the distance that was assumed, `depth_m`; `covariance`
     (2, 2) does not include the error from that.

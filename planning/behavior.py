@@ -280,8 +280,10 @@ class TrafficBehavior:
     def _merge(
         self, conflict: _Conflict, ego: EgoOnRoute, reference: Reference, ego_times_s: Float, result: Constraints
     ) -> bool:
-        """Handle a road user that will enter the ego's lane in the same direction: follow it if it is ahead of the ego,
-        slow down to let it in if it is beside the ego, ignore it if it is behind. True when the ego gives way.
+        """Handle a road user that will enter the ego's lane in the same direction. True when the ego gives way.
+
+        The ego follows it if it is ahead, slows down to let it in if it is beside, and ignores it if it is behind or
+        enters only after `merge_horizon_s`.
         """
         config = self._config
         if conflict.enter_s > config.merge_horizon_s:
@@ -309,8 +311,8 @@ class TrafficBehavior:
     def _stop_place(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, walker: bool) -> float | None:
         """Arc length at which the ego waits for `conflict`; None when it is too late to stop.
 
-        The ego waits at the last suitable stop line or junction entry before the conflict, otherwise right before the
-        conflict.
+        The ego waits at the first stop line or junction entry that is near the conflict and that gentle braking can
+        reach, otherwise right before the conflict.
         """
         config = self._config
         at_conflict = conflict.low_s_m - ego.front_m - config.conflict_gap_m

@@ -37,9 +37,9 @@ class SpeedConfig(_Strict):
     * `limit_factor`: target speed as a fraction of the speed limit.
     * `decel_comfort_mps2`: for planned braking; `decel_firm_mps2`: the most outside an emergency; a stop or a leader
       that needs more than that is an emergency, with up to `decel_emergency_mps2` and `jerk_emergency_mps3`.
-    * `response_s`, `stop_response_s`, `following_response_s`: time constants of the speed, stop and following control.
-    * `headway_s`: time gap behind a leader from `headway_full_mps` up; a slower leader gets less, down to
-      `stop_response_s`.
+    * `response_s`, `following_response_s`: time constants of the control to a speed or a stop, and to a leader.
+    * `stop_response_s`: reaction time in the safe speed before a stop.
+    * `headway_s`: the same behind a leader of `headway_full_mps` or more; less, down to `stop_response_s`, if slower.
     * `emergency_factor`: emergency braking as a multiple of the deceleration that is needed; `emergency_room_m`: the
       gap that remains after it, and how far the ego may then pass the place of a stop.
     * `reference_slack_mps`: how far the planned start speed may be from the measured speed.
@@ -76,7 +76,7 @@ class BehaviorConfig(_Strict):
     * `light_view_range_m`: distance within which a traffic light of unknown state counts as red.
     * `light_memory_s`: how long the last state of a light that is no longer seen holds (red and yellow hold longer).
       `light_blind_s`: for how long a green holds once the ego is too near to see the light; then the ego goes on with
-      caution. `light_broken_s`: how long a light must be dark to count as off.
+      caution. `light_broken_s`: how long a light must be dark after red or yellow to count as off.
     * `sight_decel_mps2`: for a stop before a doubtful yellow or where the ego still sees the light;
       `yellow_decel_mps2`: for one before a yellow.
     * `merge_horizon_s`: a road user that enters the ego's lane later than this is ignored.

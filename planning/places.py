@@ -15,8 +15,9 @@ JUNCTION_HANDICAP_M = 1.0
 
 
 def pose_on_lane(graph: LaneGraph, x_m: float, y_m: float) -> Pose2D:
-    """The nearest point of a lane's centre, with the lane's heading; (x, y) and the pose are in the map frame
-    (OpenDRIVE's).
+    """Pose at the nearest point of a lane's centre, with the lane's heading.
+
+    (x, y) and the pose are in the map frame (OpenDRIVE's).
 
     Raises RouteError when no lane's centre is within `SNAP_M`.
     """

@@ -46,8 +46,9 @@ class Predictions:
 
 
 class Predictor:
-    """Predicts vehicles along their lane and its straightest continuation at constant speed, the rest at constant
-    velocity.
+    """Predicts vehicles along their lane at constant speed, and other road users at constant velocity.
+
+    At a fork, the straightest continuation of the lane is followed.
 
     A vehicle that moves sideways on its lane, as in a lane change, gets a hypothesis at constant velocity as well.
     """

@@ -35,8 +35,10 @@ class LightMemory:
 
 @dataclass(frozen=True, slots=True)
 class LightDecision:
-    """`stop`: stop at the line. `state`: the light state that the decision is based on. `cautious`: go slowly, because
-    the light is off or not seen.
+    """What to do at a traffic light.
+
+    `stop`: stop at the line. `state`: the light state that the decision is based on. `cautious`: go slowly, because the
+    light is off or not seen.
     """
 
     stop: bool

@@ -21,8 +21,9 @@ HEAD_LOW_M, HEAD_HIGH_M = 2.5, 3.8
 """Lower and upper edge of a signal head on a post, above the road."""
 
 MARGIN_PX = 12.0
-"""Margin to the picture's edge within which a head does not count as seen. With it, a head that counts as seen is still
-wholly in the picture half a metre nearer.
+"""Margin to the picture's edge within which a head does not count as seen.
+
+With it, a head that counts as seen is still wholly in the picture half a metre nearer.
 """
 
 REACH_M, STEP_M = 25.0, 0.25
@@ -55,9 +56,7 @@ def sight_limits(
 
 
 def _is_seen(route: Route, s_m: float, stop_s_m: float, post: tuple[float, float], camera: CameraModel) -> bool:
-    """Whether the head on `post` is in the picture from `s_m`. The foot of the post is taken to be as high as the stop
-    line.
-    """
+    """Whether the head on `post` is in the picture from `s_m`. The post's foot is assumed as high as the stop line."""
     x, y, z, yaw = (float(np.interp(s_m, route.s_m, row)) for row in (route.x_m, route.y_m, route.z_m, route.yaw_rad))
     line_z = float(np.interp(stop_s_m, route.s_m, route.z_m))
     slope = (line_z - z) / max(stop_s_m - s_m, 1.0)

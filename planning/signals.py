@@ -19,7 +19,7 @@ from planning.speed import Cause, StopTarget
 from planning.unseen_light import LightTraffic, UnseenMemory, decide_unseen, junction_end
 
 _SIGHT_SLACK_M, _STANDING_SLACK_M = 0.5, 2.0
-"""How far beyond the last place with a view of the light a stop still counts as there: while driving, and standing."""
+"""How far past the last place with a view of the light the ego may stop: while driving, and if it stands."""
 
 _STANDING_MPS = 0.3
 """Below this speed the ego counts as standing."""
@@ -28,8 +28,10 @@ _CAP_BEFORE_M, _CAP_AFTER_M = 5.0, 3.0
 """A speed cap at a stop line holds from this far before the line to this far behind it."""
 
 _WATCH_M, _WAITING_M, _SHORT_OF_LINE_M = 12.0, 3.0, 0.5
-"""Distances to the place to stand: within `_WATCH_M` a light that is not seen is handled as unseen, within `_WAITING_M`
-a standing ego counts as waiting for it. `_SHORT_OF_LINE_M` is the gap to the line after a first start.
+"""Distances to the place to stand, and to the line.
+
+Within `_WATCH_M` a light that is not seen is handled as unseen. Within `_WAITING_M` a standing ego counts as waiting
+for it. `_SHORT_OF_LINE_M` is the gap to the line that the ego leaves after it has once started.
 """
 
 Watch = Callable[[RouteSignal], LightTraffic]
@@ -137,8 +139,7 @@ def signal_constraints(
     sights: Mapping[Place, float] | None = None,
     watch: Watch = lambda _: LightTraffic(),
 ) -> tuple[SignalMemory, list[StopTarget], list[SpeedCap], list[Commitment]]:
-    """New memory, stops, speed caps and commitments from the signals between the ego's front bumper and `reach_m`
-    ahead.
+    """New memory, stops, speed caps and commitments from the signals ahead of the ego, up to `reach_m`.
 
     `sights` (from `sight_limits`) is the arc length up to which the ego still sees a light, for the lights that go out
     of view before their line. `watch` is called for lights that are not seen. A cap still holds while the body crosses
@@ -217,9 +218,7 @@ def _add_sign(now: _Situation, signal: RouteSignal, asked: _Asked) -> None:
 
 
 def _is_left_behind(route: Route, signal: RouteSignal, ego: EgoOnRoute) -> bool:
-    """Whether the ego is in the junction behind the line: its front is over the line, its origin not yet out of the
-    junction.
-    """
+    """Whether the ego is in the junction behind the line: its front past the line, its origin still in the junction."""
     return signal.stop_s_m <= ego.front_s_m and ego.s_m < junction_end(route, signal.stop_s_m)
 
 

@@ -114,8 +114,9 @@ def forward_times(reference: Reference, speed_mps: float, stop_s_m: float, confi
 
 
 def safe_speed(gap_m: float, ahead_mps: float, response_s: float, decel_mps2: float) -> float:
-    """Gipps' safe speed behind a leader: the ego can still stop behind it if both brake with `decel_mps2`, the ego
-    after `response_s`.
+    """Gipps' safe speed: the ego can still stop behind a leader that brakes.
+
+    Both brake with `decel_mps2`, the ego after `response_s`.
 
     Gipps (1981), "A behavioural car-following model for computer simulation".
     """
@@ -218,9 +219,7 @@ class _Binding:
         return wanted, jerk, binding
 
     def _headway_s(self, ahead_mps: float) -> float:
-        """Time headway: the full one behind a moving leader; a standing one cannot brake, so the response time is
-        enough.
-        """
+        """Time headway: full behind a moving leader. A standing one cannot brake, so the response time is enough."""
         config = self._config
         share = min(ahead_mps / config.headway_full_mps, 1.0)
         return config.stop_response_s + share * (config.headway_s - config.stop_response_s)

@@ -103,9 +103,7 @@ def light_traffic(
 
 
 def junction_end(route: Route, line_s_m: float, reach_m: float = 15.0) -> float:
-    """Arc length at which the route leaves the junction behind a line; that of the line if no junction is within
-    `reach_m`.
-    """
+    """Arc length at which the route leaves the junction behind a line; the line's if none is within `reach_m`."""
     first, last = route.row_at(line_s_m), route.row_at(line_s_m + reach_m)
     inside = np.flatnonzero(route.is_junction[first : last + 1])
     if len(inside) == 0:

@@ -1,6 +1,4 @@
-"""Evaluates lane detection on real dashcam pictures, whose ego lane lines were marked by hand before anything was
-tuned.
-"""
+"""Evaluates lane detection on real dashcam pictures; their ego lane lines were marked by hand before any tuning."""
 
 from __future__ import annotations
 
@@ -84,9 +82,7 @@ def _figures(errors: Mapping[str, float], widths: Sequence[float], frames: int) 
 
 
 def look_at_still(bgr: Image, guess: CameraModel) -> tuple[LaneEstimate, CameraModel]:
-    """The lines of a single picture after several looks at it, and the camera with its orientation from
-    self-calibration.
-    """
+    """The lines of a single picture after several looks at it, and the camera with its self-calibrated orientation."""
     camera, detector = MountCalibrator(guess).update(bgr), LaneDetector()
     for number in range(STILL_LOOKS):
         lanes = detector.update(CameraImage(Stamp(number, number * FRAME_S), camera, bgr), 0.0, 0.0)

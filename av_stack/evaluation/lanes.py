@@ -39,8 +39,7 @@ ROW_STEP_PX = 5
 
 @dataclass(frozen=True, slots=True)
 class LineScore:
-    """Score of one line in one frame: the lateral error at 10 m (None: not detected), and the hits among its sampled
-    rows.
+    """Score of one line in one frame: lateral error at 10 m (None: not detected), and hits among its sampled rows.
 
     `is_there` is False for a line that was detected where the map has none: it has no rows, and only its confidence
     counts. `kind_is_right` and `colour_is_right` are None where the detector or the map does not know.
@@ -57,9 +56,7 @@ class LineScore:
 
     @property
     def is_right_at_15_m(self) -> bool | None:
-        """Whether the line is within 0.2 m of the truth at 15 m, as its confidence predicts; None where that is
-        unknown.
-        """
+        """Whether the line is within 0.2 m of the truth at 15 m, as its confidence predicts; None if unknown."""
         if not self.is_there:
             return False
         return None if self.error_at_15_m is None else abs(self.error_at_15_m) <= CONFIDENCE_WITHIN_M
@@ -115,9 +112,7 @@ def is_bare(index: MapIndex, ego: Pose2D, line: LaneLine) -> bool:
 
 
 def score_line(line: LaneLine | None, true: TrueLine, camera: CameraModel) -> LineScore:
-    """Score a detected line against the true one, by TuSimple's rule: within 20 px at 1280 px width, more for slanted
-    lines.
-    """
+    """Score a detected line by TuSimple's rule: within 20 px of the true one at 1280 px width, more if slanted."""
     truth = true.points
     pixels, _ = vehicle_to_image(np.column_stack([truth, np.zeros(len(truth))]), camera)
     inside = (pixels[:, 0] >= 0) & (pixels[:, 0] < camera.width_px) & (pixels[:, 1] < camera.height_px)
@@ -141,9 +136,7 @@ def score_line(line: LaneLine | None, true: TrueLine, camera: CameraModel) -> Li
 
 
 class LaneEvaluation:
-    """Collects scores by weather: `add` each frame, then `figures`; `raw` gives them for a file and `add_raw` reads
-    them.
-    """
+    """Collects scores by weather: `add` each frame, then `figures`; `raw` and `add_raw` are for files."""
 
     def __init__(self) -> None:
         self._scores: dict[str, list[LineScore]] = defaultdict(list)
@@ -203,8 +196,9 @@ def _of_kinds(scores: Sequence[LineScore]) -> list[Figure]:
 
 
 def _of_confidence(scores: Sequence[LineScore]) -> list[Figure]:
-    """Share of right lines by confidence; of those with 0.9 or more, nine in ten shall be right. False lines count as
-    wrong.
+    """Share of right lines by confidence: of those with 0.9 or more, nine in ten shall be right.
+
+    Lines detected where the map has none count as wrong.
     """
     told = [(s.confidence, s.is_right_at_15_m) for s in scores if s.confidence > 0.0 and s.is_right_at_15_m is not None]
     out = []

@@ -32,8 +32,9 @@ from perception.lights import lamps_in_head, sure_state
 
 STATES = (LightState.RED, LightState.YELLOW, LightState.GREEN)
 HEAD_TOP_M = 3.7
-"""Height above the road of the top of a head that is low on its post, near its red lamp. Hanging heads leave the
-picture sooner.
+"""Height above the road of the top of a head that is low on its post; its red lamp is near the top.
+
+Hanging heads leave the picture sooner.
 """
 
 STOP_NEAREST_M = 4.0

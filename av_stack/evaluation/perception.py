@@ -60,9 +60,10 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class EvalSpec:
-    """What to measure: `frames` scored pictures of each weather at each of `places` standing places and on each of
-    `drives`, for every map.
+    """What to measure, and how much of it.
 
+    * `frames`: scored pictures of each weather at each of `places` standing places and on each of `drives`, for every
+      map.
     * Ranging has as many drives of its own, with the seeds `seed`, `seed + 1`, ..., among road users of all kinds.
     * `lights`: stop lines on each map at which lights are observed.
     * Detection is measured on pictures of its own, on a map of its own in `maps`: `scenes` times eight of each weather.
@@ -222,8 +223,10 @@ def _rig_detectors(spec: EvalSpec, cameras: Sequence[CameraModel]) -> list[Detec
 
 
 def _detect(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
-    """Figures of detection. Of a rig with several cameras those that look ahead are used; a single camera is not
-    mounted at its own place but at random ones.
+    """Figures of the detector.
+
+    Of a rig with several cameras those that look ahead are used. A single camera stands for any of its kind: it is
+    mounted at random places.
     """
     cameras = tuple(filter(looks_ahead, rig.cameras)) if len(rig.cameras) > 1 else ()
     detectors = _rig_detectors(spec, cameras) if cameras else [_detector(spec, EVERY_SCORE)]

@@ -98,9 +98,7 @@ class Visitor:
         return {name: values for name, values in raw.items() if name in parts}
 
     def ranging(self, number: int, weathers: tuple[str, ...]) -> Raw:
-        """Ranging and depth scores on a drive with its own seed among road users of all kinds; the weather changes on
-        the way.
-        """
+        """Ranging and depth scores on a drive among road users of all kinds, during which the weather changes."""
         self.close()
         seed = self._seed + number
         rng = np.random.default_rng(seed)

@@ -1,6 +1,4 @@
-"""The file object that foxglove's MCAP writer writes to: after every `commit`, the file on disk is a complete MCAP
-file.
-"""
+"""The file object for foxglove's MCAP writer: after every `commit`, the file on disk is a complete MCAP file."""
 
 from __future__ import annotations
 

@@ -101,8 +101,8 @@ class McapIndex:
             raise DamagedRecordError(f"record {record.opcode} at byte {record.offset}: {error}") from error
 
     def ending(self, offset: int) -> bytes:
-        """The bytes that complete a file whose records end at byte `offset`, including the MessageIndex that a last
-        chunk lacks.
+        """The bytes that complete a file whose records end at byte `offset`, with the MessageIndex that a last chunk
+        lacks.
         """
         message_indexes = self._index_last_chunk(offset)
         data_end = message_indexes + written([DataEnd(0)])

@@ -55,9 +55,7 @@ class DriveFolder:
         clear_outputs(self.path)
 
     def write_result(self, figures: Mapping[str, Any]) -> None:
-        """Write result.json in one step, so that it is complete or absent. Raises AvStackError where it cannot be
-        written.
-        """
+        """Write result.json in one step: it is complete or absent. Raises AvStackError where it cannot be written."""
         path, text = self.path / RESULT, json.dumps(figures, indent=2) + "\n"
         self._reserve.close()
         try:

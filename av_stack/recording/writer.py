@@ -31,8 +31,7 @@ OBJECT_COLOUR = messages.Color(r=1.0, g=0.8, b=0.0, a=0.6)
 
 
 class Recording:
-    """One MCAP file; call `write` after each step and `close` once. On disk it is complete up to the last committed
-    step.
+    """One MCAP file; call `write` after each step and `close` once. On disk it is complete up to the last commit.
 
     Raises AvStackError where the file cannot be written (a full disk); nothing may be written to it after that. Topics:
     /camera/NAME, /gnss, /sensors, /tf (map -> ego, estimated), /lanes, /scene, /plan, /control, /truth.

@@ -62,9 +62,7 @@ CARRIER_CHOICE = 2
 """Carriers are drawn at random from this many times as many cars."""
 
 SIGN_VARIANTS = 8
-"""Number of variants of a map with other numbers on its signs; it is limited because the server keeps every map it
-built.
-"""
+"""Number of variants of a map with other numbers on its signs; small, because the server keeps every map it built."""
 
 LIGHT_CHANCES = {"Red": 0.2, "Yellow": 0.35, "Green": 0.25, "Off": 0.2}
 """Probability of each light state in scenes with random lights; states that are rare in a light's cycle get more."""
@@ -98,8 +96,9 @@ class CaptureSpec:
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """One labelled picture. `weather` is a preset's name or "random". Of `camera`, only size, field of view and name
-    are valid.
+    """One labelled picture.
+
+    `weather` is a preset's name or "random". Of `camera`, only size, field of view and name are valid.
     """
 
     bgr: Image
@@ -204,9 +203,7 @@ class _Capture:
         return vehicles
 
     def _spawn_points(self) -> list[Any]:
-        """The map's spawn points, nearest first to a random place: dense traffic there instead of sparse traffic
-        everywhere.
-        """
+        """The map's spawn points, nearest first to a random place, so that traffic is dense there."""
         points = self._map.get_spawn_points()
         if not points:
             return []

@@ -144,6 +144,7 @@ def rear_axle_x_m(ego: Any) -> tuple[float, float]:
 
 STEER_SHARE = 0.67
 """Wheel angle of a single-track model as a fraction of CARLA's `max_steer_angle`: CARLA's cars turn less than it says.
+
 Derived from carla_garage's model of a Lincoln MKZ 2020: a curvature of 0.278 per metre at full steer and small angles.
 """
 

@@ -20,9 +20,7 @@ KINDS = ("sensor.camera.rgb", "sensor.camera.instance_segmentation")
 
 @dataclass(slots=True)
 class View:
-    """An RGB and an instance camera at the same place on a car. Of `camera`, only size, field of view and name are
-    valid.
-    """
+    """An RGB and an instance camera at one place on a car. Of `camera`, only size, field of view and name are valid."""
 
     carrier: Any
     camera: CameraModel
@@ -49,9 +47,7 @@ def mounted(api: Any, carrier: Any, camera: CameraModel) -> Any:
 
 
 def somewhere(api: Any, carrier: Any, rng: np.random.Generator) -> Any:
-    """Random transform above the bonnet, from the height of a small car's to that of a lorry's windscreen; mostly
-    level.
-    """
+    """Random transform above the bonnet, from a small car's height to that of a lorry's windscreen; mostly level."""
     box = carrier.bounding_box
     at = api.Location(
         x=box.location.x + box.extent.x * float(rng.uniform(0.4, 1.0)),

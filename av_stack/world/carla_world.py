@@ -62,8 +62,7 @@ def named_weathers() -> tuple[str, ...]:
 
 
 def read_lane_graph(path: Path) -> LaneGraph:
-    """The lane graph of an OpenDRIVE file, in the file's own frame. `planning.find_route` can search it without a
-    server.
+    """The lane graph of an OpenDRIVE file, in the file's own frame; `planning.find_route` can search it offline.
 
     Raises ConfigError where the file cannot be read, is larger than `MAP_MAX_BYTES`, or is no map with lanes.
     """

@@ -61,8 +61,9 @@ class WalkerScript:
 
 @dataclass(frozen=True, slots=True)
 class WorldSpec:
-    """What the world contains. `route` is the rough route of the ego in CARLA coordinates (x, y); traffic is spawned
-    near it.
+    """What the world contains.
+
+    `route` is the rough route of the ego in CARLA coordinates (x, y); traffic is spawned near it.
 
     The vehicles of the traffic are drawn from the blueprints of `traffic_kinds` (CARLA's `base_type`, lower case); a
     kind named twice is drawn twice as often. `weather` is the name of a CARLA preset, or CARLA's parameters by name.

@@ -13,9 +13,7 @@ from perception.detection.classes import CLASSES, VEHICLES, light_state
 
 FOLDER = Path(__file__).parent / "class_maps"
 GROUPS = ("vehicle", "pedestrian", "light")
-"""The groups that are measured. A vehicle detected as another kind of vehicle is still found; so is a light in another
-state.
-"""
+"""The groups that are measured. A vehicle or light is also found if its kind or state is wrong."""
 
 IGNORE = "ignore"
 """Meaning of boxes that are neither right nor wrong, like detections inside them."""
