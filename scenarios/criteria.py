@@ -1,6 +1,6 @@
-"""What is held against a drive, tick by tick, from the simulator's truth and never from the stack's own estimates.
+"""Criteria that a drive is judged by, tick by tick, from the simulator's truth and never from the stack's estimates.
 
-Infractions follow CARLA Leaderboard 2 (see `score`), stricter where said. Each criterion is a small class with an
+Infractions follow CARLA Leaderboard 2 (see `score`), stricter where noted. Each criterion is a small class with an
 `update`; `judge.Judge` runs them all.
 """
 
@@ -15,14 +15,21 @@ from scenarios.geometry import StopLines
 from scenarios.lane_locator import LanePlace
 
 SAME_COLLISION_S = 2.0
+"""Contacts with the same body less than this time apart are one collision."""
+
 STOPPED_MPS = 0.1
+"""Below this speed the ego counts as stopped at a stop sign."""
+
 STOP_ZONE_M = 8.0
+"""Largest distance before the line at which a stop counts."""
+
 STUCK_MPS = 0.1
+"""Below this speed the ego counts as standing still."""
 
 
 @dataclass(slots=True)
 class Collisions:
-    """Contacts; those with the same body less than `SAME_COLLISION_S` after the last are one collision."""
+    """Counts collisions; contacts with one body less than `SAME_COLLISION_S` apart are one collision."""
 
     walkers: int = 0
     vehicles: int = 0
@@ -49,8 +56,8 @@ class Collisions:
 class RedLights:
     """Red lights run: the ego's front crosses the stop line while the light is red.
 
-    Leaderboard waits for the tail to cross; the front is what the law looks at. Where another line at the same place
-    shows green (a light for another movement), the crossing is not held against the ego.
+    Leaderboard waits for the rear to cross; the law looks at the front. A crossing does not count where another line at
+    the same place shows green (a light for another movement).
     """
 
     lines: StopLines
@@ -65,7 +72,7 @@ class RedLights:
 
 @dataclass(slots=True)
 class StopSigns:
-    """Stop signs passed without a stop: the front crosses the line and was never still within `STOP_ZONE_M` of it."""
+    """Stop signs run: the front crosses the line, and the ego never stopped within `STOP_ZONE_M` before it."""
 
     lines: StopLines
     signal_ids: list[str] = field(default_factory=list)
@@ -84,10 +91,10 @@ class StopSigns:
 
 @dataclass(slots=True)
 class LaneKeeping:
-    """Metres driven outside any lane and against the traffic, and the error from the lane's centre.
+    """Distance driven outside all lanes and against the traffic, and the cross-track error from the lane's centre.
 
-    `errors_m` are taken outside junctions and lane changes, at the vehicle frame's origin, each with the metres it
-    stands for, so that standing still does not improve the figure.
+    `errors_m` are taken outside junctions and lane changes, at the vehicle frame's origin. Each is weighted with the
+    distance it stands for, so that standing still does not improve the figure.
     """
 
     driven_m: float = 0.0
@@ -113,6 +120,7 @@ class LaneKeeping:
 
     @property
     def rms_m(self) -> float:
+        """Root mean square of the cross-track error, weighted by distance."""
         total = sum(self.weights_m)
         if total <= 0.0:
             return 0.0
@@ -124,12 +132,13 @@ class LaneKeeping:
 
     @property
     def outside_share(self) -> float:
+        """Share [0, 1] of the distance that was outside all lanes or against the traffic."""
         return min(1.0, (self.outside_m + self.wrong_way_m) / self.driven_m) if self.driven_m > 0.0 else 0.0
 
 
 @dataclass(slots=True)
 class Stuck:
-    """How long the ego has stood still without a break (Leaderboard's ActorBlockedTest ends the run at 180 s)."""
+    """How long the ego has stood still without interruption (Leaderboard's ActorBlockedTest ends the run at 180 s)."""
 
     standing_s: float = 0.0
     _last_s: float | None = None

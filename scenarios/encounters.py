@@ -1,4 +1,4 @@
-"""Counts what a drive met on its way, which shows how demanding it was."""
+"""Counts the encounters of a drive (vehicles, walkers, red lights), which show how demanding it was."""
 
 from __future__ import annotations
 
@@ -12,14 +12,29 @@ from scenarios.geometry import StopLines
 from scenarios.pace import Pace
 
 MET_M = 30.0
+"""A vehicle within this distance counts as met."""
+
 FOLLOW_M = 35.0
+"""A vehicle within this distance ahead in the ego's lane for `FOLLOW_S`, while both drive, counts as followed."""
+
 FOLLOW_S = 3.0
 LANE_HALF_M = 1.75
+"""Half the width of a lane."""
+
 QUEUE_M = 60.0
+"""A red light within this distance ahead holds the ego; a vehicle before it blocks the way to it."""
+
 STANDING_MPS = 0.1
+"""Below this speed the ego stands."""
+
 SLOW_MPS = 0.5
+"""Below this speed another vehicle counts as standing."""
+
 STAND_AT_RED_S = 1.0
+"""Least time of a stand that counts as a stop at red."""
+
 QUEUE_GAP_M = 15.0
+"""A vehicle that stands within this distance ahead holds the ego."""
 
 
 @dataclass(slots=True)
@@ -27,7 +42,8 @@ class Encounters:
     """Counts over a drive.
 
     `stops_at_red` counts stands of 1 s or more before a red light, each stand once. Where another vehicle stands
-    between the ego and the line, the stand counts once that vehicle has moved on: a parked car is no queue.
+    between the ego and the line, the stand counts only once that vehicle has moved on, because a parked car is no
+    queue.
     """
 
     lights: StopLines
@@ -61,10 +77,11 @@ class Encounters:
 
     @property
     def pace(self) -> Pace:
-        """How fast the ego drove."""
+        """Speed relative to the limit."""
         return self._pace
 
     def _red_ahead_m(self, truth: Truth, front: Float) -> float:
+        """Distance from the ego's front to the nearest red light ahead; inf if there is none."""
         if not self.lights.signal_ids:
             return float("inf")
         red = np.array([truth.lights.get(name) is LightState.RED for name in self.lights.signal_ids])
@@ -72,7 +89,9 @@ class Encounters:
         return float(np.where(red, distance, np.inf).min())
 
     def _road_users(self, truth: Truth, step_s: float) -> float:
-        """Counts those met, followed and crossing; returns the gap to a vehicle standing in the ego's lane."""
+        """Count the road users met, followed and crossing; returns the distance to a vehicle standing in the ego's
+        lane.
+        """
         if not truth.objects:
             return float("inf")
         at = map_to_vehicle([[o.x_m, o.y_m] for o in truth.objects], truth.ego)

@@ -1,4 +1,4 @@
-"""The ego's place on its route and at stop lines, from the truth alone."""
+"""The ego's progress on its route and its position at stop lines, from the truth alone."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from av_stack.types import Float, LaneGraph, Pose2D, SignalKind
 from planning import Route
 
 BACK_M, AHEAD_M = 5.0, 12.0
+"""Search window of `RouteMeter`, before and behind the last position."""
 
 
 class RouteMeter:
-    """How far along the route the ego has come; looks only near the last place, for routes that cross themselves."""
+    """Measures how far the ego has come along the route.
+
+    It searches only near the last position, because routes may cross themselves.
+    """
 
     def __init__(self, route: Route) -> None:
         self._route = route
@@ -33,6 +37,7 @@ class RouteMeter:
 
     @property
     def row(self) -> int:
+        """Index of the route's point at the current position."""
         return min(int(np.searchsorted(self._route.s_m, self.s_m)), len(self._route.s_m) - 1)
 
 
@@ -46,7 +51,7 @@ class StopLines:
     half_width_m: Float
 
     def crossed(self, before: Float, after: Float) -> list[int]:
-        """Rows of the lines that the way from `before` to `after` (2,) crosses in the lane's direction."""
+        """Rows of the lines that the motion from `before` to `after` (2,) crosses in the lane's direction."""
         if not self.signal_ids:
             return []
         cos, sin = np.cos(self.yaw_rad), np.sin(self.yaw_rad)
@@ -60,7 +65,7 @@ class StopLines:
         return [int(row) for row in np.flatnonzero(hit & ahead)]
 
     def distance_before_m(self, front: Float, yaw_rad: float) -> Float:
-        """(N,) m from `front` (2,) forward to each line; inf for lines of other directions, beside or behind."""
+        """(N,) m from `front` (2,) ahead to each line; inf for lines beside, behind, or for another direction."""
         cos, sin = np.cos(self.yaw_rad), np.sin(self.yaw_rad)
         gap = front - self.xy
         along = -(gap[:, 0] * cos + gap[:, 1] * sin)

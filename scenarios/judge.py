@@ -1,4 +1,4 @@
-"""Watches one drive through the simulator's truth and gives the verdict."""
+"""Judges one drive from the simulator's truth: criteria, end of the drive, and the final verdict."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from scenarios.lane_locator import LaneLocator
 from scenarios.score import Infractions, driving_score
 
 ARRIVED_M = 3.0
+"""The ego has arrived when its progress is within this distance of the route's end."""
+
 DEVIATION_MAX_M = 30.0  # Leaderboard's InRouteTest
 STUCK_MAX_S = 180.0  # Leaderboard's ActorBlockedTest
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The drive in figures. `end` says in words why it ended."""
+    """The results of a drive. `end` says in words why it ended."""
 
     end: str
     route_completion: float
@@ -46,7 +48,7 @@ class Verdict:
 
 
 class Judge:
-    """Call `update` with the truth of every tick; `end` says when the drive is over."""
+    """Applies all criteria to a drive; call `update` with the truth of every tick."""
 
     def __init__(
         self,
@@ -83,11 +85,12 @@ class Judge:
 
     @property
     def progress_m(self) -> float:
+        """The farthest position on the route so far."""
         return self._meter.best_s_m
 
     @property
     def in_stop(self) -> NDArray[np.bool_]:
-        """(N,) which of the ticks so far belong to stops for lights and queues, see `scenarios.pace`."""
+        """(N,) marks the ticks so far that belong to stops for lights and queues, see `scenarios.pace`."""
         return self._encounters.pace.in_stop
 
     def update(self, truth: Truth) -> str | None:
@@ -109,7 +112,7 @@ class Judge:
         return self._why_end()
 
     def verdict(self, end: str) -> Verdict:
-        """All figures so far."""
+        """The results so far."""
         infractions = Infractions(
             self._collisions.walkers,
             self._collisions.vehicles,
@@ -142,7 +145,7 @@ class Judge:
         )
 
     def _since_last(self, truth: Truth) -> tuple[float, float]:
-        """(metres, seconds) since the last tick."""
+        """(distance in m, time in s) since the last tick."""
         if self._first_s is None or self._last is None:
             self._first_s = truth.stamp.time_s
             return 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Which lane a true pose is in; made for scoring, apart from the stack's own map index."""
+"""Locates a true pose in its lane, for scoring; independent of the stack's own map index."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from scipy.spatial import cKDTree
 from av_stack.types import Lane, LaneGraph
 
 REACH_M = 8.0
+"""Lanes with a point within this distance are examined."""
 
 
 @dataclass(frozen=True, slots=True)
 class LanePlace:
-    """`offset_m` is positive left of the lane's centre; `heading_error_rad` in [-pi, pi)."""
+    """A pose relative to a lane.
+
+    `offset_m` is positive left of the lane's centre; `heading_error_rad` is in [-pi, pi).
+    """
 
     lane: Lane
     offset_m: float
@@ -27,7 +31,7 @@ class LanePlace:
 
 
 class LaneLocator:
-    """All lanes' points in one k-d tree."""
+    """Finds lanes with a k-d tree over all their points."""
 
     def __init__(self, graph: LaneGraph) -> None:
         self._lanes = tuple(graph.lanes.values())

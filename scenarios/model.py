@@ -1,4 +1,4 @@
-"""What a scenario is: a drive from a start to a goal through a town with traffic, read from a YAML table."""
+"""The scenario model: a drive from a start to a goal through a town with traffic, read from a YAML table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 REACH_M = 100_000.0
 """Largest coordinate of a place; CARLA's own towns lie within 2 km of the origin."""
 APART_M = 0.1
-"""Least distance between the two ends of a walk."""
+"""Smallest distance between the two ends of a walk."""
 
 Coordinate = Annotated[float, Field(ge=-REACH_M, le=REACH_M)]
 Place = tuple[Coordinate, Coordinate]
@@ -23,7 +23,7 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 class RouteTable(Strict):
-    """Places in CARLA coordinates (x, y), metres; the ego drives from `start` through `via` to `goal`."""
+    """The route: the ego drives from `start` through `via` to `goal`, in CARLA coordinates (x, y), metres."""
 
     start: Place
     via: Annotated[tuple[Place, ...], Field(max_length=100)] = ()
@@ -31,7 +31,10 @@ class RouteTable(Strict):
 
 
 class EgoTable(Strict):
-    """Without `rig` the car has the one that suits where perception runs."""
+    """The ego: its vehicle, sensor rig and stack configuration.
+
+    Without `rig` it has the rig that suits the device perception runs on.
+    """
 
     blueprint: Name = "vehicle.lincoln.mkz_2020"
     rig: Name | None = None
@@ -39,11 +42,16 @@ class EgoTable(Strict):
 
 
 class TrafficTable(Strict):
+    """The number of other vehicles."""
+
     vehicles: int = Field(0, ge=0, le=200)
 
 
 class WalkerTable(Strict):
-    """Walks from `start` to `end` once the ego is within `trigger_m`; with `patrol` back and forth for ever."""
+    """A walker that goes from `start` to `end` once the ego is within `trigger_m`.
+
+    With `patrol` it goes back and forth for ever.
+    """
 
     start: Place
     end: Place
@@ -63,8 +71,8 @@ class WalkerTable(Strict):
 class Scenario(Strict):
     """One drive. `timeout_s` is simulated time.
 
-    `handling` is how the embedded server's vehicles respond: as CARLA's do ("carla", whatever the weather), or with the
-    tyres of real vehicles, whose grip falls on a wet road ("tyres"). A CARLA server has only its own.
+    `handling` selects the dynamics of the embedded server's vehicles: as in CARLA ("carla", whatever the weather), or
+    with the tyres of real vehicles, whose grip falls on a wet road ("tyres"). A CARLA server always has its own.
     """
 
     name: Name
@@ -80,5 +88,5 @@ class Scenario(Strict):
 
 
 def load_scenario(name: str) -> Scenario:
-    """The scenario `scenarios/NAME.yaml` or a YAML file; ConfigError where it is unknown or wrong."""
+    """Load the scenario `scenarios/NAME.yaml` or a YAML file. Raises ConfigError where it is unknown or wrong."""
     return load(named(FOLDER, name, "scenario"), Scenario)

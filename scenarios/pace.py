@@ -1,4 +1,4 @@
-"""How fast the ego drives where nothing holds it: its mean speed over the limit."""
+"""The ego's pace: its mean speed as a fraction of the speed limit, outside stops for lights and queues."""
 
 from __future__ import annotations
 
@@ -10,34 +10,36 @@ from numpy.typing import NDArray
 from av_stack.types import Float
 
 STANDING_MPS = 0.5
-SAME_SPEED_MPS = 0.005  # per tick: less is holding the speed, neither braking nor pulling away
+"""Below this speed the ego stands."""
+
+SAME_SPEED_MPS = 0.005  # per tick; a smaller change is constant speed, neither braking nor accelerating
 
 
 @dataclass(slots=True)
 class Pace:
-    """Distance driven over the distance at the limit, outside stops for lights and queues.
+    """Distance driven as a fraction of the distance at the speed limit, outside stops for lights and queues.
 
-    A stop is a stand (below 0.5 m/s) during which a red light or a vehicle standing in the ego's lane is ahead, with
-    the braking right before it and the pulling away right after it: the ticks over which the speed falls to it and
-    rises from it without a pause. All else counts: turns, giving way, following, braking for a light that turns green
-    before the ego stands, stands for walkers, the start and the arrival. The limit is the one at the ego's place.
+    A stop is a stand (below 0.5 m/s) with a red light or a standing vehicle ahead in the ego's lane, together with the
+    braking right before it and the acceleration right after it: the ticks over which the speed falls to it and rises
+    from it without a pause. Everything else counts: turns, giving way, following, braking for a light that turns green
+    before the ego stands, stands for walkers, the start and the arrival. The limit is that at the ego's position.
     """
 
     _ticks: list[tuple[float, float, float, bool]] = field(default_factory=list)
 
     def update(self, speed_mps: float, moved_m: float, limit_mps: float, step_s: float, is_held: bool) -> None:
-        """One tick; `is_held` says that a red light or a standing vehicle is ahead."""
+        """Add one tick; `is_held` means that a red light or a standing vehicle is ahead."""
         self._ticks.append((speed_mps, moved_m, limit_mps * step_s, is_held))
 
     @property
     def in_stop(self) -> NDArray[np.bool_]:
-        """(N,) which ticks belong to stops."""
+        """(N,) marks the ticks that belong to stops."""
         ticks = np.array(self._ticks).reshape(-1, 4)
         return stops(ticks[:, 0], ticks[:, 3].astype(bool))
 
     @property
     def ratio(self) -> float:
-        """0 where the ego never moved freely."""
+        """Mean speed as a fraction of the limit; 0 if the ego never moved outside stops."""
         if not self._ticks:
             return 0.0
         _, moved, at_limit, _ = (np.array(column) for column in zip(*self._ticks, strict=True))
@@ -47,7 +49,7 @@ class Pace:
 
 
 def stops(speed_mps: Float, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(N,) ticks that belong to stops, as `Pace` has them."""
+    """(N,) marks the ticks that belong to stops, as `Pace` defines them."""
     standing = np.abs(speed_mps) < STANDING_MPS
     starts = np.diff(standing, prepend=False) & standing
     stand = np.cumsum(starts)  # the number of the stand that a standing tick belongs to

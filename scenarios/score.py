@@ -1,8 +1,8 @@
 """The driving score of CARLA Leaderboard 2: route completion times the product of the infractions' penalties.
 
 Sources: https://leaderboard.carla.org/#task (evaluation and metrics) and `statistics_manager.py` of
-https://github.com/carla-simulator/leaderboard (branch leaderboard-2.0). Two of its penalties have no counterpart
-here: minimum speed (it is measured against the background traffic at checkpoints) and yielding to emergency vehicles.
+https://github.com/carla-simulator/leaderboard (branch leaderboard-2.0). Two of its penalties have no counterpart here:
+minimum speed (measured against the background traffic at checkpoints) and yielding to emergency vehicles.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PENALTY_STOP_SIGN = 0.80
 
 @dataclass(frozen=True, slots=True)
 class Infractions:
-    """Counts, and the share [0, 1] of the driven distance that was outside the lanes of the ego's direction."""
+    """Numbers of infractions, and the share [0, 1] of the distance outside the lanes of the ego's direction."""
 
     collisions_walker: int = 0
     collisions_vehicle: int = 0
@@ -33,7 +33,7 @@ class Infractions:
 
 
 def driving_score(route_completion: float, infractions: Infractions) -> float:
-    """0 to 100 for a route completion in [0, 1]."""
+    """The score from 0 to 100, for a route completion in [0, 1]."""
     penalty = (
         PENALTY_WALKER**infractions.collisions_walker
         * PENALTY_VEHICLE**infractions.collisions_vehicle

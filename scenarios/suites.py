@@ -1,4 +1,4 @@
-"""Suites: tables of drives that are run one after the other."""
+"""Suites: tables of scenarios that are driven one after the other, and the requirements that they have to meet."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from scenarios.model import EgoTable, Place, RouteTable, Scenario, TrafficTable,
 
 TOWN_TIMEOUT_S = 300.0
 WALKING_MPS = 1.4
+"""Speed of the walkers."""
+
 TRAFFIC = TrafficTable(vehicles=18)
 
 
 Walk = tuple[Place, Place]
+"""Start and end of a walk."""
 
 
 def _town(
@@ -24,7 +27,7 @@ def _town(
     patrols: tuple[Walk, ...] = (),
     crossing: Walk | None = None,
 ) -> Scenario:
-    """A drive with traffic, walkers up and down the pavements, and one who crosses the road before the ego."""
+    """A drive with traffic, walkers that patrol the pavements, and one that crosses the road before the ego."""
     walkers = [WalkerTable(start=a, end=b, speed_mps=WALKING_MPS, trigger_m=None, patrol=True) for a, b in patrols]
     if crossing is not None:
         walkers.append(WalkerTable(start=crossing[0], end=crossing[1], speed_mps=WALKING_MPS, trigger_m=30.0))
@@ -40,9 +43,9 @@ def _town(
 
 
 MOTORWAY_MPS = 25.0
-"""What the fastest 1000 m of the motorway drive shall reach at least."""
+"""Mean speed that the motorway drive has to reach over its fastest 1000 m."""
 
-# Without traffic: it drives below the limit, and the stack follows rather than overtakes.
+# Without traffic, because traffic drives below the limit, and the stack follows rather than overtakes.
 MOTORWAY = Scenario(
     name="Town04_motorway",
     seed=0,
@@ -133,7 +136,7 @@ DEMO_WEATHERS = ("ClearNoon", "HardRainNoon", "ClearNight", "SoftRainSunset", "c
 
 
 def _weathers() -> tuple[Scenario, ...]:
-    """The demo's drive in each of the weathers, by their names, on tyres that a wet road takes grip from."""
+    """The demo's drive in each of `DEMO_WEATHERS`, named after them, with tyres that lose grip on a wet road."""
     demo = load_scenario("town_drive")
     changes = {"handling": "tyres", "ego": demo.ego.model_copy(update={"stack": "tyres"})}
     return tuple(demo.model_copy(update={**changes, "name": name, "weather": name}) for name in DEMO_WEATHERS)
@@ -143,7 +146,7 @@ SUITES = {"towns": TOWNS, "weathers": _weathers()}
 
 
 def shortcomings(scenario: Scenario, figures: Mapping[str, Any]) -> list[str]:
-    """What a drive of a suite lacks, in words; `figures` as in result.json."""
+    """The requirements that a drive of a suite does not meet, in words; `figures` as in result.json."""
     found = []
     if figures["error"]:
         found.append(str(figures["error"]))

@@ -1,4 +1,4 @@
-"""Rigs, weathers and stack settings from the YAML files beside this module."""
+"""Loads sensor rigs, weathers and stack settings from the YAML files beside this module, checked by typed models."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from planning import PlanningConfig
 
 FOLDER = Path(__file__).parent
 SIZE_MAX_PX = 4096
-"""Longest side of a camera's picture."""
+"""Largest width or height of a camera's picture."""
 
 Percent = Annotated[float, Field(ge=0.0, le=100.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
 
 
 class CameraConfig(Strict):
-    """A pinhole camera in the vehicle frame; pitch positive nose-down, yaw positive to the left."""
+    """A pinhole camera in the vehicle frame; pitch is positive nose-down, yaw positive to the left."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")  # part of a topic's name
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")  # it becomes part of a topic's name
     width_px: int = Field(ge=32, le=SIZE_MAX_PX)
     height_px: int = Field(ge=32, le=SIZE_MAX_PX)
     fov_x_deg: float = Field(gt=1.0, lt=179.0)
@@ -41,7 +41,9 @@ class CameraConfig(Strict):
 
 
 class RigConfig(Strict):
-    cameras: tuple[CameraConfig, ...] = Field(min_length=1, max_length=8)  # the first looks ahead
+    """The cameras of a rig."""
+
+    cameras: tuple[CameraConfig, ...] = Field(min_length=1, max_length=8)  # the first one looks ahead
 
     @field_validator("cameras")
     @classmethod
@@ -72,12 +74,14 @@ class WeatherConfig(Strict):
 
 
 class StackConfig(Strict):
+    """Settings of planning and control."""
+
     planning: PlanningConfig = PlanningConfig()  # type: ignore[call-arg]
     control: ControlConfig = ControlConfig()  # type: ignore[call-arg]
 
 
 def load_rig(name: str) -> Rig:
-    """The rig `sim_configs/rigs/NAME.yaml` or a YAML file."""
+    """Load the rig `sim_configs/rigs/NAME.yaml` or a YAML file. Raises ConfigError."""
     config = load(named(FOLDER / "rigs", name, "rig"), RigConfig)
     return Rig(tuple(_camera(camera) for camera in config.cameras), SensorNoise())
 
@@ -98,7 +102,10 @@ def _camera(config: CameraConfig) -> CameraModel:
 
 
 def load_weather(name: str, presets: Sequence[str]) -> str | dict[str, float]:
-    """One of CARLA's `presets` by its name, else the parameters in `sim_configs/weather/NAME.yaml` or a YAML file."""
+    """The name of one of CARLA's `presets`, or the parameters in `sim_configs/weather/NAME.yaml` or a YAML file.
+
+    Raises ConfigError where the weather is unknown or the file is wrong.
+    """
     if name in presets:
         return name
     own = names_in(FOLDER / "weather")
@@ -109,5 +116,5 @@ def load_weather(name: str, presets: Sequence[str]) -> str | dict[str, float]:
 
 
 def load_stack(name: str = "default") -> StackConfig:
-    """The settings `sim_configs/stack/NAME.yaml` or a YAML file."""
+    """Load the settings `sim_configs/stack/NAME.yaml` or a YAML file. Raises ConfigError."""
     return load(named(FOLDER / "stack", name, "stack configuration"), StackConfig)
