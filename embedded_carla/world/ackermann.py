@@ -1,9 +1,12 @@
-"""Ackermann control: a vehicle that is told an angle and a speed, not pedals.
+"""Ackermann control: drives a vehicle to a target steering angle and speed instead of by pedals.
 
-The structure and the default gains are CARLA's: a PID on speed moves an acceleration target, a PID on acceleration
-moves a pedal, both once a step; the steering angle moves at no more than the given rate. Two things differ: the
-controller begins with the vehicle's speed as its last measurement (no kick on a vehicle that is already moving), and
-the part of the steering that the vehicle takes away with speed is added, so that the wheels have the angle asked for.
+The structure and the default gains are CARLA's: two PID controllers, each run once a step. The speed PID changes the
+target acceleration; the acceleration PID changes the pedal position. The steering angle moves towards its target at no
+more than the given rate.
+
+Two things differ from CARLA. The controller starts with the vehicle's present speed as its last measurement, so that a
+moving vehicle gets no jolt. It also adds back the steering that the vehicle's steering curve takes away with speed, so
+that the wheels reach the requested angle.
 """
 
 from __future__ import annotations
@@ -20,16 +23,20 @@ from embedded_carla.world.handling import STEER_SHARE
 if TYPE_CHECKING:
     from embedded_carla.world.episode import Episode
 
-MAX_ACCEL_MPS2, MAX_DECEL_MPS2 = 3.0, 8.0  # where the client gives no acceleration
+MAX_ACCEL_MPS2, MAX_DECEL_MPS2 = 3.0, 8.0  # used where the client gives no acceleration
 STANDSTILL_MPS = 0.1
 _NO_RATE_RADPS = 1e-3
 _NO_LIMIT_MPS2 = 1e-4
-_SMOOTHING = 0.2  # share of the newest measurement in the acceleration
+_SMOOTHING = 0.2  # weight of the newest measurement in the smoothed acceleration
 
 
 @dataclass(frozen=True, slots=True)
 class AckermannControl:
-    """What a client asks for. Zero for a rate, acceleration or jerk means "as fast as can be"; jerk is not used."""
+    """Targets that a client sends; `jerk_mps3` is ignored.
+
+    A steering rate of zero means no limit. An acceleration of zero means the limits `MAX_ACCEL_MPS2` and
+    `MAX_DECEL_MPS2`.
+    """
 
     steer_rad: float = 0.0  # positive to the right
     steer_rate_radps: float = 0.0
@@ -40,7 +47,7 @@ class AckermannControl:
 
 @dataclass(frozen=True, slots=True)
 class AckermannSettings:
-    """Gains of the two controllers; the defaults are CARLA's."""
+    """Gains of the speed and acceleration PIDs; the defaults are CARLA's."""
 
     speed_kp: float = 0.15
     speed_ki: float = 0.0
@@ -52,7 +59,7 @@ class AckermannSettings:
 
 @dataclass(slots=True)
 class _Pid:
-    """A step's change of the output, within [-1, 1]; the derivative is that of the measurement."""
+    """PID controller whose output is the change per step, within [-1, 1]; its derivative acts on the measurement."""
 
     integral: float = 0.0
     last: float = 0.0
@@ -72,7 +79,7 @@ def _cut(value: float, bound: float) -> float:
 
 @dataclass(slots=True)
 class AckermannController:
-    """One vehicle's controller. `step` turns the target into pedals and a steering angle."""
+    """Ackermann controller of one vehicle: `step` turns the target into pedals and a steering angle."""
 
     settings: AckermannSettings = field(default_factory=AckermannSettings)
     target: AckermannControl = field(default_factory=AckermannControl)
@@ -86,14 +93,14 @@ class AckermannController:
     _accel_pid: _Pid = field(default_factory=_Pid)
 
     def reset(self, speed_mps: float, steer_rad: float) -> None:
-        """Begin anew at this speed and steering angle; gains are kept."""
+        """Restart at this speed and steering angle; the gains are kept."""
         self.speed_mps, self.steer_rad = speed_mps, steer_rad
         self.acceleration_mps2 = self.accel_target_mps2 = self.pedal = 0.0
         self.is_reverse = speed_mps < -STANDSTILL_MPS
         self._speed_pid, self._accel_pid = _Pid(last=speed_mps), _Pid()
 
     def step(self, speed_mps: float, steer_max_rad: float, dt_s: float) -> tuple[float, float, float]:
-        """(throttle, brake, steering angle in rad) for the next step; `is_reverse` says which gear."""
+        """Return (throttle, brake, steering angle in rad) for the next step; `is_reverse` tells the gear."""
         measured = (speed_mps - self.speed_mps) / dt_s
         self.acceleration_mps2 += _SMOOTHING * (measured - self.acceleration_mps2)
         self.speed_mps = speed_mps
@@ -128,7 +135,7 @@ class AckermannController:
 
 
 class AckermannDrivers:
-    """The vehicles of an episode that are under Ackermann control now, and the gains of all that ever were."""
+    """The vehicles of an episode under Ackermann control; a vehicle's gains are kept until it is destroyed."""
 
     def __init__(self, episode: Episode) -> None:
         self._episode = episode
@@ -139,7 +146,7 @@ class AckermannDrivers:
         return self._controllers.setdefault(actor.actor_id, AckermannController())
 
     def drive(self, actor: Actor, target: AckermannControl) -> None:
-        """Hold `target` until another one, or pedals, are given."""
+        """Follow `target` until another target or pedals are given."""
         controller = self.controller(actor)
         if actor.actor_id not in self._driven:
             fleet = self._episode.fleet
@@ -149,22 +156,22 @@ class AckermannDrivers:
         self._episode.loose_controls.note((actor.actor_id,))
 
     def release(self, actor: Actor) -> None:
-        """Pedals are given by someone else from now on."""
+        """End Ackermann control of this vehicle: a client gives pedals from now on."""
         self._driven.pop(actor.actor_id, None)
 
     def release_all(self, ids: Sequence[int]) -> None:
-        """As `release` for many."""
+        """`release` for many actor ids."""
         if self._driven:
             for actor_id in ids:
                 self._driven.pop(actor_id, None)
 
     def forget(self, actor: Actor) -> None:
-        """The vehicle is no more."""
+        """Drop a destroyed vehicle together with its gains."""
         self.release(actor)
         self._controllers.pop(actor.actor_id, None)
 
     def step(self, dt_s: float) -> None:
-        """Give every vehicle under Ackermann control its pedals for the coming step."""
+        """Set the pedals of every vehicle under Ackermann control for the coming step."""
         for actor in self._driven.values():
             controller, fleet = self._controllers[actor.actor_id], self._episode.fleet
             largest = math.radians(fleet.spec(actor.slot).steer_max_deg) / STEER_SHARE
@@ -175,7 +182,7 @@ class AckermannDrivers:
                 throttle, _cut(steer_rad / (largest * share), 1.0), brake, reverse=controller.is_reverse))  # fmt: skip
 
     def _speed_mps(self, actor: Actor) -> float:
-        """Along the vehicle's axis, negative backwards."""
+        """Speed along the vehicle's forward axis, m/s; negative when it moves backwards."""
         fleet, slot = self._episode.fleet, actor.slot
         pitch, yaw = (math.radians(v) for v in fleet.rotation_deg[slot, :2].tolist())
         x, y, z = fleet.velocity[slot].tolist()

@@ -1,4 +1,4 @@
-"""Actors: everything that has an id, and the table of those that live."""
+"""Actors (everything that has an id) and the table of living actors."""
 
 from __future__ import annotations
 
@@ -32,14 +32,16 @@ DRAWN_KINDS = (ActorKind.VEHICLE, ActorKind.WALKER, ActorKind.PROP)
 
 @dataclass(slots=True, eq=False)
 class Actor:
-    """One actor. `pose` is its world pose after the last tick; `relative` is the pose on `parent` for attached ones, or
-    on the end of `arm` where a spring arm holds it.
+    """One actor of the world.
 
-    `slot` is the row in the fleet or the crowd (-1 elsewhere), `row` the record in the snapshot. `stream_id` is a
-    sensor's stream, 0 where the actor has none. `signal_id` is the OpenDRIVE id of lights and signs. `doors` has a bit
-    for each open door; `wheel_angles_deg` are (steer, pitch) of wheels that a client poses, `custom_pose`
-    the pose of a walker, and `ignored_vehicles` the ids that a sensor does not see. `look_seed` and `instance` are
-    what `Looks` gives to actors that are drawn.
+    `pose` is its world pose after the last tick. `relative` is the pose of an attached actor on its `parent`, or on the
+    end of `arm` if a spring arm holds it.
+
+    `slot` is its row in the fleet or the crowd (-1 for other kinds); `row` is its record in the snapshot. `stream_id`
+    is a sensor's stream (0: none). `signal_id` is the OpenDRIVE id of a light or sign. `doors` has one bit for each
+    open door. `wheel_angles_deg` holds (steer, pitch) of the wheels that a client has posed, `custom_pose` the pose
+    that a client has set on a walker. `ignored_vehicles` are the ids that a sensor does not see. `Looks` assigns
+    `look_seed` and `instance` to drawn actors.
     """
 
     actor_id: int
@@ -72,7 +74,7 @@ class Actor:
         return self.description.type_id
 
     def number(self, name: str, default: float) -> float:
-        """A numeric attribute of the description, `default` where it is missing or no number."""
+        """Numeric attribute `name` of the description, or `default` if it is missing or not a number."""
         try:
             return float(self.description.value(name, str(default)))
         except ValueError:
@@ -90,7 +92,7 @@ class Actor:
 
 
 class ActorTable:
-    """Living actors by id and by kind."""
+    """Living actors, indexed by id and by kind."""
 
     def __init__(self) -> None:
         self._by_id: dict[int, Actor] = {}
@@ -122,7 +124,7 @@ class ActorTable:
         return list(self._by_kind[kind].values())
 
     def get(self, actor_id: int, *kinds: ActorKind) -> Actor:
-        """The actor with this id; CommandError where there is none or it is of none of `kinds` (if given)."""
+        """Return the actor with this id. Raises CommandError if it does not exist or is none of `kinds` (if given)."""
         actor = self._by_id.get(actor_id)
         if actor is None:
             raise CommandError(f"unable to find actor {codec.shown(actor_id)}: it does not exist or was destroyed")

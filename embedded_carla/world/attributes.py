@@ -1,4 +1,4 @@
-"""Which values an actor's attributes may have: what every client can read, and what sensors can measure with."""
+"""Validation of actor attributes, so that every client can read them and sensors can measure with them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from embedded_carla.errors import CommandError
 from embedded_carla.types import Blueprint
 
 LARGEST = 2.0**31 - 1.0
-"""Largest size of a number: CARLA's clients keep whole numbers, noise seeds among them, in 32 bits with a sign."""
+"""Largest magnitude of a number: CARLA's clients keep whole numbers, including noise seeds, in signed 32-bit
+integers.
+"""
 
 _BOOL, _INT, _FLOAT, _STRING, _COLOUR = (ATTRIBUTE_KINDS[k] for k in ("bool", "int", "float", "string", "color"))
 
 
 def check_values(description: ActorDescription, blueprint: Blueprint) -> None:
-    """Raises CommandError naming the first attribute that is not of its kind.
+    """Raise CommandError naming the first attribute whose value does not fit its kind.
 
-    A client's wheel throws on such a value while it lists the actors, whoever has spawned them.
+    A client's wheel throws on such a value while it lists the actors, whichever client spawned them.
     """
     for name, kind, value in description.attributes:
         if kind == _BOOL:
@@ -47,7 +49,7 @@ def _is_colour(value: str) -> bool:
 
 
 def _check_choices(description: ActorDescription, blueprint: Blueprint) -> None:
-    """A sensor's mode must be one that there is."""
+    """Raise CommandError if a restricted attribute of a sensor, such as a mode, has none of its allowed values."""
     for attribute in blueprint.attributes:
         value = description.value(attribute.name, attribute.default)
         if attribute.restrict_to_recommended and value not in attribute.recommended:

@@ -1,4 +1,4 @@
-"""From struct of arrays to the records of the snapshot: compiled loops over bodies."""
+"""Compiled loops that copy body states from a struct of arrays into snapshot records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def gather(
     slots: NDArray[np.intp], location: Float, rotation_deg: Float, velocity: Float, angular_velocity_degps: Float,
     acceleration: Float, motion: NDArray[np.float32],
 ) -> None:  # fmt: skip
-    """Fill `motion` (n, 15): rows `slots` of the five arrays (N, 3), side by side."""
+    """Fill `motion` (n, 15) with the rows `slots` of the five (N, 3) arrays, side by side."""
     for i in range(len(slots)):
         slot = slots[i]
         for axis in range(3):

@@ -1,4 +1,4 @@
-"""Bodies stay within the world: no speed or place that a client or a crash can bring about is infinite."""
+"""Bounds on body states: no speed or position becomes infinite, whatever a client or a crash does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embedded_carla.types import Float
 
 
 class Bodies(Protocol):
-    """The fleet or the crowd."""
+    """State arrays that the fleet and the crowd share, one row per body."""
 
     location: Float
     rotation_deg: Float
@@ -24,7 +24,7 @@ class Bodies(Protocol):
 
 
 def hold_within(bodies: Bodies, slots: NDArray[np.intp]) -> int:
-    """Cut what is out of bounds in the rows `slots`, and stop what is not a number; how many values that were."""
+    """Clip values that are out of bounds in the rows `slots` and set NaN to 0. Returns the number of values changed."""
     if not _any_beyond(
         slots, bodies.velocity, bodies.location, bodies.angular_velocity_degps, bodies.rotation_deg,
         bodies.acceleration, (FASTEST_MPS, FARTHEST_M, FASTEST_DEGPS),
@@ -48,7 +48,7 @@ def _any_beyond(
     slots: NDArray[np.intp], velocity: Float, location: Float, turn: Float, rotation: Float, acceleration: Float,
     most: tuple[float, float, float],
 ) -> bool:  # fmt: skip
-    """Whether there is anything to cut: nearly never."""
+    """Whether any value must be clipped; this is almost never the case."""
     for slot in slots:
         for axis in range(3):
             is_well = abs(velocity[slot, axis]) <= most[0] and abs(location[slot, axis]) <= most[1]

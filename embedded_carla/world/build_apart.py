@@ -1,8 +1,11 @@
-"""Maps built in a process of their own: those whose text came from a client, with a bound on time and memory, and those
-that one client loads while others want answers.
+"""Builds maps in a separate process, so that the server stays alive and keeps answering.
+
+Two kinds of map are built here: maps whose text came from a client, with limits on time and memory, and maps that one
+client loads while other clients want answers. Senseless numbers in a client's text can take all time and memory, or
+crash a library. `maps.proof` tests what clients do with a map.
 
 `python -m embedded_carla.world.build_apart NAME SEED BYTES PARENT` reads the text from standard input and writes the
-packed map. Senseless numbers can take all time and memory, or crash a library. `maps.proof` tries out what clients do.
+packed map to standard output.
 """
 
 from __future__ import annotations
@@ -23,17 +26,18 @@ from embedded_carla.memory import bound_memory
 from embedded_carla.parent import end_with_parent
 
 LONGEST_LOAD_S = 30.0
-"""The largest town at hand takes 5 s."""
+"""Time limit for building a client's map, s. The largest town at hand takes 5 s."""
 
 MOST_LOAD_BYTES = 4 << 30
+"""Memory limit for building a client's map."""
 UNBOUNDED = 0
-"""In place of bytes, for a map that the server was started with: it may be large."""
+"""Stands for no memory limit: a map that the server was started with may be large."""
 
 _REFUSED = 3
 
 
 class Build:
-    """A map that is being built, from the text at once; `most` bytes may be taken, or it is UNBOUNDED."""
+    """A map being built in a child process, which starts at once. `most` is its memory limit in bytes, or UNBOUNDED."""
 
     def __init__(
         self, name: str, text: str, seed: int, seconds: float = LONGEST_LOAD_S, most: int = MOST_LOAD_BYTES
@@ -48,17 +52,20 @@ class Build:
             self._process = subprocess.Popen(command, stdin=source, stdout=self._made, stderr=self._said)
 
     def is_over(self) -> bool:
-        """Whether there is a result, or none will be waited for any more."""
+        """Whether the build has ended or its time limit has passed."""
         return self._process.poll() is not None or time.monotonic() >= self._ends_s
 
     def wait(self) -> None:
         try:
             self._process.wait(max(self._ends_s - time.monotonic(), 0.0))
         except subprocess.TimeoutExpired:
-            return  # which `result` tells
+            return  # `result` reports it
 
     def result(self) -> Any:
-        """The LoadedMap, once it is over. Raises MapError: it is no map, or cannot be built within the bounds."""
+        """Return the LoadedMap; call once the build is over.
+
+        Raises MapError if the text is no map or the build exceeded its limits.
+        """
         status = self._process.poll()
         made, said = self._read(self._made), self._read(self._said)
         self.close()
@@ -80,7 +87,7 @@ class Build:
             raise MapError(f"map {self._name}: it could not be read back: {error}") from error
 
     def close(self) -> None:
-        """End it, whether it is over or not."""
+        """Kill the process if it still runs, and close the files."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
@@ -94,19 +101,22 @@ class Build:
 
 
 def build_apart(name: str, text: str, seed: int, seconds: float = LONGEST_LOAD_S, most: int = MOST_LOAD_BYTES) -> Any:
-    """The LoadedMap. Raises MapError: it is no map, or cannot be built within `seconds` and `most` bytes."""
+    """Build a map in a child process and return the LoadedMap.
+
+    Raises MapError if the text is no map or the build exceeds `seconds` or `most` bytes.
+    """
     build = Build(name, text, seed, seconds, most)
     build.wait()
     return build.result()
 
 
 def main() -> int:
-    """Status 0, or 3 with the reason in the last line of standard error."""
+    """Child process: exit with status 0, or with 3 and the reason in the last line of standard error."""
     name, seed, most = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     end_with_parent(int(sys.argv[4]))
     from embedded_carla.world.loader import make_map  # the loader imports this module
 
-    if most != UNBOUNDED:  # after the imports: libraries are loaded before the limits
+    if most != UNBOUNDED:  # limits come after the imports, because the libraries must be loaded first
         bound_memory(most)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     text = sys.stdin.buffer.read().decode()

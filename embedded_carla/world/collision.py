@@ -1,6 +1,6 @@
-"""Collisions of oriented boxes in three dimensions: who touches whom, where, and what the impact does.
+"""Collisions of oriented boxes in 3D: which bodies touch, where, and which impulses the impact causes.
 
-The arithmetic is `collision_kernel`'s; here are the values that the world deals in.
+`collision_kernel` does the arithmetic; this module holds the values that the rest of the world uses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """Actor `a` touches actor `b`, or scenery (`b` = 0) labelled `static_tag`; `normal` points from b to a."""
+    """Contact of actor `a` with actor `b`, or with scenery labelled `static_tag` (`b` = 0); `normal` points from b to
+    a.
+    """
 
     a: int
     b: int
@@ -42,7 +44,7 @@ class Contact:
 
 @dataclass(slots=True)
 class Body:
-    """What `resolve` moves. An inverse mass or inertia of 0 makes a body immovable."""
+    """State of one body that `resolve` moves. An inverse mass or inertia of 0 makes the body immovable."""
 
     location: Float
     velocity: Float
@@ -53,14 +55,14 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """The impulse on `contact.a` in the world frame, in N s; `contact.b` got the opposite."""
+    """The impulse on `contact.a` in N s, world frame; `contact.b` got the opposite impulse."""
 
     contact: Contact
     impulse_ns: Vector3
 
 
 def find_contacts(dynamic: DynamicBoxes, static: StaticBoxes) -> list[Contact]:
-    """All pairs that overlap now, each once; with scenery only above `CLEARANCE_M`."""
+    """All pairs that overlap now, each once; against scenery the lowest `CLEARANCE_M` of a body is ignored."""
     ids, bodies = dynamic.ids, dynamic.arrays()
     pairs = _noted(kernel.near_bodies, bodies, np.argsort(bodies.low[:, 0], kind="stable"))
     contacts = []
@@ -74,7 +76,7 @@ def find_contacts(dynamic: DynamicBoxes, static: StaticBoxes) -> list[Contact]:
 
 
 def _noted(search: Callable[..., int], bodies: kernel.BoxArrays, *more: object) -> Index:
-    """(M, 2) all pairs that `search` finds."""
+    """All pairs (M, 2) that `search` finds."""
     room = 8 * len(bodies.centre) + 16
     while True:
         pairs = np.empty((room, 2), dtype=np.intp)
@@ -87,7 +89,10 @@ def _noted(search: Callable[..., int], bodies: kernel.BoxArrays, *more: object) 
 def _touching(
     a: kernel.BoxArrays, b: kernel.BoxArrays, pairs: Index, lift_m: float
 ) -> list[tuple[int, int, list[float]]]:
-    """Of `pairs` (K, 2), those that overlap, with point, normal and depth; `a` without the lowest `lift_m`."""
+    """The pairs of `pairs` (K, 2) that overlap, as (index in a, index in b, [point, normal, depth]).
+
+    The lowest `lift_m` of the boxes `a` is ignored.
+    """
     if not len(pairs):
         return []
     who, where = np.empty((len(pairs), 2), dtype=np.intp), np.empty((len(pairs), 7))
@@ -96,7 +101,7 @@ def _touching(
 
 
 def overlaps(box: DynamicBoxes, others: DynamicBoxes | StaticBoxes) -> bool:
-    """Whether the one box of `box` overlaps any of `others`, in three dimensions."""
+    """Whether the one box in `box` overlaps any of `others` in 3D; above `CLEARANCE_M` if `others` is scenery."""
     is_scenery = isinstance(others, StaticBoxes)
     body, rest = box.arrays(), others.arrays if isinstance(others, StaticBoxes) else others.arrays()
     near = np.flatnonzero(((rest.low <= body.high) & (rest.high >= body.low)).all(axis=1))
@@ -107,8 +112,8 @@ def overlaps(box: DynamicBoxes, others: DynamicBoxes | StaticBoxes) -> bool:
 def resolve(contacts: Sequence[Contact], bodies: Mapping[int, Body]) -> list[Impact]:
     """Let touching bodies bounce and separate, in place; `bodies` holds every actor named in `contacts`.
 
-    Returns one impact per contact in their order, of zero impulse where the bodies were already parting. Momentum of
-    movable bodies is conserved; scenery takes what it is given.
+    Returns one impact per contact, in the same order, with zero impulse where the bodies were already parting. The
+    momentum of movable bodies is conserved; scenery absorbs any impulse.
     """
     row = {actor_id: i for i, actor_id in enumerate(bodies, start=1)}  # row 0 is the scenery
     motion = np.zeros((len(row) + 1, 9))

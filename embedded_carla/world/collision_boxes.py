@@ -1,4 +1,4 @@
-"""Oriented boxes and where to look for neighbours (broad phase)."""
+"""Oriented bounding boxes, and the grid that finds nearby scenery boxes (broad phase)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class DynamicBoxes:
-    """Boxes of actors: `ids` (N,), `centre` (N, 3), `half` (N, 3), `axes` (N, 3, 3) whose columns are the box's axes
-    in the world, `velocity` (N, 3) of the centres (zeros when unknown)."""
+    """Oriented boxes of actors.
+
+    `ids` (N,), `centre` (N, 3), half sizes `half` (N, 3), `axes` (N, 3, 3) with the box's axes in the world as columns,
+    `velocity` (N, 3) of the centres (zeros when unknown).
+    """
 
     ids: NDArray[np.int64]
     centre: Float
@@ -31,7 +34,7 @@ class DynamicBoxes:
     velocity: Float
 
     def arrays(self) -> kernel.BoxArrays:
-        """As the compiled code takes them, with the axis-aligned boxes around."""
+        """The same boxes for the compiled code, with their axis-aligned bounds."""
         centre, half, axes, velocity = (
             np.ascontiguousarray(a, dtype=np.float64) for a in (self.centre, self.half, self.axes, self.velocity)
         )
@@ -41,7 +44,9 @@ class DynamicBoxes:
 
     @staticmethod
     def of(ids: Sequence[int], location: Float, rotation_deg: Float, half: Float, velocity: Float) -> DynamicBoxes:
-        """Boxes that stand on their actors' origins: poses (N, 3) as CARLA has them, the centre half[2] above."""
+        """Boxes that stand on their actors' origins: poses (N, 3) in CARLA's convention, centres half[2] above the
+        origin.
+        """
         axes = rotations(rotation_deg)
         centre = location + axes[:, :, 2] * half[:, 2:]
         return DynamicBoxes(np.asarray(ids, dtype=np.int64), centre, half, axes, velocity)
@@ -58,17 +63,17 @@ class DynamicBoxes:
 
 
 def rotations(rotation_deg: Float) -> Float:
-    """(N, 3) pitch, yaw, roll -> (N, 3, 3) local to world, as `Transform.matrix`."""
+    """Rotation matrices (N, 3, 3), local to world, from (N, 3) pitch, yaw, roll in degrees, as `Transform.matrix`."""
     out = np.empty((len(rotation_deg), 3, 3))
     kernel.orient(np.ascontiguousarray(rotation_deg, dtype=np.float64), out)
     return out
 
 
 class StaticBoxes:
-    """The scenery's boxes with a uniform grid over them, made once per map."""
+    """The scenery's boxes with a uniform grid over them, built once per map."""
 
     def __init__(self, boxes: Boxes) -> None:
-        # Contiguous: for another layout the kernels would be compiled anew, in a tick.
+        # Contiguous arrays: another layout would make the kernels compile anew during a tick.
         self.centre: Float = np.ascontiguousarray(boxes.centre, dtype=np.float64).reshape(-1, 3)
         self.half: Float = np.ascontiguousarray(boxes.half, dtype=np.float64).reshape(-1, 3)
         yaw = np.asarray(boxes.yaw_rad, dtype=np.float64)
@@ -85,7 +90,7 @@ class StaticBoxes:
         return len(self.centre)
 
     def _grid(self) -> kernel.GridArrays:
-        """List, per cell, the boxes that a body of radius REACH_M centred in it can touch."""
+        """For each cell, list the boxes that a body of radius REACH_M with its centre in the cell can touch."""
         if not len(self):
             none = np.zeros(0, dtype=np.intp)
             return kernel.GridArrays(np.zeros(2), np.zeros(2, dtype=np.int64), CELL_M, none, none, REACH_M)
@@ -105,7 +110,7 @@ class StaticBoxes:
 
 
 def spread(counts: NDArray[np.integer]) -> tuple[Index, Index]:
-    """For counts (2, 0, 3): owners (0, 0, 2, 2, 2) and running numbers (0, 1, 0, 1, 2)."""
+    """Expand counts: (2, 0, 3) gives owners (0, 0, 2, 2, 2) and running numbers (0, 1, 0, 1, 2)."""
     owner = np.repeat(np.arange(len(counts)), counts)
     ends = np.cumsum(counts)
     return owner, np.arange(len(owner)) - np.repeat(ends - counts, counts)

@@ -1,4 +1,4 @@
-"""Who touches whom, and what the impacts do: compiled loops over boxes and contacts.
+"""Collision detection and response: compiled loops over boxes and contacts.
 
 Broad phase: sweep along x among the bodies, a grid for the scenery. Narrow phase: separating axis test (S. Gottschalk
 et al., *OBBTree*, 1996). Response: sequential impulses with restitution and Coulomb friction; bodies turn about the
@@ -18,18 +18,21 @@ from embedded_carla.types import Float
 
 Index = NDArray[np.intp]
 
-CLEARANCE_M = 0.15  # what is lower than this passes under a body: kerbs are climbed
+CLEARANCE_M = 0.15  # obstacles lower than this pass under a body, so that kerbs are climbed
 RESTITUTION = 0.1
 FRICTION = 0.4
-SLOP_M = 0.005  # overlap that is left, so that bodies in contact stay in contact
+SLOP_M = 0.005  # overlap left after separation, so that bodies in contact stay in contact
 ITERATIONS = 6
 YIELD_MPS = 0.5  # weighs depth against closing speed when the contact normal is chosen
-EDGE_COST = 1.05  # prefer faces to edges where they are as good
+EDGE_COST = 1.05  # cost factor of edge normals: faces are preferred where they fit as well
 
 
 class BoxArrays(NamedTuple):
-    """Oriented boxes: `centre` (N, 3), `half` (N, 3), `axes` (N, 3, 3) with the axes as columns, `velocity` (N, 3), and
-    `low`, `high` (N, 3) of the axis-aligned boxes around them."""
+    """Oriented boxes and their axis-aligned bounds.
+
+    `centre` (N, 3), half sizes `half` (N, 3), `axes` (N, 3, 3) with the axes as columns, `velocity` (N, 3); `low` and
+    `high` (N, 3) are the bounds.
+    """
 
     centre: Float
     half: Float
@@ -40,7 +43,7 @@ class BoxArrays(NamedTuple):
 
 
 class GridArrays(NamedTuple):
-    """The scenery's boxes in cells of size `cell_m`; see `StaticBoxes`."""
+    """Grid over the scenery's boxes with cells of size `cell_m`; see `StaticBoxes`."""
 
     origin: Float
     shape: NDArray[np.int64]
@@ -52,7 +55,9 @@ class GridArrays(NamedTuple):
 
 @compiled
 def orient(rotation_deg: Float, axes: Float) -> None:
-    """Fill `axes` (N, 3, 3) with local to world rotations from (N, 3) pitch, yaw, roll, as `Transform.matrix`."""
+    """Fill `axes` (N, 3, 3) with rotations, local to world, from (N, 3) pitch, yaw, roll in degrees, as
+    `Transform.matrix`.
+    """
     for i in range(len(rotation_deg)):
         cp, sp = math.cos(math.radians(rotation_deg[i, 0])), math.sin(math.radians(rotation_deg[i, 0]))
         cy, sy = math.cos(math.radians(rotation_deg[i, 1])), math.sin(math.radians(rotation_deg[i, 1]))
@@ -64,7 +69,7 @@ def orient(rotation_deg: Float, axes: Float) -> None:
 
 @compiled
 def bound(centre: Float, half: Float, axes: Float, low: Float, high: Float) -> None:
-    """Fill `low`, `high` (N, 3) with the axis-aligned boxes around oriented ones."""
+    """Fill `low`, `high` (N, 3) with the axis-aligned bounds of oriented boxes."""
     for i in range(len(centre)):
         for axis in range(3):
             size = abs(axes[i, axis, 0]) * half[i, 0]
@@ -84,11 +89,11 @@ def _radius(x: float, y: float, z: float, axes: Float, half: Float) -> float:
 
 @inner
 def _separation(a: BoxArrays, i: int, b: BoxArrays, j: int, centre: Float, half: Float, best: Float) -> bool:
-    """Whether box i of `a`, moved to `centre` and cut to `half`, overlaps box j of `b`; then `best` (4,) is the contact
-    normal from b to a and the depth.
+    """Separating axis test of box i of `a`, moved to `centre` and cut to `half`, against box j of `b`.
 
-    The normal is the axis along which the pair came together most recently (overlap over closing speed), so that a
-    fast car is stopped by the pole it hit and not pushed aside; at rest it is the axis of least overlap.
+    Returns whether they overlap; then `best` (4,) is the contact normal from b to a and the depth. The normal is the
+    axis along which the pair came together most recently (overlap over closing speed), so that a fast car is stopped by
+    the pole it hit and not pushed aside; at rest it is the axis of least overlap.
     """
     cheapest = math.inf
     for n in range(15):
@@ -125,7 +130,7 @@ def _separation(a: BoxArrays, i: int, b: BoxArrays, j: int, centre: Float, half:
 def _clip_edges(
     centre: Float, half: Float, axes: Float, other_centre: Float, other_half: Float, other_axes: Float, total: Float
 ) -> int:
-    """Add to `total` (3,) the ends of the box's twelve edges clipped to the other box; returns how many."""
+    """Add to `total` (3,) the ends of a box's twelve edges clipped to the other box. Returns the number of ends."""
     count = 0
     local, start, step = np.empty((8, 3)), np.empty(3), np.empty(3)
     for corner in range(8):
@@ -161,7 +166,7 @@ def _clip_edges(
 
 @inner
 def _middle(centre: Float, half: Float, axes: Float, b: BoxArrays, j: int, point: Float) -> None:
-    """`point` (3,): mean of the corners of the two boxes' intersection."""
+    """Contact point: write the mean of the corners of the two boxes' intersection to `point` (3,)."""
     for k in range(3):
         point[k] = 0.0
     count = _clip_edges(centre, half, axes, b.centre[j], b.half[j], b.axes[j], point)
@@ -172,9 +177,10 @@ def _middle(centre: Float, half: Float, axes: Float, b: BoxArrays, j: int, point
 
 @compiled
 def touch(a: BoxArrays, b: BoxArrays, pairs: Index, lift_m: float, who: Index, where: Float) -> int:
-    """Those of `pairs` (K, 2) whose boxes overlap into `who` (K, 2); point, normal and depth into `where` (K, 7).
+    """Narrow phase: write the overlapping ones of `pairs` (K, 2) to `who` (K, 2).
 
-    The boxes of `a` are taken without their lowest `lift_m`. Returns how many overlap.
+    Writes contact point, normal and depth to `where` (K, 7). The lowest `lift_m` of the boxes of `a` is ignored.
+    Returns the number of overlapping pairs.
     """
     centre, half, best, count = np.empty(3), np.empty(3), np.empty(4), 0
     for n in range(len(pairs)):
@@ -194,7 +200,7 @@ def touch(a: BoxArrays, b: BoxArrays, pairs: Index, lift_m: float, who: Index, w
 
 @inner
 def _note(a: BoxArrays, i: int, b: BoxArrays, j: int, pairs: Index, count: int) -> int:
-    """Note the pair in row `count` while there is room, if its axis-aligned boxes touch; returns the new count."""
+    """If the axis-aligned bounds touch, write the pair to row `count` while there is room. Returns the new count."""
     apart = a.low[i, 0] > b.high[j, 0] or a.high[i, 0] < b.low[j, 0]
     apart = apart or a.low[i, 1] > b.high[j, 1] or a.high[i, 1] < b.low[j, 1]
     if apart or a.low[i, 2] > b.high[j, 2] or a.high[i, 2] < b.low[j, 2]:
@@ -206,9 +212,9 @@ def _note(a: BoxArrays, i: int, b: BoxArrays, j: int, pairs: Index, count: int) 
 
 @compiled
 def near_bodies(bodies: BoxArrays, order: Index, pairs: Index) -> int:
-    """Pairs i < j whose axis-aligned boxes touch into `pairs` (M, 2); `order` (N,) sorts the bodies by `low[:, 0]`.
+    """Broad phase among bodies: write the pairs i < j whose axis-aligned bounds touch to `pairs` (M, 2).
 
-    Returns how many there are; only the first M are noted.
+    `order` (N,) sorts the bodies by `low[:, 0]`. Returns the number of pairs found; only the first M are written.
     """
     count = 0
     for place in range(len(order)):
@@ -223,7 +229,7 @@ def near_bodies(bodies: BoxArrays, order: Index, pairs: Index) -> int:
 
 @compiled
 def near_scenery(bodies: BoxArrays, scenery: BoxArrays, grid: GridArrays, pairs: Index) -> int:
-    """As `near_bodies`, of pairs (body, scenery box)."""
+    """Broad phase against scenery: as `near_bodies`, for pairs (body, scenery box)."""
     count = 0
     for i in range(len(bodies.centre)):
         width = max(bodies.high[i, 0] - bodies.low[i, 0], bodies.high[i, 1] - bodies.low[i, 1]) / 2
@@ -245,20 +251,21 @@ def near_scenery(bodies: BoxArrays, scenery: BoxArrays, grid: GridArrays, pairs:
 
 @inner
 def _point_velocity(motion: Float, body: int, point: Float, out: Float) -> None:
-    """`out` (3,): velocity of the body's `point`; `motion` as in `resolve`."""
+    """Write the velocity of the body at `point` to `out` (3,); `motion` as in `resolve`."""
     arm_x, arm_y, turn = point[0] - motion[body, 0], point[1] - motion[body, 1], motion[body, 6]
     out[0], out[1], out[2] = motion[body, 3] - turn * arm_y, motion[body, 4] + turn * arm_x, motion[body, 5]
 
 
 @inner
 def _yield_along(motion: Float, body: int, point: Float, direction: Float) -> float:
-    """Change of the point's velocity along `direction` per unit impulse along it."""
+    """Inverse effective mass: change of the point's velocity along `direction` per unit impulse along it."""
     lever = (point[0] - motion[body, 0]) * direction[1] - (point[1] - motion[body, 1]) * direction[0]
     return float(motion[body, 7] + motion[body, 8] * lever * lever)
 
 
 @inner
 def _kick(motion: Float, body: int, point: Float, impulse: Float, sign: float) -> None:
+    """Apply `sign` times `impulse` to the body at `point`: changes its velocity and yaw rate."""
     for k in range(3):
         motion[body, 3 + k] += sign * impulse[k] * motion[body, 7]
     arm_x, arm_y = point[0] - motion[body, 0], point[1] - motion[body, 1]
@@ -267,7 +274,7 @@ def _kick(motion: Float, body: int, point: Float, impulse: Float, sign: float) -
 
 @inner
 def _slide(motion: Float, a: int, b: int, point: Float, out: Float, other: Float) -> None:
-    """`out` (3,): velocity of a's point relative to b's."""
+    """Write the velocity of a's point relative to b's to `out` (3,)."""
     _point_velocity(motion, a, point, out)
     _point_velocity(motion, b, point, other)
     for k in range(3):
@@ -281,7 +288,7 @@ def _dot(a: Float, b: Float) -> float:
 
 @inner
 def _push(motion: Float, a: int, b: int, contact: Float, parting_mps: float, total: Float, scratch: Float) -> None:
-    """One impulse along the normal and one of friction; `total` (3,) accumulates what `a` got."""
+    """Apply one normal and one friction impulse; `total` (3,) accumulates the impulse on `a`."""
     if motion[a, 7] + motion[b, 7] == 0.0:
         return
     point, normal = contact, contact[3:]
@@ -308,7 +315,7 @@ def _push(motion: Float, a: int, b: int, contact: Float, parting_mps: float, tot
     ease = _yield_along(motion, a, point, direction) + _yield_along(motion, b, point, direction)
     pressed, size = _dot(total, normal), 0.0
     for k in range(3):
-        other[k] = total[k] - pressed * normal[k]  # what friction gave so far
+        other[k] = total[k] - pressed * normal[k]  # friction impulse so far
         impulse[k] = other[k] - speed / ease * direction[k]
         size += impulse[k] * impulse[k]
     size, limit = math.sqrt(size), FRICTION * pressed
@@ -321,10 +328,12 @@ def _push(motion: Float, a: int, b: int, contact: Float, parting_mps: float, tot
 
 @compiled
 def resolve(motion: Float, who: Index, contacts: Float, sums: Float) -> None:
-    """Let touching bodies bounce and separate: `motion` (K, 9) in place, impulses on the first of each pair in `sums`.
+    """Let touching bodies bounce and separate; updates `motion` (K, 9) and adds the impulse on each pair's first body
+    to `sums`.
 
     `motion` columns: location (3), velocity (3), yaw rate, inverse mass, inverse inertia (0: immovable). `who` (M, 2)
-    rows of `motion`, `contacts` (M, 7) point, normal from the second to the first, depth; `sums` (M, 3) zeros.
+    are rows of `motion`. `contacts` (M, 7) are point, normal from the second body to the first, depth. `sums` (M, 3)
+    must be zeros.
     """
     scratch, parting = np.empty((4, 3)), np.empty(len(who))
     for i in range(len(who)):

@@ -1,4 +1,4 @@
-"""Actors that touch: spawn tests, and collisions as the physics and the collision sensors see them."""
+"""Contacts of actors: spawn tests, and collisions for the physics and the collision sensors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from embedded_carla.world.episode import Episode
 
 WALKER_MASS_KG = 75.0
-SPAWN_GAP_M = 0.02  # a body may stand on the ground and beside another one
-TRUNK_HALF_M = 0.2  # of tree props: their crowns stop nobody
-LOW_M = 0.2  # vehicles pass over dirt, tiles and cans up to so high, as in CARLA, whose debris stops nobody
+SPAWN_GAP_M = 0.02  # taken off a body's half sizes in spawn tests: it may stand on the ground and beside another body
+TRUNK_HALF_M = 0.2  # half width of a tree prop's trunk; tree crowns stop nobody
+LOW_M = 0.2  # props up to this height (dirt, tiles, cans) do not collide, as CARLA's debris
 
 
 @dataclass(frozen=True, slots=True)
 class CollisionHit:
-    """`actor` was hit by `other` (None: by scenery labelled `static_tag`) with this impulse, world frame."""
+    """A collision that `actor` felt, with `other` (None: scenery labelled `static_tag`); impulse in N s, world
+    frame.
+    """
 
     actor: Actor
     other: Actor | None
@@ -37,7 +39,7 @@ class CollisionHit:
 
 @dataclass(frozen=True, slots=True)
 class _Roster:
-    """Who collides: vehicles, walkers, then props; boxes in the actors' frames."""
+    """The bodies that collide, in the order vehicles, walkers, props; their boxes are in the actors' frames."""
 
     bodies: list[Actor]
     vehicle_slots: Index
@@ -71,17 +73,17 @@ class ContactSolver:
         self._roster: _Roster | None = None
 
     def is_occupied(self, box: BoundingBox, pose: Transform, blueprint: Blueprint | None = None) -> bool:
-        """Whether a body with this box, made from `blueprint`, could not stand at `pose`."""
+        """Whether a body with this box, made from `blueprint`, would overlap something at `pose`."""
         x, y, z = (max(half - SPAWN_GAP_M, 0.01) for half in solid_half(box, blueprint))
         body = DynamicBoxes.single(BoundingBox(box.location, (x, y, z), box.rotation_deg), pose)
         return overlaps(body, self.boxes()[1]) or overlaps(body, self.static)
 
     def forget_roster(self) -> None:
-        """Call when actors come, go, or begin or cease to collide."""
+        """Drop the cached roster; call when actors appear, disappear, or begin or cease to collide."""
         self._roster = None
 
     def boxes(self) -> tuple[list[Actor], DynamicBoxes]:
-        """All bodies that collide, vehicles and walkers first."""
+        """All bodies that collide and their boxes: vehicles, then walkers, then props."""
         roster = self._roster = self._roster or _Roster.of(self._episode.actors)
         fleet, crowd = self._episode.fleet, self._episode.crowd
         cars, walkers = len(roster.vehicle_slots), len(roster.walker_slots)
@@ -107,7 +109,7 @@ class ContactSolver:
         return roster.bodies, DynamicBoxes(roster.ids, centre, roster.half, axes, velocity)
 
     def resolve(self) -> list[CollisionHit]:
-        """Let bodies that overlap bounce and separate; one hit for each actor that felt an impulse."""
+        """Let overlapping bodies bounce and separate. Returns one hit for each actor that felt an impulse."""
         bodies, boxes = self.boxes()
         if not bodies:
             return []
@@ -174,7 +176,7 @@ class ContactSolver:
 
 
 def solid_half(box: BoundingBox, blueprint: Blueprint | None) -> Vector3:
-    """Half sizes of what others run into: no crowns of trees, no mirrors that reach far out."""
+    """Half sizes of the part that others collide with: a tree without its crown, a vehicle without its mirrors."""
     x, y, z = box.extent
     if blueprint is None:
         return (x, y, z)

@@ -1,6 +1,6 @@
-"""Debug shapes that clients draw into the world: what there is, and how long it stays.
+"""Debug shapes that clients draw into the world, and how long they are shown.
 
-As in CARLA, a life time above zero counts simulated seconds from the call; zero or less (the client's default is -1)
+As in CARLA, a lifetime above zero counts simulated seconds from the call. Zero or less (the client's default is -1)
 means for ever, whatever the persistence flag says. Text and the shapes of the "HUD" kinds are for a spectator's screen:
 they are kept with `on_screen` set and cameras do not see them.
 """
@@ -16,7 +16,9 @@ from embedded_carla.scene import DebugArrow, DebugBox, DebugLine, DebugPoint, De
 from embedded_carla.types import BoundingBox, Vector3
 
 MOST_SHAPES = 20_000
-"""The oldest shapes go first beyond this; scripts that draw a trail for ever must not fill the memory."""
+"""Largest number of shapes. Beyond it the oldest go first: scripts that draw a trail for ever must not fill the
+memory.
+"""
 
 MOST_TEXT = 1024
 LARGEST_SIZE = 1.0e6
@@ -32,7 +34,7 @@ class DebugShapes:
         self._next_end_s = float("inf")
 
     def add(self, shape: DebugShape, life_time_s: float, now_s: float) -> None:
-        """Show `shape` from now on, for ever with a life time of zero or less."""
+        """Show `shape` from now on; for ever if the lifetime is zero or less."""
         end_s = now_s + life_time_s if life_time_s > 0.0 else float("inf")
         self._shapes.append((end_s, shape))
         del self._shapes[:-MOST_SHAPES]
@@ -40,7 +42,9 @@ class DebugShapes:
         self._alive = None
 
     def alive(self, time_s: float) -> Sequence[DebugShape]:
-        """The shapes to draw at `time_s`; the same object until something changes. Forgets those that have ended."""
+        """The shapes to draw at `time_s`; expired shapes are dropped. Returns the same object until something
+        changes.
+        """
         if self._alive is None or time_s >= self._next_end_s - _EPSILON_S:
             self._shapes = [(end_s, shape) for end_s, shape in self._shapes if end_s > time_s + _EPSILON_S]
             self._next_end_s = min((end_s for end_s, _ in self._shapes), default=float("inf"))
@@ -48,7 +52,7 @@ class DebugShapes:
         return self._alive
 
     def clear(self) -> None:
-        """Remove all but texts."""
+        """Remove all shapes except texts."""
         self._keep(lambda shape: isinstance(shape, DebugText))
 
     def clear_texts(self) -> None:
@@ -63,7 +67,7 @@ _POINT, _LINE, _ARROW, _BOX, _TEXT, _HUD_POINT, _HUD_LINE, _HUD_ARROW, _HUD_BOX 
 
 
 def shape_from_wire(value: Any) -> tuple[DebugShape, float]:
-    """(shape, life time in s) of a DebugShape on the wire; CommandError for anything else."""
+    """Decode a DebugShape from the wire to (shape, lifetime in s). Raises CommandError for anything else."""
     primitive, colour, life_time, _persistent = codec.items(value, 4, "debug shape")[:4]
     index, fields = codec.items(primitive, 2, "debug shape's primitive")[:2]
     red, green, blue = (

@@ -1,4 +1,4 @@
-"""The renderer, made when the first picture is wanted, and the actors as it sees them."""
+"""Creates the renderer when the first image is wanted, and converts actors to what it draws."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from embedded_carla.world.lamps import OFF, nearest_lamps
 from embedded_carla.world.loader import LoadedMap
 
 _SRGB_GAMMA = 2.2
-_LAMP_REACH_M = 5.0  # how far a lamp's light hangs from its post, at most
+_LAMP_REACH_M = 5.0  # largest horizontal distance between a lamp's light and its post
 _GREY: Vector3 = (0.4, 0.4, 0.4)
 
 
 class Drawing:
-    """One renderer at a time: that of the present map. Without OpenGL there is none, and the log says so once."""
+    """Owns the renderer of the present map, one at a time. Without OpenGL there is none, and the log says so once."""
 
     def __init__(self) -> None:
         self._renderer: Renderer | None = None
@@ -47,7 +47,9 @@ class Drawing:
         return self._renderer
 
     def renderer_for(self, episode: Episode) -> Renderer | None:
-        """As `renderer`, showing what of the map is there now in this episode, and its lamps."""
+        """The renderer, updated to the hidden objects and the lamps of this episode; None on a machine that cannot
+        draw.
+        """
         renderer = self.renderer(episode.map)
         key = (episode.episode_id, episode.environment.version, episode.lamps.version)
         if renderer is not None and key != self._shown:
@@ -63,7 +65,7 @@ class Drawing:
 
 
 def actor_views(episode: Episode) -> list[ActorView]:
-    """Vehicles, walkers and props."""
+    """What the renderer draws of all vehicles, walkers and static props."""
     vehicles = _vehicle_views(episode)
     walkers = [_walker_view(episode, actor) for actor in episode.actors.of_kind(ActorKind.WALKER)]
     props = [_prop_view(a) for a in episode.actors.of_kind(ActorKind.PROP) if a.type_id.startswith("static.prop")]
@@ -76,7 +78,7 @@ def signal_colours(episode: Episode) -> Mapping[str, SignalColour]:
 
 
 def scene_state(episode: Episode) -> SceneState:
-    """What clients have hidden, and the lamps; a lamp whose post is gone gives no light."""
+    """Objects that clients have hidden, and the lamps; a lamp whose post is hidden gives no light."""
     environment, lamps = episode.environment, episode.lamps
     hidden, mode = environment.hidden_placements(), lamps.mode()
     posts = [i for i, p in enumerate(episode.map.scenery.placements) if p.prototype == "street_lamp" and hidden[i]]
@@ -102,7 +104,10 @@ def _vehicle_views(episode: Episode) -> list[ActorView]:
 
 
 def _posed_wheels(episode: Episode, actor: Actor) -> tuple[tuple[float, float], ...]:
-    """(steer, turn about the axle) in rad of the four wheels where a client poses any, as it may without physics."""
+    """(steer, rotation about the axle) in rad of the four wheels, or () if no client has posed any.
+
+    Clients can pose wheels only of a vehicle without physics.
+    """
     fleet, slot, posed = episode.fleet, actor.slot, actor.wheel_angles_deg
     if not posed or fleet.physics[slot]:
         return ()
@@ -112,7 +117,7 @@ def _posed_wheels(episode: Episode, actor: Actor) -> tuple[tuple[float, float], 
 
 
 def _walker_view(episode: Episode, actor: Actor) -> ActorView:
-    """Drawn from its feet, whereas its actor's origin is the middle of its body."""
+    """A walker is drawn from its feet, whereas its actor's origin is the middle of the body."""
     pose = episode.pose_of(actor)
     feet = Transform(pose.x, pose.y, pose.z - actor.box.extent[2], pose.pitch_deg, pose.yaw_deg, pose.roll_deg)
     return ActorView(
@@ -130,7 +135,7 @@ def _prop_view(actor: Actor) -> ActorView:
 
 
 def _colour(actor: Actor) -> Vector3:
-    """The `color` attribute "r,g,b" (sRGB, 0 to 255) in linear light."""
+    """The `color` attribute "r,g,b" (sRGB, 0 to 255), converted to linear light."""
     return _linear(actor.description.value("color"))
 
 

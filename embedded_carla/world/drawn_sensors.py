@@ -1,4 +1,4 @@
-"""Sensors that look at pictures: cameras, LiDAR, radar."""
+"""Sensors that the renderer serves: cameras, LiDAR, radar."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WIDEST_DEG = 179.0
 
 @dataclass(frozen=True, slots=True)
 class CameraSettings:
-    """What a camera's attributes say; they never change."""
+    """A camera's settings, read from its attributes; they never change."""
 
     width_px: int
     height_px: int
@@ -40,7 +40,7 @@ class CameraSettings:
 
     @staticmethod
     def of(sensor: Actor) -> CameraSettings:
-        """Raises CommandError naming an attribute out of bounds."""
+        """Read a camera's attributes. Raises CommandError naming an attribute out of bounds."""
         width, height = int(sensor.number("image_size_x", 800)), int(sensor.number("image_size_y", 600))
         fov_deg = sensor.number("fov", 90.0)
         for name, value, low, high in (
@@ -62,7 +62,7 @@ class CameraSettings:
 
 @dataclass(slots=True)
 class DrawnState:
-    """What a drawn sensor keeps between measurements."""
+    """State that a rendered sensor keeps between measurements."""
 
     rng: np.random.Generator
     settings: CameraSettings | None = None
@@ -72,7 +72,7 @@ class DrawnState:
 
 
 def check_attributes(sensor: Actor) -> None:
-    """Raises EmbeddedCarlaError naming an attribute with which `sensor` cannot measure."""
+    """Raise EmbeddedCarlaError naming an attribute with which `sensor` cannot measure."""
     if sensor.type_id in cameras.KINDS:
         CameraSettings.of(sensor)
     elif sensor.type_id in LIDARS:
@@ -84,9 +84,10 @@ def check_attributes(sensor: Actor) -> None:
 def drawn_bodies(
     renderer: Renderer, episode: Episode, due: Sequence[tuple[Actor, DrawnState, float]], shown_s: float
 ) -> dict[int, tuple[Part, ...]]:
-    """The messages, in parts, by sensor id, of sensors that are due: (sensor, its state, s since it last measured).
+    """Message bodies, in parts, by sensor id, of the sensors in `due`.
 
-    `shown_s` moves clouds and rain. A camera without anything to tell has no message.
+    `due` lists (sensor, its state, seconds since its last measurement). `shown_s` is the time that moves clouds and
+    rain. A camera with nothing to report has no message.
     """
     actors, lights = actor_views(episode), signal_colours(episode)
     requests = [_request(s, state, episode.time_s) for s, state, _ in due if s.type_id in cameras.KINDS]

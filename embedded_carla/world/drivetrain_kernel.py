@@ -1,15 +1,16 @@
-"""What engines and gear boxes do in a step: compiled loops over vehicles.
+"""Engines and gear boxes over one time step: compiled loops over vehicles.
 
-The engine is tied to the wheels by its gear; below `_LAUNCH_SHARE` of its highest speed the clutch slips, as in a
-start. Its own inertia goes along with the vehicle's, so part of its torque turns itself (Gillespie, *Fundamentals of
-Vehicle Dynamics*, ch. 2). Losses are a damping that runs between two rates with the pedal, as in PhysX. An automatic
-shifts up and down at shares of the highest engine speed, at lower ones the less the driver asks for.
+The engine is coupled to the wheels through its gear; below `_LAUNCH_SHARE` of its top speed the clutch slips, as when a
+car pulls away. The engine's inertia accelerates with the vehicle, so part of its torque turns the engine itself
+(Gillespie, *Fundamentals of Vehicle Dynamics*, ch. 2). Losses are a damping that varies with the pedal between two
+rates, as in PhysX. An automatic gear box shifts up and down at shares of the top engine speed; the less throttle the
+driver gives, the lower these shares are.
 
-No engine turns backwards: a vehicle that gravity or a push moves against its gear is held by the closed clutch while
-nobody asks for power; before its first throttle it moves as in neutral.
+No engine turns backwards. When gravity or a push moves a vehicle against its gear, the closed clutch holds it back as
+long as nobody gives throttle; before its first throttle the vehicle rolls as in neutral.
 
-What stands, stays: in CARLA the wheels of a vehicle at rest stick to the ground, on any hill, in any gear and without
-brakes, from its spawning until somebody gives throttle in gear (PhysX 3.4, sticky tyre friction).
+A vehicle at rest stays at rest. In CARLA the wheels of a standing vehicle stick to the ground, on any hill, in any gear
+and without brakes, from its spawning until somebody gives throttle in gear (PhysX 3.4, sticky tyre friction).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from embedded_carla.compiled import compiled, inner
 from embedded_carla.types import Float
 
 THROTTLE, BRAKE, HAND_BRAKE, STEER, MANUAL, SELECTED = range(6)
-"""Columns of a vehicle's inputs; `SELECTED` is the gear of a manual box, 1 or -1 of an automatic."""
+"""Columns of a vehicle's inputs. `SELECTED` is the gear of a manual box; for an automatic it is 1 or -1."""
 
 DRIVE_RECORD = np.dtype(
     [
@@ -44,16 +45,16 @@ DRIVE_RECORD = np.dtype(
 
 GRAVITY_MPS2 = 9.81
 REVERSE_TOP_MPS = 12.0
-_LAUNCH_SHARE = 0.35  # of the highest engine speed: where a full throttle lets the clutch slip
+_LAUNCH_SHARE = 0.35  # of the top engine speed: below it the clutch slips at full throttle
 _IDLE_SHARE = 0.12
-_LIMITER_SHARE = 0.02  # of the highest speed, over which the limiter takes the torque
+_LIMITER_SHARE = 0.02  # of the top engine speed: the limiter takes the torque away over this range below the top
 _ECONOMY = 0.55  # with no throttle an automatic shifts at this share of its full-load speeds
-_DEMAND_LAG_S = 0.7  # with which an automatic follows the pedal
-_DRIVEN = 1e-9  # the demand of an automatic that has had throttle never falls below
-_DWELL_S = 0.6  # between two gears
+_DEMAND_LAG_S = 0.7  # time constant with which an automatic follows the pedal
+_DRIVEN = 1e-9  # least demand of an automatic once it has had throttle
+_DWELL_S = 0.6  # least time from the end of one gear change to the next
 _STANDING_MPS = 1e-6
-_STICKING = 2.0  # of the weight: more than any tyre can hold, whose friction then counts
-_BACK_SHARE = 0.9  # no gear is taken in which the engine would be nearer than this to shifting up again
+_STICKING = 2.0  # sticking force over the weight: more than any tyre can hold, so the tyre friction limits it
+_BACK_SHARE = 0.9  # no downshift brings the engine closer than this to shifting up again
 
 
 class Engines(NamedTuple):
@@ -72,7 +73,7 @@ class Engines(NamedTuple):
 
 @inner
 def _shift(slot: int, engines: Engines, inputs: Float, wheel_radps: float, dt_s: float) -> None:
-    """Choose the gear and run the clock of the change under way."""
+    """Choose the gear and advance the timer of a gear change in progress."""
     record = engines.record[slot]
     count, gear = int(record.gears), engines.gear[slot]
     least = _DRIVEN if engines.demand[slot] > 0.0 else 0.0
@@ -108,7 +109,7 @@ def _shift(slot: int, engines: Engines, inputs: Float, wheel_radps: float, dt_s:
 
 @inner
 def _torque_nm(slot: int, engines: Engines, radps: float) -> float:
-    """At full throttle; nothing beyond the highest speed."""
+    """Engine torque at full throttle, N m; zero beyond the top speed."""
     top = engines.record[slot].max_radps
     at = min(radps / top, 1.0) * (engines.torque_nm.shape[1] - 1)
     k = min(int(at), engines.torque_nm.shape[1] - 2)
@@ -119,7 +120,7 @@ def _torque_nm(slot: int, engines: Engines, radps: float) -> float:
 
 @inner
 def _resistance_n(model: Any, forward_mps: float, pitch_rad: float) -> float:
-    """Air, rolling and hill, backward positive: what the engine's inertia shares with the vehicle's."""
+    """Air drag, rolling resistance and slope force, N, backward positive; the engine's inertia bears part of them."""
     rolling = model.rolling * GRAVITY_MPS2 * ((forward_mps > 0.0) - (forward_mps < 0.0))
     air = model.drag_per_m * forward_mps * abs(forward_mps)
     return float(model.mass_kg * (air + rolling + GRAVITY_MPS2 * math.sin(pitch_rad)))
@@ -130,7 +131,7 @@ def run_engines(
     slots: NDArray[np.intp], bank: NDArray[np.void], engines: Engines, inputs: Float, velocity: Float,
     rotation_deg: Float, dt_s: float,
 ) -> None:  # fmt: skip
-    """Fill `force_n`, `drag_n`, `radps` and `gear` for a step of `dt_s` that begins now."""
+    """Fill `force_n`, `drag_n`, `radps` and `gear` for the coming step of `dt_s`."""
     for n in range(len(slots)):
         slot = slots[n]
         model, record = bank[slot], engines.record[slot]
@@ -145,13 +146,13 @@ def run_engines(
         if gear == 0:
             engines.radps[slot] = record.max_radps * (_IDLE_SHARE + (1.0 - _IDLE_SHARE) * pedal)
             continue
-        per_m = engines.gears[slot, max(gear, 0), 0] / model.wheel_radius_m  # engine's turn per way
+        per_m = engines.gears[slot, max(gear, 0), 0] / model.wheel_radius_m  # engine radians per metre travelled
         turn = per_m * forward
         launch = record.max_radps * max(_LAUNCH_SHARE * pedal, _IDLE_SHARE)
         engines.radps[slot] = min(max(turn, launch), record.max_radps)
         if gear < 0 and forward < -REVERSE_TOP_MPS:
             pedal = 0.0
-        closed = min(max(1.0 - engines.shift_s[slot] / dt_s, 0.0), 1.0)  # part of the step in which the clutch holds
+        closed = min(max(1.0 - engines.shift_s[slot] / dt_s, 0.0), 1.0)  # part of the step with the clutch closed
         damping = record.damping_closed + (record.damping_full - record.damping_closed) * pedal
         push = pedal * _torque_nm(slot, engines, max(turn, launch)) * per_m
         drag = damping * min(max(turn, 0.0), record.max_radps) * abs(per_m)

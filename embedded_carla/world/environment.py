@@ -1,4 +1,4 @@
-"""A map's own things as clients know them: environment objects, map layers, and which of them are there now."""
+"""Environment objects and map layers: the map's own objects as clients know them, and which are shown now."""
 
 from __future__ import annotations
 
@@ -49,12 +49,14 @@ _LAYER_OF_TAG = {
     SemanticTag.MOTORCYCLE: MapLayer.PARKED_VEHICLES,
     SemanticTag.BICYCLE: MapLayer.PARKED_VEHICLES,
 }
-"""Roads, pavements, paint, traffic lights, signs and guard rails are in no layer: they are always there."""
+"""Map layer of each tag. Roads, pavements, paint, traffic lights, signs and guard rails are in none: they are always
+shown.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentObject:
-    """A thing of the map: a placement or a ground mesh. `box` is in the world: centre, half size, rotation."""
+    """An object of the map: a placement or a ground mesh. `box` is in the world frame: centre, half size, rotation."""
 
     object_id: int
     name: str
@@ -68,7 +70,7 @@ class EnvironmentObject:
 
 
 class Environment:
-    """The environment objects of one episode; everything is there at first."""
+    """The environment objects of one episode; all are shown at first."""
 
     def __init__(self, scenery: Scenery) -> None:
         self._scenery = scenery
@@ -77,17 +79,17 @@ class Environment:
         self._layers = MapLayer.ALL
         self._hidden: set[int] = set()  # disabled, or in a layer that is not loaded
         self.version = 0
-        """Changes whenever something appears or disappears."""
+        """Increases whenever an object appears or disappears."""
 
     @property
     def objects(self) -> tuple[EnvironmentObject, ...]:
-        """All, whether there now or not; ids stay the same for a map."""
+        """All objects, shown or not; their ids stay the same for a map."""
         if self._made is None:
             self._made = tuple(_objects(self._scenery))
         return self._made
 
     def present(self, label: int = ANY_LABEL) -> list[EnvironmentObject]:
-        """Those in loaded layers with this label; a disabled object is invisible but still known, as in CARLA."""
+        """Objects with this label in loaded layers; a disabled object is invisible but still listed, as in CARLA."""
         wanted = self.objects if label == ANY_LABEL else [o for o in self.objects if o.tag == label]
         return [o for o in wanted if self._is_loaded(o)]
 
@@ -119,22 +121,22 @@ class Environment:
             self._hidden = hidden
             self.version += 1
 
-    # ------------------------------------------------------------ what is gone
+    # ------------------------------------------------------------ hidden objects
 
     @property
     def has_hidden(self) -> bool:
         return bool(self._hidden)
 
     def hidden_placements(self) -> NDArray[np.bool_]:
-        """(P,) by index into `Scenery.placements`."""
+        """Mask of hidden placements (P,), by index into `Scenery.placements`."""
         return self._mask(len(self._scenery.placements), (o.placement for o in self._gone()))
 
     def hidden_meshes(self) -> NDArray[np.bool_]:
-        """(M,) by index into `Scenery.meshes`."""
+        """Mask of hidden meshes (M,), by index into `Scenery.meshes`."""
         return self._mask(len(self._scenery.meshes), (o.mesh for o in self._gone()))
 
     def colliders(self) -> Boxes:
-        """The solid boxes that are there now."""
+        """The solid boxes of the objects that are shown now."""
         boxes = self._scenery.colliders
         if not self._hidden:
             return boxes
@@ -194,7 +196,7 @@ def _meshed(number: int, name: str, mesh: Mesh, index: int) -> EnvironmentObject
 
 
 def _colliders_of(placements: Sequence[Placement], boxes: Boxes) -> list[tuple[int, ...]]:
-    """The solid boxes of each placement: those of its kind that stand on its spot."""
+    """Indices of each placement's solid boxes: those with its tag at its position."""
     found: list[list[int]] = [[] for _ in placements]
     spots: dict[tuple[int, int, int], list[int]] = {}
     for i, placement in enumerate(placements):

@@ -121,7 +121,7 @@ class Episode:
         return actor.pose
 
     def velocity_of(self, actor: Actor) -> Vector3:
-        """World velocity, m/s; that of the vehicle or walker which carries the actor."""
+        """World velocity, m/s, of the actor, or of the vehicle or walker that carries it; zero if there is none."""
         carrier: Actor | None = actor
         while carrier is not None and carrier.slot < 0:
             carrier = carrier.parent
@@ -132,7 +132,7 @@ class Episode:
         return (x, y, z)
 
     def teleport(self, actor: Actor, pose: Transform) -> None:
-        """Put the actor there at once; for an attached one `pose` is relative to its parent, as in CARLA."""
+        """Move the actor at once; the `pose` of an attached actor is relative to its parent, as in CARLA."""
         if actor.kind is ActorKind.VEHICLE:
             self.fleet.teleport(actor.slot, pose)
         elif actor.kind is ActorKind.WALKER:
@@ -145,16 +145,16 @@ class Episode:
             self.table.place(actor)
 
     def place_walkers(self, where: _Rows, location: Float, yaw_deg: Float, speed_mps: Float) -> None:
-        """Put walkers where their client's own crowd simulation has them: `location` (n, 3) is between the feet.
+        """Put walkers where a client's own crowd simulation has them; `location` (n, 3) is between the feet.
 
-        `where` is what `rows_of` gives.
+        `where` is the result of `rows_of`.
         """
         rows, slots = where
         self.crowd.set_states(slots, location, yaw_deg, speed_mps)
         self.table.write_walker_strides(rows, yaw_deg, speed_mps)
 
     def add_body(self, actor: Actor) -> None:
-        """Give a vehicle or walker its place in the physics."""
+        """Add a vehicle or walker to the physics."""
         if actor.kind is ActorKind.WALKER:
             actor.slot = self.crowd.add(_feet(actor, actor.pose))
         elif actor.blueprint is not None and actor.blueprint.vehicle is not None:
@@ -166,17 +166,21 @@ class Episode:
         self.lamps.set_sun(self.drawn_weather.sun_altitude_angle)
 
     def renew_scenery(self) -> None:
-        """Call after things of the map have appeared or gone: what is hidden does not collide."""
+        """Rebuild the scenery's colliders; call after map objects were shown or hidden, as hidden ones do not
+        collide.
+        """
         self.contacts.static = StaticBoxes(self.environment.colliders())
 
     def control_vehicle(self, actor: Actor, control: VehicleControl) -> None:
-        """A client gives pedals; that ends Ackermann control."""
+        """Apply pedals from a client, which ends Ackermann control."""
         self.ackermann.release(actor)
         self.loose_controls.note((actor.actor_id,))
         self.set_pedals(actor, control)
 
     def control_vehicles(self, ids: Sequence[int], where: _Rows, values: Float) -> None:
-        """As `control_vehicle` for many; `where` is `rows_of` the `ids`, `values` (n, 7) the fields in range."""
+        """`control_vehicle` for many: `where` is the `rows_of` the `ids`, `values` (n, 7) the control fields, within
+        range.
+        """
         self.ackermann.release_all(ids)
         self.loose_controls.note(ids)
         rows, slots = where
@@ -194,7 +198,7 @@ class Episode:
     # ------------------------------------------------------------ time
 
     def tick(self, frame: int, delta_s: float) -> None:
-        """Advance the world by `delta_s`; `frame` is the number of the state that results."""
+        """Advance the world by `delta_s`; `frame` is the number of the resulting state."""
         self.frame = frame
         self.time_s += delta_s
         self.delta_s = delta_s
@@ -222,9 +226,9 @@ class Episode:
         return found
 
     def rows_of(self, kind: ActorKind, ids: Sequence[int]) -> _Rows | None:
-        """(snapshot rows, slots) of the actors `ids`; None when one does not exist, is of another kind or comes twice.
+        """(snapshot rows, slots) of the actors `ids`; None if one is missing, of another kind or listed twice.
 
-        Clients name the same actors tick after tick: the last answer is kept.
+        The last answer is cached, because clients name the same actors tick after tick.
         """
         known = self._named.get(kind)
         if known is not None and known[0] == ids:
@@ -256,7 +260,7 @@ class Episode:
                 self.roadside.write_vehicles(rows, slots)
 
     def _walker_heights(self) -> NDArray[np.float32]:
-        """From feet to the actors' origins, the middle of the body."""
+        """Height of each walker's origin, the middle of its body, above its feet, m."""
         if self._heights is None:
             walkers = self.actors.of_kind(ActorKind.WALKER)
             self._heights = np.array([a.box.extent[2] for a in walkers], dtype=np.float32)
@@ -270,7 +274,7 @@ class Episode:
                     self._carry(actor, poses, self.delta_s)
 
     def _carry(self, actor: Actor, poses: dict[int, Transform], delta_s: float = 0.0) -> None:
-        """Move an attached actor along with its parent; `poses` keeps parents' poses within one tick."""
+        """Move an attached actor with its parent; `poses` caches the parents' poses within one tick."""
         parent = actor.parent
         assert parent is not None
         pose = poses.get(parent.actor_id)
@@ -282,7 +286,7 @@ class Episode:
         self.table.place(actor)
 
     def hung(self, actor: Actor, parent_pose: Transform, delta_s: float) -> Transform:
-        """The world pose of an attached actor, whose spring arm, if any, follows for `delta_s`."""
+        """World pose of an attached actor; its spring arm, if any, follows for `delta_s`."""
         if actor.arm is None:
             return parent_pose @ actor.relative
         held = [a for a in (actor, actor.parent) if a is not None]
@@ -302,7 +306,7 @@ class Episode:
         return self.actors.get(actor_id, ActorKind.WALKER)
 
     def moving(self, actor_id: int) -> Actor:
-        """A vehicle or a walker; CommandError for anything else."""
+        """The vehicle or walker with this id. Raises CommandError for any other actor."""
         actor = self.actors.get(actor_id)
         if actor.slot < 0:
             raise CommandError(f"actor {actor_id} ({actor.type_id}) does not move by itself")
@@ -310,5 +314,5 @@ class Episode:
 
 
 def _feet(actor: Actor, pose: Transform) -> Transform:
-    """Between a walker's feet, given its actor's pose: the middle of the body, as in CARLA."""
+    """Pose between a walker's feet, from its actor's pose in the middle of the body (CARLA's convention)."""
     return Transform(pose.x, pose.y, pose.z - actor.box.extent[2], pose.pitch_deg, pose.yaw_deg, pose.roll_deg)

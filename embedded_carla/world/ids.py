@@ -1,4 +1,4 @@
-"""Ids of actors."""
+"""Allocation of actor ids."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _LONGEST_LEAP = 1_000_000
 
 
 class ActorIds:
-    """Numbers that are never given twice: clients cache by id for ever."""
+    """Actor ids that are never reused: clients cache actors by id for ever."""
 
     def __init__(self) -> None:
         self._next = 1
@@ -19,7 +19,7 @@ class ActorIds:
         return given
 
     def claim(self, wanted: int) -> int:
-        """`wanted` where it was never given and is not absurd, else the next number."""
+        """Return `wanted` if it was never given and is less than `_LONGEST_LEAP` ahead, else the next number."""
         if self._next <= wanted < self._next + _LONGEST_LEAP:
             self._next = wanted
         return next(self)

@@ -1,7 +1,7 @@
-"""Street lamps, one by one, as CARLA's light manager has them.
+"""Street lamps, controlled one by one as by CARLA's light manager.
 
-A lamp that nobody has touched follows the day-night cycle: it burns while the sun is below the horizon. Whoever sets a
-lamp takes it out of the cycle until the sun next rises or sets; with the cycle switched off nothing changes by itself.
+A lamp that no client has set follows the day-night cycle: it is on while the sun is below the horizon. A lamp that a
+client sets leaves the cycle until the sun next rises or sets. With the cycle switched off nothing changes by itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ DEFAULT_INTENSITY = 1000.0
 BRIGHTEST = 1.0e9
 DEFAULT_COLOUR = (255, 214, 170)
 LEAST_SHOWN, MOST_SHOWN = 2, 50
-"""In how many snapshots a change is announced: in the first ones always, in more until a client has asked."""
+"""Number of snapshots that announce a change: always the first `LEAST_SHOWN`, and up to `MOST_SHOWN` until a client
+asks.
+"""
 
 AUTO, OFF, ON = -1, 0, 1
 
@@ -41,13 +43,13 @@ class StreetLamps:
         self._follows_sun = True
         self._announced = MOST_SHOWN
         self.version = 0
-        """Changes whenever a lamp's light does."""
+        """Increases whenever a lamp's light changes."""
 
     def __len__(self) -> int:
         return len(self._location)
 
     def is_on(self) -> NDArray[np.bool_]:
-        """(L,)"""
+        """Whether each lamp is lit, (L,)."""
         lit: NDArray[np.bool_] = np.where(self._mode == AUTO, self._is_dark, self._mode == ON)
         return lit
 
@@ -61,26 +63,26 @@ class StreetLamps:
         ]  # fmt: skip
 
     def asked(self) -> None:
-        """A client has fetched the states."""
+        """Note that a client has fetched the states: announcements may end."""
         if self._announced >= LEAST_SHOWN:
             self._announced = MOST_SHOWN
 
     def set(self, lamp: int, *, is_on: bool, intensity: float, colour: Vector3, group: int) -> None:
-        """Ids that do not exist are ignored, as in CARLA."""
+        """Set one lamp. Ids that do not exist are ignored, as in CARLA."""
         if 0 <= lamp < len(self):
             self._mode[lamp] = ON if is_on else OFF
             self._intensity[lamp], self._colour[lamp], self._group[lamp] = intensity, colour, group
             self._changed()
 
     def follow_sun(self, follows: bool) -> None:
-        """Switch the day-night cycle; off, every lamp stays as it is now."""
+        """Switch the day-night cycle on or off; when off, every lamp stays as it is now."""
         if not follows:
             self._mode[:] = np.where(self.is_on(), ON, OFF)
         self._follows_sun = follows
         self._changed()
 
     def set_sun(self, altitude_deg: float) -> None:
-        """The sun has moved: crossing the horizon switches all lamps."""
+        """Set the sun's altitude: when it crosses the horizon, all lamps return to the cycle and switch."""
         is_dark = altitude_deg < 0.0
         if is_dark != self._is_dark:
             self._is_dark = is_dark
@@ -93,29 +95,29 @@ class StreetLamps:
         self._announced = 0
 
     def announce(self) -> bool:
-        """Whether the snapshot being sent must tell clients to ask again; call once for each."""
+        """Whether the next snapshot must tell clients to fetch the states again; call once per snapshot."""
         if self._announced >= MOST_SHOWN:
             return False
         self._announced += 1
         return True
 
     def mode(self) -> NDArray[np.int8]:
-        """(L,) as `SceneState.lamp_mode`."""
+        """Lamp modes (L,), as `SceneState.lamp_mode`."""
         return self._mode.copy()
 
     def colour(self) -> F64:
-        """(L, 3) sRGB 0 to 1, negative where it is the lamp's own."""
+        """Lamp colours (L, 3), sRGB 0 to 1; negative for the lamp's own colour."""
         own = (self._colour == DEFAULT_COLOUR).all(axis=1, keepdims=True)
         return np.where(own, -1.0, self._colour / 255.0)
 
     def intensity(self) -> F64:
-        """(L,) relative to the lamp's own."""
+        """Lamp intensities (L,), relative to the lamp's own."""
         relative: F64 = self._intensity / DEFAULT_INTENSITY
         return relative
 
 
 def state_from_wire(value: Any) -> dict[str, Any]:
-    """Arguments of `StreetLamps.set` from CARLA's LightState."""
+    """Decode CARLA's LightState to the arguments of `StreetLamps.set`."""
     number, _location, intensity, group, colour, active = codec.items(value, 6, "light state")[:6]
     red, green, blue = (codec.integer(c, "light colour", 0, codec.U8) for c in codec.items(colour, 3, "colour")[:3])
     return {
@@ -127,7 +129,7 @@ def state_from_wire(value: Any) -> dict[str, Any]:
 
 
 def nearest_lamps(lamps: F64, posts: Sequence[Vector3], reach_m: float) -> NDArray[np.intp]:
-    """For each post's position the lamp nearest to it on the plan, -1 where none is within `reach_m`."""
+    """Index of the lamp nearest to each post in the plan view; -1 if none is within `reach_m`."""
     if not len(lamps) or not len(posts):
         return np.full(len(posts), -1, dtype=np.intp)
     distance = np.linalg.norm(np.asarray(posts)[:, None, :2] - lamps[None, :, :2], axis=2)

@@ -1,4 +1,4 @@
-"""Sensors that draw nothing: GNSS, IMU, collisions, obstacles."""
+"""Sensors that need no rendering: GNSS, IMU, collisions, obstacles."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STATIC_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """How the point where a sensor sits moves, world frame: m/s, m/s^2, deg/s."""
+    """Motion of the point where a sensor is mounted, world frame: m/s, m/s^2, deg/s."""
 
     velocity: Float = field(default_factory=lambda: np.zeros(3))
     acceleration: Float = field(default_factory=lambda: np.zeros(3))
@@ -42,7 +42,7 @@ class Motion:
 
 
 def carrier_of(actor: Actor) -> Actor | None:
-    """The vehicle or walker that carries `actor`, through other attached actors."""
+    """The vehicle or walker that carries `actor`, directly or through other attached actors; None if there is none."""
     carrier: Actor | None = actor
     while carrier is not None and carrier.slot < 0:
         carrier = carrier.parent
@@ -50,7 +50,7 @@ def carrier_of(actor: Actor) -> Actor | None:
 
 
 def motion_of(episode: Episode, sensor: Actor, turn_change_degps2: Float) -> Motion:
-    """Of a point of the rigid body that carries the sensor; at rest where nothing does."""
+    """Motion of the sensor's point on the rigid body that carries it; at rest if nothing carries it."""
     carrier = carrier_of(sensor)
     if carrier is None:
         return Motion()
@@ -63,7 +63,7 @@ def motion_of(episode: Episode, sensor: Actor, turn_change_degps2: Float) -> Mot
 
 
 def turn_of(episode: Episode, sensor: Actor) -> Float:
-    """(3,) deg/s of the body that carries the sensor."""
+    """Angular velocity (3,), deg/s, of the body that carries the sensor."""
     carrier = carrier_of(sensor)
     if carrier is None:
         return np.zeros(3)
@@ -107,7 +107,7 @@ def obstacles(episode: Episode, sensor: Actor, port: int) -> list[bytes]:
 
 
 def _other(other: Actor | None, static_tag: int, port: int) -> Wire:
-    """The actor as the wire has it; scenery is an actor with id 0 called static.<label>."""
+    """The other actor in wire form; scenery becomes an actor with id 0 called static.<label>."""
     if other is not None:
         return other.to_wire(port)
     name = _STATIC_NAMES.get(SemanticTag(static_tag), "static")

@@ -1,4 +1,4 @@
-"""From a map's name or text to everything that is built from it."""
+"""Loads maps: from a map's name or OpenDRIVE text to everything that is built from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from embedded_carla.scene import Scenery
 from embedded_carla.world.build_apart import UNBOUNDED, Build
 
 GENERATED_MAP = "OpenDriveMap"
-"""The name under which CARLA's client loads a map whose text it has sent."""
+"""Name under which CARLA's client loads a map whose text it has sent."""
 
 UNBUILDABLE = "its numbers make no map that can be built"
 
@@ -29,8 +29,11 @@ _KEPT_MAPS = 3
 
 @dataclass(frozen=True, slots=True)
 class LoadedMap:
-    """A map ready to be simulated. `version` changes with the text; `navigation` is the walkers' mesh as clients
-    read it, empty where nobody walks."""
+    """A map ready for simulation.
+
+    `version` changes with the text. `navigation` is the walkers' navigation mesh in the clients' format, empty where
+    nobody walks.
+    """
 
     name: str
     xodr_text: str  # after repairs, as clients get it
@@ -38,16 +41,16 @@ class LoadedMap:
     scenery: Scenery
     version: str
     navigation: bytes
-    traffic_fault: str = ""  # what goes wrong when a TrafficManager is made on this map
+    traffic_fault: str = ""  # what goes wrong when a TrafficManager starts on this map
 
     @property
     def navigation_file(self) -> str:
-        """The mesh's name for clients, which keep files by name for ever: another content has another name."""
+        """File name of the mesh. Clients cache files by name for ever, so other content must have another name."""
         return f"{self.name}_{hashlib.sha256(self.navigation).hexdigest()[:16]}.bin"
 
 
-class StillBuilding(Exception):  # noqa: N818 - no fault: what asks has to ask again
-    """A map is being built by `build`."""
+class StillBuilding(Exception):  # noqa: N818 - not an error: the caller has to ask again
+    """Raised while a map is being built by `build`."""
 
     def __init__(self, build: Build) -> None:
         super().__init__("a map is being built")
@@ -55,24 +58,24 @@ class StillBuilding(Exception):  # noqa: N818 - no fault: what asks has to ask a
 
 
 class MapLoader:
-    """Loads maps; the last few are kept, so that loading a town again costs nothing."""
+    """Loads maps and keeps the last few in memory, so that loading a town again costs nothing."""
 
     def __init__(self, library: MapLibrary, seed: int, cache: MapCache | None = None) -> None:
-        """`cache` keeps maps from one server to the next; the user's own by default."""
+        """`cache` keeps maps from one server run to the next; by default it is the user's own."""
         self._library = library
         self._seed = seed
         self._cache = MapCache(default_folder()) if cache is None else cache
         self._kept: OrderedDict[str, LoadedMap] = OrderedDict()
         self._client_text: str | None = None
-        self._building: tuple[str, Build] | None = None  # the version of a map that is built beside
+        self._building: tuple[str, Build] | None = None  # version and build of the map that a child process is building
 
     def names(self) -> list[str]:
         return self._library.names()
 
     def keep_client_text(self, text: str, *, may_wait: bool = True) -> None:
-        """The text that the next load of `OpenDriveMap` means. Raises MapError when it is no usable map.
+        """Store the text for the next load of `OpenDriveMap`. Raises MapError if it is no usable map.
 
-        Unless it `may_wait`, it raises StillBuilding where a map has to be built first: ask again when that is over.
+        Without `may_wait` it raises StillBuilding if a map has to be built first: ask again when that build is over.
         """
         try:
             version = version_of(GENERATED_MAP, text)
@@ -82,7 +85,7 @@ class MapLoader:
         if not may_wait:
             self._let_building_end()
         if self._known(version) is None and not self._end_building(version):
-            opendrive.parse(text, GENERATED_MAP)  # most of what is wrong shows here, at once
+            opendrive.parse(text, GENERATED_MAP)  # finds most errors at once, before a process starts
             build = self._begin_building(version, Build(GENERATED_MAP, text, self._seed))
             if not may_wait:
                 raise StillBuilding(build)
@@ -91,7 +94,7 @@ class MapLoader:
         self._client_text = text
 
     def _let_building_end(self) -> None:
-        """Raises StillBuilding while a map is being built: one at a time."""
+        """Raise StillBuilding while a map is being built: only one build runs at a time."""
         if self._building is not None and not self._building[1].is_over():
             raise StillBuilding(self._building[1])
 
@@ -100,7 +103,7 @@ class MapLoader:
         return build
 
     def _end_building(self, version: str) -> bool:
-        """Keep the map `version` that has been built. Whether it had; another one is thrown away."""
+        """Keep the finished map if it is `version`, else discard the build. Returns whether the map was kept."""
         built, self._building = self._building, None
         if built is None:
             return False
@@ -111,13 +114,13 @@ class MapLoader:
         return True
 
     def close(self) -> None:
-        """End what is being built."""
+        """Stop the build in progress, if any."""
         self._end_building("")
 
     def load(self, name: str, *, may_wait: bool = True) -> LoadedMap:
-        """Raises MapError: no such map (naming those there are), or unusable.
+        """Load the map `name`. Raises MapError if there is none (and lists the names) or if it is unusable.
 
-        Unless it `may_wait`, it raises StillBuilding where a map has to be built first: ask again when that is over.
+        Without `may_wait` it raises StillBuilding if a map has to be built first: ask again when that build is over.
         """
         if name.rsplit("/", 1)[-1] == GENERATED_MAP:
             if self._client_text is None:
@@ -133,7 +136,7 @@ class MapLoader:
         return replace(known, name=called)
 
     def _make_here(self, version: str, name: str, text: str) -> LoadedMap:
-        """Soonest, but nobody is answered meanwhile."""
+        """Build the map in this process: the fastest way, but nobody is answered meanwhile."""
         if self._building is not None and self._building[0] == version:  # begun while there were other clients
             self._building[1].wait()
             self._end_building(version)
@@ -143,7 +146,7 @@ class MapLoader:
         return made
 
     def _make_beside(self, version: str, name: str, text: str) -> LoadedMap:
-        """Raises StillBuilding until it has been built."""
+        """Build the map in a child process; raises StillBuilding until it is done."""
         self._let_building_end()
         if not self._end_building(version):
             build = Build(name, text, self._seed, math.inf, UNBOUNDED)
@@ -151,7 +154,7 @@ class MapLoader:
         return self._kept[version]
 
     def _known(self, version: str) -> LoadedMap | None:
-        """What was built before."""
+        """The map if it was built before (in memory or in the cache), else None."""
         if version in self._kept:
             self._kept.move_to_end(version)
             return self._kept[version]
@@ -179,9 +182,9 @@ def version_of(name: str, text: str) -> str:
 
 
 def make_map(name: str, text: str, seed: int, *, is_proved: bool = False) -> LoadedMap:
-    """Everything that is built from a map's text. Raises MapError when it is no usable map.
+    """Build everything that depends on a map's text. Raises MapError if it is no usable map.
 
-    Unless it `is_proved`, a child process tries out first whether clients can use the text.
+    Unless `is_proved`, a child process first tries whether clients can use the text.
     """
     network = opendrive.parse(text, name)
     traffic_fault = "" if is_proved else prove(name, network.xodr_text)
@@ -193,7 +196,10 @@ def make_map(name: str, text: str, seed: int, *, is_proved: bool = False) -> Loa
 
 
 def _walkers_mesh(network: RoadNetwork) -> bytes:
-    """A map on which no mesh can be made is told and has none, like one without pavements: vehicles can still drive."""
+    """The encoded navigation mesh. If none can be made, it is empty and the log says so.
+
+    Vehicles can still drive on such a map, as on one without pavements.
+    """
     try:
         return navigation.encode(navigation.build(network))
     except (ValueError, ShapelyError) as error:

@@ -1,4 +1,4 @@
-"""What actors are drawn with: a seed for their looks and a number in label pictures."""
+"""Assigns each drawn actor a seed for its appearance and a number in label images."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from embedded_carla.scene import MOST_INSTANCES
 
 
 class Looks:
-    """Seeds and numbers of the living actors of one episode."""
+    """Seeds and numbers of one episode's living actors."""
 
     def __init__(self) -> None:
         self._places: dict[str, set[int]] = {}
@@ -16,10 +16,10 @@ class Looks:
         self._numbers: set[int] = set()
 
     def give(self, actor_id: int, type_id: str) -> tuple[int, int]:
-        """(seed, number) of a new actor.
+        """Return (seed, number) of a new actor.
 
-        The seed depends on the type and on how many of it there are. Ids rise from load to load, so a seed from them
-        would change the shapes that sensors measure. The number is the id where that fits and is free.
+        The seed depends on the type and the actor's place among those of its type. Ids rise from load to load, so a
+        seed from the id would change the shapes that sensors measure. The number is the id where that fits and is free.
         """
         places = self._places.setdefault(type_id, set())
         place = next(i for i in range(len(places) + 1) if i not in places)
@@ -33,7 +33,7 @@ class Looks:
         return zlib.crc32(f"{type_id} {place}".encode()) & 0xFFFF, number
 
     def release(self, actor_id: int) -> None:
-        """The actor is destroyed."""
+        """Free the place and the number of a destroyed actor."""
         type_id, place, number = self._by_actor.pop(actor_id)
         self._places[type_id].discard(place)
         self._numbers.discard(number)

@@ -8,7 +8,7 @@ from embedded_carla.world.actors import Actor
 
 
 class LooseControls:
-    """The vehicles of an episode whose controls do not stick, and which of them were controlled since the last tick."""
+    """The vehicles whose controls do not stick, and which of them were controlled since the last tick."""
 
     def __init__(self) -> None:
         self._vehicles: dict[int, Actor] = {}
@@ -21,22 +21,22 @@ class LooseControls:
             self._vehicles[vehicle.actor_id] = vehicle
 
     def forget(self, vehicle: Actor) -> None:
-        """The vehicle is destroyed."""
+        """Drop a destroyed vehicle."""
         for known in (self._controlled, self._on_autopilot):
             known.discard(vehicle.actor_id)
         self._vehicles.pop(vehicle.actor_id, None)
 
     def note(self, ids: Iterable[int]) -> None:
-        """These vehicles were given a control for the next tick."""
+        """Note that these vehicles were given a control for the next tick."""
         if self._vehicles:
             self._controlled.update(ids)
 
     def set_autopilot(self, vehicle: Actor, enabled: bool) -> None:
-        """A TrafficManager may run slower than the world: its vehicles keep their controls."""
+        """Let vehicles on autopilot keep their controls, since a TrafficManager may run slower than the world."""
         (self._on_autopilot.add if enabled else self._on_autopilot.discard)(vehicle.actor_id)
 
     def expire(self) -> Iterator[Actor]:
-        """Yield the vehicles whose control is over, and begin a new tick."""
+        """Yield the vehicles whose control has expired, and start a new tick."""
         for actor_id, vehicle in self._vehicles.items():
             if actor_id not in self._controlled and actor_id not in self._on_autopilot:
                 yield vehicle

@@ -1,9 +1,9 @@
-"""CARLA's VehiclePhysicsControl against the parameters that the physics here has.
+"""Conversion between CARLA's VehiclePhysicsControl and the parameters of this server's physics.
 
-What acts: mass, drag, centre of mass, steering angles and curve, brake and hand brake torques, radii, tyre friction,
-the torque curve, highest engine speed, gear box, inertia and damping of the engine. What does not (suspension and tyre
-stiffness, wheel damping, clutch strength, sweeping wheels) is kept and given back, so that what a script sets it reads
-again.
+These fields take effect: mass, drag, centre of mass, steering angles and curve, brake and hand brake torques, radii,
+tyre friction, the torque curve, top engine speed, gear box, inertia and damping of the engine. The others (suspension
+and tyre stiffness, wheel damping, clutch strength, sweeping wheels) are stored and returned, so that a script reads
+back what it set.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from embedded_carla.world.vehicles import STEER_CURVE, STEER_POINTS
 from embedded_carla.world.vehicles_bank import Axle, Chassis, chassis_of
 from embedded_carla.world.vehicles_drivetrain import MAX_GEARS, Drivetrain, Gear, drivetrain_of
 
-NOMINAL_FRICTION = 3.5  # CARLA's usual tyre friction, which stands for the class's grip on a dry road
+NOMINAL_FRICTION = 3.5  # CARLA's usual tyre friction; it stands for the vehicle class's grip on a dry road
 STEER_MOST_DEG = 85.0
 _FRONTAL_SHARE = 0.85  # frontal area over width times height
-_CENTRE_MOST = 0.45  # of the wheelbase: the centre of mass stays between the axles
+_CENTRE_MOST = 0.45  # of the wheelbase, from its middle: the centre of mass stays between the axles
 _WHEEL_DAMPING, _LATERAL_LOAD, _LATERAL_STIFFNESS, _LONG_STIFFNESS = 0.25, 3.0, 20.0, 3000.0
 
 
@@ -32,7 +32,7 @@ def _frontal_area_m2(spec: VehicleSpec) -> float:
 
 
 def to_wire(spec: VehicleSpec, pose: Transform, applied: Any) -> Any:
-    """What `get_physics_control` answers: what was `applied` last, else the model's own values."""
+    """Answer to `get_physics_control`: the values `applied` last, else the model's own."""
     places = _wheel_places(spec, pose)
     if applied is not None:
         wheels = [(*wheel[:9], place) for wheel, place in zip(applied[15], _as_many(places, applied[15]), strict=True)]
@@ -54,7 +54,7 @@ def to_wire(spec: VehicleSpec, pose: Transform, applied: Any) -> Any:
 
 
 def _wheel_places(spec: VehicleSpec, pose: Transform) -> list[tuple[float, float, float]]:
-    """World positions in centimetres: front left, front right, rear left, rear right."""
+    """World positions of the wheels in centimetres: front left, front right, rear left, rear right."""
     half, rear_x = spec.track_m / 2, spec.rear_axle_x_m
     corners = [(x, y) for x in (rear_x + spec.wheelbase_m, rear_x) for y in (-half, half)]
     places = (pose @ Transform(x, y, spec.wheel_radius_m) for x, y in corners)
@@ -62,12 +62,12 @@ def _wheel_places(spec: VehicleSpec, pose: Transform) -> list[tuple[float, float
 
 
 def _as_many(places: list[tuple[float, float, float]], wheels: Any) -> list[Any]:
-    """The places of four wheels, or those that the client gave where it gave another number of wheels."""
+    """The positions of the four wheels, or the client's own if it gave another number of wheels."""
     return list(places) if len(wheels) == len(places) else [wheel[9] for wheel in wheels]
 
 
 def changed_spec(spec: VehicleSpec, control: Any) -> VehicleSpec:
-    """`spec` with what `control` says of mass, drag and wheels; CommandError for an impossible value."""
+    """`spec` with the mass, drag and wheels of `control`. Raises CommandError for an impossible value."""
     chassis = changed_chassis(spec, control)
     front, rear = chassis.front, chassis.rear
     mass, drag = codec.number(control[11], "mass"), codec.number(control[12], "drag coefficient")
@@ -86,7 +86,7 @@ def changed_spec(spec: VehicleSpec, control: Any) -> VehicleSpec:
 
 
 def changed_chassis(spec: VehicleSpec, control: Any) -> Chassis:
-    """The axles and the centre of mass that `control` describes; the first half of its wheels is in front."""
+    """Axles and centre of mass that `control` describes; the first half of its wheels is in front."""
     wheels = [codec.items(w, 10, "wheel") for w in codec.items(control[15], 2, "wheels")]
     middle = len(wheels) // 2
     forward_m, _, up_m = control[13]
@@ -111,7 +111,7 @@ def _axle(wheels: list[Any]) -> Axle:
 
 
 def axle_friction(control: Any) -> tuple[float, float]:
-    """Mean tyre friction of the front and the rear wheels, relative to CARLA's usual one."""
+    """Mean tyre friction of the front and the rear wheels, relative to `NOMINAL_FRICTION`."""
     numbers = [codec.number(wheel[0], "tire_friction") for wheel in control[15]]
     front, rear = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
     means = (sum(some) / len(some) / NOMINAL_FRICTION for some in (front, rear))
@@ -119,7 +119,7 @@ def axle_friction(control: Any) -> tuple[float, float]:
 
 
 def steering_curve(control: Any) -> list[tuple[float, float]]:
-    """Points of km/h and share of the largest steering angle; CommandError unless the speeds rise."""
+    """Points (km/h, share of the largest steering angle). Raises CommandError unless the speeds rise."""
     points = _points(control[14], "steering curve")
     if len(points) > STEER_POINTS:
         raise CommandError(f"physics control: the steering curve has {len(points)} points, at most {STEER_POINTS} fit")
@@ -127,7 +127,7 @@ def steering_curve(control: Any) -> list[tuple[float, float]]:
 
 
 def drivetrain(control: Any) -> Drivetrain:
-    """Engine and gear box that `control` describes; CommandError for none that could turn."""
+    """Engine and gear box that `control` describes. Raises CommandError for one that could not turn."""
     curve = _points(control[0], "torque curve")
     gears = [Gear(*(codec.number(v, "gear") for v in codec.items(row, 3, "gear")[:3])) for row in control[10]]
     if not gears or len(gears) > MAX_GEARS:
@@ -144,7 +144,7 @@ def drivetrain(control: Any) -> Drivetrain:
 
 
 def _points(rows: Any, what: str) -> list[tuple[float, float]]:
-    """Points of a curve; CommandError unless there is one and their first coordinates rise."""
+    """Points of a curve. Raises CommandError if there are none or if their first coordinates do not rise."""
     cells = [codec.items(row, 2, what) for row in codec.items(rows, 1, what)]
     points = [(codec.number(row[0], what), codec.number(row[1], what)) for row in cells]
     if any(b[0] <= a[0] for a, b in pairwise(points)):

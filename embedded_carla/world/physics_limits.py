@@ -1,4 +1,4 @@
-"""What a client may ask of a vehicle's physics: every field of CARLA's VehiclePhysicsControl read and bounded.
+"""Limits of what a client may set in a vehicle's physics: reads and checks every field of VehiclePhysicsControl.
 
 The bounds are far outside of any road vehicle; within them the physics stays finite.
 """
@@ -38,7 +38,7 @@ _NUMBERS = (
 
 
 def checked(control: Any) -> tuple[Any, ...]:
-    """`control` as plain numbers in the order of the wire. Raises CommandError naming what is out of bounds."""
+    """Return `control` as plain numbers in wire order. Raises CommandError naming the field that is out of bounds."""
     v = list(codec.items(control, 17, "physics control")[:17])
     for place, name, low, high in _NUMBERS:
         v[place] = codec.number(v[place], name, low, high)

@@ -1,4 +1,4 @@
-"""V2X sensors of an episode: who sends what when (ETSI EN 302 637-2, 6.1.3), and who hears it."""
+"""V2X sensors of an episode: which messages are sent when (ETSI EN 302 637-2, 6.1.3), and who receives them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROAD_SIDE_INTERVAL_S = 0.5
 LOW_FREQUENCY_INTERVAL_S = 0.5
 TURNED_DEG, MOVED_M, FASTER_MPS = 4.0, 4.0, 0.5
 MOST_WAITING = 100  # messages of one custom sensor for one tick
-STEADY_MESSAGES = 3  # after so many without a cause the rate falls to its least
+STEADY_MESSAGES = 3  # after so many messages without a trigger the rate falls to its lowest
 ANTENNA_LEAST_M = 0.1
 _EPSILON_S = 1e-6
 
@@ -33,7 +33,7 @@ Message = NDArray[np.void]
 
 @dataclass(slots=True)
 class _Sender:
-    """What a CAM sensor remembers of its last message."""
+    """State of a CAM sensor at its last message."""
 
     interval_s: float
     last_s: float = -math.inf
@@ -45,7 +45,7 @@ class _Sender:
 
 
 class Radio:
-    """The messages of each tick; a sensor's noise and fading come from its own generator."""
+    """Exchanges the V2X messages of each tick; a sensor's noise and fading come from its own random generator."""
 
     def __init__(self, episode: Episode) -> None:
         self._episode = episode
@@ -53,14 +53,16 @@ class Radio:
         self._texts: dict[int, list[str]] = {}
 
     def say(self, sensor: Actor, text: str) -> None:
-        """Send `text` from a custom sensor with the next tick. Raises CommandError: too many already wait for it."""
+        """Send `text` from a custom sensor with the next tick. Raises CommandError if too many messages wait
+        already.
+        """
         texts = self._texts.setdefault(sensor.actor_id, [])
         if len(texts) >= MOST_WAITING:
             raise CommandError(f"V2X sensor {sensor.actor_id} has {MOST_WAITING} messages that wait for the next tick")
         texts.append(text)
 
     def heard(self, sensors: Sequence[Actor], rngs: Mapping[int, np.random.Generator]) -> dict[int, bytes]:
-        """The bodies of those of `sensors` (all V2X sensors there are) that hear something, by id."""
+        """Message bodies by sensor id, for those of `sensors` (all V2X sensors there are) that receive something."""
         sent = {s.actor_id: self._sent(s, rngs[s.actor_id]) for s in sensors}
         self._texts.clear()
         heard: dict[int, list[Message]] = {}
@@ -100,7 +102,7 @@ class Radio:
         return [cam(station, now_s, low)]
 
     def _is_due(self, sensor: Actor, state: _Sender, station: Station) -> bool:
-        """ETSI's triggering conditions; `fixed_rate` sends whenever the least interval is over."""
+        """ETSI's triggering conditions; with `fixed_rate` a message is due whenever the minimum interval has passed."""
         elapsed = self._episode.time_s - state.last_s + _EPSILON_S
         if station.station_type == STATION_ROAD_SIDE:
             return elapsed >= ROAD_SIDE_INTERVAL_S
@@ -132,7 +134,10 @@ class Radio:
         return float(self._episode.pose_of(owner).matrix()[:3, 0] @ np.array(self._episode.velocity_of(owner)))
 
     def _station(self, sensor: Actor, rng: np.random.Generator) -> Station:
-        """What the sensor's parent tells of itself, with noise; a sensor without one is a road-side unit."""
+        """Station data of the sensor's parent, with noise.
+
+        A sensor without a parent, or on one that is neither vehicle nor walker, is a road-side unit.
+        """
         owner = sensor.parent or sensor
         number, pose = sensor.number, self._episode.pose_of(owner)
         noise = rng.standard_normal(9)
@@ -161,7 +166,7 @@ class Radio:
             lights=owner.lights,
         )  # fmt: skip
 
-    # ------------------------------------------------------------ the way between
+    # ------------------------------------------------------------ propagation
 
     def _link(self, sender: Actor, receiver: Actor, most_m: float) -> Link | None:
         a, b = np.array(sender.pose.location), np.array(receiver.pose.location)
@@ -200,13 +205,14 @@ def _carriers(sensor: Actor) -> list[Actor]:
 
 
 def _edge(a: Float, b: Float, top: Float) -> tuple[float, float, float]:
+    """Diffraction edge at `top`: horizontal distances from `a` and to `b`, and height above the line of sight, m."""
     before, behind = float(np.hypot(*(top - a)[:2])), float(np.hypot(*(b - top)[:2]))
     line = a[2] + (b[2] - a[2]) * before / max(before + behind, 1e-6)
     return before, behind, float(top[2] - line)
 
 
 def _pierced(a: Float, b: Float, centre: Float, half: Float, axes: Float) -> NDArray[np.bool_]:
-    """(N,) whether the segment from `a` to `b` goes through each oriented box."""
+    """Whether the segment from `a` to `b` passes through each oriented box, (N,)."""
     start = np.einsum("ni,nij->nj", a - centre, axes)
     way = np.einsum("i,nij->nj", b - a, axes)
     way = np.where(np.abs(way) < 1e-12, 1e-12, way)

@@ -1,4 +1,4 @@
-"""Rays against what is there: ground meshes, placements in their drawn shapes, and actors' boxes."""
+"""Ray casts into an episode: ground meshes, placements in their drawn shapes, and actors' boxes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from embedded_carla.world.spring_arm import PROBE_RADIUS_M, probe_rays
 if TYPE_CHECKING:
     from embedded_carla.world.episode import Episode
 
-_NO_BODY = (SemanticTag.ROAD_LINES, SemanticTag.SKY)  # paint and sky have nothing to hit
+_NO_BODY = (SemanticTag.ROAD_LINES, SemanticTag.SKY)  # paint and sky cannot be hit
 _TINY = 1e-12
 ON_GROUND_M = 0.02
+"""Distance before and behind a segment's start within which `ground_at` finds the surface."""
 
 
 @dataclass(frozen=True, slots=True)
 class RayHit:
-    """Where a segment meets something: `share` of its length, label, and the actor (None: the map)."""
+    """A hit on a segment: `share` of its length, semantic label, and the actor (None: the map)."""
 
     share: float
     tag: int
@@ -63,14 +64,14 @@ class _Index:
 
 
 class RayCaster:
-    """Casts rays into one episode. What is hidden is not hit."""
+    """Casts rays into one episode. Hidden objects are not hit."""
 
     def __init__(self, episode: Episode) -> None:
         self._episode = episode
         self._made: _Index | None = None
 
     def all_hits(self, start: F64, end: F64, ignored: Sequence[Actor] = ()) -> list[RayHit]:
-        """What the segment meets, nearest first: the first crossing of each thing, every crossing of the ground."""
+        """All hits of the segment, nearest first: the first crossing of each object, every crossing of the ground."""
         way = end - start
         if not np.any(way):
             return []
@@ -82,13 +83,16 @@ class RayCaster:
         return sorted(found, key=lambda hit: hit.share)
 
     def first_hit(self, start: F64, end: F64, ignored: Sequence[Actor] = ()) -> RayHit | None:
-        """The nearest thing that the segment meets."""
+        """The nearest hit of the segment, or None."""
         found = self.all_hits(start, end, ignored)
         return found[0] if found else None
 
     def ground_at(self, start: F64, end: F64) -> RayHit | None:
-        """The map's surface that `start` lies on, on a segment that leads through it: an actor's origin, which is where
-        its wheels stand, may be some millimetres below the road: then the share is below 0."""
+        """The map's surface at `start`, for a segment that leads through the surface; None if there is none.
+
+        An actor's origin, which is where its wheels stand, may be some millimetres below the road; then the share is
+        negative.
+        """
         length = float(np.linalg.norm(end - start))
         if length == 0.0:
             return None
@@ -112,7 +116,7 @@ class RayCaster:
             if mesh.tag in _NO_BODY or (hidden is not None and hidden[i]):
                 continue
             shares = crossings(mesh.vertices[mesh.triangles].astype(np.float64), start, way)
-            # One crossing on the seam of triangles counts once.
+            # A crossing on the seam of two triangles counts once.
             found += [RayHit(share, int(mesh.tag)) for share in np.unique(shares.round(9)).tolist()]
         return found
 
@@ -142,7 +146,7 @@ class RayCaster:
         return [RayHit(float(enter[i]), int(bodies[i].tag), bodies[i]) for i in hit if bodies[i] not in ignored]
 
     def free_share(self, start: F64, end: F64, ignored: Sequence[Actor]) -> float:
-        """Share of a spring arm's way that its probe can go."""
+        """Share of a spring arm's length that its probe can travel freely."""
         length = float(np.linalg.norm(end - start))
         shares = [1.0]
         for a, b in probe_rays(start, end):
@@ -153,14 +157,14 @@ class RayCaster:
 
 
 def _slab(low: F64, high: F64, start: F64, way: F64) -> tuple[F64, F64]:
-    """Shares at which the line enters and leaves each axis-aligned box (N, 3)."""
+    """Slab test: shares at which the line enters and leaves each axis-aligned box (N, 3)."""
     step = np.where(np.abs(way) < _TINY, _TINY, way)
     first, second = (low - start) / step, (high - start) / step
     return np.minimum(first, second).max(axis=1), np.maximum(first, second).min(axis=1)
 
 
 def _meets(low: F64, high: F64, start: F64, way: F64) -> NDArray[np.bool_]:
-    """(N,) whether the segment touches each axis-aligned box, grown by a centimetre."""
+    """Whether the segment touches each axis-aligned box, grown by a centimetre; (N,)."""
     enter, leave = _slab(low - 0.01, high + 0.01, start, way)
     touches: NDArray[np.bool_] = (enter <= leave) & (leave >= 0.0) & (enter <= 1.0)
     return touches

@@ -1,4 +1,4 @@
-"""The road under the vehicles: where to ask for its height, and what water leaves of its friction."""
+"""The road under the vehicles: points where its height is needed, and its friction when wet."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from embedded_carla.types import Float
 WATER_MM = (0.0, 0.2, 1.0)
 WATER_KMH = (0.0, 50.0, 90.0, 130.0)
 WET_FRICTION = ((1.0, 1.0, 1.0, 1.0), (0.8, 0.765, 0.75, 0.733), (0.8, 0.647, 0.375, 0.267))
-"""Friction under so much water (rows) at these speeds (columns), over that of the dry road: for new tyres, from Bosch,
-*Automotive Handbook*, "Coefficients of static friction"; the values at standstill are ours."""
+"""Wet over dry friction at these water depths (rows, `WATER_MM`) and speeds (columns, `WATER_KMH`).
+
+For new tyres, from Bosch, *Automotive Handbook*, "Coefficients of static friction"; the values at standstill are ours.
+"""
 
 _FORE = (1, 1, 0, 0)  # front left, front right, rear left, rear right
 _SIDE = (-1.0, 1.0, -1.0, 1.0)
@@ -24,7 +26,7 @@ _SIDE = (-1.0, 1.0, -1.0, 1.0)
 def wheel_points(
     slots: NDArray[np.intp], bank: NDArray[np.void], location: Float, rotation_deg: Float, points: Float
 ) -> None:
-    """Fill `points` (n, 5, 3): below the four wheels, then the origin; there `vehicles_kernel` asks for the ground."""
+    """Fill `points` (n, 5, 3): the four wheels, then the origin, where `vehicles_kernel` needs the ground height."""
     for k in range(len(slots)):
         slot = slots[k]
         model = bank[slot]
@@ -42,7 +44,7 @@ def wheel_points(
 
 @inner
 def _wet_share(water_mm: float, speed_mps: float) -> float:
-    """Friction over that of the dry road: bilinear in `WET_FRICTION`, constant beyond it."""
+    """Wet over dry friction: bilinear in `WET_FRICTION`, constant beyond it."""
     depth, kmh = min(max(water_mm, 0.0), WATER_MM[-1]), min(3.6 * speed_mps, WATER_KMH[-1])
     i = 0 if depth <= WATER_MM[1] else 1
     j = 0 if kmh <= WATER_KMH[1] else 1 if kmh <= WATER_KMH[2] else 2
@@ -55,6 +57,6 @@ def _wet_share(water_mm: float, speed_mps: float) -> float:
 
 @compiled
 def wet_shares(slots: NDArray[np.intp], velocity: Float, water_mm: float, shares: Float) -> None:
-    """Fill `shares` (n,): the friction of a road under `water_mm` at the vehicles' speeds, over that of a dry one."""
+    """Fill `shares` (n,) with wet over dry friction under `water_mm` of water at the vehicles' speeds."""
     for k in range(len(slots)):
         shares[k] = _wet_share(water_mm, math.hypot(velocity[slots[k], 0], velocity[slots[k], 1]))

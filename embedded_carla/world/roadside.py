@@ -1,4 +1,4 @@
-"""What the road tells vehicles: lights, signs, speed limits, patches of other friction."""
+"""How the road affects vehicles: traffic lights, signs, speed limits, patches of other friction."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Roadside:
         self._episode = episode
         scenery = episode.map.scenery
         self.lights = TrafficLights(scenery.signals, scenery.controller_sequences)
-        # The last entry is for vehicles off the road: index -1 reaches it.
+        # The last entry is for vehicles off the road, whose road index is -1.
         self._limit_kmh = np.append(scenery.road_speed_limit_kmh, OFF_ROAD_LIMIT_KMH).astype(np.float32)
         self._actor_of: dict[str, Actor] = {}
         for site in scenery.signals:
             self._add(site)
         self.light_actors = [self._actor_of[signal_id] for signal_id in self.lights.ids]
-        # As above, for index -1: no light.
+        # The last entry is for light index -1: no light.
         self._light_ids = np.array([*(a.actor_id for a in self.light_actors), 0], dtype=np.uint32)
         self._colours = np.full(len(self.light_actors) + 1, SignalColour.GREEN, dtype=np.uint8)
         self._light_rows: Index = np.array([a.row for a in self.light_actors], dtype=np.intp)
@@ -67,7 +67,7 @@ class Roadside:
         return self._actor_of[signal_id]
 
     def refresh(self) -> None:
-        """Write all that the lights' records say; call after lights were set or timed anew."""
+        """Rewrite the records of all lights; call after the state or the times of a light were set."""
         for actor in self.light_actors:
             light = actor.signal_id
             self._episode.table.write_light(
@@ -86,11 +86,11 @@ class Roadside:
         self._apply_friction()
 
     def write_vehicles(self, rows: Index, slots: Index) -> None:
-        """Speed limit and governing light into the vehicles' records.
+        """Write the speed limit and the governing light into the vehicles' records.
 
-        The light is that whose stop zone holds the vehicle's front, else its middle. CARLA tests the whole body against
-        the zone; a car that stopped with its nose over the line still has the light, and one that has driven on has it
-        no longer.
+        The governing light is the one whose stop zone holds the vehicle's front, else its origin. (CARLA tests the
+        whole body against the zone.) A car that stopped with its nose over the line still has its light; a car that has
+        driven on has it no longer.
         """
         fleet = self._episode.fleet
         light = self.lights.governing_bodies(slots, fleet.location, fleet.rotation_deg, fleet.half_length_m)
@@ -102,7 +102,7 @@ class Roadside:
         self._episode.table.write_road(rows, told)
 
     def _apply_friction(self) -> None:
-        """A trigger's friction stands in the place of the tyres' own, as long as the vehicle is inside."""
+        """Replace the tyres' friction by that of a friction trigger as long as the vehicle is inside it."""
         triggers = [a for a in self._episode.actors.of_kind(ActorKind.PROP) if a.type_id == "static.trigger.friction"]
         if not triggers and not self._friction_boxes:
             return
@@ -133,9 +133,9 @@ class Roadside:
 
 
 def trigger_volume(site: SignalSite) -> BoundingBox:
-    """The box, along the axes of the site's actor, around the stop zones of its first approach.
+    """Box around the stop zones of the site's first approach, along the axes of the site's actor.
 
-    CARLA's own scripts walk through a light's trigger volume along the actor's axes and ignore the box's rotation.
+    CARLA's own scripts step through a light's trigger volume along the actor's axes and ignore the box's rotation.
     """
     if not site.stop_zones:
         return BoundingBox()

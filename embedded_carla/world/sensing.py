@@ -1,6 +1,7 @@
-"""Which sensor measures when, and what it sends.
+"""Schedules the sensors: which one measures when, and what it sends.
 
-A sensor that nobody listens to costs nothing. Bodies of messages come from `embedded_carla.sensors`.
+A sensor without a listener is not measured; GNSS and IMU then only draw their noise. `embedded_carla.sensors` makes the
+message bodies.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ SENSOR_TYPES = {
     CAM_TYPE: 20,
     CUSTOM_TYPE: 21,
 }
-"""Numbers of CARLA 0.9.16's sensors on the wire; what is not here cannot be measured."""
+"""Type numbers of CARLA 0.9.16's sensors on the wire; a sensor that is missing here cannot be measured."""
 
 _EPSILON_S = 1e-6
 _NOISY = (light_sensors.GNSS, light_sensors.IMU)
@@ -51,7 +52,7 @@ _KEPT_STATES = 64
 
 
 def why_unsupported(type_id: str) -> str:
-    """Why nobody can listen to a sensor of this type; empty when one can."""
+    """Why nobody can listen to a sensor of this type; empty if it is supported."""
     if type_id in SENSOR_TYPES:
         return ""
     return f"embedded_carla does not support {type_id}; there are {', '.join(SENSOR_TYPES)}"
@@ -59,7 +60,7 @@ def why_unsupported(type_id: str) -> str:
 
 @dataclass(slots=True)
 class _State:
-    """What one sensor remembers from measurement to measurement."""
+    """State that one sensor keeps between measurements."""
 
     rng: np.random.Generator
     last_s: float  # when it measured last
@@ -70,7 +71,7 @@ class _State:
 
 
 class SensorSuite:
-    """All sensors of one episode. `seed` and a sensor's own `noise_seed` decide its noise."""
+    """All sensors of one episode. `seed` and a sensor's own `noise_seed` determine its noise."""
 
     def __init__(self, episode: Episode, hub: StreamHub, stream_port: int, seed: int, drawing: Drawing) -> None:
         self._episode = episode
@@ -80,11 +81,14 @@ class SensorSuite:
         self._drawing = drawing
         self._states: dict[int, _State] = {}
         self._faulty: set[int] = set()
-        self._shown_s = 0.0  # clouds and rain move with it; counts ticks since the first sensor, not the server's clock
+        self._shown_s = 0.0  # time that moves clouds and rain: the ticks since the first sensor, not the server's clock
         self.radio = Radio(episode)
 
     def publish(self, *, may_drop: bool, rendering: bool) -> None:
-        """Measure and send all that is listened to and due; the light sensors first, so that nobody waits long."""
+        """Measure and send every sensor that has a listener and is due.
+
+        The sensors without rendering come first, so that nobody waits long for them.
+        """
         sensors = self._episode.actors.of_kind(ActorKind.SENSOR)
         if sensors:
             self._shown_s += self._episode.delta_s
@@ -94,7 +98,7 @@ class SensorSuite:
             if sensor.actor_id in self._faulty:
                 continue
             if not (sensor.stream_id and self._hub.has_listener(sensor.stream_id)):
-                if sensor.type_id in _NOISY:  # the noise of a tick must not depend on when the listener's socket came
+                if sensor.type_id in _NOISY:  # noise must not depend on the tick in which a listener connects
                     self._measure([sensor], self._draw_noise)
                 continue
             if not self._is_due(sensor):
@@ -112,12 +116,14 @@ class SensorSuite:
             self._measure(drawn, lambda some: self._draw(some, may_drop))
 
     def prepare(self, sensor: Actor) -> None:
-        """Make for a sensor that is new what its first picture would wait for: some clients give that one second."""
+        """Create in advance what the first image of a new sensor needs: some clients wait only one second for it."""
         if sensor.type_id in DRAWN:
             self._drawing.renderer(self._episode.map)
 
     def _measure(self, sensors: Sequence[Actor], measure: Callable[[Sequence[Actor]], None]) -> None:
-        """Let these sensors measure. One that cannot, for a fault in here, is told in the log and measures no more."""
+        """Let these sensors measure. A sensor that fails through a fault of the server is logged and measures no
+        more.
+        """
         try:
             measure(sensors)
         except Exception as error:  # noqa: BLE001 - one sensor must not end everybody's world
@@ -138,7 +144,7 @@ class SensorSuite:
             self._send(sensor, body, may_drop=may_drop)
 
     def _forget(self, sensors: Sequence[Actor]) -> None:
-        """Let go of destroyed sensors now and then."""
+        """Drop the states of destroyed sensors when there are many."""
         if len(self._states) > len(sensors) + _KEPT_STATES:
             alive = {s.actor_id for s in sensors}
             self._states = {i: state for i, state in self._states.items() if i in alive}
@@ -160,7 +166,7 @@ class SensorSuite:
         return state
 
     def _is_due(self, sensor: Actor) -> bool:
-        """`sensor_tick` is the time between measurements, which keep to its multiples while somebody listens."""
+        """Whether to measure now: `sensor_tick` is the interval, kept to its multiples while somebody listens."""
         state, now = self._state(sensor), self._episode.time_s
         if state.interval_s <= 0.0:
             return True
@@ -172,7 +178,7 @@ class SensorSuite:
         return True
 
     def _light_bodies(self, sensor: Actor) -> list[bytes]:
-        """Messages of the sensors that draw nothing; event sensors have none most of the time."""
+        """Messages of a sensor that needs no rendering; event sensors have none most of the time."""
         episode, state = self._episode, self._state(sensor)
         if sensor.type_id == light_sensors.GNSS:
             return [light_sensors.gnss(episode, sensor, state.rng)]
@@ -198,7 +204,7 @@ class SensorSuite:
             return
         renderer.show_debug(episode.debug.alive(episode.time_s))
         states = [self._state(s) for s in sensors]
-        now_s = episode.time_s  # a sum of steps: without its rounding, a step is what the client set
+        now_s = episode.time_s  # a sum of steps: rounding the difference gives the step that the client set
         due = [(s, state.drawn, round(now_s - state.last_s, 9)) for s, state in zip(sensors, states, strict=True)]
         bodies = drawn_bodies(renderer, episode, due, self._shown_s)
         for sensor in sensors:

@@ -1,4 +1,4 @@
-"""Traffic lights: which are green when, and which light a vehicle stands in front of.
+"""Traffic light cycles: when each light is green, and which light governs a vehicle.
 
 As in CARLA, the lights of one OpenDRIVE controller switch together, and the controllers of one junction take turns:
 green, yellow, then red for all, then the next controller.
@@ -23,7 +23,7 @@ _PHASES = (SignalColour.GREEN, SignalColour.YELLOW, SignalColour.RED)
 
 @dataclass(slots=True)
 class _Controller:
-    """Lights that switch together; `times_s` are the lengths of green, yellow and the red that follows for all."""
+    """Lights that switch together. `times_s` are the durations of green, yellow and the all-red phase that follows."""
 
     lights: list[str]
     times_s: list[float] = field(default_factory=lambda: [GREEN_S, YELLOW_S, RED_S])
@@ -42,13 +42,13 @@ class _Group:
 
 
 class TrafficLights:
-    """All traffic lights of a map; `ids` lists them in the order that `governing` counts in.
+    """All traffic lights of a map; `ids` lists them in the order of `governing`'s indices.
 
     A new group starts with its first controller on green and all others on red.
     """
 
     def __init__(self, sites: Sequence[SignalSite], sequences: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """`sites` may hold other signs too, which are left out; `sequences` as `Scenery.controller_sequences`."""
+        """`sites` may include other signs, which are ignored; `sequences` as `Scenery.controller_sequences`."""
         lights = [s for s in sites if s.kind == "traffic_light"]
         self.ids = tuple(s.signal_id for s in lights)
         self._groups = _grouped(lights, {junction: list(order) for junction, order in sequences})
@@ -71,7 +71,7 @@ class TrafficLights:
 
     def _advance(self, group: _Group, dt_s: float) -> None:
         group.elapsed_s += dt_s
-        # At most one round: times of zero must not hold up the world.
+        # At most one full round: durations of zero must not hold up the world.
         for _ in range(3 * len(group.controllers)):
             controller = group.controllers[group.turn]
             length = controller.times_s[group.phase]
@@ -99,7 +99,7 @@ class TrafficLights:
         self._state[signal_id] = colour
 
     def take_up(self, signal_id: str, elapsed_s: float) -> None:
-        """Let the light's group go on from what its lights show, `elapsed_s` after they last changed."""
+        """Let the light's group continue from what its lights show, `elapsed_s` after they last changed."""
         group = self._place[signal_id][0]
         group.phase, group.elapsed_s = _PHASES.index(SignalColour.RED), elapsed_s
         for turn, controller in enumerate(group.controllers):
@@ -110,7 +110,7 @@ class TrafficLights:
         self._show(group)
 
     def times_s(self, signal_id: str) -> tuple[float, float, float]:
-        """(green, yellow, red) of the light's controller; red is how long all are red after its turn."""
+        """Durations (green, yellow, red) of the light's controller, s; red is the all-red time after its turn."""
         green, yellow, red = self._place[signal_id][1].times_s
         return green, yellow, red
 
@@ -122,7 +122,7 @@ class TrafficLights:
         yellow_s: float | None = None,
         red_s: float | None = None,
     ) -> None:
-        """Change times of the light's controller, and so of the lights that switch with it."""
+        """Change durations of the light's controller, which also changes the lights that switch with it."""
         times = self._place[signal_id][1].times_s
         for i, value in enumerate((green_s, yellow_s, red_s)):
             if value is not None:
@@ -140,7 +140,7 @@ class TrafficLights:
         return self._place[signal_id][0].is_frozen
 
     def reset_group(self, signal_id: str) -> None:
-        """Start the light's group anew: first controller green, the others red."""
+        """Restart the light's group: first controller green, the others red."""
         self._reset(self._place[signal_id][0])
 
     def reset_all(self) -> None:
@@ -173,18 +173,18 @@ class TrafficLights:
         return self._place[signal_id][1].pole_index
 
     def governing(self, points: Float) -> NDArray[np.int32]:
-        """For each of `points` (N, 3), the index into `ids` of the light whose stop zone holds it, or -1."""
+        """Index into `ids` of the light whose stop zone holds each of `points` (N, 3); -1 for none."""
         return self._zones.holding(points)
 
     def governing_bodies(
         self, slots: NDArray[np.intp], location: Float, rotation_deg: Float, half_length_m: Float
     ) -> NDArray[np.int32]:
-        """As `governing` for vehicles, the rows `slots` of the arrays: the light of the front, else of the origin."""
+        """As `governing`, for the vehicles in rows `slots`: the light at the front, else at the origin."""
         return self._zones.holding_bodies(slots, location, rotation_deg, half_length_m)
 
 
 def _grouped(lights: Sequence[SignalSite], sequences: dict[str, list[str]]) -> list[_Group]:
-    """One group per junction, controllers in the file's order; lights of no controller take a turn each.
+    """One group per junction, controllers in the file's order; lights without a controller take a turn each.
 
     A controller belongs to the junction that lists it, else to that of its first light. Lights that have neither
     junction nor controller run alone.
@@ -242,7 +242,7 @@ class _Zones:
 
 @inner
 def _zone_at(zones: Float, light: NDArray[np.int32], x: float, y: float, z: float) -> int:
-    """The light of the first zone that holds the point, -1 where none does."""
+    """The light of the first zone that holds the point, or -1."""
     for k in range(len(zones)):
         dx, dy = x - zones[k, 0], y - zones[k, 1]
         ahead, aside = dx * zones[k, 6] + dy * zones[k, 7], dy * zones[k, 6] - dx * zones[k, 7]
@@ -253,7 +253,7 @@ def _zone_at(zones: Float, light: NDArray[np.int32], x: float, y: float, z: floa
 
 @compiled
 def _find_zones(zones: Float, light: NDArray[np.int32], points: Float, out: NDArray[np.int32]) -> None:
-    """Write the light of each of `points` (n, 3), -1 for none."""
+    """Write the light at each of `points` (n, 3) to `out`; -1 for none."""
     for i in range(len(points)):
         out[i] = _zone_at(zones, light, points[i, 0], points[i, 1], points[i, 2])
 
@@ -263,7 +263,7 @@ def _find_zones_of_bodies(
     zones: Float, light: NDArray[np.int32], slots: NDArray[np.intp], location: Float, rotation_deg: Float,
     half_length_m: Float, out: NDArray[np.int32],
 ) -> None:  # fmt: skip
-    """Write the light of each body's front, else of its origin, else -1."""
+    """Write the light at each body's front, else at its origin, else -1, to `out`."""
     for i in range(len(slots)):
         x, y, z = location[slots[i], 0], location[slots[i], 1], location[slots[i], 2]
         yaw, half = math.radians(rotation_deg[slots[i], 1]), half_length_m[slots[i]]

@@ -1,8 +1,8 @@
-"""Bones of walkers and vehicles under CARLA's names, where the drawn bodies have their joints.
+"""Bones of walkers and vehicles under CARLA's names, at the joints of the drawn bodies.
 
-A walker's component frame has its origin between the feet, x forward and y right; joints have the heights at which
-the drawn figure bends, as shares of its height, and move with the same stride. At rest every bone is turned as the
-body is.
+A walker's component frame has its origin between the feet, x forward and y right. Joints are at the heights where the
+drawn figure bends, as shares of its height, and move with the same stride. At rest every bone has the body's
+orientation.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from embedded_carla.scene import F64
 from embedded_carla.types import Transform, Vector3, VehicleSpec
 
 HIP, KNEE, SHOULDER, ELBOW = 0.515, 0.285, 0.815, 0.645  # the drawn figure's joints
-_SINK = 0.040  # the hip sinks by this share of the height when the legs spread
+_SINK = 0.040  # the hip sinks by this share of the height when the legs are spread
 
 
 @dataclass(frozen=True, slots=True)
 class Bone:
-    """`rest` is its place in a standing walker of height 1; `limb` the joint whose turning moves it, if any."""
+    """A bone: `rest` is its position in a standing walker of height 1, `limb` the joint that moves it, if any."""
 
     name: str
     parent: str
@@ -82,14 +82,14 @@ WALKER_BONES: tuple[Bone, ...] = (
     *_leg("R", 1.0),
     *_leg("L", -1.0),
 )
-"""In the order in which CARLA lists them."""
+"""A walker's bones in CARLA's order."""
 
 _PIVOTS = {"thigh": HIP, "shin": KNEE, "arm": SHOULDER, "forearm": ELBOW}
 _UPPER = {"shin": "thigh", "forearm": "arm"}
 
 
 def stride(phase_rad: float, side: str) -> Mapping[str, float]:
-    """Turn about y in rad of each joint of a side, positive forward; zeros for a standing walker (phase 0)."""
+    """Rotation about y in rad of each joint of one side, positive forward; zeros for a standing walker (phase 0)."""
     if phase_rad == 0.0:
         return dict.fromkeys(_PIVOTS, 0.0)
     s = math.sin(phase_rad + (math.pi if side == "R" else 0.0))
@@ -101,7 +101,7 @@ def stride(phase_rad: float, side: str) -> Mapping[str, float]:
 
 
 def walker_bones(phase_rad: float, height_m: float) -> dict[str, F64]:
-    """(4, 4) pose of every bone in the component frame while a walker of this height takes its steps."""
+    """Pose (4, 4) of every bone in the component frame, for a walker of this height at this phase of its stride."""
     sink = _SINK * math.sin(phase_rad) ** 2
     turns = {side: _turns(stride(phase_rad, side)) for side in "LR"}
     out = {}
@@ -119,19 +119,19 @@ def walker_bones(phase_rad: float, height_m: float) -> dict[str, F64]:
 
 
 def _turns(angles: Mapping[str, float]) -> dict[str, F64]:
-    """(4, 4) of each joint: what hangs below a knee or an elbow turns about that, then with the upper limb."""
+    """Rotation (4, 4) of each joint: a shin or forearm turns about the knee or elbow, then with the upper limb."""
     own = {kind: _about(_PIVOTS[kind], angle) for kind, angle in angles.items()}
     return {kind: own[_UPPER[kind]] @ own[kind] if kind in _UPPER else own[kind] for kind in own}
 
 
 def _about(height: float, angle_rad: float) -> F64:
-    """Turned forward about the y axis through (0, 0, height)."""
+    """Rotation, positive forward, about the y axis through (0, 0, height)."""
     s, c = math.sin(angle_rad), math.cos(angle_rad)
     return np.array([[c, 0, -s, height * s], [0, 1, 0, 0], [s, 0, c, height * (1 - c)], [0, 0, 0, 1.0]])
 
 
 def vehicle_bones(spec: VehicleSpec, angles_deg: Sequence[tuple[float, float]]) -> dict[str, F64]:
-    """(4, 4) of the body and its wheels in the actor's frame; `angles_deg` is (steer, turn) per wheel."""
+    """Poses (4, 4) of the body and its wheels in the actor's frame; `angles_deg` is (steer, turn) per wheel."""
     front, half = spec.rear_axle_x_m + spec.wheelbase_m, spec.track_m / 2
     places = ((front, -half), (front, half), (spec.rear_axle_x_m, -half), (spec.rear_axle_x_m, half))
     out = {"Vehicle_Base": np.eye(4)}
@@ -144,7 +144,7 @@ WHEEL_BONES = ("Wheel_Front_Left", "Wheel_Front_Right", "Wheel_Rear_Left", "Whee
 
 
 def relative(poses: Mapping[str, F64], parents: Mapping[str, str]) -> dict[str, F64]:
-    """Poses to the parents' frames; a bone without one keeps its own."""
+    """Convert poses to the parents' frames; a bone without a parent keeps its pose."""
     return {
         name: np.linalg.inv(poses[parents[name]]) @ pose if parents.get(name) else pose for name, pose in poses.items()
     }
@@ -156,14 +156,14 @@ VEHICLE_PARENTS = {"Vehicle_Base": "", **dict.fromkeys(WHEEL_BONES, "Vehicle_Bas
 
 @dataclass(slots=True)
 class CustomPose:
-    """The pose that a client has given a walker: relative transforms by bone, and how much of it shows."""
+    """Pose that a client has given a walker: relative transforms by bone, and the weight of the blend."""
 
     bones: dict[str, Transform] = field(default_factory=dict)
     blend: float = 0.0
 
 
 def posed(animated: Mapping[str, F64], custom: CustomPose) -> dict[str, F64]:
-    """Component poses of a walker whose animation is blended with a client's pose (0: animation, 1: the pose)."""
+    """Component poses of a walker: its animation blended with a client's pose (0: animation, 1: the pose)."""
     if custom.blend <= 0.0 or not custom.bones:
         return dict(animated)
     local = relative(animated, WALKER_PARENTS)
@@ -178,7 +178,7 @@ def posed(animated: Mapping[str, F64], custom: CustomPose) -> dict[str, F64]:
 
 
 def _mixed(a: F64, b: F64, share: float) -> F64:
-    """Between two poses: places along a line, turns along the shortest arc."""
+    """Interpolate between two poses: positions along a line, rotations along the shortest arc."""
     axis_angle = _log(a[:3, :3].T @ b[:3, :3])
     mixed = np.eye(4)
     mixed[:3, :3] = a[:3, :3] @ _exp(share * axis_angle)

@@ -1,4 +1,4 @@
-"""The episode's state as it goes over the wire each tick: one record of 119 bytes for each actor."""
+"""Snapshot of the episode as it goes over the wire each tick: one record of 119 bytes per actor."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ CONTROL_RECORD = np.dtype(
 ROAD_RECORD = np.dtype(
     [("speed_limit", "<f4"), ("traffic_light_state", "u1"), ("has_traffic_light", "u1"), ("traffic_light_id", "<u4")]
 )
-"""What the road tells a vehicle."""
+"""The part of a vehicle's record that the road determines: speed limit and traffic light."""
 
 assert CONTROL_RECORD.names is not None
 _CONTROL_FIELDS = CONTROL_RECORD.names
@@ -87,16 +87,16 @@ _POSE = struct.Struct("<6f")
 
 
 def sensor_header(sensor_type: int, frame: int, time_s: float, pose: Transform) -> bytes:
-    """What precedes every message of a sensor's stream: 48 bytes."""
+    """Header of every message of a sensor's stream: 48 bytes."""
     return _SENSOR_HEADER.pack(
         sensor_type, frame, time_s, pose.x, pose.y, pose.z, pose.pitch_deg, pose.yaw_deg, pose.roll_deg
     )
 
 
 class SnapshotTable:
-    """Records of all actors, contiguous. `vehicles` and `lights` are views of the same bytes by field.
+    """Records of all actors, contiguous. `vehicles`, `walkers` and `lights` are views of the same bytes by field.
 
-    The views change whenever an actor is added: take them anew each time.
+    The views may be replaced whenever an actor is added: read the attributes anew each time.
     """
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class SnapshotTable:
         self._roads: NDArray[np.void] = self._part(_ROAD_OFFSET, np.dtype("V10"))
 
     def _part(self, offset: int, kind: np.dtype[Any]) -> NDArray[Any]:
-        """Neighbouring bytes of all records: written at once, which costs less than field by field."""
+        """View of neighbouring bytes in all records: writing them at once costs less than field by field."""
         record = np.dtype({"names": ["part"], "formats": [kind], "offsets": [offset], "itemsize": RECORD_BYTES})
         part: NDArray[Any] = np.frombuffer(self._bytes, record)["part"]
         return part
@@ -136,7 +136,7 @@ class SnapshotTable:
         self.place(actor)
 
     def remove(self, actor: Actor) -> None:
-        """The last record moves into the gap."""
+        """Remove the actor's record; the last record moves into the gap."""
         last = self._actors.pop()
         if last is not actor:
             source, target = last.row * RECORD_BYTES, actor.row * RECORD_BYTES
@@ -157,14 +157,17 @@ class SnapshotTable:
         )  # fmt: skip
 
     def write_vehicle_controls(self, rows: NDArray[np.intp], values: NDArray[np.float64]) -> None:
-        """As `write_vehicle_control` for many; `values` (n, 7) in the order of the control's fields."""
+        """`write_vehicle_control` for many; `values` (n, 7) in the order of the control's fields."""
         controls = np.empty(len(values), CONTROL_RECORD)
         for field, column in zip(_CONTROL_FIELDS, values.T, strict=True):
             controls[field] = column
         self._controls[rows] = controls.view("V19")
 
     def write_motion(self, rows: NDArray[np.intp], motion: NDArray[np.float32]) -> None:
-        """`motion` (n, 15): location, rotation, velocity, angular velocity and acceleration of the bodies in `rows`."""
+        """Write the motion of the bodies in `rows`; wraps yaw in place.
+
+        `motion` (n, 15): location, rotation, velocity, angular velocity and acceleration.
+        """
         yaw_deg = motion[:, 4]
         outside = (yaw_deg <= -180.0) | (yaw_deg > 180.0)
         if outside.any():  # as `wrapped_deg`
@@ -172,7 +175,7 @@ class SnapshotTable:
         self._motion[rows] = motion
 
     def write_road(self, rows: NDArray[np.intp], road: NDArray[np.void]) -> None:
-        """`road` (n,) of ROAD_RECORD for the vehicles in `rows`."""
+        """Write `road` (n,) of ROAD_RECORD to the vehicles in `rows`."""
         self._roads[rows] = road.view("V10")
 
     def write_walker_control(self, row: int, c: WalkerControl) -> None:
@@ -181,7 +184,7 @@ class SnapshotTable:
     def write_walker_strides(
         self, rows: NDArray[np.intp], yaw_deg: NDArray[np.float64], speed_mps: NDArray[np.float64]
     ) -> None:
-        """The controls of walkers that walk straight ahead."""
+        """Write the controls of walkers that walk straight ahead."""
         yaw_rad = np.radians(yaw_deg)
         strides = np.zeros((len(yaw_rad), 4), dtype=np.float32)
         strides[:, 0], strides[:, 1], strides[:, 3] = np.cos(yaw_rad), np.sin(yaw_rad), speed_mps
@@ -195,7 +198,7 @@ class SnapshotTable:
         self, row: int, times_s: tuple[float, float, float], elapsed_s: float, pole: int, frozen: bool,
         colour: SignalColour,
     ) -> None:  # fmt: skip
-        """`times_s` is green, yellow, red."""
+        """Write a light's record; `times_s` is (green, yellow, red)."""
         start = row * RECORD_BYTES + _STATE_OFFSET + 32
         struct.pack_into("<ffffIBB", self._bytes, start, *times_s, elapsed_s, pole, frozen, colour)
 
@@ -203,7 +206,7 @@ class SnapshotTable:
         self, episode_id: int, frame: int, time_s: float, platform_s: float, delta_s: float, map_changed: bool,
         lights_changed: bool = False,
     ) -> bytes:  # fmt: skip
-        """The whole message of stream 1; with `lights_changed` clients ask for the street lamps' states again."""
+        """The whole message of stream 1; `lights_changed` makes clients fetch the street lamps' states again."""
         flags = (MAP_CHANGED if map_changed else 0) | (LIGHTS_CHANGED if lights_changed else 0)
         return b"".join(
             (

@@ -1,4 +1,4 @@
-"""What stands in a map as triangles: placements in their prototypes' shapes, so that rays meet what cameras see."""
+"""The map's placements as triangles, in their prototypes' shapes, so that rays hit what cameras see."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from embedded_carla.render.prototypes import PROTOTYPES, sign_pieces, variant
 from embedded_carla.scene import F64, Placement
 from embedded_carla.types import Transform
 
-_SIGN_BEFORE_POST_M = 0.05  # as signs are drawn
+_SIGN_BEFORE_POST_M = 0.05  # signs are drawn this far in front of their post
 
 
 @dataclass(frozen=True, slots=True)
 class Solid:
-    """One shape in the world: the prototype, and `matrix` (4, 4) from its unit shape to the world."""
+    """One shape in the world: its prototype, and `matrix` (4, 4) from the unit shape to the world."""
 
     prototype: str
     matrix: F64
 
 
 def solids_of(placement: Placement) -> list[Solid]:
-    """The shapes that draw `placement`, in their finest level."""
+    """The shapes that draw `placement`, at their finest level of detail."""
     if not placement.prototype.startswith("sign_") or placement.prototype == "sign_post":
         return [_solid(variant(placement.prototype, placement.seed), placement.transform, placement.size_m)]
     out = []
@@ -43,7 +43,7 @@ def _solid(name: str, pose: Transform, size_m: tuple[float, float, float]) -> So
 
 @cache
 def unit_corners(prototype: str) -> F64:
-    """(T, 3, 3) triangles of a prototype's finest shape."""
+    """Triangles (T, 3, 3) of a prototype's finest shape."""
     shape = PROTOTYPES[prototype].levels[0]
     corners: F64 = shape.vertices[:, :3][shape.triangles].astype(np.float64)
     return corners
@@ -51,7 +51,7 @@ def unit_corners(prototype: str) -> F64:
 
 @cache
 def unit_bounds(prototype: str) -> F64:
-    """(8, 3) corners of the box around a prototype's finest shape."""
+    """Corners (8, 3) of the box around a prototype's finest shape."""
     points = unit_corners(prototype).reshape(-1, 3)
     ends = np.stack([points.min(axis=0), points.max(axis=0)])
     pick = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)])
@@ -60,7 +60,7 @@ def unit_bounds(prototype: str) -> F64:
 
 
 def local_box(placement: Placement, solids: Sequence[Solid]) -> tuple[F64, F64]:
-    """(centre (3,), half size (3,)) of what is drawn, along the placement's own axes."""
+    """Centre (3,) and half size (3,) of the drawn shapes, along the placement's own axes."""
     inverse = np.linalg.inv(placement.transform.matrix())
     points = np.concatenate([_moved(unit_bounds(s.prototype), inverse @ s.matrix) for s in solids])
     low, high = points.min(axis=0), points.max(axis=0)
@@ -73,7 +73,7 @@ def _moved(points: F64, matrix: F64) -> F64:
 
 
 def first_crossing(corners: F64, start: F64, way: F64) -> float:
-    """Share of `way` (3,) from `start` (3,) at the first of the triangles (T, 3, 3) it crosses; inf where none.
+    """Share of `way` (3,) from `start` (3,) at its first crossing of the triangles (T, 3, 3); inf for none.
 
     Moeller and Trumbore, *Fast, minimum storage ray/triangle intersection* (1997); both sides count.
     """
@@ -93,7 +93,7 @@ def crossings(corners: F64, start: F64, way: F64) -> F64:
     turned = np.cross(arm, edge1)
     v = turned @ way / scale
     t = np.einsum("ij,ij->i", edge2, turned) / scale
-    slack = 1e-9  # a ray along the seam of two triangles meets one of them
+    slack = 1e-9  # a ray along the seam of two triangles must meet one of them
     hit &= (u >= -slack) & (v >= -slack) & (u + v <= 1.0 + slack) & (t >= 0.0) & (t <= 1.0)
     shares: F64 = t[hit]
     return shares

@@ -1,4 +1,4 @@
-"""Actors come and go."""
+"""Spawns and destroys actors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from embedded_carla.world.spring_arm import Attachment, SpringArm
 WIDEST_TRIGGER_M = 10_000.0
 MOST_ACTORS = 10_000
 SPAWN_COLLISION = "Spawn failed because of collision at spawn position"
-CLIENT_SIDE_SENSORS = ("sensor.other.lane_invasion",)  # computed by the client: such an actor has no stream
+CLIENT_SIDE_SENSORS = ("sensor.other.lane_invasion",)  # computed by the client, so such an actor has no stream
 
 _KINDS = (
     ("vehicle.", ActorKind.VEHICLE),
@@ -34,10 +34,10 @@ def spawn(
     episode: Episode, description: ActorDescription, pose: Transform, parent: Actor | None = None,
     *, attachment: Attachment = Attachment.RIGID, replayed_id: int | None = None,
 ) -> Actor:  # fmt: skip
-    """Bring an actor into the world; with a `parent`, `pose` is relative to it and `attachment` says how it is held.
+    """Spawn an actor; with a `parent`, `pose` is relative to it and `attachment` says how it is held.
 
-    With `replayed_id` it stands for an actor of a recording: it has that id, and is put where it was whoever is there.
-    Raises CommandError: no such blueprint or attribute value, or something is in the way.
+    With `replayed_id` the actor stands for one of a recording: it gets that id, and is placed even where it overlaps
+    others. Raises CommandError if there is no such blueprint or attribute value, or if something is in the way.
     """
     blueprint = LIBRARY.get(description.type_id)
     if blueprint is None:
@@ -71,7 +71,10 @@ def spawn(
 
 
 def destroy(episode: Episode, actor_id: int) -> bool:
-    """Remove an actor; what is attached to it stays where it is. False when there is none with this id."""
+    """Remove an actor; actors attached to it stay where they are.
+
+    Returns False if there is none with this id or if it belongs to the map (spectator, light or sign).
+    """
     actor = episode.actors.find(actor_id)
     if actor is None:
         return False
@@ -101,7 +104,7 @@ def _embody(episode: Episode, actor: Actor) -> None:
 
 
 def complete(description: ActorDescription, blueprint: Blueprint) -> ActorDescription:
-    """The description with every attribute of the blueprint: the client's value, else the default."""
+    """The description with every attribute of the blueprint: the client's value if given, else the default."""
     given = {name: value for name, _, value in description.attributes}
     rows = [(a.name, ATTRIBUTE_KINDS[a.kind], given.pop(a.name, a.default)) for a in blueprint.attributes]
     kept = [(name, kind, value) for name, kind, value in description.attributes if name in given]

@@ -1,10 +1,10 @@
-"""Attachment by a spring arm: a camera that follows its vehicle softly, and comes closer when something is in the way.
+"""Spring arm attachment: a camera follows its vehicle softly, and comes closer when something is in the way.
 
-What CARLA sets on Unreal's spring arm, and what that component does with it: the arm starts at the parent's origin and
-reaches to where the child is placed; its end looks back along the arm and the child's own rotation is added. Only the
-parent's yaw is followed, with a lag of speed 8 in sub-steps of 1/60 s; there is no lag in position. `SpringArm` starts
-0.3 m above the origin and is shortened by what a probe of 12 cm radius meets (here: five rays through the probe);
-`SpringArmGhost` does neither.
+This reproduces what CARLA sets on Unreal's spring arm, and what that component does with it. The arm starts at the
+parent's origin and reaches to the child's position; its end looks back along the arm, and the child's own rotation is
+added. Only the parent's yaw is followed, with a lag of speed 8 in sub-steps of 1/60 s; the position has no lag.
+`SpringArm` starts 0.3 m above the origin and is shortened by what a probe of 12 cm radius meets (here: five rays
+through the probe); `SpringArmGhost` does neither.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PROBE_RADIUS_M = 0.12
 LIFT_M = 0.3
 
 Probe = Callable[[F64, F64], float]
-"""Share of the way from the first point to the second that is free, 1 where all of it is."""
+"""Returns the free share of the way from the first point to the second; 1 if all of it is free."""
 
 
 class Attachment(IntEnum):
@@ -38,8 +38,11 @@ class Attachment(IntEnum):
 
 @dataclass(slots=True)
 class SpringArm:
-    """One arm. `pitch_deg`, `yaw_deg` are its direction on the parent, towards it; `followed_deg` is the yaw that the
-    end has now in the world, None before the first step."""
+    """One spring arm.
+
+    `pitch_deg`, `yaw_deg` are its direction relative to the parent, pointing towards the parent. `followed_deg` is the
+    present world yaw of its end, None before the first step.
+    """
 
     length_m: float
     pitch_deg: float
@@ -49,7 +52,7 @@ class SpringArm:
 
     @staticmethod
     def to(child: Transform, attachment: Attachment) -> SpringArm:
-        """The arm that holds a child placed there, relative to its parent."""
+        """The arm that holds a child at this pose relative to its parent."""
         x, y, z = (-v for v in child.location)
         level = math.hypot(x, y)
         return SpringArm(
@@ -58,7 +61,7 @@ class SpringArm:
         )  # fmt: skip
 
     def end(self, parent: Transform, dt_s: float, probe: Probe) -> Transform:
-        """Where the arm's end is in the world after `dt_s` more of following."""
+        """World pose of the arm's end after it has followed for `dt_s` more."""
         turned = parent @ Transform(pitch_deg=self.pitch_deg, yaw_deg=self.yaw_deg)
         self.followed_deg = _followed(self.followed_deg, turned.yaw_deg, dt_s)
         pose = Transform(pitch_deg=self.pitch_deg, yaw_deg=self.followed_deg)
@@ -71,7 +74,7 @@ class SpringArm:
 
 
 def _followed(now_deg: float | None, wanted_deg: float, dt_s: float) -> float:
-    """The yaw after `dt_s` of following `wanted_deg`, which is reached evenly over that time."""
+    """The yaw after following for `dt_s`, while the target moves evenly to `wanted_deg`."""
     if now_deg is None:
         return wanted_deg
     gap = wrapped_deg(wanted_deg - now_deg)
@@ -87,7 +90,7 @@ def _followed(now_deg: float | None, wanted_deg: float, dt_s: float) -> float:
 
 
 def probe_rays(start: F64, end: F64) -> list[tuple[F64, F64]]:
-    """The middle of a probe's way and four lines on its surface."""
+    """The centre line of the probe's way and four lines on the probe's surface."""
     way = (end - start) / np.linalg.norm(end - start)
     side = np.cross(way, (0.0, 0.0, 1.0) if abs(way[2]) < 0.9 else (1.0, 0.0, 0.0))
     side /= np.linalg.norm(side)

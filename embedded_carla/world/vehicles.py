@@ -1,7 +1,7 @@
 """All vehicles of the world as a struct of arrays, and their physics.
 
-One `step` asks the ground once for every wheel and moves all bodies (`vehicles_kernel`), in the plane in sub-steps of
-at most 12.5 ms. No randomness, no clock: equal inputs give equal trajectories to the bit.
+Each `step` queries the ground once for every wheel and then moves all bodies (`vehicles_kernel`), in the plane in
+sub-steps of at most 12.5 ms. There is no randomness and no clock: equal inputs give bit-identical trajectories.
 """
 
 from __future__ import annotations
@@ -31,33 +31,37 @@ from embedded_carla.world.vehicles_drivetrain import (
 from embedded_carla.world.vehicles_motion import Motion
 
 SUBSTEP_S = 0.0125
-FILM_MM, PUDDLES_MM = 0.2, 0.8  # water on a road of full wetness, and what full deposits add to it
+FILM_MM, PUDDLES_MM = 0.2, 0.8  # depth of water at full wetness, and what full deposits add to it
 STEER_CURVE = ((0.0, 1.0), (20.0, 0.9), (60.0, 0.8), (120.0, 0.7))
-"""CARLA's default steering curve: km/h, share of the largest angle."""
+"""CARLA's default steering curve: (km/h, share of the largest steering angle)."""
 
-STEER_POINTS = 16  # of a steering curve
+STEER_POINTS = 16  # room for the points of a steering curve
 
 
 class VehicleFleet:
     """Physics of all vehicles, indexed by slot.
 
-    Public arrays grow with the fleet: read the attribute anew each time, do not keep it over `add`. `location` (N, 3)
-    m, `rotation_deg` (N, 3) pitch, yaw, roll, `velocity` and `acceleration` (N, 3) in the world frame (acceleration is
-    the change of velocity over the last step), `angular_velocity_degps` (N, 3) about the world's axes and its change
-    `angular_acceleration_degps2`, `physics`, `gravity`, `alive` (N,) bool, `steer_rad` (N,), `wheel_phase_rad` (N,),
-    `road` (N,) int32 index into `Scenery.road_ids` (-1 off the road), `gear` (N,) the gear engaged, 0 neutral, -1
-    reverse, `engine_radps` (N,). Factors on the tyres' friction, all
-    1 by default: `friction` (N,) of the vehicle's tyres, `axle_friction` (N, 2) of those in front and behind,
-    `friction_scale` (N,) of the place. `wheels` (N, 4, 6): loads and forces of the wheels front left, front right,
-    rear left, rear right in the last step, by column: `vehicles_motion.NORMAL_N`, `FORWARD_N`, `RIGHT_N`,
-    `SLIP_RATIO`, `SLIP_ANGLE`, `SPIN`; a two-wheeler's wheel is the sum of a pair.
+    Public arrays grow with the fleet: read the attribute anew each time, do not keep it over `add`.
+
+    - `location` (N, 3) m, `rotation_deg` (N, 3) pitch, yaw, roll.
+    - `velocity` and `acceleration` (N, 3), world frame; acceleration is the change of velocity over the last step.
+    - `angular_velocity_degps` (N, 3) about the world's axes, and its change `angular_acceleration_degps2`.
+    - `physics`, `gravity`, `alive` (N,) bool.
+    - `steer_rad`, `wheel_phase_rad`, `engine_radps` (N,).
+    - `road` (N,) int32 index into `Scenery.road_ids` (-1 off the road).
+    - `gear` (N,) the gear engaged: 0 neutral, -1 reverse.
+    - Factors on the tyres' friction, all 1 by default: `friction` (N,) of the vehicle's tyres, `axle_friction` (N, 2)
+      of the front and rear tyres, `friction_scale` (N,) of the place.
+    - `wheels` (N, 4, 6): state of the wheels front left, front right, rear left, rear right in the last step, by
+      column: `vehicles_motion.NORMAL_N`, `FORWARD_N`, `RIGHT_N`, `SLIP_RATIO`, `SLIP_ANGLE`, `SPIN`. A two-wheeler's
+      wheel is the sum of a pair.
     """
 
     def __init__(self, ground: Ground, handling: Handling = Handling.TYRES) -> None:
         self._ground = ground
         self._handling = handling
         self._specs: list[VehicleSpec | None] = []
-        self._pull: dict[int, list[float]] = {}  # slot -> forces of the next step: N, N, N, N m
+        self._pull: dict[int, list[float]] = {}  # slot -> force (3) in N and yaw torque in N m for the next step
         self._allot(16)
 
     # ------------------------------------------------------------ slots
@@ -84,7 +88,7 @@ class VehicleFleet:
         self.wheels = grown("wheels", (4, 6), np.float64)
         self._bank = grown("_bank", (), BANK_RECORD)
         self._inputs = grown("_inputs", (6,), np.float64)
-        self._asked = grown("_asked", (7,), np.float64)  # the controls, field by field
+        self._asked = grown("_asked", (7,), np.float64)  # the control as given, field by field
         self._tilt_rate = grown("_tilt_rate", (2,), np.float64)  # pitch, roll rate, rad/s
         self._drive = grown("_drive", (), engines.DRIVE_RECORD)
         self._torque_nm = grown("_torque_nm", (TORQUE_POINTS,), np.float64)
@@ -134,7 +138,7 @@ class VehicleFleet:
     _engines: engines.Engines
 
     def add(self, spec: VehicleSpec, pose: Transform) -> int:
-        """Put a vehicle at rest at `pose`; the slot stays its own until `remove`."""
+        """Add a vehicle at rest at `pose`; it keeps the returned slot until `remove`."""
         slot = next((i for i, s in enumerate(self._specs) if s is None), len(self._specs))
         if slot == len(self._specs):
             self._specs.append(None)
@@ -170,13 +174,13 @@ class VehicleFleet:
         return spec
 
     def set_spec(self, slot: int, spec: VehicleSpec, chassis: Chassis | None = None) -> None:
-        """Change the parameters of a vehicle, for example its mass, in place; without `chassis` the model's own."""
+        """Replace a vehicle's parameters, for example its mass; without `chassis` the model's own is used."""
         self.spec(slot)
         self._specs[slot] = spec
         self._bank[slot], self.half_length_m[slot] = record_of(spec, chassis), spec.extent[0]
 
     def set_drivetrain(self, slot: int, drivetrain: Drivetrain) -> None:
-        """Change engine and gear box in place; the gear engaged stays where there is one of its number."""
+        """Replace engine and gear box; the engaged gear is kept if its number still exists."""
         top_radps = drivetrain.max_rpm * math.tau / 60.0
         self._drive[slot] = (
             top_radps, drivetrain.inertia_kgm2, drivetrain.damping_full, drivetrain.damping_closed,
@@ -189,7 +193,9 @@ class VehicleFleet:
         self._gears[slot, 0] = -self._gears[slot, 1]  # reverse has the first gear's ratio
 
     def set_steer_curve(self, slot: int, curve: Sequence[tuple[float, float]]) -> None:
-        """Points of km/h and share of the largest steering angle, at rising speeds; between them it is linear."""
+        """Set the steering curve: points (km/h, share of the largest steering angle), speeds rising, linear between
+        them.
+        """
         speed, share = np.array(curve, dtype=np.float64).T
         at = np.concatenate([speed, np.full(STEER_POINTS, np.inf)])[:STEER_POINTS]
         self._steer_curve[slot, :, 0] = at / 3.6
@@ -202,7 +208,7 @@ class VehicleFleet:
         return VehicleControl(throttle, steer, brake, bool(hand_brake), bool(reverse), bool(manual), int(gear))
 
     def set_control(self, slot: int, control: VehicleControl) -> None:
-        """Hold `control` from the next step on; values outside their ranges are cut."""
+        """Hold `control` from the next step on; values outside their ranges are clipped."""
         throttle, brake, steer = control.throttle, control.brake, control.steer
         if not (0.0 <= throttle <= 1.0 and 0.0 <= brake <= 1.0 and -1.0 <= steer <= 1.0):
             throttle, brake = min(max(throttle, 0.0), 1.0), min(max(brake, 0.0), 1.0)
@@ -215,7 +221,7 @@ class VehicleFleet:
         self._inputs[slot] = (throttle, brake, control.hand_brake, steer, manual, selected)
 
     def set_controls(self, slots: NDArray[np.intp], values: Float) -> None:
-        """As `set_control` for many; `values` (n, 7) are the controls' fields in their order, within their ranges."""
+        """`set_control` for many; `values` (n, 7) are the control's fields in order, within their ranges."""
         reverse, manual, gear = values[:, 4], values[:, 5] > 0.0, values[:, 6]
         inputs = np.empty((len(values), 6))
         inputs[:, :4] = values[:, (0, 2, 3, 1)]
@@ -224,7 +230,7 @@ class VehicleFleet:
         self._asked[slots], self._inputs[slots] = values, inputs
 
     def teleport(self, slot: int, pose: Transform) -> None:
-        """Place the vehicle; it keeps its world velocity, and `z` is taken as given."""
+        """Move the vehicle to `pose`, with `z` as given; it keeps its world velocity."""
         self.location[slot] = pose.location
         self.rotation_deg[slot] = (pose.pitch_deg, pose.yaw_deg, pose.roll_deg)
         self._tilt_rate[slot] = 0.0
@@ -235,43 +241,43 @@ class VehicleFleet:
         self._forward_accel[slot] = 0.0
 
     def set_physics(self, slot: int, enabled: bool) -> None:
-        """Without physics a vehicle stands where it is, at no velocity; with it again it begins from there."""
+        """Switch physics on or off. Without it the vehicle stands still; switched on again, it starts from rest."""
         self.physics[slot] = enabled
         if not enabled:
             self.set_velocity(slot, (0.0, 0.0, 0.0))
             self.set_angular_velocity_degps(slot, (0.0, 0.0, 0.0))
 
     def set_angular_velocity_degps(self, slot: int, velocity: Vector3) -> None:
-        """About the world's axes; only the turn about z acts on a vehicle that stands on its wheels."""
+        """Set the rotation about the world's axes; a vehicle on its wheels uses only the part about z."""
         self.angular_velocity_degps[slot] = velocity
 
     def steer_share(self, slot: int) -> float:
-        """Share of the largest steering angle that a full turn of the wheel gives at the vehicle's present speed."""
+        """Share of the largest steering angle at full steering input and the vehicle's present speed."""
         curve = self._steer_curve[slot]
         return float(np.interp(np.hypot(*self.velocity[slot, :2]), curve[:, 0], curve[:, 1]))
 
     def hold_velocity(self, slot: int, velocity: Vector3 | None) -> None:
-        """Drive at a constant velocity given in the body frame (z is ignored), whatever acts; None ends it."""
+        """Drive at a constant velocity in the body frame (z is ignored), whatever forces act; None ends it."""
         self._held[slot] = (0.0, 0.0, 0.0) if velocity is None else (1.0, velocity[0], velocity[1])
 
     def add_impulse(self, slot: int, impulse_ns: Vector3) -> None:
-        """Change the velocity at once by impulse over mass."""
+        """Change the velocity at once, by impulse over mass."""
         if self.physics[slot]:
             self.velocity[slot] += np.asarray(impulse_ns) / self.spec(slot).mass_kg
 
     def add_angular_impulse(self, slot: int, impulse_nms: Vector3) -> None:
-        """Change the turn rate at once; only the part about z acts."""
+        """Change the yaw rate at once; only the part about z acts."""
         if self.physics[slot]:
             self.angular_velocity_degps[slot, 2] += math.degrees(impulse_nms[2] / yaw_inertia_kgm2(self.spec(slot)))
 
     def add_force(self, slot: int, force_n: Vector3) -> None:
-        """Push during the next step."""
+        """Apply a force during the next step."""
         pull = self._pull.setdefault(slot, [0.0, 0.0, 0.0, 0.0])
         for axis in range(3):
             pull[axis] += force_n[axis]
 
     def add_torque(self, slot: int, torque_nm: Vector3) -> None:
-        """Turn during the next step; only the part about z acts."""
+        """Apply a torque during the next step; only the part about z acts."""
         self._pull.setdefault(slot, [0.0, 0.0, 0.0, 0.0])[3] += torque_nm[2]
 
     # ------------------------------------------------------------ step
@@ -311,6 +317,9 @@ class VehicleFleet:
 
 
 def water_mm(wetness: float, deposits: float) -> float:
-    """Mean depth of water on the road, both in percent: a film, up to that of a heavy rain with full deposits."""
+    """Mean depth of water on the road, mm, from wetness and deposits in percent.
+
+    Wetness alone gives a film; full deposits raise the depth to that of a heavy rain.
+    """
     film, puddles = (min(max(percent / 100.0, 0.0), 1.0) for percent in (wetness, deposits))
     return FILM_MM * film + PUDDLES_MM * puddles

@@ -1,4 +1,4 @@
-"""What the physics needs to know of each vehicle, as one record per vehicle."""
+"""Parameters of the vehicle physics, as one record per vehicle."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from embedded_carla.types import VehicleSpec
 from embedded_carla.world.vehicles_classes import traits_of
 
 AIR_DENSITY_KGPM3 = 1.2
-LATERAL_SHARE = (0.86, 0.90)  # lateral over longitudinal friction, lower in front
-ROLLOVER_SHARE = 0.9  # lateral friction stays below this part of the static stability factor: nothing tips over
+LATERAL_SHARE = (0.86, 0.90)  # lateral over longitudinal friction (front, rear); lower in front
+ROLLOVER_SHARE = 0.9  # lateral friction stays below this share of the static stability factor, so nothing tips over
 HALF_TRACK_MIN_M = 0.3
 HAND_BRAKE_SHARE = 0.5  # of the largest braking force, at the rear axle
 SHAPE = 1.35  # C of the tyres' Magic Formula; the kernel has the same
-PEAK = math.tan(math.pi / (2.0 * SHAPE))  # B times the slip at which a tyre gives its most
+PEAK = math.tan(math.pi / (2.0 * SHAPE))  # B times the slip at which a tyre gives its largest force
 
 BANK_RECORD = np.dtype(
     [
@@ -30,21 +30,21 @@ BANK_RECORD = np.dtype(
             "wheelbase_m",
             "front_axle_m",  # from the origin, forward positive
             "rear_axle_m",
-            "centre_m",  # the centre of mass, from the origin
+            "centre_m",  # centre of mass, from the origin
             "front_m",  # from the centre of mass to the axle
             "rear_m",
             "front_load",  # static share of the weight
             "rear_load",
             "drive_front",  # share of the driving force
-            "transfer_kg",  # load from axle to axle per longitudinal acceleration
-            "side_transfer_m",  # centre of mass's height over the track: load from side to side
+            "transfer_kg",  # load shifted between the axles per longitudinal acceleration
+            "side_transfer_m",  # height of the centre of mass over the track: load shifted between the sides
             "grip",  # friction of the tyres over that of a car's
             "front_side",  # lateral over longitudinal friction
             "rear_side",
             "front_tyre",  # B of the Magic Formula
             "rear_tyre",
             "understeer_s2",  # steering angle per lateral acceleration, beyond what the geometry needs: rad s^2/m
-            "peak_slip_rad",  # of the front tyres; the driver does not turn the wheel further into the slide
+            "peak_slip_rad",  # slip at which the front tyres give most; the driver steers no further into a slide
             "rolling",  # resistance over load
             "drag_per_m",  # deceleration per squared speed
             "brake_front_n",  # at full brake
@@ -57,8 +57,8 @@ BANK_RECORD = np.dtype(
             "front_radius_m",
             "rear_radius_m",
             "half_track_m",
-            "feels_water",  # 1 where a wet road takes grip, else 0
-            "brake_fades",  # 1 where the brakes pull less at speed, as CARLA's do, else 0
+            "feels_water",  # 1 if a wet road takes grip, else 0
+            "brake_fades",  # 1 if the brakes pull less at speed, as CARLA's do, else 0
         )
     ]
 )
@@ -66,7 +66,7 @@ BANK_RECORD = np.dtype(
 
 @dataclass(frozen=True, slots=True)
 class Axle:
-    """The two wheels of an axle, as one: mean angle and radius, torques of both together."""
+    """Both wheels of an axle as one: mean angle and radius, torques of both together."""
 
     steer_max_deg: float
     radius_m: float
@@ -76,8 +76,10 @@ class Axle:
 
 @dataclass(frozen=True, slots=True)
 class Chassis:
-    """What a client can change of a vehicle beside its spec. `centre_m` is how far the centre of mass has moved
-    forward from the middle between the axles, `lifted_m` upward from where the model has it."""
+    """Parameters beside its spec that a client can change on a vehicle.
+
+    `centre_m` is the position of the centre of mass forward of the origin, `lifted_m` its height above the model's own.
+    """
 
     front: Axle
     rear: Axle
@@ -86,7 +88,7 @@ class Chassis:
 
 
 def chassis_of(spec: VehicleSpec) -> Chassis:
-    """The model's own."""
+    """The model's own chassis."""
     share, torque_nm = traits_of(spec).brake_front_share, spec.brake_force_max_n * spec.wheel_radius_m
     return Chassis(
         Axle(spec.steer_max_deg, spec.wheel_radius_m, share * torque_nm, 0.0),
@@ -100,7 +102,7 @@ def yaw_inertia_kgm2(spec: VehicleSpec) -> float:
 
 
 def record_of(spec: VehicleSpec, chassis: Chassis | None = None) -> NDArray[np.void]:
-    """The record of one vehicle, shape ()."""
+    """The BANK_RECORD of one vehicle, shape ()."""
     traits, chassis = traits_of(spec), chassis or chassis_of(spec)
     front, rear = chassis.front, chassis.rear
     front_axle_m, centre_m = spec.rear_axle_x_m + spec.wheelbase_m, chassis.centre_m
@@ -123,7 +125,7 @@ def record_of(spec: VehicleSpec, chassis: Chassis | None = None) -> NDArray[np.v
         "rear_m": rear_m,
         "front_load": -rear_m / spec.wheelbase_m,
         "rear_load": front_m / spec.wheelbase_m,
-        # Cars drive all wheels by load: traction control keeps other cars from much that they would do otherwise.
+        # All wheels are driven, by load: traction control hides most of what front or rear drive would do otherwise.
         "drive_front": 0.0 if spec.number_of_wheels < 4 else -rear_m / spec.wheelbase_m,
         "transfer_kg": spec.mass_kg * height_m / spec.wheelbase_m,
         "side_transfer_m": 0.0 if spec.number_of_wheels < 4 else height_m / (2 * half_track_m),

@@ -1,8 +1,8 @@
-"""Engine, clutch and gear box of a vehicle as VehiclePhysicsControl describes them, and what each model has by default.
+"""Engine, clutch and gear box as VehiclePhysicsControl describes them, and each model's defaults.
 
-The defaults follow from a model's power, its largest driving force and its top speed: the torque curve has the shape
-of its kind of engine and the stated peak power, first gear gives the largest force, top gear reaches the top speed at
-the engine's highest speed, the gears between are in geometric progression.
+The defaults follow from a model's power, its largest driving force and its top speed. The torque curve has the shape of
+the model's kind of engine and the stated peak power. First gear gives the largest force, top gear reaches the top speed
+at the engine's highest speed, and the gears between are in geometric progression.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import numpy as np
 
 from embedded_carla.types import Float, SemanticTag, VehicleSpec
 
-TORQUE_POINTS = 128  # of the torque curve that the physics looks up, evenly spaced up to the highest engine speed
+TORQUE_POINTS = 128  # of the torque table that the physics reads, evenly spaced up to the highest engine speed
 MAX_GEARS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Gear:
-    """`down` and `up` are the shares of the highest engine speed at which an automatic leaves the gear at full load."""
+    """A gear; `down` and `up` are the shares of the highest engine speed at which an automatic leaves it at full
+    load.
+    """
 
     ratio: float
     down: float
@@ -29,9 +31,9 @@ class Gear:
 
 @dataclass(frozen=True, slots=True)
 class Drivetrain:
-    """From the pedal to the driven wheels. The damping rates are N m s/rad at the engine: its losses.
+    """Everything from the pedal to the driven wheels. The damping rates are the engine's losses, N m s/rad.
 
-    `torque_curve` has points of (engine speed in rpm, N m), at rising speeds.
+    `torque_curve` has points (engine speed in rpm, N m), at rising speeds.
     """
 
     torque_curve: tuple[tuple[float, float], ...]
@@ -49,16 +51,16 @@ class Drivetrain:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of engine. Torque shape: share of the highest speed against share of the largest torque."""
+    """A kind of engine; `shape` is its torque curve: (share of the highest speed, share of the largest torque)."""
 
     max_rpm: float
     gears: int
     final_ratio: float
     switch_time_s: float
     shape: tuple[tuple[float, float], ...]
-    loss: float  # share of the torque at peak power that engine and gears lose
+    loss: float  # share of the torque at peak power that is lost in engine and gears
     drag: float  # the same with the throttle closed
-    first: float = 1.0  # force of first gear over the largest that the vehicle can use
+    first: float = 1.0  # force of first gear over the largest force that the vehicle can use
 
 
 _PETROL_SHAPE = ((0.0, 0.6), (0.15, 0.75), (0.3, 0.93), (0.5, 1.0), (0.7, 0.98), (0.85, 0.9), (1.0, 0.74))
@@ -72,7 +74,7 @@ _HEAVY = _Kind(2300.0, 12, 3.1, 0.6, _DIESEL_SHAPE, 0.15, 0.25)
 _CONVERTER = _Kind(2600.0, 6, 4.1, 0.3, _DIESEL_SHAPE, 0.18, 0.25)
 _CRUISER = _Kind(5600.0, 6, 3.0, 0.25, _PETROL_SHAPE, 0.12, 0.35)
 _SPORT_BIKE = _Kind(13000.0, 6, 3.0, 0.15, _PETROL_SHAPE, 0.12, 0.35, 1.8)
-_MOTOR = _Kind(14000.0, 1, 9.0, 0.0, (), 0.1, 0.12)  # electric, or with a belt or a planetary set in place of gears
+_MOTOR = _Kind(14000.0, 1, 9.0, 0.0, (), 0.1, 0.12)  # electric, or a belt or planetary set instead of gears
 _LEGS = _Kind(300.0, 1, 1.0, 0.0, (), 0.03, 0.0)
 
 _BY_MODEL = {
@@ -96,8 +98,8 @@ _BY_TAG = {
 }
 _SMALL_W = 95e3
 _SHIFT_DOWN, _SHIFT_UP = 0.5, 0.95
-_INERTIA_S2 = 0.0007  # of flywheel and crank, kg m^2 per N m of largest torque
-_CLUTCH_STRENGTH = 10.0  # CARLA's; the clutch here does not slip but to start
+_INERTIA_S2 = 0.0007  # inertia of flywheel and crankshaft, kg m^2 per N m of largest torque
+_CLUTCH_STRENGTH = 10.0  # CARLA's value; the clutch here slips only when pulling away
 
 
 def _kind_of(spec: VehicleSpec) -> _Kind:
@@ -109,7 +111,7 @@ def _kind_of(spec: VehicleSpec) -> _Kind:
 
 
 def drivetrain_of(spec: VehicleSpec) -> Drivetrain:
-    """What the model has before a client changes it."""
+    """The model's drivetrain before a client changes it."""
     kind = _kind_of(spec)
     top_radps = kind.max_rpm * math.tau / 60.0
     last = top_radps * spec.wheel_radius_m / spec.top_speed_mps  # engine over wheel
@@ -119,7 +121,7 @@ def drivetrain_of(spec: VehicleSpec) -> Drivetrain:
         rated = grid[int(np.argmax(grid * np.interp(grid, at, share)))] * top_radps
         peak_nm = spec.power_w / (rated * float(np.interp(rated / top_radps, at, share)))
     else:
-        # An electric motor: the largest force up to the speed at which it takes all the power, then that power.
+        # An electric motor: the largest force up to the speed at which it takes all its power, then that power.
         rated = top_radps * min(spec.power_w / spec.force_max_n / spec.top_speed_mps, 1.0)
         peak_nm = spec.power_w / rated
         at = np.append(np.linspace(0.0, 1.0, 41), rated / top_radps)
@@ -147,7 +149,10 @@ def drivetrain_of(spec: VehicleSpec) -> Drivetrain:
 
 
 def torque_table(drivetrain: Drivetrain) -> Float:
-    """(TORQUE_POINTS,) N m at even steps from standstill to the highest speed; constant beyond the curve's ends."""
+    """Torque (TORQUE_POINTS,) in N m at even steps from standstill to the highest speed.
+
+    The torque is constant beyond the ends of the curve.
+    """
     rpm, torque_nm = np.array(drivetrain.torque_curve).T
     table: Float = np.interp(np.linspace(0.0, drivetrain.max_rpm, TORQUE_POINTS), rpm, torque_nm)
     return table

@@ -1,9 +1,9 @@
-"""How vehicles move: compiled loops over vehicles.
+"""Vehicle dynamics: compiled loops over vehicles.
 
-In the plane: R. Rajamani, *Vehicle Dynamics and Control* (2nd ed.), ch. 2, 4, 8 and 13: a dynamic single-track model,
-lateral force by the Magic Formula in its short form D sin(C atan(B a)), the friction ellipse for combined slip, load
-transfer between the axles. Below about 2 m/s slip angles lose their meaning; there the motion goes over into the
-kinematic single track, reached with no more force than friction can give, so that standstill is a fixed point.
+In the plane: R. Rajamani, *Vehicle Dynamics and Control* (2nd ed.), ch. 2, 4, 8 and 13. A dynamic single-track model
+with lateral forces from the short Magic Formula D sin(C atan(B a)), the friction ellipse for combined slip, and load
+transfer between the axles. Below about 2 m/s slip angles lose their meaning; there the motion blends into the kinematic
+single-track model, approached with no more force than friction can give, so that standstill is a fixed point.
 
 Upright: a critically damped spring per degree of freedom (heave, pitch, roll), advanced by its closed-form solution, so
 that any step length is stable. Wheels do not pull: the body never accelerates downwards faster than gravity.
@@ -28,24 +28,26 @@ GRAVITY_MPS2 = 9.81
 # Tyres
 DRY_FRICTION = 1.0
 SHAPE = 1.35  # C
-SLIP_SPEED_MPS = 2.0  # slip angles are taken over no less than this speed
+SLIP_SPEED_MPS = 2.0  # least speed for computing slip angles
 KINEMATIC_MPS, DYNAMIC_MPS = 1.0, 3.0  # blend between the two models
-SLIP_STIFFNESS = 15.0  # longitudinal force over load, per slip: what the telemetry's slip ratio is taken from
+SLIP_STIFFNESS = 15.0  # longitudinal force over load, per slip; gives the slip ratio of the telemetry
 # Pedals and steering
-ABS_EFFICIENCY = 0.95  # share of the longitudinal friction that braking with ABS, and traction control, make use of
+ABS_EFFICIENCY = 0.95  # share of the longitudinal friction that ABS and traction control use
 STEER_RATE_RADPS = math.radians(120.0)
 BRAKE_SHARE = ((0.0, 1.0), (5.0, 0.90), (7.2, 0.57), (10.0, 0.32), (30.0, 0.32))
-"""Share of the full brake at these speeds (m/s), where brakes fade: after carla_garage's model of a braking ego."""
-# Stability control: where the steering asks for more than the tyres can give, or the vehicle turns faster, it takes the
-# throttle and then brakes, at a spin one side more than the other.
+"""(speed in m/s, share of the full brake) for brakes that fade with speed; after carla_garage's model of a braking
+ego.
+"""
+# Stability control: where the steering demands more than the tyres can give, or the vehicle turns faster than that, it
+# cuts the throttle and then brakes; in a spin it brakes one side more than the other.
 STABILITY_BEGIN, STABILITY_FULL = 0.85, 1.05  # demanded over possible lateral acceleration
-STABILITY_BRAKE, STABILITY_FRONT = 0.4, 0.85  # friction number; share of the front axle, so that the rear holds
-STABILITY_SIDE = 0.5  # of the weight times friction, at half the track: the brakes of the outer wheels
+STABILITY_BRAKE, STABILITY_FRONT = 0.4, 0.85  # braking force over weight; its front share, so that the rear holds
+STABILITY_SIDE = 0.5  # force of the outer wheels' brakes over weight times friction; it acts at half the track
 STABILITY_GAIN_PER_S = 10.0
-SLIP_GAIN_PER_S, SLIP_S2PM = 5.0, 0.02  # of side slip beyond the arc tangent of so much per possible acceleration
+SLIP_GAIN_PER_S, SLIP_S2PM = 5.0, 0.02  # on side slip beyond atan(SLIP_S2PM x possible acceleration)
 # Springs
 SPRING_RADPS = 12.0  # natural frequency of heave, pitch and roll
-DROOP_M = 0.12  # wheels that hang down this far still touch the ground
+DROOP_M = 0.12  # wheels that hang down up to this far still touch the ground
 BUMP_M = 0.15  # the body sinks no deeper than this into its springs
 SLOPE_MAX = 0.7
 
@@ -54,7 +56,7 @@ _SIDE = (-1.0, 1.0, -1.0, 1.0)
 
 
 class _Push(NamedTuple):
-    """What acts on one vehicle during a step, constant over its sub-steps. Forces in N."""
+    """Forces on one vehicle during a step, constant over its sub-steps. Forces in N."""
 
     drive_front: float  # forward positive, within friction
     drive_rear: float
@@ -66,24 +68,24 @@ class _Push(NamedTuple):
     side_rear: float
     resistance_mps2: float  # rolling; opposes motion and holds at rest
     steer_target_rad: float
-    hold_mps2: float  # what friction can change of the sideways speed; 0 in the air
+    hold_mps2: float  # largest sideways acceleration by friction; 0 in the air
     grade_forward_mps2: float
     grade_right_mps2: float
-    steadied_radps2: float  # what one-sided braking takes from the turn
+    steadied_radps2: float  # angular acceleration by one-sided braking, against the turn
 
 
 class _Plane(NamedTuple):
-    """The plane under the wheels at the start of a step."""
+    """The ground plane under the wheels at the start of a step."""
 
-    height_m: float  # below the origin
+    height_m: float  # z of the plane at the vehicle's origin
     forward: float  # rise over run
     right: float
-    is_there: bool  # any wheel has a surface below it
-    is_touched: bool  # wheels carry the body
+    is_there: bool  # at least one wheel has a surface below it
+    is_touched: bool  # the wheels carry the body
 
 
 X, Y, YAW, FORWARD, RIGHT, TURN, STEER, ACCEL = range(8)
-"""Places in the vector of the planar motion: m, rad, velocities in the body frame, forward acceleration."""
+"""Indices into the state vector of the planar motion: m, rad, velocities in the body frame, forward acceleration."""
 
 
 @inner
@@ -98,7 +100,7 @@ def _sign(value: float) -> float:
 
 @inner
 def _footing(wheel_z: Float, z_m: float, model: Any) -> _Plane:
-    """Fit the plane to `wheel_z` (4,), NaN where a wheel has nothing below it."""
+    """Fit the ground plane to `wheel_z` (4,), NaN where a wheel has nothing below it."""
     count, total = 0, 0.0
     for wheel in range(4):
         if not math.isnan(wheel_z[wheel]):
@@ -117,7 +119,7 @@ def _footing(wheel_z: Float, z_m: float, model: Any) -> _Plane:
 
 @inner
 def _steer_share(curve: Float, speed: float) -> float:
-    """Share of the largest steering angle that a full turn of the wheel gives: piecewise linear in speed."""
+    """Share of the largest steering angle at full steering input: piecewise linear in speed."""
     if speed <= curve[0, 0]:
         return float(curve[0, 1])
     for i in range(1, len(curve)):
@@ -139,7 +141,7 @@ def _brake_share(speed_mps: float) -> float:
 
 @inner
 def _stability(model: Any, state: Float, grip_front: float, grip: float, weight_n: float) -> tuple[float, float]:
-    """(demanded over possible lateral acceleration, rad/s^2 that one-sided braking takes from the turn).
+    """(demanded over possible lateral acceleration, angular acceleration in rad/s^2 by one-sided braking).
 
     The bounds of yaw rate and side slip are those of Rajamani, 8.2.
     """
@@ -157,7 +159,7 @@ def _stability(model: Any, state: Float, grip_front: float, grip: float, weight_
 
 @inner
 def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane, grip: float) -> _Push:
-    """From pedals and steering wheel to forces at the axles; the load moves with the last step's acceleration."""
+    """Convert pedals and steering to forces at the axles; the load transfer follows the last step's acceleration."""
     brake, hand_brake, steer = motion.inputs[slot, 1], motion.inputs[slot, 2], motion.inputs[slot, 3]
     speed = abs(state[FORWARD])
     brake *= _brake_share(speed) if model.brake_fades > 0.0 else 1.0
@@ -167,13 +169,13 @@ def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane,
     grip_front, grip_rear = grip * motion.axle_friction[slot, 0], grip * motion.axle_friction[slot, 1]
     uphill = gravity * plane.forward / (1.0 + plane.forward * plane.forward)
     air = model.drag_per_m * state[FORWARD] * speed
-    moved = model.transfer_kg * (state[ACCEL] + touch * uphill + air)  # what the tyres push, at the centre's height
+    moved = model.transfer_kg * (state[ACCEL] + touch * uphill + air)  # by the acceleration that the tyres give
     load_front = max(model.front_load * weight - moved, 0.0)
     load_rear = max(model.rear_load * weight + moved, 0.0)
     limit_front, limit_rear = grip_front * load_front, grip_rear * load_rear
 
     share, steadied_turn = _stability(model, state, grip_front, grip, weight)
-    left = math.sqrt(max(1.0 - share * share, 0.04))  # of the friction, for traction control to drive with
+    left = math.sqrt(max(1.0 - share * share, 0.04))  # share of the friction left for traction control
     excess = max((share - STABILITY_BEGIN) / (STABILITY_FULL - STABILITY_BEGIN), 0.0)
     force = motion.engine_n[slot] * (1.0 - min(excess, 1.0))
     steadied = STABILITY_BRAKE * min(max(excess - 1.0, 0.0), 1.0)
@@ -210,7 +212,7 @@ def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane,
 
 @inner
 def _tyre(stiffness: float, slip_rad: float, side_n: float, used: float) -> float:
-    """Lateral force, right positive; `used` is the part of the friction that drive and brake take."""
+    """Lateral force, N, right positive; `used` is the share of the friction that drive and brake take."""
     return -side_n * math.sqrt(max(1.0 - used * used, 0.0)) * math.sin(SHAPE * math.atan(stiffness * slip_rad))
 
 
@@ -218,7 +220,7 @@ def _tyre(stiffness: float, slip_rad: float, side_n: float, used: float) -> floa
 def _advance(state: Float, model: Any, push: _Push, dt_s: float) -> tuple[float, float, float, float, float, float]:
     """Move `state` by one sub-step of at most 12.5 ms (semi-implicit Euler).
 
-    Returns, front then rear: forward and lateral tyre forces in N and slip angles.
+    Returns forward tyre forces in N, lateral tyre forces in N and slip angles in rad, each front then rear.
     """
     speed, lateral, turn = state[FORWARD], state[RIGHT], state[TURN]
     state[STEER] = steer = state[STEER] + _clamp(push.steer_target_rad - state[STEER], STEER_RATE_RADPS * dt_s)
@@ -226,7 +228,7 @@ def _advance(state: Float, model: Any, push: _Push, dt_s: float) -> tuple[float,
     pace = max(magnitude, abs(lateral))  # a car that slides sideways is in motion too
     dynamic = min(max((pace - KINEMATIC_MPS) / (DYNAMIC_MPS - KINEMATIC_MPS), 0.0), 1.0)
 
-    # Front tyres give their most however far the wheel is turned: no more than the peak slip counts.
+    # Front tyres give their most however far the wheel is turned: slip beyond the peak does not count.
     over = max(magnitude, SLIP_SPEED_MPS)
     heading = math.atan((lateral + model.front_m * turn) / over)
     front_slip = _clamp(heading - steer * direction, model.peak_slip_rad)
@@ -268,7 +270,7 @@ def _advance(state: Float, model: Any, push: _Push, dt_s: float) -> tuple[float,
 
 @inner
 def _damped(error: float, rate: float, dt_s: float) -> tuple[float, float]:
-    """Critically damped return to zero after `dt_s`: error, rate."""
+    """Error and rate after `dt_s` of a critically damped return to zero."""
     decay = math.exp(-SPRING_RADPS * dt_s)
     push = rate + SPRING_RADPS * error
     return (error + push * dt_s) * decay, (rate - SPRING_RADPS * dt_s * push) * decay
@@ -278,7 +280,10 @@ def _damped(error: float, rate: float, dt_s: float) -> tuple[float, float]:
 def _settle(
     slot: int, motion: Motion, plane: _Plane, forward_m: float, right_m: float, dt_s: float
 ) -> tuple[float, float, float, float, float, float]:
-    """Height, climb, pitch, roll and their rates after `dt_s`, in which the body moved so far over `plane`."""
+    """Height, climb rate, pitch, roll and the rates of pitch and roll after `dt_s`.
+
+    `forward_m` and `right_m` are how far the body moved over `plane` in that time.
+    """
     z, climb = motion.location[slot, 2], motion.velocity[slot, 2]
     rise = plane.forward * forward_m + plane.right * right_m
     rise_rate, ground = rise / dt_s, plane.height_m + rise
@@ -303,7 +308,7 @@ def _settle(
 def _write_tyres(
     slot: int, model: Any, motion: Motion, state: Float, push: _Push, tyres: tuple[float, ...], grip: float
 ) -> None:
-    """What each wheel carries and gives, from the axles' forces; the load moves with the lateral acceleration."""
+    """Write each wheel's load, forces, slip and spin from the axles' forces; lateral acceleration shifts the load."""
     along = (tyres[0], tyres[0], tyres[1], tyres[1])
     side = (tyres[2], tyres[2], tyres[3], tyres[3])
     angle = (tyres[4], tyres[4], tyres[5], tyres[5])
@@ -326,7 +331,7 @@ def _write_tyres(
 
 @inner
 def _write_back(slot: int, model: Any, motion: Motion, state: Float, tilt: tuple[float, ...], dt_s: float) -> None:
-    """`state` and `tilt` (what `_settle` gives) into the arrays; accelerations are changes over the step."""
+    """Write `state` and `tilt` (the result of `_settle`) to the arrays; accelerations are changes over the step."""
     z, climb, pitch, roll, pitch_rate, roll_rate = tilt
     cos, sin = math.cos(state[YAW]), math.sin(state[YAW])
     velocity = (state[FORWARD] * cos - state[RIGHT] * sin, state[FORWARD] * sin + state[RIGHT] * cos, climb)
@@ -361,8 +366,8 @@ def move(
 ) -> None:  # fmt: skip
     """Advance the vehicles in `slots` (n,) by `dt_s` in `count` sub-steps.
 
-    `ground_z` (n, 5) is the ground's height at `road_kernel.wheel_points`, NaN for none; `wet_share` (n,) the friction
-    of the road over that of a dry one.
+    `ground_z` (n, 5) is the ground's height at `road_kernel.wheel_points`, NaN for none. `wet_share` (n,) is wet over
+    dry friction of the road.
     """
     state = np.empty(8)
     for k in range(len(slots)):
@@ -375,7 +380,7 @@ def move(
         state[YAW] = yaw
         state[FORWARD], state[RIGHT] = vx * cos + vy * sin, vy * cos - vx * sin
         state[TURN] = math.radians(motion.angular_velocity_degps[slot, 2])
-        # The motion is that of the centre of mass.
+        # The state describes the centre of mass.
         state[X], state[Y] = x + model.centre_m * cos, y + model.centre_m * sin
         state[RIGHT] += state[TURN] * model.centre_m
         state[STEER], state[ACCEL] = motion.steer_rad[slot], motion.forward_accel[slot]

@@ -1,4 +1,4 @@
-"""The arrays that the compiled loops over vehicles work on."""
+"""The arrays that the compiled vehicle loops read and write."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from embedded_carla.types import Float
 
 NORMAL_N, FORWARD_N, RIGHT_N, SLIP_RATIO, SLIP_ANGLE, SPIN = range(6)
-"""Columns of `Motion.wheels`: loads and forces in N, slip ratio, slip angle in rad, turn rate of the wheel in rad/s."""
+"""Columns of `Motion.wheels`: loads and forces in N, slip ratio, slip angle in rad, wheel speed in rad/s."""
 
 
 class Motion(NamedTuple):
-    """Arrays by slot, capacity N; those of the fleet's public attributes and what else a step reads and writes."""
+    """Arrays by slot, capacity N: the fleet's public attributes and everything else that a step reads and writes."""
 
     location: Float  # (N, 3) m
     rotation_deg: Float  # (N, 3) pitch, yaw, roll

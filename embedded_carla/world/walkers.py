@@ -1,4 +1,4 @@
-"""All walkers of the world as a struct of arrays: they walk where told, stand on the ground and fall."""
+"""All walkers of the world as a struct of arrays: they walk as told, stand on the ground and fall."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ JUMP_MPS = 4.2
 
 
 class WalkerCrowd:
-    """Walkers, indexed by slot; origins are on the ground between the feet.
+    """Physics of all walkers, indexed by slot; their origins are on the ground between the feet.
 
-    Public arrays grow with the crowd, read them anew each time: `location` (N, 3), `rotation_deg` (N, 3), `velocity`,
-    `acceleration` (N, 3) m/s, m/s^2 in the world frame, `angular_velocity_degps` (N, 3), `phase_rad` (N,) of the legs,
-    `physics`, `gravity`, `alive` (N,) bool. Walkers without physics stay where they are put.
+    Public arrays grow with the crowd, so read them anew each time: `location` (N, 3), `rotation_deg` (N, 3);
+    `velocity`, `acceleration` (N, 3) m/s, m/s^2 in the world frame; `angular_velocity_degps` (N, 3); `phase_rad` (N,)
+    of the legs; `physics`, `gravity`, `alive` (N,) bool. Walkers without physics stay where they are put.
     """
 
     location: Float
@@ -37,7 +37,7 @@ class WalkerCrowd:
     physics: NDArray[np.bool_]
     gravity: NDArray[np.bool_]
     alive: NDArray[np.bool_]
-    _placed: NDArray[np.bool_]  # by the client's own crowd simulation since the last step
+    _placed: NDArray[np.bool_]  # by a client's own crowd simulation, not long ago
     _silence_s: Float
     _wanted: Float
     _jump: NDArray[np.bool_]
@@ -66,7 +66,7 @@ class WalkerCrowd:
         )
 
     def add(self, pose: Transform) -> int:
-        """Put a walker at rest at `pose`; the slot stays its own until `remove`."""
+        """Add a walker at rest at `pose`; it keeps the returned slot until `remove`."""
         slot = next((i for i, c in enumerate(self._controls) if c is None), len(self._controls))
         if slot == len(self._controls):
             self._controls.append(None)
@@ -91,7 +91,7 @@ class WalkerCrowd:
         return control
 
     def set_control(self, slot: int, control: WalkerControl) -> None:
-        """Walk along `control.direction` (its horizontal part, made a unit vector) until told otherwise."""
+        """Walk along the horizontal part of `control.direction` (made a unit vector) until the next control."""
         self._controls[slot] = control
         x, y, _ = control.direction
         length = math.hypot(x, y)
@@ -106,26 +106,28 @@ class WalkerCrowd:
         self.velocity[slot] = velocity
 
     def set_physics(self, slot: int, enabled: bool) -> None:
-        """Without physics a walker stands where it is, at no velocity; with it again it begins from there."""
+        """Switch physics on or off. Without it the walker stands still; switched on again, it starts from rest."""
         self.physics[slot] = enabled
         if not enabled:
             self.velocity[slot] = self.acceleration[slot] = self.angular_velocity_degps[slot] = 0.0
 
     def set_state(self, slot: int, pose: Transform, speed_mps: float) -> None:
-        """Place a walker that a client moves itself; it strides by the way it has gone since it was last placed.
+        """Place a walker that a client moves itself; its stride advances by the distance from its last position.
 
-        The feet are put on the ground when the next step finds it near `pose`.
+        The next step puts the feet on the ground if the ground is near `pose`.
         """
         place, yaw, speed = np.array([pose.location]), np.array([pose.yaw_deg]), np.array([speed_mps])
         self.set_states(np.array([slot]), place, yaw, speed)
 
     def set_states(self, slots: NDArray[np.intp], location: Float, yaw_deg: Float, speed_mps: Float) -> None:
-        """As `set_state` for many: (n,) slots, (n, 3) m, (n,) degrees, (n,) m/s. No slot may come twice."""
+        """`set_state` for many: slots (n,), location (n, 3) m, yaw (n,) degrees, speed (n,) m/s. No slot may occur
+        twice.
+        """
         place, yaw, speed = (np.ascontiguousarray(a, dtype=np.float64) for a in (location, yaw_deg, speed_mps))
         kernel.place(slots, place, yaw, speed, self._by_client)
 
     def _stand_placed(self, dt_s: float) -> None:
-        """Walkers that clients place."""
+        """Put the walkers that clients place onto the ground."""
         placed = np.flatnonzero(self._placed)
         if len(placed):
             kernel.stand(placed, self._ground.below(self.location[placed]).z, self._by_client, float(dt_s))
@@ -154,7 +156,7 @@ class WalkerCrowd:
         self._turn(active, wanted, dt_s)
 
     def _walk(self, old: Float, wanted: Float, stands: NDArray[np.bool_], dt_s: float) -> Float:
-        """Horizontal velocity drawn towards the wanted one; in the air it is kept."""
+        """Horizontal velocity, accelerated towards the wanted one; unchanged in the air."""
         change = wanted[:, :2] * wanted[:, 2:] - old[:, :2]
         size = np.hypot(change[:, 0], change[:, 1])
         share = np.minimum(ACCELERATION_MPS2 * dt_s / np.maximum(size, 1e-9), 1.0) * stands
@@ -171,7 +173,7 @@ class WalkerCrowd:
         active: NDArray[np.intp],
         dt_s: float,
     ) -> None:
-        """Set height and vertical speed in place: climb to a higher floor, go down or fall to a lower one."""
+        """Set height and vertical speed in place: climb to a higher floor, step down or fall to a lower one."""
         start = self.location[active, 2]
         jumps = stood & self._jump[active]
         self._jump[active] = False
@@ -185,7 +187,7 @@ class WalkerCrowd:
         velocity[:, 2] = np.where(grounded, 0.0, fall)
 
     def _turn(self, active: NDArray[np.intp], wanted: Float, dt_s: float) -> None:
-        """Look where the way goes; stride with the speed."""
+        """Turn towards the walking direction; the stride advances with the speed."""
         yaw = np.radians(self.rotation_deg[active, 1])
         target = np.where(wanted[:, 2] > 0.0, np.arctan2(wanted[:, 1], wanted[:, 0]), yaw)
         error = np.remainder(target - yaw + math.pi, 2 * math.pi) - math.pi

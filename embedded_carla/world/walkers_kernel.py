@@ -1,4 +1,4 @@
-"""Walkers that their client moves: compiled loops."""
+"""Walkers that a client moves itself: compiled loops."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from embedded_carla.compiled import compiled
 from embedded_carla.types import Float
 
 CLIMB_MPS = 1.5
-STRIDE_M = 1.4  # two steps: one turn of the phase
+STRIDE_M = 1.4  # length of two steps: one period of the phase
 SNAP_M = 0.5  # a walker that its client places this near the ground stands on it
-LONGEST_PLACED_STEP_M = 2.0  # a longer one is a teleport: no stride
-SILENCE_S = 0.5  # a client that has not moved its walker for this long has stopped it
+LONGEST_PLACED_STEP_M = 2.0  # a longer move is a teleport, without a stride
+SILENCE_S = 0.5  # a walker whose client has not moved it for this long stops
 
 
 class Placed(NamedTuple):
-    """Arrays by slot."""
+    """Arrays of the crowd, by slot."""
 
     location: Float
     rotation_deg: Float
     velocity: Float
     phase_rad: Float
-    placed: NDArray[np.bool_]  # by the client's own crowd simulation, not long ago
+    placed: NDArray[np.bool_]  # by a client's own crowd simulation, not long ago
     silence_s: Float
 
 
 @compiled
 def place(slots: NDArray[np.intp], location: Float, yaw_deg: Float, speed_mps: Float, crowd: Placed) -> None:
-    """Put walkers at `location` (n, 3), facing along `yaw_deg` (n,); they stride by the way since the last time.
+    """Move walkers to `location` (n, 3), facing along `yaw_deg` (n,); the stride advances by the distance moved.
 
-    Who stays level keeps the height of the ground that was found before.
+    A walker whose height stays within `SNAP_M` keeps the height of the ground that was found before.
     """
     for i in range(len(slots)):
         slot = slots[i]
@@ -53,7 +53,7 @@ def place(slots: NDArray[np.intp], location: Float, yaw_deg: Float, speed_mps: F
 
 @compiled
 def stand(slots: NDArray[np.intp], ground_z: Float, crowd: Placed, dt_s: float) -> None:
-    """Feet onto the ground (n,), kerbs at climbing speed; those that were left alone stop."""
+    """Move the feet to the ground's height (n,) at climbing speed, and stop walkers that no client moves any more."""
     for i in range(len(slots)):
         slot = slots[i]
         drop = ground_z[i] - crowd.location[slot, 2]
