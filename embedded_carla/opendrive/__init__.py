@@ -1,4 +1,4 @@
-"""OpenDRIVE (1.4) -> `RoadNetwork`: parse, check, repair."""
+"""OpenDRIVE 1.4 parser: reads, checks and repairs a map's text, and returns its `RoadNetwork`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["RoadNetwork", "parse"]
 def parse(text: str, name: str) -> RoadNetwork:
     """The road network of an OpenDRIVE text. Raises MapError in one line: truncated, not XML, no drivable lane...
 
-    `RoadNetwork.xodr_text` is the text itself when it needs no repair, so that clients get the file byte for byte.
+    If the text needs no repair, `RoadNetwork.xodr_text` is the text itself, so that clients get the file byte for byte.
     """
     if not text.strip():
         raise MapError(f"map {name}: the file is empty")
@@ -39,7 +39,7 @@ def parse(text: str, name: str) -> RoadNetwork:
 
 
 def _drop_namespaces(root: Any) -> None:
-    """Plain tag names, as the wheel reads them, in files that declare a namespace."""
+    """Strip the namespace from tag names, as the wheel reads files that declare one."""
     for element in root.iter("{*}*"):
         element.tag = etree.QName(element).localname
     etree.cleanup_namespaces(root)

@@ -26,7 +26,9 @@ MOST_ROAD_M, FARTHEST_M, WIDEST_LANE_M = 3.0e6, 1.0e6, 1000.0
 
 
 def repair(root: Element, name: str) -> list[str]:
-    """Mend the tree in place and say what was mended, one line each. Raises MapError on what cannot be mended."""
+    """Repair the tree in place and return what was repaired, one line each. Raises MapError on what cannot be
+    repaired.
+    """
     if root.tag != "OpenDRIVE":
         raise MapError(f"map {name}: the root element is <{root.tag}>, not <OpenDRIVE>")
     try:
@@ -49,7 +51,7 @@ def repair(root: Element, name: str) -> list[str]:
 
 
 def _mend_junction(road: Element, said: list[str]) -> None:
-    """The wheel takes a road without the attribute for a part of junction 0."""
+    """Set a missing `junction` attribute to -1: the wheel would take the road for a part of junction 0."""
     if road.get("junction") is None:
         road.set("junction", "-1")
         said.append(f"road {road.get('id')}: no junction given, -1 (none) assumed")
@@ -71,7 +73,7 @@ def _refuse(root: Element, name: str) -> None:
 
 
 def _refuse_sizes(root: Element, name: str) -> None:
-    """What would take hours and all memory to build."""
+    """Raise MapError for maps that would take hours and all memory to build."""
     total = sum(number(road, "length") for road in root.iterfind("road"))
     if total > MOST_ROAD_M:
         raise MapError(f"map {name}: {total / 1e3:.6g} km of roads, at most {MOST_ROAD_M / 1e3:g} km are possible")

@@ -12,10 +12,11 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Cubics:
-    """value(s) = a + b ds + c ds^2 + d ds^3 with ds = s - start of the last piece that starts at or before s.
+    """Piecewise cubic: value(s) = a + b ds + c ds^2 + d ds^3.
 
-    `start` (n,) ascending, `coefficients` (n, 4) as a, b, c, d. No piece at all is zero everywhere; before the first
-    piece the first piece is continued, as CARLA does.
+    ds = s - start of the last piece that starts at or before s. `start` (n,) ascending, `coefficients` (n, 4) as a, b,
+    c, d. A profile without pieces is zero everywhere. Before the first piece the first piece is continued, as CARLA
+    does.
     """
 
     start: Float
@@ -38,7 +39,7 @@ class Cubics:
         return np.asarray(b.T + ds * (2.0 * c.T + ds * 3.0 * d.T))
 
     def is_zero(self) -> bool:
-        """True when the profile vanishes everywhere."""
+        """Whether the profile is zero everywhere."""
         return not np.any(self.coefficients)
 
     def _piece(self, s: Float) -> tuple[NDArray[np.intp], Float]:
@@ -50,7 +51,7 @@ ZERO = Cubics(np.zeros(0), np.zeros((0, 4)))
 
 
 def cubics(rows: list[tuple[float, float, float, float, float]]) -> Cubics:
-    """Build a profile from rows of (start, a, b, c, d); rows at the same start keep the last one."""
+    """Build a profile from rows (start, a, b, c, d); of rows with the same start the last one counts."""
     if not rows:
         return ZERO
     latest = {row[0]: row for row in rows}

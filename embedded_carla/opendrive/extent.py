@@ -1,4 +1,4 @@
-"""Refuses roads whose numbers lead too far: their surface would take hours and all memory to build."""
+"""Refuses roads that reach too far: their surface would take hours and all memory to build."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from embedded_carla.opendrive.network import LaneSection, Road, RoadNetwork
 
 FARTHEST_M, WIDEST_M, HIGHEST_M, LONGEST_JUMP_M = 1.0e6, 1000.0, 1.0e5, 1000.0
 LARGEST_M2 = 1.0e9
-"""Area of the rectangle around a map. The memory that the scenery takes grows with it."""
+"""Largest area of the rectangle around a map, m^2. The memory that the scenery takes grows with it."""
 
 _STEP_M = 10.0
 _FEWEST = 5  # stations per lane section
-_BEFORE_M = 1e-3  # where a profile is about to end
+_BEFORE_M = 1e-3  # distance before a profile's end at which it is sampled
 
 
 def refuse_extent(network: RoadNetwork) -> None:
-    """Raises MapError naming the road that reaches too far, or the size of the map."""
+    """Raise MapError naming the road that reaches too far, or the size of a map that is too large."""
     corners = []
     for road in network.roads.values():
-        with np.errstate(all="ignore"):  # what is not finite is refused
+        with np.errstate(all="ignore"):  # non-finite values are refused below
             points = np.concatenate([_points(road, section) for section in road.sections])
         where = f"map {network.name}: road {road.road_id}"
         if not np.all(np.isfinite(points)) or np.max(np.abs(points[:, :2])) > FARTHEST_M + WIDEST_M:
@@ -43,7 +43,7 @@ def refuse_extent(network: RoadNetwork) -> None:
 
 
 def _points(road: Road, section: LaneSection) -> Float:
-    """(n, 4) x, y, z of the reference line and the largest lateral position at stations of a section."""
+    """Stations of a section, (n, 4): x and y of the reference line, largest absolute height, largest absolute t."""
     length_m = section.end_m - section.s_m
     profiles = [road.elevation, road.superelevation, road.offset, *(lane.width for lane in section.lanes.values())]
     knots = np.concatenate([[p.s_m for p in road.plan.pieces], *(p.start for p in profiles)])

@@ -34,7 +34,7 @@ class Piece:
     parameters: tuple[float, ...] = ()
 
     def local(self, ds: Float) -> tuple[Float, Float, Float]:
-        """Position along (u), across (v) and turn (rad) relative to the start pose after `ds` metres."""
+        """Position along (u) and across (v) the start pose's heading, and turn (rad), after `ds` metres."""
         if self.kind == ARC:
             return _arc(ds, self.parameters[0])
         if self.kind == SPIRAL:
@@ -76,7 +76,7 @@ def _spiral(ds: Float, curvature: float, rate: float) -> tuple[Float, Float, Flo
 def _polynomial(
     ds: Float, u: tuple[float, ...], v: tuple[float, ...], p_max: float, length_m: float
 ) -> tuple[Float, Float, Float]:
-    """Follow (u(p), v(p)) by arc length: s is measured along the curve, so p(s) comes from a table."""
+    """Evaluate (u(p), v(p)) at arc lengths `ds`: s is measured along the curve, so p(s) comes from a table."""
     count = int(np.clip(length_m / _TABLE_STEP_M, 64, 4096)) + 1
     p = np.linspace(0.0, p_max, count, dtype=np.float64)
     speed = np.hypot(_derivative(u, p), _derivative(v, p))
@@ -96,7 +96,7 @@ def _derivative(c: tuple[float, ...], p: Float) -> Float:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """A road's reference line, pieces in order of s."""
+    """A road's reference line; the pieces are in order of s."""
 
     pieces: tuple[Piece, ...]
 

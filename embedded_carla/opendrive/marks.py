@@ -1,4 +1,4 @@
-"""Road marks: OpenDRIVE's types -> the painted lines they stand for."""
+"""Road marks: the painted lines that OpenDRIVE's mark types stand for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from embedded_carla.opendrive.network import MarkLine, RoadMark
 
-# Where the file gives a type and no <line>: US practice, as CARLA's own towns are painted.
+# Used where the file gives a type and no <line>: US practice, as CARLA's own towns are painted.
 DASH_M, GAP_M = 3.0, 4.5
 STANDARD_WIDTH_M, BOLD_WIDTH_M = 0.12, 0.25
 
@@ -36,7 +36,7 @@ def _read_mark(element: Any, section_s_m: float) -> RoadMark:
 
 
 def usual_lines(kind: str, width_m: float) -> tuple[MarkLine, ...]:
-    """The lines of a mark type, from left to right where there are two; none for "none", "curb", "grass", "edge"."""
+    """The lines of a mark type, from left to right if there are two; none for "none", "curb", "grass", "edge"."""
     dash = {"solid": (0.0, 0.0), "broken": (DASH_M, GAP_M), "botts": (0.1, 1.9)}
     parts = ["botts"] if kind == "botts dots" else kind.split()
     if not parts or any(part not in dash for part in parts):

@@ -1,4 +1,4 @@
-"""Repairs to the links between lanes, roads, junctions and signals: the wheel's parser crashes on links to nothing."""
+"""Repairs links between lanes, roads, junctions and signals: the wheel's parser crashes on links to missing things."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from embedded_carla.opendrive.read import number
 
 Element = Any
 SHORTEST_ROAD_M = 1e-9
-"""The wheel reads roads of this length; it refuses shorter ones."""
+"""The wheel reads roads of this length and refuses shorter ones."""
 
 
 def drop_empty_roads(root: Element, said: list[str]) -> None:
-    """Remove connecting roads without a length. Raises ValueError for any other road without a length."""
+    """Remove connecting roads of zero length. Raises ValueError for any other road of zero length."""
     for road in root.findall("road"):
         if number(road, "length") > SHORTEST_ROAD_M:
             continue
@@ -38,7 +38,7 @@ def mend_lane_links(road: Element, said: list[str]) -> None:
 
 
 def mend_neighbour_links(root: Element, said: list[str]) -> None:
-    """Remove links to missing lanes of the road before or after, and to lanes of a road that is not given.
+    """Remove lane links to missing lanes of the road before or after, and lane links where no such road is given.
 
     The wheel takes a road that is not given for road 0.
     """
@@ -52,7 +52,7 @@ def mend_neighbour_links(root: Element, said: list[str]) -> None:
             if link is None or link.get("elementType") != "road":
                 continue
             facing = roads[link.get("elementId")].findall("lanes/laneSection")
-            # The wheel takes every contact point but "start" for the end.
+            # The wheel reads every contact point except "start" as the end.
             other = facing[0] if link.get("contactPoint") == "start" else facing[-1]
             _drop_links(road, lanes_of(own), tag, lanes_of(other), said)
 

@@ -1,4 +1,4 @@
-"""Repairs along one road: everything must be defined from s = 0 to the road's end, or `carla.Map` crashes."""
+"""Repairs along one road: `carla.Map` crashes unless everything is defined from s = 0 to the road's end."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from embedded_carla.opendrive.read import number
 Element = Any
 
 COINCIDENT_M = 1e-9
-"""The wheel's parser cannot tell lane sections apart that begin closer together than this."""
+"""The wheel's parser cannot tell lane sections apart whose starts are closer together than this."""
 SLIVER_M = 1e-3
-"""Length that a lane section of no length gets at a road's start or end."""
+"""Length given to a lane section of zero length at a road's start or end."""
 MOST_START_M = 0.1
-"""A road that is undefined from s = 0 up to here is mended, one that begins later is refused."""
+"""A road that is undefined from s = 0 up to here is repaired; one that begins later is refused."""
 
 
 def mend_plan_view(road: Element, said: list[str]) -> None:
-    """Let the plan view begin at s = 0. Raises ValueError where a longer part is missing."""
+    """Extend the plan view to s = 0. Raises ValueError if a longer part is missing."""
     pieces = road.findall("planView/geometry")
     first = min(pieces, key=lambda piece: number(piece, "s"))
     start = number(first, "s")
@@ -49,7 +49,7 @@ def _refuse_late(road: Element, what: str, start: float) -> None:
 
 
 def mend_profiles(road: Element, said: list[str]) -> None:
-    """Let lane offset, elevation and lane widths be defined from their start on."""
+    """Extend the profiles of lane offset, elevation and lane width to the start of the road or section."""
     _mend_profile(road, road.findall("lanes/laneOffset"), "s", said, before=0.0)
     _mend_profile(road, road.findall("elevationProfile/elevation"), "s", said)
     for lane in road.iterfind("lanes/laneSection/*/lane"):
@@ -60,7 +60,7 @@ def mend_profiles(road: Element, said: list[str]) -> None:
 def _mend_profile(
     road: Element, records: list[Element], key: str, said: list[str], before: float | None = None
 ) -> None:  # fmt: skip
-    """Put a constant before the first record: `before`, or the value with which that record begins."""
+    """Insert a constant before the first record: `before`, or the value with which that record begins."""
     if not records:
         return
     first = min(records, key=lambda record: number(record, key, 0.0))
@@ -76,7 +76,9 @@ def _mend_profile(
 
 
 def mend_sections(road: Element, said: list[str]) -> None:
-    """Put lane sections in order, from s = 0 on, none of them without a length. Raises ValueError."""
+    """Sort the lane sections, start them at s = 0 and remove zero lengths. Raises ValueError where that is
+    impossible.
+    """
     lanes, length = road.find("lanes"), number(road, "length")
     sections = lanes.findall("laneSection")
     ordered = sorted(sections, key=lambda section: number(section, "s"))
@@ -100,7 +102,7 @@ def _mend_first_start(road: Element, first: Element, said: list[str]) -> None:
 
 
 def _mend_first_length(road: Element, ordered: list[Element], length: float, said: list[str]) -> None:
-    """Give a first section of no length a length: roads and junctions are linked to its lanes."""
+    """Give a first section of zero length a length, because roads and junctions are linked to its lanes."""
     if len(ordered) < 2 or number(ordered[1], "s") > COINCIDENT_M:
         return
     end = number(ordered[2], "s") if len(ordered) > 2 else length
@@ -110,7 +112,7 @@ def _mend_first_length(road: Element, ordered: list[Element], length: float, sai
 
 
 def _merge_coincident(road: Element, ordered: list[Element], said: list[str]) -> None:
-    """Of sections at one s the last counts; links that went through the others reach across them."""
+    """Keep only the last of several sections at one s; links through the removed sections reach across them."""
     for i in range(len(ordered) - 2, -1, -1):
         if number(ordered[i + 1], "s") - number(ordered[i], "s") > COINCIDENT_M:
             continue
@@ -123,7 +125,7 @@ def _merge_coincident(road: Element, ordered: list[Element], said: list[str]) ->
 
 
 def _mend_last(road: Element, ordered: list[Element], length: float, said: list[str]) -> None:
-    """Give a last section of no length a length, because roads and junctions are linked to its lanes."""
+    """Give a last section of zero length a length, because roads and junctions are linked to its lanes."""
     last = ordered[-1]
     start = number(last, "s")
     if length - start > COINCIDENT_M:
@@ -153,7 +155,7 @@ def _move(road: Element, section: Element, s: float) -> None:
 
 
 def _bridge(before: Element | None, dropped: Element, kept: Element) -> None:
-    """Let links that went through the dropped section reach across it."""
+    """Redirect the links that went through the dropped section to the lanes beyond it."""
     forward = {i: _linked(lane, "successor") for i, lane in lanes_of(dropped).items()}
     backward = {i: _linked(lane, "predecessor") for i, lane in lanes_of(dropped).items()}
     for lanes, tag, across in (

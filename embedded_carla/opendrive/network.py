@@ -1,4 +1,4 @@
-"""What an OpenDRIVE file says, as data. Right-handed frame (y north), metres, radians, as in the file."""
+"""The content of an OpenDRIVE file as data. Right-handed frame (y north), metres, radians, as in the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DRIVABLE = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class MarkLine:
-    """One painted line of a mark: dash `length_m` and `space_m` (0 for solid), lateral offset from the lane border."""
+    """One painted line of a mark: dash `length_m` and gap `space_m` (0: solid), lateral offset from the lane border."""
 
     width_m: float
     offset_m: float = 0.0
@@ -27,7 +27,7 @@ class MarkLine:
 
 @dataclass(frozen=True, slots=True)
 class RoadMark:
-    """The marking on a lane's outer border from `s_m` (along the road) on; no `lines` where nothing is painted."""
+    """The marking on a lane's outer border from road position `s_m` on; `lines` is empty where nothing is painted."""
 
     s_m: float
     kind: str
@@ -45,14 +45,14 @@ class Lane:
     border: Cubics | None
     marks: tuple[RoadMark, ...]
     speeds: tuple[tuple[float, float], ...]  # (s, limit km/h)
-    height: tuple[float, float] | None  # raised inner, outer border, m
+    height: tuple[float, float] | None  # height of the raised inner and outer border, m
     predecessor: int | None
     successor: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class LaneSection:
-    """The lanes between `s_m` and `end_m`, keyed by id."""
+    """The lanes of a road between `s_m` and `end_m`, keyed by id."""
 
     s_m: float
     end_m: float
@@ -65,7 +65,9 @@ class LaneSection:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a road joins at one end: kind is "road" or "junction"; `contact` "start" or "end" of the other road."""
+    """What a road joins at one end: `kind` is "road" or "junction", `contact` the "start" or "end" of the other
+    road.
+    """
 
     kind: str
     target: int
@@ -74,7 +76,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """Lanes from `first` to `last` are meant, in the road's ids."""
+    """The lanes that a signal is for: `first` to `last`, in the road's ids."""
 
     first: int
     last: int
@@ -82,7 +84,7 @@ class Validity:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A light or sign, placed on a road at (s, t); `orientation` "+", "-" or "none" is the traffic it is for."""
+    """A light or sign at (s, t) of a road; `orientation` "+", "-" or "none" is the traffic direction that it is for."""
 
     signal_id: str
     road: int
@@ -103,7 +105,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class SignalReference:
-    """The signal also (or only) counts for these lanes of this road."""
+    """A statement that the signal also (or only) counts for these lanes of this road."""
 
     signal_id: str
     road: int
@@ -149,17 +151,19 @@ class Road:
     successor: Link | None
 
     def section_at(self, s_m: float) -> LaneSection:
-        """The lane section that holds `s_m`."""
+        """The lane section that contains `s_m`."""
         starts = [section.s_m for section in self.sections]
         return self.sections[max(int(np.searchsorted(starts, s_m, side="right")) - 1, 0)]
 
     def reference(self, s: Float) -> tuple[Float, Float]:
-        """(n, 3) points of the reference line and (n,) headings at `s` (n,)."""
+        """Points (n, 3) of the reference line and headings (n,) at `s` (n,)."""
         x, y, heading = self.plan(s)
         return np.stack([x, y, self.elevation(s)], axis=1), heading
 
     def borders(self, section: LaneSection, s: Float) -> tuple[list[int], Float]:
-        """Lane ids from left to right (centre left out) and the (lanes + 1, n) lateral positions t of their borders."""
+        """Lane ids from left to right, without the centre lane, and lateral positions t (lanes + 1, n) of their
+        borders.
+        """
         centre = self.offset(s)
         left, right = section.side(1), section.side(-1)
         rows = [*reversed(_outwards(left, centre, s, 1.0)), centre, *_outwards(right, centre, s, -1.0)]
@@ -174,7 +178,7 @@ class Road:
         return np.asarray(xyz[0] + t_m * normal), float(heading[0])
 
     def lane_centre(self, section: LaneSection, lane_id: int, s: Float) -> tuple[Float, Float, Float]:
-        """Centre (n, 3), heading of the reference line (n,) and width (n,) of a lane at `s`."""
+        """Centre (n, 3), heading of the reference line (n,) and width (n,) of a lane at `s` (n,)."""
         ids, t = self.borders(section, s)
         i = ids.index(lane_id)
         xyz, heading = self.reference(s)
@@ -184,7 +188,7 @@ class Road:
 
 
 def _outwards(lanes: list[Lane], centre: Float, s: Float, sign: float) -> list[Float]:
-    """Outer borders t of the lanes of one side, each (n,); a width wins over a border where a lane has both."""
+    """Outer borders t, each (n,), of the lanes of one side; a lane with both width and border uses its width."""
     rows: list[Float] = []
     t = centre
     for lane in lanes:
@@ -208,7 +212,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Junction:
-    """A junction; `controllers` in the order in which they take turns."""
+    """A junction; `controllers` are in the order in which they take turns."""
 
     junction_id: int
     connections: tuple[Connection, ...]
@@ -217,7 +221,7 @@ class Junction:
 
 @dataclass(frozen=True, slots=True)
 class RoadNetwork:
-    """A whole map. `xodr_text` is the text to hand to clients, after `repairs` (one line each, empty when clean)."""
+    """A whole map. `xodr_text` is the text for clients, after `repairs` (one line each, empty if none was needed)."""
 
     name: str
     xodr_text: str
