@@ -1,4 +1,4 @@
-"""`RoadNetwork` -> `Scenery`: everything there is to draw, touch and obey, from the map text alone."""
+"""Builds a `Scenery` from a `RoadNetwork`: everything to draw, touch and obey, from the map text alone."""
 
 from __future__ import annotations
 

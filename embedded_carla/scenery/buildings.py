@@ -1,4 +1,4 @@
-"""Buildings along streets with pavements, lone houses along others: seeded, never on a road."""
+"""Buildings along streets with pavements, single houses along other roads: seeded, never on a road."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from embedded_carla.types import SemanticTag, Transform
 CLEAR_M = 3.0  # from any road or pavement
 HOUSE_EVERY_M = 130.0
 WIDEST_COUNTRY_ROAD_M = 16.0  # no houses along motorways
-STEEPEST_M = 4.0  # terrain may differ by this much under a building
+STEEPEST_M = 4.0  # largest difference of terrain height under a building
 
 
 def place_buildings(fronts: Iterable[Frontage], room: Room, rng: np.random.Generator, most: int) -> None:
-    """Fill the frontages, the first row along the street and a second, taller one behind it."""
+    """Fill the frontages: a first row along the street, then a second, taller row behind it."""
     sides = list(fronts)
     for row in (0, 1):
         for front in sides:
@@ -53,7 +53,7 @@ def _lone_houses(front: Frontage, room: Room, rng: np.random.Generator, most: in
 
 
 def _height(xy: F64, rng: np.random.Generator) -> float:
-    """Districts: a slow wave over the map makes some quarters high and others low."""
+    """Building height, m. A slow wave over the map makes some districts high and others low."""
     wave = np.sin(xy[0] / 90.0 + 0.7) + np.sin(xy[1] / 75.0 - 0.4)
     tall = float(np.clip(0.5 + 0.35 * wave, 0.0, 1.0))
     return float(rng.uniform(6.0, 9.0) + tall * rng.uniform(3.0, 26.0))
@@ -63,7 +63,7 @@ def _build(
     room: Room, rng: np.random.Generator, point: F64, outward: F64, setback_m: float,
     size: tuple[float, float, float], house: bool,
 ) -> bool:  # fmt: skip
-    """Stand a building `setback_m` behind the edge, its front (+x) to the street; False where there is no room."""
+    """Place a building `setback_m` behind the edge, its front (+x) to the street; returns False if there is no room."""
     length, depth, height = size
     centre = point[:2] + outward * (setback_m + 0.5 * depth)
     along = np.array([-outward[1], outward[0]])
@@ -79,7 +79,7 @@ def _build(
     room.take(centre, along, length + 2.0, depth + 2.0)
     yaw = float(np.degrees(np.arctan2(-outward[1], -outward[0])))
     x, y = float(centre[0]), float(centre[1])
-    # The front looks along +x, so depth is the size along x and the frontage the size along y.
+    # The front faces +x, so depth is the size along x and the frontage the size along y.
     room.placements.append(
         Placement(
             "house" if house else "building", Transform(x, y, base, 0.0, yaw, 0.0), (depth, length, top - base),

@@ -1,4 +1,4 @@
-"""How close things stand to the lanes that vehicles drive on."""
+"""Clearance between placed objects and the lanes that vehicles drive on."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from embedded_carla.scenery.soup import ribbon
 from embedded_carla.scenery.surfaces import triangles_of
 
 LEAST_M = 0.5
-"""From anything that is placed by rule to the nearest driving lane."""
+"""Least distance from anything that is placed by rule to the nearest driving lane."""
 
 STEP_M = 0.2  # between the points at which an outline is tested
-SAME_LEVEL_M = 2.5  # a lane further above or below belongs to another level
+SAME_LEVEL_M = 2.5  # a lane further above or below is on another level
 
 
 class LaneClearance:
@@ -34,9 +34,9 @@ class LaneClearance:
         self._lanes = TriangleIndex(triangles_of(np.concatenate(lanes)))
 
     def is_kept(self, centre: F64, along: F64, length_m: float, width_m: float) -> NDArray[np.bool_]:
-        """(N,) whether rectangles stay LEAST_M away from every driving lane of their level.
+        """Whether rectangles stay LEAST_M away from every driving lane of their level, (N,).
 
-        `centre` (N, 3); `along` (N, 2) unit vectors in which they are `length_m` long.
+        `centre` (N, 3); `along` (N, 2) unit vectors along their `length_m`.
         """
         outline = _outline(0.5 * length_m + LEAST_M, 0.5 * width_m + LEAST_M)
         across = np.stack([-along[:, 1], along[:, 0]], axis=1)
@@ -49,7 +49,7 @@ class LaneClearance:
 
 
 def _outline(half_length_m: float, half_width_m: float) -> F64:
-    """(M, 2) points around a rectangle; lanes are wider than the rectangles' sides are apart."""
+    """Points (M, 2) around a rectangle. The outline is enough, as lanes are too wide to lie within a rectangle."""
     u = np.linspace(-half_length_m, half_length_m, int(2.0 * half_length_m / STEP_M) + 2)
     v = np.linspace(-half_width_m, half_width_m, int(2.0 * half_width_m / STEP_M) + 2)
     sides = [np.stack([u, np.full(len(u), w)], axis=1) for w in (-half_width_m, half_width_m)]

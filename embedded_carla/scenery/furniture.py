@@ -1,4 +1,4 @@
-"""Street lamps, the poles and faces of lights and signs, guard rails on bridges."""
+"""Street lamps, the poles and faces of lights and signs, and guard rails on bridges and fast roads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embedded_carla.types import SemanticTag, Transform
 
 LAMP_SPACING_M = 30.0
 LAMP_HEIGHT_M = 7.5
-LAMP_ARMS_M = (2.4, 1.6, 0.9)  # the longest that stays clear of the lanes beside a narrow pavement
+LAMP_ARMS_M = (2.4, 1.6, 0.9)  # the longest that stays clear of the lanes is used: pavements may be narrow
 BEHIND_PAVEMENT_M = 1.4
 POLE_M = 0.14
 SIGNAL_HEAD_M = (0.3, 0.52, 1.16)
@@ -24,10 +24,10 @@ OVERHEAD_FOOT_M = 5.0
 SIGN_SIZES_M = {"stop": 0.8, "yield": 0.9, "speed_limit": 0.75}
 SIGN_PROTOTYPES = {"stop": "sign_stop", "yield": "sign_yield", "speed_limit": "sign_speed"}
 RAIL_LENGTH_M, LONG_RAIL_M, RAIL_HEIGHT_M = 4.0, 8.0, 0.8
-RAIL_BEYOND_M = (0.25, 0.6, 0.75, 1.0)  # from the edge of the road; further where that edge is a driving lane's
+RAIL_BEYOND_M = (0.25, 0.6, 0.75, 1.0)  # from the edge of the road; more is needed where that edge is a driving lane's
 RAIL_WIDTH_M = 0.16
 POST_M = 0.3
-FAST_KMH = 80.0  # roads from this limit on have rails on both sides
+FAST_KMH = 80.0  # roads with at least this limit have rails on both sides
 MOST_RAILS = 1800
 ARM_MOST_M = 16.0
 LIMIT_WIDTH_M, TALL = 0.75, 1.25
@@ -35,12 +35,12 @@ DROP_M = 1.5  # an edge this high above the terrain gets a rail
 
 
 def place_lamps(fronts: Iterable[Frontage], room: Room, rng: np.random.Generator) -> F64:
-    """Lamps behind the pavements, arms (+x) over them; returns the (n, 3) positions of their lights."""
+    """Place lamps behind the pavements, arms (+x) over them; returns the positions (n, 3) of their lights."""
     lights = []
     for k, front in enumerate(fronts):
         if not front.has_pavement:
             continue
-        s = 6.0 + 0.5 * LAMP_SPACING_M * (k % 2)  # the two sides take turns
+        s = 6.0 + 0.5 * LAMP_SPACING_M * (k % 2)  # the two sides alternate
         while s < front.s[-1] - 4.0:
             point, outward = front.at(s)
             s += LAMP_SPACING_M
@@ -60,7 +60,7 @@ def place_lamps(fronts: Iterable[Frontage], room: Room, rng: np.random.Generator
 
 
 def _lamp_arm_m(base: F64, outward: F64, z: float, room: Room) -> float | None:
-    """The longest arm for a lamp at `base` (2,), or None where even its post would be too near a driving lane."""
+    """The longest arm for a lamp at `base` (2,); None if even the shortest would be too near a driving lane."""
     for arm_m in LAMP_ARMS_M:
         end_m = 1.05 * arm_m  # the head reaches a little beyond
         middle = base - outward * 0.5 * end_m
@@ -72,10 +72,10 @@ def _lamp_arm_m(base: F64, outward: F64, z: float, room: Room) -> float | None:
 def place_signals(
     sites: Sequence[SignalSite], ground: SceneryGround, room: Room, american: frozenset[str] = frozenset()
 ) -> None:
-    """A pole and a face (+x towards the traffic it is for) per site, standing where the file places it.
+    """Place a pole and a face (+x towards its traffic) for each site, where the file places it.
 
-    Where the file places one in the middle of a carriageway, its face hangs above the traffic on an arm from the
-    nearest side. The speed limits whose ids are in `american` are white rectangles.
+    If the file places a site in the middle of a carriageway, the face hangs above the traffic on an arm from the
+    nearest side. Speed limits whose ids are in `american` are white rectangles.
     """
     for number, site in enumerate(sites):
         at = site.pose
@@ -110,7 +110,7 @@ def place_signals(
 
 
 def _hang(at: Transform, face: float, z: float, height: float, ground: SceneryGround, room: Room, seed: int) -> None:
-    """A mast beside the carriageway and its arm to a face that hangs over it; none where no side is near."""
+    """Place a mast beside the carriageway and its arm to a face that hangs over it; nothing if no side is near."""
     across = np.radians(face + 90.0)
     side = np.array([np.cos(across), np.sin(across)])
     reach = np.arange(2.0, ARM_MOST_M, 0.5)
@@ -133,13 +133,13 @@ def _hang(at: Transform, face: float, z: float, height: float, ground: SceneryGr
 
 
 def _in_carriageway(at: Transform, ground: SceneryGround) -> bool:
-    """Whether asphalt lies all around a point."""
+    """Whether there is asphalt all around a point."""
     around = np.array([[at.x + dx, at.y + dy, at.z + 0.5] for dx in (-1.0, 0.0, 1.0) for dy in (-1.0, 0.0, 1.0)])
     return bool(np.all(ground.below(around).tag == SemanticTag.ROADS))
 
 
 def _facing_deg(site: SignalSite) -> float:
-    """Yaw that looks at the governed traffic; from the zones where there are any, else from CARLA's pose."""
+    """Yaw towards the governed traffic: from the stop zones if there are any, else from CARLA's pose."""
     if not site.stop_zones:
         return site.pose.yaw_deg - 90.0 + 180.0
     yaw = np.radians([zone.yaw_deg for zone in site.stop_zones])
@@ -147,7 +147,9 @@ def _facing_deg(site: SignalSite) -> float:
 
 
 def place_guard_rails(strips: Sequence[Strip], ground: SceneryGround, room: Room) -> None:
-    """Rails along outer edges that lie high above the terrain or belong to fast roads, except where a road joins."""
+    """Place rails along outer edges that are high above the terrain or belong to fast roads, except where a road
+    joins.
+    """
     end = len(room.placements) + MOST_RAILS
     for strip in strips:
         beside = strips_beside(strip)
@@ -175,7 +177,7 @@ def _rail(edge: F64, outward: F64, ground: SceneryGround, room: Room, everywhere
     at, out, ahead = at[high], out[high], ahead[high]
     placed = [np.column_stack([at[:, :2] + beyond_m * out, at[:, 2]]) for beyond_m in RAIL_BEYOND_M]
     clear = [room.lanes.is_kept(place, ahead, piece, RAIL_WIDTH_M) for place in placed]
-    best = int(np.argmax([np.count_nonzero(one) for one in clear]))  # the same for all pieces: a rail has no steps
+    best = int(np.argmax([np.count_nonzero(one) for one in clear]))  # one distance for all pieces: a rail has no steps
     at, keep = placed[best], clear[best].copy()
     for side in (0.3, 1.0, 2.0):
         for along in (-0.5 * piece, 0.0, 0.5 * piece):

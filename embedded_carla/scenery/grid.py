@@ -1,4 +1,4 @@
-"""Lane sections sampled along s: the border points that every surface, marking and placement starts from."""
+"""Lane sections sampled along s: the border points from which all surfaces, markings and placements are made."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from embedded_carla.opendrive.network import LaneSection, Road, RoadNetwork
 from embedded_carla.scene import F64
 
 LONGEST_STEP_M = 10.0
-SAGITTA_M = 0.02  # how far a chord may leave the curve
+SAGITTA_M = 0.02  # largest distance between a chord and its curve
 CURVED_PROFILE_STEP_M = 2.0
-JUMP_M = 0.02  # borders that move more than this at one station jump
-BEFORE_M = 1e-4  # the left limit of a profile is taken this far before its next piece
+JUMP_M = 0.02  # a border that moves more than this at one station jumps
+BEFORE_M = 1e-4  # distance before a profile's next piece at which its left limit is taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class SectionGrid:
     """One lane section in CARLA's frame.
 
     `s` (n,); `lanes` ids from left to right; `t` (lanes + 1, n) lateral positions of their borders, positive left;
-    `points` (lanes + 1, n, 3) the same borders in the world; `leftward` (n, 2) unit vectors towards +t;
-    `forward` (n, 2) unit vectors along s.
+    `points` (lanes + 1, n, 3) the same borders in the world; `leftward` (n, 2) unit vectors towards +t; `forward` (n,
+    2) unit vectors along s.
     """
 
     road_index: int
@@ -81,7 +81,7 @@ def sample_s(road: Road, section: LaneSection) -> F64:
     widths = [lane.width if lane.border is None else lane.border for lane in lanes]
     profiles = [road.elevation, road.superelevation, road.offset, *widths]
     knots = np.concatenate([[p.s_m for p in road.plan.pieces], *(p.start for p in profiles)])
-    # Lane offsets and widths may jump where a piece or the next section begins: the surface ends just before.
+    # Lane offsets and widths may jump where a piece or the next section begins, so the surface ends just before.
     last = section.end_m - BEFORE_M
     inside = knots[(knots > section.s_m + 0.01) & (knots < last - 0.01)]
     knots = np.unique(np.concatenate([[section.s_m], np.round(inside, 6), [last]]))
@@ -97,7 +97,7 @@ def sample_s(road: Road, section: LaneSection) -> F64:
 
 
 def _step(road: Road, profiles: list[Cubics], start: float, end: float, reach_m: float) -> float:
-    """Longest step on (start, end), where every profile is one cubic."""
+    """Longest step on (start, end), where every profile is a single cubic."""
     middle = 0.5 * (start + end)
     pieces = [p for p in road.plan.pieces if p.s_m <= middle]
     curvature = (pieces[-1] if pieces else road.plan.pieces[0]).curvature_max_1pm()

@@ -1,4 +1,4 @@
-"""Height under points: triangles in a grid hash, and the terrain's height field below them."""
+"""Ground height under points: surface triangles in a hash grid, and the terrain's height field below them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from embedded_carla.scenery.heightfield import HeightField
 from embedded_carla.types import SemanticTag
 
 CELL_M = 4.0
-REACH_UP_M = 1.0  # how far above a point a surface may lie and still carry it
+REACH_UP_M = 1.0  # a surface up to this far above a point still carries it
 OVERLAP_M = 1e-3  # triangles grow by this much, so that no point falls through a seam
 
 
 class TriangleIndex:
-    """Triangles (n, 3, 3) seen from above; finds the highest one under a point."""
+    """Index of triangles (n, 3, 3) in the plan view; finds the highest one under a point."""
 
     def __init__(self, triangles: F64) -> None:
         self.origin = triangles[..., :2].min(axis=(0, 1)) - 1.0 if len(triangles) else np.zeros(2)
@@ -31,7 +31,7 @@ class TriangleIndex:
         self._hash(local)
 
     def _hash(self, local: F64) -> None:
-        """Fill the grid: per cell, the triangles that touch it."""
+        """Fill the grid: for each cell, list the triangles that touch it."""
         if not len(local):
             none = np.zeros(0, dtype=np.int64)
             self._grid = TriangleGrid(self.origin, np.zeros(2, dtype=np.int64), none, none, self._data)
@@ -53,7 +53,10 @@ class TriangleIndex:
         self._grid = TriangleGrid(self.origin, shape, start.astype(np.int64), triangle[order], self._data)
 
     def below(self, points: F64, reach_up_m: float = REACH_UP_M) -> tuple[F64, NDArray[np.int64]]:
-        """z (n,) of the highest triangle at most `reach_up_m` above each point, -inf where none, and its position."""
+        """Height (n,) of the highest triangle at most `reach_up_m` above each point, and its index.
+
+        Height is -inf and index -1 where there is none.
+        """
         z = np.full(len(points), -np.inf)
         found = np.full(len(points), -1, dtype=np.int64)
         points = np.ascontiguousarray(points, dtype=np.float64)
@@ -62,20 +65,20 @@ class TriangleIndex:
 
 
 def _ragged(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Owner and position within the owner of sum(counts) items."""
+    """Owner, and position within the owner, of each of sum(counts) items."""
     owner = np.repeat(np.arange(len(counts)), counts)
     first = np.cumsum(counts) - counts
     return owner, np.arange(len(owner)) - first[owner]
 
 
 def _planes(local: F64, normals: F64) -> F64:
-    """(n, 3) a, b, c of z = a x + b y + c."""
+    """Coefficients (n, 3) a, b, c of z = a x + b y + c."""
     slope = -normals[:, :2] / normals[:, 2:]
     return np.concatenate([slope, local[:, 0, 2:] - np.sum(slope * local[:, 0, :2], axis=1, keepdims=True)], axis=1)
 
 
 def _edges(local: F64) -> F64:
-    """(n, 9) signed distances to the three edges as A x + B y + C, positive inside."""
+    """Coefficients (n, 9) of the signed distances to the three edges, A x + B y + C, positive inside."""
     xy = local[..., :2]
     along = np.roll(xy, -1, axis=1) - xy
     turn = along[:, 0, 0] * along[:, 1, 1] - along[:, 0, 1] * along[:, 1, 0]
@@ -87,17 +90,17 @@ def _edges(local: F64) -> F64:
 
 
 class SceneryGround:
-    """`embedded_carla.scene.Ground`: road, pavement and terrain."""
+    """`embedded_carla.scene.Ground` of road, pavement and terrain."""
 
     def __init__(
         self, triangles: F64, tag: NDArray[np.uint8], road: NDArray[np.int32], terrain: HeightField,
         lift_m: F64 | None = None,
     ) -> None:  # fmt: skip
-        """`lift_m` (n,) is how far above its drawn height each triangle carries, 0 by default."""
+        """`lift_m` (n,) is how far above its drawn height each triangle carries bodies, 0 by default."""
         self.index = TriangleIndex(triangles)
         lift_m = np.zeros(len(triangles)) if lift_m is None else lift_m
         self._lift_m = np.append(lift_m[self.index.ids], 0.0)
-        # One row more than there are triangles, read by "nothing found" (-1).
+        # One row more than there are triangles, for index -1: nothing found.
         self._tag = np.append(tag[self.index.ids], np.uint8(SemanticTag.TERRAIN))
         self._road = np.append(road[self.index.ids], np.int32(-1)).astype(np.int32)
         self._normals = np.vstack([self.index.normals, [0.0, 0.0, 1.0]])

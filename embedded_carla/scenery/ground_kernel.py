@@ -1,4 +1,4 @@
-"""Which triangle lies under a point, and the terrain's height: compiled loops over points."""
+"""Compiled loops over points: the triangle under a point, and the terrain's height."""
 
 from __future__ import annotations
 
@@ -32,8 +32,11 @@ class TriangleGrid(NamedTuple):
 def highest_below(
     grid: TriangleGrid, points: F64, cell_m: float, reach_up_m: float, overlap_m: float, z: F64, found: I64
 ) -> None:
-    """Write into `z` and `found` (n,) the height and number of the highest triangle at most `reach_up_m` above each of
-    `points` (n, 3), the first of equally high ones; leave both where there is none."""
+    """Write height and index of the highest triangle at most `reach_up_m` above each of `points` (n, 3).
+
+    Writes to `z` and `found` (n,), and leaves both where there is no triangle. Of equally high triangles the first
+    counts.
+    """
     for i in range(len(points)):
         x, y = points[i, 0] - grid.origin[0], points[i, 1] - grid.origin[1]
         column, row = math.floor(x / cell_m), math.floor(y / cell_m)
@@ -57,7 +60,7 @@ def highest_below(
 
 @compiled
 def field_below(origin: F64, step_m: float, height: F64, points: F64, which: I64, z: F64, normal: F64) -> None:
-    """Write the field's height, NaN outside, and unit normal at the `points` (n, 3) whose numbers are in `which`.
+    """Write the terrain's height (NaN outside) and unit normal at the `points` (n, 3) whose indices are in `which`.
 
     `height` (columns, rows) as in `HeightField`.
     """

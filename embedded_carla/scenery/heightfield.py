@@ -11,14 +11,17 @@ from embedded_carla.scene import F64
 
 @dataclass(frozen=True, slots=True)
 class HeightField:
-    """`height` (columns, rows) m at `origin` + (i, j) * `step_m`; cells are cut from (i, j) to (i + 1, j + 1)."""
+    """Terrain heights `height` (columns, rows) m at `origin` + (i, j) * `step_m`.
+
+    Each cell is cut into triangles from (i, j) to (i + 1, j + 1).
+    """
 
     origin: F64
     step_m: float
     height: F64
 
     def __call__(self, xy: F64) -> tuple[F64, F64]:
-        """z (n,), NaN outside, and unit normals (n, 3) at `xy` (n, 2)."""
+        """Height (n,), NaN outside, and unit normals (n, 3) at `xy` (n, 2)."""
         at = (xy - self.origin) / self.step_m
         cell = np.floor(at).astype(np.int64)
         limit = np.array(self.height.shape) - 2

@@ -1,4 +1,4 @@
-"""Hills and ridges beyond the terrain, to look at: nothing stands on them."""
+"""Hills and ridges beyond the terrain, only for the view: nothing stands on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from embedded_carla.scenery.soup import QuadSoup
 from embedded_carla.types import SemanticTag
 
 SPACING_M = 64.0
-# Distance outside the terrain's rectangle and the most that a ridge rises there; the first ring hides below the edge.
+# Distance outside the terrain's rectangle, and largest rise of a ridge there; the first ring hides below the edge.
 RINGS_M = ((-24.0, 0.0), (50.0, 4.0), (140.0, 16.0), (280.0, 40.0), (480.0, 70.0), (760.0, 105.0), (1150.0, 150.0),
            (1600.0, 190.0))  # fmt: skip
 SUNK_M = 4.0
@@ -25,7 +25,7 @@ def draw(field: HeightField, seed: int, soup: QuadSoup) -> None:
     rings = []
     for distance_m, rise_m in RINGS_M:
         xy = edge + distance_m * outward
-        keeps = np.clip(1.0 - distance_m / 300.0, 0.0, 1.0)  # of the terrain's own height at the edge
+        keeps = np.clip(1.0 - distance_m / 300.0, 0.0, 1.0)  # share of the terrain's own height at the edge
         height = keeps * z + (1.0 - keeps) * level + rise_m * _ridges(xy, seed)
         rings.append(np.column_stack([xy, height - (SUNK_M if distance_m < 0.0 else 0.0)]))
     grid = np.stack(rings)
@@ -36,7 +36,7 @@ def draw(field: HeightField, seed: int, soup: QuadSoup) -> None:
 
 
 def _band(inner: F64, outer: F64) -> F64:
-    """(n, 4, 3) corners of the quads between two closed rings (n, 3)."""
+    """Corners (n, 4, 3) of the quads between two closed rings (n, 3)."""
     return np.stack([inner, np.roll(inner, -1, axis=0), np.roll(outer, -1, axis=0), outer], axis=1)
 
 
@@ -67,7 +67,7 @@ def _ridges(xy: F64, seed: int) -> F64:
 
 
 def _normals(grid: F64) -> F64:
-    """(rings, n, 3) unit normals from the neighbours around and across."""
+    """Unit normals (rings, n, 3) from the neighbours along and across the rings."""
     around = np.roll(grid, -1, axis=1) - np.roll(grid, 1, axis=1)
     across = np.gradient(grid, axis=0)
     normal = np.cross(around, across)

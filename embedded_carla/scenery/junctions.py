@@ -1,4 +1,4 @@
-"""The gaps that the connecting roads of a junction leave between them."""
+"""Paves the gaps that the connecting roads of a junction leave between them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ PIXEL_M = 0.125
 WIDEST_GAP_M = 8.0  # a wider hole is an island, left to the terrain
 BELOW_LANES_M = 0.01
 PATCH_PIXELS = 8
-GROW_PIXELS = 2  # holes grow by this much: filling a polygon marks all pixels it touches
-SAME_JUNCTION_M = 4.0  # roads further above or below belong to another level
+GROW_PIXELS = 2  # holes grow by this much, because filling a polygon marks all pixels that it touches
+SAME_JUNCTION_M = 4.0  # roads further above or below are on another level
 
 
 def gap_quads(made: Sequence[Strip]) -> tuple[F64, NDArray[np.int32]]:
-    """Quads (n, 4, 3) that pave the holes inside junctions, BELOW_LANES_M lower than the lanes so that those are drawn
-    above them, and their road indices (n,).
+    """Quads (n, 4, 3) that pave the holes inside junctions, and their road indices (n,).
 
-    Connecting roads overlap in most of a junction but leave holes in its middle. A hole is paved when it is narrower
-    than an island.
+    Connecting roads overlap in most of a junction but leave holes in its middle. A hole is paved if it is narrower than
+    an island. The quads lie BELOW_LANES_M lower than the lanes, so that the lanes are drawn above them.
     """
     by_junction: dict[int, list[Strip]] = defaultdict(list)
     for strip in made:
@@ -54,7 +53,7 @@ def _patches(group: Sequence[Strip], made: Sequence[Strip], boxes: F64) -> F64:
     raster = Raster.around(low, high, PIXEL_M)
     near = np.all(boxes[:, :2] <= high, axis=1) & np.all(boxes[:, 2:] >= low, axis=1)
     level = float(np.median(quads[..., 2]))
-    for k in np.flatnonzero(near).tolist():  # the roads outside close the holes that reach the junction's edge
+    for k in np.flatnonzero(near).tolist():  # roads outside the junction close the holes at its edge
         close = np.abs(made[k].left[:, 2] - level).min() < SAME_JUNCTION_M
         if close:
             raster.fill(made[k].quads())
@@ -72,7 +71,7 @@ def _patches(group: Sequence[Strip], made: Sequence[Strip], boxes: F64) -> F64:
 
 
 def _narrow_holes(mask: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Free pixels enclosed by the junction, in holes with an inscribed width below `WIDEST_GAP_M`."""
+    """Mask of the free pixels in enclosed holes with an inscribed width below `WIDEST_GAP_M`."""
     count, label = cv2.connectedComponents((mask == 0).astype(np.uint8), connectivity=4)
     inside = cv2.distanceTransform((mask == 0).astype(np.uint8), cv2.DIST_L2, 5) * PIXEL_M
     reach = np.zeros(count, dtype=inside.dtype)
@@ -84,7 +83,7 @@ def _narrow_holes(mask: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def _height(group: Sequence[Strip], xy: F64) -> F64:
-    """Heights (n, 4): just below the lanes where there is one, else by inverse distance from the lanes around."""
+    """Heights (n, 4): just below the lanes where there are any, else by inverse distance from the lanes around."""
     flat = [strip for strip in group if not strip.surface.raised] or list(group)
     samples = road_samples(flat, 2.0)
     corners, index = np.unique(xy.reshape(-1, 2).round(6), axis=0, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Painted lines along lane borders: only those the file has."""
+"""Painted lines along lane borders: only those that the file contains."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def draw(grids: Sequence[SectionGrid], soup: QuadSoup) -> None:
 
 
 def material_of(colour: str) -> Material:
-    """OpenDRIVE's colour names; all but yellow are painted white."""
+    """Paint for an OpenDRIVE colour name: yellow for "yellow" and "orange", else white."""
     return Material.MARKING_YELLOW if colour in ("yellow", "orange") else Material.MARKING_WHITE
 
 
 def _borders(grid: SectionGrid) -> Iterator[tuple[int, tuple[RoadMark, ...]]]:
-    """Index of a border in the grid and the marks on it: a lane's marks lie on its outer border."""
+    """Yield (index of a border in the grid, the marks on it); a lane's marks lie on its outer border."""
     left = sum(lane > 0 for lane in grid.lanes)
     if 0 in grid.section.lanes:
         yield left, grid.section.lanes[0].marks
@@ -59,7 +59,7 @@ def _line(
         begins, ends = begins[long], ends[long]
     else:
         begins, ends = np.array([start]), np.array([end])
-    # Follow the surface's own chords: stations of the surface inside each dash are kept as corners.
+    # Follow the surface's chords: the surface's stations inside each dash become corners.
     s = np.unique(np.concatenate([begins, ends, grid.s[(grid.s > start) & (grid.s < end)]]))
     middle = 0.5 * (s[:-1] + s[1:])
     jump = np.diff(s) <= 2.0 * BEFORE_M
@@ -80,7 +80,7 @@ def _line(
 
 
 def _off_the_kerb(grid: SectionGrid, border: int, width_m: float) -> float:
-    """Shift (positive left) that lays a line beside a kerb on the road instead of half under the stone."""
+    """Lateral shift (positive left) that puts a line beside a kerb on the road instead of half under the stone."""
     surfaces = [surface_of(grid.kind(i)) if 0 <= i < len(grid.lanes) else None for i in (border - 1, border)]
     left, right = (surface is not None and surface.raised for surface in surfaces)
     return 0.0 if left == right else (-1.0 if left else 1.0) * (0.5 * width_m + 0.02)

@@ -1,4 +1,4 @@
-"""What the file paints on the road as objects: crossings, stop lines, single lines, hatched regions."""
+"""Paint that the file describes as objects: crossings, stop lines, single lines, hatched regions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def draw(network: RoadNetwork, surface: TriangleIndex, soup: QuadSoup) -> None:
 
 
 def _painted(network: RoadNetwork, item: RoadObject) -> F64:
-    """Quads (n, 4, 3) of an object's paint, none for objects that are not paint."""
+    """Quads (n, 4, 3) of an object's paint; none for an object that is not paint."""
     name = item.name.lower()
     shape = outline(network, item) if len(item.outline) > 1 else np.zeros((0, 3))
     if item.kind == "crosswalk" and len(shape) > 2:
@@ -52,7 +52,7 @@ def _painted(network: RoadNetwork, item: RoadObject) -> F64:
 
 
 def _crosswalk(name: str, shape: F64) -> F64:
-    """ "Simple" crossings have two rails, "Ladder" ones rails and bars, all others bars."""
+    """Quads of a crossing: "simple" ones have two rails, "ladder" ones rails and bars, all others bars."""
     axis = _long_axis(shape)
     parts: list[F64] = []
     if not name.startswith("simple"):
@@ -80,7 +80,7 @@ def _turned(axis: F64, angle: float) -> F64:
 
 
 def _bars(shape: F64, axis: F64, width_m: float, gap_m: float) -> Iterator[F64]:
-    """Bars across `axis`, cut by the (convex) shape."""
+    """Bars across `axis`, clipped to the (convex) shape."""
     across = np.array([-axis[1], axis[0]])
     u, z = shape[:, :2] @ axis, float(shape[:, 2].mean())
     count = max(int((np.ptp(u) + gap_m) / (width_m + gap_m)), 1)
@@ -109,7 +109,7 @@ def _span(shape: F64, axis: F64, across: F64, u: float) -> tuple[float, float] |
 
 
 def _rails(shape: F64, axis: F64) -> Iterator[F64]:
-    """A line inside each edge that runs along the axis."""
+    """Yield a line inside each edge that runs along the axis."""
     centre = shape[:, :2].mean(axis=0)
     for a, b in zip(shape, np.roll(shape, -1, axis=0), strict=True):
         edge = b[:2] - a[:2]
@@ -124,7 +124,7 @@ def _rails(shape: F64, axis: F64) -> Iterator[F64]:
 
 
 def _stop_line(network: RoadNetwork, item: RoadObject, shape: F64) -> F64:
-    """A bar along the outline's line; without an outline, the object's length by width."""
+    """A bar along the outline; without an outline, a bar of the object's length and width."""
     if len(shape) > 1:
         # A drawn outline may be a line or a thin rectangle: both are spanned by their two most distant corners.
         distance = np.linalg.norm(shape[:, None, :2] - shape[None, :, :2], axis=2)

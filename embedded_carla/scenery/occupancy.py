@@ -1,4 +1,4 @@
-"""A raster of what lies on the ground, to find free room and holes."""
+"""Raster of occupied ground, for finding free room and holes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUBPIXEL = 4  # fractional bits of cv2's fixed-point polygon corners
 
 @dataclass(frozen=True, slots=True)
 class Raster:
-    """Pixels of `pixel_m` from `origin`; `mask` (rows along y, columns along x), 255 where something lies."""
+    """Pixels of size `pixel_m` from `origin`; `mask` (rows along y, columns along x) is 255 where something lies."""
 
     origin: F64
     pixel_m: float
@@ -35,7 +35,7 @@ class Raster:
             cv2.fillConvexPoly(self.mask, corners, 255, lineType=cv2.LINE_8, shift=SUBPIXEL)
 
     def clearance(self) -> F64:
-        """(rows, columns) distance in m from each pixel to the nearest marked one."""
+        """Distance (rows, columns) in m from each pixel to the nearest marked one."""
         free = (self.mask == 0).astype(np.uint8)
         return np.asarray(cv2.distanceTransform(free, cv2.DIST_L2, 5), dtype=np.float64) * self.pixel_m
 

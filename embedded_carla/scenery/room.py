@@ -1,4 +1,4 @@
-"""Free room beside the roads: who stands where, and nothing on a road or pavement."""
+"""Free room beside the roads: records what stands where, and keeps roads and pavements clear."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ MARGIN_M = 40.0
 class Frontage:
     """One side of one lane section outside junctions, seen from its outer edge.
 
-    `edge` (n, 3) the outer border in the world, `outward` (n, 2) unit vectors away from the road, `s` (n,) metres
-    along the edge from its start.
+    `edge` (n, 3) is the outer border in the world, `outward` (n, 2) are unit vectors away from the road, `s` (n,)
+    metres along the edge from its start.
     """
 
     edge: F64
     outward: F64
     s: F64
     has_pavement: bool
-    width_m: float  # of the whole road
+    width_m: float  # width of the whole road
 
     def at(self, s: float) -> tuple[F64, F64]:
         """Edge point (3,) and outward unit vector (2,) at `s`."""
@@ -58,7 +58,9 @@ def frontages(grids: Sequence[SectionGrid]) -> Iterator[Frontage]:
 
 @dataclass(slots=True)
 class Room:
-    """Keeps what has been placed; `clearance` is the distance to the nearest road or pavement, bridges included."""
+    """The ground with everything placed so far; `clearance` is the distance to the nearest road or pavement, bridges
+    included.
+    """
 
     raster: Raster
     clearance: F64
@@ -68,9 +70,9 @@ class Room:
     boxes: list[tuple[float, ...]] = field(default_factory=list)  # centre, half, yaw_rad, tag
 
     def fits(self, centre: F64, along: F64, length_m: float, width_m: float, clear_m: float) -> bool:
-        """Whether a rectangle is `clear_m` from every road and overlaps nothing placed so far.
+        """Whether a rectangle is `clear_m` away from every road and overlaps nothing placed so far.
 
-        Two pixels more are asked for: the raster rounds, and the rectangle is probed at points 1 m apart.
+        Two pixels more are required: the raster rounds, and the rectangle is probed at points 1 m apart.
         """
         corners = _grid_points(centre, along, length_m, width_m)
         row, column = self.raster.pixel(corners)
@@ -85,28 +87,28 @@ class Room:
         self.raster.fill(np.stack([centre + a + b, centre - a + b, centre - a - b, centre + a - b])[None])
 
     def height(self, points: F64) -> F64:
-        """Terrain height (n,) at (n, 2)."""
+        """Terrain height (n,) at points (n, 2)."""
         return self.terrain(points)[0]
 
     def collide(self, centre: Sequence[float], half: Sequence[float], yaw_rad: float, tag: SemanticTag) -> None:
-        """Add a box that collides."""
+        """Add a collision box."""
         self.boxes.append((*centre, *half, yaw_rad, float(tag)))
 
     def post(
         self, prototype: str, at: Transform, size: tuple[float, float, float], tag: SemanticTag, seed: int
     ) -> None:
-        """Place something that stands on a post or trunk of 0.3 m, which collides up to its height."""
+        """Place something that stands on a post or trunk of 0.3 m, which collides up to the full height."""
         self.placements.append(Placement(prototype, at, size, tag, seed))
         self.collide((at.x, at.y, at.z + 0.5 * size[2]), (0.15, 0.15, 0.5 * size[2]), np.radians(at.yaw_deg), tag)
 
     def colliders(self) -> Boxes:
-        """All boxes so far."""
+        """All collision boxes so far."""
         table = np.array(self.boxes, dtype=np.float64).reshape(-1, 8)
         return Boxes(table[:, :3], table[:, 3:6], table[:, 6], table[:, 7].astype(np.uint8))
 
 
 def make_room(strips: Sequence[Strip], grids: Sequence[SectionGrid], gaps: F64, terrain: HeightField) -> Room:
-    """An empty room around the roads."""
+    """The room around the roads, with nothing placed yet."""
     quads = np.concatenate([gaps, *(strip.quads() for strip in strips)])
     low, high = quads[..., :2].min(axis=(0, 1)) - MARGIN_M, quads[..., :2].max(axis=(0, 1)) + MARGIN_M
     roads = Raster.around(low, high, PIXEL_M)
@@ -115,7 +117,7 @@ def make_room(strips: Sequence[Strip], grids: Sequence[SectionGrid], gaps: F64, 
 
 
 def _grid_points(centre: F64, along: F64, length_m: float, width_m: float) -> F64:
-    """(n, 2) points that cover a rectangle, 1 m apart, its border included."""
+    """Points (n, 2) that cover a rectangle, 1 m apart, its border included."""
     across = np.array([-along[1], along[0]])
     u = np.linspace(-0.5 * length_m, 0.5 * length_m, max(int(length_m), 1) + 1)
     v = np.linspace(-0.5 * width_m, 0.5 * width_m, max(int(width_m), 1) + 1)

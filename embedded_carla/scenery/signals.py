@@ -1,4 +1,4 @@
-"""Lights and signs: where they stand, which lanes obey them, and who takes turns."""
+"""Sites of traffic lights and signs: where they stand, which lanes obey them, and which lights take turns."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from embedded_carla.types import Transform, wrapped_deg
 KINDS = {"1000001": "traffic_light", "206": "stop", "205": "yield", "274": "speed_limit"}
 ZONE_HALF_LENGTH_M = 1.75
 ZONE_HALF_HEIGHT_M = 1.5
-ZONE_OF_LANE = 0.95  # part of the lane's half width
-STOP_LINE_REACH_M = 12.0  # a stop line this far before the junction is where the lane's zone ends
+ZONE_OF_LANE = 0.95  # share of the lane's half width
+STOP_LINE_REACH_M = 12.0  # a stop line at most this far before the junction ends the lane's zone
 SPEED_OBJECT = re.compile(r"speed_(\d+)$", re.IGNORECASE)
 
 
@@ -61,7 +61,7 @@ def signal_sites(network: RoadNetwork) -> tuple[SignalSite, ...]:
 
 
 def controller_sequences(network: RoadNetwork) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Per junction the controllers that switch at least one light, in the order of their turns."""
+    """For each junction, the controllers that switch at least one light, in the order of their turns."""
     out = []
     for junction in network.junctions.values():
         controllers = tuple(c for c in junction.controllers if network.controllers.get(c))
@@ -71,7 +71,7 @@ def controller_sequences(network: RoadNetwork) -> tuple[tuple[str, tuple[str, ..
 
 
 def _landmark_poses(network: RoadNetwork) -> dict[str, Transform]:
-    """Where CARLA puts each landmark: the wheel's parser moves some off the carriageway, and clients see that."""
+    """Pose that CARLA gives each landmark: the wheel's parser moves some off the carriageway, and clients see that."""
     if not network.signals and not any(SPEED_OBJECT.match(item.name) for item in network.objects):
         return {}
     out = {}
@@ -82,7 +82,7 @@ def _landmark_poses(network: RoadNetwork) -> dict[str, Transform]:
 
 
 def _pose(network: RoadNetwork, item: Signal | RoadObject, landmarks: Mapping[str, Transform]) -> Transform:
-    """The actor's pose as CARLA spawns it: the landmark's yaw plus 90 degrees, here standing on the road's height."""
+    """The actor's pose as CARLA spawns it (the landmark's yaw plus 90 degrees), but at the road's height."""
     signal_id = item.signal_id if isinstance(item, Signal) else item.object_id
     point, heading = network.roads[item.road].point(item.s_m, item.t_m)
     x, y, yaw_deg = float(point[0]), -float(point[1]), -float(np.degrees(heading + item.heading_rad))
@@ -94,14 +94,14 @@ def _pose(network: RoadNetwork, item: Signal | RoadObject, landmarks: Mapping[st
 
 
 def _junction_of(network: RoadNetwork, signal: Signal) -> str:
-    """The junction that an uncontrolled signal guards: its own road's, or that of a road referring to it."""
+    """The junction that an uncontrolled signal guards: that of its own road, or of a road that refers to the signal."""
     roads = [signal.road, *(r.road for r in network.references if r.signal_id == signal.signal_id)]
     inside = [network.roads[i].junction for i in roads if network.roads[i].junction != -1]
     return str(inside[0]) if inside else ""
 
 
 def _approaches(network: RoadNetwork) -> dict[str, list[Approach]]:
-    """Signal id -> lane ends it governs, each once."""
+    """Map each signal id to the lane ends that it governs, each once."""
     found: dict[str, dict[tuple[int, int], Approach]] = defaultdict(dict)
     placed = ((s.signal_id, s.road, s.s_m, s.orientation, s.validities) for s in network.signals.values())
     referred = ((r.signal_id, r.road, r.s_m, r.orientation, r.validities) for r in network.references)
@@ -115,18 +115,20 @@ def _approaches(network: RoadNetwork) -> dict[str, list[Approach]]:
 
 
 def _governed(road: Road, s_m: float, orientation: str, validities: Iterable[Validity]) -> Iterator[int]:
-    """Driving lanes at `s_m` that a signal is for; "0 to 0" means none (CARLA's towns then use references)."""
+    """Driving lanes at `s_m` that a signal is for; the validity "0 to 0" means none (CARLA's towns then use
+    references).
+    """
     spans = list(validities) or [Validity(-100, 100)]
     for lane in road.section_at(s_m).lanes.values():
         meant = any(v.first <= lane.lane_id <= v.last for v in spans)
-        # A validity settles it; without one, orientation is the sign of the lanes, as CARLA's own parser reads it.
+        # A validity decides. Without one, orientation is the sign of the lanes, as CARLA's own parser reads it.
         against = (orientation == "+" and lane.lane_id < 0) or (orientation == "-" and lane.lane_id > 0)
         if lane.lane_id and meant and lane.kind in DRIVABLE and not (against and not list(validities)):
             yield lane.lane_id
 
 
 def _entries(network: RoadNetwork, road: Road, lane: int, s_m: float) -> list[Approach]:
-    """Where traffic of (road, lane) must wait: at the signal, or at the junction's entry for a connecting road."""
+    """Where traffic of (road, lane) must wait: at the signal, or for a connecting road at the junction's entry."""
     if road.junction == -1:
         return [Approach(road.road_id, lane, s_m)]
     junction = network.junctions.get(road.junction)
@@ -146,7 +148,7 @@ def _entries(network: RoadNetwork, road: Road, lane: int, s_m: float) -> list[Ap
 
 
 def _entry_lane(road: Road, lane: int) -> int:
-    """The id, in the section at the entry, of the lane that becomes `lane` (links followed back through sections)."""
+    """Id of the lane in the section at the entry that becomes `lane`: follows links back through the sections."""
     return lane if len(road.sections) == 1 else _trace(road, lane)
 
 
@@ -160,7 +162,7 @@ def _trace(road: Road, lane: int) -> int:
 
 
 def _by_link(target: Road, link: Link, road: Road, lane: int) -> list[Approach]:
-    """The approach of a road outside junctions, from road and lane links alone."""
+    """The approach on the linked road, from road and lane links alone; none if that road is in a junction."""
     section = road.sections[0] if lane < 0 else road.sections[-1]
     entry = section.lanes.get(_entry_lane(road, lane))
     linked = None if entry is None else (entry.predecessor if lane < 0 else entry.successor)
@@ -170,12 +172,12 @@ def _by_link(target: Road, link: Link, road: Road, lane: int) -> list[Approach]:
 
 
 def _zone(network: RoadNetwork, lines: dict[int, list[RoadObject]], approach: Approach) -> StopZone:
-    """The box over the last metres of an approach, ending at the stop line or the junction."""
+    """Stop zone over the last metres of an approach, ending at the stop line or the junction."""
     road = network.roads[approach.road]
-    sign = -1.0 if approach.lane < 0 else 1.0  # s against the traffic
+    sign = -1.0 if approach.lane < 0 else 1.0  # direction of s against the traffic
     end = _line_before(road, lines.get(approach.road, []), approach, sign)
     room = end if approach.lane < 0 else road.length_m - end
-    half_length = min(ZONE_HALF_LENGTH_M, max(0.5 * room, 0.1))  # no longer than its road: that may be very short
+    half_length = min(ZONE_HALF_LENGTH_M, max(0.5 * room, 0.1))  # no longer than its road, which may be very short
     middle = float(np.clip(end + sign * half_length, 0.0, road.length_m))
     section = road.section_at(middle)
     if approach.lane not in section.lanes:
@@ -198,7 +200,7 @@ def _stop_lines(network: RoadNetwork) -> dict[int, list[RoadObject]]:
 
 
 def _line_before(road: Road, lines: Iterable[RoadObject], approach: Approach, sign: float) -> float:
-    """Station of the stop line that belongs to the approach, else the approach's own end."""
+    """Station of the stop line that belongs to the approach, or the approach's own end if there is none."""
     section = road.section_at(approach.s_m)
     if approach.lane not in section.lanes:
         return approach.s_m
@@ -213,7 +215,7 @@ def _line_before(road: Road, lines: Iterable[RoadObject], approach: Approach, si
 
 
 def _speed_objects(network: RoadNetwork, landmarks: Mapping[str, Transform]) -> Iterator[SignalSite]:
-    """CARLA's towns place speed limits as objects named Speed_30, and so does the wheel's parser read them."""
+    """Speed limits that CARLA's towns place as objects named Speed_30; the wheel's parser reads them the same way."""
     for item in network.objects:
         match = SPEED_OBJECT.match(item.name)
         if match is not None:

@@ -1,4 +1,4 @@
-"""Quads gathered from everywhere, then cut into meshes by tile and material."""
+"""Collects quads from all parts of the scenery and cuts them into meshes by tile and material."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ TILE_M = 64.0
 
 @dataclass(slots=True)
 class QuadSoup:
-    """Quads waiting to become meshes: per (material, tag) lists of (vertices (n, 4, 3), normals, uv (n, 4, 2))."""
+    """Quads that are to become meshes: by (material, tag), lists of (vertices (n, 4, 3), normals, uv (n, 4, 2))."""
 
     parts: dict[tuple[Material, SemanticTag], list[tuple[F64, F64, F64]]] = field(default_factory=dict)
 
     def add(self, material: Material, tag: SemanticTag, vertices: F64, normals: F64, uv: F64) -> None:
-        """Add quads whose corners go round; `normals` may be (n, 3) for flat ones."""
+        """Add quads whose corners go round; `normals` may be (n, 3) for flat quads."""
         if len(vertices) == 0:
             return
         if normals.ndim == 2:
@@ -53,12 +53,12 @@ def _mesh(vertices: F64, normals: F64, uv: F64, material: Material, tag: Semanti
 
 
 def face_normals(quads: F64) -> F64:
-    """(n, 3) unit normals of quads (n, 4, 3), turned upwards."""
+    """Unit normals (n, 3) of quads (n, 4, 3), turned upwards."""
     normal = np.cross(quads[:, 2] - quads[:, 0], quads[:, 3] - quads[:, 1])
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
     return np.asarray(np.where(normal[:, 2:] < 0.0, -normal, normal))
 
 
 def ribbon(left: F64, right: F64) -> F64:
-    """(n - 1, 4, 3) quads between two polylines (n, 3)."""
+    """Quads (n - 1, 4, 3) between two polylines (n, 3)."""
     return np.stack([left[:-1], right[:-1], right[1:], left[1:]], axis=1)

@@ -1,4 +1,4 @@
-"""What stands behind pavements: benches, bins, letter boxes, shelters, hedges and bushes."""
+"""Street furniture behind pavements: benches, bins, letter boxes, shelters, advertisements and plants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from embedded_carla.types import SemanticTag, Transform, Vector3
 MOST = 700
 BEHIND_PAVEMENT_M = 0.5
 EVERY_M = (9.0, 26.0)
-# name, (depth across the street, length along it, height), how often, whether it faces the street with its +x
+# name, (depth across the street, length along it, height), relative frequency, tag; +x faces the street
 KINDS: tuple[tuple[str, Vector3, float, SemanticTag], ...] = (
     ("prop bench", (0.6, 1.8, 0.9), 0.22, SemanticTag.STATIC),
     ("prop trashcan01", (0.55, 0.55, 1.0), 0.24, SemanticTag.STATIC),
@@ -26,7 +26,7 @@ KINDS: tuple[tuple[str, Vector3, float, SemanticTag], ...] = (
 
 
 def furnish(fronts: Iterable[Frontage], room: Room, rng: np.random.Generator) -> None:
-    """Stand things along every pavement until MOST stand; none on a road, a pavement or another thing."""
+    """Place furniture along every pavement, up to MOST pieces; none on a road, a pavement or another object."""
     end = len(room.placements) + MOST
     shares = np.array([kind[2] for kind in KINDS])
     for front in fronts:
@@ -42,7 +42,7 @@ def furnish(fronts: Iterable[Frontage], room: Room, rng: np.random.Generator) ->
 def _stand(front: Frontage, s: float, kind: tuple[str, Vector3, float, SemanticTag], room: Room, seed: int) -> None:
     name, (depth, length, height), _, tag = kind
     point, outward = front.at(s)
-    # Room keeps two pixels of the raster clear of the pavement by itself.
+    # `Room.fits` keeps two pixels of the raster clear of the pavement.
     centre = point[:2] + outward * (BEHIND_PAVEMENT_M + 1.0 + 0.5 * depth)
     along = np.array([-outward[1], outward[0]])
     if not room.fits(centre, along, length, depth, 0.0):

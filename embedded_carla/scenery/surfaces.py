@@ -1,4 +1,4 @@
-"""Lane sections -> road, pavement and kerb surfaces, to draw and to stand on."""
+"""Road, pavement and kerb surfaces of the lane sections, to draw and to stand on."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from embedded_carla.types import SemanticTag
 
 KERB_HEIGHT_M = 0.15
 KERB_WIDTH_M = 0.15
-SKIRT_M = 0.6  # how far faces reach down at the outer edge, into the terrain
+SKIRT_M = 0.6  # how far faces at the outer edge reach down into the terrain
 SAME_LEVEL_M = 1.5
-LANE_UV_M = 16.0  # shaders/ground_frag.glsl finds the middle of the lane by it
+LANE_UV_M = 16.0  # texture offset per lane, from which shaders/ground_frag.glsl finds the lane's middle
 
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """What a lane type looks like; `raised` ones stand a kerb's height above the road."""
+    """Appearance of a lane type; `raised` surfaces are a kerb's height above the road."""
 
     material: Material
     tag: SemanticTag
@@ -46,15 +46,15 @@ SURFACES: dict[str, Surface | None] = {
 
 
 def surface_of(kind: str) -> Surface | None:
-    """The surface of a lane type, None for none; types that OpenDRIVE 1.4 does not know are paved."""
+    """The surface of a lane type, None if it has none; types that OpenDRIVE 1.4 does not know are paved."""
     return SURFACES.get(kind, ASPHALT)
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Neighbouring lanes of one surface: border polylines `left`, `right` (n, 3) in the world, already raised.
+    """Neighbouring lanes with one surface: border polylines `left`, `right` (n, 3) in the world, already raised.
 
-    `keep` (n - 1,) tells which steps along s exist; `drivable` whether one of the lanes is for traffic.
+    `keep` (n - 1,) tells which steps along s exist; `drivable` tells whether one of the lanes is for traffic.
     """
 
     grid: SectionGrid
@@ -67,12 +67,12 @@ class Strip:
     keep: NDArray[np.bool_]
 
     def quads(self) -> F64:
-        """(k, 4, 3) the kept quads."""
+        """The kept quads, (k, 4, 3)."""
         return ribbon(self.left, self.right)[self.keep]
 
 
 def strips(grids: Sequence[SectionGrid]) -> list[Strip]:
-    """The strips of all sections; in junctions all but asphalt ends at other roads' driving lanes."""
+    """The strips of all sections; in junctions, all strips but asphalt end at other roads' driving lanes."""
     made = [strip for grid in grids for strip in _section_strips(grid)]
     flat = np.concatenate([strip.quads() for strip in made if strip.drivable])
     lanes = TriangleIndex(triangles_of(flat))
@@ -83,7 +83,7 @@ def strips(grids: Sequence[SectionGrid]) -> list[Strip]:
 
 
 def triangles_of(quads: F64) -> F64:
-    """(2 n, 3, 3) triangles of quads (n, 4, 3)."""
+    """Triangles (2 n, 3, 3) of quads (n, 4, 3)."""
     return quads[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3, 3)
 
 
@@ -127,7 +127,7 @@ def _clear_of(strip: Strip, lanes: TriangleIndex) -> Strip:
 
 
 def draw(strip: Strip, soup: QuadSoup) -> None:
-    """Add a strip's top, and its kerbs, skirts and ends."""
+    """Add a strip's top surface and its kerbs, skirts and ends."""
     quads = strip.quads()
     if len(quads) == 0:
         return
@@ -151,7 +151,7 @@ def draw(strip: Strip, soup: QuadSoup) -> None:
 
 
 def _lanes(strip: Strip, normals: F64, soup: QuadSoup) -> None:
-    """Asphalt lane by lane: uv is s and the distance from the lane's middle, `LANE_UV_M` apart from lane to lane."""
+    """Add asphalt lane by lane: uv is s and the distance from the lane's middle, plus `LANE_UV_M` per lane."""
     grid = strip.grid
     for lane in range(strip.first, strip.last):
         half = 0.5 * (grid.t[lane] - grid.t[lane + 1])
@@ -164,14 +164,16 @@ def _lanes(strip: Strip, normals: F64, soup: QuadSoup) -> None:
 
 
 def strips_beside(strip: Strip) -> tuple[bool, bool]:
-    """Whether another surface of the same section lies to the left, to the right."""
+    """Whether there is another surface of the same section to the left, and to the right."""
     grid, last = strip.grid, len(strip.grid.lanes)
     left = strip.first > 0 and surface_of(grid.kind(strip.first - 1)) is not None
     return left, strip.last < last and surface_of(grid.kind(strip.last)) is not None
 
 
 def _uv(strip: Strip, quads: F64) -> F64:
-    """Along and across the road; in junctions the world's x, y, so that overlapping roads look alike."""
+    """Texture coordinates along and across the road; in junctions the world's x, y, so that overlapping roads look
+    alike.
+    """
     if strip.grid.road.junction != -1:
         return quads[..., :2].copy()
     s, t = strip.grid.s, strip.grid.t
@@ -180,7 +182,7 @@ def _uv(strip: Strip, quads: F64) -> F64:
 
 
 def _vertex_normals(strip: Strip) -> F64:
-    """(n, 3) smooth normals along the strip."""
+    """Smooth unit normals (n, 3) along the strip."""
     grid = strip.grid
     middle = 0.5 * (strip.left + strip.right)
     climb = np.gradient(middle[:, 2], np.maximum.accumulate(grid.s + 1e-9 * np.arange(len(grid.s))))
@@ -194,7 +196,7 @@ def _vertex_normals(strip: Strip) -> F64:
 
 
 def _kerb(strip: Strip, edge: F64, outward: float, soup: QuadSoup) -> None:
-    """The stone: a face down to the road and its top, laid over the pavement's edge."""
+    """Add the kerb stone: a face down to the road, and a top laid over the pavement's edge."""
     _face(strip, edge, outward, KERB_HEIGHT_M + 0.02, Material.KERB, soup)
     inside = edge.copy()
     inside[:, :2] -= outward * KERB_WIDTH_M * strip.grid.leftward
@@ -215,7 +217,7 @@ def _face(strip: Strip, edge: F64, outward: float, depth_m: float, material: Mat
 
 
 def _ends(strip: Strip, soup: QuadSoup) -> None:
-    """Close the raised strip wherever its steps begin and end."""
+    """Close the raised strip wherever its kept steps begin and end."""
     kept = np.concatenate([[False], strip.keep, [False]])
     change = np.flatnonzero(kept[1:] != kept[:-1])
     left, right = strip.left[change], strip.right[change]

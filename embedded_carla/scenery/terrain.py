@@ -1,4 +1,4 @@
-"""Terrain: a height field that follows the roads and never reaches their surface."""
+"""Terrain: a height field that follows the roads and stays below their surface."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from embedded_carla.scenery.surfaces import KERB_HEIGHT_M, Strip
 from embedded_carla.types import SemanticTag
 
 STEP_M = 4.0
-BLOCK = 4  # cells of a coarse block, drawn as one where no road is near
+BLOCK = 4  # cells along a side of a coarse block, which is drawn as one where no road is near
 BEYOND_M = 160.0
 BELOW_ROAD_M = 0.06
-BRIDGE_CLEARANCE_M = 3.5  # a road this far above another one is a bridge and does not pull the ground up
+BRIDGE_CLEARANCE_M = 3.5  # a road this far above another is a bridge and does not pull the ground up
 BRIDGE_REACH_M = 16.0
 EVEN_M = 0.01
 FAR_SUNK_M = 0.1
@@ -29,7 +29,7 @@ WIDEST_MAP_M = 25_000.0
 
 
 def road_samples(made: Sequence[Strip], spacing_m: float = 1.5) -> F64:
-    """(n, 3) points that cover every strip, no further apart than about `spacing_m`."""
+    """Points (n, 3) that cover every strip, at most about `spacing_m` apart."""
     out = []
     for strip in made:
         length = float(strip.grid.s[-1] - strip.grid.s[0])
@@ -47,10 +47,10 @@ def road_samples(made: Sequence[Strip], spacing_m: float = 1.5) -> F64:
 
 
 def height_field(samples: F64, seed: int) -> tuple[HeightField, NDArray[np.bool_]]:
-    """Terrain that stays `BELOW_ROAD_M` under every sample, smooth in between, hilly far away; and where it is far.
+    """Terrain that stays `BELOW_ROAD_M` under every sample, and a mask of the nodes far from roads.
 
-    The second array marks the nodes so far from roads that whole blocks of cells may be drawn as one.
-    Raises MapError for a map too wide to hold.
+    The terrain is smooth between samples and hilly far away. The masked nodes are so far from roads that whole blocks
+    of cells may be drawn as one. Raises MapError for a map too wide to hold.
     """
     low, high = samples[:, :2].min(axis=0) - BEYOND_M, samples[:, :2].max(axis=0) + BEYOND_M
     if not np.all(high - low < WIDEST_MAP_M):
@@ -86,7 +86,7 @@ def _min_filter(values: F64, size: int) -> F64:
 
 
 def _fill(values: F64, known: NDArray[np.bool_]) -> F64:
-    """Spread the known heights over the unknown nodes: coarse to fine, then smooth (Laplace) with the known fixed."""
+    """Spread known heights to unknown nodes: coarse to fine, then smoothing (Laplace) with the known nodes fixed."""
     weight = known.astype(np.float64)
     pyramid = [(values * weight, weight)]
     while min(pyramid[-1][0].shape) > 2:
@@ -115,7 +115,7 @@ def _hills(shape: tuple[int, ...], seed: int) -> F64:
 
 
 def _flatten_blocks(height: F64, far: NDArray[np.bool_]) -> F64:
-    """Where a whole block is far from roads, lay its nodes on the two triangles that are drawn for it."""
+    """Put the nodes of blocks that are far from roads on the two triangles that are drawn for the block."""
     i, j = (BLOCK * k[:, None, None] for k in np.nonzero(coarse_blocks(far)))
     a, b = np.meshgrid(np.arange(BLOCK + 1), np.arange(BLOCK + 1), indexing="ij")
     u, v = a / BLOCK, b / BLOCK
@@ -127,7 +127,7 @@ def _flatten_blocks(height: F64, far: NDArray[np.bool_]) -> F64:
 
 
 def coarse_blocks(far: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(blocks) whether all nodes of a block are far."""
+    """Mask of the blocks whose nodes are all far from roads."""
     blocks = ((far.shape[0] - 1) // BLOCK, (far.shape[1] - 1) // BLOCK)
     out = np.ones(blocks, dtype=bool)
     for i in range(BLOCK + 1):
@@ -145,13 +145,13 @@ def draw(field: HeightField, far: NDArray[np.bool_], soup: QuadSoup) -> None:
     i, j = np.nonzero(flat)
     _add(field, i * BLOCK, j * BLOCK, BLOCK, soup)
     i, j = np.indices(flat.shape).reshape(2, -1)
-    lowest = _min_filter(field.height, BLOCK + 1)  # never above the roads that the fine form runs beside
+    lowest = _min_filter(field.height, BLOCK + 1)  # never above the roads beside the fine terrain
     coarse = HeightField(field.origin, field.step_m, np.where(far, field.height, lowest - FAR_SUNK_M))
     _add(coarse, i * BLOCK, j * BLOCK, BLOCK, soup, Material.GRASS_FAR)
 
 
 def _even_blocks(height: F64) -> NDArray[np.bool_]:
-    """(blocks) whether the two triangles between a block's corners hold all its nodes to `EVEN_M`."""
+    """Mask of the blocks whose nodes lie within `EVEN_M` of the two triangles between the block's corners."""
     blocks = ((height.shape[0] - 1) // BLOCK, (height.shape[1] - 1) // BLOCK)
 
     def nodes(i: int, j: int) -> F64:

@@ -1,4 +1,4 @@
-"""Trees: in rows along streets, in woods along roads without pavements."""
+"""Trees: rows along streets, woods along roads without pavements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BEHIND_EDGE_M = 1.3  # from the pavement or road to the nearest leaf
 
 
 def plant(fronts: Iterable[Frontage], room: Room, rng: np.random.Generator, most: int) -> None:
-    """Plant every frontage until `most` trees stand."""
+    """Plant trees along all frontages until `most` stand."""
     sides = list(fronts)
     woods = sum(float(f.s[-1]) for f in sides if not f.has_pavement)
     rows = sum(float(f.s[-1]) for f in sides if f.has_pavement)
@@ -37,7 +37,7 @@ def plant(fronts: Iterable[Frontage], room: Room, rng: np.random.Generator, most
 
 
 def _conifers(point: F64, rng: np.random.Generator) -> bool:
-    """Woods change their kind slowly over the map."""
+    """Whether to plant a conifer; the woods change their kind slowly over the map."""
     return bool(rng.uniform() < 0.5 + 0.45 * np.sin(point[0] / 130.0) * np.cos(point[1] / 110.0))
 
 

@@ -1,4 +1,4 @@
-"""Where people walk: lines along pavements, outlines of crossings."""
+"""Where people walk: centre lines of pavements, outlines of crossings."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def _runs(strip: Strip) -> Iterable[tuple[int, int]]:
 
 
 def crosswalks(network: RoadNetwork) -> tuple[F64, ...]:
-    """Closed outlines (n, 3) of the crossings that the file places."""
+    """Closed outlines (n, 3) of the crossings in the file."""
     return tuple(
         outline(network, item) for item in network.objects if item.kind == "crosswalk" and len(item.outline) > 2
     )
 
 
 def outline(network: RoadNetwork, item: RoadObject) -> F64:
-    """An object's outline in the world, (n, 3), repeated last corner dropped."""
+    """An object's outline in the world, (n, 3), without a repeated last corner."""
     road = network.roads[item.road]
     origin, heading = road.point(item.s_m, item.t_m)
     angle = heading + item.heading_rad
