@@ -1,4 +1,4 @@
-"""The towns that come with the server, and any others a user points it to."""
+"""Map library: the towns that come with the server, and any others that the user adds."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from embedded_carla.errors import MapError
 
 OWN_MAPS = Path(__file__).parent
 FILE_MAX_BYTES = 64 * 1024 * 1024
-"""Largest map file that is read, as large as the largest message of a client. CARLA's Town04 has 3.4 MB."""
+"""Largest map file that is read, equal to a client's largest message. CARLA's Town04 has 3.4 MB."""
 _PREFIXES = ("/Game/Carla/Maps/", "Carla/Maps/", "/Game/Maps/")
 
 
 class MapLibrary:
-    """OpenDRIVE files by name: those in `extra_dirs` (first wins), then the server's own."""
+    """OpenDRIVE files by name: single files, then those in `extra_dirs` (the first wins), then the server's own."""
 
     def __init__(self, extra_dirs: Sequence[Path] = ()) -> None:
-        """Raises MapError when one of `extra_dirs` is no folder."""
+        """Raises MapError if one of `extra_dirs` is not a folder."""
         for folder in extra_dirs:
             if not folder.is_dir():
                 raise MapError(f"map folder {folder} does not exist")
@@ -30,16 +30,16 @@ class MapLibrary:
         return sorted(self._files())
 
     def add_file(self, path: Path) -> str:
-        """Take in one more .xodr file, whatever folder it is in; its name from now on."""
+        """Add one .xodr file from any folder; returns its map name."""
         self._own_files[path.stem] = path
         return path.stem
 
     def load_text(self, given: str) -> tuple[str, str]:
-        """(name, OpenDRIVE text) of a map given by name, by its file's name or by CARLA's asset path.
+        """Return (name, OpenDRIVE text) of a map given by name, by its file's name or by CARLA's asset path.
 
-        Only the last part of a path counts, so that no client reads another file than a map. `Town01_Opt` is the same
-        town as `Town01` under the name that was asked for: programs compare names. Raises MapError that lists what
-        there is, or says why a file cannot be read.
+        Only the last part of a path counts, so that clients can read no files but maps. `Town01_Opt` is the same town
+        as `Town01`, returned under the requested name because programs compare names. Raises MapError that lists the
+        available maps or says why a file cannot be read.
         """
         files = self._files()
         name = plain_name(given).removesuffix(".xodr")
@@ -50,7 +50,7 @@ class MapLibrary:
         raise MapError(f"unknown map {given!r:.200}; there are: {there} (started with --maps DIR, DIR's too)")
 
     def is_own(self, given: str) -> bool:
-        """Whether the map of this name is one of those that come with the server: its tests prove them."""
+        """Whether the map of this name comes with the server; such maps are proved by the server's tests."""
         name = plain_name(given).removesuffix(".xodr")
         files = self._files()
         found = files.get(name) or files.get(name.removesuffix("_Opt"))

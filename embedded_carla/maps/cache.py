@@ -1,4 +1,4 @@
-"""Maps that have been built, kept on disk so that the next server need not build them again."""
+"""Disk cache of built maps, so that the next server need not build them again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOLDER_VARIABLE = "EMBEDDED_CARLA_CACHE"
 MOST_BYTES = 1 << 30
 _SUFFIX = ".map"
 _PART_SUFFIX = ".part"
-_ABANDONED_S = 3600.0  # a part this old belongs to a server that died while writing
+_ABANDONED_S = 3600.0  # a part file this old belongs to a server that died while writing
 
 
 def default_folder() -> Path:
@@ -46,14 +46,14 @@ def _code_digest() -> str:
 
 
 CODE_DIGEST = _code_digest()
-"""Changes with every line of this package and with the libraries that build maps. Taken when the code is read."""
+"""Hash of every line of this package and of the versions of the libraries that build maps; taken at import."""
 
 
 class MapCache:
-    """Values by key in a folder of at most about `most_bytes`; those used longest ago go first.
+    """Values by key in a folder of at most about `most_bytes`; the least recently used go first.
 
-    Several servers may share the folder: files appear whole or not at all. A folder that cannot be used costs a line
-    in the log and nothing else.
+    Several servers may share the folder: files appear whole or not at all. A folder that cannot be used costs a line in
+    the log and nothing else.
     """
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
@@ -64,7 +64,7 @@ class MapCache:
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}{_SUFFIX}"
 
     def load(self, key: str) -> Any | None:
-        """The value kept under `key`; None where there is none or its file is damaged."""
+        """The value stored under `key`; None if there is none or its file is damaged."""
         path = self._path(key)
         try:
             value = unpack(np.fromfile(path, dtype=np.uint8))
@@ -77,7 +77,7 @@ class MapCache:
             return None
 
     def store(self, key: str, value: Any) -> None:
-        """Keep `value` under `key`."""
+        """Store `value` under `key`."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, part = tempfile.mkstemp(suffix=_PART_SUFFIX, dir=self._folder)
@@ -93,7 +93,7 @@ class MapCache:
             log(f"map cache: nothing kept in {self._folder}: {error}")
 
     def _make_room(self) -> None:
-        """Remove the files used longest ago, and what servers that died have left."""
+        """Remove the least recently used files, and part files of servers that died."""
         kept = []
         for path in self._folder.iterdir():
             with contextlib.suppress(FileNotFoundError):  # another server was faster

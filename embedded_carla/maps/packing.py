@@ -1,7 +1,7 @@
-"""Plain data of this package <-> bytes: dataclasses, named tuples, containers, numbers, text and arrays.
+"""Serializes plain data of this package: dataclasses, named tuples, containers, numbers, text and arrays.
 
-Reading makes objects of this package's own classes and sets their fields; no code of the file's choosing runs. The
-structure is msgpack, the arrays lie behind it as they are in memory.
+Reading creates objects of this package's own classes and sets their fields; it runs no code of the file's choosing. The
+structure is msgpack; the arrays follow as they are in memory.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _TUPLE, _LIST, _DICT, _ARRAY, _OBJECT, _NAMED, _ENUM, _NUMBER = range(8)
 
 
 class PackingError(ValueError):
-    """The bytes are no packed value, or a value cannot be packed."""
+    """The bytes are not a packed value, or a value cannot be packed."""
 
 
 def pack(value: Any) -> list[bytes | memoryview]:
-    """The file's contents in pieces. Raises PackingError for what is not plain data."""
+    """Serialize `value` to the contents of a file, in pieces. Raises PackingError for anything but plain data."""
     writer = _Writer()
     structure = msgpack.packb((writer.encode(value), list(writer.classes)))
     start = _HEADER.size + len(structure)
@@ -42,7 +42,7 @@ def pack(value: Any) -> list[bytes | memoryview]:
 
 
 def unpack(data: NDArray[np.uint8]) -> Any:
-    """The value that was packed; arrays are views of `data`. Raises PackingError when `data` is not whole."""
+    """Restore a packed value; its arrays are views of `data`. Raises PackingError if `data` is not whole."""
     if len(data) < _HEADER.size:
         raise PackingError("it is cut short")
     magic, checksum, size = _HEADER.unpack(data[: _HEADER.size].tobytes())
@@ -75,7 +75,7 @@ class _Writer:
         self.pieces: list[bytes | memoryview] = []
         self._size = 0
         self._arrays: dict[int, tuple[Any, ...]] = {}
-        self._keep: list[Any] = []  # an array's id is its own only as long as it lives
+        self._keep: list[Any] = []  # keeps arrays alive: an id is unique only among living objects
 
     def encode(self, value: Any) -> Any:
         if value is None or type(value) in (bool, int, float, str, bytes):

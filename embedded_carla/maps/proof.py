@@ -13,15 +13,15 @@ from typing import Any
 from embedded_carla.errors import MapError
 
 PROOF_S = 20.0
-"""CPU time for one map. Town04 takes less than a second."""
+"""Limit of CPU time for one map, s. Town04 takes less than a second."""
 
 MOST_PROOF_BYTES = 4 << 30
 _PATIENCE, _PATIENCE_S = 6.0, 30.0
-"""The child limits itself. It is given up after this many times its limit and these seconds, on a busy machine."""
+"""The child limits itself. On a busy machine it is given up after this many times its limit plus these seconds."""
 
 
 class Prover:
-    """A child process that reads maps. It lives until `close`, and is started anew where it has died."""
+    """A child process that reads maps. It lives until `close`, and is restarted if it has died."""
 
     def __init__(self, seconds: float = PROOF_S, most_bytes: int = MOST_PROOF_BYTES) -> None:
         self._seconds, self._most_bytes = seconds, most_bytes
@@ -36,9 +36,9 @@ class Prover:
         self.close()
 
     def prove(self, name: str, text: str) -> str:
-        """Raises MapError naming the map, and the road where it is known, when clients could not use the text.
+        """Raise MapError if clients could not use the text, naming the map, and the road if it is known.
 
-        Returns what goes wrong when a client makes a TrafficManager on it, "" when nothing does.
+        Returns what goes wrong when a client makes a TrafficManager on it, "" if nothing does.
         """
         process = self._started()
         try:
@@ -53,7 +53,7 @@ class Prover:
         return str(answer["traffic_fault"])
 
     def close(self) -> None:
-        """End the child."""
+        """Kill the child."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -73,7 +73,7 @@ class Prover:
         return self._process
 
     def _asked(self, process: subprocess.Popen[bytes], text: bytes) -> Any:
-        """The child's answer. Raises OSError or ValueError when it gives none."""
+        """The child's answer. Raises OSError or ValueError if it gives none."""
         assert process.stdin is not None
         assert process.stdout is not None
         limits = {"seconds": self._seconds, "most_bytes": self._most_bytes, "size": len(text)}
@@ -85,6 +85,6 @@ class Prover:
 
 
 def prove(name: str, text: str, seconds: float = PROOF_S, most_bytes: int = MOST_PROOF_BYTES) -> str:
-    """Prove one text, see `Prover.prove`."""
+    """Prove one text; see `Prover.prove`."""
     with Prover(seconds, most_bytes) as prover:
         return prover.prove(name, text)

@@ -1,7 +1,7 @@
-"""The child process that reads maps with the wheel's parser: `python -m embedded_carla.maps.prover`.
+"""Child process that reads maps with the wheel's parser: `python -m embedded_carla.maps.prover`.
 
-For each request on standard input it answers one JSON line. It stays single-threaded (no numpy), so it may fork: each
-map is read in a fork of its own, and a crash there is an answer like any other.
+It answers each request on standard input with one JSON line. It stays single-threaded (no numpy), so that it may fork:
+each map is read in a fork of its own, where a crash is an answer like any other.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WALL_PER_CPU = 3.0  # a busy machine gives less than one core
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """CPU seconds and bytes that one reading may take."""
+    """CPU seconds and bytes of memory that one reading may take."""
 
     seconds: float
     most_bytes: int
@@ -43,19 +43,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong, and on which road ("" where that is unknown)."""
+    """What went wrong, and on which road ("" if that is unknown)."""
 
     what: str
     road: str = ""
 
 
 def die_with_parent() -> None:
-    """Let the kernel end this process when its parent ends."""
+    """Make the kernel kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def judge(text: str, limits: Limits) -> Failure | None:
-    """Read the map as a client does; None when all went well."""
+    """Read the map as a client does. Returns None if all went well."""
     failure = _trial(text, limits)
     if failure is None or failure.road:
         return failure
@@ -63,7 +63,7 @@ def judge(text: str, limits: Limits) -> Failure | None:
 
 
 def traffic_fault(text: str, limits: Limits) -> str:
-    """What goes wrong when a TrafficManager prepares the map, "" when nothing does."""
+    """What goes wrong when a TrafficManager prepares the map, "" if nothing does."""
     failure = _trial(text, limits, _prepare_traffic)
     return "" if failure is None else failure.what.replace("CARLA's map parser", "CARLA's TrafficManager")
 
@@ -73,7 +73,7 @@ def _prepare_traffic(town: Any, _on_road: Callable[[int], None]) -> None:
 
 
 def _trial(text: str, limits: Limits, question: Question = ask_everything) -> Failure | None:
-    """Read and question the map in a fork."""
+    """Read the map in a fork and query it there."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
@@ -98,7 +98,7 @@ def _trial(text: str, limits: Limits, question: Question = ask_everything) -> Fa
 
 
 def _read_and_leave(text: str, limits: Limits, question: Question, pipe: int) -> None:
-    """In the fork: exit status 0 when all went well, 2 without memory, else 1 with the reason in the pipe."""
+    """In the fork: exit with 0 if all went well, 2 if memory ran out, else 1 with the reason in the pipe."""
 
     def tell(kind: str, what: str) -> None:
         os.write(pipe, f"{kind} {' '.join(what.split())[:_MOST_TOLD]}\n".encode())
@@ -133,7 +133,7 @@ def _limit(limits: Limits) -> None:
 
 
 def _locate(text: str, limits: Limits) -> str:
-    """The id of a road that fails without the others; "" when there is none, or it is not found in time."""
+    """Id of a road that fails without the others, by bisection; "" if there is none or it is not found in time."""
     root = etree.fromstring(text.lstrip().encode(), etree.XMLParser(huge_tree=True, resolve_entities=False))
     for element in root.iter("{*}*"):
         element.tag = etree.QName(element).localname
@@ -148,7 +148,7 @@ def _locate(text: str, limits: Limits) -> str:
 
 
 def _alone(root: Any, roads: list[Any]) -> str:
-    """A map of these roads without what links them to others."""
+    """A map of these roads only, without their links to others."""
     made = etree.Element("OpenDRIVE")
     made.extend(copy.deepcopy(header) for header in root.findall("header"))
     for road in map(copy.deepcopy, roads):
@@ -161,7 +161,7 @@ def _alone(root: Any, roads: list[Any]) -> str:
 
 
 def _requests(source: BinaryIO) -> Any:
-    """(limits, text) of each request: a JSON line with the limits and the text's size, then the text."""
+    """Yield (limits, text) of each request: a JSON line with the limits and the text's size, then the text."""
     while line := source.readline():
         request = json.loads(line)
         yield Limits(request["seconds"], request["most_bytes"]), source.read(request["size"]).decode()

@@ -1,4 +1,4 @@
-"""What CARLA's clients ask of a map. What crashes or never ends must be known before a client gets the map."""
+"""Queries that CARLA's clients make on a map: those that crash or never end must be found before a client gets it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from typing import Any
 import carla
 
 RESOLUTIONS_M = (1.0, 2.0)
-"""Sampling resolutions that CARLA's agents give their GlobalRoutePlanner."""
+"""Sampling resolutions, m, that CARLA's agents give their GlobalRoutePlanner."""
 
 _SPARE_STEPS = 1000
 _SAMPLED = 100
 
 
 class NeverEndsError(Exception):
-    """A client that follows this lane would never stop."""
+    """A client that follows a lane of the map would never stop."""
 
 
 def ask_everything(town: Any, on_road: Callable[[int], None]) -> None:
-    """Ask what clients ask; `on_road` hears which road comes next. Raises NeverEndsError, or what the wheel throws."""
+    """Make all queries that clients make; `on_road` is called with the id of the road that comes next.
+
+    Raises NeverEndsError, or what the wheel throws.
+    """
     topology = town.get_topology()
     waypoints = town.generate_waypoints(2.0)
     town.get_all_landmarks(), town.get_crosswalks()
-    most = _SPARE_STEPS + len(waypoints)  # every lane once
+    most = _SPARE_STEPS + len(waypoints)  # passes every lane once
     entries = {_lane(entry) for entry, _ in topology}
     for entry, exit_ in topology:
         on_road(entry.road_id)
@@ -63,7 +66,7 @@ def _walk(entry: Any, exit_: Any, resolution_m: float, most: int) -> None:
 
 
 def _leave(exit_: Any, most: int) -> None:
-    """Follow a lane that no edge begins with until another lane begins, as GlobalRoutePlanner does."""
+    """Follow a lane that begins no edge of the topology until another lane begins, as GlobalRoutePlanner does."""
     following = exit_.next(2.0)
     for _ in range(most):
         if not following or _lane(following[0]) != _lane(exit_):
@@ -73,7 +76,7 @@ def _leave(exit_: Any, most: int) -> None:
 
 
 def _ask_around(waypoint: Any) -> None:
-    """What agents ask of the waypoint they are at; an exception is theirs to handle, a crash is not."""
+    """Make the queries of an agent at this waypoint. An exception is the agent's to handle, a crash is not."""
     with contextlib.suppress(RuntimeError):
         waypoint.get_left_lane(), waypoint.get_right_lane(), waypoint.previous(2.0), waypoint.get_landmarks(50.0)
         _ = waypoint.left_lane_marking, waypoint.right_lane_marking, waypoint.lane_change, waypoint.lane_width

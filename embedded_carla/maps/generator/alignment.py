@@ -30,7 +30,7 @@ class Pose:
         return Pose(self.x + c * ahead_m - s * left_m, self.y + s * ahead_m + c * left_m, self.heading_rad + turn_rad)
 
     def seen(self, other: Pose) -> tuple[float, float]:
-        """(ahead, left) of `other`'s point in this pose's axes."""
+        """(ahead, left) of `other`'s position in this pose's axes."""
         c, s = math.cos(self.heading_rad), math.sin(self.heading_rad)
         dx, dy = other.x - self.x, other.y - self.y
         return c * dx + s * dy, -s * dx + c * dy
@@ -124,10 +124,10 @@ def _leg(a: Corner, b: Corner) -> tuple[float, float]:
 
 
 def through(corners: Sequence[Corner], closed: bool = False) -> Alignment:
-    """The path along `corners`; an open path begins at the first and ends at the last, a closed one begins and ends
-    in the middle of the leg from the first to the second.
+    """Path along `corners`, rounded at each; raises ValueError where a leg is too short for its two roundings.
 
-    Raises ValueError where a leg is too short for its two roundings.
+    An open path begins at the first corner and ends at the last. A closed path begins and ends in the middle of the leg
+    from the first corner to the second.
     """
     n = len(corners)
     legs = [_leg(corners[i], corners[(i + 1) % n]) for i in range(n if closed else n - 1)]
@@ -150,7 +150,10 @@ def through(corners: Sequence[Corner], closed: bool = False) -> Alignment:
 
 
 def connection(a: Pose, b: Pose, straight_m: float = 0.0) -> Alignment:
-    """A line-arc-line, straight for at least `straight_m` at both ends, where the tangents meet; else a biarc."""
+    """Path from `a` to `b`: a line-arc-line where the tangents meet, else a biarc.
+
+    The line-arc-line is straight for at least `straight_m` at both ends.
+    """
     ahead, left = a.seen(b)
     turn = wrapped(b.heading_rad - a.heading_rad)
     if abs(turn) < 1e-4 and abs(left) < 1e-4:

@@ -1,4 +1,4 @@
-"""Puts a town together: numbers its parts, lays streets and joins them where they meet."""
+"""Builds a town: numbers its parts, lays streets and joins them where they meet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FLAT: tuple[Cubic, ...] = ((0.0, 0.0, 0.0, 0.0, 0.0),)
 
 
 def hermite(length_m: float, z0: float, z1: float, slope0: float = 0.0, slope1: float = 0.0) -> tuple[Cubic, ...]:
-    """The cubic that goes from height `z0` to `z1` over `length_m` with the given slopes at its ends."""
+    """The cubic from height `z0` to `z1` over `length_m`, with the given slopes at its ends."""
     dz = (z1 - z0) / length_m
     c = (3.0 * dz - 2.0 * slope0 - slope1) / length_m
     d = (slope0 + slope1 - 2.0 * dz) / length_m**2
@@ -48,7 +48,7 @@ class Arm:
 
     @property
     def into(self) -> Pose:
-        """The centre line's end, heading into the junction."""
+        """The end of the centre line, heading into the junction."""
         if self.contact == "end":
             return self.road.alignment.poses[-1]
         return self.road.alignment.poses[0].moved(0.0, 0.0, math.pi)
@@ -78,7 +78,9 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A connecting road of a junction, and whence and where it leads; lane `k` from `first_in` on."""
+    """A connecting road of a junction with its source and target; its lane `k` counts from `first_in` and `first_out`
+    on.
+    """
 
     source: Arm
     target: Arm
@@ -89,7 +91,7 @@ class Movement:
 
 
 class TownBuilder:
-    """Collects the roads of a town. Ids are given in the order of the calls."""
+    """Collects the roads of a town; ids are given in the order of the calls."""
 
     def __init__(self, town: Town) -> None:
         self.town = town
@@ -97,7 +99,7 @@ class TownBuilder:
         self._other_ids: Iterator[int] = count(10_000)
 
     def new_id(self) -> int:
-        """A number no junction, signal, object or controller has."""
+        """An id that no junction, signal, object or controller has yet."""
         return next(self._other_ids)
 
     def street(
@@ -112,7 +114,7 @@ class TownBuilder:
         kind: str = "town",
         ends_at_junctions: tuple[bool, bool] = (True, True),
     ) -> Road:
-        """A road outside junctions; `sections` replaces the one section that `profile` gives."""
+        """Add a road outside junctions; `sections` replaces the single section that `profile` gives."""
         own = sections or [street_section(profile, alignment.length_m, *ends_at_junctions)]
         road = Road(next(self._road_ids), name, alignment, elevation, own, speed_kmh, kind)
         self.town.roads.append(road)
@@ -136,9 +138,11 @@ class TownBuilder:
         straight_m: float = 0.0,
         left_kerb: bool = False,
     ) -> Movement:
-        """The connecting road of a movement: `lanes` lanes from `first_in` to `first_out`, straight for `straight_m`
-        before and after its turn, with the strip and the pavement on its right where `pavement`. Its reference line
-        is the left edge of its first lane."""
+        """Add the connecting road of a movement: `lanes` lanes from `first_in` to `first_out`.
+
+        The road is straight for `straight_m` before and after its turn. With `pavement` it has the strip and the
+        pavement on its right. Its reference line is the left edge of its first lane.
+        """
         a = source.into.moved(0.0, -(first_in - 1) * source.profile.lane_m)
         b = target.into.moved(0.0, (first_out - 1) * target.profile.lane_m, math.pi)
         path = connection(a, b, straight_m)
@@ -151,7 +155,7 @@ class TownBuilder:
     def lay_through(
         self, junction: Junction, source: Arm, target: Arm, path: Alignment, section: Section, speed_kmh: float
     ) -> Road:
-        """A connecting road along `path` whose lanes already name their predecessors and successors."""
+        """Add a connecting road along `path`, whose lanes already name their predecessors and successors."""
         (z0, slope0), (z1, slope1) = source.rise, target.rise
         road = Road(
             next(self._road_ids), f"{junction.name} {source.road.road_id}-{target.road.road_id}", path,
@@ -188,7 +192,7 @@ def _paired(first: dict[int, Lane], second: dict[int, Lane]) -> list[tuple[tuple
 
 
 def _blended(lane: Lane, other: Lane, length_m: float) -> Lane:
-    """`lane`, its constant width changing to that of `other`."""
+    """`lane` with its constant width changing to that of `other`."""
     w0, w1 = lane.widths[0][1], other.widths[0][1]
     return Lane(lane.kind, hermite(length_m, w0, w1) if w0 != w1 else lane.widths, lane.marks)
 
@@ -201,7 +205,7 @@ def _link_to_junction(arm: Arm, junction: Junction) -> None:
 
 
 def join(first: Road, second: Road) -> None:
-    """Links the end of `first` to the start of `second`, lane to lane of the same id where both have it."""
+    """Link the end of `first` to the start of `second`, lane to lane of the same id where both have it."""
     first.successor = Link("road", second.road_id, "start")
     second.predecessor = Link("road", first.road_id, "end")
     last, begin = first.sections[-1].lanes, second.sections[0].lanes
@@ -211,5 +215,5 @@ def join(first: Road, second: Road) -> None:
 
 
 def turn_of(source: Arm, target: Arm) -> float:
-    """The angle of the movement from `source` to `target`, positive to the left, in radians."""
+    """Turning angle of the movement from `source` to `target`, rad, positive to the left."""
     return wrapped(target.into.heading_rad + math.pi - source.into.heading_rad)

@@ -35,13 +35,13 @@ _CONTROLS = {
     (0, 3): "yield", (5, 1): "yield", (5, 3): "stop", (1, 4): "stop", (4, 4): "yield",
 }  # fmt: skip
 _ROUNDABOUT: Node = (4, 1)
-_SWINGS: dict[tuple[Node, Node], float] = {  # streets that bow to the left by so many metres
+_SWINGS: dict[tuple[Node, Node], float] = {  # streets that bow to the left by this many metres
     ((2, 0), (3, 0)): -6.0, ((0, 1), (0, 2)): 6.0, ((1, 3), (1, 4)): 6.0, ((4, 2), (5, 2)): 6.0,
 }  # fmt: skip
 
 
 def build() -> Town:
-    """The town; the same each time."""
+    """Build the town; the result is the same each time."""
     town = TownBuilder(Town("city_grid", 49.0, 8.4))
     neighbours = _neighbours()
     junctions = sorted(n for n, others in neighbours.items() if len(others) > 2)
@@ -60,7 +60,9 @@ def build() -> Town:
 
 
 def _control(node: Node, arms: Sequence[Arm]) -> Control:
-    """Signs stand at the side street of a T-junction, at the street along x of a four-way crossing."""
+    """Control of a junction: signs stand at the side street of a T-junction, or at the street along x of a crossing of
+    four.
+    """
     if len(arms) == 4:
         minor = [i for i, arm in enumerate(arms) if abs(math.sin(arm.into.heading_rad)) < 0.5]
     else:
@@ -83,7 +85,7 @@ def _neighbours() -> dict[Node, list[Node]]:
 
 
 def _chains(neighbours: dict[Node, list[Node]], junctions: Sequence[Node]) -> list[list[Node]]:
-    """Every street as the nodes it passes from one junction to the next, once."""
+    """Every street once, as the nodes that it passes from one junction to the next."""
     chains: list[list[Node]] = []
     taken: set[tuple[Node, Node]] = set()
     for start in junctions:
@@ -103,14 +105,14 @@ def _z(node: Node) -> float:
 
 
 def _lanes_of(a: Node, b: Node) -> Profile:
-    """The profile belongs to the whole row or column, so that it goes straight across each junction."""
+    """Profile of a street. It belongs to the whole row or column, so that it goes straight across each junction."""
     if a[1] == b[1]:
         return ARTERIAL if a[1] == _ARTERIAL_ROW else STREET
     return ARTERIAL if a[0] == _ARTERIAL_COLUMN else (LANE if a[0] in (1, 4) else STREET)
 
 
 def _setback(node: Node, other: Node) -> float:
-    """How far from the node's middle the street from `other` ends."""
+    """Distance from the node's middle at which the street from `other` ends."""
     if node == _ROUNDABOUT:
         return REACH_M
     crosses_arterial = node[0] == _ARTERIAL_COLUMN if node[1] == other[1] else node[1] == _ARTERIAL_ROW
@@ -138,7 +140,7 @@ def _alignment(chain: Sequence[Node]) -> Alignment:
 
 
 def _swing(a: Corner, b: Corner, left_m: float) -> list[Corner]:
-    """Three corners that lead a straight street `left_m` aside in its middle and back."""
+    """Three corners that bend a straight street `left_m` to the left in its middle, and back."""
     dx, dy = b.x - a.x, b.y - a.y
     length = math.hypot(dx, dy)
     aside = (-dy / length * left_m, dx / length * left_m)

@@ -1,4 +1,4 @@
-"""country_road: a winding loop over hills, 4 km and more, with a village on the way."""
+"""country_road: a winding loop of 4 km and more over hills, with a village on the way."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _HILLS = (  # share of the loop, height
     (0.0, 12.0), (0.08, 24.0), (0.14, 16.0), (0.22, 34.0), (0.29, 20.0), (0.36, 16.0), (0.42, 4.0), (0.48, 10.0),
 )  # fmt: skip
 _HILLS_AFTER = ((0.76, 18.0), (0.84, 6.0), (0.92, 16.0), (1.0, 12.0))
-_BANKS = {2: 0.05, 4: 0.05, 12: 0.04}  # corners with superelevation, as tangent
+_BANKS = {2: 0.05, 4: 0.05, 12: 0.04}  # superelevation by corner, as a tangent
 
 
 def build() -> Town:
-    """The town; the same each time."""
+    """Build the town; the result is the same each time."""
     town = TownBuilder(Town("country_road", 48.4, 8.1))
     loop = through(_LOOP, closed=True)
     a, b = _LOOP[_VILLAGE_FROM], _LOOP[_VILLAGE_TO]
@@ -90,7 +90,7 @@ def _rural(
 
 
 def _bank(loop: Alignment, corner: int) -> list[tuple[float, float]]:
-    """Superelevation knots round a corner: the outside of the curve is the higher side."""
+    """Superelevation knots around a corner; the outside of the curve is higher."""
     s = station_near(loop, _LOOP[corner].x, _LOOP[corner].y)
     turn = loop.at(s + 1.0).heading_rad - loop.at(s - 1.0).heading_rad
     angle = -math.copysign(math.atan(_BANKS[corner]), turn)
@@ -99,7 +99,7 @@ def _bank(loop: Alignment, corner: int) -> list[tuple[float, float]]:
 
 
 def _guard_rails(town: TownBuilder, road: Road) -> None:
-    """Rails on the outside of curves of less than 65 m radius."""
+    """Add rails on the outside of curves with a radius of less than 65 m."""
     for piece, s in zip(road.alignment.pieces, road.alignment.stations_m, strict=False):
         k = piece.curvature_start
         if k == piece.curvature_end and abs(k) > 1.0 / 65.0:
@@ -112,7 +112,7 @@ def _guard_rails(town: TownBuilder, road: Road) -> None:
 
 
 def _village(town: TownBuilder, loop: Alignment, gates: list[float], forks: list[float]) -> list[Road]:
-    """The main street's three parts, in order, with the back street joined to it at two T-junctions."""
+    """Add the main street and the back street, joined at two T-junctions; returns the main street's parts in order."""
     setback = STRAIGHT_M + CORNER_RADIUS_M
     level: tuple[Cubic, ...] = ((0.0, _VILLAGE_Z_M, 0.0, 0.0, 0.0),)
     stops = [gates[0], forks[0] - setback, forks[0] + setback, forks[1] - setback, forks[1] + setback, gates[1]]

@@ -1,4 +1,4 @@
-"""A long road cut into pieces: stations on it, its height by knots, and where overtaking is in sight."""
+"""Helpers for a long road cut into pieces: stations, height by knots, and where overtaking is in sight."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from embedded_carla.maps.generator.alignment import Alignment
 from embedded_carla.maps.generator.builder import height, hermite
 from embedded_carla.maps.generator.model import Cubic, Mark
 
-Knots = Sequence[tuple[float, float]]  # station, value; level at each knot, cubic between
+Knots = Sequence[tuple[float, float]]  # (station, value): level at each knot, cubic between
 _SIGHT_M = 60.0
 _SAMPLE_M = 10.0
 
@@ -27,7 +27,7 @@ def station_near(alignment: Alignment, x: float, y: float) -> float:
 
 
 def cubics(knots: Knots, s0_m: float, s1_m: float) -> tuple[Cubic, ...]:
-    """The part from `s0_m` to `s1_m` of the curve through `knots`, over the part's own stations."""
+    """The curve through `knots` from `s0_m` to `s1_m`, over the part's own stations."""
     out: list[Cubic] = []
     for (a, za), (b, zb) in pairwise(knots):
         begin, end = max(a, s0_m), min(b, s1_m)

@@ -1,4 +1,4 @@
-"""Cross-sections of streets: which lanes lie side by side, how wide, and what is painted between them."""
+"""Cross-sections of streets: the lanes side by side, their widths, and the marks between them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from embedded_carla.maps.generator.model import Lane, Mark, Section
 
 KERB_M = 0.3
-APPROACH_M = 22.0  # from here to the junction lane lines and centre lines are solid
+APPROACH_M = 22.0  # within this distance of a junction lane lines and centre lines are solid
 
 NO_MARK = Mark()
 KERB = Mark("curb", width_m=0.15)
@@ -19,9 +19,9 @@ LANE_LINE = Mark("broken", lane_change="both")
 class Profile:
     """A street with the same lanes on both sides; lane 1 is the innermost of each direction.
 
-    `centre` is the yellow centre line's mark type. Beside the driving lanes lies a strip of `side_m` ("shoulder",
-    ended by a kerb where there is a pavement) and a pavement of `pavement_m`, 0 for none. One-way streets have
-    their lanes on the right only.
+    `centre` is the mark type of the yellow centre line. Beside the driving lanes there is a strip of `side_m`
+    ("shoulder", ended by a kerb where there is a pavement) and a pavement of `pavement_m`, 0 for none. One-way streets
+    have lanes on the right only.
     """
 
     lanes: int
@@ -34,7 +34,7 @@ class Profile:
 
     @property
     def half_m(self) -> float:
-        """From the centre line to the outer edge of the driving lanes."""
+        """Distance from the centre line to the outer edge of the driving lanes."""
         return self.lanes * self.lane_m
 
 
@@ -43,7 +43,7 @@ def constant(width_m: float) -> tuple[tuple[float, float, float, float, float], 
 
 
 def beside_lanes(profile: Profile, first: int) -> dict[int, Lane]:
-    """The strip and the pavement, with ids counted outwards from `first` (its sign tells the side)."""
+    """The strip and the pavement, with ids counted outwards from `first`, whose sign tells the side."""
     sign = 1 if first > 0 else -1
     mark = KERB if profile.pavement_m > 0.0 else NO_MARK
     lanes = {first: Lane("shoulder", constant(profile.side_m), (mark,))}
@@ -53,7 +53,7 @@ def beside_lanes(profile: Profile, first: int) -> dict[int, Lane]:
 
 
 def _solid_ends(mark: Mark, length_m: float, at_start: bool, at_end: bool) -> tuple[Mark, ...]:
-    """`mark` along the road, solid near the ends where a junction is approached."""
+    """`mark` along the road, solid near the ends that approach a junction."""
     if mark.kind != "broken" or length_m < 2.5 * APPROACH_M:
         return (mark,)
     solid = Mark("solid", mark.colour)
@@ -65,7 +65,7 @@ def _solid_ends(mark: Mark, length_m: float, at_start: bool, at_end: bool) -> tu
 
 
 def street_section(profile: Profile, length_m: float, junction_start: bool, junction_end: bool) -> Section:
-    """The one lane section of a whole street."""
+    """The single lane section of a whole street."""
     centre = Mark(profile.centre, "yellow")
     lanes = {0: Lane("none", (), _solid_ends(centre, length_m, junction_start, junction_end))}
     for sign in (-1,) if profile.one_way else (1, -1):

@@ -1,4 +1,4 @@
-"""A junction of streets at grade: every movement, pavements round the corners, crosswalks, lights and signs."""
+"""An at-grade junction of streets: every movement, pavements round the corners, crosswalks, lights and signs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ _STRAIGHT_RAD = math.radians(30.0)
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Who goes when: `kind` is "lights", "lights_split" (one approach at a time), "stop", "all_stop" or "yield";
-    the minor street's approaches (`minor`, indices of arms) get the sign."""
+    """Right of way at a junction.
+
+    `kind` is "lights", "lights_split" (one approach at a time), "stop", "all_stop" or "yield". The approaches of the
+    minor street (`minor`, indices of arms) get the sign.
+    """
 
     kind: str
     minor: tuple[int, ...] = ()
 
 
 def cross(town: TownBuilder, name: str, arms: Sequence[Arm], control: Control) -> list[Movement]:
-    """Joins `arms` (at least three) by one connecting road per movement and sets up `control`."""
+    """Join `arms` (at least three) by one connecting road per movement, and set up `control`."""
     junction = town.junction(name)
     by_arm = [_movements(town, junction, arms, source) for source in arms]
     if control.kind.startswith("lights"):
@@ -83,14 +86,14 @@ def _lights(
 
 
 def _refer(moves: Sequence[Movement], signal_id: int) -> None:
-    """As in CARLA's towns: each connecting road says which signal holds for its lanes, at its very start."""
+    """Refer each connecting road's lanes to their signal at the road's very start, as CARLA's towns do."""
     for move in moves:
         for i in range(move.lanes):
             move.road.signals.append(SignalReference(signal_id, 0.1, "-", -1 - i))
 
 
 def _far_side_light(town: TownBuilder, arm: Arm, arms: Sequence[Arm], moves: Sequence[Movement]) -> int:
-    """A light beyond the junction, right of the lanes that go on straight, or beyond the street that crosses."""
+    """Place a light beyond the junction, right of the lanes that go straight on, or beyond the street that crosses."""
     signal_id = town.new_id()
     ahead = [other for other in arms if other is not arm and abs(turn_of(arm, other)) < _STRAIGHT_RAD]
     kerb = 0.9  # from the lane's edge to the pole's middle
@@ -110,10 +113,10 @@ def _far_side_light(town: TownBuilder, arm: Arm, arms: Sequence[Arm], moves: Seq
 
 
 def _pavement_road_ahead(town: TownBuilder, arm: Arm) -> tuple[Road, float]:
-    """The connecting road that passes across in front of `arm` on the far side, and its lanes' outer edge."""
+    """The connecting road that crosses in front of `arm` on the far side, and its lanes' outer edge."""
     junction = arm.road.successor if arm.contact == "end" else arm.road.predecessor
     assert junction is not None
-    left = arm.into.heading_rad + math.pi / 2.0  # where the far side's traffic goes
+    left = arm.into.heading_rad + math.pi / 2.0  # direction of the far side's traffic
     roads = [r for r in town.town.roads if r.junction == junction.element_id]
     far = max(roads, key=lambda r: min(math.cos(pose.heading_rad - left) for pose in r.alignment.poses))
     lanes = [lane for lane in far.sections[0].lanes.values() if lane.kind == "driving"]
@@ -121,7 +124,7 @@ def _pavement_road_ahead(town: TownBuilder, arm: Arm) -> tuple[Road, float]:
 
 
 def _station_beside(road: Road, x: float, y: float) -> float:
-    """The station of a straight road abeam of the approach line through (x, y)."""
+    """Station of (x, y) projected onto a straight road, at least 0.5 m from its ends."""
     start = road.alignment.poses[0]
     dx, dy = x - start.x, y - start.y
     along = math.cos(start.heading_rad) * dx + math.sin(start.heading_rad) * dy
@@ -136,7 +139,7 @@ def _stand(town: TownBuilder, road: Road, signal_id: int, s: float, t: float, he
 
 
 def give_way(town: TownBuilder, moves: Sequence[Movement], kind: str) -> None:
-    """A stop or yield sign on the right of the approach, 1 m before the junction."""
+    """Place a stop or yield sign on the right of the approach, 1 m before the junction."""
     arm = moves[0].source
     name, number = ("Sign_Stop", "206") if kind == "stop" else ("Sign_Yield", "205")
     signal_id = town.new_id()
@@ -155,7 +158,7 @@ def give_way(town: TownBuilder, moves: Sequence[Movement], kind: str) -> None:
 
 
 def stop_line(town: TownBuilder, arm: Arm) -> None:
-    """A line across the lanes that lead into the junction, half a metre before it."""
+    """Add a line across the lanes that lead into the junction, 0.6 m before it."""
     at_end = arm.contact == "end"
     half = 0.5 * arm.profile.half_m
     arm.road.objects.append(
@@ -168,7 +171,7 @@ def stop_line(town: TownBuilder, arm: Arm) -> None:
 
 
 def _crosswalk(town: TownBuilder, move: Movement) -> None:
-    """A crosswalk over `move`'s street just inside the junction, and the stop line before it."""
+    """Add a crosswalk over `move`'s street just inside the junction, and the stop line before it."""
     profile = move.source.profile
     reach = profile.half_m + profile.side_m
     corners = ((reach, CROSSWALK_HALF_M), (reach, -CROSSWALK_HALF_M), (-reach, -CROSSWALK_HALF_M),

@@ -1,4 +1,4 @@
-"""What an OpenDRIVE 1.4 map is made of, as plain data; `xml_writer` turns it into text."""
+"""The parts of an OpenDRIVE 1.4 map as plain data; `xml_writer` turns them into text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Cubic = tuple[float, float, float, float, float]  # s, a, b, c, d
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A road mark at a lane's outer edge from `s_m` (relative to its section) on."""
+    """A road mark at a lane's outer edge, from `s_m` (relative to its section) on."""
 
     kind: str = "none"
     colour: str = "white"
@@ -33,7 +33,7 @@ class Lane:
 
 @dataclass(slots=True)
 class Section:
-    """A lane section; `lanes` by OpenDRIVE id, 0 being the centre."""
+    """A lane section; `lanes` by OpenDRIVE id, where 0 is the centre lane."""
 
     s_m: float
     lanes: dict[int, Lane]
@@ -50,8 +50,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A light or sign as it stands beside the road. CARLA's convention: `h_offset_rad` turns the road's heading into
-    the travel direction of the lanes it governs, and `validity` (0, 0) means that references say which these are."""
+    """A light or sign as it stands beside the road, in CARLA's convention.
+
+    `h_offset_rad` turns the road's heading into the travel direction of the lanes that the signal governs. `validity`
+    (0, 0) means that references name these lanes.
+    """
 
     signal_id: int
     name: str
@@ -80,7 +83,7 @@ class SignalReference:
 
 @dataclass(frozen=True, slots=True)
 class MapObject:
-    """A painted or standing thing; `outline` are (u, v) corners in the object's own axes."""
+    """A painted or standing object; `outline` holds (u, v) corners in the object's own axes."""
 
     object_id: int
     name: str
@@ -93,7 +96,7 @@ class MapObject:
     width_m: float
     outline: tuple[tuple[float, float], ...] = ()
     height_m: float = 0.0
-    repeat: tuple[float, float, float] | None = None  # from s, over a length, at a constant t
+    repeat: tuple[float, float, float] | None = None  # (start s, length, constant t)
 
 
 @dataclass(slots=True)
@@ -126,7 +129,7 @@ class Connection:
 
 @dataclass(slots=True)
 class Junction:
-    """`controllers` take turns in their order."""
+    """A junction; its `controllers` take turns in their order."""
 
     junction_id: int
     name: str
@@ -136,7 +139,7 @@ class Junction:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """Signals that switch together; `sequence` is the turn among the junction's controllers."""
+    """Signals that switch together; `sequence` is its turn among the junction's controllers."""
 
     controller_id: int
     sequence: int

@@ -1,7 +1,7 @@
 """motorway: a closed motorway, three lanes each way, with one interchange below a country road's bridge.
 
-Both carriageways are one road, so that its plan is exact; lane 1 of each side is half of the median, lanes 2 to 4
-carry traffic. All of the interchange is laid out twice, turned by 180 degrees: once for each carriageway.
+Both carriageways are one road, so that its plan is exact; lane 1 of each side is half of the median, lanes 2 to 4 carry
+traffic. The whole interchange is laid out twice, once for each carriageway, turned by 180 degrees.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOOP = (
 )
 _CENTRE = Pose(1200.0, 0.0, 0.0)  # of the interchange, on the level straight from the third corner to the fourth
 _ZONES = ((-600.0, -520.0), (-280.0, -220.0), (220.0, 280.0), (520.0, 600.0))  # junctions, along that straight
-_OPENING_M = 60.0  # over which a slip lane widens
+_OPENING_M = 60.0  # length over which a slip lane widens
 
 LANE_M, MEDIAN_M, SHOULDER_M = 3.5, 2.0, 2.5
 _FIRST, _LAST, _SLIP = 2, 4, 5  # driving lanes; the slip lane where there is one
@@ -39,7 +39,7 @@ _RING_M = 90.0  # from the motorway's middle to the middle of each roundabout
 
 
 def build() -> Town:
-    """The town; the same each time."""
+    """Build the town; the result is the same each time."""
     town = TownBuilder(Town("motorway", 50.1, 8.6))
     loop = through(_LOOP, closed=True)
     stations = [(_station(loop, a), _station(loop, b)) for a, b in _ZONES]
@@ -72,12 +72,12 @@ def _station(loop: Alignment, ahead_m: float) -> float:
 
 
 def _slip_side(zone: int) -> tuple[bool, bool]:
-    """Whether the right and the left carriageway's slip lanes take up the shoulder's place in this zone."""
+    """Whether the slip lanes of the right and the left carriageway take the shoulder's place in this zone."""
     return (zone in (1, 2, 3), zone in (0, 1, 2))
 
 
 def _side(sign: int, slip: Lane | None) -> dict[int, Lane]:
-    """One carriageway: half the median, three lanes, the slip lane where there is one, and the shoulder."""
+    """One carriageway: half the median, three lanes, the slip lane if there is one, and the shoulder."""
     lanes = {sign: Lane("median", constant(MEDIAN_M), (Mark("solid", "yellow", width_m=0.15),))}
     for k in range(_FIRST, _LAST + 1):
         mark = LANE_LINE if k < _LAST or slip else EDGE
@@ -107,7 +107,7 @@ def _furnish(town: TownBuilder, road: Road, kmh: float, edge_m: float) -> None:
 
 
 def _guard_rails(town: TownBuilder, road: Road, edge_m: float) -> None:
-    """One rail in the median and one outside each carriageway."""
+    """Add one rail in the median and one outside each carriageway."""
     length = road.alignment.length_m
     for t in (-edge_m - 0.4, 0.0, edge_m + 0.4):
         repeat = (0.0, length, t)
@@ -116,8 +116,11 @@ def _guard_rails(town: TownBuilder, road: Road, edge_m: float) -> None:
 
 
 def _slip_road(town: TownBuilder, loop: Alignment, s0: float, s1: float, *, decelerate_right: bool) -> Road:
-    """The level motorway with a slip lane on both sides: one side's opens (to leave by), the other's is what the
-    ramp from the country road came in on. Traffic on the right runs with the stations, on the left against them."""
+    """Add the level motorway with a slip lane on both sides.
+
+    The slip lane of one side opens, to leave by; that of the other side is where the ramp from the country road came
+    in. Traffic on the right runs with the stations, on the left against them.
+    """
     part = loop.between(s0, s1)
     length = part.length_m
     line = (LANE_LINE,)
@@ -146,7 +149,9 @@ def _slip_road(town: TownBuilder, loop: Alignment, s0: float, s1: float, *, dece
 def _carriageways(
     town: TownBuilder, junction: Junction, first: Road, second: Road, *, slip_side: tuple[bool, bool], ends: bool
 ) -> None:
-    """The lanes that go on through a zone, marked as outside of it, for both carriageways."""
+    """Add the lanes that go straight on through a zone, for both carriageways, with the same marks as outside the
+    zone.
+    """
     arms = Arm(first, "end", SIDE), Arm(second, "start", SIDE)
     for (source, target), slip in zip((arms, arms[::-1]), slip_side, strict=True):
         own = {0: Lane("none"), **{i: lane for i, lane in _side(-1, None).items() if not slip or i >= -_LAST}}
@@ -184,8 +189,10 @@ def _level() -> tuple[Cubic, ...]:
 
 
 def _ring_arms(town: TownBuilder, junctions: list[Junction], main: list[Road], *, turned: bool) -> list[Arm]:
-    """The ramps of one carriageway, between the motorway and its roundabout; in the carriageway's own axes traffic
-    runs along x and its roundabout lies at y = -_RING_M."""
+    """Add the ramps of one carriageway, between the motorway and its roundabout; returns their ends at the roundabout.
+
+    In the carriageway's own axes traffic runs along x and its roundabout lies at y = -_RING_M.
+    """
     origin = _CENTRE.moved(0.0, 0.0, math.pi if turned else 0.0)
     last, first = ("start", "end") if turned else ("end", "start")
     leave_x, join_x = _ZONES[1], _ZONES[2]
@@ -220,7 +227,7 @@ def _ring_arms(town: TownBuilder, junctions: list[Junction], main: list[Road], *
 def _ramp_link(
     town: TownBuilder, junction: Junction, source: Arm, lane_in: int, target: Arm, lane_out: int, path: Alignment
 ) -> None:
-    """One lane and its shoulder from lane `lane_in` of `source` to `lane_out` of `target`."""
+    """Add one lane and its shoulder, from lane `lane_in` of `source` to `lane_out` of `target`."""
     own = {0: Lane("none"), -1: Lane("driving", constant(LANE_M), (EDGE,))}
     w0, w1 = (SHOULDER_M if arm.profile is SIDE else RAMP.side_m for arm in (source, target))
     own[-2] = Lane("shoulder", hermite(path.length_m, w0, w1))

@@ -14,7 +14,7 @@ from embedded_carla.maps.generator.model import Lane, Road
 RING = Profile(lanes=1, centre="solid", one_way=True)
 INNER_RADIUS_M = 16.25
 REACH_M = 30.0  # from the centre to the streets' ends
-_MOUTH_RAD = math.radians(30.0)  # half of the ring's part that a street's junction takes
+_MOUTH_RAD = math.radians(30.0)  # half of the angle that a street's junction takes of the ring
 
 
 def _ring_road(
@@ -32,7 +32,7 @@ def _ring_road(
 def roundabout(
     town: TownBuilder, name: str, x: float, y: float, z: float, arms: Sequence[Arm], ring: Profile = RING
 ) -> None:
-    """Joins `arms`, whose ends lie REACH_M from the centre and point to it; they give way to the ring."""
+    """Join `arms`, whose ends lie REACH_M from the centre and point to it, by a ring to which they give way."""
 
     def angle(arm: Arm) -> float:
         return (arm.into.heading_rad + math.pi) % (2.0 * math.pi)

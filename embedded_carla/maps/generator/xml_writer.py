@@ -1,4 +1,4 @@
-"""`Town` to OpenDRIVE 1.4 text, numbers rounded so that the text is the same on every machine."""
+"""Writes a `Town` as OpenDRIVE 1.4 text; numbers are rounded so that the text is the same on every machine."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def _number(value: float, digits: int = 6) -> str:
 
 
 def _add(parent: Element, tag: str, **attributes: object) -> Element:
-    """A child whose float attributes are rounded; a trailing underscore of a name is dropped."""
+    """Add a child element: float attributes are rounded, and the trailing underscore of a name is dropped."""
     text = {k.rstrip("_"): _number(v) if isinstance(v, float) else str(v) for k, v in attributes.items()}
     return SubElement(parent, tag, text)
 
 
 def to_xodr(town: Town) -> str:
-    """The map as text, ending with a newline."""
+    """The map as OpenDRIVE text, ending with a newline."""
     root = Element("OpenDRIVE")
     points = [p for road in town.roads for p in road.alignment.poses]
     header = _add(
@@ -109,7 +109,7 @@ def _plan(parent: Element, alignment: Alignment) -> None:
 
 
 def _cubics(parent: Element, tag: str, cubics: Iterable[Cubic], station: str = "s") -> None:
-    """Each power of s needs three digits more to be as exact at a station of 1 km."""
+    """Add a cubic profile. Each power of s needs three digits more to be as exact at a station of 1 km."""
     for s, *coefficients in cubics:
         values = {n: _number(v, d) for n, v, d in zip("abcd", coefficients, (6, 9, 12, 15), strict=True)}
         SubElement(parent, tag, {station: _number(s), **values})
