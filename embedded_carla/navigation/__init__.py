@@ -1,6 +1,6 @@
 """The navigation mesh on which CARLA's client lets its AI walkers walk.
 
-The crowd is simulated in the client; the server only has to say where people may walk, in Detour's own format.
+The client simulates the crowd; the server only provides the areas where people may walk, in Detour's own format.
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ __all__ = ["Area", "PolygonMesh", "build", "encode"]
 
 
 def build(network: RoadNetwork) -> PolygonMesh:
-    """The mesh of a map's pavements and crosswalks, and of the roads beside them; empty where nobody walks."""
+    """The mesh of a map's pavements and crosswalks, and of the roads beside them; empty if there are no pavements."""
     return mesh(levels(strips(section_grids(network)), crosswalks(network)))

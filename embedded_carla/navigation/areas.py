@@ -1,7 +1,7 @@
-"""Where people may walk, as flat areas: pavements, crosswalks, the carriageway beside pavements, grassed medians.
+"""Walkable areas in the plane: pavements, crosswalks, the carriageway beside pavements, grassed medians.
 
-Everything is cut from the same strips that are drawn, level by level: roads that pass over one another lie in different
-levels, each of which is a plane without overlaps.
+Everything is cut from the strips that are drawn, level by level. Roads that pass over one another are on different
+levels, and each level is a plane without overlaps.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from embedded_carla.types import SemanticTag
 GRID_M = 0.01  # all corners lie on this grid, so that neighbours share them exactly
 SEAM_M = 0.15  # gaps up to twice this between pavements are closed
 KERB_CLEARANCE_M = 0.3  # a walker's half width: feet stay this far from the carriageway
-REACH_M = 4.0  # how far a crosswalk's end may lie from the pavement
+REACH_M = 4.0  # largest distance between a crosswalk's end and the pavement
 BEND_M = 0.02
-BEND_PAST_M = 0.05  # lines across a strip cut its edges for certain
-LEVEL_M = 2.5  # strips that overlap with more than this between them belong to different levels
+BEND_PAST_M = 0.05  # how far lines across a strip extend past its edges, to cut them for certain
+LEVEL_M = 2.5  # strips that overlap with more height than this between them are on different levels
 CELL_M = 2.0
-KERB_EDGE_M = 0.02  # corners on a pavement's edge take the pavement's height, whichever side rounding put them
+KERB_EDGE_M = 0.02  # corners this near a pavement's edge take its height, whichever side rounding put them
 _HIGHEST_M = 1e6
 
 
@@ -45,7 +45,7 @@ class Area(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Areas that overlap nowhere, and the surface that they lie on."""
+    """Areas that do not overlap, and the surface that they lie on."""
 
     areas: tuple[tuple[Area, BaseGeometry], ...]
     bends: BaseGeometry  # lines across the roads where their slope changes: no polygon may span one
@@ -53,7 +53,9 @@ class Level:
     corners: F64  # (n, 3) corners of the surface
 
     def heights(self, xy: F64) -> F64:
-        """z (n,) at `xy` (n, 2): the highest surface there, the nearest corner's beside it."""
+        """Height (n,) at `xy` (n, 2): the highest surface within `KERB_EDGE_M`, else the height of the nearest
+        corner.
+        """
         around = KERB_EDGE_M * np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
         points = np.full((len(around), len(xy), 3), _HIGHEST_M)
         points[..., :2] = xy + around[:, None]
@@ -65,7 +67,7 @@ class Level:
 
 
 def levels(strips: Sequence[Strip], crosswalks: Sequence[F64]) -> list[Level]:
-    """The levels of a map, empty where there is no pavement. `crosswalks` are outlines (n, 3)."""
+    """The levels of a map; none if there is no pavement. `crosswalks` are outlines (n, 3)."""
     beside = _beside_pavements(strips)
     number = _level_numbers(beside)
     return [
@@ -87,7 +89,7 @@ def _beside_pavements(strips: Sequence[Strip]) -> list[Strip]:
 
 
 def _level_numbers(strips: Sequence[Strip]) -> list[int]:
-    """The level of each strip: greedily, the lowest in which it lies above or below no other."""
+    """Level of each strip, assigned greedily: the lowest in which it lies above or below no other strip."""
     owner, cell, z = _cells(strips)
     above: dict[int, set[int]] = {}
     order = np.argsort(cell, kind="stable")
@@ -104,7 +106,7 @@ def _level_numbers(strips: Sequence[Strip]) -> list[int]:
 
 
 def _cells(strips: Sequence[Strip]) -> tuple[NDArray[np.int64], NDArray[np.int64], F64]:
-    """Owner, cell and height of points all over the strips, one for each strip and cell."""
+    """Owner, cell and height of points all over the strips, one point for each strip and cell."""
     found = []
     for i, strip in enumerate(strips):
         quads = strip.quads()
@@ -147,7 +149,7 @@ def _level(strips: Sequence[Strip], crosswalks: Sequence[F64]) -> Level | None:
 
 
 def _bends(strip: Strip) -> Iterator[LineString]:
-    """Lines across the strip, between which its height is linear to within `BEND_M`."""
+    """Yield lines across the strip between which its height is linear to within `BEND_M`."""
     points = 0.5 * (strip.left + strip.right)
     s = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points[:, :2], axis=0), axis=1))])
     stack = [(0, len(s) - 1)]
@@ -175,7 +177,7 @@ def _union(strips: Sequence[Strip]) -> BaseGeometry:
 
 
 def _crossing(outline: F64, walk: BaseGeometry) -> BaseGeometry | None:
-    """The crosswalk, lengthened until it meets pavement at both ends; None where an end finds none."""
+    """The crosswalk, lengthened until it meets pavement at both ends; None if an end finds none."""
     shape = Polygon(outline[:, :2])
     box = np.asarray(shapely.get_coordinates(shape.minimum_rotated_rectangle)[:4])
     if np.linalg.norm(box[1] - box[0]) < np.linalg.norm(box[2] - box[1]):
@@ -189,7 +191,7 @@ def _crossing(outline: F64, walk: BaseGeometry) -> BaseGeometry | None:
     inner = min(shapely.get_parts(free), key=lambda part: part.distance(shapely.Point(middle)), default=None)
     if inner is None or any(shapely.Point(end).distance(walk) > GRID_M for end in inner.coords):
         return None
-    # A little into the pavement on both sides, so that skewed ends meet it over their whole width.
+    # Reach a little into the pavement on both sides, so that skewed ends meet it over their whole width.
     reach = inner.length + across
     ends = np.asarray(inner.coords)
     start = 0.5 * (ends[0] + ends[-1]) - 0.5 * reach * way

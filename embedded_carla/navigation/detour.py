@@ -1,6 +1,6 @@
-"""A polygon mesh as a file of Detour's, in the form in which CARLA's client reads it.
+"""Encodes a polygon mesh as a Detour navigation mesh file, in the form that CARLA's client reads.
 
-The layout is Detour's navigation mesh, version 7, of one tile, behind the "MSET" header of Recast's samples.
+The layout is Detour's navigation mesh, version 7, with one tile, behind the "MSET" header of Recast's samples.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _EDGE_AB, _EDGE_BC, _EDGE_CA = 1, 4, 16  # boundary flags of a detail triangle
 
 
 def encode(mesh: PolygonMesh) -> bytes:
-    """The file's bytes, none for an empty mesh. Raises ValueError for a mesh too large for one tile."""
+    """The file's bytes; empty for an empty mesh. Raises ValueError for a mesh too large for one tile."""
     if not mesh.polygons:
         return b""
     if len(mesh.vertices) > MOST_VERTICES or len(mesh.polygons) > MOST_POLYGONS:
@@ -64,7 +64,7 @@ def encode(mesh: PolygonMesh) -> bytes:
 
 
 def _polygons(mesh: PolygonMesh) -> NDArray[np.void]:
-    """Corners, neighbours over each edge (index + 1, 0 for none), flags and areas."""
+    """Polygon records: corners, neighbours over each edge (index + 1, 0 for none), flags and areas."""
     owner = {edge: i for i, p in enumerate(mesh.polygons) for edge in zip(p, [*p[1:], p[0]], strict=True)}
     out = np.zeros(len(mesh.polygons), dtype=_POLYGON)
     for i, p in enumerate(mesh.polygons):
@@ -78,7 +78,7 @@ def _polygons(mesh: PolygonMesh) -> NDArray[np.void]:
 
 
 def _details(polygons: Sequence[tuple[int, ...]]) -> tuple[NDArray[np.void], NDArray[np.uint8]]:
-    """Each polygon as a fan of triangles of its own corners. Unflagged boundaries crash the client."""
+    """Detail meshes: each polygon as a fan of triangles of its own corners. Unflagged boundaries crash the client."""
     details = np.zeros(len(polygons), dtype=_DETAIL)
     counts = np.array([len(p) - 2 for p in polygons])
     details["triangles"] = counts
@@ -94,7 +94,7 @@ def _details(polygons: Sequence[tuple[int, ...]]) -> tuple[NDArray[np.void], NDA
 def _tree(
     vertices: NDArray[np.float32], polygons: Sequence[tuple[int, ...]], low: NDArray[np.float32], scale: float
 ) -> NDArray[np.void]:
-    """Bounding boxes in depth first order: leaves carry a polygon, inner nodes minus the size of their subtree."""
+    """Bounding box tree in depth-first order: a leaf holds its polygon, an inner node minus the size of its subtree."""
     boxes = np.array([[vertices[list(p)].min(axis=0), vertices[list(p)].max(axis=0)] for p in polygons])
     boxes = (boxes - low) * scale + np.array([[0.0], [1.0]])
     nodes: list[tuple[NDArray[np.float64], NDArray[np.float64], int]] = []

@@ -1,4 +1,4 @@
-"""Flat areas -> convex polygons of at most six corners that meet edge to edge."""
+"""Cuts flat areas into convex polygons of at most six corners that meet edge to edge."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from embedded_carla.navigation.areas import GRID_M, Area, Level
 from embedded_carla.scene import F64
 
 MOST_CORNERS = 6
-FLAT_M = 0.01  # how far a polygon's corners may leave one plane
-STRAIGHT = 1e-6  # the least sine of a corner's angle, so that rounding leaves no corner bent inwards
+FLAT_M = 0.01  # largest distance of a polygon's corners from one plane
+STRAIGHT = 1e-6  # least sine of a corner's angle, so that rounding bends no corner inwards
 
 
 @dataclass(frozen=True, slots=True)
 class PolygonMesh:
-    """`vertices` (n, 3); `polygons` of vertex indices, clockwise as drawn with y up; the `areas` of each."""
+    """Polygon mesh: `vertices` (n, 3), and for each polygon its vertex indices and its area type.
+
+    The vertex indices go clockwise as drawn with y up.
+    """
 
     vertices: F64
     polygons: tuple[tuple[int, ...], ...]
@@ -29,7 +32,7 @@ class PolygonMesh:
 
 
 def mesh(levels: Sequence[Level]) -> PolygonMesh:
-    """One mesh of all levels; where levels meet at equal heights they are joined."""
+    """Build one mesh of all levels; levels are joined where they meet at equal heights."""
     corners: list[F64] = []
     triangles: list[NDArray[np.int64]] = []
     kinds: list[NDArray[np.int64]] = []
@@ -53,7 +56,7 @@ def mesh(levels: Sequence[Level]) -> PolygonMesh:
 
 
 def _triangles(level: Level) -> tuple[F64, NDArray[np.int64], NDArray[np.int64]]:
-    """Corners (n, 2), triangles (m, 3) clockwise and their areas (m,)."""
+    """Triangulate a level: corners (n, 2), clockwise triangles (m, 3) and their area types (m,)."""
     borders = [shape.boundary for _, shape in level.areas]
     lines = shapely.union_all([*borders, level.bends], grid_size=GRID_M)
     faces = shapely.get_parts(shapely.polygonize([lines]))
@@ -81,7 +84,7 @@ def _doubled_area(a: F64, b: F64, c: F64) -> F64:
 def _merged(
     points: F64, triangles: NDArray[np.int64], kinds: NDArray[np.int64]
 ) -> tuple[list[tuple[int, ...]], list[Area]]:
-    """Join polygons across their longest common edges as long as they stay convex, flat and small enough."""
+    """Join polygons across their common edges, longest first, as long as they stay convex, flat and small enough."""
     at = [tuple(p) for p in points.tolist()]
     polygons: dict[int, list[int]] = dict(enumerate(triangles.tolist()))
     kind = kinds.tolist()
@@ -108,7 +111,10 @@ def _distance(a: tuple[float, ...], b: tuple[float, ...]) -> float:
 
 
 def _joined(p: list[int], q: list[int], a: int, b: int) -> list[int] | None:
-    """The polygon that `p`, with the edge a -> b, and `q`, with b -> a, make together."""
+    """The polygon that `p`, with edge a -> b, and `q`, with edge b -> a, form together.
+
+    None if it would have too many corners or pass one twice.
+    """
     if len(p) + len(q) - 2 > MOST_CORNERS:
         return None
     k, m = p.index(b), q.index(a)
