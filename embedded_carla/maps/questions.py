@@ -12,7 +12,7 @@ RESOLUTIONS_M = (1.0, 2.0)
 """Sampling resolutions, m, that CARLA's agents give their GlobalRoutePlanner."""
 
 _SPARE_STEPS = 1000
-_SAMPLED = 100
+_SAMPLED = 100  # about how many waypoints are asked about
 
 
 class NeverEndsError(Exception):

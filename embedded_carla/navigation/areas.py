@@ -53,9 +53,7 @@ class Level:
     corners: F64  # (n, 3) corners of the surface
 
     def heights(self, xy: F64) -> F64:
-        """Height (n,) at `xy` (n, 2): the highest surface within `KERB_EDGE_M`, else the height of the nearest
-        corner.
-        """
+        """Height (n,) at `xy` (n, 2): the highest surface within `KERB_EDGE_M`, else that of the nearest corner."""
         around = KERB_EDGE_M * np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
         points = np.full((len(around), len(xy), 3), _HIGHEST_M)
         points[..., :2] = xy + around[:, None]

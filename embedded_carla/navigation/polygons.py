@@ -21,9 +21,9 @@ STRAIGHT = 1e-6  # least sine of a corner's angle, so that rounding bends no cor
 
 @dataclass(frozen=True, slots=True)
 class PolygonMesh:
-    """Polygon mesh: `vertices` (n, 3), and for each polygon its vertex indices and its area type.
+    """Convex polygons over shared `vertices` (n, 3).
 
-    The vertex indices go clockwise as drawn with y up.
+    `polygons` are vertex indices, clockwise as drawn with y up; `areas` is the area type of each polygon.
     """
 
     vertices: F64

@@ -26,8 +26,9 @@ MOST_ROAD_M, FARTHEST_M, WIDEST_LANE_M = 3.0e6, 1.0e6, 1000.0
 
 
 def repair(root: Element, name: str) -> list[str]:
-    """Repair the tree in place and return what was repaired, one line each. Raises MapError on what cannot be
-    repaired.
+    """Repair the tree in place; returns what was repaired, one line each.
+
+    Raises MapError for what cannot be repaired.
     """
     if root.tag != "OpenDRIVE":
         raise MapError(f"map {name}: the root element is <{root.tag}>, not <OpenDRIVE>")

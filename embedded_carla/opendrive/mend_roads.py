@@ -76,9 +76,7 @@ def _mend_profile(
 
 
 def mend_sections(road: Element, said: list[str]) -> None:
-    """Sort the lane sections, start them at s = 0 and remove zero lengths. Raises ValueError where that is
-    impossible.
-    """
+    """Sort the lane sections, start them at s = 0 and leave none without a length. Raises ValueError if that fails."""
     lanes, length = road.find("lanes"), number(road, "length")
     sections = lanes.findall("laneSection")
     ordered = sorted(sections, key=lambda section: number(section, "s"))

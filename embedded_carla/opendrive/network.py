@@ -65,8 +65,9 @@ class LaneSection:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a road joins at one end: `kind` is "road" or "junction", `contact` the "start" or "end" of the other
-    road.
+    """What a road joins at one end.
+
+    `kind` is "road" or "junction"; `contact` is the "start" or "end" of the other road.
     """
 
     kind: str
@@ -105,7 +106,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class SignalReference:
-    """A statement that the signal also (or only) counts for these lanes of this road."""
+    """States that a signal also (or only) counts for these lanes of this road."""
 
     signal_id: str
     road: int
@@ -161,8 +162,9 @@ class Road:
         return np.stack([x, y, self.elevation(s)], axis=1), heading
 
     def borders(self, section: LaneSection, s: Float) -> tuple[list[int], Float]:
-        """Lane ids from left to right, without the centre lane, and lateral positions t (lanes + 1, n) of their
-        borders.
+        """Lane ids from left to right and lateral positions t (lanes + 1, n) of their borders at `s` (n,).
+
+        The centre lane is left out.
         """
         centre = self.offset(s)
         left, right = section.side(1), section.side(-1)

@@ -27,7 +27,7 @@ from embedded_carla.types import SemanticTag
 
 MOST_BUILDINGS = 1200
 MOST_TREES = 1600
-ROUND_SIGN_TOWNS = ("Town01", "Town02")
+ROUND_SIGN_TOWNS = ("Town01", "Town02")  # their speed limit signs are not in the American style
 
 
 def build(network: RoadNetwork, seed: int = 0) -> Scenery:

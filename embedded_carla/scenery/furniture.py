@@ -17,20 +17,20 @@ LAMP_HEIGHT_M = 7.5
 LAMP_ARMS_M = (2.4, 1.6, 0.9)  # the longest that stays clear of the lanes is used: pavements may be narrow
 BEHIND_PAVEMENT_M = 1.4
 POLE_M = 0.14
-SIGNAL_HEAD_M = (0.3, 0.52, 1.16)
+SIGNAL_HEAD_M = (0.3, 0.52, 1.16)  # depth, width, height of a light's housing
 SIGNAL_FOOT_M = 2.5  # lower edge of a light's housing, clear of walkers' heads
-SIGN_FOOT_M = 2.0
-OVERHEAD_FOOT_M = 5.0
+SIGN_FOOT_M = 2.0  # lower edge of a sign beside the road
+OVERHEAD_FOOT_M = 5.0  # lower edge of a face above the carriageway
 SIGN_SIZES_M = {"stop": 0.8, "yield": 0.9, "speed_limit": 0.75}
 SIGN_PROTOTYPES = {"stop": "sign_stop", "yield": "sign_yield", "speed_limit": "sign_speed"}
 RAIL_LENGTH_M, LONG_RAIL_M, RAIL_HEIGHT_M = 4.0, 8.0, 0.8
 RAIL_BEYOND_M = (0.25, 0.6, 0.75, 1.0)  # from the edge of the road; more is needed where that edge is a driving lane's
 RAIL_WIDTH_M = 0.16
-POST_M = 0.3
+POST_M = 0.3  # width that a lamp's arm needs clear of driving lanes
 FAST_KMH = 80.0  # roads with at least this limit have rails on both sides
 MOST_RAILS = 1800
-ARM_MOST_M = 16.0
-LIMIT_WIDTH_M, TALL = 0.75, 1.25
+ARM_MOST_M = 16.0  # how far from a face a side of the carriageway is searched for its mast
+LIMIT_WIDTH_M, TALL = 0.75, 1.25  # American speed limit sign: width, height over width
 DROP_M = 1.5  # an edge this high above the terrain gets a rail
 
 
@@ -147,8 +147,9 @@ def _facing_deg(site: SignalSite) -> float:
 
 
 def place_guard_rails(strips: Sequence[Strip], ground: SceneryGround, room: Room) -> None:
-    """Place rails along outer edges that are high above the terrain or belong to fast roads, except where a road
-    joins.
+    """Place guard rails along outer edges, except where a road joins.
+
+    Edges that are high above the terrain get rails, and all outer edges of fast roads outside junctions.
     """
     end = len(room.placements) + MOST_RAILS
     for strip in strips:

@@ -13,7 +13,7 @@ from embedded_carla.scene import F64
 
 LONGEST_STEP_M = 10.0
 SAGITTA_M = 0.02  # largest distance between a chord and its curve
-CURVED_PROFILE_STEP_M = 2.0
+CURVED_PROFILE_STEP_M = 2.0  # longest step where a profile is curved
 JUMP_M = 0.02  # a border that moves more than this at one station jumps
 BEFORE_M = 1e-4  # distance before a profile's next piece at which its left limit is taken
 
@@ -22,9 +22,10 @@ BEFORE_M = 1e-4  # distance before a profile's next piece at which its left limi
 class SectionGrid:
     """One lane section in CARLA's frame.
 
-    `s` (n,); `lanes` ids from left to right; `t` (lanes + 1, n) lateral positions of their borders, positive left;
-    `points` (lanes + 1, n, 3) the same borders in the world; `leftward` (n, 2) unit vectors towards +t; `forward` (n,
-    2) unit vectors along s.
+    - `s` (n,) stations; `lanes` ids from left to right.
+    - `t` (lanes + 1, n) lateral positions of the lanes' borders, positive left.
+    - `points` (lanes + 1, n, 3) the same borders in the world.
+    - `leftward` (n, 2) unit vectors towards +t; `forward` (n, 2) unit vectors along s.
     """
 
     road_index: int

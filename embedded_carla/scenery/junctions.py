@@ -18,7 +18,7 @@ from embedded_carla.scenery.terrain import road_samples
 PIXEL_M = 0.125
 WIDEST_GAP_M = 8.0  # a wider hole is an island, left to the terrain
 BELOW_LANES_M = 0.01
-PATCH_PIXELS = 8
+PATCH_PIXELS = 8  # edge of a paving quad
 GROW_PIXELS = 2  # holes grow by this much, because filling a polygon marks all pixels that it touches
 SAME_JUNCTION_M = 4.0  # roads further above or below are on another level
 

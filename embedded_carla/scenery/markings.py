@@ -14,7 +14,7 @@ from embedded_carla.scenery.soup import QuadSoup, face_normals, ribbon
 from embedded_carla.scenery.surfaces import surface_of
 from embedded_carla.types import SemanticTag
 
-LIFT_M = 0.008
+LIFT_M = 0.008  # height of paint above the road
 
 
 def draw(grids: Sequence[SectionGrid], soup: QuadSoup) -> None:

@@ -13,13 +13,13 @@ from embedded_carla.scenery.soup import QuadSoup, face_normals, ribbon
 from embedded_carla.scenery.walkways import outline
 from embedded_carla.types import SemanticTag
 
-LIFT_M = 0.008
-BAR_M, BAR_GAP_M = 0.5, 0.5
-RAIL_M = 0.2
-LINE_M = 0.125
+LIFT_M = 0.008  # height of paint above the road
+BAR_M, BAR_GAP_M = 0.5, 0.5  # widths of a crossing's bars and of the gaps between them
+RAIL_M = 0.2  # width of a crossing's rails
+LINE_M = 0.125  # width of a painted line
 STOP_LINE_M = 0.4
-DASHES_M = {"dashedshort": (1.0, 1.0), "dashed": (3.0, 4.5)}
-HATCH_M, HATCH_GAP_M = 0.3, 1.2
+DASHES_M = {"dashedshort": (1.0, 1.0), "dashed": (3.0, 4.5)}  # (dash, gap) by the beginning of an object's name
+HATCH_M, HATCH_GAP_M = 0.3, 1.2  # widths of a hatched region's bars and of the gaps between them
 
 
 def draw(network: RoadNetwork, surface: TriangleIndex, soup: QuadSoup) -> None:

@@ -16,7 +16,7 @@ from embedded_carla.scenery.surfaces import Strip, surface_of
 from embedded_carla.types import SemanticTag, Transform
 
 PIXEL_M = 0.5
-MARGIN_M = 40.0
+MARGIN_M = 40.0  # of room around the roads' bounding box
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,9 @@ def frontages(grids: Sequence[SectionGrid]) -> Iterator[Frontage]:
 
 @dataclass(slots=True)
 class Room:
-    """The ground with everything placed so far; `clearance` is the distance to the nearest road or pavement, bridges
-    included.
+    """The ground beside the roads with everything placed so far.
+
+    `clearance` is the distance of each pixel to the nearest road or pavement, bridges included.
     """
 
     raster: Raster

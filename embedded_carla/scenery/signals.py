@@ -115,8 +115,9 @@ def _approaches(network: RoadNetwork) -> dict[str, list[Approach]]:
 
 
 def _governed(road: Road, s_m: float, orientation: str, validities: Iterable[Validity]) -> Iterator[int]:
-    """Driving lanes at `s_m` that a signal is for; the validity "0 to 0" means none (CARLA's towns then use
-    references).
+    """Driving lanes at `s_m` that a signal is for.
+
+    The validity "0 to 0" means none: CARLA's towns then use references.
     """
     spans = list(validities) or [Validity(-100, 100)]
     for lane in road.section_at(s_m).lanes.values():

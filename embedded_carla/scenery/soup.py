@@ -9,7 +9,7 @@ import numpy as np
 from embedded_carla.scene import F64, Material, Mesh
 from embedded_carla.types import SemanticTag
 
-TILE_M = 64.0
+TILE_M = 64.0  # edge of a tile
 
 
 @dataclass(slots=True)

@@ -11,12 +11,12 @@ from embedded_carla.scenery.grid import SectionGrid
 from embedded_carla.types import Transform, wrapped_deg
 
 LANE_KIND = "driving"  # the lane type that `get_waypoint` looks for by default, as the TrafficManager does
-SPACING_M = 9.5
+SPACING_M = 9.5  # between spawn points of a lane
 END_MARGIN_M = 4.0  # from a junction or the end of the road
 NARROWEST_LANE_M = 2.5
 LIFT_M = 0.4  # above the road, so that no wheel starts inside it
-CLEARANCE_M = 5.5
-MOST = 400
+CLEARANCE_M = 5.5  # least distance between any two spawn points
+MOST = 400  # spawn points of a map
 
 
 def spawn_points(grids: Sequence[SectionGrid]) -> tuple[Transform, ...]:

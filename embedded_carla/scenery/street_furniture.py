@@ -12,7 +12,7 @@ from embedded_carla.types import SemanticTag, Transform, Vector3
 
 MOST = 700
 BEHIND_PAVEMENT_M = 0.5
-EVERY_M = (9.0, 26.0)
+EVERY_M = (9.0, 26.0)  # range of the distance between pieces along a pavement
 # name, (depth across the street, length along it, height), relative frequency, tag; +x faces the street
 KINDS: tuple[tuple[str, Vector3, float, SemanticTag], ...] = (
     ("prop bench", (0.6, 1.8, 0.9), 0.22, SemanticTag.STATIC),

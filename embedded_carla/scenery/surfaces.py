@@ -171,9 +171,7 @@ def strips_beside(strip: Strip) -> tuple[bool, bool]:
 
 
 def _uv(strip: Strip, quads: F64) -> F64:
-    """Texture coordinates along and across the road; in junctions the world's x, y, so that overlapping roads look
-    alike.
-    """
+    """Texture coordinates along and across the road; in junctions x, y, so that overlapping roads look alike."""
     if strip.grid.road.junction != -1:
         return quads[..., :2].copy()
     s, t = strip.grid.s, strip.grid.t

@@ -17,14 +17,14 @@ from embedded_carla.types import SemanticTag
 
 STEP_M = 4.0
 BLOCK = 4  # cells along a side of a coarse block, which is drawn as one where no road is near
-BEYOND_M = 160.0
+BEYOND_M = 160.0  # of terrain around the roads' bounding box
 BELOW_ROAD_M = 0.06
 BRIDGE_CLEARANCE_M = 3.5  # a road this far above another is a bridge and does not pull the ground up
-BRIDGE_REACH_M = 16.0
+BRIDGE_REACH_M = 16.0  # distance within which a lower road makes a road a bridge
 EVEN_M = 0.01
-FAR_SUNK_M = 0.1
+FAR_SUNK_M = 0.1  # how much lower the coarse copy lies near roads
 HILL_M = 3.0
-HIGH_HILL_M = 12.0  # further away
+HIGH_HILL_M = 12.0  # added to HILL_M further away from roads
 WIDEST_MAP_M = 25_000.0
 
 
@@ -137,7 +137,10 @@ def coarse_blocks(far: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def draw(field: HeightField, far: NDArray[np.bool_], soup: QuadSoup) -> None:
-    """Add the terrain: coarse blocks far from roads and where it is even, single cells elsewhere."""
+    """Add the terrain: coarse blocks far from roads and where it is even, single cells elsewhere.
+
+    A coarse copy, sunk where the terrain is fine, serves cameras far away.
+    """
     flat = coarse_blocks(far) | _even_blocks(field.height)
     fine = ~np.repeat(np.repeat(flat, BLOCK, axis=0), BLOCK, axis=1)
     i, j = np.nonzero(fine)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 MAX_ACCEL_MPS2, MAX_DECEL_MPS2 = 3.0, 8.0  # used where the client gives no acceleration
 STANDSTILL_MPS = 0.1
-_NO_RATE_RADPS = 1e-3
-_NO_LIMIT_MPS2 = 1e-4
+_NO_RATE_RADPS = 1e-3  # a smaller steering rate means no limit
+_NO_LIMIT_MPS2 = 1e-4  # a smaller acceleration means the default limits
 _SMOOTHING = 0.2  # weight of the newest measurement in the smoothed acceleration
 
 

@@ -9,9 +9,7 @@ from embedded_carla.errors import CommandError
 from embedded_carla.types import Blueprint
 
 LARGEST = 2.0**31 - 1.0
-"""Largest magnitude of a number: CARLA's clients keep whole numbers, including noise seeds, in signed 32-bit
-integers.
-"""
+"""Largest magnitude of a number: CARLA's clients keep whole numbers, even noise seeds, as signed 32-bit integers."""
 
 _BOOL, _INT, _FLOAT, _STRING, _COLOUR = (ATTRIBUTE_KINDS[k] for k in ("bool", "int", "float", "string", "color"))
 

@@ -30,8 +30,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """Contact of actor `a` with actor `b`, or with scenery labelled `static_tag` (`b` = 0); `normal` points from b to
-    a.
+    """Contact of actor `a` with actor `b`, or with scenery labelled `static_tag` (then `b` is 0).
+
+    `normal` is a unit vector from b to a.
     """
 
     a: int

@@ -12,9 +12,9 @@ from embedded_carla.scene import Boxes
 from embedded_carla.types import BoundingBox, Float, Transform
 from embedded_carla.world import collision_kernel as kernel
 
-CELL_M = 16.0
+CELL_M = 16.0  # edge of a grid cell
 REACH_M = 9.0  # bodies up to this radius find all their neighbours in the grid cell of their centre
-CELLS_MAX = 1_000_000
+CELLS_MAX = 1_000_000  # on larger maps the cells are larger
 
 Index = NDArray[np.intp]
 
@@ -44,9 +44,7 @@ class DynamicBoxes:
 
     @staticmethod
     def of(ids: Sequence[int], location: Float, rotation_deg: Float, half: Float, velocity: Float) -> DynamicBoxes:
-        """Boxes that stand on their actors' origins: poses (N, 3) in CARLA's convention, centres half[2] above the
-        origin.
-        """
+        """Boxes that stand on their actors' origins: the centre is half[2] above. Poses (N, 3) are CARLA's."""
         axes = rotations(rotation_deg)
         centre = location + axes[:, :, 2] * half[:, 2:]
         return DynamicBoxes(np.asarray(ids, dtype=np.int64), centre, half, axes, velocity)

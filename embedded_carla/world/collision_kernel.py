@@ -55,8 +55,9 @@ class GridArrays(NamedTuple):
 
 @compiled
 def orient(rotation_deg: Float, axes: Float) -> None:
-    """Fill `axes` (N, 3, 3) with rotations, local to world, from (N, 3) pitch, yaw, roll in degrees, as
-    `Transform.matrix`.
+    """Fill `axes` (N, 3, 3) with rotations, local to world, from (N, 3) pitch, yaw, roll in degrees.
+
+    The convention is that of `Transform.matrix`.
     """
     for i in range(len(rotation_deg)):
         cp, sp = math.cos(math.radians(rotation_deg[i, 0])), math.sin(math.radians(rotation_deg[i, 0]))
@@ -328,12 +329,11 @@ def _push(motion: Float, a: int, b: int, contact: Float, parting_mps: float, tot
 
 @compiled
 def resolve(motion: Float, who: Index, contacts: Float, sums: Float) -> None:
-    """Let touching bodies bounce and separate; updates `motion` (K, 9) and adds the impulse on each pair's first body
-    to `sums`.
+    """Let touching bodies bounce and separate: updates `motion` (K, 9) and `sums` (M, 3).
 
     `motion` columns: location (3), velocity (3), yaw rate, inverse mass, inverse inertia (0: immovable). `who` (M, 2)
-    are rows of `motion`. `contacts` (M, 7) are point, normal from the second body to the first, depth. `sums` (M, 3)
-    must be zeros.
+    are rows of `motion`. `contacts` (M, 7) are point, normal from the second body to the first, depth. `sums` starts as
+    zeros and receives the impulse on each pair's first body.
     """
     scratch, parting = np.empty((4, 3)), np.empty(len(who))
     for i in range(len(who)):

@@ -27,8 +27,9 @@ LOW_M = 0.2  # props up to this height (dirt, tiles, cans) do not collide, as CA
 
 @dataclass(frozen=True, slots=True)
 class CollisionHit:
-    """A collision that `actor` felt, with `other` (None: scenery labelled `static_tag`); impulse in N s, world
-    frame.
+    """A collision that `actor` felt; the impulse is in N s, world frame.
+
+    `other` is None where the actor hit scenery, labelled `static_tag`.
     """
 
     actor: Actor

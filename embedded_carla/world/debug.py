@@ -16,9 +16,7 @@ from embedded_carla.scene import DebugArrow, DebugBox, DebugLine, DebugPoint, De
 from embedded_carla.types import BoundingBox, Vector3
 
 MOST_SHAPES = 20_000
-"""Largest number of shapes. Beyond it the oldest go first: scripts that draw a trail for ever must not fill the
-memory.
-"""
+"""Beyond this number the oldest shapes go first: scripts that draw a trail for ever must not fill the memory."""
 
 MOST_TEXT = 1024
 LARGEST_SIZE = 1.0e6
@@ -42,9 +40,7 @@ class DebugShapes:
         self._alive = None
 
     def alive(self, time_s: float) -> Sequence[DebugShape]:
-        """The shapes to draw at `time_s`; expired shapes are dropped. Returns the same object until something
-        changes.
-        """
+        """The shapes to draw at `time_s`, without expired ones; the same object until something changes."""
         if self._alive is None or time_s >= self._next_end_s - _EPSILON_S:
             self._shapes = [(end_s, shape) for end_s, shape in self._shapes if end_s > time_s + _EPSILON_S]
             self._next_end_s = min((end_s for end_s, _ in self._shapes), default=float("inf"))

@@ -47,9 +47,7 @@ class Drawing:
         return self._renderer
 
     def renderer_for(self, episode: Episode) -> Renderer | None:
-        """The renderer, updated to the hidden objects and the lamps of this episode; None on a machine that cannot
-        draw.
-        """
+        """The renderer, showing this episode's hidden objects and lamps; None on a machine that cannot draw."""
         renderer = self.renderer(episode.map)
         key = (episode.episode_id, episode.environment.version, episode.lamps.version)
         if renderer is not None and key != self._shown:

@@ -13,7 +13,7 @@ from embedded_carla.scene import Boxes, Mesh, Placement, Scenery
 from embedded_carla.types import BoundingBox, SemanticTag, Transform
 from embedded_carla.world.solids import local_box, solids_of
 
-ANY_LABEL = 255
+ANY_LABEL = 255  # in a client's request: objects of every label
 _SAME_PLACE_M = 0.6  # a collider this close to a placement belongs to it
 
 
@@ -49,8 +49,9 @@ _LAYER_OF_TAG = {
     SemanticTag.MOTORCYCLE: MapLayer.PARKED_VEHICLES,
     SemanticTag.BICYCLE: MapLayer.PARKED_VEHICLES,
 }
-"""Map layer of each tag. Roads, pavements, paint, traffic lights, signs and guard rails are in none: they are always
-shown.
+"""Map layer of each tag.
+
+Roads, pavements, paint, traffic lights, signs and guard rails are in no layer: they are always shown.
 """
 
 

@@ -166,9 +166,7 @@ class Episode:
         self.lamps.set_sun(self.drawn_weather.sun_altitude_angle)
 
     def renew_scenery(self) -> None:
-        """Rebuild the scenery's colliders; call after map objects were shown or hidden, as hidden ones do not
-        collide.
-        """
+        """Rebuild the scenery's colliders; call after map objects were shown or hidden: hidden ones do not collide."""
         self.contacts.static = StaticBoxes(self.environment.colliders())
 
     def control_vehicle(self, actor: Actor, control: VehicleControl) -> None:
@@ -178,8 +176,9 @@ class Episode:
         self.set_pedals(actor, control)
 
     def control_vehicles(self, ids: Sequence[int], where: _Rows, values: Float) -> None:
-        """`control_vehicle` for many: `where` is the `rows_of` the `ids`, `values` (n, 7) the control fields, within
-        range.
+        """`control_vehicle` for many: `where` is `rows_of` the `ids`; `values` (n, 7) are the control fields.
+
+        The values must be within their ranges.
         """
         self.ackermann.release_all(ids)
         self.loose_controls.note(ids)

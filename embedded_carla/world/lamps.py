@@ -22,9 +22,7 @@ DEFAULT_INTENSITY = 1000.0
 BRIGHTEST = 1.0e9
 DEFAULT_COLOUR = (255, 214, 170)
 LEAST_SHOWN, MOST_SHOWN = 2, 50
-"""Number of snapshots that announce a change: always the first `LEAST_SHOWN`, and up to `MOST_SHOWN` until a client
-asks.
-"""
+"""Snapshots that announce a change: always the first `LEAST_SHOWN`, up to `MOST_SHOWN` until a client asks."""
 
 AUTO, OFF, ON = -1, 0, 1
 
@@ -82,7 +80,10 @@ class StreetLamps:
         self._changed()
 
     def set_sun(self, altitude_deg: float) -> None:
-        """Set the sun's altitude: when it crosses the horizon, all lamps return to the cycle and switch."""
+        """Set the sun's altitude, deg. When it crosses the horizon, all lamps return to the day-night cycle.
+
+        With the cycle switched off, nothing changes.
+        """
         is_dark = altitude_deg < 0.0
         if is_dark != self._is_dark:
             self._is_dark = is_dark

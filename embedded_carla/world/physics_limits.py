@@ -1,4 +1,4 @@
-"""Limits of what a client may set in a vehicle's physics: reads and checks every field of VehiclePhysicsControl.
+"""Limits of what a client may set in a vehicle's physics: checks every field of CARLA's VehiclePhysicsControl.
 
 The bounds are far outside of any road vehicle; within them the physics stays finite.
 """

@@ -22,7 +22,7 @@ CAM_TYPE = "sensor.other.v2x"
 CUSTOM_TYPE = "sensor.other.v2x_custom"
 ROAD_SIDE_INTERVAL_S = 0.5
 LOW_FREQUENCY_INTERVAL_S = 0.5
-TURNED_DEG, MOVED_M, FASTER_MPS = 4.0, 4.0, 0.5
+TURNED_DEG, MOVED_M, FASTER_MPS = 4.0, 4.0, 0.5  # changes since the last message that trigger the next one
 MOST_WAITING = 100  # messages of one custom sensor for one tick
 STEADY_MESSAGES = 3  # after so many messages without a trigger the rate falls to its lowest
 ANTENNA_LEAST_M = 0.1
@@ -53,9 +53,7 @@ class Radio:
         self._texts: dict[int, list[str]] = {}
 
     def say(self, sensor: Actor, text: str) -> None:
-        """Send `text` from a custom sensor with the next tick. Raises CommandError if too many messages wait
-        already.
-        """
+        """Send `text` from a custom sensor with the next tick. Raises CommandError if too many texts wait already."""
         texts = self._texts.setdefault(sensor.actor_id, [])
         if len(texts) >= MOST_WAITING:
             raise CommandError(f"V2X sensor {sensor.actor_id} has {MOST_WAITING} messages that wait for the next tick")

@@ -121,9 +121,7 @@ class SensorSuite:
             self._drawing.renderer(self._episode.map)
 
     def _measure(self, sensors: Sequence[Actor], measure: Callable[[Sequence[Actor]], None]) -> None:
-        """Let these sensors measure. A sensor that fails through a fault of the server is logged and measures no
-        more.
-        """
+        """Let these sensors measure. One that fails through a fault of the server is logged and measures no more."""
         try:
             measure(sensors)
         except Exception as error:  # noqa: BLE001 - one sensor must not end everybody's world

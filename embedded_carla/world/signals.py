@@ -17,7 +17,7 @@ from embedded_carla.compiled import compiled, inner
 from embedded_carla.scene import SignalSite
 from embedded_carla.types import Float, SignalColour
 
-GREEN_S, YELLOW_S, RED_S = 10.0, 3.0, 2.0
+GREEN_S, YELLOW_S, RED_S = 10.0, 3.0, 2.0  # default durations; red is the all-red phase
 _PHASES = (SignalColour.GREEN, SignalColour.YELLOW, SignalColour.RED)
 
 

@@ -193,9 +193,7 @@ class VehicleFleet:
         self._gears[slot, 0] = -self._gears[slot, 1]  # reverse has the first gear's ratio
 
     def set_steer_curve(self, slot: int, curve: Sequence[tuple[float, float]]) -> None:
-        """Set the steering curve: points (km/h, share of the largest steering angle), speeds rising, linear between
-        them.
-        """
+        """Set the steering curve: points (km/h, share of the largest angle), at rising speeds, linear in between."""
         speed, share = np.array(curve, dtype=np.float64).T
         at = np.concatenate([speed, np.full(STEER_POINTS, np.inf)])[:STEER_POINTS]
         self._steer_curve[slot, :, 0] = at / 3.6

@@ -16,8 +16,9 @@ from embedded_carla.types import SemanticTag, VehicleSpec
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Traits of a class: `grip` is the peak friction on a dry road; stiffness is lateral force over load, per radian of
-    slip.
+    """Traits of a vehicle class: `grip` is the peak friction on a dry road.
+
+    Stiffness is lateral force over load, per radian of slip.
     """
 
     grip: float

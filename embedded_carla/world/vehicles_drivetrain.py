@@ -20,9 +20,7 @@ MAX_GEARS = 32
 
 @dataclass(frozen=True, slots=True)
 class Gear:
-    """A gear; `down` and `up` are the shares of the highest engine speed at which an automatic leaves it at full
-    load.
-    """
+    """A gear; an automatic leaves it at the shares `down` and `up` of the highest engine speed at full load."""
 
     ratio: float
     down: float

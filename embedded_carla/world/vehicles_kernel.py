@@ -35,9 +35,7 @@ SLIP_STIFFNESS = 15.0  # longitudinal force over load, per slip; gives the slip 
 ABS_EFFICIENCY = 0.95  # share of the longitudinal friction that ABS and traction control use
 STEER_RATE_RADPS = math.radians(120.0)
 BRAKE_SHARE = ((0.0, 1.0), (5.0, 0.90), (7.2, 0.57), (10.0, 0.32), (30.0, 0.32))
-"""(speed in m/s, share of the full brake) for brakes that fade with speed; after carla_garage's model of a braking
-ego.
-"""
+"""(speed in m/s, share of the full brake) where brakes fade; after carla_garage's model of a braking ego."""
 # Stability control: where the steering demands more than the tyres can give, or the vehicle turns faster than that, it
 # cuts the throttle and then brakes; in a spin it brakes one side more than the other.
 STABILITY_BEGIN, STABILITY_FULL = 0.85, 1.05  # demanded over possible lateral acceleration

@@ -120,9 +120,7 @@ class WalkerCrowd:
         self.set_states(np.array([slot]), place, yaw, speed)
 
     def set_states(self, slots: NDArray[np.intp], location: Float, yaw_deg: Float, speed_mps: Float) -> None:
-        """`set_state` for many: slots (n,), location (n, 3) m, yaw (n,) degrees, speed (n,) m/s. No slot may occur
-        twice.
-        """
+        """`set_state` for many: slots (n,), location (n, 3) m, yaw (n,) degrees, speed (n,) m/s. No slot may repeat."""
         place, yaw, speed = (np.ascontiguousarray(a, dtype=np.float64) for a in (location, yaw_deg, speed_mps))
         kernel.place(slots, place, yaw, speed, self._by_client)
 

@@ -1,6 +1,4 @@
-"""Generator of the project's own towns from a few numbers each: `python -m embedded_carla.maps.generator` writes
-them.
-"""
+"""The project's own towns, made from a few numbers each: `python -m embedded_carla.maps.generator` writes them."""
 
 from __future__ import annotations
 

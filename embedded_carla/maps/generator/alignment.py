@@ -30,7 +30,7 @@ class Pose:
         return Pose(self.x + c * ahead_m - s * left_m, self.y + s * ahead_m + c * left_m, self.heading_rad + turn_rad)
 
     def seen(self, other: Pose) -> tuple[float, float]:
-        """(ahead, left) of `other`'s position in this pose's axes."""
+        """Position of `other` as (ahead, left) in this pose's axes."""
         c, s = math.cos(self.heading_rad), math.sin(self.heading_rad)
         dx, dy = other.x - self.x, other.y - self.y
         return c * dx + s * dy, -s * dx + c * dy

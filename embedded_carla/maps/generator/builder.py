@@ -78,8 +78,9 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A connecting road of a junction with its source and target; its lane `k` counts from `first_in` and `first_out`
-    on.
+    """A connecting road of a junction with its source and target arms.
+
+    Its `lanes` lanes lead from lane `first_in` of the source to lane `first_out` of the target, and so on outwards.
     """
 
     source: Arm

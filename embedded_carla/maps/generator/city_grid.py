@@ -15,8 +15,8 @@ from embedded_carla.maps.generator.signs import speed_sign
 
 Node = tuple[int, int]  # column, row
 
-_X_M = (0.0, 110.0, 215.0, 335.0, 425.0, 545.0)
-_Y_M = (0.0, 95.0, 200.0, 290.0, 400.0)
+_X_M = (0.0, 110.0, 215.0, 335.0, 425.0, 545.0)  # of the columns
+_Y_M = (0.0, 95.0, 200.0, 290.0, 400.0)  # of the rows
 _COLUMN_Z_M = (0.0, 0.0, 0.0, 2.0, 3.2, 2.2)
 _ROW_Z_M = (0.0, 0.0, 0.0, 1.2, 0.0)
 _ARTERIAL_COLUMN, _ARTERIAL_ROW = 2, 2
@@ -60,8 +60,9 @@ def build() -> Town:
 
 
 def _control(node: Node, arms: Sequence[Arm]) -> Control:
-    """Control of a junction: signs stand at the side street of a T-junction, or at the street along x of a crossing of
-    four.
+    """Control of a junction with the arms that get signs.
+
+    At a T-junction these are the side street, at a four-way crossing the street along x.
     """
     if len(arms) == 4:
         minor = [i for i, arm in enumerate(arms) if abs(math.sin(arm.into.heading_rad)) < 0.5]

@@ -11,7 +11,7 @@ from embedded_carla.maps.generator.builder import height, hermite
 from embedded_carla.maps.generator.model import Cubic, Mark
 
 Knots = Sequence[tuple[float, float]]  # (station, value): level at each knot, cubic between
-_SIGHT_M = 60.0
+_SIGHT_M = 60.0  # how far ahead a sharp curve makes the centre line solid
 _SAMPLE_M = 10.0
 
 

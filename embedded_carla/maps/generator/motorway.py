@@ -118,8 +118,8 @@ def _guard_rails(town: TownBuilder, road: Road, edge_m: float) -> None:
 def _slip_road(town: TownBuilder, loop: Alignment, s0: float, s1: float, *, decelerate_right: bool) -> Road:
     """Add the level motorway with a slip lane on both sides.
 
-    The slip lane of one side opens, to leave by; that of the other side is where the ramp from the country road came
-    in. Traffic on the right runs with the stations, on the left against them.
+    On one side the slip lane opens, for leaving the motorway; on the other it comes from the ramp of the country road.
+    Traffic on the right runs with the stations, on the left against them.
     """
     part = loop.between(s0, s1)
     length = part.length_m
@@ -149,9 +149,7 @@ def _slip_road(town: TownBuilder, loop: Alignment, s0: float, s1: float, *, dece
 def _carriageways(
     town: TownBuilder, junction: Junction, first: Road, second: Road, *, slip_side: tuple[bool, bool], ends: bool
 ) -> None:
-    """Add the lanes that go straight on through a zone, for both carriageways, with the same marks as outside the
-    zone.
-    """
+    """Add the lanes that go straight on through a zone, for both carriageways, marked as outside the zone."""
     arms = Arm(first, "end", SIDE), Arm(second, "start", SIDE)
     for (source, target), slip in zip((arms, arms[::-1]), slip_side, strict=True):
         own = {0: Lane("none"), **{i: lane for i, lane in _side(-1, None).items() if not slip or i >= -_LAST}}

@@ -11,8 +11,9 @@ from embedded_carla.maps.generator.model import Road, Signal
 def speed_sign(
     town: TownBuilder, road: Road, s_m: float, edge_m: float, kmh: float, lanes: int, *, left: bool = False
 ) -> None:
-    """Add a speed limit sign outside `edge_m`, type 274 as in CARLA, for the right lanes or, if `left`, the left
-    ones.
+    """Add a speed limit sign outside `edge_m`, type 274 as in CARLA.
+
+    It is for the right lanes or, if `left`, for the left ones.
     """
     ids = (1, lanes) if left else (-lanes, -1)
     t = edge_m + 0.9
