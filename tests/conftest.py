@@ -25,8 +25,10 @@ ULTRALYTICS_FOLDER = tempfile.mkdtemp(prefix="av-stack-ultralytics-")
 
 
 def pytest_configure() -> None:
-    """A shell's background job ignores SIGINT, and so would every program that these tests start and interrupt."""
+    """A shell's background job ignores SIGINT, and `nohup` SIGHUP; programs that these tests start must not."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)  # ignored here, and as by default in the programs
     os.environ |= {"YOLO_OFFLINE": "1", "YOLO_AUTOINSTALL": "0", "YOLO_CONFIG_DIR": ULTRALYTICS_FOLDER}
 
 
