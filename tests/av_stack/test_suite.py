@@ -42,22 +42,27 @@ def test_a_suite_that_was_stopped_goes_on_where_it_was(
 ) -> None:
     one = Scenario(name="one", map="city_grid", seed=1, route=ROUTE, timeout_s=0.5)
     two = one.model_copy(update={"name": "two"})
-    first = drive_suite("short", (one, two), tmp_path, None, city_server)
+    [first] = drive_suite("short", (one,), tmp_path, None, city_server)
     driven: list[str] = []
     drive = suite_module._drive
     monkeypatch.setattr(suite_module, "_drive", lambda what, *rest: driven.append(what.name) or drive(what, *rest))
-    assert drive_suite("short", (one, two), tmp_path, None, city_server, resume=True) == first
-    assert driven == []
-    result = tmp_path / "one" / "result.json"
-    result.write_text(json.dumps({**json.loads(result.read_text()), "error": "interrupted"}))
-    changed = two.model_copy(update={"timeout_s": 0.6})
-    drive_suite("short", (one, changed), tmp_path, None, city_server, resume=True)
-    assert driven == ["one", "two"]
-    assert suite_module._ended(one, tmp_path / "one", ())
-    assert suite_module._ended(one, tmp_path / "one", ("lights",)) is None
-    result = tmp_path / "one" / "result.json"
-    result.write_text(result.read_text()[:100])  # cut off by a full disk or a kill
-    assert suite_module._ended(one, tmp_path / "one", ()) is None
+    entries = drive_suite("short", (one, two), tmp_path, None, city_server, resume=True)
+    assert driven == ["two"]
+    assert entries[0] == first
+
+
+def test_only_a_whole_drive_of_the_same_scenario_counts_as_driven(city_server: Address, tmp_path: Path) -> None:
+    one = Scenario(name="one", map="city_grid", seed=1, route=ROUTE, timeout_s=0.5)
+    drive_suite("short", (one,), tmp_path, None, city_server)
+    folder, result = tmp_path / "one", tmp_path / "one" / "result.json"
+    whole = result.read_text()
+    assert suite_module._ended(one, folder, ())
+    assert suite_module._ended(one, folder, ("lights",)) is None
+    assert suite_module._ended(one.model_copy(update={"timeout_s": 0.6}), folder, ()) is None
+    result.write_text(json.dumps({**json.loads(whole), "error": "interrupted"}))
+    assert suite_module._ended(one, folder, ()) is None
+    result.write_text(whole[:100])  # cut off by a full disk or a kill
+    assert suite_module._ended(one, folder, ()) is None
 
 
 def test_a_drive_that_never_began_ends_the_suite(city_server: Address, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,10 @@ from av_stack.types import CameraImage, CameraModel, Image, Stamp
 Float = NDArray[np.float64]
 
 FRONT = CameraModel("front", 640, 360, math.radians(60.0), 1.9, 0.0, 1.5)
+OVER = 2
+"""Points a pixel, across and down."""
+NEAR_STRIPE = 2.0
+"""Widths of a stripe beside its line, along y, within which its paint is searched: enough for slopes up to 3.8."""
 WHITE, YELLOW = (225, 225, 225), (60, 190, 225)
 
 
@@ -41,17 +46,12 @@ def draw_road(
     extra: Callable[[Float, Float], NDArray[np.bool_]] | None = None,
 ) -> Image:
     """The road as `camera` sees it, antialiased 2x across and down; `shade(x, y)` scales light; `extra` is white."""
-    over = 2
-    u = (np.arange(camera.width_px * over) + 0.5) / over - 0.5
-    v = (np.arange(camera.height_px * over) + 0.5) / over - 0.5
-    uu, vv = np.meshgrid(u, v)
-    ground = image_to_ground(np.stack([uu, vv], axis=-1), camera)
-    x, y = ground[..., 0], ground[..., 1]
-    sky = ~np.isfinite(x) | (x > 400.0)
-    x, y = np.where(sky, 0.0, x), np.where(sky, 1e6, y)
+    x, y, sky = _ground(camera)
     picture = np.full((*x.shape, 3), float(asphalt))
     for stripe in stripes:
-        on = np.abs(y - stripe.y(x)) * _cosine(stripe, x) <= stripe.width_m / 2.0
+        beside_m = np.abs(y - stripe.y(x))
+        on = beside_m <= NEAR_STRIPE * stripe.width_m
+        on[on] = beside_m[on] * _cosine(stripe, x[on]) <= stripe.width_m / 2.0
         if stripe.gap_m > 0.0:
             on &= (x - stripe.phase_m) % (stripe.dash_m + stripe.gap_m) < stripe.dash_m
         picture[on] = stripe.colour
@@ -60,10 +60,21 @@ def draw_road(
     if shade is not None:
         picture *= shade(x, y)[..., None]
     picture[sky] = (235, 200, 160)
-    shape = (camera.height_px, over, camera.width_px, over, 3)
+    shape = (camera.height_px, OVER, camera.width_px, OVER, 3)
     small = picture.reshape(shape).mean(axis=(1, 3))
     small += np.random.default_rng(seed).normal(0.0, noise, small.shape)
     return np.asarray(np.clip(small, 0, 255), dtype=np.uint8)
+
+
+@cache
+def _ground(camera: CameraModel) -> tuple[Float, Float, NDArray[np.bool_]]:
+    """x and y of the ground (m, vehicle frame) under each of OVER x OVER points of each pixel, and which are sky."""
+    u = (np.arange(camera.width_px * OVER) + 0.5) / OVER - 0.5
+    v = (np.arange(camera.height_px * OVER) + 0.5) / OVER - 0.5
+    ground = image_to_ground(np.stack(np.meshgrid(u, v), axis=-1), camera)
+    x, y = ground[..., 0], ground[..., 1]
+    sky = ~np.isfinite(x) | (x > 400.0)
+    return np.where(sky, 0.0, x), np.where(sky, 1e6, y), sky
 
 
 def _cosine(stripe: Paint, x: Float) -> Float:
