@@ -1,4 +1,4 @@
-"""Errors of the kernels' package."""
+"""Exceptions raised by `cuda_ops`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from av_stack.errors import AvStackError
 
 
 class CudaOpsError(AvStackError):
-    """An input that no kernel takes, named with what is allowed."""
+    """An input that no kernel accepts; the message names the input and the allowed values."""
 
 
 class CompilerMissingError(CudaOpsError):
-    """The run-time compiler, or the Python packages that reach it, cannot be used; the message says why."""
+    """NVRTC, or the Python packages that call it, cannot be used; the message says why."""

@@ -1,4 +1,4 @@
-"""One CUDA graph per frame: upload, any chain of GPU operators, a network among them, download; one launch."""
+"""One CUDA graph per frame: uploads, a chain of GPU operators (a network too) and downloads, started by one launch."""
 
 from __future__ import annotations
 
@@ -22,18 +22,22 @@ if TYPE_CHECKING:
 
 Program = Callable[..., Sequence[torch.Tensor]]
 WARM_UPS = 3
+"""Eager runs of the program before it is captured."""
 
 
 class FrameGraph:
-    """Captures `program` once for inputs of given shapes; each `run` replays it: no allocation, one synchronisation.
+    """A program captured once as a CUDA graph; each `run` replays it without allocating and synchronises once.
 
-    `program` takes one GPU tensor per input and returns the tensors to bring back; it must neither synchronise, nor
-    branch on values, nor draw random numbers. On a machine without kernels `run` calls it on CPU tensors instead. Two
-    replays on the same input give the same bits. Several threads may
-    call `upload_one` at once, for different inputs; all else is for one thread at a time.
+    `program` takes one GPU tensor per input and returns the tensors to download. It must not synchronise, branch on
+    values or draw random numbers. On a machine without kernels, `run` calls it on CPU tensors instead. Two replays on
+    the same input give the same bits. Several threads may call `upload_one` at once for different inputs; every other
+    method is for one thread at a time.
 
-    The first `handed` inputs come with each `run`, from wherever they lie: large ones by several cores through pinned
-    memory (`staging`), others by the driver. The graph uploads the rest.
+    The first `handed` inputs are passed to each `run` as arrays in ordinary memory. Where there are cores to spare,
+    several cores copy each one through pinned memory (`staging`); elsewhere the driver copies it. The graph itself
+    uploads the remaining inputs, which the caller writes to `inputs`.
+
+    Raises `CudaOpsError` for an unknown `device`, or for 'cuda' on a machine without usable kernels.
     """
 
     def __init__(self, program: Program, inputs: Sequence[NDArray[Any]], device: str = "auto", handed: int = 0) -> None:
@@ -52,13 +56,13 @@ class FrameGraph:
         if self.on_gpu:
             self._capture()
         self.inputs: list[NDArray[Any]] = [tensor.numpy() for tensor in self._host[handed:]]
-        """Where the rest of a frame goes, in pinned memory if there is a GPU: write it there, then call `run`."""
+        """The inputs that the graph uploads, in pinned memory if there is a GPU: write to them, then call `run`."""
 
     def run(self, *pictures: NDArray[Any]) -> list[NDArray[Any]]:
-        """The program's results for `pictures` and what stands in `inputs`; views that the next `run` overwrites.
+        """Run the program on `pictures` and `inputs`; returns views of its results, which the next `run` overwrites.
 
-        Without `pictures` those of the last `upload` stand. Raises `CudaOpsError` where they are not like those that
-        the graph was captured for.
+        Without `pictures`, the pictures of the last `upload` are used. Raises `CudaOpsError` if their number, shapes or
+        dtypes differ from those that the graph was captured for.
         """
         if pictures:
             self.upload(*pictures)
@@ -66,14 +70,14 @@ class FrameGraph:
         return self.wait()
 
     def upload(self, *pictures: NDArray[Any]) -> None:
-        """Bring all handed inputs up; they stay as they are until the results are there."""
+        """Upload all handed inputs; the caller must not change them until the results have arrived."""
         if len(pictures) != self._handed:
             raise CudaOpsError(f"frame graph: {len(pictures)} pictures are handed, expected are {self._handed}")
         for number, picture in enumerate(pictures):
             self.upload_one(number, picture)
 
     def upload_one(self, number: int, picture: NDArray[Any]) -> None:
-        """Bring one handed input up, from any thread; it stays as it is until the results are there."""
+        """Upload one handed input, from any thread; the caller must not change it until the results have arrived."""
         wanted = self._host[number] if number < self._handed else torch.empty(0)
         expected = tuple(wanted.shape), wanted.numpy().dtype
         if (picture.shape, picture.dtype) != expected:
@@ -94,24 +98,24 @@ class FrameGraph:
             self._given[number] = dense
 
     def _send(self, number: int, dense: NDArray[Any]) -> None:
-        """Bring a handed input up by the driver, from where it lies."""
+        """Upload a handed input by the driver, directly from its own memory."""
         from cuda.bindings import driver
 
-        _of(driver.cuCtxSetCurrent(self._context))  # a thread that has called nothing of torch's has none
+        _of(driver.cuCtxSetCurrent(self._context))  # a thread that has not called torch yet has no context
         stream, to = self._stream.cuda_stream, self._device[number].data_ptr()
-        _of(driver.cuStreamSynchronize(stream))  # what was handed before may still be on its way up
+        _of(driver.cuStreamSynchronize(stream))  # the previous upload may still be in flight
         _of(driver.cuMemcpyHtoDAsync(to, dense.ctypes.data, dense.nbytes, stream))
-        self._given[number] = dense  # from pinned memory it is still being read
+        self._given[number] = dense  # keep it alive: if it is pinned, the copy is still reading it
 
     def launch(self) -> None:
-        """Start a frame without waiting, on what was uploaded; `run` is this and `wait`."""
+        """Start a frame on the uploaded inputs and return at once; `run` is `launch` followed by `wait`."""
         if self.on_gpu:
             self._start()
         else:
             self._arrays = [tensor.numpy() for tensor in self._program(*self._host)]
 
     def wait(self) -> list[NDArray[Any]]:
-        """The results of the last `launch`, as `run` gives them."""
+        """Wait for the last `launch` and return its results, as `run` does."""
         if self.on_gpu:
             self._stream.synchronize()
         return self._arrays
@@ -143,7 +147,7 @@ class FrameGraph:
         self._start = self._instantiated(self._graph.raw_cuda_graph())
 
     def _ways_up(self) -> list[Way]:
-        """Of each handed input: to its place on the GPU, on the frame's stream."""
+        """For each handed input, how `staging` sends its parts to the GPU on the frame's stream."""
         from cuda_ops.staging import Way
 
         names = b"cuMemcpyHtoDAsync", b"cuCtxSetCurrent", b"cuStreamSynchronize", b"cuPointerGetAttribute"
@@ -155,9 +159,9 @@ class FrameGraph:
         ]
 
     def _instantiated(self, graph: int) -> Callable[[], None]:
-        """What starts the captured graph: one driver call with its handles at hand.
+        """Instantiate the captured graph; returns a function that starts it by one driver call with prepared handles.
 
-        torch's own replay wants the stream made current first, which costs more than the launch.
+        torch's own replay needs the stream to be made current first, which costs more than the launch.
         """
         from cuda.bindings import driver
 
@@ -176,7 +180,7 @@ class FrameGraph:
 
 
 def _copy(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
-    """The first of each pair into the second, one of which is in pinned memory: small ones by one kernel."""
+    """Copy each pair's first tensor into its second, one of which is pinned; one kernel copies all the small ones."""
     small: list[tuple[torch.Tensor, torch.Tensor]] = []
     for source, target in pairs:
         if source.nbytes <= exchange.BYTES_MAX:
@@ -188,9 +192,10 @@ def _copy(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
 
 
 class Branch:
-    """Part of a program that runs on the GPU beside the rest: `with branch.beside():` and, later, `branch.join()`.
+    """A part of a program that runs on a second stream: `with branch.beside():` and, later, `branch.join()`.
 
-    What the part reads must be made before it; what it makes may be read after `join`. On CPU tensors nothing changes.
+    The branch's inputs must be computed before `beside`; its outputs may be read after `join`. Without a GPU the branch
+    runs in line.
     """
 
     def __init__(self) -> None:
@@ -208,16 +213,16 @@ class Branch:
             yield
 
     def join(self) -> None:
-        if self._is_open and self._stream is not None:  # a stream that took no part in a capture may not be waited for
+        if self._is_open and self._stream is not None:  # waiting for a stream outside the capture would be an error
             torch.cuda.current_stream().wait_stream(self._stream)
         self._is_open = False
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No garbage is collected meanwhile, and what there is goes before.
+    """Context in which Python's garbage collector is off; it collects once on entry.
 
-    An earlier frame's graph and memory, freed in the middle of a capture, would end it with an error.
+    If the collector freed an earlier frame's graph and memory during a capture, the capture would fail.
     """
     gc.collect()
     was_enabled = gc.isenabled()
@@ -230,7 +235,7 @@ def uncollected() -> Iterator[None]:
 
 
 def _address(name: bytes) -> int:
-    """Where the driver's function lies, as CUDA 12 has it."""
+    """Address of a driver function, in the version that CUDA 12.0 defines."""
     from cuda.bindings import driver
 
     flags = driver.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
@@ -239,7 +244,7 @@ def _address(name: bytes) -> int:
 
 
 def _of(answer: tuple[Any, ...]) -> Any:
-    """A driver call's result; raises `CudaOpsError` where there is none."""
+    """The result of a driver call; raises `CudaOpsError` if the call failed."""
     error, *result = answer
     if int(error) != 0:
         raise CudaOpsError(f"frame graph: the driver answers {error}")

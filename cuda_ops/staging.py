@@ -1,9 +1,9 @@
-"""Bytes from wherever they lie into pinned memory on several cores, each part sent on as soon as it is there.
+"""Multi-threaded upload: several cores copy an array into pinned memory and send each part on as soon as it is copied.
 
-One core copies a picture more slowly than PCI Express takes it. A core that sleeps wakes late, on some machines later
-than the whole copy takes; so the caller copies too, and whoever is there takes the next part. Threads that have copied
-stay awake for a moment, since more pictures may come, and leave the core to whoever wants it; then they sleep in the
-kernel. None of this needs Python's lock.
+One core copies a picture more slowly than PCI Express transfers it. A sleeping core wakes late, on some machines later
+than the whole copy takes; therefore the caller copies too, and each thread takes the next part when it is free. After a
+job the threads stay awake for a moment, since more pictures may come, and yield the core to any other thread that wants
+it; then they sleep in the operating system's kernel. All of this runs without Python's global interpreter lock.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-PART_BYTES = 1 << 19
+PART_BYTES = 1 << 19  # size of a part; larger only where an array would have more than PARTS_MAX parts
 PARTS_MAX = 256
-THREADS_MAX = 4
-SEMAPHORE_WORDS = 4  # a sem_t of Linux has 32 bytes
-PATIENCE = 2000  # looks at whether the last part is there, some 20 us, before the caller goes to sleep
-LINGER = 6000  # looks for more work, some 2 ms where nobody else wants the core
-HOST_MEMORY = 1
-MEMORY_TYPE = 2  # CU_POINTER_ATTRIBUTE_MEMORY_TYPE, whose answer is CU_MEMORYTYPE_HOST for pinned memory alone
+THREADS_MAX = 4  # threads beside the caller
+SEMAPHORE_WORDS = 4  # Linux's sem_t has 32 bytes
+PATIENCE = 2000  # how often the caller polls for the last part, about 20 us, before it sleeps
+LINGER = 6000  # how often a thread polls for more work before it sleeps, about 2 ms on an idle core
+HOST_MEMORY = 1  # CU_MEMORYTYPE_HOST
+MEMORY_TYPE = 2  # CU_POINTER_ATTRIBUTE_MEMORY_TYPE; its answer is CU_MEMORYTYPE_HOST for pinned memory only
 (
     FROM, TO, BYTES, PART, SEND, AT, STREAM, ENTER, CONTEXT, SETTLE, KIND, ANSWER, TICKET, DONE, ERROR, IS_ENDING,
     WORDS,
 ) = range(17)  # fmt: skip
-INDEX_BITS = 32  # of a ticket: the next part; above them how many there are
+INDEX_BITS = 32  # a ticket's low bits hold the index of the next part, its high bits the number of parts
 
 types: Any = numba.types
 intrinsic: Any = numba.extending.intrinsic
@@ -45,11 +45,12 @@ _memcpy = types.ExternalFunction("memcpy", types.intp(types.intp, types.intp, ty
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a part goes on from pinned memory: addresses of C functions that return 0, and what they take.
+    """How a part is sent on from pinned memory: addresses of C functions and their arguments.
 
-    `send` (to, from, bytes, stream) is `cuMemcpyHtoDAsync`. The others may be 0 for none: `enter` (context), which each
-    thread calls first, `cuCtxSetCurrent`; `settle` (stream), before anything is copied, `cuStreamSynchronize`; `kind`
-    (answer, attribute, pointer), `cuPointerGetAttribute`.
+    Each function returns 0 on success. `send` (to, from, bytes, stream) is `cuMemcpyHtoDAsync`. The others may be 0 for
+    none: `enter` (context) is `cuCtxSetCurrent`, which each thread calls first; `settle` (stream) is
+    `cuStreamSynchronize`, called before anything is copied; `kind` (answer, attribute, pointer) is
+    `cuPointerGetAttribute`, which tells whether the source is pinned.
     """
 
     send: int
@@ -62,7 +63,7 @@ class Way:
 
 
 def _atomic(operation: str) -> Any:
-    """What does `operation` with the int64 at an address and a number, and gives what stood there before."""
+    """Compiled function (address, value) that applies `operation` atomically to an int64 and returns its old value."""
 
     @intrinsic  # type: ignore[untyped-decorator]
     def at(_context: Any, address: Any, value: Any) -> Any:
@@ -80,7 +81,7 @@ _fetch_add, _exchange = _atomic("add"), _atomic("xchg")
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _call(_context: Any, function: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    """The int that the C function at an address returns for four numbers; more than it takes do no harm."""
+    """Call the C function at an address with four integers and return its int; surplus arguments do no harm."""
 
     def generate(_: Any, builder: Any, __: Any, given: Any) -> Any:
         word = ir.IntType(64)
@@ -98,7 +99,7 @@ def _make(semaphores: NDArray[np.int64]) -> None:
 
 @numba.njit("void(int64[:, ::1], int64)", cache=True, nogil=True)
 def _wait(semaphores: NDArray[np.int64], row: int) -> None:
-    while _sem_wait(semaphores[row].ctypes.data) != 0:  # a signal may end it early
+    while _sem_wait(semaphores[row].ctypes.data) != 0:  # a signal may interrupt it
         pass
 
 
@@ -111,8 +112,8 @@ def _post(semaphores: NDArray[np.int64], row: int) -> None:
 def _help(job: NDArray[np.int64], semaphores: NDArray[np.int64], has_entered: bool) -> None:
     """Take parts, copy and send them until none is left.
 
-    A ticket says all that a thread may rely on that comes too late: what else stands in `job` holds still only while a
-    part that it took is not done.
+    A thread that comes too late may rely on its ticket only: the other words of `job` are stable only while the thread
+    holds a part that is not done.
     """
     words = job.ctypes.data
     while True:
@@ -137,8 +138,10 @@ def _help(job: NDArray[np.int64], semaphores: NDArray[np.int64], has_entered: bo
 
 @numba.njit("boolean(int64[::1], int64[:, ::1])", cache=True, nogil=True)
 def _carry(job: NDArray[np.int64], semaphores: NDArray[np.int64]) -> bool:
-    """By the caller: all of a job, with whoever is awake in time. Whether it was sent from where it lies, in pinned
-    memory."""
+    """Run a job in the caller's thread, helped by the threads that are awake in time.
+
+    Returns True if the source was pinned itself and was sent without a copy.
+    """
     words, last = job.ctypes.data, len(semaphores) - 1
     parts = (job[BYTES] + job[PART] - 1) // job[PART]
     job[ERROR] = 0
@@ -183,11 +186,11 @@ def _work(job: NDArray[np.int64], semaphores: NDArray[np.int64], number: int) ->
 
 
 class Carrier:
-    """Threads that copy for whoever calls `carry`, one caller after the other."""
+    """A pool of copying threads; callers of `carry` are served one after the other."""
 
     def __init__(self, threads: int) -> None:
         self._job, self._lock = np.zeros(WORDS, np.int64), threading.Lock()
-        self._semaphores = np.zeros((threads + 1, SEMAPHORE_WORDS), np.int64)  # the last one: all parts are done
+        self._semaphores = np.zeros((threads + 1, SEMAPHORE_WORDS), np.int64)  # the last one signals: all parts done
         _make(self._semaphores)
         self._workers = [
             threading.Thread(target=_work, args=(self._job, self._semaphores, number), daemon=True)
@@ -197,11 +200,10 @@ class Carrier:
             worker.start()
 
     def carry(self, source: NDArray[Any], pinned: NDArray[Any], way: Way) -> tuple[int, bool]:
-        """Copy the bytes of `source` to `pinned`, both contiguous and of one size, and send each part `way` when it is
-        there.
+        """Copy `source` to `pinned` (both contiguous, of equal size) and send each part by `way` once it is copied.
 
-        Returns when all are copied and sent. The last answer of the way's functions that is not 0, or 0; and whether
-        `source` is pinned itself, so that it is still being read.
+        Returns when all parts are copied and sent: first the last non-zero error of the way's functions, or 0; then
+        whether `source` itself is pinned, in which case it was sent directly and may still be being read.
         """
         job, total = self._job, source.nbytes
         if total == 0:
@@ -215,7 +217,7 @@ class Carrier:
             return int(job[ERROR]), is_read_there
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads and wait for them."""
         self._job[IS_ENDING] = 1
         for number, worker in enumerate(self._workers):
             _post(self._semaphores, number)
@@ -225,6 +227,6 @@ class Carrier:
 
 @cache
 def carrier() -> Carrier | None:
-    """The process's own; None where there are too few cores to spare."""
+    """The process's shared `Carrier`; None on a machine with fewer than four cores available."""
     threads = min(THREADS_MAX, len(os.sched_getaffinity(0)) // 2)
     return Carrier(threads) if threads > 1 else None

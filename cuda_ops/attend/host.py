@@ -1,4 +1,4 @@
-"""The launch of the kernel that lets places attend to one another."""
+"""Launches the attention kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ THREADS, PLACES = 256, 8
 KEY, VALUE = 32, 64
 HEAD = 2 * KEY + VALUE
 PLACES_MAX = 896
-"""Of a picture: a block's scores of all of them are in shared memory."""
+"""Most pixels of a picture: a block keeps its scores against all of them in shared memory."""
 
 
 def run(
@@ -23,9 +23,10 @@ def run(
     shape: tuple[int, int, int, int],
     early: bool = False,
 ) -> None:
-    """`out` (N, H, W, 64 heads) from `qkv`, pixels `pitch` elements apart, multiples of 8, all float16.
+    """Attention with the convolution of its values: writes `out` (N, H, W, 64 heads) float16.
 
-    `weights` (64 heads, 3, 3), `bias` (64 heads,); `shape` is (N, heads, H, W).
+    `qkv` (N, H, W, 128 heads), with pixels `pitch` elements apart, a multiple of 8; `weights` (64 heads, 3, 3); `bias`
+    (64 heads,); all float16. `shape` is (N, heads, H, W).
     """
     images, heads, height, width = shape
     grid = (ceil_div(height * width, PLACES), heads, images)

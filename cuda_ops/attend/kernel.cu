@@ -1,13 +1,16 @@
-// Attention of a small picture's places to one another, in half precision, channels last: each place's mixture of all values by
-// the softmax of query times key, and a 3x3 weighted sum of its neighbours' values with a bias (the places' encoding).
+// Self-attention between the pixels ("places") of a small feature map, in half precision, channels last. The result is
+// the mean of all values, weighted by the softmax of query times key, plus a 3x3 depthwise convolution of the values
+// with a bias (the positional encoding).
 //
-// Some ten kernels of a framework, most of them copies into another layout, are one. A block makes 8 places of one head; its
-// scores stay in shared memory. Keys and values come from the L2 cache: all of a head's are 46 kB at 240 places.
-//   1. A thread takes a key and multiplies it with the 8 queries.
-//   2. A warp takes a place: largest score, powers, their sum.
-//   3. A warp takes every eighth value for all 8 places, a lane two channels; the warps' sums meet in shared memory.
-//   4. A thread takes two channels of a place: the warps' sums, the neighbours' values, the result.
-// Everything between is float32.
+// It replaces some ten kernels of a framework, most of which copy into another layout. A block computes 8 places of one
+// head and keeps their scores in shared memory. Keys and values come from the L2 cache: one head's take 46 kB at 240
+// places.
+//   1. Each thread multiplies one key with the 8 queries.
+//   2. Each warp takes one place: largest score, exponentials, their sum.
+//   3. Each warp takes every eighth value for all 8 places, and each lane two channels; the warps' sums meet in shared
+//      memory.
+//   4. Each thread takes two channels of a place: the warps' sums, the neighbours' values, the result.
+// All intermediate values are float32.
 #include "av_cuda.cuh"
 
 constexpr int THREADS = 256, WARPS = THREADS / 32, PLACES = 8, KEY = 32, VALUE = 64, HEAD = 2 * KEY + VALUE;
@@ -30,7 +33,7 @@ inline float quick_exp(float x) { return expf(x); }
 __device__ inline float quick_exp(float x) { return __expf(x); }
 #endif
 
-// Scores of the block's places, (count, PLACES), in shared memory.
+// Step 1: scores of the block's places, (count, PLACES), in shared memory.
 __device__ void score(AttendShared& s, float* scores, const av_half* keys, int pitch, int count) {
     for (int i = av_thread(); i < count; i += THREADS) {
         float key[KEY];
@@ -53,7 +56,7 @@ __device__ void score(AttendShared& s, float* scores, const av_half* keys, int p
     }
 }
 
-// A warp's place: scores -> powers, and their sum.
+// Step 2: replaces the scores of the warp's place by their exponentials, and sums them.
 __device__ void soften(AttendShared& s, float* scores, int count) {
     float* own = scores + av_warp();
     float most = -INFINITY, sum = 0.0f;
@@ -88,8 +91,8 @@ __device__ void mix(AttendShared& s, const float* scores, const av_half* values,
         *reinterpret_cast<float2*>(&s.mixed[av_warp()][place][2 * av_lane()]) = make_float2(sum[place][0], sum[place][1]);
 }
 
-// `qkv`: (images, places, pitch), a head's 32 of query, 32 of key and 64 of value beside each other; `weights`: (channels,
-// 3, 3); `out`: (images, places, 64 heads).
+// `qkv`: (images, places, pitch), where a head has 32 channels of query, 32 of key and 64 of value in a row; `weights`:
+// (channels, 3, 3); `out`: (images, places, 64 heads).
 extern "C" __global__ void __launch_bounds__(256)
 attend(const av_half* qkv, int pitch, const av_half* weights, const av_half* bias, av_half* out, int height, int width,
        float scale) {

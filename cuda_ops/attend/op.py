@@ -1,4 +1,4 @@
-"""`attend` on torch tensors."""
+"""Self-attention of a small feature map, on torch tensors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ LAST = torch.channels_last
 
 
 def attend(qkv: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """YOLO's attention between the convolutions before and after it: (N, 128 h, H, W) -> (N, 64 h, H, W).
+    """YOLO's self-attention without the convolutions before and after it: (N, 128 h, H, W) -> (N, 64 h, H, W).
 
-    A head's channels of `qkv` are 32 of queries, 32 of keys, 64 of values. To the mixture of values comes their 3x3
-    depthwise convolution by `weight` (64 h, 1, 3, 3) and `bias` (64 h,). All float16, sums float32; the result is
-    channels last. Pictures of more than 896 places are left to torch. Raises `CudaOpsError`.
+    The 128 channels of each of the h heads in `qkv` are 32 of queries, 32 of keys and 64 of values. The attention's
+    result is added to the values' 3x3 depthwise convolution by `weight` (64 h, 1, 3, 3) and `bias` (64 h,). All tensors
+    are float16, sums are float32, the result is channels last. Feature maps of more than 896 pixels are computed by
+    torch. Raises `CudaOpsError` for other shapes or dtypes.
     """
     heads = qkv.shape[1] // host.HEAD if qkv.dim() == 4 else 0
     channels = heads * host.VALUE

@@ -1,4 +1,4 @@
-"""What the kernel must come near: the same in double precision."""
+"""CPU reference of the attention kernel, in double precision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuda_ops.attend.host import HEAD, KEY, VALUE
 
 
 def attend(qkv: NDArray[Any], weights: NDArray[Any], bias: NDArray[Any]) -> NDArray[np.float64]:
-    """`qkv` (N, H, W, 128 heads), `weights` (64 heads, 3, 3), `bias` (64 heads,) -> (N, H, W, 64 heads)."""
+    """Attention of `qkv` (N, H, W, 128 heads), `weights` (64 heads, 3, 3), `bias` (64 heads,): (N, H, W, 64 heads)."""
     images, height, width, channels = qkv.shape
     heads = channels // HEAD
     parts = qkv.astype(np.float64).reshape(images, height * width, heads, HEAD)

@@ -1,4 +1,4 @@
-"""The launch of the kernel that picks a head's best rows."""
+"""Launches the kernel that selects the best detections of a one-to-one head."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_di
 THREADS, PAIRS_A_BLOCK = 256, 256 * 8 * 4
 LEVELS_MAX, LIMIT_MAX, IMAGES_MAX = 4, 1024, 32
 PAIRS_MAX = 2**24 - 1
+"""Most pairs of place and class of an image: a key holds their index in 24 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Boxes (images, places, 4) and scores (images, places, classes) float16, rows of `width` places, `stride` px."""
+    """One level of the head: boxes (images, places, 4) and scores (images, places, classes), float16.
+
+    `places` pixels lie in rows of `width`; `stride` is the distance of two pixels in px of the picture.
+    """
 
     boxes: Any
     scores: Any
@@ -34,9 +38,10 @@ def run(
     rows: Any,
     early: bool = False,
 ) -> None:
-    """`rows` (images, limit, 6) float32 from `levels`; what scores more than `least` before the sigmoid takes part.
+    """Write the best rows of `levels` to `rows` (images, limit, 6) float32; only scores above `least` count.
 
-    `keys` is scratch: a uint64 for each place and class of all levels of each image.
+    `least` is compared before the sigmoid. `keys` is scratch: a uint64 for each place and class of all levels of each
+    image.
     """
     arguments: list[Argument] = []
     for level in [*levels, *[Level(None, None, 1, 0, 0.0)] * (LEVELS_MAX - len(levels))]:

@@ -1,22 +1,21 @@
-// The best rows of a one-to-one detection head, from what its last convolutions leave at each level: box corners, score and
-// class of the places and classes that score highest, best first.
+// The best detections of a one-to-one head (no suppression needed), from the outputs of its last convolutions at each
+// level: box corners, score and class of the pairs of place and class that score highest, best first.
 //
-// What a network would do in some thirty small kernels (put levels together, sigmoid, corners, best class of each place, best
-// places, best classes of these) is one pass over the scores: the best pairs of place and class are among the best places'
-// anyway. A pair above the least score, compared before the sigmoid, leaves a key (its score's 16 bits, then its place, in
-// their order); the block that ends last orders the keys by counting. Scores that nobody wants cost one comparison.
-// Where more pass than fit, keys are chosen digit by digit, first in each block among its own, so that none leaves more than
-// fit, then by the last block among all. Version 1 left that to the last block alone: as quick where few pass, but 1.5 ms
-// where 330,000 did. Version 2, the last block with one load of a thread after the other: 145 us there. This one, eight under
-// way: 97.
+// A framework needs some thirty small kernels for it (concatenate the levels, sigmoid, corners, best class of each
+// place, best places, best classes of these). This is one pass over the scores, since the best pairs belong to the best
+// places anyway. A pair above the least score, compared before the sigmoid, writes a key (the 16 bits of its score,
+// then its index, both in sorting order); the last block to finish sorts the keys by counting. A score below the least
+// costs one comparison. Where more pairs pass than the limit, a radix selection picks the best keys: first within each
+// block, so that no block writes more than the limit, then in the last block among all keys.
+// Earlier versions and their times: docs/cuda.md, "Versions of the kernels".
 #include "av_cuda.cuh"
 
 constexpr int THREADS = 256, EACH = 8, LOADS = 4, LEVELS = 4, LIMIT_MAX = 1024, DIGITS = 5, ROUNDS = 8;
 constexpr int OF_BLOCK = THREADS * EACH * LOADS;  // pairs of a place and a class
-constexpr uint64_t PLACES = 0xffffffull;  // a key's lower 24 bits
+constexpr uint64_t PLACES = 0xffffffull;  // mask of a key's lower 24 bits, which hold PLACES - index of the pair
 
 struct Level {
-    const av_half *boxes, *scores;  // (places, 4): left, top, right, bottom, in strides; (places, classes)
+    const av_half *boxes, *scores;  // (places, 4): distances to left, top, right, bottom in strides; (places, classes)
     int width, places;
     float stride;
 };
@@ -34,7 +33,7 @@ struct alignas(16) Halves {
 };
 
 __device__ inline uint64_t key_of(av_half score, unsigned place) {
-    const unsigned bits = score.bits == 0x8000u ? 0u : score.bits;  // there are two zeros
+    const unsigned bits = score.bits == 0x8000u ? 0u : score.bits;  // -0 equals +0
     const unsigned order = (bits & 0x8000u) != 0u ? bits ^ 0xffffu : bits | 0x8000u;
     return uint64_t(order) << 24 | (PLACES - place);
 }
@@ -43,9 +42,10 @@ __device__ inline av_half score_of(uint64_t key) {
     return {uint16_t((order & 0x8000u) != 0u ? order & 0x7fffu : order ^ 0xffffu)};
 }
 
-// The least of the `limit` best keys, digit by digit from the highest on: how many keys have a digit is counted for all of
-// its values at once. `each(visit)` calls `visit(key, is_there)` for a thread's keys, as often for every lane of a warp. Lanes
-// with the first one's digit count together: most scores begin alike.
+// Radix selection: the least of the `limit` best keys. Digits of 8 bits from the highest on; each round counts the keys
+// with each of the 256 digits. `each(visit)` calls `visit(key, is_there)` for a thread's keys, equally often in every
+// lane of a warp. Lanes with the same digit as the first lane are counted by one atomic, since most scores begin with
+// equal bits.
 template <class Each> __device__ uint64_t find_least_key(BestShared& s, unsigned limit, Each each) {
     if (av_thread() == 0) s.prefix = 0u, s.wanted = limit;
     for (int shift = 8 * (DIGITS - 1); shift >= 0; shift -= 8) {
@@ -86,8 +86,9 @@ __device__ inline Halves scores_at(const Level& level, int at, int size) {
     return scores;
 }
 
-// What find_least_key goes over. Structs, since NVRTC 13.0 takes a lambda with an `auto` parameter for a host function.
-struct BlocksKeys {  // of the scores that this block has copied
+// Key sequences for find_least_key. They are structs, since NVRTC 13.0 takes a lambda with an `auto` parameter for a
+// host function.
+struct BlocksKeys {  // the keys of the scores that this block has copied to shared memory
     const av_half* scores;
     int base, size, first;
     float least;
@@ -98,7 +99,7 @@ struct BlocksKeys {  // of the scores that this block has copied
     }
 };
 
-struct ListedKeys {  // of all blocks; whole rounds, so that a warp stays together, and several loads under way
+struct ListedKeys {  // the keys of all blocks; in whole rounds, to keep warps together with several loads in flight
     const uint64_t* keys;
     unsigned n;
     template <class Visit> __device__ void operator()(Visit visit) const {
@@ -113,12 +114,13 @@ struct ListedKeys {  // of all blocks; whole rounds, so that a warp stays togeth
     }
 };
 
-// Keys of this block's scores above `least`, at most the `limit` best; `first`: pairs of the levels before.
+// Appends the keys of this block's scores above `least`, at most the `limit` best; `first`: number of pairs of the
+// levels before this one.
 __device__ void list_keys(BestShared& s, const Level& level, int block, int classes, int first, float least, unsigned limit,
                           uint64_t* keys, unsigned* count) {
     const int size = level.places * classes, base = block * OF_BLOCK + av_thread() * EACH;
     Halves scores[LOADS];
-    uint32_t found = 0u;  // a bit a score
+    uint32_t found = 0u;  // one bit per score
 #pragma unroll
     for (int k = 0; k < LOADS; ++k) scores[k] = scores_at(level, base + k * THREADS * EACH, size);
 #pragma unroll
@@ -173,7 +175,7 @@ __device__ inline void write_row(float* row, uint64_t key, const Level (&levels)
     row[5] = float(pair - place * classes);
 }
 
-// `keys`: room for all pairs of each image; `control`: after its first word two zeros an image, zero again after.
+// `keys`: room for all pairs of each image. `control`: after its first word two counters per image, 0 before and after.
 extern "C" __global__ void __launch_bounds__(256)
 best_rows(const av_half* boxes0, const av_half* scores0, int width0, int places0, float stride0, const av_half* boxes1,
           const av_half* scores1, int width1, int places1, float stride1, const av_half* boxes2, const av_half* scores2,

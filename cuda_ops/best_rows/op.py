@@ -1,4 +1,4 @@
-"""`best_rows` on torch tensors."""
+"""Selection of a one-to-one detection head's best rows, on torch tensors."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def best_rows(
     score_min: float = 0.0,
     limit: int = 300,
 ) -> torch.Tensor:
-    """Rows of a one-to-one head, (N, limit, 6) float32: x0, y0, x1, y1 px, score, class; best first, then zeros.
+    """The best detections of a one-to-one head, (N, limit, 6) float32: x0, y0, x1, y1 in px, score, class.
 
-    A level's `boxes` (N, 4, H, W) hold left, top, right, bottom in strides from the middle of a place, its `scores`
-    (N, C, H, W) are before the sigmoid, both float16; `strides` are px. Only what scores above `score_min` takes part;
-    NaN does not; of equal scores the earlier place comes first. Raises `CudaOpsError`.
+    Rows are sorted by score, best first; unused rows are zeros. For each level, `boxes` (N, 4, H, W) float16 hold the
+    distances to left, top, right and bottom from the centre of a pixel, in strides; `scores` (N, C, H, W) float16 are
+    before the sigmoid; `strides` are in px. Only scores above `score_min` count, NaN never does; of equal scores the
+    earlier place comes first. Raises `CudaOpsError` for other shapes, dtypes or ranges.
     """
     if not 1 <= len(boxes) <= host.LEVELS_MAX or not len(boxes) == len(scores) == len(strides):
         raise CudaOpsError(

@@ -1,4 +1,4 @@
-"""What the kernel must equal: all scores sorted."""
+"""CPU reference of `best_rows`: sorts all scores."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ def best_rows(
     least: float,
     limit: int,
 ) -> NDArray[np.float32]:
-    """`boxes` (N, H, W, 4) and `scores` (N, H, W, C) a level -> (N, limit, 6) float32: corners, score, class.
+    """The best detections, (N, limit, 6) float32: corners, score, class.
 
-    Best first, of equal scores the earlier place; zeros after the last that scores more than `least`.
+    Each level has `boxes` (N, H, W, 4) and `scores` (N, H, W, C). Best first; of equal scores the earlier place comes
+    first. Zeros after the last row that scores more than `least`.
     """
     images, classes = scores[0].shape[0], scores[0].shape[3]
     rows = np.zeros((images, limit, 6), np.float32)
     corners = np.concatenate([_corners(box, stride) for box, stride in zip(boxes, strides, strict=True)], axis=1)
     for image in range(images):
         values = np.concatenate([score[image].ravel() for score in scores]).astype(np.float32)
-        order = np.argsort(-values, kind="stable")  # NaN last
+        order = np.argsort(-values, kind="stable")  # puts NaN last
         order = order[values[order] > np.float32(least)][:limit]
         rows[image, : len(order), :4] = corners[image, order // classes]
         with np.errstate(over="ignore"):

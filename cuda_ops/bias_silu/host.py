@@ -1,4 +1,4 @@
-"""The launch of the kernel that adds a bias and applies SiLU."""
+"""Launches the kernel that adds a bias and applies SiLU."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ COUNT_MAX = 2**31 - THREADS * EACH
 
 
 def run(launcher: Launcher, x: Any, bias: Any, residual: Any, out: Any, channels: int, inner: int, pitch: int) -> None:
-    """`out` from `x`, both dense float16; two channels of a pixel lie `inner` elements apart.
+    """Write SiLU of `x` plus `bias`, then plus `residual`, to `out`; `x` and `out` are dense float16.
 
-    `residual` is None, or, where `inner` is 1, has pixels that lie `pitch` elements apart; with a `pitch` that is a
-    multiple of 8 it begins at a multiple of 16 bytes.
+    Two channels of a pixel lie `inner` elements apart. `residual` is None, or, if `inner` is 1, has pixels that lie
+    `pitch` elements apart; if `pitch` is a multiple of 8, it must begin at a multiple of 16 bytes.
     """
     count = int(np.prod(x.shape))
     numbers = [I32(value) for value in (count, channels, inner, pitch)]

@@ -1,12 +1,12 @@
-// What follows a convolution, in one pass: x + bias of its channel, then SiLU, x / (1 + e^-x), then, where there is one,
-// the residual's sum, in half precision.
+// The epilogue of a convolution in one pass, in half precision: x plus its channel's bias, then SiLU, x / (1 + e^-x),
+// then plus a residual if there is one.
 //
-// torch takes two kernels, and the sum between them is rounded to half; here it stays in float32. A network of a
-// hundred small convolutions is a chain of short kernels, so each one fewer counts for more than the bytes it moves.
-// Exponential and quotient are the GPU's quick ones, 2 ulp of float32 off: half keeps 11 bits of 24. Version 1, with the
-// exact ones, took 2.7 us a launch over a network's 87.
-// 8 elements (16 bytes) a thread. Of a channels-last picture they are 8 channels of a pixel: `inner`, the distance of
-// two channels, is 1, and their biases are one load; of a channels-first one each looks its own up.
+// torch takes two kernels and rounds the sum between them to half; here it stays in float32. A network of a hundred
+// small convolutions is a chain of short kernels, so that one kernel less saves more time than the bytes that it moves.
+// Exponential and quotient are the GPU's fast ones, with an error of 2 ulp of float32: half keeps 11 of its 24 bits. A
+// thread takes 8 elements (16 bytes). In a channels-last picture they are 8 channels of a pixel: `inner`, the distance
+// of two channels, is 1, and one load brings their biases. In a channels-first picture each element looks up its own.
+// Earlier versions and their times: docs/cuda.md, "Versions of the kernels".
 #include "av_cuda.cuh"
 
 constexpr int EACH = 8;
@@ -25,7 +25,8 @@ __device__ inline av_half bias_then_silu(av_half x, av_half bias, float residual
     return av_to_half(quick_silu(av_to_float(x) + av_to_float(bias)) + residual);
 }
 
-// `residual` may be null; else its pixels lie `pitch` elements apart, channels last: it may be a part of a wider picture.
+// `residual` may be null; else it is channels last with pixels `pitch` elements apart, and may be a slice of a wider
+// picture.
 extern "C" __global__ void __launch_bounds__(256)
 bias_silu(const av_half* x, const av_half* bias, const av_half* residual, av_half* out, int count, int channels,
           int inner, int pitch) {

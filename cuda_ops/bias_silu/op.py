@@ -1,4 +1,4 @@
-"""`bias_silu` on torch tensors."""
+"""Bias, SiLU and residual after a convolution, on torch tensors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from cuda_ops.runtime.registry import register
 
 
 def bias_silu(x: torch.Tensor, bias: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
-    """SiLU of `x` (N, C, H, W) float16 plus `bias` (C,) float16, then plus `residual`, in the memory format of `x`.
+    """SiLU(`x` + `bias`) + `residual`: `x` (N, C, H, W) and `bias` (C,) float16, result in the memory format of `x`.
 
-    `residual` has the shape of `x`; a part of a wider channels-last tensor is taken as it lies. Raises `CudaOpsError`.
+    With a `residual`, which has the shape of `x`, the result is channels last. A residual that is a slice of a wider
+    channels-last tensor is read without a copy. Raises `CudaOpsError` for other shapes or dtypes.
     """
     parts = [("x", x, 4), ("bias", bias, 1)] + ([] if residual is None else [("residual", residual, 4)])
     for name, tensor, dimensions in parts:
@@ -47,7 +48,7 @@ def _gpu(x: torch.Tensor, bias: torch.Tensor, residual: torch.Tensor | None) -> 
 
 
 def _by_pixels(residual: torch.Tensor) -> tuple[torch.Tensor, int]:
-    """The tensor and the distance of its pixels, copied only where its channels or pixels do not lie evenly."""
+    """The tensor and the distance of its pixels in elements; it is copied only if they are not evenly spaced."""
     images, channels, height, width = residual.shape
     pitch = residual.stride(3)
     is_even = residual.stride()[1:] == (1, width * pitch, pitch) and (

@@ -1,4 +1,4 @@
-"""What the kernel must equal: sum, SiLU and the residual's sum in float32, rounded once."""
+"""CPU reference of `bias_silu`: bias, SiLU and residual in float32, rounded to half once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 def bias_silu(
     x: NDArray[np.float16], bias: NDArray[np.float16], residual: NDArray[np.float16] | None = None
 ) -> NDArray[Any]:
-    """`x` (N, C, H, W), `bias` (C,) -> SiLU of their sum, and `residual` added, float16."""
+    """SiLU of `x` (N, C, H, W) plus `bias` (C,), then plus `residual`, float16."""
     total = x.astype(np.float32) + bias.astype(np.float32)[:, None, None]
     with np.errstate(over="ignore"):
         made = total / (np.float32(1.0) + np.exp(-total))

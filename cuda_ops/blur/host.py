@@ -1,4 +1,4 @@
-"""Weights and the launch of the blur kernel."""
+"""Computes the weights of the Gaussian blur and launches its kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ RADIUS_MAX = 7
 
 
 def weights(size: int, sigma: float) -> list[int]:
-    """The kernel from its middle outwards in 1/256, rounding errors carried inwards, as OpenCV rounds it for bytes."""
+    """The Gaussian's weights in 1/256, from its middle outwards, with rounding errors carried inwards.
+
+    This is how OpenCV rounds the weights for 8-bit pictures.
+    """
     exact = cv2.getGaussianKernel(size, sigma, cv2.CV_64F).ravel() * 256.0
     radius, carried = size // 2, 0.0
     outer: list[int] = []
@@ -25,7 +28,7 @@ def weights(size: int, sigma: float) -> list[int]:
 
 
 def run(launcher: Launcher, image: Any, out: Any, size: int, sigma: float) -> None:
-    """`image` (H, W) uint8 blurred into `out`; `size` odd, at most 15."""
+    """Blur `image` (H, W) uint8 into `out`; `size` is odd and at most 15."""
     height, width = (int(value) for value in image.shape)
     values = weights(size, sigma)
     values += [0] * (RADIUS_MAX + 1 - len(values))

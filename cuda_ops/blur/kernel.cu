@@ -1,26 +1,25 @@
 // Gaussian blur of an 8-bit picture, equal to cv2.GaussianBlur's fixed-point arithmetic: weights in 1/256.
 //
-// A block makes 128 x 16 px: picture and halo -> shared memory, 4 px a load; rows -> 16-bit sums in shared memory, two px a
-// multiplication (no sum of a row exceeds 16 bits); columns -> bytes, 4 x 2 px a thread. Both passes in one kernel: the sums
-// between them never leave the processor. The radius is a constant of each instance, so that all loops are unrolled.
-//
-// Version 1 loaded byte by byte, mirrored each coordinate in a loop, and tested every tap of the largest kernel against the
-// radius: 14.6 us for 5x5 at 1280x720. This one: 5.0 us.
+// A block computes 128 x 16 px in three steps: picture and halo to shared memory, 4 px per load; rows to 16-bit sums in
+// shared memory, two px per multiplication (no sum of a row exceeds 16 bits); columns to bytes, 4 x 2 px per thread.
+// One kernel does both passes, so that the sums between them never leave the processor. The radius is a template
+// parameter, so that all loops are unrolled.
+// Earlier versions and their times: docs/cuda.md, "Versions of the kernels".
 #include "av_cuda.cuh"
 
 constexpr int WIDE = 128, TALL = 16, RADIUS_MAX = 7, WORDS = WIDE / 4, MARGIN = 2;  // MARGIN: words left and right
 constexpr int LOADS = 3;
 
 struct BlurTile {
-    uint32_t in[TALL + 2 * RADIUS_MAX][WORDS + 2 * MARGIN];  // x from x0 - 4 * MARGIN
-    uint2 rows[TALL + 2 * RADIUS_MAX][WORDS];                // sums of 4 px: 0 and 2, 1 and 3
+    uint32_t in[TALL + 2 * RADIUS_MAX][WORDS + 2 * MARGIN];  // the first column is x0 - 4 * MARGIN
+    uint2 rows[TALL + 2 * RADIUS_MAX][WORDS];                // sums of 4 px, 16 bits each: 0 and 2, 1 and 3
 };
 
 struct Weights {
     uint32_t of[RADIUS_MAX + 1];  // from the middle outwards
 };
 
-// Mirrored without repeating the edge, as often as it takes.
+// Coordinate mirrored at the picture's border without repeating the edge, as often as necessary.
 __device__ inline int mirrored(int i, int size) {
     if (size == 1) return 0;
     while (i < 0 || i >= size) i = i < 0 ? -i : 2 * size - 2 - i;
@@ -35,7 +34,7 @@ __device__ void blur_load(BlurTile& tile, const uint8_t* image, int width, int h
     for (int first = av_thread(); first < COUNT; first += LOADS * av_threads()) {
         uint32_t value[LOADS];
 #pragma unroll
-        for (int k = 0; k < LOADS; ++k) {  // under way together
+        for (int k = 0; k < LOADS; ++k) {  // these loads are in flight together
             const int i = first + k * av_threads(), x = x0 + (i % ACROSS - MARGIN) * 4;
             if (i < COUNT && words && x >= 0 && x < width) value[k] = *reinterpret_cast<const uint32_t*>(line_of(i) + x);
         }
@@ -53,7 +52,7 @@ __device__ void blur_load(BlurTile& tile, const uint8_t* image, int width, int h
 }
 
 template <int RADIUS> __device__ void blur_rows(BlurTile& tile, const Weights& weights) {
-    constexpr int REACH = (RADIUS + 3) / 4;  // words to each side
+    constexpr int REACH = (RADIUS + 3) / 4;  // words needed on each side
     for (int i = av_thread(); i < (TALL + 2 * RADIUS) * WORDS; i += av_threads()) {
         const int row = i / WORDS, word = i % WORDS;
         uint32_t even[2 * REACH + 1], odd[2 * REACH + 1];  // bytes 0 and 2, 1 and 3 of a word, 16 bits each
@@ -62,7 +61,7 @@ template <int RADIUS> __device__ void blur_rows(BlurTile& tile, const Weights& w
             const uint32_t four = tile.in[row][word + MARGIN - REACH + k];
             even[k] = four & 0x00ff00ffu, odd[k] = four >> 8 & 0x00ff00ffu;
         }
-        // The pixels `shift` and `shift + 2` from the word's first one.
+        // The pixels at `shift` and `shift + 2` from the word's first pixel.
         const auto pair = [&](int shift) {
             const int at = shift + 4 * REACH, k = at / 4;
             const uint32_t here = at & 1 ? odd[k] : even[k];

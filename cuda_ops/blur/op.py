@@ -1,4 +1,4 @@
-"""`gaussian_blur` on torch tensors."""
+"""Gaussian blur on torch tensors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cuda_ops.runtime.registry import register
 
 
 def gaussian_blur(image: torch.Tensor, size: int, sigma: float = 0.0) -> torch.Tensor:
-    """cv2.GaussianBlur of `image` (H, W) uint8 with a `size` x `size` kernel, odd from 1 to 15; sigma 0: by the size.
+    """cv2.GaussianBlur of `image` (H, W) uint8 with a `size` x `size` kernel, equal to the pixel.
 
-    Raises `CudaOpsError`.
+    `size` is odd, 1 to 15; with sigma 0 it is derived from the size. Raises `CudaOpsError` for other values.
     """
     image = check("gaussian_blur", "image", image, [torch.uint8], ["H", "W"])
     if size not in range(1, 16, 2):

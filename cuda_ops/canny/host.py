@@ -1,4 +1,4 @@
-"""Host code of the Canny kernel: thresholds, grid, scratch; the same for a GPU and for the CPU shim."""
+"""Host code of the Canny kernel: thresholds, grid, scratch; a GPU and the CPU shim share it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ TILE_W, TILE_H = 64, 56
 STATE_BYTES = TILE_W * TILE_H // 8
 THREADS = 512
 SHARED_MAX_BYTES = 16 * 1024
-"""Beside the tile's 22 KB of static shared memory, within the 48 KB every GPU gives."""
+"""Dynamic shared memory beside the tile's 22 KB of static, within the 48 KB per block that every GPU has."""
 
 
 def words_shape(height: int, width: int) -> tuple[int, int]:
-    """Shape of the uint32 words of candidates that tiles exchange."""
+    """Shape of the scratch of uint32 words, one bit per candidate pixel, that tiles exchange."""
     return ceil_div(height, TILE_H) * TILE_H, ceil_div(width, TILE_W) * TILE_W // 32
 
 
 def thresholds(low: float, high: float, l2_gradient: bool) -> tuple[int, int]:
-    """The integers that gradients are compared with, as cv2.Canny rounds them."""
+    """The integers with which gradients are compared, rounded like cv2.Canny's; squared for `l2_gradient`."""
     low, high = min(low, high), max(low, high)
     if l2_gradient:
         low, high = (min(32767.0, value) for value in (low, high))
@@ -33,10 +33,10 @@ def thresholds(low: float, high: float, l2_gradient: bool) -> tuple[int, int]:
 def run(
     launcher: Launcher, image: Any, out: Any, words: Any, parents: Any, low: float, high: float, l2_gradient: bool
 ) -> None:
-    """Edges of `image` (H, W) uint8 into `out` (H, W) uint8 as 0 or 255; `words` as `words_shape`
-    says and `parents`, uint32, 32 times as many and one more, of any content.
+    """Write the edges of `image` (H, W) uint8 to `out` (H, W) uint8 as 0 or 255.
 
-    Raises `CudaOpsError` for a picture too large for the device (more than 36 tiles a block).
+    Scratch of any content: `words` of shape `words_shape`, and `parents`, uint32, 32 times as many and one more.
+    Raises `CudaOpsError` for a picture too large for the device (more than 36 tiles per block).
     """
     height, width = image.shape
     kernel = "canny_l2" if l2_gradient else "canny_l1"

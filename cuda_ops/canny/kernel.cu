@@ -1,44 +1,34 @@
 // Canny edges of an 8-bit picture, equal pixel for pixel to cv2.Canny (aperture 3, L1 or squared L2 norm).
 //
-// One cooperative launch. A block takes tiles of 64 x 56 px; what a tile knows is two bits a pixel.
-//   1. Picture and halo -> shared memory, 4 bytes a load; Sobel for 4 px a thread from 9 word reads, two numbers a
-//      word; dx and dy packed in one word.
-//   2. Non-maximum suppression; a warp's ballots are the words of "candidate" and "strong".
-//   3. Hysteresis by union-find over runs of candidates (a run is the ones beside each other in a word), a thread a run.
-//      Label 0 is "strong": what is joined to it, however far away, is an edge. A run begins as a child of the first one
-//      it touches, so that only where edges meet does a join need atomics. Runs of a tile are joined in shared memory,
-//      runs across tiles' borders in global memory, a join a thread at most and none for pixels that are joined
-//      otherwise, with two grid barriers in all, whatever the picture.
-//   4. Words -> bytes, 16 a store.
-//
-// Version 1 spread "strong" through the words, tile by tile, a grid barrier per round until nothing changed: right too,
-// but an edge that winds through k tiles took k rounds (96 us on an H200 for a picture of long lines). Version 2
-// joined runs with a thread a word: 53 us, 65 % of a warp's cycles at block barriers behind the fullest word. Version 3, a
-// thread a run, walked up whole chains and joined in several places, one after the other for the lanes of a warp: 26.0 us.
-// Version 4, with paths compressed first and one place that joins, tiles of 128 x 32: 20.2 us. Version 5, Sobel of two numbers
-// a word, and tiles of 128 x 28, of which a picture of 1280 x 720 has 260, two for each of 132 processors: 19.9 to 20.7 us.
-// With one join a thread across tiles 18.9 to 19.5. This one: 16.2 to 16.5. Roots are found as paths are compressed, by all at
-// once, also after joining (a line along a tile makes chains of 26 runs, 2.6 us to walk; 0.6 us in all) and at the end (0.7);
-// tiles of 64 x 56 have shorter chains along them; a lane's pixels lie apart, so that an edge's fall to many lanes (16 % of all
-// instructions ran for a quarter of a warp's); the number of threads is known when compiling, and no block divides to find
-// its tile. Tried: 256 threads: 5 % slower; a sleep, or loads without acquire, in the barrier's loop: the same; a list of all
-// pixels with a gradient shared out over the block: 0.2 us less here, 1.4 more on noise; tiles of 128 x 9 to 24, 64 x 28 and
-// 40, 32 x 56 and 104, 256 x 10 and 14: the same or slower.
-//
+// One cooperative launch. A block takes tiles of 64 x 56 px; a tile's state is two bits per pixel, "candidate" and
+// "strong".
+//   1. Picture and halo to shared memory, 4 bytes per load; Sobel for 4 px per thread from 9 word reads, on two 16-bit
+//      numbers per word; dx and dy are packed in one word.
+//   2. Non-maximum suppression; the ballots of a warp are the words of "candidate" and "strong".
+//   3. Hysteresis by union-find over runs of candidates, one thread per run (a run: consecutive ones in a word). Label
+//      0 is "strong": each run that is connected to it, however far away, is an edge. A run begins as a child of the
+//      first run that it touches, so that only the places where edges meet need atomics. Runs of a tile are joined in
+//      shared memory, runs across the borders of tiles in global memory. There a thread makes one join at most, and
+//      none for pixels that are joined otherwise. There are two grid barriers in all, whatever the picture.
+//   4. Words to bytes, 16 per store.
+// Paths are compressed by all threads at once, after the first labels, after joining and at the end. A lane's pixels
+// lie apart, so that the pixels of one edge are spread over many lanes. The number of threads is a compile-time
+// constant, and no block divides to find its tile.
 // Bytes moved: one read and one write per pixel, 1/8 byte of words, 4 bytes per run.
+// Earlier versions and their times, and what did not help: docs/cuda.md, "Versions of the kernels".
 #include "av_cuda.cuh"
 
 constexpr int TILE_W = 64, TILE_H = 56, TILE_PX = TILE_W * TILE_H, WORDS = TILE_W / 32;
 constexpr int THREADS = 512, WARPS = THREADS / 32;
-constexpr int GRAY_WORDS = TILE_W / 4 + 4, GRAY_ROWS = TILE_H + 4;  // x from x0 - 8, y from y0 - 2
-constexpr int GRAD_W = TILE_W + 8, GRAD_ROWS = TILE_H + 2;          // x from x0 - 4, y from y0 - 1
+constexpr int GRAY_WORDS = TILE_W / 4 + 4, GRAY_ROWS = TILE_H + 4;  // beginning at x0 - 8, y0 - 2
+constexpr int GRAD_W = TILE_W + 8, GRAD_ROWS = TILE_H + 2;          // beginning at x0 - 4, y0 - 1
 constexpr int STATE_WORDS = TILE_H * WORDS;
 constexpr int TAN_22_5 = 13573;  // tan(22.5 deg) * 2^15
 
 static_assert(GRAY_WORDS <= 32 && TILE_H % 8 == 0 && STATE_WORDS <= THREADS, "how threads share a tile");
 
 struct CannyTile {
-    uint4 gradient[GRAD_ROWS][GRAD_W / 4];  // then a parent per run
+    uint4 gradient[GRAD_ROWS][GRAD_W / 4];  // later one parent per run
     union {
         uint32_t gray[GRAY_ROWS][GRAY_WORDS];
         uint16_t runs[TILE_PX / 2];  // first pixels of the runs, in any order
@@ -47,10 +37,10 @@ struct CannyTile {
     int run_count;
 };
 
-struct Join {  // global memory: each tile's words, and a parent per run, at the index of its first pixel + 1
+struct Join {  // global memory: all tiles' words, and one parent per run, at the index of its first pixel + 1
     uint32_t* words;
     uint32_t* parent;
-    int pitch;  // words a row
+    int pitch;  // words per row
 };
 
 __device__ inline int canny_dx(uint32_t packed) { return int(short(packed & 0xffffu)); }
@@ -61,13 +51,13 @@ template <bool L2> __device__ inline int canny_magnitude(uint32_t packed) {
     return L2 ? dx * dx + dy * dy : (dx < 0 ? -dx : dx) + (dy < 0 ? -dy : dy);
 }
 
-// A warp a row, all its loads under way together.
+// Each warp loads whole rows, with all its loads in flight together.
 __device__ void canny_load(CannyTile& tile, const uint8_t* image, int width, int height, int pitch, int x0, int y0) {
     constexpr int ROWS = (GRAY_ROWS + WARPS - 1) / WARPS;
     const int column = av_lane(), x = x0 - 8 + column * 4;
     if (column >= GRAY_WORDS) return;
     const bool words = ((width | pitch) & 3) == 0 && (reinterpret_cast<uint64_t>(image) & 3u) == 0;
-    const unsigned bytes = x < 0 ? 0x0000u : (x >= width ? 0x3333u : 0x3210u);  // beside the picture its last column
+    const unsigned bytes = x < 0 ? 0x0000u : (x >= width ? 0x3333u : 0x3210u);  // outside, the border column repeats
     uint32_t four[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
@@ -87,19 +77,20 @@ __device__ void canny_load(CannyTile& tile, const uint8_t* image, int width, int
     }
 }
 
-// Two numbers a word, of 16 bits, where neither runs over: sums of both at once.
-struct Pairs {  // of the columns x .. x + 3 of four pixels, and x - 1 and x + 4 beside them
+// Two 16-bit numbers per word, neither of which overflows, so that one addition adds both.
+struct Pairs {  // of the four columns x .. x + 3, and the columns x - 1 and x + 4 beside them
     uint32_t even, odd, sides;  // x and x + 2, x + 1 and x + 3, x - 1 and x + 4
 };
 __device__ inline Pairs canny_pairs(uint32_t before, uint32_t here, uint32_t after) {
     const uint32_t sides = __byte_perm(before, after, 0x4443u) & 0x00ff00ffu;
     return {__byte_perm(here, 0u, 0x4240u), __byte_perm(here, 0u, 0x4341u), sides};
 }
-__device__ inline uint32_t canny_left(uint32_t sides, uint32_t odd) { return __byte_perm(sides, odd, 0x5410u); }   // of even
-__device__ inline uint32_t canny_right(uint32_t even, uint32_t sides) { return __byte_perm(even, sides, 0x7632u); }  // of odd
+// The left neighbours of the even columns, and the right neighbours of the odd columns.
+__device__ inline uint32_t canny_left(uint32_t sides, uint32_t odd) { return __byte_perm(sides, odd, 0x5410u); }
+__device__ inline uint32_t canny_right(uint32_t even, uint32_t sides) { return __byte_perm(even, sides, 0x7632u); }
 
 __device__ void canny_sobel(CannyTile& tile, int width, int height, int x0, int y0) {
-    constexpr uint32_t SIGNS = 0x80008000u, QUARTER = 0x20002000u;  // lift both numbers above 0, whatever is subtracted
+    constexpr uint32_t SIGNS = 0x80008000u, QUARTER = 0x20002000u;  // keep both numbers above 0 in each subtraction
     for (int i = av_thread(); i < GRAD_ROWS * (GRAD_W / 4); i += THREADS) {
         const int row = i / (GRAD_W / 4), group = i % (GRAD_W / 4), x = x0 - 4 + group * 4, y = y0 - 1 + row;
         Pairs p[3];
@@ -126,7 +117,8 @@ __device__ void canny_sobel(CannyTile& tile, int width, int height, int x0, int 
     }
 }
 
-// Whether the gradient at `line` is a maximum across the edge.
+// Whether the gradient magnitude at `line` is a maximum across the edge. Of two equal neighbours the left or upper one
+// is the maximum; on a diagonal neither is.
 template <bool L2> __device__ bool canny_maximum(const uint32_t* line) {
     const uint32_t packed = line[0];
     const int m = canny_magnitude<L2>(packed), dx = canny_dx(packed), dy = canny_dy(packed);
@@ -134,14 +126,14 @@ template <bool L2> __device__ bool canny_maximum(const uint32_t* line) {
     const int tan_22 = ax * TAN_22_5, tan_67 = tan_22 + (ax << 16);
     const bool is_flat = ay < tan_22, is_steep = ay > tan_67;
     const int diagonal = (dx ^ dy) < 0 ? GRAD_W - 1 : GRAD_W + 1;
-    const int second = is_flat ? 1 : (is_steep ? GRAD_W : diagonal);  // a tie goes to the first neighbour
+    const int second = is_flat ? 1 : (is_steep ? GRAD_W : diagonal);  // offset of the right or lower neighbour
     const int a = canny_magnitude<L2>(line[-second]), b = canny_magnitude<L2>(line[second]);
     return m > a && (is_flat || is_steep ? m >= b : m > b);
 }
 
-// A warp looks at 32 x 8 px, a lane at one of each row, four columns further in each, so that edges along rows and along
-// columns spread over all lanes. Most pictures are flat: few pixels have a gradient to look at. None is a maximum that lies
-// outside the picture, where the gradient is 0.
+// A warp classifies 32 x 8 px. A lane takes one pixel of each row, four columns further in each row, so that horizontal
+// and vertical edges spread over all lanes. Most of a picture is flat: few pixels have a gradient worth comparing.
+// Pixels outside the picture have the gradient 0 and are never a maximum.
 template <bool L2> __device__ void canny_classify(CannyTile& tile, int low, int high) {
     const uint32_t* gradients = reinterpret_cast<const uint32_t*>(&tile.gradient[1][1]);
     for (int part = av_warp(); part < TILE_H / 8 * WORDS; part += WARPS) {
@@ -172,24 +164,27 @@ template <bool L2> __device__ void canny_classify(CannyTile& tile, int low, int 
     }
 }
 
-// Where the run of ones of `word` begins that holds `bit`; and the run that begins at `start`.
+// run_start: first bit of the run of ones in `word` that contains `bit`. run_from: mask of the run that begins at
+// `start`.
 __device__ inline int run_start(uint32_t word, int bit) { return 32 - __clz(int(~word & ((1u << bit) - 1u))); }
 __device__ inline uint32_t run_from(uint32_t word, int start) {
-    const uint32_t ended = word + (1u << start);  // the carry stops behind the run
+    const uint32_t ended = word + (1u << start);  // the carry stops just after the run
     return (word & ~ended) | (1u << start);
 }
 
-// Union-find; a parent is never larger than its child, label 0 is its own root and stands for "strong".
+// Union-find: a parent is never larger than its child; label 0 is its own root and stands for "strong".
 __device__ inline uint32_t parent_of(const uint32_t* parent, uint32_t x) {
     return x != 0u ? *const_cast<const volatile uint32_t*>(&parent[x]) : 0u;
 }
-// The root of `own`, which moves up to it while all others do so too: what each reads has come half the way already.
+// The root of `own`, with path compression: all threads climb at the same time, so that the parents that a thread reads
+// have already moved up half of the way.
 __device__ inline uint32_t root_of(uint32_t* parent, uint32_t own) {
     uint32_t up = parent_of(parent, own);
     for (uint32_t next; (next = parent_of(parent, up)) != up; up = next) atomicMin(&parent[own], next);
     return up;
 }
-// One step up, then on trust that these are roots: where one is not, what it was joined to is joined as well.
+// Joins two sets without a search: the parents of a and b are taken for roots; if the larger one was not a root, the
+// parent that it had is joined in the next round.
 __device__ inline void join(uint32_t* parent, uint32_t a, uint32_t b) {
     const uint32_t up_a = parent_of(parent, a), up_b = parent_of(parent, b);
     for (a = up_a, b = up_b; a != b;) {
@@ -199,13 +194,14 @@ __device__ inline void join(uint32_t* parent, uint32_t a, uint32_t b) {
     }
 }
 
-// Words around a run: the one before its own, and three of the row above.
+// Words around a run: the word to the left of its own, and three words of the row above.
 struct Around {
     uint32_t beside, before, middle, after;
 };
 
-// Calls `visit` with the label of each run that touches `run` from there. `label` takes the row and column of its word,
-// counted from the run's own, and its first bit. One place from which `visit` is called: lanes stay together.
+// Calls `visit` with the label of each run in these words that touches `run`. `label` takes the row and column of the
+// word, relative to the run's own, and the first bit of the touching run. There is one call of `visit`, so that lanes
+// converge.
 template <class Label, class Visit>
 __device__ inline void visit_runs(uint32_t run, const Around& at, Label label, Visit visit) {
     constexpr int BEFORE = 0, AFTER = 33, BESIDE = 34;  // bits of `touch`; the middle word's are 1 to 32
@@ -221,7 +217,7 @@ __device__ inline void visit_runs(uint32_t run, const Around& at, Label label, V
     }
 }
 
-// Lists the first pixels of all runs of the tile's words, eight pixels a thread.
+// Lists the first pixels of all runs in the tile's words; each thread looks at eight pixels.
 __device__ void canny_list_runs(CannyTile& tile, const uint32_t* weak) {
 #pragma unroll
     for (int begin = 0; begin < TILE_PX / 8; begin += THREADS) {  // whole warps
@@ -240,7 +236,7 @@ __device__ void canny_list_runs(CannyTile& tile, const uint32_t* weak) {
     }
 }
 
-// Calls `visit` with the label of each run of the tile that touches the one at pixel `at`, above it or to its left.
+// Calls `visit` with the label of each run in the tile that touches the run at pixel `at` from above or from the left.
 template <class Visit> __device__ inline void visit_tile(const uint32_t* weak, int at, uint32_t run, Visit visit) {
     const int i = at / 32, column = i % WORDS;
     const bool is_below = i >= WORDS;
@@ -250,7 +246,8 @@ template <class Visit> __device__ inline void visit_tile(const uint32_t* weak, i
     visit_runs(run, around, label, visit);
 }
 
-// Roots of the tile's runs, from shared memory to `to`. `parent` (shared) has a place per pixel, and 0.
+// Joins the runs of the tile in shared memory and writes their roots to `to`. `parent` (shared) has one entry per
+// pixel, and entry 0.
 __device__ void canny_label_tile(const CannyTile& tile, uint32_t* parent, const Join& to, int word0, int y0) {
     const uint32_t *weak = &tile.weak[0][0], *strong = &tile.strong[0][0];
     const uint16_t* runs = tile.runs;
@@ -269,7 +266,7 @@ __device__ void canny_label_tile(const CannyTile& tile, uint32_t* parent, const 
     AV_STAMP(6);
     for (int r = av_thread(); r < count; r += THREADS) {
         const uint32_t run = run_from(weak[runs[r] / 32], runs[r] % 32), own = runs[r] + 1u;
-        bool is_joined = (run & strong[runs[r] / 32]) == 0u;  // to the first it touches: its parent
+        bool is_joined = (run & strong[runs[r] / 32]) == 0u;  // to the first run that it touches, its parent
         visit_tile(weak, runs[r], run, [&](uint32_t label) {
             if (!is_joined) join(parent, own, label);
             is_joined = false;
@@ -286,9 +283,10 @@ __device__ void canny_label_tile(const CannyTile& tile, uint32_t* parent, const 
     }
 }
 
-// Join the runs of the tile's first row and first column to those of the tiles above and to the left, one join a thread at
-// most. Pixels beside each other are joined already, in this tile or by another, so that of a run's contacts only the first
-// with each run of the other row counts: to the left of its start or above it, and to the right of any of its pixels.
+// Joins the runs of the tile's first row and first column to the runs of the tiles above and to the left; a thread
+// makes one join at most. Adjacent pixels of a row or column are joined already, by this tile or by another. So only
+// the first contact with each run of the other row counts: at the upper left of the run's start, else above the start,
+// and at the upper right of any pixel under a 0. In the first column the same holds along the column.
 __device__ void canny_join_tiles(const uint32_t* weak, const Join& at, int word0, int y0) {
     const auto word_at = [&](int r, int c) { return __ldcg(&at.words[int64_t(r) * at.pitch + c]); };
     const auto label_at = [&](int r, int c, int first) { return uint32_t((int64_t(r) * at.pitch + c) * 32 + first + 1); };
@@ -299,7 +297,7 @@ __device__ void canny_join_tiles(const uint32_t* weak, const Join& at, int word0
             if (y0 == 0 || (word >> bit & 1u) == 0u) continue;
             const uint32_t own = label_at(y0, column, run_start(word, bit));
             if (i < TILE_W) {
-                if (x > 0 && (weak[(x - 1) / 32] >> (x - 1) % 32 & 1u) != 0u) continue;  // no start
+                if (x > 0 && (weak[(x - 1) / 32] >> (x - 1) % 32 & 1u) != 0u) continue;  // not the start of a run
                 const int left_bit = (bit + 31) % 32, left_column = bit > 0 ? column : column - 1;
                 const uint32_t left = left_column >= 0 ? word_at(y0 - 1, left_column) : 0u, above = word_at(y0 - 1, column);
                 if (left >> left_bit & 1u) join(at.parent, own, label_at(y0 - 1, left_column, run_start(left, left_bit)));
@@ -312,7 +310,7 @@ __device__ void canny_join_tiles(const uint32_t* weak, const Join& at, int word0
                     join(at.parent, own, label_at(y0 - 1, right_column, right_bit));
             }
         } else {
-            const int row = (i - 2 * TILE_W) / 3, other = row + (i - 2 * TILE_W) % 3 - 1;  // of the column to the left
+            const int row = (i - 2 * TILE_W) / 3, other = row + (i - 2 * TILE_W) % 3 - 1;  // row in the left column
             if (word0 == 0 || other < 0 || other >= TILE_H || (weak[row * WORDS] & 1u) == 0u) continue;
             const uint32_t beside = word_at(y0 + other, word0 - 1);
             const uint32_t above = other >= row && other > 0 ? word_at(y0 + other - 1, word0 - 1) : 0u;
@@ -322,7 +320,7 @@ __device__ void canny_join_tiles(const uint32_t* weak, const Join& at, int word0
     }
 }
 
-// The runs of the tile's words that are joined to a strong one -> `kept`.
+// Sets in `kept` the tile's runs that are joined to a strong one.
 __device__ void canny_resolve(const CannyTile& tile, const uint32_t* weak, uint32_t* kept, const Join& at, int word0,
                               int y0) {
     for (int r = av_thread(); r < tile.run_count; r += THREADS) {
@@ -352,7 +350,8 @@ __device__ void canny_write(const uint32_t* strong, uint8_t* out, int width, int
     }
 }
 
-// Blocks lie as the tiles do. One has the tiles at its own place, at a grid's width and height from there, and so on.
+// The grid of blocks has the layout of the tiles. A block takes the tile at its own index, and the tiles at multiples
+// of the grid's width and height from there.
 template <class Visit> __device__ inline void visit_tiles(uint32_t* state, int across, int down, Visit visit) {
     for (int row = blockIdx.y; row < down; row += gridDim.y)
         for (int column = blockIdx.x; column < across; column += gridDim.x, state += STATE_WORDS)
@@ -363,7 +362,7 @@ template <bool L2>
 __device__ void canny(const uint8_t* image, uint8_t* out, uint32_t* words, uint32_t* parent, unsigned* control, int width,
                       int height, int pitch, int low, int high) {
     AV_SHARED(CannyTile, tile);
-    AV_DYNAMIC_SHARED(uint32_t, state);  // words of each tile this block holds
+    AV_DYNAMIC_SHARED(uint32_t, state);  // candidate words of each tile that this block holds
     const int across = (width + TILE_W - 1) / TILE_W, down = (height + TILE_H - 1) / TILE_H;
     const Join join_at = {words, parent, across * WORDS};
     uint32_t *weak = &tile.weak[0][0], *kept = &tile.strong[0][0];
@@ -393,7 +392,7 @@ __device__ void canny(const uint8_t* image, uint8_t* out, uint32_t* words, uint3
     AV_STAMP(10);
     av_grid_barrier(control);
     AV_STAMP(11);
-    const bool is_listed = int(gridDim.x) >= across && int(gridDim.y) >= down;  // the only tile's runs still are
+    const bool is_listed = int(gridDim.x) >= across && int(gridDim.y) >= down;  // one tile: its runs are still listed
     visit_tiles(state, across, down, [&](uint32_t* own, int x0, int y0) {
         if (av_thread() == 0 && !is_listed) tile.run_count = 0;
         if (av_thread() < STATE_WORDS) kept[av_thread()] = 0u;

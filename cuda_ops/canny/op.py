@@ -1,4 +1,4 @@
-"""`canny` on torch tensors."""
+"""Canny edge detection on torch tensors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from cuda_ops.runtime.registry import register
 
 
 def canny(image: torch.Tensor, low: float, high: float, l2_gradient: bool = False) -> torch.Tensor:
-    """Edges (H, W) uint8, 0 or 255, of `image` (H, W) uint8: cv2.Canny with aperture 3, to the pixel.
+    """Canny edges (H, W) uint8, 0 or 255, of `image` (H, W) uint8: equals cv2.Canny with aperture 3 to the pixel.
 
-    `low`, `high` are compared with |dx| + |dy|, or with its Euclidean norm if `l2_gradient`. Raises `CudaOpsError`.
+    `low` and `high` are compared with |dx| + |dy|, or with the Euclidean norm of (dx, dy) if `l2_gradient`. Raises
+    `CudaOpsError` for another shape, dtype or threshold.
     """
     image = check("canny", "image", image, [torch.uint8], ["H", "W"])
     limit = 1e12

@@ -1,4 +1,4 @@
-"""What the Canny kernel must equal: OpenCV's."""
+"""CPU reference of the Canny kernel: OpenCV."""
 
 from __future__ import annotations
 

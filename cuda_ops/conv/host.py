@@ -1,4 +1,4 @@
-"""Tiles, and the launch of the kernel that convolves."""
+"""Tiles of the convolution kernel, and its launch."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ THREADS = 256
 SIZE_MAX = 5
 ELEMENTS_MAX = 2**30
 TILES_SHARED_MAX = 64
-"""Tiles whose sums several blocks share: as many as there are counters."""
+"""Most tiles of a launch in which several blocks share a tile's sum: each tile needs a counter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What a block makes: `rows` pixels of `columns` channels, `depth` products a step, `stages` steps under way."""
+    """The output tile of a block: `rows` pixels by `columns` channels.
+
+    A step multiplies `depth` elements of each sum; copies of up to `stages` steps are in shared memory.
+    """
 
     rows: int
     columns: int
     depth: int
     stages: int
     warps: int
-    """That share a place of the tile and split a step's sum."""
+    """Warps that share one part of the tile and split the sum of a step."""
 
     @property
     def name(self) -> str:
@@ -48,7 +51,7 @@ TILES = (
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Sizes of a convolution: of the input, the odd window and its stride; half a window of padding."""
+    """Sizes of a convolution: the input, the odd window `size` and its stride; padding is half a window."""
 
     images: int
     height: int
@@ -77,7 +80,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An input picture: its array, elements from pixel to pixel, channels, whether it is half as large each way."""
+    """An input picture: its array, the distance of its pixels in elements, and its channels.
+
+    `is_half` tells that its height and width are half of the window's.
+    """
 
     array: Any
     pitch: int
@@ -87,7 +93,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which tile, and how many blocks share one's sum."""
+    """The tile of a launch, and the number of blocks (`shares`) that split the sum of one tile."""
 
     tile: Tile
     shares: int
@@ -97,7 +103,7 @@ class Plan:
         return across, ceil_div(window.out_channels, self.tile.columns), self.shares
 
     def parts(self, window: Window) -> int:
-        """Elements of float32 scratch."""
+        """Number of float32 elements of scratch for the blocks' partial sums."""
         across, down, shares = self.grid(window)
         return across * down * shares * self.tile.rows * self.tile.columns if shares > 1 else 0
 
@@ -115,10 +121,11 @@ def run(
     is_silu: bool,
     early: bool = False,
 ) -> None:
-    """`out` (array, pitch) from `sources`, `weights` (out channels, size, size, channels), all float16.
+    """Convolve `sources` by `weights` (out channels, size, size, channels) into `out` (array, pitch), all float16.
 
-    `residual` is (array or None, pitch). Inputs' pitches and channels are multiples of 8, and they begin at 16 bytes.
-    With `early` nothing that was started just before may write the weights: they are read before it has ended.
+    `residual` is (array or None, pitch). The inputs' pitches and channels are multiples of 8, and each input begins at
+    a multiple of 16 bytes. With `early`, the kernel started just before must not write the weights, because they are
+    read before it has ended.
     """
     first, second = sources
     arguments: list[Argument] = [

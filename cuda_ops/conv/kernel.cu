@@ -1,29 +1,30 @@
-// A convolution with what follows it, in half precision, channels last: the sum over one or two inputs, bias, SiLU,
-// residual. The product is one of matrices: rows are output pixels, columns output channels, and what is summed over are the
-// window's places and the input's channels, gathered while they are copied into shared memory ("implicit GEMM").
+// Convolution of one or two inputs with bias, SiLU and residual, in half precision, channels last. It is an implicit
+// GEMM: rows of the product are output pixels, columns are output channels, and the sum runs over the window's places
+// and the input's channels, which are gathered while they are copied into shared memory.
 //
-// Two inputs stand for one that would have to be put together first (torch.cat): channels of the second follow those of the
-// first, which may be half as large each way (nearest upsampling). Either may be a part of a wider picture.
+// Two inputs replace one that would have to be concatenated first (torch.cat): the channels of the second follow those
+// of the first, which may be half as high and wide (nearest upsampling). Either may be a slice of a wider picture.
 //
-// A block makes a tile of the output with 8 warps; copies of the next steps are under way while the tensor cores work on
-// this one. Rows of a step lie in shared memory with their 16-byte pieces exchanged by the row's number, so that neither
-// copies nor matrix loads meet in a bank. Where the tiles are fewer than the processors, `gridDim.z` blocks share a tile's
-// sum: each leaves its part, the last one to come adds them in their order, so that results do not depend on who is last.
-// At one picture a time it is not arithmetic that bounds a network of a hundred small convolutions, but how long each takes
-// to begin and end, and how fast one processor reads from the L2 cache.
+// A block computes a tile of the output with 8 warps; the copies of the next steps are in flight while the tensor cores
+// work on the current one. In shared memory the 16-byte pieces of a row are permuted by the row's number (swizzled), so
+// that neither copies nor matrix loads have bank conflicts. Where there are fewer tiles than processors, `gridDim.z`
+// blocks split a tile's sum (split-K): each writes its part, and the last block to arrive adds the parts in their
+// order, so that the result does not depend on which block is last.
+// With one picture at a time, a network of a hundred small convolutions is not limited by arithmetic, but by the time
+// that each kernel takes to begin and end, and by the rate at which one processor reads from the L2 cache.
 #include "av_matrix.cuh"
 
 constexpr int THREADS = 256;
 
 struct Input {  // of fewer than 2^31 elements
     const av_half* at;
-    int pitch, channels, halvings;  // elements from pixel to pixel; 1: half as large each way
+    int pitch, channels, halvings;  // distance of pixels in elements; halvings 1: half as high and wide
 };
 struct Shape {
     int height, width;           // of the input
     int out_height, out_width;
     int pixels, out_channels;    // of the output, all images
-    int size, stride, is_silu;   // of the window; size up to 5, and 1 where an input is half as large
+    int size, stride, is_silu;   // of the window; size is at most 5, and 1 if an input is half as large
 };
 
 #ifdef AV_ON_CPU
@@ -34,28 +35,28 @@ __device__ inline float conv_silu(float x) { return __fdividef(x, 1.0f + __expf(
 
 template <int BM_, int BN_, int BK_, int WM_, int WN_, int STAGES_> struct Tile {
     static constexpr int BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, STAGES = STAGES_;
-    static constexpr int WK = THREADS / 32 / (WM * WN);      // warps that share a place and split a step's sum
-    static constexpr int MI = BM / WM / 16, NI = BN / WN / 8;  // 16x8 products of a warp
+    static constexpr int WK = THREADS / 32 / (WM * WN);      // warps that share a part of the tile, split a step's sum
+    static constexpr int MI = BM / WM / 16, NI = BN / WN / 8;  // 16x8 products per warp
     static constexpr int PIECES = BK / 8, ROWS = THREADS / PIECES;
-    static constexpr int OF_A = (BM + ROWS - 1) / ROWS, OF_B = (BN + ROWS - 1) / ROWS;  // copies of a thread in a step
+    static constexpr int OF_A = (BM + ROWS - 1) / ROWS, OF_B = (BN + ROWS - 1) / ROWS;  // copies per thread and step
     static constexpr int STAGE = (BM + BN) * BK;
     static constexpr int SUM_PITCH = BN + 4;
 };
 
-// Where piece `piece` (8 elements) of row `row` lies.
+// Offset of piece `piece` (8 elements) of row `row` in shared memory, swizzled.
 template <int PIECES> __device__ inline int placed(int row, int piece) { return (row * PIECES + (piece ^ (row & 7))) * 8; }
 
-// Brings a thread's pieces of one step after the other into shared memory. What a step needs is worked out before: a bit a
-// place of the window whether it lies in the picture, and where its first place lies; a piece then takes a handful of
-// instructions.
+// Copies a thread's pieces of each step into shared memory. The addresses are prepared before the first step: for each
+// pixel the address of its window's first place, and one bit per place of the window that tells whether it lies in the
+// picture. A piece then takes only a few instructions.
 template <class T> struct Loader {
     Input first, second;
     const Shape& shape;
     const av_half* weights;  // of this thread's first output channel
-    int depth, k, channel, tap_y, tap_x;            // where in the sum this thread's next piece lies
-    int pixel[T::OF_A], half_pixel[T::OF_A];        // of the window's first place, in pictures of either size
-    uint32_t inside[T::OF_A];                       // of each of its places
-    uint32_t has_weights;                           // of each of its output channels
+    int depth, k, channel, tap_y, tap_x;            // length of the sum, and this thread's next position in it
+    int pixel[T::OF_A], half_pixel[T::OF_A];        // index of the window's first place, in pictures of either size
+    uint32_t inside[T::OF_A];                       // one bit per place of the window: inside the picture
+    uint32_t has_weights;                           // one bit per row of weights: an existing output channel
 
     __device__ Loader(const Input& a, const Input& b, const av_half* w, const Shape& s, int k_from)
         : first(a), second(b), shape(s), has_weights(0u) {
@@ -89,7 +90,7 @@ template <class T> struct Loader {
             if (y + dy >= 0 && y + dy < shape.height && out_pixel < shape.pixels) inside[i] |= columns << dy * shape.size;
     }
 
-    // Of the step `ahead` of the next one.
+    // Copies the weights of the step that comes `ahead` steps after the next one.
     __device__ void copy_weights(av_half* stage, int ahead) const {
         const int at = k + ahead * T::BK;
         const uint32_t there = at < depth ? has_weights : 0u;
@@ -100,7 +101,7 @@ template <class T> struct Loader {
                            weights + (i * T::ROWS * depth + at), (there >> i & 1u) != 0u);
     }
 
-    // Of the next step, and on to the one after it.
+    // Copies the pixels of the next step, then advances to the step after it.
     __device__ void copy_pixels(av_half* stage) {
         const bool is_first = channel < first.channels, is_half = is_first && first.halvings != 0;
         const int pitch = is_first ? first.pitch : second.pitch, tap = tap_y * shape.size + tap_x;
@@ -119,7 +120,7 @@ template <class T> struct Loader {
     }
 };
 
-// One step's products of a warp.
+// The products of one step, by one warp.
 template <class T> __device__ inline void multiply(float (&sum)[T::MI][T::NI][4], const av_half* stage) {
     const int warp = av_warp(), lane = av_lane(), of_k = warp / (T::WM * T::WN), place = warp % (T::WM * T::WN);
     const int m0 = place / T::WN * (T::BM / T::WM), n0 = place % T::WN * (T::BN / T::WN);
@@ -141,7 +142,7 @@ template <class T> __device__ inline void multiply(float (&sum)[T::MI][T::NI][4]
     }
 }
 
-// The warps' sums -> shared memory, (WK, BM, SUM_PITCH).
+// Writes the warps' sums to shared memory, (WK, BM, SUM_PITCH).
 template <class T> __device__ inline void leave_sums(float* to, const float (&sum)[T::MI][T::NI][4]) {
     const int warp = av_warp(), lane = av_lane(), of_k = warp / (T::WM * T::WN), place = warp % (T::WM * T::WN);
     const int m0 = place / T::WN * (T::BM / T::WM) + lane / 4, n0 = place % T::WN * (T::BN / T::WN) + lane % 4 * 2;
@@ -166,7 +167,7 @@ struct alignas(16) Eight {
     av_half at[8];
 };
 
-// Bias, SiLU, residual for up to 8 channels of a pixel.
+// Bias, SiLU and residual for up to 8 channels of a pixel.
 __device__ inline void finish(float (&value)[8], int pixel, int channel, const Shape& shape, const Output& out) {
     const int count = min(8, shape.out_channels - channel);
     const bool is_whole = count == 8 && (out.pitch & 7) == 0 && (out.residual_pitch & 7) == 0;
@@ -197,7 +198,7 @@ __device__ inline void finish(float (&value)[8], int pixel, int channel, const S
         if (i < count) to[i] = made.at[i];
 }
 
-// Whether this block is the last of those that share the tile; all have left their parts by then.
+// Whether this block is the last of the blocks that share the tile; then all of them have written their parts.
 __device__ inline bool is_last(unsigned* arrived, int& shared) {
     __syncthreads();
     if (av_thread() == 0) {
@@ -208,12 +209,12 @@ __device__ inline bool is_last(unsigned* arrived, int& shared) {
     return shared != 0;
 }
 
-// So many steps of the tile's sum: the warps' parts of it -> shared memory, `leave_sums`' layout.
+// Sums `steps` steps of the tile; writes the warps' sums to shared memory in the layout of `leave_sums`.
 template <class T> __device__ inline void sum_up(Loader<T>& loader, av_half* stages, int steps) {
     float sum[T::MI][T::NI][4] = {};
 #pragma unroll 1
     for (int i = 0; i < T::STAGES - 1; ++i)
-        if (i < steps) loader.copy_weights(stages + i * T::STAGE, i);  // nobody writes them: they need not wait
+        if (i < steps) loader.copy_weights(stages + i * T::STAGE, i);  // no kernel writes weights: no need to wait
     av_wait_for_earlier();
 #pragma unroll 1
     for (int i = 0; i < T::STAGES - 1; ++i) {
@@ -237,7 +238,7 @@ template <class T> __device__ inline void sum_up(Loader<T>& loader, av_half* sta
     __syncthreads();
 }
 
-// The block's part of a shared sum -> global memory, (BM, BN).
+// Writes the block's part of a shared sum to global memory, (BM, BN).
 template <class T> __device__ inline void leave_part(const float* sums, float* part) {
     for (int i = av_thread(); i < T::BM * T::BN / 4; i += THREADS) {
         const int row = i / (T::BN / 4), column = i % (T::BN / 4) * 4;
@@ -251,7 +252,8 @@ template <class T> __device__ inline void leave_part(const float* sums, float* p
     }
 }
 
-// The tile's results, from the warps' sums or, where blocks share it, from the blocks' `parts`, in their order.
+// Writes the tile's results, from the warps' sums or, where blocks share the tile, from the blocks' `parts` in their
+// order.
 template <class T> __device__ inline void finish_tile(const float* sums, const float* parts, const Shape& shape, const Output& out) {
     constexpr int EIGHTS = T::BN / 8;
     const bool is_alone = gridDim.z == 1u;
@@ -308,7 +310,8 @@ template <class T> __device__ void convolve(const Input& first, const Input& sec
                                 {height, width, out_height, out_width, pixels, out_channels, size, stride, is_silu},      \
                                 {bias, residual, out, residual_pitch, out_pitch}, parts, control)
 
-// Rows, columns and depth of a tile's step, warps along rows and columns, stages: as in host.py.
+// Template arguments: rows, columns and depth of a tile, warps along rows and along columns, stages; they must match
+// TILES in host.py.
 extern "C" __global__ void __launch_bounds__(256, 2) conv_128x64(CONV) { CONVOLVE(128, 64, 64, 4, 2, 4); }
 extern "C" __global__ void __launch_bounds__(256, 2) conv_128x32(CONV) { CONVOLVE(128, 32, 64, 4, 1, 4); }
 extern "C" __global__ void __launch_bounds__(256, 2) conv_128x16(CONV) { CONVOLVE(128, 16, 64, 4, 1, 4); }

@@ -1,4 +1,4 @@
-"""`conv` on torch tensors."""
+"""Convolution with bias, SiLU and residual, on torch tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuda_ops.runtime.registry import register
 
 LAST = torch.channels_last
 CAPABILITY_MIN = (8, 0)
-"""Before it a processor has too little shared memory for the tiles."""
+"""Oldest compute capability: older processors have too little shared memory for the tiles."""
 
 
 def conv(
@@ -28,12 +28,12 @@ def conv(
     residual: torch.Tensor | None = None,
     more: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """torch's conv2d with half a window of padding, then SiLU if asked for, then plus `residual`; channels last.
+    """torch's conv2d with half a window of padding, then SiLU if `is_silu`, then plus `residual`; channels last.
 
     `x` (N, C, H, W), `weight` (K, C + D, size, size) with odd size, `bias` (K,), `residual` (N, K, H', W'), all
-    float16. With `more` (N, D, H, W) the input is both, channel after channel; `x` may then be half as large each way,
-    each of its pixels standing for four. Inputs that are parts of wider channels-last tensors are taken as they lie.
-    Sums are float32, rounded once. Raises `CudaOpsError`.
+    float16. With `more` (N, D, H, W) the input is the concatenation of both along the channels; `x` may then be half as
+    high and wide and is upsampled (nearest). Slices of wider channels-last tensors are read without a copy. Sums are
+    float32, rounded once. Raises `CudaOpsError` for other shapes or dtypes.
     """
     for name, tensor in (("x", x), ("weight", weight), ("more", more), ("residual", residual)):
         if tensor is not None and (tensor.dtype != torch.float16 or tensor.dim() != 4 or tensor.device != x.device):
@@ -56,7 +56,7 @@ def conv(
 
 
 def _span(tensor: torch.Tensor) -> int:
-    """Elements from its first to its last, or its own if they are more."""
+    """Extent of the tensor in memory, in elements, from its first to its last; at least its number of elements."""
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
     return int(max(tensor.numel(), last + 1))
 
@@ -100,7 +100,7 @@ def _gpu(
     parts = x.new_empty(plan.parts(window), dtype=torch.float32) if plan.shares > 1 else None
     with_residual = (None, 0) if residual is None else by_pixels(residual)
     weights = aligned(weight.contiguous(memory_format=LAST))
-    early = weights is weight and torch.cuda.is_current_stream_capturing()  # a graph's weights stay as they are
+    early = weights is weight and torch.cuda.is_current_stream_capturing()  # weights of a captured graph are constant
     host.run(
         launcher("conv", device), plan, window, (first, second), weights, aligned(bias.contiguous()), with_residual,
         (out, window.out_channels), parts, is_silu, early,
@@ -109,9 +109,9 @@ def _gpu(
 
 
 def by_pixels(x: torch.Tensor) -> tuple[torch.Tensor, int]:
-    """The tensor (N, C, H, W) and the elements from pixel to pixel, channels beside each other.
+    """The tensor (N, C, H, W) as channels last, and the distance of its pixels in elements.
 
-    Copied only where pixels do not lie evenly, or not at multiples of 16 bytes.
+    It is copied only if its pixels are not evenly spaced or do not begin at multiples of 16 bytes.
     """
     images, channels, height, width = x.shape
     pitch = x.stride(3) if width > 1 else (x.stride(2) if height > 1 else channels)

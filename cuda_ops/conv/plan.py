@@ -1,4 +1,4 @@
-"""Which tile a convolution takes, the same on every run: as measured on such a GPU, else by an estimate."""
+"""Chooses the tile of a convolution, the same on every run: measured for the same GPU model, else by an estimate."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from cuda_ops.runtime.launcher import ceil_div
 
 SHARES = (1, 2, 3, 4, 6, 8)
 LAUNCH_US, BEGIN_US, SHARED_US = 0.48, 1.27, 1.15
-"""A launch in a chain of them, begin and end of a round of blocks, and waiting for the last block of a tile."""
+"""Microseconds of a launch in a chain of launches, of beginning and ending a round of blocks, and of waiting for the
+last block of a shared tile."""
 READ_BYTES_PER_US, PARTS_BYTES_PER_US, ELEMENTS_PER_US = 42e3, 92e3, 2.6e3
-"""What one processor reads from the L2 cache while it multiplies; parts of sums; results.
+"""Rates of one processor: bytes read from the L2 cache while multiplying, bytes of partial sums, elements of results.
 
-Fitted to what an H200 took for 1,242 plans (docs/cuda/h200_convolutions.json): a tenth off in the mean, and what is
-chosen by them takes 2 % more than the quickest.
+All six constants are fitted to the times of 1,242 plans on an H200 (docs/cuda/h200_convolutions.json). The mean error
+is a tenth, and the plans chosen by the estimate take 2 % longer than the quickest ones.
 """
 BLOCKS_PER_PROCESSOR = 2
 
 
 @lru_cache(maxsize=1024)
 def plan_for(window: Window, processors: int) -> Plan:
-    """The plan for a GPU of so many processors."""
+    """The plan of a convolution on a GPU with `processors` multiprocessors."""
     if processors == measured.PROCESSORS and (found := measured.PLANS.get(astuple(window))):
         tiles = {tile.name: tile for tile in TILES}
         return Plan(tiles[found[0]], found[1])
@@ -32,7 +33,7 @@ def plan_for(window: Window, processors: int) -> Plan:
 
 
 def possible_plans(window: Window) -> Iterator[Plan]:
-    """All tiles, and shares where there are counters for the tiles and two steps for a share."""
+    """All tiles, each with every number of shares for which there are enough counters and two steps per share."""
     for tile in TILES:
         across, down, _ = Plan(tile, 1).grid(window)
         steps = ceil_div(window.depth, tile.depth)
@@ -42,7 +43,7 @@ def possible_plans(window: Window) -> Iterator[Plan]:
 
 
 def estimate_us(plan: Plan, window: Window, processors: int) -> float:
-    """Microseconds of `plan`, roughly."""
+    """Rough estimate of the time of `plan`, microseconds."""
     across, down, shares = plan.grid(window)
     steps = ceil_div(ceil_div(window.depth, plan.tile.depth), shares)
     blocks = ceil_div(across * down * shares, processors)

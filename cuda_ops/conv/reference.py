@@ -1,4 +1,4 @@
-"""What the kernel must come near: the same sums in double precision."""
+"""CPU reference of the convolution, in double precision."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ def conv(
     stride: int,
     is_silu: bool,
 ) -> NDArray[Any]:
-    """`x` (N, H, W, C), `weights` (K, size, size, C), `bias` (K,), `residual` as the result (N, H', W', K) float64."""
+    """Convolution of `x` (N, H, W, C) by `weights` (K, size, size, C), `bias` (K,): (N, H', W', K) float64.
+
+    `residual` has the shape of the result.
+    """
     images, height, width, _ = x.shape
     size = weights.shape[1]
     border = size // 2

@@ -1,4 +1,4 @@
-"""Launch of the corner score."""
+"""Launches the corner score kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ THREADS = 288
 
 
 def run(launcher: Launcher, image: Any, out: Any, window: int) -> None:
-    """`image` (H, W) uint8 -> `out` (H, W) float32; `window` 1 to 7 px a side."""
+    """Write the corner score of `image` (H, W) uint8 to `out` (H, W) float32; `window` is 1 to 7 px."""
     height, width = (int(value) for value in image.shape)
     scale = 1.0 / (4.0 * window * 255.0) ** 2
     arguments: list[Argument] = [Ptr(image), Ptr(out), I32(width), I32(height), I32(window), F32(scale)]

@@ -1,13 +1,11 @@
 // Corner score: the smaller eigenvalue of the gradients' covariance in a window (Shi and Tomasi, "Good features to
-// track", CVPR 1994), as cv2.cornerMinEigenVal has it.
+// track", CVPR 1994), defined as in cv2.cornerMinEigenVal.
 //
-// A block makes 64 x 16 px: picture and halo -> shared memory, 4 px a load; Sobel for 4 px a thread, dx and dy packed in
-// one word; products summed down the window's rows for 4 px of a column a thread, then along its columns for 4 px of a row,
-// each from the sum before it. The sums are exact integers, so only the last step rounds. The window is a constant of each
-// instance, so that all loops are unrolled.
-//
-// Version 1 loaded 8 bytes a gradient, mirrored each coordinate in a loop, and summed each window anew (75 products for
-// 5x5): 22.0 us at 1280x720. This one: 8.7 us.
+// A block computes 64 x 16 px: picture and halo to shared memory, 4 px per load; Sobel for 4 px per thread, with dx and
+// dy packed in one word; then products are summed down the window's rows for 4 px of a column per thread, and along its
+// columns for 4 px of a row, each from the previous sum (sliding window). The sums are exact integers, so only the last
+// step rounds. The window is a template parameter, so that all loops are unrolled.
+// Earlier versions and their times: docs/cuda.md, "Versions of the kernels".
 #include "av_cuda.cuh"
 
 constexpr int WIDE = 64, TALL = 16, REACH_MAX = 3, THREADS = 288;
@@ -17,7 +15,7 @@ constexpr int LOADS = 2;
 struct CornerTile {
     uint32_t in[TALL + 2 * REACH_MAX + 2][WORDS];
     uint4 gradient[TALL + 2 * REACH_MAX][GROUPS];
-    int4 down[3][TALL][GROUPS];  // xx, xy, yy
+    int4 down[3][TALL][GROUPS];  // column sums of dx dx, dx dy, dy dy
 };
 
 __device__ inline int mirrored(int i, int size) {
@@ -26,7 +24,7 @@ __device__ inline int mirrored(int i, int size) {
     return i;
 }
 
-// Rows of the picture from y0 - before - 1.
+// Loads the rows of the picture that the tile needs; the first is y0 - WINDOW / 2 - 1.
 template <int WINDOW>
 __device__ void corner_load(CornerTile& tile, const uint8_t* image, int width, int height, int x0, int y0) {
     constexpr int COUNT = (TALL + WINDOW + 1) * WORDS;
@@ -37,7 +35,7 @@ __device__ void corner_load(CornerTile& tile, const uint8_t* image, int width, i
     for (int first = av_thread(); first < COUNT; first += LOADS * THREADS) {
         uint32_t value[LOADS];
 #pragma unroll
-        for (int k = 0; k < LOADS; ++k) {  // under way together
+        for (int k = 0; k < LOADS; ++k) {  // these loads are in flight together
             const int i = first + k * THREADS, x = x0 - 8 + i % WORDS * 4;
             if (i < COUNT && words && x >= 0 && x < width) value[k] = *reinterpret_cast<const uint32_t*>(line_of(i) + x);
         }
@@ -77,7 +75,7 @@ template <int WINDOW> __device__ void corner_gradients(CornerTile& tile) {
     }
 }
 
-// Outside the picture stand the gradients of the mirrored place, not those of the mirrored picture: their signs differ.
+// Outside the picture, sets the gradients of the mirrored position, not of the mirrored picture: their signs differ.
 template <int WINDOW> __device__ void corner_mirror(CornerTile& tile, int width, int height, int x0, int y0) {
     uint32_t* gradient = reinterpret_cast<uint32_t*>(&tile.gradient[0][0]);
     const int top = y0 - WINDOW / 2, left = x0 - 4;
@@ -85,7 +83,7 @@ template <int WINDOW> __device__ void corner_mirror(CornerTile& tile, int width,
         const int x = left + i % COLUMNS, y = top + i / COLUMNS;
         if (x >= 0 && x < width && y >= 0 && y < height) continue;
         const int column = mirrored(x, width) - left, row = mirrored(y, height) - top;
-        if (column >= 0 && column < COLUMNS && row >= 0 && row < TALL + WINDOW - 1)  // else no window reaches this far
+        if (column >= 0 && column < COLUMNS && row >= 0 && row < TALL + WINDOW - 1)  // else no window reaches that far
             gradient[i] = gradient[row * COLUMNS + column];
     }
 }
@@ -112,7 +110,7 @@ template <int WINDOW> __device__ void corner_sum_down(CornerTile& tile) {
     }
 }
 
-// Sums over the window around each of the 4 px of `group`, from column sums.
+// Sums over the windows around the 4 px of `group`, from the column sums.
 template <int WINDOW> __device__ inline void corner_sum_across(const int4* row, int group, int (&sum)[4]) {
     const int4 a = row[group], b = row[group + 1], c = row[group + 2];  // the middle one holds the pixels themselves
     const int column[12] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w, c.x, c.y, c.z, c.w};

@@ -1,4 +1,4 @@
-"""`corner_score` on torch tensors."""
+"""Corner score (Shi and Tomasi) on torch tensors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cuda_ops.runtime.registry import register
 
 
 def corner_score(image: torch.Tensor, window: int = 3) -> torch.Tensor:
-    """cv2.cornerMinEigenVal (H, W) float32 of `image` (H, W) uint8, Sobel aperture 3; `window` 1 to 7.
+    """cv2.cornerMinEigenVal of `image` (H, W) uint8 with Sobel aperture 3: (H, W) float32.
 
-    Raises `CudaOpsError`.
+    `window` is 1 to 7 px. Raises `CudaOpsError` for other values, shapes or dtypes.
     """
     image = check("corner_score", "image", image, [torch.uint8], ["H", "W"])
     if window not in range(1, host.WINDOW_MAX + 1):

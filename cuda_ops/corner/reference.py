@@ -1,4 +1,4 @@
-"""What the corner score must equal, within 1e-6 of the picture's largest eigenvalue: OpenCV's."""
+"""CPU reference of the corner score: OpenCV; the kernel is within 1e-6 of the picture's largest eigenvalue."""
 
 from __future__ import annotations
 

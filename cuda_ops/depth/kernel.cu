@@ -1,4 +1,4 @@
-// Median and spread of the depth in boxes, a block a box; how, says depth_stats.cuh.
+// Median and interquartile range of the depth in boxes, one block per box; depth_stats.cuh describes the method.
 #include "av_cuda.cuh"
 #include "depth_stats.cuh"
 

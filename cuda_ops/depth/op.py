@@ -1,4 +1,4 @@
-"""`depth_in_boxes` on torch tensors."""
+"""Depth statistics in boxes, on torch tensors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from cuda_ops.runtime.registry import register
 
 
 def depth_in_boxes(depth: torch.Tensor, boxes: torch.Tensor) -> torch.Tensor:
-    """Median, interquartile range and number of valid samples (N, 3) float32 in the middle of each box.
+    """Median, interquartile range and number of valid samples of the depth in the middle of each box: (N, 3) float32.
 
-    `depth` (H, W) float32, `boxes` (N, 4) float32 xyxy px; how, says `reference.depth_in_boxes`. Raises `CudaOpsError`.
+    `depth` (H, W) float32, `boxes` (N, 4) float32 xyxy px. `reference.depth_in_boxes` defines the samples. Raises
+    `CudaOpsError` for other shapes or dtypes.
     """
     depth = check("depth_in_boxes", "depth", depth, [torch.float32], ["H", "W"])
     boxes = check("depth_in_boxes", "boxes", boxes, [torch.float32], ["N", 4], depth)

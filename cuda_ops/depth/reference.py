@@ -1,4 +1,4 @@
-"""What the depth statistics must equal."""
+"""CPU reference of the depth statistics; the kernel equals it to the bit."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ SIDE, INNER = 64, np.float32(0.5)
 def depth_in_boxes(depth: NDArray[np.float32], boxes: NDArray[np.float32]) -> NDArray[np.float32]:
     """(N, 3) float32: median, interquartile range, number of valid samples in the middle of each box (N, 4) xyxy px.
 
-    The inner half of width and height is sampled on at most 64 x 64 places; values that are not positive and finite
-    are left out. Quartile i of n sorted samples is the one at (n - 1) * i // 4. No sample: zeros.
+    The inner half of width and height is sampled at no more than 64 x 64 points; values that are not positive and
+    finite are left out. Quartile i of n sorted samples is the sample at (n - 1) * i // 4. Without a valid sample the
+    row is zeros.
     """
     return np.stack([_one(depth, box) for box in boxes]) if len(boxes) else np.zeros((0, 3), np.float32)
 

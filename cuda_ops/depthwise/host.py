@@ -1,4 +1,4 @@
-"""The launch of the kernel that convolves each channel by itself."""
+"""Launches the depthwise convolution."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def run(
     shape: tuple[int, int, int, int],
     early: bool = False,
 ) -> None:
-    """`out` (N, H, W, C) from `x`, pixels `pitch` elements apart, `weights` (C, 3, 3), `bias` (C,), all float16.
+    """Convolve `x`, with pixels `pitch` elements apart, by `weights` (C, 3, 3) and `bias` (C,) into `out` (N, H, W, C).
 
-    `shape` is (N, C, H, W); C and `pitch` are multiples of 8. With `early` nothing that was started just before may
-    write weights or bias: they are read before it has ended.
+    All arrays are float16; `shape` is (N, C, H, W); C and `pitch` are multiples of 8. With `early`, the kernel started
+    just before must not write weights or bias, because they are read before it has ended.
     """
     images, channels, height, width = shape
     pixels = images * height * width

@@ -1,7 +1,8 @@
-// A 3x3 convolution of each channel by itself, stride 1, with its bias and SiLU, in half precision, channels last.
+// Depthwise 3x3 convolution, stride 1, with bias and SiLU, in half precision, channels last.
 //
-// A thread makes 8 channels (16 bytes) of a pixel: nine loads of the picture under way together, the weights of its channels
-// as nine more; neighbours' loads come from the L1 cache. What bounds it is how long a kernel takes to begin and end.
+// A thread computes 8 channels (16 bytes) of a pixel: nine loads of the picture in flight together, and nine loads of
+// its channels' weights; the neighbours' loads hit the L1 cache. The time is bounded by the beginning and end of a
+// kernel.
 #include "av_cuda.cuh"
 
 constexpr int EACH = 8, TAPS = 9;
@@ -24,7 +25,7 @@ depthwise(const av_half* x, int pitch, const av_half* weights, const av_half* bi
     if (i >= pixels * groups) return;
     const int pixel = i / groups, channel = (i - pixel * groups) * EACH;
     const int column = pixel % width, row = pixel / width % height;
-    Eight weight[TAPS], given[TAPS];  // a channel's nine weights lie together, so these are the 8 channels' 72 in a row
+    Eight weight[TAPS], given[TAPS];  // `weight`: the 8 channels' 72 weights in a row, nine per channel
 #pragma unroll
     for (int k = 0; k < TAPS; ++k) weight[k] = *reinterpret_cast<const Eight*>(weights + channel * TAPS + EACH * k);
     const Eight biases = *reinterpret_cast<const Eight*>(bias + channel);

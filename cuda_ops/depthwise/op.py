@@ -1,4 +1,4 @@
-"""`depthwise` on torch tensors."""
+"""Depthwise 3x3 convolution on torch tensors."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ LAST = torch.channels_last
 
 
 def depthwise(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """SiLU of torch's conv2d of `x` (N, C, H, W) by `weight` (C, 1, 3, 3) and `bias` (C,) in C groups, channels last.
+    """Depthwise convolution with SiLU: `x` (N, C, H, W) by `weight` (C, 1, 3, 3) and `bias` (C,), channels last.
 
-    Stride 1, a pixel of padding. All float16, sums float32, rounded once. Raises `CudaOpsError`.
+    SiLU of torch's conv2d in C groups, with stride 1 and one pixel of padding. All tensors are float16; sums are
+    float32, rounded once. Raises `CudaOpsError` for other shapes or dtypes.
     """
     channels = x.shape[1] if x.dim() == 4 else 0
     wanted = (("x", x, x.shape), ("weight", weight, (channels, 1, 3, 3)), ("bias", bias, (channels,)))
@@ -37,7 +38,7 @@ def _gpu(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Ten
         return _by_torch(x, weight, bias)
     images, channels, height, width = x.shape
     weights, biases = aligned(weight.contiguous()), aligned(bias.contiguous())
-    is_constant = weights is weight and biases is bias and torch.cuda.is_current_stream_capturing()  # as a graph's are
+    is_constant = weights is weight and biases is bias and torch.cuda.is_current_stream_capturing()  # as in any graph
     x, pitch = by_pixels(x)
     out = torch.empty((images, channels, height, width), dtype=x.dtype, device=x.device, memory_format=LAST)
     kernels = launcher("depthwise", x.get_device())

@@ -1,4 +1,4 @@
-"""What the kernel must come near: the same sums in double precision."""
+"""CPU reference of the depthwise convolution, in double precision."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def depthwise(x: NDArray[np.float16], weights: NDArray[np.float16], bias: NDArray[np.float16]) -> NDArray[Any]:
-    """`x` (N, H, W, C), `weights` (C, 3, 3), `bias` (C,) -> SiLU of the sums, float64."""
+    """SiLU of the depthwise convolution of `x` (N, H, W, C) by `weights` (C, 3, 3) and `bias` (C,), float64."""
     height, width = x.shape[1:3]
     padded = np.pad(x.astype(np.float64), ((0, 0), (1, 1), (1, 1), (0, 0)))
     total = np.zeros(x.shape) + bias.astype(np.float64)

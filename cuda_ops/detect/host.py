@@ -1,4 +1,4 @@
-"""Launch of the detection kernels."""
+"""Launches the detection kernels."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_di
 
 THREADS, ANCHORS_A_BLOCK, BOXES_A_BLOCK = 256, 32, 1
 CAPACITY = 1024
-"""Candidates of an image that suppression looks at: the highest scores; a flag tells of more."""
+"""Most candidates per image that take part in suppression, those of highest score; a flag tells if there were more."""
 
 FOUND_BYTES = CAPACITY * (16 + 8 + 4 + 4 + 4 + CAPACITY // 8)
 ROWS_MAX = 512
 IMAGES_MAX = 32
-ANCHORS_MAX, BLOCKS_MAX = 2**20 - 1, 2**12 - 1  # both are counted in one word
+ANCHORS_MAX, BLOCKS_MAX = 2**20 - 1, 2**12 - 1  # one 32-bit word counts both
 
 
 @dataclass(frozen=True, slots=True)
 class DepthView:
-    """Depth pictures (images, H, W) float32, and how network pixels lie in them: (x - left) * step_x."""
+    """Depth pictures (images, H, W) float32, and the mapping of network pixels to theirs: (x - left) * step_x."""
 
     data: Any
     left: float
@@ -32,7 +32,7 @@ class DepthView:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Arrays to fill: (B, K, 4) float32, (B, K) float32, (B, K) int32, (B, 2) int32, (B, K, 3) float32 or None."""
+    """Output arrays: (B, K, 4) float32, (B, K) float32, (B, K) int32, (B, 2) int32, (B, K, 3) float32 or None."""
 
     boxes: Any
     scores: Any
@@ -43,7 +43,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """(B, anchors) uint64, (B, anchors) int32, (B, `FOUND_BYTES`) bytes; any content."""
+    """Scratch of any content: (B, anchors) uint64, (B, anchors) int32, (B, `FOUND_BYTES`) bytes."""
 
     keys: Any
     labels: Any
@@ -60,7 +60,7 @@ def run_dense(
     results: Results,
     depth: DepthView | None,
 ) -> None:
-    """Decode and suppress `heads` (B, 4 + classes, anchors)."""
+    """Decode `heads` (B, 4 + classes, anchors), suppress overlapping boxes and measure their depth."""
     images, rows, anchors = (int(size) for size in heads.shape)
     kernel = f"detect_dense_{'half' if is_half else 'float'}"
     resident = min(launcher.resident_blocks(kernel, THREADS) // images, BLOCKS_MAX)
@@ -76,7 +76,7 @@ def run_dense(
 def run_end_to_end(
     launcher: Launcher, heads: Any, is_half: bool, score_min: float, results: Results, depth: DepthView | None
 ) -> None:
-    """Order and filter `heads` (B, rows, 6)."""
+    """Filter and sort `heads` (B, rows, 6), and measure the depth of the boxes."""
     images, rows = int(heads.shape[0]), int(heads.shape[1])
     blocks = ceil_div(int(results.boxes.shape[1]), BOXES_A_BLOCK) if depth is not None else 1
     arguments = [Ptr(heads), I32(rows), F32(score_min), *_results(results, depth)]
@@ -85,7 +85,7 @@ def run_end_to_end(
 
 
 def float_below(value: float) -> float:
-    """The largest float32 not above `value`: comparing with it is comparing with `value`."""
+    """The largest float32 not above `value`; a float32 exceeds it exactly if it exceeds `value`."""
     nearest = np.float32(value)
     return float(nearest if float(nearest) <= value else np.nextafter(nearest, np.float32(-np.inf)))
 

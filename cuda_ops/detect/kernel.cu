@@ -1,36 +1,35 @@
-// A detector's head -> final boxes, and the depth of each, in one launch with no host in the loop.
+// YOLO head to final boxes, with the depth of each, in one launch without the host: decode, non-maximum suppression,
+// depth.
 //
 // One-to-many head (4 + classes, anchors), `detect_dense_*`, one cooperative launch:
-//   1. Best class per anchor: a warp reads 32 anchors of one class row at once; 8 warps share the classes. Those above
-//      the threshold are appended (a warp's ballot, one atomic). NaN is never above it.
-//   2. Overlaps: a warp makes one word (32 pairs) of the suppression matrix. Candidates stay in the order they were found
-//      in: who is better follows from their scores, and how many are better is a candidate's place later on. Only when
-//      more than 1024 are found are they put in order first, and the best 1024 kept.
-//   3. Keep-set, by the block that finishes last: greedy suppression is the one fixed point of "kept, unless a kept better
-//      one overlaps"; all candidates settle at once, in as many rounds as chains of overlaps are long (a few).
-//   4. Depth statistics, a block a box.
-// End-to-end head (rows, 6), `detect_end_to_end_*`: every block orders the few rows for itself.
+//   1. Best class per anchor: a warp reads 32 anchors of one class row at once; 8 warps share the classes. Anchors
+//      above the threshold are appended (one ballot and one atomic per warp). NaN is never above it.
+//   2. Overlaps: a warp computes one word (32 pairs) of the suppression matrix. Candidates stay in the order in which
+//      they were found: scores tell which of two is better, and the number of better ones becomes a candidate's rank.
+//      Only when more than 1024 are found are they sorted first, and the best 1024 kept.
+//   3. Keep-set, by the last block to finish: greedy suppression is the only fixed point of "kept, unless a better kept
+//      one overlaps". All candidates are settled in parallel, in as many rounds as the chains of overlaps are long (a
+//      few).
+//   4. Depth statistics, one block per box.
+// End-to-end head (rows, 6), `detect_end_to_end_*`: every block sorts the few rows for itself.
 //
 // Corners are rounded to 1/64 px: then torchvision's class offset is exact in float32, and so is the comparison.
-//
-// Version 1 put candidates in order behind a grid barrier of its own, and had another one before the keep-set: 12.6 us,
-// and 7.5 us for an end-to-end head, whose threads read one key at a time. This one: 8.8 and 6.2 us. Tried: 64 anchors a
-// block, 1 us slower.
+// Earlier versions and their times: docs/cuda.md, "Versions of the kernels".
 #include "av_cuda.cuh"
 #include "depth_stats.cuh"
 
 constexpr int CAPACITY = 1024, MASK_WORDS = CAPACITY / 32, THREADS = 256, WARPS = THREADS / 32;
-constexpr int ROWS_MAX = 512;  // of an end-to-end head
+constexpr int ROWS_MAX = 512;  // most rows of an end-to-end head
 
 constexpr int IMAGES_MAX = 32;
-constexpr unsigned COUNT_BITS = 20;  // of a counter word; above them, how many blocks have compared boxes
+constexpr unsigned COUNT_BITS = 20;  // low bits of a counter: candidates; the others: blocks that have compared boxes
 
-struct Found {  // what is known of an image's candidates, in any order
+struct Found {  // an image's candidates, in any order
     float4 box[CAPACITY];
     uint64_t key[CAPACITY];
     int label[CAPACITY];
-    uint32_t better[CAPACITY];  // how many have a higher key
-    uint32_t filled[CAPACITY];  // which words of a row of `overlap` are not 0
+    uint32_t better[CAPACITY];  // number of candidates with a higher key
+    uint32_t filled[CAPACITY];  // one bit per word of the row of `overlap` that is not 0
     uint32_t overlap[CAPACITY][MASK_WORDS];
 };
 
@@ -38,12 +37,12 @@ struct Output {
     float* boxes;   // (images, limit, 4)
     float* scores;  // (images, limit)
     int* labels;    // (images, limit)
-    int* counts;    // (images, 2): boxes, and 1 where candidates were left out
+    int* counts;    // (images, 2): number of boxes, and 1 if candidates were left out
     float* depths;  // (images, limit, 3) or null
     int limit;
 };
 
-struct Depth {  // a depth picture per image, and where network pixels lie in it
+struct Depth {  // a depth picture per image, and the mapping of network pixels to its pixels
     const float* data;
     int width, height;
     float left, top, step_x, step_y;
@@ -54,7 +53,7 @@ __device__ inline bool is_finite(float4 b) {
     const float sum = (b.x - b.x) + (b.y - b.y) + (b.z - b.z) + (b.w - b.w);
     return sum == 0.0f;
 }
-// Larger for a higher score; the lower index wins a tie. Scores here are above a threshold of at least 0.
+// A key is larger for a higher score; the lower index wins a tie. Scores are above a threshold of at least 0.
 __device__ inline uint64_t key_of(float score, int index) {
     return uint64_t(__float_as_uint(score)) << 32 | (0xffffffffu - uint32_t(index));
 }
@@ -81,7 +80,7 @@ struct Shared {
         } best;
         uint64_t keys[CAPACITY];
         struct {
-            uint32_t kept[MASK_WORDS], open[MASK_WORDS], placed[MASK_WORDS];  // the last by place, not by candidate
+            uint32_t kept[MASK_WORDS], open[MASK_WORDS], placed[MASK_WORDS];  // `placed`: by rank, not by candidate
         } sets;
         DepthScratch depth;
     };
@@ -201,7 +200,7 @@ __device__ void settle(Shared& s, const Found& found, int n) {
                 is_kept = true;
                 for (uint32_t words = filled[k]; words != 0u; words &= words - 1u) {
                     const int word = __ffs(int(words)) - 1;
-                    const uint32_t bits = found.overlap[row][word];  // complete: this round's and the next ones' from L1
+                    const uint32_t bits = found.overlap[row][word];  // complete, so that later rounds read it from L1
                     if (bits & s.sets.kept[word]) is_dropped = true;
                     if (bits & s.sets.open[word]) is_kept = false;
                 }
@@ -295,7 +294,7 @@ __device__ void detect_dense(const In* heads, int classes, int anchors, float th
     if (av_thread() == 0) {
         av_wait_for_grid(barrier);
         s.count = __ldcg(count) & ((1u << COUNT_BITS) - 1u);
-        s.crowded = __ldcg(crowded);  // in any image: all blocks must agree on the barriers they meet at
+        s.crowded = __ldcg(crowded);  // set by any image: all blocks must agree on the number of barriers
     }
     __syncthreads();
     AV_STAMP(2);
@@ -310,7 +309,7 @@ __device__ void detect_dense(const In* heads, int classes, int anchors, float th
     AV_STAMP(3);
     if (av_thread() == 0) {
         s.is_last = av_add_acquire_release(count, 1u << COUNT_BITS) >> COUNT_BITS == gridDim.x - 1u;
-        if (s.is_last) *count = 0u;  // every block has read it; the next launch needs it 0
+        if (s.is_last) *count = 0u;  // all blocks have read it; the next launch needs 0
     }
     __syncthreads();
     AV_STAMP(4);
@@ -329,7 +328,8 @@ __device__ void detect_dense(const In* heads, int classes, int anchors, float th
                 __ldcg(&reinterpret_cast<const float4*>(out.boxes)[int64_t(image) * out.limit + row]));
 }
 
-// How many of the keys, in shared memory and 0 behind the last, are higher: two a load, all lanes from one place.
+// Number of higher keys. The keys are in shared memory with zeros after the last; a load brings two, the same for all
+// lanes.
 __device__ inline int count_better(const uint64_t* keys, int rows, uint64_t key) {
     int better = 0;
 #pragma unroll 8

@@ -1,4 +1,4 @@
-"""`detect_dense` and `detect_end_to_end` on torch tensors."""
+"""Decoding and non-maximum suppression of YOLO heads, with depth statistics, on torch tensors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Place = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Detections:
-    """K rows per image, the highest score first; rows from `count` on are zero, with label -1.
+    """Final boxes of B images, K rows each, highest score first; rows after the last box are zero with label -1.
 
-    `boxes` (B, K, 4) float32 xyxy, px of the network's input; `scores` (B, K) float32; `labels` (B, K) int32;
-    `counts` (B, 2) int32: number of boxes, and 1 where better-scored boxes filled the capacity and others were left
-    out; `depths` (B, K, 3) float32 median, interquartile range, valid samples, or None without a depth picture.
+    `boxes` (B, K, 4) float32 xyxy, px of the network's input; `scores` (B, K) float32; `labels` (B, K) int32; `counts`
+    (B, 2) int32: number of boxes, and 1 if boxes of lower score were left out because the capacity was full; `depths`
+    (B, K, 3) float32: median, interquartile range, valid samples, or None without a depth picture.
     """
 
     boxes: torch.Tensor
@@ -42,12 +42,13 @@ def detect_dense(
     depth: torch.Tensor | None = None,
     depth_place: Place = (0.0, 0.0, 1.0, 1.0),
 ) -> Detections:
-    """Boxes of a one-to-many head (B, 4 + classes, anchors) float16 or float32: cx, cy, w, h, then scores.
+    """Decode a one-to-many head (B, 4 + classes, anchors) float16 or float32: cx, cy, w, h, then one score per class.
 
-    Greedy suppression per class above `iou_max`, as torchvision.ops.batched_nms keeps them, on corners rounded to
-    1/64 px; an image's best `host.CAPACITY` candidates take part. NaN scores and boxes that are not finite are
-    dropped. `depth` (B, H, W) float32 with `depth_place` (left, top, step_x, step_y): a network pixel x lies at
-    (x - left) * step_x in it. Raises `CudaOpsError`.
+    Greedy non-maximum suppression within each class above `iou_max`: the keep-set of torchvision.ops.batched_nms on
+    corners rounded to 1/64 px. The best `host.CAPACITY` candidates of an image take part; NaN scores and boxes that are
+    not finite are dropped. With `depth` (B, H, W) float32, the depth of each box is measured; `depth_place` (left, top,
+    step_x, step_y) maps a network pixel x to (x - left) * step_x in it. Raises `CudaOpsError` for other shapes, dtypes
+    or ranges.
     """
     heads = check("detect_dense", "heads", heads, FLOATS, ["B", "4+C", "A"])
     check_number("detect_dense", "classes (size 1 of heads - 4)", heads.shape[1] - 4, 1, 65536)
@@ -64,9 +65,9 @@ def detect_end_to_end(
     depth: torch.Tensor | None = None,
     depth_place: Place = (0.0, 0.0, 1.0, 1.0),
 ) -> Detections:
-    """Boxes of an end-to-end head (B, rows, 6) float16 or float32: x0, y0, x1, y1, score, class; at most 512 rows.
+    """Decode an end-to-end head (B, rows, 6) float16 or float32: x0, y0, x1, y1, score, class; at most 512 rows.
 
-    The rest as for `detect_dense`, without suppression.
+    Like `detect_dense`, but without suppression and without rounding of the corners.
     """
     heads = check("detect_end_to_end", "heads", heads, FLOATS, ["B", "N", 6])
     check_number("detect_end_to_end", "rows (size 1 of heads)", heads.shape[1], 1, host.ROWS_MAX)

@@ -1,4 +1,4 @@
-"""What the detection kernels must equal: decode, greedy suppression per class, depth, in numpy."""
+"""CPU reference of the detection kernels in numpy: decoding, greedy suppression per class, depth statistics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Float = NDArray[np.float32]
 
 
 def dense(heads: NDArray[Any], score_min: float, iou_max: float, limit: int, depth: DepthView | None = None) -> Results:
-    """Final boxes of `heads` (B, 4 + classes, anchors): cx, cy, w, h and a score per class, px of the network."""
+    """Final boxes of `heads` (B, 4 + classes, anchors): cx, cy, w, h in px of the network, and a score per class."""
     return _stacked([_dense_one(head.astype(np.float32), score_min, iou_max, limit) for head in heads], limit, depth)
 
 
@@ -30,7 +30,7 @@ def end_to_end(heads: NDArray[Any], score_min: float, limit: int, depth: DepthVi
 
 
 def candidates(head: Float, score_min: float) -> tuple[Float, Float, NDArray[np.int32]]:
-    """Boxes (N, 4) on a grid of 1/64 px, scores (N,), classes (N,), highest score first, before suppression."""
+    """Candidates before suppression, best first: boxes (N, 4) rounded to 1/64 px, scores (N,), classes (N,)."""
     scores = np.where(np.isnan(head[4:]), -np.inf, head[4:])
     labels = scores.argmax(axis=0).astype(np.int32)
     best = scores.max(axis=0)
@@ -44,7 +44,7 @@ def candidates(head: Float, score_min: float) -> tuple[Float, Float, NDArray[np.
 
 
 def keep_set(boxes: Float, labels: NDArray[np.int32], iou_max: float) -> NDArray[np.intp]:
-    """Greedy suppression within each class: indices kept, in order, of boxes ordered by score."""
+    """Greedy suppression within each class: the indices of the kept boxes, in order; `boxes` are sorted by score."""
     area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     dropped = np.zeros(len(boxes), dtype=bool)
     kept: list[int] = []

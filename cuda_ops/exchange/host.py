@@ -1,6 +1,6 @@
-"""The launch of the kernel that copies small arrays between a GPU and pinned host memory.
+"""Launches the kernel that copies small arrays between a GPU and pinned host memory.
 
-For `frame.FrameGraph` alone, so there is no `op.py`. Large pictures come up by `staging`.
+Only `frame.FrameGraph` uses it, so there is no `op.py`. `staging` uploads large pictures.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from cuda_ops.runtime.launcher import I32, Argument, Launcher, Ptr, ceil_div
 
 PARTS_MAX, THREADS = 8, 256
 BYTES_MAX = 64 * 1024
-"""What is larger goes at the copy engine's rate, and is better left to it."""
+"""Largest array, bytes: larger ones are bounded by the bus and are better left to the copy engine."""
 
 
 def run(launcher: Launcher, pairs: Sequence[tuple[Any, Any]]) -> None:
-    """Copy the first of each pair into the second: dense arrays of the same type and at most `BYTES_MAX` bytes."""
+    """Copy each pair's first array into its second: dense, of the same type, at most `BYTES_MAX` bytes."""
     filled = [pair for pair in pairs if pair[0].nbytes > 0]
     for start in range(0, len(filled), PARTS_MAX):
         parts = filled[start : start + PARTS_MAX]

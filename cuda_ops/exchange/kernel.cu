@@ -1,7 +1,8 @@
-// Small arrays between a GPU and pinned host memory, all by one kernel: what comes up with a frame, and what goes down.
+// Copies a frame's small inputs and results between a GPU and pinned host memory, all by one kernel.
 //
-// As copies they would be nodes of the frame's graph that run on another engine than its kernels: the GPU hands over from
-// one to the other for each, and the driver has more to submit. A kernel reads and writes host memory at its own address.
+// Copy nodes in the frame's graph would run on another engine than its kernels: the GPU would switch between the
+// engines for each copy, and the driver would have more to submit. A kernel reads and writes pinned host memory at its
+// own address.
 //
 // Bytes moved: one read and one write per byte, over the bus.
 #include "av_cuda.cuh"
@@ -16,7 +17,7 @@ struct Part {
 
 #define PART(n) const uint8_t *from##n, uint8_t *to##n, int bytes##n
 
-// A row of blocks for each part; parts that are not there have no bytes.
+// One row of blocks per part; unused parts have 0 bytes.
 extern "C" __global__ void __launch_bounds__(THREADS)
 exchange(PART(0), PART(1), PART(2), PART(3), PART(4), PART(5), PART(6), PART(7)) {
     const Part parts[PARTS] = {{from0, to0, bytes0}, {from1, to1, bytes1}, {from2, to2, bytes2}, {from3, to3, bytes3},

@@ -1,4 +1,4 @@
-"""Pyramids and the launch of the tracker."""
+"""Builds the image pyramids and launches the Lucas-Kanade tracker."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ Pair = tuple[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Windows of 2 * `reach_px` + 1; a point whose template's smaller eigenvalue of mean squared gradients is below
-    `eigenvalue_min` (levels squared per px squared) is not tracked.
+    """Settings of the Lucas-Kanade tracker; its window has a side of 2 * `reach_px` + 1.
+
+    `levels` counts the pyramid's levels. A search ends after `iterations` steps, or at a step below `step_min_px`. A
+    point is not tracked if the smaller eigenvalue of its template's mean gradient matrix is below `eigenvalue_min`
+    (grey levels squared per px squared).
     """
 
     levels: int = 4
@@ -35,7 +38,7 @@ def level_sizes(height: int, width: int, levels: int) -> list[tuple[int, int]]:
 
 
 def build_pyramids(launcher: Launcher, images: Pair, halves: Pair, sizes: list[tuple[int, int]]) -> None:
-    """Fill `halves`, flat uint8: all levels of the two `images` (H, W) but the first, one after the other."""
+    """Fill `halves`, flat uint8: for each of the two `images` (H, W) all levels after the first, in a row."""
     source, start = images, 0
     for (height, width), (tall, wide) in pairwise(sizes):
         end = start + tall * wide
@@ -60,12 +63,15 @@ def run(
     status: Any,
     settings: Settings,
 ) -> None:
-    """Points (N, 2) float32 of the first image followed into the second: (N, 2) float32, (N,) float32, (N,) uint8."""
+    """Track `points` (N, 2) float32 from the first image into the second.
+
+    Writes positions to `out` (N, 2) float32, `residual` (N,) float32 and `status` (N,) uint8.
+    """
     height, width = size
     arguments: list[Argument] = [
         *(Ptr(part) for part in (*images, *halves)), I32(width), I32(height), I32(settings.levels), Ptr(points),
         Ptr(out), Ptr(residual), Ptr(status), I32(settings.reach_px), I32(settings.iterations),
         F32(settings.step_min_px), F32(settings.eigenvalue_min),
     ]  # fmt: skip
-    # Not early: blocks that come beside the last pyramid lie unevenly on the processors, and some take turns there.
+    # Not early: blocks that start beside the last pyramid level spread unevenly over the processors, and some queue.
     launcher.launch("lucas_kanade", (int(points.shape[0]), 1, 1), THREADS, arguments)

@@ -1,23 +1,18 @@
 // Pyramidal Lucas-Kanade tracking (Bouguet, "Pyramidal implementation of the Lucas Kanade feature tracker", 2001).
 //
-// A block tracks a point through all levels. Once a level the template's surroundings and those of the place where the search
-// begins come to shared memory as floats, with as much more around the latter as a search moves; one that leaves it loads
-// anew. A thread keeps its pixels' values and gradients (Scharr's on the sampled template: sampling and differentiating
-// commute) in registers, so that a step of the search is four reads a pixel at fixed distances and one sum over the block.
-// A search that goes back and forth over an edge between pixels, where the blend of four has a kink, ends in the middle.
-//
-// Version 1 had a warp a point, the template and its gradients from shared memory in each step, and copied both pictures
-// into pyramids that took three launches each: 186 us for 500 points, 4 levels. Version 2, a block a point, but a test of
-// each pixel's place between its loads, and a slow path at a row's ends in the pyramids (17 us of it): about 70. Version 3,
-// one test for a whole window: 56 us, the pyramids 7.8 of them, and 414 instructions a step and warp: four bytes a pixel
-// from global memory, joined and taken apart again, divisions for their places, a sum of residuals that only the last step
-// needs. This one: 32 us.
+// A block tracks one point through all levels. Once per level it loads two regions into shared memory as floats: around
+// the template, and around the start of the search with a margin of MARGIN px. A search that leaves its region loads it
+// anew. A thread keeps the values and gradients of its pixels in registers (Scharr's gradients of the sampled template:
+// sampling and differentiating commute), so that a step of the search costs four reads per pixel at fixed offsets and
+// one sum over the block. A search that oscillates across the border between two pixels, where bilinear interpolation
+// has a kink, ends in the middle.
+// Earlier versions and their times: docs/cuda.md, "Versions of the kernels".
 #include "av_cuda.cuh"
 
 constexpr int REACH_MAX = 15, SIDE_MAX = 2 * REACH_MAX + 3, THREADS = 128, WARPS = THREADS / 32;
-constexpr int MARGIN = 4;                                // how far a search may move, px, before it loads anew
+constexpr int MARGIN = 4;                                // px that a search may move before it loads its region anew
 constexpr int REGION_MAX = 2 * REACH_MAX + 2 + 2 * MARGIN;
-constexpr int PITCH = 53;  // 32 + 21: rows of a window of 21 px, the usual one, follow each other in the banks
+constexpr int PITCH = 53;  // 32 + 21: rows of the usual window, 21 px, occupy consecutive banks
 
 struct FlowScratch {
     float before[REGION_MAX * PITCH], after[REGION_MAX * PITCH], patch[SIDE_MAX * PITCH];
@@ -41,7 +36,8 @@ __device__ inline uint32_t down_pixel(const uint8_t* in, int width, int height, 
     return uint32_t(sum >> 8);
 }
 
-// Four pixels around x, x + 2, x + 4, x + 6: columns first, two a multiplication, from the words at x - 4 .. x + 8.
+// Four output pixels, centred at x, x + 2, x + 4, x + 6: columns first, two per multiplication, from the words at
+// x - 4 .. x + 8.
 __device__ inline uint32_t down_four(const uint8_t* in, int width, int height, int x, int y) {
     uint32_t word[5][4];
 #pragma unroll
@@ -50,12 +46,13 @@ __device__ inline uint32_t down_four(const uint8_t* in, int width, int height, i
 #pragma unroll
         for (int k = 0; k < 4; ++k)
             word[r][k] = *reinterpret_cast<const uint32_t*>(line + av_clamp(x - 4 + 4 * k, 0, width - 4));
-        // Just outside lie the pixels mirrored: x - 4 .. x - 1 are those of 4 .. 1, width .. those of width - 2 and less.
+        // Outside the picture lie mirrored pixels: -4 .. -1 are 4 .. 1, and width, width + 1 .. are width - 2, width -
+        // 3 ..
         if (x == 0) word[r][0] = __byte_perm(word[r][1], word[r][2], 0x1234u);
         if (x + 4 == width) word[r][2] = __byte_perm(word[r][0], word[r][1], 0x3456u);
         if (x + 8 == width) word[r][3] = __byte_perm(word[r][1], word[r][2], 0x3456u);
     }
-    uint32_t column[16];  // x - 4 .. x + 11
+    uint32_t column[16];  // column sums of x - 4 .. x + 11
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         uint32_t even = 0u, odd = 0u;
@@ -76,7 +73,8 @@ __device__ inline uint32_t down_four(const uint8_t* in, int width, int height, i
     return av_pack_bytes(sum[0], sum[1], sum[2], sum[3], 1);
 }
 
-// One level of the pyramids of two pictures: blurred by 1 4 6 4 1 each way, every second pixel, rounded as cv2.pyrDown.
+// One pyramid level of both pictures: blurred by 1 4 6 4 1 in both directions, every second pixel, rounded like
+// cv2.pyrDown.
 extern "C" __global__ void __launch_bounds__(128)
 pyramid_down(const uint8_t* first_in, const uint8_t* second_in, int width, int height, uint8_t* first_out, uint8_t* second_out) {
     av_wait_for_earlier();
@@ -108,19 +106,20 @@ __device__ inline Level level_of(const uint8_t* image, const uint8_t* halves, in
     return {image, width, height};
 }
 
-// Where a window's first pixel lies, and how far between its neighbours it and all others do.
+// Position of a window: its first pixel, and the fraction between pixels that all its pixels share.
 struct Window {
     int x, y;
     float tx, ty;
 };
 
 __device__ inline Window window_at(float x, float y) {
-    constexpr float FAR = 1048576.0f;  // a search that flees stays a number
+    constexpr float FAR = 1048576.0f;  // the coordinates of a diverging search stay valid integers
     const float left = floorf(x), top = floorf(y);
     return {int(fminf(fmaxf(left, -FAR), FAR)), int(fminf(fmaxf(top, -FAR), FAR)), x - left, y - top};
 }
 
-// At least SIZE x SIZE pixels from (x, y) on -> `region`; the edge goes on outside. A warp a row, all loads under way together.
+// Loads at least SIZE x SIZE pixels from (x, y) on into `region`; outside, the border pixel repeats. Each warp loads
+// whole rows, with all its loads in flight together.
 template <int SIZE> __device__ inline void load_region(const Level& level, int x, int y, float* region) {
     constexpr int ROWS = (SIZE + WARPS - 1) / WARPS;
     static_assert(ROWS * WARPS <= REGION_MAX && SIZE <= PITCH, "rows and columns there are for more than is asked");
@@ -138,13 +137,13 @@ template <int SIZE> __device__ inline void load_region(const Level& level, int x
     }
 }
 
-// Between the pixel at `p`, its right, its lower, and its lower right neighbour.
+// Bilinear interpolation between the pixel at `p` and its right, lower and lower right neighbours.
 __device__ inline float blend(const float* p, const Window& at) {
     const float upper = __fmaf_rn(p[1] - p[0], at.tx, p[0]), lower = __fmaf_rn(p[PITCH + 1] - p[PITCH], at.tx, p[PITCH]);
     return __fmaf_rn(lower - upper, at.ty, upper);
 }
 
-// Sums over the block, the same bits in all its threads. `round` alternates: one barrier a sum.
+// Sums over the block, with the same bits in all threads. `round` alternates between two buffers: one barrier per sum.
 template <int N> __device__ inline void block_sums(FlowScratch& s, int& round, float (&sum)[N]) {
     for (int d = 16; d > 0; d /= 2)
 #pragma unroll
@@ -182,18 +181,19 @@ struct Search {
     float step_min, eigenvalue_min;
 };
 
-// One level; EACH pixels of the window a thread, at `pixels` from its corner in a region; beyond the window its last once more.
+// Tracks on one level. A thread has EACH pixels of the window, at the offsets `pixels` from its corner in a region;
+// threads beyond the window repeat its last pixel.
 template <int EACH>
 __device__ void track_level(FlowScratch& s, int& round, const Level& from, const Level& to, float px, float py,
                             const Search& search, const int (&pixels)[EACH], bool is_last, Track& track) {
-    constexpr int WINDOW = EACH == 4 ? 21 : 2 * REACH_MAX + 1, SIDE = WINDOW + 2;  // at most
+    constexpr int WINDOW = EACH == 4 ? 21 : 2 * REACH_MAX + 1, SIDE = WINDOW + 2;  // upper bounds
     static_assert(EACH * THREADS >= WINDOW * WINDOW, "every pixel is a thread's");
     const int reach = search.reach, area = (2 * reach + 1) * (2 * reach + 1);
     const Window source = window_at(px - float(reach + 1), py - float(reach + 1));
     track.flow_x *= 2.0f, track.flow_y *= 2.0f;
     Window at = window_at(px + track.flow_x - float(reach), py + track.flow_y - float(reach));
     int left = at.x - MARGIN, top = at.y - MARGIN;
-    __syncthreads();  // the level before has read its regions
+    __syncthreads();  // until the previous level has read its regions
     load_region<SIDE + 1>(from, source.x, source.y, s.before);
     load_region<WINDOW + 1 + 2 * MARGIN>(to, left, top, s.after);
     __syncthreads();

@@ -1,4 +1,4 @@
-"""`track_points` on torch tensors."""
+"""Pyramidal Lucas-Kanade tracking on torch tensors."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ DEFAULT = Settings()
 def track_points(
     before: torch.Tensor, after: torch.Tensor, points: torch.Tensor, settings: Settings = DEFAULT
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Where `points` (N, 2) float32 px of `before` lie in `after`, both (H, W) uint8: pyramidal Lucas-Kanade.
+    """Track `points` (N, 2) float32 px from `before` to `after`, both (H, W) uint8, by pyramidal Lucas-Kanade.
 
-    Returns positions (N, 2) float32, mean absolute residual (N,) float32 in levels, (N,) uint8 1 where found.
-    Raises `CudaOpsError`.
+    Returns positions (N, 2) float32, the mean absolute residual (N,) float32 in grey levels, and a status (N,) uint8,
+    1 for points that were found. Raises `CudaOpsError` for other shapes, dtypes or settings.
     """
     before = check("track_points", "before", before, [torch.uint8], ["H", "W"])
     after = check("track_points", "after", after, [torch.uint8], list(before.shape), before)

@@ -1,4 +1,7 @@
-"""The tracker in numpy and OpenCV's pyramid: positions agree with the kernel's to 0.01 px, statuses exactly."""
+"""CPU reference of the tracker, in numpy with OpenCV's pyramid.
+
+The kernel's positions agree with it to 0.01 px, its statuses exactly.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ Bytes = NDArray[np.uint8]
 
 
 def pyramid(image: Bytes, levels: int) -> list[Bytes]:
-    """`image` and its halves, by cv2.pyrDown."""
+    """`image` and its smaller levels, each half as large, by cv2.pyrDown."""
     found = [image]
     for _ in range(levels - 1):
         found.append(np.asarray(cv2.pyrDown(found[-1]), dtype=np.uint8))
@@ -21,7 +24,7 @@ def pyramid(image: Bytes, levels: int) -> list[Bytes]:
 
 
 def track(before: Bytes, after: Bytes, points: Float, settings: Settings) -> tuple[Float, Float, Bytes]:
-    """Points (N, 2) float32 px of `before` followed into `after`: positions, mean absolute residual, 1 where found."""
+    """Track points (N, 2) float32 px from `before` to `after`: positions, mean absolute residuals, 1 where found."""
     levels = list(zip(pyramid(before, settings.levels), pyramid(after, settings.levels), strict=True))
     rows = [_track_one(levels, point, settings) for point in points]
     positions = np.array([row[0] for row in rows], np.float32).reshape(-1, 2)
@@ -59,7 +62,7 @@ def _track_one(levels: list[tuple[Bytes, Bytes]], point: Float, settings: Settin
             flow = flow + step
             if step @ step < settings.step_min_px**2:
                 break
-            if (np.abs(step + before) < settings.step_min_px).all():  # back and forth: it ends in the middle
+            if (np.abs(step + before) < settings.step_min_px).all():  # an oscillating search ends in the middle
                 flow = flow - 0.5 * step
                 break
             before = step

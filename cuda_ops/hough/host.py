@@ -1,4 +1,4 @@
-"""Tables, sizes and the launch of the Hough kernel."""
+"""Tables and sizes of the Hough transform, and the launch of its kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIZE_MAX = 32767
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Bins of the votes: `angles` from 0 in steps of `theta_step` rad, `rhos` in steps of `rho_step` px."""
+    """The accumulator's bins: `angles` from 0 in steps of `theta_step` rad, `rhos` in steps of `rho_step` px."""
 
     width: int
     height: int
@@ -28,7 +28,7 @@ class Grid:
 
     @property
     def angles(self) -> int:
-        """As many as fit below pi; one that is pi within half a step is the first again and left out."""
+        """Number of angles from 0 to pi; a last angle within half a step of pi repeats the first and is left out."""
         count = floor(pi / self.theta_step) + 1
         return count - 1 if count > 1 and fabs(pi - (count - 1) * self.theta_step) < self.theta_step / 2 else count
 
@@ -38,13 +38,13 @@ class Grid:
 
     @property
     def pitch(self) -> int:
-        """Counters from one angle's votes to the next one's: rows begin at 16 bytes."""
+        """Distance of two angles' rows of votes, in counters; rows begin at multiples of 16 bytes."""
         return ceil_div(self.rhos, 4) * 4
 
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """uint32, int32 and uint64, as many as `scratch_sizes` says; any content."""
+    """Scratch of any content: uint32, int32 and uint64 arrays of the sizes that `scratch_sizes` returns."""
 
     points: Any
     votes: Any
@@ -52,13 +52,13 @@ class Scratch:
 
 
 def scratch_sizes(grid: Grid) -> tuple[int, int, int]:
-    """Elements of `Scratch`: points, angles * pitch votes, as many peaks as there can be local maxima."""
+    """Sizes of `Scratch` in elements: points, votes (angles * pitch), and as many peaks as local maxima can exist."""
     bins = grid.angles * grid.pitch
     return grid.width * grid.height + 4, bins, bins // 2 + grid.rhos + 1
 
 
 def directions(grid: Grid) -> NDArray[np.float32]:
-    """(angles, 2) float32 cosine and sine over `rho_step`, rounded as OpenCV's tables are."""
+    """(angles, 2) float32: cosine and sine divided by `rho_step`, rounded like OpenCV's tables."""
     table = np.empty((grid.angles, 2), np.float32)
     angle = np.float32(0.0)
     for row in table:
@@ -80,8 +80,9 @@ def run(
     length_min_px: float = 0.0,
     gap_max_px: int = 0,
 ) -> None:
-    """Lines of `edges` (H, W) uint8 into `lines` (N, 4) float32, `count` (2) int32, `segments` (N, 4, 4) int32
-    or None.
+    """Find the lines of `edges` (H, W) uint8.
+
+    Writes `lines` (N, 4) float32, `count` (2) int32 and, unless it is None, `segments` (N, 4, 4) int32.
     """
     shared = 4 * min(grid.pitch, BINS)
     blocks = min(launcher.resident_blocks("hough_lines", THREADS, shared), grid.angles)

@@ -1,24 +1,20 @@
-// Lines in a picture of edges: the votes and the order of cv2.HoughLines, and the segments along them.
+// Hough transform of an edge picture: lines with the votes and the order of cv2.HoughLines, and the segments along
+// them.
 //
 // One cooperative launch:
-//   1. Edge pixels -> list: 16 px a load, places from a block's prefix sum, one atomic a block.
-//   2. A block takes an angle and counts all points in shared memory, so votes never meet in global memory; 4 points a
-//      load; each product and sum is rounded on its own, as OpenCV's are.
-//   3. Local maxima of the votes -> list of keys (votes, then position: OpenCV's order).
-//   4. A block takes a key and counts how many beat it: that is the line's place in the output. No sort.
-//      Where no segments are asked for, a warp does that alone.
-//   5. Segments, by the same block: its warps look up 32 px a ballot, then one goes over the words, whole runs at a time.
-//
-// Version 1 had a warp walk along a line alone, each look-up waiting for the one before: 62 us in all. Version 2, a block a
-// line behind a fifth phase and two more grid barriers, 64-bit divisions per edge pixel, one load of points under way a
-// thread: 36 us, 68 % of a warp's cycles waiting for loads. Version 3 joined neighbours with the same bin before it counted
-// them, and made floats of points by the conversion unit, 25 instructions a point: 22.5 us, lines alone 15.8. This one leaves
-// joining to the hardware, 12 instructions: 14.0 alone. Tried: 256 and 384 threads (16.2, 14.6); 2 and 6 loads under way.
+//   1. Edge pixels are listed: 16 px per load, places from a prefix sum over the block, one atomic per block.
+//   2. A block takes one angle and counts all points in shared memory, so that votes never meet in global memory; 4
+//      points per load; each product and sum is rounded on its own, like OpenCV's.
+//   3. Local maxima of the votes are listed as keys (votes, then position: OpenCV's order).
+//   4. A block takes one key and counts the better ones, which gives the line's place in the output without a sort. If
+//      no segments are wanted, a warp takes one key.
+//   5. Segments, by the same block: its warps look up 32 px per ballot, then one warp cuts the words into whole runs.
+// Earlier versions and their times: docs/cuda.md, "Versions of the kernels".
 #include "av_cuda.cuh"
 
-constexpr int BINS = 9216;  // votes of one pass; wider pictures take several
-constexpr int SEGMENTS = 4;  // kept of a line
-constexpr int LOADS = 4, UNDER_WAY = 8, WORDS_UNDER_WAY = 3;  // independent loads of a thread: of points, votes, edges
+constexpr int BINS = 9216;  // bins per pass; larger pictures take several passes
+constexpr int SEGMENTS = 4;  // segments kept per line
+constexpr int LOADS = 4, UNDER_WAY = 8, WORDS_UNDER_WAY = 3;  // loads in flight per thread: of points, votes, edges
 
 struct Lines {
     float4* lines;  // rho, theta, votes, 0
@@ -31,10 +27,10 @@ struct HoughShared {
     unsigned warp_total[32], first, read;
     int better[32];
     uint32_t touched[1024];
-    int start[32 * 16 + 1], end[32 * 16];  // of segments that begin in 32 words
+    int start[32 * 16 + 1], end[32 * 16];  // of the segments that begin in 32 words
 };
 
-// Sum over the lower lanes and this one.
+// Inclusive prefix sum over the warp.
 __device__ inline unsigned warp_upto(unsigned own) {
     for (int d = 1; d < 32; d *= 2) {
         const unsigned other = __shfl_up_sync(AV_FULL_WARP, own, d);
@@ -82,14 +78,14 @@ __device__ void list_edges(HoughShared& s, const uint8_t* edges, int width, int 
     }
 }
 
-// The bin of a point, counted from `offset`; rounded as OpenCV rounds, each operation on its own.
+// The bin of a point, plus `offset`; each operation is rounded on its own, like OpenCV's.
 __device__ inline int rho_bin(uint32_t point, float cosine, float sine, int offset) {
     const float x = av_short_to_float(point, 0), y = av_short_to_float(point, 1);
     return av_round_to_int(__fadd_rn(__fmul_rn(x, cosine), __fmul_rn(y, sine))) + offset;
 }
 
-// Adds points to the bins. One is counted at a time: many at one place, as along a row of pixels, are one addition of the
-// hardware's. IS_ALL: the pass has all bins, so that none lies outside.
+// Adds points to the bins, one atomic per point: the hardware merges the additions of a warp to one bin, as along a row
+// of pixels. IS_ALL: the pass covers all bins, so that no bin lies outside.
 template <bool IS_ALL>
 __device__ inline void count_points(int* bins, const uint32_t* points, int n, float cosine, float sine, int offset, int here) {
     const auto count = [&](uint32_t point) {
@@ -100,7 +96,7 @@ __device__ inline void count_points(int* bins, const uint32_t* points, int n, fl
     for (int i = av_thread(); i < fours; i += step * LOADS) {
         uint4 four[LOADS];
 #pragma unroll
-        for (int k = 0; k < LOADS; ++k)  // all under way together
+        for (int k = 0; k < LOADS; ++k)  // all in flight together
             if (i + k * step < fours) four[k] = __ldcg(reinterpret_cast<const uint4*>(points) + i + k * step);
 #pragma unroll
         for (int k = 0; k < LOADS; ++k) {
@@ -111,7 +107,7 @@ __device__ inline void count_points(int* bins, const uint32_t* points, int n, fl
     for (int i = fours * 4 + av_thread(); i < n; i += step) count(__ldcg(&points[i]));
 }
 
-// Rows of `votes` are `pitch` long, `rhos` rounded up to 4.
+// Rows of `votes` are `pitch` long, which is `rhos` rounded up to a multiple of 4.
 __device__ void count_votes(int* bins, const uint32_t* points, int n, const float2* directions, int angles, int rhos,
                             int* votes) {
     const int middle = (rhos - 1) / 2, pitch = (rhos + 3) & ~3;
@@ -131,8 +127,8 @@ __device__ void count_votes(int* bins, const uint32_t* points, int n, const floa
     }
 }
 
-// `bins` still holds the block's only angle, or is null. A thread tests UNDER_WAY bins, a warp takes one place in the list
-// for all it found.
+// `bins` still holds the votes of the block's only angle, or is null. A thread tests UNDER_WAY bins; a warp appends all
+// the peaks that it found by one atomic.
 __device__ void find_peaks(const int* bins, const int* votes, int angles, int rhos, int least, uint64_t* peaks, unsigned* count) {
     const int pitch = (rhos + 3) & ~3, step = av_threads();
     for (int angle = blockIdx.x; angle < angles; angle += gridDim.x) {
@@ -167,7 +163,7 @@ __device__ void find_peaks(const int* bins, const int* votes, int angles, int rh
     }
 }
 
-// How many of the peaks come before `key`; all threads of the block call.
+// Number of peaks with a higher key; all threads of the block must call it.
 __device__ int count_better(HoughShared& s, const uint64_t* peaks, int n, uint64_t key) {
     int better = 0;
 #pragma unroll 4
@@ -181,7 +177,7 @@ __device__ int count_better(HoughShared& s, const uint64_t* peaks, int n, uint64
     return better;
 }
 
-struct Walk {  // along a line, one pixel a step of the axis it is closer to
+struct Walk {  // along a line, one pixel per step of the axis to which it is closer
     bool by_x;
     float rho, cosine, sine;
     __device__ int across(int along) const {
@@ -190,7 +186,7 @@ struct Walk {  // along a line, one pixel a step of the axis it is closer to
     }
 };
 
-// The lanes' segments, in their order, as long as there is room.
+// Appends the lanes' segments in their order, as long as there is room.
 __device__ inline void keep_segments(const Walk& walk, int from, int to, float shortest, int4* out, int& kept) {
     const int a = walk.across(from), b = walk.across(to);
     const float along = float(to - from), over = float(b - a);
@@ -201,12 +197,12 @@ __device__ inline void keep_segments(const Walk& walk, int from, int to, float s
     kept += __popc(found);
 }
 
-// Whether an edge lies at the place or one pixel beside it: a line of one bin's width covers both.
+// Whether an edge lies on the line's pixel or one pixel beside it: a line of one bin's width covers both.
 __device__ inline bool touches(const uint8_t* edges, int width, int height, const Walk& walk, int along) {
     const int middle = walk.across(along), limit = walk.by_x ? height : width;
     int any = 0;
 #pragma unroll
-    for (int d = -1; d <= 1; ++d) {  // three loads under way together
+    for (int d = -1; d <= 1; ++d) {  // three loads in flight together
         const int place = middle + d;
         const int x = walk.by_x ? along : place, y = walk.by_x ? place : along;
         if (place >= 0 && place < limit) any |= edges[int64_t(y) * width + x];
@@ -214,8 +210,8 @@ __device__ inline bool touches(const uint8_t* edges, int width, int height, cons
     return any != 0;
 }
 
-// Calls `visit` with the first pixel of each segment that begins in `bits`, a word from pixel `base` on, and the last pixel
-// before it (`last`: before the word; -1: none).
+// Calls `visit` for each segment that begins in the word `bits` (pixel `base` and on), with its first pixel and the
+// last edge pixel before it. `last`: the last edge pixel before the word, -1 if there is none.
 template <class Visit> __device__ inline void visit_starts(uint32_t bits, int base, int last, int gap, Visit visit) {
     while (bits != 0u) {
         const int first = __ffs(int(bits)) - 1, from = base + first;
@@ -227,13 +223,14 @@ template <class Visit> __device__ inline void visit_starts(uint32_t bits, int ba
     }
 }
 
-// By one warp, a lane a word: 32 words at a time, what is open at their end goes on in the next ones.
+// Cuts the words into segments, by one warp with one word per lane: 32 words at a time; a segment that is open at their
+// end continues in the next ones.
 __device__ void cut_segments(HoughShared& s, int words, const Walk& walk, float shortest, int gap, int4* segments) {
     int start = -1, last = -1, kept = 0;
     for (int word = 0; word < words && kept < SEGMENTS; word += 32) {
         const int base = (word + av_lane()) * 32;
         const uint32_t bits = word + av_lane() < words ? s.touched[word + av_lane()] : 0u;
-        int upto = bits != 0u ? base + 31 - __clz(int(bits)) : -1;  // the last pixel of this word and those before
+        int upto = bits != 0u ? base + 31 - __clz(int(bits)) : -1;  // last edge pixel in this word or the ones before
         for (int d = 1; d < 32; d *= 2) upto = max(upto, __shfl_up_sync(AV_FULL_WARP, upto, d));
         int before = __shfl_up_sync(AV_FULL_WARP, upto, 1);
         before = av_lane() == 0 ? last : max(before, last);
@@ -243,7 +240,7 @@ __device__ void cut_segments(HoughShared& s, int words, const Walk& walk, float 
         unsigned k = upto_own - own;
         if (av_lane() == 0) s.start[0] = start;
         visit_starts(bits, base, before, gap, [&](int from, int end) { s.end[k] = end, s.start[++k] = from; });
-        const int closed = int(__shfl_sync(AV_FULL_WARP, upto_own, 31));  // the segments before each start
+        const int closed = int(__shfl_sync(AV_FULL_WARP, upto_own, 31));  // each start closes the segment before it
         __syncwarp();
         for (int i = av_lane(); i - av_lane() < closed; i += 32)
             keep_segments(walk, i < closed ? s.start[i] : -1, i < closed ? s.end[i] : 0, shortest, segments, kept);
@@ -254,7 +251,7 @@ __device__ void cut_segments(HoughShared& s, int words, const Walk& walk, float 
     keep_segments(walk, av_lane() == 0 ? start : -1, last, shortest, segments, kept);
 }
 
-// The segments along a line, -1 where there are fewer; all threads of the block call.
+// The segments along a line, -1 if there are fewer; all threads of the block must call it.
 __device__ void follow_line(HoughShared& s, const uint8_t* edges, int width, int height, const Walk& walk, float shortest,
                             int gap, int4* segments) {
     const int length = walk.by_x ? width : height, words = (length + 31) / 32, warps = av_threads() / 32;
@@ -277,14 +274,14 @@ __device__ void follow_line(HoughShared& s, const uint8_t* edges, int width, int
     __syncthreads();
 }
 
-// rho and theta of the peak at `at`, an index of its votes, and how many it has.
+// rho, theta and number of votes of the peak `key`; `at` is its index in the votes, which the fourth element carries.
 __device__ inline float4 line_of(uint64_t key, int at, int rhos, float rho_step, float theta_step, float theta_min) {
     const int angle = at / rhos;
     const float rho = float(at - angle * rhos - (rhos - 1) / 2) * rho_step, theta = theta_min + float(angle) * theta_step;
     return make_float4(rho, theta, float(uint32_t(key >> 32)), __int_as_float(at));
 }
 
-// Lines alone: a warp takes a peak, and the number of better ones is the line's place in the output.
+// Lines without segments: a warp takes one peak; the number of better peaks is the line's place in the output.
 __device__ void write_lines_alone(const uint64_t* peaks, int n, int rhos, float rho_step, float theta_step, float theta_min,
                                   const Lines& out) {
     const int warps = av_threads() / 32;
@@ -301,8 +298,8 @@ __device__ void write_lines_alone(const uint64_t* peaks, int n, int rhos, float 
         out.lines[row] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 }
 
-// A block takes a peak; the number of better ones is the line's place in the output. No sort, and no barrier before the
-// segments.
+// Lines with segments: a block takes one peak; the number of better peaks is the line's place in the output. This needs
+// no sort, and no grid barrier before the segments.
 __device__ void write_lines(HoughShared& s, const uint8_t* edges, int width, int height, const float2* directions,
                             const uint64_t* peaks, int n, int rhos, float rho_step, float theta_step, float theta_min,
                             float shortest, int gap, const Lines& out) {
@@ -350,7 +347,7 @@ hough_lines(const uint8_t* edges, int width, int height, const float2* direction
         write_lines(s, edges, width, height, directions, peaks, found, rhos, rho_step, theta_step, theta_min, shortest, gap, out);
     AV_STAMP(7);
     AV_STAMPS_END(control, blockIdx.x == 0);
-    if (av_thread() == 0 && atomicAdd(finished, 1u) == gridDim.x - 1u) {  // every block has read the counters
+    if (av_thread() == 0 && atomicAdd(finished, 1u) == gridDim.x - 1u) {  // all blocks have read the counters
         count[0] = min(found, limit);
         count[1] = found > limit;
         *edge_count = *peak_count = *finished = 0u;

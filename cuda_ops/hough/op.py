@@ -1,4 +1,4 @@
-"""`hough_lines` on torch tensors."""
+"""Hough transform for lines and segments, on torch tensors."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from cuda_ops.runtime.registry import register
 
 @dataclass(frozen=True, slots=True)
 class HoughLines:
-    """`lines` (N, 3) float32 rho px, theta rad, votes, most votes first, zeros after the last; `count` (2,) int32:
-    how many, and 1 where weaker ones were left out; `segments` (N, 4, 4) int32 x0, y0, x1, y1 px, -1 where none.
+    """Lines found by the Hough transform, most votes first.
+
+    `lines` (N, 3) float32: rho px, theta rad, votes, zeros after the last; `count` (2,) int32: number of lines, and 1
+    if weaker lines were left out; `segments` (N, 4, 4) int32: x0, y0, x1, y1 px, -1 if there is none.
     """
 
     lines: torch.Tensor
@@ -36,12 +38,12 @@ def hough_lines(
     gap_max_px: int = 0,
     has_segments: bool = True,
 ) -> HoughLines:
-    """Lines of more than `votes_min` non-zero pixels of `edges` (H, W) uint8: those of cv2.HoughLines, in its order.
+    """Lines with more than `votes_min` non-zero pixels of `edges` (H, W) uint8: those of cv2.HoughLines, in its order.
 
-    The first four segments along each line have gaps of up to `gap_max_px` and are at least `length_min_px` long; a
-    pixel counts to a line that passes through it or beside it. (cv2.HoughLinesP draws its points at random and takes
-    a found segment's points away; these do neither, so neighbouring lines can share a segment.) Without `has_segments`
-    there are none of them. Raises `CudaOpsError`.
+    With `has_segments`, also the first four segments along each line that are at least `length_min_px` long, bridging
+    gaps of up to `gap_max_px`; a pixel belongs to each line that passes through it or beside it. (cv2.HoughLinesP draws
+    its points at random and removes the points of a found segment. This operator does neither, so that neighbouring
+    lines can share a segment.) Raises `CudaOpsError` for other shapes, dtypes or ranges.
     """
     edges = check("hough_lines", "edges", edges, [torch.uint8], ["H", "W"])
     check_number("hough_lines", "the larger side of edges", max(edges.shape), 1, host.SIZE_MAX)

@@ -1,4 +1,4 @@
-"""What the Hough kernel must equal: cv2.HoughLines for lines, and a plain walk along each line for segments."""
+"""CPU reference of the Hough kernel: cv2.HoughLines for lines, a plain walk along each line for segments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Int = NDArray[np.int32]
 
 
 def hough_lines(edges: NDArray[np.uint8], grid: Grid, votes_min: int, limit: int) -> tuple[Float, Int]:
-    """Lines (limit, 3) float32 rho, theta, votes, most votes first, zeros after the last; (2,) count, 1 if cut."""
+    """Lines (limit, 3) float32: rho, theta, votes, most votes first, zeros after the last; and (2,) count, 1 if cut."""
     found = cv2.HoughLinesWithAccumulator(edges, grid.rho_step, grid.theta_step, votes_min)
     every = np.zeros((0, 3), np.float32) if found is None else np.asarray(found, np.float32).reshape(-1, 3)
     lines = np.zeros((limit, 3), np.float32)
@@ -27,8 +27,8 @@ def segments_along(
 ) -> Int:
     """Segments (len(lines), 4, 4) int32 x0, y0, x1, y1 of the first `count` lines, -1 where there is none.
 
-    A pixel belongs to a line that passes through it or a pixel beside; gaps of up to `gap_max_px` are bridged; the
-    first four segments of at least `length_min_px` are kept.
+    A pixel belongs to a line that passes through it or through a pixel beside it; gaps of up to `gap_max_px` are
+    bridged; the first four segments of at least `length_min_px` are kept.
     """
     out = np.full((len(lines), SEGMENTS, 4), -1, np.int32)
     table = directions(grid) * np.float32(grid.rho_step)

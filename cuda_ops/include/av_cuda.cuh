@@ -1,5 +1,6 @@
-// What every kernel of this package builds on. NVRTC includes this file, and so does g++ (with shim.hpp before it), so
-// that the same kernel source runs on the CPU at small sizes: see docs/cuda.md, "The same source on the CPU".
+// Common definitions of all kernels: types, half precision, thread indices, grid barrier, number conversion. NVRTC
+// compiles it, and so does g++ (with shim.hpp before it), so that the same kernel source runs on the CPU at small
+// sizes: see docs/cuda.md, "The same source on the CPU".
 #pragma once
 
 #ifndef AV_ON_CPU
@@ -21,7 +22,7 @@ typedef long long int64_t;
 #define INFINITY __int_as_float(0x7f800000)
 #endif
 
-// Half precision in 16 bits, rounded to nearest even; no header needed.
+// Half precision in 16 bits, rounded to nearest even; needs no CUDA header.
 struct av_half {
     uint16_t bits;
 };
@@ -44,19 +45,22 @@ __device__ inline unsigned av_load_acquire(const unsigned* p) {
 #endif
     return x;
 }
-// 1 / x rounded to nearest, for 2^-126 < |x| < 2^126: a division's own instructions without its branch for other numbers.
+// 1 / x rounded to nearest, for 2^-126 < |x| < 2^126: the instructions of a division, without its branch for numbers
+// outside that range.
 __device__ inline float av_reciprocal(float x) {
     float near;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(x));
     return __fmaf_rn(near, -__fmaf_rn(x, near, -1.0f), near);
 }
-// What this thread, and those it met at a block barrier, wrote before is visible to whoever acquires the sum.
+// Atomic addition with release: earlier writes of this thread, and of the threads that met it at a block barrier,
+// become visible to each thread that acquires the sum.
 __device__ inline unsigned av_add_release(unsigned* p, unsigned value) {
     unsigned before;
     asm volatile("atom.add.release.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(p), "r"(value) : "memory");
     return before;
 }
-// The same, and what others released to `p` before is visible to this thread.
+// Atomic addition with acquire and release: in addition, writes that others released to `p` become visible to this
+// thread.
 __device__ inline unsigned av_add_acquire_release(unsigned* p, unsigned value) {
     unsigned before;
     asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(p), "r"(value) : "memory");
@@ -80,9 +84,10 @@ __device__ inline int av_threads() { return blockDim.x * blockDim.y * blockDim.z
 __device__ inline int av_lane() { return av_thread() & 31; }
 __device__ inline int av_warp() { return av_thread() >> 5; }
 
-// Where a kernel's time goes, when compiled with AV_STAMPS: clocks of thread 0 at numbered places, left in control words
-// 40 and on by one block (clocks of two processors do not compare). With AV_STAMPS 2: the longest that any block took from
-// the place before, and the complement of the shortest in words 56 and on; whoever launches sets both to 0.
+// Profiling by clock stamps. Compiled with AV_STAMPS 1, one chosen block writes the clocks of its thread 0 at the
+// numbered places to control words 40 and up (clocks of two processors cannot be compared). With AV_STAMPS 2, words 40
+// and up hold the longest time that any block took since the previous place, and words 56 and up the complement of the
+// shortest; the host sets both to 0 before the launch.
 #ifdef AV_STAMPS
 constexpr int AV_STAMPS_MAX = 16;
 __shared__ unsigned av_stamps_[AV_STAMPS_MAX];
@@ -108,8 +113,8 @@ __device__ inline void av_stamps_end_(unsigned* control, bool is_chosen) {
 #define AV_STAMPS_END(control, is_chosen)
 #endif
 
-// For kernels that are started early (`Launcher.launch`): waits until what was started before has ended and its results are
-// visible, then lets the next such kernel's blocks begin, as far as there is room for them.
+// For kernels launched with `early` (`Launcher.launch`): waits until the kernel before has ended and its results are
+// visible, then allows the blocks of the next such kernel to begin as far as there is room for them.
 __device__ inline void av_wait_for_earlier() {
 #if !defined(AV_ON_CPU) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
@@ -117,8 +122,8 @@ __device__ inline void av_wait_for_earlier() {
 }
 
 // A barrier over all blocks of a cooperative launch. `word` starts as 0 and needs no reset: its top bit flips once
-// per round, because the blocks' additions sum to 2^31. What a block wrote before is visible to all after.
-__device__ inline void av_wait_for_grid(unsigned* word) {  // thread 0, between two block barriers
+// per round, because the blocks' additions sum to 2^31. Writes before the barrier are visible to all blocks after it.
+__device__ inline void av_wait_for_grid(unsigned* word) {  // called by thread 0, between two block barriers
     const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
     const bool first = (blockIdx.x | blockIdx.y | blockIdx.z) == 0;
     const unsigned before = av_add_release(word, first ? 0x80000000u - (blocks - 1u) : 1u);
@@ -130,8 +135,8 @@ __device__ inline void av_grid_barrier(unsigned* word) {
     __syncthreads();
 }
 
-// The same; returns `value`, which blocks added to before. One thread a block loads it, into `shared`: were it all of
-// them, thousands of loads would queue at one place of the L2 cache.
+// Grid barrier that also returns `value`, a counter to which blocks added before. One thread per block loads it into
+// `shared`: if all threads did, thousands of loads would queue at one address of the L2 cache.
 __device__ inline unsigned av_grid_barrier_read(unsigned* word, const unsigned* value, unsigned& shared) {
     __syncthreads();
     if (av_thread() == 0) {
@@ -142,21 +147,22 @@ __device__ inline unsigned av_grid_barrier_read(unsigned* word, const unsigned* 
     return shared;
 }
 
-// Numbers change between integer and float without the conversion unit, which takes a quarter as many a cycle: an integer is
-// put behind, or read from behind, 2^23. A byte of `word` (k 0 .. 3) there, and as a float:
+// Conversions between integer and float without the conversion unit, which has a quarter of the throughput: an integer
+// is placed in the low mantissa bits of 2^23, or read from them. av_byte_behind returns 2^23 + byte k (0 .. 3) of
+// `word`; av_byte_to_float returns the byte as a float.
 __device__ inline float av_byte_behind(uint32_t word, int k) {
     return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7650u + unsigned(k)));
 }
 __device__ inline float av_byte_to_float(uint32_t word, int k) { return av_byte_behind(word, k) - 8388608.0f; }
-// The same of its lower (k 0) or upper half.
+// The lower (k 0) or upper (k 1) 16 bits of `word` as a float.
 __device__ inline float av_short_to_float(uint32_t word, int k) {
     return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7610u + 0x22u * unsigned(k))) - 8388608.0f;
 }
-// Byte k of each.
+// Byte k of each of the four words, packed into one word.
 __device__ inline uint32_t av_pack_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d, int k) {
     const unsigned pick = 0x0040u + 0x11u * unsigned(k);
     return __byte_perm(__byte_perm(a, b, pick), __byte_perm(c, d, pick), 0x5410u);
 }
-__device__ inline int av_round_to_int(float x) {  // to even, |x| < 2^22
+__device__ inline int av_round_to_int(float x) {  // ties to even, |x| < 2^22
     return __float_as_int(__fadd_rn(x, 12582912.0f)) - 0x4b400000;
 }

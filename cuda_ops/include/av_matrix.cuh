@@ -1,11 +1,11 @@
-// Products of small matrices of half precision by the tensor cores, summed in float32, and copies into shared memory that
-// run beside them. On the CPU the lanes of a warp hand each other their registers. Before sm_80 the copies are not
-// asynchronous.
+// Products of small half-precision matrices on the tensor cores, summed in float32, and asynchronous copies into shared
+// memory that run beside them. The CPU version exchanges registers between the lanes of a warp. Before sm_80 the copies
+// are synchronous.
 #pragma once
 #include "av_cuda.cuh"
 
 #if defined(AV_ON_CPU)
-// 16 bytes from `from`, or zeros: then it need not be an address.
+// Copies 16 bytes from `from`, or writes zeros if not `is_there`; `from` need not be a valid address then.
 inline void av_copy_16(void* to, const void* from, bool is_there) {
     if (is_there) std::memcpy(to, from, 16); else std::memset(to, 0, 16);
 }
@@ -35,7 +35,7 @@ inline void av_multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, 
         }
         return 0;
     });
-    __syncwarp();  // the others have read `own`
+    __syncwarp();  // until the other lanes have read `own`
 }
 #else
 __device__ inline unsigned av_shared_address(const void* p) { return unsigned(__cvta_generic_to_shared(p)); }
@@ -53,15 +53,15 @@ __device__ inline void av_copies_commit() {
     asm volatile("cp.async.commit_group;");
 #endif
 }
-// All but the last `LEFT` groups of this thread's copies have arrived.
+// Waits until all but the last `LEFT` committed groups of this thread's copies have arrived.
 template <int LEFT> __device__ inline void av_copies_wait() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
 #endif
 }
 
-// Four 8x8 matrices; lanes 8 i .. 8 i + 7 bring the addresses of the rows of matrix i. A lane gets elements 2 (lane % 4)
-// and the next one of row lane / 4.
+// Loads four 8x8 matrices. Lanes 8 i .. 8 i + 7 pass the addresses of the rows of matrix i; from each matrix a lane
+// gets elements 2 (lane % 4) and 2 (lane % 4) + 1 of row lane / 4.
 __device__ inline void av_load_matrices(uint32_t (&r)[4], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])

@@ -1,38 +1,37 @@
-// Median and interquartile range of the depth in the middle of a box, by one block of DEPTH_THREADS: exact order
-// statistics by radix selection. A thread keeps its samples in registers, so that all their loads are under way together.
-// The first digit has 10 bits, from the highest bit on in which the samples differ: depths of one object share their leading
-// bits, which would send all threads to one counter. What shares a quartile's first digit, one sample in many, goes to a
-// list; a warp a quartile finishes it there, with no barrier.
+// Median and interquartile range of the depth in the middle of a box: exact order statistics by radix selection. One
+// block of DEPTH_THREADS serves one box.
 //
-// Version 1 kept samples in shared memory, computed each one's place with two divisions, one load after the other, and
-// looked at all of them in four passes of 8 bits: 18.0 us for 300 boxes. Version 2, samples in registers: 11.2 us. This one:
-// 8.9 us.
+// A thread keeps its samples in registers, so that all their loads are in flight together. The first digit has 10 bits,
+// beginning at the highest bit in which the samples differ: the depths of one object share their leading bits, and a
+// digit from bit 31 on would send all threads to one counter. The few samples that share a quartile's first digit go to
+// a list, where one warp per quartile finishes the selection without a barrier.
+// Earlier versions and their times: docs/cuda.md, "Versions of the kernels".
 #pragma once
 #include "av_cuda.cuh"
 
-constexpr int DEPTH_SIDE = 64;  // a box is sampled on at most 64 x 64 places
+constexpr int DEPTH_SIDE = 64;  // a box is sampled at no more than 64 x 64 points
 constexpr int DEPTH_THREADS = 256, DEPTH_EACH = DEPTH_SIDE * DEPTH_SIDE / DEPTH_THREADS;
-constexpr int DEPTH_FIRST_BITS = 10, DEPTH_BITS = 8;  // of the first digit and of the others
-constexpr float DEPTH_INNER = 0.5f;  // of the box's width and height: the rim shows what is behind
+constexpr int DEPTH_FIRST_BITS = 10, DEPTH_BITS = 8;  // bits of the first digit and of the others
+constexpr float DEPTH_INNER = 0.5f;  // sampled fraction of a box's width and height: its rim shows the background
 constexpr uint32_t DEPTH_NONE = 0xffffffffu;
 
 struct DepthScratch {
-    int4 counters[(1 << DEPTH_FIRST_BITS) / 4];  // later 256 for each quartile
-    uint32_t list[DEPTH_SIDE * DEPTH_SIDE];      // a quartile's samples begin at start[] and are size[] many
+    int4 counters[(1 << DEPTH_FIRST_BITS) / 4];  // of the first digit; afterwards 256 counters for each quartile
+    uint32_t list[DEPTH_SIDE * DEPTH_SIDE];      // samples per quartile, size[] of each; quartiles may share a list
     int64_t line[DEPTH_SIDE];
     int column[DEPTH_SIDE];
     uint32_t prefix[3], low, high;
     int rank[3], size[3], taken[3], count;
 };
 
-// The k-th of `samples` places along [from, to), as a pixel of 0 .. size - 1.
+// Pixel (0 .. size - 1) of the k-th of `samples` sampling points along [from, to).
 __device__ inline int depth_place(int k, int samples, float from, float to, int size) {
     return av_clamp(int(floorf(from + (to - from) * ((float(k) + 0.5f) / float(samples)))), 0, size - 1);
 }
 
 __device__ inline int depth_samples(float from, float to) { return av_clamp(int(ceilf(to - from)), 1, DEPTH_SIDE); }
 
-__device__ inline int depth_upto(int own) {  // sum over the lower lanes and this one
+__device__ inline int depth_upto(int own) {  // inclusive prefix sum over the warp
     for (int d = 1; d < 32; d *= 2) {
         const int other = __shfl_up_sync(AV_FULL_WARP, own, d);
         if (av_lane() >= d) own += other;
@@ -40,7 +39,8 @@ __device__ inline int depth_upto(int own) {  // sum over the lower lanes and thi
     return own;
 }
 
-// Which of 32 * EACH counters the `rank`-th sample is in; `rank` becomes its rank there, `size` what the counter holds.
+// Index of the counter, among 32 * EACH, that holds the `rank`-th sample; `rank` becomes its rank among the samples of
+// that counter, and `size` their number.
 template <int EACH> __device__ inline int depth_digit(const int4* counters, int& rank, int& size) {
     int own = 0;
 #pragma unroll
@@ -57,7 +57,7 @@ template <int EACH> __device__ inline int depth_digit(const int4* counters, int&
     return owner * EACH + bin;
 }
 
-// The digits below the first, by one warp: `list` holds the `size` samples that share `prefix`.
+// Selects the digits below the first, by one warp: `list` holds the `size` samples that share the first digit `prefix`.
 __device__ inline uint32_t depth_finish(int4* counters, const uint32_t* list, int size, uint32_t prefix, int rank, int shift) {
     if (size == 1) return list[0];
     while (shift > 0) {
@@ -90,7 +90,7 @@ __device__ inline void depth_select(DepthScratch& s, const uint32_t (&value)[DEP
     if (q < 3) {
         int rank = s.rank[q], size;
         const int digit = depth_digit<(1 << DEPTH_FIRST_BITS) / 32>(s.counters, rank, size);
-        __syncwarp();  // all lanes have read the rank: their ballots needed it, but the memory model wants it said
+        __syncwarp();  // all lanes have read the rank (their ballots needed it), but the memory model requires this
         if (av_lane() == 0) s.prefix[q] = uint32_t(digit), s.rank[q] = rank, s.size[q] = size;
     }
     __syncthreads();
@@ -116,7 +116,8 @@ __device__ inline void depth_select(DepthScratch& s, const uint32_t (&value)[DEP
     __syncthreads();
 }
 
-// `box` in px of `depth`; result: median, interquartile range, number of valid samples. All threads of the block call.
+// Depth statistics of `box` (px of `depth`): out = median, interquartile range, number of valid samples. All threads of
+// the block must call it.
 __device__ inline void depth_stats(DepthScratch& s, const float* depth, int width, int height, float4 box, float* out) {
     const float margin_x = (box.z - box.x) * (0.5f - 0.5f * DEPTH_INNER);
     const float margin_y = (box.w - box.y) * (0.5f - 0.5f * DEPTH_INNER);

@@ -1,5 +1,5 @@
-// CUDA's execution model on one CPU thread, enough for this package's kernels: every CUDA thread is a fiber; barriers,
-// warp votes and shuffles hand over to the next fiber. Slow and exact: for tests of logic at small sizes.
+// CUDA's execution model on one CPU thread, as far as this package's kernels need it. Every CUDA thread is a fiber;
+// barriers, warp votes and shuffles switch to the next fiber. It is slow and exact: for tests of logic at small sizes.
 #pragma once
 #define AV_ON_CPU 1
 
@@ -44,7 +44,7 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 namespace shim {
 
 struct Warp {
-    uint64_t brought[32], result[32];  // by the lanes of the vote or shuffle under way; by those of the last one
+    uint64_t brought[32], result[32];  // the lanes' values in the current vote or shuffle, and in the last finished one
     unsigned mask = 0, arrived = 0, took_part = 0, present = 0, round = 0;
 };
 
@@ -76,7 +76,7 @@ inline jmp_buf scheduler;
 inline ucontext_t unused;
 inline const std::function<void()>* body = nullptr;
 
-// Fibers start by swapcontext and switch by _setjmp, which asks the kernel nothing.
+// Fibers start by swapcontext and switch by _setjmp, which makes no system call.
 inline void yield(const unsigned* awaited = nullptr) {
     current->awaited = awaited;
     if (awaited) current->seen = *awaited;
@@ -118,7 +118,7 @@ inline int barrier(int vote) {
     return block.vote_result;
 }
 
-// The lanes of `mask` bring a value each; `take` reads them once all have come.
+// Each lane of `mask` passes a value; `take` reads all of them once every lane has arrived.
 template <class F> auto exchange(unsigned mask, uint64_t value, F take) {
     Warp& warp = current->block->warps[current->number / 32];
     const unsigned lane = current->number % 32, bit = 1u << lane;
@@ -191,7 +191,7 @@ inline void run_blocks(std::vector<Block>& blocks) {
     current = nullptr;
 }
 
-// Blocks one after the other, or all at once for a cooperative launch.
+// Runs the blocks one after the other, or all at once for a cooperative launch.
 inline void run(dim3 grid, dim3 block, unsigned shared_bytes, bool cooperative, const std::function<void()>& f) {
     grid_dim = grid;
     block_dim = block;
@@ -324,7 +324,7 @@ using std::max;
 using std::min;
 
 struct av_half;
-// IEEE half, by hand: g++ 12 has no _Float16 in C++.
+// Conversion to and from IEEE half by hand: g++ 12 has no _Float16 in C++.
 inline uint16_t shim_half_bits(float x) {
     const unsigned u = __float_as_uint(x), sign = u >> 16 & 0x8000u;
     const float a = std::fabs(x);

@@ -1,4 +1,4 @@
-"""Ranges of Lab, sRGB's curve, and the launch of the kernel."""
+"""Colour ranges in L*a*b*, sRGB's transfer curve, and the launch of the kernel."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ THREADS = 256
 
 @dataclass(frozen=True, slots=True)
 class LabRange:
-    """Inclusive, in OpenCV's 8-bit units: L 0..255 (2.55 times the standard's), a and b with 128 for grey."""
+    """An inclusive range in OpenCV's 8-bit units: L 0..255 (2.55 times the standard's), a and b 128 for grey."""
 
     low: tuple[float, float, float]
     high: tuple[float, float, float]
 
 
 def linear_light() -> NDArray[np.float32]:
-    """(256,): how much light each value of a byte stands for, 0..1 (IEC 61966-2-1)."""
+    """(256,) float32: linear light 0..1 of each byte value, by sRGB's transfer curve (IEC 61966-2-1)."""
     value = np.arange(256) / 255.0
     return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4).astype(np.float32)
 
 
 def run(launcher: Launcher, image: Any, linear: Any, first: LabRange, second: LabRange, mask: Any) -> None:
-    """`image` (H, W, 3 or 4) uint8, `linear` as `linear_light` -> `mask` (H, W) uint8."""
+    """Write the mask (H, W) uint8 of `image` (H, W, 3 or 4) uint8; `linear` is the table of `linear_light`."""
     height, width, channels = (int(size) for size in image.shape)
     size = height * width
     numbers = [value for part in (first, second) for value in (*part.low, *part.high)]

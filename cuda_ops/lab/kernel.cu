@@ -1,8 +1,10 @@
-// Which pixels lie in ranges of CIE L*a*b* (D65, ITU-R BT.709 primaries, sRGB's curve), as OpenCV scales it to bytes.
+// Mask of the pixels within ranges of CIE L*a*b* (D65, ITU-R BT.709 primaries, sRGB's curve), scaled to bytes like
+// OpenCV.
 //
-// sRGB's curve is a table of 256 floats, taken to shared memory by each block: three powers a pixel less. The cube root
-// is bits divided by three and three steps of Newton's method: additions, multiplications and divisions alone, which
-// numpy rounds alike. One thread takes 4 px of BGRA (16 bytes) or 1 px of BGR.
+// sRGB's curve is a table of 256 floats that each block copies to shared memory, which saves three powers per pixel.
+// The cube root divides the bits by three and makes three steps of Newton's method. It uses only additions,
+// multiplications and divisions, which numpy rounds in the same way. One thread takes 4 px of BGRA (16 bytes) or 1 px
+// of BGR.
 #include "av_cuda.cuh"
 
 struct Curve {

@@ -1,4 +1,4 @@
-"""`lab_mask` on torch tensors."""
+"""Colour mask by ranges of L*a*b*, on torch tensors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cuda_ops.runtime.registry import register
 
 
 def lab_mask(image: torch.Tensor, first: LabRange, second: LabRange) -> torch.Tensor:
-    """(H, W) uint8: 1 where `image` (H, W, 3 or 4) uint8 BGR(A) is in the first range, 2 in the second, 3 in both.
+    """Mask (H, W) uint8 of `image` (H, W, 3 or 4) uint8 BGR(A): 1 in the first Lab range, 2 in the second, 3 in both.
 
-    L, a and b are CIE's, scaled as OpenCV scales them for bytes, and not rounded; OpenCV's own bytes come from coarse
-    tables, and one in a hundred lies up to 2.3 away. Raises `CudaOpsError`.
+    L, a and b are CIE's, scaled like OpenCV's for bytes but not rounded. OpenCV's own bytes come from coarse tables;
+    one in a hundred differs by up to 2.3. Raises `CudaOpsError` for another shape or dtype.
     """
     image = check("lab_mask", "image", image, [torch.uint8], ["H", "W", "3 or 4"])
     if image.shape[2] not in (3, 4):

@@ -1,4 +1,4 @@
-"""What the Lab kernel must equal: the same float32 operations in numpy."""
+"""CPU reference of the Lab kernel: the same float32 operations in numpy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ F = np.float32
 
 
 def to_lab(image: NDArray[np.uint8]) -> Float:
-    """(H, W, 3 or 4) uint8 BGR(A) -> (H, W, 3) float32 in OpenCV's 8-bit units, before rounding."""
+    """Convert (H, W, 3 or 4) uint8 BGR(A) to L*a*b*: (H, W, 3) float32 in OpenCV's 8-bit units, before rounding."""
     linear = linear_light()
     b, g, r = (linear[image[..., channel]] for channel in range(3))
     y = F(0.212671) * r + F(0.715160) * g + F(0.072169) * b
@@ -23,7 +23,7 @@ def to_lab(image: NDArray[np.uint8]) -> Float:
 
 
 def lab_mask(image: NDArray[np.uint8], first: LabRange, second: LabRange) -> NDArray[np.uint8]:
-    """(H, W) uint8: 1 in the first range, 2 in the second, 3 in both."""
+    """Mask (H, W) uint8: 1 in the first range, 2 in the second, 3 in both."""
     lab, mask = to_lab(image), np.zeros(image.shape[:2], np.uint8)
     for bit, part in ((1, first), (2, second)):
         low, high = np.array(part.low, np.float32), np.array(part.high, np.float32)

@@ -1,4 +1,4 @@
-"""Camera, ground grid, colour ranges, and the launches of the lane kernels."""
+"""Camera model, ground grid and colour ranges of the lane kernels, and their launches."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ ROWS_MAX, SIZE_MAX = 65535, 32767
 
 @dataclass(frozen=True, slots=True)
 class HlsRange:
-    """Inclusive, in OpenCV's 8-bit units: hue 0..180, which is 0 again (low > high passes through it), lightness and
-    saturation 0..255.
+    """An inclusive range of hue, lightness, saturation in OpenCV's 8-bit units.
+
+    Hue is 0..180, where 180 equals 0; a range with low > high passes through 0. Lightness and saturation are 0..255.
     """
 
     low: tuple[float, float, float]
@@ -25,8 +26,10 @@ class HlsRange:
 
 @dataclass(frozen=True, slots=True)
 class GroundCamera:
-    """Row-major 3x3 from ground (x, y, 1), m, to the camera's frame (right, down, forward); intrinsics px; k1, k2, p1,
-    p2, k3 as OpenCV defines them.
+    """Pinhole camera above the ground plane.
+
+    `ground_to_camera` is a row-major 3x3 matrix from ground (x, y, 1), m, to the camera's frame (right, down, forward).
+    Intrinsics are in px; `distortion` is k1, k2, p1, p2, k3 as OpenCV defines them.
     """
 
     ground_to_camera: tuple[float, ...]
@@ -39,7 +42,10 @@ class GroundCamera:
 
 @dataclass(frozen=True, slots=True)
 class GroundGrid:
-    """Cells of `cell_m`; row 0 is farthest, at x_far_m, column 0 leftmost, at y_left_m (vehicle frame, ISO 8855)."""
+    """Ground grid (bird's-eye view) with cells of `cell_m`, in the vehicle frame (ISO 8855).
+
+    Row 0 is the farthest, at `x_far_m`; column 0 is the leftmost, at `y_left_m`.
+    """
 
     rows: int
     columns: int
@@ -53,18 +59,19 @@ YELLOW = HlsRange((12.0, 60.0, 60.0), (35.0, 230.0, 255.0))
 
 
 def scaled(wanted: HlsRange) -> tuple[float, ...]:
-    """What the kernel compares with: where hue begins, -60 to 300, how far it reaches, degrees; lightness doubled;
-    saturation."""
+    """A range in the kernel's units: start of the hue (-60 to 300) and its span, degrees; twice the lightness, low and
+    high; saturation, low and high."""
     (h0, l0, s0), (h1, l1, s1) = wanted.low, wanted.high
     start = 2.0 * h0 - (360.0 if h0 >= 150.0 else 0.0)
     return start, 2.0 * (h1 - h0) + (0.0 if h0 <= h1 else 360.0), 2.0 * l0, 2.0 * l1, s0, s1
 
 
 def is_usual(first: HlsRange, second: HlsRange) -> bool:
-    """Whether the kernel may take its shorter way, which gives the same.
+    """Whether the kernel's shorter form, which gives the same result, may be used for these ranges.
 
-    The first range takes any hue and saturation, as white does; the second is of some saturation or more, neither black
-    nor white, and of hues in quarter steps that do not pass through 150, so that all its products are exact.
+    The first range must take any hue and saturation, as white does. The second must need some saturation, contain
+    neither black nor white, and have hues in quarter steps that do not pass through 150, so that all its products are
+    exact.
     """
     any_hue, most = (0.0, 180.0), 255.0
     is_any = (first.low[0], first.high[0]) == any_hue and first.low[2] <= 0.0 and first.high[2] >= most
@@ -76,8 +83,8 @@ def is_usual(first: HlsRange, second: HlsRange) -> bool:
 
 
 def _ranges(first: HlsRange, second: HlsRange, in_usual_form: bool = False) -> list[Argument]:
-    """Of lightness, an integer when doubled, the middle and how far from there; in the usual form of the second's hue
-    too."""
+    """Kernel arguments of both ranges: lightness, doubled to integers, as centre and half width; in the usual form the
+    second range's hue too."""
     found = []
     for number, part in enumerate((first, second)):
         hue, span, *lightness, s0, s1 = scaled(part)
@@ -100,7 +107,8 @@ def run_ground(
     mask: Any,
     view: Any,
 ) -> None:
-    """`image` (H, W, 3 or 4) uint8 -> `mask` (rows, columns) uint8 and, unless None, `view` (rows, columns, 3) BGR."""
+    """Write the ground `mask` (rows, columns) uint8 of `image` (H, W, 3 or 4) uint8, and `view` (rows, columns, 3) BGR
+    unless it is None."""
     height, width, channels = (int(size) for size in image.shape)
     numbers = (
         grid.x_far_m, grid.y_left_m, grid.cell_m, *camera.ground_to_camera,
@@ -112,16 +120,14 @@ def run_ground(
         *(F32(value) for value in numbers), *_ranges(first, second, form == "usual_"),
     ]  # fmt: skip
     fours = ceil_div(grid.columns, 4)
-    threads = 32 * ceil_div(
-        fours, 32 * ceil_div(fours, GROUND_THREADS_MAX)
-    )  # a row's blocks are as large as each other
+    threads = 32 * ceil_div(fours, 32 * ceil_div(fours, GROUND_THREADS_MAX))  # all blocks of a row have the same size
     shape = (ceil_div(fours, threads), grid.rows, 1)
     name = f"ground_mask_{form}{'bgr' if channels == 3 else 'bgra'}"
     launcher.launch(name, shape, threads, arguments, early=True)
 
 
 def run_colour(launcher: Launcher, image: Any, first: HlsRange, second: HlsRange, mask: Any) -> None:
-    """`image` (H, W, 3 or 4) uint8 -> `mask` (H, W) uint8."""
+    """Write the colour `mask` (H, W) uint8 of `image` (H, W, 3 or 4) uint8."""
     height, width, channels = (int(size) for size in image.shape)
     size = height * width
     arguments: list[Argument] = [Ptr(image), I32(size), Ptr(mask), *_ranges(first, second)]

@@ -1,37 +1,34 @@
-// Colour of paint, seen from above: each cell of a ground grid looks up its place in the camera's picture (pinhole with
-// Brown-Conrady distortion), takes the colour there, and is tested against two ranges of hue, lightness, saturation.
+// Inverse perspective mapping with a colour threshold: each cell of a ground grid is projected into the camera's
+// picture (pinhole with Brown-Conrady distortion); the interpolated colour there is tested against two ranges of hue,
+// lightness and saturation.
 //
-// One gather: neither a rectified picture nor a table of places goes through memory; reading a cell's place from a table
-// would cost 8 bytes, more than its picture and mask together. What bounds it are instructions (8 bytes a cell would take
-// 2 us): so a cell's four neighbours are blended in integers, a dot product of bytes for two of them, its colour is rounded
-// once and tested as bytes, and its place is a chain of fused multiply-adds whose last 8 bits are the weights.
-// `colour_mask` tests a picture's own pixels, 4 a thread, one 16-byte load and one 4-byte store.
-//
-// Version 1, a cell a thread and three divisions more: 11.5 us. Version 2, four cells a thread, but branches between their
-// loads, and 260 instructions a cell, 17 of them for the conversion unit, which takes 16 a cycle: 11.0 us. Version 3, 177:
-// 6.5 us. Version 4, without the tests that a range leaves open and the bytes moved before they are multiplied, 120: 5.6 us,
-// warps waiting for the half of the unit that compares, shifts and picks bytes. This one, 115, 16 of them only where a warp
-// has a cell whose hue counts: distortion in fewer products, ranges of lightness as a distance from their middle, blocks of
-// 160 threads, as many for each processor: 4.9 us. Tried: lanes take cells beside each other, so that a load of the warp
-// touches fewer lines of the picture, and results leave through shared memory (7.9 where it took 7.0); two rows a thread;
-// 32 registers (6.0 where it took 4.9); 64, 128 or 320 threads a block (5.2, 5.5, 5.1).
+// It is one gather: neither a rectified picture nor a table of positions goes through memory; a cell's position in a
+// table would cost 8 bytes, more than its picture and mask together. The kernel is bounded by instructions (8 bytes per
+// cell would take 2 us). Therefore a cell's four neighbours are blended in integers, with one dot product of bytes for
+// two of them; its colour is rounded once and tested as bytes; and its position is a chain of fused multiply-adds whose
+// last 8 bits are the weights. The usual form (`is_usual` in host.py) computes hue only in warps with a cell whose hue
+// matters.
+// `colour_mask` tests the picture's own pixels, 4 per thread with one 16-byte load and one 4-byte store.
+// Earlier versions and their times: docs/cuda.md, "Versions of the kernels".
 #include "av_cuda.cuh"
 
-// Hue from `hue` degrees (-60 .. 300) on, `span` degrees wide, through 300 too; in a usual second range its middle, and half
-// as wide, which does not pass through 300. Lightness doubled: its middle, and how far from there. Saturation 0..255.
+// A colour range. Hue: starts at `hue` degrees (-60 .. 300) and is `span` degrees wide, possibly through 300; in the
+// usual form the second range has centre and half width instead, and does not pass through 300. Lightness, doubled:
+// centre `light` and half width `apart`. Saturation: 0..255.
 struct Range {
     float hue, span, light, apart, s0, s1;
 };
 
-// Hue and saturation as quotients: a range test multiplies instead of dividing, at a third of the instructions. Of bytes,
-// all these are integers, exact in a float.
+// Hue and saturation as quotients, so that a range test multiplies instead of dividing, at a third of the instructions.
+// For byte colours all these values are integers, exact in a float.
 struct Hls {
     float high, diff;
-    float twice_l;            // lightness 0..255, doubled
+    float twice_l;            // twice the lightness 0..255
     float spread, spread_of;  // saturation 0..255 = spread / spread_of
 };
 
-// Of bytes put behind 2^23: differences are theirs, and the sum of two is exact once the one lies before 0 by as much.
+// b, g, r are 2^23 + byte (see `av_byte_behind`): their differences are those of the bytes, and the sum of two is exact
+// if 2^24 is subtracted first.
 __device__ inline Hls to_hls(float b, float g, float r) {
     const float high = fmaxf(fmaxf(b, g), r), low = fminf(fminf(b, g), r), diff = high - low;
     const float sum = (high - 16777216.0f) + low;
@@ -47,13 +44,13 @@ __device__ inline float hue_of(float b, float g, float r, float high, float diff
 __device__ inline bool is_as_light(const Hls& c, const Range& r) { return fabsf(c.twice_l - r.light) <= r.apart; }
 
 __device__ inline bool in_range(const Hls& c, float hue, const Range& r) {
-    const float diff = fmaxf(c.diff, 1.0f), spread_of = fmaxf(c.spread_of, 1.0f);  // grey: hue 0, saturation 0
-    float past = __fmaf_rn(-r.hue, diff, hue);  // both from -60 on: once round at most
+    const float diff = fmaxf(c.diff, 1.0f), spread_of = fmaxf(c.spread_of, 1.0f);  // grey has hue 0 and saturation 0
+    float past = __fmaf_rn(-r.hue, diff, hue);  // both begin at -60, so one full turn at most is missing
     if (past < 0.0f) past = __fmaf_rn(360.0f, diff, past);
     return (past <= r.span * diff) & is_as_light(c, r) & (c.spread >= r.s0 * spread_of) & (c.spread <= r.s1 * spread_of);
 }
 
-// Of bytes behind 2^23. Bit 0: in the first range; bit 1: in the second.
+// Class of a colour given as 2^23 + byte. Bit 0: in the first range; bit 1: in the second.
 __device__ inline uint32_t classify(float b, float g, float r, const Range& first, const Range& second) {
     const Hls c = to_hls(b, g, r);
     const float hue = hue_of(b, g, r, c.high, c.diff);
@@ -75,48 +72,52 @@ __device__ inline uint32_t classify(uint32_t px, const Range& first, const Range
 #define FIRST {a_hue, a_span, a_light, a_apart, as0, as1}
 #define SECOND {b_hue, b_span, b_light, b_apart, bs0, bs1}
 
-// m: (x, y, 1) on the ground -> camera frame; f, c, k, p: intrinsics and distortion, px.
+// m: matrix from (x, y, 1) on the ground to the camera frame; f, c, k, p: intrinsics (px) and distortion.
 #define GROUND                                                                                                      \
     const uint8_t *image, int width, int height, uint8_t *mask, uint8_t *view, int rows, int columns, float x_far, \
         float y_left, float cell, float m0, float m1, float m2, float m3, float m4, float m5, float m6, float m7,  \
         float m8, float fx, float fy, float cx, float cy, float k1, float k2, float p1, float p2, float k3, RANGES
 
-struct Place {  // of a cell in the picture: the upper left of its four neighbours, and how far between them in 1/256 px
+struct Place {  // a cell's position in the picture: upper left neighbour, and the fraction between pixels in 1/256 px
     uint32_t at, tx, ty;
     bool is_inside;
 };
 
-// Behind 2^15 a float's lowest 8 bits are its fraction. What is left of the picture, above it, or no number, lies behind it.
+// A coordinate in steps of 1/256 px, rounded down: in 2^15 + px the lowest 8 bits of the float are the fraction.
+// Coordinates left of or above the picture, and NaN, become numbers larger than any picture.
 __device__ inline uint32_t in_steps(float px) { return __float_as_uint(__fadd_rd(px, 32768.0f)) - 0x47000000u; }
 
-// `row_x`, `row_y`, `row_z`: the part of the camera's coordinates that all cells of a row share; `column`: its middle.
+// `row_x`, `row_y`, `row_z`: the part of the camera coordinates that all cells of a row share; `column`: the cell's
+// centre.
 __device__ inline Place find_place(GROUND, float row_x, float row_y, float row_z, float column) {
     const float y = __fmaf_rn(-column, cell, y_left), cam_z = __fmaf_rn(m7, y, row_z);
     const float scale = av_reciprocal(cam_z), u = __fmaf_rn(m1, y, row_x) * scale, v = __fmaf_rn(m4, y, row_y) * scale;
     const float r2 = __fmaf_rn(v, v, u * u), radial = __fmaf_rn(r2, __fmaf_rn(r2, __fmaf_rn(r2, k3, k2), k1), 1.0f);
-    const float factor = __fmaf_rn(2.0f * p1, v, __fmaf_rn(2.0f * p2, u, radial));  // of radial and tangential distortion
+    const float factor = __fmaf_rn(2.0f * p1, v, __fmaf_rn(2.0f * p2, u, radial));  // radial and tangential distortion
     const float px = __fmaf_rn(fx * u, factor, __fmaf_rn(fx * p2, r2, cx));
     const float py = __fmaf_rn(fy * v, factor, __fmaf_rn(fy * p1, r2, cy));
     const uint32_t across = in_steps(px), down = in_steps(py);
     const bool is_inside = cam_z > 1e-3f && across <= uint32_t(width - 1) << 8 && down <= uint32_t(height - 1) << 8;
-    // The last pixel is one to the right of the last but one: all four neighbours are there, if the picture has so many.
+    // The last pixel counts as the right neighbour of the one before, so that all four neighbours exist in any picture
+    // of at least 2 x 2 px.
     const uint32_t left = min(across >> 8, uint32_t(max(width - 2, 0))), top = min(down >> 8, uint32_t(max(height - 2, 0)));
     return {top * uint32_t(width) + left, across + left * 0xffffff00u, down + top * 0xffffff00u, is_inside};
 }
 
 struct Cell {
-    uint32_t b, g, r;  // in byte 2
+    uint32_t b, g, r;  // the colour's byte is byte 2
 };
 
-// Of what the upper and the lower two neighbours give, each the sum of two bytes with weights of 2^8 together; 2^16 in all.
-// Above that stands what makes a float of byte 2: see `av_byte_behind`.
+// Blends the sums of the upper and the lower two neighbours. The weights of each sum add up to 2^8, so that the result
+// is scaled by 2^16. The constant rounds, and its top byte lets `blended` make 2^23 + byte 2 as a float: see
+// `av_byte_behind`.
 __device__ inline uint32_t blend(uint32_t top, uint32_t below, uint32_t ty) {
     return top * (256u - ty) + below * ty + 0x4b008000u;
 }
 __device__ inline float blended(uint32_t sum) { return __uint_as_float(__byte_perm(sum, 0u, 0x3442u)); }
 
 __device__ inline Cell look_at(const Place& place, const uint32_t (&px)[4]) {
-    const uint32_t across = place.is_inside ? place.tx * 0xffffu + 256u : 0u;  // 256 - tx, and tx above it
+    const uint32_t across = place.is_inside ? place.tx * 0xffffu + 256u : 0u;  // lower half 256 - tx, upper half tx
     const uint32_t top = __byte_perm(px[0], px[1], 0x5140u), below = __byte_perm(px[2], px[3], 0x5140u);  // blue, green
     const uint32_t red_top = __byte_perm(px[0], px[1], 0x0062u), red_below = __byte_perm(px[2], px[3], 0x0062u);
     const uint32_t b = blend(__dp2a_lo(across, top, 0u), __dp2a_lo(across, below, 0u), place.ty);
@@ -125,7 +126,7 @@ __device__ inline Cell look_at(const Place& place, const uint32_t (&px)[4]) {
     return {b, g, r};
 }
 
-// The classes of four cells, a byte each.
+// The classes of four cells, one byte each.
 __device__ inline uint32_t classify(const Cell (&cells)[4], const Place (&places)[4], const Range& first, const Range& second) {
     uint32_t kinds = 0u;
 #pragma unroll
@@ -135,8 +136,8 @@ __device__ inline uint32_t classify(const Cell (&cells)[4], const Place (&places
     return kinds;
 }
 
-// The same for what `is_usual` in host.py says: nothing grey is in the second range, black and white least of all, and its
-// hues do not pass through 300. Most of a road is grey: few warps have a cell whose hue counts.
+// Like `classify`, for ranges that pass `is_usual` in host.py: the second range contains no grey, no black and no
+// white, and its hues do not pass through 300. Most of a road is grey: few warps have a cell whose hue matters.
 __device__ inline uint32_t classify_usual(const Cell (&cells)[4], const Place (&places)[4], const Range& first,
                                           const Range& second) {
     uint32_t kinds = 0u, open = 0u;
@@ -161,7 +162,7 @@ __device__ inline uint32_t classify_usual(const Cell (&cells)[4], const Place (&
     image, width, height, mask, view, rows, columns, x_far, y_left, cell, m0, m1, m2, m3, m4, m5, m6, m7, m8, fx, fy, \
         cx, cy, k1, k2, p1, p2, k3, a_hue, a_span, a_light, a_apart, as0, as1, b_hue, b_span, b_light, b_apart, bs0, bs1
 
-// The mask of four cells of a row leaves as one word, the view as three.
+// Writes four cells of a row: the mask as one word, the view as three.
 __device__ inline void put(uint8_t* mask, uint8_t* view, int row, int first, int columns, const Cell (&cells)[4],
                            uint32_t kinds) {
     const int64_t at = int64_t(row) * columns + first;
@@ -190,8 +191,8 @@ __device__ inline void put(uint8_t* mask, uint8_t* view, int row, int first, int
     }
 }
 
-// Four cells of a row a thread: all places first, then their 16 loads, with no branch between them.
-// IS_THIN: a picture of one row or column, whose pixels have no neighbours there.
+// A thread takes four cells of a row: first all positions, then their 16 loads, with no branch between them.
+// IS_THIN: a picture of one row or one column, whose pixels have no neighbours in that direction.
 template <int CHANNELS, bool IS_USUAL, bool IS_THIN> __device__ void ground_mask(GROUND) {
     const int row = blockIdx.y, first = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
     if (first >= columns) return;
@@ -201,7 +202,7 @@ template <int CHANNELS, bool IS_USUAL, bool IS_THIN> __device__ void ground_mask
 #pragma unroll
     for (int k = 0; k < 4; ++k)
         places[k] = find_place(GROUND_VALUES, m0 * x + m2, m3 * x + m5, m6 * x + m8, float(first) + (float(k) + 0.5f));
-    av_wait_for_earlier();  // where cells lie hangs on nothing that was made before
+    av_wait_for_earlier();  // the positions above depend on no earlier kernel
     Cell cells[4] = {};
     uint32_t kinds = 0u;
     if (places[0].is_inside | places[1].is_inside | places[2].is_inside | places[3].is_inside) {
@@ -218,7 +219,9 @@ template <int CHANNELS, bool IS_USUAL, bool IS_THIN> __device__ void ground_mask
 
 extern "C" __global__ void ground_mask_bgr(GROUND) { ground_mask<3, false, false>(GROUND_VALUES); }
 extern "C" __global__ void ground_mask_bgra(GROUND) { ground_mask<4, false, false>(GROUND_VALUES); }
-// Bounds of 1024 the compiler takes as leave for 52 registers and more loads at once; with 37 it took 5.2 us, not 4.9.
+// With launch bounds of 1024 the compiler uses 52 registers and has more loads in flight; with 37 registers the kernel
+// took
+// 5.2 us instead of 4.9.
 extern "C" __global__ void __launch_bounds__(1024) ground_mask_usual_bgr(GROUND) { ground_mask<3, true, false>(GROUND_VALUES); }
 extern "C" __global__ void __launch_bounds__(1024) ground_mask_usual_bgra(GROUND) { ground_mask<4, true, false>(GROUND_VALUES); }
 extern "C" __global__ void ground_mask_thin_bgr(GROUND) { ground_mask<3, false, true>(GROUND_VALUES); }

@@ -1,4 +1,4 @@
-"""`ground_mask` and `colour_mask` on torch tensors."""
+"""Colour masks by hue, lightness and saturation, in the picture and on the ground (IPM), on torch tensors."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cuda_ops.runtime.registry import register
 
 
 def colour_mask(image: torch.Tensor, first: HlsRange = WHITE, second: HlsRange = YELLOW) -> torch.Tensor:
-    """(H, W) uint8: 1 where `image` (H, W, 3 or 4) uint8 BGR(A) is in the first range, 2 in the second, 3 in both.
+    """Mask (H, W) uint8 of `image` (H, W, 3 or 4) uint8 BGR(A): 1 in the first HLS range, 2 in the second, 3 in both.
 
-    Hue, lightness and saturation are OpenCV's before it rounds them. Raises `CudaOpsError`.
+    Hue, lightness and saturation are OpenCV's before rounding. Raises `CudaOpsError` for another shape or dtype.
     """
     image = _picture("colour_mask", image)
     result: torch.Tensor = _colour(image, _packed(first, second))
@@ -29,9 +29,11 @@ def ground_mask(
     first: HlsRange = WHITE,
     second: HlsRange = YELLOW,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The mask of `colour_mask`, and the picture (rows, columns, 3) BGR, on the ground; 0 where the camera sees none.
+    """Inverse perspective mapping onto `grid`: the colour mask (rows, columns) and the view (rows, columns, 3) BGR.
 
-    Bilinear look-up through the lens's distortion. Raises `CudaOpsError`.
+    The mask is that of `colour_mask`. Colours are interpolated bilinearly at the cells' projections through the lens
+    distortion; cells that the camera does not see are 0. Raises `CudaOpsError` for another image shape or dtype, or a
+    wrong grid or camera.
     """
     image = _picture("ground_mask", image)
     if not 1 <= grid.rows <= host.ROWS_MAX or grid.columns < 1 or len(camera.ground_to_camera) != 9:

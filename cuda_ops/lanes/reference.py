@@ -1,4 +1,4 @@
-"""What the lane kernels must equal: the same float32 operations in numpy."""
+"""CPU reference of the lane kernels: the same float32 operations in numpy."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ Bytes = NDArray[np.uint8]
 _F = np.float32
 _Number = NDArray[np.floating[Any]] | np.floating[Any]
 WEIGHTS = 256
-"""Steps between two pixels in which the ground's look-up blends."""
+"""Steps between two pixels to which bilinear interpolation is quantised."""
 
 
 def quotients(bgr: Float) -> tuple[Float, Float, Float, Float, Float]:
-    """Hue in degrees, -60 to 300, times the second value, lightness 0..255, saturation 0..255 times the fifth; of BGR
-    0..255."""
+    """HLS of BGR 0..255 without division: hue * divisor, divisor, lightness, saturation * divisor, divisor.
+
+    Hue is -60 to 300 degrees; lightness and saturation are 0..255.
+    """
     blue, green, red = (bgr[..., i] for i in range(3))
     high = np.maximum(np.maximum(blue, green), red)
     low = np.minimum(np.minimum(blue, green), red)
@@ -46,14 +48,14 @@ def quotients(bgr: Float) -> tuple[Float, Float, Float, Float, Float]:
 
 
 def hls_of(bgr: Float) -> Float:
-    """(..., 3) float32 hue 0..180, lightness and saturation 0..255 of (..., 3) BGR 0..255, before rounding."""
+    """HLS (..., 3) float32 of BGR (..., 3) 0..255, before rounding: hue 0..180, lightness and saturation 0..255."""
     hue, hue_of, lightness, spread, spread_of = quotients(bgr)
     hue = np.where(hue < 0.0, hue + _F(360.0) * hue_of, hue)
     return np.stack([hue / hue_of * _F(0.5), lightness, spread / spread_of], axis=-1).astype(np.float32)
 
 
 def classify(bgr: Float, first: HlsRange, second: HlsRange) -> Bytes:
-    """1 where in the first range, 2 where in the second, 3 in both."""
+    """Class of each colour: 1 in the first range, 2 in the second, 3 in both, else 0."""
     parts = quotients(bgr)
     return (_inside(parts, first) + 2 * _inside(parts, second)).astype(np.uint8)
 
@@ -65,8 +67,10 @@ def colour_mask(image: Bytes, first: HlsRange, second: HlsRange) -> Bytes:
 def ground_mask(
     image: Bytes, camera: GroundCamera, grid: GroundGrid, first: HlsRange, second: HlsRange
 ) -> tuple[Bytes, Bytes]:
-    """Mask (rows, columns) of the colours of the view (rows, columns, 3), BGR blended with weights in 1/256; 0 where
-    the camera does not see the cell: a place, rounded down to 1/256 px, before the first pixel or behind the last.
+    """Colour mask (rows, columns) and view (rows, columns, 3) BGR, interpolated with weights in 1/256.
+
+    Both are 0 for cells that the camera does not see: behind it, or at a position (rounded down to 1/256 px) before the
+    first pixel or after the last.
     """
     px, py, seen = places(camera, grid)
     height, width = image.shape[:2]
@@ -86,7 +90,8 @@ def ground_mask(
 
 
 def places(camera: GroundCamera, grid: GroundGrid) -> tuple[Float, Float, NDArray[np.bool_]]:
-    """Where each cell's centre lies in the picture, px, (rows, columns) each, and whether it is before the camera."""
+    """Projection of the cells' centres: x and y in px of the picture, and whether in front of the camera; each
+    (rows, columns)."""
     x = _fma(-(np.arange(grid.rows, dtype=np.float32)[:, None] + _F(0.5)), _F(grid.cell_m), _F(grid.x_far_m))
     y = _fma(-(np.arange(grid.columns, dtype=np.float32)[None, :] + _F(0.5)), _F(grid.cell_m), _F(grid.y_left_m))
     m = [_F(value) for value in camera.ground_to_camera]
@@ -104,7 +109,10 @@ def places(camera: GroundCamera, grid: GroundGrid) -> tuple[Float, Float, NDArra
 
 
 def _fma(a: _Number, b: _Number, c: _Number) -> Float:
-    """a * b + c rounded once: exact in float64 but for one case in 2^29, where the sum lies between two of those."""
+    """Fused multiply-add a * b + c, rounded once to float32.
+
+    It is computed in float64, which is exact but for one case in 2^29, where the sum lies between two float64 numbers.
+    """
     return np.asarray(np.multiply(a, b, dtype=np.float64) + c, dtype=np.float32)
 
 

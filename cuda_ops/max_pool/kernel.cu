@@ -1,9 +1,11 @@
-// A picture, and beside its channels maxima over ever wider square windows (stride 1, edges cut off): each round takes the
-// maximum of the round before, channels last, half precision. What YOLO's pyramid of pools puts together, in one launch.
+// YOLO's spatial pyramid pooling (SPPF) in one launch: a picture, and behind its channels repeated max pools with a
+// square window (stride 1, windows cut off at the edges). Each round pools the result of the round before. Channels
+// last, half precision.
 //
-// A block keeps 8 channels (16 bytes a pixel) of a whole picture in shared memory and takes maxima along rows, then along
-// columns: 2 size looks a pixel and round instead of size^2. No index of a maximum is kept; torch's kernel keeps them, and
-// takes 44 us a round for 256 channels of 20x12 with a window of 5. Version 1, a launch a round from the L2 cache, took 5.3.
+// A block keeps 8 channels (16 bytes per pixel) of a whole picture in shared memory and takes maxima along rows, then
+// along columns: 2 size reads per pixel and round instead of size^2. Unlike torch's kernel, it keeps no indices of the
+// maxima.
+// Earlier versions and their times: docs/cuda.md, "Versions of the kernels".
 #include "av_cuda.cuh"
 
 constexpr int THREADS = 256, EACH = 8;
@@ -12,13 +14,13 @@ struct alignas(16) Halves {
     av_half at[EACH];
 };
 
-// Whatever is compared with it, NaN stays.
+// The larger of two values; NaN propagates.
 __device__ inline av_half larger(av_half a, av_half b) {
     const float x = av_to_float(a), y = av_to_float(b);
     return y > x || y != y ? b : a;
 }
 
-// Of pixels `first`, `first + step` .. `last`.
+// Maximum over the pixels `first`, `first + step` .. `last`.
 __device__ inline Halves largest(const Halves* picture, int first, int last, int step) {
     Halves best = picture[first];
     for (int i = first + step; i <= last; i += step) {

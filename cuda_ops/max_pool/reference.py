@@ -1,4 +1,4 @@
-"""What the kernel must equal: the maximum of shifted pictures, again and again."""
+"""CPU reference of repeated max pooling, by sliding windows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 
 def max_pools(x: NDArray[np.float16], size: int, rounds: int) -> NDArray[Any]:
-    """`x` (N, C, H, W), and beside its channels the maxima of each round over `size` x `size` of the round before.
+    """Concatenation of `x` (N, C, H, W) and each round's maxima over `size` x `size` windows of the round before.
 
-    What of a window lies outside the picture does not count.
+    The part of a window outside the picture does not count.
     """
     radius, parts = size // 2, [x]
     for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""Geometry of a letterbox and the launch of the preprocess kernel."""
+"""Geometry of the letterbox, and the launch of the preprocess kernel."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ SIZE_MAX = 32767
 ROWS, COLUMNS = 8, 128
 BT601 = (255.0 / 219.0, 1.596027, 0.391762, 0.812968, 2.017232)
 BT709 = (255.0 / 219.0, 1.792741, 0.213249, 0.532909, 2.112402)
-"""Y, V in R, U in G, V in G, U in B: limited range to full range (ITU-R BT.601 and BT.709)."""
+"""YUV to RGB, limited range to full range (ITU-R BT.601 and BT.709): weights of Y, V in R, U in G, V in G, U in B."""
 
 
 @dataclass(frozen=True, slots=True)
 class Letterbox:
-    """Where a picture of `width` x `height` lies in the output: `fit_*` px large, `left`, `top` px from its corner."""
+    """Position of a scaled picture in the output.
+
+    The picture of `width` x `height` px is scaled to `fit_width` x `fit_height` px, with its corner at (`left`, `top`).
+    """
 
     width: int
     height: int
@@ -31,7 +34,7 @@ class Letterbox:
     top: int
 
     def to_source(self, x_px: float, y_px: float) -> tuple[float, float]:
-        """Output pixel edges -> source pixel edges."""
+        """Map output coordinates to source coordinates; integers are pixel edges in both."""
         return (
             (x_px - self.left) * self.width / self.fit_width,
             (y_px - self.top) * self.height / self.fit_height,
@@ -39,9 +42,9 @@ class Letterbox:
 
 
 def letterbox(width: int, height: int, out_width: int, out_height: int, corner: Sequence[int] = ()) -> Letterbox:
-    """The largest fit that keeps the aspect, centred; half a pixel left over goes to the right and below.
+    """The largest fit that keeps the aspect ratio, centred; an odd remaining pixel goes to the right or bottom.
 
-    With `corner`, a height and width, it is of that size instead, in the output's corner.
+    With `corner` (height, width), the picture is scaled to that size instead, into the output's upper left corner.
     """
     if corner:
         return Letterbox(width, height, min(corner[1], out_width), min(corner[0], out_height), 0, 0)
@@ -52,7 +55,7 @@ def letterbox(width: int, height: int, out_width: int, out_height: int, corner: 
 
 
 def size_of(picture: Any, picture_format: Format) -> tuple[int, int]:
-    """Width and height of (H, W, 4) BGRA, (H, W, 3) BGR or (H * 3 / 2, W) NV12."""
+    """Width and height of a picture: (H, W, 4) BGRA, (H, W, 3) BGR or (H * 3 / 2, W) NV12."""
     height, width = int(picture.shape[0]), int(picture.shape[1])
     return (width, height * 2 // 3) if picture_format == "nv12" else (width, height)
 
@@ -66,9 +69,9 @@ def run(
     matrix: Sequence[float] = BT601,
     corner: Sequence[int] = (),
 ) -> None:
-    """`pictures` into `out`, (N, 3, H, W) or, packed, (N, H, W, 8); more than `CAMERAS_MAX` take more launches.
+    """Scale `pictures` into `out`, (N, 3, H, W) or, packed, (N, H, W, 8); more than `CAMERAS_MAX` need more launches.
 
-    In a corner they are rounded to bytes, as pictures of that size are.
+    With `corner`, values are rounded to bytes, like those of pictures that have that size.
     """
     height, width = (int(size) for size in (out.shape[1:3] if output == "packed" else out.shape[2:]))
     for start in range(0, len(pictures), CAMERAS_MAX):

@@ -1,10 +1,11 @@
-// Camera pictures -> the network's input: letterbox (bilinear, aspect kept, grey border), RGB, 1/255, planar fp16/fp32; or
-// packed for a first convolution that reads 16 bytes a pixel: R, G, B and five zeros in fp16.
+// Camera pictures to the network's input: letterbox (bilinear, aspect ratio kept, grey border), RGB, 1/255, planar fp16
+// or fp32; or packed for a first convolution that reads 16 bytes per pixel: R, G, B and five zeros in fp16.
 //
-// One launch for up to 8 cameras of different sizes, one output picture each; the geometry travels in the launch's
-// arguments (constant memory), so that nothing is uploaded first.
-// A warp takes 128 px of an output row, 4 px a lane, 32 apart: at half size the taps of one load instruction lie in
-// two cache lines; 4 px a lane beside each other made that eight. 16 independent 4-byte loads a lane are in flight.
+// One launch serves up to 8 cameras of different sizes, with one output picture each; the geometry is passed in the
+// launch's arguments (constant memory), so that nothing is uploaded first.
+// A warp takes 128 px of an output row, 4 px per lane, 32 apart. At half size the taps of one load instruction then lie
+// in two cache lines; with 4 adjacent px per lane they lay in eight. 16 independent 4-byte loads per lane are in
+// flight.
 //
 // Bytes moved: each source pixel once (4, or 1.5 for NV12), each output value once.
 #include "av_cuda.cuh"
@@ -37,7 +38,8 @@ struct Bgr {
 
 __device__ inline float byte_range(float x) { return fminf(fmaxf(x, 0.0f), 255.0f); }
 
-// Luma plane, then a plane of half size with U and V in turn; `m`: what Y, V in R, U in G, V in G, U in B weigh.
+// A plane of luma, then a plane of half size with alternating U and V; `m`: weights of Y, V in R, U in G, V in G, U in
+// B.
 struct Nv12 {
     __device__ static inline Rgb at(const Picture& p, int x, int y, const float* m) {
         const uint8_t* chroma = p.data + int64_t(p.pitch) * (p.height + (y >> 1)) + (x & ~1);
@@ -52,7 +54,7 @@ __device__ inline Rgb mix(const Rgb& a, const Rgb& b, float t) {
     return {mix(a.r, b.r, t), mix(a.g, b.g, t), mix(a.b, b.b, t)};
 }
 
-// The two source positions beside the centre of output pixel `i`, and how far it lies between them.
+// The two source pixels around the centre of output pixel `i`, and the fraction `t` between them.
 __device__ inline void taps(int i, float step, int size, int& first, int& second, float& t) {
     const float at = (float(i) + 0.5f) * step - 0.5f;
     const float low = floorf(at);
@@ -65,7 +67,7 @@ struct alignas(16) Packed {
     av_half at[8];
 };
 
-// A pixel of row `y` of picture `image`; RGB in 0..1.
+// Writes pixel (x, y) of picture `image`; RGB in 0..1.
 template <class Out> __device__ inline void write(Out* out, int image, int x, int y, int width, int height, const Rgb& rgb) {
     const int64_t plane = int64_t(width) * height;
     Out* place = out + image * 3 * plane + int64_t(y) * width + x;
@@ -110,7 +112,7 @@ __device__ void letterbox(const Picture& p, const float* matrix, Out* out, int w
     }
 }
 
-// Sizes travel as pairs of 16 bits: x in the lower half.
+// Sizes are passed as pairs of 16 bits, with x in the lower half.
 #define CAMERA(i) const uint8_t *data##i, int size##i, int fit##i, int pad##i, int pitch##i
 #define PICK(i)                                                                                                  \
     case i:                                                                                                      \

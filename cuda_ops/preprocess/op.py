@@ -1,4 +1,4 @@
-"""`preprocess` on torch tensors."""
+"""Letterbox and normalisation of camera pictures for a network, on torch tensors."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def preprocess(
     corner: tuple[int, int] | None = None,
     is_packed: bool = False,
 ) -> torch.Tensor:
-    """Letterboxed RGB in 0..1, (N, 3, height, width) of `dtype`, of N pictures that may differ in size.
+    """Letterbox N pictures, which may differ in size, to RGB in 0..1: (N, 3, height, width) of `dtype`.
 
-    `pictures`: (H, W, 4) uint8 BGRA, (H, W, 3) BGR, or (H * 3 / 2, W) uint8 NV12 with even H and W (`matrix`: "bt601",
-    "bt709"). Bilinear with pixel centres at half, border 114. With `corner`, a height and width, pictures are scaled to
-    that size, rounded to bytes, and lie in the corner. Packed, there are 8 channels in float16, the last five zero,
-    channels last. Raises `CudaOpsError`.
+    `pictures`: (H, W, 4) uint8 BGRA, (H, W, 3) BGR, or (H * 3 / 2, W) uint8 NV12 with even H and W (`matrix`: "bt601"
+    or "bt709"). Interpolation is bilinear with pixel centres at 0.5; the border is 114. With `corner` (height, width),
+    pictures are scaled to that size into the upper left corner and rounded to bytes. If `is_packed`, the result has 8
+    channels in float16, the last five zero, channels last. Raises `CudaOpsError` for other arguments.
     """
     if not pictures:
         raise CudaOpsError("preprocess: pictures is empty, expected at least one")

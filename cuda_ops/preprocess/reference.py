@@ -1,4 +1,4 @@
-"""What the preprocess kernel must equal: the same float32 operations in numpy; OpenCV's rounding is a level away."""
+"""CPU reference of the preprocess kernel: the same float32 operations in numpy; OpenCV differs by at most one level."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def preprocess(
     matrix: Sequence[float] = BT601,
     corner: Sequence[int] = (),
 ) -> NDArray[Any]:
-    """(N, 3, height, width) of `dtype`: RGB in 0..1, letterboxed, or scaled to `corner`'s size there, on grey 114."""
+    """(N, 3, height, width) of `dtype`: RGB in 0..1 on grey 114, letterboxed, or scaled to `corner` in the corner."""
     out = np.full((len(pictures), 3, height, width), BORDER, np.float32)
     for picture, target in zip(pictures, out, strict=True):
         box = letterbox(*size_of(picture, picture_format), width, height, corner)

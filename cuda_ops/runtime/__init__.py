@@ -1,1 +1,1 @@
-"""From a kernel's source to a launch: compile (NVRTC), cache on disk, load, launch."""
+"""Compile a kernel's source (NVRTC), cache it on disk, load it and launch it."""

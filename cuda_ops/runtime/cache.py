@@ -1,7 +1,8 @@
-"""Compiled kernels on disk, one file each: safe to share between processes, to lose, to be spoilt or to be read-only.
+"""Disk cache of compiled kernels, one file each; it may be shared between processes, lost, corrupted or read-only.
 
-An entry is its payload after a SHA-256 of it. It is written beside its place and renamed over it, so a reader sees a
-whole entry or none; one that does not match its checksum counts as missing and is replaced.
+An entry is the SHA-256 of the payload followed by the payload. It is written to a temporary file in the same folder and
+renamed into place, so that a reader sees a whole entry or none. An entry that does not match its checksum counts as
+missing and is replaced.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ DIGEST_BYTES = 32
 
 
 def default_folder() -> Path:
-    """`$AV_STACK_KERNEL_CACHE`, else the user's cache folder."""
+    """`$AV_STACK_KERNEL_CACHE` if set, else `av-stack/kernels` in the user's cache folder."""
     chosen = os.environ.get(ENVIRONMENT)
     if chosen:
         return Path(chosen)
@@ -28,7 +29,7 @@ def default_folder() -> Path:
 
 
 def key_of(parts: Iterable[str | bytes]) -> str:
-    """A name for the entry that `parts` (source, options, architecture, toolkit...) decide; order and borders count."""
+    """Entry name as a hash of `parts` (source, options, architecture, toolkit...); their order and boundaries count."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -38,14 +39,14 @@ def key_of(parts: Iterable[str | bytes]) -> str:
 
 
 class KernelCache:
-    """Entries below one folder; whatever goes wrong with the folder costs a compilation, never the program."""
+    """Cache entries in one folder; an error of the folder costs a compilation and one warning, never the program."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._complained = False
 
     def get(self, key: str, make: Callable[[], bytes]) -> bytes:
-        """The entry `key`, made by `make` and stored where there is none, or none whole."""
+        """The entry `key`; if it is missing or damaged, it is made by `make` and stored."""
         found = self._read(key)
         if found is not None:
             return found

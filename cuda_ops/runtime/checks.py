@@ -1,4 +1,4 @@
-"""Checks of an operator's tensors; each failure is one line that names the tensor, what it is and what it may be."""
+"""Checks of an operator's arguments; an error is one line: the argument, its actual value and the allowed values."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def check(
     shape: Sequence[int | str],
     like: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """`tensor` made contiguous; raises `CudaOpsError` unless dtype, shape and device fit.
+    """`tensor` made contiguous; raises `CudaOpsError` unless its dtype, shape and device are as required.
 
-    `shape` holds sizes, or names of sizes that may be anything from 1.
+    `shape` holds fixed sizes as integers, and free sizes (at least 1) as names. With `like`, both must be on one
+    device.
     """
     if not isinstance(tensor, torch.Tensor):
         raise CudaOpsError(f"{operator}: {name} is a {type(tensor).__name__}, expected a torch tensor")
@@ -40,7 +41,7 @@ def check(
 
 
 def aligned(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, moved if it does not begin at a multiple of 16 bytes, as a part of another may not."""
+    """The tensor, cloned unless it begins at a multiple of 16 bytes; a slice of another tensor may not."""
     return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone()
 
 

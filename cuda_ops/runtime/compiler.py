@@ -1,4 +1,4 @@
-"""A kernel's source -> machine code, by NVRTC through cuda.core; needs neither a GPU nor a driver nor nvcc."""
+"""Compiles a kernel's source by NVRTC through cuda.core; needs no GPU, no driver and no nvcc."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cuda_ops.runtime.cache import KernelCache, default_folder, key_of
 PACKAGE = Path(__file__).resolve().parent.parent
 INCLUDE = PACKAGE / "include"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120")
-"""What every kernel must compile for."""
+"""The architectures that every kernel must compile for."""
 
 INSTALL_HINT = "in the project's folder run: pip install -c constraints.txt -e '.[cuda]'"
 _LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"[^\n]*$', re.MULTILINE)
@@ -24,7 +24,8 @@ _KERNEL_NAME = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bound
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
-    """One operator's kernel.cu. `options` are preprocessor definitions and flags that NVRTC takes, part of the key."""
+    """One operator's kernel.cu with its compiler options: preprocessor definitions, and contraction to fused
+    multiply-add. The options are part of the cache key."""
 
     name: str
     definitions: tuple[str, ...] = ()
@@ -35,7 +36,7 @@ class KernelSource:
         return PACKAGE / self.name / "kernel.cu"
 
     def text(self) -> str:
-        """The source with the package's own headers put in, each once: what is compiled is what the key covers."""
+        """The source with the package's own headers inlined, each once, so that the cache key covers all of it."""
         return _with_includes(self.path, set())
 
     def kernels(self) -> tuple[str, ...]:
@@ -44,14 +45,14 @@ class KernelSource:
 
 
 def all_sources() -> tuple[KernelSource, ...]:
-    """Every kernel of the package, by its folder's name."""
+    """The sources of all operators, in the order of their folders' names."""
     return tuple(KernelSource(path.parent.name) for path in sorted(PACKAGE.glob("*/kernel.cu")))
 
 
 def compile_cubin(source: KernelSource, architecture: str, cache_folder: Path | None = None) -> bytes:
-    """Machine code of `source` for `architecture` ("sm_90a"), from the cache or compiled.
+    """Machine code (cubin) of `source` for `architecture` ("sm_90a"), from the cache or compiled.
 
-    Raises `CompilerMissingError` with the reason where NVRTC is not usable, `CudaOpsError` with NVRTC's log where the
+    Raises `CompilerMissingError` with the reason if NVRTC is not usable, and `CudaOpsError` with NVRTC's log if the
     source does not compile.
     """
     text = source.text()
@@ -62,10 +63,10 @@ def compile_cubin(source: KernelSource, architecture: str, cache_folder: Path | 
 
 @cache
 def toolkit_version() -> str:
-    """NVRTC's version and cuda.core's; raises `CompilerMissingError` where one of them cannot be used."""
+    """The versions of NVRTC and cuda.core; raises `CompilerMissingError` if one of them cannot be used."""
     try:
         from cuda.bindings import nvrtc
-        from cuda.core import Program  # noqa: F401 - imported to see that it can be
+        from cuda.core import Program  # noqa: F401 - imported to check that it can be
     except ImportError as error:
         raise CompilerMissingError(f"cuda.core is not usable ({_line(error)}); {INSTALL_HINT}") from None
     try:

@@ -1,4 +1,4 @@
-"""Launches on a GPU, on torch's current stream, through cuda.core."""
+"""Launches kernels on a GPU, on torch's current stream, through cuda.core."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from cuda_ops.runtime.launcher import F32, I32, Argument, Dim3
 
 LOG = logging.getLogger(__name__)
 CONTROL_WORDS = 128
+"""uint32 words of one set of control words."""
 CAPTURES_MAX = 4096
+"""Sets of control words per device, one for each stream and each captured launch."""
 DRIVER_MIN = 13000
+"""Oldest CUDA version of the driver: 13.0."""
 SHARED_UNASKED = 40 << 10
-"""Of the 48 kB that a block may have without more ado, what is left beside what kernels declare themselves."""
+"""Dynamic shared memory, bytes, up to which no request is needed: 48 kB per block less the kernels' static arrays."""
 
 
 @cache
 def why_no_gpu() -> str | None:
-    """One line that says why the kernels cannot run here, `None` where they can; logged once."""
+    """One line that says why the kernels cannot run on this machine, `None` if they can; logged once."""
     reason = _reason()
     if reason is not None:
         LOG.warning("no CUDA kernels, everything runs on the CPU path: %s", reason)
@@ -49,13 +52,13 @@ def _reason() -> str | None:
 
 
 def architecture_of(device: int) -> str:
-    """What NVRTC compiles for on torch's CUDA device number `device`; Hopper's own instructions where it has them."""
+    """NVRTC's architecture name of torch's CUDA device `device`; "sm_90a" on Hopper, for its own instructions."""
     major, minor = torch.cuda.get_device_capability(device)
     return f"sm_{major}{minor}" + ("a" if (major, minor) == (9, 0) else "")
 
 
 class GpuLauncher:
-    """Runs the kernels of one source on one device; made by `launcher`."""
+    """A `Launcher` for the kernels of one source on one GPU; created by `launcher`."""
 
     def __init__(self, source: KernelSource, device: int) -> None:
         from cuda.core import ObjectCode
@@ -116,7 +119,7 @@ class GpuLauncher:
 
 @cache
 def launcher(name: str, device: int) -> GpuLauncher:
-    """The launcher of the operator in folder `name`; raises `CudaOpsError` where there can be none."""
+    """The launcher of the operator in folder `name`; raises `CudaOpsError` if kernels cannot run on this machine."""
     reason = why_no_gpu()
     if reason is not None:
         raise CudaOpsError(f"{name}: {reason}; {INSTALL_HINT}")
@@ -152,10 +155,10 @@ def _value(argument: Argument) -> Any:
 
 
 class _Control:
-    """Words that kernels find zero and leave zero, but the first, a barrier's.
+    """Allocates control words: counters that kernels find zero and leave zero, except the first, the grid barrier's.
 
-    One set a stream, and one for each launch captured in a graph, which keeps it for ever: its graph may be replayed
-    beside anything else.
+    There is one set per stream, and one for each launch captured in a graph. A captured launch keeps its set for ever,
+    so that its graph may be replayed beside any other work.
     """
 
     def __init__(self, device: int) -> None:

@@ -1,4 +1,4 @@
-"""What an operator's host code asks of whoever runs its kernels: a GPU, or the CPU shim in the tests."""
+"""The interface through which host code launches kernels: implemented for a GPU, and for the tests' CPU shim."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Argument = I32 | F32 | Ptr
 
 
 class Launcher(Protocol):
-    """Runs kernels of one compiled source, in order, on one stream."""
+    """Runs the kernels of one compiled source, in order, on one stream."""
 
     def launch(
         self,
@@ -48,18 +48,18 @@ class Launcher(Protocol):
     ) -> None:
         """Start `kernel`; returns before it has run.
 
-        With `early` its blocks may begin while what was started before still runs: it calls `av_wait_for_earlier`
-        before it reads or writes what others do.
+        With `early`, its blocks may begin while the kernel before it still runs (programmatic dependent launch). Such a
+        kernel must call `av_wait_for_earlier` before it reads or writes memory that earlier kernels use.
         """
 
     def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0) -> int:
-        """How many blocks run at once: the largest grid of a cooperative launch."""
+        """Number of blocks that the device runs at once, which is the largest grid of a cooperative launch."""
 
     def control_words(self) -> Any:
-        """128 uint32 private to the stream (or the graph).
+        """128 uint32 that belong to the stream, or to the captured launch.
 
-        The first is a grid barrier's, whose top bit may stand either way between launches; the others are counters,
-        0 between launches.
+        The first is the grid barrier's word, whose top bit may be 0 or 1 between launches. The others are counters, 0
+        between launches.
         """
 
 

@@ -1,6 +1,6 @@
-"""One torch operator per kernel: schema, GPU and CPU implementations, and what shapes come out (`register_fake`).
+"""Registers torch operators: schema, GPU and CPU implementations, and the output shapes (`register_fake`).
 
-`torch.library.Library` rather than `custom_op`: a tenth of the cost of a call.
+Uses `torch.library.Library` rather than `custom_op`, because a call costs a tenth.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def register(
 ) -> Callable[..., Any]:
     """Define the operator `schema` ("name(Tensor x) -> Tensor") and return it, ready to be called.
 
-    `cpu` also serves GPU tensors where no kernel can be compiled: their content goes through host memory.
+    `cpu` also serves GPU tensors on machines where kernels cannot run: the tensors are copied to the host and back.
     """
     name = schema.split("(", 1)[0]
     _LIBRARY.define(schema)

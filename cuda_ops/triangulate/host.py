@@ -1,4 +1,4 @@
-"""Launch of the triangulation update."""
+"""Launches the update of inverse depths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_di
 def run(
     launcher: Launcher, rays: Any, seen: Any, state: Any, used: Any, variance: float, pose: Sequence[float]
 ) -> None:
-    """Update `state` (N, 2) float32 in place; `pose`: row-major rotation, then translation, anchor to camera."""
+    """Update `state` (N, 2) float32 in place; `pose`: row-major rotation, then translation, from anchor to camera."""
     count = int(rays.shape[0])
     arguments: list[Argument] = [
         Ptr(rays),

@@ -1,8 +1,8 @@
 // Inverse depth of tracked points from one more view: a Kalman update per point (Civera, Davison, Montiel, "Inverse
-// depth parametrization for monocular SLAM", T-RO 2008, with the anchor's ray taken as known). A thread a point.
+// depth parametrization for monocular SLAM", T-RO 2008, with the anchor's ray taken as known). One thread per point.
 #include "av_cuda.cuh"
 
-constexpr float GATE = 9.2103404f;  // chi squared, 2 degrees of freedom, 99 %
+constexpr float GATE = 9.2103404f;  // 99 % quantile of chi squared with 2 degrees of freedom
 
 extern "C" __global__ void update_depths(const float2* rays, const float2* seen, float2* state, uint8_t* used, int count,
                                          float variance, float r0, float r1, float r2, float r3, float r4, float r5,
@@ -18,7 +18,7 @@ extern "C" __global__ void update_depths(const float2* rays, const float2* seen,
     const float j0 = (t0 * z - t2 * x) / (z * z), j1 = (t1 * z - t2 * y) / (z * z);
     const float e0 = at.x - x / z, e1 = at.y - y / z;
     const float jj = j0 * j0 + j1 * j1, je = j0 * e0 + j1 * e1, ee = e0 * e0 + e1 * e1;
-    // (variance I + p j j')^-1 by Sherman and Morrison
+    // (variance I + p j j')^-1 by the Sherman-Morrison formula
     const float gain = now.y / (variance + now.y * jj);
     const float distance = (ee - gain * je * je) / variance;
     if (!(distance <= GATE)) return;

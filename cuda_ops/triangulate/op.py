@@ -1,4 +1,4 @@
-"""`update_depths` on torch tensors."""
+"""Kalman update of inverse depths from one more view, on torch tensors."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ def update_depths(
     translation: torch.Tensor,
     sigma: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Inverse depths after one more view: (N, 2) float32 mean (1/m) and variance, and (N,) uint8, 1 where it was used.
+    """Update inverse depths by one more view: new state (N, 2) float32, mean (1/m) and variance, and (N,) uint8 used.
 
-    `rays` (N, 2) float32 x/z, y/z in the anchor's camera, `seen` the same in the camera of `rotation` (3, 3) and
-    `translation` (3,), CPU tensors, anchor to camera; `state` (N, 2) before; `sigma` of `seen`. A view farther than the
-    99 % gate from the prediction, or behind the camera, changes nothing. Raises `CudaOpsError`.
+    `rays` (N, 2) float32 are x/z, y/z in the anchor's camera; `seen` are the same in the new camera, whose pose is
+    `rotation` (3, 3) and `translation` (3,), CPU tensors, anchor to camera. `state` (N, 2) is the state before, `sigma`
+    the standard deviation of `seen`. A point outside the 99 % gate around its prediction, or behind the camera, keeps
+    its state, and `used` is 0. Raises `CudaOpsError` for other shapes or dtypes.
     """
     rays = check("update_depths", "rays", rays, [torch.float32], ["N", 2])
     seen = check("update_depths", "seen", seen, [torch.float32], [rays.shape[0], 2], rays)
