@@ -1,1 +1,1 @@
-"""What `make bench` measures, one module each; every module prints one JSON object and runs alone too."""
+"""The benchmarks of `make bench`, one module each; every module also runs alone and prints one JSON object."""

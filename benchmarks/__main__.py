@@ -1,4 +1,4 @@
-"""Run every benchmark one after the other and write its JSON to a folder, with the machine and versions it ran on."""
+"""Run the benchmarks one after the other; write the JSON of each, with machine and package versions, to a folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGES = ("carla", "numpy", "opencv-python", "moderngl")
 
 
 def machine() -> dict[str, str | int]:
-    """What the figures were measured on."""
+    """The machine and package versions on which the figures are measured."""
     cpu = platform.processor() or platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
         if line.startswith("model name"):

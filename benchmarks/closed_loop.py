@@ -1,4 +1,5 @@
-"""Closed loop on the embedded server: steps per second by a 640x360 camera alone and with oracles, stage by stage."""
+"""Closed-loop speed on the embedded server with a 640x360 camera: steps per second without and with oracles, and the
+median time of each stage."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def main() -> int:
 
 
 def measured(scenario: Scenario, oracles: tuple[str, ...]) -> tuple[float, dict[str, float]]:
-    """Steps per second and each stage's median in ms; without `oracles` the car drives by the camera alone."""
+    """Steps per second and the median time of each stage, ms; without `oracles` the car drives by the camera alone."""
     rig, stack = load_rig("compact"), load_stack(scenario.ego.stack)
     with ServerProcess(("--map", scenario.map)) as address:
         world = CarlaWorld(address, world_spec(scenario, rig, scenario.weather))

@@ -1,6 +1,6 @@
-"""A crowd through the real wheel: TrafficManager vehicles and AI walkers in a town, and how long it takes to load.
+"""Speed of the embedded server with a crowd: loading a town, and ticks with TrafficManager vehicles and AI walkers.
 
-The town is Town04 where AV_STACK_DATA has it, else city_grid.
+The client is the real carla wheel. The town is Town04 if AV_STACK_DATA has it, else city_grid.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TRAFFIC_MANAGER_PORT = 28100
 
 
 def load_s(client: carla.Client, town: str) -> float:
-    """Wall time of one load_world."""
+    """Wall time of one load_world, s."""
     start = time.perf_counter()
     client.load_world(town)
     return time.perf_counter() - start
@@ -56,7 +56,7 @@ def spawn_vehicles(client: carla.Client, world: carla.World) -> list[int]:
 
 
 def spawn_walkers(world: carla.World) -> tuple[list[carla.Actor], list[carla.Actor]]:
-    """Walkers and their controllers, on their way."""
+    """Spawn walkers with AI controllers and send each to a random destination."""
     world.set_pedestrians_seed(0)
     blueprints = world.get_blueprint_library().filter("walker.pedestrian.*")
     walkers: list[carla.Actor] = []
@@ -76,7 +76,7 @@ def spawn_walkers(world: carla.World) -> tuple[list[carla.Actor], list[carla.Act
 
 
 def ticks_per_s(client: carla.Client, server_pid: int) -> dict[str, float]:
-    """Synchronous ticks with the whole crowd, the client's work included."""
+    """Rate of synchronous ticks with the whole crowd, the client's own work included."""
     world, manager = synchronous(client)
     vehicles = spawn_vehicles(client, world)
     walkers, controllers = spawn_walkers(world)

@@ -1,7 +1,8 @@
-"""How the vehicles of the server move: acceleration, braking, circle, step steer, slopes, one model of each class.
+"""Driving dynamics of the server's vehicles: acceleration, braking, steady circles, step steer and slopes.
 
-`python -m benchmarks.dynamics [--out FOLDER]` prints the figures as JSON and writes `dynamics.json` and the curves as
-PNG to the folder, by default `out/dynamics`. It drives the server's own physics on a plane, without a server.
+`python -m benchmarks.dynamics [--out FOLDER]` tests one model of each vehicle class. It prints the figures as JSON and
+writes `dynamics.json` and the curves as PNG to the folder, by default `out/dynamics`. It runs the server's physics on a
+plane, without a server.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ SLOPES_DEG = (2.0, 5.0, 10.0)
 
 
 def reached_s(curve: Curve, kmh: float) -> float | None:
-    """When the speed was reached first; None for never."""
+    """Time at which the speed was first reached, s; None if never."""
     speeds = 3.6 * curve["speed_mps"]
     if speeds.max() < kmh:
         return None
@@ -58,7 +59,7 @@ def rounded(value: Any) -> Any:
 
 
 def measure(type_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(figures, curves) of one model."""
+    """Run all test drives of one model; returns (figures, curves)."""
     spec = spec_of(type_id)
     start, turn = launch(spec), circle(spec)
     steer = step_steer(spec, turn.curve)

@@ -1,4 +1,4 @@
-"""The test drives: a vehicle alone on a plane, at steps of 10 ms."""
+"""Test drives of the dynamics benchmark: one vehicle alone on a plane, in steps of 10 ms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEP_S = 0.01
 STEP_AT_S = 2.0
 GRAVITY_MPS2 = 9.81
 Curve = dict[str, NDArray[np.float64]]
-"""Columns of equal length by name, unit in the name."""
+"""Named columns of equal length; each name ends with the unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Found:
 
 
 class Plane:
-    """Ground that rises by `east` and `south` metres a metre."""
+    """Inclined ground plane that rises by `east` and `south` metres per metre."""
 
     def __init__(self, east: float = 0.0, south: float = 0.0) -> None:
         self._slope = np.array([east, south])
@@ -56,7 +56,7 @@ def forward_mps(fleet: VehicleFleet) -> float:
 
 
 def launch(spec: VehicleSpec, most_s: float = 60.0) -> Curve:
-    """Full throttle from rest on a dry road."""
+    """Acceleration test: full throttle from rest on a dry road."""
     fleet, rows = vehicle(spec), []
     fleet.set_control(0, VehicleControl(throttle=1.0))
     for i in range(round(most_s / STEP_S) + 1):
@@ -67,7 +67,7 @@ def launch(spec: VehicleSpec, most_s: float = 60.0) -> Curve:
 
 
 def brake(spec: VehicleSpec, kmh: float, wetness: float, deposits: float) -> Curve:
-    """Full brake to rest. The driver's and the brake's delays are not in it."""
+    """Braking test: full brake to rest, without the delays of driver and brake."""
     fleet = vehicle(spec, kmh / 3.6)
     rows: list[tuple[float, float, float]] = []
     fleet.set_control(0, VehicleControl(brake=1.0))
@@ -79,12 +79,12 @@ def brake(spec: VehicleSpec, kmh: float, wetness: float, deposits: float) -> Cur
 
 
 def _steer(fleet: VehicleFleet, angle_rad: float) -> float:
-    """The control's steer that turns the front wheels by this angle."""
+    """The steer value of the control that turns the front wheels by `angle_rad`."""
     return angle_rad / (math.radians(fleet.spec(0).steer_max_deg) * fleet.steer_share(0))
 
 
 class _Driver:
-    """Holds the speed with the throttle, so that the tyres carry what they carry in a real test."""
+    """Keeps the speed constant by the throttle (PI controller), so that the tyres carry the loads of a real test."""
 
     def __init__(self, speed_mps: float) -> None:
         self._speed_mps = speed_mps
@@ -107,10 +107,10 @@ def circle_kmh(spec: VehicleSpec) -> float:
 
 
 def circle(spec: VehicleSpec) -> Found:
-    """Steady circles at constant speed, each with a larger steering angle (ISO 4138, method with constant speed).
+    """Steady-state circular test at constant speed with increasing steering angle (ISO 4138, constant-speed method).
 
-    The understeer angle is the front wheels' beyond Ackermann's, wheelbase over radius; the gradient its slope up to
-    0.3 g. The last circle is the last that is steady with the speed held.
+    The understeer angle is the front wheel angle minus the Ackermann angle (wheelbase over radius); the understeer
+    gradient is its slope up to 0.3 g. The test ends at the first circle whose speed or yaw rate does not settle.
     """
     speed, rows = circle_kmh(spec) / 3.6, []
     for wanted_g in np.arange(0.04, 1.3, 0.04):
@@ -134,7 +134,7 @@ def circle(spec: VehicleSpec) -> Found:
 
 
 def _most_g(spec: VehicleSpec) -> float:
-    """Largest lateral acceleration while the steering turns slowly further, as on a skid pad."""
+    """Largest lateral acceleration, g, while the steering angle increases slowly, as on a skid pad."""
     speed, most = circle_kmh(spec) / 3.6, 0.0
     fleet, driver = vehicle(spec, speed), _Driver(speed)
     for i in range(round(12.0 / STEP_S)):
@@ -146,7 +146,7 @@ def _most_g(spec: VehicleSpec) -> float:
 
 
 def _circling(spec: VehicleSpec, speed_mps: float, angle_rad: float) -> float | None:
-    """Yaw rate of the steady circle in rad/s; None where speed or yaw rate do not settle."""
+    """Yaw rate of the steady circle, rad/s; None if speed or yaw rate do not settle."""
     fleet, driver = vehicle(spec, speed_mps), _Driver(speed_mps)
     for _ in range(round(7.0 / STEP_S)):
         driver.step(fleet, angle_rad)
@@ -159,9 +159,9 @@ def _circling(spec: VehicleSpec, speed_mps: float, angle_rad: float) -> float | 
 
 
 def step_steer(spec: VehicleSpec, turns: Curve, lateral_g: float = 0.3) -> Found:
-    """A step of the steering at the speed of the circles `turns`, to a steady lateral acceleration (ISO 7401).
+    """Step steer test at the speed of the circles `turns`, to a steady lateral acceleration of `lateral_g` (ISO 7401).
 
-    The response time runs from half of the steering to 90 % of the steady yaw rate.
+    The response time runs from half of the steering step to 90 % of the steady yaw rate.
     """
     speed = circle_kmh(spec) / 3.6
     angle = math.radians(float(np.interp(lateral_g, turns["lateral_g"], turns["wheel_deg"])))
@@ -179,7 +179,7 @@ def step_steer(spec: VehicleSpec, turns: Curve, lateral_g: float = 0.3) -> Found
 
 
 def roll_down(spec: VehicleSpec, slope_deg: float) -> float:
-    """Acceleration in neutral down a slope, along the slope, within a second after a push: m/s^2."""
+    """Acceleration along the slope, m/s^2, of a vehicle that rolls down in neutral, from 0.5 to 1.5 s after a push."""
     grade = math.tan(math.radians(slope_deg))
     fleet = vehicle(spec, 0.3, ground=Plane(east=-grade))
     fleet.set_control(0, VehicleControl(manual_gear_shift=True, gear=0))
@@ -192,7 +192,7 @@ def roll_down(spec: VehicleSpec, slope_deg: float) -> float:
 
 
 def stand_across(spec: VehicleSpec, slope_deg: float) -> float:
-    """Roll angle at rest on a road that falls to the right by so much."""
+    """Roll angle, deg, at rest on a road that falls to the right by `slope_deg`."""
     fleet = vehicle(spec, ground=Plane(south=-math.tan(math.radians(slope_deg))))
     fleet.set_control(0, VehicleControl(brake=1.0))
     for _ in range(300):

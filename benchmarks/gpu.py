@@ -1,6 +1,7 @@
-"""Each CUDA operator beside its peers, in one run: `python -m benchmarks.gpu --out DIR` writes gpu.json and gpu.md.
+"""Benchmark of the CUDA operators and their peers: `python -m benchmarks.gpu --out DIR` writes gpu.json and gpu.md.
 
-`gpu_timing` tells how, `gpu_operators` and `gpu_frame` what. `--parts` names some of them, with commas.
+`gpu_timing` describes the method; `gpu_operators`, `gpu_network_parts`, `gpu_frame` and `gpu_perception` hold the
+cases. `--parts` selects some of them, separated by commas.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def table(bench: Bench, machine: dict[str, Any]) -> str:
 
 
 def cells(times: PeerTimes) -> str:
-    """A peer's last five columns."""
+    """The last five columns of a peer's row."""
     called_us = times.eager_us if times.cpu_us is None else times.cpu_us
     eager = f"{called_us:.0f} | {times.ours_eager_us:.0f} | {times.eager_ratio:.1f}x"
     if times.cpu_us is not None:
@@ -88,7 +89,7 @@ def cells(times: PeerTimes) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """The machine and package versions on which the figures are measured."""
     from cuda.bindings import driver
 
     cpu = [line.split(":", 1)[1].strip() for line in _cpu_info() if line.startswith("model name")]

@@ -1,4 +1,4 @@
-"""A chart of what `make bench-gpu` wrote: `python -m benchmarks.gpu_chart FILE.json OUT.png`."""
+"""Draws the results of `make bench-gpu` as a chart: `python -m benchmarks.gpu_chart FILE.json OUT.png`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ OURS, GOAL, PEER = "#1f6f8b", "#c0392b", "#8a8a8a"
 
 
 def draw(figures: Path, out: Path) -> None:
-    """A line for each operator with a goal or a peer, in microseconds on a log axis.
+    """Draw one row per operator with a goal or a peer, in microseconds on a log axis.
 
-    A bar is ours in a graph, a mark on it ours called from Python. A filled dot is a peer in a graph; a hollow one is a
-    peer called from Python, on the GPU or on the CPU, drawn where it cannot be captured.
+    The bar is our time in a graph, the diamond on it our time called from Python. A filled dot is a peer in a graph. A
+    hollow dot is a peer that cannot be captured, called from Python on the GPU or on the CPU.
     """
     data = json.loads(figures.read_text())
     rows = [row for row in data["rows"] if row["goal_us"] or row["peers"]]
@@ -36,7 +36,7 @@ def draw(figures: Path, out: Path) -> None:
         for (name, (value, is_graph)), following in zip(ordered, followers, strict=False):
             axes.plot(value, place, "o", color=PEER, markersize=5, fillstyle="full" if is_graph else "none")
             label = name.replace(" on the CPU", ", CPU").replace(", then upload", "")
-            # to the right of its dot or, where the next one is close, above it
+            # to the right of its dot or, if the next dot is close, above it
             shift, side = ((0, 6), "center") if following < 6.0 * value else ((6, -3), "left")
             axes.annotate(
                 label, (value, place), textcoords="offset points", xytext=shift, ha=side, fontsize=6, color=PEER
@@ -55,7 +55,7 @@ def draw(figures: Path, out: Path) -> None:
 
 
 def best_way(times: dict[str, float | None]) -> tuple[float, bool]:
-    """(microseconds, whether in a graph) of a peer: in a graph where it can be captured."""
+    """Time of a peer, microseconds, and whether it was in a graph; in a graph if it can be captured."""
     if (graph_us := times["graph_us"]) is not None:
         return graph_us, True
     called_us = times["eager_us"] if times["cpu_us"] is None else times["cpu_us"]

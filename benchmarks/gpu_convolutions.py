@@ -1,6 +1,6 @@
-"""Every plan of the network's convolutions beside torch: `python -m benchmarks.gpu_convolutions --out DIR`.
+"""Times every plan of the network's convolutions, and torch: `python -m benchmarks.gpu_convolutions --out DIR`.
 
-It writes convolutions.json, and measured.py, which is what `cuda_ops/conv` then plans by on such a GPU.
+It writes convolutions.json, and measured.py, from which `cuda_ops/conv` then takes its plans on such a GPU.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from perception.detection.networks import TorchNetwork
 from perception.detection.weights import COMPACT
 
 INPUTS = ((1, 640, 384), (4, 640, 384), (1, 1280, 736))
-"""Pictures, width, height: of one camera at half size, and of the rig for GPUs, whose front camera has a pass alone."""
+"""Pictures per pass, width, height: one camera at half size; the rig for GPUs, whose front camera has its own pass."""
 
 CALLS, ROUNDS = 10, 5
 ESTIMATE_MAX = 1.7
-"""A plan that is estimated to take so many times the best one's time is not measured: estimates are a tenth off."""
+"""Plans with an estimate above this multiple of the best estimate are not measured; estimates are a tenth off."""
 
 TILES_WASTED_MAX = 4
-"""A plan that makes so many times the elements that are asked for is not measured."""
+"""Plans that compute more than this multiple of the wanted elements are not measured."""
 
 
 def windows() -> Counter[Window]:
-    """The convolutions of both networks, and how often the larger has each."""
+    """The convolutions of both networks, with the number of times that the larger network has each."""
     found: Counter[Window] = Counter()
 
     def remembered(window: Window, processors: int) -> Plan:
@@ -67,7 +67,7 @@ def quick(call: Any) -> float:
 
 
 def measure(window: Window) -> dict[str, Any]:
-    """Microseconds of a call in a chain of them: torch's with `bias_silu`, and each plan's; right ones only."""
+    """Time of a call in a chain of equal calls, us: torch with `bias_silu`, and each plan whose result is right."""
     x = torch.randn((window.images, window.channels, window.height, window.width), device="cuda").half()
     weight = torch.randn((window.out_channels, window.channels, window.size, window.size), device="cuda").half()
     weight = (weight * window.depth**-0.5).to(memory_format=torch.channels_last)
@@ -117,7 +117,7 @@ def main() -> None:
         raise SystemExit("gpu_convolutions: torch sees no GPU")
     torch.manual_seed(0)
     rows = []
-    with patch.object(gpu, "CAPTURES_MAX", 1 << 17):  # each captured launch that shares sums keeps its counters
+    with patch.object(gpu, "CAPTURES_MAX", 1 << 17):  # each captured launch with shared sums keeps its counters
         for window, times in windows().items():
             row = {**measure(window), "times": times}
             rows.append(row)

@@ -1,7 +1,7 @@
-"""Nsight Compute's main counters of the operators' kernels: `python -m benchmarks.gpu_counters --out FILE`.
+"""Collects Nsight Compute's main counters of the operators' kernels: `python -m benchmarks.gpu_counters --out FILE`.
 
-Runs itself under ncu, which has to be installed, at the sizes of docs/cuda.md: caches flushed before each kernel,
-clocks as they are. A launch is repeated for every group of counters, so times are not those of `benchmarks.gpu`.
+It runs itself under ncu, which must be installed, at the sizes of docs/cuda.md. Caches are flushed before each kernel;
+clocks are not locked. A launch is repeated for every group of counters, so times differ from those of `benchmarks.gpu`.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ COUNTERS = {
     "l2_hits_percent": "lts__t_sector_hit_rate.pct",
     "l2_percent_of_peak": "lts__throughput.avg.pct_of_peak_sustained_elapsed",
 }
-"""Under the names that the file has; what warps waited for comes beside them, in cycles between two instructions."""
+"""Nsight Compute's counters by their names in the file; the reasons for which warps wait are added to them, in cycles
+between two instructions."""
 
 
 class Once:
-    """Takes the place of `Bench`: what it is given runs once between the profiler's start and stop."""
+    """Stands in for `Bench`: runs each call once between the profiler's start and stop."""
 
     def add(self, name: str, call: Callable[[], Any], *_: Any) -> None:
         for _ in range(3):
@@ -62,7 +63,7 @@ def run_all() -> None:
 
 
 def counted() -> list[dict[str, Any]]:
-    """A row a launch, in order."""
+    """One row per launch, in order."""
     ncu = shutil.which("ncu")
     if ncu is None:
         raise SystemExit("gpu_counters: Nsight Compute's ncu is not on the PATH")
@@ -73,7 +74,7 @@ def counted() -> list[dict[str, Any]]:
     table = [line for line in answer.stdout.splitlines() if line.startswith('"')]
     if answer.returncode != 0 or len(table) < 3:
         raise SystemExit(f"gpu_counters: ncu counted nothing: {(answer.stdout + answer.stderr)[-500:]}")
-    return [_row(row) for row in list(csv.DictReader(io.StringIO("\n".join(table))))[1:]]  # the first holds units
+    return [_row(row) for row in list(csv.DictReader(io.StringIO("\n".join(table))))[1:]]  # the first row holds units
 
 
 def _row(row: dict[str, str]) -> dict[str, Any]:

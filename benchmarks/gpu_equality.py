@@ -1,7 +1,7 @@
-"""How often the GPU gives what its reference gives: `python -m benchmarks.gpu_equality --out FILE`.
+"""Counts how often GPU results equal their references: `python -m benchmarks.gpu_equality --out FILE`.
 
-Canny against cv2.Canny, and the keep-set of `detect_dense` against torchvision.ops.batched_nms, on random inputs and on
-real ones: pieces of the pictures in `--pictures`, and what the shipped detector's one-to-many head says of them.
+It compares Canny with cv2.Canny, and the keep-set of `detect_dense` with that of torchvision.ops.batched_nms, on random
+inputs and on real ones: crops of the pictures in `--pictures`, and the shipped detector's one-to-many head on them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SCORE_MIN, IOU_MAX, LIMIT = 0.25, 0.7, 300
 
 
 def counted(worker: int, workers: int, pictures: int, heads: int, folder: str) -> Counts:
-    """[compared, equal] of each kind, over every `workers`-th seed."""
+    """Counts [compared, equal] of each kind, over every `workers`-th seed."""
     torch.set_num_threads(1)
     cv2.setNumThreads(1)
     found: Counts = {}
@@ -72,7 +72,7 @@ def keep_set_agrees(head: torch.Tensor, score_min: float = SCORE_MIN) -> bool:
 
 
 def random_picture(seed: int) -> np.ndarray[Any, Any]:
-    """Shapes and lines, or noise of a grain of its own."""
+    """Shapes and lines (odd seeds), or noise whose grain depends on the seed."""
     if seed % 2:
         return picture(720, 1280, 1, seed)
     noise = np.random.default_rng(seed).integers(0, 256, (720, 1280)).astype(np.uint8)
@@ -80,7 +80,7 @@ def random_picture(seed: int) -> np.ndarray[Any, Any]:
 
 
 def random_head(seed: int) -> torch.Tensor:
-    """(1, 84, 8400): boxes round forty centres, some of them sure."""
+    """Random head (1, 84, 8400): boxes around forty centres, some of them with high scores."""
     generator = np.random.default_rng(seed)
     head = generator.random((84, 8400), dtype=np.float32)
     centres = generator.random((2, 40), dtype=np.float32) * 600
@@ -92,7 +92,7 @@ def random_head(seed: int) -> torch.Tensor:
 
 
 def real_pieces(folder: Path, worker: int, workers: int, count: int) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
-    """Seeds and (384, 640, 3) pieces of the folder's pictures: anywhere, at any size, mirrored or not."""
+    """Seeds, and crops (384, 640, 3) of the folder's pictures at random places and sizes, half of them mirrored."""
     whole = [cv2.imread(str(path)) for path in sorted(folder.glob("*.[jp][pn]g"))]
     for seed in range(worker, count, workers):
         generator = np.random.default_rng(seed)
@@ -105,7 +105,7 @@ def real_pieces(folder: Path, worker: int, workers: int, count: int) -> Iterator
 
 
 def one_to_many() -> Any:
-    """Picture -> (1, 4 + classes, anchors) of the shipped weights, half precision."""
+    """Function from a picture to the shipped weights' one-to-many head (1, 4 + classes, anchors), half precision."""
     model = ultralytics().YOLO(str(COMPACT)).model
     model.end2end = False
     model = model.fuse(verbose=False).eval().cuda().half()

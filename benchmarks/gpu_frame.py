@@ -1,4 +1,4 @@
-"""A whole frame as one graph: the kernels alone, and with yolo26s from camera bytes to tracked objects in Python."""
+"""Benchmark of a whole frame as one graph: the kernels alone, and with yolo26s from camera bytes to tracked objects."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from perception.tracking import Tracker
 
 FRAMES, PACED_FRAMES = 1000, 150
 OBJECTS = 10
-"""Boxes that stand in for the first rows of the network's answer: tracking has work whatever the weights are."""
+"""Boxes that replace the first rows of the network's output, so that tracking has work whatever the weights are."""
 
 
 def bench_frame(bench: Bench) -> dict[str, Any]:
-    """All of a frame but the network and the copies in a graph; and with copies, from Python."""
+    """Time a frame without the network: in a graph without copies, and from Python with copies."""
     head = torch.rand((1, 84, 8400), device="cuda").half()
     head[:, :4] *= 500
     head[:, 4:] *= torch.where(torch.rand((80, 8400), device="cuda") < 0.0005, 1.0, 0.2).half()
@@ -78,14 +78,14 @@ def bench_frame(bench: Bench) -> dict[str, Any]:
 
 
 class WholeFrame:
-    """BGRA bytes of 1280x720 in, tracked objects and lane segments in Python out: yolo26s in half precision.
+    """From BGRA bytes of 1280x720 to tracked objects and lane segments in Python, with yolo26s in half precision.
 
-    Lanes run beside the network. The depth picture lies on the GPU: no camera sends one.
+    Lanes run in parallel with the network. The depth picture stays on the GPU, since no camera sends one.
     """
 
     def __init__(self) -> None:
         self.network = TorchNetwork(weights(), (640, 384))
-        if not set(self.network.names) & set(CLASSES):  # drawn weights have numbers for names
+        if not set(self.network.names) & set(CLASSES):  # random weights have numbers for names
             self.network.names = (*CLASSES, *self.network.names[len(CLASSES) :])
         self.detector, self.tracker = Detector(self.network), Tracker()
         self.camera = CameraModel("front", 1280, 720, 1.57, 2.1, 0.0, 1.6, 0.03)
@@ -98,7 +98,7 @@ class WholeFrame:
         self._frame = 0
 
     def boxes(self, frame: int) -> np.ndarray[Any, Any]:
-        """(1, OBJECTS, 6) rows that move from frame to frame."""
+        """Rows (1, OBJECTS, 6) of boxes that move from frame to frame."""
         index = np.arange(OBJECTS)
         height = 20.0 + 4.0 * index
         left, foot = 20.0 + 55.0 * index + 0.25 * frame, 210.0 + 2.0 * index
@@ -119,7 +119,7 @@ class WholeFrame:
         return [found.boxes, found.scores, found.labels, found.counts, found.depths, lines.segments, lines.count]
 
     def see(self, picture: np.ndarray[Any, Any], times: list[float]) -> tuple[Detection, ...]:
-        """Bytes to detections in Python; the clock after each step goes to `times`."""
+        """From bytes to detections in Python; appends the clock before the first and after each step to `times`."""
         times.append(time.perf_counter())
         self.graph.upload(picture)
         times.append(time.perf_counter())
@@ -137,9 +137,10 @@ class WholeFrame:
 
 
 def bench_whole_frame(bench: Bench) -> dict[str, Any]:
-    """From frame bytes in host memory to tracked objects in Python, and where the time goes; microseconds.
+    """Time from frame bytes in host memory to tracked objects in Python, and that of each step; microseconds.
 
-    Frame after frame; then at 20 a second, as a simulator sends them, when caches and cores have cooled down.
+    First frame after frame, then 20 per second, as a simulator sends them: then cores sleep and caches are cold between
+    two frames.
     """
     whole, picture_bytes = WholeFrame(), picture(720, 1280, 4, 4)
     found: dict[str, Any] = {"weights": weights().name, "threads_that_copy": _threads(whole.graph)}

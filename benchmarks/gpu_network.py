@@ -1,6 +1,6 @@
-"""The network alone, in the forms that were tried: `python -m benchmarks.gpu_network --out FILE`.
+"""Times the network alone, in the forms that were tried: `python -m benchmarks.gpu_network --out FILE`.
 
-Each is captured in a graph of four passes and timed by events. Kernels of the form that is used are listed after.
+Each form is captured in a graph of four passes and timed by events. The kernels of the form in use are listed first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SIZE_PX = (640, 384)
 
 
 def plain() -> Any:
-    """The network as ultralytics makes it, with its one-to-one head, in half precision."""
+    """The network as ultralytics builds it, with its one-to-one head, in half precision."""
     model = ultralytics().YOLO(str(weights())).model
     model.end2end = True
     return model.fuse(verbose=False).eval().cuda().half()
@@ -71,13 +71,13 @@ FORMS: dict[str, tuple[Callable[[], Any], bool]] = {
     "the same, the head on streams of its own, and one kernel for the best rows": (with_own_head, True),
     "the same, no kernel beginning before the one before has ended": (with_own_head, False),
 }
-"""How to make it, and whether kernels may begin early."""
+"""Each form: the function that builds it, and whether kernels may begin early."""
 
 OWN_KERNELS = ("attend", "best_rows", "bias_silu", "conv", "depthwise", "max_pool")
 
 
 def measure(make: Callable[[], Any], is_early: bool) -> tuple[float, float]:
-    """Microseconds of a pass on the GPU, and of the CPU to start a graph of one."""
+    """GPU time of a pass, and CPU time to start a graph of one pass; microseconds."""
     picture = torch.rand((1, 3, SIZE_PX[1], SIZE_PX[0]), device="cuda").half()
     picture = picture.contiguous(memory_format=torch.channels_last)
     with torch.inference_mode(), ExitStack() as stack:
@@ -98,7 +98,7 @@ def measure(make: Callable[[], Any], is_early: bool) -> tuple[float, float]:
 
 
 def kernels(network: TorchNetwork) -> list[tuple[str, int, float]]:
-    """(name, launches in a pass, microseconds of a pass), the longest first."""
+    """Kernels of the network, longest first: (name, launches per pass, microseconds per pass)."""
     picture = torch.rand((1, 3, SIZE_PX[1], SIZE_PX[0]), device="cuda").half()
     network.rows(picture, SCORE_MIN)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
@@ -121,7 +121,7 @@ def main() -> None:
     figures: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "forms_us": {}}
     try:
         listed = kernels(TorchNetwork(weights(), SIZE_PX))
-    except RuntimeError as error:  # no profiler here: the forms' times are worth having
+    except RuntimeError as error:  # without a profiler the forms' times are still useful
         listed = []
         print(f"no list of kernels: {error}")
     figures["launches"] = sum(one[1] for one in listed)
@@ -134,7 +134,7 @@ def main() -> None:
         try:
             us, launch_us = measure(make, is_early)
             figures["forms_us"][name] = {"pass": us, "launch_cpu": launch_us}
-        except Exception as error:  # noqa: BLE001 - the other forms' figures are worth having
+        except Exception as error:  # noqa: BLE001 - the other forms' figures are still useful
             torch.cuda.synchronize()
             figures["forms_us"][name] = f"{type(error).__name__}: {str(error)[:200]}"
         print(f"{name}: {figures['forms_us'][name]} us, {time.perf_counter() - start:.0f} s in all", flush=True)

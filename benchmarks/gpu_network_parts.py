@@ -1,4 +1,4 @@
-"""The kernels that the detector's network is made of, at its sizes, beside torch's."""
+"""Benchmark of the kernels that make up the detector's network, at its sizes, and of torch's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each CUDA operator at the sizes of docs/cuda.md, beside its peers."""
+"""Benchmark cases of the CUDA operators and their peers, at the sizes of docs/cuda.md."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ YELLOW_LAB = LabRange((80.0, 110.0, 150.0), (255.0, 160.0, 255.0))
 
 
 def picture(height: int, width: int, channels: int, seed: int) -> np.ndarray[Any, Any]:
-    """Filled shapes, lines and a little noise: edges like those of a street."""
+    """Test picture of filled shapes, lines and a little noise, with edges like those of a street."""
     generator = np.random.default_rng(seed)
     image = np.full((height, width, 3), 100, np.uint8)
     for _ in range(60):
@@ -69,7 +69,7 @@ def bench_preprocess(bench: Bench) -> None:
         return torch.from_numpy(chw).cuda().half() / 255.0
 
     def letterbox() -> torch.Tensor:
-        ultralytics()  # before any other import of it: it would reach for the network
+        ultralytics()  # before any other import of it, which would access the internet
         from ultralytics.data.augment import LetterBox
 
         fitted = LetterBox((384, 640))(image=arrays[0][..., :3])
@@ -127,7 +127,7 @@ def bench_detect(bench: Bench) -> None:
         return rows[0, order][rows[0, order, 4] > 0.25]
 
     def of_fixed_size() -> tuple[torch.Tensor, torch.Tensor]:
-        """Sorted rows, and how many of them count: as ours, with no shape that hangs on values."""
+        """Sorted rows, and the number of valid ones: like our operator, without shapes that depend on values."""
         scores, order = rows[0, :, 4].float().sort(descending=True)
         return rows[0, order], (scores > 0.25).sum()
 

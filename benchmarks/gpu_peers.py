@@ -1,4 +1,4 @@
-"""What the whole frame is measured against on the same machine: ultralytics' predict, and OpenCV's lanes."""
+"""Peers of the whole frame, timed on the same machine: ultralytics' predict, and lanes by OpenCV."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ VOTES_MIN, LENGTH_PX, GAP_PX = 30, 10, 10
 
 
 def weights() -> Path:
-    """Trained ones where they are there, else such as are drawn: speed does not depend on them."""
+    """The trained weights if they are there, else a model with random weights: speed does not depend on them."""
     trained = Path(__file__).parents[1] / "perception" / "weights" / "detector_s.pt"
     return trained if trained.is_file() else Path("yolo26s.yaml")
 
 
 def peers(bgra: np.ndarray[Any, Any]) -> dict[str, Any]:
-    """Microseconds of each on the picture's bytes, and of both one after the other."""
+    """Time of each peer on the picture's bytes, microseconds."""
     bgr, above = np.ascontiguousarray(bgra[..., :3]), _from_above()
     model = ultralytics().YOLO(str(weights()))
 
@@ -45,7 +45,7 @@ def peers(bgra: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def opencv_lanes(bgra: np.ndarray[Any, Any], above: np.ndarray[Any, Any]) -> Any:
-    """The same steps as in the graph: seen from above, two colour ranges, Canny, segments."""
+    """The same steps as in the graph: perspective warp to the ground, two colour ranges, Canny, segments."""
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
     view = cv2.warpPerspective(bgra, above, (GROUND.columns, GROUND.rows), flags=flags)
     hls = cv2.cvtColor(view, cv2.COLOR_BGR2HLS)
@@ -55,7 +55,7 @@ def opencv_lanes(bgra: np.ndarray[Any, Any], above: np.ndarray[Any, Any]) -> Any
 
 
 def _from_above() -> np.ndarray[Any, Any]:
-    """3x3 from the ground's cells to the picture's pixels; there is no distortion in `GROUND_CAMERA`."""
+    """Homography (3, 3) from ground cells to picture pixels; `GROUND_CAMERA` has no distortion."""
     px, py, _ = lanes_reference.places(GROUND_CAMERA, GROUND)
     rows, columns = np.array([100, 100, 390, 390]), np.array([0, 255, 0, 255])
     cells = np.stack([columns, rows], axis=1).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What the stack's pipeline asks of its camera, on a GPU and on the CPU of the same machine."""
+"""Benchmark of camera perception as the stack's pipeline calls it, on a GPU and on the CPU of the same machine."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ROUNDS = 50
 
 
 def bench_perception(bench: Bench) -> dict[str, Any]:
-    """Microseconds by camera size, and for a rig, wall clock, from pictures in host memory to Python's values."""
+    """Wall time from pictures in host memory to Python values, by camera size and for a rig; microseconds."""
     found = {f"{width}x{height}": _at(width, height) for width, height in ((640, 360), (1280, 720))}
     return {**found, "rig full": _rig()}
 
 
 def _rig() -> dict[str, float]:
-    """All cameras of the rig for machines with a GPU, as the pipeline asks; each picture takes its way up by itself."""
+    """Time all cameras of the rig for GPUs, as the pipeline calls them; each picture is uploaded on its own."""
     cameras = load_rig("full").cameras
     sizes = [network_size(camera.width_px, camera.height_px) for camera in cameras]
     pictures = [np.ascontiguousarray(picture(camera.height_px, camera.width_px, 4, 5)[..., :3]) for camera in cameras]
@@ -72,7 +72,7 @@ def _at(width: int, height: int) -> dict[str, float]:
     frame = GpuFrame([camera], {camera.name: TorchNetwork(COMPACT, network_size(width, height))})
 
     def on_gpu() -> Any:
-        image = images.pop()  # each array runs once: asked for again, a picture is not run again
+        image = images.pop()  # a new array each time: a picture that was seen before would not run again
         return frame.see(image, view, columns), frame.detect(image)
 
     both = on_cpu(on_gpu, ROUNDS)

@@ -1,6 +1,6 @@
-"""Each CUDA operator once, small and odd: what `make test-gpu` runs under compute-sanitizer.
+"""Runs each CUDA operator once at small odd sizes; `make test-gpu` runs it under compute-sanitizer.
 
-`--large` takes 1280x720 instead, for Nsight Compute.
+With `--large` the size is 1280x720, for Nsight Compute.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def convolve() -> None:
-    """By every tile, sums shared by blocks and not, one input and two."""
+    """Run the convolution with every tile, with and without shared sums, with one input and with two."""
     x, half = (torch.rand((1, 16, *size), device="cuda").half() for size in ((12, 20), (6, 10)))
     weight, bias = torch.rand((24, 16, 3, 3), device="cuda").half(), torch.rand(24, device="cuda").half()
     for tile in TILES:

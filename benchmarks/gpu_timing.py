@@ -1,10 +1,11 @@
-"""How the CUDA operators are timed, and what they are timed against.
+"""Timing of the CUDA operators and their peers.
 
-In a graph (warm): 20 calls captured in one graph, the time of a replay over 20. Cold: one captured call after 256 MB
-were written, between two events, less the same of an empty launch. Eager: 5 calls from Python between two events.
+In a graph (warm): 20 calls are captured in one graph; the time is that of a replay over 20. Cold: one captured call
+after 256 MB were written, between two events, less the same of an empty launch. Eager: 5 calls from Python between two
+events.
 
-Peers on the GPU are timed both ways too, and only equal ways are compared. A peer that cannot be captured in a graph
-has the reason in place of that time. Peers on the CPU are timed by the wall clock and compared with eager calls.
+Peers on the GPU are timed in a graph and eagerly too, and compared like with like. For a peer that cannot be captured,
+the reason is recorded instead. Peers on the CPU are timed by the wall clock and compared with eager calls.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ FLUSH_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another program's way to the same result; `is_on_cpu` if it computes there, so that the wall clock times it."""
+    """Another library's implementation of an operator; with `is_on_cpu` the wall clock times it."""
 
     call: Call
     is_on_cpu: bool = False
@@ -35,10 +36,10 @@ class Peer:
 
 @dataclass(slots=True)
 class PeerTimes:
-    """Microseconds a call of a peer, in each way that it can be timed; ratios are the peer's time over ours."""
+    """Times of a peer per call, us, by each method that applies to it; ratios are the peer's time over ours."""
 
     ours_eager_us: float
-    """An eager call of ours, timed in turn with the peer's: it hangs on what else the host does."""
+    """Our eager call, timed alternately with the peer's, since eager times depend on the load of the host."""
 
     graph_us: float | None = None
     eager_us: float | None = None
@@ -46,12 +47,12 @@ class PeerTimes:
     graph_ratio: float | None = None
     eager_ratio: float | None = None
     not_captured: str = ""
-    """Why there is no graph_us; empty where there is one, and for peers on the CPU."""
+    """Why there is no graph_us; empty if there is one, and for peers on the CPU."""
 
 
 @dataclass
 class Row:
-    """One operator at one size; microseconds."""
+    """Times of one operator at one size, microseconds, and those of its peers."""
 
     name: str
     warm_us: float
@@ -90,7 +91,7 @@ def between_events(run: Call, repeats: int) -> float:
 
 
 def warm(call: Call, calls: int = CALLS) -> tuple[float, float]:
-    """Median and interquartile range of a call inside a replayed graph."""
+    """Median and interquartile range of a call's time inside a replayed graph, us."""
     graph = captured(call, calls)
     between_events(graph.replay, REPLAYS)
     found = [between_events(graph.replay, REPLAYS) / calls for _ in range(ROUNDS)]
@@ -113,14 +114,14 @@ def cold(call: Call, flush: torch.Tensor) -> float:
 
 
 def eager(call: Call) -> float:
-    """Median time of a call from Python, launches included."""
+    """Median time of a call from Python, launches included, us."""
     for _ in range(3):
         call()
     return statistics.median(between_events(call, EAGER_CALLS) for _ in range(ROUNDS))
 
 
 def eager_in_turn(first: Call, second: Call) -> tuple[float, float]:
-    """`eager` of both, round by round in turn."""
+    """`eager` of both calls, with alternating rounds."""
     for _ in range(3):
         first(), second()
     rounds = [(between_events(first, EAGER_CALLS), between_events(second, EAGER_CALLS)) for _ in range(ROUNDS)]
@@ -128,7 +129,7 @@ def eager_in_turn(first: Call, second: Call) -> tuple[float, float]:
 
 
 def peer_times(peer: Peer, call: Call, warm_us: float) -> PeerTimes:
-    """The peer timed in every way that it allows, each compared with the same way of `call`, ours, which takes
+    """Time a peer by every method that it allows, and compare each with the same method of our `call`, which takes
     `warm_us` in a graph."""
     if peer.is_on_cpu:
         cpu_us, ours_us = on_cpu(peer.call), eager(call)
@@ -136,7 +137,7 @@ def peer_times(peer: Peer, call: Call, warm_us: float) -> PeerTimes:
     ours_us, eager_us = eager_in_turn(call, peer.call)
     times = PeerTimes(ours_us, eager_us=eager_us, eager_ratio=eager_us / ours_us)
     try:
-        with torch.cuda.stream(torch.cuda.current_stream()):  # a capture that fails leaves its own stream current
+        with torch.cuda.stream(torch.cuda.current_stream()):  # a failed capture leaves its own stream current
             times.graph_us = warm(peer.call, 5)[0]
     except RuntimeError as error:
         torch.cuda.synchronize()
@@ -147,7 +148,7 @@ def peer_times(peer: Peer, call: Call, warm_us: float) -> PeerTimes:
 
 
 def _reason(error: BaseException) -> str:
-    """The first line of the error that a capture began to fail with; what follows from it says less."""
+    """The first line of the error with which a capture began to fail; the errors that follow from it say less."""
     while isinstance(error.__context__, RuntimeError):
         error = error.__context__
     return str(error).splitlines()[0].partition(". ")[0].partition(" unless ")[0]
@@ -176,7 +177,7 @@ def launch_cpu(call: Call) -> float:
 
 
 def launch_alone(graph: FrameGraph) -> float:
-    """Median CPU time of a start, the frame before having ended: with full queues the driver would wait."""
+    """Median CPU time to start a graph after the frame before has ended; with full queues the driver would wait."""
     found = []
     for _ in range(200):
         start = time.perf_counter()
@@ -191,7 +192,7 @@ def p99(values: list[float]) -> float:
 
 
 class Bench:
-    """Rows so far, and what each is measured against."""
+    """Collects the rows of a benchmark run, and the peers that are timed at its end."""
 
     def __init__(self) -> None:
         self.flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
@@ -215,7 +216,7 @@ class Bench:
         print(f"{name}: graph {median:.2f} us ({spread:.2f}), cold {cold_us:.2f}, eager {row.eager_us:.2f}", flush=True)
 
     def time_peers(self) -> None:
-        """Time all peers of the rows so far. A capture that fails may disturb what follows, so this comes last."""
+        """Time all peers of the rows so far; call it last, since a failed capture may disturb later measurements."""
         for row, call, title, peer in self._peers:
             try:
                 row.peers[title] = peer_times(peer, call, row.warm_us)

@@ -1,8 +1,8 @@
-"""Variants of the kernels side by side: `python -m benchmarks.gpu_variants --out DIR` writes variants.json.
+"""Compares variants of the kernels: `python -m benchmarks.gpu_variants --out DIR` writes variants.json.
 
-A variant is a kernel compiled with definitions, or a constant of its host code changed. Each is compared with the
-operator's reference, then timed as `gpu_timing.warm` does. Where a kernel takes stamps (AV_STAMPS), the clocks of one
-block at its numbered places are listed too, and the longest and shortest of any block: where the time goes.
+A variant is a kernel compiled with other definitions, or with a changed constant of its host code. Each is checked
+against the operator's reference, then timed like `gpu_timing.warm`. For kernels with clock stamps (AV_STAMPS), the
+clocks between the numbered places are listed too: those of one block, and the longest and shortest of any block.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Case:
-    """An operator on one input; `tolerance` 0 asks for equality to the bit."""
+    """An operator on one input; `tolerance` 0 demands equality to the bit."""
 
     name: str
     module: ModuleType
@@ -74,7 +74,7 @@ WIDE_GRID, FRAME_GRID = GroundGrid(720, 1280, 45.0, 32.0, 0.05), GroundGrid(400,
 
 @contextmanager
 def compiled(case: Case, variant: Variant, definitions: tuple[str, ...] = ()) -> Iterator[None]:
-    """The operator's module launches the variant's code."""
+    """Context in which the operator's module launches the variant's code."""
     launcher = GpuLauncher(KernelSource(case.folder, (*variant.definitions, *definitions)), 0)
     with ExitStack() as stack:
         stack.enter_context(patch.object(case.module, "launcher", lambda name, device: launcher))
@@ -92,7 +92,7 @@ def tensors_of(result: Any) -> Tensors:
 
 
 def difference(case: Case, given: Tensors) -> float:
-    """Largest difference from the reference; infinite where shapes or NaNs differ."""
+    """Largest difference from the reference; infinite if shapes or NaNs differ."""
     found = [part.cpu() for part in tensors_of(case.call([part.cuda() for part in given]))]
     expected = tensors_of(case.call([part.cpu() for part in given]))
     worst = 0.0
@@ -106,7 +106,7 @@ def difference(case: Case, given: Tensors) -> float:
 
 
 def stamps(case: Case, variant: Variant, on_device: Tensors) -> list[int]:
-    """Median clocks between the numbered places, of one block; eager calls."""
+    """Median clocks of one block between the numbered places, in eager calls."""
     rows = []
     with compiled(case, variant, ("AV_STAMPS=1",)):
         for _ in range(9):
@@ -119,8 +119,10 @@ def stamps(case: Case, variant: Variant, on_device: Tensors) -> list[int]:
 
 
 def extremes(case: Case, variant: Variant, on_device: Tensors) -> tuple[list[int], list[int]]:
-    """The same of whichever block took longest and shortest at each place: what the others wait for at a barrier, and
-    what the barrier takes by itself."""
+    """Median clocks of the slowest and of the fastest block at each place.
+
+    The slowest show what other blocks wait for at a barrier, the fastest how long the barrier itself takes.
+    """
     longest, shortest = [], []
     with compiled(case, variant, ("AV_STAMPS=2",)):
         for _ in range(9):
@@ -270,7 +272,7 @@ def pyramids_alone() -> dict[str, Any]:
 
 
 def frame_alone() -> dict[str, Any]:
-    """One frame without the network, its operators one after the other."""
+    """Time one frame without the network, its operators one after the other."""
     image = torch.from_numpy(picture(720, 1280, 4, 4)).cuda()
     depths, head = torch.full((1, 720, 1280), 20.0, device="cuda"), dense_head(7).cuda()
 
@@ -285,7 +287,7 @@ def frame_alone() -> dict[str, Any]:
 
 
 def attempt(make: Callable[[], dict[str, Any]], name: str) -> dict[str, Any]:
-    """A failure is one row of the table: the other rows cost device time too."""
+    """Run `make`; a failure becomes one row of the table, so that the device time of the other rows is not lost."""
     try:
         return make()
     except Exception as error:  # noqa: BLE001

@@ -1,7 +1,7 @@
-"""Camera health on recorded drives: good pictures taken for faulty, and faults made on them that are noticed.
+"""Accuracy of the camera health monitor on recorded drives: false alarms, and injected faults that are noticed.
 
-`python -m benchmarks.health DRIVE/recording.mcap ... --out health.json`: the pictures are those of the recordings, JPEG
-files by now, through the monitor alone. The vehicle's speed is the recorded one.
+`python -m benchmarks.health DRIVE/recording.mcap ... --out health.json` runs the monitor alone on the recordings'
+pictures, which are JPEG-compressed, with the recorded speed of the vehicle.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _told(path: Path, evaluation: HealthEvaluation, rng: np.random.Generator) -> dict[str, int]:
-    """Counts of a drive; the faults made on its pictures are added to `evaluation`."""
+    """Counts of one drive; results for faults injected into its pictures are added to `evaluation`."""
     monitor, last, told = HealthMonitor(), list[Glance](), list[Health]()
     for glance in glances(path):
         told.append(monitor.update(glance.image, glance.image.stamp.time_s, glance.speed_mps))
@@ -57,7 +57,7 @@ def _told(path: Path, evaluation: HealthEvaluation, rng: np.random.Generator) ->
 
 
 def glances(path: Path) -> Iterator[Glance]:
-    """The front camera's pictures with the speed that was driven."""
+    """The front camera's pictures with the vehicle's recorded speed."""
     bgr = None
     with open_recording(path) as file:
         for _, channel, message in make_reader(file).iter_messages(topics=["/camera/front", "/sensors"]):

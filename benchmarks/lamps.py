@@ -1,9 +1,9 @@
-"""Fits and measures how the states of signal heads are read from their lamps: `python -m benchmarks.lamps`.
+"""Fits and evaluates the classifier of traffic light states from lamps: `python -m benchmarks.lamps fit|measure`.
 
-Heads come from CARLA's pictures, `$AV_STACK_DATA/carla_unreal` with the states of
+Signal heads come from CARLA's pictures, `$AV_STACK_DATA/carla_unreal` with the states of
 `av_stack/evaluation/carla_unreal_lamps.json`, and from a data set of the embedded server (`av-stack dataset`). Town02
-of both is held back: the fit never sees it. Each head is read from its labelled box, shifted and scaled by chance as
-detected boxes are. `fit` writes `perception/weights/lamp_states.json`, `measure` a table of what was read.
+of both is held out: the fit never sees it. Each head is read from its labelled box with a random shift and scale, like
+those of detected boxes. `fit` writes `perception/weights/lamp_states.json`, `measure` a confusion table.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ Float = NDArray[np.float64]
 HELD_BACK = "Town02"
 LAMP_PLACES = {LightState.RED: 0.22, LightState.YELLOW: 0.5, LightState.GREEN: 0.78}
 PLACE_SLACK = 0.19
-"""A spot this near to where the labelled lamp sits in its head is that lamp; other spots are none."""
+"""Largest distance of a spot from the place of the labelled lamp, as a fraction of the head's height; other spots count
+as no lamp."""
 
 BOX_ERROR = 0.06
-"""Standard deviation of a detected box's edges as a share of its height."""
+"""Standard deviation of a detected box's edges, as a fraction of its height."""
 
 VARIANTS = 4
 RIDGE = 1e-4
@@ -50,7 +51,7 @@ class Sample:
 
 
 def own_heads(folder: Path) -> Iterator[LabelledHead]:
-    """Heads of a data set of `av-stack dataset`, both splits, that count for the detector and are large enough."""
+    """Signal heads of both splits of an `av-stack dataset`, if they count for the detector and are large enough."""
     for path in sorted(folder.glob("objects/*/*.jsonl")):
         picture = folder / "images" / path.parent.name / f"{path.stem}.jpg"
         for line in path.read_text().splitlines():
@@ -70,7 +71,7 @@ def shaken(box: Box, rng: np.random.Generator) -> Box:
 
 
 def looks_of(bgr: Image, rng: np.random.Generator) -> Iterator[Image]:
-    """The picture, and others of it with looks by chance."""
+    """The picture, and variants of it with randomly changed looks (data augmentation)."""
     import torch
 
     from perception.detection.looks import give_looks
@@ -84,7 +85,7 @@ def looks_of(bgr: Image, rng: np.random.Generator) -> Iterator[Image]:
 
 
 def samples(heads: Sequence[LabelledHead], rng: np.random.Generator) -> tuple[list[Sample], list[Sample]]:
-    """(spots in heads, lamps without their head) to fit the two models to."""
+    """Training samples of the two models: (spots within heads, lit lamps without their head)."""
     in_head, over_post = [], []
     for head in heads:
         whole = _read(head.picture)
@@ -102,7 +103,7 @@ def samples(heads: Sequence[LabelledHead], rng: np.random.Generator) -> tuple[li
 
 
 def _around(bgr: Image, box: Box) -> tuple[tuple[int, int], Image]:
-    """(first column and row, the part of the picture around a head): looks are given to that alone, to save time."""
+    """First column and row, and the pixels, of the picture's part around a head; only it is augmented, to save time."""
     side = max(box[2] - box[0], box[3] - box[1])
     u0, v0 = max(int(box[0] - side) - 16, 0), max(int(box[1] - side) - 16, 0)
     return (u0, v0), bgr[v0 : int(box[3] + side) + 16, u0 : int(box[2] + side) + 16]
@@ -116,12 +117,12 @@ def _spot_state(lamp: Lamp, head: LightState) -> LightState:
 
 
 def fit(rows: Sequence[Sample], states: Sequence[LightState], is_balanced: bool) -> Float:
-    """Coefficients (4, features) of a softmax regression with a ridge; `is_balanced` makes all
-    states equally likely beforehand."""
+    """Coefficients (4, features) of a softmax regression with ridge penalty; `is_balanced` gives all states equal prior
+    probability."""
     x = np.stack([row.features for row in rows])
     y = np.array([states.index(row.state) for row in rows])
     count = Counter(row.group for row in rows)
-    weight = np.array([count[row.group] ** -0.5 for row in rows])  # rare sights count more, but do not rule
+    weight = np.array([count[row.group] ** -0.5 for row in rows])  # rare groups count more, but do not dominate
     if is_balanced:
         weight /= np.bincount(y, weights=weight, minlength=len(states))[y]
     weight /= weight.sum()
@@ -143,7 +144,7 @@ def fit(rows: Sequence[Sample], states: Sequence[LightState], is_balanced: bool)
 
 
 def _group(head: LabelledHead) -> str:
-    """Source and height range of a head."""
+    """Name of a head's group: its source and height range."""
     high = head.box_px[3] - head.box_px[1]
     row = max(int(np.searchsorted(SIZES_PX, high, side="right")) - 1, 0)
     upper = f"{SIZES_PX[row + 1]:.0f}" if SIZES_PX[row + 1] < 1e9 else ""
@@ -151,7 +152,7 @@ def _group(head: LabelledHead) -> str:
 
 
 def measure(heads: Sequence[LabelledHead], rng: np.random.Generator, shake: bool) -> dict[str, dict[str, int]]:
-    """ "source, height range, state" -> what was read how often."""
+    """Confusion table: how often each state was read, by "source, height range, true state"."""
     table: dict[str, Counter[str]] = {}
     pictures: dict[Path, Image] = {}
     for head in heads:
@@ -189,7 +190,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     if options.what == "fit":
         known = [head for head in heads if HELD_BACK not in head.picture.name]
-        COEFFICIENTS.write_text(json.dumps(_blank()))  # spots are found with any coefficients of the right number
+        COEFFICIENTS.write_text(json.dumps(_blank()))  # finding spots needs some coefficients, of any value
         in_head, over_post = samples(known, rng)
         table = {"states": [state.value for state in LIGHT_STATES], "heads": len(known)}
         for name, rows in (("head", in_head), ("post", over_post)):

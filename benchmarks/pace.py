@@ -1,7 +1,7 @@
-"""What keeps drives below the speed limit, outside stops for lights and queues.
+"""Which constraints keep drives below the speed limit, outside stops for lights and queues.
 
 `python -m benchmarks.pace DRIVE/result.json ... --out pace.json` prints a table: for each drive the mean speed as a
-share of the limit, and the share of the limit that each kind of constraint took.
+percentage of the limit, and the percentage of the limit that each kind of constraint cost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def main() -> None:
 
 
 def shares(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Of one result.json: the speed as a share of the limit, what each kind took of the rest, and its share of time."""
+    """Figures of one result.json: speed over limit, the part of the shortfall due to each kind of constraint, and the
+    fraction of time in which each kind was active."""
     spent = result["constraints"]
     lost_m = sum(kind["outside_stops_lost_m"] for kind in spent.values())
     time_s = sum(kind["outside_stops_s"] for kind in spent.values())
@@ -48,7 +49,7 @@ def shares(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table(drives: Sequence[Mapping[str, Any]]) -> str:
-    """Markdown, one row for each drive; kinds that took nothing anywhere are left out."""
+    """Markdown table, one row per drive; constraint kinds that cost nothing in any drive are left out."""
     kinds = [kind.value for kind in ConstraintKind if any(drive["took"].get(kind.value, 0.0) for drive in drives)]
     lines = [
         f"| drive | outside stops | speed | {' | '.join(kinds)} |",

@@ -1,8 +1,8 @@
-"""Perception on the CPU at 640x360: what each stage takes on the pictures of a drive, and all of them as in a drive.
+"""Time of perception on the CPU at 640x360, on the pictures of a drive: each stage alone, and all stages together.
 
-`whole_median_ms` is from the picture to tracked objects and lights, the detector at work beside health and lanes as in
-`av_stack.pipeline`. `stage_median_ms` has each stage alone, `for_depth_median_ms` what a drive does not need. Where
-ultralytics is installed, its own `predict` looks at the same pictures with the same weights.
+`whole_median_ms` is the time from the picture to tracked objects and lights, with the detector in parallel with health
+and lanes as in `av_stack.pipeline`. `stage_median_ms` has each stage alone; `for_depth_median_ms` has the stages that a
+drive does not need. If ultralytics is installed, its own `predict` runs on the same pictures with the same weights.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FOR_DEPTH = ("corners of what stands", "depth image")
 
 
 class Took:
-    """Milliseconds by name, of each picture."""
+    """Collects the time of each named stage, ms, picture by picture."""
 
     def __init__(self) -> None:
         self._ms: dict[str, list[float]] = defaultdict(list)
@@ -53,12 +53,12 @@ class Took:
         self._ms[name].append(1e3 * (time.perf_counter() - started))
 
     def median_ms(self, name: str) -> float | None:
-        """Without the first `WARM_UP`; None where nothing was measured."""
+        """Median without the first `WARM_UP` pictures; None if nothing was measured."""
         return round(float(np.median(self._ms[name][WARM_UP:])), 2) if name in self._ms else None
 
 
 def record() -> tuple[list[SurveyFrame], LaneGraph]:
-    """A drive through traffic and its map; nothing is timed while the server renders."""
+    """Frames of a drive through traffic, and its map; recorded first, so that no rendering disturbs the timing."""
     with ServerProcess(("--map", MAP)) as address:
         start = spawn_point(address, 0)
         spec = WorldSpec(MAP, start, (start,), load_rig("compact"), seed=3, traffic_vehicles=40)
@@ -74,7 +74,7 @@ def image_of(frame: SurveyFrame) -> CameraImage:
 
 
 def measure_whole(frames: list[SurveyFrame], graph: LaneGraph, eyes: Eyes, took: Took) -> None:
-    """All of it, in the order of a drive."""
+    """Time all stages together, in the order of a drive."""
     health, sense, lights = HealthMonitor(), ObjectSense(use_parallax=False), LightReader(graph)
     assert eyes.begin is not None
     assert eyes.detect is not None
@@ -90,7 +90,7 @@ def measure_whole(frames: list[SurveyFrame], graph: LaneGraph, eyes: Eyes, took:
 
 
 def measure_stages(frames: list[SurveyFrame], graph: LaneGraph, eyes: Eyes, took: Took) -> None:
-    """Each stage with nothing beside it."""
+    """Time each stage with nothing running in parallel."""
     health, lights, lines = HealthMonitor(), LightReader(graph), LaneDetector()
     driving, mapping = ObjectSense(use_parallax=False), ObjectSense(use_parallax=True)
     assert eyes.detect is not None
@@ -114,7 +114,7 @@ def measure_stages(frames: list[SurveyFrame], graph: LaneGraph, eyes: Eyes, took
 
 
 def measure_predict(frames: list[SurveyFrame], took: Took) -> None:
-    """Ultralytics' own way from a picture to boxes, torch on this CPU."""
+    """Time ultralytics' `predict`, from a picture to boxes, with torch on this CPU."""
     model = ultralytics().YOLO(str(COMPACT))
     for frame in frames:
         image = image_of(frame)

@@ -1,4 +1,4 @@
-"""Median times of the server's physics: 50 vehicles, 50 walkers, a town's static boxes; prints JSON in milliseconds."""
+"""Median times of the server's physics with 50 vehicles, 50 walkers and a town's static boxes; prints JSON in ms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUNDS = 100
 
 
 def median_ms(action: Callable[[], object]) -> float:
-    """Median of ROUNDS calls after ten that warm up."""
+    """Median time of ROUNDS calls, ms, after ten warm-up calls."""
     for _ in range(10):
         action()
     times = []
@@ -72,7 +72,7 @@ def boxes_of(fleet: VehicleFleet, crowd: WalkerCrowd) -> DynamicBoxes:
 
 
 def many(colliders: Boxes) -> Boxes:
-    """The town's boxes, and copies of them far aside until there are STATIC_BOXES."""
+    """The town's boxes, and copies of them far away, STATIC_BOXES in all at least."""
     copies = max(-(-STATIC_BOXES // max(len(colliders.centre), 1)), 1)
     aside = np.arange(copies)[:, None, None] * np.array([0.0, 5000.0, 0.0])
     return Boxes(
@@ -91,7 +91,7 @@ def main() -> None:
     lights = TrafficLights(town.signals, town.controller_sequences)
     points = np.concatenate([fleet.location[:VEHICLES]] * 2)
     wheels = np.concatenate([fleet.location[:VEHICLES]] * 5)
-    # The search comes first: unresolved, the vehicles drive into one another and into houses.
+    # The collision search is timed first: since contacts are not resolved, vehicles soon overlap each other and houses.
     for _ in range(20):
         fleet.step(STEP_S, 0.0)
         crowd.step(STEP_S)

@@ -1,14 +1,17 @@
-"""How fast the embedded server draws: one JSON object on standard output, and in a file where asked.
+"""Speed of the embedded server's renderer: one JSON object on standard output, and in a file with `--out`.
 
     python -m benchmarks.render [--map city_grid] [--frames 60] [--sizes 640x360 1280x720] [--vehicles 60] [--out FILE]
     python -m benchmarks.render --views drive [--rounds 3] [--out FILE]
 
-First through the real wheel: a client that waits for each picture of its tick (`per_s`: sets of pictures a second).
-Then the renderer alone, in a town with vehicles and 20 walkers in front of the camera, by weather: `fps` from the
-median time of a picture read into numpy, `best_ms` the fastest, `cpu_ms` the processor time of all cores, which other
-load on the machine moves less, `python_ms` that of the calling thread when the GL is asked for nothing, `triangles` of
-the last picture. Where the time goes: `stages_ms` of the calling thread, which asks the GL, in `wait` waits for it and
-in `read` fetches the finished picture; `awaited_ms` when each stage waits for the GL, of which the GL works `gl_ms`.
+First through the real wheel: a client that waits for each picture of its tick (`per_s`: sets of pictures per second).
+Then the renderer alone, in a town with vehicles and 20 walkers in front of the camera, by weather:
+
+- `fps`: from the median time of a picture read into numpy; `best_ms`: time of the fastest picture
+- `cpu_ms`: processor time of all cores, on which other load of the machine has less influence
+- `python_ms`: processor time of the calling thread with all GL calls left out
+- `triangles`: of the last picture
+- `stages_ms`: time of the calling thread by stage; in `wait` it waits for the GL, in `read` it fetches the picture
+- `awaited_ms`: the same when each stage waits for the GL; `gl_ms`: the part of it in which the GL works
 
 With `--views drive` the renderer alone, from 40 places along the route of town_drive (render_drive.py).
 """
@@ -55,7 +58,7 @@ SHAPES = (
 
 
 def ahead(scenery: Scenery, eye: Transform, points: np.ndarray, count: int) -> np.ndarray:
-    """The `count` points (N, 3) nearest in front of `eye`."""
+    """Indices of the `count` nearest of `points` (N, 3) in front of `eye`."""
     rel = points - np.array(eye.location)
     forward = rel @ eye.matrix()[:3, 0]
     distance = np.where(forward > 4.0, np.linalg.norm(rel, axis=1), 1e9)
@@ -63,7 +66,7 @@ def ahead(scenery: Scenery, eye: Transform, points: np.ndarray, count: int) -> n
 
 
 def traffic(scenery: Scenery, eye: Transform, count: int = 30) -> list[ActorView]:
-    """`count` vehicles on spawn points and, where there are pavements, 20 walkers ahead."""
+    """`count` vehicles on spawn points ahead and, if the map has pavements, 20 walkers ahead."""
     starts = scenery.spawn_points
     made = []
     for k in ahead(scenery, eye, np.array([p.location for p in starts]), count):
@@ -99,8 +102,10 @@ def timed(draw: Callable[[int], object], frames: int) -> dict[str, float]:
 
 
 def stages_ms(renderer: Renderer, draw: Callable[[int], object], frames: int, awaited: Container[str]) -> Stage:
-    """Milliseconds a picture by stage: of this thread, and of the GL for the stages in `awaited`, whose end is waited
-    for, so that they add up to more than a picture."""
+    """Time per picture by stage, ms: of this thread, and of the GL for the stages in `awaited`.
+
+    The end of each awaited stage is waited for, so that the stages add up to more than a picture.
+    """
     stages = renderer.stages
     stages.spent_s.clear()
     stages.gl_s.clear()
@@ -112,7 +117,7 @@ def stages_ms(renderer: Renderer, draw: Callable[[int], object], frames: int, aw
 
 
 def python_ms(draw: Callable[[int], object], frames: int) -> float:
-    """Processor time of this thread a picture, with all calls of the GL that draw, clear or read left out."""
+    """Processor time of this thread per picture, ms, with all GL calls that draw, clear or read left out."""
     gone = {moderngl.VertexArray: ("render", "render_indirect"), moderngl.Framebuffer: ("clear", "read_into")}
     with ExitStack() as left_out:
         for owner, names in gone.items():
@@ -125,7 +130,7 @@ def python_ms(draw: Callable[[int], object], frames: int) -> float:
 
 
 def figures_of(renderer: Renderer, draw: Callable[[int], object], frames: int) -> dict[str, object]:
-    """All that is measured of one kind of picture."""
+    """All figures of one kind of picture."""
     result: dict[str, object] = {**timed(draw, frames)}
     result["triangles"] = renderer.triangles()
     few = max(frames // 3, 5)

@@ -1,4 +1,4 @@
-"""Cameras through the real wheel: frames a second of a synchronous client that waits for every picture."""
+"""Camera rate through the real wheel: frames per second of a synchronous client that waits for every picture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOUNT = carla.Transform(carla.Location(x=0.5, z=1.6))
 
 
 def measure(map_name: str, sizes: Sequence[tuple[int, int]], vehicles: int, frames: int) -> dict[str, Any]:
-    """Figures by rig and size; the vehicles stand, so that what is measured is pictures and not traffic."""
+    """Figures by rig and picture size; the vehicles stand still, so that pictures are measured and not traffic."""
     server, port = start_server(map_name)
     try:
         client = carla.Client("127.0.0.1", port)
@@ -47,7 +47,7 @@ def measure(map_name: str, sizes: Sequence[tuple[int, int]], vehicles: int, fram
 
 
 def _populate(client: carla.Client, world: carla.World, vehicles: int) -> tuple[carla.Actor, int]:
-    """Vehicles at the spawn points nearest the ego's; the ego and their number."""
+    """Spawn the ego, and vehicles at the nearest spawn points; returns the ego and the number of vehicles."""
     points = world.get_map().get_spawn_points()
     start = points[40 % len(points)]
     points.sort(key=lambda p: p.location.distance(start.location))
@@ -84,7 +84,7 @@ def _rate(
     world: carla.World, ego: carla.Actor, server_pid: int, rig: Sequence[tuple[str, float]], size: tuple[int, int],
     frames: int,
 ) -> dict[str, float]:  # fmt: skip
-    """Sets of pictures a second (each of exactly its tick), and what a set costs server and client."""
+    """Sets of pictures per second, each of exactly its tick, and the processor time of a set in server and client."""
     with _cameras(world, ego, rig, size) as arrivals:
         taken: list[float] = []
         worked_s, own_s = 0.0, 0.0

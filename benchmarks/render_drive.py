@@ -1,4 +1,4 @@
-"""Pictures of a drive: 40 views along the route of town_drive, with the vehicles and people that were about."""
+"""Rendering time on the views of a drive: 40 views along the route of town_drive, with its vehicles and walkers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from embedded_carla.types import SemanticTag, Transform, WeatherParameters
 
 MAP = "city_grid"
 FILE = Path(__file__).with_name("town_drive_views.json")
-"""`actors`: by number, shape, half size m, colour, tag, seed, model. `views`: the camera's x, y, z, pitch, yaw; of each
-actor x, y, z, pitch, yaw, steer rad, phase rad, speed m/s, lights. Taken from a drive with seed 1, every 5 s."""
+"""The recorded views, from a drive with seed 1, every 5 s. `actors`, by number: shape, half size m, colour, tag, seed,
+model. `views`: the camera's x, y, z, pitch, yaw, and for each actor x, y, z, pitch, yaw, steer rad, phase rad, speed
+m/s, lights."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What one picture of the drive shows."""
+    """Camera, actors and time of one picture of the drive."""
 
     camera: CameraView
     actors: tuple[ActorView, ...]
@@ -31,7 +32,7 @@ class View:
 
 
 def views(size: tuple[int, int]) -> tuple[list[View], WeatherParameters]:
-    """All of them in pictures of `size` pixels, and the weather of the drive."""
+    """All views, with pictures of `size` pixels, and the weather of the drive."""
     data = json.loads(FILE.read_text(encoding="utf-8"))
     made = []
     for view in data["views"]:
@@ -54,11 +55,12 @@ def _actor(number: int, kept: Sequence[Any], state: Sequence[float]) -> ActorVie
 def measure(
     scenery: Scenery, weathers: Mapping[str, WeatherParameters], size: tuple[int, int], rounds: int
 ) -> dict[str, object]:
-    """By weather, "drive" for that of the drive itself: of RGB pictures the time, the processor time of all threads and
-    that of the calling thread, ms; triangles of what the camera and the moving shadows show, without the mirror's.
+    """Figures of RGB pictures by weather, where "drive" is the weather of the drive itself.
 
-    Each view is drawn twice and the second one counts: shadows of what stands still are kept from picture to picture,
-    and in a drive pictures follow each other closely. Of each view the least of `rounds`, of these the mean.
+    Wall time, processor time of all threads and of the calling thread, ms: for each view the minimum over `rounds`,
+    then the mean over the views. Mean number of triangles, "standing" for the picture, its mirror pass (if there are
+    puddles) and moving shadows, and "ground". Each view is drawn twice and the second drawing counts: shadows of
+    standing objects are kept from picture to picture, and in a drive pictures follow each other closely.
     """
     made, own = views(size)
     renderer = Renderer(scenery)
@@ -83,7 +85,7 @@ def measure(
 
 
 def _draw(renderer: Renderer, view: View, weather: WeatherParameters) -> tuple[float, float, float]:
-    """Wall time, processor time of all threads and of this one, ms."""
+    """Draw a view; returns wall time, processor time of all threads and of this thread, ms."""
     began = time.perf_counter(), time.process_time(), time.thread_time()
     renderer.render(view.camera, view.actors, {}, weather, view.time_s, rgb=True, depth=False, labels=False)
     ended = time.perf_counter(), time.process_time(), time.thread_time()

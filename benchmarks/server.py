@@ -1,4 +1,4 @@
-"""The embedded server through the real wheel: RPC round trip, and ticks with TrafficManager traffic and no camera."""
+"""Speed of the embedded server through the real wheel: RPC round trips, and ticks with TrafficManager and no camera."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRAFFIC_MANAGER_PORT = 28000
 
 
 def start_server(map_name: str) -> tuple[subprocess.Popen[str], int]:
-    """A server on a free port; the caller terminates it."""
+    """Start a server on a free port; returns process and port, and the caller must terminate it."""
     server = subprocess.Popen(
         [sys.executable, "-m", "embedded_carla", "--port", "0", "--map", map_name], stdout=subprocess.PIPE, text=True
     )
@@ -31,7 +31,7 @@ def start_server(map_name: str) -> tuple[subprocess.Popen[str], int]:
 
 
 def rpc_median_us(client: carla.Client) -> dict[str, float]:
-    """Round trips of the smallest call that waits for its answer."""
+    """Round-trip times of the smallest call that waits for its answer, us."""
     taken = []
     for _ in range(CALLS):
         start = time.perf_counter()
@@ -42,13 +42,13 @@ def rpc_median_us(client: carla.Client) -> dict[str, float]:
 
 
 def processor_s(pid: int) -> float:
-    """Processor time that a process has taken so far: what other work on the machine hardly changes."""
+    """Processor time that a process has used so far, s; other load on the machine hardly changes it."""
     user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def traffic_ticks_per_s(client: carla.Client, server_pid: int) -> dict[str, float]:
-    """Synchronous ticks with traffic, the client's own work included."""
+    """Rate of synchronous ticks with traffic, the client's own work included."""
     world = client.get_world()
     settings = world.get_settings()
     settings.synchronous_mode, settings.fixed_delta_seconds = True, 0.05

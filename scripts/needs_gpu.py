@@ -1,4 +1,4 @@
-"""End with one line and status 2 where torch cannot compute on a GPU: `python scripts/needs_gpu.py NAME`."""
+"""Exit with one line and status 2 unless torch can compute on a GPU: `python scripts/needs_gpu.py NAME`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
-"""Of NVIDIA's driver; one of them exists where it runs."""
+"""Device files of NVIDIA's driver; at least one of them exists if it runs."""
 
 
 def why_not() -> str | None:
-    """What is missing, and the command that helps where there is one; None where a GPU can be used."""
+    """What is missing, with the command that helps if there is one; None if a GPU can be used."""
     if not any(Path(path).exists() for path in DEVICES):
         return "this machine has no NVIDIA GPU, or no driver for it"
     if find_spec("torch") is None:

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Make .venv hold what `make demo` (no argument) or `make test` (argument: dev) needs, and check the system's libraries.
-# A stamp remembers what was installed, so that a second call costs nothing.
+# Install into .venv what `make demo` (no argument) or `make test` (argument: dev) needs, and check system libraries.
+# A stamp file records the installation, so that a second call costs nothing.
 set -eu
 cd "$(dirname "$0")/.."
 extra=${1:-}
@@ -43,7 +43,7 @@ install_system_libraries() {
         >/dev/null || fail "apt-get failed; run it by hand: $install"
 }
 
-# Debian 13 refuses `pip install` outside of an environment, so uv gets one of its own.
+# Debian 13 refuses `pip install` outside a virtual environment, so uv gets one of its own.
 find_uv() {
     if command -v uv >/dev/null 2>&1; then
         command -v uv
@@ -81,7 +81,7 @@ if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ constraints.txt -nt
     if [ -n "$extra" ]; then size="3.5 GB to download, 7 GB on disk"; else size="360 MB to download, 1.2 GB on disk"; fi
     say "installing the pinned packages into .venv ($size, once)"
     .venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".${extra:+[$extra]}"
-    .venv/bin/python -m embedded_carla.warm_up # compiles the server's kernels once, so that its first start does not
-    .venv/bin/python -c "import perception.tracking"  # and the tracker's
+    .venv/bin/python -m embedded_carla.warm_up # compiles the server's kernels now instead of at its first start
+    .venv/bin/python -c "import perception.tracking"  # compiles the tracker's kernels
     touch "$stamp"
 fi

@@ -1,1 +1,1 @@
-"""Ends drives at many moments and on full disks, and checks what they leave: `python -m benchmarks.kill_sweep`."""
+"""Robustness test: ends drives at many moments and on full disks, and checks the files that they leave."""

@@ -1,8 +1,9 @@
-"""Ends drives by signals at many moments and lets them run on disks that fill: `python -m benchmarks.kill_sweep`.
+"""Ends drives by signals at many moments, and runs drives on disks that fill up: `python -m benchmarks.kill_sweep`.
 
-50 moments of each of SIGKILL, SIGTERM, SIGHUP and SIGINT, on client and server, half while loading and half while
-driving, in a shuffled order; then 20 disks. Needs root, which mounts the disks. Stop it with Ctrl-C and start it again:
-it goes on where it was. FOLDER/cases.jsonl has a line for each case, FOLDER/kill_sweep.json the figures.
+SIGKILL, SIGTERM, SIGHUP and SIGINT are sent to client and server at 50 moments each, half while loading and half while
+driving; 20 more drives run on small disks. The order is shuffled. It needs root to mount the disks. Stop it with
+Ctrl-C; the next start continues where it was. FOLDER/cases.jsonl has a line for each case, FOLDER/kill_sweep.json the
+figures.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from benchmarks.kill_sweep.summary import summarise
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT")
 TARGETS = ("client", "server")
 DISK_BYTES = (32 << 10, 1152 << 10)
-"""The smallest and the largest disk; a whole drive of `case.SCENARIO` takes 1.3 MB."""
+"""Sizes of the smallest and the largest disk; a whole drive of `case.SCENARIO` takes 1.3 MB."""
 
 
 def cases(moments: int, disks: int) -> list[Case]:
-    """Every case, in an order that spreads what is tested evenly over the run."""
+    """All cases, shuffled so that signals, targets and disks are spread evenly over the run."""
     made = []
     for target in TARGETS:
         for name in SIGNALS:
@@ -51,7 +52,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="drives at the same time (%(default)s)")
     parser.add_argument("--rerun", help="Rerun's command line, which then converts every recording")
     arguments = parser.parse_args()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # drives must not inherit that they are ignored
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # drives must not inherit ignored signals
         signal.signal(number, signal.default_int_handler)
     out: Path = arguments.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
@@ -75,7 +76,7 @@ def main() -> int:
                     done.append(figures)
                     _keep(log, figures, out, done)
         except KeyboardInterrupt:
-            ended.set()  # the cases under way come to their end
+            ended.set()  # running cases finish, others do not start
             return 130
     print(json.dumps(summarise(done), indent=1))
     return 0

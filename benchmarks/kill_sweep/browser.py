@@ -1,8 +1,8 @@
-"""Plays the last second of every video of a sweep in a browser: `python browser.py FOLDER CHROMIUM`.
+"""Plays the last second of every video of a kill sweep in a browser: `python browser.py FOLDER CHROMIUM`.
 
-FOLDER is that of `python -m benchmarks.kill_sweep`. Needs playwright, which the project does not: run it with a Python
-of your own that has it. Writes FOLDER/browser.json; a video is good when it plays to its end, which is at most 1 s
-before the end of the drive.
+FOLDER is the output folder of `python -m benchmarks.kill_sweep`. It needs playwright, which is not among the project's
+packages: run it with another Python that has it. It writes FOLDER/browser.json. A video is good if the browser plays it
+to its last picture.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-END_TOLERANCE_S = 0.15  # a picture of 10 per second, and a half
+END_TOLERANCE_S = 0.15  # one and a half pictures at 10 per second
 PLAY = """async (source) => {
   const video = document.createElement('video');
   video.muted = true;
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def _judged(result: dict[str, Any], last_picture_s: float) -> dict[str, Any]:
-    """The browser's result; also an error where it ended before the last picture that FFmpeg decodes."""
+    """The browser's result, with an error if it ended before the last picture that FFmpeg decodes."""
     if not result["error"] and result["end_s"] < last_picture_s - END_TOLERANCE_S:
         result["error"] = f"it ends at {result['end_s']:.2f} s, the last picture is at {last_picture_s:.2f} s"
     return result

@@ -1,4 +1,4 @@
-"""One drive that is ended by a signal, or that runs on a small disk, and what it leaves behind."""
+"""Runs one case: a drive that is ended by a signal, or that runs on a small disk; inspects what it leaves behind."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ cameras:
 """
 DRIVE_S = 10.0
 END_MAX_S = 5.0
-"""A drive that needs longer to end hangs."""
+"""Time after the signal by which all processes of a drive should be gone; those left then are counted and killed."""
 
 GIVE_UP_S = 60.0
 RUN_MAX_S = 600.0
 POLL_S = 0.02
 MARK = "AV_STACK_KILL_SWEEP"
-"""Environment variable by which all processes of a case are found."""
+"""Environment variable that marks all processes of a case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Either a signal to `target` at `share` of its loading or of the drive, or a disk of `disk_bytes`."""
+    """Either a signal to `target` at the fraction `share` of its loading or driving, or a disk of `disk_bytes`."""
 
     name: str
     target: str = ""  # client or server
@@ -54,7 +54,7 @@ class Case:
 
 
 def run_case(case: Case, folder: Path, loading_s: dict[str, float], rerun: str | None) -> dict[str, Any]:
-    """The figures of one case. `loading_s`: how long the client loads, and its server from its own start on."""
+    """Run one case and return its figures; `loading_s` is the result of `measure_loading`."""
     work = folder / case.name
     shutil.rmtree(work, ignore_errors=True)
     (work / "tmp").mkdir(parents=True)
@@ -75,7 +75,7 @@ def run_case(case: Case, folder: Path, loading_s: dict[str, float], rerun: str |
 
 
 def measure_loading(folder: Path) -> dict[str, float]:
-    """Seconds that the client of an undisturbed drive takes to load, its server from its own start on, and driving."""
+    """Durations of an undisturbed drive, s: the client's loading, the server's loading from its own start, driving."""
     work = folder / "reference"
     shutil.rmtree(work, ignore_errors=True)
     (work / "tmp").mkdir(parents=True)
@@ -133,7 +133,7 @@ def _drive(case: Case, work: Path, loading_s: dict[str, float]) -> dict[str, Any
 
 
 def _come_to_moment(case: Case, client: subprocess.Popen[bytes], work: Path, loading_s: dict[str, float]) -> int | None:
-    """Wait until the signal is due; the server's process, where it is the target or driving has begun."""
+    """Wait until the signal is due; returns the server's process id, or None if there is no server yet."""
     if not case.target:
         return None
     if case.phase == "driving":
@@ -166,7 +166,7 @@ def _wait_until(is_so: Any, client: subprocess.Popen[bytes]) -> None:
 
 
 def _server_of(pid: int) -> int | None:
-    """The embedded server that the client `pid` has started."""
+    """Process id of the embedded server that the client `pid` has started; None if there is none."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return next((int(child) for child in children if b"embedded_carla" in _command(int(child))), None)
@@ -182,7 +182,7 @@ def _command(pid: int) -> bytes:
 
 
 def _processes(mark: str) -> list[int]:
-    """All processes of a case that still run; a zombie does not."""
+    """Process ids of a case that still run; zombies do not count."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     for entry in Path("/proc").iterdir():
@@ -190,7 +190,7 @@ def _processes(mark: str) -> list[int]:
             try:
                 if wanted in (entry / "environ").read_bytes().split(b"\0"):
                     found.append(int(entry.name))
-            except OSError:  # it has ended, or is another user's
+            except OSError:  # the process has ended, or belongs to another user
                 continue
     return found
 
@@ -204,7 +204,7 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 @contextmanager
 def _disk(path: Path, size_bytes: int) -> Iterator[None]:
-    """`path` as a folder, on a disk of its own where `size_bytes` is not 0."""
+    """Create the folder `path`, on a disk (tmpfs) of its own if `size_bytes` is not 0."""
     path.mkdir()
     if not size_bytes:
         yield

@@ -1,6 +1,6 @@
-"""`av-stack run` as it is, which also notes the simulated time of each step: `client.py CLOCK ARGUMENTS...`.
+"""`av-stack run`, which also writes the simulated time of each step to a file: `client.py CLOCK ARGUMENTS...`.
 
-The clock tells how much of a drive a recording lacks that was cut off by `kill -9`.
+The clock shows how much of a drive is missing in a recording that was cut off by `kill -9`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a drive left in its folder: whether strict readers open it, and how far it goes."""
+"""Inspects the files that a drive left: whether strict readers open them, and the simulated time that they reach."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = {"result.json", "recording.mcap", "drive.mp4"}
 
 
 def inspect(folder: Path, work: Path, rerun: str | None) -> dict[str, Any]:
-    """Of each file in `folder`: absent, complete, or its fault; and the simulated time that it reaches."""
+    """State of each file in `folder` (absent, complete, or its fault), and the simulated time that it reaches."""
     found: dict[str, Any] = {"strangers": sorted(path.name for path in folder.iterdir() if path.name not in NAMES)}
     found["result"] = _result(folder / "result.json")
     found["recording"], found["recording_s"] = _recording(folder / "recording.mcap")
@@ -36,7 +36,7 @@ def _result(path: Path) -> str:
 
 
 def _recording(path: Path) -> tuple[str, float | None]:
-    """Read by its index and from beginning to end, with every checksum."""
+    """State and end of a recording, read by its index and from beginning to end, with every checksum verified."""
     if not path.exists():
         return "absent", None
     try:
@@ -64,7 +64,7 @@ def _video(path: Path) -> tuple[str, float | None]:
 
 
 def _rerun(rerun: str, path: Path, made: Path) -> str:
-    """Whether Rerun converts the recording to one of its own, `made`, with data in it."""
+    """Whether Rerun converts the recording to its own format, `made`, with data in it."""
     done = subprocess.run([rerun, "mcap", "convert", str(path), "-o", str(made)], capture_output=True, text=True)
     size_bytes = made.stat().st_size if made.exists() else 0
     made.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The figures of a sweep: what went wrong, and by what was done the longest times and the greatest losses."""
+"""Summary of a kill sweep: faults, and by target and signal the longest times and the largest losses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILES = ("recording", "video")
 
 
 def summarise(done: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Figures by target and signal, disks apart; `faults` names each case that broke a promise, and which."""
+    """Figures by target and signal, and of the disks; `faults` names each case that broke promises, and these."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for figures in done:
         name = f"{figures['target']} {figures['signal']}" if figures["target"] else "disks that fill"
@@ -25,7 +25,7 @@ def summarise(done: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def faults(figures: Mapping[str, Any]) -> list[str]:
-    """Which promises a case broke."""
+    """The promises that a case broke, one line each."""
     found = []
     if figures["target"] and (figures["is_hung"] or figures["end_s"] > END_MAX_S):
         found.append(f"ended after {figures['end_s']} s")
@@ -52,7 +52,7 @@ def faults(figures: Mapping[str, Any]) -> list[str]:
 
 
 def _loss_s(figures: Mapping[str, Any], name: str) -> float | None:
-    """Simulated seconds of the drive that a file lacks; None where the drive had not begun."""
+    """Simulated time of the drive that is missing in a file, s; None if the drive had not begun."""
     clock_s = figures["clock_s"]
     return None if clock_s is None else clock_s - (figures[f"{name}_s"] or 0.0)
 

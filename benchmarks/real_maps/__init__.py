@@ -1,1 +1,1 @@
-"""OpenDRIVE files made by others: does each load, and do TrafficManager's cars and the stack drive on it?"""
+"""Tests OpenDRIVE maps by other authors: does each load, and do TrafficManager's cars and the stack drive on it?"""

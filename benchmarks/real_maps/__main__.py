@@ -1,8 +1,8 @@
-"""Every .xodr file of a folder on the embedded server: `python -m benchmarks.real_maps --maps DIR`.
+"""Runs every .xodr file of a folder on the embedded server: `python -m benchmarks.real_maps --maps DIR`.
 
-Each map is loaded by a client of its own, which lets TrafficManager drive 10 cars for 60 s; `--stack` lets the stack
-drive each map that loaded; `--check` only reads the maps, in a fraction of the time. Stop it with Ctrl-C and start it
-again: it goes on where it was. `--table` writes the table.
+Each map is loaded by its own client, which lets TrafficManager drive 10 cars for 60 s. With `--stack` the stack drives
+on each map that loaded; `--check` only reads the maps, in a fraction of the time. Stop it with Ctrl-C; the next start
+continues where it was. `--table` writes the table.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from embedded_carla.maps.proof import Prover
 from embedded_carla.opendrive import parse
 
 LONGEST_S = 900.0
-"""Wall time of one map's client."""
+"""Longest wall time of one map's client."""
 
 
 _MARK = "<!-- What follows is written by benchmarks.real_maps. -->"
 
 
 def _child(module: str, *arguments: str) -> dict[str, Any]:
-    """What the child printed last as JSON, or how it ended."""
+    """The JSON that a child process printed last, or how it ended."""
     command = [sys.executable, "-m", f"benchmarks.real_maps.{module}", *arguments]
     try:
         told = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S)
@@ -50,7 +50,7 @@ def _child(module: str, *arguments: str) -> dict[str, Any]:
 
 
 class _Server:
-    """A server for many maps; one that has died is replaced."""
+    """A server for many maps; after its death the next call starts another."""
 
     def __init__(self, folder: Path, log: Path) -> None:
         self._folder, self._log, self._stack = folder, log, ExitStack()
@@ -63,7 +63,7 @@ class _Server:
         return self._server.port
 
     def has_died(self) -> bool:
-        """Whether it has; then the next call of `port` starts another."""
+        """Whether the server has died; then the next call of `port` starts another."""
         if self._server is None or self._server.process.poll() is None:
             return False
         self.close()
@@ -95,7 +95,7 @@ def _run_traffic(maps: Path, names: Sequence[str], progress: Progress, jobs: int
                 if server.has_died():
                     figures["server_died"] = True
                 elif figures.get("error", "").startswith("the client"):
-                    server.close()  # its world may still wait for the client's ticks
+                    server.close()  # its world may still wait for ticks of the dead client
                 with lock:
                     progress.data.setdefault("maps", {})[name] = figures
                     progress.save()
@@ -109,7 +109,7 @@ def _run_traffic(maps: Path, names: Sequence[str], progress: Progress, jobs: int
 
 
 def _check(maps: Path, names: Sequence[str], progress: Progress) -> None:
-    """Read and prove each map, but build nothing: what a map is refused for shows here."""
+    """Read and prove each map without building it; this shows why a map is refused."""
     library = MapLibrary([maps])
     with Prover() as prover:
         for name in names:
@@ -144,7 +144,7 @@ def main() -> int:
     progress = Progress(arguments.out, "real_maps")
     done = progress.data.get("maps", {})
     if arguments.maps is not None:
-        os.environ["EMBEDDED_CARLA_CACHE"] = str(arguments.out / "cache")  # no map of it was built before
+        os.environ["EMBEDDED_CARLA_CACHE"] = str(arguments.out / "cache")  # a cache without maps built before
         files = sorted(arguments.maps.glob("*.xodr"), key=lambda path: -path.stat().st_size)
         names = [path.stem for path in files]
         if arguments.check:

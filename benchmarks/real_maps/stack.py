@@ -1,6 +1,6 @@
 """Drive one map with the stack for 60 s: `python -m benchmarks.real_maps.stack FOLDER MAP OUT`; prints JSON.
 
-It starts at a spawn point and follows its lane, at junctions any way on, for up to 500 m.
+The route starts at a spawn point and follows its lane for up to 500 m, with a random choice at junctions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TRIES = 40
 
 
 def route(folder: Path, name: str) -> tuple[tuple[float, float], tuple[float, float]] | None:
-    """Start and goal of the longest of some ways along the lanes; None where all are short."""
+    """Start and goal of the longest of some random routes along the lanes; None if all are too short."""
     network = parse(MapLibrary([folder]).load_text(name)[1], name)
     town = carla.Map(name, network.xodr_text)
     rng, best, length_m = random.Random(0), None, SHORTEST_M
@@ -45,7 +45,7 @@ def route(folder: Path, name: str) -> tuple[tuple[float, float], tuple[float, fl
 
 
 def drive(folder: Path, name: str, out: Path) -> dict[str, Any]:
-    """Figures of the drive, or why there was none."""
+    """Figures of the drive, or the error for which there was none."""
     ends = route(folder, name)
     if ends is None:
         return {"error": f"no way of {SHORTEST_M:g} m from any spawn point"}

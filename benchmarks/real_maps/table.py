@@ -1,4 +1,4 @@
-"""The table of the maps, in Markdown."""
+"""Markdown table and summary of the maps' results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def summary(maps: Mapping[str, Mapping[str, Any]]) -> str:
-    """One paragraph with the counts."""
+    """Markdown list of the counts over all maps."""
     rows = list(maps.values())
     driven = [row["traffic"] for row in rows if "cars" in row.get("traffic", {})]
     counts = {
@@ -26,7 +26,7 @@ def summary(maps: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def table(maps: Mapping[str, Mapping[str, Any]]) -> str:
-    """A row for each map, by name."""
+    """Markdown table with one row per map, sorted by name."""
     rows = [
         "| map | loads | s | spawn points | 10 TrafficManager cars, 60 s | stack, 60 s |",
         "|---|---|--:|--:|---|---|",

@@ -16,13 +16,13 @@ from embedded_carla.maps.prover import die_with_parent
 
 CARS, SECONDS, DELTA_S = 10, 60.0, 0.05
 APART_S = 1.0
-"""Contacts of the same two actors within this time are one collision."""
+"""A contact of the same two actors within this time after their last one is no new collision."""
 
 _LOAD_TIMEOUT_S = 300.0
 
 
 class Collisions:
-    """Counts collisions by what was hit."""
+    """Counts collisions, separately with vehicles and with other actors."""
 
     def __init__(self) -> None:
         self.vehicles = self.others = 0
@@ -43,14 +43,14 @@ def free_port() -> int:
 
 
 def drive(client: carla.Client) -> dict[str, Any]:
-    """60 s of traffic in the world that is loaded."""
+    """Drive 60 s of TrafficManager traffic in the loaded world; returns its figures."""
     world = client.get_world()
     settings = world.get_settings()
     settings.synchronous_mode, settings.fixed_delta_seconds = True, DELTA_S
     world.apply_settings(settings)
     try:
         manager = client.get_trafficmanager(free_port())
-    except RuntimeError as error:  # the server knows that it would crash this process
+    except RuntimeError as error:  # the server refuses where TrafficManager would crash this process
         return {"error": str(error)}
     manager.set_synchronous_mode(True)
     manager.set_random_device_seed(0)
@@ -59,7 +59,7 @@ def drive(client: carla.Client) -> dict[str, Any]:
     random.Random(0).shuffle(places)
     collisions = Collisions()
     cars: list[Any] = []
-    sensors: list[Any] = []  # one that is let go falls silent
+    sensors: list[Any] = []  # keeps the sensors alive: a freed one stops listening
     for i, place in enumerate(places):
         car = world.try_spawn_actor(blueprints[i % len(blueprints)], place) if len(cars) < CARS else None
         if car is not None:
@@ -100,7 +100,7 @@ def main() -> None:
         if places:
             figures["traffic"] = drive(client)
     print(json.dumps(figures), flush=True)
-    os._exit(0)  # the wheel's threads would still step on what is gone
+    os._exit(0)  # otherwise the wheel's threads would access freed objects
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""All long runs, one after the other: `python -m benchmarks.soak [ticks|loads|vanish ...]`.
+"""Runs all soak tests, one after the other: `python -m benchmarks.soak [ticks|loads|vanish ...]`.
 
-Stop it with Ctrl-C and start it again: it goes on where it was. The figures are in FOLDER/*.json.
+Stop it with Ctrl-C; the next start continues where it was. The figures are in FOLDER/*.json.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A client that comes, listens and goes without a word: `python -m benchmarks.soak.guest PORT NUMBER exit|stay`."""
+"""A client that connects, listens to sensors and vanishes: `python -m benchmarks.soak.guest PORT NUMBER exit|stay`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def main() -> None:
     print("listening", flush=True)
     if way == "exit":
         os._exit(0)
-    time.sleep(120.0)  # it is killed before
+    time.sleep(120.0)  # the test kills it before
 
 
 if __name__ == "__main__":

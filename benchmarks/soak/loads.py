@@ -1,4 +1,4 @@
-"""load_world again and again with one client, which must live through every one and find the new world in order."""
+"""Soak test of load_world: one client loads maps again and again, must survive each and find the new world in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLAT = 0.05
 
 
 def _one(client: carla.Client, name: str, seen: set[int]) -> None:
-    """Load, and use what was loaded."""
+    """Load a map and check the new world: its name, a new actor's id, its list of vehicles."""
     world = client.load_world(name)
     assert world.get_map().name.endswith(name), world.get_map().name
     car = world.spawn_actor(
@@ -27,7 +27,7 @@ def _one(client: carla.Client, name: str, seen: set[int]) -> None:
     assert car.id not in seen, f"actor id {car.id} was given twice"
     seen.add(car.id)
     world.wait_for_tick()
-    world.wait_for_tick()  # the first may have been made before the car
+    world.wait_for_tick()  # the first tick may be older than the car
     assert [actor.id for actor in world.get_actors().filter("vehicle.*")] == [car.id]
 
 
@@ -52,7 +52,10 @@ def _life(server: Watched, progress: Progress, target: int) -> None:
 
 
 def judge(data: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """What the lives say together; flat only when every memory after the warm-up lies within FLAT of that life's."""
+    """Result over all lives, and whether memory stayed flat.
+
+    A life's samples after the warm-up must differ by at most the fraction FLAT.
+    """
     lives = data.get("lives", [])
     warm = [life["resident_mb"][WARM_LOADS // SAMPLE_LOADS - 1 :] for life in lives]
     spread = max((max(rows) / min(rows) - 1.0 for rows in warm if len(rows) > 1), default=None)

@@ -1,4 +1,4 @@
-"""One part of the long runs as a program: goes on where it was, can be interrupted, judges what it has."""
+"""Runs one soak test as a program that can be interrupted and resumed, and judges its result."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def run_part(
     unit: str, target: int, count: Callable[[Data], int], live: Callable[[Watched, Progress, int], None],
     judge: Callable[[Data], tuple[Data, bool]], *, part: str = "", about: str | None = None,
 ) -> NoReturn:  # fmt: skip
-    """Let a server live until `target` of `unit` are done or someone interrupts; ends the process.
+    """Run `live` against a server until `target` of `unit` are done or the user interrupts, then end the process.
 
-    `count` tells how many the progress has, `judge` the result and whether it is good: then the status is 0, else 1, or
-    130 after an interruption. `part` names the files, as `unit` does by default.
+    `count` returns the number that is done, `judge` the result and whether it is good. The exit status is 0 for a good
+    result, else 1, or 130 after an interruption. `part` names the files; by default it is `unit`.
     """
     part = part or unit
     parser = argparse.ArgumentParser(description=about)

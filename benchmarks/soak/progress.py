@@ -1,4 +1,4 @@
-"""What a long run has done so far, in a JSON file that the next start reads."""
+"""Progress of a soak test, in a JSON file from which the next start continues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 
 class Progress:
-    """One part's JSON object, in `FOLDER/PART.json`. Written whole or not at all."""
+    """The JSON object of one test, in `FOLDER/PART.json`; each write is atomic."""
 
     def __init__(self, folder: Path, part: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -29,7 +29,7 @@ def _interrupt(_number: int, _frame: Any) -> NoReturn:
 
 
 def stop_on_signals() -> None:
-    """SIGTERM ends a run as Ctrl-C does."""
+    """Let SIGTERM end a run like Ctrl-C."""
     signal.signal(signal.SIGTERM, _interrupt)
 
 
@@ -38,6 +38,6 @@ def tell(line: str) -> None:
 
 
 def leave(status: int) -> NoReturn:
-    """End at once: the wheel's threads would still step on what is gone."""
+    """End the process at once; otherwise the wheel's threads would access freed objects."""
     sys.stdout.flush()
     os._exit(status)

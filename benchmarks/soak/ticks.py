@@ -1,6 +1,6 @@
-"""Ticks with TrafficManager traffic and a camera: does the server's memory stay flat?
+"""Soak test of ticks with TrafficManager traffic and a camera: does the server's memory stay flat?
 
-A life is one server process with its client. The memory of a life is judged from its WARM_TICKS-th tick on.
+A life is one server process with its client. Its memory is judged from its WARM_TICKS-th tick on.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def free_port() -> int:
 
 
 def traffic(client: carla.Client, count: int) -> tuple[carla.World, list[int]]:
-    """A synchronous world in which `count` cars drive about."""
+    """Set up a synchronous world with `count` TrafficManager cars; returns the world and the cars' ids."""
     world = client.get_world()
     settings = world.get_settings()
     settings.synchronous_mode, settings.fixed_delta_seconds = True, DELTA_S
@@ -52,7 +52,7 @@ def traffic(client: carla.Client, count: int) -> tuple[carla.World, list[int]]:
 
 
 def _life(server: Watched, progress: Progress, target: int) -> None:
-    """Tick until the target is reached or someone interrupts."""
+    """Tick until the target is reached or the user interrupts."""
     client = carla.Client("127.0.0.1", server.port)
     client.set_timeout(60.0)
     world, cars = traffic(client, VEHICLES)
@@ -74,7 +74,7 @@ def _life(server: Watched, progress: Progress, target: int) -> None:
         life["seconds"] = round(time.monotonic() - began_s, 1)
         life["resident_mb"].append(round(server.resident_mb(), 2))
         snapshot = world.get_snapshot()
-        driving = [state for i in cars if (state := snapshot.find(i)) is not None]  # the manager removes who is stuck
+        driving = [state for i in cars if (state := snapshot.find(i)) is not None]  # the manager removes stuck cars
         life["vehicles"] = len(driving)
         speeds = [state.get_velocity().length() for state in driving]
         life["mean_speed_mps"] = round(sum(speeds) / max(len(speeds), 1), 2)
@@ -85,7 +85,10 @@ def _life(server: Watched, progress: Progress, target: int) -> None:
 
 
 def judge(data: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """What the lives say together; flat only when every memory after the warm-up lies within FLAT of that life's."""
+    """Result over all lives, and whether memory stayed flat.
+
+    A life's samples after the warm-up must differ by at most the fraction FLAT.
+    """
     lives = data.get("lives", [])
     warm = [life["resident_mb"][WARM_TICKS // SAMPLE_TICKS - 1 :] for life in lives]
     judged = [(min(rows), max(rows)) for rows in warm if len(rows) > 1]

@@ -1,6 +1,6 @@
-"""Twenty clients connect, listen to cameras and other sensors, and vanish: half by kill -9, half by ending at once.
+"""Soak test of vanishing clients: twenty listen to cameras and other sensors and vanish, half by kill -9, half by exit.
 
-A steady client ticks the world all the while. Afterwards the server must hold as many connections as before.
+Another client ticks the world all the time. Afterwards the server must have no more open files and sockets than before.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _start(port: int, number: int) -> subprocess.Popen[bytes]:
 
 
 def _round(world: carla.World, port: int) -> dict[str, Any]:
-    """Let all guests come and go while the world ticks."""
+    """Start all guests and let them vanish while the world ticks; returns the round's figures."""
     guests = [_start(port, number) for number in range(GUESTS)]
     waiting, killed, slowest_s, ticks = set(range(GUESTS)), 0, 0.0, 0
     until_s = time.monotonic() + ROUND_S
@@ -84,7 +84,7 @@ def _life(server: Watched, progress: Progress, rounds: int) -> None:
 
 
 def judge(data: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Good when no round left a connection open."""
+    """Result over all rounds; good if no round left a descriptor open."""
     rows = data.get("rounds", [])
     is_good = bool(rows) and all(row["descriptors_after"] <= row["descriptors_before"] for row in rows)
     return {

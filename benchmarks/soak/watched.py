@@ -1,4 +1,4 @@
-"""A server process whose memory and descriptors can be read."""
+"""Starts a server process whose memory and file descriptors can be read."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class Watched:
     port: int
 
     def resident_mb(self) -> float:
-        """Memory of the process that is in RAM."""
+        """Resident memory of the process, MB."""
         return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * _PAGE_BYTES / 1e6
 
     def descriptors(self) -> int:
-        """Open files and sockets."""
+        """Number of open files and sockets."""
         return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
 
 
 @contextlib.contextmanager
 def watched_server(*arguments: str, log: Path | None = None) -> Iterator[Watched]:
-    """A server on free ports that ends on leaving, and also when this process dies; `log` takes its standard error."""
+    """Context with a server on free ports, which ends with the context or when this process dies; `log` gets stderr."""
     command = [sys.executable, "-m", "embedded_carla", "--port", "0", "--until-stdin-ends", *arguments]
     with contextlib.ExitStack() as stack:
         told = stack.enter_context(log.open("a")) if log is not None else None
-        # Ctrl-C is for the run; the server ends when the run has written down what it did.
+        # In a session of its own, so that Ctrl-C reaches only the run, which saves its progress before the server ends.
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=told, text=True, start_new_session=True
         )
