@@ -33,9 +33,9 @@ class FrameGraph:
     the same input give the same bits. Several threads may call `upload_one` at once for different inputs; every other
     method is for one thread at a time.
 
-    The first `handed` inputs are passed to each `run` as arrays in ordinary memory. Where there are cores to spare,
-    several cores copy each one through pinned memory (`staging`); elsewhere the driver copies it. The graph itself
-    uploads the remaining inputs, which the caller writes to `inputs`.
+    The first `handed` inputs are passed to each `run` as arrays in any host memory. On Linux with cores to spare,
+    several threads copy them through pinned memory (`staging`); elsewhere the driver uploads them directly. The graph
+    itself uploads the remaining inputs, which the caller writes to `inputs`.
 
     Raises `CudaOpsError` for an unknown `device`, or for 'cuda' on a machine without usable kernels.
     """

@@ -15,7 +15,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A running server."""
+    """A running server process and its port."""
 
     process: subprocess.Popen[str]
     port: int

@@ -17,7 +17,7 @@ constexpr int SEGMENTS = 4;  // segments kept per line
 constexpr int LOADS = 4, UNDER_WAY = 8, WORDS_UNDER_WAY = 3;  // loads in flight per thread: of points, votes, edges
 
 struct Lines {
-    float4* lines;  // rho, theta, votes, 0
+    float4* lines;  // rho, theta, votes, bits of the peak's index; zeros after the last line
     int4* segments;  // (limit, SEGMENTS): x0, y0, x1, y1, or -1
     int* count;
     int limit;

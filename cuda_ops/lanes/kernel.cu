@@ -34,7 +34,7 @@ __device__ inline Hls to_hls(float b, float g, float r) {
     const float sum = (high - 16777216.0f) + low;
     return {high, diff, sum, diff * 255.0f, 255.0f - fabsf(sum - 255.0f)};  // black and white are 0 / 0
 }
-// Hue in degrees, from -60 to 300, times `diff`.
+// Hue in degrees (-60 to 300) multiplied by `diff`.
 __device__ inline float hue_of(float b, float g, float r, float high, float diff) {
     const bool is_red = high == r, is_green = high == g;
     const float across = is_red ? g - b : (is_green ? b - r : r - g);
