@@ -1,5 +1,7 @@
-"""Closed-loop speed on the embedded server with a 640x360 camera: steps per second without and with oracles, and the
-median time of each stage."""
+"""Closed-loop speed on the embedded server with a 640x360 camera.
+
+Prints steps per second without and with oracles, and the median time of each stage.
+"""
 
 from __future__ import annotations
 

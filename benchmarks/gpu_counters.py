@@ -39,8 +39,10 @@ COUNTERS = {
     "l2_hits_percent": "lts__t_sector_hit_rate.pct",
     "l2_percent_of_peak": "lts__throughput.avg.pct_of_peak_sustained_elapsed",
 }
-"""Nsight Compute's counters by their names in the file; the reasons for which warps wait are added to them, in cycles
-between two instructions."""
+"""Nsight Compute's counters by their names in the file.
+
+The reasons for which warps wait are added to them, in cycles between two instructions.
+"""
 
 
 class Once:

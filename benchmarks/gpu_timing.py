@@ -129,8 +129,10 @@ def eager_in_turn(first: Call, second: Call) -> tuple[float, float]:
 
 
 def peer_times(peer: Peer, call: Call, warm_us: float) -> PeerTimes:
-    """Time a peer by every method that it allows, and compare each with the same method of our `call`, which takes
-    `warm_us` in a graph."""
+    """Time a peer by every method that it allows, each compared with the same method of our `call`.
+
+    Our call takes `warm_us` in a graph.
+    """
     if peer.is_on_cpu:
         cpu_us, ours_us = on_cpu(peer.call), eager(call)
         return PeerTimes(ours_us, cpu_us=cpu_us, eager_ratio=cpu_us / ours_us)

@@ -32,8 +32,7 @@ Float = NDArray[np.float64]
 HELD_BACK = "Town02"
 LAMP_PLACES = {LightState.RED: 0.22, LightState.YELLOW: 0.5, LightState.GREEN: 0.78}
 PLACE_SLACK = 0.19
-"""Largest distance of a spot from the place of the labelled lamp, as a fraction of the head's height; other spots count
-as no lamp."""
+"""Largest distance of a spot from the labelled lamp's place, as a fraction of the head's height; others are no lamp."""
 
 BOX_ERROR = 0.06
 """Standard deviation of a detected box's edges, as a fraction of its height."""
@@ -117,8 +116,10 @@ def _spot_state(lamp: Lamp, head: LightState) -> LightState:
 
 
 def fit(rows: Sequence[Sample], states: Sequence[LightState], is_balanced: bool) -> Float:
-    """Coefficients (4, features) of a softmax regression with ridge penalty; `is_balanced` gives all states equal prior
-    probability."""
+    """Coefficients (4, features) of a softmax regression with ridge penalty.
+
+    `is_balanced` gives all states equal prior probability.
+    """
     x = np.stack([row.features for row in rows])
     y = np.array([states.index(row.state) for row in rows])
     count = Counter(row.group for row in rows)

@@ -27,8 +27,10 @@ def main() -> None:
 
 
 def shares(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Figures of one result.json: speed over limit, the part of the shortfall due to each kind of constraint, and the
-    fraction of time in which each kind was active."""
+    """Figures of one result.json: speed as a fraction of the limit, and what each kind of constraint cost.
+
+    `took` is the part of the shortfall due to each kind, `time` the fraction of the time outside stops.
+    """
     spent = result["constraints"]
     lost_m = sum(kind["outside_stops_lost_m"] for kind in spent.values())
     time_s = sum(kind["outside_stops_s"] for kind in spent.values())

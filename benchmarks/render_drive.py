@@ -17,9 +17,11 @@ from embedded_carla.types import SemanticTag, Transform, WeatherParameters
 
 MAP = "city_grid"
 FILE = Path(__file__).with_name("town_drive_views.json")
-"""The recorded views, from a drive with seed 1, every 5 s. `actors`, by number: shape, half size m, colour, tag, seed,
-model. `views`: the camera's x, y, z, pitch, yaw, and for each actor x, y, z, pitch, yaw, steer rad, phase rad, speed
-m/s, lights."""
+"""The recorded views, from a drive with seed 1, every 5 s.
+
+`actors`, by number: shape, half size m, colour, tag, seed, model. `views`: the camera's x, y, z, pitch, yaw, and for
+each actor x, y, z, pitch, yaw, steer rad, phase rad, speed m/s, lights.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from cuda_ops.runtime.launcher import ceil_div
 
 SHARES = (1, 2, 3, 4, 6, 8)
 LAUNCH_US, BEGIN_US, SHARED_US = 0.48, 1.27, 1.15
-"""Microseconds of a launch in a chain of launches, of beginning and ending a round of blocks, and of waiting for the
-last block of a shared tile."""
+"""Microseconds of a launch in a chain, of begin and end of a round of blocks, of waiting for a tile's last block."""
 READ_BYTES_PER_US, PARTS_BYTES_PER_US, ELEMENTS_PER_US = 42e3, 92e3, 2.6e3
 """Rates of one processor: bytes read from the L2 cache while multiplying, bytes of partial sums, elements of results.
 

@@ -59,8 +59,10 @@ YELLOW = HlsRange((12.0, 60.0, 60.0), (35.0, 230.0, 255.0))
 
 
 def scaled(wanted: HlsRange) -> tuple[float, ...]:
-    """A range in the kernel's units: start of the hue (-60 to 300) and its span, degrees; twice the lightness, low and
-    high; saturation, low and high."""
+    """A range in the kernel's units: hue start (-60 to 300) and span, deg; twice the lightness; saturation.
+
+    Lightness and saturation are each low, then high.
+    """
     (h0, l0, s0), (h1, l1, s1) = wanted.low, wanted.high
     start = 2.0 * h0 - (360.0 if h0 >= 150.0 else 0.0)
     return start, 2.0 * (h1 - h0) + (0.0 if h0 <= h1 else 360.0), 2.0 * l0, 2.0 * l1, s0, s1
@@ -83,8 +85,10 @@ def is_usual(first: HlsRange, second: HlsRange) -> bool:
 
 
 def _ranges(first: HlsRange, second: HlsRange, in_usual_form: bool = False) -> list[Argument]:
-    """Kernel arguments of both ranges: lightness, doubled to integers, as centre and half width; in the usual form the
-    second range's hue too."""
+    """Kernel arguments of both ranges, with lightness, doubled to integers, as centre and half width.
+
+    In the usual form the second range's hue has centre and half width too.
+    """
     found = []
     for number, part in enumerate((first, second)):
         hue, span, *lightness, s0, s1 = scaled(part)
@@ -107,8 +111,10 @@ def run_ground(
     mask: Any,
     view: Any,
 ) -> None:
-    """Write the ground `mask` (rows, columns) uint8 of `image` (H, W, 3 or 4) uint8, and `view` (rows, columns, 3) BGR
-    unless it is None."""
+    """Write the ground `mask` (rows, columns) uint8 of `image` (H, W, 3 or 4) uint8, and its `view`.
+
+    `view` is (rows, columns, 3) BGR or None.
+    """
     height, width, channels = (int(size) for size in image.shape)
     numbers = (
         grid.x_far_m, grid.y_left_m, grid.cell_m, *camera.ground_to_camera,

@@ -90,8 +90,7 @@ def ground_mask(
 
 
 def places(camera: GroundCamera, grid: GroundGrid) -> tuple[Float, Float, NDArray[np.bool_]]:
-    """Projection of the cells' centres: x and y in px of the picture, and whether in front of the camera; each
-    (rows, columns)."""
+    """Projection of the cells' centres: x and y in px, and whether in front of the camera; each (rows, columns)."""
     x = _fma(-(np.arange(grid.rows, dtype=np.float32)[:, None] + _F(0.5)), _F(grid.cell_m), _F(grid.x_far_m))
     y = _fma(-(np.arange(grid.columns, dtype=np.float32)[None, :] + _F(0.5)), _F(grid.cell_m), _F(grid.y_left_m))
     m = [_F(value) for value in camera.ground_to_camera]

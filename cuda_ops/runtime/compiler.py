@@ -24,8 +24,10 @@ _KERNEL_NAME = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bound
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
-    """One operator's kernel.cu with its compiler options: preprocessor definitions, and contraction to fused
-    multiply-add. The options are part of the cache key."""
+    """One operator's kernel.cu with its compiler options, which are part of the cache key.
+
+    The options are preprocessor definitions, and contraction to fused multiply-add.
+    """
 
     name: str
     definitions: tuple[str, ...] = ()
