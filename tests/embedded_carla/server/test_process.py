@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import random
 import signal
 import socket
 import subprocess
@@ -72,7 +72,11 @@ def test_a_killed_server_leaves_the_client_an_error() -> None:
             client.get_world()
 
 
-@pytest.mark.parametrize("noise", [b"GET / HTTP/1.1\r\n\r\n", os.urandom(64), b"\xdd\xff\xff\xff\xff", b""])
+@pytest.mark.parametrize(
+    "noise",
+    [b"GET / HTTP/1.1\r\n\r\n", random.Random(1).randbytes(64), b"\xdd\xff\xff\xff\xff", b""],
+    ids=["HTTP", "noise", "msgpack", "nothing"],
+)
 def test_garbage_closes_that_connection_only(server: Any, client: Any, noise: bytes) -> None:
     for port in (server.port, server.port + 1):
         with socket.create_connection(("127.0.0.1", port), timeout=5.0) as other:
