@@ -1,0 +1,154 @@
+"""CARLA's handling beside the published models of a CARLA car: turn, throttle and brake.
+
+`python -m benchmarks.handling [--out FOLDER]` prints the figures as JSON and writes `handling.json` and the curves as
+PNG to the folder, by default `out/handling`. It drives the server's own physics on a plane, without a server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from benchmarks import handling_models as models
+from benchmarks import handling_plots as plots
+from benchmarks.dynamics_tests import Plane, spec_of
+from embedded_carla.handling import Handling
+from embedded_carla.types import Transform, VehicleControl
+from embedded_carla.world.vehicles import VehicleFleet
+
+STEERS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+TURN_MPS = (5.0, 10.0, 15.0)
+THROTTLES = (0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+REACHED_S = 5.0
+BRAKE_MPS = (5.0, 10.0, 15.0, 20.0, 25.0)
+DRIVE_STEPS, BRAKE_STEPS, TURN_STEPS = 200, 80, 60
+
+
+def car(speed_mps: float = 0.0, handling: Handling = Handling.CARLA) -> VehicleFleet:
+    """The published models' car, alone on a plane, at this speed."""
+    fleet = VehicleFleet(Plane(), handling)
+    fleet.add(spec_of(models.MODEL), Transform())
+    fleet.set_velocity(0, (speed_mps, 0.0, 0.0))
+    return fleet
+
+
+def speed_mps(fleet: VehicleFleet) -> float:
+    return math.hypot(*fleet.velocity[0, :2])
+
+
+def turn(steer: float, at_mps: float, wetness: float = 0.0, handling: Handling = Handling.CARLA) -> tuple[float, float]:
+    """(yaw rate in deg/s, speed in m/s) after 3 s with the speed held by the throttle."""
+    fleet, integral = car(at_mps, handling), 0.0
+    for _ in range(TURN_STEPS):
+        error = at_mps - speed_mps(fleet)
+        integral = min(max(integral + 0.1 * error, 0.0), 1.0)
+        throttle = min(max(0.3 + 0.5 * error + integral, 0.0), 1.0)
+        fleet.set_control(0, VehicleControl(throttle=throttle, steer=steer))
+        fleet.step(models.STEP_S, wetness, wetness)
+    return float(fleet.angular_velocity_degps[0, 2]), speed_mps(fleet)
+
+
+def pedals(control: VehicleControl, from_mps: float, steps: int) -> list[float]:
+    """Speeds in m/s at every step of 0.05 s, the first included."""
+    fleet = car(from_mps)
+    fleet.set_control(0, control)
+    speeds = [from_mps]
+    for _ in range(steps):
+        fleet.step(models.STEP_S, 0.0)
+        speeds.append(speed_mps(fleet))
+    return speeds
+
+
+def modelled(step: Callable[[float], float], from_mps: float, steps: int) -> list[float]:
+    """A model's speeds in m/s at every step of 0.05 s, the first included."""
+    speeds = [from_mps]
+    for _ in range(steps):
+        speeds.append(step(speeds[-1]))
+    return speeds
+
+
+def turns(at_mps: float) -> dict[str, list[float]]:
+    found = [turn(steer, at_mps) for steer in STEERS]
+    return {
+        "steer": list(STEERS),
+        "yaw_rate_degps": [degps for degps, _ in found],
+        "speed_mps": [speed for _, speed in found],
+        "published_yaw_rate_degps": [math.degrees(models.turn_radps(at_mps, steer)) for steer in STEERS],
+    }
+
+
+def drive(throttle: float) -> dict[str, list[float]]:
+    return {
+        "speed_mps": pedals(VehicleControl(throttle=throttle), 0.0, DRIVE_STEPS),
+        "pdm_lite_mps": modelled(lambda v: models.driven_mps(v, throttle), 0.0, DRIVE_STEPS),
+        "world_on_rails_mps": modelled(lambda v: models.rails_driven_mps(v, throttle), 0.0, DRIVE_STEPS),
+    }
+
+
+def brake(from_mps: float) -> dict[str, list[float]]:
+    return {
+        "speed_mps": pedals(VehicleControl(brake=1.0), from_mps, BRAKE_STEPS),
+        "pdm_lite_mps": modelled(models.braked_mps, from_mps, BRAKE_STEPS),
+        "world_on_rails_mps": modelled(models.rails_braked_mps, from_mps, BRAKE_STEPS),
+    }
+
+
+def table(curves: Mapping[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
+    """Of each test the server's figure and PDM-Lite's: deg/s at half of the steering, m/s after 5 s, m to a stop."""
+    half, reached = STEERS.index(0.5), round(REACHED_S / models.STEP_S)
+    return {
+        "yaw_rate_at_half_steer_degps": {
+            at: {"server": of["yaw_rate_degps"][half], "pdm_lite": of["published_yaw_rate_degps"][half]}
+            for at, of in curves["turn"].items()
+        },
+        "speed_after_5_s_mps": {
+            throttle: {"server": of["speed_mps"][reached], "pdm_lite": of["pdm_lite_mps"][reached]}
+            for throttle, of in curves["throttle"].items()
+        },
+        "stop_m": {
+            start: {"server": distance_m(of["speed_mps"]), "pdm_lite": distance_m(of["pdm_lite_mps"])}
+            for start, of in curves["brake"].items()
+        },
+    }
+
+
+def distance_m(speeds_mps: Sequence[float]) -> float:
+    """The way over these steps, by the trapezium rule."""
+    return models.STEP_S * sum((before + after) / 2.0 for before, after in pairwise(speeds_mps))
+
+
+def rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return round(value, 3) if isinstance(value, float) else value
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.handling", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out/handling"), help="folder for JSON and PNG")
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
+    curves: dict[str, Any] = {
+        "model": models.MODEL,
+        "step_s": models.STEP_S,
+        "turn": {f"{at:g}_mps": turns(at) for at in TURN_MPS},
+        "throttle": {f"{throttle:g}": drive(throttle) for throttle in THROTTLES},
+        "brake": {f"{start:g}_mps": brake(start) for start in BRAKE_MPS},
+    }
+    plots.draw_all(folder, curves)
+    text = json.dumps(rounded({"table": table(curves), **curves}))
+    (folder / "handling.json").write_text(text + "\n")
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
