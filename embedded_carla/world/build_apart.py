@@ -19,6 +19,7 @@ import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embedded_carla.errors import MapError
 from embedded_carla.maps.packing import PackingError, pack, unpack
@@ -74,7 +75,7 @@ class Build:
                 f"map {self._name}: not built within {self._seconds:g} s, which is all that a client's text gets"
             )
         if status:
-            last = (said.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
+            last = (bytes(said).decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
             if status == _REFUSED:
                 raise MapError(last)
             how = f"signal {-status}" if status < 0 else f"{last:.160}"
@@ -82,7 +83,7 @@ class Build:
                 f"map {self._name}: its numbers make no map that can be built within {self._most >> 30} GiB ({how})"
             )
         try:
-            return unpack(np.frombuffer(made, dtype=np.uint8))
+            return unpack(made)
         except PackingError as error:
             raise MapError(f"map {self._name}: it could not be read back: {error}") from error
 
@@ -95,9 +96,10 @@ class Build:
         self._said.close()
 
     @staticmethod
-    def _read(file: Any) -> bytes:
+    def _read(file: Any) -> NDArray[np.uint8]:
+        """All of the file, writable: compiled kernels take read-only arrays for another type and compile anew."""
         file.seek(0)
-        return bytes(file.read())
+        return np.fromfile(file, dtype=np.uint8)
 
 
 def build_apart(name: str, text: str, seed: int, seconds: float = LONGEST_LOAD_S, most: int = MOST_LOAD_BYTES) -> Any:

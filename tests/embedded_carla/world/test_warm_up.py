@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 TICKS = """
 import sys
 from numba.core.dispatcher import Dispatcher
@@ -27,7 +29,11 @@ from embedded_carla.simulation import Simulation
 from embedded_carla.streaming import StreamHub
 from embedded_carla.world.collision import find_contacts
 from embedded_carla.world.loader import MapLoader
-simulation = Simulation(MapLoader(MapLibrary([]), 0), StreamHub(lambda _: None), 2001, "city_grid", 0)
+loader = MapLoader(MapLibrary([]), 0)
+if sys.argv[1] == "beside":
+    from embedded_carla.world.build_apart import build_apart
+    loader.load = lambda name: build_apart(*loader._library.load_text(name), 0, seconds=200.0)
+simulation = Simulation(loader, StreamHub(lambda _: None), 2001, "city_grid", 0)
 
 def call(method, *args):
     answer = msgpack.unpackb(handlers.answer(simulation, rpc.Call(1, method, list(args))))
@@ -66,6 +72,8 @@ assert not compiled, compiled
 """
 
 
-def test_no_tick_waits_for_a_compiler() -> None:
-    run = subprocess.run([sys.executable, "-c", TICKS], capture_output=True, text=True, timeout=120, check=False)
+@pytest.mark.parametrize("built", ["here", "beside"])
+def test_no_tick_waits_for_a_compiler(built: str) -> None:
+    """`built`: whether the server builds the map itself or, as beside other clients, a process of its own."""
+    run = subprocess.run([sys.executable, "-c", TICKS, built], capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
