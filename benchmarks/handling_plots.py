@@ -26,7 +26,7 @@ def draw_all(folder: Path, curves: Curves) -> None:
         _speeds(folder / f"handling_{control}.png", curves[control], curves["step_s"], title)
 
 
-def _legend(axes: Any, colours: Mapping[str, Any], styles: Mapping[str, str], places: tuple[str, str]) -> None:
+def _legend(axes: Any, colours: Mapping[str, Any], styles: Mapping[str, Any], places: tuple[str, str]) -> None:
     lines = [Line2D([], [], color=colour, label=label) for label, colour in colours.items()]
     kinds = [Line2D([], [], color="black", linestyle=style, label=label) for label, style in styles.items()]
     axes.add_artist(axes.legend(handles=kinds, fontsize=8, loc=places[0]))
@@ -66,7 +66,7 @@ def _speeds(path: Path, runs: Curves, step_s: float, title: str) -> None:
     figure, axes = plt.subplots(figsize=_SIZE_IN)
     shades = plt.get_cmap("viridis")
     colours = {name.replace("_mps", " m/s"): shades(0.9 * i / (len(runs) - 1)) for i, name in enumerate(runs)}
-    last = next(reversed(runs))
+    last = list(runs)[-1]
     for colour, (name, found) in zip(colours.values(), runs.items(), strict=True):
         times = [step_s * i for i in range(len(found["speed_mps"]))]
         axes.plot(times, found["speed_mps"], _OURS, color=colour)

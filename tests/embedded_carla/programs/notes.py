@@ -152,3 +152,37 @@ port, a name that CARLA has changed since, a type that a newer numpy or OpenCV r
 | program | what was run | verdict |
 |---|---|---|
 """ + "".join(f"| {program} | {what} | {verdict} |\n" for program, what, verdict in _OTHER_PROGRAMS)
+
+PDM_LITE = """
+## PDM-Lite under carla_garage's Leaderboard
+
+PDM-Lite is the privileged expert of autonomousvision/carla_garage: it plans with the true positions of all actors and
+forecasts its own car with a kinematic model that was [fitted to a CARLA car](dynamics.md#carlas-handling). It drives
+routes of Bench2Drive under carla_garage's own Leaderboard evaluator, as a client of this server with its default
+handling.
+
+- carla_garage `0f1cd25` (branch `leaderboard_2`) with its own `leaderboard`, `scenario_runner` and `team_code`; routes
+  of `bench2drive220.xml`, Bench2Drive `7ec25d1`; server at `d37ea29`.
+- Python 3.11, `carla==0.9.16`, numpy 1.23.5, scipy 1.10.1, py_trees 0.8.3, and CARLA's `agents` folder. None of their
+  code is changed. Python 3.9 removed `getchildren` from its ElementTree; a `sitecustomize.py` puts it back.
+- The server runs on its own; the evaluator starts none.
+
+```sh
+python -m embedded_carla --maps DIR --port 2100
+cd carla_garage  # PYTHONPATH: CARLA's agents, scenario_runner, leaderboard, team_code
+python leaderboard/leaderboard/leaderboard_evaluator_local.py --port 2100 --routes bench2drive220.xml \\
+    --routes-subset ROUTE --track MAP --agent team_code/autopilot.py --agent-config x --timeout 300 \\
+    --traffic-manager-seed 0 --checkpoint RESULTS/ROUTE.json
+python -m benchmarks.pdm_lite --results RESULTS --routes bench2drive220.xml \\
+    --json docs/embedded-carla/pdm-lite.json --table docs/embedded-carla/programs.md
+```
+
+*Score* is the Leaderboard's driving score, *driven* the route's length and the game time, *wall time* that of the drive
+alone, on two cores that other programs kept busy. [The figures as JSON](pdm-lite.json) hold the evaluator's words for
+each infraction.
+
+{begin}
+
+{table}
+{end}
+"""

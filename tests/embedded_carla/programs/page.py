@@ -14,9 +14,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.embedded_carla.programs.notes import HEAD, NOTES, OTHERS, TITLES
+from benchmarks import pdm_lite
+from tests.embedded_carla.programs.notes import HEAD, NOTES, OTHERS, PDM_LITE, TITLES
 
 _NOT_AT_HAND = "town not at hand"
+_PDM_LITE_JSON = Path("docs/embedded-carla/pdm-lite.json")
 _ORDER = {group: number for number, group in enumerate(TITLES)}
 
 
@@ -53,7 +55,13 @@ def page(rows: list[dict[str, Any]]) -> str:
         if missing:
             names = ", ".join(f"`{row['name']}`" for row in missing)
             lines += ["", f"{len(missing)} more want towns that were not at hand ({', '.join(towns)}): {names}."]
-    return "\n".join([*lines, "", OTHERS])
+    return "\n".join([*lines, "", OTHERS]) + expert()
+
+
+def expert() -> str:
+    """The section on PDM-Lite in Markdown, of the drives that `benchmarks.pdm_lite` kept."""
+    drives = [pdm_lite.Drive(**row) for row in json.loads(_PDM_LITE_JSON.read_text())]
+    return PDM_LITE.format(begin=pdm_lite.MARKS[0], end=pdm_lite.MARKS[1], table=pdm_lite.table(drives))
 
 
 def main() -> int:

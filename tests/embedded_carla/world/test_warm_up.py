@@ -32,7 +32,7 @@ from embedded_carla.world.loader import MapLoader
 loader = MapLoader(MapLibrary([]), 0)
 if sys.argv[1] == "beside":
     from embedded_carla.world.build_apart import build_apart
-    loader.load = lambda name: build_apart(*loader._library.load_text(name), 0, seconds=200.0)
+    loader.load = lambda name: build_apart(*loader._library.load_text(name), 0, seconds=100.0)
 simulation = Simulation(loader, StreamHub(lambda _: None), 2001, "city_grid", 0)
 
 def call(method, *args):
@@ -75,5 +75,5 @@ assert not compiled, compiled
 @pytest.mark.parametrize("built", ["here", "beside"])
 def test_no_tick_waits_for_a_compiler(built: str) -> None:
     """`built`: whether the server builds the map itself or, as beside other clients, a process of its own."""
-    run = subprocess.run([sys.executable, "-c", TICKS, built], capture_output=True, text=True, timeout=300, check=False)
+    run = subprocess.run([sys.executable, "-c", TICKS, built], capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
