@@ -42,6 +42,7 @@ class Client:
     manager: tuple[str, int] | None = None  # host and port of its TrafficManager
     watch: TrafficManagerWatch = field(default_factory=TrafficManagerWatch)
     changeover: Changeover | None = None
+    left_episode_id: int | None = None  # the episode it left by a load, until it asks which one there is
     waits: bool = False  # a slow call is not answered yet; the client's further calls wait too
 
 

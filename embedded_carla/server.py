@@ -257,6 +257,8 @@ class Server:
         if call.method == "set_episode_settings":
             self._show_new_listeners()
         episode, self.simulation.is_shared = self.simulation.episode, len(self._clients) > 1
+        if call.method == "get_episode_info":
+            self.simulation.left_episode_id, client.left_episode_id = client.left_episode_id, None
         try:
             answer = handlers.answer(self.simulation, call)
         except StillBuilding as still:
@@ -267,6 +269,7 @@ class Server:
             answer = handlers.failure(call, f"{MOST_WAITING} maps wait to be built: try later")
         is_load = call.method == "load_new_episode" and self.simulation.episode is not episode
         if is_load and client.watch.has_manager:
+            client.left_episode_id = episode.episode_id
             client.changeover = Changeover(answer, time.monotonic())
             self._changing.append(client)
         else:

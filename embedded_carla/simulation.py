@@ -75,6 +75,7 @@ class Simulation:
         self.tick_requested = False
         self.answers_later = False  # whether calls may raise StillBuilding and be repeated by the server
         self.is_shared = False  # whether more than one client is connected
+        self.left_episode_id: int | None = None  # the episode that the asking client has just left by a load
         self._expected: dict[int, _Expected] = {}  # expected listeners by stream id
         self._let_down: set[int] = set()  # streams whose listener did not come in time
         self._missed_in_a_row = 0  # consecutive listeners that did not connect in time

@@ -45,7 +45,14 @@ def copy_opendrive_to_file(simulation: Simulation, xodr: str, *_parameters: Any)
 
 @value("get_episode_info")
 def get_episode_info(simulation: Simulation) -> Any:
-    return (simulation.episode.episode_id, (codec.token(EPISODE_STREAM, simulation.stream_port),))
+    """The episode and its stream. After a load a TrafficManager's client still hears of the episode it has left.
+
+    CARLA loads after it has answered. The client then sees the new episode in a snapshot, and only that makes it read
+    the new map into its TrafficManager.
+    """
+    left, simulation.left_episode_id = simulation.left_episode_id, None
+    episode_id = simulation.episode.episode_id if left is None else left
+    return (episode_id, (codec.token(EPISODE_STREAM, simulation.stream_port),))
 
 
 @value("get_map_info")

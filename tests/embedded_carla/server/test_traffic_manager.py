@@ -101,3 +101,48 @@ def test_a_world_is_reloaded_under_a_manager_at_work(server: Any, client: Any, m
         check=False,
     )  # fmt: skip
     assert (run.returncode, run.stdout) == (0, "done\n"), run.stderr[-2000:]
+
+
+LOADS = """
+import sys, carla
+client = carla.Client("127.0.0.1", int(sys.argv[1])); client.set_timeout(60.0)
+is_synchronous = sys.argv[2] == "before"
+world = client.load_world("country_road")
+def tick_alone():
+    settings = world.get_settings()
+    settings.synchronous_mode, settings.fixed_delta_seconds = True, 0.05
+    world.apply_settings(settings)
+for _ in range(3):
+    if is_synchronous: tick_alone()
+    manager = client.get_trafficmanager(29128)
+    manager.set_synchronous_mode(is_synchronous)
+    world = client.load_world("city_grid", reset_settings=False)
+    if not is_synchronous: tick_alone(); manager.set_synchronous_mode(True)
+    world.tick()
+    town, cars = world.get_map(), []
+    for place in town.get_spawn_points()[:4]:
+        cars.append(world.spawn_actor(world.get_blueprint_library().find("vehicle.audi.a2"), place))
+        cars[-1].set_autopilot(True, 29128)
+    for _ in range(40):
+        world.tick()
+        for car in cars:
+            lane = town.get_waypoint(car.get_location()).transform
+            assert car.get_location().distance_2d(lane.location) < 1.0, car.get_transform()
+    assert max(car.get_velocity().length() for car in cars) > 3.0
+    for car in cars: car.set_autopilot(False, 29128)
+    world.tick()
+    for car in cars: car.destroy()
+    world = client.load_world("country_road", reset_settings=False)
+manager.set_synchronous_mode(False)
+print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("synchronous", ["before", "after"])
+def test_a_manager_from_before_a_load_drives_on_the_new_map(server: Any, client: Any, synchronous: str) -> None:
+    """Evaluators make their manager once and load each route's town afterwards."""
+    run = subprocess.run(
+        [sys.executable, "-c", LOADS, str(server.port), synchronous], capture_output=True, text=True, timeout=110,
+        check=False,
+    )  # fmt: skip
+    assert (run.returncode, run.stdout) == (0, "done\n"), run.stderr[-2000:]
