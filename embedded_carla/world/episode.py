@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from embedded_carla.codec import ActorDescription
 from embedded_carla.errors import CommandError
+from embedded_carla.handling import Handling
 from embedded_carla.types import (
     BoundingBox,
     Float,
-    Handling,
     Transform,
     Vector3,
     VehicleControl,
