@@ -247,7 +247,8 @@ def _other_pixel(instance: NDArray[np.uint16], row: F64, column: F64) -> tuple[N
     Of the four pixels around; the nearest pixel itself where all four show the same instance.
     """
     found = (np.rint(row).astype(np.int64), np.rint(column).astype(np.int64))
-    own, least = instance[found], np.full(len(row), np.inf)
+    own = instance[found]
+    least: F64 = np.full(len(row), np.inf)
     top = np.clip(np.floor(row).astype(np.int64), 0, instance.shape[0] - 2)
     left = np.clip(np.floor(column).astype(np.int64), 0, instance.shape[1] - 2)
     for at in ((top, left), (top, left + 1), (top + 1, left), (top + 1, left + 1)):
