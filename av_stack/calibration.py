@@ -9,9 +9,9 @@ import numpy as np
 import yaml
 from pydantic import Field
 
-from av_stack.config import Strict, load
-from av_stack.errors import ConfigError
-from av_stack.types import Float
+from av_core.config import Strict, load
+from av_core.errors import ConfigError
+from av_core.types import Float
 from perception.lanes.lens import Lens, calibrate, find_corners
 
 PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp")

@@ -7,15 +7,13 @@ import zipfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from av_stack.errors import ConfigError
-from av_stack.suggest import did_you_mean
+from av_core.errors import ConfigError
+from av_core.suggest import did_you_mean
 from av_stack.world.spec import Address
 
 PORT_MAX = 65534
 """Largest allowed port; CARLA also uses the next one."""
 HOST_MAX_CHARS = 253
-SEED_MAX = 2**31 - 2
-"""Largest allowed seed. CARLA keeps seeds as signed 32-bit integers, and one sensor gets the scenario's seed plus 1."""
 
 
 def address_of(server: str | None) -> Address | None:

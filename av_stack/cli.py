@@ -13,9 +13,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from av_core.errors import AvStackError, ConfigError, install_hint
 from av_stack import __version__
 from av_stack.checks import (
-    SEED_MAX,
     address_of,
     check_known,
     check_maps_folder,
@@ -23,13 +23,13 @@ from av_stack.checks import (
     check_weights,
     listed,
 )
-from av_stack.errors import AvStackError, ConfigError, install_hint
 from av_stack.interruption import INTERRUPTED_STATUS, importing, leave, raise_on_signals, set_deadline
 from av_stack.server_process import embedded_maps, kill_servers
+from scenarios.limits import SEED_MAX
 
 if TYPE_CHECKING:  # the commands import what they need themselves, so that --help and wrong arguments answer at once
+    from av_core.types import SensorFrame, StepResult, Truth
     from av_stack.run import Options, Outcome
-    from av_stack.types import SensorFrame, StepResult, Truth
     from scenarios.judge import Judge
     from scenarios.model import Scenario
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Constraint, ConstraintKind
+from av_core.types import Constraint, ConstraintKind
 
 STANDING_MPS = 0.1
 """Below this speed the ego counts as standing."""

@@ -21,7 +21,7 @@ from pathlib import Path
 import cv2
 import yaml
 
-from av_stack.errors import ConfigError, WorldError
+from av_core.errors import ConfigError, WorldError
 from av_stack.server_process import ServerProcess
 from av_stack.world.carla_capture import CaptureSpec, Shot, capture
 from av_stack.world.carla_world import connect, weather_presets

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from av_stack.errors import WorldError
+from av_core.errors import WorldError
 from av_stack.world.probe import check_server
 from av_stack.world.spec import Address
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from av_stack.config import names_in
+from av_core.config import names_in
 from av_stack.server_process import embedded_maps
 from av_stack.world.carla_world import weather_presets
 from scenarios.model import FOLDER as SCENARIOS

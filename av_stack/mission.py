@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from av_stack.errors import RouteError
-from av_stack.frames import carla_to_map_points
+from av_core.errors import RouteError
+from av_core.frames import carla_to_map_points
+from av_core.rig import Rig
+from av_core.types import LaneGraph, Pose2D
 from av_stack.server_process import embedded_town
-from av_stack.types import LaneGraph, Pose2D
-from av_stack.world.spec import Rig, WalkerScript, WorldSpec
+from av_stack.world.spec import WalkerScript, WorldSpec
 from planning import PlanningConfig, Route, find_route, pose_on_lane
 from scenarios.model import Place, Scenario
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from math import pi
 
-from av_stack.types import (
+from av_core.types import (
     CameraModel,
     ControlCommand,
     Detection,

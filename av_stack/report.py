@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+from av_core.types import StepResult, Truth
 from av_stack.constraint_times import ConstraintTimes
-from av_stack.types import StepResult, Truth
 from planning import Route
 from scenarios.judge import Verdict
 from scenarios.model import Scenario

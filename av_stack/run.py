@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from av_core.errors import AvStackError, WorldError
+from av_core.types import SensorFrame, StepResult, Truth
 from av_stack.checks import check_known, check_map, check_out_folder, check_weights
-from av_stack.errors import AvStackError, WorldError
 from av_stack.interruption import INTERRUPTED_STATUS
 from av_stack.lifeguard import Lifeguard
 from av_stack.mission import mission_route, world_spec
@@ -19,7 +20,6 @@ from av_stack.pipeline import ORACLES, Pipeline, Settings
 from av_stack.recording.recorder import DriveFolder, Recorder
 from av_stack.report import Statistics, result
 from av_stack.server_process import ServerProcess, embedded_maps
-from av_stack.types import SensorFrame, StepResult, Truth
 from av_stack.world.base import World
 from av_stack.world.carla_world import CarlaWorld, weather_presets
 from av_stack.world.spec import DEFAULT_STEP_S, Address

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
-from av_stack.errors import WorldError
+from av_core.errors import WorldError
 from av_stack.world.spec import Address
 
 HOST = "127.0.0.1"

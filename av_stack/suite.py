@@ -17,7 +17,7 @@ import yaml
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from av_stack.errors import ConfigError, WorldError
+from av_core.errors import ConfigError, WorldError
 from av_stack.recording.recorder import RESULT, clear_outputs
 from av_stack.recording.whole_file import write_whole
 from av_stack.world.spec import Address

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from av_stack.types import CameraModel, Detection, EgoState, Stamp, TrackedObject
+from av_core.types import CameraModel, Detection, EgoState, Stamp, TrackedObject
 from benchmarks.gpu_operators import picture
 from benchmarks.gpu_peers import GAP_PX, GROUND, GROUND_CAMERA, LENGTH_PX, VOTES_MIN, peers, weights
 from benchmarks.gpu_timing import Bench, launch_alone, launch_cpu, on_cpu, p99, warm

@@ -8,7 +8,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from av_stack.types import CameraImage, CameraModel, Stamp
+from av_core.types import CameraImage, CameraModel, Stamp
 from benchmarks.gpu_operators import picture
 from benchmarks.gpu_timing import Bench, on_cpu
 from perception.detection.networks import TorchNetwork

@@ -15,9 +15,9 @@ import cv2
 import numpy as np
 from mcap.reader import make_reader
 
+from av_core.types import CameraImage, CameraModel, Stamp
 from av_stack.evaluation.health import BROKEN, GOOD, Glance, HealthEvaluation
 from av_stack.recording.repair import open_recording
-from av_stack.types import CameraImage, CameraModel, Stamp
 from benchmarks.__main__ import machine
 from perception.health import Health, HealthMonitor, Response
 

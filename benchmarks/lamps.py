@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from av_core.types import Image, LightState
 from av_stack.evaluation.lights import LabelledHead, read_head, unreal_heads
-from av_stack.types import Image, LightState
 from perception.detection.classes import LIGHT_STATES, light_state
 from perception.lamp_states import COEFFICIENTS, LampLook, features
 from perception.lamps import Box, Lamp, brightness

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from av_stack.types import ConstraintKind
+from av_core.types import ConstraintKind
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from av_stack.config import Strict as _Strict
+from av_core.config import Strict as _Strict
 
 
 def _check_rising(table: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:

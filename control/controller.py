@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from av_stack.types import ControlCommand, EgoState, Plan, VehicleParameters
+from av_core.types import ControlCommand, EgoState, Plan, VehicleParameters
 from control.config import ControlConfig
 from control.lateral import LateralController
 from control.longitudinal import LongitudinalController

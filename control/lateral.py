@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from av_stack.types import EgoState, Plan, VehicleParameters
+from av_core.types import EgoState, Plan, VehicleParameters
 from control.config import LateralConfig
 from control.pid import Pid, PidGains
 

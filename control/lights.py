@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from av_stack.types import Indicator, VehicleLights
+from av_core.types import Indicator, VehicleLights
 
 BRAKE_MIN = 0.01
 """Brake command from which the brake lights are on."""

@@ -7,7 +7,7 @@ from enum import Enum
 
 import numpy as np
 
-from av_stack.types import EgoState, Plan
+from av_core.types import EgoState, Plan
 from control.config import LongitudinalConfig
 from control.pid import Pid, PidGains
 

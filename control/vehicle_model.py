@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from av_stack.types import ControlCommand, VehicleParameters
+from av_core.types import ControlCommand, VehicleParameters
 
 _BLEND_MPS = (2.0, 4.0)
 """Speed range in which the kinematic model is blended into the dynamic one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from av_stack.errors import AvStackError
+from av_core.errors import AvStackError
 
 
 class CudaOpsError(AvStackError):

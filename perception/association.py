@@ -10,7 +10,7 @@ from numba import boolean, float64, int64
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from av_stack.types import EgoState, Float
+from av_core.types import EgoState, Float
 from perception.compiled import compiled, inner
 from perception.track_rows import IS_WIDE, LOOKS, TRACKS, Rows
 

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Image
+from av_core.types import Image
 
 Float32 = NDArray[np.float32]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import cv2
 
-from av_stack.errors import ConfigError, install_hint
-from av_stack.types import CameraImage, CameraModel, Detection, Image
+from av_core.errors import ConfigError, install_hint
+from av_core.types import CameraImage, CameraModel, Detection, Image
 from perception.lanes.detector import LaneDetector
 
 DEVICES = ("auto", "cuda", "cpu")

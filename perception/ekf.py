@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.frames import wrap_angle
+from av_core.frames import wrap_angle
 
 Float = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import CameraImage, CameraModel, Image
+from av_core.types import CameraImage, CameraModel, Image
 from perception.seams import Seams, is_in_place, is_torn_apart, look_for_seams
 
 Float32 = NDArray[np.float32]

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import LightState
+from av_core.types import LightState
 from perception.detection.classes import LIGHT_STATES
 
 Float = NDArray[np.float64]

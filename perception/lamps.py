@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Image, LightState
+from av_core.types import Image, LightState
 from perception.detection.classes import LIGHT_STATES
 from perception.lamp_states import LampLook, state_chances
 

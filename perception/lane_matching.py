@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import LaneLine, MarkingColour, MarkingKind, Pose2D
+from av_core.types import LaneLine, MarkingColour, MarkingKind, Pose2D
 from perception.ekf import STATE_SIZE, YAW, X, Y
 from perception.map_index import BoundaryCrossing, MapIndex
 

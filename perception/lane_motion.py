@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from av_stack.types import Float
+from av_core.types import Float
 from perception.map_index import MapIndex
 
 BESIDE_SIGMA_M, ALONG_SIGMA_M = 1.0, 1.0

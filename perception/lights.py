@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial import cKDTree
 
-from av_stack.frames import intrinsics, map_to_vehicle, rotation_matrix, vehicle_to_image, wrap_angle
-from av_stack.types import (
+from av_core.frames import intrinsics, map_to_vehicle, rotation_matrix, vehicle_to_image, wrap_angle
+from av_core.types import (
     CameraImage,
     CameraModel,
     Detection,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.frames import geodetic_to_map, wrap_angle
-from av_stack.types import EgoState, LaneEstimate, LaneGraph, Pose2D, SensorFrame
+from av_core.frames import geodetic_to_map, wrap_angle
+from av_core.types import EgoState, LaneEstimate, LaneGraph, Pose2D, SensorFrame
 from perception import ekf
 from perception.lane_matching import match_line
 from perception.map_index import MapIndex

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from av_stack.frames import wrap_angle
-from av_stack.types import Lane, LaneGraph, LaneKey, MarkingColour, MarkingKind, Pose2D
+from av_core.frames import wrap_angle
+from av_core.types import Lane, LaneGraph, LaneKey, MarkingColour, MarkingKind, Pose2D
 
 Float = NDArray[np.float64]
 

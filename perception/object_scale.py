@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import float64
 
-from av_stack.types import Float
+from av_core.types import Float
 from perception.compiled import compiled, inner
 from perception.track_rows import LOOKS, TRACKS, Rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from av_stack.types import (
+from av_core.types import (
     CameraImage,
     CameraModel,
     Detection,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from av_stack.types import CameraImage, CameraModel, Detection, EgoState, Float, ImuSample, RangedObject, SeenMotion
+from av_core.types import CameraImage, CameraModel, Detection, EgoState, Float, ImuSample, RangedObject, SeenMotion
 from perception.depth.object_flow import ObjectFlow, relative_velocity
 from perception.depth.ranging import FLAT, face_depth_m, range_objects
 from perception.depth.view import View

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from av_stack.types import EgoState, LaneEstimate, ObjectKind, Pose2D, Scene, TrackedObject, TrafficLightView
+from av_core.types import EgoState, LaneEstimate, ObjectKind, Pose2D, Scene, TrackedObject, TrafficLightView
 from perception.map_index import MapIndex
 
 SLOW_MPS = 1.5

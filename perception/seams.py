@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from av_stack.types import Image
+from av_core.types import Image
 
 Float32 = NDArray[np.float32]
 

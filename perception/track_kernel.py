@@ -9,7 +9,7 @@ import numpy as np
 from numba import boolean, float64, int64
 from numpy.typing import NDArray
 
-from av_stack.types import Float
+from av_core.types import Float
 from perception.compiled import compiled, inner
 from perception.track_rows import LOOKS, TRACKS, Rows
 

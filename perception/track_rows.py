@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import ObjectKind
+from av_core.types import ObjectKind
 from perception.compiled import records
 from perception.turning_motion import STATE_SIZE
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from av_stack.types import EgoState, Float, ObjectKind, RangedObject, TrackedObject
+from av_core.types import EgoState, Float, ObjectKind, RangedObject, TrackedObject
 from perception.association import matches, without_twins
 from perception.lane_motion import across_lanes, birth_velocities
 from perception.map_index import MapIndex

@@ -12,7 +12,7 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Distance, EgoState, Float, RangedObject
+from av_core.types import Distance, EgoState, Float, RangedObject
 from perception.track_kernel import THING_SIZE, put_looks
 from perception.track_rows import LOOK, NUMBER, Rows
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Float
+from av_core.types import Float
 from perception.compiled import compiled, inner
 
 X, Y, VX, VY, ACCEL, TURN = range(6)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import ConstraintKind, Float, LaneGraph, ObjectKind, SignalKind, TrackedObject
+from av_core.types import ConstraintKind, Float, LaneGraph, ObjectKind, SignalKind, TrackedObject
 from planning.config import BehaviorConfig
 from planning.corridor import Corridor, Projection, corridor_of, project_boxes
 from planning.prediction import Predictions, Predictor

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from av_stack.config import Strict as _Strict
+from av_core.config import Strict as _Strict
 
 
 class RouteConfig(_Strict):

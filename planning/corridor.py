@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Float
+from av_core.types import Float
 from planning.reference_path import Route
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from av_stack.types import Constraint, ConstraintKind, Plan
+from av_core.types import Constraint, ConstraintKind, Plan
 
 SLOW_MPS, SLOW_DECEL_MPS2 = 4.0, 2.0
 """Speed cap of `slow_down`, and the deceleration to reach a cap."""

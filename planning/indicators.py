@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Indicator, LaneGraph
+from av_core.types import Indicator, LaneGraph
 from planning.reference_path import Route
 
 TURN_MIN_RAD = 0.5

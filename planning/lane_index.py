@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from av_stack.types import Float, Lane, LaneGraph, LaneKey
+from av_core.types import Float, Lane, LaneGraph, LaneKey
 
 _NEAREST = 32
 """Number of lane points that are examined for each position."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from av_stack.errors import RouteError
-from av_stack.types import LaneGraph, Pose2D
+from av_core.errors import RouteError
+from av_core.types import LaneGraph, Pose2D
 
 SNAP_M = 6.0
 """Largest distance from a position to the centre of its lane."""

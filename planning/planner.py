@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from av_stack.errors import RouteError
-from av_stack.types import (
+from av_core.errors import RouteError
+from av_core.types import (
     CameraModel,
     ConstraintKind,
     EgoState,

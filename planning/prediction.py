@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Float, LaneGraph, LaneKey, ObjectKind, SignalKind, TrackedObject
+from av_core.types import Float, LaneGraph, LaneKey, ObjectKind, SignalKind, TrackedObject
 from planning.lane_index import LaneIndex, LaneMatch
 
 _FOLLOW_M = 80.0

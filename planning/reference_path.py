@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
 from scipy.linalg import solveh_banded
 
-from av_stack.types import Float, Lane, LaneGraph, LaneKey, SignalKind
+from av_core.types import Float, Lane, LaneGraph, LaneKey, SignalKind
 from planning.config import RouteConfig
 
 _SAME_SIGNAL_M = 20.0

@@ -9,8 +9,8 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.errors import RouteError
-from av_stack.types import Float, Lane, LaneGraph, LaneKey, Pose2D
+from av_core.errors import RouteError
+from av_core.types import Float, Lane, LaneGraph, LaneKey, Pose2D
 from planning.astar import shortest_path
 from planning.config import RouteConfig
 from planning.lane_index import LaneIndex, LaneMatch, project_on_lane

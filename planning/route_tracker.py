@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from av_stack.types import EgoState
+from av_core.types import EgoState
 from planning.lane_index import wrap_angle
 from planning.reference_path import Route
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from av_stack.types import LightState, TrafficLightView
+from av_core.types import LightState, TrafficLightView
 from planning.config import BehaviorConfig
 
 FORBIDDING = (LightState.RED, LightState.YELLOW)

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from av_stack.frames import map_to_vehicle, vehicle_to_image
-from av_stack.types import CameraModel, Pose2D, SignalKind
+from av_core.frames import map_to_vehicle, vehicle_to_image
+from av_core.types import CameraModel, Pose2D, SignalKind
 from planning.reference_path import Route
 
 Place = tuple[str, int]

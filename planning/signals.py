@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from av_stack.types import ConstraintKind, LightState, SignalKind, TrafficLightView
+from av_core.types import ConstraintKind, LightState, SignalKind, TrafficLightView
 from planning.config import BehaviorConfig
 from planning.reference_path import Route, RouteSignal
 from planning.rules import LightDecision, LightMemory, StopMemory, decide_light, decide_stop_sign

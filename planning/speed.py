@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Constraint, ConstraintKind, Float
+from av_core.types import Constraint, ConstraintKind, Float
 from planning.config import SpeedConfig
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from av_stack.types import Float, LaneGraph, ObjectKind, SignalKind, TrackedObject
+from av_core.types import Float, LaneGraph, ObjectKind, SignalKind, TrackedObject
 from planning.config import BehaviorConfig
 from planning.reference_path import Route, RouteSignal
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from av_stack.types import CollisionEvent, Float, LightState, Truth
+from av_core.types import CollisionEvent, Float, LightState, Truth
 from scenarios.geometry import StopLines
 from scenarios.lane_locator import LanePlace
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from av_stack.frames import map_to_vehicle
-from av_stack.types import Float, LightState, ObjectKind, Truth
+from av_core.frames import map_to_vehicle
+from av_core.types import Float, LightState, ObjectKind, Truth
 from scenarios.geometry import StopLines
 from scenarios.pace import Pace
 

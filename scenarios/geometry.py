@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from av_stack.types import Float, LaneGraph, Pose2D, SignalKind
+from av_core.types import Float, LaneGraph, Pose2D, SignalKind
 from planning import Route
 
 BACK_M, AHEAD_M = 5.0, 12.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Float, LaneGraph, SignalKind, Truth, VehicleParameters
+from av_core.types import Float, LaneGraph, SignalKind, Truth, VehicleParameters
 from planning import Route
 from scenarios.criteria import Collisions, LaneKeeping, RedLights, StopSigns, Stuck
 from scenarios.encounters import Encounters

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from av_stack.types import Lane, LaneGraph
+from av_core.types import Lane, LaneGraph
 
 REACH_M = 8.0
 """Lanes with a point within this distance are examined."""

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from av_stack.checks import SEED_MAX
-from av_stack.config import Strict, load, named
+from av_core.config import Strict, load, named
+from scenarios.limits import SEED_MAX
 
 FOLDER = Path(__file__).parent
 REACH_M = 100_000.0

@@ -9,11 +9,11 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field, field_validator
 
-from av_stack.config import Strict, load, named, names_in, shortened
-from av_stack.errors import ConfigError
-from av_stack.suggest import did_you_mean
-from av_stack.types import CameraModel
-from av_stack.world.spec import Rig, SensorNoise
+from av_core.config import Strict, load, named, names_in, shortened
+from av_core.errors import ConfigError
+from av_core.rig import Rig, SensorNoise
+from av_core.suggest import did_you_mean
+from av_core.types import CameraModel
 from control import ControlConfig
 from planning import PlanningConfig
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from av_stack.types import CameraModel, Detection, Float
+from av_core.types import CameraModel, Detection, Float
 from perception.detection.labels import Label
 
 WHITE_PX, SIDE_SHARE, MEMORY_S = 0.5, 0.015, 0.4

@@ -9,8 +9,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from av_core.types import Image
 from av_stack.evaluation.table import Figure
-from av_stack.types import Image
 
 BAR_PX, LABEL_PX, WIDTH_PX, HEAD_PX = 18, 230, 420, 34
 INK, GRID, BAR, MISSED, GOAL = (40, 40, 40), (215, 215, 215), (170, 120, 60), (70, 70, 210), (60, 140, 60)

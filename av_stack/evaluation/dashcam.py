@@ -9,10 +9,10 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from av_stack.errors import ConfigError
+from av_core.errors import ConfigError
+from av_core.frames import vehicle_to_image
+from av_core.types import CameraImage, CameraModel, Float, Image, LaneEstimate, LaneLine, Stamp
 from av_stack.evaluation.table import Figure
-from av_stack.frames import vehicle_to_image
-from av_stack.types import CameraImage, CameraModel, Float, Image, LaneEstimate, LaneLine, Stamp
 from perception.lanes.detector import LaneDetector
 from perception.lanes.self_calibration import MountCalibrator
 

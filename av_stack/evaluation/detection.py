@@ -10,9 +10,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from av_stack.errors import ConfigError
+from av_core.errors import ConfigError
+from av_core.types import CameraImage, CameraModel, Stamp
 from av_stack.evaluation.table import Figure
-from av_stack.types import CameraImage, CameraModel, Stamp
 from perception.detection.classes import CLASSES, VEHICLES, light_state
 from perception.detection.detector import Detector
 from perception.detection.labels import Label

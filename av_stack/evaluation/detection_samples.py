@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from av_core.types import CameraImage, CameraModel, Detection, Stamp
 from av_stack.server_process import ServerProcess
-from av_stack.types import CameraImage, CameraModel, Detection, Stamp
 from av_stack.world.carla_capture import CaptureSpec, capture
 from av_stack.world.carla_world import connect, named_weathers
 from perception.detection.detector import Detector

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from av_core.types import CameraImage, Image
 from av_stack.evaluation.table import Figure
-from av_stack.types import CameraImage, Image
 from perception.health import Fault, HealthMonitor
 
 GOOD, BROKEN = 6, 2

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from av_core.frames import vehicle_to_image
+from av_core.types import CameraModel, Float, LaneEstimate, LaneLine, MarkingKind, Pose2D
 from av_stack.evaluation.table import Figure
-from av_stack.frames import vehicle_to_image
-from av_stack.types import CameraModel, Float, LaneEstimate, LaneLine, MarkingKind, Pose2D
 from perception.map_index import BoundaryCrossing, MapIndex
 
 NEAR_M, FAR_M, STEP_M = 5.0, 30.0, 1.0

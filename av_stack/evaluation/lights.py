@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from av_stack.evaluation.table import Figure
-from av_stack.frames import map_to_vehicle, vehicle_to_image
-from av_stack.types import (
+from av_core.frames import map_to_vehicle, vehicle_to_image
+from av_core.types import (
     CameraModel,
     EgoState,
     Image,
@@ -25,6 +24,7 @@ from av_stack.types import (
     SignalKind,
     TrafficLightView,
 )
+from av_stack.evaluation.table import Figure
 from av_stack.world.carla_stand import Place
 from perception.detection.classes import LIGHT_STATES
 from perception.lamps import brightness

@@ -18,7 +18,9 @@ from typing import Any
 import cv2
 import numpy as np
 
-from av_stack.errors import ConfigError
+from av_core.errors import ConfigError
+from av_core.rig import Rig
+from av_core.types import CameraModel
 from av_stack.evaluation.boxes import BOX_NOISE
 from av_stack.evaluation.charts import draw_figures
 from av_stack.evaluation.dashcam import dashcam_lanes
@@ -34,9 +36,7 @@ from av_stack.evaluation.table import Figure, write_figures
 from av_stack.evaluation.visits import Detect, Raw, Visitor, visit_path
 from av_stack.pipeline import looks_ahead
 from av_stack.server_process import ServerProcess
-from av_stack.types import CameraModel
 from av_stack.world.carla_world import named_weathers, weather_presets
-from av_stack.world.spec import Rig
 from perception.detection.detector import CONFIDENCE_MIN, Detector
 from perception.detection.networks import network_for
 from perception.detection.weights import SHIPPED, network_size

@@ -6,7 +6,7 @@ from math import atan2
 
 import numpy as np
 
-from av_stack.types import Lane, LaneGraph, Pose2D
+from av_core.types import Lane, LaneGraph, Pose2D
 from av_stack.world.carla_stand import Place
 
 AHEAD_M = 32.0

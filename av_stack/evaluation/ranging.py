@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from av_core.frames import map_to_vehicle
+from av_core.types import EgoState, LaneEstimate, RangedObject, TrackedObject
 from av_stack.evaluation.boxes import NoisyBoxes
 from av_stack.evaluation.ranging_scores import BAND_M, FAR_M, Pixels, Ranged, RangingScores, Seen, Sighted
-from av_stack.frames import map_to_vehicle
-from av_stack.types import EgoState, LaneEstimate, RangedObject, TrackedObject
 from av_stack.world.carla_survey import SurveyFrame
 from perception.map_index import MapIndex
 from perception.objects import ObjectSense, Sighting

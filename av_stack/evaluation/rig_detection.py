@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from av_core.types import CameraModel
 from av_stack.evaluation.detection import CLEAR, CONFIDENCE, PEDESTRIANS, RANGES_M, detection_figure, mean_precision
 from av_stack.evaluation.detection_samples import Moment
 from av_stack.evaluation.table import Figure
-from av_stack.types import CameraModel
 from perception.detection.classes import CLASSES, VEHICLES, light_state
 from perception.detection.labels import Label
 from perception.detection.measure import Sample, recalled

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from av_stack.errors import WorldError
+from av_core.errors import WorldError
+from av_core.rig import Rig
+from av_core.types import CameraImage, Detection, TrafficLightView
 from av_stack.evaluation.boxes import NoisyBoxes
 from av_stack.evaluation.health import GOOD as HEALTH_GOOD
 from av_stack.evaluation.health import Glance, HealthEvaluation
@@ -18,11 +20,10 @@ from av_stack.evaluation.lights import STATES, LightEvaluation, ego_at, is_in_pi
 from av_stack.evaluation.places import choose_places
 from av_stack.evaluation.ranging import RangingEvaluation
 from av_stack.server_process import embedded_town
-from av_stack.types import CameraImage, Detection, TrafficLightView
 from av_stack.world.carla_stand import Place, Stand
 from av_stack.world.carla_survey import Survey
 from av_stack.world.carla_world import connect
-from av_stack.world.spec import Address, Rig, WorldSpec
+from av_stack.world.spec import Address, WorldSpec
 from perception.lanes.detector import LaneDetector
 from perception.lights import LightReader
 from perception.map_index import MapIndex

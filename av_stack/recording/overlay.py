@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from av_stack.frames import map_to_vehicle, vehicle_to_image
-from av_stack.types import CameraModel, Float, Image, LaneLine, LightState, Plan, Pose2D, StepResult
+from av_core.frames import map_to_vehicle, vehicle_to_image
+from av_core.types import CameraModel, Float, Image, LaneLine, LightState, Plan, Pose2D, StepResult
 
 LANE_BGR = (255, 160, 0)
 PLAN_BGR = (80, 220, 80)

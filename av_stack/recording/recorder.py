@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from av_stack.errors import AvStackError, ConfigError
+from av_core.errors import AvStackError, ConfigError
+from av_core.types import CameraModel, SensorFrame, StepResult, Truth
 from av_stack.recording.background import BackgroundWriter
 from av_stack.recording.overlay import Hud, draw
 from av_stack.recording.video import VideoWriter
 from av_stack.recording.whole_file import write_whole
 from av_stack.recording.writer import Recording
-from av_stack.types import CameraModel, SensorFrame, StepResult, Truth
 from planning import Route
 
 RECORDING, VIDEO, RESULT = "recording.mcap", "drive.mp4", "result.json"

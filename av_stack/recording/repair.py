@@ -20,7 +20,7 @@ from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
 from mcap.records import Footer, Header
 
-from av_stack.errors import ConfigError
+from av_core.errors import ConfigError
 from av_stack.recording.fragments import FIRST_BOX, FRAGMENT_HEAD, read_boxes, whole_fragments_bytes
 from av_stack.recording.mcap_index import HEAD, MAGIC, DamagedRecordError, McapIndex, read_records, written
 

@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 
-from av_stack.types import ControlCommand, ImuSample, LightState, ObjectKind, Plan, Pose2D
+from av_core.types import ControlCommand, ImuSample, LightState, ObjectKind, Plan, Pose2D
 
 ObjectRow = tuple[int, ObjectKind, float, float, float, float, float]
 """track_id, kind, x_m, y_m, yaw_rad, velocity in x and y in m/s; map frame."""

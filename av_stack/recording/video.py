@@ -9,10 +9,10 @@ from pathlib import Path
 
 import av
 
-from av_stack.errors import AvStackError
+from av_core.errors import AvStackError
+from av_core.types import Image
 from av_stack.recording.fragments import whole_fragments_bytes
 from av_stack.recording.whole_file import WholeFile
-from av_stack.types import Image
 
 QUEUE_PICTURES = 64
 """Pictures that may wait for the encoder."""

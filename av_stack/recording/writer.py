@@ -14,10 +14,10 @@ import foxglove.channels as channels
 import foxglove.messages as messages
 import numpy as np
 
-from av_stack.errors import AvStackError
+from av_core.errors import AvStackError
+from av_core.types import LaneEstimate, Plan, SensorFrame, StepResult, TrackedObject, Truth
 from av_stack.recording.mcap_file import McapFile
 from av_stack.recording.schemas import TOPICS, schema_of
-from av_stack.types import LaneEstimate, Plan, SensorFrame, StepResult, TrackedObject, Truth
 
 JPEG_QUALITY = 75
 PLAN_EVERY_POINTS = 2

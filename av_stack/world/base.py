@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from av_stack.types import ControlCommand, Image, LaneGraph, SensorFrame, Truth, VehicleParameters
+from av_core.types import ControlCommand, Image, LaneGraph, SensorFrame, Truth, VehicleParameters
 
 PictureWatch = Callable[[str, Image], None]
 """Receives a camera's name and its picture, (height, width, 3) BGR: the same array that the tick's frame will hold."""

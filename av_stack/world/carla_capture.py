@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from av_stack.errors import WorldError
-from av_stack.types import CameraModel, Float, Image, LightState
+from av_core.errors import WorldError
+from av_core.types import CameraModel, Float, Image, LightState
 from av_stack.world.carla_crowd import Crowd
 from av_stack.world.carla_sensors import take
 from av_stack.world.carla_traffic import free_port

@@ -15,8 +15,8 @@ from lxml import etree
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
-from av_stack.errors import WorldError
-from av_stack.types import (
+from av_core.errors import WorldError
+from av_core.types import (
     Float,
     GeoReference,
     Lane,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from av_stack.errors import WorldError
+from av_core.errors import WorldError
 from av_stack.world.spec import Address
 
 WATCH_S = 2.5

@@ -14,11 +14,11 @@ from typing import Any
 import cv2
 import numpy as np
 
-from av_stack.errors import WorldError
-from av_stack.frames import compass_to_map_yaw
-from av_stack.types import CameraImage, CameraModel, CollisionEvent, GnssFix, Image, ImuSample, SensorFrame, Stamp
+from av_core.errors import WorldError
+from av_core.frames import compass_to_map_yaw
+from av_core.rig import Rig
+from av_core.types import CameraImage, CameraModel, CollisionEvent, GnssFix, Image, ImuSample, SensorFrame, Stamp
 from av_stack.world.base import PictureWatch
-from av_stack.world.spec import Rig
 
 
 @dataclass(frozen=True, slots=True)

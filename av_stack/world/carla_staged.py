@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from av_stack.types import LightState
+from av_core.types import LightState
 from av_stack.world.carla_world import CarlaWorld, weather_of
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from av_stack.frames import map_to_carla_points, map_to_carla_yaw
-from av_stack.types import Pose2D, SensorFrame
+from av_core.frames import map_to_carla_points, map_to_carla_yaw
+from av_core.types import Pose2D, SensorFrame
 from av_stack.world.carla_staged import StagedWorld
 
 DROP_M = 0.15

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import CameraModel, Image, LightState, SensorFrame, Truth
+from av_core.types import CameraModel, Image, LightState, SensorFrame, Truth
 from av_stack.world.carla_crowd import Crowd
 from av_stack.world.carla_sensors import camera_attributes, camera_transform, take
 from av_stack.world.carla_staged import StagedWorld

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from av_stack.errors import WorldError
-from av_stack.types import Float
+from av_core.errors import WorldError
+from av_core.types import Float
 from av_stack.world.spec import WalkerScript, WorldSpec
 
 CLEAR_OF_EGO_M = 12.0

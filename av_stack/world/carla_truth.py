@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from av_stack.errors import WorldError
-from av_stack.frames import carla_to_map_yaw
-from av_stack.types import (
+from av_core.errors import WorldError
+from av_core.frames import carla_to_map_yaw
+from av_core.types import (
     CollisionEvent,
     LightState,
     ObjectKind,

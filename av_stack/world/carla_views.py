@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from av_stack.types import CameraModel
+from av_core.types import CameraModel
 from av_stack.world.carla_sensors import camera_attributes, camera_transform
 from av_stack.world.carla_truth import rear_axle_x_m
 

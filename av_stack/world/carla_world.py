@@ -11,9 +11,9 @@ from typing import Any
 import carla
 import numpy as np
 
-from av_stack.errors import ConfigError, WorldError
-from av_stack.suggest import similar
-from av_stack.types import (
+from av_core.errors import ConfigError, WorldError
+from av_core.suggest import similar
+from av_core.types import (
     CollisionEvent,
     ControlCommand,
     LaneGraph,

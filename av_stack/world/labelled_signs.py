@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Float
+from av_core.types import Float
 from perception.detection.classes import STOP_SIGN, speed_limit_class
 
 SIGN_COLUMN_M = (0.6, 0.6, 2.0)

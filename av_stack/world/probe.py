@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 
-from av_stack.errors import WorldError
+from av_core.errors import WorldError
 from av_stack.world.spec import Address
 
 VERSION_CALL = b"\x94\x00\x01\xa7version\x91\x91\xc2"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from av_stack.types import CameraModel
+from av_core.rig import Rig
 
 DEFAULT_STEP_S = 0.05
 """Simulated time of a tick: 20 Hz."""
@@ -25,24 +25,6 @@ class Address:
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True)
-class SensorNoise:
-    """Standard deviations of CARLA Leaderboard 2's sensors (leaderboard/autoagents/agent_wrapper.py)."""
-
-    gnss_deg: float = 5e-6
-    gnss_altitude_m: float = 5e-6
-    accel_mps2: float = 0.001
-    gyro_radps: float = 0.001
-
-
-@dataclass(frozen=True, slots=True)
-class Rig:
-    """The ego's sensors: cameras, and GNSS and IMU at the vehicle frame's origin."""
-
-    cameras: tuple[CameraModel, ...]
-    noise: SensorNoise = SensorNoise()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import sys
 
+from av_core.types import SensorFrame, StepResult, Truth
 from av_stack import cli
 from av_stack.run import Options, Outcome, Watcher, run
-from av_stack.types import SensorFrame, StepResult, Truth
 from scenarios.judge import Judge
 from scenarios.model import Scenario
 

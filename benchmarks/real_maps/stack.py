@@ -14,7 +14,7 @@ from typing import Any
 
 import carla
 
-from av_stack.errors import AvStackError
+from av_core.errors import AvStackError
 from av_stack.run import Options, run
 from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.prover import die_with_parent

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.frames import intrinsics, optical_to_vehicle_rotation
-from av_stack.types import CameraModel, LaneEstimate, LaneLine, RangedObject
+from av_core.frames import intrinsics, optical_to_vehicle_rotation
+from av_core.types import CameraModel, LaneEstimate, LaneLine, RangedObject
 from perception.depth.parallax import DepthPoints
 from perception.depth.ranging import face_depth_m
 from perception.depth.view import View

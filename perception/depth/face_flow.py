@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix
-from av_stack.types import CameraModel, Float
+from av_core.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix
+from av_core.types import CameraModel, Float
 
 CORNERS_MIN = 4
 """Minimum number of agreeing corners."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from av_stack.types import CameraModel, LaneEstimate, LaneLine
+from av_core.types import CameraModel, LaneEstimate, LaneLine
 
 OFFSET_SIGMA_RAD = np.radians(0.25)
 OFFSET_DRIFT_RAD = np.radians(0.01)

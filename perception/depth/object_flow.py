@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import cv2
 import numpy as np
 
-from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix
-from av_stack.types import CameraModel, Float, Image
+from av_core.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix
+from av_core.types import CameraModel, Float, Image
 from perception.depth.face_flow import BoxFlow, Flags, Numbers, box_flows
 from perception.depth.view import Box
 

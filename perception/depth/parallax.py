@@ -14,8 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix
-from av_stack.types import CameraModel, Image
+from av_core.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix
+from av_core.types import CameraModel, Image
 
 Float = NDArray[np.float64]
 Box = tuple[float, float, float, float]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from av_stack.types import CameraModel, Detection, Distance, Float, ObjectKind, RangedObject
+from av_core.types import CameraModel, Detection, Distance, Float, ObjectKind, RangedObject
 from perception.depth.ranging_kernel import Size, ranged
 from perception.depth.view import EDGE_PX, View
 

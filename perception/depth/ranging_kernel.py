@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Float
+from av_core.types import Float
 from perception.compiled import compiled, inner
 
 Numbers = NDArray[np.int64]

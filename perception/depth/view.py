@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from av_stack.types import CameraModel
+from av_core.types import CameraModel
 
 Box = tuple[float, float, float, float]
 
@@ -17,7 +17,7 @@ EDGE_PX = 1.5
 class View:
     """A camera's pose and focal length; units as in `CameraModel`.
 
-    `right`, `down` and `forward` are the unit axes of the optical frame in the vehicle frame. `av_stack.frames` gives
+    `right`, `down` and `forward` are the unit axes of the optical frame in the vehicle frame. `av_core.frames` gives
     the same as matrices.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from av_stack.types import LightState, ObjectKind
+from av_core.types import LightState, ObjectKind
 
 SPEED_LIMITS_KMH = (30, 40, 50, 60, 70, 80, 90, 100, 120)
 """Speed limits on the signs of the embedded towns and of CARLA's, km/h."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import cv2
 import numpy as np
 
-from av_stack.errors import ConfigError
-from av_stack.types import CameraImage, Detection, Image, LightState
+from av_core.errors import ConfigError
+from av_core.types import CameraImage, Detection, Image, LightState
 from perception.detection.classes import CLASSES, STOP_SIGN, light_class
 from perception.detection.networks import Float32, Network
 from perception.detection.rows_kernel import strongest

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Detection
+from av_core.types import Detection
 from perception.detection.labels import Label
 
 Float = NDArray[np.float64]

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.errors import ConfigError
-from av_stack.types import Image
+from av_core.errors import ConfigError
+from av_core.types import Image
 from perception.detection.offline import openvino, ultralytics
 from perception.detection.weights import Exported, exported, network_size
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from av_stack.frames import map_to_vehicle, vehicle_to_image
-from av_stack.types import CameraModel, TrackedObject, Truth
+from av_core.frames import map_to_vehicle, vehicle_to_image
+from av_core.types import CameraModel, TrackedObject, Truth
 
 BEHIND_M = 30.0
 """Range behind the ego, m; shorter than ahead, since road users behind matter for lane changes only."""

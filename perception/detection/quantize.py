@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.errors import ConfigError, install_hint
+from av_core.errors import ConfigError, install_hint
 from perception.detection.detector import fit
 from perception.detection.offline import openvino
 from perception.detection.weights import Exported

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Float
+from av_core.types import Float
 from perception.compiled import compiled, inner
 
 SIDE_MIN_PX = 1.0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from av_stack.errors import ConfigError, install_hint
+from av_core.errors import ConfigError, install_hint
 from perception.detection.offline import ultralytics
 
 COMPACT = Path(__file__).parents[1] / "weights" / "detector_n.pt"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import CameraImage, CameraModel, LaneEstimate
+from av_core.types import CameraImage, CameraModel, LaneEstimate
 from perception.lanes.fit import LineFit, fit_lines
 from perception.lanes.lines import along_the_road, find_segments, stripe_points
 from perception.lanes.road_view import RoadView, road_view

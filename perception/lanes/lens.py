@@ -14,8 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.errors import ConfigError
-from av_stack.types import CameraModel, Image
+from av_core.errors import ConfigError
+from av_core.types import CameraModel, Image
 
 Float = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import Image
+from av_core.types import Image
 from perception.lanes.road_view import RoadView
 from perception.lanes.segmentation import PaintMask
 

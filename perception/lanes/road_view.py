@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.frames import image_to_ground
-from av_stack.types import CameraModel, Image
+from av_core.frames import image_to_ground
+from av_core.types import CameraModel, Image
 
 Float = NDArray[np.float64]
 

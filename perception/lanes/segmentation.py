@@ -13,8 +13,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.frames import intrinsics
-from av_stack.types import Image
+from av_core.frames import intrinsics
+from av_core.types import Image
 from perception.lanes.road_view import RoadView
 
 Float = NDArray[np.float64]

@@ -7,7 +7,7 @@ from math import erf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.types import LaneEstimate, LaneLine, MarkingColour, MarkingKind, Stamp
+from av_core.types import LaneEstimate, LaneLine, MarkingColour, MarkingKind, Stamp
 from perception.lanes.tracker import LineTrack
 
 SIDE_X_M = 4.0

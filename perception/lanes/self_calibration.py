@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.frames import intrinsics
-from av_stack.types import CameraModel, Image
+from av_core.frames import intrinsics
+from av_core.types import CameraModel, Image
 from perception.lanes.lines import find_segments
 from perception.lanes.road_view import RoadView, road_view
 from perception.lanes.segmentation import columns_of, segment_paint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from av_stack.types import CameraImage, CameraModel, Image, LaneEstimate, Stamp
+from av_core.types import CameraImage, CameraModel, Image, LaneEstimate, Stamp
 from perception.lanes.detector import check_picture, fits_in
 from perception.lanes.road_view import road_view
 from perception.lanes.segmentation import columns_of

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from av_stack.types import CameraImage, CameraModel, Detection, Image
+from av_core.types import CameraImage, CameraModel, Detection, Image
 from cuda_ops.detect.op import detect_end_to_end
 from cuda_ops.frame import Branch, FrameGraph
 from cuda_ops.preprocess.op import preprocess

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from av_stack.types import CameraModel
+from av_core.types import CameraModel
 from cuda_ops.canny.op import canny
 from perception.lanes.lines import CANNY_HIGH, CANNY_LOW
 from perception.lanes.road_view import RoadView

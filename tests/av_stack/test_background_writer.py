@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from av_stack.errors import AvStackError
+from av_core.errors import AvStackError
 from av_stack.recording.background import JOBS_WAITING_MAX, BackgroundWriter
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from av_stack.frames import map_to_vehicle
+from av_core.frames import map_to_vehicle
+from av_core.types import CameraImage, SensorFrame
 from av_stack.mission import mission_route, world_spec
 from av_stack.pipeline import ORACLES, Pipeline, Settings
-from av_stack.types import CameraImage, SensorFrame
 from av_stack.world.carla_world import CarlaWorld, weather_presets
 from av_stack.world.spec import Address
 from scenarios.model import load_scenario

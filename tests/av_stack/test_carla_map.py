@@ -8,8 +8,8 @@ import carla
 import numpy as np
 import pytest
 
-from av_stack.frames import wrap_angle
-from av_stack.types import LaneGraph, MarkingKind, SignalKind
+from av_core.frames import wrap_angle
+from av_core.types import LaneGraph, MarkingKind, SignalKind
 from av_stack.world.carla_map import lane_graph
 
 TOWNS = ("Town01", "Town02", "Town04", "Town10HD")

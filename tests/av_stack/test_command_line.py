@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 import av_stack
+from av_core.errors import ConfigError, WorldError, install_hint
 from av_stack.checks import check_map, check_out_folder, check_weights
 from av_stack.cli import DEVICES, EVAL_PARTS, LISTED_KINDS, ORACLE_NAMES
 from av_stack.doctor import check_carla, check_disk, check_gpu, check_python, check_wheel
-from av_stack.errors import ConfigError, WorldError, install_hint
 from av_stack.listing import listing
 from av_stack.server_process import ServerProcess, embedded_maps, free_port_pair
 from av_stack.world.probe import check_server

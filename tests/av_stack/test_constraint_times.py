@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from av_core.types import Constraint, ConstraintKind
 from av_stack.constraint_times import ConstraintTimes
-from av_stack.types import Constraint, ConstraintKind
 
 LIMIT = Constraint(ConstraintKind.SPEED_LIMIT, distance_m=0.0)
 

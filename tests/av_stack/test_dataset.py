@@ -10,8 +10,8 @@ import cv2
 import pytest
 import yaml
 
+from av_core.errors import ConfigError
 from av_stack.dataset import DatasetSpec, write_dataset
-from av_stack.errors import ConfigError
 from av_stack.world.carla_capture import CaptureSpec
 from perception.detection.classes import CLASSES, HEIGHT_MIN_PX, VISIBLE_MIN
 

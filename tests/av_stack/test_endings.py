@@ -16,8 +16,8 @@ import pytest
 from mcap.reader import make_reader
 from typer.testing import CliRunner
 
+from av_core.errors import ConfigError
 from av_stack.cli import app
-from av_stack.errors import ConfigError
 from av_stack.lifeguard import Lifeguard
 from av_stack.recording.recorder import RECORDING, RESULT, VIDEO
 from av_stack.run import Options, run

@@ -13,12 +13,8 @@ import numpy as np
 import pytest
 
 import av_stack.evaluation.perception as evaluation
-from av_stack.errors import ConfigError
-from av_stack.evaluation.charts import bars
-from av_stack.evaluation.health import Glance, HealthEvaluation
-from av_stack.evaluation.lights import LightEvaluation, StopPlace, is_in_picture
-from av_stack.evaluation.table import Figure
-from av_stack.types import (
+from av_core.errors import ConfigError
+from av_core.types import (
     CameraImage,
     CameraModel,
     GeoReference,
@@ -31,6 +27,10 @@ from av_stack.types import (
     Stamp,
     TrafficLightView,
 )
+from av_stack.evaluation.charts import bars
+from av_stack.evaluation.health import Glance, HealthEvaluation
+from av_stack.evaluation.lights import LightEvaluation, StopPlace, is_in_picture
+from av_stack.evaluation.table import Figure
 from av_stack.world.carla_stand import Place
 from sim_configs.load import load_rig
 

@@ -11,13 +11,13 @@ import cv2
 import numpy as np
 import pytest
 
-from av_stack.errors import ConfigError
+from av_core.errors import ConfigError
+from av_core.types import Detection
 from av_stack.evaluation.pictures.class_map import ClassMap, load_class_map
 from av_stack.evaluation.pictures.evaluate import PicturesSpec, evaluate_pictures
 from av_stack.evaluation.pictures.label_files import Box, MarkedBox, MarkedPicture, read_pictures
 from av_stack.evaluation.pictures.scores import figures, mistakes, score_picture
 from av_stack.evaluation.pictures.sheet import write_sheet
-from av_stack.types import Detection
 from perception.detection.weights import COMPACT
 
 WIDTH_PX, HEIGHT_PX = 200, 100

@@ -11,9 +11,9 @@ import pytest
 
 import av_stack.evaluation.perception as evaluation
 import av_stack.evaluation.visits as visits
+from av_core.types import CameraModel
 from av_stack.evaluation.boxes import BOX_NOISE, NOBODY, NoisyBoxes
 from av_stack.evaluation.ranging_scores import Pixels, Ranged, RangingScores, Seen, Sighted
-from av_stack.types import CameraModel
 from perception.detection.labels import Label
 from sim_configs.load import load_rig
 

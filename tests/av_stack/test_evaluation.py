@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from av_stack.evaluation.lanes import MISSED_M, LaneEvaluation, TrueLine, score_line, true_lines
-from av_stack.evaluation.table import Figure, markdown, write_figures
-from av_stack.types import (
+from av_core.types import (
     CameraModel,
     GeoReference,
     Lane,
@@ -24,6 +22,8 @@ from av_stack.types import (
     Pose2D,
     Stamp,
 )
+from av_stack.evaluation.lanes import MISSED_M, LaneEvaluation, TrueLine, score_line, true_lines
+from av_stack.evaluation.table import Figure, markdown, write_figures
 from perception.map_index import MapIndex
 
 CAMERA = CameraModel("front", 640, 360, math.radians(60.0), 2.1, 0.0, 1.6, math.radians(2.0))

@@ -7,11 +7,11 @@ from importlib.util import find_spec
 
 import pytest
 
-from av_stack.frames import map_to_carla_points, map_to_carla_yaw, map_to_vehicle, vehicle_to_map
+from av_core.frames import map_to_carla_points, map_to_carla_yaw, map_to_vehicle, vehicle_to_map
+from av_core.types import Pose2D, StepResult
 from av_stack.mission import mission_route, world_spec
 from av_stack.pipeline import Pipeline, Settings
 from av_stack.run import DEFAULT_RIG
-from av_stack.types import Pose2D, StepResult
 from av_stack.world.carla_world import CarlaWorld, connect
 from av_stack.world.spec import Address
 from perception.detection.weights import COMPACT

@@ -17,7 +17,7 @@ from mcap.reader import McapReader, make_reader
 from mcap.records import Footer
 from mcap.stream_reader import StreamReader
 
-from av_stack.errors import AvStackError, ConfigError
+from av_core.errors import AvStackError, ConfigError
 from av_stack.recording.mcap_file import McapFile
 from av_stack.recording.recorder import RESULT, DriveFolder
 from av_stack.recording.repair import open_recording, repair

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from av_core.types import Detection
 from av_stack.evaluation.detection import CONFIDENCE
 from av_stack.evaluation.rig_detection import rig_figures, seen_by_any
 from av_stack.pipeline import looks_ahead
 from av_stack.server_process import ServerProcess
-from av_stack.types import Detection
 from av_stack.world.carla_capture import CaptureSpec, capture
 from av_stack.world.carla_world import connect
 from perception.detection.labels import Label

@@ -8,9 +8,10 @@ from contextlib import closing
 import carla
 import pytest
 
-from av_stack.errors import WorldError
+from av_core.errors import WorldError
+from av_core.rig import Rig
 from av_stack.world.carla_world import CarlaWorld
-from av_stack.world.spec import Address, Rig, WorldSpec
+from av_stack.world.spec import Address, WorldSpec
 
 START = (423.2, -375.5)
 SPEC = WorldSpec("city_grid", START, (START, (423.2, -275.0)), Rig(()), seed=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import av_stack.suite as suite_module
-from av_stack.errors import WorldError
+from av_core.errors import WorldError
 from av_stack.suite import drive_suite, suite_table
 from av_stack.world.spec import Address
 from scenarios.model import RouteTable, Scenario

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from av_core.types import SensorFrame, StepResult, Truth
 from av_stack.run import Options, run
-from av_stack.types import SensorFrame, StepResult, Truth
 from av_stack.world.carla_world import connect
 from av_stack.world.spec import Address
 from scenarios.judge import Judge

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from av_stack.errors import ConfigError
-from av_stack.suggest import did_you_mean
+from av_core.errors import ConfigError
+from av_core.suggest import did_you_mean
 from scenarios.model import FOLDER, load_scenario
 from sim_configs.load import load_rig, load_stack, load_weather
 from tests.av_stack.yaml_mutants import fuzz

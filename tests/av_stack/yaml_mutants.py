@@ -18,8 +18,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from av_core.errors import ConfigError
 from av_stack.calibration import load_lens
-from av_stack.errors import ConfigError
 from perception.lanes.road_view import road_view
 from scenarios.model import FOLDER as SCENARIOS
 from scenarios.model import load_scenario

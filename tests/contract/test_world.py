@@ -17,13 +17,14 @@ import carla
 import numpy as np
 import pytest
 
-from av_stack.errors import ConfigError, WorldError
-from av_stack.frames import geodetic_to_map, wrap_angle
+from av_core.errors import ConfigError, WorldError
+from av_core.frames import geodetic_to_map, wrap_angle
+from av_core.rig import Rig
+from av_core.types import CameraModel, ControlCommand
 from av_stack.server_process import ServerProcess, embedded_town, free_port_pair
-from av_stack.types import CameraModel, ControlCommand
 from av_stack.world.carla_sensors import SensorRig
 from av_stack.world.carla_world import CarlaWorld
-from av_stack.world.spec import Address, Rig, WalkerScript, WorldSpec
+from av_stack.world.spec import Address, WalkerScript, WorldSpec
 
 START = (423.2, -375.5)
 CAMERA = CameraModel("front", 160, 90, float(np.radians(60.0)), 2.1, 0.0, 1.6)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from av_stack.types import ControlCommand, EgoState, Plan, Stamp, VehicleParameters
+from av_core.types import ControlCommand, EgoState, Plan, Stamp, VehicleParameters
 from control import ControlConfig, Controller
 from control.lateral import feed_forward_angle, wheel_angle_limit
 from control.longitudinal import LongitudinalController

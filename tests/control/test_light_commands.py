@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from av_stack.types import Indicator, VehicleLights
+from av_core.types import Indicator, VehicleLights
 from control.lights import choose_lights
 
 

@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.frames import image_to_ground
-from av_stack.types import CameraImage, CameraModel, Image, Stamp
+from av_core.frames import image_to_ground
+from av_core.types import CameraImage, CameraModel, Image, Stamp
 
 Float = NDArray[np.float64]
 

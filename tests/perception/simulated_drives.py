@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.frames import map_to_geodetic, wrap_angle
-from av_stack.types import (
+from av_core.frames import map_to_geodetic, wrap_angle
+from av_core.types import (
     GeoReference,
     GnssFix,
     ImuSample,

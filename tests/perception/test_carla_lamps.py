@@ -8,8 +8,8 @@ from pathlib import Path
 import cv2
 import pytest
 
+from av_core.types import LightState
 from av_stack.evaluation.lights import LabelledHead, read_head, unreal_heads
-from av_stack.types import LightState
 
 HELD_BACK = "Town02"
 """The coefficients were fitted without this town's pictures."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from av_stack.types import Image
+from av_core.types import Image
 from perception.daylight import BRIGHT_ABOVE, DARK_BELOW, Daylight, measure
 
 RNG = np.random.default_rng(7)

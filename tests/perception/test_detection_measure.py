@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from av_stack.types import Detection
+from av_core.types import Detection
 from perception.detection.labels import Label
 from perception.detection.measure import Sample, average_precision, ious, recalled
 

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from av_stack.errors import ConfigError
-from av_stack.types import CameraImage, CameraModel, Image, LightState, Stamp
+from av_core.errors import ConfigError
+from av_core.types import CameraImage, CameraModel, Image, LightState, Stamp
 from perception.detection.classes import CLASSES
 from perception.detection.detector import CONFIDENCE_MIN, Detector, fit, lit_lamp
 from perception.detection.measure import ious

@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 import pytest
 
-from av_stack.errors import ConfigError
-from av_stack.types import CameraImage, CameraModel, Stamp
+from av_core.errors import ConfigError
+from av_core.types import CameraImage, CameraModel, Stamp
 from perception.detection.weights import COMPACT
 from perception.device import chosen_device, eyes_for
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lane_pictures import FRONT, YELLOW, Paint, camera_image, draw_road
 
-from av_stack.types import CameraImage, CameraModel, Image
+from av_core.types import CameraImage, CameraModel, Image
 from perception.health import Fault, Health, HealthMonitor, Response
 
 DT_S, SPEED_MPS = 0.05, 8.0

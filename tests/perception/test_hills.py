@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from simulated_drives import two_way_road
 
-from av_stack.types import CameraModel, Detection, Float, LaneGraph, Pose2D
+from av_core.types import CameraModel, Detection, Float, LaneGraph, Pose2D
 from perception.depth.ranging import FLAT, range_objects
 from perception.depth.ranging_kernel import ROAD_STEP_M
 from perception.map_index import WHEELBASE_M, MapIndex

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from av_stack.types import Image, LightState
+from av_core.types import Image, LightState
 from perception.lamps import LAMP_M, brightness, find_lamps
 
 PX_PER_M = 18.0

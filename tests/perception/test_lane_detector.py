@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from lane_pictures import FRONT, YELLOW, Float, Paint, camera_image, draw_road
 
-from av_stack.types import CameraImage, CameraModel, Image, LaneEstimate, LaneLine, MarkingColour, MarkingKind, Stamp
+from av_core.types import CameraImage, CameraModel, Image, LaneEstimate, LaneLine, MarkingColour, MarkingKind, Stamp
 from perception.lanes.detector import LaneDetector
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from av_stack.types import Stamp
+from av_core.types import Stamp
 from perception.lanes.selection import lanes_beside
 from perception.lanes.tracker import LineTrack
 

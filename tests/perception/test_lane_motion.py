@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from simulated_drives import DT_S, two_way_road
 from test_tracking import Way, ego_at, nearest, see, velocity_of
 
-from av_stack.types import Float, LaneKey, ObjectKind
+from av_core.types import Float, LaneKey, ObjectKind
 from perception.lane_motion import across_lanes, birth_velocities
 from perception.map_index import MapIndex
 from perception.tracking import Tracker

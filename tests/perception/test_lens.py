@@ -8,9 +8,9 @@ import cv2
 import numpy as np
 import pytest
 
+from av_core.errors import ConfigError
+from av_core.types import Float, Image
 from av_stack.calibration import calibrate_folder, load_lens, write_lens
-from av_stack.errors import ConfigError
-from av_stack.types import Float, Image
 from perception.lanes.lens import Lens, Undistorter, calibrate, find_corners, pinhole_camera
 
 COLUMNS, ROWS, WIDTH, HEIGHT = 9, 6, 1280, 720

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_drives import DT_S, two_way_road
 
-from av_stack.frames import map_to_vehicle, vehicle_to_image
-from av_stack.types import (
+from av_core.frames import map_to_vehicle, vehicle_to_image
+from av_core.types import (
     CameraImage,
     CameraModel,
     Detection,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 from simulated_drives import Noise, Sample, drive_lane, two_way_road
 
-from av_stack.frames import map_to_vehicle, wrap_angle
-from av_stack.types import (
+from av_core.frames import map_to_vehicle, wrap_angle
+from av_core.types import (
     EgoState,
     LaneEstimate,
     LaneGraph,

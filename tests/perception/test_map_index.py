@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_drives import two_way_road
 
-from av_stack.types import LaneGraph, LaneKey, MarkingColour, MarkingKind, Pose2D
+from av_core.types import LaneGraph, LaneKey, MarkingColour, MarkingKind, Pose2D
 from perception.map_index import MapIndex
 
 FORTH, BACK = LaneKey(1, 0, -1), LaneKey(1, 0, 1)

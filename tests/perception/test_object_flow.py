@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix, vehicle_to_image
-from av_stack.types import CameraModel, Float, Image
+from av_core.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix, vehicle_to_image
+from av_core.types import CameraModel, Float, Image
 from perception.depth.face_flow import BoxFlow, box_flows
 from perception.depth.object_flow import ObjectFlow, _owners, relative_velocity
 

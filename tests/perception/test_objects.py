@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_ranging import box_of
 
-from av_stack.types import CameraImage, CameraModel, Detection, EgoState, ImuSample, LaneEstimate, ObjectKind, Stamp
+from av_core.types import CameraImage, CameraModel, Detection, EgoState, ImuSample, LaneEstimate, ObjectKind, Stamp
 from perception.objects import ObjectSense
 
 CAMERA = CameraModel("front", 640, 360, math.radians(60.0), 2.1, 0.0, 1.6, math.radians(2.0))

@@ -16,7 +16,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from av_stack.types import CameraImage, CameraModel, Image, Stamp  # noqa: E402
+from av_core.types import CameraImage, CameraModel, Image, Stamp  # noqa: E402
 from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
 from perception.detection.detector import Detector  # noqa: E402
 from perception.detection.weights import COMPACT  # noqa: E402

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from simulated_drives import two_way_road
 
-from av_stack.frames import vehicle_to_image
-from av_stack.types import (
+from av_core.frames import vehicle_to_image
+from av_core.types import (
     CameraModel,
     EgoState,
     LaneEstimate,

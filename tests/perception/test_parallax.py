@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from av_stack.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix, vehicle_to_image
-from av_stack.types import CameraModel, Float, Image
+from av_core.frames import intrinsics, optical_to_vehicle_rotation, rotation_matrix, vehicle_to_image
+from av_core.types import CameraModel, Float, Image
 from perception.depth.parallax import Parallax
 
 CAMERA = CameraModel("front", 320, 180, math.radians(60.0), 2.0, 0.0, 1.6)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from av_stack.frames import image_to_ground, intrinsics, optical_to_vehicle_rotation, vehicle_to_image
-from av_stack.types import (
+from av_core.frames import image_to_ground, intrinsics, optical_to_vehicle_rotation, vehicle_to_image
+from av_core.types import (
     CameraModel,
     Detection,
     EgoState,

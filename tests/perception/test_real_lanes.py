@@ -8,10 +8,10 @@ import cv2
 import numpy as np
 import pytest
 
+from av_core.frames import optical_to_vehicle_rotation
+from av_core.types import CameraImage, CameraModel, Image, Stamp
 from av_stack.calibration import calibrate_folder
 from av_stack.evaluation.dashcam import DASHCAM, dashcam_lanes, look_at_still
-from av_stack.frames import optical_to_vehicle_rotation
-from av_stack.types import CameraImage, CameraModel, Image, Stamp
 from perception.lanes.detector import LaneDetector
 from perception.lanes.lens import Undistorter, pinhole_camera
 from perception.lanes.self_calibration import MountCalibrator

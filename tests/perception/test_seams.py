@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from av_stack.types import Image
+from av_core.types import Image
 from perception.seams import is_torn_apart, look_for_seams, new_seam
 
 PICTURES = Path(__file__).parent / "pictures" / "edges"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lane_pictures import FRONT, YELLOW, Paint, draw_road
 
-from av_stack.frames import vehicle_to_image
+from av_core.frames import vehicle_to_image
 from perception.lanes.self_calibration import MountCalibrator, angles_of, point_of, vanishing_point
 
 LANE = [Paint(lambda x: 0 * x + 1.8, YELLOW), Paint(lambda x: 0 * x - 1.7), Paint(lambda x: 0 * x - 5.2, gap_m=6.0)]

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_ranging import box_of
 
-from av_stack.frames import vehicle_to_image
-from av_stack.types import (
+from av_core.frames import vehicle_to_image
+from av_core.types import (
     CameraImage,
     CameraModel,
     Detection,

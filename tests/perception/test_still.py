@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 import pytest
 
+from av_core.types import Image
 from av_stack.calibration import calibrate_folder
 from av_stack.evaluation.dashcam import DASHCAM, LABELS, WITHIN_PX, worst_error_px
-from av_stack.types import Image
 from perception.lanes.lens import Undistorter, pinhole_camera
 from perception.lanes.still import camera_turned_to, lanes_in_picture
 from tests.perception.test_real_lanes import brick_wall

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_drives import DT_S, Noise, drive_lane, two_way_road
 
-from av_stack.frames import map_to_vehicle, rotation_matrix
-from av_stack.types import (
+from av_core.frames import map_to_vehicle, rotation_matrix
+from av_core.types import (
     EgoState,
     Float,
     LaneKey,

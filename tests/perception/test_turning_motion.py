@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from av_stack.types import Float
+from av_core.types import Float
 from perception.turning_motion import STATE_SIZE, correct_across, correct_velocity, fold_places, move
 
 COUNT = 7

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from av_stack.types import (
+from av_core.types import (
     ControlCommand,
     EgoState,
     LaneEstimate,

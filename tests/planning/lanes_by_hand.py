@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from av_stack.types import GeoReference, Lane, LaneGraph, LaneKey, MarkingColour, MarkingKind, Signal
+from av_core.types import GeoReference, Lane, LaneGraph, LaneKey, MarkingColour, MarkingKind, Signal
 
 
 def key(number: int, lane_id: int = -1) -> LaneKey:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from av_core.types import Plan, Stamp
 from av_stack.pipeline import answer_to
-from av_stack.types import Plan, Stamp
 from perception.health import Fault, Health
 from planning.fallback import SLOW_MPS, STOP_DECEL_MPS2, WARY_MPS, safe_stop, slow_down
 

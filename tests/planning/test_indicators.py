@@ -7,7 +7,7 @@ import pytest
 from closed_loop import CAR, drive
 from lanes_by_hand import arc, beside, end_of, join, key, straight
 
-from av_stack.types import Indicator, LaneGraph, Pose2D
+from av_core.types import Indicator, LaneGraph, Pose2D
 from planning import Planner, find_route
 from planning.indicators import TURN_LEAD_M, indicator_at, manoeuvres
 

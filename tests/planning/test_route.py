@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from lanes_by_hand import beside, chain, end_of, join, key, straight
 from scipy.spatial import cKDTree
 
-from av_stack.errors import RouteError
-from av_stack.types import LaneGraph, LaneKey, Pose2D, Signal, SignalKind, Stamp
+from av_core.errors import RouteError
+from av_core.types import LaneGraph, LaneKey, Pose2D, Signal, SignalKind, Stamp
 from control.vehicle_model import VehicleState
 from planning import find_route
 from planning.astar import shortest_path

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from av_stack.types import ConstraintKind, LightState, TrafficLightView
+from av_core.types import ConstraintKind, LightState, TrafficLightView
 from planning.config import BehaviorConfig, PlanningConfig, SpeedConfig
 from planning.rules import LightMemory, StopMemory, StopPhase, decide_light, decide_stop_sign
 from planning.speed import Cause, Ceiling, Leader, StopTarget, backward_pass, roll_out, safe_speed

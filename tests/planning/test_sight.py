@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lanes_by_hand import chain, join, key, straight
 
-from av_stack.frames import vehicle_to_image
-from av_stack.types import (
+from av_core.frames import vehicle_to_image
+from av_core.types import (
     CameraModel,
     LaneGraph,
     LightState,

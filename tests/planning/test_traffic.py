@@ -9,7 +9,7 @@ import pytest
 from closed_loop import CAR, DT_S, Log, drive
 from lanes_by_hand import arc, beside, chain, end_of, join, key, straight
 
-from av_stack.types import (
+from av_core.types import (
     ConstraintKind,
     LaneGraph,
     LightState,

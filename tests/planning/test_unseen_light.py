@@ -9,7 +9,7 @@ import pytest
 from closed_loop import CAR, Log, drive
 from lanes_by_hand import beside, join, key, straight
 
-from av_stack.types import (
+from av_core.types import (
     ConstraintKind,
     LaneGraph,
     LightState,

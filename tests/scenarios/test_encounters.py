@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from av_stack.types import LightState, ObjectKind, Pose2D, Stamp, TrackedObject, Truth
+from av_core.types import LightState, ObjectKind, Pose2D, Stamp, TrackedObject, Truth
 from scenarios.encounters import Encounters
 from scenarios.geometry import StopLines
 

@@ -8,10 +8,11 @@ import carla
 import numpy as np
 import pytest
 
+from av_core.rig import Rig
+from av_core.types import ControlCommand, LightState, Truth
 from av_stack.mission import mission_route, world_spec
-from av_stack.types import ControlCommand, LightState, Truth
 from av_stack.world.carla_world import CarlaWorld
-from av_stack.world.spec import Address, Rig
+from av_stack.world.spec import Address
 from planning import PlanningConfig, Route
 from scenarios.judge import Judge, Verdict
 from scenarios.model import RouteTable, Scenario, WalkerTable

@@ -10,7 +10,7 @@ import carla
 import numpy as np
 import pytest
 
-from av_stack.frames import carla_to_map_points
+from av_core.frames import carla_to_map_points
 from av_stack.mission import mission_route
 from av_stack.world.carla_map import lane_graph
 from scenarios.lane_locator import LaneLocator

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from av_stack.config import Strict, load, named
-from av_stack.errors import ConfigError
+from av_core.config import Strict, load, named
+from av_core.errors import ConfigError
 from perception.detection.classes import CLASSES, VEHICLES, light_state
 
 FOLDER = Path(__file__).parent / "class_maps"

@@ -13,14 +13,14 @@ import cv2
 import numpy as np
 from rich.table import Table
 
-from av_stack.errors import ConfigError
+from av_core.errors import ConfigError
+from av_core.types import CameraImage, CameraModel, Stamp
 from av_stack.evaluation.detection import EVERY_SCORE
 from av_stack.evaluation.pictures.class_map import load_class_map
 from av_stack.evaluation.pictures.label_files import MarkedPicture, read_pictures
 from av_stack.evaluation.pictures.scores import ScoredPicture, figures, score_picture
 from av_stack.evaluation.pictures.sheet import write_sheet
 from av_stack.evaluation.table import Figure
-from av_stack.types import CameraImage, CameraModel, Stamp
 from perception.detection.detector import Detector
 from perception.detection.networks import network_for
 

@@ -13,7 +13,7 @@ import cv2
 import yaml
 from lxml import etree
 
-from av_stack.errors import ConfigError
+from av_core.errors import ConfigError
 
 PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".webp")
 NAME_FILES = ("labels.txt", "classes.txt", "obj.names")

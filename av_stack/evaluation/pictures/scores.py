@@ -11,10 +11,10 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from av_core.types import Detection
 from av_stack.evaluation.pictures.class_map import BACKGROUND, GROUPS, IGNORE, ClassMap, group_of
 from av_stack.evaluation.pictures.label_files import MarkedBox, MarkedPicture
 from av_stack.evaluation.table import Figure
-from av_stack.types import Detection
 from perception.detection.classes import light_state
 from perception.detection.labels import Label
 from perception.detection.measure import Sample, average_precision, ious, recalled

@@ -8,8 +8,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from av_core.types import Image
 from av_stack.evaluation.pictures.scores import Mistakes, ScoredPicture, mistakes
-from av_stack.types import Image
 
 COLUMNS, ROWS = 3, 4
 """Pictures across and down a sheet."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import yaml
 
-from av_stack.errors import ConfigError
+from av_core.errors import ConfigError
 
 SIZE_MAX_BYTES = 200_000
 DEPTH_MAX = 20

@@ -9,9 +9,9 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from av_stack.errors import ConfigError
-from av_stack.suggest import did_you_mean
-from av_stack.yaml_text import read_yaml
+from av_core.errors import ConfigError
+from av_core.suggest import did_you_mean
+from av_core.yaml_text import read_yaml
 
 
 class Strict(BaseModel):

@@ -1,6 +1,6 @@
 """The map data that the stack may know: lanes, their markings, and signals.
 
-Part of `av_stack.types`, from which all of these types are imported; frames as there.
+Part of `av_core.types`, from which all of these types are imported; frames as there.
 """
 
 from __future__ import annotations

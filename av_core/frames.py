@@ -1,6 +1,6 @@
 """Coordinate transforms of the whole stack: every change of frame is here and nowhere else.
 
-The frames are those of `av_stack.types`: map, vehicle and image, all ISO 8855 (right-handed, SI, radians). CARLA's
+The frames are those of `av_core.types`: map, vehicle and image, all ISO 8855 (right-handed, SI, radians). CARLA's
 world is left-handed with y to the south, yaw clockwise, and degrees; the `carla_*` functions convert from and to it.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from av_stack.types import CameraModel, GeoReference, Pose2D
+from av_core.types import CameraModel, GeoReference, Pose2D
 
 Float = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from av_stack import frames
-from av_stack.types import CameraModel, GeoReference, Pose2D
+from av_core import frames
+from av_core.types import CameraModel, GeoReference, Pose2D
 
 ANGLES = st.floats(-math.pi, math.pi)
 METRES = st.floats(-5000.0, 5000.0)

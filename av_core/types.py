@@ -2,7 +2,7 @@
 
 Frames (ISO 8855, right-handed, SI, radians):
 
-* **map**: the OpenDRIVE frame of the town, x east, y north, z up. CARLA's world has y mirrored; `av_stack.frames`
+* **map**: the OpenDRIVE frame of the town, x east, y north, z up. CARLA's world has y mirrored; `av_core.frames`
   converts, and only `av_stack.world` calls it.
 * **vehicle**: origin on the ground below the centre of the rear axle, x forward, y left, z up.
 * **image**: u right, v down, px, origin at the centre of the top-left pixel.
@@ -17,14 +17,14 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from av_stack.map_types import GeoReference as GeoReference
-from av_stack.map_types import Lane as Lane
-from av_stack.map_types import LaneGraph as LaneGraph
-from av_stack.map_types import LaneKey as LaneKey
-from av_stack.map_types import MarkingColour as MarkingColour
-from av_stack.map_types import MarkingKind as MarkingKind
-from av_stack.map_types import Signal as Signal
-from av_stack.map_types import SignalKind as SignalKind
+from av_core.map_types import GeoReference as GeoReference
+from av_core.map_types import Lane as Lane
+from av_core.map_types import LaneGraph as LaneGraph
+from av_core.map_types import LaneKey as LaneKey
+from av_core.map_types import MarkingColour as MarkingColour
+from av_core.map_types import MarkingKind as MarkingKind
+from av_core.map_types import Signal as Signal
+from av_core.map_types import SignalKind as SignalKind
 
 Float = NDArray[np.float64]
 Image = NDArray[np.uint8]
@@ -43,7 +43,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class CameraModel:
-    """A pinhole camera mounted on the vehicle; `av_stack.frames` projects with it.
+    """A pinhole camera mounted on the vehicle; `av_core.frames` projects with it.
 
     `x_m, y_m, z_m` is the optical centre in the vehicle frame; pitch is positive nose-down (ISO 8855), yaw
     positive to the left.
