@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+from av_core.frames import wrap_angle
 from av_core.types import StepResult, Truth
 from av_stack.constraint_times import ConstraintTimes
 from planning import Route
@@ -45,7 +46,7 @@ class Statistics:
         ego, true = step.scene.ego, truth.ego
         dx, dy = ego.x_m - true.x_m, ego.y_m - true.y_m
         c, s = np.cos(true.yaw_rad), np.sin(true.yaw_rad)
-        yaw = (ego.yaw_rad - true.yaw_rad + np.pi) % (2 * np.pi) - np.pi
+        yaw = float(wrap_angle(ego.yaw_rad - true.yaw_rad))
         self._errors.append((c * dx + s * dy, -s * dx + c * dy, yaw))
         self._stage_ms.append(dict(step.stage_ms))
         before_m = self._way[-1][0] if self._way else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from av_core.frames import wrap_angle
 from av_core.types import Float
 from perception.map_index import MapIndex
 
@@ -53,7 +54,7 @@ def across_lanes(index: MapIndex, places: Float, velocities: Float) -> tuple[Flo
     """
     heading = np.arctan2(velocities[:, 1], velocities[:, 0])
     yaw, weights, limit = _weighted(index, places)
-    away = (yaw - heading[:, None] + np.pi) % (2.0 * np.pi) - np.pi
+    away = wrap_angle(yaw - heading[:, None])
     weights = weights * np.exp(-0.5 * (away / TURNED_SIGMA_RAD) ** 2) * (np.abs(away) <= TURNED_MAX_RAD)
     weights = _normalised(weights)
     turned = (weights * away).sum(axis=1)

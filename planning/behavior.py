@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from av_core.frames import wrap_angle
 from av_core.types import ConstraintKind, Float, LaneGraph, ObjectKind, SignalKind, TrackedObject
 from planning.config import BehaviorConfig
 from planning.corridor import Corridor, Projection, corridor_of, project_boxes
@@ -274,7 +275,7 @@ class TrafficBehavior:
         if not lines:
             return False
         approach = float(np.interp(max(lines), route.s_m, route.yaw_rad))
-        turn = abs((conflict.item.yaw_rad - approach + np.pi) % (2.0 * np.pi) - np.pi)
+        turn = abs(float(wrap_angle(conflict.item.yaw_rad - approach)))
         return _RED_FOR_THEM_RAD[0] < turn < _RED_FOR_THEM_RAD[1]
 
     def _merge(

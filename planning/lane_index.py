@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
+from av_core.frames import wrap_angle
 from av_core.types import Float, Lane, LaneGraph, LaneKey
 
 _NEAREST = 32
@@ -29,11 +30,6 @@ class LaneMatch:
     def score(self) -> float:
         """Cost of the match, smaller is better: 1 m of offset weighs as much as 0.5 rad of heading."""
         return abs(self.offset_m) + 2.0 * abs(self.heading_rad)
-
-
-def wrap_angle(angle_rad: float) -> float:
-    """The same angle in [-pi, pi)."""
-    return (angle_rad + np.pi) % (2.0 * np.pi) - np.pi
 
 
 def project_on_lane(lane: Lane, x_m: float, y_m: float) -> tuple[float, float, float]:
@@ -69,7 +65,7 @@ class LaneIndex:
         distance, index = np.reshape(distance, (-1, count)), np.reshape(index, (-1, count))
         index = np.where(np.isfinite(distance), index, 0)
         yaw = self._yaw[index]
-        heading = (np.asarray(yaw_rad)[:, None] - yaw + np.pi) % (2.0 * np.pi) - np.pi
+        heading = wrap_angle(np.asarray(yaw_rad)[:, None] - yaw)
         dx, dy = (xy_m[:, i, None] - self._xy[index, i] for i in range(2))
         along = dx * np.cos(yaw) + dy * np.sin(yaw)
         offset = -dx * np.sin(yaw) + dy * np.cos(yaw)

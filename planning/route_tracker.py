@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from av_core.frames import wrap_angle
 from av_core.types import EgoState
-from planning.lane_index import wrap_angle
 from planning.reference_path import Route
 
 
@@ -61,4 +61,4 @@ class RouteTracker:
         curvature = float(route.curvature_1pm[nearest])
         cross = float(-dx * np.sin(yaw) + dy * np.cos(yaw)) - 0.5 * curvature * ds * ds
         self._s_m = s
-        return RouteProgress(s, cross, wrap_angle(ego.yaw_rad - yaw - curvature * ds))
+        return RouteProgress(s, cross, float(wrap_angle(ego.yaw_rad - yaw - curvature * ds)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
+from av_core.frames import wrap_angle
 from av_core.types import Lane, LaneGraph
 
 REACH_M = 8.0
@@ -57,6 +58,6 @@ class LaneLocator:
             if abs(along) > 1.5:  # beyond the lane's end
                 continue
             offset = float(-gap[best, 0] * np.sin(yaw) + gap[best, 1] * np.cos(yaw))
-            turn = float((yaw_rad - yaw + np.pi) % (2 * np.pi) - np.pi)
+            turn = float(wrap_angle(yaw_rad - yaw))
             found.append(LanePlace(self._lanes[int(owner)], offset, turn, float(self._width[rows[best]])))
         return sorted(found, key=lambda place: abs(place.offset_m))
