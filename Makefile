@@ -73,7 +73,7 @@ GPU_TESTS = $(filter-out %_logic.py %_staging.py %_cache.py %_compiles.py %_ops.
 test-gpu: ## the CUDA operators on a GPU, and under compute-sanitizer where it is installed (GPU_PYTHON= chooses Python)
 	@$(GPU_PYTHON) scripts/needs_gpu.py test-gpu
 	@$(GPU_PYTHON) -m pytest -q $(GPU_TESTS) tests/perception/test_on_gpu.py \
-		tests/perception/test_quicken.py tests/perception/test_device.py --confcutdir=tests/cuda_ops
+		tests/perception/test_optimize_yolo.py tests/perception/test_device.py --confcutdir=tests/cuda_ops
 	@if command -v compute-sanitizer >/dev/null; then for tool in memcheck racecheck; do \
 		compute-sanitizer --tool $$tool --report-api-errors no --error-exitcode 1 $(GPU_PYTHON) -m benchmarks.gpu_sanitize || exit 1; \
 	done; else echo 'test-gpu: compute-sanitizer is not installed, skipped'; fi

@@ -121,10 +121,10 @@ def run_command(
 
         from av_stack.report import table
         from av_stack.run import Options, check_settings, needed_weights
-        from perception.device import chosen_device
+        from perception.device import resolve_device
 
         check_settings(driven, rig, address, maps)
-    there, why = chosen_device(device, needed_weights(oracles) is not None)
+    there, why = resolve_device(device, needed_weights(oracles) is not None)
     console.print(why, markup=False, soft_wrap=True)
     options = Options(address, maps, out, oracles, weights, there, rig)
     set_deadline(_give_up)
@@ -357,9 +357,9 @@ def eval_pictures_command(
     with importing():
         from av_stack.evaluation.pictures.evaluate import PicturesSpec, evaluate_pictures, pictures_table
         from perception.detection.weights import COMPACT
-        from perception.device import chosen_device
+        from perception.device import resolve_device
 
-    there, _ = chosen_device(device, has_weights=True)
+    there, _ = resolve_device(device, has_weights=True)
     spec = PicturesSpec(folder, tuple(weights or (COMPACT,)), classes, there)
     with console.status("starting") as status:
         report = evaluate_pictures(spec, out, status.update)

@@ -106,9 +106,9 @@ def check_gl() -> Finding:
 
 def check_gpu() -> Finding:
     """Whether there is a GPU; it is not needed, since perception also runs on the CPU."""
-    from perception.device import chosen_device
+    from perception.device import resolve_device
 
-    device, why = chosen_device("auto", has_weights=True)
+    device, why = resolve_device("auto", has_weights=True)
     return Finding("GPU", device == "cuda", why, is_needed=False)
 
 

@@ -34,7 +34,7 @@ from control import ControlConfig, Controller
 from control.lights import choose_lights
 from perception.daylight import Daylight
 from perception.detection.oracle import oracle_objects
-from perception.device import Eyes
+from perception.device import PerceptionBackend
 from perception.health import Health, HealthMonitor, Response
 from perception.lanes.detector import LaneDetector
 from perception.lights import LightOracle, LightReader
@@ -71,7 +71,7 @@ class Pipeline:
     """Drives along `route`; call `step` with every sensor frame in order.
 
     `truth` serves the oracles, for the tick of the frame given to `step`; the modules that are not among `oracles` use
-    `eyes`. Raises `ValueError` where a module has neither an oracle nor a detector.
+    `backend`. Raises `ValueError` where a module has neither an oracle nor a detector.
     """
 
     def __init__(
@@ -82,19 +82,19 @@ class Pipeline:
         settings: Settings,
         truth: TruthSource,
         oracles: Collection[str] = (),
-        eyes: Eyes | None = None,
+        backend: PerceptionBackend | None = None,
     ) -> None:
-        eyes = eyes if eyes is not None else Eyes(LaneDetector(), None)
-        if eyes.detect is None and set(ORACLES) - set(oracles):
+        backend = backend if backend is not None else PerceptionBackend(LaneDetector(), None)
+        if backend.detect is None and set(ORACLES) - set(oracles):
             raise ValueError(f"{', '.join(sorted(set(ORACLES) - set(oracles)))}: neither oracle nor detector is given")
         self._oracles = frozenset(oracles)
-        self._detect, self._begin = (None, None) if self._oracles >= set(ORACLES) else (eyes.detect, eyes.begin)
+        self._detect, self._begin = (None, None) if self._oracles >= set(ORACLES) else (backend.detect, backend.begin)
         first, *others = settings.cameras
         self._camera = first.name
         self._others = tuple(one for one in others if self._detect is not None and self._asks(one))
         self._truth = truth
         self._health, self._healths = HealthMonitor(), tuple(HealthMonitor() for _ in self._others)
-        self._lanes = eyes.lanes
+        self._lanes = backend.lanes
         self._localizer = Localizer(graph)
         self._map = MapIndex(graph)
         self._objects = ObjectSense(use_parallax=False, index=self._map)

@@ -24,7 +24,7 @@ from av_stack.world.base import World
 from av_stack.world.carla_world import CarlaWorld, weather_presets
 from av_stack.world.spec import DEFAULT_STEP_S, Address
 from perception.detection.weights import SHIPPED
-from perception.device import eyes_for
+from perception.device import build_backend
 from scenarios.judge import Judge
 from scenarios.model import Scenario
 from sim_configs.load import load_rig, load_stack, load_weather
@@ -95,8 +95,10 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         closers.callback(world.close)
         route = mission_route(world.lane_graph, scenario, stack.planning)
         settings = Settings(stack.planning, stack.control, rig.cameras)
-        eyes = eyes_for(rig.cameras, needed_weights(options.oracles, options.weights, options.device), options.device)
-        pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, options.oracles, eyes)
+        backend = build_backend(
+            rig.cameras, needed_weights(options.oracles, options.weights, options.device), options.device
+        )
+        pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, options.oracles, backend)
         world.show_pictures(pipeline.begin)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
         statistics = Statistics(route)

@@ -16,7 +16,7 @@ from av_stack.pipeline import ORACLES, Pipeline, Settings
 from av_stack.run import needed_weights
 from av_stack.server_process import ServerProcess
 from av_stack.world.carla_world import CarlaWorld
-from perception.device import eyes_for
+from perception.device import build_backend
 from scenarios.model import Scenario, load_scenario
 from sim_configs.load import load_rig, load_stack
 
@@ -47,8 +47,8 @@ def measured(scenario: Scenario, oracles: tuple[str, ...]) -> tuple[float, dict[
         try:
             route = mission_route(world.lane_graph, scenario, stack.planning)
             settings = Settings(stack.planning, stack.control, rig.cameras)
-            eyes = eyes_for(rig.cameras, needed_weights(oracles), "cpu")
-            pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, oracles, eyes)
+            backend = build_backend(rig.cameras, needed_weights(oracles), "cpu")
+            pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, oracles, backend)
             world.show_pictures(pipeline.begin)
             for _ in range(WARM_UP_STEPS):
                 world.apply(pipeline.step(world.tick()).command)

@@ -22,7 +22,7 @@ from benchmarks.gpu_timing import captured, warm
 from cuda_ops.runtime.gpu import launcher
 from perception.detection.networks import TorchNetwork
 from perception.detection.offline import ultralytics
-from perception.on_gpu import quicken
+from perception.on_gpu import optimize_yolo
 from perception.on_gpu.convolutions import use_own_convolutions
 from perception.on_gpu.frame import SCORE_MIN
 
@@ -42,7 +42,7 @@ def in_channels_last() -> Any:
 
 def joined() -> Any:
     model = in_channels_last()
-    quicken.join_bias_and_activation(model)
+    optimize_yolo.join_bias_and_activation(model)
     return model
 
 
@@ -54,7 +54,7 @@ def with_own_convolutions() -> Any:
 
 def with_own_head() -> Any:
     model = with_own_convolutions()
-    quicken.run_head(model.model[-1])
+    optimize_yolo.run_head(model.model[-1])
     model.model[-1].score_min = SCORE_MIN
     return model
 

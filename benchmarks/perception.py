@@ -26,7 +26,7 @@ from av_stack.world.carla_survey import Survey, SurveyFrame
 from av_stack.world.spec import WorldSpec
 from perception.detection.offline import ultralytics
 from perception.detection.weights import COMPACT, network_size
-from perception.device import Eyes, eyes_for
+from perception.device import PerceptionBackend, build_backend
 from perception.health import HealthMonitor
 from perception.lanes.detector import LaneDetector
 from perception.lights import LightReader
@@ -73,27 +73,27 @@ def image_of(frame: SurveyFrame) -> CameraImage:
     return frame.sensors.cameras["front"]
 
 
-def measure_whole(frames: list[SurveyFrame], graph: LaneGraph, eyes: Eyes, took: Took) -> None:
+def measure_whole(frames: list[SurveyFrame], graph: LaneGraph, backend: PerceptionBackend, took: Took) -> None:
     """Time all stages together, in the order of a drive."""
     health, sense, lights = HealthMonitor(), ObjectSense(use_parallax=False), LightReader(graph)
-    assert eyes.begin is not None
-    assert eyes.detect is not None
+    assert backend.begin is not None
+    assert backend.detect is not None
     for frame in frames:
         sensors, image, ego = frame.sensors, image_of(frame), true_ego(frame)
         with took.of(WHOLE):
-            eyes.begin(image.camera.name, image.bgr)
+            backend.begin(image.camera.name, image.bgr)
             health.update(image, sensors.stamp.time_s, sensors.wheel_speed_mps)
-            lanes = eyes.lanes.update(image, sensors.wheel_speed_mps, sensors.imu.gyro_radps[2])
-            found = eyes.detect(image)
+            lanes = backend.lanes.update(image, sensors.wheel_speed_mps, sensors.imu.gyro_radps[2])
+            found = backend.detect(image)
             sense.update(image, ego, sensors.imu, lanes, found)
             lights.update(ego, found, image)
 
 
-def measure_stages(frames: list[SurveyFrame], graph: LaneGraph, eyes: Eyes, took: Took) -> None:
+def measure_stages(frames: list[SurveyFrame], graph: LaneGraph, backend: PerceptionBackend, took: Took) -> None:
     """Time each stage with nothing running in parallel."""
     health, lights, lines = HealthMonitor(), LightReader(graph), LaneDetector()
     driving, mapping = ObjectSense(use_parallax=False), ObjectSense(use_parallax=True)
-    assert eyes.detect is not None
+    assert backend.detect is not None
     for frame in frames:
         sensors: SensorFrame = frame.sensors
         image, ego = image_of(frame), true_ego(frame)
@@ -102,7 +102,7 @@ def measure_stages(frames: list[SurveyFrame], graph: LaneGraph, eyes: Eyes, took
         with took.of("lanes"):
             lanes = lines.update(image, sensors.wheel_speed_mps, sensors.imu.gyro_radps[2])
         with took.of("detector"):
-            found: tuple[Detection, ...] = eyes.detect(image)
+            found: tuple[Detection, ...] = backend.detect(image)
         with took.of("ranging, motion and tracking"):
             driving.update(image, ego, sensors.imu, lanes, found)
         with took.of("lights"):
@@ -126,8 +126,8 @@ def measure_predict(frames: list[SurveyFrame], took: Took) -> None:
 def main() -> int:
     frames, graph = record()
     camera, took = image_of(frames[0]).camera, Took()
-    measure_whole(frames, graph, eyes_for([camera], COMPACT, "cpu"), took)
-    measure_stages(frames, graph, eyes_for([camera], COMPACT, "cpu"), took)
+    measure_whole(frames, graph, build_backend([camera], COMPACT, "cpu"), took)
+    measure_stages(frames, graph, build_backend([camera], COMPACT, "cpu"), took)
     if find_spec("ultralytics") is not None:
         measure_predict(frames, took)
     corners = (took.median_ms("all with corners") or 0.0) - (took.median_ms("ranging, motion and tracking") or 0.0)

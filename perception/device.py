@@ -18,7 +18,7 @@ DEVICES = ("auto", "cuda", "cpu")
 
 
 @dataclass(frozen=True, slots=True)
-class Eyes:
+class PerceptionBackend:
     """Perception backend of a rig: `lanes` for the first camera's pictures, `detect` for each camera's own.
 
     `begin` starts detection on a picture, given with its camera's name, in parallel with other work; `detect` fetches
@@ -30,7 +30,7 @@ class Eyes:
     begin: Callable[[str, Image], None] | None = None
 
 
-def chosen_device(device: str, has_weights: bool) -> tuple[str, str]:
+def resolve_device(device: str, has_weights: bool) -> tuple[str, str]:
     """Resolve one of `DEVICES` to "cuda" or "cpu", with a line for the user that says which and why.
 
     `has_weights` tells whether a detector will run. Raises ConfigError for any other word, and where "cuda" is asked
@@ -50,7 +50,7 @@ def chosen_device(device: str, has_weights: bool) -> tuple[str, str]:
     return "cpu", f"perception on the CPU: {reason}"
 
 
-def eyes_for(cameras: Sequence[CameraModel], weights: Path | None, device: str) -> Eyes:
+def build_backend(cameras: Sequence[CameraModel], weights: Path | None, device: str) -> PerceptionBackend:
     """The backend for `cameras`, which have distinct names, on `device`, "cuda" or "cpu".
 
     Without `weights` it has no detector. OpenCV is limited to the calling thread from then on: between two calls on
@@ -59,13 +59,13 @@ def eyes_for(cameras: Sequence[CameraModel], weights: Path | None, device: str) 
     """
     cv2.setNumThreads(1)
     if device == "cuda":
-        return _eyes_on_gpu(cameras, weights)
+        return _gpu_backend(cameras, weights)
     if weights is None:
-        return Eyes(LaneDetector(), None)
-    return _eyes_on_cpu(cameras, weights)
+        return PerceptionBackend(LaneDetector(), None)
+    return _cpu_backend(cameras, weights)
 
 
-def _eyes_on_cpu(cameras: Sequence[CameraModel], weights: Path) -> Eyes:
+def _cpu_backend(cameras: Sequence[CameraModel], weights: Path) -> PerceptionBackend:
     """One network for all cameras, sized for the smallest picture; larger pictures are scaled down to it."""
     from perception.detection.detector import Detector
     from perception.detection.networks import OpenVinoNetwork
@@ -74,26 +74,26 @@ def _eyes_on_cpu(cameras: Sequence[CameraModel], weights: Path) -> Eyes:
     size = min((network_size(camera.width_px, camera.height_px) for camera in cameras), key=math.prod)
     network = OpenVinoNetwork(exported(weights, size))
     detectors = {camera.name: Detector(network if i == 0 else network.beside()) for i, camera in enumerate(cameras)}
-    return Eyes(
+    return PerceptionBackend(
         LaneDetector(),
         lambda image: detectors[image.camera.name].detect(image),
         lambda camera, bgr: detectors[camera].begin(bgr),
     )
 
 
-def _eyes_on_gpu(cameras: Sequence[CameraModel], weights: Path | None) -> Eyes:
+def _gpu_backend(cameras: Sequence[CameraModel], weights: Path | None) -> PerceptionBackend:
     """All cameras in one graph; cameras with pictures of one size share a network and form a batch."""
     from perception.on_gpu.frame import GpuFrame
 
     if weights is None:
-        return Eyes(LaneDetector(GpuFrame(cameras[:1], {}).see), None)
+        return PerceptionBackend(LaneDetector(GpuFrame(cameras[:1], {}).see), None)
     from perception.detection.networks import TorchNetwork
     from perception.detection.weights import network_size
 
     sizes = {camera.name: network_size(camera.width_px, camera.height_px) for camera in cameras}
     networks = {size: TorchNetwork(weights, size) for size in dict.fromkeys(sizes.values())}
     frame = GpuFrame(cameras, {name: networks[size] for name, size in sizes.items()})
-    return Eyes(LaneDetector(frame.see), frame.detect, frame.begin)
+    return PerceptionBackend(LaneDetector(frame.see), frame.detect, frame.begin)
 
 
 def _has_nvidia_driver() -> bool:

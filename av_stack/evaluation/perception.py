@@ -40,7 +40,7 @@ from av_stack.world.carla_world import named_weathers, weather_presets
 from perception.detection.detector import CONFIDENCE_MIN, Detector
 from perception.detection.networks import network_for
 from perception.detection.weights import SHIPPED, network_size
-from perception.device import chosen_device
+from perception.device import resolve_device
 
 DRIVEN = ("lanes", "health")
 """Parts that are also measured on drives."""
@@ -202,7 +202,7 @@ def _plain(spec: EvalSpec) -> dict[str, Any]:
 
 def _seen_with(spec: EvalSpec) -> tuple[str, str, Path]:
     """The device that is here, the device that is imitated, and the detector's weights as in a drive on that one."""
-    device, _ = chosen_device("auto", has_weights=True)
+    device, _ = resolve_device("auto", has_weights=True)
     like = spec.like or device
     return device, like, spec.weights or SHIPPED[like]
 

@@ -100,7 +100,7 @@ class TorchNetwork:
         head = self._model.model[-1]
         if not getattr(head, "end2end", False):
             raise ConfigError(f"weights {weights} have no one-to-one head: needed are weights of YOLO26")
-        self.takes_packed = self.device.type == "cuda" and _quicken(self._model)
+        self.takes_packed = self.device.type == "cuda" and _optimize_yolo(self._model)
         """Whether `rows` also takes the packed pictures of `cuda_ops.preprocess`, which need no copy."""
         with torch.inference_mode():
             self._model(torch.zeros((1, 3, size_px[1], size_px[0]), device=self.device, dtype=self.dtype))
@@ -125,11 +125,11 @@ class TorchNetwork:
         return np.asarray(self.rows(rgb)[0].cpu().numpy(), dtype=np.float32)
 
 
-def _quicken(model: Any) -> bool:
+def _optimize_yolo(model: Any) -> bool:
     from cuda_ops.runtime.gpu import why_no_gpu
-    from perception.on_gpu.quicken import quicken
+    from perception.on_gpu.optimize_yolo import optimize_yolo
 
-    return why_no_gpu() is None and quicken(model)  # torch alone works with older drivers and without NVRTC
+    return why_no_gpu() is None and optimize_yolo(model)  # torch alone works with older drivers and without NVRTC
 
 
 def spare_threads() -> int:

@@ -79,7 +79,7 @@ def test_a_rig_is_seen_as_on_the_device_that_is_asked_for(monkeypatch: pytest.Mo
         return SimpleNamespace(names=("car",), size_px=(width_px, height_px))
 
     monkeypatch.setattr(evaluation, "network_for", network)
-    monkeypatch.setattr(evaluation, "chosen_device", lambda *_, **__: ("cpu", ""))
+    monkeypatch.setattr(evaluation, "resolve_device", lambda *_, **__: ("cpu", ""))
     cameras = load_rig("full").cameras[:2]
     for like in ("cuda", "cpu"):
         evaluation._rig_detectors(replace(SPEC, like=like), cameras)

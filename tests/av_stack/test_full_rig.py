@@ -15,7 +15,7 @@ from av_stack.run import DEFAULT_RIG
 from av_stack.world.carla_world import CarlaWorld, connect
 from av_stack.world.spec import Address
 from perception.detection.weights import COMPACT
-from perception.device import eyes_for
+from perception.device import build_backend
 from scenarios.model import Scenario, load_scenario
 from sim_configs.load import load_rig, load_stack
 
@@ -54,8 +54,8 @@ def test_who_stands_round_the_car_is_seen(city_server: Address) -> None:
         ids = park_round(city_server, truth.ego, truth.ego_z_m)
         route = mission_route(world.lane_graph, scenario, stack.planning)
         settings = Settings(stack.planning, stack.control, rig.cameras)
-        eyes = eyes_for(rig.cameras, COMPACT, "cpu")
-        pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, (), eyes)
+        backend = build_backend(rig.cameras, COMPACT, "cpu")
+        pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, (), backend)
         world.show_pictures(pipeline.begin)
         for _ in range(8):  # the ego stands: nobody applies the commands
             step = pipeline.step(world.tick())

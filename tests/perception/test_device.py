@@ -14,7 +14,7 @@ import pytest
 from av_core.errors import ConfigError
 from av_core.types import CameraImage, CameraModel, Stamp
 from perception.detection.weights import COMPACT
-from perception.device import chosen_device, eyes_for
+from perception.device import build_backend, resolve_device
 
 NEEDS_OPENVINO = pytest.mark.skipif(find_spec("openvino") is None, reason="openvino is not installed")
 FRONT = CameraModel("front", 640, 360, 1.05, 2.1, 0.0, 1.6)
@@ -30,31 +30,31 @@ def has_gpu() -> bool:
 
 
 def test_the_cpu_is_taken_where_it_is_asked_for() -> None:
-    assert chosen_device("cpu", True) == ("cpu", "perception on the CPU")
+    assert resolve_device("cpu", True) == ("cpu", "perception on the CPU")
 
 
 def test_other_words_are_refused() -> None:
     with pytest.raises(ConfigError, match="--device 'tpu': allowed are auto, cuda, cpu"):
-        chosen_device("tpu", False)
+        resolve_device("tpu", False)
 
 
 @pytest.mark.skipif(has_gpu(), reason="a GPU is here")
 def test_without_a_gpu_auto_is_the_cpu_and_cuda_an_error_each_with_the_reason_in_one_line() -> None:
-    device, line = chosen_device("auto", False)
+    device, line = resolve_device("auto", False)
     assert device == "cpu"
     assert line.startswith("perception on the CPU: ")
     reason = line.removeprefix("perception on the CPU: ")
     assert reason
     assert "\n" not in reason
     with pytest.raises(ConfigError) as error:
-        chosen_device("cuda", False)
+        resolve_device("cuda", False)
     assert str(error.value) == f"--device cuda: {reason}"
 
 
 @NEEDS_OPENVINO
-def test_eyes_on_the_cpu_detect_only_with_weights() -> None:
-    assert eyes_for([FRONT], None, "cpu").detect is None
-    assert eyes_for([FRONT], COMPACT, "cpu").detect is not None
+def test_cpu_backend_detects_only_with_weights() -> None:
+    assert build_backend([FRONT], None, "cpu").detect is None
+    assert build_backend([FRONT], COMPACT, "cpu").detect is not None
 
 
 @NEEDS_OPENVINO
@@ -67,13 +67,13 @@ def test_several_cameras_share_one_network_and_keep_their_pictures_apart() -> No
         wide.name: CameraImage(STAMP, wide, street.repeat(2, axis=0).repeat(2, axis=1)),
         other.name: CameraImage(STAMP, other, np.ascontiguousarray(street[:, ::-1])),
     }
-    eyes = eyes_for([FRONT, wide, other], COMPACT, "cpu")
-    assert eyes.detect is not None
-    assert eyes.begin is not None
+    backend = build_backend([FRONT, wide, other], COMPACT, "cpu")
+    assert backend.detect is not None
+    assert backend.begin is not None
     for name, image in pictures.items():
-        eyes.begin(name, image.bgr)
-    near, scaled, mirrored = (eyes.detect(image) for image in pictures.values())
-    alone = eyes_for([FRONT], COMPACT, "cpu").detect
+        backend.begin(name, image.bgr)
+    near, scaled, mirrored = (backend.detect(image) for image in pictures.values())
+    alone = build_backend([FRONT], COMPACT, "cpu").detect
     assert alone is not None
     assert near == alone(pictures[FRONT.name])
     assert len(near) > 2
@@ -85,6 +85,6 @@ def test_several_cameras_share_one_network_and_keep_their_pictures_apart() -> No
 
 
 @pytest.mark.skipif(not has_gpu(), reason="no GPU here")
-def test_eyes_on_a_gpu() -> None:
-    assert chosen_device("auto", False)[0] == chosen_device("cuda", False)[0] == "cuda"
-    assert eyes_for([FRONT], None, "cuda").detect is None
+def test_gpu_backend() -> None:
+    assert resolve_device("auto", False)[0] == resolve_device("cuda", False)[0] == "cuda"
+    assert build_backend([FRONT], None, "cuda").detect is None

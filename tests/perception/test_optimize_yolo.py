@@ -16,7 +16,7 @@ if find_spec("ultralytics") is None:
 from cuda_ops.preprocess.op import preprocess  # noqa: E402
 from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
 from perception.detection.offline import ultralytics  # noqa: E402
-from perception.on_gpu.quicken import quicken  # noqa: E402
+from perception.on_gpu.optimize_yolo import optimize_yolo  # noqa: E402
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(why_no_gpu() is not None, reason="no GPU here"))]
 
@@ -39,7 +39,7 @@ def plain() -> Any:
 def test_rows_are_the_plain_networks(plain: Any, device: str) -> None:
     bgr = torch.from_numpy(np.random.default_rng(1).integers(0, 256, (60, 100, 3)).astype(np.uint8))
     quick = copy.deepcopy(plain).to(device).half()
-    assert quicken(quick)
+    assert optimize_yolo(quick)
     with torch.inference_mode():
         rgb = preprocess([bgr], 64, 96, "bgr", torch.float32, corner=(58, 96))
         expected = plain(rgb)[0][0]

@@ -16,7 +16,7 @@ from cuda_ops.frame import Branch
 from perception.on_gpu.convolutions import is_first, use_own_convolutions
 
 
-def quicken(model: Any) -> bool:
+def optimize_yolo(model: Any) -> bool:
     """Change a fused `model` with a one-to-one head, in half precision on a GPU, in place; it gives the same rows.
 
     Rows that score no more than the head's `score_min`, which may be set at any time, are left out. Returns whether the
