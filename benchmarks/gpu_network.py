@@ -42,7 +42,7 @@ def in_channels_last() -> Any:
 
 def joined() -> Any:
     model = in_channels_last()
-    optimize_yolo.join_bias_and_activation(model)
+    optimize_yolo.fuse_bias_silu(model)
     return model
 
 
@@ -54,7 +54,7 @@ def with_own_convolutions() -> Any:
 
 def with_own_head() -> Any:
     model = with_own_convolutions()
-    optimize_yolo.run_head(model.model[-1])
+    optimize_yolo.optimize_head(model.model[-1])
     model.model[-1].score_min = SCORE_MIN
     return model
 

@@ -24,24 +24,24 @@ LAST = torch.channels_last
 def use_own_convolutions(model: Any) -> None:
     """Replace the blocks of the fused `model` in place; a block that the kernels cannot do keeps torch's forward."""
     first = model.model[0]
-    if is_first(first):
-        first.forward = of_packed(first)
+    if is_first_layer(first):
+        first.forward = first_layer_forward(first)
     for module in model.modules():
-        if forward := of_convolution(module):
+        if forward := conv_forward(module):
             module.forward = forward
     for module in model.modules():
         if forward := BLOCKS.get(type(module).__name__, lambda block: None)(module):
             module.forward = forward
-    leave_apart(model.model)
+    skip_concatenation(model.model)
 
 
-def of_convolution(module: Any) -> Forward | None:
+def conv_forward(module: Any) -> Forward | None:
     """The forward of a module that is one convolution, run by the project's kernels; None where they do not fit."""
     if isinstance(module, torch.nn.Conv2d) and fits(module):
-        return alone(module)
+        return plain_conv_forward(module)
     if has_fitting_conv(module):
-        return activated(module)
-    return by_channel(module) if is_depthwise(module) else None
+        return conv_act_forward(module)
+    return depthwise_forward(module) if is_depthwise(module) else None
 
 
 def fits(layer: torch.nn.Conv2d, multiple: int = 8) -> bool:
@@ -69,7 +69,7 @@ def has_fitting_conv(module: Any) -> bool:
     return isinstance(layer, torch.nn.Conv2d) and fits(layer) and is_known
 
 
-def is_first(module: Any) -> bool:
+def is_first_layer(module: Any) -> bool:
     """Whether the module is a convolution of three colour channels with SiLU, which the kernel runs on eight channels.
 
     The five added channels are zero.
@@ -80,7 +80,7 @@ def is_first(module: Any) -> bool:
     return layer.in_channels == 3 and fits(layer, 3)
 
 
-def of_packed(module: Any) -> Forward:
+def first_layer_forward(module: Any) -> Forward:
     """The forward of the first layer: takes pictures of three channels, or packed ones of eight, the last five zero."""
     weight = torch.nn.functional.pad(module.conv.weight, (0, 0, 0, 0, 0, 5)).contiguous(memory_format=LAST)
     bias, stride = module.conv.bias, module.conv.stride[0]
@@ -105,20 +105,20 @@ def is_depthwise(module: Any) -> bool:
     )
 
 
-def by_channel(module: Any) -> Forward:
+def depthwise_forward(module: Any) -> Forward:
     """The forward of a depthwise convolution with SiLU."""
     weight, bias = module.conv.weight.contiguous(), module.conv.bias
     return lambda x: depthwise(x, weight, bias)
 
 
-def alone(layer: torch.nn.Conv2d) -> Forward:
+def plain_conv_forward(layer: torch.nn.Conv2d) -> Forward:
     """The forward of a convolution without activation."""
     weight, bias, stride = layer.weight, layer.bias, layer.stride[0]
     assert bias is not None  # guaranteed by `fits`
     return lambda x: conv(x, weight, bias, stride, is_silu=False)
 
 
-def activated(module: Any) -> Forward:
+def conv_act_forward(module: Any) -> Forward:
     """The forward of a convolution with activation; it also takes a residual, and `more` channels to concatenate."""
     weight, bias, stride = module.conv.weight, module.conv.bias, module.conv.stride[0]
     is_silu = isinstance(module.act, torch.nn.SiLU)
@@ -129,21 +129,21 @@ def activated(module: Any) -> Forward:
     return forward
 
 
-def bottleneck(block: Any) -> Forward | None:
+def bottleneck_forward(block: Any) -> Forward | None:
     """Bottleneck: two convolutions, their result added to the input. None where it has no residual or does not fit."""
     if not block.add or not has_fitting_conv(block.cv2):
         return None
     return lambda x: block.cv2.forward(block.cv1(x), residual=x)
 
 
-def two_ways(block: Any) -> Forward | None:
+def c3_forward(block: Any) -> Forward | None:
     """C3: two parallel branches, a chain of blocks and a single convolution, concatenated by the last convolution."""
     if not has_fitting_conv(block.cv3):
         return None
     return lambda x: block.cv3.forward(block.m(block.cv1(x)), more=block.cv2(x))
 
 
-def half_through_chain(block: Any) -> Forward | None:
+def c2f_forward(block: Any) -> Forward | None:
     """C2f: half of the first convolution's output passes through one block; the last convolution takes all of it."""
     if len(block.m) != 1 or not has_fitting_conv(block.cv1) or not has_fitting_conv(block.cv2):
         return None
@@ -155,7 +155,7 @@ def half_through_chain(block: Any) -> Forward | None:
     return forward
 
 
-def half_attended(block: Any) -> Forward | None:
+def c2psa_forward(block: Any) -> Forward | None:
     """C2PSA: half of the first convolution's output passes through attention; the last convolution takes both."""
     if not has_fitting_conv(block.cv1) or not has_fitting_conv(block.cv2):
         return None
@@ -167,7 +167,7 @@ def half_attended(block: Any) -> Forward | None:
     return forward
 
 
-def attended(block: Any) -> Forward | None:
+def psa_block_forward(block: Any) -> Forward | None:
     """PSABlock: attention, then a feed-forward pair of convolutions; each result is added to its input."""
     last = block.ffn[1]
     fits_attend = (block.attn.key_dim, block.attn.head_dim) == (KEY, VALUE)
@@ -182,7 +182,7 @@ def attended(block: Any) -> Forward | None:
     return forward
 
 
-def pooled(block: Any) -> Forward | None:
+def sppf_forward(block: Any) -> Forward | None:
     """SPPF: max pools of growing windows, concatenated by one convolution; then the residual, if the block has one."""
     if not has_fitting_conv(block.cv2):
         return None
@@ -196,26 +196,26 @@ def pooled(block: Any) -> Forward | None:
 
 
 BLOCKS: dict[str, Callable[[Any], Forward | None]] = {
-    "Bottleneck": bottleneck,
-    "C3": two_ways,
-    "C3k": two_ways,
-    "C2f": half_through_chain,
-    "C3k2": half_through_chain,
-    "C2PSA": half_attended,
-    "PSABlock": attended,
-    "SPPF": pooled,
+    "Bottleneck": bottleneck_forward,
+    "C3": c3_forward,
+    "C3k": c3_forward,
+    "C2f": c2f_forward,
+    "C3k2": c2f_forward,
+    "C2PSA": c2psa_forward,
+    "PSABlock": psa_block_forward,
+    "SPPF": sppf_forward,
 }
 """Replacement forward of each block of ultralytics, by class name."""
 
 
-def leave_apart(layers: Any) -> None:
+def skip_concatenation(layers: Any) -> None:
     """Skip the concatenation before a C3k2 block: the block gets both tensors and its first convolution joins them.
 
     Where the first tensor comes from a 2x nearest-neighbour upsampling, that step is skipped too.
     """
     for number in range(1, len(layers) - 1):
         before, layer, after = layers[number - 1 : number + 2]
-        takes_both = type(after).__name__ == "C3k2" and after.f == -1 and half_through_chain(after) is not None
+        takes_both = type(after).__name__ == "C3k2" and after.f == -1 and c2f_forward(after) is not None
         if type(layer).__name__ != "Concat" or len(layer.f) != 2 or layer.f[0] != -1 or not takes_both:
             continue
         layer.forward = list

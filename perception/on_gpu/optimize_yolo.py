@@ -13,7 +13,7 @@ from cuda_ops.best_rows.op import best_rows
 from cuda_ops.bias_silu.op import bias_silu
 from cuda_ops.conv.op import CAPABILITY_MIN
 from cuda_ops.frame import Branch
-from perception.on_gpu.convolutions import is_first, use_own_convolutions
+from perception.on_gpu.convolutions import is_first_layer, use_own_convolutions
 
 
 def optimize_yolo(model: Any) -> bool:
@@ -23,21 +23,21 @@ def optimize_yolo(model: Any) -> bool:
     model also takes `preprocess`'s packed pictures.
     """
     model.to(memory_format=torch.channels_last)
-    join_bias_and_activation(model)
+    fuse_bias_silu(model)
     has_own = not torch.cuda.is_available() or torch.cuda.get_device_capability() >= CAPABILITY_MIN
     if has_own:
         use_own_convolutions(model)
     else:
-        join_residual(model)
+        fuse_residual(model)
     if model.model[-1].reg_max == 1:
-        run_head(model.model[-1])
-    return has_own and is_first(model.model[0])
+        optimize_head(model.model[-1])
+    return has_own and is_first_layer(model.model[0])
 
 
-def join_bias_and_activation(model: Any) -> None:
+def fuse_bias_silu(model: Any) -> None:
     """Run bias and SiLU after each convolution as one kernel instead of torch's two."""
 
-    def joined(conv: torch.nn.Conv2d, bias: torch.Tensor) -> Any:
+    def fused(conv: torch.nn.Conv2d, bias: torch.Tensor) -> Any:
         weight = conv.weight
         options: dict[str, Any] = {name: getattr(conv, name) for name in ("stride", "padding", "dilation", "groups")}
         return lambda x: bias_silu(torch.nn.functional.conv2d(x, weight, **options), bias)
@@ -46,13 +46,13 @@ def join_bias_and_activation(model: Any) -> None:
         conv: Any = getattr(module, "conv", None)
         is_pair = isinstance(conv, torch.nn.Conv2d) and isinstance(getattr(module, "act", None), torch.nn.SiLU)
         if is_pair and conv.bias is not None:  # batch normalization is already folded into the weights
-            module.forward = joined(conv, conv.bias)
+            module.forward = fused(conv, conv.bias)
 
 
-def join_residual(model: Any) -> None:
+def fuse_residual(model: Any) -> None:
     """Let the bias and SiLU kernel also add a bottleneck's input to its last convolution's output."""
 
-    def joined(block: Any) -> Any:
+    def fused(block: Any) -> Any:
         conv, bias = block.cv2.conv, block.cv2.conv.bias
         weight, shape = conv.weight, (conv.stride, conv.padding, conv.dilation, conv.groups)
         return lambda x: bias_silu(torch.nn.functional.conv2d(block.cv1(x), weight, None, *shape), bias, x)
@@ -61,10 +61,10 @@ def join_residual(model: Any) -> None:
         last: Any = getattr(module, "cv2", None)
         is_block = type(module).__name__ == "Bottleneck" and module.add
         if is_block and isinstance(getattr(last, "act", None), torch.nn.SiLU) and last.conv.bias is not None:
-            module.forward = joined(module)
+            module.forward = fused(module)
 
 
-def run_head(head: Any) -> None:
+def optimize_head(head: Any) -> None:
     """Run each level's box and score branches on streams of their own, since one alone fills little of a GPU.
 
     One kernel then makes rows of the best boxes above `head.score_min`.
