@@ -16,7 +16,7 @@ PORT_MAX = 65534
 HOST_MAX_CHARS = 253
 
 
-def address_of(server: str | None) -> Address | None:
+def parse_address(server: str | None) -> Address | None:
     """Parse the address in `--server HOST:PORT`; None where the option is not given. Raises ConfigError."""
     if server is None:
         return None
@@ -29,7 +29,7 @@ def address_of(server: str | None) -> Address | None:
     return Address(host, int(port))
 
 
-def listed(text: str) -> tuple[str, ...]:
+def parse_list(text: str) -> tuple[str, ...]:
     """The names in a comma-separated list, without blanks around them."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 

@@ -16,12 +16,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from av_core.errors import AvStackError, ConfigError, install_hint
 from av_stack import __version__
 from av_stack.checks import (
-    address_of,
     check_known,
     check_maps_folder,
     check_out_folder,
     check_weights,
-    listed,
+    parse_address,
+    parse_list,
 )
 from av_stack.interruption import INTERRUPTED_STATUS, importing, leave, raise_on_signals, set_deadline
 from av_stack.server_process import embedded_maps, kill_servers
@@ -106,7 +106,7 @@ def run_command(
     out: OutOption = Path("out"),
 ) -> None:
     """Drive a scenario; writes recording.mcap, drive.mp4 and result.json."""
-    address, oracles = address_of(server), listed(oracle)
+    address, oracles = parse_address(server), parse_list(oracle)
     check_known("--oracle", oracles, ORACLE_NAMES)
     check_known("--device", [device], DEVICES)
     check_maps_folder(maps)
@@ -149,7 +149,7 @@ def suite_command(
 
     The exit status is 1 when a drive does not reach its goal or commits an infraction.
     """
-    address, oracles = address_of(server), listed(oracle)
+    address, oracles = parse_address(server), parse_list(oracle)
     check_known("--oracle", oracles, ORACLE_NAMES)
     check_maps_folder(maps)
     check_out_folder(out)
@@ -185,16 +185,16 @@ def dataset_command(
     check_maps_folder(maps)
     check_out_folder(out, "OUT")
     for option, names in (("--train-maps", train_maps), ("--val-maps", val_maps)):
-        if not listed(names):
+        if not parse_list(names):
             raise ConfigError(f"{option}: no map is named")
-        check_known(option, listed(names), embedded_maps(maps))
+        check_known(option, parse_list(names), embedded_maps(maps))
     with importing():
         from av_stack.dataset import TRAINING, DatasetSpec, write_dataset
         from av_stack.world.carla_capture import CaptureSpec
 
     specs = [
-        DatasetSpec("train", listed(train_maps), train, TRAINING, maps),
-        DatasetSpec("val", listed(val_maps), val, CaptureSpec("", 0), maps),
+        DatasetSpec("train", parse_list(train_maps), train, TRAINING, maps),
+        DatasetSpec("val", parse_list(val_maps), val, CaptureSpec("", 0), maps),
     ]
     with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
         task = progress.add_task("episodes")
@@ -313,11 +313,11 @@ def eval_perception_command(
 
     A stopped run continues where it was when it is started again with the same options.
     """
-    check_known("--parts", listed(parts), EVAL_PARTS)
+    check_known("--parts", parse_list(parts), EVAL_PARTS)
     if like is not None:
         check_known("--like", [like], DEVICES[1:])
     check_maps_folder(maps)
-    check_known("--map", listed(map_names), embedded_maps(maps))
+    check_known("--map", parse_list(map_names), embedded_maps(maps))
     check_out_folder(out)
     check_weights(weights)
     with importing():
@@ -326,7 +326,7 @@ def eval_perception_command(
         from sim_configs.load import load_rig
 
     spec = EvalSpec(
-        listed(parts), listed(map_names), listed(weathers), frames, places, drives, lights, scenes, seed,
+        parse_list(parts), parse_list(map_names), parse_list(weathers), frames, places, drives, lights, scenes, seed,
         maps, weights, dashcam, like,
     )  # fmt: skip
     with console.status("starting") as status:
@@ -416,7 +416,7 @@ def doctor_command(
 
     The exit status is 1 when something is missing that a drive needs.
     """
-    address = address_of(server)
+    address = parse_address(server)
     check_out_folder(out)
     with importing():
         from av_stack.doctor import examine

@@ -79,8 +79,8 @@ def write_dataset(
     done = len(todo) - len(missing)
     tell(done, len(todo))
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        with _deaf_children():
-            futures = [pool.submit(_insist, out, spec, episode) for spec, episode in missing]
+        with _children_ignore_interrupts():
+            futures = [pool.submit(_write_with_retries, out, spec, episode) for spec, episode in missing]
         try:
             for future in as_completed(futures):
                 future.result()
@@ -95,7 +95,7 @@ def write_dataset(
 
 
 @contextmanager
-def _deaf_children() -> Iterator[None]:
+def _children_ignore_interrupts() -> Iterator[None]:
     """Processes started in this context ignore Ctrl-C, which a terminal sends to all its processes.
 
     The parent ends them instead.
@@ -136,7 +136,7 @@ def _name(episode: CaptureSpec) -> str:
     return f"{episode.map_name}_{episode.seed}"
 
 
-def _insist(out: Path, spec: DatasetSpec, episode: CaptureSpec) -> None:
+def _write_with_retries(out: Path, spec: DatasetSpec, episode: CaptureSpec) -> None:
     """Write an episode, with up to `ATTEMPTS` attempts."""
     for attempt in range(ATTEMPTS):
         try:

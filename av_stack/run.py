@@ -14,12 +14,12 @@ from av_core.errors import AvStackError, WorldError
 from av_core.types import SensorFrame, StepResult, Truth
 from av_stack.checks import check_known, check_map, check_out_folder, check_weights
 from av_stack.interruption import INTERRUPTED_STATUS
-from av_stack.lifeguard import Lifeguard
 from av_stack.mission import mission_route, world_spec
 from av_stack.pipeline import ORACLES, Pipeline, Settings
 from av_stack.recording.recorder import DriveFolder, Recorder
 from av_stack.report import Statistics, result
 from av_stack.server_process import ServerProcess, embedded_maps
+from av_stack.server_watchdog import ServerWatchdog
 from av_stack.world.base import World
 from av_stack.world.carla_world import CarlaWorld, weather_presets
 from av_stack.world.spec import DEFAULT_STEP_S, Address
@@ -61,7 +61,7 @@ class Options:
     device: str = "cpu"  # where perception runs: "cuda" or "cpu"
     rig: str | None = None  # a name or a file, instead of the scenario's rig
     abandon: Callable[[str, int], None] | None = None
-    """Ends the process with this message and status when the server is lost; see `lifeguard`."""
+    """Ends the process with this message and status when the server is lost; see `server_watchdog`."""
 
 
 def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> Outcome:
@@ -84,14 +84,14 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
             own_server = ServerProcess(("--map", scenario.map, "--handling", scenario.handling, *maps))
             address = closers.enter_context(own_server)
         ending = _Ending(address, own_server)
-        guard = None
+        watchdog = None
         if options.abandon is not None:
-            guard = Lifeguard(address, partial(ending.lose_server, options.abandon))
-            closers.callback(guard.close)
+            watchdog = ServerWatchdog(address, partial(ending.lose_server, options.abandon))
+            closers.callback(watchdog.close)
         try:
             world = CarlaWorld(address, spec)
         except WorldError as error:  # the server knows the reason, for example a missing EGL
-            raise WorldError(f"{error}{_separated_ending(own_server)}") from None
+            raise WorldError(f"{error}{_server_ending_suffix(own_server)}") from None
         closers.callback(world.close)
         route = mission_route(world.lane_graph, scenario, stack.planning)
         settings = Settings(stack.planning, stack.control, rig.cameras)
@@ -105,8 +105,8 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         watchers: list[Watcher] = [lambda _frame, step, truth, _judge: statistics.update(step, truth)]
         if watch is not None:
             watchers.append(watch)
-        if guard is not None:
-            watchers.append(_beat(guard))
+        if watchdog is not None:
+            watchers.append(_report_steps(watchdog))
         recorder = None
         if folder is not None:
             folder.clear()
@@ -159,7 +159,7 @@ class _Ending:
 
     def lose_server(self, abandon: Callable[[str, int], None]) -> None:
         """The server is lost: end the drive, the server if it is the embedded one, and the process."""
-        error = WorldError(f"the CARLA server at {self._address} went away{_separated_ending(self._own_server)}")
+        error = WorldError(f"the CARLA server at {self._address} went away{_server_ending_suffix(self._own_server)}")
         try:
             if self._finish is not None:
                 self.finish("error", str(error), error.exit_status)
@@ -227,7 +227,7 @@ def _guarded_drive(
         return "interrupted", "interrupted", INTERRUPTED_STATUS
 
 
-def _separated_ending(server: ServerProcess | None) -> str:
+def _server_ending_suffix(server: ServerProcess | None) -> str:
     """How the server ended, as the end of an error message; empty when there is nothing to say."""
     ending = server.ending() if server is not None else ""
     return f"; {ending}" if ending else ""
@@ -237,8 +237,8 @@ def _metadata(scenario: Scenario) -> dict[str, Any]:
     return {"scenario": scenario.name, "map": scenario.map, "weather": scenario.weather, "seed": scenario.seed}
 
 
-def _beat(guard: Lifeguard) -> Watcher:
-    return lambda _frame, _step, _truth, _judge: guard.beat()
+def _report_steps(watchdog: ServerWatchdog) -> Watcher:
+    return lambda _frame, _step, _truth, _judge: watchdog.beat()
 
 
 def _record(recorder: Recorder) -> Watcher:

@@ -18,8 +18,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from av_core.errors import ConfigError, WorldError
+from av_stack.recording.atomic_file import write_atomically
 from av_stack.recording.recorder import RESULT, clear_outputs
-from av_stack.recording.whole_file import write_whole
 from av_stack.world.spec import Address
 from scenarios.model import Scenario
 from scenarios.suites import shortcomings
@@ -74,7 +74,7 @@ def drive_suite(
             figures = _drive(scenario, out / scenario.name, maps, address, oracles)
         entries.append(_entry(figures, shortcomings(scenario, figures)))
         text = json.dumps({"suite": name, "drives": entries}, indent=2)
-        write_whole(out / "suite.json", text + "\n")
+        write_atomically(out / "suite.json", text + "\n")
     return entries
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from mcap.reader import make_reader
 
 from av_core.types import CameraImage, CameraModel, Stamp
-from av_stack.evaluation.health import BROKEN, GOOD, Glance, HealthEvaluation
+from av_stack.evaluation.health import BROKEN, GOOD, HealthEvaluation, HealthSample
 from av_stack.recording.repair import open_recording
 from benchmarks.__main__ import machine
 from perception.health import Health, HealthMonitor, Response
@@ -45,10 +45,10 @@ def main() -> None:
 
 def _told(path: Path, evaluation: HealthEvaluation, rng: np.random.Generator) -> dict[str, int]:
     """Counts of one drive; results for faults injected into its pictures are added to `evaluation`."""
-    monitor, last, told = HealthMonitor(), list[Glance](), list[Health]()
-    for glance in glances(path):
-        told.append(monitor.update(glance.image, glance.image.stamp.time_s, glance.speed_mps))
-        last = [*last, glance][-(GOOD + BROKEN) :]
+    monitor, last, told = HealthMonitor(), list[HealthSample](), list[Health]()
+    for sample in read_samples(path):
+        told.append(monitor.update(sample.image, sample.image.stamp.time_s, sample.speed_mps))
+        last = [*last, sample][-(GOOD + BROKEN) :]
         if len(told) % BREAK_EVERY == 0:
             evaluation.add(path.parent.name, last, rng)
     faulty = sum(bool(health.faults) for health in told)
@@ -56,7 +56,7 @@ def _told(path: Path, evaluation: HealthEvaluation, rng: np.random.Generator) ->
     return {"pictures": len(told), "taken_for_faulty": faulty, "slowed": slowed}
 
 
-def glances(path: Path) -> Iterator[Glance]:
+def read_samples(path: Path) -> Iterator[HealthSample]:
     """The front camera's pictures with the vehicle's recorded speed."""
     bgr = None
     with open_recording(path) as file:
@@ -70,7 +70,7 @@ def glances(path: Path) -> Iterator[Glance]:
             height_px, width_px = bgr.shape[:2]
             camera = CameraModel("front", width_px, height_px, np.radians(COMPACT_FOV_DEG), 0.0, 0.0, 0.0)
             stamp = Stamp(sensors["frame"], message.log_time / 1e9)
-            yield Glance(CameraImage(stamp, camera, bgr), sensors["wheel_speed_mps"])
+            yield HealthSample(CameraImage(stamp, camera, bgr), sensors["wheel_speed_mps"])
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from importlib.util import find_spec
 import numpy as np
 
 from av_core.types import CameraImage, Detection, LaneGraph, SensorFrame
+from av_stack.evaluation.eval_visits import spawn_point
 from av_stack.evaluation.ranging import true_ego
-from av_stack.evaluation.visits import spawn_point
 from av_stack.server_process import ServerProcess
 from av_stack.world.carla_survey import Survey, SurveyFrame
 from av_stack.world.spec import WorldSpec

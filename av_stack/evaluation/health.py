@@ -21,7 +21,7 @@ NOISE_SIGMA = 40.0
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class HealthSample:
     """A picture, and the ego's speed when it was taken."""
 
     image: CameraImage
@@ -57,15 +57,15 @@ class HealthEvaluation:
     noticed: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     alarms: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, weather: str, glances: Sequence[Glance], rng: np.random.Generator) -> None:
+    def add(self, weather: str, samples: Sequence[HealthSample], rng: np.random.Generator) -> None:
         monitor = HealthMonitor()
-        for glance in glances:
-            health = monitor.update(glance.image, glance.image.stamp.time_s, glance.speed_mps)
+        for sample in samples:
+            health = monitor.update(sample.image, sample.image.stamp.time_s, sample.speed_mps)
             self.alarms[weather].append(bool(health.faults))
         for fault in Fault:
-            if fault is Fault.FROZEN and abs(glances[-1].speed_mps) < 1.0:
+            if fault is Fault.FROZEN and abs(samples[-1].speed_mps) < 1.0:
                 continue  # a standing car may see the same picture again
-            self.noticed[fault.value].append(_is_noticed(fault, glances[: GOOD + BROKEN], rng))
+            self.noticed[fault.value].append(_is_noticed(fault, samples[: GOOD + BROKEN], rng))
 
     def raw(self) -> dict[str, dict[str, list[bool]]]:
         return {"noticed": dict(self.noticed), "alarms": dict(self.alarms)}
@@ -92,14 +92,14 @@ class HealthEvaluation:
         return out
 
 
-def _is_noticed(fault: Fault, glances: Sequence[Glance], rng: np.random.Generator) -> bool:
-    monitor, shown = HealthMonitor(), glances[0].image.bgr
-    for number, glance in enumerate(glances):
-        image: CameraImage | None = glance.image
+def _is_noticed(fault: Fault, samples: Sequence[HealthSample], rng: np.random.Generator) -> bool:
+    monitor, shown = HealthMonitor(), samples[0].image.bgr
+    for number, sample in enumerate(samples):
+        image: CameraImage | None = sample.image
         if number >= GOOD:
-            broken = break_picture(fault, glance.image.bgr, shown, rng)
-            image = None if broken is None else replace(glance.image, bgr=broken)
-        health = monitor.update(image, glance.image.stamp.time_s, glance.speed_mps)
+            broken = break_picture(fault, sample.image.bgr, shown, rng)
+            image = None if broken is None else replace(sample.image, bgr=broken)
+        health = monitor.update(image, sample.image.stamp.time_s, sample.speed_mps)
         if number >= GOOD and fault in health.faults:
             return True
         shown = shown if image is None else image.bgr

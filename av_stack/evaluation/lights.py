@@ -45,7 +45,7 @@ RANGES_M = ((0.0, 25.0), (25.0, 40.0), (40.0, 60.0))
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class LightSample:
     """One observation of the governing light: its distance, true state and recognized state (None: not recognized).
 
     `in_picture`: whether its head is within the camera's field of view.
@@ -121,7 +121,7 @@ class LightEvaluation:
     """Collects observations: `add` each, then `figures`; `raw` gives them for a file and `add_raw` reads them."""
 
     def __init__(self) -> None:
-        self._sights: list[Sight] = []
+        self._sights: list[LightSample] = []
 
     def add(
         self,
@@ -133,13 +133,13 @@ class LightEvaluation:
     ) -> None:
         view = read.get(stop.signal_id)
         state = None if view is None else view.state.value
-        self._sights.append(Sight(weather, stop.distance_m, true.value, state, in_picture))
+        self._sights.append(LightSample(weather, stop.distance_m, true.value, state, in_picture))
 
     def raw(self) -> list[dict[str, Any]]:
         return [asdict(sight) for sight in self._sights]
 
     def add_raw(self, raw: Iterable[Mapping[str, Any]]) -> None:
-        self._sights += [Sight(**sight) for sight in raw]
+        self._sights += [LightSample(**sight) for sight in raw]
 
     def figures(self) -> list[Figure]:
         shown = [sight for sight in self._sights if sight.in_picture]
@@ -160,7 +160,7 @@ class LightEvaluation:
         return out
 
 
-def _shares(sights: Sequence[Sight], group: str, goal: float | None) -> list[Figure]:
+def _shares(sights: Sequence[LightSample], group: str, goal: float | None) -> list[Figure]:
     if not sights:
         return []
     right = float(np.mean([sight.read == sight.true for sight in sights]))

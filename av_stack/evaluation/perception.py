@@ -27,13 +27,13 @@ from av_stack.evaluation.dashcam import dashcam_lanes
 from av_stack.evaluation.detection import EVERY_SCORE, dashcam_figures
 from av_stack.evaluation.detection import figures as detection_figures
 from av_stack.evaluation.detection_samples import gather_moments
+from av_stack.evaluation.eval_visits import Detect, Raw, Visitor, visit_path
 from av_stack.evaluation.health import HealthEvaluation
 from av_stack.evaluation.lanes import LaneEvaluation
 from av_stack.evaluation.lights import LightEvaluation
 from av_stack.evaluation.ranging_scores import RangingScores
 from av_stack.evaluation.rig_detection import rig_figures
 from av_stack.evaluation.table import Figure, write_figures
-from av_stack.evaluation.visits import Detect, Raw, Visitor, visit_path
 from av_stack.pipeline import looks_ahead
 from av_stack.server_process import ServerProcess
 from av_stack.world.carla_world import named_weathers, weather_presets

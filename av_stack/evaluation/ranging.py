@@ -11,7 +11,15 @@ import numpy as np
 from av_core.frames import map_to_vehicle
 from av_core.types import EgoState, LaneEstimate, RangedObject, TrackedObject
 from av_stack.evaluation.boxes import NoisyBoxes
-from av_stack.evaluation.ranging_scores import BAND_M, FAR_M, Pixels, Ranged, RangingScores, Seen, Sighted
+from av_stack.evaluation.ranging_scores import (
+    BAND_M,
+    FAR_M,
+    DepthSample,
+    IdentitySample,
+    PositionSample,
+    RangingScores,
+    TrackSample,
+)
 from av_stack.world.carla_survey import SurveyFrame
 from perception.map_index import MapIndex
 from perception.objects import ObjectSense, Sighting
@@ -54,7 +62,7 @@ class RangingEvaluation:
         at = map_to_vehicle([true.x_m, true.y_m], frame.truth.ego)
         range_m, off = float(np.hypot(*at)), np.array([thing.x_m, thing.y_m]) - at
         error = float(np.hypot(thing.x_m, thing.y_m)) / range_m - 1.0
-        self.scores.ranged.append(Ranged(range_m, error, float(off @ np.linalg.solve(thing.covariance, off))))
+        self.scores.ranged.append(PositionSample(range_m, error, float(off @ np.linalg.solve(thing.covariance, off))))
 
     def _add_track(self, track: TrackedObject, true: TrackedObject, frame: SurveyFrame) -> None:
         assert track.covariance is not None
@@ -62,7 +70,7 @@ class RangingEvaluation:
         moved = np.array([track.x_m - true.x_m, track.y_m - true.y_m])
         faster = np.array(track.velocity_mps) - true.velocity_mps
         self.scores.sighted.append(
-            Sighted(
+            TrackSample(
                 true.kind.value,
                 float(np.hypot(true.x_m - frame.truth.ego.x_m, true.y_m - frame.truth.ego.y_m)),
                 true.speed_mps,
@@ -73,7 +81,7 @@ class RangingEvaluation:
         )
         if true.track_id in self._last:
             when, which = self._last[true.track_id]
-            self.scores.seen.append(Seen(self._frames - when, which == track.track_id))
+            self.scores.seen.append(IdentitySample(self._frames - when, which == track.track_id))
         self._last[true.track_id] = self._frames, track.track_id
 
     def _add_depth(self, weather: str, seen: Sighting, frame: SurveyFrame) -> None:
@@ -89,4 +97,6 @@ class RangingEvaluation:
                 count = int(chosen.sum())
                 if count:
                     error = float(relative[chosen].sum(dtype=float))
-                    self.scores.pixels.append(Pixels(weather, band, is_road, count, error, int(within[chosen].sum())))
+                    self.scores.pixels.append(
+                        DepthSample(weather, band, is_road, count, error, int(within[chosen].sum()))
+                    )

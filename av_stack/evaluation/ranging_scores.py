@@ -20,7 +20,7 @@ GAP_FRAMES = (4, 21)
 """Frames of 0.05 s between two sightings that make a gap: 0.2 s to 1 s, after which a track may be dropped."""
 
 
-class Ranged(NamedTuple):
+class PositionSample(NamedTuple):
     """Position of a box: true distance, relative error of the distance, NEES in two dimensions."""
 
     range_m: float
@@ -28,7 +28,7 @@ class Ranged(NamedTuple):
     nees: float
 
 
-class Sighted(NamedTuple):
+class TrackSample(NamedTuple):
     """A track whose box was detected: the true kind, distance and speed, and the track's errors."""
 
     kind: str
@@ -39,14 +39,14 @@ class Sighted(NamedTuple):
     position_nees: float
 
 
-class Seen(NamedTuple):
+class IdentitySample(NamedTuple):
     """Two consecutive sightings of a road user, `frames` apart, and whether they had the same track."""
 
     frames: int
     is_same: bool
 
 
-class Pixels(NamedTuple):
+class DepthSample(NamedTuple):
     """Depth pixels of one picture in a band of range: number, sum of |relative error|, number within two sigma."""
 
     weather: str
@@ -61,10 +61,10 @@ class Pixels(NamedTuple):
 class RangingScores:
     """Samples of one visit, or with `add_raw` of many."""
 
-    ranged: list[Ranged] = field(default_factory=list)
-    sighted: list[Sighted] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list)
-    pixels: list[Pixels] = field(default_factory=list)
+    ranged: list[PositionSample] = field(default_factory=list)
+    sighted: list[TrackSample] = field(default_factory=list)
+    seen: list[IdentitySample] = field(default_factory=list)
+    pixels: list[DepthSample] = field(default_factory=list)
 
     def raw(self) -> dict[str, list[Any]]:
         """The samples as plain values, for a file."""
@@ -72,10 +72,10 @@ class RangingScores:
 
     def add_raw(self, raw: Mapping[str, list[Any]]) -> None:
         """Add the samples that `raw` returned."""
-        self.ranged += [Ranged(*row) for row in raw["ranged"]]
-        self.sighted += [Sighted(*row) for row in raw["sighted"]]
-        self.seen += [Seen(*row) for row in raw["seen"]]
-        self.pixels += [Pixels(*row) for row in raw["pixels"]]
+        self.ranged += [PositionSample(*row) for row in raw["ranged"]]
+        self.sighted += [TrackSample(*row) for row in raw["sighted"]]
+        self.seen += [IdentitySample(*row) for row in raw["seen"]]
+        self.pixels += [DepthSample(*row) for row in raw["pixels"]]
 
     def figures(self) -> list[Figure]:
         vehicles = [row for row in self.sighted if row.kind in VEHICLES and row.range_m <= FAR_M]
@@ -120,7 +120,7 @@ class RangingScores:
             yield Figure("depth", "share within two sigma", "all covered pixels to 40 m", share, "", count)
 
 
-def _depth(group: str, rows: list[Pixels], goal: float | None = None) -> Iterator[Figure]:
+def _depth(group: str, rows: list[DepthSample], goal: float | None = None) -> Iterator[Figure]:
     count = sum(row.number for row in rows)
     if count:
         yield Figure("depth", "AbsRel", group, sum(row.error_sum for row in rows) / count, "", count, goal)
@@ -131,7 +131,7 @@ def _bands() -> list[tuple[str, float, float]]:
     return [(f"{low:.0f}-{low + BAND_M:.0f} m", low, low + BAND_M) for low in edges]
 
 
-def _velocities(vehicles: list[Sighted]) -> list[Figure]:
+def _velocities(vehicles: list[TrackSample]) -> list[Figure]:
     moving = [row for row in vehicles if row.speed_mps >= MOVING_MPS]
     groups = [("vehicles to 40 m", vehicles), ("moving vehicles to 40 m", moving)]
     for name, low, high in _bands():

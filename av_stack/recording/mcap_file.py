@@ -6,8 +6,8 @@ import os
 from io import BytesIO
 from pathlib import Path
 
+from av_stack.recording.atomic_file import AtomicFile
 from av_stack.recording.mcap_index import MAGIC, McapIndex, read_records
-from av_stack.recording.whole_file import WholeFile
 
 
 class McapFile:
@@ -18,7 +18,7 @@ class McapFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = WholeFile(path)
+        self._file = AtomicFile(path)
         self._pending = BytesIO()
         self._index = McapIndex()
 

@@ -12,10 +12,10 @@ from typing import IO, Any
 
 from av_core.errors import AvStackError, ConfigError
 from av_core.types import CameraModel, SensorFrame, StepResult, Truth
+from av_stack.recording.atomic_file import write_atomically
 from av_stack.recording.background import BackgroundWriter
 from av_stack.recording.overlay import Hud, draw
 from av_stack.recording.video import VideoWriter
-from av_stack.recording.whole_file import write_whole
 from av_stack.recording.writer import Recording
 from planning import Route
 
@@ -59,7 +59,7 @@ class DriveFolder:
         path, text = self.path / RESULT, json.dumps(figures, indent=2) + "\n"
         self._reserve.close()
         try:
-            write_whole(path, text)
+            write_atomically(path, text)
         except OSError as error:
             raise AvStackError(f"{path}: the result cannot be written: {error.strerror}") from None
 

@@ -29,7 +29,7 @@ CRC_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Mending:
+class RepairPlan:
     """How to complete a file: keep its first `kept_bytes` and append `ending`."""
 
     size_bytes: int
@@ -45,13 +45,13 @@ class Mending:
         return self.size_bytes - self.kept_bytes
 
 
-def repair(path: Path) -> Mending:
+def repair(path: Path) -> RepairPlan:
     """Complete the file in place; returns what was done. Raises ConfigError where it is no recording or video."""
     try:
         with path.open("r+b") as file:
-            mending = _examine(path, file)
-            _apply(file, mending)
-            return mending
+            plan = _examine(path, file)
+            _apply(file, plan)
+            return plan
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
 
@@ -60,36 +60,38 @@ def repair(path: Path) -> Mending:
 def open_recording(path: Path) -> Iterator[IO[bytes]]:
     """Open a recording for reading. An incomplete one is read from a repaired copy; the file itself does not change."""
     with path.open("rb") as file:
-        mending = _examine(path, file)
+        plan = _examine(path, file)
         file.seek(0)
-        if not mending.is_needed:
+        if not plan.is_needed:
             yield file
             return
         with tempfile.TemporaryFile() as copy:
             shutil.copyfileobj(file, copy)
-            _apply(copy, mending)
+            _apply(copy, plan)
             copy.seek(0)
             yield copy
 
 
-def _examine(path: Path, file: IO[bytes]) -> Mending:
+def _examine(path: Path, file: IO[bytes]) -> RepairPlan:
     size_bytes = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = file.read(len(MAGIC))
     if start == MAGIC:
         return (
-            Mending(size_bytes, size_bytes, b"") if _is_complete(file, size_bytes) else _examine_mcap(file, size_bytes)
+            RepairPlan(size_bytes, size_bytes, b"")
+            if _is_complete(file, size_bytes)
+            else _examine_mcap(file, size_bytes)
         )
     if start[4:8] == FIRST_BOX:
         return _examine_mp4(path, file, size_bytes)
     raise ConfigError(f"{path}: neither an MCAP recording nor an mp4 video")
 
 
-def _apply(file: IO[bytes], mending: Mending) -> None:
-    if mending.is_needed:
-        file.truncate(mending.kept_bytes)
-        file.seek(mending.kept_bytes)
-        file.write(mending.ending)
+def _apply(file: IO[bytes], plan: RepairPlan) -> None:
+    if plan.is_needed:
+        file.truncate(plan.kept_bytes)
+        file.seek(plan.kept_bytes)
+        file.write(plan.ending)
 
 
 def _is_complete(file: IO[bytes], size_bytes: int) -> bool:
@@ -111,7 +113,7 @@ def _is_complete(file: IO[bytes], size_bytes: int) -> bool:
     return bool(zlib.crc32(summary) == footer.summary_crc)
 
 
-def _examine_mcap(file: IO[bytes], size_bytes: int) -> Mending:
+def _examine_mcap(file: IO[bytes], size_bytes: int) -> RepairPlan:
     index, kept_bytes = McapIndex(), len(MAGIC)
     file.seek(kept_bytes)
     for record in read_records(file, kept_bytes, size_bytes):
@@ -123,15 +125,15 @@ def _examine_mcap(file: IO[bytes], size_bytes: int) -> Mending:
             break
         kept_bytes = record.end
     header = written([Header("", "av-stack repair")]) if kept_bytes == len(MAGIC) else b""
-    return Mending(size_bytes, kept_bytes, header + index.ending(kept_bytes + len(header)))
+    return RepairPlan(size_bytes, kept_bytes, header + index.ending(kept_bytes + len(header)))
 
 
-def _examine_mp4(path: Path, file: IO[bytes], size_bytes: int) -> Mending:
+def _examine_mp4(path: Path, file: IO[bytes], size_bytes: int) -> RepairPlan:
     boxes = list(read_boxes(file))
     name, end = boxes[-1] if boxes else (b"", 0)
     if end == size_bytes and name != FRAGMENT_HEAD:
-        return Mending(size_bytes, size_bytes, b"")
+        return RepairPlan(size_bytes, size_bytes, b"")
     kept_bytes = whole_fragments_bytes(file)
     if not kept_bytes or FRAGMENT_HEAD not in (name for name, _ in boxes):
         raise ConfigError(f"{path}: cut off before its first whole fragment; nothing of it can be played")
-    return Mending(size_bytes, kept_bytes, b"")
+    return RepairPlan(size_bytes, kept_bytes, b"")

@@ -11,8 +11,8 @@ import av
 
 from av_core.errors import AvStackError
 from av_core.types import Image
+from av_stack.recording.atomic_file import AtomicFile
 from av_stack.recording.fragments import whole_fragments_bytes
-from av_stack.recording.whole_file import WholeFile
 
 QUEUE_PICTURES = 64
 """Pictures that may wait for the encoder."""
@@ -92,14 +92,14 @@ class _FragmentFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: WholeFile | None = None
+        self._file: AtomicFile | None = None
         self._pending = bytearray()
 
     def write(self, data: bytes) -> int:
         self._pending += data
         whole_bytes = whole_fragments_bytes(BytesIO(self._pending))
         if whole_bytes:
-            self._file = self._file or WholeFile(self.path)
+            self._file = self._file or AtomicFile(self.path)
             self._file.append(bytes(self._pending[:whole_bytes]))
             del self._pending[:whole_bytes]
         return len(data)

@@ -25,7 +25,7 @@ from av_core.types import (
 )
 from av_stack.world.base import PictureWatch
 from av_stack.world.carla_map import lane_graph
-from av_stack.world.carla_others import check_is_free, is_replaced, why_lost
+from av_stack.world.carla_other_clients import check_is_free, is_replaced, why_lost
 from av_stack.world.carla_sensors import SensorRig
 from av_stack.world.carla_traffic import ScriptedWalkers, Traffic
 from av_stack.world.carla_truth import TruthReader, forward_speed_mps, rear_axle_x_m, vehicle_parameters

@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 from av_core.errors import ConfigError
 from av_stack.cli import app
-from av_stack.lifeguard import Lifeguard
 from av_stack.recording.recorder import RECORDING, RESULT, VIDEO
 from av_stack.run import Options, run
 from av_stack.server_process import free_port_pair
+from av_stack.server_watchdog import ServerWatchdog
 from av_stack.world.spec import Address
 from scenarios.model import EgoTable, Scenario, load_scenario
 from tests.av_stack.test_bad_input import children, named, recorded_steps, started_run
@@ -118,12 +118,12 @@ def test_a_full_disk_does_not_end_a_server_that_logs(tmp_path: Path) -> None:
 def test_a_server_that_dies_while_a_map_is_loaded_is_noticed() -> None:
     lost = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        guard = Lifeguard(Address("127.0.0.1", listener.getsockname()[1]), lost.set)
+        watchdog = ServerWatchdog(Address("127.0.0.1", listener.getsockname()[1]), lost.set)
         connection, _ = listener.accept()
         assert not lost.wait(0.3)
     connection.close()
     assert lost.wait(5.0)
-    guard.close()
+    watchdog.close()
 
 
 DOES_NOT_END = """

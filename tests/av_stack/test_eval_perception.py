@@ -28,7 +28,7 @@ from av_core.types import (
     TrafficLightView,
 )
 from av_stack.evaluation.charts import bars
-from av_stack.evaluation.health import Glance, HealthEvaluation
+from av_stack.evaluation.health import HealthEvaluation, HealthSample
 from av_stack.evaluation.lights import LightEvaluation, StopPlace, is_in_picture
 from av_stack.evaluation.table import Figure
 from av_stack.world.carla_stand import Place
@@ -122,12 +122,14 @@ def test_health_notices_every_fault_of_a_moving_texture() -> None:
     rng = np.random.default_rng(0)
     texture = cv2.resize(rng.integers(0, 200, (40, 90, 3)).astype(np.uint8), (720, 360), interpolation=cv2.INTER_CUBIC)
     camera = CameraModel("front", 640, 360, math.radians(60.0), 2.1, 0.0, 1.6)
-    glances = [
-        Glance(CameraImage(Stamp(n, 0.05 * n), camera, np.ascontiguousarray(texture[:, 2 * n : 2 * n + 640])), 5.0)
+    samples = [
+        HealthSample(
+            CameraImage(Stamp(n, 0.05 * n), camera, np.ascontiguousarray(texture[:, 2 * n : 2 * n + 640])), 5.0
+        )
         for n in range(8)
     ]
     health = HealthEvaluation()
-    health.add("ClearNoon", glances, rng)
+    health.add("ClearNoon", samples, rng)
     values = {(f.name, f.group): f.value for f in health.figures()}
     assert values.pop(("good pictures taken for faulty", "all")) == 0.0
     assert len(values) == 6

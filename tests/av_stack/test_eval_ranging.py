@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import av_stack.evaluation.eval_visits as eval_visits
 import av_stack.evaluation.perception as evaluation
-import av_stack.evaluation.visits as visits
 from av_core.types import CameraModel
 from av_stack.evaluation.boxes import BOX_NOISE, NOBODY, NoisyBoxes
-from av_stack.evaluation.ranging_scores import Pixels, Ranged, RangingScores, Seen, Sighted
+from av_stack.evaluation.ranging_scores import DepthSample, IdentitySample, PositionSample, RangingScores, TrackSample
 from perception.detection.labels import Label
 from sim_configs.load import load_rig
 
@@ -46,16 +46,22 @@ def test_boxes_are_as_noisy_as_the_result_file_says() -> None:
 
 def test_figures_are_of_the_range_kind_and_motion_they_name() -> None:
     scores = RangingScores(
-        ranged=[Ranged(5.0, -0.1, 1.0), Ranged(15.0, 0.02, 20.0), Ranged(41.0, 3.0, 99.0)],
+        ranged=[PositionSample(5.0, -0.1, 1.0), PositionSample(15.0, 0.02, 20.0), PositionSample(41.0, 3.0, 99.0)],
         sighted=[
-            Sighted("car", 5.0, 0.0, 0.0, 0.0, 1.0),
-            Sighted("car", 15.0, 6.0, 2.0, 4.0, 1.0),
-            Sighted("bus", 35.0, 6.0, 4.0, 10.0, 10.0),
-            Sighted("bus", 45.0, 6.0, 90.0, 90.0, 90.0),
-            Sighted("pedestrian", 5.0, 1.0, 90.0, 90.0, 90.0),
+            TrackSample("car", 5.0, 0.0, 0.0, 0.0, 1.0),
+            TrackSample("car", 15.0, 6.0, 2.0, 4.0, 1.0),
+            TrackSample("bus", 35.0, 6.0, 4.0, 10.0, 10.0),
+            TrackSample("bus", 45.0, 6.0, 90.0, 90.0, 90.0),
+            TrackSample("pedestrian", 5.0, 1.0, 90.0, 90.0, 90.0),
         ],
-        seen=[Seen(1, True), Seen(1, False), Seen(4, True), Seen(21, False), Seen(22, False)],
-        pixels=[Pixels("ClearNoon", 0, True, 100, 1.0, 90), Pixels("WetNoon", 1, False, 100, 5.0, 70)],
+        seen=[
+            IdentitySample(1, True),
+            IdentitySample(1, False),
+            IdentitySample(4, True),
+            IdentitySample(21, False),
+            IdentitySample(22, False),
+        ],
+        pixels=[DepthSample("ClearNoon", 0, True, 100, 1.0, 90), DepthSample("WetNoon", 1, False, 100, 5.0, 70)],
     )
     again = RangingScores()
     again.add_raw(json.loads(json.dumps(scores.raw())))
@@ -80,8 +86,8 @@ def test_figures_are_of_the_range_kind_and_motion_they_name() -> None:
 
 
 def test_a_few_pictures_of_a_drive_among_all_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visits, "VEHICLES", 8)
-    monkeypatch.setattr(visits, "PEOPLE", 5)
+    monkeypatch.setattr(eval_visits, "VEHICLES", 8)
+    monkeypatch.setattr(eval_visits, "PEOPLE", 5)
     spec = evaluation.EvalSpec(("ranging",), weathers=("ClearNoon",), frames=2)
     said: list[str] = []
     figures = evaluation.evaluate(spec, load_rig("compact"), tmp_path, said.append)

@@ -14,7 +14,7 @@ from av_core.rig import Rig
 from av_core.types import CameraImage, Detection, TrafficLightView
 from av_stack.evaluation.boxes import NoisyBoxes
 from av_stack.evaluation.health import GOOD as HEALTH_GOOD
-from av_stack.evaluation.health import Glance, HealthEvaluation
+from av_stack.evaluation.health import HealthEvaluation, HealthSample
 from av_stack.evaluation.lanes import LaneEvaluation
 from av_stack.evaluation.lights import STATES, LightEvaluation, ego_at, is_in_picture, stop_places
 from av_stack.evaluation.places import choose_places
@@ -84,15 +84,15 @@ class Visitor:
         try:
             for weather in np.roll(np.array(weathers), -5 * number).tolist():
                 survey.set_weather(weather)
-                detector, glances = LaneDetector(), []
+                detector, samples = LaneDetector(), []
                 for frame in range(WARM_FRAMES + max(self._frames, HEALTH_GOOD + 2)):
                     look = survey.look()
                     image, speed = look.sensors.cameras[camera.name], look.sensors.wheel_speed_mps
                     seen = detector.update(image, speed, look.sensors.imu.gyro_radps[2])
                     if frame >= WARM_FRAMES:
                         lanes.add(weather, seen, look.truth.ego, index, camera)
-                        glances.append(Glance(image, speed))
-                health.add(weather, glances, rng)
+                        samples.append(HealthSample(image, speed))
+                health.add(weather, samples, rng)
         finally:
             survey.close()
         raw = {"lanes": lanes.raw(), "health": health.raw()}

@@ -8,7 +8,7 @@ from pathlib import Path
 PIECE_MODE = 0o644
 
 
-class WholeFile:
+class AtomicFile:
     """A file of pieces and an ending. `append` writes a piece entirely or not at all, and replaces the ending.
 
     Raises OSError where `path` cannot be opened. For one thread at a time.
@@ -56,7 +56,7 @@ class WholeFile:
             rest, at = rest[written:], at + written
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Write `path` in one step: it is complete, or as it was before. Raises OSError."""
     part = path.with_name(f"{path.name}.part")
     try:

@@ -21,7 +21,7 @@ LOOK_EVERY_S = 0.1
 ANSWER_TIMEOUT_S = 2.0  # together with LATE_S less than the wheel's time-out in the loop
 
 
-class Lifeguard:
+class ServerWatchdog:
     """Calls `on_lost` once, from its own thread, when the server at `address` is lost.
 
     The server is lost when it closes an idle connection and accepts no new one. From the first `beat` on it is also
@@ -33,7 +33,7 @@ class Lifeguard:
         self._on_lost = on_lost
         self._beat_s: float | None = None
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._guard, name="lifeguard", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="server watchdog", daemon=True)
         self._thread.start()
 
     def beat(self) -> None:
@@ -43,7 +43,7 @@ class Lifeguard:
     def close(self) -> None:
         self._ended.set()
 
-    def _guard(self) -> None:
+    def _watch(self) -> None:
         connection = self._connect()  # if the server never answered, the first call to it reports that
         while not self._ended.wait(LOOK_EVERY_S):
             is_lost = self._is_late() and not self._is_answering()
