@@ -262,7 +262,7 @@ class Detection:
     confidence: float
 
 
-Glance = tuple[CameraImage, Sequence[Detection]]
+CameraDetections = tuple[CameraImage, Sequence[Detection]]
 """A picture and the detections in it."""
 
 

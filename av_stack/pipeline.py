@@ -13,11 +13,11 @@ from itertools import compress
 from math import pi
 
 from av_core.types import (
+    CameraDetections,
     CameraModel,
     ControlCommand,
     Detection,
     EgoState,
-    Glance,
     Image,
     LaneEstimate,
     LaneGraph,
@@ -40,10 +40,10 @@ from perception.lanes.detector import LaneDetector
 from perception.lights import LightOracle, LightReader
 from perception.localization import Localizer
 from perception.map_index import MapIndex
-from perception.objects import ObjectSense
+from perception.objects import ObjectPerception
 from perception.scene import along_lanes, assemble_scene
 from planning import Planner, PlanningConfig, Route
-from planning.fallback import be_wary, safe_stop, slow_down
+from planning.fallback import drive_cautiously, safe_stop, slow_down
 
 ORACLES = ("detection", "lights")
 """Modules whose output may come from the simulator instead of the camera."""
@@ -91,15 +91,15 @@ class Pipeline:
         self._detect, self._begin = (None, None) if self._oracles >= set(ORACLES) else (backend.detect, backend.begin)
         first, *others = settings.cameras
         self._camera = first.name
-        self._others = tuple(one for one in others if self._detect is not None and self._asks(one))
+        self._others = tuple(one for one in others if self._detect is not None and self._is_needed(one))
         self._truth = truth
         self._health, self._healths = HealthMonitor(), tuple(HealthMonitor() for _ in self._others)
         self._lanes = backend.lanes
         self._localizer = Localizer(graph)
         self._map = MapIndex(graph)
-        self._objects = ObjectSense(use_parallax=False, index=self._map)
+        self._objects = ObjectPerception(use_parallax=False, index=self._map)
         self._light_oracle, self._lights = LightOracle(graph), LightReader(graph)
-        self._asked = {self._camera, *(camera.name for camera in self._others)}
+        self._detected_cameras = {self._camera, *(camera.name for camera in self._others)}
         self._looks_ahead = tuple(map(looks_ahead, self._others))
         looks = [first, *compress(self._others, self._looks_ahead)]
         looks = [] if "lights" in oracles else looks  # the light oracle does not need a camera
@@ -114,7 +114,7 @@ class Pipeline:
 
         May be called from another thread, as long as that is before `step`.
         """
-        if self._begin is not None and camera in self._asked:
+        if self._begin is not None and camera in self._detected_cameras:
             self._begin(camera, bgr)
 
     def step(self, frame: SensorFrame) -> StepResult:
@@ -128,17 +128,17 @@ class Pipeline:
         with self._stage("health"):
             health, healths = self._check(frame)
         with self._stage("lanes"):
-            lanes = self._see_lanes(frame, health)
+            lanes = self._detect_lanes(frame, health)
         with self._stage("localization"):
             ego = self._localizer.update(frame, lanes)
         with self._stage("detection"):
-            detections = self._see_things(frame, health)
-            glances = self._see_aside(frame, healths)
+            detections = self._detect_objects(frame, health)
+            others = self._detect_in_others(frame, healths)
         with self._stage("objects and lights"):
-            objects, lights = self._place_things(frame, ego, lanes, detections, health, glances)
+            objects, lights = self._locate_objects_and_lights(frame, ego, lanes, detections, health, others)
         scene = assemble_scene(ego, lanes, objects, lights)
         with self._stage("planning"):
-            plan = answer_to(health, self._planner.plan(scene), ego.speed_mps, healths)
+            plan = react_to_health(health, self._planner.plan(scene), ego.speed_mps, healths)
         with self._stage("control"):
             command = self._controller.step(plan, ego)
         with self._stage("lights"):
@@ -150,7 +150,7 @@ class Pipeline:
         is_clear = self._daylight.update(bgr, frame.stamp.time_s) and not frame.is_raining
         return choose_lights(command.brake, plan.indicator, not is_clear, health.response is Response.STOP)
 
-    def _asks(self, camera: CameraModel) -> bool:
+    def _is_needed(self, camera: CameraModel) -> bool:
         """Whether a camera other than the first is of use: for lights alone, it has to look ahead."""
         return "detection" not in self._oracles or looks_ahead(camera)
 
@@ -163,18 +163,18 @@ class Pipeline:
         }
         return self._health.update(frame.cameras.get(self._camera), time_s, speed_mps), others
 
-    def _see_lanes(self, frame: SensorFrame, health: Health) -> LaneEstimate:
+    def _detect_lanes(self, frame: SensorFrame, health: Health) -> LaneEstimate:
         if health.faults:  # the content of a faulty picture is not trusted
             return LaneEstimate(frame.stamp, None, None)
         yaw_rate_radps = frame.imu.gyro_radps[2]
         return self._lanes.update(frame.cameras[self._camera], frame.wheel_speed_mps, yaw_rate_radps)
 
-    def _see_things(self, frame: SensorFrame, health: Health) -> Sequence[Detection]:
+    def _detect_objects(self, frame: SensorFrame, health: Health) -> Sequence[Detection]:
         if self._detect is None or health.faults:
             return ()
         return self._detect(frame.cameras[self._camera])
 
-    def _see_aside(self, frame: SensorFrame, healths: Mapping[str, Health]) -> list[Glance | None]:
+    def _detect_in_others(self, frame: SensorFrame, healths: Mapping[str, Health]) -> list[CameraDetections | None]:
         """Pictures and detections of the other cameras; None where a picture has a fault."""
         assert self._detect is not None or not self._others
         return [
@@ -184,14 +184,14 @@ class Pipeline:
             for camera in self._others
         ]
 
-    def _place_things(
+    def _locate_objects_and_lights(
         self,
         frame: SensorFrame,
         ego: EgoState,
         lanes: LaneEstimate,
         detections: Sequence[Detection],
         health: Health,
-        glances: Sequence[Glance | None],
+        others: Sequence[CameraDetections | None],
     ) -> Found:
         """Road users and traffic lights, each from its oracle or from the pictures.
 
@@ -202,11 +202,11 @@ class Pipeline:
         if truth is not None and "detection" in self._oracles:
             objects = oracle_objects(truth, camera=None if image is None else image.camera)
         else:
-            seen = self._objects.update(image, ego, frame.imu, lanes, detections, glances)
+            seen = self._objects.update(image, ego, frame.imu, lanes, detections, others)
             objects = along_lanes(seen.tracked, self._map)
         if truth is not None and "lights" in self._oracles:
             return objects, self._light_oracle.update(truth)
-        ahead = list(compress(glances, self._looks_ahead))
+        ahead = list(compress(others, self._looks_ahead))
         return objects, self._lights.update(ego, detections, None if health.faults else image, ahead)
 
     @contextmanager
@@ -222,7 +222,7 @@ def looks_ahead(camera: CameraModel) -> bool:
     return abs(camera.yaw_rad) < AHEAD_MAX_RAD
 
 
-def answer_to(health: Health, plan: Plan, speed_mps: float, others: Mapping[str, Health] | None = None) -> Plan:
+def react_to_health(health: Health, plan: Plan, speed_mps: float, others: Mapping[str, Health] | None = None) -> Plan:
     """Adapt the plan to camera health: slower while the front camera cannot be trusted, a safe stop if that lasts.
 
     `others` is the health of the other cameras by name: the plan is limited to a moderate speed while one of them
@@ -233,7 +233,7 @@ def answer_to(health: Health, plan: Plan, speed_mps: float, others: Mapping[str,
         if not unwell:
             return plan
         told = "; ".join(f"{name} {one}" for name, one in unwell.items())
-        return be_wary(plan, speed_mps, f"camera {told}: slower")
+        return drive_cautiously(plan, speed_mps, f"camera {told}: slower")
     if health.response is Response.SLOW:
         return slow_down(plan, speed_mps, f"camera {health}: slowing down")
     return safe_stop(plan, speed_mps, f"camera {health}: safe stop")

@@ -30,7 +30,7 @@ from perception.device import PerceptionBackend, build_backend
 from perception.health import HealthMonitor
 from perception.lanes.detector import LaneDetector
 from perception.lights import LightReader
-from perception.objects import ObjectSense
+from perception.objects import ObjectPerception
 from sim_configs.load import load_rig
 
 FRAMES, WARM_UP = 120, 20
@@ -75,7 +75,7 @@ def image_of(frame: SurveyFrame) -> CameraImage:
 
 def measure_whole(frames: list[SurveyFrame], graph: LaneGraph, backend: PerceptionBackend, took: Took) -> None:
     """Time all stages together, in the order of a drive."""
-    health, sense, lights = HealthMonitor(), ObjectSense(use_parallax=False), LightReader(graph)
+    health, sense, lights = HealthMonitor(), ObjectPerception(use_parallax=False), LightReader(graph)
     assert backend.begin is not None
     assert backend.detect is not None
     for frame in frames:
@@ -92,7 +92,7 @@ def measure_whole(frames: list[SurveyFrame], graph: LaneGraph, backend: Percepti
 def measure_stages(frames: list[SurveyFrame], graph: LaneGraph, backend: PerceptionBackend, took: Took) -> None:
     """Time each stage with nothing running in parallel."""
     health, lights, lines = HealthMonitor(), LightReader(graph), LaneDetector()
-    driving, mapping = ObjectSense(use_parallax=False), ObjectSense(use_parallax=True)
+    driving, mapping = ObjectPerception(use_parallax=False), ObjectPerception(use_parallax=True)
     assert backend.detect is not None
     for frame in frames:
         sensors: SensorFrame = frame.sensors

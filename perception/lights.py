@@ -15,11 +15,11 @@ from scipy.spatial import cKDTree
 
 from av_core.frames import intrinsics, map_to_vehicle, rotation_matrix, vehicle_to_image, wrap_angle
 from av_core.types import (
+    CameraDetections,
     CameraImage,
     CameraModel,
     Detection,
     EgoState,
-    Glance,
     Image,
     LaneGraph,
     LightState,
@@ -131,7 +131,7 @@ class LightReader:
         ego: EgoState,
         detections: Sequence[Detection],
         image: CameraImage | None,
-        others: Sequence[Glance | None] = (),
+        others: Sequence[CameraDetections | None] = (),
     ) -> Mapping[str, TrafficLightView]:
         """Signal id -> state, for lights ahead whose votes agree. A light out of sight keeps its state for a moment.
 
@@ -142,12 +142,12 @@ class LightReader:
         self._time_s = ego.stamp.time_s
         fade = float(np.exp(-dt / FORGET_S))
         self._votes = {name: fade * votes for name, votes in self._votes.items() if fade * votes.sum() > 0.02}
-        glances = [(image, detections)] if image is not None else []
-        glances += [glance for glance in others if glance is not None]
-        glances.sort(key=lambda glance: -focal_px(glance[0].camera))
+        views = [(image, detections)] if image is not None else []
+        views += [other for other in others if other is not None]
+        views.sort(key=lambda view: -focal_px(view[0].camera))
         told: dict[str, tuple[Detection | None, Lamp | None]] = {}
-        for number, (picture, found) in enumerate(glances):
-            is_widest = number == len(glances) - 1
+        for number, (picture, found) in enumerate(views):
+            is_widest = number == len(views) - 1
             for name, seen in self._look(ego, picture, found, is_widest).items():
                 told.setdefault(name, seen)
         for name, (head, lamp) in told.items():

@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from av_core.types import (
+    CameraDetections,
     CameraImage,
     CameraModel,
     Detection,
     EgoState,
     Float,
-    Glance,
     ImuSample,
     LaneEstimate,
     Pose2D,
     RangedObject,
     TrackedObject,
 )
+from perception.camera_ranging import CameraRanging, ego_rotation
 from perception.depth.depth_image import DepthImage, depth_image
 from perception.depth.ground import PitchFilter
 from perception.depth.parallax import DepthPoints, Parallax
 from perception.depth.ranging import FLAT
 from perception.depth.ranging_kernel import ROAD_STEP_M
 from perception.map_index import MapIndex
-from perception.placing import Placing, turned
 from perception.tracking import Tracker
 
 ROAD_STEPS = 21
@@ -54,7 +54,7 @@ class Sighting:
         return depth_image(self.camera, self.pitch_sigma_rad, self.lanes, self.ranged, self.points)
 
 
-class ObjectSense:
+class ObjectPerception:
     """Object perception pipeline; call `update` with each tick's pictures in order and their detections.
 
     The first camera looks ahead, and the lanes in its pictures give the car's pitch. With `use_parallax`, static
@@ -65,7 +65,7 @@ class ObjectSense:
     def __init__(self, use_parallax: bool = True, index: MapIndex | None = None) -> None:
         self._pitch = PitchFilter()
         self._parallax = Parallax() if use_parallax else None
-        self._first, self._others = Placing(), list[Placing]()
+        self._first, self._others = CameraRanging(), list[CameraRanging]()
         self._index, self._tracker = index, Tracker(index=index)
         self._speed_mps: float | None = None  # at the first camera's last picture
 
@@ -76,7 +76,7 @@ class ObjectSense:
         imu: ImuSample,
         lanes: LaneEstimate,
         detections: Sequence[Detection],
-        others: Sequence[Glance | None] = (),
+        others: Sequence[CameraDetections | None] = (),
     ) -> Sighting:
         """Objects and depth at the ego's stamp, which is the pictures'; without pictures, tracks are only predicted.
 
@@ -84,19 +84,19 @@ class ObjectSense:
         be trusted. They add to `tracked`; everything else is the first camera's.
         """
         if image is None:
-            tracked = self._tracker.update(ego, (), *self._ranged_aside(others, ego, imu))
+            tracked = self._tracker.update(ego, (), *self._range_in_others(others, ego, imu))
             return Sighting(tracked, (), DepthPoints.none(), lanes, None, self._pitch.sigma_rad)
         dt = self._first.elapsed_s(ego.stamp.time_s)
         before_mps, self._speed_mps = self._speed_mps, ego.speed_mps
         self._pitch.update(dt, imu.gyro_radps[1], lanes, image.camera)
-        camera, sigma, turn = self._pitch.camera(image.camera), self._pitch.sigma_rad, turned(imu, ego, dt)
-        ranged = self._first.place(image, camera, sigma, detections, ego, dt, turn, self._rises_m(ego))
+        camera, sigma, turn = self._pitch.camera(image.camera), self._pitch.sigma_rad, ego_rotation(imu, ego, dt)
+        ranged = self._first.update(image, camera, sigma, detections, ego, dt, turn, self._rises_m(ego))
         points = DepthPoints.none()
         if self._parallax is not None:
             mean_mps = ego.speed_mps if before_mps is None else (before_mps + ego.speed_mps) / 2.0
             boxes = [thing.box_px for thing in ranged]
             points = self._parallax.update(image.bgr, image.camera, mean_mps * dt, turn, boxes)
-        tracked = self._tracker.update(ego, ranged, *self._ranged_aside(others, ego, imu))
+        tracked = self._tracker.update(ego, ranged, *self._range_in_others(others, ego, imu))
         return Sighting(tracked, ranged, points, lanes, camera, sigma)
 
     def _rises_m(self, ego: EgoState) -> Float:
@@ -104,21 +104,21 @@ class ObjectSense:
         pose = Pose2D(ego.x_m, ego.y_m, ego.yaw_rad)
         return FLAT if self._index is None else self._index.rises_ahead(pose, ROAD_STEP_M, ROAD_STEPS)
 
-    def _ranged_aside(
-        self, glances: Sequence[Glance | None], ego: EgoState, imu: ImuSample
+    def _range_in_others(
+        self, others: Sequence[CameraDetections | None], ego: EgoState, imu: ImuSample
     ) -> list[tuple[RangedObject, ...]]:
         """Ranged objects of each further camera; a camera without a picture loses its corners."""
-        self._others += [Placing() for _ in glances[len(self._others) :]]
+        self._others += [CameraRanging() for _ in others[len(self._others) :]]
         out: list[tuple[RangedObject, ...]] = []
-        rises_m = self._rises_m(ego) if glances else FLAT
-        for number, glance in enumerate(glances):
-            if glance is None:
-                self._others[number] = Placing()
+        rises_m = self._rises_m(ego) if others else FLAT
+        for number, other in enumerate(others):
+            if other is None:
+                self._others[number] = CameraRanging()
                 out.append(())
                 continue
-            image, detections = glance
+            image, detections = other
             camera, sigma = self._pitch.camera(image.camera), self._pitch.sigma_of(image.camera)
-            placing = self._others[number]
-            dt = placing.elapsed_s(ego.stamp.time_s)
-            out.append(placing.place(image, camera, sigma, detections, ego, dt, turned(imu, ego, dt), rises_m))
+            ranging = self._others[number]
+            dt = ranging.elapsed_s(ego.stamp.time_s)
+            out.append(ranging.update(image, camera, sigma, detections, ego, dt, ego_rotation(imu, ego, dt), rises_m))
         return out

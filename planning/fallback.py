@@ -1,6 +1,6 @@
 """Slows a plan down when the cameras cannot be trusted: keeps its path, lowers its speeds.
 
-`be_wary`, `slow_down` and `safe_stop` are the answers to camera faults of growing severity.
+`drive_cautiously`, `slow_down` and `safe_stop` are the answers to camera faults of growing severity.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from av_core.types import Constraint, ConstraintKind, Plan
 SLOW_MPS, SLOW_DECEL_MPS2 = 4.0, 2.0
 """Speed cap of `slow_down`, and the deceleration to reach a cap."""
 
-WARY_MPS = 8.0
+CAUTIOUS_MPS = 8.0
 """Speed cap while a camera other than the front one has a fault; the front camera sees far enough for this speed."""
 
 STOP_DECEL_MPS2 = 3.0
@@ -23,20 +23,20 @@ STOP_DECEL_MPS2 = 3.0
 
 def slow_down(plan: Plan, speed_mps: float, reason: str) -> Plan:
     """The plan's path at `SLOW_MPS` at most, reached from the measured `speed_mps` by gentle braking."""
-    return limited(plan, speed_mps, SLOW_MPS, SLOW_DECEL_MPS2, reason)
+    return limit_speed(plan, speed_mps, SLOW_MPS, SLOW_DECEL_MPS2, reason)
 
 
-def be_wary(plan: Plan, speed_mps: float, reason: str) -> Plan:
-    """The plan's path at `WARY_MPS` at most, for when the front camera works but another camera does not."""
-    return limited(plan, speed_mps, WARY_MPS, SLOW_DECEL_MPS2, reason)
+def drive_cautiously(plan: Plan, speed_mps: float, reason: str) -> Plan:
+    """The plan's path at `CAUTIOUS_MPS` at most, for when the front camera works but another camera does not."""
+    return limit_speed(plan, speed_mps, CAUTIOUS_MPS, SLOW_DECEL_MPS2, reason)
 
 
 def safe_stop(plan: Plan, speed_mps: float, reason: str) -> Plan:
     """The plan's path to a stop in the lane, with firm but not emergency braking."""
-    return limited(plan, speed_mps, 0.0, STOP_DECEL_MPS2, reason)
+    return limit_speed(plan, speed_mps, 0.0, STOP_DECEL_MPS2, reason)
 
 
-def limited(plan: Plan, speed_mps: float, cap_mps: float, decel_mps2: float, reason: str) -> Plan:
+def limit_speed(plan: Plan, speed_mps: float, cap_mps: float, decel_mps2: float, reason: str) -> Plan:
     """Limit the speed of `plan` to `cap_mps`, which the ego reaches by braking with `decel_mps2` from `speed_mps`."""
     cap = np.maximum(cap_mps, speed_mps - decel_mps2 * plan.time_s)
     speed = np.minimum(plan.speed_mps, np.maximum(cap, 0.0))

@@ -22,7 +22,7 @@ from av_stack.evaluation.ranging_scores import (
 )
 from av_stack.world.carla_survey import SurveyFrame
 from perception.map_index import MapIndex
-from perception.objects import ObjectSense, Sighting
+from perception.objects import ObjectPerception, Sighting
 
 
 def true_ego(frame: SurveyFrame) -> EgoState:
@@ -39,7 +39,7 @@ class RangingEvaluation:
 
     def __init__(self, camera: str, boxes: NoisyBoxes, index: MapIndex) -> None:
         self.scores = RangingScores()
-        self._camera, self._boxes, self._sense = camera, boxes, ObjectSense(index=index)
+        self._camera, self._boxes, self._sense = camera, boxes, ObjectPerception(index=index)
         self._last: dict[int, tuple[int, int]] = {}  # by actor: the frame of the last sighting, and the track
         self._frames = 0
 

@@ -9,7 +9,7 @@ import pytest
 from test_ranging import box_of
 
 from av_core.types import CameraImage, CameraModel, Detection, EgoState, ImuSample, LaneEstimate, ObjectKind, Stamp
-from perception.objects import ObjectSense
+from perception.objects import ObjectPerception
 
 CAMERA = CameraModel("front", 640, 360, math.radians(60.0), 2.1, 0.0, 1.6, math.radians(2.0))
 DT_S = 0.05
@@ -17,7 +17,7 @@ DT_S = 0.05
 
 @pytest.mark.parametrize("use_parallax", [False, True])
 def test_a_leader_is_placed_and_its_speed_known(use_parallax: bool) -> None:
-    sense, rng = ObjectSense(use_parallax), np.random.default_rng(0)
+    sense, rng = ObjectPerception(use_parallax), np.random.default_rng(0)
     blank = np.full((360, 640, 3), 90, dtype=np.uint8)
     for frame in range(80):
         t = frame * DT_S

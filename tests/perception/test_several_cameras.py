@@ -14,11 +14,11 @@ from test_ranging import box_of
 
 from av_core.frames import vehicle_to_image
 from av_core.types import (
+    CameraDetections,
     CameraImage,
     CameraModel,
     Detection,
     EgoState,
-    Glance,
     ImuSample,
     LaneEstimate,
     ObjectKind,
@@ -27,7 +27,7 @@ from av_core.types import (
 )
 from perception.depth.ground import PitchFilter
 from perception.depth.ranging import SIZES, range_objects
-from perception.objects import ObjectSense
+from perception.objects import ObjectPerception
 from perception.tracking import Tracker
 from sim_configs.load import load_rig
 
@@ -61,7 +61,7 @@ class Drive:
     """An ego that drives straight on at `EGO_MPS` and sees boxes alone."""
 
     def __init__(self, cameras: Sequence[CameraModel] = RIG) -> None:
-        self._sense, self._cameras, self._frame = ObjectSense(use_parallax=False), cameras, 0
+        self._sense, self._cameras, self._frame = ObjectPerception(use_parallax=False), cameras, 0
         self._blank = {one.name: np.full((one.height_px, one.width_px, 3), 90, dtype=np.uint8) for one in cameras}
         self._rng = np.random.default_rng(0)
 
@@ -73,13 +73,13 @@ class Drive:
         way_m = EGO_MPS * stamp.time_s
         ego = EgoState(stamp, way_m, 0.0, 0.0, EGO_MPS, 0.0, 0.0, np.eye(4) * 1e-4)
         imu = ImuSample(stamp, (0.0, 0.0, 9.81), (0.0, 0.0, 0.0), 0.0)
-        (image, found), *others = [self._glance(camera, places, stamp) for camera in self._cameras]
-        trusted = [None if glance[0].camera.name == blind else glance for glance in others]
+        (image, found), *others = [self._detections(camera, places, stamp) for camera in self._cameras]
+        trusted = [None if other[0].camera.name == blind else other for other in others]
         lanes = LaneEstimate(stamp, None, None)
         seen = self._sense.update(None if blind == "front" else image, ego, imu, lanes, found, trusted)
         return tuple(replace(track, x_m=track.x_m - way_m) for track in seen.tracked)
 
-    def _glance(self, camera: CameraModel, places: Sequence[Place], stamp: Stamp) -> Glance:
+    def _detections(self, camera: CameraModel, places: Sequence[Place], stamp: Stamp) -> CameraDetections:
         boxes = [box for at in places if (box := box_in(camera, at)) is not None]
         jittered = [np.array(box) + self._rng.normal(0.0, 0.5, 4) for box in boxes]
         limits = [camera.width_px - 0.5, camera.height_px - 0.5] * 2

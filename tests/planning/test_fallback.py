@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from av_core.types import Plan, Stamp
-from av_stack.pipeline import answer_to
+from av_stack.pipeline import react_to_health
 from perception.health import Fault, Health
-from planning.fallback import SLOW_MPS, STOP_DECEL_MPS2, WARY_MPS, safe_stop, slow_down
+from planning.fallback import CAUTIOUS_MPS, SLOW_MPS, STOP_DECEL_MPS2, safe_stop, slow_down
 
 
 def plan(speed_mps: float) -> Plan:
@@ -49,19 +49,19 @@ def test_slowing_down_leaves_a_slow_plan_alone() -> None:
 
 def test_the_answer_grows_with_the_time_that_a_camera_is_unwell() -> None:
     free = plan(10.0)
-    assert answer_to(Health((), 1.0, 0.0), free, 10.0) is free
-    slow = answer_to(Health((Fault.BLACK,), 0.1, 0.3), free, 10.0)
+    assert react_to_health(Health((), 1.0, 0.0), free, 10.0) is free
+    slow = react_to_health(Health((Fault.BLACK,), 0.1, 0.3), free, 10.0)
     assert slow.constraint == "camera black: slowing down"
     assert slow.speed_mps[-1] == pytest.approx(SLOW_MPS)
-    stop = answer_to(Health((Fault.TORN,), 0.0, 1.0), free, 10.0)
+    stop = react_to_health(Health((Fault.TORN,), 0.0, 1.0), free, 10.0)
     assert (stop.constraint, stop.speed_mps[-1]) == ("camera torn: safe stop", 0.0)
 
 
 def test_the_car_is_wary_where_another_camera_is_unwell() -> None:
     free, well, black = plan(12.0), Health((), 1.0, 0.0), Health((Fault.BLACK,), 0.1, 3.0)
-    assert answer_to(well, free, 12.0, {"left": well, "rear": well}) is free
-    wary = answer_to(well, free, 12.0, {"left": well, "rear": black})
+    assert react_to_health(well, free, 12.0, {"left": well, "rear": well}) is free
+    wary = react_to_health(well, free, 12.0, {"left": well, "rear": black})
     assert wary.constraint == "camera rear black: slower"
-    assert wary.speed_mps[-1] == pytest.approx(WARY_MPS)  # however long it lasts
-    slow = answer_to(Health((Fault.BLACK,), 0.1, 0.3), free, 12.0, {"rear": black})
+    assert wary.speed_mps[-1] == pytest.approx(CAUTIOUS_MPS)  # however long it lasts
+    slow = react_to_health(Health((Fault.BLACK,), 0.1, 0.3), free, 12.0, {"rear": black})
     assert slow.constraint == "camera black: slowing down"

@@ -18,8 +18,8 @@ GAP_MAX_S = 1.0
 Turn = tuple[float, float, float]
 
 
-class Placing:
-    """Ranging and flow of one camera; call `elapsed_s` and then `place` with each picture in order."""
+class CameraRanging:
+    """Ranging and flow of one camera; call `elapsed_s` and then `update` with each picture in order."""
 
     def __init__(self) -> None:
         self._flow = ObjectFlow()
@@ -31,7 +31,7 @@ class Placing:
         self._time_s = time_s
         return dt if 0.0 <= dt <= GAP_MAX_S else 0.0
 
-    def place(
+    def update(
         self,
         image: CameraImage,
         camera: CameraModel,
@@ -61,6 +61,6 @@ class Placing:
         return tuple(out)
 
 
-def turned(imu: ImuSample, ego: EgoState, dt_s: float) -> Turn:
+def ego_rotation(imu: ImuSample, ego: EgoState, dt_s: float) -> Turn:
     """Rotation of the vehicle frame about its (x, y, z) in the last `dt_s` seconds, rad."""
     return imu.gyro_radps[0] * dt_s, imu.gyro_radps[1] * dt_s, ego.yaw_rate_radps * dt_s
