@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from av_core.types import CameraImage, CameraModel, Image
-from perception.seams import Seams, is_in_place, is_torn_apart, look_for_seams
+from perception.tear_detection import RowCorrelations, has_tear, is_in_place, row_correlations
 
 Float32 = NDArray[np.float32]
 
@@ -109,7 +109,7 @@ class HealthMonitor:
         self._last: Float32 | None = None
         self._whole: Float32 | None = None
         self._whole_s = 0.0
-        self._seams: Seams | None = None
+        self._correlations: RowCorrelations | None = None
         self._time_s: float | None = None
         self._confidence = 1.0
         self._unwell_s = 0.0
@@ -126,14 +126,15 @@ class HealthMonitor:
             faults: tuple[Fault, ...] = (Fault.MISSING,)
         else:
             grey = np.asarray(cv2.cvtColor(image.bgr, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
-            small, seams = _small(grey), look_for_seams(grey)
+            small, correlations = _small(grey), row_correlations(grey)
             far, age_s = shift_share(image.camera), time_s - self._whole_s
             faults = find_faults(small, grey, self._last, self._whole, speed_mps, age_s, far)
-            if Fault.TORN not in faults and self._seams is not None and is_torn_apart(seams, self._seams, far):
+            before = self._correlations
+            if Fault.TORN not in faults and before is not None and has_tear(correlations, before, far):
                 faults = (*faults, Fault.TORN)
             self._last = small
             if Fault.TORN not in faults:
-                self._whole, self._whole_s, self._seams = small, time_s, seams
+                self._whole, self._whole_s, self._correlations = small, time_s, correlations
         if faults:
             self._confidence *= FADE
             self._unwell_s += dt
@@ -153,7 +154,7 @@ def find_faults(
     whole_age_s: float = PERIOD_S,
     far_share: float = SHIFT_SHARE,
 ) -> tuple[Fault, ...]:
-    """Faults of the picture `grey` (H, W), whose small copy is `small`, except seams, which `seams` detects.
+    """Faults of the picture `grey` (H, W), whose small copy is `small`, except what `tear_detection` finds.
 
     `last` is the small copy of the picture before, `whole` that of the last picture that was not torn, `whole_age_s`
     ago; `far_share` is from `shift_share`.

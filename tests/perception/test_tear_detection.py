@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from av_core.types import Image
-from perception.seams import is_torn_apart, look_for_seams, new_seam
+from perception.tear_detection import find_new_seam, has_tear, row_correlations
 
 PICTURES = Path(__file__).parent / "pictures" / "edges"
 
@@ -30,17 +30,17 @@ def scene(seed: int = 0) -> Image:
 
 @pytest.mark.parametrize("row", [60, 150, 230, 300])
 @pytest.mark.parametrize("shift_px", [60, 200, -120])
-def test_rows_that_are_moved_aside_make_a_seam(row: int, shift_px: int) -> None:
+def test_rows_that_are_moved_aside_make_a_tear(row: int, shift_px: int) -> None:
     whole = scene()
     torn = whole.copy()
     torn[row:] = np.roll(whole[row:], shift_px, axis=1)
-    assert is_torn_apart(look_for_seams(torn), look_for_seams(whole))
+    assert has_tear(row_correlations(torn), row_correlations(whole))
 
 
 def test_a_seam_that_was_there_before_is_the_scenes() -> None:
     torn = scene()
     torn[150:] = np.roll(torn[150:], 90, axis=1)
-    assert not is_torn_apart(look_for_seams(torn), look_for_seams(torn))
+    assert not has_tear(row_correlations(torn), row_correlations(torn))
 
 
 PAIRS = ("corner_by_night", "kerb", "patch")
@@ -58,42 +58,42 @@ def pair(name: str) -> tuple[Image, Image]:
 @pytest.mark.parametrize("name", PAIRS)
 def test_an_edge_that_comes_into_view_is_no_tear(name: str) -> None:
     """It looks like a seam, but both of its sides are where they were."""
-    before, now = (look_for_seams(picture) for picture in pair(name))
-    assert new_seam(now, before) is not None
-    assert not is_torn_apart(now, before)
+    before, now = (row_correlations(picture) for picture in pair(name))
+    assert find_new_seam(now, before) is not None
+    assert not has_tear(now, before)
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_tears_in_the_same_pictures_are_told(name: str) -> None:
     before, now = pair(name)
-    whole = look_for_seams(before)
+    whole = row_correlations(before)
     for row in range(60, 240, 20):
         for shift_px in (100, 250):
             torn = now.copy()
             torn[row:] = np.roll(now[row:], shift_px, axis=1)
-            found = look_for_seams(torn)
-            assert is_torn_apart(found, whole) == (new_seam(found, whole) is not None), f"row {row}, {shift_px} px"
+            found = row_correlations(torn)
+            assert has_tear(found, whole) == (find_new_seam(found, whole) is not None), f"row {row}, {shift_px} px"
 
 
 def test_a_tear_is_told_wherever_it_wanders() -> None:
-    whole = look_for_seams(scene())
+    whole = row_correlations(scene())
     for row in range(160, 60, -2):
         torn = scene()
         torn[row:] = np.roll(torn[row:], 90, axis=1)
-        assert is_torn_apart(look_for_seams(torn), whole), f"row {row}"
+        assert has_tear(row_correlations(torn), whole), f"row {row}"
 
 
 def test_the_same_scene_a_little_on_has_none() -> None:
     for seed in range(10):
         before, now = scene(seed), np.roll(scene(seed), 4, axis=1)
-        assert not is_torn_apart(look_for_seams(now), look_for_seams(before))
+        assert not has_tear(row_correlations(now), row_correlations(before))
 
 
 @settings(max_examples=50, deadline=None)
 @given(hnp.arrays(np.uint8, st.tuples(st.integers(1, 30), st.integers(1, 200))), st.integers(0, 255))
-def test_any_picture_has_finite_seams(grey: Image, level: int) -> None:
-    found = look_for_seams(grey)
+def test_any_picture_has_finite_correlations(grey: Image, level: int) -> None:
+    found = row_correlations(grey)
     assert np.isfinite(found.alike).all()
     assert np.isfinite(found.gain).all()
-    assert not is_torn_apart(found, found)
-    assert not is_torn_apart(look_for_seams(np.full_like(grey, level)), found)
+    assert not has_tear(found, found)
+    assert not has_tear(row_correlations(np.full_like(grey, level)), found)

@@ -49,7 +49,7 @@ PLAIN_SPREAD = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Seams:
+class RowCorrelations:
     """Row correlations of one picture, for each pair of rows three apart.
 
     `alike` is the best correlation at a far shift, `gain` its excess over the unshifted one. `rows` (H, WIDTH_PX) is
@@ -61,10 +61,12 @@ class Seams:
     gain: Float32
 
 
-def look_for_seams(grey: Image) -> Seams:
+def row_correlations(grey: Image) -> RowCorrelations:
     """Row correlations of a picture (H, W) of any size; rows without texture are no seams."""
     if grey.shape[0] < 8 or grey.shape[1] < WIDTH_PX:
-        return Seams(np.zeros((0, WIDTH_PX), dtype=np.uint8), np.zeros(0, dtype=np.float32), np.zeros(0, np.float32))
+        return RowCorrelations(
+            np.zeros((0, WIDTH_PX), dtype=np.uint8), np.zeros(0, dtype=np.float32), np.zeros(0, np.float32)
+        )
     copy = np.asarray(cv2.resize(grey, (WIDTH_PX, grey.shape[0]), interpolation=cv2.INTER_AREA), dtype=np.uint8)
     rows = np.asarray(cv2.boxFilter(copy.astype(np.float32), -1, (1, 3)))
     rows = rows - rows.mean(axis=1, keepdims=True)
@@ -81,16 +83,16 @@ def look_for_seams(grey: Image) -> Seams:
         alike[rough] = together[:, far:-far].max(axis=1)
         unshifted = np.maximum(together[:, : NEAR_PX + 1].max(axis=1), together[:, -NEAR_PX:].max(axis=1))
         gain[rough] = alike[rough] - unshifted
-    return Seams(copy, alike, gain)
+    return RowCorrelations(copy, alike, gain)
 
 
-def is_torn_apart(now: Seams, before: Seams, far_share: float = FAR_SHARE) -> bool:
+def has_tear(now: RowCorrelations, before: RowCorrelations, far_share: float = FAR_SHARE) -> bool:
     """Whether a picture has a new seam with one side shifted sideways by more than `far_share` of the width."""
-    row = new_seam(now, before)
-    return row is not None and not is_scene(row, now, before, far_share)
+    row = find_new_seam(now, before)
+    return row is not None and not is_in_scene(row, now, before, far_share)
 
 
-def new_seam(now: Seams, before: Seams) -> int | None:
+def find_new_seam(now: RowCorrelations, before: RowCorrelations) -> int | None:
     """The row of the clearest seam that the picture before had not; None where there is none."""
     if len(now.gain) == 0 or now.gain.shape != before.gain.shape:
         return None
@@ -101,7 +103,7 @@ def new_seam(now: Seams, before: Seams) -> int | None:
     return row if gained[row] > GAIN_MIN else None
 
 
-def is_scene(row: int, now: Seams, before: Seams, far_share: float = FAR_SHARE) -> bool:
+def is_in_scene(row: int, now: RowCorrelations, before: RowCorrelations, far_share: float = FAR_SHARE) -> bool:
     """Whether the strips on both sides of the seam in `row` are where they were in the picture `before`.
 
     A kerb at a corner, the end of a crossing's bars or the edge of a patch looks like a seam when it comes into view,
