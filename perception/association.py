@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from av_core.types import EgoState, Float
 from perception.compiled import compiled, inner
-from perception.track_rows import IS_WIDE, LOOKS, TRACKS, Rows
+from perception.track_rows import IS_WIDE, MEASUREMENTS, TRACKS, Rows
 
 GATE = 11.8
 """Gate on the squared Mahalanobis distance: three sigma with two degrees of freedom."""
@@ -33,7 +33,7 @@ COST_MAX = 16.0
 FORBIDDEN = 1e6
 """Cost of a pair that must not match."""
 
-TWIN_M = 0.8
+DUPLICATE_M = 0.8
 """Maximum distance, m, between two tracks on one road user."""
 
 Numbers = NDArray[np.int64]
@@ -48,31 +48,31 @@ def overlap(a: Float, b: Float) -> float:
     return float(both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both))
 
 
-@compiled((TRACKS, LOOKS, int64, float64, float64, boolean[:]))
-def _costs(tracks: Rows, looks: Rows, camera: int, x_m: float, y_m: float, is_wide: NDArray[np.bool_]) -> Float:
-    """Cost (tracks, looks) of each pair: squared Mahalanobis distance, log determinant, minus the box overlap's weight.
+@compiled((TRACKS, MEASUREMENTS, int64, float64, float64, boolean[:]))
+def _costs(tracks: Rows, measurements: Rows, camera: int, x_m: float, y_m: float, is_wide: NDArray[np.bool_]) -> Float:
+    """Cost (tracks, measurements) of each pair: squared Mahalanobis distance, log determinant, minus weighted overlap.
 
     Without the overlap it is twice the negative log likelihood, up to a constant. The ego is at (`x_m`, `y_m`).
     FORBIDDEN beyond the gates.
     """
-    out = np.empty((len(tracks), len(looks)))
+    out = np.empty((len(tracks), len(measurements)))
     for i in range(len(tracks)):
         track = tracks[i]
         covariance, box = track.covariance, track.box_px[camera]
         is_new = track.box_age_s[camera] <= OVERLAP_MAX_AGE_S
-        for j in range(len(looks)):
-            look = looks[j]
-            spread = look.spread_m2
+        for j in range(len(measurements)):
+            measurement = measurements[j]
+            spread = measurement.spread_m2
             xx, yy = covariance[0, 0] + spread[0, 0], covariance[1, 1] + spread[1, 1]
             xy = covariance[0, 1] + spread[0, 1]
-            x, y = look.off_m[0] + x_m - track.state[0], look.off_m[1] + y_m - track.state[1]
+            x, y = measurement.off_m[0] + x_m - track.state[0], measurement.off_m[1] + y_m - track.state[1]
             area = xx * yy - xy**2
             distance = (yy * x**2 - 2.0 * xy * x * y + xx * y**2) / area
-            shared = overlap(box, look.box_px) if is_new else 0.0
+            shared = overlap(box, measurement.box_px) if is_new else 0.0
             cost = distance + math.log(area) - OVERLAP_WEIGHT * shared
-            if track.kind != look.kind:
+            if track.kind != measurement.kind:
                 cost += OTHER_KIND_COST
-            if is_wide[track.kind] != is_wide[look.kind]:
+            if is_wide[track.kind] != is_wide[measurement.kind]:
                 cost += OTHER_WIDTH_COST
             gate = OVERLAP_GATE if shared >= OVERLAP_MIN else GATE
             out[i, j] = FORBIDDEN if cost > COST_MAX or distance > gate else cost
@@ -80,7 +80,7 @@ def _costs(tracks: Rows, looks: Rows, camera: int, x_m: float, y_m: float, is_wi
 
 
 @compiled("UniTuple(int64[:], 2)(float64[:, :], int64[:], int64[:])")
-def _allowed(cost: Float, rows: Numbers, columns: Numbers) -> tuple[Numbers, Numbers]:
+def _drop_forbidden(cost: Float, rows: Numbers, columns: Numbers) -> tuple[Numbers, Numbers]:
     """The row and column pairs whose cost is not FORBIDDEN."""
     some_rows, some_columns, count = np.empty_like(rows), np.empty_like(columns), 0
     for i in range(len(rows)):
@@ -90,35 +90,35 @@ def _allowed(cost: Float, rows: Numbers, columns: Numbers) -> tuple[Numbers, Num
     return some_rows[:count], some_columns[:count]
 
 
-def matches(tracks: Rows, looks: Rows, ego: EgoState, camera: int = 0) -> tuple[Numbers, Numbers]:
-    """Indices of matched tracks and of their looks in a picture of `camera`, by optimal assignment."""
-    if not len(tracks) or not len(looks):
+def match_measurements(tracks: Rows, measurements: Rows, ego: EgoState, camera: int = 0) -> tuple[Numbers, Numbers]:
+    """Indices of matched tracks and of their measurements in a picture of `camera`, by optimal assignment."""
+    if not len(tracks) or not len(measurements):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    cost = _costs(tracks, looks, camera, ego.x_m, ego.y_m, IS_WIDE)
-    return _allowed(cost, *linear_sum_assignment(cost))
+    cost = _costs(tracks, measurements, camera, ego.x_m, ego.y_m, IS_WIDE)
+    return _drop_forbidden(cost, *linear_sum_assignment(cost))
 
 
 @inner
-def _are_twins(one: Any, other: Any, is_wide: NDArray[np.bool_]) -> bool:
+def _are_duplicates(one: Any, other: Any, is_wide: NDArray[np.bool_]) -> bool:
     """Whether two tracks have the same position and shape and were not both seen in one present picture."""
     for camera in range(len(one.box_age_s)):
         if one.box_age_s[camera] == 0.0 and other.box_age_s[camera] == 0.0:
             return False
     gap_m = math.hypot(one.state[0] - other.state[0], one.state[1] - other.state[1])
-    return gap_m < TWIN_M and bool(is_wide[one.kind] == is_wide[other.kind])
+    return gap_m < DUPLICATE_M and bool(is_wide[one.kind] == is_wide[other.kind])
 
 
 @compiled((TRACKS, boolean[:]))
-def _single(tracks: Rows, is_wide: NDArray[np.bool_]) -> Numbers:
-    """Indices of the tracks to keep: all in their order where there are no twins.
+def _distinct(tracks: Rows, is_wide: NDArray[np.bool_]) -> Numbers:
+    """Indices of the tracks to keep: all in their order where there are no duplicates.
 
-    Else those without a better twin, sorted by most matches, then by age.
+    Else those without a better duplicate, sorted by most matches, then by age.
     """
-    order, has_twins = np.empty(len(tracks), dtype=np.int64), False
+    order, has_duplicates = np.empty(len(tracks), dtype=np.int64), False
     for n in range(len(tracks)):
         place, hits, track_id = n, tracks[n].hits, tracks[n].track_id
         for i in range(n):
-            has_twins |= _are_twins(tracks[n], tracks[i], is_wide)
+            has_duplicates |= _are_duplicates(tracks[n], tracks[i], is_wide)
         while place > 0:
             other = tracks[order[place - 1]]
             if other.hits > hits or (other.hits == hits and other.track_id < track_id):
@@ -126,22 +126,22 @@ def _single(tracks: Rows, is_wide: NDArray[np.bool_]) -> Numbers:
             order[place] = order[place - 1]
             place -= 1
         order[place] = n
-    if not has_twins:
+    if not has_duplicates:
         return np.arange(len(tracks))
     count = 0
     for number in order:
-        is_twin = False
+        is_duplicate = False
         for i in range(count):
-            is_twin |= _are_twins(tracks[number], tracks[order[i]], is_wide)
-        if not is_twin:
+            is_duplicate |= _are_duplicates(tracks[number], tracks[order[i]], is_wide)
+        if not is_duplicate:
             order[count] = number
             count += 1
     return order[:count]
 
 
-def without_twins(tracks: Rows) -> Rows:
+def drop_duplicates(tracks: Rows) -> Rows:
     """Drop the track with fewer matches of two on one road user, unless one present picture shows both."""
     if (tracks["box_age_s"][:, 0] == 0.0).all():
         return tracks
-    single = _single(tracks, IS_WIDE)
+    single = _distinct(tracks, IS_WIDE)
     return tracks if len(single) == len(tracks) else tracks.take(single)

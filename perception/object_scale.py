@@ -9,7 +9,7 @@ from numba import float64
 
 from av_core.types import Float
 from perception.compiled import compiled, inner
-from perception.track_rows import LOOKS, TRACKS, Rows
+from perception.track_rows import MEASUREMENTS, TRACKS, Rows
 
 SCALE_VARIANCE = 0.02
 """Initial variance of the log ratio of a road user's height to its kind's mean."""
@@ -29,9 +29,9 @@ def _mean(a: float, a_sigma: float, b: float, b_sigma: float) -> float:
     return (a_weight * a + b_weight * b) / (a_weight + b_weight)
 
 
-@compiled((TRACKS, LOOKS, float64, float64))
-def rescale(tracks: Rows, looks: Rows, x_m: float, y_m: float) -> tuple[Float, Float]:
-    """Update each track's height by the look of its row, and correct the look's position by it, both in place.
+@compiled((TRACKS, MEASUREMENTS, float64, float64))
+def rescale(tracks: Rows, measurements: Rows, x_m: float, y_m: float) -> tuple[Float, Float]:
+    """Update each track's height by its row's measurement, and correct that one's position by it, both in place.
 
     Returns by how many metres (N,) each object is further away than measured, and the position innovations (N, 2) from
     the tracks. The ego is at (`x_m`, `y_m`). A wrong height scales all distances by one factor, and so the closing
@@ -39,12 +39,13 @@ def rescale(tracks: Rows, looks: Rows, x_m: float, y_m: float) -> tuple[Float, F
     """
     further_m, off_m = np.zeros(len(tracks)), np.empty((len(tracks), 2))
     for n in range(len(tracks)):
-        track, look = tracks[n], looks[n]
-        foot, foot_sigma = look.by_foot[0], look.by_foot[1]
-        size, size_sigma, shake = look.by_size[0], look.by_size[1], look.by_size[2] / look.by_size[0]
+        track, measurement = tracks[n], measurements[n]
+        foot, foot_sigma = measurement.by_foot[0], measurement.by_foot[1]
+        size, size_sigma = measurement.by_size[0], measurement.by_size[1]
+        shake = measurement.by_size[2] / size
         variance = track.scale_variance + SCALE_DRIFT
         gain = variance / (variance + FOOT_CORRELATION * (foot_sigma / foot) ** 2 + shake**2)
-        away_m = math.hypot(look.off_m[0], look.off_m[1])
+        away_m = math.hypot(measurement.off_m[0], measurement.off_m[1])
         if math.isfinite(gain):
             track.scale_log = track.scale_log + gain * (math.log(foot / size) - track.scale_log)
             track.scale_variance = (1.0 - gain) * variance
@@ -53,7 +54,8 @@ def rescale(tracks: Rows, looks: Rows, x_m: float, y_m: float) -> tuple[Float, F
                 after = _mean(foot, foot_sigma, right, right * math.sqrt(track.scale_variance + shake**2))
                 further_m[n] = after - _mean(foot, foot_sigma, size, size_sigma)
         share = 1.0 + further_m[n] / max(away_m, 1e-9)
-        look.off_m[0] *= share
-        look.off_m[1] *= share
-        off_m[n, 0], off_m[n, 1] = x_m + look.off_m[0] - track.state[0], y_m + look.off_m[1] - track.state[1]
+        measurement.off_m[0] *= share
+        measurement.off_m[1] *= share
+        off_m[n, 0] = x_m + measurement.off_m[0] - track.state[0]
+        off_m[n, 1] = y_m + measurement.off_m[1] - track.state[1]
     return further_m, off_m

@@ -1,4 +1,4 @@
-"""Compiled (numba) kernels of the tracker: fill look rows, start, age and update tracks, and export confirmed ones."""
+"""Compiled (numba) kernels of the tracker: fill measurement rows; start, age, update, export tracks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from av_core.types import Float
 from perception.compiled import compiled, inner
-from perception.track_rows import LOOKS, TRACKS, Rows
+from perception.track_rows import MEASUREMENTS, TRACKS, Rows
 
 Flags = NDArray[np.bool_]
 
@@ -30,7 +30,7 @@ BOX_CORRELATION = 4.0
 
 
 @inner
-def put_turned(out: Float, xx: float, xy: float, yy: float, c: float, s: float) -> None:
+def rotate_covariance(out: Float, xx: float, xy: float, yy: float, c: float, s: float) -> None:
     """Rotate a symmetric matrix: `out` (2, 2) = R [xx xy; xy yy] R^T; R is the rotation of cosine `c` and sine `s`."""
     out[0, 0] = c * c * xx - 2.0 * c * s * xy + s * s * yy
     out[1, 1] = s * s * xx + 2.0 * c * s * xy + c * c * yy
@@ -44,7 +44,7 @@ def is_positive(matrix: Float) -> bool:
     return bool(matrix[0] > 0.0 and 0.0 < area < math.inf)
 
 
-THING_SIZE = 35
+PACKED_SIZE = 35
 """Number of values in a packed object: kind, confidence, box (4), size (3); place (2), yaw, whether the covariance is
 split; by foot (3), by size (3); covariance (4); its per-picture noise (4); velocity (2), its noise (4), span, depth."""
 
@@ -53,80 +53,87 @@ PLACE, FOOT, STEADY, NEW, MOTION = 9, 13, 19, 23, 27
 
 
 @inner
-def is_usable(thing: Float) -> bool:
+def is_usable(packed: Float) -> bool:
     """Whether all mandatory values of a packed object are finite and its covariances positive definite."""
     for i in range(1, PLACE + 2):
-        if not math.isfinite(thing[i]):
+        if not math.isfinite(packed[i]):
             return False
-    return is_positive(thing[STEADY:NEW]) and is_positive(thing[NEW:MOTION])
+    return is_positive(packed[STEADY:NEW]) and is_positive(packed[NEW:MOTION])
 
 
 @inner
-def put_look(look: Any, thing: Float, turn_rad: float, c: float, s: float) -> None:
-    """Fill a look's row from a packed object, rotated from the vehicle frame to the map's, except `steady_m2`.
+def fill_measurement(measurement: Any, packed: Float, turn_rad: float, c: float, s: float) -> None:
+    """Fill a measurement's row from a packed object, rotated from the vehicle frame to the map's, except `steady_m2`.
 
     `noise_m2` holds only the noise that is new in each picture: only that averages out and blurs velocities.
     """
-    look.kind, look.confidence, look.is_split = int(thing[0]), thing[1], thing[PLACE + 3] > 0.0
+    measurement.kind, measurement.confidence, measurement.is_split = int(packed[0]), packed[1], packed[PLACE + 3] > 0.0
     for i in range(4):
-        look.box_px[i] = thing[2 + i]
-        look.steady_m2[i // 2, i % 2] = thing[STEADY + i]
-        look.velocity_noise[i // 2, i % 2] = thing[MOTION + 2 + i]
+        measurement.box_px[i] = packed[2 + i]
+        measurement.steady_m2[i // 2, i % 2] = packed[STEADY + i]
+        measurement.velocity_noise[i // 2, i % 2] = packed[MOTION + 2 + i]
     for i in range(3):
-        look.size_m[i], look.by_foot[i], look.by_size[i] = thing[6 + i], thing[FOOT + i], thing[FOOT + 3 + i]
-    x, y = thing[PLACE], thing[PLACE + 1]
-    look.off_m[0], look.off_m[1] = c * x - s * y, s * x + c * y
-    look.yaw_rad = thing[PLACE + 2] + turn_rad
-    times = BOX_CORRELATION if look.is_split else 1.0
-    put_turned(look.spread_m2, thing[STEADY], thing[STEADY + 1], thing[STEADY + 3], c, s)
-    put_turned(look.noise_m2, thing[NEW] * times, thing[NEW + 1] * times, thing[NEW + 3] * times, c, s)
-    look.velocity_mps[0], look.velocity_mps[1] = thing[MOTION], thing[MOTION + 1]
-    look.span_s, look.depth_m = thing[MOTION + 6], thing[MOTION + 7]
+        measurement.size_m[i] = packed[6 + i]
+        measurement.by_foot[i], measurement.by_size[i] = packed[FOOT + i], packed[FOOT + 3 + i]
+    x, y = packed[PLACE], packed[PLACE + 1]
+    measurement.off_m[0], measurement.off_m[1] = c * x - s * y, s * x + c * y
+    measurement.yaw_rad = packed[PLACE + 2] + turn_rad
+    times = BOX_CORRELATION if measurement.is_split else 1.0
+    rotate_covariance(measurement.spread_m2, packed[STEADY], packed[STEADY + 1], packed[STEADY + 3], c, s)
+    rotate_covariance(measurement.noise_m2, packed[NEW] * times, packed[NEW + 1] * times, packed[NEW + 3] * times, c, s)
+    measurement.velocity_mps[0], measurement.velocity_mps[1] = packed[MOTION], packed[MOTION + 1]
+    measurement.span_s, measurement.depth_m = packed[MOTION + 6], packed[MOTION + 7]
 
 
-@compiled((LOOKS, float64[:, :], float64, float64, float64))
-def put_looks(looks: Rows, things: Float, turn_rad: float, sure_min: float, weak_min: float) -> tuple[int, int]:
-    """Fill rows of `looks` from the usable ones of `things` (N, THING_SIZE) -> (number of sure rows, number of rows).
+@compiled((MEASUREMENTS, float64[:, :], float64, float64, float64))
+def fill_measurements(
+    measurements: Rows, packed_objects: Float, turn_rad: float, sure_min: float, weak_min: float
+) -> tuple[int, int]:
+    """Fill rows of `measurements` from the usable ones of `packed_objects` (N, PACKED_SIZE).
+
+    Returns (number of sure rows, number of rows).
 
     Rows of at least `sure_min` confidence come first, then the others down to `weak_min`.
     """
     c, s = math.cos(turn_rad), math.sin(turn_rad)
     sure = count = 0
     for is_sure in (True, False):
-        for n in range(len(things)):
-            confidence = things[n, 1]
-            if confidence >= weak_min and (confidence >= sure_min) == is_sure and is_usable(things[n]):
-                put_look(looks[count], things[n], turn_rad, c, s)
+        for n in range(len(packed_objects)):
+            confidence = packed_objects[n, 1]
+            if confidence >= weak_min and (confidence >= sure_min) == is_sure and is_usable(packed_objects[n]):
+                fill_measurement(measurements[count], packed_objects[n], turn_rad, c, s)
                 count += 1
         if is_sure:
             sure = count
     return sure, count
 
 
-@compiled((TRACKS, LOOKS, int64, int64, float64, float64, float64[:, :]))
-def begin(tracks: Rows, looks: Rows, camera: int, first_id: int, x_m: float, y_m: float, birth: Float) -> None:
-    """Initialize zeroed `tracks` from looks that matched no track; the ego is at (`x_m`, `y_m`).
+@compiled((TRACKS, MEASUREMENTS, int64, int64, float64, float64, float64[:, :]))
+def init_tracks(
+    tracks: Rows, measurements: Rows, camera: int, first_id: int, x_m: float, y_m: float, initial_sigma: Float
+) -> None:
+    """Initialize zeroed `tracks` from measurements that matched no track; the ego is at (`x_m`, `y_m`).
 
-    `birth` holds, for each kind, the standard deviations of velocity, acceleration and turn rate, which a position does
-    not measure.
+    `initial_sigma` holds, for each kind, the standard deviations of velocity, acceleration and turn rate, which a
+    position does not measure.
     """
     for n in range(len(tracks)):
-        track, look = tracks[n], looks[n]
+        track, measurement = tracks[n], measurements[n]
         track.track_id, track.hits, track.free_mps = first_id + n, 1, math.nan
-        track.state[0], track.state[1] = look.off_m[0] + x_m, look.off_m[1] + y_m
-        track.covariance[:2, :2] = look.noise_m2
+        track.state[0], track.state[1] = measurement.off_m[0] + x_m, measurement.off_m[1] + y_m
+        track.covariance[:2, :2] = measurement.noise_m2
         for i in range(2, len(track.state)):
-            track.covariance[i, i] = birth[look.kind, i - 2] ** 2
-        track.kind, track.seen_kind, track.is_split = look.kind, look.kind, look.is_split
-        track.votes[look.kind] = look.confidence
-        track.confidence, track.yaw_rad = look.confidence * CONFIDENCE_GAIN, look.yaw_rad
-        track.steady_m2[:], track.size_m[:] = look.steady_m2, look.size_m
+            track.covariance[i, i] = initial_sigma[measurement.kind, i - 2] ** 2
+        track.kind, track.seen_kind, track.is_split = measurement.kind, measurement.kind, measurement.is_split
+        track.votes[measurement.kind] = measurement.confidence
+        track.confidence, track.yaw_rad = measurement.confidence * CONFIDENCE_GAIN, measurement.yaw_rad
+        track.steady_m2[:], track.size_m[:] = measurement.steady_m2, measurement.size_m
         track.box_age_s[:] = math.inf
-        track.box_px[camera, :], track.box_age_s[camera] = look.box_px, 0.0
+        track.box_px[camera, :], track.box_age_s[camera] = measurement.box_px, 0.0
 
 
 @compiled((TRACKS, float64, float64))
-def age(tracks: Rows, dt_s: float, kept: float) -> None:
+def age_tracks(tracks: Rows, dt_s: float, kept: float) -> None:
     """Add `dt_s` to the tracks' unseen times and scale their confidence by `kept`."""
     for n in range(len(tracks)):
         track = tracks[n]
@@ -135,36 +142,36 @@ def age(tracks: Rows, dt_s: float, kept: float) -> None:
         track.confidence *= kept
 
 
-@compiled((TRACKS, LOOKS, int64, float64[:]))
-def recount(tracks: Rows, looks: Rows, camera: int, heading_min_mps: Float) -> None:
-    """Update the tracks' kinds, sizes, headings, confidences and boxes from the looks of their rows.
+@compiled((TRACKS, MEASUREMENTS, int64, float64[:]))
+def update_attributes(tracks: Rows, measurements: Rows, camera: int, heading_min_mps: Float) -> None:
+    """Update the tracks' kinds, sizes, headings, confidences and boxes from the measurements of their rows.
 
     `heading_min_mps` is, for each kind, the minimum speed at which the velocity gives the heading.
     """
     for n in range(len(tracks)):
-        track, look = tracks[n], looks[n]
-        votes, seen = track.votes, look.kind
-        votes[seen] += look.confidence
+        track, measurement = tracks[n], measurements[n]
+        votes, seen = track.votes, measurement.kind
+        votes[seen] += measurement.confidence
         best = int(votes.argmax())
         kind = best if votes[best] > votes[track.kind] else track.kind
         is_same = seen == kind and track.seen_kind == kind
         for i in range(3):
             gain = SIZE_GAIN if is_same else 1.0
-            track.size_m[i] += gain * (look.size_m[i] - track.size_m[i])
+            track.size_m[i] += gain * (measurement.size_m[i] - track.size_m[i])
         vx, vy = track.state[2], track.state[3]
         if math.hypot(vx, vy) >= heading_min_mps[kind]:
             track.yaw_rad = math.atan2(vy, vx)
         if track.unseen_s > 0.0:  # no other camera has seen it in this instant
-            gained = track.confidence + CONFIDENCE_GAIN * (1.0 - track.confidence) * look.confidence
+            gained = track.confidence + CONFIDENCE_GAIN * (1.0 - track.confidence) * measurement.confidence
             track.confidence = min(gained, 1.0)
             track.hits += 1
         track.kind, track.seen_kind = kind, seen
-        track.steady_m2[:], track.is_split = look.steady_m2, look.is_split
-        track.box_px[camera, :], track.box_age_s[camera] = look.box_px, 0.0
+        track.steady_m2[:], track.is_split = measurement.steady_m2, measurement.is_split
+        track.box_px[camera, :], track.box_age_s[camera] = measurement.box_px, 0.0
 
 
 @inner
-def put_with_steady_error(out: Float, track: Any, c: float, s: float, is_walker: bool) -> None:
+def fill_total_covariance(out: Float, track: Any, c: float, s: float, is_walker: bool) -> None:
     """Covariance (4, 4) of position and velocity, with the persistent measurement error that the filter leaves out.
 
     The last measurement's whole covariance, `steady_m2`, stands for that error in the position.
@@ -172,25 +179,25 @@ def put_with_steady_error(out: Float, track: Any, c: float, s: float, is_walker:
     out[:] = track.covariance[:4, :4]
     if track.is_split:
         turned, steady = np.empty((2, 2)), track.steady_m2
-        put_turned(turned, steady[0, 0], steady[0, 1], steady[1, 1], c, s)
+        rotate_covariance(turned, steady[0, 0], steady[0, 1], steady[1, 1], c, s)
         out[:2, :2] += turned
         if not is_walker:
             out[2, 2] += STEADY_VELOCITY_MPS**2
             out[3, 3] += STEADY_VELOCITY_MPS**2
 
 
-GIVEN_SIZE = 16
-"""Number of values per track from `given`: id, kind, x, y, yaw, velocity (2), size (3), confidence, age of its box in
-the first camera, that box (4)."""
+EXPORT_SIZE = 16
+"""Number of values per track from `export_tracks`: id, kind, x, y, yaw, velocity (2), size (3), confidence, age of its
+box in the first camera, that box (4)."""
 
 
 @compiled((TRACKS, int64, float64, float64, float64, boolean[:]))
-def given(
+def export_tracks(
     tracks: Rows, hits_min: int, x_m: float, y_m: float, turn_rad: float, is_walker: Flags
 ) -> tuple[Float, Float]:
     """Export the tracks with at least `hits_min` matches, sorted by distance from (`x_m`, `y_m`), in a stable order.
 
-    Returns values (N, GIVEN_SIZE) and covariances (N, 4, 4) of positions and velocities.
+    Returns values (N, EXPORT_SIZE) and covariances (N, 4, 4) of positions and velocities.
     """
     order, away_m, count = np.empty(len(tracks), dtype=np.int64), np.empty(len(tracks)), 0
     for n in range(len(tracks)):
@@ -202,12 +209,12 @@ def given(
             place -= 1
         order[place], away_m[place] = n, gap_m
         count += 1
-    out, covariances = np.empty((count, GIVEN_SIZE)), np.empty((count, 4, 4))
+    out, covariances = np.empty((count, EXPORT_SIZE)), np.empty((count, 4, 4))
     c, s = math.cos(turn_rad), math.sin(turn_rad)
     for i in range(count):
         track, row = tracks[order[i]], out[i]
         row[0], row[1], row[4] = track.track_id, track.kind, track.yaw_rad
         row[2:4], row[5:7], row[7:10] = track.state[:2], track.state[2:4], track.size_m
         row[10], row[11], row[12:] = track.confidence, track.box_age_s[0], track.box_px[0]
-        put_with_steady_error(covariances[i], track, c, s, is_walker[track.kind])
+        fill_total_covariance(covariances[i], track, c, s, is_walker[track.kind])
     return out, covariances

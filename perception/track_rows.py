@@ -1,4 +1,4 @@
-"""Structured array types of the tracker: `TRACK`, a tracked road user, and `LOOK`, one measured in one picture."""
+"""Structured array types of the tracker: `TRACK`, a tracked road user; `MEASUREMENT`, one measured in one picture."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TRACK = np.dtype(
 )
 """A tracked road user."""
 
-LOOK = np.dtype(
+MEASUREMENT = np.dtype(
     [
         ("kind", np.int64),
         ("confidence", np.float64),
@@ -69,5 +69,5 @@ LOOK = np.dtype(
 )
 """A measured road user in one picture: `RangedObject` as an array row."""
 
-TRACKS, LOOKS = records(TRACK), records(LOOK)
-"""Numba types of arrays of `TRACK` and of `LOOK`."""
+TRACKS, MEASUREMENTS = records(TRACK), records(MEASUREMENT)
+"""Numba types of arrays of `TRACK` and of `MEASUREMENT`."""

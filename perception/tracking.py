@@ -13,16 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from av_core.types import EgoState, Float, ObjectKind, RangedObject, TrackedObject
-from perception.association import matches, without_twins
-from perception.lane_motion import across_lanes, birth_velocities
+from perception.association import drop_duplicates, match_measurements
+from perception.lane_motion import initial_velocities, lane_constraints
 from perception.map_index import MapIndex
 from perception.object_scale import SCALE_VARIANCE, rescale
-from perception.track_kernel import age, begin, given, recount
+from perception.track_kernel import age_tracks, export_tracks, init_tracks, update_attributes
 from perception.track_rows import CAMERAS_MAX, KINDS, TRACK, Rows
-from perception.tracks import joined, looks_of, those, turn_to_map, without
-from perception.turning_motion import correct_across, correct_velocity, fold_places, move
+from perception.tracks import concatenate, exclude, measurements_of, select, turn_to_map
+from perception.turning_motion import constrain_velocity, correct_velocity, predict, update_positions
 
-SURPRISE = 6.0
+OUTLIER_GATE = 6.0
 """Squared Mahalanobis distance beyond which a measurement counts as an outlier and is weighted down: an object that
 comes out from behind another seems to jump, and flow corners may lie on a reflection."""
 
@@ -47,7 +47,7 @@ class TrackerConfig:
 NOISE = np.array([(1.4, 1.4, 0.4, 0.2)] * 5 + [(0.7, 0.7, 0.1, 0.1)])
 """Process noise densities of velocity (x, y), acceleration and turn rate for each of `KINDS`; pedestrians are last."""
 
-BIRTH = np.array([(7.0, 7.0, 1.0, 0.15)] * 4 + [(5.0, 5.0, 1.0, 0.2), (1.5, 1.5, 0.1, 0.1)])
+INITIAL_SIGMA = np.array([(7.0, 7.0, 1.0, 0.15)] * 4 + [(5.0, 5.0, 1.0, 0.2), (1.5, 1.5, 0.1, 0.1)])
 """Standard deviations of a new track's velocity (x, y), acceleration and turn rate for each of `KINDS`."""
 
 IS_WALKER = np.array([kind is ObjectKind.PEDESTRIAN for kind in KINDS])
@@ -95,92 +95,92 @@ class Tracker:
         if not 0.0 <= dt <= config.gap_max_s:
             self._tracks, dt = np.zeros(0, TRACK), 0.0
         self._time_s = ego.stamp.time_s
-        _move(self._tracks, dt)
+        _predict(self._tracks, dt)
         for camera, things in enumerate((seen, *others)):
             if things or camera == 0:
-                self._fold(camera, things, ego)
-        return _given(self._tracks, config.hits_min, ego)
+                self._update_camera(camera, things, ego)
+        return _to_objects(self._tracks, config.hits_min, ego)
 
-    def _fold(self, camera: int, seen: Sequence[RangedObject], ego: EgoState) -> None:
+    def _update_camera(self, camera: int, seen: Sequence[RangedObject], ego: EgoState) -> None:
         """Update the tracks with one camera's objects: associate, correct, drop expired tracks, start new ones."""
         config = self._config
-        sure, weak = looks_of(seen, ego, config.sure_min, config.weak_min)
-        kept, left, unmatched = _round(self._tracks, sure, ego, camera)
-        kept_weak, left, _ = _round(left, weak, ego, camera)
-        kept = joined(kept, kept_weak)
+        sure, weak = measurements_of(seen, ego, config.sure_min, config.weak_min)
+        kept, left, unmatched = _associate(self._tracks, sure, ego, camera)
+        kept_weak, left, _ = _associate(left, weak, ego, camera)
+        kept = concatenate(kept, kept_weak)
         if self._index is not None:
-            _guide(kept, self._index)
+            _apply_lane_directions(kept, self._index)
         kept["unseen_s"] = 0.0
-        tracks = without_twins(joined(kept, self._outlived(left)))
-        self._tracks = joined(tracks, self._born(unmatched, ego, camera)) if len(unmatched) else tracks
+        tracks = drop_duplicates(concatenate(kept, self._unexpired(left)))
+        self._tracks = concatenate(tracks, self._start_tracks(unmatched, ego, camera)) if len(unmatched) else tracks
 
     @property
     def tracks(self) -> Rows:
         """All tracks, rows of `TRACK`, including those not yet confirmed."""
         return self._tracks.copy()
 
-    def _outlived(self, tracks: Rows) -> Rows:
+    def _unexpired(self, tracks: Rows) -> Rows:
         if not len(tracks):
             return tracks
         config = self._config
         longest_s = np.where(tracks["hits"] >= config.hits_min, config.coast_s, config.doubt_s)
-        return those(tracks, tracks["unseen_s"] <= longest_s)
+        return select(tracks, tracks["unseen_s"] <= longest_s)
 
-    def _born(self, looks: Rows, ego: EgoState, camera: int) -> Rows:
-        tracks = np.zeros(len(looks), TRACK)
-        begin(tracks, looks, camera, self._next_id, ego.x_m, ego.y_m, BIRTH)
-        self._next_id += len(looks)
+    def _start_tracks(self, measurements: Rows, ego: EgoState, camera: int) -> Rows:
+        tracks = np.zeros(len(measurements), TRACK)
+        init_tracks(tracks, measurements, camera, self._next_id, ego.x_m, ego.y_m, INITIAL_SIGMA)
+        self._next_id += len(measurements)
         if self._index is not None:
-            _launch(tracks, looks, self._index)
+            _init_velocities(tracks, measurements, self._index)
         tracks["scale_variance"] = SCALE_VARIANCE
-        rescale(tracks, looks, ego.x_m, ego.y_m)
+        rescale(tracks, measurements, ego.x_m, ego.y_m)
         return tracks
 
 
-def _move(tracks: Rows, dt_s: float) -> None:
+def _predict(tracks: Rows, dt_s: float) -> None:
     """Predict the tracks `dt_s` ahead, in place."""
     if not len(tracks):
         return
-    move(tracks["state"], tracks["covariance"], dt_s, NOISE, tracks["kind"], tracks["free_mps"])
-    age(tracks, dt_s, np.exp(-dt_s / CONFIDENCE_TIME_S))
+    predict(tracks["state"], tracks["covariance"], dt_s, NOISE, tracks["kind"], tracks["free_mps"])
+    age_tracks(tracks, dt_s, np.exp(-dt_s / CONFIDENCE_TIME_S))
 
 
-def _round(tracks: Rows, looks: Rows, ego: EgoState, camera: int) -> tuple[Rows, Rows, Rows]:
-    """One association round -> (matched and corrected tracks, unmatched tracks, unmatched looks).
+def _associate(tracks: Rows, measurements: Rows, ego: EgoState, camera: int) -> tuple[Rows, Rows, Rows]:
+    """One association round -> (matched and corrected tracks, unmatched tracks, unmatched measurements).
 
     `tracks` may be changed in place.
     """
-    rows, columns = matches(tracks, looks, ego, camera)
+    rows, columns = match_measurements(tracks, measurements, ego, camera)
     if not len(rows):
-        return tracks[:0], tracks, looks
+        return tracks[:0], tracks, measurements
     matched = tracks if len(rows) == len(tracks) else tracks.take(rows)  # where all are matched, they keep their order
-    _correct(matched, looks.take(columns), ego, camera)
-    return matched, without(tracks, rows), without(looks, columns)
+    _correct(matched, measurements.take(columns), ego, camera)
+    return matched, exclude(tracks, rows), exclude(measurements, columns)
 
 
-def _correct(tracks: Rows, looks: Rows, ego: EgoState, camera: int) -> None:
-    """Correct each track in place by the look in its row, after its known size has corrected the look's distance."""
+def _correct(tracks: Rows, measurements: Rows, ego: EgoState, camera: int) -> None:
+    """Correct each track in place by its row's measurement, whose distance its known size has corrected before."""
     state, covariance = tracks["state"], tracks["covariance"]
-    further_m, off_m = rescale(tracks, looks, ego.x_m, ego.y_m)
-    fold_places(state, covariance, off_m, looks["noise_m2"], SURPRISE)
-    moving = np.flatnonzero(np.isfinite(looks["span_s"]))
+    further_m, off_m = rescale(tracks, measurements, ego.x_m, ego.y_m)
+    update_positions(state, covariance, off_m, measurements["noise_m2"], OUTLIER_GATE)
+    moving = np.flatnonzero(np.isfinite(measurements["span_s"]))
     if len(moving):
-        velocity, noise = _velocity_in_map(looks[moving], further_m[moving], ego)
+        velocity, noise = _velocity_in_map(measurements[moving], further_m[moving], ego)
         state[moving], covariance[moving] = correct_velocity(
-            state[moving], covariance[moving], velocity, noise, looks["span_s"][moving], SURPRISE
+            state[moving], covariance[moving], velocity, noise, measurements["span_s"][moving], OUTLIER_GATE
         )
-    recount(tracks, looks, camera, HEADING_MIN_MPS)
+    update_attributes(tracks, measurements, camera, HEADING_MIN_MPS)
 
 
-def _launch(tracks: Rows, looks: Rows, index: MapIndex) -> None:
+def _init_velocities(tracks: Rows, measurements: Rows, index: MapIndex) -> None:
     """Give new vehicle tracks the velocity prior of the lanes at their position, and the lane's free-flow speed."""
-    mean, spread, free_mps = birth_velocities(index, tracks["state"][:, :2])
-    told = np.flatnonzero(np.isfinite(mean[:, 0]) & ~IS_WALKER[looks["kind"]])
+    mean, spread, free_mps = initial_velocities(index, tracks["state"][:, :2])
+    told = np.flatnonzero(np.isfinite(mean[:, 0]) & ~IS_WALKER[measurements["kind"]])
     tracks["state"][told, 2:4], tracks["covariance"][told, 2:4, 2:4] = mean[told], spread[told]
     tracks["free_mps"][told] = free_mps[told]
 
 
-def _guide(tracks: Rows, index: MapIndex) -> None:
+def _apply_lane_directions(tracks: Rows, index: MapIndex) -> None:
     """Correct moving vehicles by the directions of the lanes they may be driving in."""
     velocity = tracks["state"][:, 2:4]
     is_first = tracks["unseen_s"] > 0.0  # once an instant: a second camera's match adds no new lane information
@@ -188,37 +188,37 @@ def _guide(tracks: Rows, index: MapIndex) -> None:
     moving = np.flatnonzero(is_first & is_moving & ~IS_WALKER[tracks["kind"]])
     if not len(moving):
         return
-    across, sigma, free_mps = across_lanes(index, tracks["state"][moving, :2], velocity[moving])
+    across, sigma, free_mps = lane_constraints(index, tracks["state"][moving, :2], velocity[moving])
     told = np.isfinite(sigma)
     moving = moving[told]
     tracks["free_mps"][moving] = free_mps[told]
-    tracks["state"][moving], tracks["covariance"][moving] = correct_across(
-        tracks["state"][moving], tracks["covariance"][moving], across[told], sigma[told], SURPRISE
+    tracks["state"][moving], tracks["covariance"][moving] = constrain_velocity(
+        tracks["state"][moving], tracks["covariance"][moving], across[told], sigma[told], OUTLIER_GATE
     )
 
 
-def _velocity_in_map(looks: Rows, further_m: Float, ego: EgoState) -> tuple[Float, Float]:
-    """Velocities over ground (N, 2) in the map frame, with covariances (N, 2, 2), from the flow measured in `looks`.
+def _velocity_in_map(measurements: Rows, further_m: Float, ego: EgoState) -> tuple[Float, Float]:
+    """Velocities over ground (N, 2) in the map frame, with covariances (N, 2, 2), from the flow in `measurements`.
 
     `further_m` (N,) is how much further away the objects are than assumed when the flow was scaled.
     """
-    off_m = looks["off_m"]
-    depth_sigma = np.sqrt(np.einsum("ni,nij,nj->n", off_m, looks["spread_m2"], off_m)) / (off_m**2).sum(axis=1)
-    share = (1.0 + further_m / looks["depth_m"])[:, None]
-    turn, relative = turn_to_map(ego), looks["velocity_mps"] * share
+    off_m = measurements["off_m"]
+    depth_sigma = np.sqrt(np.einsum("ni,nij,nj->n", off_m, measurements["spread_m2"], off_m)) / (off_m**2).sum(axis=1)
+    share = (1.0 + further_m / measurements["depth_m"])[:, None]
+    turn, relative = turn_to_map(ego), measurements["velocity_mps"] * share
     # A mean over the span is valid half a span ago: the ego had another heading and speed then.
-    back = ego.yaw_rate_radps * looks["span_s"] / 2.0
-    speed = ego.speed_mps - ego.accel_mps2 * looks["span_s"] / 2.0
+    back = ego.yaw_rate_radps * measurements["span_s"] / 2.0
+    speed = ego.speed_mps - ego.accel_mps2 * measurements["span_s"] / 2.0
     own = np.stack([speed * np.cos(back), -speed * np.sin(back)], axis=1)
     stretch = depth_sigma[:, None] * relative
-    noise = looks["velocity_noise"] * share[:, :, None] ** 2 + stretch[:, :, None] * stretch[:, None, :]
+    noise = measurements["velocity_noise"] * share[:, :, None] ** 2 + stretch[:, :, None] * stretch[:, None, :]
     noise = noise + (EGO_SPEED_SIGMA_MPS**2 + FLOW_SIGMA_MPS**2) * np.eye(2)
     return (relative + own) @ turn.T, turn @ noise @ turn.T
 
 
-def _given(tracks: Rows, hits_min: int, ego: EgoState) -> tuple[TrackedObject, ...]:
+def _to_objects(tracks: Rows, hits_min: int, ego: EgoState) -> tuple[TrackedObject, ...]:
     """The tracks with at least `hits_min` matches as `TrackedObject`s, nearest first."""
-    rows, covariances = given(tracks, hits_min, ego.x_m, ego.y_m, ego.yaw_rad, IS_WALKER)
+    rows, covariances = export_tracks(tracks, hits_min, ego.x_m, ego.y_m, ego.yaw_rad, IS_WALKER)
     out = []
     for row, covariance in zip(rows.tolist(), covariances, strict=True):
         track_id, kind, x, y, yaw, vx, vy, length, width, height, confidence, box_age_s, u0, v0, u1, v1 = row

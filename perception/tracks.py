@@ -13,29 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from av_core.types import Distance, EgoState, Float, RangedObject
-from perception.track_kernel import THING_SIZE, put_looks
-from perception.track_rows import LOOK, NUMBER, Rows
+from perception.track_kernel import PACKED_SIZE, fill_measurements
+from perception.track_rows import MEASUREMENT, NUMBER, Rows
 
 _UNKNOWN, _STILL = (math.nan,) * 3, (math.nan,) * 8
-_THING = Struct(f"{THING_SIZE}d")
+_LAYOUT = Struct(f"{PACKED_SIZE}d")
 
 
-def looks_of(things: Sequence[RangedObject], ego: EgoState, sure_min: float, weak_min: float) -> tuple[Rows, Rows]:
-    """Rows of `LOOK`: those of at least `sure_min` confidence, and the others down to `weak_min`, in `things`' order.
+def measurements_of(
+    things: Sequence[RangedObject], ego: EgoState, sure_min: float, weak_min: float
+) -> tuple[Rows, Rows]:
+    """Rows of `MEASUREMENT` in the order of `things`: those of at least `sure_min` confidence, then down to `weak_min`.
 
     Objects with non-finite values or a covariance that is not positive definite are dropped.
     """
-    looks = np.empty(len(things), LOOK)
+    measurements = np.empty(len(things), MEASUREMENT)
     if not things:
-        return looks, looks
+        return measurements, measurements
     # packed into bytes, since numpy would spend more time on each number's type than all the rest takes
-    numbers = np.frombuffer(bytearray().join(map(_packed, things))).reshape(-1, THING_SIZE)
-    sure, count = put_looks(looks, numbers, ego.yaw_rad, sure_min, weak_min)
-    return looks[:sure], looks[sure:count]
+    numbers = np.frombuffer(bytearray().join(map(_packed, things))).reshape(-1, PACKED_SIZE)
+    sure, count = fill_measurements(measurements, numbers, ego.yaw_rad, sure_min, weak_min)
+    return measurements[:sure], measurements[sure:count]
 
 
 def _packed(thing: RangedObject) -> bytes:
-    """The object's values as bytes, in the layout of `track_kernel.THING_SIZE`."""
+    """The object's values as bytes, in the layout of `track_kernel.PACKED_SIZE`."""
     motion = _STILL
     if thing.motion is not None:
         seen = thing.motion
@@ -45,7 +47,7 @@ def _packed(thing: RangedObject) -> bytes:
     if thing.jitter is not None:
         (xx, xy), (yx, yy) = thing.jitter.tolist()
         jitter = xx, xy, yx, yy
-    return _THING.pack(
+    return _LAYOUT.pack(
         NUMBER[thing.kind], thing.confidence, *thing.box_px, thing.length_m, thing.width_m, thing.height_m,
         thing.x_m, thing.y_m, thing.yaw_rad or 0.0, thing.jitter is not None,
         *_distance(thing.by_foot), *_distance(thing.by_size), *steady, *jitter, *motion,
@@ -62,21 +64,21 @@ def turn_to_map(ego: EgoState) -> Float:
     return np.array([[c, -s], [s, c]])
 
 
-def those(rows: Rows, which: NDArray[np.bool_]) -> Rows:
+def select(rows: Rows, which: NDArray[np.bool_]) -> Rows:
     """The rows where `which` is true; `rows` itself where all are."""
     return rows if which.all() else rows.take(np.flatnonzero(which))
 
 
-def without(rows: Rows, which: NDArray[np.int64]) -> Rows:
+def exclude(rows: Rows, which: NDArray[np.int64]) -> Rows:
     """The rows whose indices are not in `which`."""
     if len(which) == len(rows):
         return rows[:0]
     left = np.ones(len(rows), dtype=np.bool_)
     left[which] = False
-    return those(rows, left)
+    return select(rows, left)
 
 
-def joined(*parts: Rows) -> Rows:
+def concatenate(*parts: Rows) -> Rows:
     """Concatenate rows. (numpy's `concatenate` compares structured types field by field, in Python.)"""
     filled = [part for part in parts if len(part)]
     if len(filled) < 2:

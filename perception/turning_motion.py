@@ -40,8 +40,8 @@ _POSITION = np.eye(STATE_SIZE)[None, :2].copy()
 
 
 @inner
-def _add_around(out: Float, a: Float, b: Float, is_added: bool) -> None:
-    """Write `a b a^T`, made symmetric, into `out`, or add it where `is_added`; `out` may be `b`."""
+def _sandwich(out: Float, a: Float, b: Float, is_added: bool) -> None:
+    """Write the sandwich product `a b a^T`, made symmetric, to `out`, or add it where `is_added`; `out` may be `b`."""
     size, count = a.shape
     half = np.empty((size, count))
     for i in range(size):
@@ -74,39 +74,41 @@ def _invert(matrix: Float, out: Float, count: int) -> None:
 
 
 @inner
-def _soft(vx_mps: float, vy_mps: float) -> float:
+def _soft_speed(vx_mps: float, vy_mps: float) -> float:
     """Speed, smoothly bounded below by `SOFT_MPS`."""
     return math.sqrt(vx_mps * vx_mps + vy_mps * vy_mps + SOFT_MPS**2)
 
 
 @compiled("Tuple((float64[:, :, :], float64[:, :]))(float64[:, :], float64[:, :], float64[:])")
-def _seen_of_velocity(states: Float, velocities: Float, span_s: Float) -> tuple[Float, Float]:
+def _velocity_innovation(states: Float, velocities: Float, span_s: Float) -> tuple[Float, Float]:
     """Measurement Jacobians (N, 2, 6) of the mean velocity over the last `span_s`, and innovations (N, 2), m/s."""
-    seen, off = np.zeros((len(states), 2, STATE_SIZE)), np.empty((len(states), 2))
+    jacobians, innovations = np.zeros((len(states), 2, STATE_SIZE)), np.empty((len(states), 2))
     for n in range(len(states)):
         vx, vy, back = states[n, VX], states[n, VY], span_s[n] / 2.0
-        soft = _soft(vx, vy)
-        seen[n, 0, VX] = seen[n, 1, VY] = 1.0
-        seen[n, 0, ACCEL], seen[n, 1, ACCEL] = -back * vx / soft, -back * vy / soft
-        seen[n, 0, TURN], seen[n, 1, TURN] = back * vy, -back * vx
+        soft = _soft_speed(vx, vy)
+        jacobians[n, 0, VX] = jacobians[n, 1, VY] = 1.0
+        jacobians[n, 0, ACCEL], jacobians[n, 1, ACCEL] = -back * vx / soft, -back * vy / soft
+        jacobians[n, 0, TURN], jacobians[n, 1, TURN] = back * vy, -back * vx
         for k in range(2):
-            told = states[n, VX + k] + seen[n, k, ACCEL] * states[n, ACCEL] + seen[n, k, TURN] * states[n, TURN]
-            off[n, k] = velocities[n, k] - told
-    return seen, off
+            told = states[n, VX + k] + jacobians[n, k, ACCEL] * states[n, ACCEL]
+            innovations[n, k] = velocities[n, k] - (told + jacobians[n, k, TURN] * states[n, TURN])
+    return jacobians, innovations
 
 
 @compiled("void(float64[:, :], float64[:, :, :], float64[:, :, :], float64[:, :], float64[:, :, :], float64)")
-def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Float, gate: float) -> None:
+def _kalman_update(
+    states: Float, covariances: Float, jacobians: Float, innovations: Float, noise: Float, gate: float
+) -> None:
     """Kalman update of states and covariances in place, in Joseph form.
 
-    `seen` (N or 1, K, 6) is the measurement Jacobian, `off` (N, K) the innovation; K is 1 or 2. Where its squared
+    `jacobians` (N or 1, K, 6) and `innovations` (N, K) are the measurement's; K is 1 or 2. Where the squared
     Mahalanobis distance exceeds `gate`, the noise is raised until it equals `gate`.
     """
-    count = off.shape[1]
+    count = innovations.shape[1]
     shared, gain, raised = np.empty((2, STATE_SIZE)), np.empty((STATE_SIZE, 2)), np.empty((2, 2))
     spread, inverse, keep = np.empty((2, 2)), np.empty((2, 2)), np.empty((STATE_SIZE, STATE_SIZE))
     for n in range(len(states)):
-        by = seen[n if len(seen) > 1 else 0]
+        by = jacobians[n if len(jacobians) > 1 else 0]
         for k in range(count):
             for j in range(STATE_SIZE):
                 shared[k, j] = 0.0
@@ -121,7 +123,7 @@ def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Flo
         distance = 0.0
         for k in range(count):
             for m in range(count):
-                distance += off[n, k] * inverse[k, m] * off[n, m]
+                distance += innovations[n, k] * inverse[k, m] * innovations[n, m]
         surprise = max(distance / gate, 1.0)
         for k in range(count):
             for m in range(count):
@@ -131,21 +133,21 @@ def _fold(states: Float, covariances: Float, seen: Float, off: Float, noise: Flo
                 gain[i, k] = 0.0
                 for m in range(count):
                     gain[i, k] += inverse[k, m] / surprise * shared[m, i]
-                states[n, i] += gain[i, k] * off[n, k]
+                states[n, i] += gain[i, k] * innovations[n, k]
             for j in range(STATE_SIZE):
                 keep[i, j] = 1.0 if i == j else 0.0
                 for k in range(count):
                     keep[i, j] -= gain[i, k] * by[k, j]
-        _add_around(covariances[n], keep, covariances[n], False)
-        _add_around(covariances[n], gain[:, :count], raised[:count, :count], True)
+        _sandwich(covariances[n], keep, covariances[n], False)
+        _sandwich(covariances[n], gain[:, :count], raised[:count, :count], True)
 
 
 @inner
-def _pull(vx_mps: float, vy_mps: float, free_mps: float) -> tuple[float, float, float]:
+def _free_flow_accel(vx_mps: float, vy_mps: float, free_mps: float) -> tuple[float, float, float]:
     """Acceleration, m/s2, towards the speed `free_mps`, and its derivatives by vx and vy; zeros where that is NaN."""
     if math.isnan(free_mps):
         return 0.0, 0.0, 0.0
-    soft, square = _soft(vx_mps, vy_mps), vx_mps * vx_mps + vy_mps * vy_mps
+    soft, square = _soft_speed(vx_mps, vy_mps), vx_mps * vx_mps + vy_mps * vy_mps
     wanted = (free_mps - soft) / FREE_TIME_S
     bounded = min(max(wanted, -FREE_LOSS_MAX_MPS2), FREE_GAIN_MAX_MPS2)
     drives = square / (square + DRIVES_MPS**2)
@@ -156,7 +158,7 @@ def _pull(vx_mps: float, vy_mps: float, free_mps: float) -> tuple[float, float, 
 
 
 @compiled("void(float64[:, :], float64[:, :, :], float64, float64[:, :], int64[:], float64[:])")
-def move(
+def predict(
     states: Float, covariances: Float, dt_s: float, noise: Float, kinds: NDArray[np.int64], free_mps: Float
 ) -> None:
     """Predict states (N, 6) and covariances (N, 6, 6) `dt_s` seconds ahead, in place.
@@ -169,9 +171,9 @@ def move(
     jacobian = np.eye(STATE_SIZE)
     for n in range(len(states)):
         vx, vy, own_accel, angle = states[n, VX], states[n, VY], states[n, ACCEL], states[n, TURN] * dt_s
-        pull, pull_x, pull_y = _pull(vx, vy, free_mps[n])
+        pull, pull_x, pull_y = _free_flow_accel(vx, vy, free_mps[n])
         accel = own_accel + pull
-        soft = _soft(vx, vy)
+        soft = _soft_speed(vx, vy)
         ax, ay = vx / soft, vy / soft
         c, s = math.cos(angle), math.sin(angle)
         gone_x, gone_y = vx + dt_s * accel * ax, vy + dt_s * accel * ay
@@ -195,17 +197,17 @@ def move(
         states[n, VX], states[n, VY], states[n, ACCEL] = after_x, after_y, own_accel * accel_decay
         most = min(LATERAL_MAX_MPS2 / soft, soft / RADIUS_MIN_M)
         states[n, TURN] = min(max(states[n, TURN] * turn_decay, -most), most)
-        _add_around(covariances[n], jacobian, covariances[n], False)
+        _sandwich(covariances[n], jacobian, covariances[n], False)
         for i in range(4):
             covariances[n, VX + i, VX + i] += noise[kinds[n], i] ** 2 * dt_s
 
 
-def fold_places(states: Float, covariances: Float, off_m: Float, noise: Float, gate: float) -> None:
+def update_positions(states: Float, covariances: Float, off_m: Float, noise: Float, gate: float) -> None:
     """Update states (N, 6), covariances (N, 6, 6) in place by position innovations `off_m` (N, 2); `noise` (N, 2, 2).
 
     An innovation whose squared Mahalanobis distance exceeds `gate` is weighted down until it equals `gate`.
     """
-    _fold(states, covariances, _POSITION, off_m, noise, gate)
+    _kalman_update(states, covariances, _POSITION, off_m, noise, gate)
 
 
 def correct_velocity(
@@ -213,29 +215,29 @@ def correct_velocity(
 ) -> tuple[Float, Float]:
     """New states and covariances from velocities (N, 2) m/s that are means over the last `span_s` (N,) seconds.
 
-    `noise` and `gate` are as in `fold_places`.
+    `noise` and `gate` are as in `update_positions`.
     """
-    seen, off = _seen_of_velocity(states, velocities, span_s)
-    return _folded(states, covariances, seen, off, noise, gate)
+    jacobians, innovations = _velocity_innovation(states, velocities, span_s)
+    return _updated_copy(states, covariances, jacobians, innovations, noise, gate)
 
 
-def correct_across(
+def constrain_velocity(
     states: Float, covariances: Float, across: Float, sigma_mps: Float, gate: float
 ) -> tuple[Float, Float]:
     """New states and covariances from the constraint of no velocity along unit vectors `across` (N, 2).
 
-    `sigma_mps` (N,) is the constraint's standard deviation; `gate` is as in `fold_places`.
+    `sigma_mps` (N,) is the constraint's standard deviation; `gate` is as in `update_positions`.
     """
-    seen = np.zeros((len(states), 1, STATE_SIZE))
-    seen[:, 0, VX : VY + 1] = across
-    off = -(across * states[:, VX : VY + 1]).sum(axis=1)
-    return _folded(states, covariances, seen, off[:, None], sigma_mps[:, None, None] ** 2, gate)
+    jacobians = np.zeros((len(states), 1, STATE_SIZE))
+    jacobians[:, 0, VX : VY + 1] = across
+    innovations = -(across * states[:, VX : VY + 1]).sum(axis=1)
+    return _updated_copy(states, covariances, jacobians, innovations[:, None], sigma_mps[:, None, None] ** 2, gate)
 
 
-def _folded(
-    states: Float, covariances: Float, seen: Float, off: Float, noise: Float, gate: float
+def _updated_copy(
+    states: Float, covariances: Float, jacobians: Float, innovations: Float, noise: Float, gate: float
 ) -> tuple[Float, Float]:
-    """`_fold` on copies of the states and covariances."""
+    """`_kalman_update` on copies of the states and covariances."""
     states, covariances = states.copy(), covariances.copy()
-    _fold(states, covariances, seen, off, noise, gate)
+    _kalman_update(states, covariances, jacobians, innovations, noise, gate)
     return states, covariances

@@ -12,7 +12,7 @@ from simulated_drives import DT_S, two_way_road
 from test_tracking import Way, ego_at, nearest, see, velocity_of
 
 from av_core.types import Float, LaneKey, ObjectKind
-from perception.lane_motion import across_lanes, birth_velocities
+from perception.lane_motion import initial_velocities, lane_constraints
 from perception.map_index import MapIndex
 from perception.tracking import Tracker
 
@@ -34,7 +34,7 @@ def test_places_in_the_coordinates_of_the_lanes_around(x: float, y: float) -> No
 
 
 def test_who_comes_into_view_is_taken_to_drive_along_its_lane() -> None:
-    mean, covariance, free = birth_velocities(STRAIGHT, np.array([(50.0, -1.75), (50.0, 1.75), (50.0, -30.0)]))
+    mean, covariance, free = initial_velocities(STRAIGHT, np.array([(50.0, -1.75), (50.0, 1.75), (50.0, -30.0)]))
     assert mean[0, 0] > 3.0 > -3.0 > mean[1, 0]
     assert mean[:2, 1] == pytest.approx(0.0, abs=0.05)
     assert (covariance[:2, 0, 0] > 4.0 * covariance[:2, 1, 1]).all()
@@ -45,7 +45,7 @@ def test_who_comes_into_view_is_taken_to_drive_along_its_lane() -> None:
 
 
 def test_between_two_lanes_both_ways_stay_open() -> None:
-    mean, covariance, _ = birth_velocities(STRAIGHT, np.array([(50.0, 0.0)]))
+    mean, covariance, _ = initial_velocities(STRAIGHT, np.array([(50.0, 0.0)]))
     assert abs(mean[0, 0]) < 0.5
     assert covariance[0, 0, 0] > 25.0
 
@@ -55,7 +55,7 @@ def test_across_is_at_right_angles_to_the_lane_in_a_bend() -> None:
     at = slice(5, 50, 5)
     yaw = lane.yaw_rad[at]
     seen = yaw + 0.2  # vehicles seem to drive askew
-    across, sigma, free = across_lanes(
+    across, sigma, free = lane_constraints(
         MapIndex(BEND), lane.points[at, :2], 8.0 * np.column_stack([np.cos(seen), np.sin(seen)])
     )
     along = np.column_stack([np.cos(yaw), np.sin(yaw)])
@@ -65,7 +65,9 @@ def test_across_is_at_right_angles_to_the_lane_in_a_bend() -> None:
 
 
 def test_who_drives_over_a_road_is_told_nothing() -> None:
-    _, sigma, _ = across_lanes(STRAIGHT, np.array([(50.0, -1.75), (50.0, -30.0)]), np.array([(0.0, 8.0), (8.0, 0.0)]))
+    _, sigma, _ = lane_constraints(
+        STRAIGHT, np.array([(50.0, -1.75), (50.0, -30.0)]), np.array([(0.0, 8.0), (8.0, 0.0)])
+    )
     assert np.isnan(sigma).all()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from av_core.types import Float
-from perception.turning_motion import STATE_SIZE, correct_across, correct_velocity, fold_places, move
+from perception.turning_motion import STATE_SIZE, constrain_velocity, correct_velocity, predict, update_positions
 
 COUNT = 7
 
@@ -18,19 +18,19 @@ def drawn(seed: int) -> tuple[Float, Float, np.random.Generator]:
     return states, root @ root.transpose(0, 2, 1) + np.eye(STATE_SIZE), rng
 
 
-def predict(states: Float, covariances: Float, dt_s: float, noise: Float, free_mps: Float) -> tuple[Float, Float]:
-    """`move` of copies, each with its own row of `noise`."""
+def predicted(states: Float, covariances: Float, dt_s: float, noise: Float, free_mps: Float) -> tuple[Float, Float]:
+    """`predict` of copies, each with its own row of `noise`."""
     states, covariances = states.copy(), covariances.copy()
-    move(states, covariances, dt_s, noise, np.arange(len(states)), free_mps)
+    predict(states, covariances, dt_s, noise, np.arange(len(states)), free_mps)
     return states, covariances
 
 
 def correct(
     states: Float, covariances: Float, positions: Float, noise: Float, gate: float = np.inf
 ) -> tuple[Float, Float]:
-    """`fold_places` of copies."""
+    """`update_positions` of copies."""
     off_m, states, covariances = positions - states[:, :2], states.copy(), covariances.copy()
-    fold_places(states, covariances, off_m, noise, gate)
+    update_positions(states, covariances, off_m, noise, gate)
     return states, covariances
 
 
@@ -42,12 +42,12 @@ def test_a_prediction_spreads_the_covariance_by_its_own_derivative(seed: int) ->
     columns = []
     for i in range(STATE_SIZE):
         moved = [states + sign * step * np.eye(STATE_SIZE)[i] for sign in (1, -1)]
-        ahead, behind = (predict(one, covariances, dt_s, noise, free)[0] for one in moved)
+        ahead, behind = (predicted(one, covariances, dt_s, noise, free)[0] for one in moved)
         columns.append((ahead - behind) / (2.0 * step))
     jacobian = np.stack(columns, axis=2)
     expected = jacobian @ covariances @ jacobian.transpose(0, 2, 1)
     expected += np.diag([0.0, 0.0, *[0.3**2 * dt_s] * 4])
-    np.testing.assert_allclose(predict(states, covariances, dt_s, noise, free)[1], expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(predicted(states, covariances, dt_s, noise, free)[1], expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -61,7 +61,7 @@ def test_a_correction_adds_information(seed: int) -> None:
         (correct(states, covariances, measured, noise), np.eye(STATE_SIZE)[:2], noise, measured),
         (correct_velocity(states, covariances, measured, noise, np.zeros(COUNT), np.inf), np.eye(STATE_SIZE)[2:4],
          noise, measured),
-        (correct_across(states, covariances, across, np.full(COUNT, 0.3), np.inf), ahead,
+        (constrain_velocity(states, covariances, across, np.full(COUNT, 0.3), np.inf), ahead,
          np.full((COUNT, 1, 1), 0.09), np.zeros((COUNT, 1))),
     ):  # fmt: skip
         before, told = np.linalg.inv(covariances), np.linalg.inv(spread)
@@ -84,7 +84,7 @@ def test_what_surprises_counts_for_as_little_as_brings_it_to_the_gate() -> None:
 
 def test_nobody_is_moved_or_corrected_without_error() -> None:
     none = np.zeros((0, STATE_SIZE)), np.zeros((0, STATE_SIZE, STATE_SIZE))
-    assert predict(*none, 0.1, np.zeros((0, 4)), np.zeros(0))[0].shape == (0, STATE_SIZE)
+    assert predicted(*none, 0.1, np.zeros((0, 4)), np.zeros(0))[0].shape == (0, STATE_SIZE)
     assert correct(*none, np.zeros((0, 2)), np.zeros((0, 2, 2)))[1].shape == (0, STATE_SIZE, STATE_SIZE)
 
 
@@ -92,7 +92,7 @@ def after(speed_mps: float, free_mps: float, seconds: float) -> float:
     states = np.array([[0.0, 0.0, 0.6 * speed_mps, -0.8 * speed_mps, 0.0, 0.0]])
     covariances, noise = np.eye(STATE_SIZE)[None], np.zeros((1, 4))
     for _ in range(round(seconds / 0.05)):
-        states, covariances = predict(states, covariances, 0.05, noise, np.array([free_mps]))
+        states, covariances = predicted(states, covariances, 0.05, noise, np.array([free_mps]))
     assert states[0, 3] == pytest.approx(-states[0, 2] * 0.8 / 0.6)
     return float(np.hypot(*states[0, 2:4]))
 
