@@ -158,9 +158,9 @@ class MapIndex:
             slope = (end[:, 1] - start[:, 1]) / dx
         y = start[:, 1] - np.where(crosses, slope, 0.0) * start[:, 0]
         hits = np.flatnonzero(crosses & (np.abs(np.arctan(slope)) < heading_gate_rad) & (np.abs(y) <= reach_m))
-        return self._without_twins(near[hits], y[hits], slope[hits])
+        return self._drop_duplicates(near[hits], y[hits], slope[hits])
 
-    def _without_twins(self, segment: NDArray[np.int64], y: Float, slope: Float) -> list[BoundaryCrossing]:
+    def _drop_duplicates(self, segment: NDArray[np.int64], y: Float, slope: Float) -> list[BoundaryCrossing]:
         crossings: list[BoundaryCrossing] = []
         for i in np.argsort(y, kind="stable"):
             if crossings and y[i] - crossings[-1].y_m < 0.15:

@@ -12,7 +12,7 @@ from perception.lanes.fit import LineFit, fit_lines
 from perception.lanes.lines import along_the_road, find_segments, stripe_points
 from perception.lanes.road_view import RoadView, road_view
 from perception.lanes.segmentation import Columns, PaintMask, columns_of, segment_paint
-from perception.lanes.selection import lanes_beside
+from perception.lanes.selection import select_lane_lines
 from perception.lanes.tracker import LineTrack, update_tracks
 
 LATE_S = 1.0
@@ -69,7 +69,7 @@ class LaneDetector:
         curvature = float(np.clip(rate / max(abs(speed), SLOW_MPS), -CURVATURE_MAX_1PM, CURVATURE_MAX_1PM))
         fits = self._fit(image, curvature)
         self._tracks = update_tracks(self._tracks, fits, speed * dt, rate * dt, dt)
-        return lanes_beside(self._tracks, image.stamp)
+        return select_lane_lines(self._tracks, image.stamp)
 
     @property
     def tracks(self) -> tuple[LineTrack, ...]:

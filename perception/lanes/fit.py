@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from perception.lanes.likeness import appearance, median, paint_likeness
 from perception.lanes.lines import StripePoints
+from perception.lanes.paint_classifier import appearance, median, paint_probability
 
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -75,8 +75,8 @@ class LineFit:
     """Cubic y = c0 + c1 x + c2 x^2 + c3 x^3 in the vehicle frame, (4,) with covariance (4, 4), from x_min_m to x_max_m.
 
     `coverage` is the painted share of that length up to 18 m; `residual_m` the weighted RMS distance of the points;
-    `yellow_share`, `double_share` are shares of the points; `likeness` is how much they look like paint on a road, None
-    where they are too far away to judge.
+    `yellow_share`, `double_share` are shares of the points; `paint_probability` is None where they are too far away
+    to judge.
     """
 
     coefficients: Float
@@ -88,7 +88,7 @@ class LineFit:
     residual_m: float
     yellow_share: float
     double_share: float
-    likeness: float | None
+    paint_probability: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,5 +247,5 @@ def _describe(fitter: _Fitter, member: Bool, bend: Float, known: tuple[Float, Fl
         residual_m=float(np.sqrt(np.mean(off**2)) * median(sigma)),
         yellow_share=float(np.mean(points.is_yellow[member])),
         double_share=float(np.mean(points.is_double[member])),
-        likeness=None if seen is None else paint_likeness(seen),
+        paint_probability=None if seen is None else paint_probability(seen),
     )

@@ -19,7 +19,7 @@ SIDE_REACH_M = 4.5
 SIDE_SIGMA_MAX_M = 0.6
 """Maximum standard deviation of a line's offset beside the ego, m."""
 
-STILL_SIGMA_MAX_M = 0.85
+SINGLE_IMAGE_SIGMA_MAX_M = 0.85
 """Maximum standard deviation, m, of a line's offset beside the ego: as `SIDE_SIGMA_MAX_M`, but for a single picture,
 whose lines no later picture confirms; a quarter of a lane's width."""
 
@@ -34,7 +34,7 @@ ALONG_MAX_RAD = 0.2
 
 GHOST_FACTOR, GHOST_WITHIN_M, GHOST_X_M, GHOST_LENGTH_M = 2.0, 1.9, 10.0, 20.0
 """Ghost lines: how much stronger the other line is, the distance below which they are too close, m, the second place of
-comparison ahead, m, and the maximum length that counts as strength, m."""
+comparison ahead, m, and the maximum length of paint that counts, m."""
 
 LANE_WIDTH_MIN_M, LANE_WIDTH_MAX_M = 2.3, 5.5
 """Possible widths of a lane, m."""
@@ -43,50 +43,52 @@ CONFIDENCE_X_M, CONFIDENCE_WITHIN_M = 15.0, 0.2
 """A line is right if its error at `CONFIDENCE_X_M` ahead is at most `CONFIDENCE_WITHIN_M`."""
 
 CONFIDENCE_WEIGHTS = np.array([-5.4, -2.15, 2.06, 1.02, 0.67, 1.34, 1.16])
-"""Weights of `signs_of`: logistic regression on 3900 reported lines of 15 standing places and 3 drives on five maps, in
-all weathers."""
+"""Weights of `confidence_features`, by logistic regression on 3900 reported lines of 15 standing places and 3 drives on
+five maps, in all weathers."""
 
 CONFIDENCE_SIGMA_FLOOR_M = 0.07
 """Standard deviation of a line beyond the filter's own, m."""
 
-BELIEF_MIN, LIKENESS_MIN, ROAD_LIKENESS_MIN, ROAD_CONFIDENCE_MIN = 0.03, 0.08, 0.2, 0.1
-"""Minimum belief in a line and minimum likeness to paint; minimum likeness times existence, and minimum confidence, of
-the best line, below which no line is reported."""
+LINE_SCORE_MIN, PAINT_MIN, ROAD_PAINT_MIN, ROAD_CONFIDENCE_MIN = 0.03, 0.08, 0.2, 0.1
+"""Minimum `line_score` and paint probability of a line; minimum paint probability times existence, and minimum
+confidence, of the best line, below which no line is reported."""
 
-OTHER_WIDTH_MIN_M, OTHER_WIDTH_MAX_M, OTHER_STRAY_M, OTHER_EXISTENCE_MIN = 2.8, 4.2, 0.25, 0.5
+OTHER_WIDTH_MIN_M, OTHER_WIDTH_MAX_M, OTHER_WIDTH_CHANGE_M, OTHER_EXISTENCE_MIN = 2.8, 4.2, 0.25, 0.5
 """The other line of a lane: possible lane widths, m, maximum change of width over 6 m, m, and minimum existence."""
 
-LONE_LIKENESS_MIN, NEIGHBOUR_BELIEF_MIN = 0.4, 0.1
-"""Minimum likeness of a neighbouring lane's line and of a line whose partner is searched; minimum belief in a
-neighbouring lane's line."""
+LONE_PAINT_MIN, NEIGHBOUR_SCORE_MIN = 0.4, 0.1
+"""Minimum paint probability of a neighbouring lane's line and of a line whose partner is searched; minimum `line_score`
+of a neighbouring lane's line."""
 
-AHEAD_SLOPE = 0.2
-"""Slope at which `ahead` falls to 1/e."""
+ALIGNMENT_SLOPE = 0.2
+"""Slope at which `alignment` falls to 1/e."""
 
 KIND_LENGTH_M = 7.0
 """Minimum visible length that tells solid from broken, m."""
 
 Candidate = tuple[LineTrack, float]
-"""A line and its `belief`."""
+"""A line and its `line_score`."""
 
 
-def lanes_beside(tracks: list[LineTrack], stamp: Stamp, side_sigma_max_m: float = SIDE_SIGMA_MAX_M) -> LaneEstimate:
+def select_lane_lines(
+    tracks: list[LineTrack], stamp: Stamp, side_sigma_max_m: float = SIDE_SIGMA_MAX_M
+) -> LaneEstimate:
     """The nearest likely line on each side of the ego; each must be parallel to the strongest line.
 
     `side_sigma_max_m` is the maximum standard deviation of a line's offset beside the ego.
     """
-    near = [track for track in tracks if track.likeness >= LIKENESS_MIN and is_beside(track, side_sigma_max_m)]
-    believed = [(track, belief(track)) for track in near]
-    believed = [(track, sure) for track, sure in believed if sure >= BELIEF_MIN]
-    if max((track.likeness * track.existence for track, _ in believed), default=0.0) < ROAD_LIKENESS_MIN:
+    near = [track for track in tracks if track.paint_probability >= PAINT_MIN and is_beside(track, side_sigma_max_m)]
+    scored = [(track, line_score(track)) for track in near]
+    scored = [(track, sure) for track, sure in scored if sure >= LINE_SCORE_MIN]
+    if max((track.paint_probability * track.existence for track, _ in scored), default=0.0) < ROAD_PAINT_MIN:
         return LaneEstimate(stamp, None, None)  # nothing looks like paint: there may be no road at all
-    guide = max(believed, key=lambda pair: strength(*pair) * ahead(pair[0]))[0]
-    believed = without_ghosts([pair for pair in believed if runs_along(pair[0], guide)])
-    left = min((p for p in believed if p[0].y_at(SIDE_X_M) > 0.0), key=lambda p: p[0].y_at(SIDE_X_M), default=None)
-    right = max((p for p in believed if p[0].y_at(SIDE_X_M) <= 0.0), key=lambda p: p[0].y_at(SIDE_X_M), default=None)
-    left, right = one_lane(left, right)
-    left, right = left or other_line(right, tracks, 1.0), right or other_line(left, tracks, -1.0)
-    is_pair = left is not None and right is not None and strays_by(left[0], right[0]) <= OTHER_STRAY_M
+    guide = max(scored, key=lambda pair: paint_length_m(*pair) * alignment(pair[0]))[0]
+    scored = drop_ghosts([pair for pair in scored if is_parallel(pair[0], guide)])
+    left = min((p for p in scored if p[0].y_at(SIDE_X_M) > 0.0), key=lambda p: p[0].y_at(SIDE_X_M), default=None)
+    right = max((p for p in scored if p[0].y_at(SIDE_X_M) <= 0.0), key=lambda p: p[0].y_at(SIDE_X_M), default=None)
+    left, right = check_lane_width(left, right)
+    left, right = left or parallel_line(right, tracks, 1.0), right or parallel_line(left, tracks, -1.0)
+    is_pair = left is not None and right is not None and width_change_m(left[0], right[0]) <= OTHER_WIDTH_CHANGE_M
     sure = [0.0 if side is None else confidence(side[0], is_pair) for side in (left, right)]
     if max(sure) < ROAD_CONFIDENCE_MIN:
         return LaneEstimate(stamp, None, None)  # even the better line is very unsure
@@ -94,12 +96,12 @@ def lanes_beside(tracks: list[LineTrack], stamp: Stamp, side_sigma_max_m: float 
         stamp,
         None if left is None else to_lane_line(left[0], sure[0]),
         None if right is None else to_lane_line(right[0], sure[1]),
-        None if left is None else neighbour(left[0], tracks, 1.0),
-        None if right is None else neighbour(right[0], tracks, -1.0),
+        None if left is None else neighbour_line(left[0], tracks, 1.0),
+        None if right is None else neighbour_line(right[0], tracks, -1.0),
     )
 
 
-def neighbour(border: LineTrack, tracks: list[LineTrack], side: float) -> LaneLine | None:
+def neighbour_line(border: LineTrack, tracks: list[LineTrack], side: float) -> LaneLine | None:
     """The nearest likely line one lane beyond the ego lane's `border`, to the left (`side` 1) or right (-1)."""
 
     def gap_m(track: LineTrack) -> float:
@@ -109,18 +111,18 @@ def neighbour(border: LineTrack, tracks: list[LineTrack], side: float) -> LaneLi
         track
         for track in tracks
         if LANE_WIDTH_MIN_M <= gap_m(track) <= LANE_WIDTH_MAX_M
-        and track.likeness >= LONE_LIKENESS_MIN
-        and belief(track) >= NEIGHBOUR_BELIEF_MIN
-        and runs_along(track, border)
+        and track.paint_probability >= LONE_PAINT_MIN
+        and line_score(track) >= NEIGHBOUR_SCORE_MIN
+        and is_parallel(track, border)
     ]
     found = min(beyond, key=gap_m, default=None)
     if found is None:
         return None
     left, right = (found, border) if side > 0.0 else (border, found)
-    return to_lane_line(found, confidence(found, strays_by(left, right) <= OTHER_STRAY_M))
+    return to_lane_line(found, confidence(found, width_change_m(left, right) <= OTHER_WIDTH_CHANGE_M))
 
 
-def one_lane(left: Candidate | None, right: Candidate | None) -> tuple[Candidate | None, Candidate | None]:
+def check_lane_width(left: Candidate | None, right: Candidate | None) -> tuple[Candidate | None, Candidate | None]:
     """Both lines where their distance is a possible lane width, else one.
 
     Of two lines too close the likelier stays, of two too far apart the nearer.
@@ -135,82 +137,82 @@ def one_lane(left: Candidate | None, right: Candidate | None) -> tuple[Candidate
     return left, right
 
 
-def other_line(line: Candidate | None, tracks: list[LineTrack], side: float) -> Candidate | None:
+def parallel_line(line: Candidate | None, tracks: list[LineTrack], side: float) -> Candidate | None:
     """The track that is parallel to `line` at a lane's width, on its left (`side` 1) or right (-1).
 
     It may look little like paint, worn or half under glare; its position makes it likely.
     """
-    if line is None or line[0].likeness < LONE_LIKENESS_MIN:
+    if line is None or line[0].paint_probability < LONE_PAINT_MIN:
         return None
 
-    def strays(track: LineTrack) -> float:
+    def width_change(track: LineTrack) -> float:
         if not is_beside(track) or track.existence < OTHER_EXISTENCE_MIN:
             return np.inf
-        return strays_by(track, line[0]) if side > 0.0 else strays_by(line[0], track)
+        return width_change_m(track, line[0]) if side > 0.0 else width_change_m(line[0], track)
 
-    best = min(tracks, key=strays, default=None)
-    return None if best is None or strays(best) > OTHER_STRAY_M else (best, belief(best))
+    best = min(tracks, key=width_change, default=None)
+    return None if best is None or width_change(best) > OTHER_WIDTH_CHANGE_M else (best, line_score(best))
 
 
-def strays_by(left: LineTrack, right: LineTrack) -> float:
+def width_change_m(left: LineTrack, right: LineTrack) -> float:
     """Change of the lane's width (m) between the two lines over 6 m; infinite where no lane has such a width."""
     near, far = (left.y_at(x) - right.y_at(x) for x in (SIDE_X_M, GHOST_X_M))
     return abs(far - near) if OTHER_WIDTH_MIN_M <= near <= OTHER_WIDTH_MAX_M else np.inf
 
 
-def without_ghosts(believed: list[Candidate]) -> list[Candidate]:
+def drop_ghosts(scored: list[Candidate]) -> list[Candidate]:
     """Drop lines closer to a much stronger one than a lane's width: reflections on a wet road."""
     return [
         (track, sure)
-        for track, sure in believed
+        for track, sure in scored
         if not any(
-            strength(other, other_sure) > GHOST_FACTOR * strength(track, sure)
+            paint_length_m(other, other_sure) > GHOST_FACTOR * paint_length_m(track, sure)
             and min(abs(track.y_at(x) - other.y_at(x)) for x in (SIDE_X_M, GHOST_X_M)) < GHOST_WITHIN_M
-            for other, other_sure in believed
+            for other, other_sure in scored
             if other is not track
         )
     ]
 
 
-def strength(track: LineTrack, sure: float) -> float:
+def paint_length_m(track: LineTrack, sure: float) -> float:
     """Metres of likely paint; the square root of the coverage lets dashes count more than their painted share."""
     return sure * min(track.x_max_m - track.x_min_m, GHOST_LENGTH_M) * sqrt(max(track.coverage, 0.0))
 
 
-def ahead(track: LineTrack) -> float:
+def alignment(track: LineTrack) -> float:
     """How parallel the line is to the car, in [0, 1]: a car seldom stands askew in its lane."""
-    return float(np.exp(-((track.slope_at(SIDE_X_M) / AHEAD_SLOPE) ** 2)))
+    return float(np.exp(-((track.slope_at(SIDE_X_M) / ALIGNMENT_SLOPE) ** 2)))
 
 
 def is_beside(track: LineTrack, sigma_max_m: float = SIDE_SIGMA_MAX_M) -> bool:
     """Whether the line passes next to the ego and is seen near enough for this to be sure."""
     near = abs(track.y_at(SIDE_X_M)) <= SIDE_REACH_M and track.sigma_at(SIDE_X_M) <= sigma_max_m
-    ahead = abs(track.slope_at(SIDE_X_M)) <= SIDE_SLOPE_MAX
-    return near and ahead and track.x_min_m <= SIDE_SEEN_WITHIN_M
+    is_straight = abs(track.slope_at(SIDE_X_M)) <= SIDE_SLOPE_MAX
+    return near and is_straight and track.x_min_m <= SIDE_SEEN_WITHIN_M
 
 
-def runs_along(track: LineTrack, guide: LineTrack) -> bool:
+def is_parallel(track: LineTrack, guide: LineTrack) -> bool:
     """Whether two lines could belong to one road: nearly the same direction at the same distance."""
     x_m = max(SIDE_X_M, min(track.x_min_m, guide.x_max_m))
     return abs(float(np.arctan(track.slope_at(x_m)) - np.arctan(guide.slope_at(x_m)))) <= ALONG_MAX_RAD
 
 
-def belief(track: LineTrack) -> float:
-    """Belief in a line: existence, times likeness to paint, times probability of an error below 0.2 m at 15 m."""
+def line_score(track: LineTrack) -> float:
+    """Score of a line: existence, times probability of paint, times probability of an error below 0.2 m at 15 m."""
     sigma = float(np.hypot(track.sigma_at(CONFIDENCE_X_M), CONFIDENCE_SIGMA_FLOOR_M))
-    return track.existence * track.likeness * erf(CONFIDENCE_WITHIN_M / (sqrt(2.0) * sigma))
+    return track.existence * track.paint_probability * erf(CONFIDENCE_WITHIN_M / (sqrt(2.0) * sigma))
 
 
 def confidence(track: LineTrack, is_pair: bool) -> float:
     """Calibrated probability that the line is within 0.2 m of the truth at 15 m (see `CONFIDENCE_WEIGHTS`)."""
-    return float(1.0 / (1.0 + np.exp(-(CONFIDENCE_WEIGHTS @ signs_of(track, is_pair)))))
+    return float(1.0 / (1.0 + np.exp(-(CONFIDENCE_WEIGHTS @ confidence_features(track, is_pair)))))
 
 
-def signs_of(track: LineTrack, is_pair: bool) -> NDArray[np.float64]:
-    """Features of `confidence`: 1, log of the sigma at 15 m, existence, log odds of likeness to paint, whether the
+def confidence_features(track: LineTrack, is_pair: bool) -> NDArray[np.float64]:
+    """Features of `confidence`: 1, log of the sigma at 15 m, existence, log odds of paint, whether the
     lane's other line is seen and parallel, how far the line is seen, its painted share."""
     sigma = float(np.hypot(track.sigma_at(CONFIDENCE_X_M), CONFIDENCE_SIGMA_FLOOR_M))
-    odds = np.clip(track.likeness, 0.02, 0.98)
+    odds = np.clip(track.paint_probability, 0.02, 0.98)
     return np.array(
         [
             1.0,

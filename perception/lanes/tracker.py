@@ -36,7 +36,7 @@ MISS_TIME_S = 0.4
 FORGET_EXISTENCE = 0.05
 """Existence below which a track is dropped."""
 
-TWIN_M = 0.4
+DUPLICATE_M = 0.4
 """Mean distance below which two tracks are one line, m."""
 
 SMOOTHING = 0.1
@@ -53,7 +53,8 @@ UNSURE = 0.5
 class LineTrack:
     """A tracked lane line: filtered `coefficients` (4,) with covariance (4, 4) in the vehicle frame.
 
-    `existence` in [0, 1] is the belief that it is a lane line at all; shares, coverage and likeness are running means.
+    `existence` in [0, 1] is the probability that it is a lane line at all; the shares, `coverage` and
+    `paint_probability` are running means.
     """
 
     coefficients: Float
@@ -64,7 +65,7 @@ class LineTrack:
     coverage: float
     yellow_share: float
     double_share: float
-    likeness: float = 1.0
+    paint_probability: float = 1.0
 
     def y_at(self, x_m: float) -> float:
         """Lateral position at `x_m` ahead, m."""
@@ -118,14 +119,14 @@ def update_tracks(
         else:
             left_over = [other for other in left_over if other is not fit]
             updated.append(_correct(track, fit))
-    updated.extend(_born(fit) for fit in left_over if _starts_near(fit))
+    updated.extend(_start_track(fit) for fit in left_over if _starts_near(fit))
     alive = [track for track in updated if track.existence >= FORGET_EXISTENCE and track.x_max_m > 4.0]
-    return _without_twins(alive)
+    return _drop_duplicates(alive)
 
 
-def believe_still(fits: list[LineFit]) -> list[LineTrack]:
+def tracks_from_fits(fits: list[LineFit]) -> list[LineTrack]:
     """Tracks from a single picture: a line's existence is the quality of its fit, without history."""
-    return _without_twins([replace(_born(fit), existence=quality(fit)) for fit in fits if _starts_near(fit)])
+    return _drop_duplicates([replace(_start_track(fit), existence=quality(fit)) for fit in fits if _starts_near(fit)])
 
 
 def quality(fit: LineFit) -> float:
@@ -172,11 +173,12 @@ def _correct(track: LineTrack, fit: LineFit) -> LineTrack:
         coverage=track.coverage + SMOOTHING * (fit.coverage - track.coverage),
         yellow_share=track.yellow_share + SMOOTHING * (fit.yellow_share - track.yellow_share),
         double_share=track.double_share + SMOOTHING * (fit.double_share - track.double_share),
-        likeness=track.likeness + (0.0 if fit.likeness is None else SMOOTHING * (fit.likeness - track.likeness)),
+        paint_probability=track.paint_probability
+        + (0.0 if fit.paint_probability is None else SMOOTHING * (fit.paint_probability - track.paint_probability)),
     )
 
 
-def _born(fit: LineFit) -> LineTrack:
+def _start_track(fit: LineFit) -> LineTrack:
     return LineTrack(
         coefficients=fit.coefficients,
         covariance=fit.covariance + np.diag(SYSTEMATIC**2),
@@ -186,16 +188,16 @@ def _born(fit: LineFit) -> LineTrack:
         coverage=fit.coverage,
         yellow_share=fit.yellow_share,
         double_share=fit.double_share,
-        likeness=UNSURE if fit.likeness is None else fit.likeness,
+        paint_probability=UNSURE if fit.paint_probability is None else fit.paint_probability,
     )
 
 
-def _without_twins(tracks: list[LineTrack]) -> list[LineTrack]:
+def _drop_duplicates(tracks: list[LineTrack]) -> list[LineTrack]:
     """Drop the weaker of two tracks on one line."""
     kept: list[LineTrack] = []
     for track in sorted(tracks, key=lambda one: -one.existence):
         if all(
-            abs(track.y_at(5.0) - other.y_at(5.0)) + abs(track.y_at(12.0) - other.y_at(12.0)) > 2 * TWIN_M
+            abs(track.y_at(5.0) - other.y_at(5.0)) + abs(track.y_at(12.0) - other.y_at(12.0)) > 2 * DUPLICATE_M
             for other in kept
         ):
             kept.append(track)

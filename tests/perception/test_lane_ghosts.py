@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from av_core.types import Stamp
-from perception.lanes.selection import lanes_beside
+from perception.lanes.selection import select_lane_lines
 from perception.lanes.tracker import LineTrack
 
 
@@ -16,7 +16,7 @@ def track(y_m: float, slope: float = 0.0, *, existence: float = 1.0, x: tuple[fl
 
 
 def sides(*tracks: LineTrack) -> tuple[float | None, float | None]:
-    lanes = lanes_beside(list(tracks), Stamp(0, 0.0))
+    lanes = select_lane_lines(list(tracks), Stamp(0, 0.0))
     left, right = (None if line is None else round(float(line.y_at(4.0)), 2) for line in (lanes.left, lanes.right))
     return left, right
 

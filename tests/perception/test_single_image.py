@@ -14,7 +14,7 @@ from av_core.types import Image
 from av_stack.calibration import calibrate_folder
 from av_stack.evaluation.dashcam import DASHCAM, LABELS, WITHIN_PX, worst_error_px
 from perception.lanes.lens import Undistorter, pinhole_camera
-from perception.lanes.still import camera_turned_to, lanes_in_picture
+from perception.lanes.single_image import camera_turned_to, lanes_in_picture
 from tests.perception.test_real_lanes import brick_wall
 
 DASHCAM_STILLS = sorted(name for name in json.loads(LABELS.read_text()) if "#" not in name)

@@ -30,7 +30,7 @@ PAINT_WIDTH_MIN_M, PAINT_WIDTH_MAX_M = 0.10, 0.20
 
 @dataclass(frozen=True, slots=True)
 class Appearance:
-    """Appearance features of a line's points, the inputs of `paint_likeness`.
+    """Appearance features of a line's points, the inputs of `paint_probability`.
 
     `spread` is the relative spread of their widths; `trend` is how the width in metres grows with distance (0: not, as
     paint; 1: in proportion, as something of constant width in the picture); `off_width` is the log ratio by which the
@@ -78,6 +78,6 @@ WEIGHTS = np.array([4.2, -9.0, -1.8, -8.0, -3.3, -1.9, -4.4])
 of real dashcam pictures, and 1100 fits beside lines (reflections, kerbs, walls, skies, hills), in all weathers."""
 
 
-def paint_likeness(seen: Appearance) -> float:
+def paint_probability(seen: Appearance) -> float:
     """Probability in [0, 1] that the line is paint."""
     return float(1.0 / (1.0 + np.exp(-(WEIGHTS @ (1.0, *astuple(seen))))))

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from lane_pictures import FRONT, Float, Paint, draw_road
 
 from perception.lanes.fit import LineFit, fit_lines
-from perception.lanes.likeness import Appearance, paint_likeness
 from perception.lanes.lines import along_the_road, find_segments, stripe_points
+from perception.lanes.paint_classifier import Appearance, paint_probability
 from perception.lanes.road_view import road_view
 from perception.lanes.segmentation import columns_of, segment_paint
 
@@ -22,7 +22,7 @@ def fits_in(picture: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> list[Li
 
 
 def best(picture: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> float:
-    return max((fit.likeness or 0.0 for fit in fits_in(picture)), default=0.0)
+    return max((fit.paint_probability or 0.0 for fit in fits_in(picture)), default=0.0)
 
 
 def test_a_painted_line_looks_like_paint() -> None:
@@ -52,5 +52,5 @@ def test_a_ragged_streak_does_not() -> None:
 def test_every_oddity_counts_against_it(values: tuple[float, ...], which: int) -> None:
     odd = list(values)
     odd[which] += 0.5
-    plain, worse = paint_likeness(Appearance(*values)), paint_likeness(Appearance(*odd))
+    plain, worse = paint_probability(Appearance(*values)), paint_probability(Appearance(*odd))
     assert 0.0 <= worse <= plain <= 1.0

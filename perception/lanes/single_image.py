@@ -8,9 +8,9 @@ from av_core.types import CameraImage, CameraModel, Image, LaneEstimate, Stamp
 from perception.lanes.detector import check_picture, fits_in
 from perception.lanes.road_view import road_view
 from perception.lanes.segmentation import columns_of
-from perception.lanes.selection import STILL_SIGMA_MAX_M, lanes_beside
+from perception.lanes.selection import SINGLE_IMAGE_SIGMA_MAX_M, select_lane_lines
 from perception.lanes.self_calibration import angles_of, vanishing_point
-from perception.lanes.tracker import believe_still
+from perception.lanes.tracker import tracks_from_fits
 
 
 def lanes_in_picture(bgr: Image, camera: CameraModel) -> LaneEstimate:
@@ -25,7 +25,7 @@ def lanes_in_picture(bgr: Image, camera: CameraModel) -> LaneEstimate:
     if view is None:
         return LaneEstimate(image.stamp, None, None)
     fits = fits_in(image, view, columns_of(view))
-    return lanes_beside(believe_still(fits), image.stamp, STILL_SIGMA_MAX_M)
+    return select_lane_lines(tracks_from_fits(fits), image.stamp, SINGLE_IMAGE_SIGMA_MAX_M)
 
 
 def camera_turned_to(bgr: Image, camera: CameraModel) -> CameraModel:
