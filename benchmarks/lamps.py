@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 from av_core.types import Image, LightState
 from av_stack.evaluation.lights import LabelledHead, read_head, unreal_heads
 from perception.detection.classes import LIGHT_STATES, light_state
-from perception.lamp_states import COEFFICIENTS, LampLook, features
+from perception.lamp_states import COEFFICIENTS, LampAppearance, features
 from perception.lamps import Box, Lamp, brightness
 from perception.lights import lamps_in_head
 
@@ -69,16 +69,16 @@ def shaken(box: Box, rng: np.random.Generator) -> Box:
     return float(u0), float(v0), float(u1), float(v1)
 
 
-def looks_of(bgr: Image, rng: np.random.Generator) -> Iterator[Image]:
-    """The picture, and variants of it with randomly changed looks (data augmentation)."""
+def augmented(bgr: Image, rng: np.random.Generator) -> Iterator[Image]:
+    """The picture, and variants of it with the image formation of other cameras (data augmentation)."""
     import torch
 
-    from perception.detection.looks import give_looks
+    from perception.detection.photometric_augmentation import augment_photometric
 
     yield bgr
     rgb = torch.from_numpy(np.ascontiguousarray(bgr[:, :, ::-1])).permute(2, 0, 1)
     with torch.inference_mode():
-        changed = give_looks(rgb.expand(VARIANTS - 1, -1, -1, -1), rng, share=1.0).clamp(0.0, 255.0)
+        changed = augment_photometric(rgb.expand(VARIANTS - 1, -1, -1, -1), rng, share=1.0).clamp(0.0, 255.0)
     for one in changed.to(torch.uint8).permute(0, 2, 3, 1).numpy():
         yield np.ascontiguousarray(one[:, :, ::-1])
 
@@ -90,14 +90,14 @@ def samples(heads: Sequence[LabelledHead], rng: np.random.Generator) -> tuple[li
         whole = _read(head.picture)
         (left, top), part = _around(whole, head.box_px)
         ratio = brightness(whole) / max(brightness(part), 1.0)
-        for bgr in looks_of(part, rng):
+        for bgr in augmented(part, rng):
             u0, v0, u1, v1 = shaken(head.box_px, rng)
             for lamp in lamps_in_head(bgr, (u0 - left, v0 - top, u1 - left, v1 - top), ratio * brightness(bgr)):
                 state = _spot_state(lamp, head.state)
                 group = f"{_group(head)}, {state.value}"
-                in_head.append(Sample(features(lamp.look), state, group))
+                in_head.append(Sample(features(lamp.appearance), state, group))
                 if state is not LightState.OFF:
-                    over_post.append(Sample(features(replace(lamp.look, place=None)), state, group))
+                    over_post.append(Sample(features(replace(lamp.appearance, place=None)), state, group))
     return in_head, over_post
 
 
@@ -109,8 +109,8 @@ def _around(bgr: Image, box: Box) -> tuple[tuple[int, int], Image]:
 
 
 def _spot_state(lamp: Lamp, head: LightState) -> LightState:
-    assert lamp.look.place is not None
-    if head in LAMP_PLACES and abs(lamp.look.place - LAMP_PLACES[head]) < PLACE_SLACK:
+    assert lamp.appearance.place is not None
+    if head in LAMP_PLACES and abs(lamp.appearance.place - LAMP_PLACES[head]) < PLACE_SLACK:
         return head
     return LightState.OFF
 
@@ -167,8 +167,8 @@ def measure(heads: Sequence[LabelledHead], rng: np.random.Generator, shake: bool
 
 
 def _blank() -> dict[str, list[list[float]]]:
-    look = LampLook(np.zeros(3), np.zeros(3), 1.0, 1.0, 1.0, 1.0)
-    sizes = {"post": len(features(look)), "head": len(features(replace(look, place=0.5)))}
+    appearance = LampAppearance(np.zeros(3), np.zeros(3), 1.0, 1.0, 1.0, 1.0)
+    sizes = {"post": len(features(appearance)), "head": len(features(replace(appearance, place=0.5)))}
     return {name: [[0.0] * size] * len(LIGHT_STATES) for name, size in sizes.items()}
 
 

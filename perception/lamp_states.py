@@ -36,7 +36,7 @@ The transition is soft because boxes of the embedded server's heads are tight, w
 
 
 @dataclass(frozen=True, slots=True)
-class LampLook:
+class LampAppearance:
     """Measured appearance of a bright spot, the input of the state classifier.
 
     `core` and `glow` (3,) are the light of the spot and of the ring around it, in grey levels above the surroundings
@@ -57,32 +57,32 @@ class LampLook:
     place: float | None = None
 
 
-def state_chances(look: LampLook) -> Float:
+def state_probabilities(appearance: LampAppearance) -> Float:
     """Probabilities (4,) of `LIGHT_STATES`. OFF means no lit lamp; it is excluded where no head is known."""
-    model = _models()["post" if look.place is None else "head"]
-    score = model @ features(look)
-    if look.place is None:
+    model = _models()["post" if appearance.place is None else "head"]
+    score = model @ features(appearance)
+    if appearance.place is None:
         score[LIGHT_STATES.index(LightState.OFF)] = -np.inf
     share = np.exp(score - score.max())
     return np.asarray(share / share.sum(), dtype=np.float64)
 
 
-def features(look: LampLook) -> Float:
+def features(appearance: LampAppearance) -> Float:
     """Feature vector of the regression, each feature of magnitude about 1. Log ratios do not depend on exposure."""
-    blue, green, red = np.maximum(look.core, 0.0) + COLOUR_NOISE
-    _, glow_green, glow_red = np.maximum(look.glow, 0.0) + COLOUR_NOISE
+    blue, green, red = np.maximum(appearance.core, 0.0) + COLOUR_NOISE
+    _, glow_green, glow_red = np.maximum(appearance.glow, 0.0) + COLOUR_NOISE
     hue = _log_ratio(green, red)
     glow_hue = _log_ratio(glow_green, glow_red)
     white = _log_ratio(blue, max(green, red))
-    has_glow = float(np.clip(max(look.glow[1], look.glow[2]) / 40.0, 0.0, 1.0))
+    has_glow = float(np.clip(max(appearance.glow[1], appearance.glow[2]) / 40.0, 0.0, 1.0))
     out = [1.0, hue, hue**2, has_glow, has_glow * glow_hue, has_glow * glow_hue**2, has_glow * hue]
-    out += [white, look.level, look.level * hue]
-    out += [look.darkness, look.darkness * hue, look.darkness * has_glow * glow_hue]
-    if look.place is not None:
-        past_red, past_yellow = (np.tanh((look.place - edge) / EDGE_WIDTH) for edge in LAMP_EDGES)
-        lit = float(np.clip(np.log(max(look.over_mean, 0.1)), -2.0, 2.0))
-        size = float(np.clip(np.log(max(look.size, 0.05)), -2.0, 2.0))
-        out += [float(past_red), float(past_yellow), lit, look.purity, size, size**2, look.strength]
+    out += [white, appearance.level, appearance.level * hue]
+    out += [appearance.darkness, appearance.darkness * hue, appearance.darkness * has_glow * glow_hue]
+    if appearance.place is not None:
+        past_red, past_yellow = (np.tanh((appearance.place - edge) / EDGE_WIDTH) for edge in LAMP_EDGES)
+        lit = float(np.clip(np.log(max(appearance.over_mean, 0.1)), -2.0, 2.0))
+        size = float(np.clip(np.log(max(appearance.size, 0.05)), -2.0, 2.0))
+        out += [float(past_red), float(past_yellow), lit, appearance.purity, size, size**2, appearance.strength]
     return np.array(out)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from av_core.types import Image, LightState
 from perception.detection.classes import LIGHT_STATES
-from perception.lamp_states import LampLook, state_chances
+from perception.lamp_states import LampAppearance, state_probabilities
 
 Float = NDArray[np.float64]
 Box = tuple[float, float, float, float]
@@ -62,20 +62,20 @@ LAMPS_MAX = 12
 class Lamp:
     """A lamp at (u, v) in the image frame.
 
-    `likeness` in [0, 1]: over a post, how much it looks like a lit lamp of the expected size; in a head, its
-    probability of being lit. `chances` are the probabilities of `LIGHT_STATES`; `look` is their input.
+    `lit_score` in [0, 1]: over a post, how much it looks like a lit lamp of the expected size; in a head, its
+    probability of being lit. `probabilities` are the probabilities of `LIGHT_STATES`; `appearance` is their input.
     """
 
     u: float
     v: float
-    likeness: float
-    chances: tuple[float, ...]
-    look: LampLook
+    lit_score: float
+    probabilities: tuple[float, ...]
+    appearance: LampAppearance
 
     @property
     def state(self) -> LightState:
         """The likeliest state."""
-        return LIGHT_STATES[int(np.argmax(self.chances))]
+        return LIGHT_STATES[int(np.argmax(self.probabilities))]
 
 
 def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float, head: Box | None = None) -> tuple[Lamp, ...]:
@@ -86,7 +86,7 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float, head: B
     """
     spot_px = LAMP_M * px_per_m
     if spot_px > SPOT_MAX_PX:
-        return _in_smaller(bgr, region_px, px_per_m, mean, int(np.ceil(spot_px / SPOT_MAX_PX)), head)
+        return _find_downscaled(bgr, region_px, px_per_m, mean, int(np.ceil(spot_px / SPOT_MAX_PX)), head)
     pad = int(np.ceil(2.0 * spot_px)) + 2
     window = _window(bgr, region_px, pad)
     if window is None:
@@ -95,7 +95,7 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float, head: B
     stands_out, veil = _top_hat(part, spot_px)
     chroma = _chroma(stands_out)
     lit_over_mean = LIT_OVER_MEAN if head is None else LIT_OVER_MEAN_IN_HEAD
-    found: list[tuple[float, float, float, float, LampLook]] = []
+    found: list[tuple[float, float, float, float, LampAppearance]] = []
     for rows, columns in _spots(chroma, spot_px):
         weight = chroma[rows, columns].astype(np.float64)
         share = weight / weight.sum()
@@ -109,8 +109,8 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float, head: B
         ratio = (np.sqrt(len(rows)) + 0.3) / (0.886 * spot_px + 0.3)
         purity = float(weight.mean()) / max(lum - veil, 1.0)
         pure = np.clip((purity - PURE_MIN) / (PURE_SURE - PURE_MIN), 0.0, 1.0)
-        likeness = pure * np.exp(-0.5 * (np.log(ratio) / SIZE_SPREAD) ** 2)
-        look = LampLook(
+        lit_score = pure * np.exp(-0.5 * (np.log(ratio) / SIZE_SPREAD) ** 2)
+        appearance = LampAppearance(
             core=share @ stands_out[rows, columns],
             glow=_glow(stands_out, rows, columns, spot_px),
             level=lum / 255.0,
@@ -118,21 +118,27 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float, head: B
             purity=min(purity, 1.5),
             size=float(ratio),
             darkness=float(np.clip(1.0 - mean / DAY_MEAN, 0.0, 1.0)),
-            place=None if head is None else _place_in(head, u, v),
+            place=None if head is None else _position_in_head(head, u, v),
         )
-        found.append((u, v, float(likeness), float(weight.mean()), look))
+        found.append((u, v, float(lit_score), float(weight.mean()), appearance))
     strongest = max((strength for _, _, _, strength, _ in found), default=1.0)
-    return tuple(_lamp(u, v, likeness, strength / strongest, look) for u, v, likeness, strength, look in found)
+    return tuple(
+        _lamp(u, v, lit_score, strength / strongest, appearance) for u, v, lit_score, strength, appearance in found
+    )
 
 
-def _lamp(u: float, v: float, likeness: float, strength: float, look: LampLook) -> Lamp:
-    look = replace(look, strength=strength)
-    chances = state_chances(look)
-    is_lit = likeness * strength if look.place is None else 1.0 - float(chances[LIGHT_STATES.index(LightState.OFF)])
-    return Lamp(u, v, is_lit, tuple(chances.tolist()), look)
+def _lamp(u: float, v: float, lit_score: float, strength: float, appearance: LampAppearance) -> Lamp:
+    appearance = replace(appearance, strength=strength)
+    probabilities = state_probabilities(appearance)
+    is_lit = (
+        lit_score * strength
+        if appearance.place is None
+        else 1.0 - float(probabilities[LIGHT_STATES.index(LightState.OFF)])
+    )
+    return Lamp(u, v, is_lit, tuple(probabilities.tolist()), appearance)
 
 
-def _place_in(head: Box, u: float, v: float) -> float:
+def _position_in_head(head: Box, u: float, v: float) -> float:
     """Position along the head in [0, 1] from its red end: the top of an upright head, the left of a horizontal one."""
     u0, v0, u1, v1 = head
     if u1 - u0 > v1 - v0:
@@ -171,7 +177,7 @@ def _brightest(bgr: Image) -> Image:
     return brightest
 
 
-def _in_smaller(
+def _find_downscaled(
     bgr: Image, region: Box, px_per_m: float, mean: float, factor: int, head: Box | None
 ) -> tuple[Lamp, ...]:
     """`find_lamps` in a copy of the region downscaled by `factor`; the results are in the original picture's pixels."""

@@ -77,7 +77,7 @@ LAMP_POST_SIGMA_M = 0.35
 """Standard deviation, m, of a lamp's offset from its post where no detector confirms a head: only near ones count."""
 
 LAMP_MIN = 0.15
-"""Minimum likeness of a lamp that votes."""
+"""Minimum `lit_score` of a lamp that votes."""
 
 HEAD_WEIGHT, HEAD_SURE, HEAD_MARGIN = 0.5, 0.3, 0.15
 """Vote weight of a detected head's state, lower than a lit lamp's; minimum confidence of a reliable head; margin
@@ -148,13 +148,13 @@ class LightReader:
         told: dict[str, tuple[Detection | None, Lamp | None]] = {}
         for number, (picture, found) in enumerate(views):
             is_widest = number == len(views) - 1
-            for name, seen in self._look(ego, picture, found, is_widest).items():
+            for name, seen in self._read_picture(ego, picture, found, is_widest).items():
                 told.setdefault(name, seen)
         for name, (head, lamp) in told.items():
             self._vote(name, head, lamp)
         return {name: view for name, votes in self._votes.items() if (view := _verdict(name, votes)) is not None}
 
-    def _look(
+    def _read_picture(
         self, ego: EgoState, image: CameraImage, detections: Sequence[Detection], is_widest: bool
     ) -> Mapping[str, tuple[Detection | None, Lamp | None]]:
         """Signal id -> (head, lamp) that the picture shows of it; either may be None.
@@ -172,9 +172,9 @@ class LightReader:
     def _vote(self, name: str, head: Detection | None, lamp: Lamp | None) -> None:
         votes = self._votes.setdefault(name, np.zeros(len(LIGHT_STATES)))
         if lamp is not None:
-            lit = np.array(lamp.chances)
+            lit = np.array(lamp.probabilities)
             lit[LIGHT_STATES.index(LightState.OFF)] = 0.0
-            votes += lit if lamp.look.place is not None else lamp.likeness * lit
+            votes += lit if lamp.appearance.place is not None else lamp.lit_score * lit
         state = None if head is None else light_state(head.name)
         if head is not None and state is not None:
             weight = OFF_WEIGHT if state is LightState.OFF and head.confidence >= HEAD_SURE else HEAD_WEIGHT
@@ -240,7 +240,7 @@ def match_heads(
 def match_lamps(places: Sequence[_Place], heads: Mapping[str, Detection], image: CameraImage) -> Mapping[str, Lamp]:
     """Signal id -> its lit lamp, searched in the box of a confident detection, else above its post.
 
-    The likeliest lamps are assigned first; above a post, the distance to the post lowers a lamp's likeness. No lamp is
+    The likeliest lamps are assigned first; above a post, the distance to the post lowers a lamp's score. No lamp is
     assigned to two lights.
     """
     mean = brightness(image.bgr)
@@ -254,8 +254,8 @@ def match_lamps(places: Sequence[_Place], heads: Mapping[str, Detection], image:
         else:
             found += [(name, lamp) for lamp in _lamps_over(place, image, mean)]
     out: dict[str, Lamp] = {}
-    for name, lamp in sorted(found, key=lambda one: -one[1].likeness):
-        if name not in out and lamp.likeness >= LAMP_MIN and not any(_is_same(lamp, other) for other in out.values()):
+    for name, lamp in sorted(found, key=lambda one: -one[1].lit_score):
+        if name not in out and lamp.lit_score >= LAMP_MIN and not any(_is_same(lamp, other) for other in out.values()):
             out[name] = lamp
     return out
 
@@ -282,7 +282,7 @@ def _lamps_over(place: _Place, image: CameraImage, mean: float) -> list[Lamp]:
     for lamp in find_lamps(image.bgr, strip, focal / float(depths.mean()), mean):
         post_u = float(np.interp(lamp.v, pixels[::-1, 1], pixels[::-1, 0]))
         nearness = float(np.exp(-0.5 * ((lamp.u - post_u) / sigma) ** 2))
-        out.append(replace(lamp, likeness=lamp.likeness * nearness))
+        out.append(replace(lamp, lit_score=lamp.lit_score * nearness))
     return out
 
 

@@ -212,8 +212,8 @@ def unreal_heads(folder: Path) -> Iterator[LabelledHead]:
 def read_head(bgr: Image, box_px: tuple[float, float, float, float]) -> LightState:
     """The state that the lamps in one head's box show in one picture; UNKNOWN if they do not tell."""
     lamps = lamps_in_head(bgr, box_px, brightness(bgr))
-    best = max(lamps, key=lambda lamp: lamp.likeness, default=None)
-    if best is None or best.likeness < LIT_MIN:
+    best = max(lamps, key=lambda lamp: lamp.lit_score, default=None)
+    if best is None or best.lit_score < LIT_MIN:
         return LightState.UNKNOWN
-    lit = np.array(best.chances) * [state is not LightState.OFF for state in LIGHT_STATES]
+    lit = np.array(best.probabilities) * [state is not LightState.OFF for state in LIGHT_STATES]
     return sure_state(lit / lit.sum())[0]

@@ -56,7 +56,7 @@ class OpenVinoNetwork:
         )
         options: dict[str, Any] = {
             "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_NUM_THREADS": threads or spare_threads(),
+            "INFERENCE_NUM_THREADS": threads or inference_threads(),
             "ENABLE_CPU_PINNING": False,  # threads bound to a core wait for other work on that core
             "INFERENCE_PRECISION_HINT": "f32",
         }
@@ -132,7 +132,7 @@ def _optimize_yolo(model: Any) -> bool:
     return why_no_gpu() is None and optimize_yolo(model)  # torch alone works with older drivers and without NVRTC
 
 
-def spare_threads() -> int:
+def inference_threads() -> int:
     """Threads for the network; leaves one core to other work, since a network thread that waits for a core spins."""
     return min(max(len(os.sched_getaffinity(0)) - 1, 1), THREADS_MAX)
 

@@ -24,16 +24,16 @@ LEARNT_HEIGHT_PX, LEARNT_VISIBLE = 6.0, 0.25
 """Minimum box height, px, and visible fraction of an object that is learnt: a little below what counts (`classes`).
 
 So an object at the edge of counting is not taught as background; to find one that does not count is no fault. Smaller
-and more occluded objects are ignored (`leniency`)."""
+and more occluded objects are ignored (`ignoring_loss`)."""
 
 UNLEARNT = -1.0
 """Marks a box to ignore, in place of its class."""
 
-AS_THEY_ARE = 0.5
+UNCHANGED_SHARE = 0.5
 """Fraction of pictures that are shifted by whole pixels only: small objects and numbers are told apart by detail that
 resampling blurs."""
 
-OFTEN = 0.1
+FREQUENCY_MIN = 0.1
 """Fraction of pictures below which a class counts as rare; pictures that show a rare class are repeated."""
 
 GREY = 114.0
@@ -105,7 +105,7 @@ class ResidentLoader:
             self._queue += self._rng.permutation(np.repeat(np.arange(len(times)), whole)).tolist()
         chosen, self._queue = self._queue[: self.batch_size], self._queue[self.batch_size :]
         pictures = torch.stack([self._pictures[i] for i in chosen]).permute(0, 3, 1, 2)
-        return vary(pictures, [self._boxes[i] for i in chosen], self._rng)
+        return augment(pictures, [self._boxes[i] for i in chosen], self._rng)
 
 
 class _Sized:
@@ -125,11 +125,11 @@ def _read(path: Path) -> tuple[NDArray[np.uint8], Float]:
         raise OSError(f"{path} is no picture")
     objects = path.parents[2] / "objects" / path.parent.name / f"{path.stem}.jsonl"
     rows = [json.loads(line) for line in objects.read_text().splitlines()]
-    boxes = [[CLASSES.index(row["class"]) if _learnt(row) else UNLEARNT, *row["box_px"]] for row in rows]
+    boxes = [[CLASSES.index(row["class"]) if _is_learnt(row) else UNLEARNT, *row["box_px"]] for row in rows]
     return np.ascontiguousarray(bgr[:, :, ::-1]), np.array(boxes, np.float64).reshape(-1, 5)
 
 
-def _learnt(row: dict[str, Any]) -> bool:
+def _is_learnt(row: dict[str, Any]) -> bool:
     _, v0, _, v1 = row["box_px"]
     return bool(v1 - v0 >= LEARNT_HEIGHT_PX and row["visible"] >= LEARNT_VISIBLE)
 
@@ -137,16 +137,17 @@ def _learnt(row: dict[str, Any]) -> bool:
 def repeats(boxes: list[Float]) -> Float:
     """Repeats of each picture per round, at least 1: repeat factor sampling (Gupta et al., LVIS, 2019).
 
-    A class's factor is the square root of how many times rarer than `OFTEN` it is; a picture takes its rarest class's.
+    A class's factor is the square root of how many times rarer than `FREQUENCY_MIN` it is. A picture takes its rarest
+    class's.
     """
     holds = np.zeros((len(boxes), len(CLASSES)), dtype=bool)
     for row, found in zip(holds, boxes, strict=True):
         row[found[found[:, 0] != UNLEARNT, 0].astype(int)] = True
-    wanted = np.sqrt(OFTEN / np.maximum(holds.mean(axis=0), 1e-9))
+    wanted = np.sqrt(FREQUENCY_MIN / np.maximum(holds.mean(axis=0), 1e-9))
     return np.asarray(np.maximum(np.where(holds, wanted, 1.0).max(axis=1), 1.0))
 
 
-def vary(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator) -> dict[str, Any]:
+def augment(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator) -> dict[str, Any]:
     """Augment pictures (N, 3, H, W) uint8 and their boxes: random shift, scale, mirror and colour.
 
     The result is an ultralytics batch; the pictures' sides are multiples of 32. Boxes too small or too far outside to
@@ -155,7 +156,7 @@ def vary(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator) -
     count, _, height, width = pictures.shape
     size = (-(-height // STRIDE_PX) * STRIDE_PX, -(-width // STRIDE_PX) * STRIDE_PX)
     scale = np.exp(rng.uniform(np.log(0.65), np.log(1.6), count))
-    same = rng.uniform(size=count) < AS_THEY_ARE
+    same = rng.uniform(size=count) < UNCHANGED_SHARE
     scale[same] = 1.0
     room = np.stack([size[1] - scale * width, size[0] - scale * height], axis=1)
     shift = rng.uniform(np.minimum(room, 0.0), np.maximum(room, 0.0))
@@ -235,6 +236,6 @@ def _recolour(pictures: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
     coloured = grey + (pictures - grey) * draw(0.4, 1.4)
     mean = coloured.mean(dim=(1, 2, 3), keepdim=True)
     lit = (mean + (coloured - mean) * draw(0.7, 1.3)) * draw(0.7, 1.3) * draw(0.93, 1.07, 3)
-    dice = torch.Generator(device).manual_seed(int(rng.integers(2**31)))
-    noise = torch.randn(pictures.shape[:1] + pictures.shape[2:], device=device, generator=dice)
+    generator = torch.Generator(device).manual_seed(int(rng.integers(2**31)))
+    noise = torch.randn(pictures.shape[:1] + pictures.shape[2:], device=device, generator=generator)
     return lit + noise[:, None] * draw(0.0, 5.0)

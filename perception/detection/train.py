@@ -61,14 +61,14 @@ def _trainer(spec: TrainingSpec) -> Any:
     """A class of ultralytics' detection trainer with the resident loader and the lenient loss."""
     from ultralytics.models.yolo.detect import DetectionTrainer
 
-    from perception.detection.leniency import lenient_loss
+    from perception.detection.ignoring_loss import ignoring_loss
     from perception.detection.resident import ResidentLoader
 
     class Trainer(DetectionTrainer):  # type: ignore[misc]  # ultralytics is untyped
         def _setup_train(self) -> None:
             super()._setup_train()
             before = getattr(self.model, "criterion", None)  # exists where a run is resumed
-            self.model.criterion = lenient_loss(self.model, before.updates if before else 0)
+            self.model.criterion = ignoring_loss(self.model, before.updates if before else 0)
 
         def get_dataloader(self, dataset_path: str, batch_size: int = 16, rank: int = 0, mode: str = "train") -> Any:
             if mode != "train":

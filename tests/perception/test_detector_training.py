@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from perception.detection.classes import CLASSES  # noqa: E402  # after the check for torch
-from perception.detection.resident import OFTEN, UNLEARNT, ResidentLoader, repeats, vary  # noqa: E402
+from perception.detection.resident import FREQUENCY_MIN, UNLEARNT, ResidentLoader, augment, repeats  # noqa: E402
 
 BOX = (200.0, 120.0, 280.0, 200.0)
 
@@ -30,7 +30,7 @@ def row(name: str, box: tuple[float, float, float, float] = BOX) -> np.ndarray:
 
 def test_boxes_follow_what_they_surround() -> None:
     count = 24
-    batch = vary(torch.stack([picture()] * count), [row("car")] * count, np.random.default_rng(3))
+    batch = augment(torch.stack([picture()] * count), [row("car")] * count, np.random.default_rng(3))
     assert batch["img"].shape == (count, 3, 384, 640)
     assert batch["img"].dtype == torch.uint8
     widths = set()
@@ -52,9 +52,9 @@ def test_pictures_with_signs_are_never_mirrored() -> None:
     left = (10.0, 120.0, 90.0, 200.0)
     count = 32
     pictures = torch.stack([picture(left)] * count)
-    signs = vary(pictures, [row("speed limit 30", left)] * count, np.random.default_rng(1))
+    signs = augment(pictures, [row("speed limit 30", left)] * count, np.random.default_rng(1))
     assert float(signs["bboxes"][:, 0].max()) < 0.5
-    cars = vary(pictures, [row("car", left)] * count, np.random.default_rng(1))
+    cars = augment(pictures, [row("car", left)] * count, np.random.default_rng(1))
     assert float(cars["bboxes"][:, 0].max()) > 0.5
 
 
@@ -62,7 +62,7 @@ def test_what_is_too_small_or_hidden_is_set_apart() -> None:
     count = 48
     small, hidden = (300.0, 100.0, 304.0, 107.0), (UNLEARNT, 100.0, 100.0, 140.0, 140.0)
     boxes = [np.array([row("pedestrian", small)[0], hidden])] * count
-    batch = vary(torch.stack([picture()] * count), boxes, np.random.default_rng(5))
+    batch = augment(torch.stack([picture()] * count), boxes, np.random.default_rng(5))
     heights = (384 * batch["bboxes"][:, 3]).numpy()
     assert (heights >= 6.0).all()
     assert set(batch["cls"].flatten().tolist()) == {CLASSES.index("pedestrian")}
@@ -78,9 +78,9 @@ def test_pictures_moved_alone_keep_their_pixels() -> None:
     rng = np.random.default_rng(2)
     noise = torch.from_numpy(rng.integers(0, 255, (8, 3, 360, 640), dtype=np.uint8))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("perception.detection.resident.AS_THEY_ARE", 1.0)
+        patch.setattr("perception.detection.resident.UNCHANGED_SHARE", 1.0)
         patch.setattr("perception.detection.resident._recolour", lambda pictures, rng: pictures.round())
-        batch = vary(noise, [row("stop sign")] * 8, rng)
+        batch = augment(noise, [row("stop sign")] * 8, rng)
     for number in range(8):
         u, v = batch["bboxes"][number, :2] * torch.tensor([640, 384]) - torch.tensor([240.0, 160.0])
         assert u == 0
@@ -88,21 +88,21 @@ def test_pictures_moved_alone_keep_their_pixels() -> None:
 
 
 def test_nothing_is_asked_where_an_object_is_ignored() -> None:
-    from perception.detection.leniency import within
+    from perception.detection.ignoring_loss import touches_ignored
 
     anchors = torch.tensor([[4.0, 4.0], [12.0, 4.0], [20.0, 4.0], [28.0, 4.0]])
     ignored = torch.tensor([[1.0, 0.5, 0.5, 0.125, 0.5]])  # 14 to 18 px of 32
-    spared = within(anchors, torch.full((4, 1), 8.0), ignored, torch.zeros(2, 3, 8, 32))
-    assert spared.tolist() == [[False] * 4, [False, True, True, False]]
-    assert not within(anchors, torch.full((4, 1), 8.0), ignored[:0], torch.zeros(2, 3, 8, 32)).any()
+    is_ignored = touches_ignored(anchors, torch.full((4, 1), 8.0), ignored, torch.zeros(2, 3, 8, 32))
+    assert is_ignored.tolist() == [[False] * 4, [False, True, True, False]]
+    assert not touches_ignored(anchors, torch.full((4, 1), 8.0), ignored[:0], torch.zeros(2, 3, 8, 32)).any()
 
 
 def test_pictures_of_rare_classes_come_more_often() -> None:
     boxes = [row("car")] * 380 + [row("stop sign")] * 5 + [np.concatenate([row("car"), row("light off")])] * 15
     often = repeats([*boxes, np.zeros((0, 5))] * 5)[:400]
     assert often[:380] == pytest.approx(1.0)
-    assert often[380:385] == pytest.approx(np.sqrt(OFTEN * 401 / 5))
-    assert often[385:] == pytest.approx(np.sqrt(OFTEN * 401 / 15))
+    assert often[380:385] == pytest.approx(np.sqrt(FREQUENCY_MIN * 401 / 5))
+    assert often[385:] == pytest.approx(np.sqrt(FREQUENCY_MIN * 401 / 15))
 
 
 def test_the_loader_takes_in_episodes_that_are_finished_later(tmp_path: Path) -> None:

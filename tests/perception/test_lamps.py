@@ -45,7 +45,7 @@ def best(bgr: Image, px_per_m: float = PX_PER_M, is_head_known: bool = True) -> 
     half, high = 0.26 * px_per_m, 0.58 * px_per_m
     box = (40.0 - half, 60.0 - high, 40.0 + half, 60.0 + high) if is_head_known else None
     found = find_lamps(bgr, REGION, px_per_m, brightness(bgr), box)
-    return max(found, key=lambda lamp: lamp.likeness).state if found else None
+    return max(found, key=lambda lamp: lamp.lit_score).state if found else None
 
 
 @pytest.mark.parametrize("state", list(LIT["day"]))
@@ -67,7 +67,7 @@ def test_without_its_head_a_yellow_lamp_may_look_red_but_green_is_green(hour: st
 
 def test_its_place_is_the_lamps() -> None:
     bgr = head("day", LightState.GREEN)
-    lamp = max(find_lamps(bgr, REGION, PX_PER_M, brightness(bgr)), key=lambda one: one.likeness)
+    lamp = max(find_lamps(bgr, REGION, PX_PER_M, brightness(bgr)), key=lambda one: one.lit_score)
     assert math.hypot(lamp.u - 40.0, lamp.v - (60.0 + 1.16 * PX_PER_M / 3.0)) < 0.7
 
 
@@ -81,7 +81,7 @@ def test_large_bright_things_and_white_spots_are_none() -> None:
     cv2.rectangle(bgr, (25, 20), (55, 60), (20, 40, 230), -1)  # a red awning
     cv2.circle(bgr, (40, 90), 2, (240, 240, 240), -1)  # a white lamp
     found = find_lamps(bgr, REGION, PX_PER_M, brightness(bgr))
-    assert all(lamp.likeness < 0.15 for lamp in found)
+    assert all(lamp.lit_score < 0.15 for lamp in found)
 
 
 def test_lamps_outside_the_region_do_not_count() -> None:
@@ -100,5 +100,5 @@ anything = st.floats() | st.sampled_from([math.nan, math.inf, -1e9, 1e9])
 )
 def test_any_picture_and_region(bgr: Image, region: tuple[float, float, float, float], px_per_m: float) -> None:
     for lamp in find_lamps(bgr, region, px_per_m, brightness(bgr)):
-        assert 0.0 <= lamp.likeness <= 1.0
+        assert 0.0 <= lamp.lit_score <= 1.0
         assert np.isfinite([lamp.u, lamp.v]).all()

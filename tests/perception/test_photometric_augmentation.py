@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from perception.detection.looks import give_looks  # noqa: E402
+from perception.detection.photometric_augmentation import augment_photometric  # noqa: E402
 
 
 def street() -> torch.Tensor:
@@ -19,19 +19,19 @@ def street() -> torch.Tensor:
 
 
 def test_looks_follow_the_seed_and_differ_between_pictures() -> None:
-    one, again, other = (give_looks(street(), np.random.default_rng(seed), share=1.0) for seed in (1, 1, 2))
+    one, again, other = (augment_photometric(street(), np.random.default_rng(seed), share=1.0) for seed in (1, 1, 2))
     assert torch.equal(one, again)
     assert not torch.equal(one, other)
     assert not torch.equal(one[0], one[1])
 
 
 def test_pictures_without_a_look_stay_as_they_are() -> None:
-    assert torch.equal(give_looks(street(), np.random.default_rng(1), share=0.0), street().float())
+    assert torch.equal(augment_photometric(street(), np.random.default_rng(1), share=0.0), street().float())
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_red_spot_stays_red_and_in_its_place(seed: int) -> None:
-    look = give_looks(street(), np.random.default_rng(seed), share=1.0)[0].clamp(0.0, 255.0)
+    look = augment_photometric(street(), np.random.default_rng(seed), share=1.0)[0].clamp(0.0, 255.0)
     redness = look[0] - 0.5 * (look[1] + look[2])
     row, column = divmod(int(redness.argmax()), look.shape[2])
     assert 18 <= row < 26

@@ -13,41 +13,41 @@ from ultralytics.utils.loss import E2ELoss, v8DetectionLoss
 from ultralytics.utils.tal import make_anchors
 
 
-def lenient_loss(model: Any, epochs_done: int = 0) -> Any:
-    """The loss for training `model`, a YOLO26; batches hold "ignored" boxes as `resident.vary` gives them.
+def ignoring_loss(model: Any, epochs_done: int = 0) -> Any:
+    """The loss for training `model`, a YOLO26; batches hold "ignored" boxes as `resident.augment` gives them.
 
     `epochs_done` restores the loss's schedule where training is resumed.
     """
-    loss = E2ELoss(model, loss_fn=_LenientLoss)
+    loss = E2ELoss(model, loss_fn=_IgnoringLoss)
     if epochs_done:
         loss.updates = epochs_done - 1
         loss.update()
     return loss
 
 
-class _LenientLoss(v8DetectionLoss):  # type: ignore[misc]  # ultralytics is untyped
+class _IgnoringLoss(v8DetectionLoss):  # type: ignore[misc]  # ultralytics is untyped
     """Ultralytics' detection loss without the class loss of cells that touch an ignored box."""
 
     def __init__(self, *options: Any, **named: Any) -> None:
         super().__init__(*options, **named)
         self._plain = torch.nn.BCEWithLogitsLoss(reduction="none")
         self.bce = self._class_loss
-        self._asked: torch.Tensor | None = None
+        self._class_loss_weight: torch.Tensor | None = None
 
     def loss(self, preds: dict[str, torch.Tensor], batch: dict[str, torch.Tensor]) -> Any:
         anchors, strides = make_anchors(preds["feats"], self.stride, 0.5)
-        spared = within(anchors * strides, strides, batch["ignored"], batch["img"])
-        self._asked = (~spared)[..., None].to(preds["scores"].dtype)
+        is_ignored = touches_ignored(anchors * strides, strides, batch["ignored"], batch["img"])
+        self._class_loss_weight = (~is_ignored)[..., None].to(preds["scores"].dtype)
         return super().loss(preds, batch)
 
     def _class_loss(self, scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        assert self._asked is not None
-        given = targets.amax(dim=2, keepdim=True) > 0.0
+        assert self._class_loss_weight is not None
+        has_target = targets.amax(dim=2, keepdim=True) > 0.0
         loss: torch.Tensor = self._plain(scores, targets)
-        return loss * torch.where(given, torch.ones_like(self._asked), self._asked)
+        return loss * torch.where(has_target, torch.ones_like(self._class_loss_weight), self._class_loss_weight)
 
 
-def within(
+def touches_ignored(
     anchors_px: torch.Tensor, strides_px: torch.Tensor, ignored: torch.Tensor, pictures: torch.Tensor
 ) -> torch.Tensor:
     """(N, anchors) bool: whether an anchor's cell touches an ignored box.

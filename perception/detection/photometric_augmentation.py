@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 
-LOOK_SHARE = 0.7
+AUGMENTED_SHARE = 0.7
 """Fraction of pictures that are varied; the others stay unchanged."""
 
 LINEAR_GAMMA = 2.2
@@ -39,22 +39,24 @@ YCC = ((0.299, 0.587, 0.114), (-0.168736, -0.331264, 0.5), (0.5, -0.418688, -0.0
 """RGB to YCbCr: luma and two colour differences (JFIF 1.02)."""
 
 
-def give_looks(pictures: torch.Tensor, rng: np.random.Generator, share: float = LOOK_SHARE) -> torch.Tensor:
+def augment_photometric(
+    pictures: torch.Tensor, rng: np.random.Generator, share: float = AUGMENTED_SHARE
+) -> torch.Tensor:
     """Vary pictures (N, 3, H, W) RGB, 0 to 255, each with its own parameters drawn from `rng`; float32, 0 to 255."""
-    dice = _Dice(pictures, rng)
+    random = _RandomParameters(pictures, rng)
     plain = pictures.float()
     light = (plain.clamp(0.0, 255.0) / 255.0) ** LINEAR_GAMMA
-    light = light * torch.exp2(dice.normal(0.45)) * torch.exp(dice.normal(0.06, channels=3))
-    light = _vignette(_bloom(light, dice), dice)
-    shown = _tone(light, dice)
+    light = light * torch.exp2(random.normal(0.45)) * torch.exp(random.normal(0.06, channels=3))
+    light = _vignette(_bloom(light, random), random)
+    shown = _tone(light, random)
     grey = shown.mean(dim=1, keepdim=True)
-    shown = grey + (shown - grey) * dice.uniform(0.5, 1.3)
-    shown = _sharpness(shown.clamp(0.0, 1.0), dice)
-    out = _jpeg(255.0 * shown.clamp(0.0, 1.0), dice)
-    return torch.where(dice.chance(share), out, plain)
+    shown = grey + (shown - grey) * random.uniform(0.5, 1.3)
+    shown = _sharpness(shown.clamp(0.0, 1.0), random)
+    out = _jpeg(255.0 * shown.clamp(0.0, 1.0), random)
+    return torch.where(random.chance(share), out, plain)
 
 
-class _Dice:
+class _RandomParameters:
     """Random numbers (N, channels, 1, 1) float32, one set per picture, on the pictures' device."""
 
     def __init__(self, pictures: torch.Tensor, rng: np.random.Generator) -> None:
@@ -74,40 +76,40 @@ class _Dice:
         return self.uniform(0.0, 1.0) < share
 
 
-def _bloom(light: torch.Tensor, dice: _Dice) -> torch.Tensor:
+def _bloom(light: torch.Tensor, random: _RandomParameters) -> torch.Tensor:
     """Add glow around nearly saturated pixels; small coloured spots, which are lamps, also turn paler."""
     spread = light.amax(dim=1, keepdim=True) - light.amin(dim=1, keepdim=True)
     source = light * (light.amax(dim=1, keepdim=True) > 0.75)
     lamps = source * spread
-    lamps = (lamps - 2.0 * _blur(lamps, BLOOM_SIGMAS_PX[-1])).clamp(min=0.0) * dice.uniform(0.0, 6.0)
+    lamps = (lamps - 2.0 * _blur(lamps, BLOOM_SIGMAS_PX[-1])).clamp(min=0.0) * random.uniform(0.0, 6.0)
     glow = torch.zeros_like(light)
     for sigma in BLOOM_SIGMAS_PX:
-        glow = glow + _blur(0.1 * source + lamps, sigma) * dice.uniform(0.0, 1.0)
-    white = lamps.amax(dim=1, keepdim=True) * dice.uniform(0.0, 0.4)
-    return torch.where(dice.chance(0.6), light + glow + lamps + white, light)
+        glow = glow + _blur(0.1 * source + lamps, sigma) * random.uniform(0.0, 1.0)
+    white = lamps.amax(dim=1, keepdim=True) * random.uniform(0.0, 0.4)
+    return torch.where(random.chance(0.6), light + glow + lamps + white, light)
 
 
-def _vignette(light: torch.Tensor, dice: _Dice) -> torch.Tensor:
+def _vignette(light: torch.Tensor, random: _RandomParameters) -> torch.Tensor:
     height, width = light.shape[2:]
     y = torch.linspace(-1.0, 1.0, height, device=light.device)[:, None]
     x = torch.linspace(-1.0, 1.0, width, device=light.device)[None, :]
-    return light * (1.0 - dice.uniform(0.0, 0.25) * (x**2 + y**2) / 2.0)
+    return light * (1.0 - random.uniform(0.0, 0.25) * (x**2 + y**2) / 2.0)
 
 
-def _tone(light: torch.Tensor, dice: _Dice) -> torch.Tensor:
+def _tone(light: torch.Tensor, random: _RandomParameters) -> torch.Tensor:
     """Linear light to display values: a power law, or a film-like curve with highlight roll-off (Narkowicz, 2015)."""
-    power = light.clamp(0.0, 1.0) ** (1.0 / (LINEAR_GAMMA * torch.exp(dice.normal(0.12))))
+    power = light.clamp(0.0, 1.0) ** (1.0 / (LINEAR_GAMMA * torch.exp(random.normal(0.12))))
     bent = (light * (2.51 * light + 0.03)) / (light * (2.43 * light + 0.59) + 0.14)
     film = bent.clamp(0.0, 1.0) ** (1.0 / LINEAR_GAMMA)
-    lift = dice.uniform(-0.03, 0.06)
-    return torch.where(dice.chance(0.5), power, film) * (1.0 - lift) + lift
+    lift = random.uniform(-0.03, 0.06)
+    return torch.where(random.chance(0.5), power, film) * (1.0 - lift) + lift
 
 
-def _sharpness(shown: torch.Tensor, dice: _Dice) -> torch.Tensor:
+def _sharpness(shown: torch.Tensor, random: _RandomParameters) -> torch.Tensor:
     """Blur one third of the pictures and sharpen another third."""
-    blurred = torch.where(dice.chance(0.5), _blur(shown, 0.6), _blur(shown, 1.0))
-    amount = torch.where(dice.chance(0.5), -dice.uniform(0.3, 1.0), dice.uniform(0.0, 1.0))
-    return torch.where(dice.chance(0.67), shown + (shown - blurred) * amount, shown)
+    blurred = torch.where(random.chance(0.5), _blur(shown, 0.6), _blur(shown, 1.0))
+    amount = torch.where(random.chance(0.5), -random.uniform(0.3, 1.0), random.uniform(0.0, 1.0))
+    return torch.where(random.chance(0.67), shown + (shown - blurred) * amount, shown)
 
 
 def _blur(pictures: torch.Tensor, sigma: float) -> torch.Tensor:
@@ -127,9 +129,9 @@ def _blur(pictures: torch.Tensor, sigma: float) -> torch.Tensor:
     return wide[:, :, : pictures.shape[2], : pictures.shape[3]]
 
 
-def _jpeg(pictures: torch.Tensor, dice: _Dice) -> torch.Tensor:
+def _jpeg(pictures: torch.Tensor, random: _RandomParameters) -> torch.Tensor:
     """JPEG's loss at a quality of 40 to 95: chroma subsampled over 2 x 2 pixels, and 8 x 8 blocks quantized."""
-    quality = dice.uniform(40.0, 95.0)
+    quality = random.uniform(40.0, 95.0)
     scale = torch.where(quality < 50.0, 50.0 / quality, 2.0 - quality / 50.0)
     height, width = pictures.shape[2:]
     block = 2 * JPEG_BLOCK
@@ -140,7 +142,7 @@ def _jpeg(pictures: torch.Tensor, dice: _Dice) -> torch.Tensor:
     colour = _quantize(torch.nn.functional.avg_pool2d(ycc[:, 1:], 2), 1.7 * scale)
     colour = torch.nn.functional.interpolate(colour, scale_factor=2.0, mode="bilinear", align_corners=False)
     back = torch.einsum("ij,njhw->nihw", torch.linalg.inv(to_ycc), torch.cat([luma, colour], dim=1))
-    return torch.where(dice.chance(0.6), back[:, :, :height, :width], pictures)
+    return torch.where(random.chance(0.6), back[:, :, :height, :width], pictures)
 
 
 def _quantize(planes: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
