@@ -152,7 +152,7 @@ class Localizer:
         jacobian[0, ekf.SPEED] = 1.0 + scale
         jacobian[0, ekf.WHEEL_SCALE] = speed
         sigma = self._config.wheel_sigma_mps + self._config.wheel_sigma_relative * abs(wheel_speed_mps)
-        self._fold(jacobian, np.array([wheel_speed_mps - (1.0 + scale) * speed]), np.array([[sigma**2]]))
+        self._update_state(jacobian, np.array([wheel_speed_mps - (1.0 + scale) * speed]), np.array([[sigma**2]]))
 
     def _correct_with_compass(self, yaw_rad: float) -> None:
         if not abs(yaw_rad) <= 2.0 * np.pi:
@@ -160,7 +160,7 @@ class Localizer:
         jacobian = np.zeros((1, ekf.STATE_SIZE))
         jacobian[0, ekf.YAW] = 1.0
         innovation = np.array([float(wrap_angle(yaw_rad - self._state[ekf.YAW]))])
-        self._fold(jacobian, innovation, np.array([[self._config.compass_sigma_rad**2]]))
+        self._update_state(jacobian, innovation, np.array([[self._config.compass_sigma_rad**2]]))
 
     def _correct_with_gnss(self, frame: SensorFrame) -> None:
         antenna = self._gnss_position(frame)
@@ -177,10 +177,10 @@ class Localizer:
         if ekf.mahalanobis_squared(self._covariance, jacobian, innovation, noise) > GNSS_GATE:
             self._rejections += 1
             if self._rejections >= GNSS_REJECTIONS_MAX:
-                self._forget_position(self._antenna_to_origin(antenna, yaw))
+                self._reset_position(self._antenna_to_origin(antenna, yaw))
             return
         self._rejections = 0
-        self._fold(jacobian, innovation, noise)
+        self._update_state(jacobian, innovation, noise)
 
     def _correct_with_lanes(self, lanes: LaneEstimate) -> None:
         cfg = self._config
@@ -192,14 +192,14 @@ class Localizer:
             sigma = cfg.line_sigma_m / line.confidence
             found = match_line(line, self._index, self.pose, self._covariance, sigma)
             if found is not None:
-                self._fold(found.jacobian, found.innovation_m, found.covariance_m2)
+                self._update_state(found.jacobian, found.innovation_m, found.covariance_m2)
 
     # ------------------------------------------------------------ helpers
 
-    def _fold(self, jacobian: Float, innovation: Float, noise: Float) -> None:
+    def _update_state(self, jacobian: Float, innovation: Float, noise: Float) -> None:
         self._state, self._covariance = ekf.update(self._state, self._covariance, jacobian, innovation, noise)
 
-    def _forget_position(self, position: Float) -> None:
+    def _reset_position(self, position: Float) -> None:
         self._state[:2] = position
         self._covariance[:2, :] = 0.0
         self._covariance[:, :2] = 0.0

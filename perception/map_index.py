@@ -118,7 +118,7 @@ class MapIndex:
         ahead, left = c * off[..., 0] + s * off[..., 1], c * off[..., 1] - s * off[..., 0]
         return yaw, ahead, left, self._limit_mps[near]
 
-    def rises_ahead(self, pose: Pose2D, step_m: float, count: int) -> Float:
+    def heights_ahead(self, pose: Pose2D, step_m: float, count: int) -> Float:
         """Height of the road above the plane of a vehicle at `pose`, every `step_m` along its heading.
 
         (count,) m, starting at the pose itself; empty on a flat map. Beyond the end of the road its last height holds.

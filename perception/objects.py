@@ -90,7 +90,7 @@ class ObjectPerception:
         before_mps, self._speed_mps = self._speed_mps, ego.speed_mps
         self._pitch.update(dt, imu.gyro_radps[1], lanes, image.camera)
         camera, sigma, turn = self._pitch.camera(image.camera), self._pitch.sigma_rad, ego_rotation(imu, ego, dt)
-        ranged = self._first.update(image, camera, sigma, detections, ego, dt, turn, self._rises_m(ego))
+        ranged = self._first.update(image, camera, sigma, detections, ego, dt, turn, self._road_heights_m(ego))
         points = DepthPoints.none()
         if self._parallax is not None:
             mean_mps = ego.speed_mps if before_mps is None else (before_mps + ego.speed_mps) / 2.0
@@ -99,10 +99,10 @@ class ObjectPerception:
         tracked = self._tracker.update(ego, ranged, *self._range_in_others(others, ego, imu))
         return Sighting(tracked, ranged, points, lanes, camera, sigma)
 
-    def _rises_m(self, ego: EgoState) -> Float:
+    def _road_heights_m(self, ego: EgoState) -> Float:
         """Road heights ahead relative to the ego's plane, as for `range_objects`."""
         pose = Pose2D(ego.x_m, ego.y_m, ego.yaw_rad)
-        return FLAT if self._index is None else self._index.rises_ahead(pose, ROAD_STEP_M, ROAD_STEPS)
+        return FLAT if self._index is None else self._index.heights_ahead(pose, ROAD_STEP_M, ROAD_STEPS)
 
     def _range_in_others(
         self, others: Sequence[CameraDetections | None], ego: EgoState, imu: ImuSample
@@ -110,7 +110,7 @@ class ObjectPerception:
         """Ranged objects of each further camera; a camera without a picture loses its corners."""
         self._others += [CameraRanging() for _ in others[len(self._others) :]]
         out: list[tuple[RangedObject, ...]] = []
-        rises_m = self._rises_m(ego) if others else FLAT
+        rises_m = self._road_heights_m(ego) if others else FLAT
         for number, other in enumerate(others):
             if other is None:
                 self._others[number] = CameraRanging()

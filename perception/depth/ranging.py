@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from av_core.types import CameraModel, Detection, Distance, Float, ObjectKind, RangedObject
-from perception.depth.ranging_kernel import Size, ranged
+from perception.depth.ranging_kernel import Size, range_boxes
 from perception.depth.view import EDGE_PX, View
 
 OPAQUE = (ObjectKind.CAR, ObjectKind.TRUCK, ObjectKind.BUS)
@@ -39,7 +39,7 @@ _ROWS = np.array([SIZES[kind] for kind in _KINDS])
 _ANGLES = np.linspace(0.0, np.pi / 2.0, 31)
 _WIDTHS = _ROWS[:, :1] * np.sin(_ANGLES) + _ROWS[:, 1:2] * np.cos(_ANGLES)
 _RISING = np.argmax(_WIDTHS, axis=1) + 1
-_LOOKS = (
+_KIND_TABLES = (
     _ROWS,
     _WIDTHS,
     np.tile(_ANGLES, (len(_KINDS), 1)),
@@ -47,8 +47,8 @@ _LOOKS = (
     np.array([k is ObjectKind.PEDESTRIAN for k in _KINDS]),
     np.array([k in OPAQUE for k in _KINDS]),
 )
-"""Tables for `ranged`, by kind: sizes; apparent widths at view angles, and how many of them rise up to the broadest
-view; whether the kind is round; whether it is opaque."""
+"""Tables for `range_boxes`, by kind: sizes; apparent widths at view angles, and how many of them rise up to the
+broadest view; whether the kind is round; whether it is opaque."""
 
 
 def range_objects(
@@ -65,7 +65,7 @@ def range_objects(
         return ()
     boxes = np.array([one.box_px for one in seen], dtype=np.float64)
     kinds = np.array([_NUMBERS[one.name] for one in seen])
-    rows, spreads, jitters = ranged(boxes, kinds, _lens(View.of(camera)), pitch_sigma_rad, rises_m, *_LOOKS)
+    rows, spreads, jitters = range_boxes(boxes, kinds, _lens(View.of(camera)), pitch_sigma_rad, rises_m, *_KIND_TABLES)
     out = []
     for one, row, covariance, jitter in zip(seen, rows.tolist(), spreads, jitters, strict=True):
         x, y, height, near, yaw, foot, foot_sigma, foot_jitter, by_size, size_sigma, size_jitter = row

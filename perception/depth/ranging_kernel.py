@@ -98,7 +98,7 @@ class Cue(NamedTuple):
     jitter_m: float
 
 
-class Place(NamedTuple):
+class Footprint(NamedTuple):
     """Position of the footprint relative to the point below the camera.
 
     `centre_m` and `bearing_rad` give its centre, `near_m` its nearest point, `depth_m` the depth of its foot point
@@ -129,14 +129,14 @@ def ray(lens: Lens, u: float, v: float) -> tuple[float, float, float]:
 
 
 @inner
-def flat(lens: Lens, u: float, v: float) -> tuple[float, float]:
+def ground_length_and_drop(lens: Lens, u: float, v: float) -> tuple[float, float]:
     """Ground length of the pixel's ray, and how far the ray sinks over it."""
     x, y, z = ray(lens, u, v)
     return math.hypot(x, y), -z
 
 
 @inner
-def meeting(lens: Lens, u: float, v: float, rises_m: Float) -> tuple[float, float]:
+def ray_road_intersection(lens: Lens, u: float, v: float, rises_m: Float) -> tuple[float, float]:
     """(range along the ground at which a pixel's ray meets the road, its slope against it); NaN where it does not.
 
     `rises_m` (K,) is the road's height above the ego's plane every `ROAD_STEP_M` ahead of the ego's origin, empty for a
@@ -167,7 +167,7 @@ def foot_cue(box: Float, lens: Lens, pitch_sigma_rad: float, raised_sigma_m: flo
     None where the picture's lower edge cuts the box, or the foot point lies at the horizon. `raised_sigma_m` is the
     standard deviation of the object's height above or below the road.
     """
-    range_m, steep = meeting(lens, (box[0] + box[2]) / 2.0, box[3], rises_m)
+    range_m, steep = ray_road_intersection(lens, (box[0] + box[2]) / 2.0, box[3], rises_m)
     if box[3] >= lens.low_px or math.isnan(range_m):
         return Cue(NAN, NAN, NAN)
     per_rad = range_m / steep
@@ -177,16 +177,16 @@ def foot_cue(box: Float, lens: Lens, pitch_sigma_rad: float, raised_sigma_m: flo
 
 
 @inner
-def covered_cue(box: Float, lens: Lens, rises_m: Float) -> Cue:
+def occluded_foot_cue(box: Float, lens: Lens, rises_m: Float) -> Cue:
     """Range of a box whose foot a nearer box may hide: as if visible, with a wide sigma, since it may be nearer."""
     range_m = foot_cue(box, lens, 0.0, 0.0, rises_m).range_m
     return Cue(range_m, COVERED_SIGMA * range_m, COVERED_SIGMA * range_m)
 
 
 @inner
-def cut_cue(box: Float, lens: Lens) -> Cue:
+def truncated_cue(box: Float, lens: Lens) -> Cue:
     """Range of a box cut by the picture's lower edge: nearer than the road that this edge shows."""
-    along, down = flat(lens, (box[0] + box[2]) / 2.0, lens.height_px - 1.0)
+    along, down = ground_length_and_drop(lens, (box[0] + box[2]) / 2.0, lens.height_px - 1.0)
     if box[3] < lens.low_px or down < 1e-3 or lens.z_m <= 0.0:
         return Cue(NAN, NAN, NAN)
     range_m = lens.z_m * along / down
@@ -199,7 +199,8 @@ def size_cue(box: Float, size: Size, lens: Lens) -> Cue:
     if box[1] <= lens.edge_px or box[3] >= lens.low_px:
         return Cue(NAN, NAN, NAN)
     height_px = box[3] - box[1]
-    range_m = lens.focal_px * size.height_m / height_px * flat(lens, (box[0] + box[2]) / 2.0, box[3])[0]
+    along, _ = ground_length_and_drop(lens, (box[0] + box[2]) / 2.0, box[3])
+    range_m = lens.focal_px * size.height_m / height_px * along
     # Foot and roof are at different distances; a roof above the camera therefore makes the object look lower.
     gap = (lens.z_m / size.height_m - 1.0) * (size.roof_m - size.stand_m)
     range_m = max(range_m + gap, 0.5 * range_m)
@@ -208,7 +209,7 @@ def size_cue(box: Float, size: Size, lens: Lens) -> Cue:
 
 
 @compiled("UniTuple(float64, 3)(float64[:, :])")
-def fused(cues: Float) -> tuple[float, float, float]:
+def fuse_cues(cues: Float) -> tuple[float, float, float]:
     """Mean of cues (N, 3) weighted by inverse variance -> (range, sigma, jitter); NaN rows are left out.
 
     Where the cues contradict one another, sigma grows with their gap.
@@ -235,7 +236,7 @@ def fused(cues: Float) -> tuple[float, float, float]:
 
 
 @inner
-def turn_of(size: Size, widths: Float, angles: Float, apparent_m: float) -> float:
+def orientation_from_width(size: Size, widths: Float, angles: Float, apparent_m: float) -> float:
     """Angle in [0, pi / 2] between the object's axis and the ray at which its apparent width is `apparent_m`."""
     # Beyond the broadest view the width falls a little again; that ambiguity is resolved as a side view.
     if apparent_m >= 0.97 * size.length_m:
@@ -248,7 +249,7 @@ def turn_of(size: Size, widths: Float, angles: Float, apparent_m: float) -> floa
 
 
 @inner
-def head_on(is_round: bool, turn_rad: float) -> float:
+def along_ray_share(is_round: bool, turn_rad: float) -> float:
     """Fraction of the way from the nearest face to the foot point that lies along the ray; 1 for round pedestrians."""
     if is_round:
         return 1.0
@@ -256,7 +257,7 @@ def head_on(is_round: bool, turn_rad: float) -> float:
 
 
 @inner
-def middle_px(
+def centre_column_px(
     box: Float, size: Size, metres_per_px: float, lens: Lens, hides_left: bool, hides_right: bool
 ) -> tuple[float, bool]:
     """(column of the object's middle, whether both sides are visible).
@@ -275,7 +276,7 @@ def middle_px(
 
 
 @inner
-def extent_of(size: Size, turn_rad: float) -> tuple[float, float]:
+def footprint_extent(size: Size, turn_rad: float) -> tuple[float, float]:
     """(length along the ray, its sigma) of the footprint, m; the mean of length and width where the turn is unknown.
 
     Between end view and side view it falls linearly with the apparent width. The rectangle's exact rule would turn a
@@ -290,7 +291,7 @@ def extent_of(size: Size, turn_rad: float) -> tuple[float, float]:
 
 
 @inner
-def beside_m(tangent: float, near_m: float, extent_m: float, size: Size, turn_rad: float) -> float:
+def lateral_offset_m(tangent: float, near_m: float, extent_m: float, size: Size, turn_rad: float) -> float:
     """Lateral offset, m, of a footprint's centre that begins `near_m` ahead, from its box's middle at `tangent`.
 
     For an object to the side, one edge of the box is its near corner and the other its far one, so the box's middle is
@@ -305,13 +306,13 @@ def beside_m(tangent: float, near_m: float, extent_m: float, size: Size, turn_ra
 
 
 @inner
-def wrapped(angle_rad: float) -> float:
+def wrap_angle(angle_rad: float) -> float:
     """The angle wrapped to [-pi, pi]."""
     return angle_rad - 2.0 * math.pi * round(angle_rad / (2.0 * math.pi))
 
 
 @inner
-def placed(
+def locate_footprint(
     box: Float,
     size: Size,
     widths: Float,
@@ -322,27 +323,29 @@ def placed(
     is_face: bool,
     hides_left: bool,
     hides_right: bool,
-) -> Place:
+) -> Footprint:
     """Position of the object whose foot (its nearest side if `is_face`) is at `stand` and whose sides may be hidden."""
     focal, wide_px = lens.focal_px, box[2] - box[0]
-    depth = stand.range_m / flat(lens, (box[0] + box[2]) / 2.0, box[3])[0]
-    middle, is_whole = middle_px(box, size, depth / focal, lens, hides_left, hides_right)
+    depth = stand.range_m / ground_length_and_drop(lens, (box[0] + box[2]) / 2.0, box[3])[0]
+    middle, is_whole = centre_column_px(box, size, depth / focal, lens, hides_left, hides_right)
     turn = NAN
     if is_whole:
-        turn = turn_of(size, widths, angles, wide_px * depth / focal)
+        turn = orientation_from_width(size, widths, angles, wide_px * depth / focal)
         # the visible width is the nearest face's
-        face = depth * max(1.0 - size.stand_m * head_on(is_round, turn) / stand.range_m, 0.5)
-        turn = turn_of(size, widths, angles, wide_px * face / focal)
-    near = stand.range_m if is_face else max(stand.range_m - size.stand_m * head_on(is_round, turn), RANGE_MIN_M)
-    extent, extent_sigma = extent_of(size, turn)
+        face = depth * max(1.0 - size.stand_m * along_ray_share(is_round, turn) / stand.range_m, 0.5)
+        turn = orientation_from_width(size, widths, angles, wide_px * face / focal)
+    near = (
+        stand.range_m if is_face else max(stand.range_m - size.stand_m * along_ray_share(is_round, turn), RANGE_MIN_M)
+    )
+    extent, extent_sigma = footprint_extent(size, turn)
     x, y, _ = ray(lens, middle, box[3])
     bearing, centre = math.atan2(y, x), near + extent / 2.0
     if is_whole:
         heading = math.atan2(lens.fy, lens.fx)
         aside = bearing - heading
-        beside = beside_m(math.tan(aside), near * math.cos(aside), extent, size, turn)
+        beside = lateral_offset_m(math.tan(aside), near * math.cos(aside), extent, size, turn)
         ahead = near * math.cos(aside) + extent / 2.0
-        bearing, centre = wrapped(heading + math.atan2(beside, ahead)), math.hypot(beside, ahead)
+        bearing, centre = wrap_angle(heading + math.atan2(beside, ahead)), math.hypot(beside, ahead)
     pixel = centre * BOX_SIGMA_PX / focal
     across = pixel + (0.05 if is_whole else (size.length_m - size.width_m) / 4.0 + 0.2)
     # An edge at the picture's side stays there while the object moves; only the other edge moves with the object. A
@@ -350,11 +353,11 @@ def placed(
     is_open = box[0] <= lens.edge_px and box[2] >= lens.right_px
     sideways = pixel + JITTER_MIN_M if is_whole else (2.0 if is_open else 0.5) * across
     along, along_jitter = math.hypot(stand.sigma_m, extent_sigma / 2.0), math.hypot(stand.jitter_m, pixel)
-    return Place(depth, near, centre, bearing, turn, along, across, along_jitter, sideways)
+    return Footprint(depth, near, centre, bearing, turn, along, across, along_jitter, sideways)
 
 
 @inner
-def hidden(box: Float, others: Float) -> tuple[bool, bool, bool]:
+def find_occlusion(box: Float, others: Float) -> tuple[bool, bool, bool]:
     """Whether a nearer box (one that ends lower) covers the foot line of `box`; hides its left edge; its right edge."""
     covered = left = right = False
     highest = (box[1] + box[3]) / 2.0  # a hiding box covers at least the lower half of the box's height
@@ -371,7 +374,7 @@ def hidden(box: Float, others: Float) -> tuple[bool, bool, bool]:
 
 
 @inner
-def put_spread(out: Float, c: float, s: float, along_m: float, across_m: float) -> None:
+def fill_covariance(out: Float, c: float, s: float, along_m: float, across_m: float) -> None:
     """Write the covariance (2, 2) of standard deviations along and across a ray of cosine `c` and sine `s`."""
     a, b = along_m**2, across_m**2
     out[0, 0], out[1, 1] = c * c * a + s * s * b, s * s * a + c * c * b
@@ -379,7 +382,7 @@ def put_spread(out: Float, c: float, s: float, along_m: float, across_m: float) 
 
 
 @inner
-def guessed_yaw(is_round: bool, bearing_rad: float, turn_rad: float) -> float:
+def estimate_yaw(is_round: bool, bearing_rad: float, turn_rad: float) -> float:
     """Yaw of an object that is aligned with the ray or across it; NaN for others and for pedestrians."""
     if math.isnan(turn_rad) or is_round or ALIGNED_MAX_RAD < turn_rad < ACROSS_MIN_RAD:
         return NAN
@@ -393,7 +396,7 @@ def is_box(box: Float) -> bool:
 
 
 @inner
-def standing(boxes: Float, kinds: Numbers, is_kind: Flags) -> Float:
+def opaque_boxes(boxes: Float, kinds: Numbers, is_kind: Flags) -> Float:
     """The valid ones of `boxes` whose kind is marked in `is_kind`."""
     out, count = np.empty_like(boxes), 0
     for i in range(len(boxes)):
@@ -403,8 +406,8 @@ def standing(boxes: Float, kinds: Numbers, is_kind: Flags) -> Float:
     return out[:count]
 
 
-WIDTH = 11
-"""Values per box from `ranged`: x, y, height, near, yaw; foot cue, size cue (3 each)."""
+BOX_VALUES = 11
+"""Values per box from `range_boxes`: x, y, height, near, yaw; foot cue, size cue (3 each)."""
 
 
 @compiled(
@@ -412,7 +415,7 @@ WIDTH = 11
     "(float64[:, :], int64[:], float64[:], float64, float64[:], float64[:, :], float64[:, :], float64[:, :], int64[:], "
     "boolean[:], boolean[:])"
 )
-def ranged(
+def range_boxes(
     boxes: Float,
     kinds: Numbers,
     lens_numbers: Float,
@@ -425,18 +428,18 @@ def ranged(
     is_round: Flags,
     is_opaque: Flags,
 ) -> tuple[Float, Float, Float]:
-    """Position of each of `boxes` (N, 4): values (N, WIDTH), covariances and their per-picture part (N, 2, 2).
+    """Position of each of `boxes` (N, 4): values (N, BOX_VALUES), covariances and their per-picture part (N, 2, 2).
 
     NaN where a box is invalid or no cue places it. `kinds` (N,) index the rows of the tables. Boxes of opaque kinds may
-    hide part of another. `rises_m` is as in `meeting`. The first `rising` of `widths` are a kind's apparent widths at
-    `angles`, up to the broadest view.
+    hide part of another. `rises_m` is as in `ray_road_intersection`. The first `rising` of `widths` are a kind's
+    apparent widths at `angles`, up to the broadest view.
     """
     n = lens_numbers
     lens = Lens(
         n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15], n[16],
         n[17], n[18],
     )  # fmt: skip
-    out, cues, others = np.full((len(boxes), WIDTH), NAN), np.empty((3, 3)), standing(boxes, kinds, is_opaque)
+    out, cues, others = np.full((len(boxes), BOX_VALUES), NAN), np.empty((3, 3)), opaque_boxes(boxes, kinds, is_opaque)
     spread, jitter = np.full((len(boxes), 2, 2), NAN), np.full((len(boxes), 2, 2), NAN)
     for i in range(len(boxes)):
         box, kind = boxes[i], kinds[i]
@@ -444,20 +447,20 @@ def ranged(
             continue
         s = sizes[kind]
         size = Size(s[0], s[1], s[2], s[3], s[4], s[5], s[6])
-        covered, hides_left, hides_right = hidden(box, others)
-        foot, by_size, cut = Cue(NAN, NAN, NAN), Cue(NAN, NAN, NAN), covered_cue(box, lens, rises_m)
+        covered, hides_left, hides_right = find_occlusion(box, others)
+        foot, by_size, cut = Cue(NAN, NAN, NAN), Cue(NAN, NAN, NAN), occluded_foot_cue(box, lens, rises_m)
         if not covered:
             foot = foot_cue(box, lens, pitch_sigma_rad, KERB_SIGMA_M if is_round[kind] else 0.0, rises_m)
-            by_size, cut = size_cue(box, size, lens), cut_cue(box, lens)
+            by_size, cut = size_cue(box, size, lens), truncated_cue(box, lens)
         for k, cue in enumerate((foot, by_size, cut)):
             cues[k, 0], cues[k, 1], cues[k, 2] = cue.range_m, cue.sigma_m, cue.jitter_m
-        range_m, sigma_m, jitter_m = fused(cues)
+        range_m, sigma_m, jitter_m = fuse_cues(cues)
         if not RANGE_MIN_M <= range_m <= RANGE_MAX_M:
             continue
         # A box cut by the picture's lower edge is already ranged to its nearest face.
         is_face = math.isnan(foot.range_m) and not covered
         count = rising[kind]
-        place = placed(
+        place = locate_footprint(
             box, size, widths[kind, :count], angles[kind, :count], is_round[kind], lens,
             Cue(range_m, sigma_m, jitter_m), is_face, hides_left, hides_right,
         )  # fmt: skip
@@ -465,8 +468,8 @@ def ranged(
         out[i, 0], out[i, 1] = lens.x_m + place.centre_m * c, lens.y_m + place.centre_m * sine
         is_sized = not math.isnan(by_size.range_m)
         out[i, 2] = (box[3] - box[1]) * place.depth_m / lens.focal_px if is_sized else size.height_m
-        out[i, 3], out[i, 4] = place.near_m, guessed_yaw(is_round[kind], place.bearing_rad, place.turn_rad)
-        put_spread(spread[i], c, sine, place.along_m, place.across_m)
-        put_spread(jitter[i], c, sine, place.along_jitter_m, place.across_jitter_m)
-        out[i, 5:WIDTH] = cues[:2].ravel()
+        out[i, 3], out[i, 4] = place.near_m, estimate_yaw(is_round[kind], place.bearing_rad, place.turn_rad)
+        fill_covariance(spread[i], c, sine, place.along_m, place.across_m)
+        fill_covariance(jitter[i], c, sine, place.along_jitter_m, place.across_jitter_m)
+        out[i, 5:BOX_VALUES] = cues[:2].ravel()
     return out, spread, jitter

@@ -52,13 +52,13 @@ def plane(shape: Shape) -> tuple[float, float]:
 def test_rises_are_the_roads_above_the_plane_of_the_vehicle(shape: Shape) -> None:
     gone = ROAD_STEP_M * np.arange(21)
     height, grade = plane(shape)
-    rises = MapIndex(hilly(shape)).rises_ahead(Pose2D(AT_M, -1.5, 0.0), ROAD_STEP_M, 21)
+    rises = MapIndex(hilly(shape)).heights_ahead(Pose2D(AT_M, -1.5, 0.0), ROAD_STEP_M, 21)
     np.testing.assert_allclose(rises, shape(AT_M + gone) - height - grade * gone, atol=0.03)
 
 
 def test_a_flat_map_has_no_rises_and_a_steady_slope_is_a_plane() -> None:
-    assert not len(MapIndex(two_way_road([(200.0, 0.0)])).rises_ahead(Pose2D(AT_M, 0.0, 0.0), ROAD_STEP_M, 21))
-    assert np.abs(MapIndex(hilly(slope)).rises_ahead(Pose2D(AT_M, 0.0, 0.0), ROAD_STEP_M, 21)).max() < 0.01
+    assert not len(MapIndex(two_way_road([(200.0, 0.0)])).heights_ahead(Pose2D(AT_M, 0.0, 0.0), ROAD_STEP_M, 21))
+    assert np.abs(MapIndex(hilly(slope)).heights_ahead(Pose2D(AT_M, 0.0, 0.0), ROAD_STEP_M, 21)).max() < 0.01
 
 
 def test_under_a_bridge_the_road_goes_on_below() -> None:
@@ -71,7 +71,7 @@ def test_under_a_bridge_the_road_goes_on_below() -> None:
             lane, key=replace(key, road_id=99), points=points, yaw_rad=lane.yaw_rad + math.pi / 2.0
         )
     index = MapIndex(replace(low, lanes={**low.lanes, **over}))
-    assert np.abs(index.rises_ahead(Pose2D(AT_M, -1.7, 0.0), ROAD_STEP_M, 21)).max() < 0.01
+    assert np.abs(index.heights_ahead(Pose2D(AT_M, -1.7, 0.0), ROAD_STEP_M, 21)).max() < 0.01
 
 
 def seen_at(range_m: float, shape: Shape) -> Detection:
@@ -90,7 +90,7 @@ def seen_at(range_m: float, shape: Shape) -> Detection:
 @pytest.mark.parametrize("shape", [crest, dip, slope])
 @pytest.mark.parametrize("range_m", [12.0, 25.0, 38.0])
 def test_feet_are_placed_where_the_ray_meets_the_road(shape: Shape, range_m: float) -> None:
-    rises = MapIndex(hilly(shape)).rises_ahead(Pose2D(AT_M, -1.5, 0.0), ROAD_STEP_M, 21)
+    rises = MapIndex(hilly(shape)).heights_ahead(Pose2D(AT_M, -1.5, 0.0), ROAD_STEP_M, 21)
     (thing,) = range_objects([seen_at(range_m, shape)], CAMERA, 0.001, rises)
     assert thing.by_foot is not None
     assert thing.by_foot.range_m == pytest.approx(range_m, rel=0.025)

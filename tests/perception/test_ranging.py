@@ -31,7 +31,7 @@ from perception.depth.ranging import (
     face_depth_m,
     range_objects,
 )
-from perception.depth.ranging_kernel import fused
+from perception.depth.ranging_kernel import fuse_cues
 from perception.depth.view import View
 from perception.tracking import Tracker
 
@@ -154,9 +154,11 @@ def test_lights_and_signs_are_no_road_users() -> None:
 
 def test_fusing_weighs_by_variance_and_owns_up_to_contradiction() -> None:
     unknown = [math.nan] * 3
-    assert fused(np.array([[20.0, 1.0, 0.0], [22.0, 2.0, 0.0], unknown]))[:2] == pytest.approx((20.4, math.sqrt(0.8)))
-    assert fused(np.array([unknown, [20.0, 1.0, 0.5], [40.0, 1.0, 0.5]]))[1] > 5.0
-    assert all(map(math.isnan, fused(np.array([unknown]))))
+    assert fuse_cues(np.array([[20.0, 1.0, 0.0], [22.0, 2.0, 0.0], unknown]))[:2] == pytest.approx(
+        (20.4, math.sqrt(0.8))
+    )
+    assert fuse_cues(np.array([unknown, [20.0, 1.0, 0.5], [40.0, 1.0, 0.5]]))[1] > 5.0
+    assert all(map(math.isnan, fuse_cues(np.array([unknown]))))
 
 
 @pytest.mark.parametrize("angles", [(0.0, 0.0, 0.0), (1.5, 0.03, 0.0), (-3.0, -0.2, 0.1), (0.7, 0.5, -0.4)])
