@@ -125,7 +125,7 @@ class WholeFrame:
         times.append(time.perf_counter())
         results = self.graph.run()
         times.append(time.perf_counter())
-        found = self.detector.named(rows_of(results[:4], 0), 0.5, picture[..., :3])
+        found = self.detector.to_detections(rows_of(results[:4], 0), 0.5, picture[..., :3])
         times.append(time.perf_counter())
         return found
 

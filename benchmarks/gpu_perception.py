@@ -13,7 +13,7 @@ from benchmarks.gpu_operators import picture
 from benchmarks.gpu_timing import Bench, on_cpu
 from perception.detection.networks import TorchNetwork
 from perception.detection.weights import COMPACT, network_size
-from perception.lanes.detector import see_paint
+from perception.lanes.detector import detect_paint_on_cpu
 from perception.lanes.lines import CANNY_HIGH, CANNY_LOW, segments_of
 from perception.lanes.road_view import road_view
 from perception.lanes.segmentation import columns_of
@@ -54,7 +54,7 @@ def _rig() -> dict[str, float]:
             for image in images:
                 frame.detect(image)
             detected = time.perf_counter()
-            frame.see(images[0], view, columns)
+            frame.detect_paint(images[0], view, columns)
             times.append((begun - start, detected - begun, time.perf_counter() - detected))
         for part, values in zip(
             ("upload", "to detections", "segments on the CPU"), np.transpose(times[5:]), strict=True
@@ -73,13 +73,13 @@ def _at(width: int, height: int) -> dict[str, float]:
 
     def on_gpu() -> Any:
         image = images.pop()  # a new array each time: a picture that was seen before would not run again
-        return frame.see(image, view, columns), frame.detect(image)
+        return frame.detect_paint(image, view, columns), frame.detect(image)
 
     both = on_cpu(on_gpu, ROUNDS)
-    mask, _ = see_paint(images[0], view, columns)
+    mask, _ = detect_paint_on_cpu(images[0], view, columns)
     edges = np.asarray(cv2.Canny(mask.contrast, CANNY_LOW, CANNY_HIGH), dtype=np.uint8)
     return {
         "paint, segments and detections, GPU": both,
-        "paint and segments, CPU": on_cpu(lambda: see_paint(images[0], view, columns), ROUNDS),
+        "paint and segments, CPU": on_cpu(lambda: detect_paint_on_cpu(images[0], view, columns), ROUNDS),
         "in both, Hough segments on the CPU": on_cpu(lambda: segments_of(edges), ROUNDS),
     }

@@ -73,7 +73,9 @@ def _cpu_backend(cameras: Sequence[CameraModel], weights: Path) -> PerceptionBac
 
     size = min((network_size(camera.width_px, camera.height_px) for camera in cameras), key=math.prod)
     network = OpenVinoNetwork(exported(weights, size))
-    detectors = {camera.name: Detector(network if i == 0 else network.beside()) for i, camera in enumerate(cameras)}
+    detectors = {
+        camera.name: Detector(network if i == 0 else network.with_own_request()) for i, camera in enumerate(cameras)
+    }
     return PerceptionBackend(
         LaneDetector(),
         lambda image: detectors[image.camera.name].detect(image),
@@ -86,14 +88,14 @@ def _gpu_backend(cameras: Sequence[CameraModel], weights: Path | None) -> Percep
     from perception.on_gpu.frame import GpuFrame
 
     if weights is None:
-        return PerceptionBackend(LaneDetector(GpuFrame(cameras[:1], {}).see), None)
+        return PerceptionBackend(LaneDetector(GpuFrame(cameras[:1], {}).detect_paint), None)
     from perception.detection.networks import TorchNetwork
     from perception.detection.weights import network_size
 
     sizes = {camera.name: network_size(camera.width_px, camera.height_px) for camera in cameras}
     networks = {size: TorchNetwork(weights, size) for size in dict.fromkeys(sizes.values())}
     frame = GpuFrame(cameras, {name: networks[size] for name, size in sizes.items()})
-    return PerceptionBackend(LaneDetector(frame.see), frame.detect, frame.begin)
+    return PerceptionBackend(LaneDetector(frame.detect_paint), frame.detect, frame.begin)
 
 
 def _has_nvidia_driver() -> bool:

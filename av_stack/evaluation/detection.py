@@ -16,7 +16,7 @@ from av_stack.evaluation.table import Figure
 from perception.detection.classes import CLASSES, VEHICLES, light_state
 from perception.detection.detector import Detector
 from perception.detection.labels import Label
-from perception.detection.measure import Sample, average_precision, recalled
+from perception.detection.measure import Sample, average_precision, match_labels
 from perception.tracking import TrackerConfig
 
 PEDESTRIANS = ("pedestrian",)
@@ -78,7 +78,7 @@ def _recalls(
     for what, names, goal in (("vehicles", VEHICLES, goals[0]), ("pedestrians", PEDESTRIANS, goals[1])):
         seen: list[bool] = []
         for sample in samples:
-            labels, hits = recalled(sample, names, confidence_min)
+            labels, hits = match_labels(sample, names, confidence_min)
             seen += [
                 hit for label, hit in zip(labels, hits, strict=True) if range_m[0] <= label.distance_m < range_m[1]
             ]
@@ -94,8 +94,8 @@ def _light_states(samples: Sequence[Sample]) -> Figure:
     for sample in samples:
         near = tuple(label for label in sample.labels if label.distance_m <= LIGHT_RANGE_M)
         cut = Sample(near, sample.found, sample.group)
-        total += sum(recalled(cut, lights, CONFIDENCE)[1])
-        right += sum(recalled(cut, lights, CONFIDENCE, any_of=False)[1])
+        total += sum(match_labels(cut, lights, CONFIDENCE)[1])
+        right += sum(match_labels(cut, lights, CONFIDENCE, any_of=False)[1])
     value = right / total if total else float("nan")
     return detection_figure("state of lights found", f"within {LIGHT_RANGE_M:.0f} m", value, total, 0.98)
 
@@ -113,5 +113,5 @@ def dashcam_figures(detector: Detector, pictures: Path) -> list[Figure]:
         camera = CameraModel("dashcam", bgr.shape[1], bgr.shape[0], 1.0, 0.0, 0.0, 0.0)
         found = detector.detect(CameraImage(Stamp(0, 0.0), camera, np.asarray(bgr, dtype=np.uint8)))
         labels = tuple(Label("car", (box[0], box[1], box[2], box[3]), 1.0, 0.0) for box in boxes)
-        seen += recalled(Sample(labels, found, name), VEHICLES, CONFIDENCE)[1]
+        seen += match_labels(Sample(labels, found, name), VEHICLES, CONFIDENCE)[1]
     return [detection_figure("cars found at IoU 0.5", "real stills", float(np.mean(seen)), len(seen))]

@@ -12,7 +12,7 @@ from av_stack.evaluation.detection_samples import Moment
 from av_stack.evaluation.table import Figure
 from perception.detection.classes import CLASSES, VEHICLES, light_state
 from perception.detection.labels import Label
-from perception.detection.measure import Sample, recalled
+from perception.detection.measure import Sample, match_labels
 
 VEHICLE_REACH_M, PEDESTRIAN_REACH_M, LIGHT_REACH_M = 80.0, 50.0, 60.0
 """Distance to which each kind of object is scored."""
@@ -43,7 +43,7 @@ def seen_by_any(moment: Moment, names: Sequence[str]) -> list[tuple[float, bool]
     """
     things: dict[int, tuple[float, bool]] = {}
     for sample in moment:
-        for label, hit in zip(*recalled(sample, names, CONFIDENCE), strict=True):
+        for label, hit in zip(*match_labels(sample, names, CONFIDENCE), strict=True):
             distance_m, before = things.get(label.number, (label.distance_m, False))
             things[label.number] = (distance_m, before or hit)
     return list(things.values())
@@ -89,8 +89,8 @@ def _best_light_states(moments: Sequence[Moment]) -> Figure:
 def _read(sample: Sample) -> dict[int, tuple[bool, float]]:
     """For each head that is found, by number: whether its state is right, and its height in px."""
     near = Sample(tuple(x for x in sample.labels if x.distance_m <= LIGHT_REACH_M), sample.found, sample.group)
-    labels, found = recalled(near, LIGHTS, CONFIDENCE)
-    _, right = recalled(near, LIGHTS, CONFIDENCE, any_of=False)
+    labels, found = match_labels(near, LIGHTS, CONFIDENCE)
+    _, right = match_labels(near, LIGHTS, CONFIDENCE, any_of=False)
     return {
         label.number: (is_right, _height_px(label))
         for label, is_found, is_right in zip(labels, found, right, strict=True)

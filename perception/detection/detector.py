@@ -55,7 +55,7 @@ class Detector:
         Does nothing for the picture that was begun last.
         """
         if self._begun is None or self._begun[0] is not bgr:
-            picture, scale = fit(bgr, self._network.size_px)
+            picture, scale = letterbox(bgr, self._network.size_px)
             self._begun = bgr, scale, self._network.start(picture)
 
     def detect(self, image: CameraImage) -> tuple[Detection, ...]:
@@ -67,9 +67,9 @@ class Detector:
         self.begin(bgr)
         assert self._begun is not None
         (_, scale, rows), self._begun = self._begun, None
-        return self.named(rows(), scale, bgr)
+        return self.to_detections(rows(), scale, bgr)
 
-    def named(self, rows: Float32, scale: float, bgr: Image) -> tuple[Detection, ...]:
+    def to_detections(self, rows: Float32, scale: float, bgr: Image) -> tuple[Detection, ...]:
         """Detections from the network's `rows` for the picture `bgr`, which the network saw scaled by `scale`."""
         height, width = bgr.shape[:2]
         kept = strongest(rows.astype(np.float32), scale, width, height, self._confidence_min)
@@ -83,7 +83,7 @@ class Detector:
     def _name(self, number: int, bgr: Image, box: tuple[float, float, float, float]) -> str | None:
         if number in self._lights:
             u0, v0, u1, v1 = (int(edge) for edge in box)
-            return light_class(lit_lamp(bgr[v0 : v1 + 1, u0 : u1 + 1]))
+            return light_class(lit_lamp_state(bgr[v0 : v1 + 1, u0 : u1 + 1]))
         return self._names[number]
 
 
@@ -95,25 +95,25 @@ def cpu_detector(confidence_min: float = CONFIDENCE_MIN) -> Detector:
     return Detector(OpenVinoNetwork(exported(COMPACT, COMPACT_SIZE_PX)), confidence_min)
 
 
-def fit(bgr: Image, size_px: tuple[int, int]) -> tuple[Image, float]:
+def letterbox(bgr: Image, size_px: tuple[int, int]) -> tuple[Image, float]:
     """The picture in the top left corner of one of `size_px` (width, height), grey beside it, and its scale."""
     height, width = bgr.shape[:2]
     if (width, height) == size_px:
         return bgr, 1.0
-    to, scale = fitted_size((width, height), size_px)
+    to, scale = letterbox_size((width, height), size_px)
     scaled = bgr if scale == 1.0 else np.asarray(cv2.resize(bgr, to, interpolation=cv2.INTER_AREA), dtype=np.uint8)
     out = np.full((size_px[1], size_px[0], 3), GREY, dtype=np.uint8)
     out[: scaled.shape[0], : scaled.shape[1]] = scaled
     return out, scale
 
 
-def fitted_size(size_px: tuple[int, int], into_px: tuple[int, int]) -> tuple[tuple[int, int], float]:
+def letterbox_size(size_px: tuple[int, int], into_px: tuple[int, int]) -> tuple[tuple[int, int], float]:
     """Size (width, height) and scale of a picture fitted into `into_px`; it is never enlarged."""
     scale = min(into_px[0] / size_px[0], into_px[1] / size_px[1], 1.0)
     return (max(round(scale * size_px[0]), 1), max(round(scale * size_px[1]), 1)), scale
 
 
-def lit_lamp(bgr: Image) -> LightState:
+def lit_lamp_state(bgr: Image) -> LightState:
     """The state of an upright signal head: the third with the most bright, saturated pixels; OFF where none is lit."""
     if bgr.shape[0] < 3 or bgr.shape[1] < 1:
         return LightState.OFF

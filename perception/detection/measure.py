@@ -60,7 +60,7 @@ def average_precision(samples: Sequence[Sample], name: str) -> Float | None:
     return np.array([_area(ranked[:, k], total) for k in range(len(IOUS))])
 
 
-def recalled(
+def match_labels(
     sample: Sample, names: Iterable[str], confidence_min: float, iou_min: float = 0.5, any_of: bool = True
 ) -> tuple[list[Label], list[bool]]:
     """The counting objects of `names` in the picture, and for each whether a detection matches it.

@@ -64,7 +64,7 @@ class OpenVinoNetwork:
         self._model = core.compile_model(steps.build(), "CPU", options)
         self._request = self._model.create_infer_request()
 
-    def beside(self) -> OpenVinoNetwork:
+    def with_own_request(self) -> OpenVinoNetwork:
         """The same network with a request of its own, to process another picture at the same time."""
         other = copy(self)
         other._request = self._model.create_infer_request()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from av_core.errors import ConfigError, install_hint
-from perception.detection.detector import fit
+from perception.detection.detector import letterbox
 from perception.detection.offline import openvino
 from perception.detection.weights import Exported
 
@@ -60,7 +60,7 @@ def _input(path: Path, size_px: tuple[int, int]) -> NDArray[np.float32]:
     bgr = cv2.imread(str(path))
     if bgr is None:
         raise ConfigError(f"{path} is no picture")
-    picture, _ = fit(np.asarray(bgr, dtype=np.uint8), size_px)
+    picture, _ = letterbox(np.asarray(bgr, dtype=np.uint8), size_px)
     return np.ascontiguousarray(picture[:, :, ::-1].transpose(2, 0, 1))[None].astype(np.float32) / 255.0
 
 

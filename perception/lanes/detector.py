@@ -28,10 +28,10 @@ CURVATURE_MAX_1PM = 0.12
 Paint = tuple[PaintMask, NDArray[np.float64]]
 """Paint of a picture and its edge segments (M, 4) px."""
 
-SeePaint = Callable[[CameraImage, RoadView, Columns], Paint]
+DetectPaint = Callable[[CameraImage, RoadView, Columns], Paint]
 
 
-def see_paint(image: CameraImage, view: RoadView, columns: Columns) -> Paint:
+def detect_paint_on_cpu(image: CameraImage, view: RoadView, columns: Columns) -> Paint:
     """Paint in the road area `view` of `image`, and its edge segments as from `find_segments`: the CPU path."""
     paint = segment_paint(view.crop(image.bgr), columns)
     return paint, find_segments(paint.contrast)
@@ -40,12 +40,12 @@ def see_paint(image: CameraImage, view: RoadView, columns: Columns) -> Paint:
 class LaneDetector:
     """Detects and tracks the lines of the ego lane; call `update` with each front-camera picture in order.
 
-    A gap of more than `LATE_S` between pictures, or a step back in time, clears all lines. `see` replaces `see_paint`,
-    for example by a GPU implementation.
+    A gap of more than `LATE_S` between pictures, or a step back in time, clears all lines. `detect_paint` replaces
+    `detect_paint_on_cpu`, for example by a GPU implementation.
     """
 
-    def __init__(self, see: SeePaint = see_paint) -> None:
-        self._see = see
+    def __init__(self, detect_paint: DetectPaint = detect_paint_on_cpu) -> None:
+        self._detect_paint = detect_paint
         self._tracks: list[LineTrack] = []
         self._time_s: float | None = None
         self._camera: CameraModel | None = None
@@ -86,14 +86,18 @@ class LaneDetector:
     def _fit(self, image: CameraImage, curvature_1pm: float) -> list[LineFit]:
         if self._view is None or self._columns is None:
             return []
-        return fits_in(image, self._view, self._columns, curvature_1pm, self._see)
+        return fits_in(image, self._view, self._columns, curvature_1pm, self._detect_paint)
 
 
 def fits_in(
-    image: CameraImage, view: RoadView, columns: Columns, curvature_1pm: float = 0.0, see: SeePaint = see_paint
+    image: CameraImage,
+    view: RoadView,
+    columns: Columns,
+    curvature_1pm: float = 0.0,
+    detect_paint: DetectPaint = detect_paint_on_cpu,
 ) -> list[LineFit]:
     """Lines fitted to the paint of one picture; `curvature_1pm` is the driven path's, positive to the left."""
-    paint, found = see(image, view, columns)
+    paint, found = detect_paint(image, view, columns)
     points = stripe_points(paint, along_the_road(found, view), view)
     return fit_lines(points, curvature_1pm)
 

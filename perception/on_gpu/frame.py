@@ -15,9 +15,9 @@ from av_core.types import CameraImage, CameraModel, Detection, Image
 from cuda_ops.detect.op import detect_end_to_end
 from cuda_ops.frame import Branch, FrameGraph
 from cuda_ops.preprocess.op import preprocess
-from perception.detection.detector import CONFIDENCE_MIN, Detector, fitted_size
+from perception.detection.detector import CONFIDENCE_MIN, Detector, letterbox_size
 from perception.detection.networks import TorchNetwork
-from perception.lanes.detector import Paint, see_paint
+from perception.lanes.detector import Paint, detect_paint_on_cpu
 from perception.lanes.lines import segments_of
 from perception.lanes.road_view import RoadView, road_view
 from perception.lanes.segmentation import Columns, PaintMask
@@ -43,16 +43,16 @@ class _Batch:
 
 
 class GpuFrame:
-    """Lane paint (`see`) and detections (`detect`) of one or more cameras, computed as one CUDA graph per frame.
+    """Lane paint (`detect_paint`) and detections (`detect`) of one or more cameras, as one CUDA graph per frame.
 
     The graph uploads each picture once, runs one preprocessing and one network pass for all cameras that share a
     network, and computes the lane paint of the first camera in parallel.
 
     Order of use: call `begin` with each picture of a frame as soon as it arrives, from any thread; the graph starts
-    when every camera has a new picture. Then call `see` and `detect`, which wait for the results. A picture that was
-    not begun, or whose frame is not complete, starts the graph when it is first asked about; the other cameras'
-    results then belong to their previous pictures and must not be asked for. Pictures are recognised by the identity
-    of their arrays: each picture needs its own array, unchanged until its results were fetched.
+    when every camera has a new picture. Then call `detect_paint` and `detect`, which wait for the results. A picture
+    that was not begun, or whose frame is not complete, starts the graph when it is first asked about; the other
+    cameras' results then belong to their previous pictures and must not be asked for. Pictures are recognised by the
+    identity of their arrays: each picture needs its own array, unchanged until its results were fetched.
 
     Raises ValueError for pictures of other cameras. Paint and line segments equal the CPU path's to the bit. Boxes and
     scores are those of the network in half precision; docs/cuda.md gives their error. The lane steps after Canny run
@@ -93,13 +93,13 @@ class GpuFrame:
             if len(self._new) == len(self._cameras):
                 self._start()
 
-    def see(self, image: CameraImage, view: RoadView, columns: Columns) -> Paint:
-        """What `perception.lanes.detector.see_paint` gives for the first camera; the next frame overwrites the arrays.
+    def detect_paint(self, image: CameraImage, view: RoadView, columns: Columns) -> Paint:
+        """The result of `detect_paint_on_cpu` for the first camera; the next frame overwrites the arrays.
 
         Other cameras, and sizes that `paint.fits` refuses, are computed on the CPU.
         """
         if self._paint is None or self._numbers.get(image.camera.name) != 0:
-            return see_paint(image, view, columns)
+            return detect_paint_on_cpu(image, view, columns)
         white, yellow, contrast, lab, lane_light, edges = self._look(image)[:PAINT_RESULTS]
         mask = PaintMask(white, yellow, contrast, lab, columns.left, columns.right, lane_light)
         return mask, segments_of(edges)
@@ -117,7 +117,7 @@ class GpuFrame:
             place += ROWS_RESULTS
         rows = rows_of(results[place : place + ROWS_RESULTS], batch.cameras.index(self._numbers[name]))
         size = image.camera.width_px, image.camera.height_px
-        return self._detectors[name].named(rows, fitted_size(size, batch.network.size_px)[1], image.bgr)
+        return self._detectors[name].to_detections(rows, letterbox_size(size, batch.network.size_px)[1], image.bgr)
 
     def _look(self, image: CameraImage) -> Sequence[NDArray[Any]]:
         """The graph's results for the frame that contains this picture."""
@@ -163,7 +163,7 @@ class GpuFrame:
     def _detected(self, batch: _Batch, pictures: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         """Boxes, scores, labels and counts of a batch.
 
-        The pictures are fitted as by `detector.fit`: never enlarged, in the top left corner, grey beside them.
+        The pictures are fitted as by `detector.letterbox`: never enlarged, in the top left corner, grey beside them.
         """
         network, (width, height) = batch.network, batch.network.size_px
         own = [pictures[number] for number in batch.cameras]
@@ -175,7 +175,7 @@ class GpuFrame:
 
 
 def rows_of(results: Sequence[NDArray[Any]], picture: int) -> NDArray[np.float32]:
-    """One picture's rows (N, 6) float32 for `Detector.named`, from the batch's boxes, scores, labels and counts."""
+    """One picture's rows (N, 6) float32 for `to_detections`, from the batch's boxes, scores, labels and counts."""
     boxes, scores, labels, counts = (part[picture] for part in results)
     count = int(counts[0])
     rows = np.empty((count, 6), np.float32)
@@ -189,7 +189,7 @@ def _batches(cameras: Sequence[CameraModel], networks: Mapping[str, TorchNetwork
     for number, camera in enumerate(cameras):
         if camera.name in networks:
             network = networks[camera.name]
-            (width, height), _ = fitted_size((camera.width_px, camera.height_px), network.size_px)
+            (width, height), _ = letterbox_size((camera.width_px, camera.height_px), network.size_px)
             together.setdefault((id(network), (height, width)), []).append(number)
     return [
         _Batch(networks[cameras[numbers[0]].name], corner_px, tuple(numbers))

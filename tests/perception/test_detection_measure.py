@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from av_core.types import Detection
 from perception.detection.labels import Label
-from perception.detection.measure import Sample, average_precision, ious, recalled
+from perception.detection.measure import Sample, average_precision, ious, match_labels
 
 Box = tuple[float, float, float, float]
 
@@ -73,15 +73,15 @@ def test_what_does_not_count_is_neither_missed_nor_wrong() -> None:
 
 def test_a_van_called_a_truck_is_seen_all_the_same() -> None:
     sample = Sample((label(NEAR),), (found(NEAR, name="truck"),), "")
-    assert recalled(sample, ("car", "truck"), 0.25)[1] == [True]
-    assert recalled(sample, ("car", "truck"), 0.25, any_of=False)[1] == [False]
-    assert recalled(sample, ("car", "truck"), 0.95)[1] == [False]
+    assert match_labels(sample, ("car", "truck"), 0.25)[1] == [True]
+    assert match_labels(sample, ("car", "truck"), 0.25, any_of=False)[1] == [False]
+    assert match_labels(sample, ("car", "truck"), 0.95)[1] == [False]
 
 
 def test_one_box_finds_one_object() -> None:
     twin: Box = (102.0, 100.0, 202.0, 200.0)
     sample = Sample((label(NEAR), label(twin)), (found(NEAR),), "")
-    assert sorted(recalled(sample, ("car",), 0.25)[1]) == [False, True]
+    assert sorted(match_labels(sample, ("car",), 0.25)[1]) == [False, True]
 
 
 # In sixteenths of a pixel: sums are exact, so that a box of 8 px, the least that counts, does not come out as 7.999.
@@ -100,4 +100,4 @@ def test_precision_lies_between_none_and_all_and_falls_with_the_overlap_asked(
     precision = average_precision([Sample(tuple(label(box) for box in objects), seen, "")], "car")
     assert precision is not None
     assert ((precision >= 0.0) & (precision <= 1.0)).all()
-    assert len(recalled(Sample(tuple(label(b) for b in objects), seen, ""), ("car",), 0.0)[1]) == len(objects)
+    assert len(match_labels(Sample(tuple(label(b) for b in objects), seen, ""), ("car",), 0.0)[1]) == len(objects)

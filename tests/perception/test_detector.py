@@ -20,7 +20,7 @@ from hypothesis.extra.numpy import arrays
 from av_core.errors import ConfigError
 from av_core.types import CameraImage, CameraModel, Image, LightState, Stamp
 from perception.detection.classes import CLASSES
-from perception.detection.detector import CONFIDENCE_MIN, Detector, fit, lit_lamp
+from perception.detection.detector import CONFIDENCE_MIN, Detector, letterbox, lit_lamp_state
 from perception.detection.measure import ious
 from perception.detection.networks import Float32, OpenVinoNetwork
 from perception.detection.weights import COMPACT, exported
@@ -145,17 +145,17 @@ def test_lamp_that_shines(third: int | None, state: LightState) -> None:
     head = np.full((30, 10, 3), 25, np.uint8)
     if third is not None:
         head[10 * third + 2 : 10 * third + 8, 2:8] = ((30, 30, 240), (20, 200, 250), (120, 230, 30))[third]
-    assert lit_lamp(head) is state
+    assert lit_lamp_state(head) is state
 
 
 @given(arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3))))
 def test_any_crop_has_a_state(bgr: Image) -> None:
-    assert lit_lamp(bgr) in (LightState.RED, LightState.YELLOW, LightState.GREEN, LightState.OFF)
+    assert lit_lamp_state(bgr) in (LightState.RED, LightState.YELLOW, LightState.GREEN, LightState.OFF)
 
 
 @given(st.integers(1, 2000), st.integers(1, 1200))
 def test_any_size_fits(width: int, height: int) -> None:
-    out, scale = fit(np.zeros((height, width, 3), np.uint8), (640, 384))
+    out, scale = letterbox(np.zeros((height, width, 3), np.uint8), (640, 384))
     assert out.shape == (384, 640, 3)
     assert 0.0 < scale <= 1.0
     assert width * scale <= 640.5

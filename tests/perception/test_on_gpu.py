@@ -20,7 +20,7 @@ from av_core.types import CameraImage, CameraModel, Image, Stamp  # noqa: E402
 from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
 from perception.detection.detector import Detector  # noqa: E402
 from perception.detection.weights import COMPACT  # noqa: E402
-from perception.lanes.detector import LaneDetector, see_paint  # noqa: E402
+from perception.lanes.detector import LaneDetector, detect_paint_on_cpu  # noqa: E402
 from perception.lanes.road_view import road_view  # noqa: E402
 from perception.lanes.segmentation import columns_of  # noqa: E402
 from perception.on_gpu.frame import GpuFrame  # noqa: E402
@@ -73,8 +73,8 @@ def test_paint_and_segments_equal_the_cpu_path_to_the_bit(camera: CameraModel, d
     pictures += [noise(camera, seed, low, low + span) for seed, (low, span) in enumerate([(0, 9), (90, 20), (0, 256)])]
     found = 0
     for image in pictures:
-        mask, segments = frame.see(image, view, columns)
-        expected, expected_segments = see_paint(image, view, columns)
+        mask, segments = frame.detect_paint(image, view, columns)
+        expected, expected_segments = detect_paint_on_cpu(image, view, columns)
         for name in ("white", "yellow", "contrast", "lab", "lane_light"):
             np.testing.assert_array_equal(getattr(mask, name), getattr(expected, name), err_msg=name)
         np.testing.assert_array_equal(segments, expected_segments)
@@ -85,7 +85,7 @@ def test_paint_and_segments_equal_the_cpu_path_to_the_bit(camera: CameraModel, d
 @pytest.mark.parametrize("device", DEVICES)
 def test_lanes_are_those_of_the_cpu_path(device: str) -> None:
     frame = GpuFrame([COMPACT_RIG], {}, device)
-    ours, theirs = LaneDetector(frame.see), LaneDetector()
+    ours, theirs = LaneDetector(frame.detect_paint), LaneDetector()
     for number in range(4):
         image = replace(street(COMPACT_RIG), stamp=Stamp(number, 0.05 * number))
         assert str(ours.update(image, 8.0, 0.0)) == str(theirs.update(image, 8.0, 0.0))
@@ -118,12 +118,12 @@ def test_the_same_picture_gives_the_same_answer_and_another_camera_none(device: 
     view = road_view(COMPACT_RIG)
     assert view is not None
     columns = columns_of(view)
-    first = [np.array(part) for part in _parts(frame.see(street(COMPACT_RIG), view, columns))]
-    frame.see(noise(COMPACT_RIG, 3, 0, 256), view, columns)
-    for a, b in zip(first, _parts(frame.see(street(COMPACT_RIG), view, columns)), strict=True):
+    first = [np.array(part) for part in _parts(frame.detect_paint(street(COMPACT_RIG), view, columns))]
+    frame.detect_paint(noise(COMPACT_RIG, 3, 0, 256), view, columns)
+    for a, b in zip(first, _parts(frame.detect_paint(street(COMPACT_RIG), view, columns)), strict=True):
         np.testing.assert_array_equal(a, b)
     with pytest.raises(ValueError, match="captured for"):
-        frame.see(street(replace(COMPACT_RIG, z_m=2.0)), view, columns)
+        frame.detect_paint(street(replace(COMPACT_RIG, z_m=2.0)), view, columns)
     with pytest.raises(ValueError, match="no network"):
         frame.detect(street(COMPACT_RIG))
 
@@ -149,7 +149,7 @@ def test_several_cameras_see_what_each_would_see_alone(apart: tuple[str, ...], d
     images = [street(camera, 0.9**number) for number, camera in enumerate(cameras)]
     for image in images:
         frame.begin(image.camera.name, image.bgr)
-    lanes, expected = frame.see(images[0], view, columns), see_paint(images[0], view, columns)
+    lanes, expected = frame.detect_paint(images[0], view, columns), detect_paint_on_cpu(images[0], view, columns)
     for ours, theirs in zip(_parts(lanes), _parts(expected), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     for image in images:
@@ -172,7 +172,7 @@ def test_a_frame_that_lacks_a_picture_is_looked_at_when_asked(device: str) -> No
         if gain != 0.5:  # the rear camera's picture never comes, and once none was begun
             frame.begin("left", street(cameras[1]).bgr)
             frame.begin(image.camera.name, image.bgr)
-        found, expected = frame.see(image, view, columns), see_paint(image, view, columns)
+        found, expected = frame.detect_paint(image, view, columns), detect_paint_on_cpu(image, view, columns)
         for ours, theirs in zip(_parts(found), _parts(expected), strict=True):
             np.testing.assert_array_equal(ours, theirs)
     with pytest.raises(ValueError, match="captured for"):

@@ -17,7 +17,7 @@ from av_stack.evaluation.pictures.label_files import MarkedBox, MarkedPicture
 from av_stack.evaluation.table import Figure
 from perception.detection.classes import light_state
 from perception.detection.labels import Label
-from perception.detection.measure import Sample, average_precision, ious, recalled
+from perception.detection.measure import Sample, average_precision, ious, match_labels
 from perception.tracking import TrackerConfig
 
 PART = "pictures"
@@ -130,7 +130,7 @@ def _recalls(samples: Sequence[Sample], group: str) -> list[Figure]:
     heights: list[float] = []
     seen: list[bool] = []
     for sample in samples:
-        labels, hits = recalled(sample, (group,), score, IOU_MIN)
+        labels, hits = match_labels(sample, (group,), score, IOU_MIN)
         heights += [label.box_px[3] - label.box_px[1] for label in labels]
         seen += hits
     name, of, hit = f"{group}: recall at score {score:g}", np.array(heights), np.array(seen, dtype=bool)
@@ -148,7 +148,7 @@ def mistakes(picture: ScoredPicture) -> Mistakes:
     missed = []
     for group in GROUPS:
         score = LIGHT_SCORE if group == "light" else RECALL_SCORE
-        labels, hits = recalled(picture.grouped, (group,), score, IOU_MIN)
+        labels, hits = match_labels(picture.grouped, (group,), score, IOU_MIN)
         missed += [label.box_px for label, hit in zip(labels, hits, strict=True) if not hit]
     strong = [detection for detection in picture.grouped.found if detection.confidence >= TRACK_SCORE]
     return Mistakes(tuple(missed), tuple(one for one in strong if not _fits_any(one, picture.grouped.labels)))
