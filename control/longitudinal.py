@@ -70,7 +70,7 @@ class LongitudinalController:
 
     def _gains(self, speed_mps: float) -> PidGains:
         config = self._config
-        return PidGains(_at(config.gain_per_s, speed_mps), config.integral_per_s2, config.derivative)
+        return PidGains(_interpolate(config.gain_per_s, speed_mps), config.integral_per_s2, config.derivative)
 
     def _hold(self, plan: Plan, speed_mps: float) -> bool:
         """Whether to stand with the brake on: while the plan stays at rest, until it wants to move."""
@@ -91,14 +91,14 @@ class LongitudinalController:
         elif self._pedal is Pedal.BRAKE and force > config.pedal_hysteresis_mps2:
             self._pedal = Pedal.THROTTLE
         if self._pedal is Pedal.BRAKE:
-            return 0.0, min(max(-force / _at(config.brake_decel_mps2, speed_mps), 0.0), 1.0)
+            return 0.0, min(max(-force / _interpolate(config.brake_decel_mps2, speed_mps), 0.0), 1.0)
         if force <= 0.0:
             return 0.0, 0.0
-        share = force / _at(config.throttle_accel_mps2, speed_mps)
+        share = force / _interpolate(config.throttle_accel_mps2, speed_mps)
         return min(config.throttle_free + (1.0 - config.throttle_free) * share, 1.0), 0.0
 
 
-def _at(table: Sequence[tuple[float, float]], speed_mps: float) -> float:
+def _interpolate(table: Sequence[tuple[float, float]], speed_mps: float) -> float:
     """The table's value at a speed: linear between its rows, constant beyond them."""
     speeds, values = zip(*table, strict=True)
     return float(np.interp(speed_mps, speeds, values))

@@ -1,7 +1,7 @@
 """Motion planning: route, traffic rules, prediction and speed profile, from a `Scene` to a `Plan`."""
 
 from planning.config import PlanningConfig
-from planning.places import pose_on_lane
+from planning.lane_snap import pose_on_lane
 from planning.planner import Planner
 from planning.route import Route, RouteTracker, find_route
 

@@ -30,7 +30,7 @@ def shortest_path(
         if cost > best[node]:
             continue
         if node == goal:
-            return _unwind(parent, node), cost
+            return _path_to(parent, node), cost
         for neighbour, step in edges(node):
             total = cost + step
             if total < best.get(neighbour, float("inf")):
@@ -41,7 +41,7 @@ def shortest_path(
     return None
 
 
-def _unwind(parent: dict[Node, Node], node: Node) -> list[Node]:
+def _path_to(parent: dict[Node, Node], node: Node) -> list[Node]:
     path = [node]
     while node in parent:
         node = parent[node]

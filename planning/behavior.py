@@ -19,8 +19,8 @@ from planning.config import BehaviorConfig
 from planning.corridor import Corridor, Projection, corridor_of, project_boxes
 from planning.prediction import Predictions, Predictor
 from planning.reference_path import Route
-from planning.signals import EgoOnRoute, SpeedCap, stop_place
-from planning.speed import Cause, Leader, Reference, StopTarget
+from planning.signals import EgoOnRoute, SpeedCap, stop_position_m
+from planning.speed import Cause, Leader, SpeedReference, StopTarget
 
 _PARTS = np.array([-1.0, 0.0, 1.0]) / 3.0
 """A road user's box is split into three along its length; centres of the three, as fractions of the length."""
@@ -88,7 +88,7 @@ class TrafficBehavior:
         route: Route,
         ego: EgoOnRoute,
         objects: Sequence[TrackedObject],
-        reference: Reference,
+        reference: SpeedReference,
         ego_times_s: Float,
         yielding_to: frozenset[int],
         unprotected: frozenset[str] = frozenset(),
@@ -100,21 +100,21 @@ class TrafficBehavior:
         crossing traffic cannot be assumed to have red.
         """
         reach = float(reference.s_m[-1])
-        near = [self._credible(item) for item in _near(route, ego, objects, reach - ego.s_m)]
+        near = [self._clip_velocity(item) for item in _within_reach(route, ego, objects, reach - ego.s_m)]
         result = Constraints()
         if not near:
             return result
         corridor = corridor_of(route, ego.s_m - 2.0, reach, self._width_m, ego.front_m, 2)
-        moving = self._present(corridor, ego, near, result)
+        moving = self._constrain_by_present(corridor, ego, near, result)
         yielding: set[int] = set()
         for conflict in self._conflicts(corridor, moving):
             if self._has_priority(conflict, route, ego, unprotected):
                 continue
-            if self._judge(conflict, route, ego, reference, ego_times_s, yielding_to, result):
+            if self._resolve_conflict(conflict, route, ego, reference, ego_times_s, yielding_to, result):
                 yielding.add(conflict.item.track_id)
         return Constraints(result.leaders, result.stops, result.caps, frozenset(yielding))
 
-    def _credible(self, item: TrackedObject) -> TrackedObject:
+    def _clip_velocity(self, item: TrackedObject) -> TrackedObject:
         """Clip a road user's velocity to what its kind can do: a pedestrian's speed, and a vehicle's sideways motion.
 
         The estimated speed of a far pedestrian may be wrong by tens of m/s. A car that is cut by the edge of the
@@ -160,7 +160,7 @@ class TrafficBehavior:
             np.broadcast_to(margin, shape),
         )
 
-    def _present(
+    def _constrain_by_present(
         self, corridor: Corridor, ego: EgoOnRoute, items: Sequence[TrackedObject], result: Constraints
     ) -> list[TrackedObject]:
         """Constrain the ego by the road users that are in its corridor now; return the others that may enter it."""
@@ -228,12 +228,12 @@ class TrafficBehavior:
             must_yield=bool(future.must_yield[row]),
         )
 
-    def _judge(
+    def _resolve_conflict(
         self,
         conflict: _Conflict,
         route: Route,
         ego: EgoOnRoute,
-        reference: Reference,
+        reference: SpeedReference,
         ego_times_s: Float,
         yielding_to: frozenset[int],
         result: Constraints,
@@ -252,7 +252,7 @@ class TrafficBehavior:
         clear = float(np.interp(conflict.high_s_m + ego.rear_m, reference.s_m, ego_times_s))
         if not np.isfinite(arrive) or clear + before < conflict.enter_s or arrive > conflict.leave_s + after:
             return False
-        stop_s = self._stop_place(conflict, route, ego, walker)
+        stop_s = self._stop_position_m(conflict, route, ego, walker)
         if stop_s is None:
             return False
         result.stops.append(StopTarget(stop_s, _crossing_cause(conflict.item)))
@@ -279,7 +279,7 @@ class TrafficBehavior:
         return _RED_FOR_THEM_RAD[0] < turn < _RED_FOR_THEM_RAD[1]
 
     def _merge(
-        self, conflict: _Conflict, ego: EgoOnRoute, reference: Reference, ego_times_s: Float, result: Constraints
+        self, conflict: _Conflict, ego: EgoOnRoute, reference: SpeedReference, ego_times_s: Float, result: Constraints
     ) -> bool:
         """Handle a road user that will enter the ego's lane in the same direction. True when the ego gives way.
 
@@ -304,12 +304,12 @@ class TrafficBehavior:
         else:
             slow = max(1.0, min(conflict.along_mps, ego.speed_mps) - 2.0)
             far = ego.s_m + 100.0
-            words = f"letting {_name(conflict.item)} in"
+            words = f"letting {_label(conflict.item)} in"
             cause = Cause(ConstraintKind.CROSSING_TRAFFIC, words, str(conflict.item.track_id))
             result.caps.append(SpeedCap(ego.s_m, far, slow, cause))
         return True
 
-    def _stop_place(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, walker: bool) -> float | None:
+    def _stop_position_m(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, walker: bool) -> float | None:
         """Arc length at which the ego waits for `conflict`; None when it is too late to stop.
 
         The ego waits at the first stop line or junction entry that is near the conflict and that gentle braking can
@@ -319,24 +319,27 @@ class TrafficBehavior:
         at_conflict = conflict.low_s_m - ego.front_m - config.conflict_gap_m
         if walker:
             return at_conflict
-        for line_s in _lines(route, ego.front_s_m, conflict.low_s_m):
-            place = stop_place(route, line_s, config) - ego.front_m
-            if conflict.low_s_m - line_s < _LINE_BEFORE_CONFLICT_M and _braking(ego, place) < config.yellow_decel_mps2:
+        for line_s in _waiting_lines(route, ego.front_s_m, conflict.low_s_m):
+            place = stop_position_m(route, line_s, config) - ego.front_m
+            if (
+                conflict.low_s_m - line_s < _LINE_BEFORE_CONFLICT_M
+                and _needed_deceleration(ego, place) < config.yellow_decel_mps2
+            ):
                 return min(place, at_conflict)
-        if _braking(ego, at_conflict) < _FEASIBLE_MPS2:
+        if _needed_deceleration(ego, at_conflict) < _FEASIBLE_MPS2:
             return at_conflict
         nearest = conflict.low_s_m - ego.front_m - 0.5
-        return nearest if _braking(ego, nearest) < _FEASIBLE_MPS2 else None
+        return nearest if _needed_deceleration(ego, nearest) < _FEASIBLE_MPS2 else None
 
 
-def _braking(ego: EgoOnRoute, stop_s_m: float) -> float:
+def _needed_deceleration(ego: EgoOnRoute, stop_s_m: float) -> float:
     """Deceleration needed to stop at `stop_s_m`; zero for an ego that already stands."""
     if ego.speed_mps < 0.3:
         return 0.0
     return ego.speed_mps**2 / (2.0 * max(stop_s_m - ego.s_m, 0.01))
 
 
-def _lines(route: Route, from_s_m: float, to_s_m: float) -> list[float]:
+def _waiting_lines(route: Route, from_s_m: float, to_s_m: float) -> list[float]:
     """Arc lengths of the stop lines and junction entries between two arc lengths."""
     low, high = np.searchsorted(route.s_m, [from_s_m, to_s_m])
     inside = route.is_junction[low : high + 1].astype(np.int8)
@@ -344,7 +347,9 @@ def _lines(route: Route, from_s_m: float, to_s_m: float) -> list[float]:
     return sorted([s.stop_s_m for s in route.signals if from_s_m < s.stop_s_m < to_s_m] + entries)
 
 
-def _near(route: Route, ego: EgoOnRoute, objects: Sequence[TrackedObject], reach_m: float) -> list[TrackedObject]:
+def _within_reach(
+    route: Route, ego: EgoOnRoute, objects: Sequence[TrackedObject], reach_m: float
+) -> list[TrackedObject]:
     x = float(np.interp(ego.s_m, route.s_m, route.x_m))
     y = float(np.interp(ego.s_m, route.s_m, route.y_m))
     return [o for o in objects if (o.x_m - x) ** 2 + (o.y_m - y) ** 2 < (reach_m + 5.0) ** 2]
@@ -353,9 +358,9 @@ def _near(route: Route, ego: EgoOnRoute, objects: Sequence[TrackedObject], reach
 def _crossing_cause(item: TrackedObject) -> Cause:
     if item.kind is ObjectKind.PEDESTRIAN:
         return Cause(ConstraintKind.PEDESTRIAN, f"walker {item.track_id} crossing", str(item.track_id))
-    return Cause(ConstraintKind.CROSSING_TRAFFIC, f"giving way to {_name(item)}", str(item.track_id))
+    return Cause(ConstraintKind.CROSSING_TRAFFIC, f"giving way to {_label(item)}", str(item.track_id))
 
 
-def _name(item: TrackedObject) -> str:
+def _label(item: TrackedObject) -> str:
     word = "vehicle" if item.kind is not ObjectKind.PEDESTRIAN else "walker"
     return f"{word} {item.track_id}"

@@ -30,8 +30,17 @@ from planning.route import find_route
 from planning.route_tracker import RouteProgress, RouteTracker
 from planning.sight import Place, sight_limits
 from planning.signals import Commitment, EgoOnRoute, SignalMemory, SpeedCap, signal_constraints
-from planning.speed import Cause, Ceiling, Motion, StopTarget, backward_pass, curve_speed, forward_times, roll_out
-from planning.unseen_light import light_traffic
+from planning.speed import (
+    Cause,
+    Motion,
+    SpeedCeiling,
+    StopTarget,
+    backward_pass,
+    curve_speed,
+    forward_times,
+    integrate_motion,
+)
+from planning.unseen_light import observe_junction
 
 _GRID_M = 0.5
 """Spacing of the speed profile along the route."""
@@ -124,7 +133,7 @@ class Planner:
             reach,
             config.behavior,
             self._sights,
-            lambda signal: light_traffic(route, signal, ego.front_s_m, self._graph, scene.objects),
+            lambda signal: observe_junction(route, signal, ego.front_s_m, self._graph, scene.objects),
         )
         unprotected = frozenset(signal_id for signal_id, _ in self._memory.unprotected)
         stops.append(StopTarget(route.length_m, Cause(ConstraintKind.END_OF_ROUTE, "end of route")))
@@ -135,12 +144,12 @@ class Planner:
         ceiling = self._ceiling(route, ego.s_m, reach, caps + others.caps)
         start = (ego.s_m, *self._start(scene.ego, scene.stamp.time_s))
         stops += others.stops
-        motion = roll_out(ceiling, stops, others.leaders, start, config.speed)
+        motion = integrate_motion(ceiling, stops, others.leaders, start, config.speed)
         for commitment in commitments:
             if commitment.stop is not None and not _is_kept(commitment, motion):
-                self._memory = self._memory.taken_back(commitment.place)
+                self._memory = self._memory.without_commitment(commitment.place)
                 stops.append(commitment.stop)
-                motion = roll_out(ceiling, stops, others.leaders, start, config.speed)
+                motion = integrate_motion(ceiling, stops, others.leaders, start, config.speed)
         self._last = (scene.stamp.time_s, motion)
         return self._to_plan(scene, route, motion, ego)
 
@@ -159,7 +168,7 @@ class Planner:
             np.interp(elapsed, motion.time_s, motion.accel_mps2)
         )
 
-    def _ceiling(self, route: Route, from_s_m: float, reach_m: float, caps: Sequence[SpeedCap]) -> Ceiling:
+    def _ceiling(self, route: Route, from_s_m: float, reach_m: float, caps: Sequence[SpeedCap]) -> SpeedCeiling:
         s = from_s_m + np.arange(int(reach_m / _GRID_M) + 1, dtype=np.float64) * _GRID_M
         config = self._config.speed
         rows = np.clip(np.searchsorted(route.s_m, s), 0, len(route.s_m) - 1)
@@ -169,7 +178,7 @@ class Planner:
         for cap in caps:
             layers.append(np.where((s >= cap.from_s_m) & (s <= cap.to_s_m), cap.speed_mps, np.inf))
         stack = np.stack(layers)
-        return Ceiling(s, stack.min(axis=0), _causes(stack, route.speed_limit_mps[rows], curvature, caps))
+        return SpeedCeiling(s, stack.min(axis=0), _causes(stack, route.speed_limit_mps[rows], curvature, caps))
 
     def _to_plan(self, scene: Scene, route: Route, motion: Motion, ego: EgoOnRoute) -> Plan:
         def at(values: Float) -> Float:

@@ -67,14 +67,14 @@ class Predictor:
         matches = self._index.matches(places, course, _MATCH_M, _MATCH_RAD) if objects else []
         for number, (item, near) in enumerate(zip(objects, matches, strict=True)):
             if item.kind is ObjectKind.PEDESTRIAN or not near:
-                rows.append((number, _straight(item, times_s), False, False))
+                rows.append((number, _constant_velocity(item, times_s), False, False))
                 continue
             if item.speed_mps * abs(np.sin(near[0].heading_rad)) > _LEAVING_MPS:
-                rows.append((number, _straight(item, times_s), False, False))
+                rows.append((number, _constant_velocity(item, times_s), False, False))
             for match in near[:_MAX_LANES]:
                 lane = self._graph.lanes[match.lane]
                 signed = match.lane in self._signed or any(key in self._signed for key in lane.successors)
-                rows.append((number, self._along(item, match, times_s), not lane.is_junction, signed))
+                rows.append((number, self._follow_lane(item, match, times_s), not lane.is_junction, signed))
         track = np.array([row[1] for row in rows]).reshape(-1, 3, len(times_s))
         return Predictions(
             owner=np.array([row[0] for row in rows], dtype=np.int64),
@@ -85,7 +85,7 @@ class Predictor:
             must_yield=np.array([row[3] and row[2] for row in rows], dtype=bool),
         )
 
-    def _along(self, item: TrackedObject, match: LaneMatch, times_s: Float) -> Float:
+    def _follow_lane(self, item: TrackedObject, match: LaneMatch, times_s: Float) -> Float:
         path = self._path(match.lane)
         s = match.s_m + item.speed_mps * times_s
         yaw = np.interp(s, path[3], path[2])
@@ -112,13 +112,13 @@ class Predictor:
 
     def _straightest(self, key: LaneKey) -> LaneKey | None:
         known = [successor for successor in self._graph.lanes[key].successors if successor in self._graph.lanes]
-        return min(known, key=self._turn, default=None)
+        return min(known, key=self._heading_change, default=None)
 
-    def _turn(self, key: LaneKey) -> float:
+    def _heading_change(self, key: LaneKey) -> float:
         yaw = np.unwrap(self._graph.lanes[key].yaw_rad)
         return float(abs(yaw[-1] - yaw[0]))
 
 
-def _straight(item: TrackedObject, times_s: Float) -> Float:
+def _constant_velocity(item: TrackedObject, times_s: Float) -> Float:
     vx, vy = item.velocity_mps
     return np.stack([item.x_m + vx * times_s, item.y_m + vy * times_s, np.full(len(times_s), item.yaw_rad)])

@@ -20,7 +20,7 @@ from planning.route_tracker import RouteProgress, RouteTracker
 __all__ = ["LaneSearch", "Route", "RoutePiece", "RouteProgress", "RouteTracker", "find_route"]
 
 Node = tuple[LaneKey, int]
-"""A node of the search graph: a lane, and the number of a break on it (`LaneSearch.breaks`)."""
+"""A node of the search graph: a lane, and the number of a break on it (`LaneSearch.node_arc_lengths`)."""
 
 _AS_GOOD_M = 0.5
 """Lane matches whose score is within this of the best count as equally good."""
@@ -55,34 +55,37 @@ class LaneSearch:
         self._stops: dict[LaneKey, list[float]] = {}
         for key, s in stops:
             self._stops.setdefault(key, []).append(s)
-        self._breaks: dict[LaneKey, Float] = {}
+        self._node_arc_lengths: dict[LaneKey, Float] = {}
         self._changes: dict[Node, list[tuple[_Change, float]]] = {}
         self.speed_max_mps = max(lane.speed_limit_mps for lane in graph.lanes.values())
 
-    def breaks(self, key: LaneKey) -> Float:
+    def node_arc_lengths(self, key: LaneKey) -> Float:
         """Arc lengths (M,) of the lane's nodes, from 0 to its length."""
-        if key not in self._breaks:
+        if key not in self._node_arc_lengths:
             length = self._graph.lanes[key].length_m
             regular = np.linspace(0.0, length, max(1, int(np.ceil(length / self._config.cell_m))) + 1)
-            self._breaks[key] = np.unique(np.concatenate([regular, self._stops.get(key, [])]))
-        return self._breaks[key]
+            self._node_arc_lengths[key] = np.unique(np.concatenate([regular, self._stops.get(key, [])]))
+        return self._node_arc_lengths[key]
 
     def node(self, key: LaneKey, s_m: float) -> Node:
         """The node at one of the `stops`."""
-        return key, int(np.argmin(np.abs(self.breaks(key) - s_m)))
+        return key, int(np.argmin(np.abs(self.node_arc_lengths(key) - s_m)))
 
     def position(self, node: Node) -> tuple[float, float]:
-        return _point(self._graph.lanes[node[0]], float(self.breaks(node[0])[node[1]]))
+        return _point_at(self._graph.lanes[node[0]], float(self.node_arc_lengths(node[0])[node[1]]))
 
     def edges(self, node: Node) -> Iterator[tuple[Node, float]]:
         """The neighbours of `node` with their costs in seconds."""
         key, number = node
         lane = self._graph.lanes[key]
-        breaks = self.breaks(key)
-        if number + 1 < len(breaks):
+        node_arc_lengths = self.node_arc_lengths(key)
+        if number + 1 < len(node_arc_lengths):
             here, there = self.position(node), self.position((key, number + 1))
             chord = float(np.hypot(there[0] - here[0], there[1] - here[1]))
-            yield (key, number + 1), max(float(breaks[number + 1] - breaks[number]), chord) / lane.speed_limit_mps
+            yield (
+                (key, number + 1),
+                max(float(node_arc_lengths[number + 1] - node_arc_lengths[number]), chord) / lane.speed_limit_mps,
+            )
         else:
             for successor in lane.successors:
                 if successor in self._graph.lanes:
@@ -108,7 +111,7 @@ class LaneSearch:
         self, node: Node, lane: Lane, other: Lane, allowed: NDArray[np.bool_]
     ) -> Iterator[tuple[_Change, float]]:
         config = self._config
-        start_s = float(self.breaks(lane.key)[node[1]])
+        start_s = float(self.node_arc_lengths(lane.key)[node[1]])
         first = int(np.searchsorted(lane.s_m, start_s - 1e-6))
         barred = np.flatnonzero(~allowed[first:])
         last = first + int(barred[0]) - 1 if len(barred) else len(allowed) - 1
@@ -121,14 +124,14 @@ class LaneSearch:
         length = min(wanted, room)
         if length < config.lane_change_min_m:
             return
-        other_start = project_on_lane(other, *_point(lane, start_s))[0]
-        other_end = project_on_lane(other, *_point(lane, start_s + length))[0]
-        breaks = self.breaks(other.key)
-        arrival = int(np.searchsorted(breaks, other_end - 1e-6))
-        if arrival >= len(breaks) or other_end - other_start < 0.5 * length:
+        other_start = project_on_lane(other, *_point_at(lane, start_s))[0]
+        other_end = project_on_lane(other, *_point_at(lane, start_s + length))[0]
+        node_arc_lengths = self.node_arc_lengths(other.key)
+        arrival = int(np.searchsorted(node_arc_lengths, other_end - 1e-6))
+        if arrival >= len(node_arc_lengths) or other_end - other_start < 0.5 * length:
             return
         here, there = self.position(node), self.position((other.key, arrival))
-        on = max(0.0, float(breaks[arrival]) - other_end) / other.speed_limit_mps
+        on = max(0.0, float(node_arc_lengths[arrival]) - other_end) / other.speed_limit_mps
         driven = max(
             length / lane.speed_limit_mps + on, np.hypot(there[0] - here[0], there[1] - here[1]) / self.speed_max_mps
         )
@@ -139,8 +142,8 @@ class LaneSearch:
         """The lanes and lane changes along a path of nodes."""
         result: list[RoutePiece] = []
         for here, there in pairwise(path):
-            s = float(self.breaks(here[0])[here[1]])
-            s_next = float(self.breaks(there[0])[there[1]])
+            s = float(self.node_arc_lengths(here[0])[here[1]])
+            s_next = float(self.node_arc_lengths(there[0])[there[1]])
             if here[0] == there[0] and there[1] == here[1] + 1:
                 _extend(result, here[0], s, s_next)
                 continue
@@ -166,7 +169,7 @@ def _extend(pieces: list[RoutePiece], key: LaneKey, start_s_m: float, end_s_m: f
     pieces.append(RoutePiece(key, start_s_m, end_s_m))
 
 
-def _point(lane: Lane, s_m: float) -> tuple[float, float]:
+def _point_at(lane: Lane, s_m: float) -> tuple[float, float]:
     return (
         float(np.interp(s_m, lane.s_m, lane.points[:, 0])),
         float(np.interp(s_m, lane.s_m, lane.points[:, 1])),
@@ -194,7 +197,7 @@ def find_route(
     cost_s = 0.0
     here = places[0]
     for i in range(len(places) - 1):
-        path, cost, reached = _leg(search, here, places[i + 1], f"{names[i]} to {names[i + 1]}")
+        path, cost, reached = _route_leg(search, here, places[i + 1], f"{names[i]} to {names[i + 1]}")
         here = [reached]
         for piece in search.pieces(path):
             if piece.change_from is None:
@@ -207,18 +210,18 @@ def find_route(
     return build_route(graph, pieces, cost_s, config)
 
 
-def _leg(
+def _route_leg(
     search: LaneSearch, here: Sequence[LaneMatch], there: Sequence[LaneMatch], name: str
 ) -> tuple[list[Node], float, LaneMatch]:
     """Path and cost between the best pair of candidates of two places that are connected, and the candidate reached."""
     for origin, target in product(here, there):
-        found = _way(search, origin, target)
+        found = _search_path(search, origin, target)
         if found is not None:
             return *found, target
     raise RouteError(f"no way from {name}: {here[0].lane} at {here[0].s_m:.1f} m does not lead to {there[0].lane}")
 
 
-def _way(search: LaneSearch, here: LaneMatch, there: LaneMatch) -> tuple[list[Node], float] | None:
+def _search_path(search: LaneSearch, here: LaneMatch, there: LaneMatch) -> tuple[list[Node], float] | None:
     goal = search.node(there.lane, there.s_m)
     gx, gy = search.position(goal)
 

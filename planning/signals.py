@@ -16,7 +16,7 @@ from planning.reference_path import Route, RouteSignal
 from planning.rules import LightDecision, LightMemory, StopMemory, decide_light, decide_stop_sign
 from planning.sight import Place
 from planning.speed import Cause, StopTarget
-from planning.unseen_light import LightTraffic, UnseenMemory, decide_unseen, junction_end
+from planning.unseen_light import JunctionTraffic, UnseenLightMemory, decide_unseen_light, junction_end
 
 _SIGHT_SLACK_M, _STANDING_SLACK_M = 0.5, 2.0
 """How far past the last place with a view of the light the ego may stop: while driving, and if it stands."""
@@ -34,7 +34,7 @@ Within `_WATCH_M` a light that is not seen is handled as unseen. Within `_WAITIN
 for it. `_SHORT_OF_LINE_M` is the gap to the line that the ego leaves after it has once started.
 """
 
-Watch = Callable[[RouteSignal], LightTraffic]
+ObserveJunction = Callable[[RouteSignal], JunctionTraffic]
 """Function that observes what other road users do at a traffic light."""
 
 
@@ -58,10 +58,10 @@ class SignalMemory:
 
     lights: Mapping[Place, LightMemory] = field(default_factory=dict)
     stops: Mapping[Place, StopMemory] = field(default_factory=dict)
-    unseen: Mapping[Place, UnseenMemory] = field(default_factory=dict)
+    unseen: Mapping[Place, UnseenLightMemory] = field(default_factory=dict)
     unprotected: frozenset[Place] = frozenset()
 
-    def taken_back(self, place: Place) -> SignalMemory:
+    def without_commitment(self, place: Place) -> SignalMemory:
         """This memory without the commitment to the light at `place`."""
         light = replace(self.lights[place], committed=False)
         return replace(self, lights={**self.lights, place: light})
@@ -104,7 +104,7 @@ _LIGHT_CAUSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Situation:
+class _SignalInputs:
     """The inputs that are common to all signals; fields as in `signal_constraints`."""
 
     route: Route
@@ -113,11 +113,11 @@ class _Situation:
     memory: SignalMemory
     config: BehaviorConfig
     sights: Mapping[Place, float]
-    watch: Watch
+    observe: ObserveJunction
 
 
 @dataclass(slots=True)
-class _Asked:
+class _SignalConstraints:
     """The constraints from the signals, collected one by one, and the new memory of them."""
 
     stops: list[StopTarget] = field(default_factory=list)
@@ -125,7 +125,7 @@ class _Asked:
     commitments: list[Commitment] = field(default_factory=list)
     lights: dict[Place, LightMemory] = field(default_factory=dict)
     signs: dict[Place, StopMemory] = field(default_factory=dict)
-    unseen: dict[Place, UnseenMemory] = field(default_factory=dict)
+    unseen: dict[Place, UnseenLightMemory] = field(default_factory=dict)
     unprotected: set[Place] = field(default_factory=set)
 
 
@@ -137,45 +137,45 @@ def signal_constraints(
     reach_m: float,
     config: BehaviorConfig,
     sights: Mapping[Place, float] | None = None,
-    watch: Watch = lambda _: LightTraffic(),
+    observe: ObserveJunction = lambda _: JunctionTraffic(),
 ) -> tuple[SignalMemory, list[StopTarget], list[SpeedCap], list[Commitment]]:
     """New memory, stops, speed caps and commitments from the signals ahead of the ego, up to `reach_m`.
 
     `sights` (from `sight_limits`) is the arc length up to which the ego still sees a light, for the lights that go out
-    of view before their line. `watch` is called for lights that are not seen. A cap still holds while the body crosses
-    the line.
+    of view before their line. `observe` is called for lights that are not seen. A cap still holds while the body
+    crosses the line.
     """
-    now = _Situation(route, ego, lights, memory, config, sights or {}, watch)
-    asked = _Asked()
+    inputs = _SignalInputs(route, ego, lights, memory, config, sights or {}, observe)
+    result = _SignalConstraints()
     for signal in route.signals:
         place = _place(signal)
-        if place in memory.unprotected and _is_left_behind(route, signal, ego):
-            asked.unprotected.add(place)
+        if place in memory.unprotected and _is_in_junction(route, signal, ego):
+            result.unprotected.add(place)
             if place in memory.unseen:
-                asked.unseen[place] = memory.unseen[place]
-                asked.caps.append(_unseen_cap(route, signal, config))
+                result.unseen[place] = memory.unseen[place]
+                result.caps.append(_unseen_cap(route, signal, config))
         if not ego.s_m - _CAP_AFTER_M < signal.stop_s_m < ego.s_m + reach_m:
             continue
         if signal.stop_s_m <= ego.front_s_m:
-            asked.caps.extend(_passing(signal, lights, config))
+            result.caps.extend(_caps_over_line(signal, lights, config))
         elif signal.kind is SignalKind.TRAFFIC_LIGHT:
-            _add_light(now, signal, asked)
+            _add_light(inputs, signal, result)
         else:
-            _add_sign(now, signal, asked)
-    remembered = SignalMemory(asked.lights, asked.signs, asked.unseen, frozenset(asked.unprotected))
-    return remembered, asked.stops, asked.caps, asked.commitments
+            _add_sign(inputs, signal, result)
+    remembered = SignalMemory(result.lights, result.signs, result.unseen, frozenset(result.unprotected))
+    return remembered, result.stops, result.caps, result.commitments
 
 
 def _place(signal: RouteSignal) -> Place:
     return signal.signal_id, round(signal.stop_s_m)
 
 
-def _add_light(now: _Situation, signal: RouteSignal, asked: _Asked) -> None:
-    place, ego, config, view = _place(signal), now.ego, now.config, now.lights.get(signal.signal_id)
-    target_s = stop_place(now.route, signal.stop_s_m, config) - ego.front_m
-    sight_s = min(now.sights.get(place, target_s), target_s)
+def _add_light(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstraints) -> None:
+    place, ego, config, view = _place(signal), inputs.ego, inputs.config, inputs.lights.get(signal.signal_id)
+    target_s = stop_position_m(inputs.route, signal.stop_s_m, config) - ego.front_m
+    sight_s = min(inputs.sights.get(place, target_s), target_s)
     light, decision = decide_light(
-        now.memory.lights.get(place, LightMemory()),
+        inputs.memory.lights.get(place, LightMemory()),
         view,
         sight_s - ego.s_m,
         ego.speed_mps,
@@ -183,59 +183,63 @@ def _add_light(now: _Situation, signal: RouteSignal, asked: _Asked) -> None:
         config,
         is_out_of_view=sight_s < target_s and ego.s_m > sight_s - _SIGHT_SLACK_M,
     )
-    asked.lights[place] = light
-    can_stand = _can_stand(ego, sight_s, config)
+    result.lights[place] = light
+    can_stand = _can_wait_in_sight(ego, sight_s, config)
     stand_s = sight_s if can_stand else target_s
     if decision.stop and _is_unseen(ego, stand_s, view, light, config):
-        last = now.memory.unseen.get(place, UnseenMemory())
-        asked.unseen[place], may_go, stand_s = _pass_unseen(signal, ego, stand_s, last, now.watch(signal), config)
+        last = inputs.memory.unseen.get(place, UnseenLightMemory())
+        result.unseen[place], may_go, stand_s = _decide_at_unseen_light(
+            signal, ego, stand_s, last, inputs.observe(signal), config
+        )
         decision = LightDecision(not may_go, LightState.UNKNOWN, may_go)
     if decision.cautious:
-        asked.unprotected.add(place)
+        result.unprotected.add(place)
     if decision.stop:
-        asked.stops.append(StopTarget(stand_s, _light_cause(signal, decision.state)))
+        result.stops.append(StopTarget(stand_s, _light_cause(signal, decision.state)))
     elif light.committed:
         left_s = light.turned_at_s + config.yellow_s - ego.time_s
         instead = StopTarget(sight_s, _light_cause(signal, LightState.YELLOW))
         line_s = signal.stop_s_m - ego.front_m
-        asked.commitments.append(Commitment(place, line_s, left_s, instead if can_stand else None))
-    elif place in asked.unseen:
-        asked.caps.append(_unseen_cap(now.route, signal, config))
+        result.commitments.append(Commitment(place, line_s, left_s, instead if can_stand else None))
+    elif place in result.unseen:
+        result.caps.append(_unseen_cap(inputs.route, signal, config))
     elif decision.cautious:
-        asked.caps.append(_careful_cap(signal, decision.state, config))
+        result.caps.append(_cautious_cap(signal, decision.state, config))
 
 
-def _add_sign(now: _Situation, signal: RouteSignal, asked: _Asked) -> None:
+def _add_sign(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstraints) -> None:
     if signal.kind is SignalKind.YIELD:
-        asked.caps.append(_cap(signal, now.config.yield_speed_mps, _sign_cause(signal)))
+        result.caps.append(_cap(signal, inputs.config.yield_speed_mps, _sign_cause(signal)))
         return
-    place, ego = _place(signal), now.ego
-    target_s = stop_place(now.route, signal.stop_s_m, now.config) - ego.front_m
-    before = now.memory.stops.get(place, StopMemory())
-    asked.signs[place], must_stop = decide_stop_sign(before, target_s - ego.s_m, ego.speed_mps, ego.time_s, now.config)
+    place, ego = _place(signal), inputs.ego
+    target_s = stop_position_m(inputs.route, signal.stop_s_m, inputs.config) - ego.front_m
+    before = inputs.memory.stops.get(place, StopMemory())
+    result.signs[place], must_stop = decide_stop_sign(
+        before, target_s - ego.s_m, ego.speed_mps, ego.time_s, inputs.config
+    )
     if must_stop:
-        asked.stops.append(StopTarget(target_s, _sign_cause(signal)))
+        result.stops.append(StopTarget(target_s, _sign_cause(signal)))
 
 
-def _is_left_behind(route: Route, signal: RouteSignal, ego: EgoOnRoute) -> bool:
+def _is_in_junction(route: Route, signal: RouteSignal, ego: EgoOnRoute) -> bool:
     """Whether the ego is in the junction behind the line: its front past the line, its origin still in the junction."""
     return signal.stop_s_m <= ego.front_s_m and ego.s_m < junction_end(route, signal.stop_s_m)
 
 
-def _pass_unseen(
+def _decide_at_unseen_light(
     signal: RouteSignal,
     ego: EgoOnRoute,
     stand_s_m: float,
-    last: UnseenMemory,
-    traffic: LightTraffic,
+    last: UnseenLightMemory,
+    traffic: JunctionTraffic,
     config: BehaviorConfig,
-) -> tuple[UnseenMemory, bool, float]:
+) -> tuple[UnseenLightMemory, bool, float]:
     """Decide about a light that is not seen: (memory, whether to go, where to stand otherwise).
 
     An ego that has once started waits right before the line, and goes on if it can no longer stop there.
     """
     is_waiting = ego.speed_mps < _STANDING_MPS and stand_s_m - ego.s_m < _WAITING_M
-    memory, may_go = decide_unseen(last, is_waiting, traffic, ego.time_s, config)
+    memory, may_go = decide_unseen_light(last, is_waiting, traffic, ego.time_s, config)
     if last.has_started:
         stand_s_m = max(stand_s_m, signal.stop_s_m - ego.front_m - _SHORT_OF_LINE_M)
         braked_s = ego.s_m + ego.speed_mps**2 / (2.0 * config.yellow_decel_mps2)
@@ -252,14 +256,14 @@ def _is_unseen(
     return not told and is_near and ego.time_s - light.seen_at_s >= config.unseen_after_s
 
 
-def _can_stand(ego: EgoOnRoute, sight_s_m: float, config: BehaviorConfig) -> bool:
+def _can_wait_in_sight(ego: EgoOnRoute, sight_s_m: float, config: BehaviorConfig) -> bool:
     """Whether the ego can stop where it still sees the light; an ego that stands slightly beyond that stays there."""
     slack = _STANDING_SLACK_M if ego.speed_mps < _STANDING_MPS else _SIGHT_SLACK_M
     room = sight_s_m + slack - ego.s_m
     return room > 0.0 and ego.speed_mps**2 <= 2.0 * config.sight_decel_mps2 * room
 
 
-def stop_place(route: Route, line_s_m: float, config: BehaviorConfig) -> float:
+def stop_position_m(route: Route, line_s_m: float, config: BehaviorConfig) -> float:
     """Arc length at which the front bumper stops for a line: before the line, and clear of the junction behind it.
 
     On maps without drawn stop lines the line is at the edge of the junction, where left-turning traffic cuts the
@@ -273,17 +277,19 @@ def stop_place(route: Route, line_s_m: float, config: BehaviorConfig) -> float:
     return min(place, float(route.s_m[low + inside[0]]) - config.junction_clearance_m)
 
 
-def _passing(signal: RouteSignal, lights: Mapping[str, TrafficLightView], config: BehaviorConfig) -> list[SpeedCap]:
+def _caps_over_line(
+    signal: RouteSignal, lights: Mapping[str, TrafficLightView], config: BehaviorConfig
+) -> list[SpeedCap]:
     """Speed caps that still hold while the ego's body is over the line."""
     view = lights.get(signal.signal_id)
     if signal.kind is SignalKind.YIELD:
         return [_cap(signal, config.yield_speed_mps, _sign_cause(signal))]
     if signal.kind is SignalKind.TRAFFIC_LIGHT and view is not None and view.state is LightState.OFF:
-        return [_careful_cap(signal, view.state, config)]
+        return [_cautious_cap(signal, view.state, config)]
     return []
 
 
-def _careful_cap(signal: RouteSignal, state: LightState, config: BehaviorConfig) -> SpeedCap:
+def _cautious_cap(signal: RouteSignal, state: LightState, config: BehaviorConfig) -> SpeedCap:
     """Speed cap over the line of a light that is off or out of view."""
     name = f"light {signal.signal_id}"
     if state is LightState.OFF:

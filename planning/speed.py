@@ -1,7 +1,7 @@
 """The speed profile: the fastest motion that meets every constraint within acceleration and jerk limits.
 
-`backward_pass` turns speed ceilings into a reference that can be braked for; `roll_out` integrates the motion over
-time, taking the lowest acceleration that the reference, the stops and the leaders ask for.
+`backward_pass` turns speed ceilings into a reference that can be braked for; `integrate_motion` integrates the motion
+over time, taking the lowest acceleration that the reference, the stops and the leaders ask for.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Leader:
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
+class SpeedCeiling:
     """The speed limit (N,) at each arc length (N,), evenly spaced; `cause(row)` says what sets it."""
 
     s_m: Float
@@ -52,7 +52,7 @@ class Ceiling:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class SpeedReference:
     """The speed reference after the backward pass: low enough everywhere to brake for every lower ceiling ahead.
 
     `binding` (N,) is the row of the ceiling that determines the speed at each point.
@@ -84,7 +84,7 @@ def curve_speed(curvature_1pm: Float, config: SpeedConfig) -> Float:
     return speed
 
 
-def backward_pass(ceiling: Ceiling, config: SpeedConfig) -> Reference:
+def backward_pass(ceiling: SpeedCeiling, config: SpeedConfig) -> SpeedReference:
     """Lower `ceiling` so that comfortable braking meets it everywhere: one sweep with a running minimum.
 
     v(s)^2 = min over s' >= s of v_max(s')^2 + 2 b (s' - s), with b the comfortable deceleration.
@@ -94,12 +94,12 @@ def backward_pass(ceiling: Ceiling, config: SpeedConfig) -> Reference:
     lowest = np.minimum.accumulate(energy)
     count = len(energy)
     at = np.maximum.accumulate(np.where(energy <= lowest, np.arange(count), 0))
-    return Reference(
+    return SpeedReference(
         ceiling.s_m, np.sqrt(np.maximum(lowest[::-1] - slope, 0.0)), (count - 1 - at)[::-1].astype(np.int64)
     )
 
 
-def forward_times(reference: Reference, speed_mps: float, stop_s_m: float, config: SpeedConfig) -> Float:
+def forward_times(reference: SpeedReference, speed_mps: float, stop_s_m: float, config: SpeedConfig) -> Float:
     """When the ego reaches each point of `reference` if nobody is in its way (N,), s; inf beyond `stop_s_m`."""
     s = reference.s_m - reference.s_m[0]
     slope = 2.0 * config.accel_max_mps2 * s
@@ -124,8 +124,8 @@ def safe_speed(gap_m: float, ahead_mps: float, response_s: float, decel_mps2: fl
     return max(0.0, -lag + float(np.sqrt(max(0.0, lag * lag + ahead_mps**2 + 2.0 * decel_mps2 * gap_m))))
 
 
-def roll_out(
-    ceiling: Ceiling,
+def integrate_motion(
+    ceiling: SpeedCeiling,
     stops: Sequence[StopTarget],
     leaders: Sequence[Leader],
     start: tuple[float, float, float],
@@ -134,7 +134,7 @@ def roll_out(
     """Integrate the motion forward in time from `start` = (arc length, speed, acceleration) under all constraints."""
     reference = backward_pass(ceiling, config)
     stop = min(stops, key=lambda target: target.s_m, default=None)
-    binding = _Binding(reference, ceiling, stop, leaders, config)
+    binding = _ConstraintSelector(reference, ceiling, stop, leaders, config)
     s, v, a = start
     dt = config.step_s
     count = round(config.horizon_s / dt) + 1
@@ -153,13 +153,13 @@ def roll_out(
     return Motion(np.arange(count, dtype=np.float64) * dt, rows[:, 0], rows[:, 1], rows[:, 2], constraint, limited_by)
 
 
-class _Binding:
+class _ConstraintSelector:
     """Finds the constraint that asks for the lowest acceleration at a given place, speed and time."""
 
     def __init__(
         self,
-        reference: Reference,
-        ceiling: Ceiling,
+        reference: SpeedReference,
+        ceiling: SpeedCeiling,
         stop: StopTarget | None,
         leaders: Sequence[Leader],
         config: SpeedConfig,
@@ -191,22 +191,22 @@ class _Binding:
         """(wanted acceleration, jerk limit, what asks for it: a row of the reference, a stop or a leader)."""
         config = self._config
         # Use the target speed one response time ahead if it is lower than here: slow down early, speed up late.
-        here, row = self._target(s)
-        there, row_there = self._target(s + v * config.response_s)
+        here, row = self._reference_speed(s)
+        there, row_there = self._reference_speed(s + v * config.response_s)
         target, row = (there, row_there) if there < here else (here, row)
         wanted = max((target - v) / config.response_s, -config.decel_firm_mps2)
         binding: int | StopTarget | Leader = row
         emergency = False
         if self._stop is not None:
             gap = self._stop.s_m - s
-            brake, hard = self._for_gap(
+            brake, hard = self._accel_for_gap(
                 gap, v, 0.0, (config.stop_response_s, config.response_s), config.emergency_room_m
             )
             if brake < wanted:
                 wanted, emergency, binding = brake, hard, self._stop
         for leader in self._leaders:
             gap = leader.origin_s_m + leader.speed_mps * t - s
-            brake, hard = self._for_gap(
+            brake, hard = self._accel_for_gap(
                 gap - config.standstill_gap_m,
                 v,
                 leader.speed_mps,
@@ -224,13 +224,13 @@ class _Binding:
         share = min(ahead_mps / config.headway_full_mps, 1.0)
         return config.stop_response_s + share * (config.headway_s - config.stop_response_s)
 
-    def _target(self, s: float) -> tuple[float, int]:
+    def _reference_speed(self, s: float) -> tuple[float, int]:
         place = (s - self._first) / self._step
         low = min(max(int(place), 0), len(self._speed) - 2)
         part = min(max(place - low, 0.0), 1.0)
         return self._speed[low] + part * (self._speed[low + 1] - self._speed[low]), low
 
-    def _for_gap(
+    def _accel_for_gap(
         self, gap: float, v: float, ahead: float, times_s: tuple[float, float], room: float
     ) -> tuple[float, bool]:
         """(acceleration, whether it is an emergency) to keep `gap`; an emergency may use up `room` beyond it."""

@@ -44,7 +44,7 @@ _BEYOND_M = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class LightTraffic:
+class JunctionTraffic:
     """What other road users do at a traffic light.
 
     `is_entered`: a vehicle has just driven over one of its lines. `is_busy`: a road user moves on the ego's way through
@@ -56,11 +56,11 @@ class LightTraffic:
 
 
 @dataclass(frozen=True, slots=True)
-class UnseenMemory:
+class UnseenLightMemory:
     """What is remembered of a light that is not seen.
 
     `waits_since_s`: when the ego first stood before it. `has_started`: whether the ego has gone since. `entered_at_s`
-    and `busy_at_s`: when `LightTraffic` last was so.
+    and `busy_at_s`: when `JunctionTraffic` last was so.
     """
 
     waits_since_s: float = float("inf")
@@ -69,15 +69,15 @@ class UnseenMemory:
     has_started: bool = False
 
 
-def decide_unseen(
-    memory: UnseenMemory, is_waiting: bool, traffic: LightTraffic, time_s: float, config: BehaviorConfig
-) -> tuple[UnseenMemory, bool]:
+def decide_unseen_light(
+    memory: UnseenLightMemory, is_waiting: bool, traffic: JunctionTraffic, time_s: float, config: BehaviorConfig
+) -> tuple[UnseenLightMemory, bool]:
     """New memory, and whether the ego may go although it does not see the light.
 
     `is_waiting` is True while the ego stands near the line.
     """
     since_s = memory.waits_since_s
-    memory = UnseenMemory(
+    memory = UnseenLightMemory(
         time_s if is_waiting and since_s > time_s else since_s,
         time_s if traffic.is_entered else memory.entered_at_s,
         time_s if traffic.is_busy else memory.busy_at_s,
@@ -88,17 +88,17 @@ def decide_unseen(
     return memory, goes_along or (has_waited and is_clear)
 
 
-def light_traffic(
+def observe_junction(
     route: Route, signal: RouteSignal, ego_front_s_m: float, graph: LaneGraph, objects: Sequence[TrackedObject]
-) -> LightTraffic:
+) -> JunctionTraffic:
     """Observe what `objects` do at a traffic light ahead of the ego on its route."""
-    lines = list(_lines_of(graph, signal.signal_id))
+    lines = list(_stop_lines(graph, signal.signal_id))
     end_m = junction_end(route, signal.stop_s_m) + _BEYOND_M
     rows = slice(route.row_at(signal.stop_s_m), route.row_at(end_m) + 1, 2)
     way = np.column_stack([route.x_m[rows], route.y_m[rows]])
-    return LightTraffic(
+    return JunctionTraffic(
         any(_has_entered(item, lines) for item in objects),
-        any(_is_in_the_way(item, way) and not _is_behind(item, route, ego_front_s_m) for item in objects),
+        any(_crosses_path(item, way) and not _is_behind(item, route, ego_front_s_m) for item in objects),
     )
 
 
@@ -112,7 +112,7 @@ def junction_end(route: Route, line_s_m: float, reach_m: float = 15.0) -> float:
     return float(route.s_m[first + inside[0] + outside[0]]) if len(outside) else route.length_m
 
 
-def _lines_of(graph: LaneGraph, signal_id: str) -> Iterator[tuple[Float, float]]:
+def _stop_lines(graph: LaneGraph, signal_id: str) -> Iterator[tuple[Float, float]]:
     """Position (2,) of each stop line of the light, and the heading of its lane."""
     for signal in graph.signals:
         if signal.signal_id == signal_id and signal.kind is SignalKind.TRAFFIC_LIGHT and signal.lane in graph.lanes:
@@ -136,7 +136,7 @@ def _has_entered(item: TrackedObject, lines: Sequence[tuple[Float, float]]) -> b
     return False
 
 
-def _is_in_the_way(item: TrackedObject, way: Float) -> bool:
+def _crosses_path(item: TrackedObject, way: Float) -> bool:
     """Whether a moving road user comes near the ego's way (N, 2) within `_LOOK_S`, at its present velocity."""
     if item.speed_mps < _MOVING_MPS:
         return False

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from av_core.types import ConstraintKind, LightState, TrafficLightView
 from planning.config import BehaviorConfig, PlanningConfig, SpeedConfig
 from planning.rules import LightMemory, StopMemory, StopPhase, decide_light, decide_stop_sign
-from planning.speed import Cause, Ceiling, Leader, StopTarget, backward_pass, roll_out, safe_speed
+from planning.speed import Cause, Leader, SpeedCeiling, StopTarget, backward_pass, integrate_motion, safe_speed
 
 BEHAVIOR = BehaviorConfig()
 SPEED = SpeedConfig()
@@ -130,8 +130,8 @@ STOP = Cause(ConstraintKind.STOP_SIGN, "stop")
 VEHICLE = Cause(ConstraintKind.LEADER, "vehicle 1", "1")
 
 
-def flat(speed: np.ndarray) -> Ceiling:
-    return Ceiling(np.arange(len(speed)) * 0.5, speed, lambda row: Cause(ConstraintKind.SPEED_LIMIT, f"row {row}"))
+def flat(speed: np.ndarray) -> SpeedCeiling:
+    return SpeedCeiling(np.arange(len(speed)) * 0.5, speed, lambda row: Cause(ConstraintKind.SPEED_LIMIT, f"row {row}"))
 
 
 @given(st.lists(st.floats(0.5, 30.0), min_size=3, max_size=60))
@@ -165,7 +165,7 @@ def test_any_motion_is_finite_and_within_limits(
     speeds: list[float], v: float, a: float, stop_s: float, gap: float, leader: float
 ) -> None:
     stops, leaders = [StopTarget(stop_s, STOP)], [Leader(gap, leader, VEHICLE)]
-    motion = roll_out(flat(np.array(speeds)), stops, leaders, (0.0, v, a), SPEED)
+    motion = integrate_motion(flat(np.array(speeds)), stops, leaders, (0.0, v, a), SPEED)
     for values in (motion.s_m, motion.speed_mps, motion.accel_mps2):
         assert np.isfinite(values).all()
     assert np.all(np.diff(motion.s_m) >= -1e-9)
@@ -184,7 +184,7 @@ def test_stops_short_of_the_target_whenever_comfort_allows(v: float, distance: f
     s, speed, accel = 0.0, v, 0.0
     lowest = 0.0
     for _ in range(12):
-        motion = roll_out(flat(np.full(400, 16.0)), [StopTarget(distance, STOP)], [], (s, speed, accel), SPEED)
+        motion = integrate_motion(flat(np.full(400, 16.0)), [StopTarget(distance, STOP)], [], (s, speed, accel), SPEED)
         s, speed, accel = float(motion.s_m[50]), float(motion.speed_mps[50]), float(motion.accel_mps2[50])
         lowest = min(lowest, float(motion.accel_mps2.min()))
     assert distance - 0.5 < s <= distance + 0.05

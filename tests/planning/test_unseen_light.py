@@ -24,8 +24,14 @@ from planning import Planner, PlanningConfig, find_route
 from planning.behavior import TrafficBehavior
 from planning.config import BehaviorConfig, SpeedConfig
 from planning.signals import EgoOnRoute
-from planning.speed import Cause, Ceiling, backward_pass, forward_times
-from planning.unseen_light import LightTraffic, UnseenMemory, decide_unseen, junction_end, light_traffic
+from planning.speed import Cause, SpeedCeiling, backward_pass, forward_times
+from planning.unseen_light import (
+    JunctionTraffic,
+    UnseenLightMemory,
+    decide_unseen_light,
+    junction_end,
+    observe_junction,
+)
 
 LINE_M = 60.0
 WAIT_S, CLEAR_S = 6.0, 3.0
@@ -153,10 +159,10 @@ def test_the_ego_goes_along_with_a_vehicle_under_the_same_light() -> None:
 
 def test_a_vehicle_that_left_long_ago_is_no_sign() -> None:
     """It may have been the last one before red."""
-    memory, goes = UnseenMemory(), {}
+    memory, goes = UnseenLightMemory(), {}
     for time_s in np.arange(0.0, 8.0, 0.5).tolist():
-        traffic = LightTraffic(is_entered=time_s <= 2.0, is_busy=time_s <= 4.0)
-        memory, goes[time_s] = decide_unseen(memory, time_s >= 5.0, traffic, time_s, BEHAVIOR)
+        traffic = JunctionTraffic(is_entered=time_s <= 2.0, is_busy=time_s <= 4.0)
+        memory, goes[time_s] = decide_unseen_light(memory, time_s >= 5.0, traffic, time_s, BEHAVIOR)
     assert [time_s for time_s, answer in goes.items() if answer] == np.arange(0.0, 4.5, 0.5).tolist()
 
 
@@ -178,7 +184,9 @@ def test_nobody_is_taken_to_have_red_where_the_ego_did_not_see_green() -> None:
     graph = crossroads()
     route = find_route(graph, Pose2D(0, 0, 0), Pose2D(135, 0, 0))
     ego = EgoOnRoute(s_m=50.0, speed_mps=5.0, front_m=FRONT_M, rear_m=1.0, time_s=0.0)
-    free = Ceiling(50.0 + 0.5 * np.arange(150), np.full(150, 6.0), lambda _: Cause(ConstraintKind.SPEED_LIMIT, "limit"))
+    free = SpeedCeiling(
+        50.0 + 0.5 * np.arange(150), np.full(150, 6.0), lambda _: Cause(ConstraintKind.SPEED_LIMIT, "limit")
+    )
     reference = backward_pass(free, SpeedConfig())
     times_s = forward_times(reference, ego.speed_mps, 135.0, SpeedConfig())
     behavior = TrafficBehavior(graph, CAR.width_m, BEHAVIOR)
@@ -205,16 +213,16 @@ def test_nobody_is_taken_to_have_red_where_the_ego_did_not_see_green() -> None:
 def test_what_others_do_at_the_light(item: TrackedObject, is_entered: bool, is_busy: bool) -> None:
     graph = crossroads()
     route = find_route(graph, Pose2D(0, 0, 0), Pose2D(135, 0, 0))
-    seen = light_traffic(route, route.signals[0], LINE_M - 1.0, graph, [item])
-    assert seen == LightTraffic(is_entered, is_busy)
+    seen = observe_junction(route, route.signals[0], LINE_M - 1.0, graph, [item])
+    assert seen == JunctionTraffic(is_entered, is_busy)
 
 
 def test_the_wait_starts_with_the_stand_and_a_busy_junction_prolongs_it() -> None:
-    memory, quiet, busy = UnseenMemory(), LightTraffic(), LightTraffic(is_busy=True)
+    memory, quiet, busy = UnseenLightMemory(), JunctionTraffic(), JunctionTraffic(is_busy=True)
     answers = {}
     for time_s in np.arange(0.0, 30.0, 0.5).tolist():
         traffic = busy if 8.0 <= time_s <= 12.0 else quiet
-        memory, answers[time_s] = decide_unseen(memory, time_s >= 5.0, traffic, time_s, BEHAVIOR)
+        memory, answers[time_s] = decide_unseen_light(memory, time_s >= 5.0, traffic, time_s, BEHAVIOR)
     may_go = [time_s for time_s, answer in answers.items() if answer]
     assert may_go[0] == 12.0 + CLEAR_S
     assert len(may_go) == 30
