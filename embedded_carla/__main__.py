@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from embedded_carla.errors import EmbeddedCarlaError, StartupError
 from embedded_carla.handling import Handling
+from embedded_carla.log import drop_unwritten
 from embedded_carla.maps import MapLibrary
 from embedded_carla.recorder.folder import FOLDER_VARIABLE, default_folder
 
@@ -189,6 +190,7 @@ def main(argv: list[str] | None = None) -> int:
             server.serve()
     finally:
         server.close()
+        drop_unwritten()
     return 0
 
 

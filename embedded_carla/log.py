@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import traceback
@@ -35,3 +36,14 @@ def log_exception() -> None:
     with suppress(OSError):
         traceback.print_exc(file=sys.stderr)
         sys.stderr.flush()
+
+
+def drop_unwritten() -> None:
+    """Give up lines that could not be written, as on a full disk: Python would try again at its end, and then end with
+    status 120."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stderr.fileno())
+        os.close(nowhere)
