@@ -48,10 +48,17 @@ def imported() -> set[str]:
     return names - sys.stdlib_module_names - {"embedded_carla"}
 
 
+def modules_of(distribution: str) -> set[str]:
+    """Top-level modules that a distribution installs. In Python 3.10, `metadata.packages_distributions` lacks those of
+    distributions without a top_level.txt, such as numpy.
+    """
+    return {file.parts[0].partition(".")[0] for file in metadata.files(distribution) or ()}
+
+
 def test_declared_dependencies_are_what_it_imports() -> None:
-    of_module = metadata.packages_distributions()
-    needed = {canonicalize_name(of_module[name][0]) for name in imported()}
-    assert {canonicalize_name(Requirement(line).name) for line in ALONE["dependencies"]} == needed
+    declared = {canonicalize_name(Requirement(line).name) for line in ALONE["dependencies"]}
+    of_module = {module: name for name in declared for module in modules_of(name)}
+    assert declared == {of_module.get(module, module) for module in imported()}
     assert set(ALONE["dependencies"]) <= set(WHOLE["dependencies"]), "the whole project needs them in equal versions"
     assert (ALONE["version"], ALONE["requires-python"]) == (metadata.version("av-stack"), WHOLE["requires-python"])
 
