@@ -137,12 +137,12 @@ def recorded_steps(path: Path) -> int:
 
 
 def started_run(out: Path, *arguments: str) -> subprocess.Popen[str]:
-    """A run that has begun to drive."""
+    """A run that has begun to drive: its video has a first fragment."""
     run = subprocess.Popen(
         [*COMMAND, "run", "town_drive", "--out", str(out), *arguments], stderr=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + 90.0
-    while not (out / "recording.mcap").exists():
+    while not (out / "drive.mp4").exists():
         assert run.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.1)
