@@ -16,6 +16,8 @@ from ultralytics.utils.tal import make_anchors
 def ignoring_loss(model: Any, epochs_done: int = 0) -> Any:
     """The loss for training `model`, a YOLO26; batches hold "ignored" boxes as `resident.augment` gives them.
 
+    A batch may also hold "unlabelled" (classes,) bool: classes that its labels lack, whose detections cost nothing.
+
     `epochs_done` restores the loss's schedule where training is resumed.
     """
     loss = E2ELoss(model, loss_fn=_IgnoringLoss)
@@ -38,13 +40,15 @@ class _IgnoringLoss(v8DetectionLoss):  # type: ignore[misc]  # ultralytics is un
         anchors, strides = make_anchors(preds["feats"], self.stride, 0.5)
         is_ignored = touches_ignored(anchors * strides, strides, batch["ignored"], batch["img"])
         self._class_loss_weight = (~is_ignored)[..., None].to(preds["scores"].dtype)
+        if "unlabelled" in batch:
+            self._class_loss_weight = self._class_loss_weight * ~batch["unlabelled"]
         return super().loss(preds, batch)
 
     def _class_loss(self, scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         assert self._class_loss_weight is not None
         has_target = targets.amax(dim=2, keepdim=True) > 0.0
         loss: torch.Tensor = self._plain(scores, targets)
-        return loss * torch.where(has_target, torch.ones_like(self._class_loss_weight), self._class_loss_weight)
+        return loss * torch.where(has_target, torch.ones_like(loss), self._class_loss_weight)
 
 
 def touches_ignored(

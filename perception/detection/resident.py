@@ -153,9 +153,28 @@ def augment(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator
     The result is an ultralytics batch; the pictures' sides are multiples of 32. Boxes too small or too far outside to
     be learnt, and those marked UNLEARNT, are listed apart as "ignored" (M, 5): picture and box.
     """
+    number = np.repeat(np.arange(len(boxes)), [len(b) for b in boxes])
+    every = np.concatenate(boxes)
+    readable = _READABLE[every[:, 0].astype(int)] & (every[:, 0] != UNLEARNT)
+    may_flip = np.bincount(number, weights=readable, minlength=len(boxes)) == 0
+    moved, batch = move_and_warp(pictures, boxes, rng, (0.65, 1.6), may_flip)
+    return {"img": _recolour(moved, rng).clamp_(0.0, 255.0).to(torch.uint8), **batch}
+
+
+def move_and_warp(
+    pictures: torch.Tensor,
+    boxes: list[Float],
+    rng: np.random.Generator,
+    scales: tuple[float, float],
+    may_flip: NDArray[np.bool_],
+) -> tuple[torch.Tensor, dict[str, Any]]:
+    """The geometric part of `augment`: pictures (N, 3, H, W) float, and the rest of the batch.
+
+    `scales` is the range of sizes; `may_flip` (N,) tells which pictures may be mirrored.
+    """
     count, _, height, width = pictures.shape
     size = (-(-height // STRIDE_PX) * STRIDE_PX, -(-width // STRIDE_PX) * STRIDE_PX)
-    scale = np.exp(rng.uniform(np.log(0.65), np.log(1.6), count))
+    scale = np.exp(rng.uniform(np.log(scales[0]), np.log(scales[1]), count))
     same = rng.uniform(size=count) < UNCHANGED_SHARE
     scale[same] = 1.0
     room = np.stack([size[1] - scale * width, size[0] - scale * height], axis=1)
@@ -163,15 +182,12 @@ def augment(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator
     shift[same] = np.round(shift[same])
     number = np.repeat(np.arange(count), [len(b) for b in boxes])
     every = np.concatenate(boxes)
-    readable = _READABLE[every[:, 0].astype(int)] & (every[:, 0] != UNLEARNT)
-    may_flip = np.bincount(number, weights=readable, minlength=count) == 0
     mirrored = may_flip & (rng.uniform(size=count) < 0.5)
     moved = _warp(pictures, size, scale, shift, mirrored)
     rows = _move_boxes(every, number, width, size, scale, shift, mirrored)
     every_row = torch.from_numpy(rows).to(pictures.device, torch.float32)
     table, ignored = every_row[rows[:, 1] != UNLEARNT], every_row[rows[:, 1] == UNLEARNT]
-    return {
-        "img": _recolour(moved, rng).clamp_(0.0, 255.0).to(torch.uint8),
+    return moved, {
         "batch_idx": table[:, 0],
         "cls": table[:, 1:2],
         "bboxes": table[:, 2:],

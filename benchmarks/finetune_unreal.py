@@ -1,0 +1,95 @@
+"""Fine-tunes the detector on pictures of CARLA's own renderer, with Town02 held back.
+
+    python -m benchmarks.finetune_unreal DATA/carla_unreal OWN out/nA.pt --size n --rate 5e-4 --keep 1 --seconds 75
+    python -m benchmarks.finetune_unreal --mix out/n.pt --size n out/nA.pt=0.2 out/nC.pt=0.4
+
+OWN is a data set of `av-stack dataset`. `carla_unreal_boxes.json` holds the training labels of the pictures of the
+other towns: the data set's boxes, where a vehicle has the shipped detector's class, a signal head its state as marked
+by hand, and what cannot be told (backs of heads, riders without a box) has none and does not count in the loss. The
+result is a state dict; `--mix` adds shares of such results to the shipped weights and writes a weights file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import torch
+
+from perception.detection.classes import CLASSES
+from perception.detection.finetune import FinetuneSpec, Pictures, averaged, finetune, load_weights
+from perception.detection.offline import ultralytics
+from perception.detection.resident import UNLEARNT
+
+BOXES = Path(__file__).with_name("carla_unreal_boxes.json")
+SHIPPED = Path(__file__).parents[1] / "perception" / "weights"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("inputs", nargs="+", help="carla_unreal OWN OUT, or STATE=SHARE ... with --mix")
+    parser.add_argument("--mix", type=Path, help="weights file to write from averaged results")
+    parser.add_argument("--size", default="n", choices=("n", "s"))
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--rate", type=float, default=5e-4)
+    parser.add_argument("--keep", type=float, default=1.0)
+    parser.add_argument("--foreign-batch", type=int, default=32)
+    parser.add_argument("--own-batch", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=75.0)
+    told = parser.parse_args()
+    ultralytics()
+    weights = SHIPPED / f"detector_{told.size}.pt"
+    if told.mix:
+        return mix(weights, told.inputs, told.mix)
+    unreal, own, out = (Path(text) for text in told.inputs)
+    spec = FinetuneSpec(10**6, told.rate, told.keep, told.foreign_batch, told.own_batch, told.seconds)
+    start = load_weights(weights, told.device)
+    tuned = finetune(start, unreal_pictures(unreal, told.device), own_pictures(own, told.device), spec, print)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    torch.save({name: value.half().cpu() if value.is_floating_point() else value for name, value in tuned.items()}, out)
+    return None
+
+
+def mix(weights: Path, parts: list[str], out: Path) -> None:
+    """Write `weights` plus shares of the changes of fine-tuned states; each part is FILE=SHARE."""
+    kept = torch.load(weights, map_location="cpu", weights_only=False)
+    start = kept["model"].float().state_dict()
+    mixed = {name: value.clone() for name, value in start.items()}
+    for part in parts:
+        path, share = part.split("=")
+        step = averaged(start, torch.load(path, map_location="cpu"), float(share))
+        for name, value in mixed.items():
+            if value.is_floating_point():
+                value += step[name] - start[name]
+    kept["model"].load_state_dict(mixed)
+    kept["model"].half()
+    torch.save(kept, out)
+
+
+def unreal_pictures(folder: Path, device: str) -> Pictures:
+    """The pictures that `BOXES` lists."""
+    labels = json.loads(BOXES.read_text())
+    boxes = [
+        np.array([[UNLEARNT if name is None else CLASSES.index(name), *box] for name, *box in rows], dtype=np.float64)
+        for rows in labels.values()
+    ]
+    return Pictures(
+        _stack([folder / "images" / f"{name}.jpg" for name in labels], device), [b.reshape(-1, 5) for b in boxes]
+    )
+
+
+def own_pictures(folder: Path, device: str) -> Pictures:
+    """The training pictures of a data set, without labels."""
+    paths = sorted((folder / "images" / "train").glob("*.jpg"))
+    return Pictures(_stack(paths, device), [np.zeros((0, 5))] * len(paths))
+
+
+def _stack(paths: list[Path], device: str) -> torch.Tensor:
+    return torch.from_numpy(np.stack([cv2.imread(str(path))[:, :, ::-1] for path in paths])).to(device)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""Fine-tunes the detector on labelled pictures of another renderer without forgetting its own.
+
+Training adds two losses. On the foreign pictures it is the detector's own loss, without the classes that their labels
+lack. On own pictures it is the distance to the outputs of the weights at the start (learning without forgetting, Li and
+Hoiem, 2016); only the student sees them with random photometric changes. Batch norm keeps its statistics. Afterwards
+the weights can be averaged with those at the start (WiSE-FT, Wortsman et al., 2022).
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from perception.detection.classes import CLASSES, STOP_SIGN, light_state
+from perception.detection.photometric_augmentation import augment_photometric
+from perception.detection.resident import UNLEARNT, move_and_warp
+
+Float = NDArray[np.float64]
+
+EMA_DECAY = 0.998
+"""Decay per step of the moving average of the weights."""
+
+GRADIENT_MAX = 10.0
+"""Largest norm of the gradient; a larger one is scaled down to it."""
+
+BOX_SCORE_MIN = 0.05
+"""Minimum score of the teacher at which its box is also a target."""
+
+LIGHT_WEIGHT, LARGE_LIGHT_PX = 3.0, 20.0
+"""How much more often a foreign picture with a signal head of at least this height, px, is drawn: they are rare."""
+
+OWN_LOOKS = 0.4
+"""Fraction of own pictures with photometric changes."""
+
+LIGHTS = [number for number, name in enumerate(CLASSES) if light_state(name) is not None]
+
+SIGNS = torch.tensor([name == STOP_SIGN or name.startswith("speed limit") for name in CLASSES])
+"""Classes that the foreign labels lack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """Pictures (N, H, W, 3) uint8 RGB on the training device, and each one's boxes (n, 5): class or UNLEARNT, and
+    u0, v0, u1, v1 px."""
+
+    rgb: torch.Tensor
+    boxes: list[Float]
+
+
+@dataclass(frozen=True, slots=True)
+class FinetuneSpec:
+    """Options of a fine-tuning. `keep` weighs the loss on own pictures; batches are pictures per step."""
+
+    steps: int = 1500
+    rate: float = 5e-4
+    keep: float = 1.0
+    foreign_batch: int = 32
+    own_batch: int = 64
+    seconds: float = float("inf")
+    seed: int = 0
+
+
+def load_weights(path: Path, device: str) -> Any:
+    """The network of a weights file in float32, with every parameter trainable."""
+    model = torch.load(path, map_location="cpu", weights_only=False)["model"].float().to(device)
+    if isinstance(model.args, dict):
+        model.args = SimpleNamespace(**model.args)
+    for name, default in (("box", 7.5), ("cls", 0.5), ("dfl", 1.5), ("epochs", 2)):
+        if not hasattr(model.args, name):
+            setattr(model.args, name, default)
+    model.end2end = True  # of evaluation; training uses both heads
+    for parameter in model.parameters():
+        parameter.requires_grad_(parameter.dtype.is_floating_point)
+    return model
+
+
+def finetune(
+    start: Any, foreign: Pictures, own: Pictures, spec: FinetuneSpec, tell: Callable[[str], None]
+) -> dict[str, torch.Tensor]:
+    """Fine-tune a copy of `start`; returns the moving average of its weights as a state dict in float32."""
+    from perception.detection.ignoring_loss import ignoring_loss
+
+    teacher, model = _frozen(start), copy.deepcopy(start)
+    _train_mode(model)
+    device = next(model.parameters()).device
+    foreign_loss = ignoring_loss(model)
+    foreign_loss.o2m, foreign_loss.o2o = 0.5, 0.5
+    slow = [p for p in model.parameters() if p.ndim <= 1]
+    fast = [p for p in model.parameters() if p.ndim > 1]
+    groups = [{"params": fast, "weight_decay": 1e-4}, {"params": slow, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=spec.rate, betas=(0.9, 0.99))
+    average = {name: value.detach().clone() for name, value in model.state_dict().items()}
+    names = [name for name, _ in model.named_parameters()]
+    live, slow_copy = list(model.parameters()), [average[name] for name in names]
+    rng = np.random.default_rng(spec.seed)
+    began = time.monotonic()
+    for step in range(spec.steps):
+        # The rate follows the clock where the time is what ends the training.
+        share = max(step / spec.steps, (time.monotonic() - began) / spec.seconds)
+        if share >= 1.0:
+            break
+        for group in optimizer.param_groups:
+            group["lr"] = spec.rate * min((step + 1) / 50.0, 1.0) * (0.02 + 0.49 * (1.0 + np.cos(np.pi * share)))
+        batch = _foreign_batch(foreign, spec.foreign_batch, rng)
+        plain, changed = _own_batch(own, spec.own_batch, rng)
+        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+            with torch.no_grad():
+                wanted = teacher(plain / 255.0)
+            found = _floats(model(torch.cat([batch["img"], changed]) / 255.0))
+        loss, _ = foreign_loss(_part(found, slice(None, spec.foreign_batch)), batch)
+        learn = loss.sum() / spec.foreign_batch
+        keep = keep_loss(_part(found, slice(spec.foreign_batch, None)), _floats(wanted))
+        optimizer.zero_grad(set_to_none=True)
+        (learn + spec.keep * keep).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), GRADIENT_MAX)
+        optimizer.step()
+        decay = min(EMA_DECAY, (1.0 + step) / (10.0 + step))
+        with torch.no_grad():
+            torch._foreach_lerp_(slow_copy, live, 1.0 - decay)
+        if step % 100 == 0:
+            took = time.monotonic() - began
+            tell(f"step {step}: foreign {float(learn.detach()):.3f}, own {float(keep.detach()):.4f}, {took:.0f} s")
+    return average
+
+
+def averaged(start: dict[str, torch.Tensor], tuned: dict[str, torch.Tensor], share: float) -> dict[str, torch.Tensor]:
+    """Weights between those at the start (`share` 0) and the fine-tuned ones (1)."""
+    return {
+        name: torch.lerp(value, tuned[name].to(value), share) if value.dtype.is_floating_point else value
+        for name, value in start.items()
+    }
+
+
+def keep_loss(student: dict[str, Any], teacher: dict[str, Any]) -> torch.Tensor:
+    """Distance of the outputs to the teacher's: cross-entropy of scores, and L1 of the boxes that the teacher finds."""
+    total = torch.zeros((), device=student["one2one"]["scores"].device)
+    for branch in ("one2many", "one2one"):
+        given, wanted = student[branch], teacher[branch]
+        target = wanted["scores"].sigmoid()
+        entropy = torch.nn.functional.binary_cross_entropy(target, target, reduction="sum")
+        cross = torch.nn.functional.binary_cross_entropy_with_logits(given["scores"], target, reduction="sum")
+        best = target.amax(dim=1)
+        mass = best.sum().clamp(min=1.0)
+        weight = torch.where(best > BOX_SCORE_MIN, best, torch.zeros_like(best))
+        apart = (given["boxes"] - wanted["boxes"]).abs().mean(dim=1)
+        total = total + (cross - entropy) / mass + (apart * weight).sum() / mass
+    return total
+
+
+def _frozen(model: Any) -> Any:
+    teacher = copy.deepcopy(model)
+    _train_mode(teacher)
+    for parameter in teacher.parameters():
+        parameter.requires_grad_(False)
+    return teacher
+
+
+def _train_mode(model: Any) -> None:
+    """Training outputs, but the statistics of batch norm as they are."""
+    model.train()
+    for module in model.modules():
+        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+            module.eval()
+
+
+def _floats(preds: dict[str, Any]) -> dict[str, Any]:
+    return {
+        branch: {
+            name: [each.float() for each in value] if isinstance(value, list | tuple) else value.float()
+            for name, value in some.items()
+        }
+        for branch, some in preds.items()
+    }
+
+
+def _part(preds: dict[str, Any], pictures: slice) -> dict[str, Any]:
+    """The outputs for some of the pictures."""
+    return {
+        branch: {
+            name: [each[pictures] for each in value] if isinstance(value, list) else value[pictures]
+            for name, value in some.items()
+        }
+        for branch, some in preds.items()
+    }
+
+
+def _foreign_batch(pictures: Pictures, count: int, rng: np.random.Generator) -> dict[str, Any]:
+    weight = np.array([LIGHT_WEIGHT if _has_large_light(boxes) else 1.0 for boxes in pictures.boxes])
+    chosen = rng.choice(len(weight), count, p=weight / weight.sum())
+    rgb = pictures.rgb[torch.from_numpy(chosen).to(pictures.rgb.device)].permute(0, 3, 1, 2)
+    boxes = [pictures.boxes[i] for i in chosen]
+    moved, batch = move_and_warp(rgb, boxes, rng, (0.6, 2.2), np.full(count, True))
+    batch["img"] = augment_photometric(moved, rng, 0.6)
+    batch["unlabelled"] = SIGNS.to(moved.device)
+    return batch
+
+
+def _has_large_light(boxes: Float) -> bool:
+    lights = np.isin(boxes[:, 0], LIGHTS)
+    return bool((lights & (boxes[:, 4] - boxes[:, 2] >= LARGE_LIGHT_PX)).any())
+
+
+def _own_batch(pictures: Pictures, count: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    chosen = rng.choice(len(pictures.boxes), count, replace=len(pictures.boxes) < count)
+    rgb = pictures.rgb[torch.from_numpy(chosen).to(pictures.rgb.device)].permute(0, 3, 1, 2)
+    none = [np.array([[UNLEARNT, 0.0, 0.0, 1.0, 1.0]])] * count
+    moved, _ = move_and_warp(rgb, none, rng, (0.6, 2.0), np.full(count, True))
+    plain = moved.clamp(0.0, 255.0)
+    return plain, augment_photometric(plain, rng, OWN_LOOKS)
