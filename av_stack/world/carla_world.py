@@ -35,7 +35,10 @@ from av_stack.world.spec import Address, WorldSpec
 VERSION = "0.9.16"
 CONNECT_TIMEOUT_S = 5.0
 LOAD_TIMEOUT_S = 120.0
-LOOP_TIMEOUT_S = 3.0  # tick() blocks this long when the server dies
+LOOP_TIMEOUT_S = 6.0
+"""Time-out of calls while driving. The wheel's TrafficManager ends the process when a call of its own times out; until
+then `ServerWatchdog` notices a frozen server (2.6 s at most) and the results are saved."""
+
 FIRST_TICK_TIMEOUT_S = 30.0  # shaders and textures are made for the first picture, and no call is answered meanwhile
 FIRST_PICTURES = 2
 """Ticks whose pictures are awaited before traffic is spawned."""
