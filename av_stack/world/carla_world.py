@@ -35,7 +35,7 @@ from av_stack.world.spec import Address, WorldSpec
 VERSION = "0.9.16"
 CONNECT_TIMEOUT_S = 5.0
 LOAD_TIMEOUT_S = 120.0
-LOOP_TIMEOUT_S = 6.0
+LOOP_TIMEOUT_S = 4.0
 """Time-out of calls while driving. The wheel's TrafficManager ends the process when a call of its own times out; until
 then `ServerWatchdog` notices a frozen server (2.6 s at most) and the results are saved."""
 
