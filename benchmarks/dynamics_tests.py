@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.scene import GroundHit
 from embedded_carla.types import Float, SemanticTag, Transform, VehicleControl, VehicleSpec
-from embedded_carla.world.vehicles import VehicleFleet
+from embedded_carla.world.vehicles.fleet import VehicleFleet
 
 STEP_S = 0.01
 STEP_AT_S = 2.0

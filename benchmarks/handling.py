@@ -20,7 +20,7 @@ from benchmarks import handling_plots as plots
 from benchmarks.dynamics_tests import Plane, spec_of
 from embedded_carla.handling import Handling
 from embedded_carla.types import Transform, VehicleControl
-from embedded_carla.world.vehicles import VehicleFleet
+from embedded_carla.world.vehicles.fleet import VehicleFleet
 
 STEERS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 TURN_MPS = (5.0, 10.0, 15.0)

@@ -14,11 +14,11 @@ from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.maps import MapLibrary
 from embedded_carla.scene import Boxes, Scenery
 from embedded_carla.types import Float, Transform, VehicleControl, WalkerControl
-from embedded_carla.world.collision import find_contacts
-from embedded_carla.world.collision_boxes import DynamicBoxes, StaticBoxes
-from embedded_carla.world.signals import TrafficLights
-from embedded_carla.world.vehicles import VehicleFleet
-from embedded_carla.world.walkers import WalkerCrowd
+from embedded_carla.world.collision.boxes import DynamicBoxes, StaticBoxes
+from embedded_carla.world.collision.impacts import find_contacts
+from embedded_carla.world.signals.traffic_lights import TrafficLights
+from embedded_carla.world.vehicles.fleet import VehicleFleet
+from embedded_carla.world.walkers.crowd import WalkerCrowd
 
 VEHICLES = WALKERS = 50
 STATIC_BOXES = 5000

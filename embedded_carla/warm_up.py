@@ -19,10 +19,10 @@ from embedded_carla.sensors import pixels
 from embedded_carla.types import Transform
 from embedded_carla.world.bodies_kernel import gather
 from embedded_carla.world.bounds import hold_within
-from embedded_carla.world.collision import Body, DynamicBoxes, StaticBoxes, find_contacts, overlaps, resolve
-from embedded_carla.world.signals import TrafficLights
-from embedded_carla.world.vehicles import VehicleFleet
-from embedded_carla.world.walkers import WalkerCrowd
+from embedded_carla.world.collision.impacts import Body, DynamicBoxes, StaticBoxes, find_contacts, overlaps, resolve
+from embedded_carla.world.signals.traffic_lights import TrafficLights
+from embedded_carla.world.vehicles.fleet import VehicleFleet
+from embedded_carla.world.walkers.crowd import WalkerCrowd
 
 
 def warm_up() -> None:

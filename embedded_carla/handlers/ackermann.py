@@ -8,7 +8,7 @@ from typing import Any
 from embedded_carla import codec
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
-from embedded_carla.world.ackermann import AckermannControl, AckermannSettings
+from embedded_carla.world.vehicles.ackermann import AckermannControl, AckermannSettings
 
 MOST = 1.0e6
 """Largest magnitude of angles, speeds, accelerations and gains; larger values are meaningless."""

@@ -10,7 +10,7 @@ from embedded_carla.errors import CommandError
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.world.actors import Actor
-from embedded_carla.world.handling import STEER_SHARE
+from embedded_carla.world.vehicles.handling import STEER_SHARE
 
 DOOR_COUNT = 6  # front left, front right, rear left, rear right, bonnet, boot
 ALL_DOORS = 6

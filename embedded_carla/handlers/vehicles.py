@@ -8,12 +8,11 @@ from typing import Any
 from embedded_carla import codec
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
-from embedded_carla.world import physics_control, physics_limits
-from embedded_carla.world import vehicles_kernel as kernel
 from embedded_carla.world.actors import ActorKind
-from embedded_carla.world.physics_control import NOMINAL_FRICTION
-from embedded_carla.world.vehicles_bank import AIR_DENSITY_KGPM3
-from embedded_carla.world.vehicles_motion import FORWARD_N, NORMAL_N, RIGHT_N, SLIP_ANGLE, SLIP_RATIO, SPIN
+from embedded_carla.world.vehicles import kernel, physics_control, physics_limits
+from embedded_carla.world.vehicles.bank import AIR_DENSITY_KGPM3
+from embedded_carla.world.vehicles.motion import FORWARD_N, NORMAL_N, RIGHT_N, SLIP_ANGLE, SLIP_RATIO, SPIN
+from embedded_carla.world.vehicles.physics_control import NOMINAL_FRICTION
 
 
 @void("apply_control_to_vehicle")

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from embedded_carla.recorder.format import PACKET_HEAD
 from embedded_carla.recorder.packets import NO_ACTOR, ROWS, ActorAdded, PacketId, PhysicsControl
 from embedded_carla.recorder.roster import CM_PER_M, Roster, centimetres
-from embedded_carla.world import physics_control
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.episode import Episode
+from embedded_carla.world.vehicles import physics_control
 
 RowArray = NDArray[np.void]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.types import Float, Transform
-from embedded_carla.world.collision_boxes import DynamicBoxes, StaticBoxes
+from embedded_carla.world.collision.boxes import DynamicBoxes, StaticBoxes
 
 _STEPS = 64
 _NEAR_M = 1e-3

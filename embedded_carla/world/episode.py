@@ -19,22 +19,22 @@ from embedded_carla.types import (
     WalkerControl,
     WeatherParameters,
 )
-from embedded_carla.world.ackermann import AckermannDrivers
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
 from embedded_carla.world.bodies_kernel import gather
 from embedded_carla.world.bounds import hold_within
-from embedded_carla.world.collision_boxes import StaticBoxes
-from embedded_carla.world.contacts import CollisionHit, ContactSolver
+from embedded_carla.world.collision.boxes import StaticBoxes
+from embedded_carla.world.collision.contacts import CollisionHit, ContactSolver
 from embedded_carla.world.debug import DebugShapes
 from embedded_carla.world.environment import Environment
 from embedded_carla.world.lamps import StreetLamps
 from embedded_carla.world.loader import LoadedMap
-from embedded_carla.world.loose_controls import LooseControls
 from embedded_carla.world.raycast import RayCaster
-from embedded_carla.world.roadside import Roadside
+from embedded_carla.world.signals.roadside import Roadside
 from embedded_carla.world.snapshot import SnapshotTable
-from embedded_carla.world.vehicles import VehicleFleet
-from embedded_carla.world.walkers import WalkerCrowd
+from embedded_carla.world.vehicles.ackermann import AckermannDrivers
+from embedded_carla.world.vehicles.fleet import VehicleFleet
+from embedded_carla.world.vehicles.loose_controls import LooseControls
+from embedded_carla.world.walkers.crowd import WalkerCrowd
 
 DEFAULT_WEATHER = WeatherParameters(
     sun_altitude_angle=45.0, sun_azimuth_angle=0.0, fog_distance=0.75, fog_falloff=0.1,

@@ -14,7 +14,7 @@ from embedded_carla.scene import Boxes
 from embedded_carla.sensors.collision import collision_body
 from embedded_carla.sensors.obstacle import Obstacle, find_obstacle, obstacle_body
 from embedded_carla.types import Transform
-from embedded_carla.world.collision_boxes import DynamicBoxes, StaticBoxes
+from embedded_carla.world.collision.boxes import DynamicBoxes, StaticBoxes
 
 WALL = StaticBoxes(
     Boxes(np.array([[20.0, 0.0, 2.0]]), np.array([[0.5, 6.0, 2.0]]), np.zeros(1), np.array([4], dtype=np.uint8))

@@ -17,7 +17,7 @@ from embedded_carla.scene import GroundHit
 from embedded_carla.sensors.gnss import GnssNoise, geolocation, gnss_body
 from embedded_carla.sensors.imu import ImuNoise, acceleration_at, compass_rad, imu_body
 from embedded_carla.types import Float, SemanticTag, Transform, VehicleControl, VehicleSpec
-from embedded_carla.world.vehicles import VehicleFleet
+from embedded_carla.world.vehicles.fleet import VehicleFleet
 
 XODR = """<?xml version="1.0"?><OpenDRIVE><header revMajor="1" revMinor="4" name="t" version="1">{geo}</header>
 <road name="r" length="100" id="1" junction="-1"><planView><geometry s="0" x="0" y="0" hdg="0" length="100"><line/>

@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 
 from embedded_carla.scene import Boxes
 from embedded_carla.types import BoundingBox, Transform
-from embedded_carla.world.collision import CLEARANCE_M, Body, Contact, find_contacts, overlaps, resolve
-from embedded_carla.world.collision_boxes import DynamicBoxes, StaticBoxes
+from embedded_carla.world.collision.boxes import DynamicBoxes, StaticBoxes
+from embedded_carla.world.collision.impacts import CLEARANCE_M, Body, Contact, find_contacts, overlaps, resolve
 
 NOTHING = StaticBoxes(Boxes(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0, dtype=np.uint8)))
 

@@ -11,10 +11,10 @@ from analytic_ground import SEDAN, flat, slope
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.types import Transform, VehicleControl, VehicleSpec
-from embedded_carla.world.vehicles import VehicleFleet
-from embedded_carla.world.vehicles_bank import AIR_DENSITY_KGPM3, chassis_of
-from embedded_carla.world.vehicles_classes import traits_of
-from embedded_carla.world.vehicles_drivetrain import Drivetrain, Gear, drivetrain_of
+from embedded_carla.world.vehicles.bank import AIR_DENSITY_KGPM3, chassis_of
+from embedded_carla.world.vehicles.classes import traits_of
+from embedded_carla.world.vehicles.drivetrain import Drivetrain, Gear, drivetrain_of
+from embedded_carla.world.vehicles.fleet import VehicleFleet
 
 DT = 0.05
 GRAVITY_MPS2 = 9.81

@@ -13,12 +13,12 @@ from analytic_ground import SEDAN, flat
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Transform, VehicleControl, VehicleSpec
-from embedded_carla.world import physics_control
-from embedded_carla.world.handling import STEER_SHARE
-from embedded_carla.world.vehicles import VehicleFleet
-from embedded_carla.world.vehicles_bank import record_of
-from embedded_carla.world.vehicles_drivetrain import drivetrain_of
-from embedded_carla.world.vehicles_motion import FORWARD_N, NORMAL_N, SPIN
+from embedded_carla.world.vehicles import physics_control
+from embedded_carla.world.vehicles.bank import record_of
+from embedded_carla.world.vehicles.drivetrain import drivetrain_of
+from embedded_carla.world.vehicles.fleet import VehicleFleet
+from embedded_carla.world.vehicles.handling import STEER_SHARE
+from embedded_carla.world.vehicles.motion import FORWARD_N, NORMAL_N, SPIN
 
 DT = 0.05
 GRAVITY_MPS2 = 9.81

@@ -9,7 +9,7 @@ from analytic_ground import flat
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.types import Transform, VehicleControl
-from embedded_carla.world.vehicles import VehicleFleet
+from embedded_carla.world.vehicles.fleet import VehicleFleet
 
 DT = 0.02
 SPECS = {b.type_id: b.vehicle for b in vehicle_blueprints() if b.vehicle is not None}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from embedded_carla.scene import SignalSite, StopZone
 from embedded_carla.types import SignalColour, Transform
-from embedded_carla.world.signals import GREEN_S, RED_S, YELLOW_S, TrafficLights
+from embedded_carla.world.signals.traffic_lights import GREEN_S, RED_S, YELLOW_S, TrafficLights
 
 GREEN, YELLOW, RED = SignalColour.GREEN, SignalColour.YELLOW, SignalColour.RED
 

@@ -13,13 +13,12 @@ from scipy.interpolate import RegularGridInterpolator
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.types import Transform, VehicleControl, VehicleSpec
-from embedded_carla.world import road_kernel
-from embedded_carla.world import vehicles_kernel as kernel
-from embedded_carla.world.vehicles import VehicleFleet
-from embedded_carla.world.vehicles_bank import AIR_DENSITY_KGPM3, LATERAL_SHARE
-from embedded_carla.world.vehicles_classes import traits_of
-from embedded_carla.world.vehicles_kernel import GRAVITY_MPS2
-from embedded_carla.world.vehicles_motion import SLIP_ANGLE
+from embedded_carla.world.vehicles import kernel, road_kernel
+from embedded_carla.world.vehicles.bank import AIR_DENSITY_KGPM3, LATERAL_SHARE
+from embedded_carla.world.vehicles.classes import traits_of
+from embedded_carla.world.vehicles.fleet import VehicleFleet
+from embedded_carla.world.vehicles.kernel import GRAVITY_MPS2
+from embedded_carla.world.vehicles.motion import SLIP_ANGLE
 
 DT = 0.05
 ROLLING = traits_of(SEDAN).rolling_resistance

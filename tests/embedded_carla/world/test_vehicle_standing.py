@@ -9,8 +9,8 @@ import pytest
 from analytic_ground import SEDAN, FormulaGround, flat, nothing, slope
 
 from embedded_carla.types import Transform, VehicleControl
-from embedded_carla.world.vehicles import VehicleFleet
-from embedded_carla.world.vehicles_bank import AIR_DENSITY_KGPM3
+from embedded_carla.world.vehicles.bank import AIR_DENSITY_KGPM3
+from embedded_carla.world.vehicles.fleet import VehicleFleet
 
 DT = 0.05
 

@@ -9,7 +9,7 @@ import pytest
 from analytic_ground import FormulaGround, flat, nothing, slope
 
 from embedded_carla.types import Transform, WalkerControl
-from embedded_carla.world.walkers import GRAVITY_MPS2, JUMP_MPS, STRIDE_M, WalkerCrowd
+from embedded_carla.world.walkers.crowd import GRAVITY_MPS2, JUMP_MPS, STRIDE_M, WalkerCrowd
 
 DT = 0.05
 

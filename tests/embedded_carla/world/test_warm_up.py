@@ -27,7 +27,7 @@ from embedded_carla.blueprints import LIBRARY
 from embedded_carla.maps import MapLibrary
 from embedded_carla.simulation import Simulation
 from embedded_carla.streaming import StreamHub
-from embedded_carla.world.collision import find_contacts
+from embedded_carla.world.collision.impacts import find_contacts
 from embedded_carla.world.loader import MapLoader
 loader = MapLoader(MapLibrary([]), 0)
 if sys.argv[1] == "beside":

@@ -1,6 +1,6 @@
 """All vehicles of the world as a struct of arrays, and their physics.
 
-Each `step` queries the ground once for every wheel and then moves all bodies (`vehicles_kernel`), in the plane in
+Each `step` queries the ground once for every wheel and then moves all bodies (`kernel`), in the plane in
 sub-steps of at most 12.5 ms. There is no randomness and no clock: equal inputs give bit-identical trajectories.
 """
 
@@ -16,19 +16,12 @@ from numpy.typing import NDArray
 from embedded_carla.handling import Handling
 from embedded_carla.scene import Ground
 from embedded_carla.types import Float, Transform, Vector3, VehicleControl, VehicleSpec
-from embedded_carla.world import drivetrain_kernel as engines
-from embedded_carla.world import road_kernel
-from embedded_carla.world import vehicles_kernel as kernel
-from embedded_carla.world.handling import handled, pedal_free
-from embedded_carla.world.vehicles_bank import BANK_RECORD, Chassis, record_of, yaw_inertia_kgm2
-from embedded_carla.world.vehicles_drivetrain import (
-    MAX_GEARS,
-    TORQUE_POINTS,
-    Drivetrain,
-    drivetrain_of,
-    torque_table,
-)
-from embedded_carla.world.vehicles_motion import Motion
+from embedded_carla.world.vehicles import drivetrain_kernel as engines
+from embedded_carla.world.vehicles import kernel, road_kernel
+from embedded_carla.world.vehicles.bank import BANK_RECORD, Chassis, record_of, yaw_inertia_kgm2
+from embedded_carla.world.vehicles.drivetrain import MAX_GEARS, TORQUE_POINTS, Drivetrain, drivetrain_of, torque_table
+from embedded_carla.world.vehicles.handling import handled, pedal_free
+from embedded_carla.world.vehicles.motion import Motion
 
 SUBSTEP_S = 0.0125
 FILM_MM, PUDDLES_MM = 0.2, 0.8  # depth of water at full wetness, and what full deposits add to it
@@ -53,7 +46,7 @@ class VehicleFleet:
     - Factors on the tyres' friction, all 1 by default: `friction` (N,) of the vehicle's tyres, `axle_friction` (N, 2)
       of the front and rear tyres, `friction_scale` (N,) of the place.
     - `wheels` (N, 4, 6): state of the wheels front left, front right, rear left, rear right in the last step, by
-      column: `vehicles_motion.NORMAL_N`, `FORWARD_N`, `RIGHT_N`, `SLIP_RATIO`, `SLIP_ANGLE`, `SPIN`. A two-wheeler's
+      column: `motion.NORMAL_N`, `FORWARD_N`, `RIGHT_N`, `SLIP_RATIO`, `SLIP_ANGLE`, `SPIN`. A two-wheeler's
       wheel is the sum of a pair.
     """
 

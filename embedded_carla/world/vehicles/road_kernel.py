@@ -26,7 +26,7 @@ _SIDE = (-1.0, 1.0, -1.0, 1.0)
 def wheel_points(
     slots: NDArray[np.intp], bank: NDArray[np.void], location: Float, rotation_deg: Float, points: Float
 ) -> None:
-    """Fill `points` (n, 5, 3): the four wheels, then the origin, where `vehicles_kernel` needs the ground height."""
+    """Fill `points` (n, 5, 3): the four wheels, then the origin, where `kernel` needs the ground height."""
     for k in range(len(slots)):
         slot = slots[k]
         model = bank[slot]

@@ -15,10 +15,10 @@ from typing import Any
 from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Transform, VehicleSpec
-from embedded_carla.world.handling import STEER_SHARE
-from embedded_carla.world.vehicles import STEER_CURVE, STEER_POINTS
-from embedded_carla.world.vehicles_bank import Axle, Chassis, chassis_of
-from embedded_carla.world.vehicles_drivetrain import MAX_GEARS, Drivetrain, Gear, drivetrain_of
+from embedded_carla.world.vehicles.bank import Axle, Chassis, chassis_of
+from embedded_carla.world.vehicles.drivetrain import MAX_GEARS, Drivetrain, Gear, drivetrain_of
+from embedded_carla.world.vehicles.fleet import STEER_CURVE, STEER_POINTS
+from embedded_carla.world.vehicles.handling import STEER_SHARE
 
 NOMINAL_FRICTION = 3.5  # CARLA's usual tyre friction; it stands for the vehicle class's grip on a dry road
 STEER_MOST_DEG = 85.0

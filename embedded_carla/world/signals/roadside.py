@@ -12,10 +12,10 @@ from embedded_carla.codec import ActorDescription
 from embedded_carla.scene import SignalSite, StopZone
 from embedded_carla.types import BoundingBox, SemanticTag, SignalColour, Transform
 from embedded_carla.world.actors import Actor, ActorKind
-from embedded_carla.world.collision_boxes import rotations
-from embedded_carla.world.physics_control import NOMINAL_FRICTION, axle_friction
-from embedded_carla.world.signals import TrafficLights
+from embedded_carla.world.collision.boxes import rotations
+from embedded_carla.world.signals.traffic_lights import TrafficLights
 from embedded_carla.world.snapshot import ROAD_RECORD
+from embedded_carla.world.vehicles.physics_control import NOMINAL_FRICTION, axle_friction
 
 if TYPE_CHECKING:
     from embedded_carla.world.episode import Episode

@@ -17,7 +17,7 @@ STEER_SHARE = 0.67
 """Angle of the single-track model's front wheel over the wheels' own: CARLA's cars turn less than their wheels say."""
 
 BRAKE_MPS2 = 20.5
-"""Deceleration of a full brake at walking pace. It falls with the speed, see `vehicles_kernel.BRAKE_SHARE`."""
+"""Deceleration of a full brake at walking pace. It falls with the speed, see `kernel.BRAKE_SHARE`."""
 
 PULL = 0.80
 """Largest driving force over the weight."""

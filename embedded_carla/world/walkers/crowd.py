@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from embedded_carla.scene import Ground
 from embedded_carla.types import Float, Transform, Vector3, WalkerControl
-from embedded_carla.world import walkers_kernel as kernel
-from embedded_carla.world.walkers_kernel import CLIMB_MPS, STRIDE_M
+from embedded_carla.world.walkers import kernel
+from embedded_carla.world.walkers.kernel import CLIMB_MPS, STRIDE_M
 
 GRAVITY_MPS2 = 9.81
 ACCELERATION_MPS2 = 8.0

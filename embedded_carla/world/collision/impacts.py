@@ -1,6 +1,6 @@
 """Collisions of oriented boxes in 3D: which bodies touch, where, and which impulses the impact causes.
 
-`collision_kernel` does the arithmetic; this module holds the values that the rest of the world uses.
+`kernel` does the arithmetic; this module holds the values that the rest of the world uses.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from embedded_carla.types import Float, Vector3
-from embedded_carla.world import collision_kernel as kernel
-from embedded_carla.world.collision_boxes import DynamicBoxes, Index, StaticBoxes
-from embedded_carla.world.collision_kernel import CLEARANCE_M
+from embedded_carla.world.collision import kernel
+from embedded_carla.world.collision.boxes import DynamicBoxes, Index, StaticBoxes
+from embedded_carla.world.collision.kernel import CLEARANCE_M
 
 __all__ = [
     "CLEARANCE_M",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embedded_carla.handling import Handling
 from embedded_carla.types import VehicleSpec
-from embedded_carla.world.vehicles_classes import traits_of
+from embedded_carla.world.vehicles.classes import traits_of
 
 AIR_DENSITY_KGPM3 = 1.2
 LATERAL_SHARE = (0.86, 0.90)  # lateral over longitudinal friction (front, rear); lower in front

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from embedded_carla.compiled import compiled, inner
 from embedded_carla.types import Float
-from embedded_carla.world.vehicles_motion import FORWARD_N, NORMAL_N, RIGHT_N, SLIP_ANGLE, SLIP_RATIO, SPIN, Motion
+from embedded_carla.world.vehicles.motion import FORWARD_N, NORMAL_N, RIGHT_N, SLIP_ANGLE, SLIP_RATIO, SPIN, Motion
 
 GRAVITY_MPS2 = 9.81
 # Tyres

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from embedded_carla.blueprints.props import TREES
 from embedded_carla.types import Blueprint, BoundingBox, Float, Transform, Vector3
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
-from embedded_carla.world.collision import Body, Contact, find_contacts, overlaps, resolve
-from embedded_carla.world.collision_boxes import DynamicBoxes, Index, StaticBoxes, rotations
-from embedded_carla.world.vehicles_bank import yaw_inertia_kgm2
+from embedded_carla.world.collision.boxes import DynamicBoxes, Index, StaticBoxes, rotations
+from embedded_carla.world.collision.impacts import Body, Contact, find_contacts, overlaps, resolve
+from embedded_carla.world.vehicles.bank import yaw_inertia_kgm2
 
 if TYPE_CHECKING:
     from embedded_carla.world.episode import Episode

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from embedded_carla.scene import Boxes
 from embedded_carla.types import BoundingBox, Float, Transform
-from embedded_carla.world import collision_kernel as kernel
+from embedded_carla.world.collision import kernel
 
 CELL_M = 16.0  # edge of a grid cell
 REACH_M = 9.0  # bodies up to this radius find all their neighbours in the grid cell of their centre

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from embedded_carla.types import VehicleControl
 from embedded_carla.world.actors import Actor
-from embedded_carla.world.handling import STEER_SHARE
+from embedded_carla.world.vehicles.handling import STEER_SHARE
 
 if TYPE_CHECKING:
     from embedded_carla.world.episode import Episode

@@ -1,0 +1,1 @@
+"""Collisions: boxes, contacts between them, and the impulses of impacts."""

@@ -1,0 +1,1 @@
+"""Traffic lights and signs, and how they and the road affect vehicles."""

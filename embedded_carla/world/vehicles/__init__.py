@@ -1,0 +1,1 @@
+"""Vehicles: their dynamics, drivetrains, controls and parameters."""

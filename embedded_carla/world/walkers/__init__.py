@@ -1,0 +1,1 @@
+"""Walkers: a struct of arrays and its compiled loops."""
