@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
-from embedded_carla.render import culling, occlusion, picture, sprite_rows
+from embedded_carla.render import picture
 from embedded_carla.render import warm_up as shaders
+from embedded_carla.render.culling import occlusion, visibility
+from embedded_carla.render.passes import sprite_rows
 from embedded_carla.scene import Boxes, SignalSite, StopZone
 from embedded_carla.scenery.ground import SceneryGround
 from embedded_carla.scenery.heightfield import HeightField
@@ -57,7 +59,7 @@ def _compile_kernels() -> None:
     slots = np.arange(2)
     lights.governing_bodies(slots, fleet.location, fleet.rotation_deg, fleet.half_length_m)
     hold_within(fleet, slots)
-    culling.warm_up()
+    visibility.warm_up()
     occlusion.warm_up()
     sprite_rows.warm_up()
     picture.warm_up()

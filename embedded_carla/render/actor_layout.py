@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render.actor_shapes import LEAST_PX, LEVEL_PX, LEVELS, body_keys
 from embedded_carla.render.frame import FAR_M
 from embedded_carla.render.instances import F32, I32, INSTANCE_WIDTH
-from embedded_carla.render.shape_pool import Key, ShapePool
-from embedded_carla.render.vehicle_shapes import wheel_outer
-from embedded_carla.render.vehicle_sizes import TWO_WHEELED, vehicle_size
-from embedded_carla.render.wheel_shapes import RIM_KINDS
+from embedded_carla.render.shapes.actors import LEAST_PX, LEVEL_PX, LEVELS, body_keys
+from embedded_carla.render.shapes.pool import Key, ShapePool
+from embedded_carla.render.shapes.vehicles.bodies import wheel_outer
+from embedded_carla.render.shapes.vehicles.sizes import TWO_WHEELED, vehicle_size
+from embedded_carla.render.shapes.vehicles.wheels import RIM_KINDS
 from embedded_carla.scene import ActorView
 from embedded_carla.types import SemanticTag, Vector3
 

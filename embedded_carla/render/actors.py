@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from embedded_carla.render.actor_layout import ActorLayout, Identity, identities
 from embedded_carla.render.frame import Camera
 from embedded_carla.render.instances import F32, Rows, bounds_of, pose_matrices
-from embedded_carla.render.shape_pool import ShapePool
+from embedded_carla.render.shapes.pool import ShapePool
 from embedded_carla.scene import ActorView
 from embedded_carla.types import LightState
 

@@ -49,7 +49,7 @@ class Camera:
                       (view.width_px, view.height_px), far_m)  # fmt: skip
 
     def numbers(self) -> F64:
-        """The (18,) array that culling.py takes."""
+        """The (18,) array that culling/visibility.py takes."""
         wide, tall = float(np.hypot(1.0, self.tan_x)), float(np.hypot(1.0, self.tan_y))
         rest = (self.tan_x, self.tan_y, wide, tall, self.focal_px, self.far_m)
         return np.concatenate([self.eye, self.forward, self.right, self.up, rest])

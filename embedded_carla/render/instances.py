@@ -21,7 +21,7 @@ class Rows:
     """n instances that may be drawn.
 
     `block` (n, 24) as in object_vert.glsl; bounding spheres `centre` (n, 3), `radius` (n,); `limits` (n, 4) and
-    `shapes` (n, 3) as in culling.py; `casts` (n,) is the shape that casts the shadow, -1 for none; `shown` (n,);
+    `shapes` (n, 3) as in visibility.py; `casts` (n,) is the shape that casts the shadow, -1 for none; `shown` (n,);
     `bounds` (n, 5) is the bounding box: least and greatest x and y, and greatest z.
     """
 

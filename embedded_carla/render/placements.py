@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.render.context import RenderError
+from embedded_carla.render.culling.occlusion import Occluders
 from embedded_carla.render.instances import Rows, bounds_of, instance_block, pose_matrices
-from embedded_carla.render.occlusion import Occluders
-from embedded_carla.render.prototypes import PROTOTYPES, VARIANTS, sign_pieces, tints, variant
-from embedded_carla.render.shape_pool import SCENERY, ShapePool
+from embedded_carla.render.shapes.pool import SCENERY, ShapePool
+from embedded_carla.render.shapes.prototypes import PROTOTYPES, VARIANTS, sign_pieces, tints, variant
 from embedded_carla.render.signs import SignFaces
 from embedded_carla.scene import Placement
 from embedded_carla.types import SemanticTag, SignalColour, Transform

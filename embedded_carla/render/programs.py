@@ -23,7 +23,7 @@ SURFACE_UNIT = 3
 HOLLOWS_UNIT = 4
 MIRROR_UNIT = 5
 MOVING_UNIT = 6
-SHADOW_SLOTS = 8  # squares side by side in the shadow map (shadow.py); shading.glsl needs a power of two
+SHADOW_SLOTS = 8  # squares side by side in the shadow map (passes/shadow.py); shading.glsl needs a power of two
 _UNITS = {
     "shadow_still": SHADOW_UNIT, "shadow_moving": MOVING_UNIT, "faces": FACES_UNIT, "picture": PICTURE_UNIT,
     "surface": SURFACE_UNIT, "hollows": HOLLOWS_UNIT, "mirror_picture": MIRROR_UNIT,

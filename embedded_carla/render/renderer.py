@@ -11,17 +11,18 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render.actor_shapes import make_shape
 from embedded_carla.render.actors import ActorSet, ActorSets
 from embedded_carla.render.atmosphere import Atmosphere, atmosphere
 from embedded_carla.render.context import RenderError, create_context, flush_of, make_current, release
-from embedded_carla.render.debug_shapes import debug_rows
-from embedded_carla.render.finish import Finisher
 from embedded_carla.render.frame import FAR_M, FRAME_BYTES, MAX_BEAMS, Camera, pack
-from embedded_carla.render.geometry import Shape
-from embedded_carla.render.ground import Ground
-from embedded_carla.render.mirror import FROM_PUDDLES, Mirror
-from embedded_carla.render.normals import NormalPrograms, NormalsTarget, read_normals
+from embedded_carla.render.passes.debug_shapes import debug_rows
+from embedded_carla.render.passes.finish import Finisher
+from embedded_carla.render.passes.ground import Ground
+from embedded_carla.render.passes.mirror import FROM_PUDDLES, Mirror
+from embedded_carla.render.passes.normals import NormalPrograms, NormalsTarget, read_normals
+from embedded_carla.render.passes.shadow import ShadowMap, Shadows
+from embedded_carla.render.passes.solids import Solids
+from embedded_carla.render.passes.sprites import sprites
 from embedded_carla.render.picture import NIGHT_FROM, Picture, Shot, features, has_sun, read_picture
 from embedded_carla.render.placements import StaticInstances
 from embedded_carla.render.programs import (
@@ -32,11 +33,10 @@ from embedded_carla.render.programs import (
     Outputs,
     Programs,
 )
-from embedded_carla.render.prototypes import PROTOTYPES
-from embedded_carla.render.shadow import ShadowMap, Shadows
-from embedded_carla.render.shape_pool import SCENERY, Key, ShapePool
-from embedded_carla.render.solids import Solids
-from embedded_carla.render.sprites import sprites
+from embedded_carla.render.shapes.actors import make_shape
+from embedded_carla.render.shapes.geometry import Shape
+from embedded_carla.render.shapes.pool import SCENERY, Key, ShapePool
+from embedded_carla.render.shapes.prototypes import PROTOTYPES
 from embedded_carla.render.stages import Stages
 from embedded_carla.render.street_lamps import StreetLamps
 from embedded_carla.render.targets import Target, Targets

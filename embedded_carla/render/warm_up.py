@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from embedded_carla.log import log
 from embedded_carla.maps.cache import default_folder
 from embedded_carla.parent import end_with_parent
-from embedded_carla.render import ground
 from embedded_carla.render.context import RenderError
+from embedded_carla.render.passes import ground
 from embedded_carla.render.programs import SHADERS
 from embedded_carla.render.renderer import Renderer
 from embedded_carla.scene import ActorView, Boxes, CameraView, GroundHit, Mesh, Placement, Scenery
@@ -118,7 +118,8 @@ def draw(weathers: Sequence[WeatherParameters], outputs: Sequence[tuple[bool, bo
 def _mark(kind: str) -> Path:
     """The marker file: this code has drawn "shaders" (dry days) or "weathers" on this machine."""
     digest = hashlib.sha256()
-    own = (Path(__file__).with_name(f"{name}.py") for name in ("ground", "programs", "solids", "targets", "warm_up"))
+    names = ("passes/ground", "programs", "passes/solids", "targets", "warm_up")
+    own = (Path(__file__).parent / f"{name}.py" for name in names)
     for path in (*sorted(SHADERS.iterdir()), *own):
         digest.update(path.read_bytes())
     return default_folder() / f"{kind}-{digest.hexdigest()[:16]}"

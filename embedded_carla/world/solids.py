@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render.prototypes import PROTOTYPES, sign_pieces, variant
+from embedded_carla.render.shapes.prototypes import PROTOTYPES, sign_pieces, variant
 from embedded_carla.scene import F64, Placement
 from embedded_carla.types import Transform
 

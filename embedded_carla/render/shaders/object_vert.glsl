@@ -34,7 +34,7 @@ out vec3 face;       // u, v, layer
 #endif
 #endif
 
-// Limbs of a walking person: see walker_shapes.py for the limb numbers and the heights of the joints.
+// Limbs of a walking person: see shapes/walkers.py for the limb numbers and the heights of the joints.
 vec3 turned(vec3 p, float pivot, float a) {
     float s = sin(a), c = cos(a), z = p.z - pivot;
     return vec3(p.x * c - z * s, p.y, pivot + p.x * s + z * c);

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedded_carla.render.culling import arrange, choose_seen
+from embedded_carla.render.culling.visibility import arrange, choose_seen
 from embedded_carla.render.frame import Camera
 from embedded_carla.scene import CameraView
 from embedded_carla.types import Transform

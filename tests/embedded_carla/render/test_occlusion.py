@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from embedded_carla.maps import MapLibrary
 from embedded_carla.opendrive import parse
 from embedded_carla.render import Picture, Renderer
+from embedded_carla.render.culling.occlusion import NO_HORIZON, Occluders, find_hidden
 from embedded_carla.render.frame import Camera
-from embedded_carla.render.occlusion import NO_HORIZON, Occluders, find_hidden
 from embedded_carla.scene import ActorView, CameraView, Scenery
 from embedded_carla.scenery import build
 from embedded_carla.types import SemanticTag, Transform, WeatherParameters

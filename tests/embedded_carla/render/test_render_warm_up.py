@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from embedded_carla.maps.cache import default_folder
 from embedded_carla.render.atmosphere import atmosphere
-from embedded_carla.render.mirror import FROM_PUDDLES
+from embedded_carla.render.passes.mirror import FROM_PUDDLES
 from embedded_carla.render.picture import features, has_sun
 from embedded_carla.render.warm_up import COMMON, REST
 from embedded_carla.types import WeatherParameters

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
-from embedded_carla.render.actor_shapes import LEVELS
-from embedded_carla.render.rider_shapes import rider
-from embedded_carla.render.vehicle_shapes import body
-from embedded_carla.render.vehicle_sizes import TWO_WHEELED, vehicle_size
+from embedded_carla.render.shapes.actors import LEVELS
+from embedded_carla.render.shapes.vehicles.bodies import body
+from embedded_carla.render.shapes.vehicles.riders import rider
+from embedded_carla.render.shapes.vehicles.sizes import TWO_WHEELED, vehicle_size
 
 LOW, HIGH = np.array([-0.5, -0.5, 0.0]), np.array([0.5, 0.5, 1.0])
 

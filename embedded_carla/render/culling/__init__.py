@@ -1,0 +1,1 @@
+"""Culling: which instances and tiles a view shows, as compiled loops."""

@@ -1,0 +1,1 @@
+"""Drawing passes: ground, solids, shadows, mirror images, sprites, rain and the finish."""

@@ -1,0 +1,1 @@
+"""Shapes: the triangle meshes of everything that is drawn as an instance."""

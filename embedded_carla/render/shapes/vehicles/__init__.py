@@ -1,0 +1,1 @@
+"""Shapes of vehicles: bodies, wheels and riders."""
