@@ -131,12 +131,12 @@ def _started(arguments: argparse.Namespace) -> Server:
     if arguments.recordings is not None and arguments.recordings.exists() and not arguments.recordings.is_dir():
         raise StartupError(f"--recordings {arguments.recordings} is not a folder")
 
+    from embedded_carla.maps.loader import MapLoader
     from embedded_carla.memory import keep_freed_memory
     from embedded_carla.server import Server
     from embedded_carla.simulation import Simulation
     from embedded_carla.sockets import listen
     from embedded_carla.warm_up import warm_up
-    from embedded_carla.world.loader import MapLoader
 
     for number in _stop_signals():
         signal.signal(number, _interrupt)

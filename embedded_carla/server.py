@@ -19,12 +19,12 @@ from embedded_carla.changeover import Changeover
 from embedded_carla.clients import Client, Clients
 from embedded_carla.errors import ProtocolError
 from embedded_carla.log import log, log_if_slow
+from embedded_carla.maps.build_apart import Build
+from embedded_carla.maps.loader import StillBuilding
 from embedded_carla.pace import LOST_S, wake
 from embedded_carla.simulation import DEFAULT_STEP_S, LISTENER_WAIT_S, Simulation
 from embedded_carla.sockets import Sockets
 from embedded_carla.streaming import StreamConnection, StreamHub
-from embedded_carla.world.build_apart import Build
-from embedded_carla.world.loader import StillBuilding
 
 FREE_RUN_STEP_S = DEFAULT_STEP_S
 """Real time, s, between ticks of an asynchronous world with a variable delta."""

@@ -12,16 +12,16 @@ from pathlib import Path
 from embedded_carla.codec import EpisodeSettings
 from embedded_carla.handling import Handling
 from embedded_carla.log import log
+from embedded_carla.maps.loader import LoadedMap, MapLoader
 from embedded_carla.recorder.folder import RecordingFolder, default_folder
 from embedded_carla.recorder.replayer import Replayer
 from embedded_carla.recorder.writer import Recorder
+from embedded_carla.sensing.drawing import Drawing
+from embedded_carla.sensing.suite import SensorSuite
 from embedded_carla.streaming import EPISODE_STREAM, QUIET_AFTER_LOAD_S, StreamHub
 from embedded_carla.world.actors import ActorKind
-from embedded_carla.world.drawing import Drawing
 from embedded_carla.world.episode import Episode
 from embedded_carla.world.ids import ActorIds
-from embedded_carla.world.loader import LoadedMap, MapLoader
-from embedded_carla.world.sensing import SensorSuite
 
 DEFAULT_STEP_S = 0.05
 """Time step, s, of a synchronous world whose client has set no fixed delta."""

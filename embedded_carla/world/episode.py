@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from embedded_carla.codec import ActorDescription
 from embedded_carla.errors import CommandError
 from embedded_carla.handling import Handling
+from embedded_carla.maps.loader import LoadedMap
 from embedded_carla.types import (
     BoundingBox,
     Float,
@@ -27,7 +28,6 @@ from embedded_carla.world.collision.contacts import CollisionHit, ContactSolver
 from embedded_carla.world.debug import DebugShapes
 from embedded_carla.world.environment import Environment
 from embedded_carla.world.lamps import StreetLamps
-from embedded_carla.world.loader import LoadedMap
 from embedded_carla.world.raycast import RayCaster
 from embedded_carla.world.signals.roadside import Roadside
 from embedded_carla.world.snapshot import SnapshotTable

@@ -17,9 +17,9 @@ from hypothesis.extra import numpy as arrays
 
 from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.cache import CODE_DIGEST, MapCache
+from embedded_carla.maps.loader import LoadedMap, MapLoader
 from embedded_carla.maps.packing import PackingError, pack, unpack
 from embedded_carla.types import SemanticTag, Transform
-from embedded_carla.world.loader import LoadedMap, MapLoader
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text()

@@ -12,11 +12,10 @@ from handmade_maps import road, town
 
 from embedded_carla import maps
 from embedded_carla.errors import MapError
-from embedded_carla.maps import MapLibrary
+from embedded_carla.maps import MapLibrary, loader
 from embedded_carla.maps.cache import MapCache
+from embedded_carla.maps.loader import MapLoader
 from embedded_carla.maps.proof import Prover, prove
-from embedded_carla.world import loader
-from embedded_carla.world.loader import MapLoader
 
 LATE_OFFSET = '<lanes><laneOffset s="1" a="1" b="0" c="0" d="0"/>'
 

@@ -13,8 +13,8 @@ from detour_file import CROSSWALK, FLAGS, GRASS, ROAD, SIDEWALK, File, Polygon, 
 
 from embedded_carla import navigation, opendrive
 from embedded_carla.maps import MapLibrary
+from embedded_carla.maps.loader import LoadedMap, MapLoader
 from embedded_carla.types import SemanticTag
-from embedded_carla.world.loader import LoadedMap, MapLoader
 
 OWN = ("city_grid", "country_road")
 Corner = tuple[float, ...]

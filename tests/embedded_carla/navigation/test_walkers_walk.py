@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from embedded_carla import opendrive
 from embedded_carla.maps import MapLibrary
+from embedded_carla.maps.loader import LoadedMap, MapLoader
 from embedded_carla.scenery.grid import section_grids
 from embedded_carla.scenery.surfaces import ASPHALT, strips
 from embedded_carla.types import SemanticTag
-from embedded_carla.world.loader import LoadedMap, MapLoader
 from tests.embedded_carla.conftest import run_server
 
 SCRIPT = Path(__file__).parent / "walk.py"

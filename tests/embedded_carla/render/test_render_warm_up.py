@@ -24,11 +24,11 @@ from embedded_carla.types import WeatherParameters
 FIRST_PICTURES = """
 from dataclasses import replace
 from embedded_carla.maps import MapLibrary
+from embedded_carla.maps.loader import MapLoader
 from embedded_carla.render import Renderer
 from embedded_carla.render.warm_up import OUTPUTS
 from embedded_carla.scene import CameraView
 from embedded_carla.world.episode import DEFAULT_WEATHER
-from embedded_carla.world.loader import MapLoader
 loaded = MapLoader(MapLibrary([]), 0).load("city_grid")
 renderer = Renderer(loaded.scenery)
 start = loaded.scenery.spawn_points[0]

@@ -8,12 +8,12 @@ import pytest
 
 from embedded_carla.handlers.actors import spawn
 from embedded_carla.maps import MapLibrary
+from embedded_carla.maps.loader import MapLoader
 from embedded_carla.render import Renderer
 from embedded_carla.scene import Scenery
+from embedded_carla.sensing import drawing
 from embedded_carla.simulation import Simulation
 from embedded_carla.streaming import StreamHub
-from embedded_carla.world import drawing
-from embedded_carla.world.loader import MapLoader
 
 SOMEWHERE = [[0.0, 0.0, 20.0], [0.0, 0.0, 0.0]]
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from embedded_carla import handlers, rpc
 from embedded_carla.maps import MapLibrary
+from embedded_carla.maps.loader import MapLoader
 from embedded_carla.simulation import Simulation
 from embedded_carla.streaming import StreamHub
-from embedded_carla.world.loader import MapLoader
 
 COUNT = 5
 share = st.floats(-0.25, 1.25, width=32)

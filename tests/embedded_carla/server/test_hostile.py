@@ -17,13 +17,13 @@ import pytest
 
 from embedded_carla import handlers, rpc
 from embedded_carla.errors import MapError, ProtocolError
-from embedded_carla.maps import MapLibrary
+from embedded_carla.maps import MapLibrary, build_apart
+from embedded_carla.maps.loader import MapLoader
 from embedded_carla.server import MOST_WAITING
 from embedded_carla.simulation import LISTENER_WAIT_S, Simulation
 from embedded_carla.streaming import StreamHub
-from embedded_carla.world import build_apart, spawning
+from embedded_carla.world import spawning
 from embedded_carla.world.debug import MOST_SHAPES
-from embedded_carla.world.loader import MapLoader
 from tests.embedded_carla.conftest import ServerProcess
 from tests.embedded_carla.fuzz.findings import FAULT
 from tests.embedded_carla.fuzz.maps import BOMB, EXTERNAL, road, town

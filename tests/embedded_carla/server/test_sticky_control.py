@@ -9,11 +9,11 @@ import pytest
 from embedded_carla.codec import ActorDescription
 from embedded_carla.handlers import vehicles
 from embedded_carla.maps import MapLibrary
+from embedded_carla.maps.loader import MapLoader
 from embedded_carla.simulation import Simulation
 from embedded_carla.streaming import StreamHub
 from embedded_carla.types import VehicleControl
 from embedded_carla.world import spawning
-from embedded_carla.world.loader import MapLoader
 
 carla = pytest.importorskip("carla")
 

@@ -25,13 +25,13 @@ import msgpack
 from embedded_carla import handlers, rpc
 from embedded_carla.blueprints import LIBRARY
 from embedded_carla.maps import MapLibrary
+from embedded_carla.maps.loader import MapLoader
 from embedded_carla.simulation import Simulation
 from embedded_carla.streaming import StreamHub
 from embedded_carla.world.collision.impacts import find_contacts
-from embedded_carla.world.loader import MapLoader
 loader = MapLoader(MapLibrary([]), 0)
 if sys.argv[1] == "beside":
-    from embedded_carla.world.build_apart import build_apart
+    from embedded_carla.maps.build_apart import build_apart
     loader.load = lambda name: build_apart(*loader._library.load_text(name), 0, seconds=100.0)
 simulation = Simulation(loader, StreamHub(lambda _: None), 2001, "city_grid", 0)
 

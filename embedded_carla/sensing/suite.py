@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from embedded_carla.log import log_exception, log_failure
+from embedded_carla.sensing import light_sensors
+from embedded_carla.sensing.drawing import Drawing
+from embedded_carla.sensing.drawn_sensors import DRAWN, DrawnState, drawn_bodies
+from embedded_carla.sensing.radio import CAM_TYPE, CUSTOM_TYPE, Radio
 from embedded_carla.sensors import cameras, lidar, radar
 from embedded_carla.streaming import StreamHub
 from embedded_carla.types import Float, Part
-from embedded_carla.world import light_sensors
 from embedded_carla.world.actors import Actor, ActorKind
-from embedded_carla.world.drawing import Drawing
-from embedded_carla.world.drawn_sensors import DRAWN, DrawnState, drawn_bodies
 from embedded_carla.world.episode import Episode
-from embedded_carla.world.radio import CAM_TYPE, CUSTOM_TYPE, Radio
 from embedded_carla.world.snapshot import sensor_header
 
 SENSOR_TYPES = {

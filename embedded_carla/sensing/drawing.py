@@ -9,13 +9,13 @@ from functools import lru_cache
 import numpy as np
 
 from embedded_carla.log import log_failure
+from embedded_carla.maps.loader import LoadedMap
 from embedded_carla.render import Renderer, RenderError
 from embedded_carla.scene import ActorView, SceneState
 from embedded_carla.types import SignalColour, Transform, Vector3
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.episode import Episode
 from embedded_carla.world.lamps import OFF, nearest_lamps
-from embedded_carla.world.loader import LoadedMap
 
 _SRGB_GAMMA = 2.2
 _LAMP_REACH_M = 5.0  # largest horizontal distance between a lamp's light and its post

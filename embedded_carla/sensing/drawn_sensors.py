@@ -10,15 +10,15 @@ import numpy as np
 from embedded_carla.errors import CommandError
 from embedded_carla.render import Renderer
 from embedded_carla.scene import ActorView, CameraView
+from embedded_carla.sensing.drawing import actor_views, signal_colours
+from embedded_carla.sensing.light_sensors import motion_of
 from embedded_carla.sensors import cameras, lidar, radar
 from embedded_carla.sensors.development import Development
 from embedded_carla.sensors.dvs import DvsSpec, EventCamera
 from embedded_carla.sensors.lens import Lens
 from embedded_carla.types import Float, Part, SignalColour
 from embedded_carla.world.actors import Actor, ActorKind
-from embedded_carla.world.drawing import actor_views, signal_colours
 from embedded_carla.world.episode import Episode
-from embedded_carla.world.light_sensors import motion_of
 
 LIDARS = (lidar.RAY_CAST, lidar.RAY_CAST_SEMANTIC)
 DRAWN = frozenset((*cameras.KINDS, *LIDARS, radar.RADAR))

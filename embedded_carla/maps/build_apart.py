@@ -4,7 +4,7 @@ Two kinds of map are built here: maps whose text came from a client, with limits
 client loads while other clients want answers. Senseless numbers in a client's text can take all time and memory, or
 crash a library. `maps.proof` tests what clients do with a map.
 
-`python -m embedded_carla.world.build_apart NAME SEED BYTES PARENT` reads the text from standard input and writes the
+`python -m embedded_carla.maps.build_apart NAME SEED BYTES PARENT` reads the text from standard input and writes the
 packed map to standard output.
 """
 
@@ -116,7 +116,7 @@ def main() -> int:
     """Child process: exit with status 0, or with 3 and the reason in the last line of standard error."""
     name, seed, most = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     end_with_parent(int(sys.argv[4]))
-    from embedded_carla.world.loader import make_map  # the loader imports this module
+    from embedded_carla.maps.loader import make_map  # the loader imports this module
 
     if most != UNBOUNDED:  # limits come after the imports, because the libraries must be loaded first
         bound_memory(most)

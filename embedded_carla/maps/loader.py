@@ -13,11 +13,11 @@ from embedded_carla import navigation, opendrive, scenery
 from embedded_carla.errors import MapError
 from embedded_carla.log import log
 from embedded_carla.maps import MapLibrary
+from embedded_carla.maps.build_apart import UNBOUNDED, Build
 from embedded_carla.maps.cache import CODE_DIGEST, MapCache, default_folder
 from embedded_carla.maps.proof import prove
 from embedded_carla.opendrive import RoadNetwork
 from embedded_carla.scene import Scenery
-from embedded_carla.world.build_apart import UNBOUNDED, Build
 
 GENERATED_MAP = "OpenDriveMap"
 """Name under which CARLA's client loads a map whose text it has sent."""
