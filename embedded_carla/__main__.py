@@ -21,7 +21,7 @@ from embedded_carla.recorder.folder import FOLDER_VARIABLE, default_folder
 if TYPE_CHECKING:
     from embedded_carla.server import Server
     from embedded_carla.simulation import Simulation
-    from embedded_carla.streaming import StreamHub
+    from embedded_carla.wire.streaming import StreamHub
 
 DEFAULT_MAP = "city_grid"
 MAPS_VARIABLE = "EMBEDDED_CARLA_MAPS"
@@ -135,8 +135,8 @@ def _started(arguments: argparse.Namespace) -> Server:
     from embedded_carla.memory import keep_freed_memory
     from embedded_carla.server import Server
     from embedded_carla.simulation import Simulation
-    from embedded_carla.sockets import listen
     from embedded_carla.warm_up import warm_up
+    from embedded_carla.wire.sockets import listen
 
     for number in _stop_signals():
         signal.signal(number, _interrupt)

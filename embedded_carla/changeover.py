@@ -9,7 +9,7 @@ the while, as it mostly does while CARLA loads for seconds.
 
 from __future__ import annotations
 
-from embedded_carla.rpc import Call
+from embedded_carla.wire.rpc import Call
 
 SOON_S = 0.1
 """Time, s, to wait for the thread's next call; in synchronous mode the thread sleeps and makes none."""

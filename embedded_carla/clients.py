@@ -9,13 +9,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from embedded_carla import rpc
 from embedded_carla.changeover import Changeover
 from embedded_carla.errors import ProtocolError
 from embedded_carla.log import log
-from embedded_carla.outbox import Outbox
 from embedded_carla.pace import TrafficManagerWatch
-from embedded_carla.sockets import Sockets
+from embedded_carla.wire import rpc
+from embedded_carla.wire.outbox import Outbox
+from embedded_carla.wire.sockets import Sockets
 
 UNREAD_BYTES = 32 << 20
 """A client with this many bytes of unread answers gets no further calls carried out until it reads."""

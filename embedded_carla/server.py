@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from embedded_carla import handlers, rpc
+from embedded_carla import handlers
 from embedded_carla.abandonment import AbandonmentWatch
 from embedded_carla.changeover import Changeover
 from embedded_carla.clients import Client, Clients
@@ -23,8 +23,9 @@ from embedded_carla.maps.build_apart import Build
 from embedded_carla.maps.loader import StillBuilding
 from embedded_carla.pace import LOST_S, wake
 from embedded_carla.simulation import DEFAULT_STEP_S, LISTENER_WAIT_S, Simulation
-from embedded_carla.sockets import Sockets
-from embedded_carla.streaming import StreamConnection, StreamHub
+from embedded_carla.wire import rpc
+from embedded_carla.wire.sockets import Sockets
+from embedded_carla.wire.streaming import StreamConnection, StreamHub
 
 FREE_RUN_STEP_S = DEFAULT_STEP_S
 """Real time, s, between ticks of an asynchronous world with a variable delta."""

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from embedded_carla.codec import EpisodeSettings
 from embedded_carla.handling import Handling
 from embedded_carla.log import log
 from embedded_carla.maps.loader import LoadedMap, MapLoader
@@ -18,7 +17,8 @@ from embedded_carla.recorder.replayer import Replayer
 from embedded_carla.recorder.writer import Recorder
 from embedded_carla.sensing.drawing import Drawing
 from embedded_carla.sensing.suite import SensorSuite
-from embedded_carla.streaming import EPISODE_STREAM, QUIET_AFTER_LOAD_S, StreamHub
+from embedded_carla.wire.codec import EpisodeSettings
+from embedded_carla.wire.streaming import EPISODE_STREAM, QUIET_AFTER_LOAD_S, StreamHub
 from embedded_carla.world.actors import ActorKind
 from embedded_carla.world.episode import Episode
 from embedded_carla.world.ids import ActorIds

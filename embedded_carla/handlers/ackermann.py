@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import astuple
 from typing import Any
 
-from embedded_carla import codec
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
+from embedded_carla.wire import codec
 from embedded_carla.world.vehicles.ackermann import AckermannControl, AckermannSettings
 
 MOST = 1.0e6

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.types import BoundingBox, Transform, Vector3
+from embedded_carla.wire import codec
 from embedded_carla.world import spawning
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.spring_arm import Attachment

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from embedded_carla import codec, rpc
 from embedded_carla.errors import CommandError, EmbeddedCarlaError
 from embedded_carla.handlers import ackermann, actors, lights, many, vehicles, walkers
 from embedded_carla.handlers.registry import carry_out, raw, refusal
 from embedded_carla.simulation import Simulation
+from embedded_carla.wire import codec, rpc
 
 FUTURE_ACTOR = 0
 """Placeholder actor id in a command that follows a spawn in the same batch."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
+from embedded_carla.wire import codec
 from embedded_carla.world.actors import Actor
 from embedded_carla.world.vehicles.handling import STEER_SHARE
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from embedded_carla import codec
 from embedded_carla.blueprints import LIBRARY
 from embedded_carla.errors import CommandError
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
-from embedded_carla.streaming import EPISODE_STREAM
+from embedded_carla.wire import codec
+from embedded_carla.wire.streaming import EPISODE_STREAM
 from embedded_carla.world.environment import MapLayer
 
 VERSION = "0.9.16"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.scene import Placement
 from embedded_carla.simulation import Simulation
 from embedded_carla.types import SignalColour, Vector3
+from embedded_carla.wire import codec
 from embedded_carla.world.actors import Actor, ActorKind
 
 LONGEST_PHASE_S = 1.0e6

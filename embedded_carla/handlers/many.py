@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from embedded_carla import codec
 from embedded_carla.simulation import Simulation
 from embedded_carla.types import Float
+from embedded_carla.wire import codec
 from embedded_carla.world.actors import ActorKind
 
 _LOWEST = np.array([0.0, -1.0, 0.0, 0.0, 0.0, 0.0, -codec.MOST_GEAR])  # fields of a vehicle control, in wire order

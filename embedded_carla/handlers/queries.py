@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from embedded_carla import codec
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.types import BoundingBox, SemanticTag, Transform
+from embedded_carla.wire import codec
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.environment import ANY_LABEL
 

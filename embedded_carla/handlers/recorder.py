@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from embedded_carla import codec
 from embedded_carla.errors import CommandError, MapError
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.log import log
@@ -15,6 +14,7 @@ from embedded_carla.recorder.packets import Header
 from embedded_carla.recorder.reader import RecordingReader
 from embedded_carla.recorder.replayer import MAX_TIME_FACTOR, Request
 from embedded_carla.simulation import Simulation
+from embedded_carla.wire import codec
 
 
 def _text(value: Any, what: str) -> str:

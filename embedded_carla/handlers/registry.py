@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embedded_carla import codec, rpc
 from embedded_carla.errors import CommandError, EmbeddedCarlaError
 from embedded_carla.log import log, log_exception
 from embedded_carla.maps.loader import StillBuilding
 from embedded_carla.simulation import Simulation
+from embedded_carla.wire import codec, rpc
 
 Handler = Callable[..., Any]
 _ANSWERS_VALUE, _ANSWERS_VOID, _ANSWERS_RAW = range(3)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.handlers.bodywork import shown_angles_deg
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.scene import F64
 from embedded_carla.simulation import Simulation
 from embedded_carla.types import Transform
+from embedded_carla.wire import codec
 from embedded_carla.world import skeleton
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.skeleton import CustomPose

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
+from embedded_carla.wire import codec
 
 
 @value("is_traffic_manager_running")

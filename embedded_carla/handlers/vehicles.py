@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from embedded_carla import codec
 from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
+from embedded_carla.wire import codec
 from embedded_carla.world.actors import ActorKind
 from embedded_carla.world.vehicles import kernel, physics_control, physics_limits
 from embedded_carla.world.vehicles.bank import AIR_DENSITY_KGPM3

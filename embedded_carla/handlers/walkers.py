@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from embedded_carla import codec
 from embedded_carla.handlers.registry import void
 from embedded_carla.simulation import Simulation
+from embedded_carla.wire import codec
 
 
 @void("apply_control_to_walker")

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from embedded_carla.blueprints import LIBRARY
-from embedded_carla.codec import ActorDescription
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.recorder.format import RecordingError, readable
 from embedded_carla.recorder.packets import ActorAdded
 from embedded_carla.recorder.roster import to_pose
 from embedded_carla.types import Transform
+from embedded_carla.wire.codec import ActorDescription
 from embedded_carla.world import spawning
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.episode import Episode

@@ -10,18 +10,18 @@ from embedded_carla.errors import MapError
 from embedded_carla.opendrive.network import RoadNetwork
 from embedded_carla.scene import F64, Material, Scenery, SignalSite
 from embedded_carla.scenery import horizon, markings, objects, surfaces, terrain
-from embedded_carla.scenery.buildings import place_buildings
-from embedded_carla.scenery.furniture import place_guard_rails, place_lamps, place_signals
 from embedded_carla.scenery.grid import SectionGrid, section_grids
 from embedded_carla.scenery.ground import SceneryGround
 from embedded_carla.scenery.junctions import BELOW_LANES_M, gap_quads
-from embedded_carla.scenery.room import Room, frontages, make_room
+from embedded_carla.scenery.roadside.buildings import place_buildings
+from embedded_carla.scenery.roadside.furniture import place_guard_rails, place_lamps, place_signals
+from embedded_carla.scenery.roadside.room import Room, frontages, make_room
+from embedded_carla.scenery.roadside.street_furniture import furnish
+from embedded_carla.scenery.roadside.vegetation import plant
 from embedded_carla.scenery.signals import SPEED_OBJECT, controller_sequences, signal_sites
 from embedded_carla.scenery.soup import QuadSoup
 from embedded_carla.scenery.spawn import spawn_points
-from embedded_carla.scenery.street_furniture import furnish
 from embedded_carla.scenery.surfaces import Strip
-from embedded_carla.scenery.vegetation import plant
 from embedded_carla.scenery.walkways import crosswalks, walkways
 from embedded_carla.types import SemanticTag
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from embedded_carla.codec import Wire
 from embedded_carla.sensors.collision import collision_body
 from embedded_carla.sensors.gnss import GnssNoise, gnss_body
 from embedded_carla.sensors.imu import ImuNoise, acceleration_at, imu_body
 from embedded_carla.sensors.obstacle import find_obstacle, obstacle_body
 from embedded_carla.types import Float, SemanticTag
+from embedded_carla.wire.codec import Wire
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.episode import Episode
 

@@ -18,8 +18,8 @@ from embedded_carla.sensing.drawing import Drawing
 from embedded_carla.sensing.drawn_sensors import DRAWN, DrawnState, drawn_bodies
 from embedded_carla.sensing.radio import CAM_TYPE, CUSTOM_TYPE, Radio
 from embedded_carla.sensors import cameras, lidar, radar
-from embedded_carla.streaming import StreamHub
 from embedded_carla.types import Float, Part
+from embedded_carla.wire.streaming import StreamHub
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.episode import Episode
 from embedded_carla.world.snapshot import sensor_header

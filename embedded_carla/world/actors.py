@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from embedded_carla import codec
-from embedded_carla.codec import ActorDescription
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Blueprint, BoundingBox, SemanticTag, Transform
+from embedded_carla.wire import codec
+from embedded_carla.wire.codec import ActorDescription
 from embedded_carla.world.looks import Looks
 from embedded_carla.world.skeleton import CustomPose
 from embedded_carla.world.spring_arm import SpringArm

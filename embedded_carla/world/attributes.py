@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from embedded_carla.codec import ATTRIBUTE_KINDS, ActorDescription, shown
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Blueprint
+from embedded_carla.wire.codec import ATTRIBUTE_KINDS, ActorDescription, shown
 
 LARGEST = 2.0**31 - 1.0
 """Largest magnitude of a number: CARLA's clients keep whole numbers, even noise seeds, as signed 32-bit integers."""

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.codec import FARTHEST_M, FASTEST_DEGPS, FASTEST_MPS
 from embedded_carla.compiled import compiled
 from embedded_carla.types import Float
+from embedded_carla.wire.codec import FARTHEST_M, FASTEST_DEGPS, FASTEST_MPS
 
 
 class Bodies(Protocol):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.scene import DebugArrow, DebugBox, DebugLine, DebugPoint, DebugShape, DebugText, Rgb
 from embedded_carla.types import BoundingBox, Vector3
+from embedded_carla.wire import codec
 
 MOST_SHAPES = 20_000
 """Beyond this number the oldest shapes go first: scripts that draw a trail for ever must not fill the memory."""

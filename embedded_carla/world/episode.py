@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.codec import ActorDescription
 from embedded_carla.errors import CommandError
 from embedded_carla.handling import Handling
 from embedded_carla.maps.loader import LoadedMap
@@ -20,6 +19,7 @@ from embedded_carla.types import (
     WalkerControl,
     WeatherParameters,
 )
+from embedded_carla.wire.codec import ActorDescription
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
 from embedded_carla.world.bodies_kernel import gather
 from embedded_carla.world.bounds import hold_within

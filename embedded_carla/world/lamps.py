@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla import codec
 from embedded_carla.scene import F64
 from embedded_carla.types import Vector3
+from embedded_carla.wire import codec
 
 STREET_GROUP = 2
 LAST_GROUP = 4

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.codec import ActorDescription
 from embedded_carla.scene import SignalSite, StopZone
 from embedded_carla.types import BoundingBox, SemanticTag, SignalColour, Transform
+from embedded_carla.wire.codec import ActorDescription
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.collision.boxes import rotations
 from embedded_carla.world.signals.traffic_lights import TrafficLights

@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Transform, VehicleSpec
+from embedded_carla.wire import codec
 from embedded_carla.world.vehicles.bank import Axle, Chassis, chassis_of
 from embedded_carla.world.vehicles.drivetrain import MAX_GEARS, Drivetrain, Gear, drivetrain_of
 from embedded_carla.world.vehicles.fleet import STEER_CURVE, STEER_POINTS

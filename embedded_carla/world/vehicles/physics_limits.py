@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from embedded_carla import codec
+from embedded_carla.wire import codec
 
 MOST_POINTS, MOST_GEARS, MOST_WHEELS = 64, 32, 16
 _CURVE = ((-1.0e6, 1.0e6), (-1.0e6, 1.0e6))

@@ -17,7 +17,7 @@ from embedded_carla.recorder.format import RecordingError, pack_file
 from embedded_carla.recorder.packets import ActorsAdded, FrameEnd, FrameStart, Header, Packet, PacketId
 from embedded_carla.recorder.replayer import Request
 from embedded_carla.simulation import Simulation
-from embedded_carla.streaming import StreamHub
+from embedded_carla.wire.streaming import StreamHub
 from embedded_carla.world import spawning
 from tests.embedded_carla.recorder.recordings import CAR, CAR_TYPE, STEP_S, actor, drive_bytes, rows
 

@@ -13,7 +13,7 @@ from embedded_carla.render import Renderer
 from embedded_carla.scene import Scenery
 from embedded_carla.sensing import drawing
 from embedded_carla.simulation import Simulation
-from embedded_carla.streaming import StreamHub
+from embedded_carla.wire.streaming import StreamHub
 
 SOMEWHERE = [[0.0, 0.0, 20.0], [0.0, 0.0, 0.0]]
 

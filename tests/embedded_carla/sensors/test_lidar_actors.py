@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from ring import HEIGHT_M, SEMANTIC, measure, plain_cloud, semantic_cloud, surround
 
-from embedded_carla.codec import ActorDescription
 from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.loader import MapLoader
 from embedded_carla.render import Renderer
 from embedded_carla.sensing.drawing import actor_views
 from embedded_carla.sensors import lidar
 from embedded_carla.simulation import Simulation
-from embedded_carla.streaming import StreamHub
 from embedded_carla.types import Transform
+from embedded_carla.wire.codec import ActorDescription
+from embedded_carla.wire.streaming import StreamHub
 from embedded_carla.world import spawning
 
 WALKERS = [f"walker.pedestrian.{number:04d}" for number in range(1, 41)]

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedded_carla import handlers, rpc
+from embedded_carla import handlers
 from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.loader import MapLoader
 from embedded_carla.simulation import Simulation
-from embedded_carla.streaming import StreamHub
+from embedded_carla.wire import rpc
+from embedded_carla.wire.streaming import StreamHub
 
 COUNT = 5
 share = st.floats(-0.25, 1.25, width=32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embedded_carla.changeover import LONGEST_S, MOST_HELD, SOON_S, Changeover
-from embedded_carla.rpc import Call
+from embedded_carla.wire.rpc import Call
 
 ANSWER = b"loaded"
 

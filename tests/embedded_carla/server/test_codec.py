@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded_carla import codec
 from embedded_carla.errors import CommandError
 from embedded_carla.types import Transform, VehicleControl, WalkerControl, WeatherParameters
+from embedded_carla.wire import codec
 
 share = st.floats(0.0, 1.0)
 junk = st.recursive(

@@ -15,13 +15,14 @@ import msgpack
 import numpy as np
 import pytest
 
-from embedded_carla import handlers, rpc
+from embedded_carla import handlers
 from embedded_carla.errors import MapError, ProtocolError
 from embedded_carla.maps import MapLibrary, build_apart
 from embedded_carla.maps.loader import MapLoader
 from embedded_carla.server import MOST_WAITING
 from embedded_carla.simulation import LISTENER_WAIT_S, Simulation
-from embedded_carla.streaming import StreamHub
+from embedded_carla.wire import rpc
+from embedded_carla.wire.streaming import StreamHub
 from embedded_carla.world import spawning
 from embedded_carla.world.debug import MOST_SHAPES
 from tests.embedded_carla.conftest import ServerProcess

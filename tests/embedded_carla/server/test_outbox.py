@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedded_carla.outbox import Outbox
+from embedded_carla.wire.outbox import Outbox
 
 MESSAGES = st.lists(st.lists(st.integers(0, 30_000), min_size=1, max_size=4), min_size=1, max_size=6)
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded_carla import rpc
 from embedded_carla.errors import ProtocolError
+from embedded_carla.wire import rpc
 
 small = st.integers(-(2**63), 2**64 - 1)
 

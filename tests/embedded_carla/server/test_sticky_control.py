@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from embedded_carla.codec import ActorDescription
 from embedded_carla.handlers import vehicles
 from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.loader import MapLoader
 from embedded_carla.simulation import Simulation
-from embedded_carla.streaming import StreamHub
 from embedded_carla.types import VehicleControl
+from embedded_carla.wire.codec import ActorDescription
+from embedded_carla.wire.streaming import StreamHub
 from embedded_carla.world import spawning
 
 carla = pytest.importorskip("carla")

@@ -22,12 +22,13 @@ assert compiled
 del compiled[:]
 
 import msgpack
-from embedded_carla import handlers, rpc
+from embedded_carla import handlers
 from embedded_carla.blueprints import LIBRARY
 from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.loader import MapLoader
 from embedded_carla.simulation import Simulation
-from embedded_carla.streaming import StreamHub
+from embedded_carla.wire import rpc
+from embedded_carla.wire.streaming import StreamHub
 from embedded_carla.world.collision.impacts import find_contacts
 loader = MapLoader(MapLibrary([]), 0)
 if sys.argv[1] == "beside":

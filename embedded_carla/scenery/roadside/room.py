@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from embedded_carla.scene import F64, Boxes, Placement
-from embedded_carla.scenery.clearance import LaneClearance
 from embedded_carla.scenery.grid import SectionGrid
 from embedded_carla.scenery.heightfield import HeightField
 from embedded_carla.scenery.occupancy import Raster
+from embedded_carla.scenery.roadside.clearance import LaneClearance
 from embedded_carla.scenery.surfaces import Strip, surface_of
 from embedded_carla.types import SemanticTag, Transform
 

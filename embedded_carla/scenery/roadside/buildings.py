@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from embedded_carla.scene import F64, Placement
-from embedded_carla.scenery.room import Frontage, Room
+from embedded_carla.scenery.roadside.room import Frontage, Room
 from embedded_carla.types import SemanticTag, Transform
 
 CLEAR_M = 3.0  # from any road or pavement

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from embedded_carla.errors import ProtocolError
 from embedded_carla.log import log
-from embedded_carla.outbox import Outbox
 from embedded_carla.types import Part
+from embedded_carla.wire.outbox import Outbox
 
 EPISODE_STREAM = 1
 QUIET_AFTER_LOAD_S = 0.2

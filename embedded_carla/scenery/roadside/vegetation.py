@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from embedded_carla.scene import F64, Placement
-from embedded_carla.scenery.room import Frontage, Room
+from embedded_carla.scenery.roadside.room import Frontage, Room
 from embedded_carla.types import SemanticTag, Transform
 
 TRUNK_HALF_M = 0.2

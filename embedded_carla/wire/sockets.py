@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from embedded_carla.errors import StartupError
 from embedded_carla.log import log
-from embedded_carla.outbox import Outbox
+from embedded_carla.wire.outbox import Outbox
 
 CONNECTIONS_MAX = 4096
 """Largest number of open connections; more are refused. The server raises its descriptor limit to match."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from embedded_carla.scene import F64, Placement, SignalSite
 from embedded_carla.scenery.ground import SceneryGround
-from embedded_carla.scenery.room import Frontage, Room
+from embedded_carla.scenery.roadside.room import Frontage, Room
 from embedded_carla.scenery.surfaces import Strip, strips_beside
 from embedded_carla.types import SemanticTag, Transform
 

@@ -1,0 +1,1 @@
+"""What stands beside the roads: buildings, vegetation, furniture, and the room for them."""

@@ -1,0 +1,1 @@
+"""CARLA's wire: transport, sockets, streams, and the conversion of values."""
