@@ -11,7 +11,8 @@ from pathlib import Path
 
 from embedded_carla.handling import Handling
 from embedded_carla.log import log
-from embedded_carla.maps.loader import LoadedMap, MapLoader
+from embedded_carla.maps.build import LoadedMap
+from embedded_carla.maps.loader import MapLoader
 from embedded_carla.recorder.folder import RecordingFolder, default_folder
 from embedded_carla.recorder.replayer import Replayer
 from embedded_carla.recorder.writer import Recorder

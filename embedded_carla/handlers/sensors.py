@@ -6,9 +6,9 @@ from typing import Any
 
 from embedded_carla.errors import CommandError
 from embedded_carla.handlers.registry import refusal, value, void
-from embedded_carla.sensing.drawn_sensors import check_attributes
 from embedded_carla.sensing.radio import CUSTOM_TYPE
 from embedded_carla.sensing.suite import why_unsupported
+from embedded_carla.sensors.settings import check_attributes
 from embedded_carla.simulation import Simulation
 from embedded_carla.wire import codec
 from embedded_carla.wire.streaming import EPISODE_STREAM

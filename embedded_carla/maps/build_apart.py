@@ -116,7 +116,7 @@ def main() -> int:
     """Child process: exit with status 0, or with 3 and the reason in the last line of standard error."""
     name, seed, most = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     end_with_parent(int(sys.argv[4]))
-    from embedded_carla.maps.loader import make_map  # the loader imports this module
+    from embedded_carla.maps.build import make_map  # takes a second, in which the server may end
 
     if most != UNBOUNDED:  # limits come after the imports, because the libraries must be loaded first
         bound_memory(most)

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from embedded_carla.log import log_failure
-from embedded_carla.maps.loader import LoadedMap
+from embedded_carla.maps.build import LoadedMap
 from embedded_carla.render import Renderer, RenderError
 from embedded_carla.scene import ActorView, SceneState
 from embedded_carla.types import SignalColour, Transform, Vector3

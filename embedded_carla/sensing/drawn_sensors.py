@@ -7,57 +7,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from embedded_carla.errors import CommandError
 from embedded_carla.render import Renderer
 from embedded_carla.scene import ActorView, CameraView
 from embedded_carla.sensing.drawing import actor_views, signal_colours
 from embedded_carla.sensing.light_sensors import motion_of
 from embedded_carla.sensors import cameras, lidar, radar
-from embedded_carla.sensors.development import Development
 from embedded_carla.sensors.dvs import DvsSpec, EventCamera
-from embedded_carla.sensors.lens import Lens
+from embedded_carla.sensors.settings import LIDARS, CameraSettings, is_on, lidar_spec
 from embedded_carla.types import Float, Part, SignalColour
 from embedded_carla.world.actors import Actor, ActorKind
 from embedded_carla.world.episode import Episode
 
-LIDARS = (lidar.RAY_CAST, lidar.RAY_CAST_SEMANTIC)
 DRAWN = frozenset((*cameras.KINDS, *LIDARS, radar.RADAR))
-LARGEST_PX = 8192
-MOST_PX = 7680 * 4320  # 8K: 133 MB for each picture
-WIDEST_DEG = 179.0
-
-
-@dataclass(frozen=True, slots=True)
-class CameraSettings:
-    """A camera's settings, read from its attributes; they never change."""
-
-    width_px: int
-    height_px: int
-    fov_deg: float
-    lens: Lens
-    development: Development
-    blur: tuple[float, float]
-
-    @staticmethod
-    def of(sensor: Actor) -> CameraSettings:
-        """Read a camera's attributes. Raises CommandError naming an attribute out of bounds."""
-        width, height = int(sensor.number("image_size_x", 800)), int(sensor.number("image_size_y", 600))
-        fov_deg = sensor.number("fov", 90.0)
-        for name, value, low, high in (
-            ("image_size_x", width, 1, LARGEST_PX), ("image_size_y", height, 1, LARGEST_PX),
-            ("fov", fov_deg, 0.1, WIDEST_DEG),
-        ):  # fmt: skip
-            if not low <= value <= high:
-                raise CommandError(f"{sensor.type_id}: {name} is {value:g}; it must lie in {low:g} to {high:g}")
-        if width * height > MOST_PX:
-            raise CommandError(f"{sensor.type_id}: {width} x {height} pixels; at most {MOST_PX} are possible")
-        effects = _is_on(sensor, "enable_postprocess_effects", "true")
-        manual = sensor.description.value("exposure_mode", "histogram") == "manual"
-        intensity = min(max(sensor.number("motion_blur_intensity", 0.0), 0.0), 1.0) if effects else 0.0
-        return CameraSettings(
-            width, height, fov_deg, Lens.of(sensor.number), Development.of(sensor.number, manual, effects),
-            (intensity, sensor.number("motion_blur_max_distortion", 0.35)),
-        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -69,16 +30,6 @@ class DrawnState:
     memory: cameras.CameraMemory = field(default_factory=cameras.CameraMemory)
     scanner: lidar.LidarScanner | None = None
     radar: radar.RadarSpec | None = None
-
-
-def check_attributes(sensor: Actor) -> None:
-    """Raise EmbeddedCarlaError naming an attribute with which `sensor` cannot measure."""
-    if sensor.type_id in cameras.KINDS:
-        CameraSettings.of(sensor)
-    elif sensor.type_id in LIDARS:
-        _lidar_spec(sensor)
-    elif sensor.type_id == radar.RADAR:
-        radar.RadarSpec.of(sensor.number)
 
 
 def drawn_bodies(
@@ -96,7 +47,7 @@ def drawn_bodies(
         if sensor.type_id in LIDARS:
             if state.scanner is None:
                 seed = int(state.rng.integers(2**31))
-                state.scanner = lidar.LidarScanner(_lidar_spec(sensor), sensor.type_id, seed)
+                state.scanner = lidar.LidarScanner(lidar_spec(sensor), sensor.type_id, seed)
             seen = [a for a in actors if a.actor_id not in sensor.ignored_vehicles]
             bodies[sensor.actor_id] = (state.scanner.body(renderer, sensor.pose, seen, lights, shown_s, since_s),)
         elif sensor.type_id == radar.RADAR:
@@ -109,7 +60,7 @@ def _request(sensor: Actor, state: DrawnState, time_s: float) -> cameras.CameraR
     if settings is None:
         settings = state.settings = CameraSettings.of(sensor)
         if sensor.type_id == cameras.DVS:
-            spec = DvsSpec.of(sensor.number, _is_on(sensor, "use_log", "true"))
+            spec = DvsSpec.of(sensor.number, is_on(sensor, "use_log", "true"))
             state.memory.events = EventCamera(spec, state.rng)
     view = CameraView(settings.width_px, settings.height_px, settings.fov_deg, sensor.pose)
     return cameras.CameraRequest(
@@ -133,11 +84,3 @@ def _radar(
     own = motion_of(episode, sensor, np.zeros(3)).velocity
     seen = [a for a in actors if a.actor_id not in sensor.ignored_vehicles]
     return radar.radar_body(renderer, state.radar, sensor.pose, own, velocities, seen, lights, shown_s, rays)
-
-
-def _lidar_spec(sensor: Actor) -> lidar.LidarSpec:
-    return lidar.LidarSpec.from_attributes({name: value for name, _, value in sensor.description.attributes})
-
-
-def _is_on(sensor: Actor, name: str, default: str) -> bool:
-    return sensor.description.value(name, default).lower() == "true"

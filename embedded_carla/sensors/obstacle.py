@@ -4,17 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.types import Float, Transform
-from embedded_carla.world.collision.boxes import DynamicBoxes, StaticBoxes
 
 _STEPS = 64
 _NEAR_M = 1e-3
+
+
+class OrientedBoxes(Protocol):
+    """N boxes: `centre` (N, 3), half sizes `half` (N, 3), `axes` (N, 3, 3) with the boxes' axes as columns."""
+
+    @property
+    def centre(self) -> Float: ...
+
+    @property
+    def half(self) -> Float: ...
+
+    @property
+    def axes(self) -> Float: ...
+
+
+class ActorBoxes(OrientedBoxes, Protocol):
+    """Boxes of actors with `ids` (N,)."""
+
+    @property
+    def ids(self) -> NDArray[np.int64]: ...
+
+
+class SceneryBoxes(OrientedBoxes, Protocol):
+    """Boxes of the scenery with labels `tag` (N,) and axis-aligned bounds `low`, `high` (N, 3)."""
+
+    @property
+    def tag(self) -> NDArray[np.uint8]: ...
+
+    @property
+    def low(self) -> Float: ...
+
+    @property
+    def high(self) -> Float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +62,8 @@ def find_obstacle(
     pose: Transform,
     distance_m: float,
     hit_radius_m: float,
-    actors: DynamicBoxes,
-    scenery: StaticBoxes | None,
+    actors: ActorBoxes,
+    scenery: SceneryBoxes | None,
     ignored: Sequence[int] = (),
 ) -> Obstacle | None:
     """Sweep a sphere from `pose` along +x for `distance_m`; None when it hits nothing.
@@ -53,7 +85,7 @@ def find_obstacle(
     return min(found, key=lambda o: o.distance_m, default=None)
 
 
-def _along(start: Float, forward: Float, distance_m: float, radius_m: float, boxes: StaticBoxes) -> NDArray[np.intp]:
+def _along(start: Float, forward: Float, distance_m: float, radius_m: float, boxes: SceneryBoxes) -> NDArray[np.intp]:
     """Indices of boxes whose axis-aligned bounds overlap those of the sphere's path."""
     end = start + distance_m * forward
     low, high = np.minimum(start, end) - radius_m, np.maximum(start, end) + radius_m
@@ -65,7 +97,7 @@ def _first_hit(
     forward: Float,
     distance_m: float,
     radius_m: float,
-    boxes: DynamicBoxes | StaticBoxes,
+    boxes: OrientedBoxes,
     index: NDArray[np.intp],
 ) -> tuple[int, float] | None:
     """(box index, path length m) of the first hit among the boxes `index`.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from embedded_carla.errors import CommandError
 from embedded_carla.handling import Handling
-from embedded_carla.maps.loader import LoadedMap
+from embedded_carla.maps.build import LoadedMap
 from embedded_carla.types import (
     BoundingBox,
     Float,
@@ -64,23 +64,23 @@ class Episode:
         self.imu_gravity_mps2 = 9.81
         self.lamps = StreetLamps(loaded.scenery.lamps, DEFAULT_WEATHER.sun_altitude_angle)
         self.environment = Environment(loaded.scenery)
-        self.rays = RayCaster(self)
         self.set_weather(DEFAULT_WEATHER)
         self.actors = ActorTable()
         self.table = SnapshotTable()
         self.fleet = VehicleFleet(loaded.scenery.ground, handling)
         self.crowd = WalkerCrowd(loaded.scenery.ground)
-        self.contacts = ContactSolver(self)
+        self.contacts = ContactSolver(loaded.scenery.colliders, self.actors, self.fleet, self.crowd)
+        self.rays = RayCaster(loaded.scenery, self.environment, self.contacts.boxes)
         self.hits: list[CollisionHit] = []
         self.debug = DebugShapes()
-        self.ackermann = AckermannDrivers(self)
         self.loose_controls = LooseControls()
+        self.ackermann = AckermannDrivers(self.fleet, self.loose_controls, self.set_pedals)
         self._rows: dict[ActorKind, _Rows] = {}
         self._named: dict[ActorKind, tuple[Sequence[int], _Rows]] = {}
         self._heights: NDArray[np.float32] | None = None  # of the walkers
         self._lights_changed = False
         self.spectator = self._add_spectator()
-        self.roadside = Roadside(self)
+        self.roadside = Roadside(loaded.scenery, self)
 
     # ------------------------------------------------------------ actors
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +11,10 @@ from numpy.typing import NDArray
 from embedded_carla.scene import F64, Scenery
 from embedded_carla.types import SemanticTag
 from embedded_carla.world.actors import Actor
+from embedded_carla.world.collision.boxes import DynamicBoxes
+from embedded_carla.world.environment import Environment
 from embedded_carla.world.solids import Solid, crossings, first_crossing, solids_of, unit_bounds, unit_corners
 from embedded_carla.world.spring_arm import PROBE_RADIUS_M, probe_rays
-
-if TYPE_CHECKING:
-    from embedded_carla.world.episode import Episode
 
 _NO_BODY = (SemanticTag.ROAD_LINES, SemanticTag.SKY)  # paint and sky cannot be hit
 _TINY = 1e-12
@@ -66,8 +64,11 @@ class _Index:
 class RayCaster:
     """Casts rays into one episode. Hidden objects are not hit."""
 
-    def __init__(self, episode: Episode) -> None:
-        self._episode = episode
+    def __init__(
+        self, scenery: Scenery, environment: Environment, bodies: Callable[[], tuple[list[Actor], DynamicBoxes]]
+    ) -> None:
+        """`environment` tells what is hidden; `bodies` returns the actors that can be hit, with their boxes."""
+        self._scenery, self._environment, self._bodies = scenery, environment, bodies
         self._made: _Index | None = None
 
     def all_hits(self, start: F64, end: F64, ignored: Sequence[Actor] = ()) -> list[RayHit]:
@@ -103,11 +104,11 @@ class RayCaster:
     @property
     def _index(self) -> _Index:
         if self._made is None:
-            self._made = _Index.of(self._episode.map.scenery)
+            self._made = _Index.of(self._scenery)
         return self._made
 
     def _mesh_hits(self, start: F64, way: F64) -> list[RayHit]:
-        index, scenery, environment = self._index, self._episode.map.scenery, self._episode.environment
+        index, scenery, environment = self._index, self._scenery, self._environment
         near = np.flatnonzero(_meets(index.mesh_low, index.mesh_high, start, way))
         hidden = environment.hidden_meshes() if environment.has_hidden else None
         found = []
@@ -121,7 +122,7 @@ class RayCaster:
         return found
 
     def _placement_hits(self, start: F64, way: F64) -> list[RayHit]:
-        index, scenery, environment = self._index, self._episode.map.scenery, self._episode.environment
+        index, scenery, environment = self._index, self._scenery, self._environment
         near = np.flatnonzero(_meets(index.low, index.high, start, way))
         hidden = environment.hidden_placements() if environment.has_hidden else None
         nearest: dict[int, float] = {}
@@ -137,7 +138,7 @@ class RayCaster:
         return [RayHit(share, int(scenery.placements[i].tag)) for i, share in nearest.items()]
 
     def _actor_hits(self, start: F64, way: F64, ignored: Sequence[Actor]) -> list[RayHit]:
-        bodies, boxes = self._episode.contacts.boxes()
+        bodies, boxes = self._bodies()
         if not bodies:
             return []
         local_start = np.einsum("ni,nij->nj", start - boxes.centre, boxes.axes)

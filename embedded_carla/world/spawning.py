@@ -7,7 +7,7 @@ from dataclasses import replace
 from embedded_carla.blueprints import LIBRARY
 from embedded_carla.blueprints.props import TREES
 from embedded_carla.errors import CommandError
-from embedded_carla.sensing.drawn_sensors import check_attributes
+from embedded_carla.sensors.settings import check_attributes
 from embedded_carla.types import Blueprint, BoundingBox, SemanticTag, Transform
 from embedded_carla.wire.codec import ATTRIBUTE_KINDS, ActorDescription
 from embedded_carla.world.actors import Actor, ActorKind

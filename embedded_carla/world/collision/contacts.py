@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.blueprints.props import TREES
+from embedded_carla.scene import Boxes
 from embedded_carla.types import Blueprint, BoundingBox, Float, Transform, Vector3
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
 from embedded_carla.world.collision.boxes import DynamicBoxes, Index, StaticBoxes, rotations
 from embedded_carla.world.collision.impacts import Body, Contact, find_contacts, overlaps, resolve
 from embedded_carla.world.vehicles.bank import yaw_inertia_kgm2
-
-if TYPE_CHECKING:
-    from embedded_carla.world.episode import Episode
+from embedded_carla.world.vehicles.fleet import VehicleFleet
+from embedded_carla.world.walkers.crowd import WalkerCrowd
 
 WALKER_MASS_KG = 75.0
 SPAWN_GAP_M = 0.02  # taken off a body's half sizes in spawn tests: it may stand on the ground and beside another body
@@ -68,9 +67,9 @@ class _Roster:
 class ContactSolver:
     """Collisions of one episode's vehicles, walkers and props with each other and with the scenery."""
 
-    def __init__(self, episode: Episode) -> None:
-        self._episode = episode
-        self.static = StaticBoxes(episode.map.scenery.colliders)
+    def __init__(self, colliders: Boxes, actors: ActorTable, fleet: VehicleFleet, crowd: WalkerCrowd) -> None:
+        self.static = StaticBoxes(colliders)
+        self._actors, self._fleet, self._crowd = actors, fleet, crowd
         self._roster: _Roster | None = None
 
     def is_occupied(self, box: BoundingBox, pose: Transform, blueprint: Blueprint | None = None) -> bool:
@@ -85,8 +84,8 @@ class ContactSolver:
 
     def boxes(self) -> tuple[list[Actor], DynamicBoxes]:
         """All bodies that collide and their boxes: vehicles, then walkers, then props."""
-        roster = self._roster = self._roster or _Roster.of(self._episode.actors)
-        fleet, crowd = self._episode.fleet, self._episode.crowd
+        roster = self._roster = self._roster or _Roster.of(self._actors)
+        fleet, crowd = self._fleet, self._crowd
         cars, walkers = len(roster.vehicle_slots), len(roster.walker_slots)
         on_foot = slice(cars, cars + walkers)
         location, rotation, velocity = (np.zeros((len(roster.bodies), 3)) for _ in range(3))
@@ -130,16 +129,15 @@ class ContactSolver:
     def _can_move(self, actor_id: int) -> bool:
         if not actor_id:
             return False
-        actor = self._episode.actors.get(actor_id)
+        actor = self._actors.get(actor_id)
         if actor.kind is ActorKind.VEHICLE:
-            return bool(self._episode.fleet.physics[actor.slot])
+            return bool(self._fleet.physics[actor.slot])
         return actor.kind is ActorKind.WALKER
 
     def _body(self, actor_id: int) -> Body:
-        episode = self._episode
-        actor = episode.actors.get(actor_id)
+        actor = self._actors.get(actor_id)
         if actor.kind is ActorKind.VEHICLE:
-            fleet, slot = episode.fleet, actor.slot
+            fleet, slot = self._fleet, actor.slot
             spec = fleet.spec(slot)
             free = float(fleet.physics[slot])
             turn = math.radians(fleet.angular_velocity_degps[slot, 2])
@@ -148,26 +146,25 @@ class ContactSolver:
                 free / yaw_inertia_kgm2(spec),
             )  # fmt: skip
         if actor.kind is ActorKind.WALKER:
-            crowd, slot = episode.crowd, actor.slot
+            crowd, slot = self._crowd, actor.slot
             inverse_mass = 1.0 / WALKER_MASS_KG if crowd.physics[slot] else 0.0
             return Body(crowd.location[slot].copy(), crowd.velocity[slot].copy(), 0.0, inverse_mass, 0.0)
         return Body(np.array(actor.pose.location), np.zeros(3), 0.0, 0.0, 0.0)
 
     def _write_back(self, actor_id: int, body: Body) -> None:
-        episode = self._episode
-        actor = episode.actors.get(actor_id)
+        actor = self._actors.get(actor_id)
         if body.inverse_mass == 0.0:
             return
         if actor.kind is ActorKind.VEHICLE:
-            fleet, slot = episode.fleet, actor.slot
+            fleet, slot = self._fleet, actor.slot
             fleet.location[slot], fleet.velocity[slot] = body.location, body.velocity
             fleet.angular_velocity_degps[slot, 2] = math.degrees(body.yaw_rate_radps)
         else:
-            crowd, slot = episode.crowd, actor.slot
+            crowd, slot = self._crowd, actor.slot
             crowd.location[slot], crowd.velocity[slot] = body.location, body.velocity
 
     def _hits(self, contact: Contact, impulse: Vector3) -> list[CollisionHit]:
-        actors = self._episode.actors
+        actors = self._actors
         a, b = actors.get(contact.a), actors.find(contact.b) if contact.b else None
         hits = [CollisionHit(a, b, contact.static_tag, impulse)]
         if b is not None:

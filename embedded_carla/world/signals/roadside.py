@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.scene import SignalSite, StopZone
+from embedded_carla.scene import Scenery, SignalSite, StopZone
 from embedded_carla.types import BoundingBox, SemanticTag, SignalColour, Transform
 from embedded_carla.wire.codec import ActorDescription
-from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.world.actors import Actor, ActorKind, ActorTable
 from embedded_carla.world.collision.boxes import rotations
 from embedded_carla.world.signals.traffic_lights import TrafficLights
-from embedded_carla.world.snapshot import ROAD_RECORD
+from embedded_carla.world.snapshot import ROAD_RECORD, SnapshotTable
+from embedded_carla.world.vehicles.fleet import VehicleFleet
 from embedded_carla.world.vehicles.physics_control import NOMINAL_FRICTION, axle_friction
-
-if TYPE_CHECKING:
-    from embedded_carla.world.episode import Episode
 
 OFF_ROAD_LIMIT_KMH = 30.0
 _SAME_APPROACH_DEG = 30.0
@@ -26,12 +24,26 @@ _SAME_APPROACH_DEG = 30.0
 Index = NDArray[np.intp]
 
 
+class SignalWorld(Protocol):
+    """What an episode offers to its lights and signs: a place among its actors, and the vehicles that they affect."""
+
+    actor_ids: Iterator[int]
+    actors: ActorTable
+    fleet: VehicleFleet
+    table: SnapshotTable
+
+    def register(self, actor: Actor) -> None:
+        """Add a new actor to the world."""
+
+    def rows(self, kind: ActorKind) -> tuple[Index, Index]:
+        """(snapshot rows, slots) of the vehicles or walkers."""
+
+
 class Roadside:
     """Light and sign actors of one episode, and their effect on the vehicles' records."""
 
-    def __init__(self, episode: Episode) -> None:
-        self._episode = episode
-        scenery = episode.map.scenery
+    def __init__(self, scenery: Scenery, world: SignalWorld) -> None:
+        self._world = world
         self.lights = TrafficLights(scenery.signals, scenery.controller_sequences)
         # The last entry is for vehicles off the road, whose road index is -1.
         self._limit_kmh = np.append(scenery.road_speed_limit_kmh, OFF_ROAD_LIMIT_KMH).astype(np.float32)
@@ -51,7 +63,7 @@ class Roadside:
         is_light = site.kind == "traffic_light"
         type_id = f"traffic.speed_limit.{round(site.value)}" if site.kind == "speed_limit" else f"traffic.{site.kind}"
         actor = Actor(
-            next(self._episode.actor_ids),
+            next(self._world.actor_ids),
             ActorKind.TRAFFIC_LIGHT if is_light else ActorKind.TRAFFIC_SIGN,
             ActorDescription(0, type_id, ()),
             trigger_volume(site),
@@ -59,8 +71,8 @@ class Roadside:
             SemanticTag.TRAFFIC_LIGHT if is_light else SemanticTag.TRAFFIC_SIGNS,
             signal_id=site.signal_id,
         )
-        self._episode.register(actor)
-        self._episode.table.write_sign(actor.row, site.signal_id)
+        self._world.register(actor)
+        self._world.table.write_sign(actor.row, site.signal_id)
         self._actor_of[site.signal_id] = actor
 
     def actor_of(self, signal_id: str) -> Actor:
@@ -70,7 +82,7 @@ class Roadside:
         """Rewrite the records of all lights; call after the state or the times of a light were set."""
         for actor in self.light_actors:
             light = actor.signal_id
-            self._episode.table.write_light(
+            self._world.table.write_light(
                 actor.row, self.lights.times_s(light), self.lights.elapsed_s(light), self.lights.pole_index(light),
                 self.lights.is_frozen(light), self.lights.state(light),
             )  # fmt: skip
@@ -79,7 +91,7 @@ class Roadside:
         self.lights.step(delta_s)
         if self.light_actors:
             self._colours[:-1] = self.lights.all_states()
-            records = self._episode.table.lights
+            records = self._world.table.lights
             # Lights are the first actors of an episode and never removed, so their rows stay.
             records["elapsed_s"][self._light_rows] = self.lights.all_elapsed_s()
             records["colour"][self._light_rows] = self._colours[:-1]
@@ -92,23 +104,23 @@ class Roadside:
         whole body against the zone.) A car that stopped with its nose over the line still has its light; a car that has
         driven on has it no longer.
         """
-        fleet = self._episode.fleet
+        fleet = self._world.fleet
         light = self.lights.governing_bodies(slots, fleet.location, fleet.rotation_deg, fleet.half_length_m)
         told = np.empty(len(rows), ROAD_RECORD)
         told["speed_limit"] = self._limit_kmh[fleet.road[slots]]
         told["traffic_light_state"] = self._colours[light]
         told["has_traffic_light"] = light >= 0
         told["traffic_light_id"] = self._light_ids[light]
-        self._episode.table.write_road(rows, told)
+        self._world.table.write_road(rows, told)
 
     def _apply_friction(self) -> None:
         """Replace the tyres' friction by that of a friction trigger as long as the vehicle is inside it."""
-        triggers = [a for a in self._episode.actors.of_kind(ActorKind.PROP) if a.type_id == "static.trigger.friction"]
+        triggers = [a for a in self._world.actors.of_kind(ActorKind.PROP) if a.type_id == "static.trigger.friction"]
         if not triggers and not self._friction_boxes:
             return
         self._friction_boxes = triggers
-        _, slots = self._episode.rows(ActorKind.VEHICLE)
-        fleet = self._episode.fleet
+        _, slots = self._world.rows(ActorKind.VEHICLE)
+        fleet = self._world.fleet
         half = np.array([fleet.spec(slot).extent for slot in slots.tolist()]).reshape(-1, 3)
         axes = rotations(fleet.rotation_deg[slots])
         centre = fleet.location[slots] + axes[:, :, 2] * half[:, 2:]
@@ -123,7 +135,7 @@ class Roadside:
         fleet.friction_scale[slots] = factor
         inside_now = set(slots[held].tolist())
         if inside_now or self._in_friction_box:
-            for actor in self._episode.actors.of_kind(ActorKind.VEHICLE):
+            for actor in self._world.actors.of_kind(ActorKind.VEHICLE):
                 if actor.slot in inside_now:
                     fleet.axle_friction[actor.slot] = 1.0
                 elif actor.slot in self._in_friction_box:

@@ -12,16 +12,14 @@ that the wheels reach the requested angle.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from embedded_carla.types import VehicleControl
 from embedded_carla.world.actors import Actor
+from embedded_carla.world.vehicles.fleet import VehicleFleet
 from embedded_carla.world.vehicles.handling import STEER_SHARE
-
-if TYPE_CHECKING:
-    from embedded_carla.world.episode import Episode
+from embedded_carla.world.vehicles.loose_controls import LooseControls
 
 MAX_ACCEL_MPS2, MAX_DECEL_MPS2 = 3.0, 8.0  # used where the client gives no acceleration
 STANDSTILL_MPS = 0.1
@@ -137,8 +135,10 @@ class AckermannController:
 class AckermannDrivers:
     """The vehicles of an episode under Ackermann control; a vehicle's gains are kept until it is destroyed."""
 
-    def __init__(self, episode: Episode) -> None:
-        self._episode = episode
+    def __init__(
+        self, fleet: VehicleFleet, loose_controls: LooseControls, set_pedals: Callable[[Actor, VehicleControl], None]
+    ) -> None:
+        self._fleet, self._loose_controls, self._set_pedals = fleet, loose_controls, set_pedals
         self._controllers: dict[int, AckermannController] = {}
         self._driven: dict[int, Actor] = {}
 
@@ -149,11 +149,10 @@ class AckermannDrivers:
         """Follow `target` until another target or pedals are given."""
         controller = self.controller(actor)
         if actor.actor_id not in self._driven:
-            fleet = self._episode.fleet
-            controller.reset(self._speed_mps(actor), float(fleet.steer_rad[actor.slot]) / STEER_SHARE)
+            controller.reset(self._speed_mps(actor), float(self._fleet.steer_rad[actor.slot]) / STEER_SHARE)
             self._driven[actor.actor_id] = actor
         controller.target = target
-        self._episode.loose_controls.note((actor.actor_id,))
+        self._loose_controls.note((actor.actor_id,))
 
     def release(self, actor: Actor) -> None:
         """End Ackermann control of this vehicle: a client gives pedals from now on."""
@@ -173,17 +172,17 @@ class AckermannDrivers:
     def step(self, dt_s: float) -> None:
         """Set the pedals of every vehicle under Ackermann control for the coming step."""
         for actor in self._driven.values():
-            controller, fleet = self._controllers[actor.actor_id], self._episode.fleet
+            controller, fleet = self._controllers[actor.actor_id], self._fleet
             largest = math.radians(fleet.spec(actor.slot).steer_max_deg) / STEER_SHARE
             speed = self._speed_mps(actor)
             throttle, brake, steer_rad = controller.step(speed, largest, dt_s)
             share = fleet.steer_share(actor.slot)
-            self._episode.set_pedals(actor, VehicleControl(
+            self._set_pedals(actor, VehicleControl(
                 throttle, _cut(steer_rad / (largest * share), 1.0), brake, reverse=controller.is_reverse))  # fmt: skip
 
     def _speed_mps(self, actor: Actor) -> float:
         """Speed along the vehicle's forward axis, m/s; negative when it moves backwards."""
-        fleet, slot = self._episode.fleet, actor.slot
+        fleet, slot = self._fleet, actor.slot
         pitch, yaw = (math.radians(v) for v in fleet.rotation_deg[slot, :2].tolist())
         x, y, z = fleet.velocity[slot].tolist()
         level = x * math.cos(yaw) + y * math.sin(yaw)

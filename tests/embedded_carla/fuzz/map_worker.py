@@ -17,7 +17,7 @@ import carla
 
 from embedded_carla import opendrive
 from embedded_carla.errors import MapError
-from embedded_carla.maps.loader import make_map
+from embedded_carla.maps.build import make_map
 from embedded_carla.maps.proof import Prover
 from embedded_carla.maps.prover import die_with_parent
 from tests.embedded_carla.fuzz.map_mutations import mutate

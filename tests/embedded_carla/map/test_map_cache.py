@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from embedded_carla.maps import MapLibrary
+from embedded_carla.maps.build import LoadedMap
 from embedded_carla.maps.cache import CODE_DIGEST, MapCache
-from embedded_carla.maps.loader import LoadedMap, MapLoader
+from embedded_carla.maps.loader import MapLoader
 from embedded_carla.maps.packing import PackingError, pack, unpack
 from embedded_carla.types import SemanticTag, Transform
 

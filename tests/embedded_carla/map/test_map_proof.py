@@ -12,7 +12,7 @@ from handmade_maps import road, town
 
 from embedded_carla import maps
 from embedded_carla.errors import MapError
-from embedded_carla.maps import MapLibrary, loader
+from embedded_carla.maps import MapLibrary, build
 from embedded_carla.maps.cache import MapCache
 from embedded_carla.maps.loader import MapLoader
 from embedded_carla.maps.proof import Prover, prove
@@ -93,7 +93,7 @@ def test_the_prover_ends_with_its_parent() -> None:
 
 def test_a_map_that_is_kept_needs_no_second_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     proved: list[str] = []
-    monkeypatch.setattr(loader, "prove", lambda name, text: proved.append(name))
+    monkeypatch.setattr(build, "prove", lambda name, text: proved.append(name))
     (tmp_path / "Hamlet.xodr").write_text(town(road()))
     cache = MapCache(tmp_path / "cache")
     for _ in range(2):

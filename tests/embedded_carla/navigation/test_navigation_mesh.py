@@ -13,7 +13,8 @@ from detour_file import CROSSWALK, FLAGS, GRASS, ROAD, SIDEWALK, File, Polygon, 
 
 from embedded_carla import navigation, opendrive
 from embedded_carla.maps import MapLibrary
-from embedded_carla.maps.loader import LoadedMap, MapLoader
+from embedded_carla.maps.build import LoadedMap
+from embedded_carla.maps.loader import MapLoader
 from embedded_carla.types import SemanticTag
 
 OWN = ("city_grid", "country_road")

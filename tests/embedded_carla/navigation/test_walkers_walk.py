@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from embedded_carla import opendrive
 from embedded_carla.maps import MapLibrary
-from embedded_carla.maps.loader import LoadedMap, MapLoader
+from embedded_carla.maps.build import LoadedMap
+from embedded_carla.maps.loader import MapLoader
 from embedded_carla.scenery.grid import section_grids
 from embedded_carla.scenery.surfaces import ASPHALT, strips
 from embedded_carla.types import SemanticTag

@@ -1,0 +1,59 @@
+"""How the packages are cut into folders and modules: a folder can be surveyed, and imports have one direction."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = (
+    "av_core", "av_stack", "perception", "planning", "control", "scenarios", "sim_configs", "cuda_ops",
+    "embedded_carla",
+)  # fmt: skip
+MOST_FILES = 20
+LARGER = {
+    "perception": 24,  # until tracking and the parts on the GPU have folders
+}
+"""Folders that are still larger, with their number of Python files, which must not grow."""
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_folder_has_at_most_twenty_python_files(package: str) -> None:
+    folders = Counter(str(path.parent.relative_to(ROOT)) for path in (ROOT / package).rglob("*.py"))
+    assert folders
+    too_large = {folder: count for folder, count in folders.items() if count > LARGER.get(folder, MOST_FILES)}
+    assert not too_large
+
+
+def imports(package: str) -> dict[str, set[str]]:
+    """The modules of `package` that each of its modules imports: at the top, in functions and for type checking."""
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in (ROOT / package).rglob("*.py")}
+    modules = {name.removesuffix(".__init__"): path for name, path in modules.items()}
+    found: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        names = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                assert not node.level, f"{path}: relative import"
+                names |= {
+                    name if (name := f"{node.module}.{alias.name}") in modules else str(node.module)
+                    for alias in node.names
+                }
+        found[module] = names & modules.keys() - {module}
+    return found
+
+
+def test_the_servers_modules_import_one_another_in_no_circle() -> None:
+    """The import contract of pyproject.toml sees packages too, but no imports for type checking."""
+    found = imports("embedded_carla")
+    assert "embedded_carla.types" in found["embedded_carla.world.episode"]
+    try:
+        TopologicalSorter(found).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
