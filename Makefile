@@ -17,9 +17,11 @@ smoke: ## under a minute: unit tests of every part, and ten seconds of driving
 	@scripts/setup.sh dev
 	@.venv/bin/python -m pytest -q $(SMOKE_TESTS)
 
-test: ## install what tests need and run them on up to 4 cores (AV_STACK_DATA=DIR adds tests on real maps and pictures)
+WORKERS ?= 0
+
+test: ## install what tests need and run them (WORKERS=2 runs files side by side; AV_STACK_DATA=DIR adds tests on real maps and pictures)
 	@scripts/setup.sh dev
-	@.venv/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
+	@.venv/bin/python -m pytest --numprocesses $(WORKERS) $(if $(filter-out 0,$(WORKERS)),--dist loadfile) $(PYTEST_ARGS)
 
 check: ## format, lint, types, import contracts
 	@scripts/setup.sh dev

@@ -8,6 +8,8 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -33,10 +35,15 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let torch use one thread: several wait for one another in busy loops, and on two busy cores take four times the
-    CPU time."""
+    """Settle how torch runs, where tests have imported it.
+
+    One thread: several wait for one another in busy loops, and on two busy cores take four times the CPU time. And
+    torchvision now: it loads triton's LLVM, which crashes in a process in which the renderer has loaded Mesa's.
+    """
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(1)
+        if find_spec("torchvision"):
+            import_module("torchvision")
 
 
 def pytest_unconfigure() -> None:
