@@ -31,7 +31,8 @@ def draw_all(folder: Path, curves: Curves) -> None:
     _step(folder / "step_steer.png", curves)
 
 
-def _finish(figure: Any, path: Path) -> None:
+def finish(figure: Any, path: Path) -> None:
+    """Add grids, write the figure to `path` without the version of matplotlib, and close it."""
     for axes in figure.axes:
         axes.grid(alpha=0.3)
     figure.tight_layout()
@@ -51,7 +52,7 @@ def _launch(path: Path, curves: Curves) -> None:
     engine.set(xlabel="km/h", ylabel="rpm", title="engine speed through the gears", xlim=(0, 160), ylim=(0, None))
     speed.legend(fontsize=8, loc="lower right")
     engine.legend(fontsize=8)
-    _finish(figure, path)
+    finish(figure, path)
 
 
 def _stops(path: Path, curves: Curves) -> None:
@@ -64,7 +65,7 @@ def _stops(path: Path, curves: Curves) -> None:
                 axes.plot(stop["distance_m"], 3.6 * stop["speed_mps"], color=f"C{i}", label=label)
         axes.set(xlabel="m", ylabel="km/h", title=f"full brake from 50 and 100 km/h: {name}", ylim=(0, None))
         axes.legend(fontsize=8)
-    _finish(figure, path)
+    finish(figure, path)
 
 
 def _circle(path: Path, curves: Curves) -> None:
@@ -75,7 +76,7 @@ def _circle(path: Path, curves: Curves) -> None:
     axes.set(xlabel="lateral acceleration, g", ylabel="front wheel angle beyond Ackermann's, deg", ylim=(0, 4))
     axes.set_title("steady circles at 80 km/h (truck 71, bus 76, bicycle 30)")
     axes.legend(fontsize=8)
-    _finish(figure, path)
+    finish(figure, path)
 
 
 def _step(path: Path, curves: Curves) -> None:
@@ -87,4 +88,4 @@ def _step(path: Path, curves: Curves) -> None:
     axes.set(xlabel="s after the step", ylabel="yaw rate over the steady one", xlim=(-0.2, 2.0))
     axes.set_title("step of the steering to 0.3 g")
     axes.legend(fontsize=8)
-    _finish(figure, path)
+    finish(figure, path)

@@ -144,9 +144,9 @@ def main() -> int:
         "brake": {f"{start:g}_mps": brake(start) for start in BRAKE_MPS},
     }
     plots.draw_all(folder, curves)
-    text = json.dumps(rounded({"table": table(curves), **curves}))
-    (folder / "handling.json").write_text(text + "\n")
-    print(text)
+    figures = rounded({"table": table(curves), **curves})
+    (folder / "handling.json").write_text(json.dumps(figures) + "\n")
+    print(json.dumps(figures["table"], indent=1))
     return 0
 
 

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.lines import Line2D
 
-_SIZE_IN, _DPI = (8.0, 4.4), 80
+from benchmarks.dynamics_plots import finish  # chooses matplotlib's backend
+
+_SIZE_IN = (8.0, 4.4)
 _OURS, _PDM_LITE, _RAILS = "-", "--", ":"
 _HELD = 0.97
 """Share of the wanted speed from which the speed counts as held."""
@@ -33,14 +32,6 @@ def _legend(axes: Any, colours: Mapping[str, Any], styles: Mapping[str, Any], pl
     axes.legend(handles=lines, fontsize=8, loc=places[1])
 
 
-def _finish(figure: Any, path: Path) -> None:
-    for axes in figure.axes:
-        axes.grid(alpha=0.3)
-    figure.tight_layout()
-    figure.savefig(path, dpi=_DPI, metadata={"Software": None})
-    plt.close(figure)
-
-
 def _turn(path: Path, turns: Curves) -> None:
     figure, axes = plt.subplots(figsize=_SIZE_IN)
     colours = {name.replace("_mps", " m/s"): f"C{i}" for i, name in enumerate(turns)}
@@ -59,7 +50,7 @@ def _turn(path: Path, turns: Curves) -> None:
         ylim=(0, None),
     )
     _legend(axes, colours, {"this server": _OURS, "PDM-Lite, World on Rails": _PDM_LITE}, ("upper left", "lower right"))
-    _finish(figure, path)
+    finish(figure, path)
 
 
 def _speeds(path: Path, runs: Curves, step_s: float, title: str) -> None:
@@ -76,4 +67,4 @@ def _speeds(path: Path, runs: Curves, step_s: float, title: str) -> None:
     axes.set(xlabel="s", ylabel="m/s", title=title, xlim=(0, times[-1]), ylim=(0, None))
     styles = {"this server": _OURS, "PDM-Lite": _PDM_LITE, "World on Rails": _RAILS}
     _legend(axes, colours, styles, ("upper center", "upper left" if "throttle" in title else "upper right"))
-    _finish(figure, path)
+    finish(figure, path)
