@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -88,7 +89,14 @@ def own_pictures(folder: Path, device: str) -> Pictures:
 
 
 def _stack(paths: list[Path], device: str) -> torch.Tensor:
-    return torch.from_numpy(np.stack([cv2.imread(str(path))[:, :, ::-1] for path in paths])).to(device)
+    return torch.from_numpy(np.stack([_read_rgb(path) for path in paths])).to(device)
+
+
+def _read_rgb(path: Path) -> np.ndarray[Any, Any]:
+    bgr = cv2.imread(str(path))
+    if bgr is None:
+        raise OSError(f"{path} is no picture")
+    return bgr[:, :, ::-1]
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Fine-tunes the detector on labelled pictures of another renderer without forgetting its own.
 
-Training adds two losses. On the foreign pictures it is the detector's own loss, without the classes that their labels
-lack. On own pictures it is the distance to the outputs of the weights at the start (learning without forgetting, Li and
-Hoiem, 2016); only the student sees them with random photometric changes. Batch norm keeps its statistics. Afterwards
-the weights can be averaged with those at the start (WiSE-FT, Wortsman et al., 2022).
+The training loss has two terms. The term of the foreign pictures is the detector's own loss, without the classes that
+their labels lack. The term of own pictures is the distance to the outputs of the initial weights (learning without
+forgetting, Li and Hoiem, 2016); only the student sees them with random photometric changes. The statistics of batch
+norm stay fixed. Afterwards the weights can be averaged with the initial ones (WiSE-FT, Wortsman et al., 2022).
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _frozen(model: Any) -> Any:
 
 
 def _train_mode(model: Any) -> None:
-    """Training outputs, but the statistics of batch norm as they are."""
+    """Switch `model` to its training outputs; batch norm keeps its statistics."""
     model.train()
     for module in model.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):

@@ -1,7 +1,7 @@
 """YOLO26's training loss that ignores detections on objects which are too small or too occluded to learn.
 
-Such an object is not background either: taught as background, it lowers the scores of objects that are just large
-enough. As with KITTI's "don't care" areas, its cells contribute nothing to the class loss.
+Such an object is not background either: if it were trained as background, objects that are just large enough would
+get lower scores. As with KITTI's "don't care" areas, its cells contribute nothing to the class loss.
 """
 
 from __future__ import annotations
