@@ -75,10 +75,18 @@ def shortened(value: Any) -> str:
     """`value` for an error message, cut to a readable length; identifiers are not quoted."""
     if isinstance(value, str) and value.isidentifier() and len(value) <= 60:
         return value
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return _TOO_MANY_DIGITS
     try:
         return _REPR.repr(value)
-    except ValueError:  # Python refuses to write integers of more than 4300 digits
-        return "a number with too many digits"
+    except ValueError:  # such an integer within a list or a mapping
+        return _TOO_MANY_DIGITS
+
+
+_MOST_BITS = 14_000
+"""Python refuses to write integers of more than 4300 digits (from 3.10.7 on)."""
+
+_TOO_MANY_DIGITS = "a number with too many digits"
 
 
 _REPR = reprlib.Repr()

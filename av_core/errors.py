@@ -1,4 +1,4 @@
-"""Errors for people: the command line prints each as one line and exits with its status."""
+"""Errors that the user sees: the command line prints the message as one line and exits with the error's status."""
 
 from __future__ import annotations
 

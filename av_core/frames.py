@@ -1,7 +1,8 @@
-"""Coordinate transforms of the whole stack: every change of frame is here and nowhere else.
+"""Coordinate transforms between the frames of the stack, and from and to CARLA's frame and geodetic positions.
 
 The frames are those of `av_core.types`: map, vehicle and image, all ISO 8855 (right-handed, SI, radians). CARLA's
-world is left-handed with y to the south, yaw clockwise, and degrees; the `carla_*` functions convert from and to it.
+world is left-handed with y to the south, yaw clockwise, and degrees; the functions with `carla` in
+their names convert from and to it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from av_core.curve import ahead_and_left
 from av_core.types import CameraModel, GeoReference, Pose2D
 
 Float = NDArray[np.float64]
@@ -57,11 +59,6 @@ def compass_to_map_yaw(compass_rad: ArrayLike) -> Float:
     return wrap_angle(np.pi / 2.0 - np.asarray(compass_rad, dtype=np.float64))
 
 
-def carla_to_map_pitch(pitch_deg: ArrayLike) -> Float:
-    """CARLA's pitch (deg, nose-up positive) -> ISO 8855 pitch (rad, nose-down positive). Roll needs no change."""
-    return -np.radians(np.asarray(pitch_deg, dtype=np.float64))
-
-
 # ---------------------------------------------------------------- geodetic <-> map
 
 
@@ -107,9 +104,7 @@ def vehicle_to_map(points: ArrayLike, pose: Pose2D) -> Float:
 def map_to_vehicle(points: ArrayLike, pose: Pose2D) -> Float:
     """Map points (..., 2) m -> frame of `pose`; the inverse of `vehicle_to_map`."""
     xy = np.asarray(points, dtype=np.float64)
-    dx, dy = xy[..., 0] - pose.x_m, xy[..., 1] - pose.y_m
-    c, s = np.cos(pose.yaw_rad), np.sin(pose.yaw_rad)
-    return np.stack([c * dx + s * dy, -s * dx + c * dy], axis=-1)
+    return np.stack(ahead_and_left(xy[..., 0] - pose.x_m, xy[..., 1] - pose.y_m, pose.yaw_rad), axis=-1)
 
 
 # ---------------------------------------------------------------- vehicle <-> image

@@ -6,11 +6,13 @@ Part of `av_core.types`, from which all of these types are imported; frames as t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
+
+from av_core.curve import Curve
 
 Float = NDArray[np.float64]
 
@@ -49,7 +51,8 @@ class Lane:
     `points` is (N, 3) m; `s_m` (N,) is arc length in the plane from the lane's start; `yaw_rad` (N,) and
     `curvature_1pm` (N,) (positive to the left) belong to the points; `width_m` (N,). `left_marking` and
     `right_marking` hold the kind for each point. `left`/`right` name neighbours with the same direction that a lane
-    change may legally reach somewhere along this lane; `left_change`/`right_change` (N,) bool say where.
+    change may legally reach somewhere along this lane; `left_change`/`right_change` (N,) bool say where. `curve` is
+    made of the points and headings.
     """
 
     key: LaneKey
@@ -70,6 +73,12 @@ class Lane:
     right_marking: tuple[MarkingKind, ...]
     left_colour: tuple[MarkingColour, ...]
     right_colour: tuple[MarkingColour, ...]
+    curve: Curve = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        x, y = np.ascontiguousarray(self.points[:, :2].T)
+        yaw_rad = np.unwrap(self.yaw_rad).astype(np.float64, copy=False)  # numpy 2.2's stub: any floating type
+        object.__setattr__(self, "curve", Curve(self.s_m, x, y, yaw_rad, self.curvature_1pm))
 
     @property
     def length_m(self) -> float:

@@ -23,8 +23,9 @@ import yaml
 
 from av_core.errors import ConfigError, WorldError
 from av_stack.server_process import ServerProcess
-from av_stack.world.carla_capture import CaptureSpec, Shot, capture
-from av_stack.world.carla_world import connect, weather_presets
+from av_stack.world.carla.capture.shots import CaptureSpec, Shot, capture
+from av_stack.world.carla.client import connect
+from av_stack.world.carla.weather import weather_presets
 from perception.detection.classes import CLASSES
 
 JPEG_QUALITY = 92
@@ -153,8 +154,8 @@ def _write_episode(out: Path, spec: DatasetSpec, episode: CaptureSpec) -> None:
     counts: Counter[str] = Counter()
     frames = 0
     with ServerProcess(["--map", episode.map_name, "--seed", str(episode.seed), *folder]) as address:
-        api, client = connect(address)
-        for number, shot in enumerate(capture(api, client, episode, weather_presets())):
+        client = connect(address)
+        for number, shot in enumerate(capture(client, episode, weather_presets())):
             counts.update(_write_shot(out, spec.split, f"{_name(episode)}_{number:05d}", shot))
             frames += 1
     marker = _marker(out, spec.split, episode)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from av_core.config import names_in
 from av_stack.server_process import embedded_maps
-from av_stack.world.carla_world import weather_presets
+from av_stack.world.carla.weather import weather_presets
 from scenarios.model import FOLDER as SCENARIOS
 from scenarios.model import load_scenario
 from scenarios.suites import SUITES

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from av_core.errors import RouteError
 from av_core.frames import carla_to_map_points
-from av_core.rig import Rig
-from av_core.types import LaneGraph, Pose2D
+from av_core.types import LaneGraph, Pose2D, Rig
 from av_stack.server_process import embedded_town
 from av_stack.world.spec import WalkerScript, WorldSpec
 from planning import PlanningConfig, Route, find_route, pose_on_lane

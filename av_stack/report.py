@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from av_core.frames import wrap_angle
+from av_core.frames import map_to_vehicle, wrap_angle
 from av_core.types import StepResult, Truth
 from av_stack.constraint_times import ConstraintTimes
 from planning import Route
@@ -44,10 +44,8 @@ class Statistics:
     def update(self, step: StepResult, truth: Truth) -> None:
         """Take in one step and the truth of its tick."""
         ego, true = step.scene.ego, truth.ego
-        dx, dy = ego.x_m - true.x_m, ego.y_m - true.y_m
-        c, s = np.cos(true.yaw_rad), np.sin(true.yaw_rad)
-        yaw = float(wrap_angle(ego.yaw_rad - true.yaw_rad))
-        self._errors.append((c * dx + s * dy, -s * dx + c * dy, yaw))
+        along, across = map_to_vehicle((ego.x_m, ego.y_m), true)
+        self._errors.append((float(along), float(across), float(wrap_angle(ego.yaw_rad - true.yaw_rad))))
         self._stage_ms.append(dict(step.stage_ms))
         before_m = self._way[-1][0] if self._way else 0.0
         moved = step_s = 0.0

@@ -64,6 +64,11 @@ class ServerProcess:
             return f"the server was ended by {_signal_name(-status)}"
         return f"the server ended with status {status}" + (f": {self.last_words}" if status else "")
 
+    def has_ended(self) -> bool:
+        """Whether the server ended by itself, or was ended by others."""
+        process = self._process
+        return process is not None and process.poll() is not None
+
     @property
     def pid(self) -> int | None:
         return self._process.pid if self._process is not None else None

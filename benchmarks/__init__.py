@@ -1,1 +1,1 @@
-"""The benchmarks of `make bench`, one module each; every module also runs alone and prints one JSON object."""
+"""The benchmarks of `make bench`, one module or package each; each also runs alone and prints one JSON object."""

@@ -11,11 +11,11 @@ import time
 
 import numpy as np
 
+from av_stack.assembly import ORACLES, Settings, build_pipeline
 from av_stack.mission import mission_route, world_spec
-from av_stack.pipeline import ORACLES, Pipeline, Settings
 from av_stack.run import needed_weights
 from av_stack.server_process import ServerProcess
-from av_stack.world.carla_world import CarlaWorld
+from av_stack.world.carla.world import CarlaWorld
 from perception.device import build_backend
 from scenarios.model import Scenario, load_scenario
 from sim_configs.load import load_rig, load_stack
@@ -48,7 +48,7 @@ def measured(scenario: Scenario, oracles: tuple[str, ...]) -> tuple[float, dict[
             route = mission_route(world.lane_graph, scenario, stack.planning)
             settings = Settings(stack.planning, stack.control, rig.cameras)
             backend = build_backend(rig.cameras, needed_weights(oracles), "cpu")
-            pipeline = Pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, oracles, backend)
+            pipeline = build_pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, oracles, backend)
             world.show_pictures(pipeline.begin)
             for _ in range(WARM_UP_STEPS):
                 world.apply(pipeline.step(world.tick()).command)

@@ -14,9 +14,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import cast
 
 import carla
 
+from av_stack.world.carla.actors import SpawnOnAutopilot
 from benchmarks.server import processor_s, start_server
 
 VEHICLES, WALKERS = 86, 50
@@ -47,26 +49,27 @@ def spawn_vehicles(client: carla.Client, world: carla.World) -> list[int]:
     blueprints = [b for b in world.get_blueprint_library().filter("vehicle.*") if b.get_attribute("base_type") == "car"]
     points = world.get_map().get_spawn_points()
     random.Random(0).shuffle(points)
-    autopilot = carla.command.SetAutopilot(carla.command.FutureActor, True, TRAFFIC_MANAGER_PORT)
-    batch = [
-        carla.command.SpawnActor(blueprints[i % len(blueprints)], point).then(autopilot)
-        for i, point in enumerate(points[:VEHICLES])
-    ]
-    return [answer.actor_id for answer in client.apply_batch_sync(batch, True) if not answer.error]
+    batch = SpawnOnAutopilot(TRAFFIC_MANAGER_PORT)
+    for i, point in enumerate(points[:VEHICLES]):
+        batch.add(blueprints[i % len(blueprints)], point)
+    return batch.spawn(client, True)
 
 
-def spawn_walkers(world: carla.World) -> tuple[list[carla.Actor], list[carla.Actor]]:
+def spawn_walkers(world: carla.World) -> tuple[list[carla.Actor], list[carla.WalkerAIController]]:
     """Spawn walkers with AI controllers and send each to a random destination."""
     world.set_pedestrians_seed(0)
     blueprints = world.get_blueprint_library().filter("walker.pedestrian.*")
     walkers: list[carla.Actor] = []
     for i in range(4 * WALKERS):
         if len(walkers) < WALKERS:
-            place = world.get_random_location_from_navigation() + carla.Location(z=1.0)
+            place = world.get_random_location_from_navigation()
+            place.z += 1.0
             walkers += filter(None, [world.try_spawn_actor(blueprints[i % len(blueprints)], carla.Transform(place))])
     world.tick()
     blueprint = world.get_blueprint_library().find("controller.ai.walker")
-    controllers = [world.spawn_actor(blueprint, carla.Transform(), walker) for walker in walkers]
+    controllers = [
+        cast("carla.WalkerAIController", world.spawn_actor(blueprint, carla.Transform(), walker)) for walker in walkers
+    ]
     world.tick()
     for controller in controllers:
         controller.start()

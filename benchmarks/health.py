@@ -19,7 +19,7 @@ from av_core.types import CameraImage, CameraModel, Stamp
 from av_stack.evaluation.health import BROKEN, GOOD, HealthEvaluation, HealthSample
 from av_stack.recording.repair import open_recording
 from benchmarks.__main__ import machine
-from perception.health import Health, HealthMonitor, Response
+from perception.health.monitor import Health, HealthMonitor, Response
 
 BREAK_EVERY = 100
 COMPACT_FOV_DEG = 60.0

@@ -23,9 +23,9 @@ from scipy.optimize import minimize
 from av_core.types import Image, LightState
 from av_stack.evaluation.lights import LabelledHead, read_head, unreal_heads
 from perception.detection.classes import LIGHT_STATES, light_state
-from perception.lamp_states import COEFFICIENTS, LampAppearance, features
-from perception.lamps import Box, Lamp, brightness
-from perception.lights import lamps_in_head
+from perception.lights.lamp_states import COEFFICIENTS, LampAppearance, features
+from perception.lights.lamps import Box, Lamp, brightness
+from perception.lights.reader import lamps_in_head
 
 Float = NDArray[np.float64]
 

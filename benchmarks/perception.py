@@ -22,14 +22,14 @@ from av_core.types import CameraImage, Detection, LaneGraph, SensorFrame
 from av_stack.evaluation.eval_visits import spawn_point
 from av_stack.evaluation.ranging import true_ego
 from av_stack.server_process import ServerProcess
-from av_stack.world.carla_survey import Survey, SurveyFrame
+from av_stack.world.carla.survey import Survey, SurveyFrame
 from av_stack.world.spec import WorldSpec
 from perception.detection.offline import ultralytics
 from perception.detection.weights import COMPACT, network_size
 from perception.device import PerceptionBackend, build_backend
-from perception.health import HealthMonitor
+from perception.health.monitor import HealthMonitor
 from perception.lanes.detector import LaneDetector
-from perception.lights import LightReader
+from perception.lights.reader import LightReader
 from perception.objects import ObjectPerception
 from sim_configs.load import load_rig
 
@@ -64,7 +64,7 @@ def record() -> tuple[list[SurveyFrame], LaneGraph]:
         spec = WorldSpec(MAP, start, (start,), load_rig("compact"), seed=3, traffic_vehicles=40)
         survey = Survey(address, spec)
         try:
-            return [survey.look() for _ in range(WARM_UP + FRAMES)], survey.lane_graph
+            return [survey.look() for _ in range(WARM_UP + FRAMES)], survey.world.lane_graph
         finally:
             survey.close()
 
@@ -85,7 +85,7 @@ def measure_whole(frames: list[SurveyFrame], graph: LaneGraph, backend: Percepti
             health.update(image, sensors.stamp.time_s, sensors.wheel_speed_mps)
             lanes = backend.lanes.update(image, sensors.wheel_speed_mps, sensors.imu.gyro_radps[2])
             found = backend.detect(image)
-            sense.update(image, ego, sensors.imu, lanes, found)
+            sense.update(image, ego, sensors, lanes, found)
             lights.update(ego, found, image)
 
 
@@ -104,11 +104,11 @@ def measure_stages(frames: list[SurveyFrame], graph: LaneGraph, backend: Percept
         with took.of("detector"):
             found: tuple[Detection, ...] = backend.detect(image)
         with took.of("ranging, motion and tracking"):
-            driving.update(image, ego, sensors.imu, lanes, found)
+            driving.update(image, ego, sensors, lanes, found)
         with took.of("lights"):
             lights.update(ego, found, image)
         with took.of("all with corners"):
-            seen = mapping.update(image, ego, sensors.imu, lanes, found)
+            seen = mapping.update(image, ego, sensors, lanes, found)
         with took.of("depth image"):
             seen.depth()
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import carla
 
+from av_stack.world.carla.actors import SpawnOnAutopilot, actors_in
+
 VEHICLES = 30
 WARM_TICKS, TICKS = 100, 1000
 CALLS = 5000
@@ -59,12 +61,10 @@ def traffic_ticks_per_s(client: carla.Client, server_pid: int) -> dict[str, floa
     blueprints = [b for b in world.get_blueprint_library().filter("vehicle.*") if b.get_attribute("base_type") == "car"]
     points = world.get_map().get_spawn_points()
     step = max(len(points) // VEHICLES, 1)
-    autopilot = carla.command.SetAutopilot(carla.command.FutureActor, True, TRAFFIC_MANAGER_PORT)
-    batch = [
-        carla.command.SpawnActor(blueprints[i % len(blueprints)], points[i * step % len(points)]).then(autopilot)
-        for i in range(VEHICLES)
-    ]
-    spawned = [answer.actor_id for answer in client.apply_batch_sync(batch, True) if not answer.error]
+    batch = SpawnOnAutopilot(TRAFFIC_MANAGER_PORT)
+    for i in range(VEHICLES):
+        batch.add(blueprints[i % len(blueprints)], points[i * step % len(points)])
+    spawned = batch.spawn(client, True)
     for _ in range(WARM_TICKS):
         world.tick()
     start, worked_s = time.perf_counter(), processor_s(server_pid)
@@ -72,7 +72,7 @@ def traffic_ticks_per_s(client: carla.Client, server_pid: int) -> dict[str, floa
         world.tick()
     figure = TICKS / (time.perf_counter() - start)
     server_ms = 1e3 * (processor_s(server_pid) - worked_s) / TICKS
-    moving = sum(v.get_velocity().length() > 0.1 for v in world.get_actors(spawned))
+    moving = sum(v.get_velocity().length() > 0.1 for v in actors_in(world) if v.id in spawned)
     client.apply_batch_sync([carla.command.DestroyActor(i) for i in spawned], True)
     return {
         "tm_vehicles": len(spawned),

@@ -89,6 +89,6 @@ class LongitudinalConfig(_Strict):
 class ControlConfig(_Strict):
     """Both controllers, and `step_s`, the time between two calls."""
 
-    lateral: LateralConfig = LateralConfig()  # type: ignore[call-arg]
-    longitudinal: LongitudinalConfig = LongitudinalConfig()  # type: ignore[call-arg]
+    lateral: LateralConfig = LateralConfig()
+    longitudinal: LongitudinalConfig = LongitudinalConfig()
     step_s: float = Field(0.05, ge=0.001, le=1.0)

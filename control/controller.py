@@ -12,7 +12,7 @@ class Controller:
     """Lateral and longitudinal control; call `step` once per simulation step of `config.step_s`, in order of time."""
 
     def __init__(self, vehicle: VehicleParameters, config: ControlConfig | None = None) -> None:
-        config = config or ControlConfig()  # type: ignore[call-arg]
+        config = config or ControlConfig()
         self._lateral = LateralController(vehicle, config.lateral, config.step_s)
         self._longitudinal = LongitudinalController(config.longitudinal, config.step_s)
 

@@ -1,4 +1,4 @@
-"""Longitudinal control: the throttle and brake commands that follow the plan's speed."""
+"""Longitudinal control: the throttle and brake commands that follow the plan's speed, by PID and feed-forward."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LongitudinalController:
             self._pedal = Pedal.BRAKE
             return 0.0, config.hold_brake
         planned = self._planned(plan, speed)
-        error = float(plan.speed_mps[0]) - speed
+        error = plan.trajectory.at(0.0).speed_mps - speed
         wanted = self._pid.step(error, self._gains(speed), self._step_s, planned)
         emergency = planned < -config.emergency_decel_mps2
         jerk = config.jerk_emergency_mps3 if emergency else config.jerk_max_mps3
@@ -58,15 +58,15 @@ class LongitudinalController:
         error: without this brake the vehicle would creep on for seconds.
         """
         config = self._config
-        planned = float(np.interp(config.latency_s, plan.time_s, plan.accel_mps2))
+        planned = plan.trajectory.at(config.latency_s).accel_mps2
         if speed_mps < config.rest_speed_mps and self._comes_to_rest(plan):
             self._pid.reset()
             planned = min(planned, -speed_mps / config.rest_time_s)
         return planned
 
     def _comes_to_rest(self, plan: Plan) -> bool:
-        soon = float(np.interp(self._config.launch_look_s, plan.time_s, plan.speed_mps))
-        return soon < self._config.launch_speed_mps and soon <= float(plan.speed_mps[0])
+        soon = plan.trajectory.at(self._config.launch_look_s).speed_mps
+        return soon < self._config.launch_speed_mps and soon <= plan.trajectory.at(0.0).speed_mps
 
     def _gains(self, speed_mps: float) -> PidGains:
         config = self._config
@@ -75,8 +75,8 @@ class LongitudinalController:
     def _hold(self, plan: Plan, speed_mps: float) -> bool:
         """Whether to stand with the brake on: while the plan stays at rest, until it wants to move."""
         config = self._config
-        soon = float(np.interp(config.launch_look_s, plan.time_s, plan.speed_mps))
-        now = float(plan.speed_mps[0])
+        soon = plan.trajectory.at(config.launch_look_s).speed_mps
+        now = plan.trajectory.at(0.0).speed_mps
         if self._holding:
             self._holding = soon < config.launch_speed_mps or soon < now
         else:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from av_core.frames import wrap_angle
+from av_core.lane_points import LanePoints
 from av_core.types import Lane, LaneGraph, LaneKey, MarkingColour, MarkingKind, Pose2D
 
 Float = NDArray[np.float64]
@@ -70,33 +71,21 @@ class MapIndex:
     """
 
     def __init__(self, graph: LaneGraph) -> None:
-        if not graph.lanes:
-            raise ValueError(f"map {graph.name!r} has no lanes to localize in")
-        self._lanes = tuple(graph.lanes.values())
-        self._points = np.concatenate([lane.points for lane in self._lanes])
-        self._yaw = np.concatenate([lane.yaw_rad for lane in self._lanes])
-        self._width = np.concatenate([lane.width_m for lane in self._lanes])
-        counts = [len(lane.points) for lane in self._lanes]
-        self._limit_mps = np.repeat([lane.speed_limit_mps for lane in self._lanes], counts)
-        self._lane_of = np.repeat(np.arange(len(counts)), counts)
-        self._first = np.concatenate([[0], np.cumsum(counts)])
-        self._grade = np.concatenate([_grade(lane) for lane in self._lanes])
-        self._is_flat = bool(np.ptp(self._points[:, 2]) < FLAT_M)
-        self._tree = cKDTree(self._points[:, :2])
-        self._segments = _marked_segments(self._lanes)
+        self._points = points = LanePoints(graph)
+        self._limit_mps = np.array([lane.speed_limit_mps for lane in points.lanes])[points.lane_of]
+        self._z_m = np.concatenate([lane.points[:, 2] for lane in points.lanes])
+        self._grade = np.concatenate([_grade(lane) for lane in points.lanes])
+        self._is_flat = bool(np.ptp(self._z_m) < FLAT_M)
+        self._segments = _marked_segments(points.lanes)
         middles = (self._segments.start + self._segments.end) / 2.0
         self._segment_tree = cKDTree(middles) if len(middles) else None
 
     def lanes_at(self, pose: Pose2D, radius_m: float = 4.0, heading_gate_rad: float = np.pi / 2) -> list[LaneMatch]:
         """Lanes within `radius_m` whose direction differs by less than `heading_gate_rad`, nearest centre first."""
-        near = np.asarray(self._tree.query_ball_point([pose.x_m, pose.y_m], radius_m), dtype=np.int64)
-        near = near[np.abs(wrap_angle(pose.yaw_rad - self._yaw[near])) < heading_gate_rad]
-        if near.size == 0:
-            return []
-        gap = np.hypot(self._points[near, 0] - pose.x_m, self._points[near, 1] - pose.y_m)
-        order = near[np.argsort(gap, kind="stable")]
-        _, first = np.unique(self._lane_of[order], return_index=True)
-        matches = [self._match(pose, int(i)) for i in order[np.sort(first)]]
+        near = self._points.within(pose.x_m, pose.y_m, radius_m)
+        near = near[np.abs(wrap_angle(pose.yaw_rad - self._points.yaw_rad[near])) < heading_gate_rad]
+        nearest = self._points.nearest_of_each_lane(pose.x_m, pose.y_m, near)
+        matches = [self._match(pose, row) for row in nearest.tolist()]
         return sorted(matches, key=lambda m: abs(m.offset_m))
 
     def lane_at(self, pose: Pose2D) -> LaneMatch | None:
@@ -110,13 +99,9 @@ class MapIndex:
         Returns, (N, K) each: their yaw, how far the place lies ahead of and to the left of each point, m, and their
         speed limit, m/s.
         """
-        _, near = self._tree.query(places, k=min(count, len(self._points)))
-        near = near.reshape(len(places), -1)
-        yaw = self._yaw[near]
-        off = places[:, None] - self._points[near, :2]
-        c, s = np.cos(yaw), np.sin(yaw)
-        ahead, left = c * off[..., 0] + s * off[..., 1], c * off[..., 1] - s * off[..., 0]
-        return yaw, ahead, left, self._limit_mps[near]
+        _, near = self._points.nearest(places, count)
+        ahead, left = self._points.ahead_and_left(places[:, 0, None], places[:, 1, None], near)
+        return self._points.yaw_rad[near], ahead, left, self._limit_mps[near]
 
     def heights_ahead(self, pose: Pose2D, step_m: float, count: int) -> Float:
         """Height of the road above the plane of a vehicle at `pose`, every `step_m` along its heading.
@@ -127,10 +112,9 @@ class MapIndex:
             return np.zeros(0)
         gone_m = np.concatenate([[0.0, WHEELBASE_M], step_m * np.arange(count)])
         places = np.array([pose.x_m, pose.y_m]) + gone_m[:, None] * [np.cos(pose.yaw_rad), np.sin(pose.yaw_rad)]
-        beside_m, near = self._tree.query(places, k=min(4, len(self._points)))
-        off, yaw = places[:, None] - self._points[near, :2], self._yaw[near]
-        uphill = (off[..., 0] * np.cos(yaw) + off[..., 1] * np.sin(yaw)) * self._grade[near]
-        z = _one_road(self._points[near, 2] + uphill, beside_m <= ROAD_REACH_M)
+        beside_m, near = self._points.nearest(places, 4)
+        ahead_m, _ = self._points.ahead_and_left(places[:, 0, None], places[:, 1, None], near)
+        z = _one_road(self._z_m[near] + ahead_m * self._grade[near], beside_m <= ROAD_REACH_M)
         slope = (z[1] - z[0]) / WHEELBASE_M
         return np.asarray(z[2:] - z[0] - slope * gone_m[2:])
 
@@ -175,26 +159,18 @@ class MapIndex:
 
     def _match(self, pose: Pose2D, nearest: int) -> LaneMatch:
         """Project on the lane piece next to point `nearest`, so that positions between points are exact."""
-        number = int(self._lane_of[nearest])
-        lane = self._lanes[number]
-        i = min(max(nearest - int(self._first[number]), 0), len(lane.points) - 2)
-        heading = self._yaw[nearest]
-        along = (pose.x_m - lane.points[i, 0]) * np.cos(heading) + (pose.y_m - lane.points[i, 1]) * np.sin(heading)
-        if along < 0.0 and i > 0:
-            i -= 1
+        lane, row = self._points.lane_and_row(nearest)
+        at = lane.curve.project_on_piece(pose.x_m, pose.y_m, row)
+        i = int(at.row)
         piece = lane.points[i + 1] - lane.points[i]
-        length = max(float(np.hypot(piece[0], piece[1])), 1e-6)
-        yaw = float(np.arctan2(piece[1], piece[0]))
-        dx, dy = pose.x_m - lane.points[i, 0], pose.y_m - lane.points[i, 1]
-        t = float(np.clip((dx * piece[0] + dy * piece[1]) / length**2, 0.0, 1.0))
         return LaneMatch(
             key=lane.key,
-            s_m=float(lane.s_m[i] + t * (lane.s_m[i + 1] - lane.s_m[i])),
-            offset_m=float((dy * piece[0] - dx * piece[1]) / length),
-            heading_error_rad=float(wrap_angle(pose.yaw_rad - yaw)),
+            s_m=float(at.s_m),
+            offset_m=float(at.d_m),
+            heading_error_rad=float(wrap_angle(pose.yaw_rad - at.yaw_rad)),
             width_m=float(lane.width_m[i]),
-            z_m=float(lane.points[i, 2] + t * piece[2]),
-            grade_rad=float(np.arctan2(piece[2], length)),
+            z_m=float(lane.curve.interpolate(at.s_m, lane.points[:, 2])),
+            grade_rad=float(np.arctan2(piece[2], np.hypot(piece[0], piece[1]))),
             is_junction=lane.is_junction,
         )
 
@@ -227,12 +203,11 @@ def _marked_segments(lanes: tuple[Lane, ...]) -> _Segments:
     kinds: list[MarkingKind] = []
     colours: list[MarkingColour] = []
     for lane in lanes:
-        normal = np.column_stack([-np.sin(lane.yaw_rad), np.cos(lane.yaw_rad)])
         for sign, marking, colour in (
             (1.0, lane.left_marking, lane.left_colour),
             (-1.0, lane.right_marking, lane.right_colour),
         ):
-            border = lane.points[:, :2] + sign * normal * lane.width_m[:, None] / 2.0
+            border = np.column_stack(lane.curve.pose_at(lane.s_m, sign * lane.width_m / 2.0)[:2])
             marked = np.flatnonzero([kind is not MarkingKind.NONE for kind in marking[:-1]])
             starts.append(border[marked])
             ends.append(border[marked + 1])

@@ -1,4 +1,7 @@
-"""Object perception: from detections to road users tracked on the map, by pitch, ranging, parallax and tracking."""
+"""Object perception: from detections to road users tracked on the map.
+
+The steps are pitch, ranging, parallax, plausibility (of those that would start a track) and tracking.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,22 @@ from av_core.types import (
     LaneEstimate,
     Pose2D,
     RangedObject,
+    SensorFrame,
     TrackedObject,
 )
-from perception.camera_ranging import CameraRanging, ego_rotation
+from perception.depth.camera_ranging import CameraRanging, ego_rotation
 from perception.depth.depth_image import DepthImage, depth_image
 from perception.depth.ground import PitchFilter
 from perception.depth.parallax import DepthPoints, Parallax
 from perception.depth.ranging import FLAT
 from perception.depth.ranging_kernel import ROAD_STEP_M
 from perception.map_index import MapIndex
-from perception.tracking import Tracker
+from perception.plausibility.check import start_check
+from perception.plausibility.standing import MAPPED_SLOPE_SIGMA, SLOPE_SIGMA
+from perception.tracking.tracker import StartProbability, Tracker
+
+Seen = tuple[tuple[RangedObject, ...], StartProbability | None]
+"""One camera's ranged objects, and the check of those that would start a track."""
 
 ROAD_STEPS = 21
 """Number of road height samples ahead, from 0 to 80 m."""
@@ -73,52 +82,73 @@ class ObjectPerception:
         self,
         image: CameraImage | None,
         ego: EgoState,
-        imu: ImuSample,
+        frame: SensorFrame,
         lanes: LaneEstimate,
         detections: Sequence[Detection],
         others: Sequence[CameraDetections | None] = (),
     ) -> Sighting:
-        """Objects and depth at the ego's stamp, which is the pictures'; without pictures, tracks are only predicted.
+        """Objects and depth at the stamp of `frame` and the ego; without pictures, tracks are only predicted.
 
+        `image` is the first camera's picture, None where it sent none, and `detections` are what was found in it.
         `others` are the further cameras' pictures and detections, always in the same order, None where a picture cannot
         be trusted. They add to `tracked`; everything else is the first camera's.
         """
+        imu = frame.imu
         if image is None:
-            tracked = self._tracker.update(ego, (), *self._range_in_others(others, ego, imu))
+            tracked = self._track(ego, (), None, self._range_in_others(others, ego, imu))
             return Sighting(tracked, (), DepthPoints.none(), lanes, None, self._pitch.sigma_rad)
         dt = self._first.elapsed_s(ego.stamp.time_s)
         before_mps, self._speed_mps = self._speed_mps, ego.speed_mps
         self._pitch.update(dt, imu.gyro_radps[1], lanes, image.camera)
         camera, sigma, turn = self._pitch.camera(image.camera), self._pitch.sigma_rad, ego_rotation(imu, ego, dt)
-        ranged = self._first.update(image, camera, sigma, detections, ego, dt, turn, self._road_heights_m(ego))
+        rises_m = self._road_heights_m(ego)
+        ranged = self._first.update(image, camera, sigma, detections, ego, dt, turn, rises_m)
         points = DepthPoints.none()
         if self._parallax is not None:
             mean_mps = ego.speed_mps if before_mps is None else (before_mps + ego.speed_mps) / 2.0
             boxes = [thing.box_px for thing in ranged]
             points = self._parallax.update(image.bgr, image.camera, mean_mps * dt, turn, boxes)
-        tracked = self._tracker.update(ego, ranged, *self._range_in_others(others, ego, imu))
+        check = self._start_probability(image, camera, sigma, ranged, rises_m)
+        tracked = self._track(ego, ranged, check, self._range_in_others(others, ego, imu))
         return Sighting(tracked, ranged, points, lanes, camera, sigma)
+
+    def _track(
+        self, ego: EgoState, seen: Sequence[RangedObject], check: StartProbability | None, others: Sequence[Seen]
+    ) -> tuple[TrackedObject, ...]:
+        checks = [check, *(other_check for _, other_check in others)]
+        return self._tracker.update(ego, seen, *(things for things, _ in others), checks=checks)
+
+    def _start_probability(
+        self,
+        image: CameraImage,
+        camera: CameraModel,
+        sigma_rad: float,
+        seen: Sequence[RangedObject],
+        rises_m: Float,
+    ) -> StartProbability:
+        slope_sigma = SLOPE_SIGMA if self._index is None else MAPPED_SLOPE_SIGMA
+        return start_check(image.bgr, camera, sigma_rad, seen, rises_m, slope_sigma).probability
 
     def _road_heights_m(self, ego: EgoState) -> Float:
         """Road heights ahead relative to the ego's plane, as for `range_objects`."""
         pose = Pose2D(ego.x_m, ego.y_m, ego.yaw_rad)
         return FLAT if self._index is None else self._index.heights_ahead(pose, ROAD_STEP_M, ROAD_STEPS)
 
-    def _range_in_others(
-        self, others: Sequence[CameraDetections | None], ego: EgoState, imu: ImuSample
-    ) -> list[tuple[RangedObject, ...]]:
-        """Ranged objects of each further camera; a camera without a picture loses its corners."""
+    def _range_in_others(self, others: Sequence[CameraDetections | None], ego: EgoState, imu: ImuSample) -> list[Seen]:
+        """Ranged objects of each further camera and their check; a camera without a picture loses its corners."""
         self._others += [CameraRanging() for _ in others[len(self._others) :]]
-        out: list[tuple[RangedObject, ...]] = []
+        out: list[Seen] = []
         rises_m = self._road_heights_m(ego) if others else FLAT
         for number, other in enumerate(others):
             if other is None:
                 self._others[number] = CameraRanging()
-                out.append(())
+                out.append(((), None))
                 continue
             image, detections = other
             camera, sigma = self._pitch.camera(image.camera), self._pitch.sigma_of(image.camera)
             ranging = self._others[number]
             dt = ranging.elapsed_s(ego.stamp.time_s)
-            out.append(ranging.update(image, camera, sigma, detections, ego, dt, ego_rotation(imu, ego, dt), rises_m))
+            turn = ego_rotation(imu, ego, dt)
+            seen = ranging.update(image, camera, sigma, detections, ego, dt, turn, rises_m)
+            out.append((seen, self._start_probability(image, camera, sigma, seen, rises_m)))
         return out

@@ -1,8 +1,9 @@
-"""Motion planning: route, traffic rules, prediction and speed profile, from a `Scene` to a `Plan`."""
+"""Motion planning: route, prediction, traffic rules and speed profile, from a `Scene` to a `Plan`."""
 
 from planning.config import PlanningConfig
 from planning.lane_snap import pose_on_lane
 from planning.planner import Planner
+from planning.prediction import Predictor
 from planning.route import Route, RouteTracker, find_route
 
-__all__ = ["Planner", "PlanningConfig", "Route", "RouteTracker", "find_route", "pose_on_lane"]
+__all__ = ["Planner", "PlanningConfig", "Predictor", "Route", "RouteTracker", "find_route", "pose_on_lane"]

@@ -1,26 +1,35 @@
 """Selects the road users that constrain the ego: leaders to follow, and conflicts to stop or slow down for.
 
-`TrafficBehavior` projects every tracked object, now and predicted, on the corridor that the ego will sweep. A road
-user in the corridor becomes a leader (or, for a pedestrian, a stop); one that will cross or merge is compared with
-the ego's own arrival time, and the ego gives way unless it has the right of way.
+`TrafficBehavior` projects every road user of the `Prediction`, now and later, on the corridor that the ego will sweep.
+A road user in the corridor becomes a leader (or, for a pedestrian, a stop); one that will cross or merge is compared
+with the ego's own arrival time, and the ego gives way unless it has the right of way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from av_core.frames import wrap_angle
-from av_core.types import ConstraintKind, Float, LaneGraph, ObjectKind, SignalKind, TrackedObject
+from av_core.types import (
+    Constraint,
+    ConstraintKind,
+    Float,
+    ObjectKind,
+    PredictedMode,
+    PredictedObject,
+    Prediction,
+    SignalKind,
+    TrackedObject,
+)
 from planning.config import BehaviorConfig
-from planning.corridor import Corridor, Projection, corridor_of, project_boxes
-from planning.prediction import Predictions, Predictor
+from planning.corridor import BoxProjection, Corridor, corridor_of, project_boxes
 from planning.reference_path import Route
 from planning.signals import EgoOnRoute, SpeedCap, stop_position_m
-from planning.speed import Cause, Leader, SpeedReference, StopTarget
+from planning.speed import Leader, SpeedReference, StopTarget
 
 _PARTS = np.array([-1.0, 0.0, 1.0]) / 3.0
 """A road user's box is split into three along its length; centres of the three, as fractions of the length."""
@@ -59,7 +68,7 @@ class _Conflict:
     """Where (arc length on the route) and when a predicted road user is in the ego's corridor.
 
     The `*_at_enter_*` fields hold for the moment of entry; `along_mps` is the road user's speed along the path.
-    `on_approach` and `must_yield` as in `Predictions`.
+    `on_approach` and `must_yield` as in `PredictedMode`.
     """
 
     item: TrackedObject
@@ -77,65 +86,45 @@ class _Conflict:
 class TrafficBehavior:
     """Derives the constraints on the ego from the other road users."""
 
-    def __init__(self, graph: LaneGraph, width_m: float, config: BehaviorConfig) -> None:
-        self._predictor = Predictor(graph)
+    def __init__(self, width_m: float, config: BehaviorConfig) -> None:
         self._width_m = width_m
         self._config = config
-        self._times = np.arange(0.0, config.prediction_s + 1e-9, config.prediction_step_s, dtype=np.float64)
 
     def constraints(
         self,
         route: Route,
         ego: EgoOnRoute,
-        objects: Sequence[TrackedObject],
+        prediction: Prediction,
         reference: SpeedReference,
         ego_times_s: Float,
         yielding_to: frozenset[int],
         unprotected: frozenset[str] = frozenset(),
     ) -> Constraints:
-        """Leaders, stops and speed caps from `objects`.
+        """Leaders, stops and speed caps from the road users of `prediction`.
 
         `ego_times_s` (N,) is when the ego would reach each point of `reference`. `yielding_to` holds the track ids from
         the last decision. `unprotected` are the ids of lights at which the ego goes without having seen green, so that
         crossing traffic cannot be assumed to have red.
         """
         reach = float(reference.s_m[-1])
-        near = [self._clip_velocity(item) for item in _within_reach(route, ego, objects, reach - ego.s_m)]
+        near = _within_reach(route, ego, prediction.objects, reach - ego.s_m)
         result = Constraints()
         if not near:
             return result
         corridor = corridor_of(route, ego.s_m - 2.0, reach, self._width_m, ego.front_m, 2)
-        moving = self._constrain_by_present(corridor, ego, near, result)
+        beside = self._constrain_by_present(corridor, ego, [one.item for one in near], result)
+        entering = [near[row] for row in beside if self._may_enter(near[row], beside[row], prediction.horizon_s)]
         yielding: set[int] = set()
-        for conflict in self._conflicts(corridor, moving):
+        for conflict in self._conflicts(corridor, entering, prediction.times_s):
             if self._has_priority(conflict, route, ego, unprotected):
                 continue
             if self._resolve_conflict(conflict, route, ego, reference, ego_times_s, yielding_to, result):
                 yielding.add(conflict.item.track_id)
         return Constraints(result.leaders, result.stops, result.caps, frozenset(yielding))
 
-    def _clip_velocity(self, item: TrackedObject) -> TrackedObject:
-        """Clip a road user's velocity to what its kind can do: a pedestrian's speed, and a vehicle's sideways motion.
-
-        The estimated speed of a far pedestrian may be wrong by tens of m/s. A car that is cut by the edge of the
-        picture seems to come closer.
-        """
-        velocity = np.array(item.velocity_mps)
-        if item.kind is ObjectKind.PEDESTRIAN:
-            velocity = velocity * min(1.0, self._config.walker_fastest_mps / max(item.speed_mps, 1e-6))
-        else:
-            ahead = np.array([np.cos(item.yaw_rad), np.sin(item.yaw_rad)])
-            left = np.array([-ahead[1], ahead[0]])
-            along, across = float(velocity @ ahead), float(velocity @ left)
-            limit = self._config.vehicle_slip_max * abs(along)
-            velocity = along * ahead + float(np.clip(across, -limit, limit)) * left
-        return replace(item, velocity_mps=(float(velocity[0]), float(velocity[1])))
-
-    def _leader_cause(self, item: TrackedObject, speed_mps: float) -> Cause:
-        moves = speed_mps > self._config.moving_speed_mps
-        return Cause(
-            ConstraintKind.LEADER if moves else ConstraintKind.OBSTACLE, f"vehicle {item.track_id}", str(item.track_id)
-        )
+    def _leader_cause(self, item: TrackedObject, speed_mps: float) -> Constraint:
+        moves = speed_mps > self._config.moving_leader_mps
+        return Constraint(ConstraintKind.LEADER if moves else ConstraintKind.OBSTACLE, str(item.track_id))
 
     def _margin(self, item: TrackedObject) -> float:
         walker = item.kind is ObjectKind.PEDESTRIAN
@@ -143,7 +132,7 @@ class TrafficBehavior:
 
     def _project(
         self, corridor: Corridor, items: Sequence[TrackedObject], x: Float, y: Float, yaw: Float
-    ) -> Projection:
+    ) -> BoxProjection:
         """Project items (H,) at (H, T) poses, each as three boxes along its length: (H, T, 3)."""
         length = np.array([o.length_m for o in items])[:, None, None]
         width = np.array([o.width_m for o in items])[:, None, None]
@@ -162,8 +151,11 @@ class TrafficBehavior:
 
     def _constrain_by_present(
         self, corridor: Corridor, ego: EgoOnRoute, items: Sequence[TrackedObject], result: Constraints
-    ) -> list[TrackedObject]:
-        """Constrain the ego by the road users that are in its corridor now; return the others that may enter it."""
+    ) -> dict[int, float]:
+        """Constrain the ego by the road users that are in its corridor now; the distance of the others from its path.
+
+        The result's keys are the rows of `items`, in order.
+        """
         x = np.array([[o.x_m] for o in items])
         y = np.array([[o.y_m] for o in items])
         yaw = np.array([[o.yaw_rad] for o in items])
@@ -184,49 +176,27 @@ class TrafficBehavior:
                 speed_mps = max(0.0, float(along))
                 result.leaders.append(Leader(low - ego.front_m, speed_mps, self._leader_cause(item, speed_mps)))
         aside = np.abs(boxes.d_m[:, 0, 1]).tolist()
-        return [
-            item
-            for item, offset in zip(items, aside, strict=True)
-            if item.speed_mps > self._config.moving_speed_mps
-            and item.track_id not in bound
-            and offset < item.speed_mps * self._config.prediction_s + item.length_m + self._width_m
-        ]
+        return {row: offset for row, offset in enumerate(aside) if items[row].track_id not in bound}
 
-    def _conflicts(self, corridor: Corridor, items: Sequence[TrackedObject]) -> list[_Conflict]:
-        if not items:
+    def _may_enter(self, one: PredictedObject, offset_m: float, horizon_s: float) -> bool:
+        """Whether a road user moves, and is so near to the ego's path that it may come there within the horizon."""
+        item = one.item
+        return bool(one.modes) and offset_m < item.speed_mps * horizon_s + item.length_m + self._width_m
+
+    def _conflicts(self, corridor: Corridor, objects: Sequence[PredictedObject], times_s: Float) -> list[_Conflict]:
+        ways = [(one.item, mode) for one in objects for mode in one.modes]
+        if not ways:
             return []
-        future = self._predictor.predict(items, self._times)
-        owners = [items[i] for i in future.owner]
-        boxes = self._project(corridor, owners, future.x_m, future.y_m, future.yaw_rad)
+        x = np.array([mode.x_m for _, mode in ways])
+        y = np.array([mode.y_m for _, mode in ways])
+        yaw = np.array([mode.yaw_rad for _, mode in ways])
+        boxes = self._project(corridor, [item for item, _ in ways], x, y, yaw)
         blocked: NDArray[np.bool_] = np.any(boxes.blocks, axis=2)
         return [
-            self._conflict(row, owners[row], future, boxes, blocked[row])
-            for row in np.flatnonzero(np.any(blocked, axis=1)).tolist()
+            _conflict(row, item, mode, boxes, np.flatnonzero(blocked[row]), times_s)
+            for row, (item, mode) in enumerate(ways)
+            if np.any(blocked[row])
         ]
-
-    def _conflict(
-        self, row: int, item: TrackedObject, future: Predictions, boxes: Projection, blocked: NDArray[np.bool_]
-    ) -> _Conflict:
-        steps = np.flatnonzero(blocked)
-        first, last = int(steps[0]), int(steps[-1])
-        blocks = boxes.blocks[row]
-        s, half = boxes.s_m[row], boxes.half_s_m[row]
-        turn = float(future.yaw_rad[row, first] - boxes.path_yaw_rad[row, first, 1])
-        if item.kind is ObjectKind.PEDESTRIAN:
-            turn = float(np.arctan2(item.velocity_mps[1], item.velocity_mps[0]) - boxes.path_yaw_rad[row, first, 1])
-        beyond = last == len(self._times) - 1
-        return _Conflict(
-            item=item,
-            low_s_m=float((s - half)[blocks].min()),
-            high_s_m=float((s + half)[blocks].max()),
-            enter_s=float(self._times[first]),
-            leave_s=float(self._times[last]) + (2.0 if beyond else 0.0),
-            s_at_enter_m=float(s[first, 1]),
-            half_s_at_enter_m=0.5 * item.length_m,
-            along_mps=float(item.speed_mps * np.cos(turn)),
-            on_approach=bool(future.on_approach[row]),
-            must_yield=bool(future.must_yield[row]),
-        )
 
     def _resolve_conflict(
         self,
@@ -259,10 +229,10 @@ class TrafficBehavior:
         return True
 
     def _has_priority(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, unprotected: frozenset[str]) -> bool:
-        """Whether the ego has the right of way: the other is before the junction and has a sign or a red light."""
+        """Whether the ego has the right of way: the road user is before the junction and has a sign or a red light."""
         if not conflict.on_approach:
             return False
-        row = min(int(np.searchsorted(route.s_m, conflict.low_s_m)), len(route.s_m) - 1)
+        row = route.row_at(conflict.low_s_m)
         if conflict.must_yield and bool(route.is_junction[row]):
             return True
         lines = [
@@ -274,7 +244,7 @@ class TrafficBehavior:
         ]
         if not lines:
             return False
-        approach = float(np.interp(max(lines), route.s_m, route.yaw_rad))
+        approach = float(route.curve.pose_at(max(lines))[2])
         turn = abs(float(wrap_angle(conflict.item.yaw_rad - approach)))
         return _RED_FOR_THEM_RAD[0] < turn < _RED_FOR_THEM_RAD[1]
 
@@ -304,8 +274,7 @@ class TrafficBehavior:
         else:
             slow = max(1.0, min(conflict.along_mps, ego.speed_mps) - 2.0)
             far = ego.s_m + 100.0
-            words = f"letting {_label(conflict.item)} in"
-            cause = Cause(ConstraintKind.CROSSING_TRAFFIC, words, str(conflict.item.track_id))
+            cause = Constraint(ConstraintKind.MERGING_TRAFFIC, str(conflict.item.track_id))
             result.caps.append(SpeedCap(ego.s_m, far, slow, cause))
         return True
 
@@ -332,6 +301,31 @@ class TrafficBehavior:
         return nearest if _needed_deceleration(ego, nearest) < _FEASIBLE_MPS2 else None
 
 
+def _conflict(
+    row: int, item: TrackedObject, mode: PredictedMode, boxes: BoxProjection, steps: NDArray[np.int64], times_s: Float
+) -> _Conflict:
+    """The conflict of a road user that takes the way `mode`: box `row` is in the corridor at the time `steps`."""
+    first, last = int(steps[0]), int(steps[-1])
+    blocks = boxes.blocks[row]
+    s, half = boxes.s_m[row], boxes.half_s_m[row]
+    turn = float(mode.yaw_rad[first] - boxes.path_yaw_rad[row, first, 1])
+    if item.kind is ObjectKind.PEDESTRIAN:
+        turn = float(np.arctan2(item.velocity_mps[1], item.velocity_mps[0]) - boxes.path_yaw_rad[row, first, 1])
+    beyond = last == len(times_s) - 1
+    return _Conflict(
+        item=item,
+        low_s_m=float((s - half)[blocks].min()),
+        high_s_m=float((s + half)[blocks].max()),
+        enter_s=float(times_s[first]),
+        leave_s=float(times_s[last]) + (2.0 if beyond else 0.0),
+        s_at_enter_m=float(s[first, 1]),
+        half_s_at_enter_m=0.5 * item.length_m,
+        along_mps=float(item.speed_mps * np.cos(turn)),
+        on_approach=mode.on_approach,
+        must_yield=mode.must_yield,
+    )
+
+
 def _needed_deceleration(ego: EgoOnRoute, stop_s_m: float) -> float:
     """Deceleration needed to stop at `stop_s_m`; zero for an ego that already stands."""
     if ego.speed_mps < 0.3:
@@ -348,19 +342,12 @@ def _waiting_lines(route: Route, from_s_m: float, to_s_m: float) -> list[float]:
 
 
 def _within_reach(
-    route: Route, ego: EgoOnRoute, objects: Sequence[TrackedObject], reach_m: float
-) -> list[TrackedObject]:
-    x = float(np.interp(ego.s_m, route.s_m, route.x_m))
-    y = float(np.interp(ego.s_m, route.s_m, route.y_m))
-    return [o for o in objects if (o.x_m - x) ** 2 + (o.y_m - y) ** 2 < (reach_m + 5.0) ** 2]
+    route: Route, ego: EgoOnRoute, objects: Sequence[PredictedObject], reach_m: float
+) -> list[PredictedObject]:
+    x, y, _ = route.curve.pose_at(ego.s_m)
+    return [one for one in objects if (one.item.x_m - x) ** 2 + (one.item.y_m - y) ** 2 < (reach_m + 5.0) ** 2]
 
 
-def _crossing_cause(item: TrackedObject) -> Cause:
-    if item.kind is ObjectKind.PEDESTRIAN:
-        return Cause(ConstraintKind.PEDESTRIAN, f"walker {item.track_id} crossing", str(item.track_id))
-    return Cause(ConstraintKind.CROSSING_TRAFFIC, f"giving way to {_label(item)}", str(item.track_id))
-
-
-def _label(item: TrackedObject) -> str:
-    word = "vehicle" if item.kind is not ObjectKind.PEDESTRIAN else "walker"
-    return f"{word} {item.track_id}"
+def _crossing_cause(item: TrackedObject) -> Constraint:
+    is_walker = item.kind is ObjectKind.PEDESTRIAN
+    return Constraint(ConstraintKind.PEDESTRIAN if is_walker else ConstraintKind.CROSSING_TRAFFIC, str(item.track_id))

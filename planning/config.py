@@ -1,6 +1,7 @@
 """Configuration of planning: every tunable number, with its unit in its name and the range that is allowed.
 
-`PlanningConfig` holds the route search, the speed profile and the traffic behaviour; YAML files override it.
+`PlanningConfig` holds the route search, the prediction, the speed profile and the traffic behaviour; YAML files
+override it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,22 @@ class RouteConfig(_Strict):
     snap_heading_rad: float = Field(1.2, gt=0.0, lt=3.2)
     smoothing_wavelength_m: float = Field(10.0, gt=0.0)
     smoothing_max_offset_m: float = Field(0.04, gt=0.0, le=0.05)
+
+
+class PredictionConfig(_Strict):
+    """For how long, and of which road users, the motion is predicted.
+
+    * `horizon_s`, `step_s`: the last predicted time, and the time between two.
+    * `moving_speed_mps`: a road user that is not faster than this stands, and has no predicted motion.
+    * `walker_fastest_mps`, `vehicle_slip_max`: limits that a measured velocity is clipped to; the latter is the
+      sideways part of a vehicle's speed as a fraction of its forward speed.
+    """
+
+    horizon_s: float = Field(5.0, gt=0.0, le=60.0)
+    step_s: float = Field(0.25, ge=0.01)
+    moving_speed_mps: float = Field(0.3, gt=0.0)
+    walker_fastest_mps: float = Field(5.0, gt=0.0)
+    vehicle_slip_max: float = Field(0.5, gt=0.0)
 
 
 class SpeedConfig(_Strict):
@@ -71,8 +88,6 @@ class BehaviorConfig(_Strict):
 
     * `look_ahead_m`: least distance that is planned for.
     * `corridor_margin_m`, `walker_margin_m`: added to the ego's swept width for vehicles and for pedestrians.
-    * `walker_fastest_mps`, `vehicle_slip_max`: limits that a measured velocity is clipped to; the latter is the
-      sideways part of a vehicle's speed as a fraction of its forward speed.
     * `light_view_range_m`: distance within which a traffic light of unknown state counts as red.
     * `light_memory_s`: how long the last state of a light that is no longer seen holds (red and yellow hold longer).
       `light_blind_s`: for how long a green holds once the ego is too near to see the light; then the ego goes on with
@@ -87,8 +102,6 @@ class BehaviorConfig(_Strict):
     look_ahead_m: float = Field(100.0, gt=20.0, le=1000.0)
     corridor_margin_m: float = Field(0.35, ge=0.0)
     walker_margin_m: float = Field(0.6, ge=0.0)
-    walker_fastest_mps: float = Field(5.0, gt=0.0)
-    vehicle_slip_max: float = Field(0.5, gt=0.0)
     stop_line_gap_m: float = Field(1.2, ge=0.0)
     junction_clearance_m: float = Field(3.5, ge=0.0)
     conflict_gap_m: float = Field(2.0, ge=0.0)
@@ -109,9 +122,7 @@ class BehaviorConfig(_Strict):
     unseen_follow_s: float = Field(2.0, ge=0.0)  # after that, the light may have turned yellow
     unseen_wait_s: float = Field(60.0, ge=0.0)  # a whole cycle of four arms of 15 s (green, yellow, all red)
     unseen_clear_s: float = Field(3.0, ge=0.0)
-    prediction_s: float = Field(5.0, gt=0.0, le=60.0)
-    prediction_step_s: float = Field(0.25, ge=0.01)
-    moving_speed_mps: float = Field(0.3, gt=0.0)
+    moving_leader_mps: float = Field(0.3, gt=0.0)  # a slower leader is reported as an obstacle
     merge_horizon_s: float = Field(2.5, gt=0.0, le=60.0)
     time_margin_before_s: float = Field(0.7, ge=0.0)
     time_margin_after_s: float = Field(0.8, ge=0.0)
@@ -119,9 +130,9 @@ class BehaviorConfig(_Strict):
 
 
 class PlanningConfig(_Strict):
-    """All of planning; `finish_distance_m` is how near its end a route counts as finished."""
+    """All of planning."""
 
-    route: RouteConfig = RouteConfig()  # type: ignore[call-arg]
-    speed: SpeedConfig = SpeedConfig()  # type: ignore[call-arg]
-    behavior: BehaviorConfig = BehaviorConfig()  # type: ignore[call-arg]
-    finish_distance_m: float = Field(1.5, gt=0.0)
+    route: RouteConfig = RouteConfig()
+    prediction: PredictionConfig = PredictionConfig()
+    speed: SpeedConfig = SpeedConfig()
+    behavior: BehaviorConfig = BehaviorConfig()

@@ -10,22 +10,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from av_core.curve import Curve
 from av_core.types import Float
 from planning.reference_path import Route
 
 
 @dataclass(frozen=True, slots=True)
 class Corridor:
-    """A stretch of the route with the width that the ego's body sweeps on it; all arrays (N,).
+    """A stretch of the route with the width that the ego's body sweeps on it; arrays (N,) belong to the curve's points.
 
     `left_m` and `right_m` are how far the body reaches to either side of the path, without margin: half the width, and
     on a curve the swing of the front to the outside (front overhang squared over twice the radius).
     """
 
-    s_m: Float
-    x_m: Float
-    y_m: Float
-    yaw_rad: Float
+    curve: Curve
     left_m: Float
     right_m: Float
 
@@ -35,23 +33,20 @@ def corridor_of(route: Route, from_s_m: float, to_s_m: float, width_m: float, fr
 
     `front_m` is the distance from the rear axle to the front bumper.
     """
-    low = max(0, int(np.searchsorted(route.s_m, from_s_m)) - 1)
-    high = max(low + 2, int(np.searchsorted(route.s_m, to_s_m)) + 1)
+    low = max(0, route.row_at(from_s_m) - 1)
+    high = max(low + 2, route.row_at(to_s_m) + 1)
     low = min(low, max(0, len(route.s_m) - 1 - stride))
-    rows = slice(low, high, stride)
-    swing = 0.5 * route.curvature_1pm[rows] * front_m**2
+    curve = route.curve.part(slice(low, high, stride))
+    swing = 0.5 * curve.curvature_1pm * front_m**2
     return Corridor(
-        s_m=route.s_m[rows],
-        x_m=route.x_m[rows],
-        y_m=route.y_m[rows],
-        yaw_rad=route.yaw_rad[rows],
+        curve,
         left_m=0.5 * width_m + np.maximum(0.0, -swing),
         right_m=0.5 * width_m + np.maximum(0.0, swing),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Projection:
+class BoxProjection:
     """Boxes in route coordinates, arrays of any one shape.
 
     Arc length and lateral offset (left positive) of the centre, half the extent along the path, and the path's heading
@@ -67,32 +62,16 @@ class Projection:
 
 def project_boxes(
     corridor: Corridor, x_m: Float, y_m: Float, yaw_rad: Float, length_m: Float, width_m: Float, margin_m: Float
-) -> Projection:
+) -> BoxProjection:
     """Project oriented boxes (arrays of one shape) on the corridor, by the path's tangent at the nearest point."""
-    shape = x_m.shape
-    px, py = x_m.ravel(), y_m.ravel()
-    # |p - c|^2 without |p|^2, which is the same for all c: one matrix product instead of two differences.
-    cx, cy = corridor.x_m - corridor.x_m[0], corridor.y_m - corridor.y_m[0]
-    rx, ry = px - corridor.x_m[0], py - corridor.y_m[0]
-    cost = (cx**2 + cy**2)[None, :] - 2.0 * (np.outer(rx, cx) + np.outer(ry, cy))
-    nearest = np.argmin(cost, axis=1)
-    yaw = corridor.yaw_rad[nearest]
-    cos, sin = np.cos(yaw), np.sin(yaw)
-    dx, dy = px - corridor.x_m[nearest], py - corridor.y_m[nearest]
-    along, across = dx * cos + dy * sin, -dx * sin + dy * cos
-    turn = yaw_rad.ravel() - yaw
+    # On the tangent: boxes may be far beyond the corridor's end, where a bend leads anywhere.
+    at = corridor.curve.project(x_m, y_m, follow_bend=False)
+    turn = yaw_rad - at.yaw_rad
     c, s = np.abs(np.cos(turn)), np.abs(np.sin(turn))
-    half_l, half_w = 0.5 * length_m.ravel(), 0.5 * width_m.ravel()
+    half_l, half_w = 0.5 * length_m, 0.5 * width_m
     half_s, half_d = c * half_l + s * half_w, s * half_l + c * half_w
-    margin = margin_m.ravel()
-    blocks = (across - half_d < corridor.left_m[nearest] + margin) & (
-        across + half_d > -corridor.right_m[nearest] - margin
+    blocks = (at.d_m - half_d < corridor.left_m[at.row] + margin_m) & (
+        at.d_m + half_d > -corridor.right_m[at.row] - margin_m
     )
-    reach = np.abs(along) <= half_s + 2.0
-    return Projection(
-        s_m=(corridor.s_m[nearest] + along).reshape(shape),
-        d_m=across.reshape(shape),
-        half_s_m=half_s.reshape(shape),
-        path_yaw_rad=yaw.reshape(shape),
-        blocks=(blocks & reach).reshape(shape),
-    )
+    reach = np.abs(at.s_m - corridor.curve.s_m[at.row]) <= half_s + 2.0
+    return BoxProjection(s_m=at.s_m, d_m=at.d_m, half_s_m=half_s, path_yaw_rad=at.yaw_rad, blocks=blocks & reach)

@@ -46,7 +46,7 @@ def _turns(route: Route) -> list[Manoeuvre]:
     found = []
     left_before_m = 0.0
     for first, last in _runs(route.is_junction):
-        turn_rad = float(route.yaw_rad[last] - route.yaw_rad[first])
+        turn_rad = float(route.curve.yaw_rad[last] - route.curve.yaw_rad[first])
         start_m, end_m = float(route.s_m[first]), float(route.s_m[last])
         if abs(turn_rad) >= TURN_MIN_RAD:
             # An indicator that starts before the ego has left the previous junction would announce a turn there.

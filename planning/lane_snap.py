@@ -23,12 +23,12 @@ def pose_on_lane(graph: LaneGraph, x_m: float, y_m: float) -> Pose2D:
     """
     best, best_distance = None, SNAP_M
     for lane in graph.lanes.values():
-        distance = np.hypot(*(lane.points[:, :2] - (x_m, y_m)).T)
-        row = int(np.argmin(distance))
-        handicap = JUNCTION_HANDICAP_M if lane.is_junction else 0.0
-        if distance[row] + handicap < best_distance:
-            best, best_distance = (lane, row), float(distance[row]) + handicap
+        row = lane.curve.nearest(x_m, y_m)
+        distance = float(np.hypot(lane.curve.x_m[row] - x_m, lane.curve.y_m[row] - y_m))
+        distance += JUNCTION_HANDICAP_M if lane.is_junction else 0.0
+        if distance < best_distance:
+            best, best_distance = (lane.curve, row), distance
     if best is None:
         raise RouteError(f"({x_m:.1f}, {y_m:.1f}) in the map frame is not on a driving lane of {graph.name}")
-    lane, row = best
-    return Pose2D(float(lane.points[row, 0]), float(lane.points[row, 1]), float(lane.yaw_rad[row]))
+    curve, row = best
+    return Pose2D(float(curve.x_m[row]), float(curve.y_m[row]), float(curve.yaw_rad[row]))

@@ -1,4 +1,4 @@
-"""The planner: turns each `Scene` into a `Plan` (poses, speeds, times) along the route.
+"""The planner: turns each `Scene` and its `Prediction` into a `Plan` (poses, speeds, times) along the route.
 
 `Planner.plan` tracks the ego on the route, collects the constraints from signals (`signals`) and road users
 (`behavior`), and rolls out the fastest motion that meets them all (`speed`).
@@ -13,25 +13,25 @@ import numpy as np
 from av_core.errors import RouteError
 from av_core.types import (
     CameraModel,
+    Constraint,
     ConstraintKind,
     EgoState,
     Float,
     LaneGraph,
     Plan,
-    Pose2D,
+    Prediction,
     Scene,
+    Trajectory,
     VehicleParameters,
 )
 from planning.behavior import TrafficBehavior
 from planning.config import PlanningConfig
 from planning.indicators import Manoeuvre, indicator_at, manoeuvres
 from planning.reference_path import Route
-from planning.route import find_route
 from planning.route_tracker import RouteProgress, RouteTracker
 from planning.sight import Place, sight_limits
 from planning.signals import Commitment, EgoOnRoute, SignalMemory, SpeedCap, signal_constraints
 from planning.speed import (
-    Cause,
     Motion,
     SpeedCeiling,
     StopTarget,
@@ -49,10 +49,10 @@ _GRID_M = 0.5
 class Planner:
     """Plans the motion of the next seconds along a route.
 
-    Set the route once (`set_route` or `navigate`), then call `plan` with each scene in order of time. A plan starts
-    from the speed and acceleration of the last plan, kept within a band around the measured speed, so that noise in the
-    estimate does not become jerk. `cameras` are those that read the traffic lights: the ego waits at a red light where
-    at least one of them still sees it.
+    Set the route once (`set_route`), then call `plan` with each scene and prediction in order of time. A
+    plan starts from the speed and acceleration of the last plan, kept within a band around the measured speed, so that
+    noise in the estimate does not become jerk. `cameras` are those that read the traffic lights: the ego waits at a red
+    light where at least one of them still sees it.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class Planner:
         self._graph = graph
         self._cameras = tuple(cameras)
         self._vehicle = vehicle
-        self._config = config or PlanningConfig()  # type: ignore[call-arg]
-        self._behavior = TrafficBehavior(graph, vehicle.width_m, self._config.behavior)
+        self._config = config or PlanningConfig()
+        self._behavior = TrafficBehavior(vehicle.width_m, self._config.behavior)
         self._route: Route | None = None
         self._tracker: RouteTracker | None = None
         self._progress: RouteProgress | None = None
@@ -90,12 +90,6 @@ class Planner:
         """Where the ego was on the route at the last `plan`."""
         return self._progress
 
-    def navigate(self, start: Pose2D, goal: Pose2D, via: Sequence[Pose2D] = ()) -> Route:
-        """Find a route and set it. Raises `RouteError` when there is none."""
-        route = find_route(self._graph, start, goal, via, self._config.route)
-        self.set_route(route)
-        return route
-
     def set_route(self, route: Route) -> None:
         self._route = route
         self._tracker = RouteTracker(route)
@@ -107,10 +101,10 @@ class Planner:
         self._yielding = frozenset()
         self._last = None
 
-    def plan(self, scene: Scene) -> Plan:
-        """Plan the motion from now on. Raises `RouteError` when no route is set."""
+    def plan(self, scene: Scene, prediction: Prediction) -> Plan:
+        """Plan the motion from now on; `prediction` is of `scene`. Raises `RouteError` when no route is set."""
         if self._route is None or self._tracker is None:
-            raise RouteError("no route is set: call navigate or set_route before plan")
+            raise RouteError("no route is set: call set_route before plan")
         route, config = self._route, self._config
         self._progress = self._tracker.update(scene.ego)
         vehicle = self._vehicle
@@ -136,10 +130,10 @@ class Planner:
             lambda signal: observe_junction(route, signal, ego.front_s_m, self._graph, scene.objects),
         )
         unprotected = frozenset(signal_id for signal_id, _ in self._memory.unprotected)
-        stops.append(StopTarget(route.length_m, Cause(ConstraintKind.END_OF_ROUTE, "end of route")))
+        stops.append(StopTarget(route.length_m, Constraint(ConstraintKind.END_OF_ROUTE)))
         free = backward_pass(self._ceiling(route, ego.s_m, reach, caps), config.speed)
         times = forward_times(free, ego.speed_mps, min(stop.s_m for stop in stops), config.speed)
-        others = self._behavior.constraints(route, ego, scene.objects, free, times, self._yielding, unprotected)
+        others = self._behavior.constraints(route, ego, prediction, free, times, self._yielding, unprotected)
         self._yielding = others.yielding_to
         ceiling = self._ceiling(route, ego.s_m, reach, caps + others.caps)
         start = (ego.s_m, *self._start(scene.ego, scene.stamp.time_s))
@@ -173,7 +167,7 @@ class Planner:
         config = self._config.speed
         rows = np.clip(np.searchsorted(route.s_m, s), 0, len(route.s_m) - 1)
         limit = route.speed_limit_mps[rows] * config.limit_factor
-        curvature = np.interp(s, route.s_m, route.curvature_1pm)
+        curvature = route.curve.interpolate(s, route.curve.curvature_1pm)
         layers = [limit, curve_speed(curvature, config)]
         for cap in caps:
             layers.append(np.where((s >= cap.from_s_m) & (s <= cap.to_s_m), cap.speed_mps, np.inf))
@@ -181,23 +175,14 @@ class Planner:
         return SpeedCeiling(s, stack.min(axis=0), _causes(stack, route.speed_limit_mps[rows], curvature, caps))
 
     def _to_plan(self, scene: Scene, route: Route, motion: Motion, ego: EgoOnRoute) -> Plan:
-        def at(values: Float) -> Float:
-            return np.interp(motion.s_m, route.s_m, values)
-
-        finished = route.length_m - ego.s_m <= self._config.finish_distance_m and ego.speed_mps < 0.1
+        poses = route.curve.pose_at(np.minimum(motion.s_m, route.length_m))
+        curvature = route.curve.interpolate(motion.s_m, route.curve.curvature_1pm)
         return Plan(
             stamp=scene.stamp,
-            x_m=at(route.x_m),
-            y_m=at(route.y_m),
-            yaw_rad=at(route.yaw_rad),
-            curvature_1pm=at(route.curvature_1pm),
-            speed_mps=motion.speed_mps,
-            accel_mps2=motion.accel_mps2,
-            time_s=motion.time_s,
+            trajectory=Trajectory.through(poses, curvature, motion.speed_mps, motion.accel_mps2, motion.time_s),
             constraint=motion.constraint,
             route_s_m=ego.s_m,
-            is_finished=finished,
-            limited_by=motion.limited_by,
+            is_accelerating=motion.is_accelerating,
             indicator=indicator_at(self._manoeuvres, ego.s_m),
         )
 
@@ -208,13 +193,15 @@ def _is_kept(commitment: Commitment, motion: Motion) -> bool:
     return len(reached) > 0 and float(motion.time_s[reached[0]]) <= commitment.left_s
 
 
-def _causes(layers: Float, limit_mps: Float, curvature_1pm: Float, caps: Sequence[SpeedCap]) -> Callable[[int], Cause]:
-    def cause(row: int) -> Cause:
+def _causes(
+    layers: Float, limit_mps: Float, curvature_1pm: Float, caps: Sequence[SpeedCap]
+) -> Callable[[int], Constraint]:
+    def cause(row: int) -> Constraint:
         layer = int(np.argmin(layers[:, row]))
         if layer == 0:
-            return Cause(ConstraintKind.SPEED_LIMIT, f"speed limit {3.6 * limit_mps[row]:.0f} km/h")
+            return Constraint(ConstraintKind.SPEED_LIMIT, value=float(limit_mps[row]))
         if layer == 1:
-            return Cause(ConstraintKind.CURVE, f"curve {abs(curvature_1pm[row]):.2f} 1/m")
+            return Constraint(ConstraintKind.CURVE, value=float(curvature_1pm[row]))
         return caps[layer - 2].cause
 
     return cause

@@ -1,18 +1,30 @@
 """Predicts where other road users will be in the next seconds.
 
-A vehicle follows its lane at constant speed, with one hypothesis for each lane that fits; everything else keeps its
-velocity.
+A vehicle follows its lane at constant speed, with one mode for each lane that fits; everything else keeps its velocity.
+The prediction does not use the ego's route: the planner decides which predicted motions matter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from av_core.types import Float, LaneGraph, LaneKey, ObjectKind, SignalKind, TrackedObject
+from av_core.curve import Curve, ahead_and_left
+from av_core.types import (
+    Float,
+    LaneGraph,
+    LaneKey,
+    ObjectKind,
+    PredictedMode,
+    PredictedObject,
+    Prediction,
+    Scene,
+    SignalKind,
+    TrackedObject,
+)
+from planning.config import PredictionConfig
 from planning.lane_index import LaneIndex, LaneMatch
 
 _FOLLOW_M = 80.0
@@ -23,91 +35,92 @@ _MATCH_M = 1.6
 
 _MATCH_RAD = 0.6
 _MAX_LANES = 3
-"""Most lane hypotheses for one vehicle."""
+"""Most lanes that one vehicle is predicted on."""
 
 _LEAVING_MPS = 0.6
 """Sideways speed from which a vehicle may be leaving its lane."""
 
 
-@dataclass(frozen=True, slots=True)
-class Predictions:
-    """H hypotheses over T times: `owner` (H,) is the index of the object; x, y and yaw are (H, T), map frame.
-
-    `on_approach` (H,): the object's lane is not yet inside a junction. `must_yield` (H,): in addition, that lane or one
-    of its successors has a stop or yield sign.
-    """
-
-    owner: NDArray[np.int64]
-    x_m: Float
-    y_m: Float
-    yaw_rad: Float
-    on_approach: NDArray[np.bool_]
-    must_yield: NDArray[np.bool_]
-
-
 class Predictor:
-    """Predicts vehicles along their lane at constant speed, and other road users at constant velocity.
+    """The prediction stage: the possible ways of every moving road user in a scene.
 
-    At a fork, the straightest continuation of the lane is followed.
-
-    A vehicle that moves sideways on its lane, as in a lane change, gets a hypothesis at constant velocity as well.
+    A vehicle follows its lane at constant speed, and at a fork the straightest continuation; it gets one mode for each
+    lane that fits. A vehicle that moves sideways on its lane, as in a lane change, gets a mode at constant velocity as
+    well. Pedestrians, and vehicles that are on no lane, keep their velocity.
     """
 
-    def __init__(self, graph: LaneGraph) -> None:
+    def __init__(self, graph: LaneGraph, config: PredictionConfig | None = None) -> None:
         self._graph = graph
+        self._config = config or PredictionConfig()
+        self._times = np.arange(0.0, self._config.horizon_s + 1e-9, self._config.step_s, dtype=np.float64)
         self._index = LaneIndex(graph)
-        self._ahead: dict[LaneKey, Float] = {}
+        self._ahead: dict[LaneKey, Curve] = {}
         self._signed = {signal.lane for signal in graph.signals if signal.kind is not SignalKind.TRAFFIC_LIGHT}
 
-    def predict(self, objects: Sequence[TrackedObject], times_s: Float) -> Predictions:
-        """One hypothesis for each lane that an object may follow, or one at constant velocity."""
-        rows: list[tuple[int, Float, bool, bool]] = []
-        places = np.array([[o.x_m, o.y_m] for o in objects]).reshape(-1, 2)
-        course = np.array([np.arctan2(o.velocity_mps[1], o.velocity_mps[0]) for o in objects])
-        matches = self._index.matches(places, course, _MATCH_M, _MATCH_RAD) if objects else []
-        for number, (item, near) in enumerate(zip(objects, matches, strict=True)):
-            if item.kind is ObjectKind.PEDESTRIAN or not near:
-                rows.append((number, _constant_velocity(item, times_s), False, False))
-                continue
-            if item.speed_mps * abs(np.sin(near[0].heading_rad)) > _LEAVING_MPS:
-                rows.append((number, _constant_velocity(item, times_s), False, False))
-            for match in near[:_MAX_LANES]:
-                lane = self._graph.lanes[match.lane]
-                signed = match.lane in self._signed or any(key in self._signed for key in lane.successors)
-                rows.append((number, self._follow_lane(item, match, times_s), not lane.is_junction, signed))
-        track = np.array([row[1] for row in rows]).reshape(-1, 3, len(times_s))
-        return Predictions(
-            owner=np.array([row[0] for row in rows], dtype=np.int64),
-            x_m=track[:, 0],
-            y_m=track[:, 1],
-            yaw_rad=track[:, 2],
-            on_approach=np.array([row[2] for row in rows], dtype=bool),
-            must_yield=np.array([row[3] and row[2] for row in rows], dtype=bool),
+    def predict(self, scene: Scene) -> Prediction:
+        """The road users of `scene`, with their velocities clipped and the modes of those that move."""
+        items = self._clip_velocities(scene.objects)
+        moving = [number for number, item in enumerate(items) if item.speed_mps > self._config.moving_speed_mps]
+        lanes = dict(zip(moving, self._lanes([items[number] for number in moving]), strict=True))
+        return Prediction(
+            scene.stamp,
+            self._times,
+            tuple(
+                PredictedObject(item, self._modes(item, lanes[number]) if number in lanes else ())
+                for number, item in enumerate(items)
+            ),
         )
 
-    def _follow_lane(self, item: TrackedObject, match: LaneMatch, times_s: Float) -> Float:
-        path = self._path(match.lane)
-        s = match.s_m + item.speed_mps * times_s
-        yaw = np.interp(s, path[3], path[2])
-        x, y = np.interp(s, path[3], path[0]), np.interp(s, path[3], path[1])
-        beyond = np.maximum(0.0, s - path[3, -1])
-        x, y = x + beyond * np.cos(yaw), y + beyond * np.sin(yaw)
-        return np.stack([x - match.offset_m * np.sin(yaw), y + match.offset_m * np.cos(yaw), yaw])
+    def _clip_velocities(self, items: Sequence[TrackedObject]) -> list[TrackedObject]:
+        """Clip velocities to what each kind can do: a pedestrian's speed, and a vehicle's sideways motion.
 
-    def _path(self, key: LaneKey) -> Float:
-        """(4, M) x, y, yaw, s along the lane and at least `_FOLLOW_M` of its straightest continuation."""
+        The estimated speed of a far pedestrian may be wrong by tens of m/s. A car that is cut by the edge of the
+        picture seems to come closer.
+        """
+        vx, vy, yaw = np.array([(*item.velocity_mps, item.yaw_rad) for item in items]).reshape(-1, 3).T
+        walks = np.array([item.kind is ObjectKind.PEDESTRIAN for item in items], dtype=bool)
+        slower = np.minimum(1.0, self._config.walker_fastest_mps / np.maximum(np.hypot(vx, vy), 1e-6))
+        along, across = ahead_and_left(vx, vy, yaw)
+        limit = self._config.vehicle_slip_max * np.abs(along)
+        across = np.clip(across, -limit, limit)
+        cos, sin = np.cos(yaw), np.sin(yaw)
+        x = np.where(walks, vx * slower, along * cos - across * sin).tolist()
+        y = np.where(walks, vy * slower, along * sin + across * cos).tolist()
+        return [
+            replace(item, velocity_mps=velocity) for item, velocity in zip(items, zip(x, y, strict=True), strict=True)
+        ]
+
+    def _lanes(self, items: Sequence[TrackedObject]) -> list[list[LaneMatch]]:
+        """The lanes that each road user may follow by its position and course, best first."""
+        places = np.array([[item.x_m, item.y_m] for item in items]).reshape(-1, 2)
+        course = np.array([np.arctan2(item.velocity_mps[1], item.velocity_mps[0]) for item in items])
+        return self._index.matches(places, course, _MATCH_M, _MATCH_RAD) if items else []
+
+    def _modes(self, item: TrackedObject, near: Sequence[LaneMatch]) -> tuple[PredictedMode, ...]:
+        if item.kind is ObjectKind.PEDESTRIAN or not near:
+            return (_constant_velocity(item, self._times),)
+        along_lanes = tuple(self._follow_lane(item, match) for match in near[:_MAX_LANES])
+        if item.speed_mps * abs(np.sin(near[0].heading_rad)) > _LEAVING_MPS:
+            return (_constant_velocity(item, self._times), *along_lanes)
+        return along_lanes
+
+    def _follow_lane(self, item: TrackedObject, match: LaneMatch) -> PredictedMode:
+        lane = self._graph.lanes[match.lane]
+        signed = match.lane in self._signed or any(key in self._signed for key in lane.successors)
+        x, y, yaw = self._path(match.lane).pose_at(match.s_m + item.speed_mps * self._times, match.offset_m)
+        return PredictedMode(x, y, yaw, not lane.is_junction, signed and not lane.is_junction)
+
+    def _path(self, key: LaneKey) -> Curve:
+        """The lane and at least `_FOLLOW_M` of its straightest continuation."""
         if key not in self._ahead:
-            parts: list[Float] = []
+            parts: list[Curve] = []
             length, end = 0.0, self._graph.lanes[key].length_m + _FOLLOW_M
             here: LaneKey | None = key
             while here is not None and length < end and len(parts) < 50:
-                lane = self._graph.lanes[here]
-                parts.append(np.stack([lane.points[:, 0], lane.points[:, 1], lane.yaw_rad, lane.s_m + length]))
-                length += lane.length_m
+                parts.append(self._graph.lanes[here].curve)
+                length += parts[-1].length_m
                 here = self._straightest(here)
-            path = np.concatenate(parts, axis=1)
-            path[2] = np.unwrap(path[2])
-            self._ahead[key] = path
+            self._ahead[key] = Curve.joined(parts)
         return self._ahead[key]
 
     def _straightest(self, key: LaneKey) -> LaneKey | None:
@@ -119,6 +132,6 @@ class Predictor:
         return float(abs(yaw[-1] - yaw[0]))
 
 
-def _constant_velocity(item: TrackedObject, times_s: Float) -> Float:
+def _constant_velocity(item: TrackedObject, times_s: Float) -> PredictedMode:
     vx, vy = item.velocity_mps
-    return np.stack([item.x_m + vx * times_s, item.y_m + vy * times_s, np.full(len(times_s), item.yaw_rad)])
+    return PredictedMode(item.x_m + vx * times_s, item.y_m + vy * times_s, np.full(len(times_s), item.yaw_rad))

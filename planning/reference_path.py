@@ -1,4 +1,8 @@
-"""Builds the reference path of a route: samples the lane centres, blends lane changes, smooths the curvature."""
+"""Defines `Route`, the reference path that the ego follows, and builds it from a sequence of lane stretches.
+
+`build_route` samples the lane centres, blends lane changes and smooths the path. The `Route` also holds speed limits
+and lane widths, and the stop lines of the signals along it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
 from scipy.linalg import solveh_banded
 
+from av_core.curve import Curve, arc_lengths
 from av_core.types import Float, Lane, LaneGraph, LaneKey, SignalKind
 from planning.config import RouteConfig
 
@@ -49,18 +54,14 @@ class RouteSignal:
 class Route:
     """The reference path: N points about `spacing_m` apart in the map frame; all arrays are (N,).
 
-    `s_m` is arc length along the route from 0. `lane_index` is the row of `pieces` and `lanes`, `lane_s_m` the arc
+    `curve` is its geometry, with arc length from 0. `lane_index` is the row of `pieces` and `lanes`, `lane_s_m` the arc
     length on that lane. `is_change` marks lane changes. `cost_s` is the travel time that the search found.
     """
 
     pieces: tuple[RoutePiece, ...]
     cost_s: float
-    s_m: Float
-    x_m: Float
-    y_m: Float
+    curve: Curve
     z_m: Float
-    yaw_rad: Float
-    curvature_1pm: Float
     speed_limit_mps: Float
     width_m: Float
     is_junction: NDArray[np.bool_]
@@ -71,12 +72,16 @@ class Route:
     signals: tuple[RouteSignal, ...]
 
     @property
+    def s_m(self) -> Float:
+        return self.curve.s_m
+
+    @property
     def length_m(self) -> float:
-        return float(self.s_m[-1])
+        return self.curve.length_m
 
     def row_at(self, s_m: float) -> int:
         """Index of the first point at or after `s_m`; the last point beyond the end."""
-        return min(int(np.searchsorted(self.s_m, s_m)), len(self.s_m) - 1)
+        return self.curve.row_at(s_m)
 
     def lane_at(self, s_m: float) -> LaneKey:
         """The lane whose centre the route follows at `s_m`; during a lane change, the lane it changes to."""
@@ -96,19 +101,14 @@ def build_route(graph: LaneGraph, pieces: Sequence[RoutePiece], cost_s: float, c
     raw = _concatenate([_sample(graph, piece, number, config.spacing_m) for number, piece in enumerate(pieces)])
     xyz, columns = _resample(raw, config.spacing_m)
     x, y = smooth(xyz[:, 0], xyz[:, 1], config)
-    s = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
-    yaw, curvature = heading_and_curvature(x, y)
+    curve = Curve.through(x, y)
     number = columns[:, 4].astype(np.int64)
     lanes = tuple(piece.lane for piece in pieces)
     return Route(
         pieces=tuple(pieces),
         cost_s=cost_s,
-        s_m=s,
-        x_m=x,
-        y_m=y,
+        curve=curve,
         z_m=xyz[:, 2],
-        yaw_rad=yaw,
-        curvature_1pm=curvature,
         speed_limit_mps=columns[:, 0],
         width_m=columns[:, 1],
         is_junction=columns[:, 2] > 0.5,
@@ -116,7 +116,7 @@ def build_route(graph: LaneGraph, pieces: Sequence[RoutePiece], cost_s: float, c
         lanes=lanes,
         lane_index=number,
         lane_s_m=columns[:, 5],
-        signals=_signals_along(graph, pieces, s, number, columns[:, 5]),
+        signals=_signals_along(graph, pieces, curve.s_m, number, columns[:, 5]),
     )
 
 
@@ -125,10 +125,10 @@ def lane_points(lane: Lane, s_m: Float) -> Float:
     keep = np.concatenate([[True], np.diff(lane.s_m) > 1e-4])
     tangent = np.stack([np.cos(lane.yaw_rad), np.sin(lane.yaw_rad)], axis=1)
     if np.count_nonzero(keep) < 2:
-        xy = np.column_stack([np.interp(s_m, lane.s_m, lane.points[:, i]) for i in range(2)])
+        xy = np.column_stack(lane.curve.pose_at(s_m)[:2])
     else:
         xy = CubicHermiteSpline(lane.s_m[keep], lane.points[keep, :2], tangent[keep])(s_m)
-    return np.column_stack([xy, np.interp(s_m, lane.s_m, lane.points[:, 2])])
+    return np.column_stack([xy, lane.curve.interpolate(s_m, lane.points[:, 2])])
 
 
 def _sample(graph: LaneGraph, piece: RoutePiece, number: int, spacing_m: float) -> _Samples:
@@ -138,7 +138,7 @@ def _sample(graph: LaneGraph, piece: RoutePiece, number: int, spacing_m: float) 
     xyz = lane_points(lane, s)
     columns = np.zeros((count, 6))
     columns[:, 0] = lane.speed_limit_mps
-    columns[:, 1] = np.interp(s, lane.s_m, lane.width_m)
+    columns[:, 1] = lane.curve.interpolate(s, lane.width_m)
     columns[:, 2] = lane.is_junction
     columns[:, 4] = number
     columns[:, 5] = s
@@ -164,7 +164,7 @@ def _concatenate(parts: Sequence[_Samples]) -> _Samples:
 
 
 def _resample(raw: _Samples, spacing_m: float) -> tuple[Float, Float]:
-    s = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(raw.xyz[:, :2], axis=0).T))])
+    s = arc_lengths(raw.xyz[:, 0], raw.xyz[:, 1])
     grid = np.linspace(0.0, s[-1], max(2, round(s[-1] / spacing_m)) + 1)
     xyz = np.column_stack([np.interp(grid, s, raw.xyz[:, i]) for i in range(3)])
     nearest = np.clip(np.searchsorted(s, grid - 1e-9), 0, len(s) - 1)
@@ -206,18 +206,6 @@ def _third_difference_bands(count: int) -> Float:
         for i in range(4 - offset):
             bands[3 - offset, i + offset : count - 3 + i + offset] += stencil[i] * stencil[i + offset]
     return bands
-
-
-def heading_and_curvature(x_m: Float, y_m: Float) -> tuple[Float, Float]:
-    """Heading (unwrapped) and signed curvature of a polyline, by central differences."""
-    dx, dy = np.gradient(x_m), np.gradient(y_m)
-    ddx, ddy = np.gradient(dx), np.gradient(dy)
-    speed = np.maximum(np.hypot(dx, dy), 1e-6)
-    curvature = (dx * ddy - dy * ddx) / speed**3
-    if len(x_m) > 4:
-        curvature[:2] = curvature[2]
-        curvature[-2:] = curvature[-3]
-    return np.unwrap(np.arctan2(dy, dx)), curvature
 
 
 def _signals_along(

@@ -1,4 +1,8 @@
-"""Global route search: A* over the lane graph from pose to pose, lane changes included, cost in travel time."""
+"""Searches the fastest legal route from pose to pose on the lane graph: `find_route` returns a `Route`.
+
+The search is A* (`astar`) with travel time as its cost, plus a charge for each lane change. `reference_path` turns the
+lanes that it finds into the `Route`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from av_core.errors import RouteError
 from av_core.types import Float, Lane, LaneGraph, LaneKey, Pose2D
 from planning.astar import shortest_path
 from planning.config import RouteConfig
-from planning.lane_index import LaneIndex, LaneMatch, project_on_lane
+from planning.lane_index import LaneIndex, LaneMatch
 from planning.reference_path import Route, RoutePiece, build_route
 from planning.route_tracker import RouteProgress, RouteTracker
 
@@ -56,6 +60,7 @@ class LaneSearch:
         for key, s in stops:
             self._stops.setdefault(key, []).append(s)
         self._node_arc_lengths: dict[LaneKey, Float] = {}
+        self._node_positions: dict[LaneKey, list[tuple[float, float]]] = {}
         self._changes: dict[Node, list[tuple[_Change, float]]] = {}
         self.speed_max_mps = max(lane.speed_limit_mps for lane in graph.lanes.values())
 
@@ -72,7 +77,12 @@ class LaneSearch:
         return key, int(np.argmin(np.abs(self.node_arc_lengths(key) - s_m)))
 
     def position(self, node: Node) -> tuple[float, float]:
-        return _point_at(self._graph.lanes[node[0]], float(self.node_arc_lengths(node[0])[node[1]]))
+        """(x, y) of a node."""
+        key, number = node
+        if key not in self._node_positions:
+            x, y, _ = self._graph.lanes[key].curve.pose_at(self.node_arc_lengths(key))
+            self._node_positions[key] = list(zip(x.tolist(), y.tolist(), strict=True))
+        return self._node_positions[key][number]
 
     def edges(self, node: Node) -> Iterator[tuple[Node, float]]:
         """The neighbours of `node` with their costs in seconds."""
@@ -124,8 +134,7 @@ class LaneSearch:
         length = min(wanted, room)
         if length < config.lane_change_min_m:
             return
-        other_start = project_on_lane(other, *_point_at(lane, start_s))[0]
-        other_end = project_on_lane(other, *_point_at(lane, start_s + length))[0]
+        other_start, other_end = (_beside(other, lane, s) for s in (start_s, start_s + length))
         node_arc_lengths = self.node_arc_lengths(other.key)
         arrival = int(np.searchsorted(node_arc_lengths, other_end - 1e-6))
         if arrival >= len(node_arc_lengths) or other_end - other_start < 0.5 * length:
@@ -169,11 +178,10 @@ def _extend(pieces: list[RoutePiece], key: LaneKey, start_s_m: float, end_s_m: f
     pieces.append(RoutePiece(key, start_s_m, end_s_m))
 
 
-def _point_at(lane: Lane, s_m: float) -> tuple[float, float]:
-    return (
-        float(np.interp(s_m, lane.s_m, lane.points[:, 0])),
-        float(np.interp(s_m, lane.s_m, lane.points[:, 1])),
-    )
+def _beside(other: Lane, lane: Lane, s_m: float) -> float:
+    """Arc length on `other` beside the place at `s_m` on `lane`."""
+    x, y, _ = lane.curve.pose_at(s_m)
+    return min(max(float(other.curve.project(x, y).s_m), 0.0), other.length_m)
 
 
 def find_route(
@@ -188,7 +196,7 @@ def find_route(
     Raises `RouteError`, naming the pose, when a pose is on no lane or no route leads to it, and when the route is
     shorter than 1 m.
     """
-    config = config or RouteConfig()  # type: ignore[call-arg]
+    config = config or RouteConfig()
     index = LaneIndex(graph)
     names = ["start", *(f"via point {i + 1}" for i in range(len(via))), "goal"]
     places = [snap(index, pose, name, config) for pose, name in zip([start, *via, goal], names, strict=True)]

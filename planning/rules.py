@@ -72,31 +72,24 @@ def decide_light(
 
     Gazis, Herman, Maradudin (1960) on the dilemma zone.
     """
-    state = view.state if view is not None else LightState.UNKNOWN
+    seen = view.state if view is not None else LightState.UNKNOWN
+    is_broken = seen is LightState.OFF and time_s - memory.forbade_at_s > config.light_broken_s
+    state = memory.state if seen is LightState.OFF and not is_broken else seen
     seen_at = time_s
-    if state is LightState.OFF and time_s - memory.forbade_at_s <= config.light_broken_s:
-        state = memory.state
     if state is LightState.UNKNOWN:
         seen_at = memory.seen_at_s
-        unseen_s = time_s - seen_at
         if is_out_of_view and memory.state is LightState.GREEN:
-            return memory, LightDecision(False, LightState.GREEN, unseen_s > config.light_blind_s)
-        recent = unseen_s <= config.light_memory_s
-        held = memory.state in FORBIDDING
-        if memory.state is not LightState.UNKNOWN and (recent or held):
-            state = memory.state
+            return memory, LightDecision(False, LightState.GREEN, time_s - seen_at > config.light_blind_s)
+        state = _remembered_state(memory, time_s - seen_at, config)
     if state not in FORBIDDING:
         stop = state is LightState.UNKNOWN and distance_m < config.light_view_range_m
         memory = LightMemory(state, seen_at, forbade_at_s=memory.forbade_at_s, red_at_s=memory.red_at_s)
         return memory, LightDecision(stop, state, state is LightState.OFF)
-    seen = view.state if view is not None else LightState.UNKNOWN
     was_red = memory.state is LightState.RED or time_s - memory.red_at_s < config.light_green_min_s
     if state is LightState.YELLOW and was_red and not memory.committed:
         state = LightState.RED
     turned = state is LightState.YELLOW and memory.state not in FORBIDDING
-    is_doubtful = seen is LightState.YELLOW and view is not None and view.confidence < config.yellow_sure
-    is_doubtful = is_doubtful or (turned and memory.state is LightState.UNKNOWN)
-    decel_mps2 = config.sight_decel_mps2 if is_doubtful else config.yellow_decel_mps2
+    decel_mps2 = config.sight_decel_mps2 if _is_doubtful(memory, view, turned, config) else config.yellow_decel_mps2
     able = speed_mps**2 <= 2.0 * decel_mps2 * max(distance_m, 0.0) + 0.25
     committed = (turned or memory.committed) and not able
     memory = LightMemory(
@@ -108,6 +101,18 @@ def decide_light(
         red_at_s=time_s if seen is LightState.RED else memory.red_at_s,
     )
     return memory, LightDecision(not committed, state)
+
+
+def _remembered_state(memory: LightMemory, unseen_s: float, config: BehaviorConfig) -> LightState:
+    """The last state of a light that has not been seen for `unseen_s`; unknown if that was too long ago."""
+    recent = unseen_s <= config.light_memory_s
+    return memory.state if recent or memory.state in FORBIDDING else LightState.UNKNOWN
+
+
+def _is_doubtful(memory: LightMemory, view: TrafficLightView | None, turned: bool, config: BehaviorConfig) -> bool:
+    """Whether a yellow may be a red: its confidence is low, or no other state was seen before it `turned`."""
+    is_weak = view is not None and view.state is LightState.YELLOW and view.confidence < config.yellow_sure
+    return is_weak or (turned and memory.state is LightState.UNKNOWN)
 
 
 class StopPhase(Enum):

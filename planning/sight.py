@@ -1,7 +1,8 @@
-"""Finds where the ego goes too near to a traffic light to see it: up to which arc length it is in a camera's picture.
+"""Computes how near the ego may come to a traffic light before its cameras lose sight of it.
 
-Cameras look neither straight up nor far to the side, so a light beside its stop line leaves the picture before the ego
-is at the line. The ego then has to wait further back (`signals`).
+`sight_limits` takes a route, the positions of the lights and the cameras. It returns the last arc length from which a
+camera still shows the light. Cameras look neither straight up nor far to the side, so a light beside its stop line
+leaves the picture before the ego is at the line. The ego then waits further back (`signals`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ NEAR_M = 1.0
 def sight_limits(
     route: Route, posts: Mapping[str, tuple[float, float]], cameras: Sequence[CameraModel], front_m: float
 ) -> dict[Place, float]:
-    """Arc length up to which the ego's origin may go before the last of `cameras` loses a light, by id and place.
+    """Largest arc length of the ego's origin at which one of `cameras` still shows a light, by id and place.
 
     `posts` are the positions of the lights, (x, y) m in the map frame. The result leaves out lights that are in view up
     to their stop line, `front_m` ahead of the origin, and lights that are nowhere in view in the last `REACH_M` before
@@ -57,8 +58,8 @@ def sight_limits(
 
 def _is_seen(route: Route, s_m: float, stop_s_m: float, post: tuple[float, float], camera: CameraModel) -> bool:
     """Whether the head on `post` is in the picture from `s_m`. The post's foot is assumed as high as the stop line."""
-    x, y, z, yaw = (float(np.interp(s_m, route.s_m, row)) for row in (route.x_m, route.y_m, route.z_m, route.yaw_rad))
-    line_z = float(np.interp(stop_s_m, route.s_m, route.z_m))
+    x, y, yaw = (float(value) for value in route.curve.pose_at(s_m))
+    z, line_z = route.curve.interpolate(np.array([s_m, stop_s_m]), route.z_m).tolist()
     slope = (line_z - z) / max(stop_s_m - s_m, 1.0)
     ahead, left = map_to_vehicle(np.array(post), Pose2D(x, y, yaw))
     foot = line_z - z - slope * ahead

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from av_core.types import ConstraintKind, LightState, SignalKind, TrafficLightView
+from av_core.types import Constraint, ConstraintKind, LightState, SignalKind, TrafficLightView
 from planning.config import BehaviorConfig
 from planning.reference_path import Route, RouteSignal
 from planning.rules import LightDecision, LightMemory, StopMemory, decide_light, decide_stop_sign
 from planning.sight import Place
-from planning.speed import Cause, StopTarget
+from planning.speed import StopTarget
 from planning.unseen_light import JunctionTraffic, UnseenLightMemory, decide_unseen_light, junction_end
 
 _SIGHT_SLACK_M, _STANDING_SLACK_M = 0.5, 2.0
@@ -45,7 +45,7 @@ class SpeedCap:
     from_s_m: float
     to_s_m: float
     speed_mps: float
-    cause: Cause
+    cause: Constraint
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +96,10 @@ class EgoOnRoute:
         return self.s_m + self.front_m
 
 
-_LIGHT_CAUSES = {
-    LightState.RED: (ConstraintKind.RED_LIGHT, "red light"),
-    LightState.YELLOW: (ConstraintKind.RED_LIGHT, "yellow light"),
-    LightState.UNKNOWN: (ConstraintKind.UNSEEN_LIGHT, "unseen light"),
+_LIGHT_KINDS = {
+    LightState.RED: ConstraintKind.RED_LIGHT,
+    LightState.YELLOW: ConstraintKind.YELLOW_LIGHT,
+    LightState.UNKNOWN: ConstraintKind.UNSEEN_LIGHT,
 }
 
 
@@ -291,30 +291,25 @@ def _caps_over_line(
 
 def _cautious_cap(signal: RouteSignal, state: LightState, config: BehaviorConfig) -> SpeedCap:
     """Speed cap over the line of a light that is off or out of view."""
-    name = f"light {signal.signal_id}"
-    if state is LightState.OFF:
-        cause = Cause(ConstraintKind.OFF_LIGHT, f"{name} is off", signal.signal_id)
-    else:
-        cause = Cause(ConstraintKind.UNSEEN_LIGHT, f"{name} is out of view", signal.signal_id)
-    return _cap(signal, config.off_light_speed_mps, cause)
+    kind = ConstraintKind.OFF_LIGHT if state is LightState.OFF else ConstraintKind.LIGHT_OUT_OF_VIEW
+    return _cap(signal, config.off_light_speed_mps, Constraint(kind, signal.signal_id))
 
 
 def _unseen_cap(route: Route, signal: RouteSignal, config: BehaviorConfig) -> SpeedCap:
     """Speed cap over the line and through the junction, for a light that was not seen."""
     end_m = max(junction_end(route, signal.stop_s_m), signal.stop_s_m + _CAP_AFTER_M)
-    cause = Cause(ConstraintKind.UNSEEN_LIGHT, f"light {signal.signal_id} is not seen", signal.signal_id)
+    cause = Constraint(ConstraintKind.LIGHT_NOT_SEEN, signal.signal_id)
     return SpeedCap(signal.stop_s_m - _CAP_BEFORE_M, end_m, config.off_light_speed_mps, cause)
 
 
-def _cap(signal: RouteSignal, speed_mps: float, cause: Cause) -> SpeedCap:
+def _cap(signal: RouteSignal, speed_mps: float, cause: Constraint) -> SpeedCap:
     return SpeedCap(signal.stop_s_m - _CAP_BEFORE_M, signal.stop_s_m + _CAP_AFTER_M, speed_mps, cause)
 
 
-def _light_cause(signal: RouteSignal, state: LightState) -> Cause:
-    kind, words = _LIGHT_CAUSES[state]
-    return Cause(kind, f"{words} {signal.signal_id}", signal.signal_id)
+def _light_cause(signal: RouteSignal, state: LightState) -> Constraint:
+    return Constraint(_LIGHT_KINDS[state], signal.signal_id)
 
 
-def _sign_cause(signal: RouteSignal) -> Cause:
+def _sign_cause(signal: RouteSignal) -> Constraint:
     kind = ConstraintKind.STOP_SIGN if signal.kind is SignalKind.STOP else ConstraintKind.YIELD_SIGN
-    return Cause(kind, f"{kind.value} {signal.signal_id}", signal.signal_id)
+    return Constraint(kind, signal.signal_id)

@@ -7,22 +7,13 @@ over time, taking the lowest acceleration that the reference, the stops and the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from av_core.types import Constraint, ConstraintKind, Float
+from av_core.types import Constraint, Float
 from planning.config import SpeedConfig
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """The reason for a speed limit: its kind, a text for people, and the track or signal id where there is one."""
-
-    kind: ConstraintKind
-    words: str
-    object_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +21,7 @@ class StopTarget:
     """A place to stop: the origin of the vehicle frame stands at `s_m`."""
 
     s_m: float
-    cause: Cause
+    cause: Constraint
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +30,7 @@ class Leader:
 
     origin_s_m: float
     speed_mps: float
-    cause: Cause
+    cause: Constraint
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +39,7 @@ class SpeedCeiling:
 
     s_m: Float
     speed_mps: Float
-    cause: Callable[[int], Cause]
+    cause: Callable[[int], Constraint]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +58,15 @@ class SpeedReference:
 class Motion:
     """The planned motion over time, all (N,): time from now, arc length, speed, acceleration.
 
-    What limits it now: `constraint` as text for people, `limited_by` as data.
+    `constraint` is what limits it now, and `is_accelerating` says that the ego's own acceleration limits it more.
     """
 
     time_s: Float
     s_m: Float
     speed_mps: Float
     accel_mps2: Float
-    constraint: str
-    limited_by: Constraint
+    constraint: Constraint
+    is_accelerating: bool
 
 
 def curve_speed(curvature_1pm: Float, config: SpeedConfig) -> Float:
@@ -139,7 +130,7 @@ def integrate_motion(
     dt = config.step_s
     count = round(config.horizon_s / dt) + 1
     rows = np.zeros((count, 3))
-    constraint, limited_by = binding.now(s, v)
+    constraint, is_accelerating = binding.now(s, v)
     for i in range(count):
         rows[i] = s, v, a
         wanted, jerk, _ = binding.accel(s, v, i * dt)
@@ -150,7 +141,9 @@ def integrate_motion(
         s += v * dt + 0.5 * a * dt * dt
         v = max(0.0, v + a * dt)
     rows[0, 2] = (rows[1, 1] - rows[0, 1]) / dt
-    return Motion(np.arange(count, dtype=np.float64) * dt, rows[:, 0], rows[:, 1], rows[:, 2], constraint, limited_by)
+    return Motion(
+        np.arange(count, dtype=np.float64) * dt, rows[:, 0], rows[:, 1], rows[:, 2], constraint, is_accelerating
+    )
 
 
 class _ConstraintSelector:
@@ -170,22 +163,17 @@ class _ConstraintSelector:
         self._reference, self._ceiling = reference, ceiling
         self._stop, self._leaders, self._config = stop, leaders, config
 
-    def now(self, s: float, v: float) -> tuple[str, Constraint]:
-        """What limits the acceleration at the start, as text and as data."""
+    def now(self, s: float, v: float) -> tuple[Constraint, bool]:
+        """What limits the speed at the start, and whether the ego's own acceleration limits it more."""
         wanted, _, binding = self.accel(s, v, 0.0)
         if isinstance(binding, StopTarget):
-            cause, distance = binding.cause, max(binding.s_m - s, 0.0)
-            words = f"{cause.words} in {distance:.0f} m"
+            cause, at_s = binding.cause, binding.s_m
         elif isinstance(binding, Leader):
-            cause, distance = binding.cause, max(binding.origin_s_m - s, 0.0)
-            words = f"{cause.words} ahead {distance:.0f} m"
+            cause, at_s = binding.cause, binding.origin_s_m
         else:
             row = int(self._reference.binding[binding])
-            cause, distance = self._ceiling.cause(row), max(float(self._reference.s_m[row]) - s, 0.0)
-            words = cause.words
-        if wanted > self._config.accel_max_mps2:
-            return words, Constraint(ConstraintKind.ACCELERATION)
-        return words, Constraint(cause.kind, cause.object_id, distance)
+            cause, at_s = self._ceiling.cause(row), float(self._reference.s_m[row])
+        return replace(cause, distance_m=max(at_s - s, 0.0)), wanted > self._config.accel_max_mps2
 
     def accel(self, s: float, v: float, t: float) -> tuple[float, float, int | StopTarget | Leader]:
         """(wanted acceleration, jerk limit, what asks for it: a row of the reference, a stop or a leader)."""

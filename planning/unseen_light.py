@@ -7,7 +7,7 @@ read. As a driver would, the ego stops at the line. Then
 * without such a vehicle the ego goes after `unseen_wait_s`, once nobody has been in its way for `unseen_clear_s`, as at
   an all-way stop. It drives slowly and gives way to everyone, since other traffic cannot be assumed to have red.
 
-As soon as the light is seen, this ends: the ego stops for red and yellow.
+As soon as the light is seen, these rules end, and the ego stops for red and yellow.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from av_core.types import Float, LaneGraph, ObjectKind, SignalKind, TrackedObject
+from av_core.curve import Curve
+from av_core.frames import map_to_vehicle
+from av_core.types import LaneGraph, ObjectKind, Pose2D, SignalKind, TrackedObject
 from planning.config import BehaviorConfig
 from planning.reference_path import Route, RouteSignal
 
 _ENTERED_M = (-2.0, 8.0)
-"""A vehicle this far along the lane from the line (behind the line is positive) has just driven over it."""
+"""Positions along the lane, relative to the stop line (positive beyond it), of a vehicle that has just crossed it."""
 
 _SAME_WAY_RAD = 0.6
 """Largest angle between a vehicle's course and the lane for the same direction of travel."""
@@ -60,7 +62,7 @@ class UnseenLightMemory:
     """What is remembered of a light that is not seen.
 
     `waits_since_s`: when the ego first stood before it. `has_started`: whether the ego has gone since. `entered_at_s`
-    and `busy_at_s`: when `JunctionTraffic` last was so.
+    and `busy_at_s`: the last time at which `JunctionTraffic` was entered, and was busy.
     """
 
     waits_since_s: float = float("inf")
@@ -95,7 +97,7 @@ def observe_junction(
     lines = list(_stop_lines(graph, signal.signal_id))
     end_m = junction_end(route, signal.stop_s_m) + _BEYOND_M
     rows = slice(route.row_at(signal.stop_s_m), route.row_at(end_m) + 1, 2)
-    way = np.column_stack([route.x_m[rows], route.y_m[rows]])
+    way = route.curve.part(rows)
     return JunctionTraffic(
         any(_has_entered(item, lines) for item in objects),
         any(_crosses_path(item, way) and not _is_behind(item, route, ego_front_s_m) for item in objects),
@@ -112,45 +114,39 @@ def junction_end(route: Route, line_s_m: float, reach_m: float = 15.0) -> float:
     return float(route.s_m[first + inside[0] + outside[0]]) if len(outside) else route.length_m
 
 
-def _stop_lines(graph: LaneGraph, signal_id: str) -> Iterator[tuple[Float, float]]:
-    """Position (2,) of each stop line of the light, and the heading of its lane."""
+def _stop_lines(graph: LaneGraph, signal_id: str) -> Iterator[Pose2D]:
+    """The middle of each stop line of the light, with the heading of its lane."""
     for signal in graph.signals:
         if signal.signal_id == signal_id and signal.kind is SignalKind.TRAFFIC_LIGHT and signal.lane in graph.lanes:
-            lane = graph.lanes[signal.lane]
-            place = np.array([np.interp(signal.stop_s_m, lane.s_m, lane.points[:, axis]) for axis in (0, 1)])
-            yield place, float(np.interp(signal.stop_s_m, lane.s_m, lane.yaw_rad))
+            yield Pose2D(*(float(value) for value in graph.lanes[signal.lane].curve.pose_at(signal.stop_s_m)))
 
 
-def _has_entered(item: TrackedObject, lines: Sequence[tuple[Float, float]]) -> bool:
+def _has_entered(item: TrackedObject, lines: Sequence[Pose2D]) -> bool:
     """Whether a vehicle has just driven over one of the light's stop `lines`."""
     if item.kind is ObjectKind.PEDESTRIAN or item.speed_mps < _ROLLING_MPS:
         return False
     course = float(np.arctan2(item.velocity_mps[1], item.velocity_mps[0]))
-    for place, yaw in lines:
-        gap = np.array([item.x_m, item.y_m]) - place
-        along = float(gap @ [np.cos(yaw), np.sin(yaw)])
-        across = float(gap @ [-np.sin(yaw), np.cos(yaw)])
-        same_way = np.cos(course - yaw) > np.cos(_SAME_WAY_RAD)
+    for line in lines:
+        along, across = map_to_vehicle((item.x_m, item.y_m), line)
+        same_way = np.cos(course - line.yaw_rad) > np.cos(_SAME_WAY_RAD)
         if same_way and _ENTERED_M[0] < along < _ENTERED_M[1] and abs(across) < _LANE_HALF_M:
             return True
     return False
 
 
-def _crosses_path(item: TrackedObject, way: Float) -> bool:
-    """Whether a moving road user comes near the ego's way (N, 2) within `_LOOK_S`, at its present velocity."""
+def _crosses_path(item: TrackedObject, way: Curve) -> bool:
+    """Whether a moving road user comes near a point of the ego's way within `_LOOK_S`, at its present velocity."""
     if item.speed_mps < _MOVING_MPS:
         return False
-    times = np.arange(0.0, _LOOK_S + 1e-9, _LOOK_STEP_S)[:, None, None]
-    along = item.length_m * np.array([-1.0, 0.0, 1.0])[:, None] / 3.0  # its front, middle and rear
+    times = np.arange(0.0, _LOOK_S + 1e-9, _LOOK_STEP_S)[:, None]
+    along = item.length_m * np.array([-1.0, 0.0, 1.0]) / 3.0  # its front, middle and rear
     x = item.x_m + item.velocity_mps[0] * times + along * np.cos(item.yaw_rad)
     y = item.y_m + item.velocity_mps[1] * times + along * np.sin(item.yaw_rad)
-    gap = float(np.hypot(x - way[:, 0], y - way[:, 1]).min())
-    return gap < 0.5 * item.width_m + _CLEAR_M
+    row = way.nearest(x, y)
+    return float(np.hypot(x - way.x_m[row], y - way.y_m[row]).min()) < 0.5 * item.width_m + _CLEAR_M
 
 
 def _is_behind(item: TrackedObject, route: Route, ego_front_s_m: float) -> bool:
     """Whether a road user is behind the ego's front, in the ego's lane."""
-    row = route.row_at(ego_front_s_m)
-    yaw = float(route.yaw_rad[row])
-    dx, dy = item.x_m - float(route.x_m[row]), item.y_m - float(route.y_m[row])
-    return bool(dx * np.cos(yaw) + dy * np.sin(yaw) < 0.0 and abs(-dx * np.sin(yaw) + dy * np.cos(yaw)) < _LANE_HALF_M)
+    at = route.curve.project(item.x_m, item.y_m, route.row_at(ego_front_s_m), follow_bend=False)
+    return bool(at.s_m < route.s_m[at.row] and abs(at.d_m) < _LANE_HALF_M)

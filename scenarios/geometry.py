@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from av_core.curve import ahead_and_left
 from av_core.types import Float, LaneGraph, Pose2D, SignalKind
 from planning import Route
 
@@ -16,29 +17,23 @@ BACK_M, AHEAD_M = 5.0, 12.0
 class RouteMeter:
     """Measures how far the ego has come along the route.
 
-    It searches only near the last position, because routes may cross themselves.
+    It searches only near the last position, because routes may cross themselves. `row` is the route's nearest point, at
+    `s_m`; `deviation_m` is the distance to it.
     """
 
     def __init__(self, route: Route) -> None:
-        self._route = route
+        self._curve = route.curve
         self.s_m = 0.0
         self.best_s_m = 0.0
         self.deviation_m = 0.0
+        self.row = 0
 
     def update(self, ego: Pose2D) -> None:
-        route = self._route
-        low = int(np.searchsorted(route.s_m, self.s_m - BACK_M))
-        high = max(low + 1, int(np.searchsorted(route.s_m, self.s_m + AHEAD_M)))
-        distance = np.hypot(route.x_m[low:high] - ego.x_m, route.y_m[low:high] - ego.y_m)
-        nearest = int(np.argmin(distance))
-        self.s_m = float(route.s_m[low + nearest])
-        self.deviation_m = float(distance[nearest])
+        curve = self._curve
+        self.row = int(curve.nearest(ego.x_m, ego.y_m, curve.rows_between(self.s_m - BACK_M, self.s_m + AHEAD_M)))
+        self.s_m = float(curve.s_m[self.row])
+        self.deviation_m = float(np.hypot(curve.x_m[self.row] - ego.x_m, curve.y_m[self.row] - ego.y_m))
         self.best_s_m = max(self.best_s_m, self.s_m)
-
-    @property
-    def row(self) -> int:
-        """Index of the route's point at the current position."""
-        return min(int(np.searchsorted(self._route.s_m, self.s_m)), len(self._route.s_m) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +49,22 @@ class StopLines:
         """Rows of the lines that the motion from `before` to `after` (2,) crosses in the lane's direction."""
         if not self.signal_ids:
             return []
-        cos, sin = np.cos(self.yaw_rad), np.sin(self.yaw_rad)
-        start, end = before - self.xy, after - self.xy
-        along_start = start[:, 0] * cos + start[:, 1] * sin
-        along_end = end[:, 0] * cos + end[:, 1] * sin
-        across = -end[:, 0] * sin + end[:, 1] * cos
+        along_start, _ = self._beyond(before)
+        along_end, across = self._beyond(after)
         hit = (along_start < 0.0) & (along_end >= 0.0) & (np.abs(across) <= self.half_width_m)
-        moved = np.hypot(*(after - before))
-        ahead = (after - before) @ np.stack([cos, sin]) > 0.5 * moved
-        return [int(row) for row in np.flatnonzero(hit & ahead)]
+        step = after - before
+        ahead, _ = ahead_and_left(step[0], step[1], self.yaw_rad)
+        return [int(row) for row in np.flatnonzero(hit & (ahead > 0.5 * np.hypot(*step)))]
 
     def distance_before_m(self, front: Float, yaw_rad: float) -> Float:
         """(N,) m from `front` (2,) ahead to each line; inf for lines beside, behind, or for another direction."""
-        cos, sin = np.cos(self.yaw_rad), np.sin(self.yaw_rad)
-        gap = front - self.xy
-        along = -(gap[:, 0] * cos + gap[:, 1] * sin)
-        across = -gap[:, 0] * sin + gap[:, 1] * cos
+        beyond, across = self._beyond(front)
         same = np.cos(self.yaw_rad - yaw_rad) > 0.7
-        return np.where(same & (np.abs(across) <= self.half_width_m) & (along >= -0.5), along, np.inf)
+        return np.where(same & (np.abs(across) <= self.half_width_m) & (beyond <= 0.5), -beyond, np.inf)
+
+    def _beyond(self, at: Float) -> tuple[Float, Float]:
+        """How far a position (2,) is beyond each line, and to the left of its middle; (N,) m each."""
+        return ahead_and_left(at[0] - self.xy[:, 0], at[1] - self.xy[:, 1], self.yaw_rad)
 
 
 def stop_lines(graph: LaneGraph, kind: SignalKind) -> StopLines:
@@ -80,9 +73,9 @@ def stop_lines(graph: LaneGraph, kind: SignalKind) -> StopLines:
     for signal in graph.signals:
         if signal.kind is kind:
             lane = graph.lanes[signal.lane]
-            row = min(int(np.searchsorted(lane.s_m, signal.stop_s_m)), len(lane.s_m) - 1)
+            x, y, heading = lane.curve.pose_at(signal.stop_s_m)
             ids.append(signal.signal_id)
-            xy.append([np.interp(signal.stop_s_m, lane.s_m, lane.points[:, axis]) for axis in (0, 1)])
-            yaw.append(lane.yaw_rad[row])
-            half.append(lane.width_m[row] / 2)
+            xy.append((x, y))
+            yaw.append(heading)
+            half.append(lane.width_m[lane.curve.row_at(signal.stop_s_m)] / 2)
     return StopLines(tuple(ids), np.array(xy).reshape(-1, 2), np.array(yaw), np.array(half))

@@ -1,17 +1,20 @@
-"""Locates a true pose in its lane, for scoring; independent of the stack's own map index."""
+"""Locates a true pose in its lane, for scoring: from the map and the truth alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from av_core.frames import wrap_angle
+from av_core.lane_points import LanePoints
 from av_core.types import Lane, LaneGraph
 
 REACH_M = 8.0
 """Lanes with a point within this distance are examined."""
+
+PAST_END_M = 1.5
+"""A pose farther than this before a lane's start or past its end is not on the lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,32 +35,21 @@ class LanePlace:
 
 
 class LaneLocator:
-    """Finds lanes with a k-d tree over all their points."""
+    """Finds the lanes at a pose."""
 
     def __init__(self, graph: LaneGraph) -> None:
-        self._lanes = tuple(graph.lanes.values())
-        self._xy = np.concatenate([lane.points[:, :2] for lane in self._lanes])
-        self._yaw = np.concatenate([lane.yaw_rad for lane in self._lanes])
-        self._width = np.concatenate([lane.width_m for lane in self._lanes])
-        self._owner = np.repeat(np.arange(len(self._lanes)), [len(lane.s_m) for lane in self._lanes])
-        self._tree = cKDTree(self._xy)
+        self._points = LanePoints(graph)
+        self._width = np.concatenate([lane.width_m for lane in self._points.lanes])
 
     def places(self, x_m: float, y_m: float, yaw_rad: float) -> list[LanePlace]:
         """The nearest place on each lane within reach, nearest centre first."""
-        rows = np.array(self._tree.query_ball_point((x_m, y_m), REACH_M), dtype=np.int64)
-        if len(rows) == 0:
-            return []
-        gap = np.array((x_m, y_m)) - self._xy[rows]
-        distance = np.hypot(gap[:, 0], gap[:, 1])
-        found = []
-        for owner in np.unique(self._owner[rows]):
-            mine = np.flatnonzero(self._owner[rows] == owner)
-            best = mine[np.argmin(distance[mine])]
-            yaw = self._yaw[rows[best]]
-            along = gap[best, 0] * np.cos(yaw) + gap[best, 1] * np.sin(yaw)
-            if abs(along) > 1.5:  # beyond the lane's end
-                continue
-            offset = float(-gap[best, 0] * np.sin(yaw) + gap[best, 1] * np.cos(yaw))
-            turn = float(wrap_angle(yaw_rad - yaw))
-            found.append(LanePlace(self._lanes[int(owner)], offset, turn, float(self._width[rows[best]])))
+        points = self._points
+        rows = np.sort(points.nearest_of_each_lane(x_m, y_m, points.within(x_m, y_m, REACH_M)))
+        along, offset = points.ahead_and_left(x_m, y_m, rows)
+        turn = wrap_angle(yaw_rad - points.yaw_rad[rows])
+        found = [
+            LanePlace(points.lane_and_row(row)[0], float(offset[i]), float(turn[i]), float(self._width[row]))
+            for i, row in enumerate(rows.tolist())
+            if abs(along[i]) <= PAST_END_M
+        ]
         return sorted(found, key=lambda place: abs(place.offset_m))

@@ -11,9 +11,8 @@ from pydantic import Field, field_validator
 
 from av_core.config import Strict, load, named, names_in, shortened
 from av_core.errors import ConfigError
-from av_core.rig import Rig, SensorNoise
 from av_core.suggest import did_you_mean
-from av_core.types import CameraModel
+from av_core.types import CameraModel, Rig, SensorNoise
 from control import ControlConfig
 from planning import PlanningConfig
 
@@ -76,8 +75,8 @@ class WeatherConfig(Strict):
 class StackConfig(Strict):
     """Settings of planning and control."""
 
-    planning: PlanningConfig = PlanningConfig()  # type: ignore[call-arg]
-    control: ControlConfig = ControlConfig()  # type: ignore[call-arg]
+    planning: PlanningConfig = PlanningConfig()
+    control: ControlConfig = ControlConfig()
 
 
 def load_rig(name: str) -> Rig:

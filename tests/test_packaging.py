@@ -55,7 +55,8 @@ def imported(folder: Path) -> Iterator[tuple[str, str]]:
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 names = [node.module or ""]
             elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in IMPORTING:
-                names = [value.value for value in node.args[:1] if isinstance(value, ast.Constant)]
+                given = (value.value for value in node.args[:1] if isinstance(value, ast.Constant))
+                names = [name for name in given if isinstance(name, str)]
             for name in {name.partition(".")[0] for name in names} - sys.stdlib_module_names:
                 yield str(path.relative_to(ROOT)), name
 

@@ -82,7 +82,7 @@ def _figures(errors: Mapping[str, float], widths: Sequence[float], frames: int) 
 
 
 def look_at_still(bgr: Image, guess: CameraModel) -> tuple[LaneEstimate, CameraModel]:
-    """The lines of a single picture after several looks at it, and the camera with its self-calibrated orientation."""
+    """The lines that the detector finds when it gets one picture several times, and the self-calibrated camera."""
     camera, detector = MountCalibrator(guess).update(bgr), LaneDetector()
     for number in range(STILL_LOOKS):
         lanes = detector.update(CameraImage(Stamp(number, number * FRAME_S), camera, bgr), 0.0, 0.0)

@@ -17,7 +17,7 @@ from perception.detection.classes import CLASSES, VEHICLES, light_state
 from perception.detection.detector import Detector
 from perception.detection.labels import Label
 from perception.detection.measure import Sample, average_precision, match_labels
-from perception.tracking import TrackerConfig
+from perception.tracking.tracker import TrackerConfig
 
 PEDESTRIANS = ("pedestrian",)
 CLEAR = "ClearNoon"

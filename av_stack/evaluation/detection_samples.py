@@ -11,8 +11,9 @@ from typing import Any
 
 from av_core.types import CameraImage, CameraModel, Detection, Stamp
 from av_stack.server_process import ServerProcess
-from av_stack.world.carla_capture import CaptureSpec, capture
-from av_stack.world.carla_world import connect, named_weathers
+from av_stack.world.carla.capture.shots import CaptureSpec, capture
+from av_stack.world.carla.client import connect
+from av_stack.world.carla.weather import named_weathers
 from perception.detection.detector import Detector
 from perception.detection.labels import Label
 from perception.detection.measure import Sample
@@ -75,8 +76,8 @@ def _look(
     moments: list[Moment] = []
     samples: list[Sample] = []
     with ServerProcess(["--map", spec.map_name, "--seed", str(spec.seed), *folder]) as address:
-        api, client = connect(address)
-        for shot in capture(api, client, spec, spec.weathers, rig):
+        client = connect(address)
+        for shot in capture(client, spec, spec.weathers, rig):
             image = CameraImage(Stamp(len(moments), 0.0), shot.camera, shot.bgr)
             samples.append(Sample(shot.labels, detectors[len(samples)].detect(image), shot.weather))
             if len(samples) == len(detectors):

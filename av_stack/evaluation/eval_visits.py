@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from av_core.errors import WorldError
-from av_core.rig import Rig
-from av_core.types import CameraImage, Detection, TrafficLightView
+from av_core.types import CameraImage, Detection, Rig, TrafficLightView
 from av_stack.evaluation.boxes import NoisyBoxes
 from av_stack.evaluation.health import GOOD as HEALTH_GOOD
 from av_stack.evaluation.health import HealthEvaluation, HealthSample
@@ -20,12 +19,12 @@ from av_stack.evaluation.lights import STATES, LightEvaluation, ego_at, is_in_pi
 from av_stack.evaluation.places import choose_places
 from av_stack.evaluation.ranging import RangingEvaluation
 from av_stack.server_process import embedded_town
-from av_stack.world.carla_stand import Place, Stand
-from av_stack.world.carla_survey import Survey
-from av_stack.world.carla_world import connect
+from av_stack.world.carla.client import connect
+from av_stack.world.carla.stand import Place, Stand
+from av_stack.world.carla.survey import Survey
 from av_stack.world.spec import Address, WorldSpec
 from perception.lanes.detector import LaneDetector
-from perception.lights import LightReader
+from perception.lights.reader import LightReader
 from perception.map_index import MapIndex
 
 WARM_FRAMES = 12
@@ -58,16 +57,16 @@ class Visitor:
     def stand(self, number: int, of: int, weathers: tuple[str, ...]) -> Raw:
         """Lane scores from the `number`-th of `of` places, in every weather."""
         stand = self._standing()
-        place = choose_places(stand.lane_graph, of, np.random.default_rng(self._seed))[number]
-        index, lanes = MapIndex(stand.lane_graph), LaneEvaluation()
-        stand.set_weather(weathers[0])
+        place = choose_places(stand.world.lane_graph, of, np.random.default_rng(self._seed))[number]
+        index, lanes = MapIndex(stand.world.lane_graph), LaneEvaluation()
+        stand.stage.set_weather(weathers[0])
         stand.go(place)
-        ego = stand.truth().ego
+        ego = stand.world.truth().ego
         for weather in weathers:
-            stand.set_weather(weather)
+            stand.stage.set_weather(weather)
             detector = LaneDetector()
             for frame in range(WARM_FRAMES + self._frames):
-                sensors = stand.tick()
+                sensors = stand.world.tick()
                 imu, image = sensors.imu, sensors.cameras[self._camera.name]
                 seen = detector.update(image, sensors.wheel_speed_mps, imu.gyro_radps[2])
                 if frame >= WARM_FRAMES:
@@ -79,11 +78,11 @@ class Visitor:
         self.close()
         rng = np.random.default_rng([self._seed, number])
         survey = self._survey(number)
-        camera, index = self._camera, MapIndex(survey.lane_graph)
+        camera, index = self._camera, MapIndex(survey.world.lane_graph)
         lanes, health = LaneEvaluation(), HealthEvaluation()
         try:
             for weather in np.roll(np.array(weathers), -5 * number).tolist():
-                survey.set_weather(weather)
+                survey.stage.set_weather(weather)
                 detector, samples = LaneDetector(), []
                 for frame in range(WARM_FRAMES + max(self._frames, HEALTH_GOOD + 2)):
                     look = survey.look()
@@ -107,10 +106,10 @@ class Visitor:
         spec = replace(self._spec(0, VEHICLES), start=start, route=(start,), seed=seed, traffic_kinds=ALL_KINDS)
         survey, lanes = Survey(self._address, spec, PEOPLE, rng), LaneDetector()
         boxes = NoisyBoxes(np.random.default_rng(seed), self._camera, spec.step_s)
-        ranging = RangingEvaluation(self._camera.name, boxes, MapIndex(survey.lane_graph))
+        ranging = RangingEvaluation(self._camera.name, boxes, MapIndex(survey.world.lane_graph))
         try:
             for weather in weathers:
-                survey.set_weather(weather)
+                survey.stage.set_weather(weather)
                 for _ in range(WARM_FRAMES + self._frames):
                     look = survey.look()
                     image, sensors = look.sensors.cameras[self._camera.name], look.sensors
@@ -124,26 +123,26 @@ class Visitor:
         """Scores for the light at the `number`-th of `of` stop lines; its state changes with the weather."""
         stand = self._standing()
         rng = np.random.default_rng([self._seed, 7])
-        places = stop_places(stand.lane_graph, of, far_m, rng)
+        places = stop_places(stand.world.lane_graph, of, far_m, rng)
         lights = LightEvaluation()
         if number < len(places):
             stop = places[number]
             stand.go(stop.place)
-            shows = is_in_picture(stop, stand.lane_graph, self._camera)
+            shows = is_in_picture(stop, stand.world.lane_graph, self._camera)
             for turn, weather in enumerate(weathers, number):
-                stand.set_weather(weather)
+                stand.stage.set_weather(weather)
                 # All others show another state, so that taking another light for the governing one is noticed.
-                stand.show_lights({stop.signal_id: STATES[turn % len(STATES)]}, STATES[(turn + 1) % len(STATES)])
+                stand.stage.show_lights({stop.signal_id: STATES[turn % len(STATES)]}, STATES[(turn + 1) % len(STATES)])
                 read = self._read_lights(stand, stop.place, detect)
-                lights.add(weather, stop, stand.truth().lights[stop.signal_id], read, shows)
+                lights.add(weather, stop, stand.world.truth().lights[stop.signal_id], read, shows)
         return {"lights": lights.raw()}
 
     def _read_lights(self, stand: Stand, place: Place, detect: Detect) -> dict[str, TrafficLightView]:
         """Recognized states by signal id, after a reader has voted over several pictures."""
-        ego = stand.truth().ego
-        reader, read = LightReader(stand.lane_graph), {}
+        ego = stand.world.truth().ego
+        reader, read = LightReader(stand.world.lane_graph), {}
         for frame in range(WARM_FRAMES // 2 + VOTES):
-            sensors = stand.tick()
+            sensors = stand.world.tick()
             image = sensors.cameras[self._camera.name]
             if frame >= WARM_FRAMES // 2:
                 read = dict(reader.update(ego_at(sensors, ego, place), detect(image), image))
@@ -172,7 +171,7 @@ class Visitor:
 
 def spawn_point(address: Address, number: int) -> tuple[float, float]:
     """(x, y) in CARLA's coordinates of one of the loaded map's spawn points."""
-    _, client = connect(address)
+    client = connect(address)
     points = client.get_world().get_map().get_spawn_points()
     if not points:
         raise WorldError(f"the map at {address} has no spawn points")
@@ -182,7 +181,7 @@ def spawn_point(address: Address, number: int) -> tuple[float, float]:
 
 def lane_point(address: Address, rng: np.random.Generator) -> tuple[float, float]:
     """(x, y) in CARLA's coordinates on a driving lane of the loaded map, outside its junctions."""
-    _, client = connect(address)
+    client = connect(address)
     points = client.get_world().get_map().generate_waypoints(8.0)
     points = [point for point in points if not point.is_junction and str(point.lane_type) == "Driving"]
     if not points:

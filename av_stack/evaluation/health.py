@@ -11,7 +11,7 @@ import numpy as np
 
 from av_core.types import CameraImage, Image
 from av_stack.evaluation.table import Figure
-from perception.health import Fault, HealthMonitor
+from perception.health.monitor import Fault, HealthMonitor
 
 GOOD, BROKEN = 6, 2
 """A test shows `GOOD` good pictures, then up to `BROKEN` faulty ones, within which the fault must be noticed."""

@@ -128,7 +128,9 @@ def score_line(line: LaneLine | None, true: TrueLine, camera: CameraModel) -> Li
     slant = np.abs(np.gradient(u, rows)) if len(rows) > 1 else np.zeros(len(rows))
     within = TUSIMPLE_PX_AT_1280 * camera.width_px / 1280.0 * np.hypot(1.0, slant)
     error = float(line.y_at(AT_M)) - float(np.interp(AT_M, truth[:, 0], truth[:, 1]))
-    at_15 = float(line.y_at(15.0)) - float(np.interp(15.0, truth[:, 0], truth[:, 1])) if truth[-1, 0] >= 15 else None
+    at_15 = None
+    if truth[-1, 0] >= CONFIDENCE_X_M:
+        at_15 = float(line.y_at(CONFIDENCE_X_M)) - float(np.interp(CONFIDENCE_X_M, truth[:, 0], truth[:, 1]))
     hits = int((np.abs(seen[:, 0] - u) <= within).sum())
     kind_is_right = None if "unknown" in (line.kind.value, true.kind) else line.kind.value == true.kind
     colour_is_right = None if "unknown" in (line.colour.value, true.colour) else line.colour.value == true.colour

@@ -25,10 +25,10 @@ from av_core.types import (
     TrafficLightView,
 )
 from av_stack.evaluation.table import Figure
-from av_stack.world.carla_stand import Place
+from av_stack.world.carla.stand import Place
 from perception.detection.classes import LIGHT_STATES
-from perception.lamps import brightness
-from perception.lights import lamps_in_head, sure_state
+from perception.lights.lamps import brightness
+from perception.lights.reader import lamps_in_head, sure_state
 
 STATES = (LightState.RED, LightState.YELLOW, LightState.GREEN)
 HEAD_TOP_M = 3.7
@@ -96,7 +96,7 @@ def _behind(graph: LaneGraph, lane: Lane, s_m: float, distance_m: float) -> tupl
 
 
 def _on(lane: Lane, s_m: float) -> Place:
-    row = min(int(np.searchsorted(lane.s_m, s_m)), len(lane.s_m) - 2)
+    row = min(lane.curve.row_at(s_m), len(lane.s_m) - 2)
     x, y, z = (float(value) for value in lane.points[row])
     grade = atan2(float(lane.points[row + 1, 2]) - z, float(lane.s_m[row + 1] - lane.s_m[row]))
     return Place(Pose2D(x, y, float(lane.yaw_rad[row])), z, grade)

@@ -19,8 +19,7 @@ import cv2
 import numpy as np
 
 from av_core.errors import ConfigError
-from av_core.rig import Rig
-from av_core.types import CameraModel
+from av_core.types import CameraModel, Rig
 from av_stack.evaluation.boxes import BOX_NOISE
 from av_stack.evaluation.charts import draw_figures
 from av_stack.evaluation.dashcam import dashcam_lanes
@@ -34,13 +33,13 @@ from av_stack.evaluation.lights import LightEvaluation
 from av_stack.evaluation.ranging_scores import RangingScores
 from av_stack.evaluation.rig_detection import rig_figures
 from av_stack.evaluation.table import Figure, write_figures
-from av_stack.pipeline import looks_ahead
 from av_stack.server_process import ServerProcess
-from av_stack.world.carla_world import named_weathers, weather_presets
+from av_stack.world.carla.weather import named_weathers, weather_presets
 from perception.detection.detector import CONFIDENCE_MIN, Detector
 from perception.detection.networks import network_for
 from perception.detection.weights import SHIPPED, network_size
 from perception.device import resolve_device
+from perception.stages.lights import looks_ahead
 
 DRIVEN = ("lanes", "health")
 """Parts that are also measured on drives."""

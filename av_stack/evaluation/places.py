@@ -7,7 +7,7 @@ from math import atan2
 import numpy as np
 
 from av_core.types import Lane, LaneGraph, Pose2D
-from av_stack.world.carla_stand import Place
+from av_stack.world.carla.stand import Place
 
 AHEAD_M = 32.0
 """The lane continues at least this far: lines are measured up to 30 m."""
@@ -37,7 +37,7 @@ def choose_places(graph: LaneGraph, count: int, rng: np.random.Generator) -> lis
         fits = wanted[number % len(wanted)]
         for _ in range(200):
             lane = lanes[int(rng.choice(len(lanes), p=length / length.sum()))]
-            row = int(np.searchsorted(lane.s_m, rng.uniform(1.0, lane.length_m - AHEAD_M)))
+            row = lane.curve.row_at(rng.uniform(1.0, lane.length_m - AHEAD_M))
             if fits(lane, row):
                 break
         places.append(_place(lane, row, rng))
@@ -45,7 +45,7 @@ def choose_places(graph: LaneGraph, count: int, rng: np.random.Generator) -> lis
 
 
 def _ahead(lane: Lane, row: int) -> slice:
-    return slice(row, max(int(np.searchsorted(lane.s_m, lane.s_m[row] + 25.0)), row + 2))
+    return slice(row, max(lane.curve.row_at(lane.s_m[row] + 25.0), row + 2))
 
 
 def _bends(lane: Lane, row: int) -> bool:

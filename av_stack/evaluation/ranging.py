@@ -20,7 +20,7 @@ from av_stack.evaluation.ranging_scores import (
     RangingScores,
     TrackSample,
 )
-from av_stack.world.carla_survey import SurveyFrame
+from av_stack.world.carla.survey import SurveyFrame
 from perception.map_index import MapIndex
 from perception.objects import ObjectPerception, Sighting
 
@@ -45,8 +45,8 @@ class RangingEvaluation:
 
     def add(self, weather: str, frame: SurveyFrame, lanes: LaneEstimate) -> None:
         found = self._boxes.look(frame.labels)
-        image, imu = frame.sensors.cameras[self._camera], frame.sensors.imu
-        seen = self._sense.update(image, true_ego(frame), imu, lanes, [box for _, box in found])
+        image = frame.sensors.cameras[self._camera]
+        seen = self._sense.update(image, true_ego(frame), frame.sensors, lanes, [box for _, box in found])
         known = {thing.track_id: thing for thing in frame.truth.objects}
         by_box = {box.box_px: known[actor] for actor, box in found if actor in known}
         for thing in seen.ranged:

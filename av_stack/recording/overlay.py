@@ -9,6 +9,7 @@ import numpy as np
 
 from av_core.frames import map_to_vehicle, vehicle_to_image
 from av_core.types import CameraModel, Float, Image, LaneLine, LightState, Plan, Pose2D, StepResult
+from av_stack.constraint_text import describe
 
 LANE_BGR = (255, 160, 0)
 PLAN_BGR = (80, 220, 80)
@@ -68,7 +69,8 @@ def _draw_lane_line(canvas: Image, camera: CameraModel, line: LaneLine) -> None:
 
 
 def _plan_in_vehicle(plan: Plan, ego: Pose2D) -> Float:
-    return map_to_vehicle(np.column_stack([plan.x_m, plan.y_m]), ego)
+    path = plan.trajectory.curve
+    return map_to_vehicle(np.column_stack([path.x_m, path.y_m]), ego)
 
 
 def _draw_plan(canvas: Image, camera: CameraModel, step: StepResult) -> None:
@@ -76,7 +78,7 @@ def _draw_plan(canvas: Image, camera: CameraModel, step: StepResult) -> None:
     ego = step.scene.ego
     path = _plan_in_vehicle(step.plan, Pose2D(ego.x_m, ego.y_m, ego.yaw_rad))
     pixels = _project(camera, path)
-    is_braking = len(step.plan.accel_mps2) > 0 and float(step.plan.accel_mps2.min()) < -1.0
+    is_braking = float(step.plan.trajectory.accel_mps2.min()) < -1.0
     _polyline(canvas, pixels, BRAKING_BGR if is_braking else PLAN_BGR, 3)
 
 
@@ -101,7 +103,7 @@ def _draw_text(canvas: Image, step: StepResult, hud: Hud) -> None:
     _text(canvas, speed, (8, 15))
     _text(canvas, where, (250, 15))
     _text(canvas, pedals, (370, 15))
-    _text(canvas, step.plan.constraint, (8, 32))
+    _text(canvas, describe(step.plan.constraint), (8, 32))
     for number, light in enumerate(list(step.scene.lights.values())[:8]):
         colour = LIGHT_BGR.get(light.state, (128, 128, 128))
         cv2.circle(canvas, (canvas.shape[1] - 12 - 14 * number, 28), 5, colour, -1, cv2.LINE_AA)

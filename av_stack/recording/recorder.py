@@ -102,8 +102,8 @@ class Recorder:
         try:
             self._recording.write(frame, step, truth)
             if frame.stamp.frame % VIDEO_EVERY_STEPS == 0:
-                row = min(int(self._route.s_m.searchsorted(progress_m)), len(self._route.s_m) - 1)
-                hud = Hud(float(self._route.speed_limit_mps[row]), progress_m, self._route.length_m)
+                limit_mps = self._route.speed_limit_mps[self._route.row_at(progress_m)]
+                hud = Hud(float(limit_mps), progress_m, self._route.length_m)
                 self._video.write(draw(frame.cameras[self._camera.name].bgr, self._camera, step, hud))
         except AvStackError as error:
             self.error = str(error)

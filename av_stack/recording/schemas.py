@@ -23,7 +23,7 @@ def _types(source: type, *names: str) -> dict[str, Any]:
 
 TOPICS: dict[str, tuple[str, dict[str, Any]]] = {
     "/sensors": ("av_stack.Sensors", _types(ImuSample) | {"wheel_speed_mps": float, "frame": int}),
-    "/control": ("av_stack.Control", _types(ControlCommand) | _types(Plan, "constraint", "route_s_m")),
+    "/control": ("av_stack.Control", _types(ControlCommand) | {"constraint": str} | _types(Plan, "route_s_m")),
     "/truth": (
         "av_stack.Truth",
         {"frame": int, **_types(Pose2D), "z_m": float, "speed_mps": float}

@@ -16,6 +16,7 @@ import numpy as np
 
 from av_core.errors import AvStackError
 from av_core.types import LaneEstimate, Plan, SensorFrame, StepResult, TrackedObject, Truth
+from av_stack.constraint_text import describe
 from av_stack.recording.mcap_file import McapFile
 from av_stack.recording.schemas import TOPICS, schema_of
 
@@ -59,8 +60,8 @@ class Recording:
         time_ns = round(frame.stamp.time_s * 1e9)
         self._write_sensors(frame, time_ns)
         self._write_belief(step, time_ns)
-        command = asdict(step.command) | {"constraint": step.plan.constraint, "route_s_m": step.plan.route_s_m}
-        self._json["/control"].log(command, log_time=time_ns)
+        plan = {"constraint": describe(step.plan.constraint), "route_s_m": step.plan.route_s_m}
+        self._json["/control"].log(asdict(step.command) | plan, log_time=time_ns)
         self._json["/truth"].log(_truth(truth), log_time=time_ns)
         self._steps_waiting += 1
         if self._steps_waiting == COMMIT_EVERY_STEPS:
@@ -171,8 +172,9 @@ def _box(thing: TrackedObject, ground_z_m: float, stamp: messages.Timestamp) -> 
 
 
 def _plan(plan: Plan, ground_z_m: float, stamp: messages.Timestamp) -> messages.PosesInFrame:
-    rows = range(0, len(plan.x_m), PLAN_EVERY_POINTS)
-    poses = [_pose(plan.x_m[i], plan.y_m[i], ground_z_m, float(plan.yaw_rad[i])) for i in rows]
+    path = plan.trajectory.curve
+    rows = range(0, len(path.x_m), PLAN_EVERY_POINTS)
+    poses = [_pose(path.x_m[i], path.y_m[i], ground_z_m, float(path.yaw_rad[i])) for i in rows]
     return messages.PosesInFrame(timestamp=stamp, frame_id="map", poses=poses)
 
 

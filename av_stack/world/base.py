@@ -1,4 +1,4 @@
-"""The boundary to a simulator: the `World` protocol, which holds all that the runner may ask of a simulation."""
+"""The boundary to a simulator or a recording: the `World` protocol, which holds all that the runner may ask of it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,16 @@ PictureWatch = Callable[[str, Image], None]
 
 
 class World(Protocol):
-    """A running, synchronous simulation with one ego vehicle.
+    """A synchronous simulation with one ego vehicle, running or recorded.
 
-    Order of use: construct, then `tick`, `apply`, `tick`, `apply`, ...; `close` once, also after an error.
+    Order of use: construct, then `tick`, `apply`, `tick`, `apply`, ... until the drive is over or `tick` returns None;
+    `close` once, also after an error.
     """
+
+    @property
+    def server_version(self) -> str:
+        """Version of the simulator that measures, or measured: part of a drive's result."""
+        ...
 
     @property
     def lane_graph(self) -> LaneGraph:
@@ -28,24 +34,28 @@ class World(Protocol):
         ...
 
     def show_pictures(self, watch: PictureWatch) -> None:
-        """Pass each picture that `tick` is going to return to `watch` as soon as it arrives, in another thread."""
+        """Pass each picture that `tick` is going to return to `watch` as soon as it arrives, maybe in another thread.
+
+        All calls for the pictures of one tick are over when `tick` returns them.
+        """
         ...
 
-    def tick(self) -> SensorFrame:
+    def tick(self) -> SensorFrame | None:
         """Advance one step and return what every sensor measured in exactly that step.
 
-        Raises `WorldError` when the simulator does not answer or a sensor sends no data.
+        Each frame's stamp is one step after the last one's. Returns None at the end of a recorded world, and from then
+        on; a simulation has no end. Raises `WorldError` when the simulator does not answer or a sensor sends no data.
         """
         ...
 
     def apply(self, command: ControlCommand) -> None:
-        """Apply `command` to the ego from the next tick on, until the next call."""
+        """Apply `command` to the ego from the next tick on, until the next call. A recorded ego does not obey it."""
         ...
 
     def truth(self) -> Truth:
-        """The simulator's ground truth of the last tick; for scoring and oracles only."""
+        """The simulator's ground truth of the last tick, with the frame's stamp. `Truth` says who may read it."""
         ...
 
     def close(self) -> None:
-        """Destroy what this world spawned and restore the simulator's settings. Safe to call twice."""
+        """Release what this world holds: destroy what it spawned, restore settings. Safe to call twice."""
         ...

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from av_core.rig import Rig
+from av_core.types import Rig
 
 DEFAULT_STEP_S = 0.05
 """Simulated time of a tick: 20 Hz."""

@@ -11,7 +11,8 @@ import sys
 from av_core.types import SensorFrame, StepResult, Truth
 from av_stack import __main__ as program
 from av_stack import run as runner
-from av_stack.run import Options, Outcome, Watcher, run
+from av_stack.drive_log import Outcome
+from av_stack.run import Options, Watcher, run
 from scenarios.judge import Judge
 from scenarios.model import Scenario
 
@@ -19,10 +20,11 @@ from scenarios.model import Scenario
 def main() -> None:
     clock = os.open(sys.argv.pop(1), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
-    def timed_run(scenario: Scenario, options: Options, watch: Watcher) -> Outcome:
+    def timed_run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> Outcome:
         def note(frame: SensorFrame, step: StepResult, truth: Truth, judge: Judge) -> None:
             os.pwrite(clock, f"{frame.stamp.time_s:12.3f}".encode(), 0)
-            watch(frame, step, truth, judge)
+            if watch is not None:
+                watch(frame, step, truth, judge)
 
         return run(scenario, options, note)
 

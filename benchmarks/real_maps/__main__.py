@@ -124,19 +124,29 @@ def _check(maps: Path, names: Sequence[str], progress: Progress) -> None:
     progress.save()
 
 
-def _run_stack(maps: Path, names: Sequence[str], progress: Progress, out: Path) -> None:
-    for name in names:
-        figures = _child("stack", str(maps), name, str(out / "drives" / name))
-        progress.data["maps"][name]["stack"] = figures
-        progress.save()
-        tell(f"{name}: {figures}")
+def _run_stack(maps: Path, names: Sequence[str], progress: Progress, jobs: int, out: Path) -> None:
+    lock = threading.Lock()
+
+    def work(queue: SimpleQueue[str]) -> None:
+        try:
+            while True:
+                name = queue.get_nowait()
+                figures = _child("stack", str(maps), name, str(out / "drives" / name))
+                with lock:
+                    progress.data["maps"][name]["stack"] = figures
+                    progress.save()
+                    tell(f"{name}: {figures}")
+        except Empty:
+            pass
+
+    _each(names, jobs, work)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--maps", type=Path, help="folder of .xodr files")
     parser.add_argument("--out", type=Path, default=Path("out/real_maps"))
-    parser.add_argument("--jobs", type=int, default=1, help="servers at a time")
+    parser.add_argument("--jobs", type=int, default=1, help="maps at a time")
     parser.add_argument("--stack", action="store_true", help="let the stack drive the maps that have loaded")
     parser.add_argument("--check", action="store_true", help="only read the maps that have not been loaded")
     parser.add_argument("--table", type=Path, help="write the table into this .md file, behind its text")
@@ -151,7 +161,7 @@ def main() -> int:
             _check(arguments.maps, [n for n in names if n not in done], progress)
         elif arguments.stack:
             waiting = [n for n in names if done.get(n, {}).get("spawn_points") and "stack" not in done[n]]
-            _run_stack(arguments.maps, waiting, progress, arguments.out)
+            _run_stack(arguments.maps, waiting, progress, arguments.jobs, arguments.out)
         else:
             waiting = [n for n in names if "only_read" in done.get(n, {"only_read": True})]
             _run_traffic(arguments.maps, waiting, progress, arguments.jobs, arguments.out)

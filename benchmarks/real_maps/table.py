@@ -10,19 +10,23 @@ def summary(maps: Mapping[str, Mapping[str, Any]]) -> str:
     """Markdown list of the counts over all maps."""
     rows = list(maps.values())
     driven = [row["traffic"] for row in rows if "cars" in row.get("traffic", {})]
-    counts = {
-        "files": len(rows),
-        "loaded": sum("seconds" in row for row in rows),
-        "read and proved, not loaded": sum("only_read" in row for row in rows),
-        "refused with one line": sum("seconds" not in row and "only_read" not in row for row in rows),
-        "servers that died": sum("server_died" in row for row in rows),
-        "driven by TrafficManager": len(driven),
-        "of these without a collision": sum(
-            not row["collisions_with_vehicles"] and not row["collisions_with_others"] for row in driven
+    stack = [row["stack"] for row in rows if not row.get("stack", {"error": True}).get("error")]
+    counts = [
+        ("files", len(rows)),
+        ("loaded", sum("seconds" in row for row in rows)),
+        ("read and proved, not loaded", sum("only_read" in row for row in rows)),
+        ("refused with one line", sum("seconds" not in row and "only_read" not in row for row in rows)),
+        ("servers that died", sum("server_died" in row for row in rows)),
+        ("driven by TrafficManager", len(driven)),
+        (
+            "of these without a collision",
+            sum(not row["collisions_with_vehicles"] and not row["collisions_with_others"] for row in driven),
         ),
-        "driven by the stack": sum("stack" in row for row in rows),
-    }
-    return "\n".join(f"- {what}: {count}" for what, count in counts.items()) + "\n"
+        ("driven by the stack", len(stack)),
+        ("of these to the end of the route", sum(row["end"] == "arrived" for row in stack)),
+        ("of these without a collision", sum(not row["collisions"] for row in stack)),
+    ]
+    return "\n".join(f"- {what}: {count}" for what, count in counts) + "\n"
 
 
 def table(maps: Mapping[str, Mapping[str, Any]]) -> str:

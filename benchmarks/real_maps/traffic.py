@@ -8,7 +8,7 @@ import random
 import socket
 import sys
 import time
-from typing import Any
+from typing import Any, cast
 
 import carla
 
@@ -61,11 +61,11 @@ def drive(client: carla.Client) -> dict[str, Any]:
     cars: list[Any] = []
     sensors: list[Any] = []  # keeps the sensors alive: a freed one stops listening
     for i, place in enumerate(places):
-        car = world.try_spawn_actor(blueprints[i % len(blueprints)], place) if len(cars) < CARS else None
+        model = blueprints[i % len(blueprints)]
+        car = cast("carla.Vehicle | None", world.try_spawn_actor(model, place) if len(cars) < CARS else None)
         if car is not None:
-            sensor = world.spawn_actor(
-                world.get_blueprint_library().find("sensor.other.collision"), carla.Transform(), attach_to=car
-            )
+            kind = world.get_blueprint_library().find("sensor.other.collision")
+            sensor = cast("carla.Sensor", world.spawn_actor(kind, carla.Transform(), attach_to=car))
             sensor.listen(collisions.hear)
             sensors.append(sensor)
             car.set_autopilot(True, manager.get_port())

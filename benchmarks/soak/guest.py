@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from typing import cast
 
 import carla
 
@@ -31,7 +32,8 @@ def main() -> None:
         blueprint = library.find(name)
         for key, value in attributes.items():
             blueprint.set_attribute(key, value)
-        sensor = world.spawn_actor(blueprint, carla.Transform(carla.Location(x=1.5, z=1.8)), attach_to=car)
+        at = carla.Transform(carla.Location(x=1.5, z=1.8))
+        sensor = cast("carla.Sensor", world.spawn_actor(blueprint, at, attach_to=car))
         sensor.listen(lambda data: heard.set())
         kept.append(sensor)
     assert heard.wait(60.0)

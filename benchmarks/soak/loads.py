@@ -7,6 +7,7 @@ from typing import Any
 
 import carla
 
+from av_stack.world.carla.actors import actors_in
 from benchmarks.soak.part import run_part
 from benchmarks.soak.progress import Progress, tell
 from benchmarks.soak.watched import Watched
@@ -28,7 +29,7 @@ def _one(client: carla.Client, name: str, seen: set[int]) -> None:
     seen.add(car.id)
     world.wait_for_tick()
     world.wait_for_tick()  # the first tick may be older than the car
-    assert [actor.id for actor in world.get_actors().filter("vehicle.*")] == [car.id]
+    assert [actor.id for actor in actors_in(world, "vehicle.*")] == [car.id]
 
 
 def _life(server: Watched, progress: Progress, target: int) -> None:

@@ -9,10 +9,11 @@ import itertools
 import random
 import socket
 import time
-from typing import Any
+from typing import Any, cast
 
 import carla
 
+from av_stack.world.carla.actors import SpawnOnAutopilot
 from benchmarks.soak.part import run_part
 from benchmarks.soak.progress import Progress, tell
 from benchmarks.soak.watched import Watched
@@ -20,7 +21,6 @@ from benchmarks.soak.watched import Watched
 VEHICLES = 30
 DELTA_S = 0.05
 CAMERA = {"image_size_x": "320", "image_size_y": "180", "sensor_tick": "0.5"}
-TICKS_PER_PICTURE = 10
 WARM_TICKS, SAMPLE_TICKS = 10_000, 500
 FLAT = 0.05
 
@@ -43,12 +43,10 @@ def traffic(client: carla.Client, count: int) -> tuple[carla.World, list[int]]:
     models = [b for b in world.get_blueprint_library().filter("vehicle.*") if b.get_attribute("base_type") == "car"]
     points = world.get_map().get_spawn_points()
     random.Random(0).shuffle(points)
-    autopilot = carla.command.SetAutopilot(carla.command.FutureActor, True, manager.get_port())
-    batch = [
-        carla.command.SpawnActor(model, point).then(autopilot)
-        for model, point in zip(itertools.cycle(models), points[:count], strict=False)
-    ]
-    return world, [answer.actor_id for answer in client.apply_batch_sync(batch, True) if not answer.error]
+    batch = SpawnOnAutopilot(manager.get_port())
+    for model, point in zip(itertools.cycle(models), points[:count], strict=False):
+        batch.add(model, point)
+    return world, batch.spawn(client, True)
 
 
 def _life(server: Watched, progress: Progress, target: int) -> None:
@@ -60,9 +58,8 @@ def _life(server: Watched, progress: Progress, target: int) -> None:
     for name, value in CAMERA.items():
         blueprint.set_attribute(name, value)
     pictures = itertools.count()
-    camera = world.spawn_actor(
-        blueprint, carla.Transform(carla.Location(x=1.5, z=1.8)), attach_to=world.get_actor(cars[0])
-    )
+    at = carla.Transform(carla.Location(x=1.5, z=1.8))
+    camera = cast("carla.Sensor", world.spawn_actor(blueprint, at, attach_to=world.get_actor(cars[0])))
     camera.listen(lambda _picture: next(pictures))
     life: dict[str, Any] = {"ticks": 0, "seconds": 0.0, "vehicles": len(cars), "resident_mb": []}
     progress.data.setdefault("lives", []).append(life)

@@ -13,6 +13,7 @@ from typing import Any
 
 import carla
 
+from av_stack.world.carla.actors import actors_in
 from benchmarks.soak.part import run_part
 from benchmarks.soak.progress import Progress, tell
 from benchmarks.soak.ticks import traffic
@@ -65,12 +66,12 @@ def _life(server: Watched, progress: Progress, rounds: int) -> None:
     client = carla.Client("127.0.0.1", server.port)
     client.set_timeout(60.0)
     world, _cars = traffic(client, VEHICLES)
-    own = {actor.id for actor in world.get_actors()}
+    own = {actor.id for actor in actors_in(world)}
     before = server.descriptors()
     done: list[dict[str, Any]] = progress.data.setdefault("rounds", [])
     while len(done) < rounds:
         row = _round(world, server.port)
-        left = [a.id for a in world.get_actors() if a.id not in own]
+        left = [a.id for a in actors_in(world) if a.id not in own]
         client.apply_batch_sync([carla.command.DestroyActor(i) for i in left], True)
         for _ in range(SETTLE_TICKS):
             world.tick()

@@ -1,6 +1,6 @@
-"""Quickest plans of YOLO26's convolutions, measured: `benchmarks/gpu_convolutions.py` writes this file."""
+"""Quickest plans of YOLO26's convolutions, measured on NVIDIA H200 by `benchmarks/gpu/convolutions.py`."""
 
-GPU, PROCESSORS = "NVIDIA H200", 132
+PROCESSORS = 132
 PLANS: dict[tuple[int, ...], tuple[str, int]] = {
     (1, 384, 640, 8, 32, 3, 2): ("conv_128x32", 1),
     (1, 192, 320, 32, 64, 3, 2): ("conv_128x64", 1),

@@ -1,4 +1,4 @@
-"""Chooses the tile of a convolution, the same on every run: measured for the same GPU model, else by an estimate."""
+"""Chooses the tile of a convolution, the same on every run: as measured for this number of processors, or estimated."""
 
 from __future__ import annotations
 

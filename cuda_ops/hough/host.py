@@ -38,7 +38,7 @@ class Grid:
 
     @property
     def pitch(self) -> int:
-        """Distance of two angles' rows of votes, in counters; rows begin at multiples of 16 bytes."""
+        """Stride from one angle's row of votes to the next, in counters; rows begin at multiples of 16 bytes."""
         return ceil_div(self.rhos, 4) * 4
 
 

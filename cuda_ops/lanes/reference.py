@@ -47,13 +47,6 @@ def quotients(bgr: Float) -> tuple[Float, Float, Float, Float, Float]:
     )
 
 
-def hls_of(bgr: Float) -> Float:
-    """HLS (..., 3) float32 of BGR (..., 3) 0..255, before rounding: hue 0..180, lightness and saturation 0..255."""
-    hue, hue_of, lightness, spread, spread_of = quotients(bgr)
-    hue = np.where(hue < 0.0, hue + _F(360.0) * hue_of, hue)
-    return np.stack([hue / hue_of * _F(0.5), lightness, spread / spread_of], axis=-1).astype(np.float32)
-
-
 def classify(bgr: Float, first: HlsRange, second: HlsRange) -> Bytes:
     """Class of each colour: 1 in the first range, 2 in the second, 3 in both, else 0."""
     parts = quotients(bgr)

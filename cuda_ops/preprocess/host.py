@@ -33,13 +33,6 @@ class Letterbox:
     left: int
     top: int
 
-    def to_source(self, x_px: float, y_px: float) -> tuple[float, float]:
-        """Map output coordinates to source coordinates; integers are pixel edges in both."""
-        return (
-            (x_px - self.left) * self.width / self.fit_width,
-            (y_px - self.top) * self.height / self.fit_height,
-        )
-
 
 def letterbox(width: int, height: int, out_width: int, out_height: int, corner: Sequence[int] = ()) -> Letterbox:
     """The largest fit that keeps the aspect ratio, centred; an odd remaining pixel goes to the right or bottom.

@@ -14,9 +14,6 @@ from cuda_ops.runtime.cache import KernelCache, default_folder, key_of
 
 PACKAGE = Path(__file__).resolve().parent.parent
 INCLUDE = PACKAGE / "include"
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120")
-"""The architectures that every kernel must compile for."""
-
 INSTALL_HINT = "in the project's folder run: pip install -c constraints.txt -e '.[cuda]'"
 _LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"[^\n]*$', re.MULTILINE)
 _KERNEL_NAME = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\s*\(')
@@ -44,11 +41,6 @@ class KernelSource:
     def kernels(self) -> tuple[str, ...]:
         """Names of the `extern "C" __global__` functions."""
         return tuple(_KERNEL_NAME.findall(self.text()))
-
-
-def all_sources() -> tuple[KernelSource, ...]:
-    """The sources of all operators, in the order of their folders' names."""
-    return tuple(KernelSource(path.parent.name) for path in sorted(PACKAGE.glob("*/kernel.cu")))
 
 
 def compile_cubin(source: KernelSource, architecture: str, cache_folder: Path | None = None) -> bytes:

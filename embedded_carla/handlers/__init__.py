@@ -20,9 +20,10 @@ from embedded_carla.handlers import (
     vehicles,
     walkers,
 )
-from embedded_carla.handlers.registry import answer, failure, methods
+from embedded_carla.handlers.registry import METHODS, answer, failure
 
 __all__ = [
+    "METHODS",
     "ackermann",
     "actors",
     "answer",
@@ -33,7 +34,6 @@ __all__ = [
     "failure",
     "lamps",
     "lights",
-    "methods",
     "missing",
     "queries",
     "recorder",

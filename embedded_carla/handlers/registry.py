@@ -49,16 +49,27 @@ class _Shape:
 
 _PLAIN = {"int": (int,), "bool": (bool, int), "str": (str,)}
 
-_METHODS: dict[str, tuple[Handler, int]] = {}
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method's handler, whose first parameter is the simulation, and how its result is sent (_ANSWERS_...)."""
+
+    handler: Handler
+    answers: int
+
+
+METHODS: dict[str, Method] = {}
+"""The RPC methods by name; `value`, `void` and `raw` register them."""
+
 _SHAPES: dict[Handler, _Shape] = {}
 
 
 def _registrar(kind: int) -> Callable[[str], Callable[[Handler], Handler]]:
     def named(method: str) -> Callable[[Handler], Handler]:
         def register(handler: Handler) -> Handler:
-            if method in _METHODS:
+            if method in METHODS:
                 raise ValueError(f"RPC method {method} is registered twice")
-            _METHODS[method] = (handler, kind)
+            METHODS[method] = Method(handler, kind)
             _SHAPES.setdefault(handler, _Shape.of(handler))
             return handler
 
@@ -83,29 +94,19 @@ def carry_out(handler: Handler, simulation: Simulation, args: Sequence[Any]) -> 
     return handler(simulation, *args)
 
 
-def methods() -> frozenset[str]:
-    return frozenset(_METHODS)
-
-
-def signature_of(method: str) -> inspect.Signature:
-    """Signature of a registered method's handler; its first parameter is the simulation."""
-    return inspect.signature(_METHODS[method][0])
-
-
 def answer(simulation: Simulation, call: rpc.Call) -> bytes:
     """Carry out one call. Every call gets an answer, even after an internal fault of the server.
 
     Raises StillBuilding when the simulation `answers_later`; the call then has to be carried out again.
     """
-    found = _METHODS.get(call.method)
-    if found is None:
+    method = METHODS.get(call.method)
+    if method is None:
         return rpc.error_response(call.message_id, f"embedded_carla has no method {codec.shown(call.method)}")
-    handler, kind = found
     try:
-        result = carry_out(handler, simulation, call.args)
-        if kind == _ANSWERS_VALUE:
+        result = carry_out(method.handler, simulation, call.args)
+        if method.answers == _ANSWERS_VALUE:
             return rpc.response(call.message_id, rpc.success(result))
-        if kind == _ANSWERS_VOID:
+        if method.answers == _ANSWERS_VOID:
             return rpc.response(call.message_id, rpc.VOID_SUCCESS)
         return rpc.response(call.message_id, result)
     except StillBuilding:
@@ -120,7 +121,7 @@ def answer(simulation: Simulation, call: rpc.Call) -> bytes:
 
 def failure(call: rpc.Call, message: str) -> bytes:
     """The error answer to a call of a registered method, in the form that its client expects."""
-    kind = _METHODS[call.method][1]
+    kind = METHODS[call.method].answers
     if kind == _ANSWERS_RAW:
         return rpc.error_response(call.message_id, message)
     failed = rpc.failure if kind == _ANSWERS_VALUE else rpc.void_failure

@@ -102,16 +102,6 @@ class Build:
         return np.fromfile(file, dtype=np.uint8)
 
 
-def build_apart(name: str, text: str, seed: int, seconds: float = LONGEST_LOAD_S, most: int = MOST_LOAD_BYTES) -> Any:
-    """Build a map in a child process and return the LoadedMap.
-
-    Raises MapError if the text is no map or the build exceeds `seconds` or `most` bytes.
-    """
-    build = Build(name, text, seed, seconds, most)
-    build.wait()
-    return build.result()
-
-
 def main() -> int:
     """Child process: exit with status 0, or with 3 and the reason in the last line of standard error."""
     name, seed, most = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

@@ -73,7 +73,7 @@ def _prepare_traffic(town: Any, _on_road: Callable[[int], None]) -> None:
 
 
 def _trial(text: str, limits: Limits, question: Question = ask_everything) -> Failure | None:
-    """Read the map in a fork and query it there."""
+    """Read the map and query it in a forked process; None where nothing fails."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:

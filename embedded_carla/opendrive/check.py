@@ -17,7 +17,7 @@ from embedded_carla.opendrive.mend_links import (
     mend_road_links,
     mend_signals,
 )
-from embedded_carla.opendrive.mend_roads import mend_plan_view, mend_profiles, mend_sections
+from embedded_carla.opendrive.mend_roads import mend_plan_view, mend_profiles, mend_sections, mend_spirals
 from embedded_carla.opendrive.network import DRIVABLE
 from embedded_carla.opendrive.read import number
 
@@ -40,6 +40,7 @@ def repair(root: Element, name: str) -> list[str]:
         for road in root.iterfind("road"):
             _mend_junction(road, said)
             mend_plan_view(road, said)
+            mend_spirals(road, said)
             mend_sections(road, said)
             mend_profiles(road, said)
             mend_lane_links(road, said)

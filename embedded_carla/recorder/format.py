@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -290,8 +290,3 @@ _READERS: dict[PacketId, Callable[[_Bytes], Packet]] = {
     PacketId.VISUAL_TIME: lambda data: Seconds(PacketId.VISUAL_TIME, data.take(struct.Struct("<d"))[0]),
     PacketId.FRAME_COUNTER: lambda data: FrameCounter(int(data.take(struct.Struct("<Q"))[0])),
 }
-
-
-def pack_file(header: Header, packets: Iterable[Packet]) -> bytes:
-    """A whole recording."""
-    return pack_header(header) + b"".join(pack(packet) for packet in packets)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.render.actor_layout import ActorLayout, Identity, identities
+from embedded_carla.render.culling.visibility import Candidates
 from embedded_carla.render.frame import Camera
 from embedded_carla.render.instances import F32, Rows, bounds_of, pose_matrices
 from embedded_carla.render.shapes.pool import ShapePool
@@ -34,10 +35,11 @@ class ActorSet:
         self.lights = np.array([a.lights for a in actors], dtype=np.int64)
         self.speed_mps = np.array([a.speed_mps for a in actors])
         owner = layout.owner
-        self.rows = Rows(
-            self._block(layout, actors), self.centre[owner], self.radius[owner], layout.limits, layout.shapes,
-            layout.casts, layout.shown, bounds_of(self.centre, ROOM * self.radius[:, None] + ROOM_M)[owner],
-        )  # fmt: skip
+        candidates = Candidates(
+            self.centre[owner], self.radius[owner], layout.limits, layout.shapes, layout.casts, layout.shown
+        )
+        bounds = bounds_of(self.centre, ROOM * self.radius[:, None] + ROOM_M)[owner]
+        self.rows = Rows(self._block(layout, actors), bounds, candidates)
 
     def _block(self, layout: ActorLayout, actors: Sequence[ActorView]) -> F32:
         block = layout.template.copy()

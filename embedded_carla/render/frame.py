@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,25 @@ MAX_BEAMS = 5
 _EYE, _FORWARD, _RIGHT, _UP, _AIR, _COUNTS, _SIZE, _LAMPS = 12, 13, 14, 15, 16, 26, 27, 28
 _BEAMS = _LAMPS + MAX_LAMPS
 FRAME_BYTES = 16 * (_BEAMS + 2 * MAX_BEAMS)
+
+VIEW = np.dtype(
+    [
+        ("eye", np.float64, 3),
+        ("forward", np.float64, 3),
+        ("right", np.float64, 3),
+        ("up", np.float64, 3),
+        ("tan_x", np.float64),  # of the half angles of view
+        ("tan_y", np.float64),
+        ("wide", np.float64),  # length of (1, tan_x)
+        ("tall", np.float64),  # length of (1, tan_y)
+        ("focal_px", np.float64),
+        ("far_m", np.float64),
+    ]
+)
+"""A camera for compiled loops, which read the fields of a row as attributes."""
+
+View = Any
+"""A row of VIEW in a compiled loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +68,11 @@ class Camera:
         return Camera(m[:3, 3], m[:3, 0], m[:3, 1], m[:3, 2], tan_x, tan_y, view.width_px / (2.0 * tan_x),
                       (view.width_px, view.height_px), far_m)  # fmt: skip
 
-    def numbers(self) -> F64:
-        """The (18,) array that culling/visibility.py takes."""
+    def row(self) -> NDArray[np.void]:
+        """This camera as an array (1,) of VIEW."""
         wide, tall = float(np.hypot(1.0, self.tan_x)), float(np.hypot(1.0, self.tan_y))
         rest = (self.tan_x, self.tan_y, wide, tall, self.focal_px, self.far_m)
-        return np.concatenate([self.eye, self.forward, self.right, self.up, rest])
+        return np.concatenate([self.eye, self.forward, self.right, self.up, rest]).view(VIEW)
 
     def view_projection(self) -> F64:
         """(4, 4) camera-relative position -> clip space.
@@ -67,16 +87,6 @@ class Camera:
         m[2, :3], m[2, 3] = a * self.forward, b
         m[3, :3] = self.forward
         return m
-
-    def sees(self, centre: F64, radius: F64 | float, far_m: float = FAR_M) -> NDArray[np.bool_]:
-        """(N,) whether the spheres with `centre` (N, 3) and `radius` (N,) may be in view."""
-        rel = centre - self.eye
-        depth = rel @ self.forward
-        side, rise = np.abs(rel @ self.right), np.abs(rel @ self.up)
-        wide, tall = np.hypot(1.0, self.tan_x), np.hypot(1.0, self.tan_y)
-        seen = (side - depth * self.tan_x <= radius * wide) & (rise - depth * self.tan_y <= radius * tall)
-        visible: NDArray[np.bool_] = seen & (depth > -radius) & (depth < min(far_m, self.far_m) + radius)
-        return visible
 
 
 @lru_cache(maxsize=8)

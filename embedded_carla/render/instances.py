@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.render.culling.visibility import Candidates
 from embedded_carla.types import Transform
 
 F32 = NDArray[np.float32]
@@ -20,19 +21,13 @@ INSTANCE_WIDTH = 24  # rows 3x4, tint 4, size and tag 4, state 4: see object_ver
 class Rows:
     """n instances that may be drawn.
 
-    `block` (n, 24) as in object_vert.glsl; bounding spheres `centre` (n, 3), `radius` (n,); `limits` (n, 4) and
-    `shapes` (n, 3) as in visibility.py; `casts` (n,) is the shape that casts the shadow, -1 for none; `shown` (n,);
-    `bounds` (n, 5) is the bounding box: least and greatest x and y, and greatest z.
+    `block` (n, 24) as in object_vert.glsl; `bounds` (n, 5) is the bounding box: least and greatest x and y, and
+    greatest z; `candidates` are the same instances for the choice of what is drawn.
     """
 
     block: F32
-    centre: F64
-    radius: F64
-    limits: F64
-    shapes: I32
-    casts: I32
-    shown: NDArray[np.bool_]
     bounds: F64
+    candidates: Candidates
 
 
 def pose_matrices(transforms: Sequence[Transform]) -> F64:
@@ -72,9 +67,9 @@ def _no_rows() -> Rows:
     nothing, none = np.zeros(0), np.zeros(0, dtype=np.int32)
     block = np.zeros((0, INSTANCE_WIDTH), dtype=np.float32)
     shapes = np.zeros((0, 3), dtype=np.int32)
-    return Rows(
-        block, np.zeros((0, 3)), nothing, np.zeros((0, 4)), shapes, none, np.zeros(0, dtype=np.bool_), np.zeros((0, 5))
-    )
+    shown = np.zeros(0, dtype=np.bool_)
+    candidates = Candidates(np.zeros((0, 3)), nothing, np.zeros((0, 4)), shapes, none, shown)
+    return Rows(block, np.zeros((0, 5)), candidates)
 
 
 NO_ROWS = _no_rows()

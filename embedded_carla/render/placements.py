@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from embedded_carla.render.context import RenderError
 from embedded_carla.render.culling.occlusion import Occluders
+from embedded_carla.render.culling.visibility import Candidates
 from embedded_carla.render.instances import Rows, bounds_of, instance_block, pose_matrices
 from embedded_carla.render.shapes.pool import SCENERY, ShapePool
 from embedded_carla.render.shapes.prototypes import PROTOTYPES, VARIANTS, sign_pieces, tints, variant
@@ -56,7 +57,7 @@ class StaticInstances:
 
     def hide(self, hidden: NDArray[np.bool_]) -> None:
         """Hide placements by the mask `hidden` (P,)."""
-        self.rows.shown[:] = ~hidden[self._index]
+        self.rows.candidates.shown[:] = ~hidden[self._index]
 
 
 def _pieces(index: int, p: Placement, faces: SignFaces) -> list[Piece]:
@@ -101,7 +102,8 @@ def _rows(pool: ShapePool, pieces: Sequence[Piece], placements: Sequence[Placeme
     turn = poses[:, :3, :3] * sizes[:, None, :]
     middle = np.einsum("nij,nj->ni", turn, 0.5 * (low + high)) + poses[:, :3, 3]
     half = np.einsum("nij,nj->ni", np.abs(turn), 0.5 * (high - low)) + SPARE_M + SWAY_M * sways[:, None]
-    return Rows(block, centre, radius, limits, shapes, casts, np.ones(n, dtype=np.bool_), bounds_of(middle, half))
+    candidates = Candidates(centre, radius, limits, shapes, casts, np.ones(n, dtype=np.bool_))
+    return Rows(block, bounds_of(middle, half), candidates)
 
 
 @cache

@@ -44,7 +44,6 @@ from embedded_carla.render.textures import SurfaceTextures
 from embedded_carla.scene import ActorView, CameraView, DebugShape, Scenery, SceneState
 from embedded_carla.types import SemanticTag, SignalColour, WeatherParameters
 
-F64 = NDArray[np.float64]
 NO_LAMPS = (np.zeros((0, 4)), (np.zeros((0, 4)), np.zeros((0, 4))))
 IN_FLIGHT = 6  # pictures drawn before the first one is read back
 
@@ -261,7 +260,7 @@ class Renderer:
         self._ctx.enable(moderngl.CULL_FACE)
         self._ctx.front_face = "ccw"
         still = self._still
-        horizon = still.occluders.horizon(view, still.rows.shown)
+        horizon = still.occluders.horizon(view, still.rows.candidates.shown)
         self._solids.draw(self._solids.seen(view, still.rows, scene.rows, horizon), programs, defines)
         self._ctx.disable(moderngl.CULL_FACE)
         self._ground.draw(programs, self._textures, view, defines, horizon)

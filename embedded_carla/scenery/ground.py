@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.scene import F64, GroundHit
-from embedded_carla.scenery.ground_kernel import TriangleGrid, field_below, highest_below
+from embedded_carla.scenery.ground_kernel import FIRST_EDGE, TriangleGrid, field_below, highest_below
 from embedded_carla.scenery.heightfield import HeightField
 from embedded_carla.types import SemanticTag
 
@@ -44,7 +44,7 @@ class TriangleIndex:
         column = low[triangle, 0] + place // size[triangle, 1]
         row = low[triangle, 1] + place % size[triangle, 1]
         middle = (np.stack([column, row], axis=1) + 0.5) * CELL_M
-        edges = self._data[triangle, 3:].reshape(-1, 3, 3)
+        edges = self._data[triangle, FIRST_EDGE:].reshape(-1, 3, 3)
         distance = edges[..., 0] * middle[:, :1] + edges[..., 1] * middle[:, 1:] + edges[..., 2]
         touches = distance.min(axis=1) > -0.5 * np.sqrt(2.0) * CELL_M - OVERLAP_M
         cell, triangle = (column * shape[1] + row)[touches], triangle[touches]

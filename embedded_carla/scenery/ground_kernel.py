@@ -8,10 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.compiled import compiled
+from embedded_carla.compiled import compiled, inner
 from embedded_carla.scene import F64
 
 I64 = NDArray[np.int64]
+
+PLANE, FIRST_EDGE, SECOND_EDGE, THIRD_EDGE = 0, 3, 6, 9
+"""First of three columns each of a triangle's data: its height, and the distances to its edges, are linear in x, y."""
 
 
 class TriangleGrid(NamedTuple):
@@ -26,6 +29,12 @@ class TriangleGrid(NamedTuple):
     start: I64
     candidates: I64
     data: F64
+
+
+@inner
+def _at(data: F64, first: int, x: float, y: float) -> float:
+    """The linear function whose coefficients begin at column `first`."""
+    return float(data[first] * x + data[first + 1] * y + data[first + 2])
 
 
 @compiled
@@ -47,13 +56,13 @@ def highest_below(
         for k in range(grid.start[cell], grid.start[cell + 1]):
             triangle = grid.candidates[k]
             data = grid.data[triangle]
-            height = data[0] * x + data[1] * y + data[2]
+            height = _at(data, PLANE, x, y)
             if (
                 height <= ceiling
                 and (height > z[i] or (height == z[i] and triangle < found[i]))
-                and data[3] * x + data[4] * y + data[5] >= -overlap_m
-                and data[6] * x + data[7] * y + data[8] >= -overlap_m
-                and data[9] * x + data[10] * y + data[11] >= -overlap_m
+                and _at(data, FIRST_EDGE, x, y) >= -overlap_m
+                and _at(data, SECOND_EDGE, x, y) >= -overlap_m
+                and _at(data, THIRD_EDGE, x, y) >= -overlap_m
             ):
                 z[i], found[i] = height, triangle
 

@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 from embedded_carla.types import Float, Transform
 
-_STEPS = 64
-_NEAR_M = 1e-3
-
 
 class OrientedBoxes(Protocol):
     """N boxes: `centre` (N, 3), half sizes `half` (N, 3), `axes` (N, 3, 3) with the boxes' axes as columns."""
@@ -102,27 +99,50 @@ def _first_hit(
 ) -> tuple[int, float] | None:
     """(box index, path length m) of the first hit among the boxes `index`.
 
-    Sphere tracing: the distance to a box is exact, so every step of that length is safe and the steps add up to the
-    hit.
+    Exact: the squared distance between a box and a point on a line is quadratic between the points where the line
+    crosses the planes of the box's faces. Stepping by the distance would need a number of steps that has no bound
+    where the path is almost parallel to a face.
     """
     centre, half, axes = boxes.centre[index], boxes.half[index], boxes.axes[index]
-    near = np.linalg.norm(centre - start, axis=1) <= distance_m + radius_m + np.linalg.norm(half, axis=1)
-    index, centre, half, axes = index[near], centre[near], half[near], axes[near]
-    flown = np.zeros(len(index))
-    gap = np.full(len(index), np.inf)
-    for _ in range(_STEPS):
-        if not len(index) or not ((gap > _NEAR_M) & (flown <= distance_m)).any():
-            break
-        point = start + flown[:, None] * forward
-        local = np.einsum("ni,nij->nj", point - centre, axes)
-        outside = np.maximum(np.abs(local) - half, 0.0)
-        gap = np.maximum(np.linalg.norm(outside, axis=1) - radius_m, 0.0)
-        flown = flown + gap
-    hits = np.flatnonzero((gap <= _NEAR_M) & (flown <= distance_m))
-    if not len(hits):
+    origin = np.einsum("ni,nij->nj", start - centre, axes)
+    direction = np.einsum("i,nij->nj", forward, axes)
+    begin, end = _stretches(origin, direction, half, distance_m)
+
+    # In a stretch, the axes on which the point is beyond a face, and on which side of the box, stay the same.
+    middle = origin[:, None] + 0.5 * (begin + end)[:, :, None] * direction[:, None]
+    side = np.sign(middle) * (np.abs(middle) > half[:, None])
+    beyond = side * origin[:, None] - np.abs(side) * half[:, None]  # at the start of the path
+    speed = side * direction[:, None]
+    square, linear = (speed * speed).sum(axis=2), (speed * beyond).sum(axis=2)
+    constant = (beyond * beyond).sum(axis=2) - radius_m**2
+
+    # Where square * t**2 + 2 * linear * t + constant <= 0.
+    root = np.sqrt(np.maximum(linear * linear - square * constant, 0.0))
+    touches = linear * linear >= square * constant
+    moves = square > 0.0
+    enters = np.divide(-linear - root, square, out=np.full_like(root, -np.inf), where=moves)
+    leaves = np.divide(-linear + root, square, out=np.full_like(root, np.inf), where=moves)
+    first = np.maximum(enters, begin)
+    hit = np.where(moves, touches, constant <= 0.0) & (first <= np.minimum(leaves, end))
+    flown = np.where(hit, first, np.inf).min(axis=1, initial=np.inf)
+    if not np.isfinite(flown).any():
         return None
-    best = hits[np.argmin(flown[hits])]
+    best = int(np.argmin(flown))
     return int(index[best]), float(flown[best])
+
+
+def _stretches(origin: Float, direction: Float, half: Float, distance_m: float) -> tuple[Float, Float]:
+    """Begin and end (N, 7), m, of the stretches into which the planes of N boxes' faces cut the path.
+
+    `origin` and `direction` (N, 3) are the path's in the frames of the boxes. Some stretches have no length.
+    """
+    crossings = np.concatenate([-half - origin, half - origin], axis=1)
+    along = np.concatenate([direction, direction], axis=1)
+    never = np.zeros_like(crossings)  # of a plane parallel to the path
+    cuts = np.divide(crossings, along, out=never, where=along != 0.0).clip(0.0, distance_m)
+    cuts.sort(axis=1)
+    ends = np.zeros((len(cuts), 1)), np.full((len(cuts), 1), distance_m)
+    return np.concatenate([ends[0], cuts], axis=1), np.concatenate([cuts, ends[1]], axis=1)
 
 
 def obstacle_body(owner: Any, other: Any, distance_m: float) -> bytes:

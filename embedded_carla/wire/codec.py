@@ -70,7 +70,7 @@ FASTEST_MPS, FASTEST_DEGPS = 1.0e3, 1.0e5
 STRONGEST = 1.0e9
 """Largest force (N), impulse (N s), torque or angular impulse that a client may apply."""
 
-U8, I32, U32 = 0xFF, 0x7FFFFFFF, 0xFFFFFFFF
+U8, U32 = 0xFF, 0xFFFFFFFF
 MOST_TEXT = 4096
 """Largest number of characters of a name or an attribute."""
 

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from embedded_carla.compiled import compiled
 from embedded_carla.types import Float
 
+LOCATION, ROTATION, VELOCITY, ANGULAR_VELOCITY, ACCELERATION = range(0, 15, 3)
+"""First columns of the parts of a snapshot's motion."""
+
 
 @compiled
 def gather(
@@ -18,8 +21,8 @@ def gather(
     for i in range(len(slots)):
         slot = slots[i]
         for axis in range(3):
-            motion[i, axis] = location[slot, axis]
-            motion[i, 3 + axis] = rotation_deg[slot, axis]
-            motion[i, 6 + axis] = velocity[slot, axis]
-            motion[i, 9 + axis] = angular_velocity_degps[slot, axis]
-            motion[i, 12 + axis] = acceleration[slot, axis]
+            motion[i, LOCATION + axis] = location[slot, axis]
+            motion[i, ROTATION + axis] = rotation_deg[slot, axis]
+            motion[i, VELOCITY + axis] = velocity[slot, axis]
+            motion[i, ANGULAR_VELOCITY + axis] = angular_velocity_degps[slot, axis]
+            motion[i, ACCELERATION + axis] = acceleration[slot, axis]

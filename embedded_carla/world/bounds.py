@@ -48,11 +48,12 @@ def _any_beyond(
     slots: NDArray[np.intp], velocity: Float, location: Float, turn: Float, rotation: Float, acceleration: Float,
     most: tuple[float, float, float],
 ) -> bool:  # fmt: skip
-    """Whether any value must be clipped; this is almost never the case."""
+    """Whether any value must be clipped; this is almost never the case. `most` are of speed, distance and turn."""
+    speed_mps, distance_m, turn_degps = most
     for slot in slots:
         for axis in range(3):
-            is_well = abs(velocity[slot, axis]) <= most[0] and abs(location[slot, axis]) <= most[1]
-            is_well = is_well and abs(turn[slot, axis]) <= most[2]
+            is_well = abs(velocity[slot, axis]) <= speed_mps and abs(location[slot, axis]) <= distance_m
+            is_well = is_well and abs(turn[slot, axis]) <= turn_degps
             if not (is_well and math.isfinite(rotation[slot, axis]) and math.isfinite(acceleration[slot, axis])):
                 return True
     return False

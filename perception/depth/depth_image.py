@@ -1,4 +1,8 @@
-"""Semi-dense depth image: the road of the ego lane, the objects on it, and patches around triangulated corners."""
+"""Builds the semi-dense depth image of one camera: the ego lane's road, objects, and patches around tracked corners.
+
+`depth_image` takes the lane estimate, the ranged objects and the triangulated corners. It returns the depth of each
+pixel with its standard deviation. It serves to evaluate perception; driving does not use it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,6 @@ from perception.depth.parallax import DepthPoints
 from perception.depth.ranging import face_depth_m
 from perception.depth.view import View
 
-Float = NDArray[np.float64]
 Float32 = NDArray[np.float32]
 
 FAR_M = 40.0

@@ -1,10 +1,11 @@
-"""Fits the motion of upright faces to their tracked corners, for all objects of a picture at once.
+"""Fits the motion of each object, relative to the camera, to the tracked corners in its box; all objects at once.
 
-An object moved by (X, Y, Z) (right, down, forward) between two pictures. A corner that is now at (x, y), depth z, was
-before at (x - X / z, y - Y / z) / (1 - Z / z). Inverse depth changes linearly from one side of a face to the other. All
-but the absolute distance follows by least squares (Longuet-Higgins and Prazdny, "The interpretation of a moving retinal
-image", Proc. R. Soc. B 208, 1980; Lee, "A theory of visual control of braking based on information about
-time-to-collision", Perception 5, 1976).
+The visible side of an object, its face, is modelled as an upright plane. An object moved by (X, Y, Z) (right, down,
+forward) between two pictures. A corner that is now at (x, y), depth z, was before at (x - X / z, y - Y / z) /
+(1 - Z / z). Inverse depth changes linearly from one side of a face to the other. A least-squares fit gives the motion
+as a fraction of the distance (Longuet-Higgins and Prazdny, "The interpretation of a moving retinal image", Proc. R.
+Soc. B 208, 1980; Lee, "A theory of visual control of braking based on information about time-to-collision",
+Perception 5, 1976).
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
-"""Positions of detected road users in the vehicle frame from their boxes: foot point and known size, fused by variance.
+"""Locates detected road users in the vehicle frame from their boxes: foot point and known size, fused by variance.
 
-The computation is compiled in `ranging_kernel`: for ten boxes, Python's calls would take most of the time.
+`ranging_kernel` contains the compiled computation: for ten boxes, Python's calls would take most of the time.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from struct import Struct
 
 import numpy as np
 
 from av_core.types import CameraModel, Detection, Distance, Float, ObjectKind, RangedObject
-from perception.depth.ranging_kernel import Size, range_boxes
+from perception.depth.ranging_kernel import range_boxes
+from perception.depth.ranging_types import KIND, LENS, VIEWS, Lens, Rows, Size
 from perception.depth.view import EDGE_PX, View
 
 OPAQUE = (ObjectKind.CAR, ObjectKind.TRUCK, ObjectKind.BUS)
@@ -35,20 +37,22 @@ _NUMBERS = {kind.value: number for number, kind in enumerate(_KINDS)}
 _SHAPES = {kind.value: (kind, size.length_m, size.width_m) for kind, size in SIZES.items()}
 """Kind, length and width by the class names of road users."""
 
-_ROWS = np.array([SIZES[kind] for kind in _KINDS])
-_ANGLES = np.linspace(0.0, np.pi / 2.0, 31)
-_WIDTHS = _ROWS[:, :1] * np.sin(_ANGLES) + _ROWS[:, 1:2] * np.cos(_ANGLES)
-_RISING = np.argmax(_WIDTHS, axis=1) + 1
-_KIND_TABLES = (
-    _ROWS,
-    _WIDTHS,
-    np.tile(_ANGLES, (len(_KINDS), 1)),
-    _RISING,
-    np.array([k is ObjectKind.PEDESTRIAN for k in _KINDS]),
-    np.array([k in OPAQUE for k in _KINDS]),
-)
-"""Tables for `range_boxes`, by kind: sizes; apparent widths at view angles, and how many of them rise up to the
-broadest view; whether the kind is round; whether it is opaque."""
+
+def _kind_table() -> Rows:
+    """The rows of `KIND`, in the order of `SIZES`."""
+    turns = np.linspace(0.0, np.pi / 2.0, VIEWS)
+    table = np.zeros(len(SIZES), KIND)
+    for row, (kind, size) in zip(table, SIZES.items(), strict=True):
+        for name, value in size._asdict().items():
+            row[name] = value
+        row["turns_rad"], row["widths_m"] = turns, size.length_m * np.sin(turns) + size.width_m * np.cos(turns)
+        row["rising"] = np.argmax(row["widths_m"]) + 1
+        row["is_round"], row["is_opaque"] = kind is ObjectKind.PEDESTRIAN, kind in OPAQUE
+    return table
+
+
+_TABLE = _kind_table()
+_LENS_BYTES = Struct(f"{len(Lens._fields)}d")
 
 
 def range_objects(
@@ -65,7 +69,7 @@ def range_objects(
         return ()
     boxes = np.array([one.box_px for one in seen], dtype=np.float64)
     kinds = np.array([_NUMBERS[one.name] for one in seen])
-    rows, spreads, jitters = range_boxes(boxes, kinds, _lens(View.of(camera)), pitch_sigma_rad, rises_m, *_KIND_TABLES)
+    rows, spreads, jitters = range_boxes(boxes, kinds, _TABLE, _lens_row(View.of(camera)), pitch_sigma_rad, rises_m)
     out = []
     for one, row, covariance, jitter in zip(seen, rows.tolist(), spreads, jitters, strict=True):
         x, y, height, near, yaw, foot, foot_sigma, foot_jitter, by_size, size_sigma, size_jitter = row
@@ -106,9 +110,14 @@ def face_depth_m(thing: RangedObject, view: View) -> float:
     return along * (thing.near_m + 0.15 * (centre - thing.near_m))
 
 
-def _lens(view: View) -> Float:
-    """The fields of a `Lens` as an array."""
-    low, right = view.height_px - 1.0 - EDGE_PX, view.width_px - 1.0 - EDGE_PX
-    middle = (view.width_px - 1) / 2.0, (view.height_px - 1) / 2.0
-    axes = *view.right, *view.down, *view.forward
-    return np.array((*middle, view.focal_px, view.x_m, view.y_m, view.z_m, *axes, low, right, EDGE_PX, view.height_px))
+def _lens_row(view: View) -> Rows:
+    """The camera as an array (1,) of `LENS`, packed in the order of the fields of `Lens`.
+
+    As bytes, since numpy would spend more time on each number's type than on all the rest.
+    """
+    packed = _LENS_BYTES.pack(
+        (view.width_px - 1) / 2.0, (view.height_px - 1) / 2.0, view.focal_px, view.x_m, view.y_m, view.z_m,
+        *view.right, *view.down, *view.forward,
+        view.height_px - 1.0 - EDGE_PX, view.width_px - 1.0 - EDGE_PX, EDGE_PX, view.height_px,
+    )  # fmt: skip
+    return np.frombuffer(bytearray(packed), LENS)

@@ -1,18 +1,23 @@
-"""Compiled (numba) kernels for `ranging.py`: range cues of each box, their fusion, and the object's position."""
+"""Compiled (numba) kernel for `ranging.py`: range cues of each box, their fusion, and the object's position."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
+from numba import float64, int64
 from numpy.typing import NDArray
 
 from av_core.types import Float
 from perception.compiled import compiled, inner
+from perception.depth.ranging_types import KINDS, LENSES, Cue, Footprint, Hidden, Kind, Lens, Rows
 
 Numbers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+
+X, Y, HEIGHT, NEAR, YAW, FOOT, SIZE = 0, 1, 2, 3, 4, slice(5, 8), slice(8, 11)
+VALUES = 11
+"""Columns of the values from `range_boxes`: centre of the footprint, m; height, m; range of the nearest point, m; yaw,
+rad, NaN where unknown; cues by foot point and by size, each range, sigma, jitter as in `Distance`."""
 
 BOX_SIGMA_PX = 1.0
 """Standard deviation of a box's edge, px."""
@@ -48,73 +53,6 @@ ALIGNED_MAX_RAD, ACROSS_MIN_RAD = math.radians(25.0), math.radians(65.0)
 is unknown."""
 
 NAN = math.nan
-
-
-class Lens(NamedTuple):
-    """`View` as plain numbers, and the limits beyond which the picture's edges may cut a box."""
-
-    middle_u: float
-    middle_v: float
-    focal_px: float
-    x_m: float
-    y_m: float
-    z_m: float
-    rx: float
-    ry: float
-    rz: float
-    dx: float
-    dy: float
-    dz: float
-    fx: float
-    fy: float
-    fz: float
-    low_px: float
-    right_px: float
-    edge_px: float
-    height_px: float
-
-
-class Size(NamedTuple):
-    """Mean sizes of a kind and the standard deviations of its height and length, over CARLA's blueprints.
-
-    The lowest visible point of an object is at its nearest wheels, `stand_m` behind its nearest face; the highest is
-    the edge of its roof, `roof_m` behind that face.
-    """
-
-    length_m: float
-    width_m: float
-    height_m: float
-    height_sigma_m: float
-    length_sigma_m: float
-    stand_m: float
-    roof_m: float
-
-
-class Cue(NamedTuple):
-    """One estimate of the range, see `Distance`; NaN where there is none."""
-
-    range_m: float
-    sigma_m: float
-    jitter_m: float
-
-
-class Footprint(NamedTuple):
-    """Position of the footprint relative to the point below the camera.
-
-    `centre_m` and `bearing_rad` give its centre, `near_m` its nearest point, `depth_m` the depth of its foot point
-    along the camera's axis, `turn_rad` its rotation against the ray (NaN: unknown). Standard deviations are along and
-    across the ray; `..._jitter_m` are their parts that are new in each picture.
-    """
-
-    depth_m: float
-    near_m: float
-    centre_m: float
-    bearing_rad: float
-    turn_rad: float
-    along_m: float
-    across_m: float
-    along_jitter_m: float
-    across_jitter_m: float
 
 
 @inner
@@ -194,18 +132,18 @@ def truncated_cue(box: Float, lens: Lens) -> Cue:
 
 
 @inner
-def size_cue(box: Float, size: Size, lens: Lens) -> Cue:
+def size_cue(box: Float, kind: Kind, lens: Lens) -> Cue:
     """Range from the known height and the box's height; none where the picture cuts the box above or below."""
     if box[1] <= lens.edge_px or box[3] >= lens.low_px:
         return Cue(NAN, NAN, NAN)
     height_px = box[3] - box[1]
     along, _ = ground_length_and_drop(lens, (box[0] + box[2]) / 2.0, box[3])
-    range_m = lens.focal_px * size.height_m / height_px * along
+    range_m = lens.focal_px * kind.height_m / height_px * along
     # Foot and roof are at different distances; a roof above the camera therefore makes the object look lower.
-    gap = (lens.z_m / size.height_m - 1.0) * (size.roof_m - size.stand_m)
+    gap = (lens.z_m / kind.height_m - 1.0) * (kind.roof_m - kind.stand_m)
     range_m = max(range_m + gap, 0.5 * range_m)
     jitter = math.sqrt(2.0) * BOX_SIGMA_PX / height_px
-    return Cue(range_m, range_m * math.hypot(size.height_sigma_m / size.height_m, jitter), range_m * jitter)
+    return Cue(range_m, range_m * math.hypot(kind.height_sigma_m / kind.height_m, jitter), range_m * jitter)
 
 
 @compiled("UniTuple(float64, 3)(float64[:, :])")
@@ -236,16 +174,17 @@ def fuse_cues(cues: Float) -> tuple[float, float, float]:
 
 
 @inner
-def orientation_from_width(size: Size, widths: Float, angles: Float, apparent_m: float) -> float:
+def orientation_from_width(kind: Kind, apparent_m: float) -> float:
     """Angle in [0, pi / 2] between the object's axis and the ray at which its apparent width is `apparent_m`."""
-    # Beyond the broadest view the width falls a little again; that ambiguity is resolved as a side view.
-    if apparent_m >= 0.97 * size.length_m:
+    # The width falls a little from the broadest view to the side view; where two angles fit, the side view is taken.
+    if apparent_m >= 0.97 * kind.length_m:
         return math.pi / 2.0
+    widths, turns = kind.widths_m[: kind.rising], kind.turns_rad
     i = int(np.searchsorted(widths, apparent_m, side="right"))
     if i == 0 or i == len(widths):
-        return float(angles[max(i - 1, 0)])
+        return float(turns[max(i - 1, 0)])
     share = (apparent_m - widths[i - 1]) / (widths[i] - widths[i - 1])
-    return float(angles[i - 1] + share * (angles[i] - angles[i - 1]))
+    return float(turns[i - 1] + share * (turns[i] - turns[i - 1]))
 
 
 @inner
@@ -257,16 +196,14 @@ def along_ray_share(is_round: bool, turn_rad: float) -> float:
 
 
 @inner
-def centre_column_px(
-    box: Float, size: Size, metres_per_px: float, lens: Lens, hides_left: bool, hides_right: bool
-) -> tuple[float, bool]:
+def centre_column_px(box: Float, kind: Kind, metres_per_px: float, lens: Lens, hidden: Hidden) -> tuple[float, bool]:
     """(column of the object's middle, whether both sides are visible).
 
     Where the picture's side or another object hides one side, the visible edge moves with the object, and the middle
     lies half a mean width beyond it.
     """
-    half_px = (size.length_m + size.width_m) / 4.0 / metres_per_px
-    cut_left, cut_right = box[0] <= lens.edge_px or hides_left, box[2] >= lens.right_px or hides_right
+    half_px = (kind.length_m + kind.width_m) / 4.0 / metres_per_px
+    cut_left, cut_right = box[0] <= lens.edge_px or hidden.left, box[2] >= lens.right_px or hidden.right
     middle = (box[0] + box[2]) / 2.0
     if cut_left and not cut_right:
         middle = min(middle, box[2] - half_px)
@@ -276,28 +213,28 @@ def centre_column_px(
 
 
 @inner
-def footprint_extent(size: Size, turn_rad: float) -> tuple[float, float]:
+def footprint_extent(kind: Kind, turn_rad: float) -> tuple[float, float]:
     """(length along the ray, its sigma) of the footprint, m; the mean of length and width where the turn is unknown.
 
     Between end view and side view it falls linearly with the apparent width. The rectangle's exact rule would turn a
     pixel into metres near the broadest view.
     """
-    length, broad = size.length_m, size.width_m
+    length, broad = kind.length_m, kind.width_m
     if math.isnan(turn_rad):
         return (length + broad) / 2.0, (length - broad) / 2.0 + 0.1
     width = min(max(length * math.sin(turn_rad) + broad * math.cos(turn_rad), broad), length)
     mixed = (length - width) * (width - broad) / max((length - broad) ** 2, 1e-6)
-    return length + broad - width, size.length_sigma_m * math.cos(turn_rad) + 0.3 + 4.0 * mixed
+    return length + broad - width, kind.length_sigma_m * math.cos(turn_rad) + 0.3 + 4.0 * mixed
 
 
 @inner
-def lateral_offset_m(tangent: float, near_m: float, extent_m: float, size: Size, turn_rad: float) -> float:
+def lateral_offset_m(tangent: float, near_m: float, extent_m: float, kind: Kind, turn_rad: float) -> float:
     """Lateral offset, m, of a footprint's centre that begins `near_m` ahead, from its box's middle at `tangent`.
 
     For an object to the side, one edge of the box is its near corner and the other its far one, so the box's middle is
     not the object's.
     """
-    half = (size.length_m * math.sin(turn_rad) + size.width_m * math.cos(turn_rad)) / 2.0
+    half = (kind.length_m * math.sin(turn_rad) + kind.width_m * math.cos(turn_rad)) / 2.0
     near, far = 1.0 / near_m, 1.0 / (near_m + extent_m)
     out = (abs(tangent) - half / 2.0 * (near - far)) / ((near + far) / 2.0)
     if out < half:
@@ -312,42 +249,35 @@ def wrap_angle(angle_rad: float) -> float:
 
 
 @inner
-def locate_footprint(
-    box: Float,
-    size: Size,
-    widths: Float,
-    angles: Float,
-    is_round: bool,
-    lens: Lens,
-    stand: Cue,
-    is_face: bool,
-    hides_left: bool,
-    hides_right: bool,
-) -> Footprint:
-    """Position of the object whose foot (its nearest side if `is_face`) is at `stand` and whose sides may be hidden."""
+def turn_against_ray(kind: Kind, wide_px: float, focal_px: float, depth_m: float, range_m: float) -> float:
+    """Rotation against the ray, rad, of an object whose whole width is visible and whose foot is at `range_m`."""
+    turn = orientation_from_width(kind, wide_px * depth_m / focal_px)
+    # the visible width is the nearest face's
+    face_m = depth_m * max(1.0 - kind.stand_m * along_ray_share(kind.is_round, turn) / range_m, 0.5)
+    return orientation_from_width(kind, wide_px * face_m / focal_px)
+
+
+@inner
+def locate_footprint(box: Float, kind: Kind, lens: Lens, stand: Cue, is_face: bool, hidden: Hidden) -> Footprint:
+    """Position of the object whose foot (its nearest side if `is_face`) is at `stand`."""
     focal, wide_px = lens.focal_px, box[2] - box[0]
     depth = stand.range_m / ground_length_and_drop(lens, (box[0] + box[2]) / 2.0, box[3])[0]
-    middle, is_whole = centre_column_px(box, size, depth / focal, lens, hides_left, hides_right)
-    turn = NAN
-    if is_whole:
-        turn = orientation_from_width(size, widths, angles, wide_px * depth / focal)
-        # the visible width is the nearest face's
-        face = depth * max(1.0 - size.stand_m * along_ray_share(is_round, turn) / stand.range_m, 0.5)
-        turn = orientation_from_width(size, widths, angles, wide_px * face / focal)
-    near = (
-        stand.range_m if is_face else max(stand.range_m - size.stand_m * along_ray_share(is_round, turn), RANGE_MIN_M)
-    )
-    extent, extent_sigma = footprint_extent(size, turn)
+    middle, is_whole = centre_column_px(box, kind, depth / focal, lens, hidden)
+    turn = turn_against_ray(kind, wide_px, focal, depth, stand.range_m) if is_whole else NAN
+    near = stand.range_m
+    if not is_face:
+        near = max(stand.range_m - kind.stand_m * along_ray_share(kind.is_round, turn), RANGE_MIN_M)
+    extent, extent_sigma = footprint_extent(kind, turn)
     x, y, _ = ray(lens, middle, box[3])
     bearing, centre = math.atan2(y, x), near + extent / 2.0
     if is_whole:
         heading = math.atan2(lens.fy, lens.fx)
         aside = bearing - heading
-        beside = lateral_offset_m(math.tan(aside), near * math.cos(aside), extent, size, turn)
+        beside = lateral_offset_m(math.tan(aside), near * math.cos(aside), extent, kind, turn)
         ahead = near * math.cos(aside) + extent / 2.0
         bearing, centre = wrap_angle(heading + math.atan2(beside, ahead)), math.hypot(beside, ahead)
     pixel = centre * BOX_SIGMA_PX / focal
-    across = pixel + (0.05 if is_whole else (size.length_m - size.width_m) / 4.0 + 0.2)
+    across = pixel + (0.05 if is_whole else (kind.length_m - kind.width_m) / 4.0 + 0.2)
     # An edge at the picture's side stays there while the object moves; only the other edge moves with the object. A
     # free position across the ray would let a slightly short distance pull the object over to the ego's path.
     is_open = box[0] <= lens.edge_px and box[2] >= lens.right_px
@@ -357,8 +287,8 @@ def locate_footprint(
 
 
 @inner
-def find_occlusion(box: Float, others: Float) -> tuple[bool, bool, bool]:
-    """Whether a nearer box (one that ends lower) covers the foot line of `box`; hides its left edge; its right edge."""
+def find_hidden(box: Float, others: Float) -> Hidden:
+    """Whether nearer ones of `others` (boxes that end lower) cover the foot line of `box`, or one of its sides."""
     covered = left = right = False
     highest = (box[1] + box[3]) / 2.0  # a hiding box covers at least the lower half of the box's height
     for i in range(len(others)):
@@ -370,7 +300,7 @@ def find_occlusion(box: Float, others: Float) -> tuple[bool, bool, bool]:
         if other[1] <= highest:
             left |= other[0] < box[0] - 1.0 and box[0] - 2.0 <= other[2] < box[2]
             right |= other[2] > box[2] + 1.0 and box[0] < other[0] <= box[2] + 2.0
-    return covered, left, right
+    return Hidden(covered, left, right)
 
 
 @inner
@@ -396,80 +326,59 @@ def is_box(box: Float) -> bool:
 
 
 @inner
-def opaque_boxes(boxes: Float, kinds: Numbers, is_kind: Flags) -> Float:
-    """The valid ones of `boxes` whose kind is marked in `is_kind`."""
+def opaque_boxes(boxes: Float, kinds: Numbers, table: Rows) -> Float:
+    """The valid ones of `boxes` whose kind is opaque."""
     out, count = np.empty_like(boxes), 0
     for i in range(len(boxes)):
-        if is_kind[kinds[i]] and is_box(boxes[i]):
+        if table[kinds[i]].is_opaque and is_box(boxes[i]):
             out[count] = boxes[i]
             count += 1
     return out[:count]
 
 
-BOX_VALUES = 11
-"""Values per box from `range_boxes`: x, y, height, near, yaw; foot cue, size cue (3 each)."""
+@inner
+def fill_cues(
+    out: Float, box: Float, kind: Kind, lens: Lens, is_covered: bool, pitch_sigma_rad: float, rises_m: Float
+) -> None:
+    """Write the cues by foot point, by size and of a cut box to the rows of `out` (3, 3)."""
+    foot, by_size, cut = Cue(NAN, NAN, NAN), Cue(NAN, NAN, NAN), occluded_foot_cue(box, lens, rises_m)
+    if not is_covered:
+        foot = foot_cue(box, lens, pitch_sigma_rad, KERB_SIGMA_M if kind.is_round else 0.0, rises_m)
+        by_size, cut = size_cue(box, kind, lens), truncated_cue(box, lens)
+    for k, cue in enumerate((foot, by_size, cut)):
+        out[k, 0], out[k, 1], out[k, 2] = cue.range_m, cue.sigma_m, cue.jitter_m
 
 
-@compiled(
-    "Tuple((float64[:, :], float64[:, :, :], float64[:, :, :]))"
-    "(float64[:, :], int64[:], float64[:], float64, float64[:], float64[:, :], float64[:, :], float64[:, :], int64[:], "
-    "boolean[:], boolean[:])"
-)
+@compiled((float64[:, :], int64[:], KINDS, LENSES, float64, float64[:]))
 def range_boxes(
-    boxes: Float,
-    kinds: Numbers,
-    lens_numbers: Float,
-    pitch_sigma_rad: float,
-    rises_m: Float,
-    sizes: Float,
-    widths: Float,
-    angles: Float,
-    rising: Numbers,
-    is_round: Flags,
-    is_opaque: Flags,
+    boxes: Float, kinds: Numbers, table: Rows, lenses: Rows, pitch_sigma_rad: float, rises_m: Float
 ) -> tuple[Float, Float, Float]:
-    """Position of each of `boxes` (N, 4): values (N, BOX_VALUES), covariances and their per-picture part (N, 2, 2).
+    """Position of each of `boxes` (N, 4): values (N, VALUES), covariances and their per-picture part (N, 2, 2).
 
-    NaN where a box is invalid or no cue places it. `kinds` (N,) index the rows of the tables. Boxes of opaque kinds may
-    hide part of another. `rises_m` is as in `ray_road_intersection`. The first `rising` of `widths` are a kind's
-    apparent widths at `angles`, up to the broadest view.
+    NaN where a box is invalid or no cue places it. `kinds` (N,) index the rows of `table`; boxes of opaque kinds may
+    hide part of another. `lenses` (1,) is the camera. `rises_m` is as in `ray_road_intersection`.
     """
-    n = lens_numbers
-    lens = Lens(
-        n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15], n[16],
-        n[17], n[18],
-    )  # fmt: skip
-    out, cues, others = np.full((len(boxes), BOX_VALUES), NAN), np.empty((3, 3)), opaque_boxes(boxes, kinds, is_opaque)
+    lens, cues, others = lenses[0], np.empty((3, 3)), opaque_boxes(boxes, kinds, table)
+    out = np.full((len(boxes), VALUES), NAN)
     spread, jitter = np.full((len(boxes), 2, 2), NAN), np.full((len(boxes), 2, 2), NAN)
     for i in range(len(boxes)):
-        box, kind = boxes[i], kinds[i]
+        box, kind = boxes[i], table[kinds[i]]
         if not is_box(box):
             continue
-        s = sizes[kind]
-        size = Size(s[0], s[1], s[2], s[3], s[4], s[5], s[6])
-        covered, hides_left, hides_right = find_occlusion(box, others)
-        foot, by_size, cut = Cue(NAN, NAN, NAN), Cue(NAN, NAN, NAN), occluded_foot_cue(box, lens, rises_m)
-        if not covered:
-            foot = foot_cue(box, lens, pitch_sigma_rad, KERB_SIGMA_M if is_round[kind] else 0.0, rises_m)
-            by_size, cut = size_cue(box, size, lens), truncated_cue(box, lens)
-        for k, cue in enumerate((foot, by_size, cut)):
-            cues[k, 0], cues[k, 1], cues[k, 2] = cue.range_m, cue.sigma_m, cue.jitter_m
+        hidden = find_hidden(box, others)
+        fill_cues(cues, box, kind, lens, hidden.foot, pitch_sigma_rad, rises_m)
         range_m, sigma_m, jitter_m = fuse_cues(cues)
         if not RANGE_MIN_M <= range_m <= RANGE_MAX_M:
             continue
         # A box cut by the picture's lower edge is already ranged to its nearest face.
-        is_face = math.isnan(foot.range_m) and not covered
-        count = rising[kind]
-        place = locate_footprint(
-            box, size, widths[kind, :count], angles[kind, :count], is_round[kind], lens,
-            Cue(range_m, sigma_m, jitter_m), is_face, hides_left, hides_right,
-        )  # fmt: skip
-        c, sine = math.cos(place.bearing_rad), math.sin(place.bearing_rad)
-        out[i, 0], out[i, 1] = lens.x_m + place.centre_m * c, lens.y_m + place.centre_m * sine
-        is_sized = not math.isnan(by_size.range_m)
-        out[i, 2] = (box[3] - box[1]) * place.depth_m / lens.focal_px if is_sized else size.height_m
-        out[i, 3], out[i, 4] = place.near_m, estimate_yaw(is_round[kind], place.bearing_rad, place.turn_rad)
-        fill_covariance(spread[i], c, sine, place.along_m, place.across_m)
-        fill_covariance(jitter[i], c, sine, place.along_jitter_m, place.across_jitter_m)
-        out[i, 5:BOX_VALUES] = cues[:2].ravel()
+        is_face = math.isnan(cues[0, 0]) and not hidden.foot
+        place = locate_footprint(box, kind, lens, Cue(range_m, sigma_m, jitter_m), is_face, hidden)
+        c, s = math.cos(place.bearing_rad), math.sin(place.bearing_rad)
+        out[i, X], out[i, Y] = lens.x_m + place.centre_m * c, lens.y_m + place.centre_m * s
+        is_sized = not math.isnan(cues[1, 0])
+        out[i, HEIGHT] = (box[3] - box[1]) * place.depth_m / lens.focal_px if is_sized else kind.height_m
+        out[i, NEAR], out[i, YAW] = place.near_m, estimate_yaw(kind.is_round, place.bearing_rad, place.turn_rad)
+        out[i, FOOT], out[i, SIZE] = cues[0], cues[1]
+        fill_covariance(spread[i], c, s, place.along_m, place.across_m)
+        fill_covariance(jitter[i], c, s, place.along_jitter_m, place.across_jitter_m)
     return out, spread, jitter

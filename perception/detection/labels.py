@@ -1,8 +1,8 @@
 """Makes box labels for training and evaluation from an instance image and the objects' poses.
 
 A label is the box around the visible pixels of an object. Whether the object counts (`classes.HEIGHT_MIN_PX`,
-`classes.VISIBLE_MIN`) depends on its visible fraction, the product of two factors: how much of its 3-D box lies inside
-the picture, and how much of its silhouette there is not occluded.
+`classes.VISIBLE_MIN`) depends on its visible fraction. That is the fraction of its 3-D box in the picture, times the
+fraction of its silhouette in the picture that is not occluded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Detection metrics: COCO's average precision and recall over the objects that count.
 
-An object that does not count (`classes.HEIGHT_MIN_PX`, `classes.VISIBLE_MIN`) is neither a miss nor a false positive: a
-detection that matches one of its class is left out, as with KITTI's "don't care" areas.
+An object that does not count (`classes.HEIGHT_MIN_PX`, `classes.VISIBLE_MIN`) is no miss where it is not detected. A
+detection of its class that matches it is left out, as in KITTI's "don't care" areas.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Detection's oracle twin: the simulator's own road users within range. For diagnosis only."""
+"""Oracle of object detection: takes the road users near the ego from the simulator's truth. For diagnosis only."""
 
 from __future__ import annotations
 

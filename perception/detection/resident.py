@@ -1,7 +1,7 @@
 """Loader that keeps the decoded training pictures on the training device and augments them there.
 
-Decoding and augmenting in loader processes keeps a fast GPU waiting; 30,000 pictures of 640x360 take 21 GB, which such
-a GPU has. Episodes finished while training runs are added at the next epoch, so that training may begin while
+A fast GPU would wait for loader processes that decode and augment; 30,000 pictures of 640x360 take 21 GB, which fit
+into its memory. Episodes finished while training runs are added at the next epoch, so that training may begin while
 `av-stack dataset` still renders.
 """
 

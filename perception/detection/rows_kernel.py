@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from av_core.types import Float
 from perception.compiled import compiled, inner
 
+SCORE, CLASS = 4, 5
+"""Columns of a row after those of its box (u0, v0, u1, v1)."""
+
 SIDE_MIN_PX = 1.0
 """Minimum side of a box in the picture, px."""
 
@@ -30,11 +33,11 @@ def strongest(
     """
     count, order = 0, np.empty(len(rows), dtype=np.int64)
     for n in range(len(rows)):
-        if not np.isfinite(rows[n]).all() or not rows[n, 4] >= confidence_min:
+        if not np.isfinite(rows[n]).all() or not rows[n, SCORE] >= confidence_min:
             continue
         # Networks give rows sorted by score, or nearly so: a row seldom moves far in this insertion sort.
         place = count
-        while place > 0 and rows[order[place - 1], 4] < rows[n, 4]:
+        while place > 0 and rows[order[place - 1], SCORE] < rows[n, SCORE]:
             order[place] = order[place - 1]
             place -= 1
         order[place] = n
@@ -44,7 +47,7 @@ def strongest(
         row = out[kept]
         for i in range(4):
             row[i] = bounded(rows[n, i] / scale, width_px if i % 2 == 0 else height_px)
-        row[4], row[5] = rows[n, 4], rows[n, 5]
+        row[SCORE], row[CLASS] = rows[n, SCORE], rows[n, CLASS]
         if row[2] - row[0] >= SIDE_MIN_PX and row[3] - row[1] >= SIDE_MIN_PX:
             kept += 1
     return out[:kept]

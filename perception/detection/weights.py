@@ -1,6 +1,6 @@
-"""Finds the OpenVINO network of given weights: shipped beside them, in the cache, or exported now.
+"""Finds the OpenVINO network of a weights file: shipped beside it, in the cache, or exported now.
 
-Networks are matched by the hash of the weights' content, so that other weights under the same name are exported anew.
+Networks are matched by the hash of the weights' content, so other weights under the same name are exported anew.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from perception.detection.offline import ultralytics
 
 COMPACT = Path(__file__).parents[1] / "weights" / "detector_n.pt"
 LARGE = COMPACT.with_name("detector_s.pt")
-"""Shipped weights for a CPU and for a GPU, trained on the embedded server's pictures; docs/detector.md has figures."""
+"""Shipped weights for a CPU and for a GPU, trained on the embedded server's pictures; those for a CPU are fine-tuned on
+pictures of CARLA's renderer. docs/detector.md has figures."""
 
 SHIPPED = {"cpu": COMPACT, "cuda": LARGE}
 """Shipped weights by the device that perception runs on."""

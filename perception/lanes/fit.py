@@ -1,4 +1,8 @@
-"""Robust fit of lane lines: ground points are grouped from one Hough segment each and fitted by cubics y(x)."""
+"""Fits lane lines to stripe points on the ground: robust cubics y(x) in the vehicle frame, with covariance.
+
+`fit_lines` starts each line with the points of one Hough segment. It fits a cubic (least squares with Huber weights),
+adds the points near the cubic, and fits again.
+"""
 
 from __future__ import annotations
 

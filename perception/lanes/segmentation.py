@@ -17,8 +17,6 @@ from av_core.frames import intrinsics
 from av_core.types import Image
 from perception.lanes.road_view import RoadView
 
-Float = NDArray[np.float64]
-
 SIDE_STEP_M = 0.5
 """Lateral distance, m, at which asphalt beside a stripe is sampled: beyond the other stripe of a double line, and in
 the gap beside a zebra bar, so that a bar shows its full width, which tells it from a line."""

@@ -1,7 +1,7 @@
-"""Replaces the forward methods of YOLO26's blocks by the project's kernel `cuda_ops.conv`.
+"""Replaces the forward methods of YOLO26's blocks by the kernels of `cuda_ops`: convolution, attention, max pools.
 
-One kernel launch concatenates the inputs, convolves, and applies SiLU and the residual sum. Activations are float16,
-channels last. Slices of channels are read in place, without a copy.
+One launch of the convolution kernel also concatenates the inputs, applies SiLU and adds the residual. Activations are
+float16, channels last. Slices of channels are read in place, without a copy.
 """
 
 from __future__ import annotations

@@ -62,8 +62,9 @@ def test_rotation_matrix_is_the_mirror_of_carlas(yaw_deg: float, pitch_deg: floa
     transform = carla.Transform(carla.Location(), carla.Rotation(pitch=pitch_deg, yaw=yaw_deg, roll=roll_deg))
     mirror = np.diag([1.0, -1.0, 1.0])
     expected = mirror @ np.array(transform.get_matrix())[:3, :3] @ mirror
+    # CARLA's pitch is positive with the nose up, that of ISO 8855 with the nose down; roll is the same.
     got = frames.rotation_matrix(
-        float(frames.carla_to_map_yaw(yaw_deg)), float(frames.carla_to_map_pitch(pitch_deg)), math.radians(roll_deg)
+        float(frames.carla_to_map_yaw(yaw_deg)), -math.radians(pitch_deg), math.radians(roll_deg)
     )
     np.testing.assert_allclose(got, expected, atol=2e-5)
 

@@ -12,7 +12,7 @@ import yaml
 
 from av_core.errors import ConfigError
 from av_stack.dataset import DatasetSpec, write_dataset
-from av_stack.world.carla_capture import CaptureSpec
+from av_stack.world.carla.capture.shots import CaptureSpec
 from perception.detection.classes import CLASSES, HEIGHT_MIN_PX, VISIBLE_MIN
 
 SHAPE = CaptureSpec(
@@ -35,7 +35,9 @@ def test_pictures_labels_and_objects_belong_together(made: tuple[Path, dict[str,
     assert list(table["names"].values()) == list(CLASSES)
     kept, weathers = 0, set()
     for path in pictures:
-        assert cv2.imread(str(path)).shape == (360, 640, 3)
+        picture = cv2.imread(str(path))
+        assert picture is not None
+        assert picture.shape == (360, 640, 3)
         lines = (out / "labels" / "train" / f"{path.stem}.txt").read_text().splitlines()
         objects = [json.loads(line) for line in (out / "objects" / "train" / f"{path.stem}.jsonl").open()]
         counting = [o for o in objects if o["counts"]]

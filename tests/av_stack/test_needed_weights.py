@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from av_stack.pipeline import ORACLES
+from av_stack.assembly import ORACLES
 from av_stack.run import needed_weights
 from perception.detection.weights import COMPACT, LARGE
 

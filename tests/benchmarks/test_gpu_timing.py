@@ -9,8 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from benchmarks import gpu, gpu_chart, gpu_timing  # noqa: E402
-from benchmarks.gpu_timing import Peer, PeerTimes, peer_times  # noqa: E402
+from benchmarks.gpu import chart, timing  # noqa: E402
+from benchmarks.gpu.table import cells  # noqa: E402
+from benchmarks.gpu.timing import Peer, PeerTimes, peer_times  # noqa: E402
 
 OURS_IN_A_GRAPH_US = 2.0
 
@@ -31,10 +32,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
                 raise RuntimeError("capture was invalidated")
         return call(), 0.0
 
-    monkeypatch.setattr(gpu_timing, "warm", warm)
-    monkeypatch.setattr(gpu_timing, "eager", lambda call: 80.0)
-    monkeypatch.setattr(gpu_timing, "between_events", lambda call, repeats: 80.0 if call is ours else 400.0)
-    monkeypatch.setattr(gpu_timing, "on_cpu", lambda call: 800.0)
+    monkeypatch.setattr(timing, "warm", warm)
+    monkeypatch.setattr(timing, "eager", lambda call: 80.0)
+    monkeypatch.setattr(timing, "between_events", lambda call, repeats: 80.0 if call is ours else 400.0)
+    monkeypatch.setattr(timing, "on_cpu", lambda call: 800.0)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda: None)
     monkeypatch.setattr(torch.cuda, "stream", nullcontext)
@@ -43,22 +44,22 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_peer_is_compared_with_the_same_way_of_ours() -> None:
     times = peer_times(Peer(lambda: 30.0), ours, OURS_IN_A_GRAPH_US)
     assert times == PeerTimes(80.0, graph_us=30.0, eager_us=400.0, graph_ratio=15.0, eager_ratio=5.0)
-    assert gpu.cells(times) == "30.0 | 15.0x | 400 | 80 | 5.0x"
+    assert cells(times) == "30.0 | 15.0x | 400 | 80 | 5.0x"
 
 
 def test_a_peer_that_cannot_be_captured_says_why_and_has_no_ratio_to_a_graph() -> None:
     times, why = peer_times(Peer(lambda: "sync"), ours, OURS_IN_A_GRAPH_US), "operation not permitted when capturing"
     assert times == PeerTimes(80.0, eager_us=400.0, eager_ratio=5.0, not_captured=why)
-    assert gpu.cells(times) == f"cannot be captured: {why} |  | 400 | 80 | 5.0x"
+    assert cells(times) == f"cannot be captured: {why} |  | 400 | 80 | 5.0x"
 
 
 def test_a_peer_on_the_cpu_is_compared_with_eager_calls() -> None:
     times = peer_times(Peer(lambda: None, is_on_cpu=True), ours, OURS_IN_A_GRAPH_US)
     assert times == PeerTimes(80.0, cpu_us=800.0, eager_ratio=10.0)
-    assert gpu.cells(times) == "runs on the CPU |  | 800 | 80 | 10.0x"
+    assert cells(times) == "runs on the CPU |  | 800 | 80 | 10.0x"
 
 
 def test_the_chart_draws_the_way_that_was_timed() -> None:
-    assert gpu_chart.best_way({"graph_us": 3.0, "eager_us": 9.0, "cpu_us": None}) == (3.0, True)
-    assert gpu_chart.best_way({"graph_us": None, "eager_us": 9.0, "cpu_us": None}) == (9.0, False)
-    assert gpu_chart.best_way({"graph_us": None, "eager_us": None, "cpu_us": 7.0}) == (7.0, False)
+    assert chart.best_way({"graph_us": 3.0, "eager_us": 9.0, "cpu_us": None}) == (3.0, True)
+    assert chart.best_way({"graph_us": None, "eager_us": 9.0, "cpu_us": None}) == (9.0, False)
+    assert chart.best_way({"graph_us": None, "eager_us": None, "cpu_us": 7.0}) == (7.0, False)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from av_core.types import ControlCommand, EgoState, Plan, Stamp, VehicleParameters
+from av_core.types import ControlCommand, EgoState, Plan, Stamp, Trajectory, VehicleParameters
 from control import ControlConfig, Controller
 from control.lateral import feed_forward_angle, wheel_angle_limit
 from control.longitudinal import LongitudinalController
 from control.pid import Pid, PidGains
-from control.vehicle_model import VehicleModel, VehicleState
+from tests.control.vehicle_model import VehicleModel, VehicleState
 
 DT_S = 0.05
 CAR = VehicleParameters(4.8, 1.9, 1.5, 2.9, 1.4, 1.22, 1800.0, ((0.0, 1.0), (8.0, 0.9), (30.0, 0.7)))
@@ -45,7 +45,7 @@ class Path:
         at = np.clip(s + np.concatenate([[0.0], np.cumsum(0.5 * (v[1:] + v[:-1]) * 0.1)]), 0, 0.1 * (len(self.x) - 1))
         grid = 0.1 * np.arange(len(self.x))
         x, y, yaw, k = (np.interp(at, grid, values) for values in (self.x, self.y, self.yaw, self.curvature))
-        return Plan(stamp, x, y, yaw, k, v, np.gradient(v, 0.1), t, "by hand", s)
+        return Plan(stamp, Trajectory.through((x, y, yaw), k, v, np.gradient(v, 0.1), t), None, s)
 
     def error(self, state: VehicleState) -> tuple[float, float]:
         i = int(np.argmin(np.hypot(self.x - state.x_m, self.y - state.y_m)))
@@ -246,7 +246,8 @@ def test_the_last_of_a_stop_is_braked_whatever_the_integrator_remembers() -> Non
 
     def step(planned_mps: np.ndarray, speed_mps: float) -> tuple[float, float]:
         accel = np.gradient(planned_mps, 0.1)
-        plan = Plan(Stamp(0, 0.0), flat, flat, flat, flat, planned_mps, accel, time, "by hand", 0.0)
+        trajectory = Trajectory.through((flat, flat, flat), flat, planned_mps, accel, time)
+        plan = Plan(Stamp(0, 0.0), trajectory, None, 0.0)
         return longitudinal.step(plan, EgoState(Stamp(0, 0.0), 0.0, 0.0, 0.0, speed_mps, 0.0, 0.0, np.eye(4)))
 
     for _ in range(60):  # three seconds slower than planned, as behind a brake that is stronger than thought
@@ -286,10 +287,9 @@ def test_any_command_is_finite_and_within_limits(
     path = Path.of(np.full(300, curvature))
     for frame in range(5):
         stamp = Stamp(frame, frame * DT_S)
-        whole = path.plan(stamp, 0.0, constant(wanted))
-        cut = [getattr(whole, name)[:points] for name in ("x_m", "y_m", "yaw_rad", "curvature_1pm")]
-        rest = [getattr(whole, name)[:points] for name in ("speed_mps", "accel_mps2", "time_s")]
-        plan = Plan(stamp, *cut, *(rest if points > 1 else [values[:1] for values in rest]), "cut")
+        whole, cut = path.plan(stamp, 0.0, constant(wanted)).trajectory, slice(0, points)
+        rest = [values[cut] for values in (whole.speed_mps, whole.accel_mps2, whole.time_s)]
+        plan = Plan(stamp, Trajectory(whole.curve.part(cut), *rest), None)
         ego = EgoState(stamp, x, y, yaw, speed, 0.0, 0.0, np.eye(4))
         command = controller.step(plan, ego)
         assert 0.0 <= command.throttle <= 1.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -63,9 +63,8 @@ def client(server: ServerProcess) -> Iterator[Any]:
     settings.synchronous_mode, settings.fixed_delta_seconds = False, None
     world.apply_settings(settings)
     world.wait_for_tick()
-    left = [
-        a.id for a in world.get_actors() if a.id not in before and not a.type_id.startswith(("traffic", "spectator"))
-    ]
+    actors = cast("Iterable[carla.Actor]", world.get_actors())
+    left = [a.id for a in actors if a.id not in before and not a.type_id.startswith(("traffic", "spectator"))]
     connected.apply_batch_sync([carla.command.DestroyActor(i) for i in left], False)
     world.set_weather(carla.WeatherParameters())
 

@@ -97,7 +97,9 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_all_of_it_imports_in_a_fresh_environment(python: Path, tmp_path: Path) -> None:
-    ended = subprocess.run([python, "-I", "-c", IMPORT_ALL], cwd=tmp_path, capture_output=True, text=True, timeout=110)
+    ended = subprocess.run(
+        [str(python), "-I", "-c", IMPORT_ALL], cwd=tmp_path, capture_output=True, text=True, timeout=110
+    )
     assert ended.returncode == 0, ended.stderr
     place, *modules = ended.stdout.split()
     assert Path(place).is_relative_to(python.parents[1])
@@ -105,7 +107,7 @@ def test_all_of_it_imports_in_a_fresh_environment(python: Path, tmp_path: Path) 
 
 
 def test_its_command_line_starts_in_a_fresh_environment(python: Path, tmp_path: Path) -> None:
-    command = [python, "-I", "-m", "embedded_carla", "--help"]
+    command = [str(python), "-I", "-m", "embedded_carla", "--help"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=110)
     assert ended.returncode == 0, ended.stderr
     assert "--port" in ended.stdout

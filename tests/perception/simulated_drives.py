@@ -141,6 +141,12 @@ def drive_lane(lane: Lane, rng: np.random.Generator, noise: Noise, top_mps: floa
         frame += 1
 
 
+def straight_ahead(stamp: Stamp, speed_mps: float) -> SensorFrame:
+    """What a car without cameras measures that drives on at constant speed, straight and level."""
+    imu = ImuSample(stamp, (0.0, 0.0, 9.81), (0.0, 0.0, 0.0), 0.0)
+    return SensorFrame(stamp, {}, GnssFix(stamp, 0.0, 0.0, 0.0), imu, speed_mps)
+
+
 def _measure(
     frame: int, pose: Pose2D, v: float, rate: float, accel: float, rng: np.random.Generator, noise: Noise
 ) -> SensorFrame:

@@ -1,4 +1,4 @@
-"""Clear daylight, told from pictures; tests/av_stack/test_lights.py has those of the renderer."""
+"""Clear daylight, told from pictures; tests/av_stack/drives/test_vehicle_lights.py has those of the renderer."""
 
 from __future__ import annotations
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulated_drives import two_way_road
 
 from av_core.types import CameraModel, Detection, Float, LaneGraph, Pose2D
 from perception.depth.ranging import FLAT, range_objects
 from perception.depth.ranging_kernel import ROAD_STEP_M
 from perception.map_index import WHEELBASE_M, MapIndex
+from tests.perception.simulated_drives import two_way_road
 
 CAMERA = CameraModel("front", 640, 360, math.radians(60.0), 1.5, 0.0, 1.6)
 AT_M, FOCAL_PX = 60.0, 320.0 / math.tan(math.radians(30.0))
@@ -50,7 +50,7 @@ def plane(shape: Shape) -> tuple[float, float]:
 
 @pytest.mark.parametrize("shape", [crest, dip, slope])
 def test_rises_are_the_roads_above_the_plane_of_the_vehicle(shape: Shape) -> None:
-    gone = ROAD_STEP_M * np.arange(21)
+    gone = ROAD_STEP_M * np.arange(21, dtype=np.float64)
     height, grade = plane(shape)
     rises = MapIndex(hilly(shape)).heights_ahead(Pose2D(AT_M, -1.5, 0.0), ROAD_STEP_M, 21)
     np.testing.assert_allclose(rises, shape(AT_M + gone) - height - grade * gone, atol=0.03)

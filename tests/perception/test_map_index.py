@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated_drives import two_way_road
 
 from av_core.types import LaneGraph, LaneKey, MarkingColour, MarkingKind, Pose2D
 from perception.map_index import MapIndex
+from tests.perception.simulated_drives import two_way_road
 
 FORTH, BACK = LaneKey(1, 0, -1), LaneKey(1, 0, 1)
 STRAIGHT = two_way_road([(200.0, 0.0)], grade=0.05)

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from test_ranging import box_of
 
-from av_core.types import CameraImage, CameraModel, Detection, EgoState, ImuSample, LaneEstimate, ObjectKind, Stamp
+from av_core.types import CameraImage, CameraModel, Detection, EgoState, LaneEstimate, ObjectKind, Stamp
 from perception.objects import ObjectPerception
+from tests.perception.depth.test_ranging import box_of
+from tests.perception.simulated_drives import straight_ahead
 
 CAMERA = CameraModel("front", 640, 360, math.radians(60.0), 2.1, 0.0, 1.6, math.radians(2.0))
 DT_S = 0.05
@@ -19,18 +20,18 @@ DT_S = 0.05
 def test_a_leader_is_placed_and_its_speed_known(use_parallax: bool) -> None:
     sense, rng = ObjectPerception(use_parallax), np.random.default_rng(0)
     blank = np.full((360, 640, 3), 90, dtype=np.uint8)
-    for frame in range(80):
-        t = frame * DT_S
-        stamp = Stamp(frame, t)
+    for number in range(80):
+        t = number * DT_S
+        stamp = Stamp(number, t)
         ego = EgoState(stamp, 8.0 * t, 0.0, 0.0, 8.0, 0.0, 0.0, np.eye(4) * 1e-4)
-        imu = ImuSample(stamp, (0.0, 0.0, 9.81), (0.0, 0.0, 0.0), 0.0)
+        frame = straight_ahead(stamp, 8.0)
         gap = 18.0 + 2.0 * t
         box = tuple(float(v) for v in np.array(box_of(gap, 0.5, 0.0)) + rng.normal(0.0, 0.7, 4))
         picture = CameraImage(stamp, CAMERA, blank)
         seen = sense.update(
             picture,
             ego,
-            imu,
+            frame,
             LaneEstimate(stamp, None, None),
             [Detection("car", (box[0], box[1], box[2], box[3]), 0.9)],
         )
@@ -43,6 +44,6 @@ def test_a_leader_is_placed_and_its_speed_known(use_parallax: bool) -> None:
     depth = seen.depth()
     assert depth is not None
     assert np.isfinite(depth.depth_m).any()
-    unseen = sense.update(None, ego, imu, LaneEstimate(stamp, None, None), [])
+    unseen = sense.update(None, ego, frame, LaneEstimate(stamp, None, None), [])
     assert unseen.depth() is None
     assert [track.track_id for track in unseen.tracked] == [leader.track_id]

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulated_drives import two_way_road
 
 from av_core.frames import vehicle_to_image
 from av_core.types import (
@@ -26,9 +25,10 @@ from av_core.types import (
     Truth,
 )
 from perception.detection.oracle import oracle_objects
-from perception.lights import LightOracle
+from perception.lights.reader import LightOracle
 from perception.map_index import MapIndex
 from perception.scene import along_lanes, assemble_scene
+from tests.perception.simulated_drives import two_way_road
 
 CAMERA = CameraModel("front", 640, 360, math.radians(60.0), 2.0, 0.0, 1.5)
 STAMP = Stamp(7, 0.35)

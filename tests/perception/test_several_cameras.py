@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_ranging import box_of
 
 from av_core.frames import vehicle_to_image
 from av_core.types import (
@@ -19,7 +18,6 @@ from av_core.types import (
     CameraModel,
     Detection,
     EgoState,
-    ImuSample,
     LaneEstimate,
     ObjectKind,
     Stamp,
@@ -28,8 +26,10 @@ from av_core.types import (
 from perception.depth.ground import PitchFilter
 from perception.depth.ranging import SIZES, range_objects
 from perception.objects import ObjectPerception
-from perception.tracking import Tracker
+from perception.tracking.tracker import Tracker
 from sim_configs.load import load_rig
+from tests.perception.depth.test_ranging import box_of
+from tests.perception.simulated_drives import straight_ahead
 
 RIG = load_rig("full").cameras
 DT_S, EGO_MPS = 0.05, 10.0
@@ -72,11 +72,11 @@ class Drive:
         self._frame += 1
         way_m = EGO_MPS * stamp.time_s
         ego = EgoState(stamp, way_m, 0.0, 0.0, EGO_MPS, 0.0, 0.0, np.eye(4) * 1e-4)
-        imu = ImuSample(stamp, (0.0, 0.0, 9.81), (0.0, 0.0, 0.0), 0.0)
+        frame = straight_ahead(stamp, EGO_MPS)
         (image, found), *others = [self._detections(camera, places, stamp) for camera in self._cameras]
         trusted = [None if other[0].camera.name == blind else other for other in others]
         lanes = LaneEstimate(stamp, None, None)
-        seen = self._sense.update(None if blind == "front" else image, ego, imu, lanes, found, trusted)
+        seen = self._sense.update(None if blind == "front" else image, ego, frame, lanes, found, trusted)
         return tuple(replace(track, x_m=track.x_m - way_m) for track in seen.tracked)
 
     def _detections(self, camera: CameraModel, places: Sequence[Place], stamp: Stamp) -> CameraDetections:

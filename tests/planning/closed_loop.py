@@ -1,17 +1,20 @@
-"""Planner, controller and the single-track vehicle in a loop, with road users that move by rule."""
+"""Prediction, planner, controller and the single-track vehicle in a loop, with road users that move by rule."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from av_core.types import (
+    CameraModel,
     ControlCommand,
     EgoState,
     LaneEstimate,
+    LaneGraph,
     Plan,
+    Pose2D,
     Scene,
     Stamp,
     TrackedObject,
@@ -19,8 +22,9 @@ from av_core.types import (
     VehicleParameters,
 )
 from control import Controller
-from control.vehicle_model import VehicleModel, VehicleState
-from planning import Planner
+from planning import Planner, PlanningConfig, Predictor, Route, find_route
+from planning.route_tracker import RouteProgress
+from tests.control.vehicle_model import VehicleModel, VehicleState
 
 CAR = VehicleParameters(
     length_m=4.8,
@@ -34,6 +38,36 @@ CAR = VehicleParameters(
 )
 DT_S = 0.05
 
+ARRIVED_M, ARRIVED_MPS = 1.5, 0.1
+"""The ego has arrived if it stands this near the end of the route."""
+
+
+class ScenePlanner:
+    """Prediction and planner for `CAR` in a row, as the pipeline runs them."""
+
+    def __init__(
+        self, graph: LaneGraph, config: PlanningConfig | None = None, cameras: Sequence[CameraModel] = ()
+    ) -> None:
+        self._graph, self._config = graph, config or PlanningConfig()
+        self._predictor = Predictor(graph, self._config.prediction)
+        self._planner = Planner(graph, CAR, self._config, cameras)
+
+    @property
+    def route(self) -> Route | None:
+        return self._planner.route
+
+    @property
+    def progress(self) -> RouteProgress | None:
+        return self._planner.progress
+
+    def navigate(self, start: Pose2D, goal: Pose2D) -> Route:
+        route = find_route(self._graph, start, goal, (), self._config.route)
+        self._planner.set_route(route)
+        return route
+
+    def plan(self, scene: Scene) -> Plan:
+        return self._planner.plan(scene, self._predictor.predict(scene))
+
 
 @dataclass
 class Log:
@@ -41,6 +75,7 @@ class Log:
     plans: list[Plan] = field(default_factory=list)
     commands: list[ControlCommand] = field(default_factory=list)
     states: list[VehicleState] = field(default_factory=list)
+    has_arrived: bool = False
 
     def column(self, number: int) -> np.ndarray:
         """0 time, 1 s, 2 cross-track, 3 speed, 4 acceleration."""
@@ -66,7 +101,7 @@ def scene_of(ego: EgoState, objects: tuple[TrackedObject, ...], lights: Mapping[
 
 
 def drive(
-    planner: Planner,
+    planner: ScenePlanner,
     seconds: float,
     speed_mps: float = 0.0,
     objects: Callable[[float], tuple[TrackedObject, ...]] = lambda _: (),
@@ -78,10 +113,8 @@ def drive(
     """Drive the planner's route from its start; a command acts one step after the frame it was computed from."""
     route = planner.route
     assert route is not None
-    yaw = float(route.yaw_rad[0])
-    state = VehicleState(
-        float(route.x_m[0]) - offset_m * np.sin(yaw), float(route.y_m[0]) + offset_m * np.cos(yaw), yaw, speed_mps
-    )
+    x_m, y_m, yaw_rad = (float(value) for value in route.curve.pose_at(0.0, offset_m))
+    state = VehicleState(x_m, y_m, yaw_rad, speed_mps)
     model, controller, log = VehicleModel(CAR), Controller(CAR), Log()
     pending = ControlCommand(0.0, 0.0, 0.0)
     for frame in range(int(seconds / DT_S)):
@@ -93,22 +126,20 @@ def drive(
         log.plans.append(plan)
         log.commands.append(command)
         log.states.append(state)
-        if plan.is_finished and stop_at_end:
+        log.has_arrived = route.length_m - plan.route_s_m <= ARRIVED_M and ego.speed_mps < ARRIVED_MPS
+        if log.has_arrived and stop_at_end:
             break
         state = model.step(state, pending, DT_S)
         pending = command
     return log
 
 
-def true_error(planner: Planner, state: VehicleState) -> tuple[float, float]:
+def true_error(planner: ScenePlanner, state: VehicleState) -> tuple[float, float]:
     """Arc length and cross-track error of the true state, near where the planner believes it to be."""
     route, progress = planner.route, planner.progress
     assert route is not None
     assert progress is not None
     rows = np.flatnonzero(np.abs(route.s_m - progress.s_m) < 5.0)
-    nearest = rows[np.argmin(np.hypot(route.x_m[rows] - state.x_m, route.y_m[rows] - state.y_m))]
-    yaw = route.yaw_rad[nearest]
-    dx, dy = state.x_m - route.x_m[nearest], state.y_m - route.y_m[nearest]
-    along = float(dx * np.cos(yaw) + dy * np.sin(yaw))
-    cross = float(-dx * np.sin(yaw) + dy * np.cos(yaw)) - 0.5 * float(route.curvature_1pm[nearest]) * along**2
-    return float(route.s_m[nearest]) + along, cross
+    nearest = rows[np.argmin(np.hypot(route.curve.x_m[rows] - state.x_m, route.curve.y_m[rows] - state.y_m))]
+    at = route.curve.project(state.x_m, state.y_m, nearest)
+    return float(at.s_m), float(at.d_m)

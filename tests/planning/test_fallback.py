@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from av_core.types import Plan, Stamp
+from av_core.types import Plan, Stamp, Trajectory
+from av_stack.constraint_text import describe
 from av_stack.pipeline import react_to_health
-from perception.health import Fault, Health
+from perception.health.monitor import Fault, Health
 from planning.fallback import CAUTIOUS_MPS, SLOW_MPS, STOP_DECEL_MPS2, safe_stop, slow_down
 
 
@@ -16,52 +17,44 @@ def plan(speed_mps: float) -> Plan:
     t = np.linspace(0.0, 5.0, 51)
     angle = speed_mps * t / 50.0
     zero = np.zeros_like(t)
-    return Plan(
-        Stamp(0, 0.0),
-        50 * np.sin(angle),
-        50 - 50 * np.cos(angle),
-        angle,
-        zero + 0.02,
-        zero + speed_mps,
-        zero,
-        t,
-        "free",
-    )
+    poses = (50 * np.sin(angle), 50 - 50 * np.cos(angle), angle)
+    return Plan(Stamp(0, 0.0), Trajectory.through(poses, zero + 0.02, zero + speed_mps, zero, t), None)
 
 
 @pytest.mark.parametrize("speed", [3.0, 8.0, 15.0])
 def test_a_safe_stop_ends_at_rest_on_the_same_way(speed: float) -> None:
     stop = safe_stop(plan(speed), speed, "why")
-    assert stop.constraint == "why"
-    assert stop.speed_mps[-1] == max(0.0, speed - 5.0 * STOP_DECEL_MPS2)
-    np.testing.assert_allclose(np.hypot(stop.x_m, stop.y_m - 50.0), 50.0, atol=0.05)
-    way = np.hypot(np.diff(stop.x_m), np.diff(stop.y_m))
-    np.testing.assert_allclose(way, 0.1 * (stop.speed_mps[1:] + stop.speed_mps[:-1]) / 2.0, atol=0.02)
-    assert stop.accel_mps2.min() > -STOP_DECEL_MPS2 - 0.1
+    assert describe(stop.constraint) == "camera why: safe stop"
+    assert stop.trajectory.speed_mps[-1] == max(0.0, speed - 5.0 * STOP_DECEL_MPS2)
+    driven, curve = stop.trajectory, stop.trajectory.curve
+    np.testing.assert_allclose(np.hypot(curve.x_m, curve.y_m - 50.0), 50.0, atol=0.05)
+    way = np.diff(curve.s_m)
+    np.testing.assert_allclose(way, 0.1 * (driven.speed_mps[1:] + driven.speed_mps[:-1]) / 2.0, atol=0.02)
+    assert driven.accel_mps2.min() > -STOP_DECEL_MPS2 - 0.1
 
 
 def test_slowing_down_leaves_a_slow_plan_alone() -> None:
     free = plan(2.0)
     assert slow_down(free, 2.0, "why") is free
     slow = slow_down(plan(10.0), 10.0, "why")
-    assert slow.speed_mps[-1] == pytest.approx(SLOW_MPS)
+    assert slow.trajectory.speed_mps[-1] == pytest.approx(SLOW_MPS)
 
 
 def test_the_answer_grows_with_the_time_that_a_camera_is_unwell() -> None:
     free = plan(10.0)
     assert react_to_health(Health((), 1.0, 0.0), free, 10.0) is free
     slow = react_to_health(Health((Fault.BLACK,), 0.1, 0.3), free, 10.0)
-    assert slow.constraint == "camera black: slowing down"
-    assert slow.speed_mps[-1] == pytest.approx(SLOW_MPS)
+    assert describe(slow.constraint) == "camera black: slowing down"
+    assert slow.trajectory.speed_mps[-1] == pytest.approx(SLOW_MPS)
     stop = react_to_health(Health((Fault.TORN,), 0.0, 1.0), free, 10.0)
-    assert (stop.constraint, stop.speed_mps[-1]) == ("camera torn: safe stop", 0.0)
+    assert (describe(stop.constraint), stop.trajectory.speed_mps[-1]) == ("camera torn: safe stop", 0.0)
 
 
 def test_the_car_is_wary_where_another_camera_is_unwell() -> None:
     free, well, black = plan(12.0), Health((), 1.0, 0.0), Health((Fault.BLACK,), 0.1, 3.0)
     assert react_to_health(well, free, 12.0, {"left": well, "rear": well}) is free
     wary = react_to_health(well, free, 12.0, {"left": well, "rear": black})
-    assert wary.constraint == "camera rear black: slower"
-    assert wary.speed_mps[-1] == pytest.approx(CAUTIOUS_MPS)  # however long it lasts
+    assert describe(wary.constraint) == "camera rear black: slower"
+    assert wary.trajectory.speed_mps[-1] == pytest.approx(CAUTIOUS_MPS)  # however long it lasts
     slow = react_to_health(Health((Fault.BLACK,), 0.1, 0.3), free, 12.0, {"rear": black})
-    assert slow.constraint == "camera black: slowing down"
+    assert describe(slow.constraint) == "camera black: slowing down"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from closed_loop import CAR, drive
-from lanes_by_hand import arc, beside, end_of, join, key, straight
 
 from av_core.types import Indicator, LaneGraph, Pose2D
-from planning import Planner, find_route
+from planning import find_route
 from planning.indicators import TURN_LEAD_M, indicator_at, manoeuvres
+from tests.planning.closed_loop import ScenePlanner, drive
+from tests.planning.lanes_by_hand import arc, beside, end_of, join, key, straight
 
 
 def crossroads(angle_rad: float) -> tuple[LaneGraph, Pose2D]:
@@ -56,7 +56,7 @@ def test_a_lane_change_is_announced_to_its_side(to_left: bool) -> None:
     right, left = straight(key(0, -2), 0, 0, 0, 200), straight(key(0, -1), 0, 3.5, 0, 200)
     graph = join(beside(right, left))
     start, goal = (0.0, 3.5) if to_left else (3.5, 0.0)
-    planner = Planner(graph, CAR)
+    planner = ScenePlanner(graph)
     route = planner.navigate(Pose2D(60, start, 0), Pose2D(190, goal, 0))
     log = drive(planner, 40, 10.0)
     changing = np.flatnonzero(route.is_change)

@@ -6,20 +6,20 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from closed_loop import ego_state
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from lanes_by_hand import beside, chain, end_of, join, key, straight
 from scipy.spatial import cKDTree
 
 from av_core.errors import RouteError
 from av_core.types import LaneGraph, LaneKey, Pose2D, Signal, SignalKind, Stamp
-from control.vehicle_model import VehicleState
 from planning import find_route
 from planning.astar import shortest_path
 from planning.config import RouteConfig
 from planning.reference_path import Route, lane_points
 from planning.route import LaneSearch, RouteTracker
+from tests.control.vehicle_model import VehicleState
+from tests.planning.closed_loop import ego_state
+from tests.planning.lanes_by_hand import beside, chain, end_of, join, key, straight
 
 CONFIG = RouteConfig()
 
@@ -108,9 +108,9 @@ def test_route_cost_on_lane_graphs_equals_networkx(seed: int) -> None:
         poses.append(Pose2D(float(x), float(y), float(lane.yaw_rad[0])))
     if goal not in seen:
         with pytest.raises(RouteError, match="start to goal"):
-            find_route(graph, *poses)
+            find_route(graph, poses[0], poses[1])
         return
-    route = find_route(graph, *poses)
+    route = find_route(graph, poses[0], poses[1])
     assert route.cost_s == pytest.approx(nx.shortest_path_length(check, start, goal, "weight"))
 
 
@@ -123,10 +123,10 @@ def test_lane_change_where_it_is_allowed_and_smooth() -> None:
     changing = route.s_m[route.is_change]
     assert 55.0 - 1 <= changing.min() < changing.max() <= 125.0 + 1
     assert 20.0 <= changing.max() - changing.min() <= 70.0
-    assert route.y_m[0] == pytest.approx(0.0, abs=0.05)
-    assert route.y_m[-1] == pytest.approx(3.5, abs=0.05)
-    assert np.abs(route.curvature_1pm).max() < 0.02
-    assert np.abs(np.diff(route.curvature_1pm)).max() < 0.002
+    assert route.curve.y_m[0] == pytest.approx(0.0, abs=0.05)
+    assert route.curve.y_m[-1] == pytest.approx(3.5, abs=0.05)
+    assert np.abs(route.curve.curvature_1pm).max() < 0.02
+    assert np.abs(np.diff(route.curve.curvature_1pm)).max() < 0.002
     assert [piece.change_from for piece in route.pieces] == [None, key(0), None]
 
 
@@ -148,7 +148,7 @@ def test_errors_name_the_pose() -> None:
 def test_via_leads_another_way() -> None:
     route = find_route(two_lanes(0.0, 200.0), Pose2D(5, 0, 0), Pose2D(190, 0, 0), [Pose2D(90, 3.5, 0)])
     assert sum(piece.change_from is not None for piece in route.pieces) == 2
-    assert float(np.interp(90, route.x_m, route.y_m)) == pytest.approx(3.5, abs=0.1)
+    assert float(np.interp(90, route.curve.x_m, route.curve.y_m)) == pytest.approx(3.5, abs=0.1)
 
 
 @settings(max_examples=25, deadline=None)
@@ -176,9 +176,9 @@ def test_path_keeps_to_the_lane_centre_and_turns_smoothly(parts: list[tuple[str,
     fitting_m = 0.5 * CONFIG.spacing_m**2 / route.length_m
     assert np.abs(np.diff(route.s_m) - CONFIG.spacing_m).max() < fitting_m + CONFIG.smoothing_max_offset_m
     sharpest = max([1 / size for shape, size, _ in parts if shape == "arc"], default=0.0)
-    assert np.abs(route.curvature_1pm).max() <= 1.35 * sharpest + 0.01
+    assert np.abs(route.curve.curvature_1pm).max() <= 1.35 * sharpest + 0.01
     turn = sum(angle for _, _, angle in parts)
-    assert route.yaw_rad[-1] - route.yaw_rad[0] == pytest.approx(turn, abs=0.15)
+    assert route.curve.yaw_rad[-1] - route.curve.yaw_rad[0] == pytest.approx(turn, abs=0.15)
 
 
 def centre_offset(graph: LaneGraph, route: Route) -> np.ndarray:
@@ -187,7 +187,7 @@ def centre_offset(graph: LaneGraph, route: Route) -> np.ndarray:
     centre = np.concatenate(
         [lane_points(lane, np.linspace(0, lane.length_m, int(lane.length_m * 50) + 2)) for lane in lanes]
     )
-    at = np.column_stack([route.x_m, route.y_m])[~route.is_change]
+    at = np.column_stack([route.curve.x_m, route.curve.y_m])[~route.is_change]
     return np.asarray(cKDTree(centre[:, :2]).query(at)[0])
 
 
@@ -213,11 +213,9 @@ def test_tracker_keeps_its_place_where_the_route_crosses_itself() -> None:
     tracker = RouteTracker(route)
     rng = np.random.default_rng(3)
     for i in range(0, len(route.s_m), 2):
-        yaw = float(route.yaw_rad[i])
         side = float(rng.normal(0, 0.3))
-        state = VehicleState(
-            float(route.x_m[i]) - side * np.sin(yaw), float(route.y_m[i]) + side * np.cos(yaw), yaw + 0.1, 10.0
-        )
+        x, y, yaw = (float(value) for value in route.curve.pose_at(route.s_m[i], side))
+        state = VehicleState(x, y, yaw + 0.1, 10.0)
         progress = tracker.update(ego_state(state, Stamp(i, 0.1 * i)))
         assert progress.s_m == pytest.approx(float(route.s_m[i]), abs=0.6)
         assert progress.cross_track_m == pytest.approx(side, abs=0.06)
@@ -228,7 +226,7 @@ def test_tracker_keeps_its_place_where_the_route_crosses_itself() -> None:
 def test_routes_on_carlas_towns_keep_to_the_lanes(town: str, data_dir: Path) -> None:
     import carla
 
-    from av_stack.world.carla_map import lane_graph
+    from av_stack.world.carla.map import lane_graph
 
     text = (data_dir / "maps" / f"{town}.xodr").read_text()
     graph = lane_graph(carla.Map(town, text))
@@ -242,11 +240,11 @@ def test_routes_on_carlas_towns_keep_to_the_lanes(town: str, data_dir: Path) -> 
             i = len(lane.points) // 2
             poses.append(Pose2D(float(lane.points[i, 0]), float(lane.points[i, 1]), float(lane.yaw_rad[i])))
         try:
-            route = find_route(graph, *poses)
+            route = find_route(graph, poses[0], poses[1])
         except RouteError:
             continue
         found += 1
         assert centre_offset(graph, route).max() <= 0.05 + 0.01
-        assert np.abs(route.curvature_1pm).max() < 0.5
-        assert np.isfinite(route.curvature_1pm).all()
+        assert np.abs(route.curve.curvature_1pm).max() < 0.5
+        assert np.isfinite(route.curve.curvature_1pm).all()
     assert found >= 8

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from av_core.types import ConstraintKind, LightState, TrafficLightView
+from av_core.types import Constraint, ConstraintKind, LightState, TrafficLightView
 from planning.config import BehaviorConfig, PlanningConfig, SpeedConfig
 from planning.rules import LightMemory, StopMemory, StopPhase, decide_light, decide_stop_sign
-from planning.speed import Cause, Leader, SpeedCeiling, StopTarget, backward_pass, integrate_motion, safe_speed
+from planning.speed import Leader, SpeedCeiling, StopTarget, backward_pass, integrate_motion, safe_speed
 
 BEHAVIOR = BehaviorConfig()
 SPEED = SpeedConfig()
@@ -126,12 +126,16 @@ def test_stop_sign_phases() -> None:
     assert not stop
 
 
-STOP = Cause(ConstraintKind.STOP_SIGN, "stop")
-VEHICLE = Cause(ConstraintKind.LEADER, "vehicle 1", "1")
+STOP = Constraint(ConstraintKind.STOP_SIGN)
+VEHICLE = Constraint(ConstraintKind.LEADER, "1")
 
 
 def flat(speed: np.ndarray) -> SpeedCeiling:
-    return SpeedCeiling(np.arange(len(speed)) * 0.5, speed, lambda row: Cause(ConstraintKind.SPEED_LIMIT, f"row {row}"))
+    return SpeedCeiling(
+        np.arange(len(speed), dtype=np.float64) * 0.5,
+        speed,
+        lambda row: Constraint(ConstraintKind.SPEED_LIMIT, value=float(row)),
+    )
 
 
 @given(st.lists(st.floats(0.5, 30.0), min_size=3, max_size=60))
@@ -172,7 +176,8 @@ def test_any_motion_is_finite_and_within_limits(
     assert np.all(motion.speed_mps >= 0)
     assert motion.accel_mps2[1:].max() <= max(SPEED.accel_max_mps2, a) + 1e-6
     assert motion.accel_mps2.min() >= -SPEED.decel_emergency_mps2 - 1e-6
-    assert motion.constraint
+    assert motion.constraint.distance_m is not None
+    assert motion.constraint.distance_m >= 0.0
 
 
 @settings(max_examples=80, deadline=None)

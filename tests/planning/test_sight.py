@@ -6,10 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from closed_loop import CAR, drive
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lanes_by_hand import chain, join, key, straight
 
 from av_core.frames import vehicle_to_image
 from av_core.types import (
@@ -23,8 +21,10 @@ from av_core.types import (
     TrackedObject,
     TrafficLightView,
 )
-from planning import Planner, find_route
+from planning import find_route
 from planning.sight import HEAD_HIGH_M, HEAD_LOW_M, sight_limits
+from tests.planning.closed_loop import CAR, ScenePlanner, drive
+from tests.planning.lanes_by_hand import chain, join, key, straight
 
 CAMERA = CameraModel("front", 640, 360, float(np.radians(60.0)), 2.1, 0.0, 1.6, pitch_rad=float(np.radians(2.0)))
 FRONT_M = CAR.rear_axle_to_centre_m + 0.5 * CAR.length_m
@@ -40,10 +40,10 @@ def road(post: tuple[float, float]) -> LaneGraph:
     return join(lanes, [Signal("7", SignalKind.TRAFFIC_LIGHT, key(1), 0.0, post)])
 
 
-def planner_with(post: tuple[float, float]) -> tuple[Planner, float | None]:
+def planner_with(post: tuple[float, float]) -> tuple[ScenePlanner, float | None]:
     """A planner that looks through `CAMERA`, and how far it may go before it loses the light."""
     graph = road(post)
-    planner = Planner(graph, CAR, cameras=[CAMERA])
+    planner = ScenePlanner(graph, cameras=[CAMERA])
     route = planner.navigate(Pose2D(0, 0, 0), Pose2D(250, 0, 0))
     return planner, sight_limits(route, {"7": post}, [CAMERA], FRONT_M).get(("7", 100))
 
@@ -103,7 +103,7 @@ def test_waits_where_it_sees_the_light_and_goes_when_it_turns_green(ahead: float
     assert v[waiting].max() < 0.05
     assert limit - 1.0 < s[waiting].min() <= s[waiting].max() < limit + 0.3
     assert log.column(4).min() > -3.5
-    assert log.plans[-1].is_finished
+    assert log.has_arrived
     over = (t > 25.0) & (s < LINE_M + 5.0)
     assert np.diff(v[over]).min() > -0.05, "it does not hesitate where it no longer sees the light"
 
@@ -121,7 +121,7 @@ def test_a_yellow_too_late_to_stop_in_sight_is_driven_through() -> None:
     log = drive(planner, 40, 10.0, lights=lights)
     at = [int(np.searchsorted(log.column(1), place)) for place in (limit - 10.0, LINE_M - FRONT_M)]
     assert log.column(0)[at[1]] - log.column(0)[at[0]] < 3.0, "the yellow's own time"
-    assert log.column(3).min() > 5.0 or log.plans[-1].is_finished
+    assert log.column(3).min() > 5.0 or log.has_arrived
     assert log.column(4)[: at[1]].min() > -1.0
 
 
@@ -157,5 +157,5 @@ def test_held_up_where_it_no_longer_sees_the_green_it_goes_on_carefully() -> Non
     waiting = (t > 20.0) & (t < 30.0)
     assert v[waiting].max() < 0.05
     assert s[waiting].min() > limit + 1.0, "the case has to be a stand out of the light's sight"
-    assert log.plans[-1].is_finished
+    assert log.has_arrived
     assert v[np.abs(s - LINE_M) < 1.0].max() < 6.5

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
-from closed_loop import CAR, Log, drive
-from lanes_by_hand import beside, join, key, straight
 
 from av_core.types import (
+    Constraint,
     ConstraintKind,
     LaneGraph,
     LightState,
@@ -17,14 +16,15 @@ from av_core.types import (
     Pose2D,
     Signal,
     SignalKind,
+    Stamp,
     TrackedObject,
     TrafficLightView,
 )
-from planning import Planner, PlanningConfig, find_route
+from planning import PlanningConfig, Predictor, find_route
 from planning.behavior import TrafficBehavior
 from planning.config import BehaviorConfig, SpeedConfig
 from planning.signals import EgoOnRoute
-from planning.speed import Cause, SpeedCeiling, backward_pass, forward_times
+from planning.speed import SpeedCeiling, backward_pass, forward_times
 from planning.unseen_light import (
     JunctionTraffic,
     UnseenLightMemory,
@@ -32,6 +32,9 @@ from planning.unseen_light import (
     junction_end,
     observe_junction,
 )
+from tests.control.vehicle_model import VehicleState
+from tests.planning.closed_loop import CAR, Log, ScenePlanner, drive, ego_state, scene_of
+from tests.planning.lanes_by_hand import beside, join, key, straight
 
 LINE_M = 60.0
 WAIT_S, CLEAR_S = 6.0, 3.0
@@ -53,8 +56,8 @@ def crossroads() -> LaneGraph:
     return join(lanes, lights)
 
 
-def planner() -> Planner:
-    made = Planner(crossroads(), CAR, PlanningConfig(behavior=BEHAVIOR))
+def planner() -> ScenePlanner:
+    made = ScenePlanner(crossroads(), PlanningConfig(behavior=BEHAVIOR))
     made.navigate(Pose2D(0, 0, 0), Pose2D(135, 0, 0))
     return made
 
@@ -93,7 +96,7 @@ def view(state: LightState) -> Mapping[str, TrafficLightView]:
 
 def test_a_light_that_is_never_seen_is_passed_after_a_wait_and_slowly() -> None:
     log = drive(planner(), 45, 10.0)
-    assert log.plans[-1].is_finished
+    assert log.has_arrived
     assert WAIT_S <= left_line_at(log) - stood_at(log) < WAIT_S + 5.0
     inside = (log.column(1) + FRONT_M > LINE_M) & (log.column(1) < 80.0)
     assert log.column(3)[inside].max() <= BEHAVIOR.off_light_speed_mps + 0.3
@@ -105,7 +108,7 @@ def test_a_light_that_is_never_seen_is_passed_after_a_wait_and_slowly() -> None:
 def test_cross_traffic_is_waited_for() -> None:
     log = drive(planner(), 50, 10.0, objects=crossing(6.0, 24.0))
     assert left_line_at(log) > 24.0 + CLEAR_S - 1.0
-    assert log.plans[-1].is_finished
+    assert log.has_arrived
 
 
 def test_a_red_that_is_seen_is_never_run_however_long_it_lasts() -> None:
@@ -138,7 +141,7 @@ def test_a_red_that_goes_out_of_sight_is_waited_for_as_long_as_one_never_seen() 
         return {} if near else view(LightState.RED)
 
     log = drive(made, 45, 10.0, lights=lights)
-    assert log.plans[-1].is_finished
+    assert log.has_arrived
     assert left_line_at(log) - stood_at(log) >= WAIT_S
 
 
@@ -150,10 +153,10 @@ def test_the_ego_goes_along_with_a_vehicle_under_the_same_light() -> None:
         way = np.clip(time_s - 9.0, 0.0, 4.0) ** 2 + max(time_s - 13.0, 0.0) * 8.0
         return (car(57, 54.0 + float(way), 3.5, 0.0, speed),)
 
-    made = Planner(crossroads(), CAR, PlanningConfig(behavior=BehaviorConfig(unseen_wait_s=60.0)))
+    made = ScenePlanner(crossroads(), PlanningConfig(behavior=BehaviorConfig(unseen_wait_s=60.0)))
     made.navigate(Pose2D(0, 0, 0), Pose2D(135, 0, 0))
     log = drive(made, 40, 10.0, objects=neighbour)
-    assert log.plans[-1].is_finished
+    assert log.has_arrived
     assert 10.0 < left_line_at(log) < 17.0
 
 
@@ -185,12 +188,16 @@ def test_nobody_is_taken_to_have_red_where_the_ego_did_not_see_green() -> None:
     route = find_route(graph, Pose2D(0, 0, 0), Pose2D(135, 0, 0))
     ego = EgoOnRoute(s_m=50.0, speed_mps=5.0, front_m=FRONT_M, rear_m=1.0, time_s=0.0)
     free = SpeedCeiling(
-        50.0 + 0.5 * np.arange(150), np.full(150, 6.0), lambda _: Cause(ConstraintKind.SPEED_LIMIT, "limit")
+        50.0 + 0.5 * np.arange(150, dtype=np.float64),
+        np.full(150, 6.0),
+        lambda _: Constraint(ConstraintKind.SPEED_LIMIT),
     )
     reference = backward_pass(free, SpeedConfig())
     times_s = forward_times(reference, ego.speed_mps, 135.0, SpeedConfig())
-    behavior = TrafficBehavior(graph, CAR.width_m, BEHAVIOR)
-    others = [car(100, 70.0, -24.0, 0.5 * np.pi, 8.0)]
+    behavior = TrafficBehavior(CAR.width_m, BEHAVIOR)
+    crosses = car(100, 70.0, -24.0, 0.5 * np.pi, 8.0)
+    state = ego_state(VehicleState(50.0, 0.0, 0.0, 5.0), Stamp(0, 0.0))
+    others = Predictor(graph).predict(scene_of(state, (crosses,), {}))
     seen = behavior.constraints(route, ego, others, reference, times_s, frozenset())
     unseen = behavior.constraints(route, ego, others, reference, times_s, frozenset(), frozenset({"7"}))
     assert seen.yielding_to == frozenset()

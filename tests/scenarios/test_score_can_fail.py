@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import carla
 import numpy as np
 import pytest
 
-from av_core.rig import Rig
-from av_core.types import ControlCommand, LightState, Truth
+from av_core.types import ControlCommand, LightState, Rig, Truth
 from av_stack.mission import mission_route, world_spec
-from av_stack.world.carla_world import CarlaWorld
+from av_stack.world.carla.world import CarlaWorld
 from av_stack.world.spec import Address
 from planning import PlanningConfig, Route
 from scenarios.judge import Judge, Verdict
@@ -25,9 +25,9 @@ Driver = Callable[[Truth, Route], ControlCommand]
 
 def follow(truth: Truth, route: Route, throttle: float = 0.5) -> ControlCommand:
     """Pure pursuit of the route, blind to everything else."""
-    near = int(np.argmin(np.hypot(route.x_m - truth.ego.x_m, route.y_m - truth.ego.y_m)))
-    ahead = min(near + 16, len(route.x_m) - 1)
-    bearing = np.arctan2(route.y_m[ahead] - truth.ego.y_m, route.x_m[ahead] - truth.ego.x_m) - truth.ego.yaw_rad
+    curve = route.curve
+    ahead = min(int(curve.nearest(truth.ego.x_m, truth.ego.y_m)) + 16, len(curve.x_m) - 1)
+    bearing = np.arctan2(curve.y_m[ahead] - truth.ego.y_m, curve.x_m[ahead] - truth.ego.x_m) - truth.ego.yaw_rad
     steer = float(np.clip(np.sin(bearing), -1.0, 1.0))
     return ControlCommand(throttle if truth.ego_speed_mps < 9.0 else 0.0, 0.0, steer)
 
@@ -46,7 +46,7 @@ def drive(
     try:
         if parked_at is not None:
             park(address, *parked_at)
-        lanes = mission_route(world.lane_graph, scenario, PlanningConfig())  # type: ignore[call-arg]
+        lanes = mission_route(world.lane_graph, scenario, PlanningConfig())
         judge = Judge(world.lane_graph, lanes, world.vehicle, seconds, stuck_s)
         end = None
         while end is None and not judge.is_arrived:
@@ -66,7 +66,8 @@ def park(address: Address, x_m: float, y_m: float) -> None:
     episode = client.get_world()
     place = episode.get_map().get_waypoint(carla.Location(x_m, y_m)).transform
     place.location.z += 0.3
-    car = episode.spawn_actor(episode.get_blueprint_library().find("vehicle.audi.tt"), place)
+    blueprint = episode.get_blueprint_library().find("vehicle.audi.tt")
+    car = cast("carla.Vehicle", episode.spawn_actor(blueprint, place))
     car.apply_control(carla.VehicleControl(brake=1.0))
 
 

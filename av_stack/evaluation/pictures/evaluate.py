@@ -45,7 +45,7 @@ class PicturesSpec:
 
 
 def evaluate_pictures(spec: PicturesSpec, out: Path, tell: Callable[[str], None]) -> Report:
-    """Measure each of `spec.weights`; writes pictures.json, pictures.md and for each a sheet of mistakes into `out`.
+    """Measure each detector of `spec.weights`; writes pictures.json, pictures.md and sheets of mistakes to `out`.
 
     `tell` is called with the current activity. Raises ConfigError for unusable pictures, labels, class maps or weights.
     """

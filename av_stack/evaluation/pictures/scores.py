@@ -18,7 +18,7 @@ from av_stack.evaluation.table import Figure
 from perception.detection.classes import light_state
 from perception.detection.labels import Label
 from perception.detection.measure import Sample, average_precision, ious, match_labels
-from perception.tracking import TrackerConfig
+from perception.tracking.tracker import TrackerConfig
 
 PART = "pictures"
 IOU_MIN = 0.5

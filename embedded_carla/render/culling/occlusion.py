@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.compiled import compiled, inner
-from embedded_carla.render.frame import Camera
+from embedded_carla.render.frame import VIEW, Camera, View
 from embedded_carla.render.shapes.buildings import FILLED
 
 F32 = NDArray[np.float32]
@@ -24,12 +25,25 @@ F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Views = NDArray[np.void]
+Boxes = NDArray[np.void]
 BINS = 1024  # directions, each a third of a degree wide
 RINGS = 20
 FIRST_M = 4.0  # distance of the first ring; nothing nearer is hidden
 RATIO = 1.25  # distance of a ring / distance of the one before
 LEAST_RISE_M = 0.5  # least height of an occluding building above the camera
 REACH_OF_FOCAL_M = 4.0  # m per pixel of focal length: only nearer buildings are used as occluders
+LEAST_X, GREATEST_X, LEAST_Y, GREATEST_Y, GREATEST_Z = range(5)
+"""Columns of an object's bounding box."""
+
+OCCLUDER = np.dtype(
+    [(name, np.float64) for name in ("x", "y", "cos", "sin", "half_length", "half_width", "foot", "top")]
+)
+"""A filled box of a building: its centre, the cosine and sine of its yaw, half sizes, z of its foot and top."""
+
+Box = Any
+"""A row of OCCLUDER in a compiled loop."""
+
 NO_HORIZON: F32 = np.zeros((0, RINGS), dtype=np.float32)
 
 
@@ -70,13 +84,13 @@ def _span(ax: float, bx: float, ay: float, by: float) -> tuple[int, int]:
 
 
 @inner
-def _entry_m(box: F64, x: float, y: float, dx: float, dy: float) -> float:
+def _entry_m(box: Box, x: float, y: float, dx: float, dy: float) -> float:
     """Distance from the origin at which a ray enters a box centred at (x, y); negative when it misses the box."""
-    across, along = -(x * box[2] + y * box[3]), x * box[3] - y * box[2]  # the origin in the box's frame
-    u, v = dx * box[2] + dy * box[3], dy * box[2] - dx * box[3]
+    across, along = -(x * box.cos + y * box.sin), x * box.sin - y * box.cos  # the origin in the box's frame
+    u, v = dx * box.cos + dy * box.sin, dy * box.cos - dx * box.sin
     first, last = 0.0, 1e9
     for k in range(2):
-        at, way, half = (across, u, box[4]) if k == 0 else (along, v, box[5])
+        at, way, half = (across, u, box.half_length) if k == 0 else (along, v, box.half_width)
         if abs(way) < 1e-12:
             if abs(at) > half:
                 return -1.0
@@ -87,24 +101,25 @@ def _entry_m(box: F64, x: float, y: float, dx: float, dy: float) -> float:
 
 
 @compiled
-def raise_horizon(view: F64, boxes: F64, owner: I64, shown: Flags, slope: F32) -> None:
-    """Fill `slope` (BINS, RINGS) for the view (`Camera.numbers`).
+def raise_horizon(views: Views, boxes: Boxes, owner: I64, shown: Flags, slope: F32) -> None:
+    """Fill `slope` (BINS, RINGS) for the camera `views` (1,) of VIEW.
 
-    `boxes` (n, 8): centre x, y, cosine and sine of the yaw, half length, half width, foot, top. Box i is used if
-    `shown[owner[i]]`.
+    `boxes` (n,) are of OCCLUDER. Box i is used if `shown[owner[i]]`.
     """
     slope[:] = -np.inf
-    reach_m = min(FIRST_M * RATIO ** (RINGS - 1), REACH_OF_FOCAL_M * view[16], view[17])
+    view = views[0]
+    eye, forward = view.eye, view.forward
+    reach_m = min(FIRST_M * RATIO ** (RINGS - 1), REACH_OF_FOCAL_M * view.focal_px, view.far_m)
     for i in range(len(boxes)):
         box = boxes[i]
-        if not shown[owner[i]] or view[2] < box[6] or view[2] > box[7] - LEAST_RISE_M:
+        if not shown[owner[i]] or eye[2] < box.foot or eye[2] > box.top - LEAST_RISE_M:
             continue
-        x, y = box[0] - view[0], box[1] - view[1]
-        size = box[4] + box[5]
-        if x * x + y * y > reach_m * reach_m or x * view[3] + y * view[4] < -size:
+        x, y = box.x - eye[0], box.y - eye[1]
+        size = box.half_length + box.half_width
+        if x * x + y * y > reach_m * reach_m or x * forward[0] + y * forward[1] < -size:
             continue
-        wide_x = abs(box[2]) * box[4] + abs(box[3]) * box[5]
-        wide_y = abs(box[3]) * box[4] + abs(box[2]) * box[5]
+        wide_x = abs(box.cos) * box.half_length + abs(box.sin) * box.half_width
+        wide_y = abs(box.sin) * box.half_length + abs(box.cos) * box.half_width
         if abs(x) <= wide_x and abs(y) <= wide_y:
             continue
         first, last = _span(x - wide_x, x + wide_x, y - wide_y, y + wide_y)
@@ -115,7 +130,7 @@ def raise_horizon(view: F64, boxes: F64, owner: I64, shown: Flags, slope: F32) -
             after = _entry_m(box, x, y, dx, dy)
             if before > 0.0 and after > 0.0:  # the box is convex: entry distance peaks at the bin's edges
                 entry = max(before, after)
-                steep = (box[7] - view[2]) / entry
+                steep = (box.top - eye[2]) / entry
                 ring = max(0, math.ceil(math.log(entry / FIRST_M) / math.log(RATIO)))
                 for r in range(ring, RINGS):
                     slope[b % BINS, r] = max(slope[b % BINS, r], steep)
@@ -123,14 +138,16 @@ def raise_horizon(view: F64, boxes: F64, owner: I64, shown: Flags, slope: F32) -
 
 
 @inner
-def _is_hidden(view: F64, slope: F32, bounds: F64) -> bool:
-    """Whether a bounding box is hidden; `bounds` are least and greatest x, least and greatest y, greatest z."""
-    ax, bx, ay, by = bounds[0] - view[0], bounds[1] - view[0], bounds[2] - view[1], bounds[3] - view[1]
+def _is_hidden(view: View, slope: F32, bounds: F64) -> bool:
+    """Whether a bounding box is hidden."""
+    eye = view.eye
+    ax, bx = bounds[LEAST_X] - eye[0], bounds[GREATEST_X] - eye[0]
+    ay, by = bounds[LEAST_Y] - eye[1], bounds[GREATEST_Y] - eye[1]
     x, y = max(ax, 0.0, -bx), max(ay, 0.0, -by)
     near = math.sqrt(x * x + y * y)
     if near <= FIRST_M:
         return False
-    rise = bounds[4] - view[2]
+    rise = bounds[GREATEST_Z] - eye[2]
     if rise < 0.0:
         x, y = max(-ax, bx), max(-ay, by)
     steep = rise / math.sqrt(x * x + y * y)
@@ -143,7 +160,7 @@ def _is_hidden(view: F64, slope: F32, bounds: F64) -> bool:
 
 @compiled
 def keep_visible(
-    view: F64, slope: F32, still: F64, moving: F64, count: int, row: I64, shape: I32, distance: F64
+    views: Views, slope: F32, still: F64, moving: F64, count: int, row: I64, shape: I32, distance: F64
 ) -> int:
     """Remove hidden rows from the `count` chosen ones; returns the new count.
 
@@ -155,31 +172,33 @@ def keep_visible(
     for k in range(count):
         source = row[k]
         bounds = still[source] if source < len(still) else moving[source - len(still)]
-        if not _is_hidden(view, slope, bounds):
+        if not _is_hidden(views[0], slope, bounds):
             row[kept], shape[kept], distance[kept] = source, shape[k], distance[k]
             kept += 1
     return kept
 
 
 @compiled
-def find_hidden(view: F64, slope: F32, bounds: F64, hidden: Flags) -> None:
+def find_hidden(views: Views, slope: F32, bounds: F64, hidden: Flags) -> None:
     """Set `hidden` for the boxes `bounds` (n, 5); behind the camera only some hidden boxes are found."""
     hidden[:] = False
     if len(slope) == 0:
         return
+    view = views[0]
+    eye, forward = view.eye, view.forward
     for i in range(len(bounds)):
         b = bounds[i]
-        ahead = (b[0] - view[0] if view[3] < 0.0 else b[1] - view[0]) * view[3]
-        ahead += (b[2] - view[1] if view[4] < 0.0 else b[3] - view[1]) * view[4]
+        ahead = (b[LEAST_X if forward[0] < 0.0 else GREATEST_X] - eye[0]) * forward[0]
+        ahead += (b[LEAST_Y if forward[1] < 0.0 else GREATEST_Y] - eye[1]) * forward[1]
         if ahead > 0.0:
             hidden[i] = _is_hidden(view, slope, b)
 
 
 @dataclass(frozen=True, slots=True)
 class Occluders:
-    """The filled boxes of all buildings: `boxes` (n, 8) and `owner` (n,) as in `raise_horizon`."""
+    """The filled boxes of all buildings: `boxes` (n,) of OCCLUDER and `owner` (n,) as in `raise_horizon`."""
 
-    boxes: F64
+    boxes: Boxes
     owner: I64
 
     @staticmethod
@@ -195,21 +214,21 @@ class Occluders:
                 half = (0.5 * (x1 - x0) * length, 0.5 * (y1 - y0) * width)
                 boxes.append((*middle.tolist(), m[0, 0], m[1, 0], *half, m[2, 3], m[2, 3] + top * height))
                 owner.append(k)
-        return Occluders(np.array(boxes).reshape(-1, 8), np.array(owner, dtype=np.int64))
+        return Occluders(np.array(boxes, dtype=OCCLUDER), np.array(owner, dtype=np.int64))
 
     def horizon(self, camera: Camera, shown: Flags) -> F32:
         """The horizon of the buildings that are `shown` (N,)."""
         if not len(self.boxes):
             return NO_HORIZON
         slope = np.empty((BINS, RINGS), dtype=np.float32)
-        raise_horizon(camera.numbers(), self.boxes, self.owner, shown, slope)
+        raise_horizon(camera.row(), self.boxes, self.owner, shown, slope)
         return slope
 
 
 def warm_up() -> None:
     """Compile these kernels, or load them from disk."""
-    view, slope, bounds = np.ones(18), np.zeros((BINS, RINGS), dtype=np.float32), np.zeros((1, 5))
-    raise_horizon(view, np.ones((1, 8)), np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.bool_), slope)
+    views, slope, bounds = np.ones(1, VIEW), np.zeros((BINS, RINGS), dtype=np.float32), np.zeros((1, 5))
+    raise_horizon(views, np.ones(1, OCCLUDER), np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.bool_), slope)
     row, shape, distance = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), np.zeros(1)
-    keep_visible(view, slope, bounds, bounds, 1, row, shape, distance)
-    find_hidden(view, slope, bounds, np.zeros(1, dtype=np.bool_))
+    keep_visible(views, slope, bounds, bounds, 1, row, shape, distance)
+    find_hidden(views, slope, bounds, np.zeros(1, dtype=np.bool_))

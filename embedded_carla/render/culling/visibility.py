@@ -1,82 +1,141 @@
 """Visibility culling, level-of-detail selection and draw commands for instances and ground tiles: compiled loops.
 
-A view is 18 numbers (`Camera.numbers`): eye 3, forward 3, right 3, up 3, tangents of the half angles of view 2, lengths
-of (1, tangent) 2, pixels per tangent, far limit m. `limits` of an instance are 4: far limit m, least radius in pixels,
-radius in pixels below which level 1 is drawn, and below which level 2 is drawn. `shapes` (n, 3) are shape numbers by
-level, -1 for none.
+`views` is a camera as an array (1,) of `frame.VIEW`.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.compiled import compiled, inner
+from embedded_carla.render.frame import VIEW, View
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Views = NDArray[np.void]
+
+FAR_M, LEAST_PX, LEVEL_1_PX, LEVEL_2_PX = range(4)
+"""Columns of `Candidates.limits`: far limit, least radius, and the radii below which levels 1 and 2 are drawn."""
+
+INDEX_COUNT, INSTANCE_COUNT, FIRST_INDEX, BASE_VERTEX, BASE_INSTANCE = range(5)
+"""Columns of OpenGL's indirect draw commands."""
+
+
+class Candidates(NamedTuple):
+    """Instances that may be drawn: bounding spheres `centre` (n, 3) and `radius` (n,).
+
+    `limits` (n, 4); `shapes` (n, 3) by level and `casts` (n,), the one that casts the shadow, are numbers of shapes, -1
+    for none; `shown` (n,).
+    """
+
+    centre: F64
+    radius: F64
+    limits: F64
+    shapes: I32
+    casts: I32
+    shown: Flags
+
+
+class Chosen(NamedTuple):
+    """Arrays (n,) of the chosen instances: the row, counted over several `Candidates`; the shape; the distance, m."""
+
+    row: I64
+    shape: I32
+    distance: F64
+
+
+class ShapeTable(NamedTuple):
+    """The shapes on the GPU by number, and their drawing order `by_rank`."""
+
+    by_rank: I64
+    kind: I32
+    index_count: I64
+    first_index: I64
+    base_vertex: I64
+
+
+class Commands(NamedTuple):
+    """Indirect draw commands (n, 5), and how many of them there are per group of equal GPU state."""
+
+    block: NDArray[np.uint32]
+    per_group: I64
+
+
+class Tiles(NamedTuple):
+    """Ground tiles (n,): bounding spheres, least and greatest distance, group, and place in the index buffer."""
+
+    centre: F64
+    radius: F64
+    near_m: F64
+    far_m: F64
+    group: I32
+    first: I64
+    length: I64
 
 
 @inner
-def in_view(view: F64, x: float, y: float, z: float, radius: float, far_m: float) -> bool:
+def in_view(view: View, x: float, y: float, z: float, radius: float, far_m: float) -> bool:
     """Whether a sphere at eye-relative (x, y, z) may be visible within `far_m`."""
-    depth = x * view[3] + y * view[4] + z * view[5]
-    if depth <= -radius or depth >= min(far_m, view[17]) + radius:
+    forward, right, up = view.forward, view.right, view.up
+    depth = x * forward[0] + y * forward[1] + z * forward[2]
+    if depth <= -radius or depth >= min(far_m, view.far_m) + radius:
         return False
-    if abs(x * view[6] + y * view[7] + z * view[8]) - depth * view[12] > radius * view[14]:
+    if abs(x * right[0] + y * right[1] + z * right[2]) - depth * view.tan_x > radius * view.wide:
         return False
-    return bool(abs(x * view[9] + y * view[10] + z * view[11]) - depth * view[13] <= radius * view[15])
+    return bool(abs(x * up[0] + y * up[1] + z * up[2]) - depth * view.tan_y <= radius * view.tall)
 
 
 @compiled
-def choose_seen(
-    view: F64, centre: F64, radius: F64, limits: F64, shapes: I32, shown: Flags, first: int, count: int, row: I64,
-    shape: I32, distance: F64,
-) -> int:  # fmt: skip
-    """Append the visible instances after the first `count`: row (numbered from `first`), shape, distance.
+def choose_seen(views: Views, candidates: Candidates, first: int, count: int, chosen: Chosen) -> int:
+    """Append the visible candidates, whose rows are numbered from `first`, after the first `count` of `chosen`.
 
     Returns the new count.
     """
+    view, centre, limits = views[0], candidates.centre, candidates.limits
     for i in range(len(centre)):
-        if not shown[i]:
+        if not candidates.shown[i]:
             continue
-        x, y, z = centre[i, 0] - view[0], centre[i, 1] - view[1], centre[i, 2] - view[2]
-        if not in_view(view, x, y, z, radius[i], limits[i, 0]):
+        x, y, z = centre[i, 0] - view.eye[0], centre[i, 1] - view.eye[1], centre[i, 2] - view.eye[2]
+        radius = candidates.radius[i]
+        if not in_view(view, x, y, z, radius, limits[i, FAR_M]):
             continue
         away = math.sqrt(x * x + y * y + z * z)
-        radius_px = radius[i] / max(away, 0.5) * view[16]
-        if radius_px <= limits[i, 1]:
+        radius_px = radius / max(away, 0.5) * view.focal_px
+        if radius_px <= limits[i, LEAST_PX]:
             continue
-        level = int(radius_px < limits[i, 2]) + int(radius_px < limits[i, 3])
-        if shapes[i, level] >= 0:
-            row[count], shape[count], distance[count] = first + i, shapes[i, level], away
+        level = int(radius_px < limits[i, LEVEL_1_PX]) + int(radius_px < limits[i, LEVEL_2_PX])
+        shape = candidates.shapes[i, level]
+        if shape >= 0:
+            chosen.row[count], chosen.shape[count], chosen.distance[count] = first + i, shape, away
             count += 1
     return count
 
 
 @compiled
 def choose_casters(
-    light: F64, range_m: float, eye: F64, centre: F64, radius: F64, casts: I32, shown: Flags, first: int, count: int,
-    row: I64, shape: I32, distance: F64,
-) -> int:  # fmt: skip
-    """Like `choose_seen`, for shadow casters within a light's square; `casts` are the shapes.
+    light: F64, range_m: float, eye: F64, candidates: Candidates, first: int, count: int, chosen: Chosen
+) -> int:
+    """Like `choose_seen`, for shadow casters within a light's square.
 
     `light` (2, 4) maps an eye-relative position to -1..1.
     """
+    centre, casts = candidates.centre, candidates.casts
     for i in range(len(centre)):
-        if not shown[i] or casts[i] < 0:
+        if not candidates.shown[i] or casts[i] < 0:
             continue
         x, y, z = centre[i, 0] - eye[0], centre[i, 1] - eye[1], centre[i, 2] - eye[2]
-        reach = 1.0 + radius[i] / range_m
+        reach = 1.0 + candidates.radius[i] / range_m
         u = light[0, 0] * x + light[0, 1] * y + light[0, 2] * z + light[0, 3]
         v = light[1, 0] * x + light[1, 1] * y + light[1, 2] * z + light[1, 3]
         if abs(u) < reach and abs(v) < reach:
-            row[count], shape[count], distance[count] = first + i, casts[i], 0.0
+            chosen.row[count], chosen.shape[count], chosen.distance[count] = first + i, casts[i], 0.0
             count += 1
     return count
 
@@ -92,31 +151,31 @@ def first_unmade(count: int, shape: I32, index_count: I64) -> int:
 
 @compiled
 def arrange(
-    count: int, row: I64, shape: I32, distance: F64, still: F32, moving: F32, by_rank: I64, kind: I32, index_count: I64,
-    first_index: I64, base_vertex: I64, first_row: int, block: F32, commands: NDArray[np.uint32], per_kind: I64,
-) -> int:  # fmt: skip
-    """Gather the chosen rows into `block`, shape by shape in the order `by_rank`, nearest first within a shape.
+    count: int, chosen: Chosen, still: F32, moving: F32, shapes: ShapeTable, first_row: int, block: F32, out: Commands
+) -> int:
+    """Gather the chosen rows into `block`, shape by shape in the order of rank, nearest first within a shape.
 
     Row numbers count `still` first, then `moving`. Writes one indirect draw command per shape, and the number of
     commands per kind of shape; returns the number of commands.
     """
-    counts = np.zeros(len(kind), dtype=np.int64)
+    counts = np.zeros(len(shapes.kind), dtype=np.int64)
     for k in range(count):
-        counts[shape[k]] += 1
-    cursor = np.zeros(len(kind), dtype=np.int64)
-    per_kind[:] = 0
+        counts[chosen.shape[k]] += 1
+    cursor, commands = np.zeros(len(shapes.kind), dtype=np.int64), out.block
+    out.per_group[:] = 0
     at, made = 0, 0
-    for s in by_rank:
+    for s in shapes.by_rank:
         if counts[s] == 0:
             continue
         cursor[s] = at
-        commands[made, 0], commands[made, 1], commands[made, 2] = index_count[s], counts[s], first_index[s]
-        commands[made, 3], commands[made, 4] = base_vertex[s], first_row + at
-        per_kind[kind[s]] += 1
+        commands[made, INDEX_COUNT], commands[made, INSTANCE_COUNT] = shapes.index_count[s], counts[s]
+        commands[made, FIRST_INDEX], commands[made, BASE_VERTEX] = shapes.first_index[s], shapes.base_vertex[s]
+        commands[made, BASE_INSTANCE] = first_row + at
+        out.per_group[shapes.kind[s]] += 1
         made += 1
         at += counts[s]
-    for k in np.argsort(distance[:count], kind="mergesort"):
-        s, source = shape[k], row[k]
+    for k in np.argsort(chosen.distance[:count], kind="mergesort"):
+        s, source = chosen.shape[k], chosen.row[k]
         if source < len(still):
             block[cursor[s]] = still[source]
         else:
@@ -126,42 +185,42 @@ def arrange(
 
 
 @compiled
-def tile_commands(
-    view: F64, centre: F64, radius: F64, nearest_m: F64, farthest_m: F64, hidden: Flags, group: I32, first: I64,
-    length: I64, commands: NDArray[np.uint32], per_group: I64,
-) -> int:  # fmt: skip
+def tile_commands(views: Views, tiles: Tiles, hidden: Flags, out: Commands) -> int:
     """Write indirect draw commands for the visible tiles, merging tiles that are adjacent in the index buffer.
 
-    Returns the number of commands; `per_group` gets their number per group.
+    Returns the number of commands, and writes their number per group.
     """
-    per_group[:] = 0
+    view, centre, commands = views[0], tiles.centre, out.block
+    out.per_group[:] = 0
     made = 0
     for i in range(len(centre)):
-        x, y, z = centre[i, 0] - view[0], centre[i, 1] - view[1], centre[i, 2] - view[2]
-        if hidden[i] or not in_view(view, x, y, z, radius[i], farthest_m[i]):
+        x, y, z = centre[i, 0] - view.eye[0], centre[i, 1] - view.eye[1], centre[i, 2] - view.eye[2]
+        radius = tiles.radius[i]
+        if hidden[i] or not in_view(view, x, y, z, radius, tiles.far_m[i]):
             continue
-        if nearest_m[i] > 0.0 and math.sqrt(x * x + y * y + z * z) + radius[i] <= nearest_m[i]:
+        if tiles.near_m[i] > 0.0 and math.sqrt(x * x + y * y + z * z) + radius <= tiles.near_m[i]:
             continue
-        g = group[i]
-        if per_group[g] > 0 and commands[made - 1, 2] + commands[made - 1, 0] == first[i]:
-            commands[made - 1, 0] += length[i]
+        group, first, length = tiles.group[i], tiles.first[i], tiles.length[i]
+        if out.per_group[group] > 0 and commands[made - 1, FIRST_INDEX] + commands[made - 1, INDEX_COUNT] == first:
+            commands[made - 1, INDEX_COUNT] += length
             continue
-        commands[made, 0], commands[made, 1], commands[made, 2] = length[i], 1, first[i]
-        commands[made, 3], commands[made, 4] = 0, 0
-        per_group[g] += 1
+        commands[made, INDEX_COUNT], commands[made, INSTANCE_COUNT], commands[made, FIRST_INDEX] = length, 1, first
+        commands[made, BASE_VERTEX], commands[made, BASE_INSTANCE] = 0, 0
+        out.per_group[group] += 1
         made += 1
     return made
 
 
 def warm_up() -> None:
     """Compile these kernels for the renderer's types, or load them from disk, before a picture needs them."""
-    view, one, shown = np.zeros(18), np.zeros((1, 3)), np.ones(1, dtype=np.bool_)
+    views, one, shown = np.zeros(1, VIEW), np.zeros((1, 3)), np.ones(1, dtype=np.bool_)
     row, shape, distance = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), np.zeros(1)
-    numbers, block, commands = np.zeros(1, dtype=np.int64), np.zeros((1, 4), np.float32), np.zeros((1, 5), np.uint32)
-    choose_seen(view, one, np.zeros(1), np.zeros((1, 4)), np.zeros((1, 3), np.int32), shown, 0, 0, row, shape, distance)
-    choose_casters(np.zeros((2, 4)), 1.0, view[:3], one, np.ones(1), shape, shown, 0, 0, row, shape, distance)
+    candidates = Candidates(one, np.ones(1), np.zeros((1, 4)), np.zeros((1, 3), np.int32), shape, shown)
+    chosen, commands = Chosen(row, shape, distance), Commands(np.zeros((1, 5), np.uint32), np.zeros(1, dtype=np.int64))
+    numbers, block = np.zeros(1, dtype=np.int64), np.zeros((1, 4), np.float32)
+    choose_seen(views, candidates, 0, 0, chosen)
+    choose_casters(np.zeros((2, 4)), 1.0, np.zeros(3), candidates, 0, 0, chosen)
     first_unmade(1, shape, numbers)
-    arrange(
-        1, row, shape, distance, block, block, numbers, shape, numbers, numbers, numbers, 0, block, commands, numbers
-    )
-    tile_commands(view, one, np.zeros(1), np.zeros(1), np.ones(1), shown, shape, numbers, numbers, commands, numbers)
+    arrange(1, chosen, block, block, ShapeTable(numbers, shape, numbers, numbers, numbers), 0, block, commands)
+    tiles = Tiles(one, np.ones(1), np.zeros(1), np.ones(1), shape, numbers, numbers)
+    tile_commands(views, tiles, shown, commands)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.render.culling.occlusion import find_hidden
-from embedded_carla.render.culling.visibility import tile_commands
+from embedded_carla.render.culling.visibility import INDEX_COUNT, Commands, Tiles, tile_commands
 from embedded_carla.render.frame import Camera
 from embedded_carla.render.instances import bounds_of
 from embedded_carla.render.programs import SURFACE_UNIT, Programs
@@ -102,19 +102,18 @@ class Ground:
         triangles = [np.zeros((1, 3), dtype=np.int64), *(g.triangles + 1 + vertex[k] for k, g in enumerate(groups))]
         self._vertices = ctx.buffer(np.concatenate(vertices).tobytes())
         self._indices = ctx.buffer(np.concatenate(triangles).astype(np.uint32).tobytes())
-        self._centre = np.concatenate([np.zeros((0, 3)), *(g.centre for g in groups)])
-        self._radius = np.concatenate([np.zeros(0), *(g.radius for g in groups)])
+        centre = np.concatenate([np.zeros((0, 3)), *(g.centre for g in groups)])
+        radius = np.concatenate([np.zeros(0), *(g.radius for g in groups)])
         self._bounds = np.concatenate([np.zeros((0, 5)), *(g.bounds for g in groups)])
-        self._hidden = np.zeros(len(self._radius), dtype=np.bool_)
+        self._hidden = np.zeros(len(radius), dtype=np.bool_)
         nothing = np.zeros(0, dtype=np.int64)
-        self._first = np.concatenate([nothing, *(g.first + 3 + index[k] for k, g in enumerate(groups))])
-        self._length = np.concatenate([nothing, *(g.length for g in groups)])
-        self._group = np.repeat(np.arange(len(groups), dtype=np.int32), [len(g.first) for g in groups])
-        self._near = np.array([g.look.near_m for g in groups])[self._group]
-        self._far = np.array([g.look.far_m for g in groups])[self._group]
-        self._block = np.zeros((len(self._first), 5), dtype=np.uint32)
-        self._commands = ctx.buffer(reserve=max(self._block.nbytes, 20), dynamic=True)
-        self._per_group = np.zeros(len(groups), dtype=np.int64)
+        start = np.concatenate([nothing, *(g.first + 3 + index[k] for k, g in enumerate(groups))])
+        length = np.concatenate([nothing, *(g.length for g in groups)])
+        group = np.repeat(np.arange(len(groups), dtype=np.int32), [len(g.first) for g in groups])
+        near, far = (np.array([getattr(g.look, name) for g in groups])[group] for name in ("near_m", "far_m"))
+        self._tiles = Tiles(centre, radius, near, far, group, start, length)
+        self._made = Commands(np.zeros((len(start), 5), dtype=np.uint32), np.zeros(len(groups), dtype=np.int64))
+        self._commands = ctx.buffer(reserve=max(self._made.block.nbytes, 20), dynamic=True)
         self._arrays: dict[int, Any] = {}
         self._ready: dict[tuple[int, tuple[str, ...], Programs], _Ready] = {}
         self._uniforms_of: dict[int, int] = {}  # group whose uniforms each program holds
@@ -123,17 +122,14 @@ class Ground:
         self, programs: Programs, textures: SurfaceTextures, camera: Camera, defines: tuple[str, ...], horizon: F32
     ) -> None:
         """Draw the tiles in view that are not occluded by the horizon."""
-        view = camera.numbers()
-        find_hidden(view, horizon, self._bounds, self._hidden)
-        made = tile_commands(
-            view, self._centre, self._radius, self._near, self._far, self._hidden, self._group, self._first,
-            self._length, self._block, self._per_group,
-        )  # fmt: skip
+        views = camera.row()
+        find_hidden(views, horizon, self._bounds, self._hidden)
+        made = tile_commands(views, self._tiles, self._hidden, self._made)
         if made == 0:
             return
-        self._commands.write(self._block[:made])
+        self._commands.write(self._made.block[:made])
         first = 0
-        for k, count in enumerate(self._per_group.tolist()):
+        for k, count in enumerate(self._made.per_group.tolist()):
             if count:
                 ready = self._ready.get((k, defines, programs))
                 if ready is None:
@@ -148,7 +144,7 @@ class Ground:
 
     def triangles(self) -> int:
         """Number of triangles drawn in the last picture; for benchmarks."""
-        return int(self._block[: int(self._per_group.sum()), 0].sum()) // 3
+        return int(self._made.block[: int(self._made.per_group.sum()), INDEX_COUNT].sum()) // 3
 
     def _prepare(self, programs: Programs, group: _Group, defines: tuple[str, ...]) -> _Ready:
         look = group.look

@@ -96,7 +96,7 @@ class ShadowMap:
         return Shadows(fine.clip(camera.eye), wide.clip(camera.eye), slot), missing
 
     def draw_still(self, programs: Programs, slot: int, square: Square, solids: Solids, still: Rows) -> None:
-        """Draw static objects into a slot; the frame block must have the square's centre as eye and no wind."""
+        """Draw static objects into a slot; the frame block must hold the square's centre as its eye, and no wind."""
         centre = np.array(square.centre)
         program = self._begin(programs, self._still_target, slot, square.clip(centre))
         solids.cast(solids.casters(square.clip(centre)[:2], square.range_m, centre, still, NO_ROWS), program)

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.render.culling.occlusion import NO_HORIZON, keep_visible
-from embedded_carla.render.culling.visibility import arrange, choose_casters, choose_seen, first_unmade
+from embedded_carla.render.culling.visibility import (
+    Chosen,
+    Commands,
+    ShapeTable,
+    arrange,
+    choose_casters,
+    choose_seen,
+    first_unmade,
+)
 from embedded_carla.render.frame import Camera
 from embedded_carla.render.instances import INSTANCE_WIDTH, Rows
 from embedded_carla.render.programs import Programs
@@ -48,14 +56,12 @@ class Solids:
         self._commands: Any = None
         self._next_row = self._next_command = 0
         self._hold(256)
-        self._per_kind = np.zeros(len(KINDS), dtype=np.int64)
 
     def _hold(self, rows: int) -> None:
         """Allocate arrays for choosing from this many instances."""
-        self._row, self._shape = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int32)
-        self._distance = np.zeros(rows)
+        self._chosen = Chosen(np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int32), np.zeros(rows))
         self._block = np.zeros((rows, INSTANCE_WIDTH), dtype=np.float32)
-        self._command_block = np.zeros((rows, 5), dtype=np.uint32)
+        self._made = Commands(np.zeros((rows, 5), dtype=np.uint32), np.zeros(len(KINDS), dtype=np.int64))
 
     def begin(self) -> None:
         """Start a new picture: the buffers are free again."""
@@ -69,13 +75,10 @@ class Solids:
     def seen(self, camera: Camera, still: Rows, moving: Rows, horizon: F32 = NO_HORIZON) -> Batch:
         """Batch of the objects that are in the camera's view and not hidden by the horizon."""
         self._make_room(still, moving)
-        view, count = camera.numbers(), 0
+        views, count = camera.row(), 0
         for first, rows in ((0, still), (len(still.block), moving)):
-            count = choose_seen(
-                view, rows.centre, rows.radius, rows.limits, rows.shapes, rows.shown, first, count, self._row,
-                self._shape, self._distance,
-            )  # fmt: skip
-        count = keep_visible(view, horizon, still.bounds, moving.bounds, count, self._row, self._shape, self._distance)
+            count = choose_seen(views, rows.candidates, first, count, self._chosen)
+        count = keep_visible(views, horizon, still.bounds, moving.bounds, count, *self._chosen)
         return self._batch(count, still, moving)
 
     def casters(self, light: F64, range_m: float, eye: F64, still: Rows, moving: Rows) -> Batch:
@@ -86,10 +89,7 @@ class Solids:
         self._make_room(still, moving)
         count, light, eye = 0, np.ascontiguousarray(light), np.ascontiguousarray(eye)
         for first, rows in ((0, still), (len(still.block), moving)):
-            count = choose_casters(
-                light, range_m, eye, rows.centre, rows.radius, rows.casts, rows.shown, first, count, self._row,
-                self._shape, self._distance,
-            )  # fmt: skip
+            count = choose_casters(light, range_m, eye, rows.candidates, first, count, self._chosen)
         return self._batch(count, still, moving)
 
     def draw(self, batch: Batch, programs: Programs, defines: tuple[str, ...]) -> None:
@@ -118,7 +118,7 @@ class Solids:
     def _make_room(self, still: Rows, moving: Rows) -> None:
         self._pool.sort()
         rows = len(still.block) + len(moving.block)
-        if rows > len(self._row):
+        if rows > len(self._chosen.row):
             self._hold(2 * rows)
         self._instances = self._grown(self._instances, (self._next_row + rows) * ROW_BYTES)
         self._commands = self._grown(self._commands, (self._next_command + len(self._pool.kind)) * COMMAND_BYTES)
@@ -135,17 +135,14 @@ class Solids:
     def _batch(self, count: int, still: Rows, moving: Rows) -> Batch:
         """Sort the chosen instances and upload them with their commands."""
         pool = self._pool
-        if first_unmade(count, self._shape, pool.index_count) >= 0:
-            pool.ensure(np.unique(self._shape[:count]).tolist())
-        made = arrange(
-            count, self._row, self._shape, self._distance, still.block, moving.block, pool.by_rank, pool.kind,
-            pool.index_count, pool.first_index, pool.base_vertex, self._next_row, self._block, self._command_block,
-            self._per_kind,
-        )  # fmt: skip
+        if first_unmade(count, self._chosen.shape, pool.index_count) >= 0:
+            pool.ensure(np.unique(self._chosen.shape[:count]).tolist())
+        shapes = ShapeTable(pool.by_rank, pool.kind, pool.index_count, pool.first_index, pool.base_vertex)
+        made = arrange(count, self._chosen, still.block, moving.block, shapes, self._next_row, self._block, self._made)
         if count:
             self._instances.write(self._block[:count], offset=self._next_row * ROW_BYTES)
-            self._commands.write(self._command_block[:made], offset=self._next_command * COMMAND_BYTES)
-        batch = Batch(self._next_command, tuple(self._per_kind.tolist()))
+            self._commands.write(self._made.block[:made], offset=self._next_command * COMMAND_BYTES)
+        batch = Batch(self._next_command, tuple(self._made.per_group.tolist()))
         self._next_row, self._next_command = self._next_row + count, self._next_command + made
         return batch
 

@@ -15,7 +15,7 @@ from embedded_carla.render.actors import ActorSet
 from embedded_carla.render.atmosphere import Atmosphere, displayed
 from embedded_carla.render.frame import Camera
 from embedded_carla.render.passes import sprite_rows
-from embedded_carla.render.passes.sprite_rows import ROWS_OF_ACTOR, ROWS_OF_LAMP, WET_FROM, WIDTH
+from embedded_carla.render.passes.sprite_rows import ROWS_OF_ACTOR, ROWS_OF_LAMP, WET_FROM, WIDTH, Air, Bodies
 from embedded_carla.render.programs import Programs
 
 F32 = NDArray[np.float32]
@@ -24,19 +24,18 @@ F64 = NDArray[np.float64]
 
 def sprites(camera: Camera, air: Atmosphere, scene: ActorSet, lamps: F64, time_s: float) -> F32:
     """(n, 16) rows in drawing order. `lamps` (k, 4): positions and intensities of the lamps that are on."""
-    s, view = scene, camera.numbers()
-    numbers = np.array((air.night, air.fogginess, air.rain, air.wetness, air.haze_density, air.fog_density))
+    s, views = scene, camera.row()
+    bodies = Bodies(s.poses, s.half, s.centre, s.radius, s.lights, s.speed_mps, s.seeds, s.is_vehicle)
+    weather = (air.night, air.fogginess, air.rain, air.wetness, air.haze_density, air.fog_density)
+    light = Air(*map(float, weather))  # other types of numbers would be compiled anew
     out = np.empty((ROWS_OF_ACTOR * s.count + ROWS_OF_LAMP * len(lamps), WIDTH), dtype=np.float32)
-    n = sprite_rows.shades(out, 0, view, s.poses, s.half, s.radius, s.centre)
+    n = sprite_rows.shades(out, 0, views, bodies)
     if air.night > 0.0:
-        n = sprite_rows.street_lamps(out, n, view, numbers, lamps)
-    n = sprite_rows.vehicle_lights(out, n, view, numbers, s.poses, s.half, s.centre, s.lights, s.is_vehicle)
+        n = sprite_rows.street_lamps(out, n, views, light, lamps)
+    n = sprite_rows.vehicle_lights(out, n, views, light, bodies)
     if air.wetness > WET_FROM:
         colour = displayed(0.85 * air.fog_colour + 0.15 * air.sky_ambient, air.exposure)
-        n = sprite_rows.spray(
-            out, n, view, numbers, s.poses, s.half, s.radius, s.centre, s.speed_mps, s.seeds, s.is_vehicle, time_s,
-            colour,
-        )  # fmt: skip
+        n = sprite_rows.spray(out, n, views, light, bodies, time_s, colour)
     return out[:n]
 
 

@@ -15,6 +15,8 @@ from embedded_carla.world.collision import kernel
 from embedded_carla.world.collision.boxes import DynamicBoxes, Index, StaticBoxes
 from embedded_carla.world.collision.kernel import CLEARANCE_M
 
+_PLACE, _VELOCITY = slice(kernel.PLACE, kernel.VELOCITY), slice(kernel.VELOCITY, kernel.YAW_RATE)
+
 __all__ = [
     "CLEARANCE_M",
     "Body",
@@ -96,7 +98,7 @@ def _touching(
     """
     if not len(pairs):
         return []
-    who, where = np.empty((len(pairs), 2), dtype=np.intp), np.empty((len(pairs), 7))
+    who, where = np.empty((len(pairs), 2), dtype=np.intp), np.empty((len(pairs), kernel.CONTACT_WIDTH))
     count = kernel.touch(a, b, pairs, lift_m, who, where)
     return [(i, j, v) for (i, j), v in zip(who[:count].tolist(), where[:count].tolist(), strict=True)]
 
@@ -117,14 +119,16 @@ def resolve(contacts: Sequence[Contact], bodies: Mapping[int, Body]) -> list[Imp
     momentum of movable bodies is conserved; scenery absorbs any impulse.
     """
     row = {actor_id: i for i, actor_id in enumerate(bodies, start=1)}  # row 0 is the scenery
-    motion = np.zeros((len(row) + 1, 9))
+    motion = np.zeros((len(row) + 1, kernel.MOTION_WIDTH))
     for body, m in zip(bodies.values(), motion[1:], strict=True):
-        m[:3], m[3:6] = body.location, body.velocity
-        m[6:] = (body.yaw_rate_radps, body.inverse_mass, body.inverse_inertia)
+        m[_PLACE], m[_VELOCITY], m[kernel.YAW_RATE] = body.location, body.velocity, body.yaw_rate_radps
+        m[kernel.INVERSE_MASS], m[kernel.INVERSE_INERTIA] = body.inverse_mass, body.inverse_inertia
     who = np.array([(row[c.a], row.get(c.b, 0)) for c in contacts], dtype=np.intp).reshape(-1, 2)
-    where = np.array([(*c.point, *c.normal, c.depth_m) for c in contacts], dtype=np.float64).reshape(-1, 7)
+    rows = [(*c.point, *c.normal, c.depth_m) for c in contacts]
+    where = np.array(rows, dtype=np.float64).reshape(-1, kernel.CONTACT_WIDTH)
     sums = np.zeros((len(contacts), 3))
     kernel.resolve(motion, who, where, sums)
     for body, m in zip(bodies.values(), motion[1:], strict=True):
-        body.location, body.velocity, body.yaw_rate_radps = m[:3].copy(), m[3:6].copy(), float(m[6])
+        body.location, body.velocity = m[_PLACE].copy(), m[_VELOCITY].copy()
+        body.yaw_rate_radps = float(m[kernel.YAW_RATE])
     return [Impact(c, (x, y, z)) for c, (x, y, z) in zip(contacts, sums.tolist(), strict=True)]

@@ -24,6 +24,12 @@ FRICTION = 0.4
 SLOP_M = 0.005  # overlap left after separation, so that bodies in contact stay in contact
 ITERATIONS = 6
 YIELD_MPS = 0.5  # weighs depth against closing speed when the contact normal is chosen
+PLACE, VELOCITY, YAW_RATE, INVERSE_MASS, INVERSE_INERTIA = 0, 3, 6, 7, 8
+MOTION_WIDTH = 9
+"""First columns of a body's location (3), velocity (3) and the rest of its motion, and their number."""
+POINT, NORMAL, DEPTH = 0, 3, 6
+CONTACT_WIDTH = 7
+"""First columns of a contact's point (3), normal (3) and depth, and their number."""
 EDGE_COST = 1.05  # cost factor of edge normals: faces are preferred where they fit as well
 
 
@@ -180,7 +186,7 @@ def _middle(centre: Float, half: Float, axes: Float, b: BoxArrays, j: int, point
 def touch(a: BoxArrays, b: BoxArrays, pairs: Index, lift_m: float, who: Index, where: Float) -> int:
     """Narrow phase: write the overlapping ones of `pairs` (K, 2) to `who` (K, 2).
 
-    Writes contact point, normal and depth to `where` (K, 7). The lowest `lift_m` of the boxes of `a` is ignored.
+    Writes the contacts to `where` (K, 7). The lowest `lift_m` of the boxes of `a` is ignored.
     Returns the number of overlapping pairs.
     """
     centre, half, best, count = np.empty(3), np.empty(3), np.empty(4), 0
@@ -193,8 +199,8 @@ def touch(a: BoxArrays, b: BoxArrays, pairs: Index, lift_m: float, who: Index, w
         if _separation(a, i, b, j, centre, half, best):
             who[count, 0], who[count, 1] = i, j
             for k in range(4):
-                where[count, 3 + k] = best[k]
-            _middle(centre, half, a.axes[i], b, j, where[count])
+                where[count, NORMAL + k] = best[k]
+            _middle(centre, half, a.axes[i], b, j, where[count, POINT:NORMAL])
             count += 1
     return count
 
@@ -253,24 +259,25 @@ def near_scenery(bodies: BoxArrays, scenery: BoxArrays, grid: GridArrays, pairs:
 @inner
 def _point_velocity(motion: Float, body: int, point: Float, out: Float) -> None:
     """Write the velocity of the body at `point` to `out` (3,); `motion` as in `resolve`."""
-    arm_x, arm_y, turn = point[0] - motion[body, 0], point[1] - motion[body, 1], motion[body, 6]
-    out[0], out[1], out[2] = motion[body, 3] - turn * arm_y, motion[body, 4] + turn * arm_x, motion[body, 5]
+    arm_x, arm_y, turn = point[0] - motion[body, PLACE], point[1] - motion[body, PLACE + 1], motion[body, YAW_RATE]
+    out[0], out[1] = motion[body, VELOCITY] - turn * arm_y, motion[body, VELOCITY + 1] + turn * arm_x
+    out[2] = motion[body, VELOCITY + 2]
 
 
 @inner
 def _yield_along(motion: Float, body: int, point: Float, direction: Float) -> float:
     """Inverse effective mass: change of the point's velocity along `direction` per unit impulse along it."""
-    lever = (point[0] - motion[body, 0]) * direction[1] - (point[1] - motion[body, 1]) * direction[0]
-    return float(motion[body, 7] + motion[body, 8] * lever * lever)
+    lever = (point[0] - motion[body, PLACE]) * direction[1] - (point[1] - motion[body, PLACE + 1]) * direction[0]
+    return float(motion[body, INVERSE_MASS] + motion[body, INVERSE_INERTIA] * lever * lever)
 
 
 @inner
 def _kick(motion: Float, body: int, point: Float, impulse: Float, sign: float) -> None:
     """Apply `sign` times `impulse` to the body at `point`: changes its velocity and yaw rate."""
     for k in range(3):
-        motion[body, 3 + k] += sign * impulse[k] * motion[body, 7]
-    arm_x, arm_y = point[0] - motion[body, 0], point[1] - motion[body, 1]
-    motion[body, 6] += motion[body, 8] * sign * (arm_x * impulse[1] - arm_y * impulse[0])
+        motion[body, VELOCITY + k] += sign * impulse[k] * motion[body, INVERSE_MASS]
+    arm_x, arm_y = point[0] - motion[body, PLACE], point[1] - motion[body, PLACE + 1]
+    motion[body, YAW_RATE] += motion[body, INVERSE_INERTIA] * sign * (arm_x * impulse[1] - arm_y * impulse[0])
 
 
 @inner
@@ -290,9 +297,9 @@ def _dot(a: Float, b: Float) -> float:
 @inner
 def _push(motion: Float, a: int, b: int, contact: Float, parting_mps: float, total: Float, scratch: Float) -> None:
     """Apply one normal and one friction impulse; `total` (3,) accumulates the impulse on `a`."""
-    if motion[a, 7] + motion[b, 7] == 0.0:
+    if motion[a, INVERSE_MASS] + motion[b, INVERSE_MASS] == 0.0:
         return
-    point, normal = contact, contact[3:]
+    point, normal = contact[POINT:NORMAL], contact[NORMAL:DEPTH]
     relative, other, impulse, direction = scratch[0], scratch[1], scratch[2], scratch[3]
     _slide(motion, a, b, point, relative, other)
     given = _dot(total, normal)
@@ -331,22 +338,21 @@ def _push(motion: Float, a: int, b: int, contact: Float, parting_mps: float, tot
 def resolve(motion: Float, who: Index, contacts: Float, sums: Float) -> None:
     """Let touching bodies bounce and separate: updates `motion` (K, 9) and `sums` (M, 3).
 
-    `motion` columns: location (3), velocity (3), yaw rate, inverse mass, inverse inertia (0: immovable). `who` (M, 2)
-    are rows of `motion`. `contacts` (M, 7) are point, normal from the second body to the first, depth. `sums` starts as
-    zeros and receives the impulse on each pair's first body.
+    An inverse mass or inertia of 0 makes a body immovable. `who` (M, 2) are rows of `motion`. `contacts` (M, 7) have
+    normals from the second body to the first. `sums` starts as zeros and gets the impulse on each pair's first body.
     """
     scratch, parting = np.empty((4, 3)), np.empty(len(who))
     for i in range(len(who)):
-        _slide(motion, who[i, 0], who[i, 1], contacts[i], scratch[0], scratch[1])
-        parting[i] = RESTITUTION * max(-_dot(scratch[0], contacts[i, 3:]), 0.0)
+        _slide(motion, who[i, 0], who[i, 1], contacts[i, POINT:NORMAL], scratch[0], scratch[1])
+        parting[i] = RESTITUTION * max(-_dot(scratch[0], contacts[i, NORMAL:DEPTH]), 0.0)
     for _ in range(ITERATIONS):
         for i in range(len(who)):
             _push(motion, who[i, 0], who[i, 1], contacts[i], parting[i], sums[i], scratch)
     for i in range(len(who)):
         a, b = who[i, 0], who[i, 1]
-        share = motion[a, 7] + motion[b, 7]
+        share = motion[a, INVERSE_MASS] + motion[b, INVERSE_MASS]
         if share > 0.0:
             for k in range(3):
-                shift = contacts[i, 3 + k] * (max(contacts[i, 6] - SLOP_M, 0.0) / share)
-                motion[a, k] += shift * motion[a, 7]
-                motion[b, k] -= shift * motion[b, 7]
+                shift = contacts[i, NORMAL + k] * (max(contacts[i, DEPTH] - SLOP_M, 0.0) / share)
+                motion[a, PLACE + k] += shift * motion[a, INVERSE_MASS]
+                motion[b, PLACE + k] -= shift * motion[b, INVERSE_MASS]

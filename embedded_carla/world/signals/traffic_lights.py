@@ -212,61 +212,72 @@ def _grouped(lights: Sequence[SignalSite], sequences: dict[str, list[str]]) -> l
     return groups
 
 
+_YAW_DEG = 1
+"""Column of rotations."""
+
+_ZONE = np.dtype(
+    [
+        ("centre", np.float64, 3),
+        ("half", np.float64, 3),
+        ("cos", np.float64),  # of the yaw
+        ("sin", np.float64),
+        ("light", np.int32),
+    ],
+    align=True,
+)
+"""A stop zone, and the number of its light."""
+
+
 class _Zones:
     """Stop zones of all lights."""
 
     def __init__(self, lights: Sequence[SignalSite]) -> None:
         zones = [(i, zone) for i, site in enumerate(lights) for zone in site.stop_zones]
-        self._light = np.array([i for i, _ in zones], dtype=np.int32)
-        # rows: centre (3), half size (3), cosine and sine of the yaw
-        self._zones = np.array(
-            [
-                (*z.centre, *z.half, math.cos(math.radians(z.yaw_deg)), math.sin(math.radians(z.yaw_deg)))
-                for _, z in zones
-            ],
-            dtype=np.float64,
-        ).reshape(-1, 8)
+        yaws = [math.radians(zone.yaw_deg) for _, zone in zones]
+        rows = [(z.centre, z.half, math.cos(yaw), math.sin(yaw), i) for (i, z), yaw in zip(zones, yaws, strict=True)]
+        self._zones = np.array(rows, dtype=_ZONE)
 
     def holding(self, points: Float) -> NDArray[np.int32]:
         out = np.full(len(points), -1, dtype=np.int32)
-        _find_zones(self._zones, self._light, np.ascontiguousarray(points, dtype=np.float64), out)
+        _find_zones(self._zones, np.ascontiguousarray(points, dtype=np.float64), out)
         return out
 
     def holding_bodies(
         self, slots: NDArray[np.intp], location: Float, rotation_deg: Float, half_length_m: Float
     ) -> NDArray[np.int32]:
         out = np.empty(len(slots), dtype=np.int32)
-        _find_zones_of_bodies(self._zones, self._light, slots, location, rotation_deg, half_length_m, out)
+        _find_zones_of_bodies(self._zones, slots, location, rotation_deg, half_length_m, out)
         return out
 
 
 @inner
-def _zone_at(zones: Float, light: NDArray[np.int32], x: float, y: float, z: float) -> int:
+def _zone_at(zones: NDArray[np.void], x: float, y: float, z: float) -> int:
     """The light of the first zone that holds the point, or -1."""
     for k in range(len(zones)):
-        dx, dy = x - zones[k, 0], y - zones[k, 1]
-        ahead, aside = dx * zones[k, 6] + dy * zones[k, 7], dy * zones[k, 6] - dx * zones[k, 7]
-        if abs(ahead) <= zones[k, 3] and abs(aside) <= zones[k, 4] and abs(z - zones[k, 2]) <= zones[k, 5]:
-            return int(light[k])
+        zone = zones[k]
+        dx, dy = x - zone.centre[0], y - zone.centre[1]
+        ahead, aside = dx * zone.cos + dy * zone.sin, dy * zone.cos - dx * zone.sin
+        if abs(ahead) <= zone.half[0] and abs(aside) <= zone.half[1] and abs(z - zone.centre[2]) <= zone.half[2]:
+            return int(zone.light)
     return -1
 
 
 @compiled
-def _find_zones(zones: Float, light: NDArray[np.int32], points: Float, out: NDArray[np.int32]) -> None:
+def _find_zones(zones: NDArray[np.void], points: Float, out: NDArray[np.int32]) -> None:
     """Write the light at each of `points` (n, 3) to `out`; -1 for none."""
     for i in range(len(points)):
-        out[i] = _zone_at(zones, light, points[i, 0], points[i, 1], points[i, 2])
+        out[i] = _zone_at(zones, points[i, 0], points[i, 1], points[i, 2])
 
 
 @compiled
 def _find_zones_of_bodies(
-    zones: Float, light: NDArray[np.int32], slots: NDArray[np.intp], location: Float, rotation_deg: Float,
-    half_length_m: Float, out: NDArray[np.int32],
+    zones: NDArray[np.void], slots: NDArray[np.intp], location: Float, rotation_deg: Float, half_length_m: Float,
+    out: NDArray[np.int32],
 ) -> None:  # fmt: skip
     """Write the light at each body's front, else at its origin, else -1, to `out`."""
     for i in range(len(slots)):
         x, y, z = location[slots[i], 0], location[slots[i], 1], location[slots[i], 2]
-        yaw, half = math.radians(rotation_deg[slots[i], 1]), half_length_m[slots[i]]
-        out[i] = _zone_at(zones, light, x + half * math.cos(yaw), y + half * math.sin(yaw), z)
+        yaw, half = math.radians(rotation_deg[slots[i], _YAW_DEG]), half_length_m[slots[i]]
+        out[i] = _zone_at(zones, x + half * math.cos(yaw), y + half * math.sin(yaw), z)
         if out[i] < 0:
-            out[i] = _zone_at(zones, light, x, y, z)
+            out[i] = _zone_at(zones, x, y, z)

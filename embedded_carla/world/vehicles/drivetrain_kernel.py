@@ -24,8 +24,12 @@ from numpy.typing import NDArray
 from embedded_carla.compiled import compiled, inner
 from embedded_carla.types import Float
 
-THROTTLE, BRAKE, HAND_BRAKE, STEER, MANUAL, SELECTED = range(6)
-"""Columns of a vehicle's inputs. `SELECTED` is the gear of a manual box; for an automatic it is 1 or -1."""
+THROTTLE, MANUAL, SELECTED = 0, 4, 5
+"""Columns of a vehicle's inputs; `kernel.py` reads the others. `SELECTED` is the gear of a manual box; for an automatic
+it is 1 or -1."""
+
+RATIO, DOWN, UP = range(3)
+"""Columns of `Engines.gears`: engine over wheel speed, shares of the top speed to shift down and up."""
 
 DRIVE_RECORD = np.dtype(
     [
@@ -42,6 +46,9 @@ DRIVE_RECORD = np.dtype(
         )
     ]
 )
+
+PITCH_DEG, YAW_DEG = range(2)
+"""First columns of rotations."""
 
 GRAVITY_MPS2 = 9.81
 REVERSE_TOP_MPS = 12.0
@@ -92,15 +99,15 @@ def _shift(slot: int, engines: Engines, inputs: Float, wheel_radps: float, dt_s:
         return
     ease = _ECONOMY + (1.0 - _ECONOMY) * engines.demand[slot]
     share = wheel_radps / record.max_radps
-    is_racing = share * engines.gears[slot, gear, 0] > 1.0
+    is_racing = share * engines.gears[slot, gear, RATIO] > 1.0
     if engines.shift_s[slot] > -_DWELL_S and not is_racing:
         return
     chosen = gear
-    while chosen < count and share * engines.gears[slot, chosen, 0] > engines.gears[slot, chosen, 2] * ease:
+    while chosen < count and share * engines.gears[slot, chosen, RATIO] > engines.gears[slot, chosen, UP] * ease:
         chosen += 1
-    while chosen > 1 and share * engines.gears[slot, chosen, 0] < engines.gears[slot, chosen, 1] * ease:
-        back = share * engines.gears[slot, chosen - 1, 0]
-        if back > _BACK_SHARE * engines.gears[slot, chosen - 1, 2] * ease:
+    while chosen > 1 and share * engines.gears[slot, chosen, RATIO] < engines.gears[slot, chosen, DOWN] * ease:
+        back = share * engines.gears[slot, chosen - 1, RATIO]
+        if back > _BACK_SHARE * engines.gears[slot, chosen - 1, UP] * ease:
             break
         chosen -= 1
     if chosen != gear:
@@ -136,7 +143,7 @@ def run_engines(
         slot = slots[n]
         model, record = bank[slot], engines.record[slot]
         pedal = max(inputs[slot, THROTTLE] - record.pedal_free, 0.0) / (1.0 - record.pedal_free)
-        yaw = math.radians(rotation_deg[slot, 1])
+        yaw = math.radians(rotation_deg[slot, YAW_DEG])
         forward = velocity[slot, 0] * math.cos(yaw) + velocity[slot, 1] * math.sin(yaw)
         _shift(slot, engines, inputs[slot], abs(forward) / model.wheel_radius_m, dt_s)
         gear = engines.gear[slot]
@@ -146,7 +153,7 @@ def run_engines(
         if gear == 0:
             engines.radps[slot] = record.max_radps * (_IDLE_SHARE + (1.0 - _IDLE_SHARE) * pedal)
             continue
-        per_m = engines.gears[slot, max(gear, 0), 0] / model.wheel_radius_m  # engine radians per metre travelled
+        per_m = engines.gears[slot, max(gear, 0), RATIO] / model.wheel_radius_m  # engine radians per metre travelled
         turn = per_m * forward
         launch = record.max_radps * max(_LAUNCH_SHARE * pedal, _IDLE_SHARE)
         engines.radps[slot] = min(max(turn, launch), record.max_radps)
@@ -160,6 +167,6 @@ def run_engines(
             drag = _torque_nm(slot, engines, launch) * abs(per_m)
         turning = record.inertia_kgm2 * per_m * per_m * closed if turn >= launch else 0.0
         share = model.mass_kg / (model.mass_kg + turning)
-        carried = (1.0 - share) * _resistance_n(model, forward, math.radians(rotation_deg[slot, 0]))
+        carried = (1.0 - share) * _resistance_n(model, forward, math.radians(rotation_deg[slot, PITCH_DEG]))
         engines.force_n[slot] = share * closed * push + carried
         engines.drag_n[slot] = max(share * closed * drag, engines.drag_n[slot])

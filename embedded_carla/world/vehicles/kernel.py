@@ -15,14 +15,26 @@ from above. In that frame the equations read as in a right-handed one.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.compiled import compiled, inner
 from embedded_carla.types import Float
-from embedded_carla.world.vehicles.motion import FORWARD_N, NORMAL_N, RIGHT_N, SLIP_ANGLE, SLIP_RATIO, SPIN, Motion
+from embedded_carla.world.vehicles.motion import (
+    FORWARD_N,
+    NORMAL_N,
+    RIGHT_N,
+    SLIP_ANGLE,
+    SLIP_RATIO,
+    SPIN,
+    Motion,
+    Plane,
+    Push,
+    Tyres,
+    Upright,
+)
 
 GRAVITY_MPS2 = 9.81
 # Tyres
@@ -53,37 +65,16 @@ _FORE = (1, 1, 0, 0)  # front left, front right, rear left, rear right
 _SIDE = (-1.0, 1.0, -1.0, 1.0)
 
 
-class _Push(NamedTuple):
-    """Forces on one vehicle during a step, constant over its sub-steps. Forces in N."""
-
-    drive_front: float  # forward positive, within friction
-    drive_rear: float
-    brake_front: float  # >= 0, within friction
-    brake_rear: float
-    friction_front: float  # largest longitudinal tyre force, > 0
-    friction_rear: float
-    side_front: float  # largest lateral tyre force
-    side_rear: float
-    resistance_mps2: float  # rolling; opposes motion and holds at rest
-    steer_target_rad: float
-    hold_mps2: float  # largest sideways acceleration by friction; 0 in the air
-    grade_forward_mps2: float
-    grade_right_mps2: float
-    steadied_radps2: float  # angular acceleration by one-sided braking, against the turn
-
-
-class _Plane(NamedTuple):
-    """The ground plane under the wheels at the start of a step."""
-
-    height_m: float  # z of the plane at the vehicle's origin
-    forward: float  # rise over run
-    right: float
-    is_there: bool  # at least one wheel has a surface below it
-    is_touched: bool  # the wheels carry the body
-
-
 X, Y, YAW, FORWARD, RIGHT, TURN, STEER, ACCEL = range(8)
 """Indices into the state vector of the planar motion: m, rad, velocities in the body frame, forward acceleration."""
+
+BRAKE_INPUT, HAND_BRAKE_INPUT, STEER_INPUT = 1, 2, 3
+IS_HELD, HELD_FORWARD, HELD_RIGHT = range(3)
+FRONT, REAR = range(2)
+PITCH_RATE, ROLL_RATE = range(2)
+PITCH_DEG, YAW_DEG, ROLL_DEG = range(3)
+SPEED, SHARE = range(2)
+"""Columns of `Motion`: of its inputs, held velocities, axle frictions, tilt rates, rotations, steering curves."""
 
 
 @inner
@@ -97,7 +88,7 @@ def _sign(value: float) -> float:
 
 
 @inner
-def _footing(wheel_z: Float, z_m: float, model: Any) -> _Plane:
+def _footing(wheel_z: Float, z_m: float, model: Any) -> Plane:
     """Fit the ground plane to `wheel_z` (4,), NaN where a wheel has nothing below it."""
     count, total = 0, 0.0
     for wheel in range(4):
@@ -112,19 +103,19 @@ def _footing(wheel_z: Float, z_m: float, model: Any) -> _Plane:
     height = (rear * model.front_axle_m - front * model.rear_axle_m) / model.wheelbase_m
     forward = _clamp((front - rear) / model.wheelbase_m, SLOPE_MAX)
     right = _clamp((b - a + d - c) / (4 * model.half_track_m), SLOPE_MAX)
-    return _Plane(height, forward, right, count > 0, count > 0 and z_m - height <= DROOP_M)
+    return Plane(height, forward, right, count > 0, count > 0 and z_m - height <= DROOP_M)
 
 
 @inner
 def _steer_share(curve: Float, speed: float) -> float:
     """Share of the largest steering angle at full steering input: piecewise linear in speed."""
-    if speed <= curve[0, 0]:
-        return float(curve[0, 1])
+    if speed <= curve[0, SPEED]:
+        return float(curve[0, SHARE])
     for i in range(1, len(curve)):
-        if speed < curve[i, 0]:
-            low, share = curve[i - 1, 0], curve[i - 1, 1]
-            return float(share + (curve[i, 1] - share) / (curve[i, 0] - low) * (speed - low))
-    return float(curve[len(curve) - 1, 1])
+        if speed < curve[i, SPEED]:
+            low, share = curve[i - 1, SPEED], curve[i - 1, SHARE]
+            return float(share + (curve[i, SHARE] - share) / (curve[i, SPEED] - low) * (speed - low))
+    return float(curve[len(curve) - 1, SHARE])
 
 
 @inner
@@ -156,15 +147,16 @@ def _stability(model: Any, state: Float, grip_front: float, grip: float, weight_
 
 
 @inner
-def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane, grip: float) -> _Push:
+def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: Plane, grip: float) -> Push:
     """Convert pedals and steering to forces at the axles; the load transfer follows the last step's acceleration."""
-    brake, hand_brake, steer = motion.inputs[slot, 1], motion.inputs[slot, 2], motion.inputs[slot, 3]
+    inputs = motion.inputs[slot]
+    brake, hand_brake, steer = inputs[BRAKE_INPUT], inputs[HAND_BRAKE_INPUT], inputs[STEER_INPUT]
     speed = abs(state[FORWARD])
     brake *= _brake_share(speed) if model.brake_fades > 0.0 else 1.0
     gravity = GRAVITY_MPS2 if motion.gravity[slot] else 0.0
     weight, touch = model.mass_kg * gravity, 1.0 if plane.is_touched else 0.0
     grip *= touch
-    grip_front, grip_rear = grip * motion.axle_friction[slot, 0], grip * motion.axle_friction[slot, 1]
+    grip_front, grip_rear = grip * motion.axle_friction[slot, FRONT], grip * motion.axle_friction[slot, REAR]
     uphill = gravity * plane.forward / (1.0 + plane.forward * plane.forward)
     air = model.drag_per_m * state[FORWARD] * speed
     moved = model.transfer_kg * (state[ACCEL] + touch * uphill + air)  # by the acceleration that the tyres give
@@ -190,7 +182,7 @@ def _actuate(slot: int, model: Any, motion: Motion, state: Float, plane: _Plane,
     if model.side_transfer_m == 0.0:  # a rider leans no further than the rear tyre can follow
         used = max(abs(drive_rear), brake_rear) / (limit_rear + 1e-3)
         side_front = min(side_front, model.front_side * limit_rear * math.sqrt(max(1.0 - used * used, 0.0)))
-    return _Push(
+    return Push(
         _clamp(model.drive_front * force, left * ABS_EFFICIENCY * limit_front),
         drive_rear,
         min(braked_front + STABILITY_FRONT * steadied * weight, ABS_EFFICIENCY * limit_front),
@@ -215,11 +207,8 @@ def _tyre(stiffness: float, slip_rad: float, side_n: float, used: float) -> floa
 
 
 @inner
-def _advance(state: Float, model: Any, push: _Push, dt_s: float) -> tuple[float, float, float, float, float, float]:
-    """Move `state` by one sub-step of at most 12.5 ms (semi-implicit Euler).
-
-    Returns forward tyre forces in N, lateral tyre forces in N and slip angles in rad, each front then rear.
-    """
+def _advance(state: Float, model: Any, push: Push, dt_s: float) -> Tyres:
+    """Move `state` by one sub-step of at most 12.5 ms (semi-implicit Euler). Returns what the tyres did."""
     speed, lateral, turn = state[FORWARD], state[RIGHT], state[TURN]
     state[STEER] = steer = state[STEER] + _clamp(push.steer_target_rad - state[STEER], STEER_RATE_RADPS * dt_s)
     magnitude, direction = abs(speed), _sign(speed)
@@ -263,7 +252,7 @@ def _advance(state: Float, model: Any, push: _Push, dt_s: float) -> tuple[float,
     cos, sin = math.cos(yaw), math.sin(yaw)
     state[X] += dt_s * (forward * cos - right * sin)
     state[Y] += dt_s * (forward * sin + right * cos)
-    return along_front, along_rear, side_front, side_rear, front_slip, rear_slip
+    return Tyres(along_front, along_rear, side_front, side_rear, front_slip, rear_slip)
 
 
 @inner
@@ -275,10 +264,8 @@ def _damped(error: float, rate: float, dt_s: float) -> tuple[float, float]:
 
 
 @inner
-def _settle(
-    slot: int, motion: Motion, plane: _Plane, forward_m: float, right_m: float, dt_s: float
-) -> tuple[float, float, float, float, float, float]:
-    """Height, climb rate, pitch, roll and the rates of pitch and roll after `dt_s`.
+def _settle(slot: int, motion: Motion, plane: Plane, forward_m: float, right_m: float, dt_s: float) -> Upright:
+    """The upright motion after `dt_s`.
 
     `forward_m` and `right_m` are how far the body moved over `plane` in that time.
     """
@@ -293,27 +280,25 @@ def _settle(
         z, climb = z + (climb + fall) / 2 * dt_s, fall
     if plane.is_there and z < ground - BUMP_M:
         z, climb = ground - BUMP_M, max(climb, rise_rate)
-    pitch, roll = math.radians(motion.rotation_deg[slot, 0]), math.radians(motion.rotation_deg[slot, 2])
+    pitch, roll = math.radians(motion.rotation_deg[slot, PITCH_DEG]), math.radians(motion.rotation_deg[slot, ROLL_DEG])
     if not plane.is_touched:
-        return z, climb, pitch, roll, 0.0, 0.0
+        return Upright(z, climb, pitch, roll, 0.0, 0.0)
     to_pitch, to_roll = math.atan(plane.forward), -math.atan(plane.right)
-    pitch, pitch_rate = _damped(pitch - to_pitch, motion.tilt_rate[slot, 0], dt_s)
-    roll, roll_rate = _damped(roll - to_roll, motion.tilt_rate[slot, 1], dt_s)
-    return z, climb, pitch + to_pitch, roll + to_roll, pitch_rate, roll_rate
+    pitch, pitch_rate = _damped(pitch - to_pitch, motion.tilt_rate[slot, PITCH_RATE], dt_s)
+    roll, roll_rate = _damped(roll - to_roll, motion.tilt_rate[slot, ROLL_RATE], dt_s)
+    return Upright(z, climb, pitch + to_pitch, roll + to_roll, pitch_rate, roll_rate)
 
 
 @inner
-def _write_tyres(
-    slot: int, model: Any, motion: Motion, state: Float, push: _Push, tyres: tuple[float, ...], grip: float
-) -> None:
+def _write_tyres(slot: int, model: Any, motion: Motion, state: Float, push: Push, tyres: Tyres, grip: float) -> None:
     """Write each wheel's load, forces, slip and spin from the axles' forces; lateral acceleration shifts the load."""
-    along = (tyres[0], tyres[0], tyres[1], tyres[1])
-    side = (tyres[2], tyres[2], tyres[3], tyres[3])
-    angle = (tyres[4], tyres[4], tyres[5], tyres[5])
+    along = (tyres.along_front_n, tyres.along_front_n, tyres.along_rear_n, tyres.along_rear_n)
+    side = (tyres.side_front_n, tyres.side_front_n, tyres.side_rear_n, tyres.side_rear_n)
+    angle = (tyres.slip_front_rad, tyres.slip_front_rad, tyres.slip_rear_rad, tyres.slip_rear_rad)
     limit = (push.friction_front, push.friction_front, push.friction_rear, push.friction_rear)
-    lateral_n = tyres[2] + tyres[3]
+    lateral_n = tyres.side_front_n + tyres.side_rear_n
     for wheel in range(4):
-        axle = 0 if _FORE[wheel] else 1
+        axle = FRONT if _FORE[wheel] else REAR
         share = model.front_load if _FORE[wheel] else model.rear_load
         gripped = max(grip * motion.axle_friction[slot, axle], 1e-6)
         load = max(limit[wheel] / gripped / 2 - _SIDE[wheel] * share * lateral_n * model.side_transfer_m, 0.0)
@@ -328,12 +313,12 @@ def _write_tyres(
 
 
 @inner
-def _write_back(slot: int, model: Any, motion: Motion, state: Float, tilt: tuple[float, ...], dt_s: float) -> None:
-    """Write `state` and `tilt` (the result of `_settle`) to the arrays; accelerations are changes over the step."""
-    z, climb, pitch, roll, pitch_rate, roll_rate = tilt
+def _write_back(slot: int, model: Any, motion: Motion, state: Float, upright: Upright, dt_s: float) -> None:
+    """Write `state` and `upright` to the arrays; accelerations are changes over the step."""
+    pitch_rate, roll_rate = upright.pitch_rate_radps, upright.roll_rate_radps
     cos, sin = math.cos(state[YAW]), math.sin(state[YAW])
-    velocity = (state[FORWARD] * cos - state[RIGHT] * sin, state[FORWARD] * sin + state[RIGHT] * cos, climb)
-    place = (state[X], state[Y], z)
+    velocity = (state[FORWARD] * cos - state[RIGHT] * sin, state[FORWARD] * sin + state[RIGHT] * cos, upright.climb_mps)
+    place = (state[X], state[Y], upright.z_m)
     # A positive pitch or roll turns against the sense of its axis in this frame; a positive yaw turns with it.
     turn = (
         math.degrees(pitch_rate * sin - roll_rate * cos),
@@ -348,10 +333,10 @@ def _write_back(slot: int, model: Any, motion: Motion, state: Float, tilt: tuple
         motion.angular_acceleration_degps2[slot, axis] = change / dt_s
         motion.angular_velocity_degps[slot, axis] = turn[axis]
     yaw = (state[YAW] + math.pi) % (2 * math.pi) - math.pi
-    motion.rotation_deg[slot, 0] = math.degrees(pitch)
-    motion.rotation_deg[slot, 1] = math.degrees(yaw)
-    motion.rotation_deg[slot, 2] = math.degrees(roll)
-    motion.tilt_rate[slot, 0], motion.tilt_rate[slot, 1] = pitch_rate, roll_rate
+    motion.rotation_deg[slot, PITCH_DEG] = math.degrees(upright.pitch_rad)
+    motion.rotation_deg[slot, YAW_DEG] = math.degrees(yaw)
+    motion.rotation_deg[slot, ROLL_DEG] = math.degrees(upright.roll_rad)
+    motion.tilt_rate[slot, PITCH_RATE], motion.tilt_rate[slot, ROLL_RATE] = pitch_rate, roll_rate
     motion.steer_rad[slot], motion.forward_accel[slot] = state[STEER], state[ACCEL]
     phase = motion.wheel_phase_rad[slot] + state[FORWARD] * dt_s / model.wheel_radius_m
     motion.wheel_phase_rad[slot] = phase % (2 * math.pi)
@@ -371,7 +356,7 @@ def move(
     for k in range(len(slots)):
         slot = slots[k]
         model = bank[slot]
-        yaw = math.radians(motion.rotation_deg[slot, 1])
+        yaw = math.radians(motion.rotation_deg[slot, YAW_DEG])
         cos, sin = math.cos(yaw), math.sin(yaw)
         x, y = motion.location[slot, 0], motion.location[slot, 1]
         vx, vy = motion.velocity[slot, 0], motion.velocity[slot, 1]
@@ -386,20 +371,20 @@ def move(
         wet = 1.0 - model.feels_water * (1.0 - wet_share[k])
         grip = DRY_FRICTION * wet * model.grip * motion.friction[slot] * motion.friction_scale[slot]
         push = _actuate(slot, model, motion, state, plane, grip)
-        is_held = motion.held[slot, 0] != 0.0
+        is_held = motion.held[slot, IS_HELD] != 0.0
         if is_held:
-            state[FORWARD] = motion.held[slot, 1]
-            state[RIGHT] = motion.held[slot, 2] + state[TURN] * model.centre_m
-        tyres = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+            state[FORWARD] = motion.held[slot, HELD_FORWARD]
+            state[RIGHT] = motion.held[slot, HELD_RIGHT] + state[TURN] * model.centre_m
+        tyres = Tyres(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         for _ in range(count):
             tyres = _advance(state, model, push, dt_s / count)
             if is_held:
-                state[FORWARD] = motion.held[slot, 1]
-                state[RIGHT] = motion.held[slot, 2] + state[TURN] * model.centre_m
+                state[FORWARD] = motion.held[slot, HELD_FORWARD]
+                state[RIGHT] = motion.held[slot, HELD_RIGHT] + state[TURN] * model.centre_m
         state[X] -= model.centre_m * math.cos(state[YAW])
         state[Y] -= model.centre_m * math.sin(state[YAW])
         state[RIGHT] -= state[TURN] * model.centre_m
         dx, dy = state[X] - x, state[Y] - y
-        tilt = _settle(slot, motion, plane, dx * cos + dy * sin, dy * cos - dx * sin, dt_s)
+        upright = _settle(slot, motion, plane, dx * cos + dy * sin, dy * cos - dx * sin, dt_s)
         _write_tyres(slot, model, motion, state, push, tyres, grip)
-        _write_back(slot, model, motion, state, tilt, dt_s)
+        _write_back(slot, model, motion, state, upright, dt_s)

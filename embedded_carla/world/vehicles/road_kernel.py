@@ -18,6 +18,9 @@ WET_FRICTION = ((1.0, 1.0, 1.0, 1.0), (0.8, 0.765, 0.75, 0.733), (0.8, 0.647, 0.
 For new tyres, from Bosch, *Automotive Handbook*, "Coefficients of static friction"; the values at standstill are ours.
 """
 
+PITCH_DEG, YAW_DEG = range(2)
+"""First columns of rotations."""
+
 _FORE = (1, 1, 0, 0)  # front left, front right, rear left, rear right
 _SIDE = (-1.0, 1.0, -1.0, 1.0)
 
@@ -30,7 +33,7 @@ def wheel_points(
     for k in range(len(slots)):
         slot = slots[k]
         model = bank[slot]
-        yaw, pitch = math.radians(rotation_deg[slot, 1]), math.radians(rotation_deg[slot, 0])
+        yaw, pitch = math.radians(rotation_deg[slot, YAW_DEG]), math.radians(rotation_deg[slot, PITCH_DEG])
         cos, sin, rise = math.cos(yaw), math.sin(yaw), math.sin(pitch)
         for wheel in range(4):
             ahead = model.front_axle_m if _FORE[wheel] else model.rear_axle_m

@@ -11,7 +11,7 @@ from typing import Any
 import msgpack
 
 from embedded_carla.blueprints import LIBRARY
-from embedded_carla.handlers.registry import signature_of
+from embedded_carla.handlers import METHODS
 from tests.embedded_carla.fuzz import values
 from tests.embedded_carla.fuzz.maps import evil_map
 from tests.embedded_carla.fuzz.values import number, place, poison, poisoned, pose, some, vector
@@ -137,7 +137,7 @@ def _argument(name: str, method: str, rng: random.Random, world: Population) -> 
 
 def arguments(method: str, rng: random.Random, world: Population) -> list[Any]:
     """For a registered method; some wrong, now and then too few or too many."""
-    parameters = list(signature_of(method).parameters.values())[1:]
+    parameters = list(inspect.signature(METHODS[method].handler).parameters.values())[1:]
     named = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
     made = [_argument(p.name.strip("_"), method, rng, world) for p in named]
     if rng.random() < 0.7:

@@ -76,8 +76,10 @@ def _rename(rng: random.Random, root: Element) -> None:
 def _number(rng: random.Random, root: Element) -> tuple[Element, str, float] | None:
     """An element, and one of its attributes that is a number."""
     element = _any(rng, root)
+    if element is None:
+        return None
     keys = []
-    for key in sorted(element.attrib) if element is not None else ():
+    for key in sorted(element.attrib):
         try:
             keys.append((key, float(element.get(key))))
         except ValueError:
@@ -166,7 +168,9 @@ def _shape(rng: random.Random, length: float) -> Element:
 def _section(rng: random.Random, root: Element) -> None:
     """Put a thin lane section at a section's start or at the road's end, often with a lane offset of its own."""
     section = _any(rng, root, "laneSection")
-    road = next(section.iterancestors("road"), None) if section is not None else None
+    if section is None:
+        return
+    road = next(section.iterancestors("road"), None)
     if road is None or road.find("lanes") is None:
         return
     made, size = copy.deepcopy(section), rng.choice((0.0, _sliver(rng), _sliver(rng)))

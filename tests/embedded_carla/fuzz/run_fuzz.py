@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from embedded_carla.handlers import methods
+from embedded_carla.handlers import METHODS
 from tests.embedded_carla.fuzz.calls import Population, call
 from tests.embedded_carla.fuzz.findings import FAULT, Findings
 from tests.embedded_carla.fuzz.noise import noise, stream_noise, throw
@@ -61,7 +61,7 @@ class Fuzz:
 
     def __init__(self, server: Target, seed: int, findings: Findings) -> None:
         self._server, self._seed, self._findings = server, seed, findings
-        self._names = sorted(methods())
+        self._names = sorted(METHODS)
         self._half_open: list[socket.socket] = []
         self._listeners = Listeners(server.port + 1)
         self._attacker = Attacker(server.port)

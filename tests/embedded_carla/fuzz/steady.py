@@ -13,7 +13,8 @@ import os
 import select
 import sys
 import time
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 import carla
 
@@ -37,10 +38,11 @@ def look(client: carla.Client) -> None:
     settings, weather = world.get_settings(), world.get_weather()
     assert math.isfinite(weather.fog_density)
     assert settings.max_substeps >= 0
-    for actor in world.get_actors():
+    for actor in cast("Iterable[carla.Actor]", world.get_actors()):
         try:
             box = actor.bounding_box if hasattr(actor, "bounding_box") else None
-            mass = actor.get_physics_control().mass if actor.type_id.startswith("vehicle.") else 1.0
+            is_vehicle = actor.type_id.startswith("vehicle.")
+            mass = cast("carla.Vehicle", actor).get_physics_control().mass if is_vehicle else 1.0
         except RuntimeError as error:  # someone else has destroyed it, or loaded a map
             assert "does not exist" in str(error), error  # noqa: PT017
             continue

@@ -39,7 +39,7 @@ def same(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+        return bool(a.dtype == b.dtype) and a.shape == b.shape and a.tobytes() == b.tobytes()
     if dataclasses.is_dataclass(a):
         return all(same(getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(a))
     if isinstance(a, (tuple, list)):
@@ -88,7 +88,8 @@ def test_a_damaged_file_is_told_and_built_anew(
     data = bytearray(source.read_bytes())
     if harm == "flipped":
         data[len(data) // 2] ^= 1
-    (tmp_path / source.name).write_bytes({"cut": data[: len(data) // 2], "flipped": data, "empty": b""}[harm])
+    harmed: dict[str, bytes | bytearray] = {"cut": data[: len(data) // 2], "flipped": data, "empty": b""}
+    (tmp_path / source.name).write_bytes(harmed[harm])
     cache = MapCache(tmp_path)
     key = f"{CODE_DIGEST} 0 {city[0].version}"
     assert cache.load(key) is None

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import carla
 import pytest
-from handmade_maps import road, town
 
 from embedded_carla.errors import MapError
 from embedded_carla.maps import MapLibrary
 from embedded_carla.opendrive import parse
+from tests.embedded_carla.map.handmade_maps import road, town
 
 JUMP = '<geometry s="50" x="5000" y="0" hdg="0" length="50"><line/></geometry></planView>'
 

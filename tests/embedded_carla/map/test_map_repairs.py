@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import carla
 import numpy as np
 import pytest
-from handmade_maps import road, town
 
 from embedded_carla.errors import MapError
 from embedded_carla.maps.proof import Prover
 from embedded_carla.opendrive import parse
+from tests.embedded_carla.map.handmade_maps import road, town
 
 PIECE = '<geometry s="0" x="0" y="0.0" hdg="0" length="100.0"><line/></geometry>'
 LINK = '<link><predecessor id="{0}"/><successor id="{0}"/></link>'
@@ -59,6 +59,28 @@ def test_a_sliver_of_geometry_at_the_start_is_left_to_the_wheel(prover: Prover, 
     x, y, heading = network.roads[1].plan(np.array([0.0, 50.0, 100.0]))
     assert np.allclose(x, [0.0, 50.0, 100.0], atol=1e-2)
     assert np.all(np.isfinite([y, heading]))
+
+
+@pytest.mark.parametrize("start", [0.0, 0.02, -0.05, 0.3])
+@pytest.mark.parametrize("change", [0.0, 1e-18, -1e-15, 1e-12, -1e-11, 1e-10, 1e-9, -1e-6, 1e-3])
+def test_a_spiral_of_almost_constant_curvature_is_where_the_wheel_computes_it(start: float, change: float) -> None:
+    text = town(road(shape=f'<spiral curvStart="{start!r}" curvEnd="{start + change!r}"/>'))
+    network = parse(text, "Spiral")
+    wheel = carla.Map("Spiral", network.xodr_text)
+    for s in np.linspace(0.0, 99.9, 15):
+        (x,), (y,), (heading,) = network.roads[1].plan(np.array([s]))
+        found = wheel.get_waypoint_xodr(1, -1, float(s))
+        assert found is not None
+        ahead = found.transform.get_forward_vector()
+        left_m = found.lane_width / 2.0
+        assert found.transform.location.x == pytest.approx(x + left_m * np.sin(heading), abs=1e-3)
+        assert -found.transform.location.y == pytest.approx(y - left_m * np.cos(heading), abs=1e-3)
+        assert (ahead.x, -ahead.y) == pytest.approx((np.cos(heading), np.sin(heading)), abs=1e-3)
+
+
+def test_a_spiral_that_the_wheel_reads_well_is_left_alone() -> None:
+    text = town(road(shape='<spiral curvStart="0.02" curvEnd="0.0200001"/>'))
+    assert parse(text, "Spiral").xodr_text is text
 
 
 @pytest.mark.parametrize("start", [1e-15, 1e-9, 1e-5, 0.05])
@@ -119,6 +141,7 @@ def test_a_thin_last_section_keeps_its_lane_offset(prover: Prover, start: float)
     network = parse(text, "Widening")
     prover.prove("Widening", network.xodr_text)
     before = carla.Map("Widening", network.xodr_text).get_waypoint_xodr(1, -1, 99.0)
+    assert before is not None
     lateral_m = [before.next(step_m)[0].transform.location.y for step_m in np.arange(0.01, 2.0, 0.01).tolist()]
     assert before.next(2.0)[0].road_id == 2
     assert lateral_m == pytest.approx([before.transform.location.y] * len(lateral_m), abs=0.01)

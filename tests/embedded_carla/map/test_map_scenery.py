@@ -5,7 +5,6 @@ from __future__ import annotations
 import carla
 import numpy as np
 import pytest
-from handmade_maps import road, town
 
 from embedded_carla.errors import MapError
 from embedded_carla.opendrive import parse
@@ -13,6 +12,7 @@ from embedded_carla.opendrive.network import DRIVABLE
 from embedded_carla.scene import Material, Mesh, Scenery
 from embedded_carla.scenery import build
 from embedded_carla.types import SemanticTag
+from tests.embedded_carla.map.handmade_maps import road, town
 
 
 def scenery(*roads: str, extra: str = "", seed: int = 0) -> Scenery:

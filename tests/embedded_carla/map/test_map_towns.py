@@ -216,6 +216,7 @@ def gap_m(town: Town, place: np.ndarray) -> float:
     """From a point (3,) to the edge of the nearest driving lane of its level, as the wheel has the lanes."""
     location = carla.Location(*(float(v) for v in place))
     waypoint = town.wheel.get_waypoint(location, lane_type=DRIVEN)
+    assert waypoint is not None
     centre = waypoint.transform.location
     if abs(centre.z - location.z) > 2.5:
         return float("inf")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from detour_file import CROSSWALK, FLAGS, GRASS, ROAD, SIDEWALK, File, Polygon, read
 
 from embedded_carla import navigation, opendrive
 from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.build import LoadedMap
 from embedded_carla.maps.loader import MapLoader
 from embedded_carla.types import SemanticTag
+from tests.embedded_carla.navigation.detour_file import CROSSWALK, FLAGS, GRASS, ROAD, SIDEWALK, File, Polygon, read
 
 OWN = ("city_grid", "country_road")
 Corner = tuple[float, ...]

@@ -47,13 +47,13 @@ def way_m(track: NDArray[np.float64]) -> NDArray[np.float64]:
 def road_shares(loaded: LoadedMap, points: NDArray[np.float64]) -> tuple[float, float]:
     """Shares of points on crosswalks, and in the carriageway beside them (a metre is a crosswalk's lengthened end)."""
     sections = strips(section_grids(opendrive.parse(loaded.xodr_text, loaded.name)))
-    kinds = {
-        pavement: np.concatenate([s.quads() for s in sections if choose(s)])[..., :2]
-        for pavement, choose in (
-            (True, lambda s: s.surface.tag == SemanticTag.SIDEWALKS), (False, lambda s: s.surface == ASPHALT),
+    pavement, road = (
+        shapely.union_all(shapely.make_valid(shapely.polygons(np.concatenate([s.quads() for s in kind])[..., :2])))
+        for kind in (
+            [s for s in sections if s.surface.tag == SemanticTag.SIDEWALKS],
+            [s for s in sections if s.surface == ASPHALT],
         )
-    }  # fmt: skip
-    pavement, road = (shapely.union_all(shapely.make_valid(shapely.polygons(kinds[k]))) for k in (True, False))
+    )
     crossings = shapely.union_all([shapely.Polygon(c[:, :2]).buffer(1.0) for c in loaded.scenery.crosswalks])
     shapely.prepare([pavement, road, crossings])
     at = shapely.points(points)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from typing import cast
 
 import carla
 
@@ -28,7 +29,10 @@ def main(port: int, walkers: int, ticks: int, cross_factor: float) -> None:
         people = spawn(world, walkers)
         world.tick()
         blueprint = world.get_blueprint_library().find("controller.ai.walker")
-        controllers = [world.spawn_actor(blueprint, carla.Transform(), person) for person in people]
+        controllers = [
+            cast("carla.WalkerAIController", world.spawn_actor(blueprint, carla.Transform(), person))
+            for person in people
+        ]
         world.tick()
         for controller in controllers:
             controller.start()
@@ -59,7 +63,8 @@ def spawn(world: carla.World, count: int) -> list[carla.Actor]:
     people: list[carla.Actor] = []
     for i in range(count):
         place = world.get_random_location_from_navigation() or points[i % len(points)].location
-        people += filter(None, [world.try_spawn_actor(blueprints[i], carla.Transform(place + carla.Location(z=1.0)))])
+        above = carla.Location(place.x, place.y, place.z + 1.0)
+        people += filter(None, [world.try_spawn_actor(blueprints[i], carla.Transform(above))])
     return people
 
 

@@ -10,6 +10,8 @@ import argparse
 import socket
 import sys
 import time
+from collections.abc import Iterable
+from typing import cast
 
 import carla
 
@@ -17,7 +19,7 @@ _POLL_S = 0.05
 
 
 def _ego(client: carla.Client, role_names: tuple[str, ...]) -> carla.Vehicle | None:
-    vehicles = client.get_world().get_actors().filter("vehicle.*")
+    vehicles = cast("Iterable[carla.Vehicle]", client.get_world().get_actors().filter("vehicle.*"))
     return next((vehicle for vehicle in vehicles if vehicle.attributes.get("role_name") in role_names), None)
 
 

@@ -126,6 +126,8 @@ def test_a_game_loop_in_real_time_drives(client: Any) -> None:
     car = world.spawn_actor(
         world.get_blueprint_library().find("vehicle.audi.tt"), world.get_map().get_spawn_points()[4]
     )
+    # Snapshots from before the spawn may still be on their way.
+    assert any(world.wait_for_tick().find(car.id) is not None for _ in range(5))
     frames = set()
     start = None
     end_s = time.monotonic() + 3.0

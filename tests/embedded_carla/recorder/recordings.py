@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from embedded_carla.recorder.format import pack_file
+from embedded_carla.recorder.format import pack, pack_header
 from embedded_carla.recorder.packets import (
     NO_ACTOR,
     ROWS,
@@ -60,6 +62,11 @@ def drive(frames: int = 20, map_name: str = "city_grid") -> tuple[Header, list[P
         packets.append(rows(PacketId.VEHICLE_LIGHTS, (CAR, 34), (OTHER_CAR, 0)))
         packets.append(FrameEnd())
     return Header(1, 1_600_000_000, map_name), packets
+
+
+def pack_file(header: Header, packets: Iterable[Packet]) -> bytes:
+    """A whole recording."""
+    return pack_header(header) + b"".join(pack(packet) for packet in packets)
 
 
 def drive_bytes(frames: int = 20, map_name: str = "city_grid") -> bytes:

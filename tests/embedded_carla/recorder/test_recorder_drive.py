@@ -202,7 +202,7 @@ def test_an_asynchronous_world_replays_along_the_recorded_path(recording_server:
     times, places = _recorded_path(folder / "free.log", number)
     assert np.linalg.norm(places[-1] - places[0]) > 5.0
     client.replay_file("free.log", 0.5, 2.0, 0)
-    snapshots = []
+    snapshots: list[tuple[float, np.ndarray]] = []
     while len(snapshots) < 25:
         snapshot = world.wait_for_tick()
         found = snapshot.find(number)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embedded_carla.recorder import reports
-from embedded_carla.recorder.format import RecordingError, pack, pack_file, unpack, unpack_header
+from embedded_carla.recorder.format import RecordingError, pack, unpack, unpack_header
 from embedded_carla.recorder.packets import (
     ROWS,
     ActorAdded,
@@ -31,7 +31,7 @@ from embedded_carla.recorder.packets import (
     Wheels,
 )
 from embedded_carla.recorder.reader import MAX_PACKET_BYTES, RecordingReader
-from tests.embedded_carla.recorder.recordings import drive, drive_bytes
+from tests.embedded_carla.recorder.recordings import drive, drive_bytes, pack_file
 
 real_recording = pytest.fixture(lambda data_dir: data_dir / "recordings" / "DistanceToLaneCenter.log")
 

@@ -13,13 +13,13 @@ from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.loader import MapLoader
 from embedded_carla.recorder.cast import MAX_ACTORS
-from embedded_carla.recorder.format import RecordingError, pack_file
+from embedded_carla.recorder.format import RecordingError
 from embedded_carla.recorder.packets import ActorsAdded, FrameEnd, FrameStart, Header, Packet, PacketId
 from embedded_carla.recorder.replayer import Request
 from embedded_carla.simulation import Simulation
 from embedded_carla.wire.streaming import StreamHub
 from embedded_carla.world import spawning
-from tests.embedded_carla.recorder.recordings import CAR, CAR_TYPE, STEP_S, actor, drive_bytes, rows
+from tests.embedded_carla.recorder.recordings import CAR, CAR_TYPE, STEP_S, actor, drive_bytes, pack_file, rows
 
 FRAMES = 6
 

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from embedded_carla.recorder.format import PACKET_HEAD, pack, pack_file
+from embedded_carla.recorder.format import PACKET_HEAD, pack
 from embedded_carla.recorder.packets import PacketId, Rows
 from embedded_carla.recorder.reader import RecordingReader
 from tests.embedded_carla.conftest import ServerProcess, run_server
-from tests.embedded_carla.recorder.recordings import CAR, OTHER_CAR, PERSON, SPEED_CMPS, STEP_S, drive, drive_bytes
+from tests.embedded_carla.recorder.recordings import (
+    CAR,
+    OTHER_CAR,
+    PERSON,
+    SPEED_CMPS,
+    STEP_S,
+    drive,
+    drive_bytes,
+    pack_file,
+)
 
 FRAMES = 20
 TOTAL_S = (FRAMES - 1) * STEP_S
@@ -56,7 +65,7 @@ def client(replaying_server: ServerProcess) -> Iterator[Any]:
     connected.set_replayer_time_factor(1.0)
     connected.set_replayer_ignore_hero(False)
     connected.set_replayer_ignore_spectator(True)
-    left = [a for a in world.get_actors() if a.type_id.startswith(("vehicle", "walker"))]
+    left = [a for a in cast("Iterable[carla.Actor]", world.get_actors()) if a.type_id.startswith(("vehicle", "walker"))]
     connected.apply_batch_sync([carla.command.DestroyActor(a) for a in left], True)
 
 
@@ -264,7 +273,7 @@ def test_a_real_servers_recording_plays(data_dir: Path, tmp_path: Path) -> None:
         worst = 0.0
         for i in range(125):
             world.tick()
-            (car,) = world.get_actors().filter("vehicle.*")
+            (car,) = cast("Iterable[carla.Actor]", world.get_actors().filter("vehicle.*"))
             at = car.get_location()
             wanted = [np.interp(i * 0.1, times, path[:, axis]) for axis in range(3)]
             worst = max(worst, float(np.linalg.norm(np.array([at.x, at.y, at.z]) - wanted)))
@@ -272,7 +281,7 @@ def test_a_real_servers_recording_plays(data_dir: Path, tmp_path: Path) -> None:
         assert car.attributes["role_name"] == "hero"
         assert worst < 0.01
         assert len(world.get_actors().filter("static.prop.*")) == 118
-        lights = world.get_actors().filter("traffic.traffic_light")
+        lights = cast("Iterable[carla.TrafficLight]", world.get_actors().filter("traffic.traffic_light"))
         (states,) = frames[-1].packets(PacketId.LIGHT_STATES)
         assert isinstance(states, Rows)
         assert sorted(int(light.state) for light in lights) == sorted(states.rows["colour"].tolist())

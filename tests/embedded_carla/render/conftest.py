@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from street import street
 
 from embedded_carla.render import Renderer
+from tests.embedded_carla.render.street import street
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from street import traffic
 
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.render import Picture, Renderer, Shot
@@ -23,6 +22,7 @@ from embedded_carla.sensors.cameras import (
     encode_depth,
 )
 from embedded_carla.types import SemanticTag, Transform, WeatherParameters
+from tests.embedded_carla.render.street import traffic
 
 KINDS = (RGB, DEPTH, SEMANTIC, INSTANCE)
 VIEW = CameraView(200, 120, 70.0, Transform(0.0, 1.8, 1.5))
@@ -44,6 +44,10 @@ def pixels(body: bytes) -> np.ndarray:
 def test_every_kind_agrees_with_the_picture(renderer: Renderer) -> None:
     made = bodies(renderer, *(CameraRequest(i, kind, VIEW) for i, kind in enumerate(KINDS)))
     picture = renderer.render(VIEW, traffic(), {}, NOON, 1.0, rgb=True, depth=True, labels=True)
+    assert picture.bgra is not None
+    assert picture.depth_m is not None
+    assert picture.tag is not None
+    assert picture.instance is not None
     by_kind = {kind: pixels(made[i]).astype(np.int64) for i, kind in enumerate(KINDS)}
     assert np.array_equal(by_kind[RGB], picture.bgra)
     b, g, r = (by_kind[DEPTH][..., c] for c in range(3))
@@ -59,7 +63,7 @@ def test_every_kind_agrees_with_the_picture(renderer: Renderer) -> None:
 
 
 def test_cameras_of_one_pose_share_a_pass(renderer: Renderer, monkeypatch: pytest.MonkeyPatch) -> None:
-    passes = []
+    passes: list[dict[str, bool]] = []
     real = renderer.render_all
 
     def counted(shots: Sequence[Shot], *args: Any) -> Iterator[Picture]:

@@ -79,7 +79,7 @@ def test_all_of_what_is_hidden_lies_behind_a_box(seed: int) -> None:
     low, high = middle - half, middle + half
     bounds = np.stack([low[:, 0], high[:, 0], low[:, 1], high[:, 1], high[:, 2]], axis=1)
     hidden = np.zeros(60, dtype=np.bool_)
-    find_hidden(camera.numbers(), occluders.horizon(camera, np.ones(n, dtype=np.bool_)), bounds, hidden)
+    find_hidden(camera.row(), occluders.horizon(camera, np.ones(n, dtype=np.bool_)), bounds, hidden)
     for k in np.flatnonzero(hidden):
         points = rng.uniform(low[k], high[k], (12, 3))
         corners = np.array([[x, y, high[k, 2]] for x in (low[k, 0], high[k, 0]) for y in (low[k, 1], high[k, 1])])

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contact_sheet import around, floor, vehicle_views
 from numpy.typing import NDArray
 
 from embedded_carla.render import Renderer
 from embedded_carla.scene import ActorView, CameraView, Placement
 from embedded_carla.types import LightState, SemanticTag, SignalColour, Transform, WeatherParameters
+from tests.embedded_carla.render.contact_sheet import around, floor, vehicle_views
 
 VIEWS = dict(vehicle_views())
 NOON = WeatherParameters(sun_altitude_angle=50.0, sun_azimuth_angle=200.0)
@@ -79,8 +79,9 @@ def test_lamps_of_every_car_answer_the_light_state(empty: Renderer, bits: LightS
         )
         assert off.bgra is not None
         assert on.bgra is not None
-        body = on.instance == actor.actor_id
-        gain = np.where(body[..., None], on.bgra[..., :3].astype(int) - off.bgra[..., :3], 0)
+        assert on.instance is not None
+        body = on.instance[..., None] == actor.actor_id
+        gain = np.where(body, on.bgra[..., :3].astype(int) - off.bgra[..., :3], 0)
         lit = gain.max(axis=-1) > 40
         assert lit.sum() >= 6, (name, colour)
         blue, green, red = on.bgra[..., :3][lit].mean(axis=0)

@@ -82,4 +82,6 @@ def test_shapes_for_a_screen_are_not_seen_by_cameras(renderer: Renderer) -> None
         DebugText((-140.0, 0.0, 3.0), "text", False, GREEN),
     )
     bare, drawn = picture(renderer), picture(renderer, *shapes)
+    assert bare.bgra is not None
+    assert drawn.bgra is not None
     assert np.array_equal(bare.bgra, drawn.bgra)

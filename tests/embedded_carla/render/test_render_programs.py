@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from street import traffic
 
 from embedded_carla.render import Renderer, programs
 from embedded_carla.scene import CameraView
 from embedded_carla.types import Transform, WeatherParameters
+from tests.embedded_carla.render.street import traffic
 
 VIEW = CameraView(64, 36, 90.0, Transform(-120.0, 1.8, 1.5))
 NOON = WeatherParameters(sun_altitude_angle=60.0, sun_azimuth_angle=30.0)

@@ -40,6 +40,41 @@ for yaw, fog in ((0.0, 0.0), (90.0, 2.0)):
 renderer.close()
 """
 
+KERNELS = """
+from numba.core.dispatcher import Dispatcher
+compiled = []
+compile_one = Dispatcher.compile
+def told(self, signature):
+    compiled.append((self.py_func.__module__, self.py_func.__qualname__, str(signature)))
+    return compile_one(self, signature)
+Dispatcher.compile = told
+from embedded_carla import warm_up
+warm_up._compile_kernels()
+assert compiled
+del compiled[:]
+
+from embedded_carla.maps import MapLibrary
+from embedded_carla.maps.loader import MapLoader
+from embedded_carla.render import Renderer
+from embedded_carla.scene import ActorView, CameraView
+from embedded_carla.types import LightState, SemanticTag, WeatherParameters
+loaded = MapLoader(MapLibrary([]), 0).load("city_grid")
+renderer = Renderer(loaded.scenery)
+points = loaded.scenery.spawn_points
+lights = int(LightState.POSITION | LightState.LOW_BEAM)
+cars = [
+    ActorView(100 + i, "sedan", p, (2.3, 0.95, 0.75), (0.4, 0.1, 0.1), SemanticTag.CAR, lights, speed_mps=12.0)
+    for i, p in enumerate(points[:8])
+]
+rain = WeatherParameters(sun_altitude_angle=-30.0, precipitation=80.0, wetness=90.0)
+for weather in (WeatherParameters(sun_altitude_angle=45.0), rain):
+    for actors in ((), cars):
+        view = CameraView(160, 90, 90.0, points[9])
+        renderer.render(view, actors, {}, weather, 0.0, rgb=True, depth=True, labels=True)
+renderer.close()
+assert not compiled, compiled
+"""
+
 
 def programs_of(weather: WeatherParameters) -> set[tuple[object, ...]]:
     """What of the light and weather chooses shader programs: of the scene, and of what is drawn over it."""
@@ -131,3 +166,9 @@ def test_no_first_picture_waits_for_a_compiler(tmp_path: Path) -> None:
     if not first:
         pytest.skip("this GL keeps no compiled shaders where Mesa does")
     assert not compiled_by("-c", FIRST_PICTURES)
+
+
+def test_no_picture_waits_for_a_kernel() -> None:
+    """The kernels take tuples of arrays; the type of each array is part of what is compiled."""
+    run = subprocess.run([sys.executable, "-c", KERNELS], capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr[-2000:]

@@ -9,11 +9,11 @@ import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from street import traffic
 
 from embedded_carla.render import Picture, Renderer
 from embedded_carla.scene import ActorView, CameraView
 from embedded_carla.types import SemanticTag, Transform, WeatherParameters
+from tests.embedded_carla.render.street import traffic
 
 CLEAR = WeatherParameters(sun_altitude_angle=45.0, sun_azimuth_angle=60.0, mie_scattering_scale=0.03)
 DRIVER = Transform(-120.0, 1.8, 1.5)
@@ -39,12 +39,12 @@ def colour(picture: Picture) -> NDArray[np.float64]:
 
 
 def grey(picture: Picture) -> NDArray[np.float64]:
-    return colour(picture).mean(axis=-1)
+    return np.asarray(colour(picture).mean(axis=-1))
 
 
 def of(picture: Picture, tag: SemanticTag) -> NDArray[np.bool_]:
     assert picture.tag is not None
-    return picture.tag == tag
+    return np.asarray(picture.tag == tag)
 
 
 def depth(picture: Picture) -> NDArray[np.float32]:
@@ -237,6 +237,6 @@ def test_vehicles_light_the_road_at_night(renderer: Renderer) -> None:
 
 
 def test_traffic_is_drawn_in_any_weather(renderer: Renderer) -> None:
-    storm = WeatherParameters(*([100.0] * 4), 30.0, -20.0, *([50.0] * 8))
+    storm = WeatherParameters(100.0, 100.0, 100.0, 100.0, 30.0, -20.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0)
     picture = shot(renderer, storm, actors=tuple(traffic(12, 4, lights=15)))
     assert grey(picture).std() > 1

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sensor_rig import Rig
+
+from tests.embedded_carla.sensors.sensor_rig import Rig
 
 
 @pytest.fixture

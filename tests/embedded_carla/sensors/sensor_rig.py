@@ -62,7 +62,7 @@ def bgra(image: Any) -> np.ndarray:
 def depth_m(image: Any) -> np.ndarray:
     """(H, W) as CARLA documents it."""
     b, g, r = np.moveaxis(bgra(image)[..., :3].astype(np.float64), -1, 0)
-    return (r + 256.0 * g + 65536.0 * b) / (2**24 - 1) * 1000.0
+    return np.asarray((r + 256.0 * g + 65536.0 * b) / (2**24 - 1) * 1000.0)
 
 
 def points(depth: np.ndarray, fov_deg: float = 90.0) -> np.ndarray:

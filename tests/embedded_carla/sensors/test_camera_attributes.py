@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sensor_rig import HEIGHT, SIZE, WIDTH, Rig, ahead, bgra, depth_m
+
+from tests.embedded_carla.sensors.sensor_rig import HEIGHT, SIZE, WIDTH, Rig, ahead, bgra, depth_m
 
 
 def pictures(rig: Rig, variants: dict[str, dict[str, str]], kind: str = "rgb") -> dict[str, np.ndarray]:
@@ -51,7 +52,13 @@ def test_gamma_and_white_balance(rig: Rig) -> None:
     )  # fmt: skip
     expected = 255.0 * (seen["plain"][..., :3] / 255.0) ** (2.2 / 2.8)
     assert np.abs(seen["soft"][..., :3] - expected).max() <= 1.0
-    blue, red = (lambda p: p[..., 0].mean() / p[..., 1].mean()), (lambda p: p[..., 2].mean() / p[..., 1].mean())
+
+    def blue(picture: np.ndarray) -> float:
+        return float(picture[..., 0].mean() / picture[..., 1].mean())
+
+    def red(picture: np.ndarray) -> float:
+        return float(picture[..., 2].mean() / picture[..., 1].mean())
+
     assert red(seen["warm"]) > red(seen["plain"]) > red(seen["cold"])
     assert blue(seen["warm"]) < blue(seen["plain"]) < blue(seen["cold"])
     assert not np.array_equal(seen["tint"], seen["plain"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import carla
 import msgpack
@@ -93,7 +94,7 @@ class Flat:
         return GroundHit(np.zeros(n), np.tile([0.0, 0.0, 1.0], (n, 1)), tags, np.zeros(n, dtype=np.int32))
 
 
-def measured(fleet: VehicleFleet, arm: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> list[list[float]]:
+def measured(fleet: VehicleFleet, arm: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> list[Any]:
     pose = Transform(*fleet.location[0], *fleet.rotation_deg[0])
     world_arm = pose.matrix()[:3, :3] @ arm
     turn = fleet.angular_velocity_degps[0]

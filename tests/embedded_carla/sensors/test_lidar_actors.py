@@ -8,7 +8,6 @@ from typing import Any
 import carla
 import numpy as np
 import pytest
-from ring import HEIGHT_M, SEMANTIC, measure, plain_cloud, semantic_cloud, surround
 
 from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.loader import MapLoader
@@ -20,6 +19,7 @@ from embedded_carla.types import Transform
 from embedded_carla.wire.codec import ActorDescription
 from embedded_carla.wire.streaming import StreamHub
 from embedded_carla.world import spawning
+from tests.embedded_carla.sensors.ring import HEIGHT_M, SEMANTIC, measure, plain_cloud, semantic_cloud, surround
 
 WALKERS = [f"walker.pedestrian.{number:04d}" for number in range(1, 41)]
 

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import carla
 import numpy as np
-from sensor_rig import HEIGHT, SIZE, WIDTH, Rig, ahead, bgra, depth_m, matrix, pixels, points
+
+from tests.embedded_carla.sensors.sensor_rig import (
+    HEIGHT,
+    SIZE,
+    WIDTH,
+    Rig,
+    ahead,
+    bgra,
+    depth_m,
+    matrix,
+    pixels,
+    points,
+)
 
 
 def flow_px(image: carla.OpticalFlowImage) -> np.ndarray:
@@ -118,7 +130,13 @@ def test_motion_blur_smears_along_the_way_and_is_off_unless_asked_for(rig: Rig) 
         camera.actor.set_transform(turned)
     rig.world.tick()
     clear, soft = (bgra(camera.next())[..., :3].astype(float) for camera in (sharp, smeared))
-    across, down = (lambda p: np.abs(np.diff(p, axis=1)).mean()), (lambda p: np.abs(np.diff(p, axis=0)).mean())
+
+    def across(picture: np.ndarray) -> float:
+        return float(np.abs(np.diff(picture, axis=1)).mean())
+
+    def down(picture: np.ndarray) -> float:
+        return float(np.abs(np.diff(picture, axis=0)).mean())
+
     assert across(soft) < 0.7 * across(clear)  # a turn to the right smears along rows
     assert down(soft) > down(clear) * 0.6
     assert abs(soft.mean() - clear.mean()) < 3.0

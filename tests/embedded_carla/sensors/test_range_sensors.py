@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import carla
 import numpy as np
-from sensor_rig import SIZE, Rig, ahead, bgra, depth_m, matrix, points
+
+from tests.embedded_carla.sensors.sensor_rig import SIZE, Rig, ahead, bgra, depth_m, matrix, points
 
 EVERYTHING = {"points_per_second": "40000", "horizontal_fov": "70", "vertical_fov": "30", "range": "80"}
 

@@ -7,7 +7,8 @@ from typing import Any
 import carla
 import numpy as np
 import pytest
-from sensor_rig import Rig, ahead, matrix
+
+from tests.embedded_carla.sensors.sensor_rig import Rig, ahead, matrix
 
 
 def test_a_sensor_is_where_its_parents_carry_it(rig: Rig) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import carla
 
-KINDS = (
+KINDS: tuple[tuple[str, dict[str, str]], ...] = (
     ("sensor.camera.rgb", {"image_size_x": "32", "image_size_y": "18"}),
     ("sensor.camera.depth", {"image_size_x": "320", "image_size_y": "180"}),
     ("sensor.camera.semantic_segmentation", {"image_size_x": "32", "image_size_y": "18", "sensor_tick": "0.15"}),

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ TICKS = 80
 VEHICLES, WALKERS = 12, 8
 SEED = 7
 BEGIN_S = 2.0
-SENSORS = (
+SENSORS: tuple[tuple[str, dict[str, str]], ...] = (
     ("sensor.camera.rgb", {"image_size_x": "160", "image_size_y": "120", "sensor_tick": "0.5"}),
     ("sensor.lidar.ray_cast", {"points_per_second": "20000", "range": "40", "noise_stddev": "0.02"}),
     ("sensor.other.radar", {}),
@@ -106,7 +106,8 @@ def drive(port: int, ticks: int) -> dict[str, list[Any]]:
     starts = world.get_map().get_spawn_points()
     cars = []
     for k in rng.permutation(len(starts))[:VEHICLES]:
-        car = world.try_spawn_actor(models[int(rng.integers(len(models)))], starts[int(k)])
+        model = models[int(rng.integers(len(models)))]
+        car = cast("carla.Vehicle | None", world.try_spawn_actor(model, starts[int(k)]))
         if car is not None:
             car.set_autopilot(True, manager.get_port())
             cars.append(car)

@@ -91,10 +91,11 @@ def test_bad_arguments_are_answered_and_survived(server: Any, client: Any) -> No
 
     with socket.create_connection(("127.0.0.1", server.port), timeout=5.0) as other:
         unpacker = msgpack.Unpacker()
-        for number, (method, args) in enumerate(
-            [("no_such_method", []), ("spawn_actor", [1]), ("set_episode_settings", [[]]), ("destroy_actor", []),
-             ("get_actors_by_id", [7]), ("apply_batch", [[[[99, []]]], False]), ("tick_cue", [1, 2, 3])]
-        ):  # fmt: skip
+        calls: list[tuple[str, list[Any]]] = [
+            ("no_such_method", []), ("spawn_actor", [1]), ("set_episode_settings", [[]]), ("destroy_actor", []),
+            ("get_actors_by_id", [7]), ("apply_batch", [[[[99, []]]], False]), ("tick_cue", [1, 2, 3]),
+        ]  # fmt: skip
+        for number, (method, args) in enumerate(calls):
             other.sendall(msgpack.packb([0, number, method, [[False], *args]]))
             while (answer := next(iter(unpacker), None)) is None:
                 unpacker.feed(other.recv(65536))

@@ -19,6 +19,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from multiprocessing.sharedctypes import Synchronized
+from typing import Any
 
 START_SERVER = """
 import sys
@@ -80,12 +81,14 @@ def drive(
         world.apply_settings(settings)
         manager.set_synchronous_mode(True)
         manager.set_random_device_seed(episode)
+        future: Any = carla.command.FutureActor  # the stub forgets that SetAutopilot takes it
+        autopilot = carla.command.SetAutopilot(future, True, manager.get_port())
         batch = []
         for i in range(vehicles):
             spawn = carla.command.SpawnActor(
                 blueprints[i % len(blueprints)], spawn_points[(7 * episode + 5 * i) % len(spawn_points)]
             )
-            batch.append(spawn.then(carla.command.SetAutopilot(carla.command.FutureActor, True, manager.get_port())))
+            batch.append(spawn.then(autopilot))
         ids = [r.actor_id for r in client.apply_batch_sync(batch, True) if not r.error]
         for _ in range(ticks):
             world.tick()

@@ -47,8 +47,8 @@ def route(town: carla.Map) -> list[tuple[carla.Waypoint, carla.Waypoint]]:
                 graph.add_edge(_key(w), _key(side), weight=20.0)
     keys = [_key(town.get_waypoint(carla.Location(x, y, 0.0))) for x, y in PLACES]
     path = [keys[0]]
-    for a, b in pairwise(keys):
-        path += nx.shortest_path(graph, a, b, "weight")[1:]
+    for here, there in pairwise(keys):
+        path += nx.shortest_path(graph, here, there, "weight")[1:]
     return [lanes[key] for key in path]
 
 

@@ -66,6 +66,7 @@ def test_lanes_join_where_roads_meet(town: carla.Map) -> None:
     starts = {(a.road_id, a.lane_id) for a, _ in town.get_topology()}
     for road, lane in sorted(starts):
         last = town.get_waypoint_xodr(road, lane, lengths[road] - 0.001 if lane < 0 else 0.001)
+        assert last is not None
         following = last.next(0.01)
         assert following
         for n in following:
@@ -144,10 +145,10 @@ def test_lights_take_turns() -> None:
     """Every light of city_grid belongs to one controller, every controller to one junction; there, crossing streets
     never have green together, and each approach has a crosswalk and a stop line."""
     root = ElementTree.fromstring(_text("city_grid"))
-    lights = {s.get("id") for s in root.iter("signal") if s.get("type") == "1000001"}
-    controlled = [c.get("signalId") for c in root.iter("control")]
+    lights = {str(s.get("id")) for s in root.iter("signal") if s.get("type") == "1000001"}
+    controlled = [str(c.get("signalId")) for c in root.iter("control")]
     assert sorted(controlled) == sorted(lights)
-    listed = [c.get("id") for j in root.iter("junction") for c in j.iter("controller")]
+    listed = [str(c.get("id")) for j in root.iter("junction") for c in j.iter("controller")]
     assert sorted(listed) == sorted(str(c.get("id")) for c in root.findall("controller"))
 
     town = carla.Map("city_grid", _text("city_grid"))
@@ -171,6 +172,7 @@ def test_pavements_go_on_round_every_corner() -> None:
         for lane in (int(str(n.get("id"))) for n in road.iter("lane") if n.get("type") == "sidewalk"):
             end = float(str(road.get("length"))) - 0.001 if lane < 0 else 0.001
             last = town.get_waypoint_xodr(int(str(road.get("id"))), lane, end)
+            assert last is not None
             following = last.next(0.01)
             assert len(following) == 1, (road.get("id"), lane)
             assert last.transform.location.distance(following[0].transform.location) < 0.05, (road.get("id"), lane)

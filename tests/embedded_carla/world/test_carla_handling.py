@@ -1,6 +1,6 @@
 """CARLA's handling against the published models of its vehicles, and what the weather does to either handling.
 
-`benchmarks.handling_models` holds the models: carla_garage's for a Lincoln MKZ 2020 at 20 Hz.
+`benchmarks.handling.models` holds the models: carla_garage's for a Lincoln MKZ 2020 at 20 Hz.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks import handling_models as models
-from benchmarks.handling import car, speed_mps, turn
+from benchmarks.handling import models
+from benchmarks.handling.drives import car, speed_mps, turn
 from embedded_carla.handling import Handling
 from embedded_carla.types import VehicleControl
 

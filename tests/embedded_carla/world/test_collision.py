@@ -181,7 +181,7 @@ def momentum(moving: dict[int, Body]) -> np.ndarray:
 
 def energy(moving: dict[int, Body]) -> float:
     return sum(
-        b.velocity @ b.velocity / b.inverse_mass / 2 + b.yaw_rate_radps**2 / b.inverse_inertia / 2
+        float(b.velocity @ b.velocity) / b.inverse_mass / 2 + b.yaw_rate_radps**2 / b.inverse_inertia / 2
         for b in moving.values()
     )
 
@@ -190,7 +190,8 @@ def energy(moving: dict[int, Body]) -> float:
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_impacts_conserve_momentum_and_never_make_energy(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    boxes = cars(*(Transform(*rng.uniform(-2.0, 2.0, 2), 0.0, 0.0, rng.uniform(-180, 180), 0.0) for _ in MASS))
+    places = (rng.uniform(-2.0, 2.0, 2) for _ in MASS)
+    boxes = cars(*(Transform(x, y, 0.0, 0.0, rng.uniform(-180, 180), 0.0) for x, y in places))
     moving = bodies(boxes, rng)
     before, energy_before = momentum(moving), energy(moving)
     contacts = find_contacts(boxes, NOTHING)

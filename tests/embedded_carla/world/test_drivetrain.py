@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from analytic_ground import SEDAN, flat, slope
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.types import Transform, VehicleControl, VehicleSpec
@@ -15,6 +14,7 @@ from embedded_carla.world.vehicles.bank import AIR_DENSITY_KGPM3, chassis_of
 from embedded_carla.world.vehicles.classes import traits_of
 from embedded_carla.world.vehicles.drivetrain import Drivetrain, Gear, drivetrain_of
 from embedded_carla.world.vehicles.fleet import VehicleFleet
+from tests.embedded_carla.world.analytic_ground import SEDAN, flat, slope
 
 DT = 0.05
 GRAVITY_MPS2 = 9.81

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from analytic_ground import SEDAN, flat
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.errors import CommandError
@@ -19,6 +18,7 @@ from embedded_carla.world.vehicles.drivetrain import drivetrain_of
 from embedded_carla.world.vehicles.fleet import VehicleFleet
 from embedded_carla.world.vehicles.handling import STEER_SHARE
 from embedded_carla.world.vehicles.motion import FORWARD_N, NORMAL_N, SPIN
+from tests.embedded_carla.world.analytic_ground import SEDAN, flat
 
 DT = 0.05
 GRAVITY_MPS2 = 9.81

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-from analytic_ground import flat
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
 from embedded_carla.types import Transform, VehicleControl
 from embedded_carla.world.vehicles.fleet import VehicleFleet
+from tests.embedded_carla.world.analytic_ground import flat
 
 DT = 0.02
 SPECS = {b.type_id: b.vehicle for b in vehicle_blueprints() if b.vehicle is not None}

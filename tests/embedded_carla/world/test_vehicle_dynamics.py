@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from analytic_ground import SEDAN, flat
 from scipy.integrate import quad
 from scipy.interpolate import RegularGridInterpolator
 
@@ -19,6 +18,7 @@ from embedded_carla.world.vehicles.classes import traits_of
 from embedded_carla.world.vehicles.fleet import VehicleFleet
 from embedded_carla.world.vehicles.kernel import GRAVITY_MPS2
 from embedded_carla.world.vehicles.motion import SLIP_ANGLE
+from tests.embedded_carla.world.analytic_ground import SEDAN, flat
 
 DT = 0.05
 ROLLING = traits_of(SEDAN).rolling_resistance

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from analytic_ground import SEDAN, FormulaGround, flat, nothing, slope
 
 from embedded_carla.types import Transform, VehicleControl
 from embedded_carla.world.vehicles.bank import AIR_DENSITY_KGPM3
 from embedded_carla.world.vehicles.fleet import VehicleFleet
+from tests.embedded_carla.world.analytic_ground import SEDAN, FormulaGround, flat, nothing, slope
 
 DT = 0.05
 
@@ -60,18 +61,18 @@ def test_without_brakes_a_car_that_moves_rolls_down_the_hill_as_gravity_pulls() 
 def test_what_has_stopped_on_a_hill_stays_there_until_it_gets_throttle_in_gear(grade: float, reverse: bool) -> None:
     """scenario_runner's vehicles stop with the brake and let go of it."""
     fleet = placed(slope(grade), Transform())
-    gear = {"reverse": True, "gear": -1} if reverse else {}
-    fleet.set_control(0, VehicleControl(throttle=0.6, **gear))
+    idle = VehicleControl(reverse=True, gear=-1) if reverse else VehicleControl()
+    fleet.set_control(0, replace(idle, throttle=0.6))
     run(fleet, 2.0)
     assert abs(fleet.velocity[0, 0]) > 1.0
-    fleet.set_control(0, VehicleControl(brake=1.0, **gear))
+    fleet.set_control(0, replace(idle, brake=1.0))
     run(fleet, 2.0)
     stood = fleet.location[0].copy()
-    for control in (VehicleControl(**gear), VehicleControl(throttle=1.0, manual_gear_shift=True, gear=0)):
+    for control in (idle, VehicleControl(throttle=1.0, manual_gear_shift=True, gear=0)):
         fleet.set_control(0, control)
         run(fleet, 10.0)
         np.testing.assert_allclose(fleet.location[0], stood, atol=0.01)
-    fleet.set_control(0, VehicleControl(throttle=0.6, **gear))
+    fleet.set_control(0, replace(idle, throttle=0.6))
     run(fleet, 2.0)
     assert (stood[0] - fleet.location[0, 0] if reverse else fleet.location[0, 0] - stood[0]) > 0.5
 

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from analytic_ground import FormulaGround, flat, nothing, slope
 
 from embedded_carla.types import Transform, WalkerControl
-from embedded_carla.world.walkers.crowd import GRAVITY_MPS2, JUMP_MPS, STRIDE_M, WalkerCrowd
+from embedded_carla.world.walkers.crowd import GRAVITY_MPS2, JUMP_MPS, WalkerCrowd
+from embedded_carla.world.walkers.kernel import STRIDE_M
+from tests.embedded_carla.world.analytic_ground import FormulaGround, flat, nothing, slope
 
 DT = 0.05
 

@@ -32,8 +32,11 @@ from embedded_carla.wire.streaming import StreamHub
 from embedded_carla.world.collision.impacts import find_contacts
 loader = MapLoader(MapLibrary([]), 0)
 if sys.argv[1] == "beside":
-    from embedded_carla.maps.build_apart import build_apart
-    loader.load = lambda name: build_apart(*loader._library.load_text(name), 0, seconds=100.0)
+    from embedded_carla.maps.build_apart import Build
+    build = Build(*loader._library.load_text("city_grid"), 0, seconds=100.0)
+    build.wait()
+    beside = build.result()
+    loader.load = lambda name: beside
 simulation = Simulation(loader, StreamHub(lambda _: None), 2001, "city_grid", 0)
 
 def call(method, *args):

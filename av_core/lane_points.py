@@ -1,0 +1,64 @@
+"""Searches all lanes of a map at once: a k-d tree over the points of their curves."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from av_core.curve import ahead_and_left
+from av_core.map_types import Float, Lane, LaneGraph
+
+Rows = NDArray[np.int64]
+
+
+class LanePoints:
+    """The points of all lanes of a map, in one table of M rows; `lanes` are the lanes in the map's order.
+
+    `xy` (M, 2), `yaw_rad` (M,) and `s_m` (M,) are those of the lanes' curves; `lane_of` (M,) is the number of a point's
+    lane.
+
+    Raises ValueError for a map without lanes.
+    """
+
+    def __init__(self, graph: LaneGraph) -> None:
+        if not graph.lanes:
+            raise ValueError(f"map {graph.name!r} has no lanes to localize in")
+        self.lanes = tuple(graph.lanes.values())
+        counts = [len(lane.points) for lane in self.lanes]
+        self.xy: Float = np.concatenate([lane.points[:, :2] for lane in self.lanes])
+        self.yaw_rad: Float = np.concatenate([lane.curve.yaw_rad for lane in self.lanes])
+        self.s_m: Float = np.concatenate([lane.curve.s_m for lane in self.lanes])
+        self.lane_of: Rows = np.repeat(np.arange(len(counts)), counts)
+        self._first_row = [0, *np.cumsum(counts).tolist()]
+        self._tree = cKDTree(self.xy)
+
+    def within(self, x_m: float, y_m: float, radius_m: float) -> Rows:
+        """Rows of the points within `radius_m` of a position, in no order."""
+        return np.asarray(self._tree.query_ball_point((x_m, y_m), radius_m), dtype=np.int64)
+
+    def nearest(self, xy_m: Float, count: int, distance_max_m: float = np.inf) -> tuple[Float, Rows]:
+        """Distances (N, K) and rows (N, K) of the `count` points nearest to each of the (N, 2) positions.
+
+        K is smaller than `count` on a map with fewer points. Beyond `distance_max_m` the distance is inf, the row 0.
+        """
+        count = min(count, len(self.xy))
+        distance, rows = self._tree.query(xy_m, k=count, distance_upper_bound=distance_max_m)
+        distance, rows = np.reshape(distance, (-1, count)), np.reshape(rows, (-1, count))
+        return distance, np.where(np.isfinite(distance), rows, 0)
+
+    def nearest_of_each_lane(self, x_m: float, y_m: float, rows: Rows) -> Rows:
+        """Of the points `rows`, the one of each lane that is nearest to a position; nearest lane first."""
+        gap = np.hypot(self.xy[rows, 0] - x_m, self.xy[rows, 1] - y_m)
+        order = rows[np.argsort(gap, kind="stable")]
+        _, first = np.unique(self.lane_of[order], return_index=True)
+        return order[np.sort(first)]
+
+    def lane_and_row(self, row: int) -> tuple[Lane, int]:
+        """The lane of a point, and the point's row in that lane."""
+        number = int(self.lane_of[row])
+        return self.lanes[number], row - self._first_row[number]
+
+    def ahead_and_left(self, x_m: Float | float, y_m: Float | float, rows: Rows) -> tuple[Float, Float]:
+        """How far positions lie ahead of and to the left of the points `rows`, m; all arrays of one shape."""
+        return ahead_and_left(x_m - self.xy[rows, 0], y_m - self.xy[rows, 1], self.yaw_rad[rows])

@@ -1,0 +1,40 @@
+"""The simulator's ground truth of one tick: ego pose, road users, light states, collisions.
+
+Part of `av_core.types`, from which all of these types are imported; frames as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from av_core.perception_types import LightState, TrackedObject
+from av_core.plan_types import Pose2D
+from av_core.sensor_types import Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class CollisionEvent:
+    """The ego touched something; `other` is CARLA's type id ("vehicle.audi.tt", "static.building")."""
+
+    stamp: Stamp
+    other_id: int
+    other: str
+    impulse_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """The simulator's ground truth of one tick. Only scoring, evaluation, recording and oracles may read it.
+
+    `ego` is the true pose of the vehicle frame in the map frame, `objects` are all other road users, `lights` maps
+    OpenDRIVE signal ids to states, `collisions` are the events of this tick.
+    """
+
+    stamp: Stamp
+    ego: Pose2D
+    ego_z_m: float
+    ego_speed_mps: float
+    objects: tuple[TrackedObject, ...]
+    lights: Mapping[str, LightState]
+    collisions: tuple[CollisionEvent, ...]

@@ -1,0 +1,96 @@
+"""The commands that make a detector: dataset, train and export."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from av_core.errors import ConfigError, install_hint
+from av_stack.checks import check_known, check_maps_folder, check_out_folder, check_weights, parse_list
+from av_stack.cli.output import console
+from av_stack.interruption import importing
+from av_stack.server_process import embedded_maps
+
+
+def dataset_command(
+    out: Annotated[Path, typer.Argument(help="Folder of the data set. Pictures that it holds already are kept.")],
+    train: Annotated[int, typer.Option(min=0, help="Pictures to train on.")] = 30000,
+    val: Annotated[int, typer.Option(min=0, help="Pictures for validation, from maps of their own.")] = 3000,
+    train_maps: Annotated[str, typer.Option(help="Maps, comma-separated.")] = "city_grid,country_road,motorway",
+    val_maps: Annotated[str, typer.Option(help="Maps, comma-separated.")] = "city_grid",
+    maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Servers that render at the same time.")] = 2,
+) -> None:
+    """Render labelled pictures to train the detector with, in ultralytics' layout."""
+    check_maps_folder(maps)
+    check_out_folder(out, "OUT")
+    for option, names in (("--train-maps", train_maps), ("--val-maps", val_maps)):
+        if not parse_list(names):
+            raise ConfigError(f"{option}: no map is named")
+        check_known(option, parse_list(names), embedded_maps(maps))
+    with importing():
+        from av_stack.dataset import TRAINING, DatasetSpec, write_dataset
+        from av_stack.world.carla.capture.shots import CaptureSpec
+
+    specs = [
+        DatasetSpec("train", parse_list(train_maps), train, TRAINING, maps),
+        DatasetSpec("val", parse_list(val_maps), val, CaptureSpec("", 0), maps),
+    ]
+    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
+        task = progress.add_task("episodes")
+        summary = write_dataset(specs, out, workers, lambda done, of: progress.update(task, completed=done, total=of))
+    console.print(
+        f"{summary['frames']} pictures with {summary['objects']} objects in {out}/; "
+        f"{summary['share_left_out']:.0%} of the objects are too small or hidden and have no label"
+    )
+
+
+def train_command(
+    what: Annotated[str, typer.Argument(help="What to train: detector.")],
+    data: Annotated[Path, typer.Argument(help="Folder that `av-stack dataset` wrote.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run; a stopped run is continued.")] = Path("out/detector"),
+    size: Annotated[str, typer.Option(help="Size of YOLO26: n or s.")] = "n",
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training pictures.")] = 60,
+    hours: Annotated[float | None, typer.Option(help="Stop after this time instead.")] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Pictures in each step.")] = 64,
+    device: Annotated[str, typer.Option(help="cpu, or the number of a GPU.")] = "cpu",
+    start: Annotated[Path | None, typer.Option(help="Weights (.pt) of the same size to start from.")] = None,
+) -> None:
+    """Train the detector, from scratch or from --start."""
+    check_known("WHAT", [what], ("detector",))
+    check_known("--size", [size], ("n", "s"))
+    if hours is not None and not 0.0 < hours < 1e6:
+        raise ConfigError(f"--hours {hours}: needed is a number of hours above 0")
+    if not (data / "dataset.yaml").is_file():
+        raise ConfigError(f"{data} holds no dataset.yaml; `av-stack dataset {data}` makes one")
+    check_out_folder(out)
+    check_weights(start, "--start")
+    if find_spec("ultralytics") is None:
+        raise ConfigError(f"ultralytics is not installed; {install_hint('train')}")
+    with importing():
+        from perception.detection.train import TrainingSpec, train
+
+    best = train(TrainingSpec(data, out, size, epochs, hours, batch, device=device, start=start))
+    console.print(f"best weights: {best}")
+
+
+def export_command(
+    what: Annotated[str, typer.Argument(help="What to export: detector.")],
+    weights: Annotated[Path, typer.Argument(help="Weights that `av-stack train` wrote.")],
+    data: Annotated[Path, typer.Argument(help="Folder of `av-stack dataset`, to calibrate the network with.")],
+) -> None:
+    """Convert weights to the 8-bit network that runs on a CPU, and write it beside them."""
+    check_known("WHAT", [what], ("detector",))
+    check_weights(weights, "WEIGHTS")
+    with importing():
+        from perception.detection.quantize import quantize
+        from perception.detection.weights import COMPACT_SIZE_PX, export
+
+    pictures = sorted((data / "images" / "train").glob("*.jpg"))
+    network = export(weights, COMPACT_SIZE_PX, weights.parent)
+    quantize(network, pictures)
+    console.print(f"network: {network.model}")

@@ -1,0 +1,132 @@
+"""The commands that drive: run and suite."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from av_stack.checks import check_known, check_maps_folder, check_out_folder, check_weights, parse_address, parse_list
+from av_stack.cli.options import DEVICES, ORACLE_NAMES, OracleOption, OutOption, ServerOption
+from av_stack.cli.output import OutcomeError, console, give_up, say_error
+from av_stack.interruption import importing, set_deadline
+from scenarios.limits import SEED_MAX
+
+if TYPE_CHECKING:  # the commands import what they need themselves, so that --help and wrong arguments answer at once
+    from av_core.types import SensorFrame, StepResult, Truth
+    from av_stack.drive_log import Outcome
+    from av_stack.run import Options
+    from scenarios.judge import Judge
+    from scenarios.model import Scenario
+
+
+def run_command(
+    scenario: Annotated[str, typer.Argument(help="Name of a scenario (av-stack list scenarios) or a YAML file.")],
+    server: ServerOption = None,
+    weather: Annotated[
+        str | None, typer.Option(help="Name of a weather (av-stack list weathers) or a YAML file.")
+    ] = None,
+    oracle: OracleOption = "",
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of traffic and sensor noise. Default: the scenario's.")
+    ] = None,
+    maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps for the embedded server.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="Weights (.pt) of a detector. Default: those shipped.")] = None,
+    device: Annotated[str, typer.Option(help=f"Where perception runs: {', '.join(DEVICES)}.")] = "auto",
+    rig: Annotated[
+        str | None,
+        typer.Option(help="Cameras: compact, full or a YAML file. Default: full on a GPU, compact on a CPU."),
+    ] = None,
+    out: OutOption = Path("out"),
+) -> None:
+    """Drive a scenario; writes recording.mcap, drive.mp4 and result.json."""
+    address, oracles = parse_address(server), parse_list(oracle)
+    check_known("--oracle", oracles, ORACLE_NAMES)
+    check_known("--device", [device], DEVICES)
+    check_maps_folder(maps)
+    check_out_folder(out)
+    check_weights(weights)
+    changes = {"weather": weather, "seed": seed}
+    given = {name: value for name, value in changes.items() if value is not None}
+    with importing():
+        from scenarios.model import load_scenario
+
+        driven = load_scenario(scenario).model_copy(update=given)
+
+        from av_stack.report import table
+        from av_stack.run import Options, check_settings, needed_weights
+        from perception.device import resolve_device
+
+        check_settings(driven, rig, address, maps)
+    there, why = resolve_device(device, needed_weights(oracles) is not None)
+    console.print(why, markup=False, soft_wrap=True)
+    options = Options(address, maps, out, oracles, weights, there, rig)
+    set_deadline(give_up)
+    outcome = drive_with_progress(driven, options)
+    console.print(table(outcome.figures))
+    console.print(f"wrote recording.mcap, drive.mp4 and result.json to {out}/", markup=False)
+    if outcome.exit_status:
+        what = outcome.figures["error"] or outcome.figures["recording_error"]
+        raise OutcomeError(str(what), outcome.exit_status)
+
+
+def suite_command(
+    suite: Annotated[str, typer.Argument(help="Name of a suite (av-stack list suites).")],
+    maps: Annotated[Path | None, typer.Option(help="Folder with the towns' .xodr maps.")] = None,
+    server: ServerOption = None,
+    oracle: OracleOption = "",
+    out: OutOption = Path("out"),
+    resume: Annotated[bool, typer.Option("--resume", help="Skip the drives that are complete in --out.")] = False,
+) -> None:
+    """Drive the scenarios of a suite one after the other.
+
+    The exit status is 1 when a drive does not reach its goal or commits an infraction.
+    """
+    address, oracles = parse_address(server), parse_list(oracle)
+    check_known("--oracle", oracles, ORACLE_NAMES)
+    check_maps_folder(maps)
+    check_out_folder(out)
+    with importing():
+        from scenarios.suites import SUITES
+
+        check_known("SUITE", [suite], tuple(SUITES))
+
+        from av_stack.run import check_settings
+        from av_stack.suite import drive_suite, suite_table
+
+        for scenario in SUITES[suite]:
+            check_settings(scenario, None, address, maps)
+    entries = drive_suite(suite, SUITES[suite], out, maps, address, oracles, resume)
+    console.print(suite_table(suite, entries))
+    console.print(f"wrote suite.json, and a folder for each drive, to {out}/", markup=False)
+    failed = [f"{entry['scenario']}: {what}" for entry in entries for what in entry["shortcomings"]]
+    if failed:
+        raise OutcomeError("; ".join(failed), 1)
+
+
+def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
+    """Call `run` with a progress bar that shows distance, speed and what limits the speed."""
+    from av_stack.constraint_text import describe
+    from av_stack.run import run
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[say]}"))
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        task = progress.add_task(scenario.name, total=None, say="loading")
+
+        def watch(frame: SensorFrame, step: StepResult, truth: Truth, judge: Judge) -> None:
+            if frame.stamp.frame % 5 == 0:
+                speed_kmh, told = 3.6 * truth.ego_speed_mps, describe(step.plan.constraint)
+                say = f"{judge.progress_m:5.0f} m  {speed_kmh:5.1f} km/h  {told}"
+                progress.update(task, total=judge.route_length_m, completed=judge.progress_m, say=say)
+
+        def abandon(message: str, status: int) -> None:
+            """Print the message and exit, before the wheel's own thread ends the process."""
+            progress.stop()
+            say_error(message)
+            os._exit(status)
+
+        return run(scenario, replace(options, abandon=abandon), watch)

@@ -1,0 +1,75 @@
+"""The command line `av-stack`: the table of its commands, and its entry point."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from av_core.errors import AvStackError
+from av_stack import __version__
+from av_stack.cli.detector import dataset_command, export_command, train_command
+from av_stack.cli.drive import run_command, suite_command
+from av_stack.cli.evaluation import eval_perception_command, eval_pictures_command
+from av_stack.cli.output import say_error
+from av_stack.cli.tools import calibrate_command, doctor_command, list_command, repair_command, serve_command
+from av_stack.interruption import INTERRUPTED_STATUS, leave, raise_on_signals
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Drive, measure and train an autonomous-driving stack in CARLA, or in the embedded server that comes with it.",
+)
+eval_app = typer.Typer(no_args_is_help=True, help="Measure perception: against the simulator, or on your own pictures.")
+app.add_typer(eval_app, name="eval")
+
+app.command("run")(run_command)
+app.command("suite")(suite_command)
+app.command("dataset")(dataset_command)
+app.command("train")(train_command)
+app.command("export")(export_command)
+app.command("calibrate")(calibrate_command)
+app.command("repair")(repair_command)
+all_to_the_server = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+app.command("serve", context_settings=all_to_the_server)(serve_command)
+app.command("list")(list_command)
+app.command("doctor")(doctor_command)
+eval_app.command("perception")(eval_perception_command)
+eval_app.command("pictures")(eval_pictures_command)
+
+
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        print(f"av-stack {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options_of_all(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None: ...
+
+
+def main() -> None:
+    """Entry point: an error for people is one line on stderr and a nonzero exit status."""
+    raise_on_signals()
+    try:
+        status = app(standalone_mode=False) or 0  # typer returns the status of its own Exit, and turns Ctrl-C into one
+        if status == INTERRUPTED_STATUS:
+            say_error("interrupted")
+        leave(status)
+    except AvStackError as error:
+        say_error(str(error))
+        leave(error.exit_status)
+    except OSError as error:  # a full disk, or a folder without write permission
+        say_error(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
+        sys.exit(AvStackError.exit_status)
+    except typer.TyperException as error:
+        say_error(error.format_message().replace("Input should be", "it has to be"))  # pydantic's wording
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        say_error("interrupted")
+        leave(INTERRUPTED_STATUS)

@@ -1,0 +1,27 @@
+"""Options and names that several commands take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ORACLE_NAMES = ("detection", "lights")
+"""Copy of `av_stack.assembly.ORACLES`, which takes seconds to import; a test compares them."""
+LISTED_KINDS = ("scenarios", "suites", "weathers", "rigs", "maps")
+EVAL_PARTS = ("lanes", "ranging", "health", "lights", "detection", "dashcam")
+DEVICES = ("auto", "cuda", "cpu")
+"""Copy of `perception.device.DEVICES`, for the same reason."""
+
+ServerOption = Annotated[
+    str | None, typer.Option("--server", metavar="HOST:PORT", help="A CARLA 0.9.16 server. Default: the embedded one.")
+]
+OutOption = Annotated[Path, typer.Option("--out", help="Folder for recording, video and result.")]
+OracleOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help=f"Read these from the simulator instead of the camera: {', '.join(ORACLE_NAMES)} (comma-separated).",
+    ),
+]

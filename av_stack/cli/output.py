@@ -1,0 +1,37 @@
+"""What the commands print, and how they end badly."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from rich.console import Console
+
+from av_core.errors import AvStackError
+from av_stack.interruption import INTERRUPTED_STATUS
+from av_stack.server_process import kill_servers
+
+console = Console()
+
+
+class OutcomeError(AvStackError):
+    """A command that ran but whose outcome is bad: the message, and the exit status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.exit_status = status
+
+
+def say_error(message: str) -> None:
+    """Print an error for people: one line on stderr."""
+    line = " ".join(message.split())
+    # no escape codes for the terminal
+    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
+    print(f"av-stack: {shown}", file=sys.stderr, flush=True)
+
+
+def give_up() -> None:
+    """End the process at once, and its servers with it."""
+    kill_servers()
+    say_error("interrupted")
+    os._exit(INTERRUPTED_STATUS)

@@ -1,0 +1,88 @@
+"""The log of one drive: figures and recording step by step, and the result at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from av_core.errors import AvStackError
+from av_core.types import CameraModel, SensorFrame, StepResult, Truth
+from av_stack.recording.recorder import DriveFolder, Recorder
+from av_stack.report import Statistics, result
+from planning import Route
+from scenarios.judge import Judge
+from scenarios.model import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Content of result.json, and the exit status of the command."""
+
+    figures: dict[str, Any]
+    exit_status: int
+
+
+@dataclass(frozen=True, slots=True)
+class DriveFacts:
+    """What a result says about a drive besides its figures."""
+
+    scenario: Scenario
+    rig: str
+    oracles: Sequence[str]
+    server_version: str
+
+
+class DriveLog:
+    """Collects the figures of a drive, and records it in `folder`, if there is one, with the pictures of `camera`.
+
+    Removes the files of an earlier drive from the folder. Call `start` when the drive begins, `update` after every
+    step, `finish` for the result, and `close` once, also after an error. Raises AvStackError or OSError where the files
+    cannot be written at all.
+    """
+
+    def __init__(
+        self,
+        facts: DriveFacts,
+        judge: Judge,
+        route: Route,
+        folder: DriveFolder | None,
+        camera: CameraModel,
+        step_s: float,
+    ) -> None:
+        self._facts, self._judge, self._folder = facts, judge, folder
+        self._statistics = Statistics(route)
+        self._recorder: Recorder | None = None
+        if folder is not None:
+            folder.clear()
+            drive = facts.scenario
+            metadata = {"scenario": drive.name, "map": drive.map, "weather": drive.weather, "seed": drive.seed}
+            self._recorder = Recorder(folder.path, metadata, camera, route, step_s)
+
+    def start(self) -> None:
+        """Start the clock: the drive begins now, after the world was built."""
+        self._statistics.start()
+
+    def update(self, frame: SensorFrame, step: StepResult, truth: Truth) -> None:
+        """Take in one step and the truth of its tick."""
+        self._statistics.update(step, truth)
+        if self._recorder is not None:
+            self._recorder.write(frame, step, truth, self._judge.progress_m)
+
+    def finish(self, end: str, error: str | None, status: int) -> Outcome:
+        """Complete the files and write the result; arguments: how the drive ended, error, exit status."""
+        measured = self._statistics.figures(self._judge.in_stop)
+        facts = self._facts
+        verdict = self._judge.verdict(end)
+        figures = result(facts.scenario, facts.rig, verdict, measured, facts.oracles, facts.server_version, error)
+        if self._folder is None or self._recorder is None:
+            return Outcome(figures, status)
+        self._recorder.close()
+        figures["recording_error"] = self._recorder.error
+        self._folder.write_result(figures)
+        return Outcome(figures, status or (AvStackError.exit_status if self._recorder.error else 0))
+
+    def close(self) -> None:
+        """Complete the recording and the video."""
+        if self._recorder is not None:
+            self._recorder.close()

@@ -1,0 +1,65 @@
+"""Ends a drive exactly once, whichever thread asks first: the main thread, or the one that watches the server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from av_core.errors import WorldError
+from av_stack.drive_log import Outcome
+from av_stack.server_process import ServerProcess
+from av_stack.world.spec import Address
+
+Finish = Callable[[str, str | None, int], Outcome]
+"""Closes the files of a drive and writes its result; arguments: how the drive ended, error, exit status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The CARLA server of a drive, and its process where the drive started it itself."""
+
+    address: Address
+    own: ServerProcess | None = None
+
+    def has_ended(self) -> bool:
+        """Whether it is our own and its process has ended; unknown of another, hence False."""
+        return self.own is not None and self.own.has_ended()
+
+    def explain(self, error: str) -> str:
+        """The error, with the way in which our own server ended, if it did: it may know the reason."""
+        ending = self.own.ending() if self.own is not None else ""
+        return f"{error}; {ending}" if ending else error
+
+
+class Ending:
+    """The end of a drive on `server`. Until `begin` there is nothing to finish."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._lock = threading.Lock()
+        self._finish: Finish | None = None
+        self._outcome: Outcome | None = None
+
+    def begin(self, finish: Finish) -> None:
+        """The drive begins: from now on there is a result to write."""
+        self._finish = finish
+
+    def finish(self, end: str, error: str | None, status: int) -> Outcome:
+        """Finish the drive, unless that was done already; returns its outcome."""
+        with self._lock:
+            assert self._finish is not None
+            if self._outcome is None:
+                self._outcome = self._finish(end, error, status)
+            return self._outcome
+
+    def lose_server(self, abandon: Callable[[str, int], None]) -> None:
+        """The server is lost: end the drive, the server if it is our own, and the process."""
+        error = WorldError(self._server.explain(f"the CARLA server at {self._server.address} went away"))
+        try:
+            if self._finish is not None:
+                self.finish("error", str(error), error.exit_status)
+        finally:
+            if self._server.own is not None:
+                self._server.own.kill()  # the server may be frozen
+            abandon(str(error), error.exit_status)

@@ -1,0 +1,1 @@
+"""Labelled pictures of populated towns, to train and evaluate the detector."""

@@ -1,0 +1,313 @@
+"""Converts a `carla.Map` into a `LaneGraph`, once, so that nothing else in the stack needs CARLA to know the road.
+
+The map's OpenDRIVE text says which lanes exist; their geometry and markings come from waypoints, so that the graph
+agrees with CARLA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import carla
+import numpy as np
+from lxml import etree
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
+
+from av_core.curve import arc_lengths
+from av_core.errors import ConfigError, WorldError
+from av_core.types import (
+    Float,
+    GeoReference,
+    Lane,
+    LaneGraph,
+    LaneKey,
+    MarkingColour,
+    MarkingKind,
+    Signal,
+    SignalKind,
+)
+from av_stack.world.carla.client import first_line
+
+SPACING_M = 1.0
+"""Distance between points of a lane."""
+
+END_GAP_M = 1e-3  # a waypoint exactly at a section's end belongs to the next one
+CURVATURE_SIGMA_M = 2.0
+"""Standard deviation of the Gaussian that smooths the curvature."""
+
+MAP_MAX_BYTES = 64 * 1024 * 1024  # the limit of the embedded server
+DEFAULT_LIMIT_MPS = 30.0 / 3.6  # the limit of a CARLA vehicle before it passes any sign
+
+_KINDS = {
+    "NONE": MarkingKind.NONE,
+    "Solid": MarkingKind.SOLID,
+    "SolidBroken": MarkingKind.SOLID,
+    "BrokenSolid": MarkingKind.SOLID,
+    "SolidSolid": MarkingKind.SOLID_SOLID,
+    "Broken": MarkingKind.BROKEN,
+    "BrokenBroken": MarkingKind.BROKEN,
+    "BottsDots": MarkingKind.BROKEN,
+    "Curb": MarkingKind.KERB,
+}
+_COLOURS = {"Standard": MarkingColour.WHITE, "White": MarkingColour.WHITE, "Yellow": MarkingColour.YELLOW}
+_SIGNALS = {"1000001": SignalKind.TRAFFIC_LIGHT, "206": SignalKind.STOP, "205": SignalKind.YIELD}
+_MPS_PER_UNIT = {"km/h": 1 / 3.6, "mph": 0.44704, "m/s": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class _LaneSpan:
+    """The stretch of road that a driving lane covers, and the speed limit of the road's type there (None: none)."""
+
+    key: LaneKey
+    start_s: float
+    end_s: float
+    limit_mps: float | None
+
+
+def read_lane_graph(path: Path) -> LaneGraph:
+    """The lane graph of an OpenDRIVE file, in the file's own frame; `planning.find_route` can search it offline.
+
+    Raises ConfigError where the file cannot be read, is larger than `MAP_MAX_BYTES`, or is no map with lanes.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAP_MAX_BYTES + 1)
+        if len(data) > MAP_MAX_BYTES:
+            raise ConfigError(f"{path}: larger than {MAP_MAX_BYTES >> 20} MiB, the most that is allowed")
+        return lane_graph(carla.Map(path.stem, data.decode("utf-8-sig")))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: not text in UTF-8") from None
+    except (RuntimeError, WorldError) as error:
+        raise ConfigError(f"{path}: not a usable OpenDRIVE map: {first_line(error)}") from None
+
+
+def lane_graph(carla_map: carla.Map) -> LaneGraph:
+    """The driving lanes and signals of `carla_map` in the map frame.
+
+    Speed limits are those of the road types (`<type><speed>`). A lane on a road without one takes the lowest limit of
+    the lanes it joins, or 30 km/h if none is known. Lanes on which CARLA gives a position that is not a number are left
+    out. Raises WorldError when the map has no driving lane.
+    """
+    root = etree.fromstring(carla_map.to_opendrive().encode())
+    spans = {span.key: span for span in _spans(root)}
+    tracks = {key: _track(carla_map, span) for key, span in spans.items()}
+    tracks = {key: track for key, track in tracks.items() if all(map(_has_position, track))}
+    if not tracks:
+        raise WorldError(f"map {carla_map.name} has no driving lane")
+    successors = {key: _successors(track[-1], tracks) for key, track in tracks.items()}
+    predecessors: dict[LaneKey, list[LaneKey]] = {key: [] for key in tracks}
+    for key, nexts in successors.items():
+        for other in nexts:
+            predecessors[other].append(key)
+    limits = _spread_limits({key: spans[key].limit_mps for key in tracks}, successors, predecessors)
+    lanes = {
+        key: replace(
+            _lane(key, track, tracks.keys()),
+            speed_limit_mps=limits[key],
+            successors=tuple(successors[key]),
+            predecessors=tuple(predecessors[key]),
+        )
+        for key, track in tracks.items()
+    }
+    return LaneGraph(carla_map.name, lanes, tuple(_signals(carla_map, lanes, tracks)), _geo_reference(carla_map))
+
+
+def _spans(root: Any) -> Iterator[_LaneSpan]:
+    for road in root.iter("road"):
+        road_id, length = int(road.get("id")), float(road.get("length"))
+        sections = road.findall("lanes/laneSection")
+        starts = [float(section.get("s")) for section in sections] + [length]
+        for index, section in enumerate(sections):
+            if starts[index + 1] - starts[index] < END_GAP_M:
+                continue
+            limit = _type_limit(road, (starts[index] + starts[index + 1]) / 2)
+            for lane in section.iter("lane"):
+                if lane.get("type") == "driving" and lane.get("id") != "0":
+                    key = LaneKey(road_id, index, int(lane.get("id")))
+                    yield _LaneSpan(key, starts[index], starts[index + 1], limit)
+
+
+def _type_limit(road: Any, s: float) -> float | None:
+    limit = None
+    for kind in sorted(road.findall("type"), key=lambda element: float(element.get("s"))):
+        if float(kind.get("s")) > s:
+            break
+        speed = kind.find("speed")
+        if speed is None or speed.get("max") in ("no limit", "undefined"):
+            continue
+        limit = float(speed.get("max")) * _MPS_PER_UNIT.get(speed.get("unit", "m/s"), 1.0)
+    return limit
+
+
+def _track(carla_map: carla.Map, span: _LaneSpan) -> list[carla.Waypoint]:
+    """Waypoints along the lane in its direction of travel."""
+    length = span.end_s - span.start_s
+    gap = min(END_GAP_M, length / 4)
+    count = max(2, round(length / SPACING_M) + 1)
+    road_s = np.linspace(span.start_s + gap, span.end_s - gap, count)
+    found = [carla_map.get_waypoint_xodr(span.key.road_id, span.key.lane_id, float(s)) for s in road_s]
+    track = [waypoint for waypoint in found if waypoint is not None]
+    if len(track) < count:
+        raise WorldError(f"map {carla_map.name}: CARLA finds no waypoint on {span.key}")
+    first, last = track[0].transform, track[-1].transform
+    ahead = first.get_forward_vector()
+    chord_x, chord_y = last.location.x - first.location.x, last.location.y - first.location.y
+    if count > 2:
+        second = track[1].transform.location
+        chord_x, chord_y = second.x - first.location.x, second.y - first.location.y
+    return track if chord_x * ahead.x + chord_y * ahead.y >= 0.0 else track[::-1]
+
+
+def _has_position(waypoint: carla.Waypoint) -> bool:
+    """False where CARLA computes NaN, as on a spiral of constant curvature."""
+    location = waypoint.transform.location
+    return isfinite(location.x) and isfinite(location.y) and isfinite(location.z)
+
+
+def _key(waypoint: carla.Waypoint) -> LaneKey:
+    return LaneKey(waypoint.road_id, waypoint.section_id, waypoint.lane_id)
+
+
+def _successors(last: carla.Waypoint, tracks: Collection[LaneKey]) -> list[LaneKey]:
+    found = {_key(waypoint): None for waypoint in last.next(3 * END_GAP_M)}
+    return [key for key in found if key in tracks and key != _key(last)]
+
+
+def _lane(key: LaneKey, track: list[carla.Waypoint], known: Collection[LaneKey]) -> Lane:
+    """The lane without the fields that need its neighbours along the road: limit, successors, predecessors."""
+    transforms = [waypoint.transform for waypoint in track]
+    points = np.array([(t.location.x, -t.location.y, t.location.z) for t in transforms])
+    yaw_rad = np.unwrap(np.radians([-t.rotation.yaw for t in transforms]))
+    s_m = arc_lengths(points[:, 0], points[:, 1])
+    change = np.array([int(waypoint.lane_change) for waypoint in track])
+    left, left_change = _neighbour(
+        [w.get_left_lane() for w in track], (change & int(carla.LaneChange.Left)) > 0, key, known
+    )
+    right, right_change = _neighbour(
+        [w.get_right_lane() for w in track], (change & int(carla.LaneChange.Right)) > 0, key, known
+    )
+    left_kind, left_colour = _markings([waypoint.left_lane_marking for waypoint in track])
+    right_kind, right_colour = _markings([waypoint.right_lane_marking for waypoint in track])
+    return Lane(
+        key=key,
+        points=points,
+        s_m=s_m,
+        yaw_rad=yaw_rad,
+        curvature_1pm=_curvature(s_m, yaw_rad),
+        width_m=np.array([waypoint.lane_width for waypoint in track]),
+        speed_limit_mps=DEFAULT_LIMIT_MPS,
+        is_junction=bool(track[0].is_junction),
+        successors=(),
+        predecessors=(),
+        left=left,
+        right=right,
+        left_change=left_change,
+        right_change=right_change,
+        left_marking=left_kind,
+        right_marking=right_kind,
+        left_colour=left_colour,
+        right_colour=right_colour,
+    )
+
+
+def _curvature(s_m: Float, yaw_rad: Float) -> Float:
+    """d(yaw)/ds, smoothed because it jumps at OpenDRIVE's lane widths and arcs."""
+    if s_m[-1] < SPACING_M:
+        return np.full(len(s_m), (yaw_rad[-1] - yaw_rad[0]) / max(s_m[-1], END_GAP_M))
+    spacing = s_m[-1] / (len(s_m) - 1)
+    smooth = gaussian_filter1d(np.gradient(yaw_rad, s_m), CURVATURE_SIGMA_M / spacing, mode="nearest")
+    return np.asarray(smooth, dtype=np.float64)
+
+
+def _neighbour(
+    beside: list[carla.Waypoint | None], allowed: NDArray[np.bool_], key: LaneKey, known: Collection[LaneKey]
+) -> tuple[LaneKey | None, NDArray[np.bool_]]:
+    """The lane that a change may legally reach, and where; only lanes in the same direction count."""
+    keys = [_key(waypoint) if waypoint is not None else None for waypoint in beside]
+    same = [k is not None and k in known and (k.lane_id > 0) == (key.lane_id > 0) for k in keys]
+    legal = allowed & np.array(same, dtype=bool)
+    return (keys[int(np.argmax(legal))] if legal.any() else None), legal
+
+
+def _markings(markings: list[carla.LaneMarking | None]) -> tuple[tuple[MarkingKind, ...], tuple[MarkingColour, ...]]:
+    """Kinds and colours of a lane's markings; CARLA gives None where the map has no record of one."""
+    known = [(str(marking.type), str(marking.color)) if marking is not None else ("NONE", "") for marking in markings]
+    kinds = tuple(_KINDS.get(kind, MarkingKind.UNKNOWN) for kind, _ in known)
+    return kinds, tuple(_COLOURS.get(colour, MarkingColour.UNKNOWN) for _, colour in known)
+
+
+def _spread_limits(
+    known: dict[LaneKey, float | None],
+    successors: dict[LaneKey, list[LaneKey]],
+    predecessors: dict[LaneKey, list[LaneKey]],
+) -> dict[LaneKey, float]:
+    """Give lanes without a speed limit the lowest one of the lanes they join, repeatedly until all have one."""
+    limits = {key: limit for key, limit in known.items() if limit is not None}
+    open_keys = [key for key in known if key not in limits]
+    while open_keys:
+        found = {}
+        for key in open_keys:
+            beside = [limits[other] for other in (*successors[key], *predecessors[key]) if other in limits]
+            if beside:
+                found[key] = min(beside)
+        if not found:
+            found = dict.fromkeys(open_keys, DEFAULT_LIMIT_MPS)
+        limits.update(found)
+        open_keys = [key for key in open_keys if key not in limits]
+    return limits
+
+
+def _signals(
+    carla_map: carla.Map, lanes: dict[LaneKey, Lane], tracks: dict[LaneKey, list[carla.Waypoint]]
+) -> Iterator[Signal]:
+    """One `Signal` for each governed lane.
+
+    CARLA's towns place signals on the connecting roads, a few metres past the entry, so that each movement has its own.
+    The line to stop at is where that road starts.
+    """
+    seen: set[tuple[str, LaneKey]] = set()
+    for landmark in carla_map.get_all_landmarks():
+        kind = _SIGNALS.get(str(landmark.type))
+        if kind is None:
+            continue
+        for key, road_s in _governed(carla_map, landmark, lanes):
+            if (landmark.id, key) in seen:
+                continue
+            seen.add((landmark.id, key))
+            lane, track = lanes[key], tracks[key]
+            stop_s_m = 0.0
+            if not lane.is_junction:
+                stop_s_m = float(np.interp(road_s, *_ascending([w.s for w in track], lane.s_m)))
+            post = landmark.transform.location
+            yield Signal(landmark.id, kind, key, stop_s_m, (float(post.x), -float(post.y)))
+
+
+def _ascending(road_s: list[float], s_m: Float) -> tuple[Float, Float]:
+    values = np.asarray(road_s)
+    return (values, s_m) if values[0] < values[-1] else (values[::-1], s_m[::-1])
+
+
+def _governed(
+    carla_map: carla.Map, landmark: carla.Landmark, lanes: dict[LaneKey, Lane]
+) -> Iterator[tuple[LaneKey, float]]:
+    """(lane, position along the road) of each lane that a landmark governs."""
+    for low, high in landmark.get_lane_validities():
+        for lane_id in range(min(low, high), max(low, high) + 1):
+            s = max(float(landmark.s), END_GAP_M)
+            waypoint = carla_map.get_waypoint_xodr(landmark.road_id, lane_id, s) if lane_id else None
+            if waypoint is None:  # a signal at the very end of its road
+                waypoint = carla_map.get_waypoint_xodr(landmark.road_id, lane_id, s - 0.1) if lane_id else None
+            if waypoint is not None and _key(waypoint) in lanes:
+                yield _key(waypoint), float(waypoint.s)
+
+
+def _geo_reference(carla_map: carla.Map) -> GeoReference:
+    origin = carla_map.transform_to_geolocation(carla.Location())
+    return GeoReference(float(origin.latitude), float(origin.longitude))

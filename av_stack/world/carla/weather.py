@@ -1,0 +1,29 @@
+"""CARLA's weather: the names of its presets, and its parameters from a name or from values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import carla
+
+from av_core.errors import ConfigError
+
+
+def weather_presets() -> tuple[str, ...]:
+    """The names of CARLA's weather presets."""
+    return tuple(name for name in dir(carla.WeatherParameters) if name[0].isupper())
+
+
+def named_weathers() -> tuple[str, ...]:
+    """CARLA's presets without `Default`, which stands for the map's own weather."""
+    return tuple(name for name in weather_presets() if name != "Default")
+
+
+def weather_of(weather: str | Mapping[str, float]) -> carla.WeatherParameters:
+    """The parameters of a preset, or those given by name. Raises ConfigError for an unknown preset."""
+    if isinstance(weather, str):
+        if weather not in weather_presets():
+            raise ConfigError(f"no weather preset {weather}; CARLA's are {', '.join(weather_presets())}")
+        preset: carla.WeatherParameters = getattr(carla.WeatherParameters, weather)
+        return preset
+    return carla.WeatherParameters(**weather)

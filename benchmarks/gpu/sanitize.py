@@ -1,0 +1,97 @@
+"""Runs each CUDA operator once at small odd sizes; `make test-gpu` runs it under compute-sanitizer.
+
+With `--large` the size is 1280x720, for Nsight Compute.
+"""
+
+from __future__ import annotations
+
+import argparse
+from unittest.mock import patch
+
+import numpy as np
+import torch
+
+from cuda_ops.attend.op import attend
+from cuda_ops.best_rows.op import best_rows
+from cuda_ops.bias_silu.op import bias_silu
+from cuda_ops.blur.op import gaussian_blur
+from cuda_ops.canny.op import canny
+from cuda_ops.conv.host import TILES, Plan
+from cuda_ops.conv.op import conv
+from cuda_ops.corner.op import corner_score
+from cuda_ops.depth.op import depth_in_boxes
+from cuda_ops.depthwise.op import depthwise
+from cuda_ops.detect.op import detect_dense, detect_end_to_end
+from cuda_ops.flow.op import track_points
+from cuda_ops.frame import FrameGraph
+from cuda_ops.hough.op import hough_lines
+from cuda_ops.lab.host import LabRange
+from cuda_ops.lab.op import lab_mask
+from cuda_ops.lanes.host import GroundCamera, GroundGrid
+from cuda_ops.lanes.op import colour_mask, ground_mask
+from cuda_ops.max_pool.op import max_pools
+from cuda_ops.preprocess.op import preprocess
+from cuda_ops.triangulate.op import update_depths
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.sanitize", description=__doc__)
+    parser.add_argument("--large", action="store_true", help="at 1280x720")
+    is_large = parser.parse_args().large
+    torch.manual_seed(0)
+    size, anchors = ((720, 1280), 8400) if is_large else ((97, 211), 333)
+    grey = torch.randint(0, 256, size, dtype=torch.uint8, device="cuda")
+    colour = torch.randint(0, 256, (*(size if is_large else (53, 71)), 4), dtype=torch.uint8, device="cuda")
+    canny(grey, 100, 200)
+    canny(grey, 100, 200, True)
+    hough_lines((grey > 240).to(torch.uint8), 10, limit=20, gap_max_px=3)
+    preprocess([colour, colour[:31, :17]], 37, 61)
+    preprocess([grey[:96, :210]], 37, 61, "nv12", torch.float32)
+    camera = GroundCamera((0.0, -1.0, 0.0, -0.1, 0.0, 1.5, 1.0, 0.0, 0.15), 40.0, 40.0, 35.0, 26.0)
+    ground_mask(colour, camera, GroundGrid(31, 17, 10.0, 3.0, 0.3))
+    colour_mask(colour)
+    lab_mask(colour, LabRange((170.0, 0.0, 0.0), (255.0, 255.0, 255.0)), LabRange((80.0, 110.0, 150.0), (255.0,) * 3))
+    lab_mask(colour[..., :3], *[LabRange((9.0, 9.0, 9.0), (200.0, 200.0, 200.0))] * 2)
+    for channels in (16, 21):
+        features = torch.rand((1, channels, 7, 11), device="cuda").half()
+        bias_silu(features, features[0, :, 0, 0].contiguous())
+        bias_silu(features.to(memory_format=torch.channels_last), features[0, :, 0, 0].contiguous(), features)
+        max_pools(features, 5, 2)
+        depthwise(features, torch.rand((channels, 1, 3, 3), device="cuda").half(), features[0, :, 0, 0].contiguous())
+    convolve()
+    attend(
+        torch.rand((1, 256, 7, 11), device="cuda").half(),
+        *(torch.rand(128, *size, device="cuda").half() for size in ((1, 3, 3), ())),
+    )
+    scores = [torch.randn((1, 20, size, size + 3), device="cuda").half() for size in (9, 5)]
+    best_rows([torch.rand_like(score[:, :4]) for score in scores], scores, [8.0, 16.0], 0.4)
+    depth = torch.rand((1, 45, 67), device="cuda") * 50
+    heads = torch.rand((1, 9, anchors), device="cuda")
+    heads[:, :4] *= 60
+    detect_dense(heads, 0.5, 0.5, 20, depth)
+    rows = torch.rand((1, 77, 6), device="cuda") * 60
+    detect_end_to_end(rows / 60, 0.5, 20, depth)
+    depth_in_boxes(depth[0], rows[0, :5, :4].contiguous())
+    gaussian_blur(grey, 5, 1.0)
+    corner_score(grey, 5)
+    track_points(grey, grey, torch.rand((37, 2), device="cuda") * 90)
+    pairs = torch.rand((333, 2), device="cuda") + 0.1
+    update_depths(pairs, pairs, pairs, torch.eye(3), torch.tensor([1.0, 0.0, 0.1]), 0.1)
+    FrameGraph(lambda x: [x + 1, x[1:]], [np.zeros(333, np.float32)], "cuda").run()
+    torch.cuda.synchronize()
+    print("all operators ran")
+
+
+def convolve() -> None:
+    """Run the convolution with every tile, with and without shared sums, with one input and with two."""
+    x, half = (torch.rand((1, 16, *size), device="cuda").half() for size in ((12, 20), (6, 10)))
+    weight, bias = torch.rand((24, 16, 3, 3), device="cuda").half(), torch.rand(24, device="cuda").half()
+    for tile in TILES:
+        for shares in (1, 2):
+            with patch("cuda_ops.conv.op.plan_for", return_value=Plan(tile, shares)):
+                conv(x, weight, bias, 2)
+                conv(half, torch.cat([weight, weight], 1), bias, residual=x.repeat(1, 2, 1, 1)[:, :24], more=x)
+
+
+if __name__ == "__main__":
+    main()

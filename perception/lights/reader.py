@@ -1,0 +1,351 @@
+"""Reads the states of the traffic lights ahead from camera pictures (`LightReader`).
+
+The map gives each light's position. Detected signal heads and lit lamps found there vote for its state over time. For
+diagnosis, `LightOracle` takes the states from the simulator instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial import cKDTree
+
+from av_core.frames import intrinsics, map_to_vehicle, rotation_matrix, vehicle_to_image, wrap_angle
+from av_core.types import (
+    CameraDetections,
+    CameraImage,
+    CameraModel,
+    Detection,
+    EgoState,
+    Image,
+    LaneGraph,
+    LightState,
+    Pose2D,
+    SignalKind,
+    TrafficLightView,
+    Truth,
+)
+from perception.detection.classes import LIGHT_STATES, light_state
+from perception.lights.lamps import Box, Lamp, brightness, find_lamps
+
+Float = NDArray[np.float64]
+
+HEAD_HEIGHT_M, HEAD_HEIGHT_SIGMA_M = 3.6, 1.2
+"""Height of a signal head's middle above the road and its standard deviation, m: low on a post or high on an arm."""
+
+POST_SIGMA_M = 1.0
+"""Standard deviation, m, of a head's horizontal offset from the map's post; includes the ego's position error."""
+
+HEADING_SIGMA_RAD = 0.01
+"""Standard deviation of the ego's heading."""
+
+PIXEL_SIGMA = 3.0
+"""Standard deviation of a detected position, px."""
+
+HEAD_SIZE_M, SIZE_FACTOR_MAX = 0.9, 2.2
+"""Height of a signal head, m, and maximum factor by which a detection's height may differ from it."""
+
+GATE = 9.0
+"""Maximum squared distance of a match, in standard deviations."""
+
+FACING_MAX_RAD = np.radians(60.0)
+"""Maximum angle between the ego's heading and the lane's heading at a light's stop line."""
+
+NEAR_M = 2.0
+"""Minimum depth of a light in front of the camera, m."""
+
+FORGET_S = 0.25
+"""Decay time of the votes, s."""
+
+SURE_SHARE, MASS_MIN = 0.6, 0.8
+"""Minimum share of the votes for a decided state, and minimum sum of all votes."""
+
+RED_OR_YELLOW_SHARE = 0.8
+"""Minimum share of red and yellow votes together for a light that is surely one of the two. It counts as red: both
+require a stop."""
+
+LAMP_LOW_M, LAMP_HIGH_M = 2.2, 6.6
+"""Lowest and highest lamp above the road, m; the search strip grows by the pitch error `PITCH_SIGMA_RAD` on top."""
+
+PITCH_SIGMA_RAD = 0.015
+"""Standard deviation of the camera's pitch."""
+
+LAMP_POST_SIGMA_M = 0.35
+"""Standard deviation, m, of a lamp's offset from its post where no detector confirms a head: only near ones count."""
+
+LAMP_MIN = 0.15
+"""Minimum `lit_score` of a lamp that votes."""
+
+HEAD_WEIGHT, HEAD_SURE, HEAD_MARGIN = 0.5, 0.3, 0.15
+"""Vote weight of a detected head's state, lower than a lit lamp's; minimum confidence of a reliable head; margin
+around its box, as a fraction of the box, in which lamps are searched."""
+
+OFF_WEIGHT = 1.0
+"""Vote weight of a head detected as off: to decide that a signal is off, trust a detected signal head over isolated
+bright spots."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Light:
+    """A traffic light of the map, in the map frame.
+
+    `stop` (2,) and `yaw_rad` are the stop line's point on the lane and the lane's heading there. `post` (3,) is its
+    post's foot; the height is the nearest lane's.
+    """
+
+    signal_id: str
+    stop: Float
+    yaw_rad: float
+    post: Float
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A light's post relative to the ego: `foot` (3,) in the vehicle frame, `depth_m` along the camera's axis."""
+
+    light: _Light
+    foot: Float
+    depth_m: float
+
+
+class LightReader:
+    """Estimates the states of the map's traffic lights from camera pictures.
+
+    It predicts where each light appears, matches detected heads to lights, and accumulates votes over time. The planner
+    decides which light governs the ego: every light carries the lanes it governs (`LaneGraph.signals`), and the planner
+    asks for those on its route. So the task here is to never assign a head to another light.
+    """
+
+    def __init__(self, graph: LaneGraph, range_m: float = 80.0) -> None:
+        self._lights = _lights(graph)
+        self._stops = np.array([light.stop for light in self._lights]).reshape(-1, 2)
+        self._range_m = range_m
+        self._votes: dict[str, Float] = {}
+        self._time_s: float | None = None
+
+    def update(
+        self,
+        ego: EgoState,
+        detections: Sequence[Detection],
+        image: CameraImage | None,
+        others: Sequence[CameraDetections | None] = (),
+    ) -> Mapping[str, TrafficLightView]:
+        """Signal id -> state, for lights ahead whose votes agree. A light out of sight keeps its state for a moment.
+
+        `image` is None where there is no picture that can be trusted; so are entries of `others`, further cameras that
+        look ahead. Where several cameras show a light, the one that shows it largest decides.
+        """
+        dt = 0.0 if self._time_s is None else max(ego.stamp.time_s - self._time_s, 0.0)
+        self._time_s = ego.stamp.time_s
+        fade = float(np.exp(-dt / FORGET_S))
+        self._votes = {name: fade * votes for name, votes in self._votes.items() if fade * votes.sum() > 0.02}
+        views = [(image, detections)] if image is not None else []
+        views += [other for other in others if other is not None]
+        views.sort(key=lambda view: -focal_px(view[0].camera))
+        told: dict[str, tuple[Detection | None, Lamp | None]] = {}
+        for number, (picture, found) in enumerate(views):
+            is_widest = number == len(views) - 1
+            for name, seen in self._read_picture(ego, picture, found, is_widest).items():
+                told.setdefault(name, seen)
+        for name, (head, lamp) in told.items():
+            self._vote(name, head, lamp)
+        return {name: view for name, votes in self._votes.items() if (view := _verdict(name, votes)) is not None}
+
+    def _read_picture(
+        self, ego: EgoState, image: CameraImage, detections: Sequence[Detection], is_widest: bool
+    ) -> Mapping[str, tuple[Detection | None, Lamp | None]]:
+        """Signal id -> (head, lamp) that the picture shows of it; either may be None.
+
+        A light that may be only partly in the picture is left to a camera with a wider view, if there is one.
+        """
+        heads = [one for one in detections if light_state(one.name) is not None and np.isfinite(one.box_px).all()]
+        places = place_lights(self._ahead(ego), ego, image.camera)
+        if not is_widest:
+            places = [place for place in places if _is_whole(place, image.camera)]
+        matched = {place.light.signal_id: head for place, head in match_heads(places, heads, image.camera)}
+        lamps = match_lamps(places, matched, image)
+        return {name: (matched.get(name), lamps.get(name)) for name in matched.keys() | lamps.keys()}
+
+    def _vote(self, name: str, head: Detection | None, lamp: Lamp | None) -> None:
+        votes = self._votes.setdefault(name, np.zeros(len(LIGHT_STATES)))
+        if lamp is not None:
+            lit = np.array(lamp.probabilities)
+            lit[LIGHT_STATES.index(LightState.OFF)] = 0.0
+            votes += lit if lamp.appearance.place is not None else lamp.lit_score * lit
+        state = None if head is None else light_state(head.name)
+        if head is not None and state is not None:
+            weight = OFF_WEIGHT if state is LightState.OFF and head.confidence >= HEAD_SURE else HEAD_WEIGHT
+            votes[LIGHT_STATES.index(state)] += weight * head.confidence
+
+    def _ahead(self, ego: EgoState) -> list[_Light]:
+        distance = np.hypot(self._stops[:, 0] - ego.x_m, self._stops[:, 1] - ego.y_m)
+        return [
+            self._lights[i]
+            for i in np.flatnonzero(distance <= self._range_m)
+            if abs(float(wrap_angle(self._lights[i].yaw_rad - ego.yaw_rad))) <= FACING_MAX_RAD
+        ]
+
+
+def place_lights(lights: Sequence[_Light], ego: EgoState, camera: CameraModel) -> list[_Place]:
+    """Positions of the lights in front of the camera, nearest first."""
+    pose, tilt = Pose2D(ego.x_m, ego.y_m, ego.yaw_rad), rotation_matrix(0.0, -ego.pitch_rad, 0.0)
+    out = []
+    for light in lights:
+        x, y = map_to_vehicle(light.post[:2], pose)
+        foot = tilt.T @ np.array([x, y, light.post[2] - ego.z_m])
+        _, depth = vehicle_to_image(foot, camera)
+        if depth >= NEAR_M:
+            out.append(_Place(light, foot, float(depth)))
+    return sorted(out, key=lambda place: place.depth_m)
+
+
+def focal_px(camera: CameraModel) -> float:
+    """Focal length of the camera, px."""
+    return float(intrinsics(camera)[0, 0])
+
+
+def _is_whole(place: _Place, camera: CameraModel) -> bool:
+    """Whether the whole region that may show the light's lamps is in the picture."""
+    pixels, _ = vehicle_to_image(place.foot + np.array([[0.0, 0.0, LAMP_LOW_M], [0.0, 0.0, LAMP_HIGH_M]]), camera)
+    edge = focal_px(camera) * POST_SIGMA_M / place.depth_m
+    return bool((pixels[:, 0] >= edge).all() and (pixels[:, 0] <= camera.width_px - edge).all() and pixels.min() >= 0.0)
+
+
+def match_heads(
+    places: Sequence[_Place], heads: Sequence[Detection], camera: CameraModel
+) -> list[tuple[_Place, Detection]]:
+    """Optimal one-to-one assignment of detected heads to lights; no match beyond three standard deviations."""
+    cost = np.full((len(places), len(heads)), 2.0 * GATE)
+    focal = focal_px(camera)
+    for i, place in enumerate(places):
+        pixel, depth = vehicle_to_image(place.foot + np.array([0.0, 0.0, HEAD_HEIGHT_M]), camera)
+        sigma_u = np.hypot(PIXEL_SIGMA, focal * np.hypot(POST_SIGMA_M / depth, HEADING_SIGMA_RAD))
+        sigma_v = np.hypot(PIXEL_SIGMA, focal * HEAD_HEIGHT_SIGMA_M / depth)
+        high_px = focal * HEAD_SIZE_M / float(depth)
+        for j, head in enumerate(heads):
+            u0, v0, u1, v1 = head.box_px
+            ratio = max(v1 - v0, 1e-3) / high_px
+            if not 1.0 / SIZE_FACTOR_MAX <= ratio <= SIZE_FACTOR_MAX:
+                continue
+            off_u = ((u0 + u1) / 2.0 - pixel[0]) / sigma_u
+            off_v = ((v0 + v1) / 2.0 - pixel[1]) / sigma_v
+            cost[i, j] = min(off_u**2 + off_v**2 + (np.log(ratio) / 0.3) ** 2, 2.0 * GATE)
+    rows, columns = linear_sum_assignment(cost)
+    return [(places[i], heads[j]) for i, j in zip(rows, columns, strict=True) if cost[i, j] <= GATE]
+
+
+def match_lamps(places: Sequence[_Place], heads: Mapping[str, Detection], image: CameraImage) -> Mapping[str, Lamp]:
+    """Signal id -> its lit lamp, searched in the box of a confident detection, else above its post.
+
+    The likeliest lamps are assigned first; above a post, the distance to the post lowers a lamp's score. No lamp is
+    assigned to two lights.
+    """
+    mean = brightness(image.bgr)
+    found: list[tuple[str, Lamp]] = []
+    for place in places:
+        name = place.light.signal_id
+        head = heads.get(name)
+        is_sure = head is not None and head.confidence >= HEAD_SURE
+        if head is not None and is_sure:
+            found += [(name, lamp) for lamp in lamps_in_head(image.bgr, head.box_px, mean)]
+        else:
+            found += [(name, lamp) for lamp in _lamps_over(place, image, mean)]
+    out: dict[str, Lamp] = {}
+    for name, lamp in sorted(found, key=lambda one: -one[1].lit_score):
+        if name not in out and lamp.lit_score >= LAMP_MIN and not any(_is_same(lamp, other) for other in out.values()):
+            out[name] = lamp
+    return out
+
+
+def lamps_in_head(bgr: Image, head_px: Box, mean: float) -> tuple[Lamp, ...]:
+    """Lamps in the box of a signal head; `mean` is the picture's `brightness`."""
+    u0, v0, u1, v1 = head_px
+    wide, high = HEAD_MARGIN * (u1 - u0), HEAD_MARGIN * (v1 - v0)
+    region = (u0 - wide, v0 - high, u1 + wide, v1 + high)
+    return find_lamps(bgr, region, max(u1 - u0, v1 - v0) / HEAD_SIZE_M, mean, head_px)
+
+
+def _lamps_over(place: _Place, image: CameraImage, mean: float) -> list[Lamp]:
+    """Lamps above a post, searched in a strip as wide as the post's position is uncertain."""
+    camera = image.camera
+    pixels, depths = vehicle_to_image(place.foot + np.array([[0.0, 0.0, LAMP_LOW_M], [0.0, 0.0, LAMP_HIGH_M]]), camera)
+    if np.isnan(pixels).any():
+        return []
+    focal = focal_px(camera)
+    sigma = float(np.hypot(PIXEL_SIGMA, focal * np.hypot(LAMP_POST_SIGMA_M / place.depth_m, HEADING_SIGMA_RAD)))
+    (u0, u1), pitch = np.sort(pixels[:, 0]), focal * PITCH_SIGMA_RAD
+    strip: Box = (u0 - 2.0 * sigma, float(pixels[1, 1]) - pitch, u1 + 2.0 * sigma, float(pixels[0, 1]) + pitch)
+    out = []
+    for lamp in find_lamps(image.bgr, strip, focal / float(depths.mean()), mean):
+        post_u = float(np.interp(lamp.v, pixels[::-1, 1], pixels[::-1, 0]))
+        nearness = float(np.exp(-0.5 * ((lamp.u - post_u) / sigma) ** 2))
+        out.append(replace(lamp, lit_score=lamp.lit_score * nearness))
+    return out
+
+
+def _is_same(lamp: Lamp, other: Lamp) -> bool:
+    return abs(lamp.u - other.u) < 1.5 and abs(lamp.v - other.v) < 1.5
+
+
+def _verdict(signal_id: str, votes: Float) -> TrafficLightView | None:
+    """The state with the most votes, and its share of them as confidence; None where votes disagree or are too few.
+
+    Votes divided between red and yellow alone give red.
+    """
+    total = float(votes.sum())
+    if total < MASS_MIN:
+        return None
+    state, share = sure_state(votes / total)
+    return None if state is LightState.UNKNOWN else TrafficLightView(signal_id, state, min(share, 1.0))
+
+
+def sure_state(shares: Float) -> tuple[LightState, float]:
+    """The decided state and its share, from probabilities of `LIGHT_STATES`; (UNKNOWN, 0.0) where none is decided.
+
+    Red and yellow together decide red.
+    """
+    best = int(np.argmax(shares))
+    if shares[best] >= SURE_SHARE:
+        return LIGHT_STATES[best], float(shares[best])
+    red, yellow = (float(shares[LIGHT_STATES.index(state)]) for state in (LightState.RED, LightState.YELLOW))
+    if red + yellow >= RED_OR_YELLOW_SHARE:
+        return LightState.RED, red
+    return LightState.UNKNOWN, 0.0
+
+
+def _lights(graph: LaneGraph) -> list[_Light]:
+    """The map's traffic lights, each once, however many lanes it governs."""
+    found: dict[str, _Light] = {}
+    road = np.concatenate([lane.points for lane in graph.lanes.values()]) if graph.lanes else np.zeros((1, 3))
+    near = cKDTree(road[:, :2])
+    for signal in graph.signals:
+        if signal.kind is not SignalKind.TRAFFIC_LIGHT or signal.lane not in graph.lanes or signal.signal_id in found:
+            continue
+        lane = graph.lanes[signal.lane]
+        x, y, yaw = lane.curve.pose_at(signal.stop_s_m)
+        stop = np.array([x, y])
+        at = stop if signal.place is None else np.array(signal.place)
+        post = np.array([*at, road[near.query(at)[1], 2]])
+        found[signal.signal_id] = _Light(signal.signal_id, stop, float(yaw), post)
+    return list(found.values())
+
+
+class LightOracle:
+    """Oracle: the simulator's light states, limited to lights with a stop line within `range_m` of the ego."""
+
+    def __init__(self, graph: LaneGraph, range_m: float = 80.0) -> None:
+        lights = [s for s in graph.signals if s.kind is SignalKind.TRAFFIC_LIGHT and s.lane in graph.lanes]
+        self._ids = tuple(s.signal_id for s in lights)
+        stops = [graph.lanes[signal.lane].curve.pose_at(signal.stop_s_m)[:2] for signal in lights]
+        self._stops = np.array(stops, dtype=np.float64).reshape(-1, 2)
+        self._range_m = range_m
+
+    def update(self, truth: Truth) -> Mapping[str, TrafficLightView]:
+        """Signal id -> state, for lights of the map that the simulator reports."""
+        distance = np.hypot(self._stops[:, 0] - truth.ego.x_m, self._stops[:, 1] - truth.ego.y_m)
+        near = dict.fromkeys(self._ids[i] for i in np.flatnonzero(distance <= self._range_m))
+        return {name: TrafficLightView(name, truth.lights[name]) for name in near if name in truth.lights}

@@ -1,0 +1,58 @@
+"""A small recorded world: it replays ticks from a list, and ends after them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from av_core.types import ControlCommand, LaneGraph, SensorFrame, Truth, VehicleParameters
+from av_stack.world.base import PictureWatch, World
+
+Tick = tuple[SensorFrame, Truth]
+
+
+class ListWorld:
+    """Replays `ticks`; its ego does not obey. Keeps the commands that it was given."""
+
+    def __init__(
+        self, lane_graph: LaneGraph, vehicle: VehicleParameters, server_version: str, ticks: Sequence[Tick]
+    ) -> None:
+        self.lane_graph, self.vehicle, self.server_version = lane_graph, vehicle, server_version
+        self.commands: list[ControlCommand] = []
+        self._ticks, self._done = list(ticks), 0
+        self._watch: PictureWatch | None = None
+
+    def show_pictures(self, watch: PictureWatch) -> None:
+        self._watch = watch
+
+    def tick(self) -> SensorFrame | None:
+        if self._done == len(self._ticks):
+            return None
+        self._done += 1
+        frame, _ = self._ticks[self._done - 1]
+        for name, image in frame.cameras.items():
+            if self._watch is not None:
+                self._watch(name, image.bgr)
+        return frame
+
+    def apply(self, command: ControlCommand) -> None:
+        self.commands.append(command)
+
+    def truth(self) -> Truth:
+        return self._ticks[max(self._done - 1, 0)][1]
+
+    def close(self) -> None:
+        self._watch = None
+
+    def from_the_start(self, ticks: int | None = None) -> ListWorld:
+        """The same recording, or its first ticks, none of which was played yet."""
+        return ListWorld(self.lane_graph, self.vehicle, self.server_version, self._ticks[:ticks])
+
+
+def recorded(world: World, ticks: int) -> ListWorld:
+    """The next `ticks` of `world`."""
+    kept = []
+    for _ in range(ticks):
+        frame = world.tick()
+        assert frame is not None
+        kept.append((frame, world.truth()))
+    return ListWorld(world.lane_graph, world.vehicle, world.server_version, kept)

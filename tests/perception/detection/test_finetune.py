@@ -1,0 +1,50 @@
+"""Fine-tuning on another renderer's pictures: what it learns, what it leaves alone, and the mixture of weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from perception.detection.classes import CLASSES
+from perception.detection.finetune import FinetuneSpec, Pictures, averaged, finetune, keep_loss, load_weights
+from perception.detection.offline import ultralytics
+
+WEIGHTS = Path(__file__).parents[3] / "perception" / "weights" / "detector_n.pt"
+
+
+def noise(count: int, seed: int) -> torch.Tensor:
+    return torch.from_numpy(np.random.default_rng(seed).integers(0, 256, (count, 96, 160, 3), dtype=np.uint8))
+
+
+def test_a_few_steps_change_the_weights_and_averaging_leads_back() -> None:
+    ultralytics()
+    start = load_weights(WEIGHTS, "cpu")
+    before = {name: value.clone() for name, value in start.state_dict().items()}
+    car = np.array([[CLASSES.index("car"), 40.0, 30.0, 110.0, 80.0]])
+    foreign, own = Pictures(noise(2, 1), [car, np.zeros((0, 5))]), Pictures(noise(2, 2), [np.zeros((0, 5))] * 2)
+    spec = FinetuneSpec(steps=2, foreign_batch=2, own_batch=2)
+    told: list[str] = []
+    tuned = finetune(start, foreign, own, spec, told.append)
+    assert told[0].startswith("step 0: foreign ")
+    assert all(torch.equal(value, before[name]) for name, value in start.state_dict().items())
+    assert all(torch.isfinite(value).all() for value in tuned.values())
+    changed = {name for name, value in tuned.items() if not torch.equal(value, before[name])}
+    assert changed
+    assert not any("running_" in name for name in changed), "batch norm keeps its statistics"
+    half = averaged(before, tuned, 0.5)
+    name = next(iter(changed))
+    assert torch.allclose(half[name], (before[name] + tuned[name]) / 2)
+    assert all(torch.equal(value, before[name]) for name, value in averaged(before, tuned, 0.0).items())
+
+
+def test_outputs_that_are_kept_cost_nothing() -> None:
+    ultralytics()
+    model = load_weights(WEIGHTS, "cpu").train()
+    with torch.no_grad():
+        outputs = model(noise(1, 3).permute(0, 3, 1, 2) / 255.0)
+    other = {branch: {**some, "scores": some["scores"] + 1.0} for branch, some in outputs.items()}
+    unchanged = float(keep_loss(outputs, outputs))
+    assert unchanged < 0.005  # sums of float32
+    assert float(keep_loss(other, outputs)) > 10.0 * unchanged
