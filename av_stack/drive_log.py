@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from av_core.errors import AvStackError
 from av_core.types import CameraModel, SensorFrame, StepResult, Truth
+from av_stack.interruption import held_back
 from av_stack.recording.recorder import DriveFolder, Recorder
 from av_stack.report import Statistics, result
 from planning import Route
@@ -37,8 +39,9 @@ class DriveLog:
     """Collects the figures of a drive, and records it in `folder`, if there is one, with the pictures of `camera`.
 
     Removes the files of an earlier drive from the folder. Call `start` when the drive begins, `update` after every
-    step, `finish` for the result, and `close` once, also after an error. Raises AvStackError or OSError where the files
-    cannot be written at all.
+    step, `finish` for the result, and `close` once, also after an error. `finish` may be called from another thread;
+    the result and the recording then end with the same step, and later steps are ignored. Raises AvStackError or
+    OSError where the files cannot be written at all.
     """
 
     def __init__(
@@ -52,6 +55,8 @@ class DriveLog:
     ) -> None:
         self._facts, self._judge, self._folder = facts, judge, folder
         self._statistics = Statistics(route)
+        self._lock = threading.Lock()
+        self._is_finished = False
         self._recorder: Recorder | None = None
         if folder is not None:
             folder.clear()
@@ -65,12 +70,17 @@ class DriveLog:
 
     def update(self, frame: SensorFrame, step: StepResult, truth: Truth) -> None:
         """Take in one step and the truth of its tick."""
-        self._statistics.update(step, truth)
-        if self._recorder is not None:
-            self._recorder.write(frame, step, truth, self._judge.progress_m)
+        with held_back(), self._lock:
+            if self._is_finished:
+                return
+            self._statistics.update(step, truth)
+            if self._recorder is not None:
+                self._recorder.write(frame, step, truth, self._judge.progress_m)
 
     def finish(self, end: str, error: str | None, status: int) -> Outcome:
         """Complete the files and write the result; arguments: how the drive ended, error, exit status."""
+        with self._lock:
+            self._is_finished = True
         measured = self._statistics.figures(self._judge.in_stop)
         facts = self._facts
         verdict = self._judge.verdict(end)

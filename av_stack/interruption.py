@@ -21,6 +21,8 @@ INTERRUPTED_STATUS = 130
 _terminal: list[int] = []  # the standard streams that are terminals; after a hang-up this can no longer be found out
 _has_deadline = False
 _is_ending = False
+_is_held_back = False  # within `held_back`
+_is_due = False  # a signal came within `held_back`
 
 
 def raise_on_signals() -> None:
@@ -64,13 +66,33 @@ def _give_up_late(told: socket.socket, _teller: socket.socket, give_up: Callable
 
 
 def _interrupt(number: int, _frame: object) -> None:
-    global _is_ending
+    global _is_ending, _is_due
     if number == signal.SIGHUP:
         _let_go_of_terminal()
     if _is_ending and (_has_deadline or number != signal.SIGINT):  # a closed terminal sends SIGHUP more than once
         return
     _is_ending = True
+    if _is_held_back:
+        _is_due = True
+        return
     raise KeyboardInterrupt
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Within this context of the main thread the KeyboardInterrupt of `raise_on_signals` waits for the end.
+
+    It is for short work that must be done whole. Contexts must not be nested.
+    """
+    global _is_held_back, _is_due
+    _is_held_back = True
+    try:
+        yield
+    finally:
+        _is_held_back = False
+    if _is_due:
+        _is_due = False
+        raise KeyboardInterrupt
 
 
 def _let_go_of_terminal() -> None:

@@ -162,6 +162,29 @@ def test_a_command_that_does_not_end_is_ended(way: signal.Signals) -> None:
         assert stuck.wait(20.0) == 7
 
 
+HOLDS_BACK = """
+import time
+from av_stack.interruption import held_back, raise_on_signals
+raise_on_signals()
+with held_back():
+    print("begun", flush=True)
+    deadline = time.monotonic() + 1.0
+    while time.monotonic() < deadline:
+        pass
+    print("done", flush=True)
+"""
+
+
+def test_work_that_holds_signals_back_is_done_whole() -> None:
+    with subprocess.Popen([sys.executable, "-c", HOLDS_BACK], stdout=-1, stderr=-1, text=True) as work:
+        assert work.stdout is not None
+        assert work.stdout.readline() == "begun\n"
+        work.send_signal(signal.SIGINT)
+        said, errors = work.communicate(timeout=20.0)
+    assert said == "done\n"
+    assert errors.endswith("KeyboardInterrupt\n")
+
+
 NEEDS_ITS_TERMINAL = """
 import sys, time
 from pathlib import Path
