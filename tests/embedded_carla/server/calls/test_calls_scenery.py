@@ -178,15 +178,14 @@ def test_street_lamps_are_switched_one_by_one(client: Any, server: Any, sync_wor
     assert seen.intensity == pytest.approx(250.0)
     assert (seen.color.r, seen.color.g, seen.color.b) == (10, 20, 30)
     assert seen.light_group == carla.LightGroup.Other
-    night = carla.WeatherParameters.ClearNight
-    night.sun_altitude_angle = -20.0
-    sync_world.set_weather(night)
+    sky = carla.WeatherParameters(sun_altitude_angle=-20.0)  # not a preset: changing one changes it for every test
+    sync_world.set_weather(sky)
     for _ in range(3):
         sync_world.tick()
     assert all(light.is_on for light in manager.get_all_lights())  # told by the snapshot, not asked for
     manager.set_day_night_cycle(False)
-    night.sun_altitude_angle = 40.0
-    sync_world.set_weather(night)
+    sky.sun_altitude_angle = 40.0
+    sync_world.set_weather(sky)
     for _ in range(3):
         sync_world.tick()
     assert all(light.is_on for light in manager.get_all_lights())

@@ -67,9 +67,7 @@ def stop_lengths_m(world: Any) -> list[float]:
     car, lengths_m = settled(world), []
     start = car.get_transform()
     for wetness, deposits in ((0.0, 0.0), (100.0, 0.0), (100.0, 100.0)):
-        weather = carla.WeatherParameters.ClearNoon  # type: ignore[attr-defined]  # the stub has no presets
-        weather.wetness, weather.precipitation_deposits = wetness, deposits
-        world.set_weather(weather)
+        world.set_weather(carla.WeatherParameters(wetness=wetness, precipitation_deposits=deposits))
         car.set_transform(start)
         car.set_target_velocity(12.0 * start.get_forward_vector())
         car.apply_control(carla.VehicleControl(brake=1.0))
