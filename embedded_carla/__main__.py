@@ -65,6 +65,10 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         "--seed", default=0, type=_whole_number(0, SEED_MAX), help="of scenery and sensor noise (%(default)s)"
     )
     parser.add_argument(
+        "--look", default=0, type=_whole_number(0, SEED_MAX),
+        help="seed of the pictures' look: materials, light, camera, signal heads; 0 is the usual one (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
         "--handling", choices=[one.value for one in Handling], default=Handling.CARLA.value,
         help="how vehicles respond: as CARLA's do, or with real tyres, whose grip falls on a wet road (%(default)s)",
     )  # fmt: skip
@@ -148,7 +152,7 @@ def _started(arguments: argparse.Namespace) -> Server:
     def make(hub: StreamHub, port: int) -> Simulation:
         return Simulation(
             loader, hub, port, first, arguments.seed,
-            recordings=arguments.recordings, handling=Handling(arguments.handling),
+            recordings=arguments.recordings, handling=Handling(arguments.handling), look=arguments.look,
         )  # fmt: skip
 
     try:

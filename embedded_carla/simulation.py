@@ -60,13 +60,13 @@ class Simulation:
 
     `clock` gives monotonic seconds; it stamps messages and paces the asynchronous mode, and no decision of the
     simulated world depends on it. `recordings` is the folder of recordings, by default the user's own. `handling`
-    applies to all vehicles.
+    applies to all vehicles, `look` (a seed) to all pictures.
     """
 
     def __init__(
         self, loader: MapLoader, hub: StreamHub, stream_port: int, map_name: str, seed: int,
         clock: Callable[[], float] = time.monotonic, recordings: Path | None = None,
-        handling: Handling = Handling.CARLA,
+        handling: Handling = Handling.CARLA, look: int = 0,
     ) -> None:  # fmt: skip
         self.loader = loader
         self.hub = hub
@@ -87,7 +87,7 @@ class Simulation:
         self._ids = Ids()
         self._frame = 0
         self.map: LoadedMap = loader.load(map_name)
-        self._drawing = Drawing()
+        self._drawing = Drawing(look)
         self.recordings = RecordingFolder(recordings or default_folder())
         self.replayer = Replayer(self._ids.actor)
         self.recorder = Recorder(clock, self.replayer.memory)

@@ -6,12 +6,13 @@ or fades as CARLA's would. Radiances are relative to a sunlit white wall of abou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.render.look import LightLook
 from embedded_carla.types import WeatherParameters
 
 F64 = NDArray[np.float64]
@@ -94,6 +95,17 @@ def _sky(weather: WeatherParameters, day: float, low: float, cloud: float) -> tu
     night_zenith, night_horizon = np.array([0.0020, 0.0028, 0.0058]), np.array([0.0085, 0.0075, 0.0085])
     strength = day * (1.0 - 0.42 * (1.0 - _smooth(2.0, 24.0, weather.sun_altitude_angle)))
     return zenith * strength + night_zenith, horizon * strength + night_horizon
+
+
+@lru_cache(maxsize=16)
+def seen_as(air: Atmosphere, look: LightLook) -> Atmosphere:
+    """The atmosphere as a renderer of this look shows it; `air` itself for the default look. Cached by identity."""
+    if look == LightLook():
+        return air
+    return replace(
+        air, sun_colour=air.sun_colour * look.sun, sky_ambient=air.sky_ambient * np.array(look.sky),
+        ground_ambient=air.ground_ambient * np.array(look.ground), haze_density=air.haze_density * look.haze,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=16)

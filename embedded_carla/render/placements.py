@@ -13,6 +13,7 @@ from embedded_carla.render.context import RenderError
 from embedded_carla.render.culling.occlusion import Occluders
 from embedded_carla.render.culling.visibility import Candidates
 from embedded_carla.render.instances import Rows, bounds_of, instance_block, pose_matrices
+from embedded_carla.render.look import GREY, SurfaceLook
 from embedded_carla.render.shapes.pool import SCENERY, ShapePool
 from embedded_carla.render.shapes.prototypes import PROTOTYPES, VARIANTS, sign_pieces, tints, variant
 from embedded_carla.render.signs import SignFaces
@@ -38,11 +39,11 @@ class Piece(NamedTuple):
 class StaticInstances:
     """Instance rows of all placements of a scenery. Raises RenderError for an unknown prototype."""
 
-    def __init__(self, ctx: Any, pool: ShapePool, placements: Sequence[Placement]) -> None:
+    def __init__(self, ctx: Any, pool: ShapePool, placements: Sequence[Placement], look: SurfaceLook) -> None:
         self.faces = SignFaces(ctx, [(p.prototype, p.text) for p in placements if p.prototype.startswith("sign_")])
         pieces = [piece for i, p in enumerate(placements) for piece in _pieces(i, p, self.faces)]
         self._index = np.array([piece.placement for piece in pieces], dtype=np.intp)
-        self.rows = _rows(pool, pieces, placements)
+        self.rows = _rows(pool, pieces, placements, look)
         poses, sizes = pose_matrices([p.pose for p in pieces]), np.array([p.size_m for p in pieces]).reshape(-1, 3)
         self.occluders = Occluders.of([p.name for p in pieces], poses, sizes)
         self._heads = np.flatnonzero(np.array([piece.name == "signal_head" for piece in pieces], dtype=np.bool_))
@@ -73,7 +74,7 @@ def _pieces(index: int, p: Placement, faces: SignFaces) -> list[Piece]:
     return made
 
 
-def _rows(pool: ShapePool, pieces: Sequence[Piece], placements: Sequence[Placement]) -> Rows:
+def _rows(pool: ShapePool, pieces: Sequence[Piece], placements: Sequence[Placement], look: SurfaceLook) -> Rows:
     n = len(pieces)
     poses, sizes = pose_matrices([p.pose for p in pieces]), np.array([p.size_m for p in pieces]).reshape(-1, 3)
     colours, seeds = np.zeros((n, 3)), np.zeros(n)
@@ -84,6 +85,7 @@ def _rows(pool: ShapePool, pieces: Sequence[Piece], placements: Sequence[Placeme
     for name in dict.fromkeys(names):
         here, kind = np.flatnonzero(names == name), PROTOTYPES[name]
         colours[here], seeds[here] = tints(name, [placements[pieces[k].placement].seed for k in here.tolist()])
+        colours[here] *= {"facade": look.facade, "foliage": look.leaves}.get(kind.kind, GREY)
         numbers = [pool.number((SCENERY, name, level), kind.kind) for level in range(len(kind.levels))]
         pool.sort()
         pool.ensure(numbers)

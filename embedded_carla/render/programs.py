@@ -16,6 +16,7 @@ at most 124.
 """
 
 FRAME_BINDING = 0
+LOOK_BINDING = 1
 SHADOW_UNIT = 0
 FACES_UNIT = 1
 PICTURE_UNIT = 2
@@ -23,10 +24,12 @@ SURFACE_UNIT = 3
 HOLLOWS_UNIT = 4
 MIRROR_UNIT = 5
 MOVING_UNIT = 6
+BLOOM_UNIT = 7
 SHADOW_SLOTS = 8  # squares side by side in the shadow map (passes/shadow.py); shading.glsl needs a power of two
 _UNITS = {
     "shadow_still": SHADOW_UNIT, "shadow_moving": MOVING_UNIT, "faces": FACES_UNIT, "picture": PICTURE_UNIT,
     "surface": SURFACE_UNIT, "hollows": HOLLOWS_UNIT, "mirror_picture": MIRROR_UNIT,
+    "bloom": BLOOM_UNIT,
 }  # fmt: skip
 
 
@@ -46,10 +49,14 @@ class Outputs:
 
 
 class Programs:
-    """A cache of shader programs by vertex file, fragment file and defines."""
+    """A cache of shader programs by vertex file, fragment file and defines.
 
-    def __init__(self, ctx: Any) -> None:
+    With `looks`, all programs are those for a look other than the default (the define LOOK).
+    """
+
+    def __init__(self, ctx: Any, *, looks: bool = False) -> None:
         self._ctx = ctx
+        self._looks = looks
         self._built: dict[tuple[str, str, tuple[str, ...]], Any] = {}
 
     def get(self, vertex: str, fragment: str, defines: tuple[str, ...]) -> Any:
@@ -67,6 +74,8 @@ class Programs:
     def _build(self, vertex: str, fragment: str, defines: tuple[str, ...]) -> Any:
         head = f"#version 330 core\n#define SHADOW_SLOTS {SHADOW_SLOTS}\n" + "".join(f"#define {d}\n" for d in defines)
         frame, shading = _read("frame"), _read("shading")
+        if self._looks:
+            frame = "#define LOOK\n" + frame + _read("look")
         program = self._ctx.program(
             vertex_shader=head + frame + _read(f"{vertex}_vert"),
             fragment_shader=head + frame + shading + _read(f"{fragment}_frag"),
@@ -74,8 +83,9 @@ class Programs:
         for name, unit in _UNITS.items():
             if name in program:
                 program[name].value = unit
-        if "Frame" in program:
-            program["Frame"].binding = FRAME_BINDING
+        for block, binding in (("Frame", FRAME_BINDING), ("Look", LOOK_BINDING)):
+            if block in program:
+                program[block].binding = binding
         return program
 
     def release(self) -> None:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.render.actors import ActorSet, ActorSets
-from embedded_carla.render.atmosphere import Atmosphere, atmosphere
+from embedded_carla.render.atmosphere import Atmosphere, atmosphere, seen_as
 from embedded_carla.render.context import RenderError, create_context, flush_of, make_current, release
 from embedded_carla.render.frame import FAR_M, FRAME_BYTES, MAX_BEAMS, Camera, pack
+from embedded_carla.render.look import Look
 from embedded_carla.render.passes.debug_shapes import debug_rows
 from embedded_carla.render.passes.finish import Finisher
 from embedded_carla.render.passes.ground import Ground
@@ -29,6 +30,7 @@ from embedded_carla.render.programs import (
     FACES_UNIT,
     FRAME_BINDING,
     HOLLOWS_UNIT,
+    LOOK_BINDING,
     SURFACE_UNIT,
     Outputs,
     Programs,
@@ -36,7 +38,7 @@ from embedded_carla.render.programs import (
 from embedded_carla.render.shapes.actors import make_shape
 from embedded_carla.render.shapes.geometry import Shape
 from embedded_carla.render.shapes.pool import SCENERY, Key, ShapePool
-from embedded_carla.render.shapes.prototypes import PROTOTYPES
+from embedded_carla.render.shapes.prototypes import shape_of
 from embedded_carla.render.stages import Stages
 from embedded_carla.render.street_lamps import StreetLamps
 from embedded_carla.render.targets import Target, Targets
@@ -45,32 +47,39 @@ from embedded_carla.scene import ActorView, CameraView, DebugShape, Scenery, Sce
 from embedded_carla.types import SemanticTag, SignalColour, WeatherParameters
 
 NO_LAMPS = (np.zeros((0, 4)), (np.zeros((0, 4)), np.zeros((0, 4))))
+DEFAULT_LOOK = Look()
 IN_FLIGHT = 6  # pictures drawn before the first one is read back
 
 
 class Renderer:
-    """Draws one map's scenery and its actors. Raises RenderError where OpenGL is missing. Use from one thread only."""
+    """Draws one map's scenery and its actors in one look.
 
-    def __init__(self, scenery: Scenery) -> None:
+    Raises RenderError where OpenGL is missing. Use from one thread only.
+    """
+
+    def __init__(self, scenery: Scenery, look: Look = DEFAULT_LOOK) -> None:
         self._ctx: Any = create_context()
+        self._look = look
         self._flush = flush_of(self._ctx)
-        self._programs = Programs(self._ctx)
+        self._programs = Programs(self._ctx, looks=not look.is_default)
         self.stages = Stages(self._ctx)
         self._targets = Targets(self._ctx)
         self._normal_programs = NormalPrograms(self._ctx)
         self._normals = NormalsTarget(self._ctx)
         self._frame = self._ctx.buffer(reserve=FRAME_BYTES, dynamic=True)
+        self._look_block = self._ctx.buffer(look.block().tobytes())
+        self._look_block.bind_to_uniform_block(LOOK_BINDING)
         self._meshes = scenery.meshes
         self._hidden_meshes: NDArray[np.bool_] = np.zeros(len(scenery.meshes), dtype=np.bool_)
-        self._ground = Ground(self._ctx, scenery.meshes)
-        pool = ShapePool(self._ctx, _shape)
-        self._still = StaticInstances(self._ctx, pool, scenery.placements)
+        self._ground = Ground(self._ctx, scenery.meshes, look.surfaces)
+        pool = ShapePool(self._ctx, self._shape)
+        self._still = StaticInstances(self._ctx, pool, scenery.placements, look.surfaces)
         self._moving = ActorSets(pool)
         self._solids = Solids(self._ctx, pool)
         self._shadow = ShadowMap(self._ctx)
         self._mirror = Mirror(self._ctx)
-        self._finisher = Finisher(self._ctx)
-        self._textures = SurfaceTextures(self._ctx)
+        self._finisher = Finisher(self._ctx, look.camera)
+        self._textures = SurfaceTextures(self._ctx, look.surfaces)
         self._cover_arrays: dict[int, Any] = {}
         self._lamps = StreetLamps(scenery.lamps)
         self._height_below = scenery.ground.below
@@ -99,7 +108,7 @@ class Renderer:
         self._hidden_meshes = state.hidden_meshes
         self._ground.release()
         kept = [mesh for mesh, gone in zip(self._meshes, state.hidden_meshes.tolist(), strict=True) if not gone]
-        self._ground = Ground(self._ctx, kept)
+        self._ground = Ground(self._ctx, kept, self._look.surfaces)
 
     def show_debug(self, shapes: Sequence[DebugShape]) -> None:
         """Draw these shapes into the colour output, and no other output, of the following pictures."""
@@ -152,7 +161,8 @@ class Renderer:
         with stage("prepare"):
             if self._programs.is_over_full:
                 self._forget_programs()
-            view, air = Camera.of(camera, shot.far_m), atmosphere(weather, shot.gain, shot.adapts)
+            view = Camera.of(camera, shot.far_m)
+            air = seen_as(atmosphere(weather, shot.gain, shot.adapts), self._look.light)
             scene = self._moving.of(shot.actors)
             self._still.light(lights)
             self._solids.begin()
@@ -273,6 +283,10 @@ class Renderer:
             array = self._cover_arrays[program.glo] = self._ctx.vertex_array(program, [])
         array.render(vertices=3)
 
+    def _shape(self, key: Key) -> Shape:
+        """The unit shape of `key`, a prototype of scenery or an actor's shape."""
+        return shape_of(key[1], key[2], self._look) if key[0] == SCENERY else make_shape(key)
+
     def close(self) -> None:
         """Release the context and all its objects; a second call does nothing."""
         if self._closed:
@@ -280,8 +294,3 @@ class Renderer:
         self._closed = True
         make_current(self._ctx)
         release(self._ctx)
-
-
-def _shape(key: Key) -> Shape:
-    """The unit shape of `key`, a prototype of scenery or an actor's shape."""
-    return PROTOTYPES[key[1]].levels[key[2]] if key[0] == SCENERY else make_shape(key)

@@ -17,6 +17,7 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from embedded_carla.maps.cache import CODE_DIGEST, MapCache, default_folder
+from embedded_carla.render.look import SurfaceLook
 
 F64 = NDArray[np.float64]
 U8 = NDArray[np.uint8]
@@ -158,13 +159,32 @@ def kept_texels(cache: MapCache) -> Mapping[str, bytes]:
     return made
 
 
+def texels_of(name: str, kept: bytes, look: SurfaceLook) -> bytes:
+    """The texels of surface `name` in a look: other contrast about the middle, another place, other wear of paint.
+
+    The channel with puddles' hollows or lens drops (the last) keeps its values.
+    """
+    if look == SurfaceLook():
+        return kept
+    field = np.frombuffer(kept, dtype=np.uint8).reshape(SIZE, SIZE, 4).astype(np.float32)
+    contrast = np.array([look.texture_contrast, look.texture_contrast, look.texture_contrast, 1.0], dtype=np.float32)
+    middle = np.array([128.0, 128.0, 128.0, 0.0], dtype=np.float32)
+    if name == "MARKING":
+        contrast[1], middle[1] = look.wear, 0.0
+    if name == "CLOUD":
+        contrast[:] = 1.0
+    rows, columns = (round(share * SIZE) for share in look.shift)
+    varied = np.roll((field - middle) * contrast + middle, (rows, columns), axis=(0, 1))
+    return np.clip(np.rint(varied), 0, 255).astype(np.uint8).tobytes()
+
+
 class SurfaceTextures:
     """The textures on the GPU, by surface name."""
 
-    def __init__(self, ctx: Any) -> None:
+    def __init__(self, ctx: Any, look: SurfaceLook) -> None:
         self._textures: dict[str, Any] = {}
         for name, kept in kept_texels(MapCache(default_folder())).items():
-            texture = ctx.texture((SIZE, SIZE), 4, kept)
+            texture = ctx.texture((SIZE, SIZE), 4, texels_of(name, kept, look))
             texture.build_mipmaps()
             texture.filter = (ctx.LINEAR_MIPMAP_LINEAR, ctx.LINEAR)
             self._textures[name] = texture

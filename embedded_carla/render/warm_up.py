@@ -83,8 +83,8 @@ def scenery() -> Scenery:
     corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1)], dtype=np.float32) * _MATERIAL_M
     up, faces = np.tile(np.array((0.0, 0.0, 1.0), np.float32), (4, 1)), np.array([(0, 1, 2), (0, 2, 3)], np.uint32)
     meshes = []
-    for k, (material, look) in enumerate(ground.LOOKS.items()):
-        at = corners + np.array((10.0 + look.near_m + _MATERIAL_M * k, -_MATERIAL_M / 2), np.float32)
+    for k, (material, shading) in enumerate(ground.SHADINGS.items()):
+        at = corners + np.array((10.0 + shading.near_m + _MATERIAL_M * k, -_MATERIAL_M / 2), np.float32)
         points = np.column_stack([at, np.zeros(4, np.float32)])
         meshes.append(Mesh(points, up, corners, faces, material, SemanticTag.ROADS))
     things = (

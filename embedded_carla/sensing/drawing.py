@@ -11,6 +11,7 @@ import numpy as np
 from embedded_carla.log import log_failure
 from embedded_carla.maps.build import LoadedMap
 from embedded_carla.render import Renderer, RenderError
+from embedded_carla.render.look import look_of
 from embedded_carla.scene import ActorView, SceneState
 from embedded_carla.types import SignalColour, Transform, Vector3
 from embedded_carla.world.actors import Actor, ActorKind
@@ -23,9 +24,13 @@ _GREY: Vector3 = (0.4, 0.4, 0.4)
 
 
 class Drawing:
-    """Owns the renderer of the present map, one at a time. Without OpenGL there is none, and the log says so once."""
+    """Owns the renderer of the present map, one at a time. Without OpenGL there is none, and the log says so once.
 
-    def __init__(self) -> None:
+    `look` is the seed of the pictures' look.
+    """
+
+    def __init__(self, look: int) -> None:
+        self._look = look
         self._renderer: Renderer | None = None
         self._version = ""
         self._is_impossible = False
@@ -38,7 +43,7 @@ class Drawing:
         if self._renderer is None or self._version != loaded.version:
             self.close()
             try:
-                self._renderer = Renderer(loaded.scenery)
+                self._renderer = Renderer(loaded.scenery, look_of(self._look))
             except RenderError as error:
                 self._is_impossible = True
                 log_failure(f"cameras and LiDAR stay silent: {error}")

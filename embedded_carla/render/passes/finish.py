@@ -1,4 +1,4 @@
-"""Passes after the scene: sprites, debug shapes and rain, then edge smoothing, lens drops and glare."""
+"""Passes after the scene: sprites, debug shapes and rain, then edge smoothing, lens drops, glare and the look."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from embedded_carla.render.atmosphere import Atmosphere
 from embedded_carla.render.frame import Camera
+from embedded_carla.render.look import CameraLook
+from embedded_carla.render.passes.bloom import Bloom
 from embedded_carla.render.passes.rain import Rain
 from embedded_carla.render.passes.sprites import SpriteDrawer
 from embedded_carla.render.programs import PICTURE_UNIT, SURFACE_UNIT, Programs
@@ -25,8 +27,10 @@ GLARE_MARGIN_PX = 3.0  # margin around the picture; finish_vert.glsl samples 1.5
 class Finisher:
     """Draws onto `Target.rgb_only`, then filters the colour into `Target.smoothed`."""
 
-    def __init__(self, ctx: Any) -> None:
+    def __init__(self, ctx: Any, look: CameraLook) -> None:
         self._ctx = ctx
+        self._bloom = Bloom(ctx) if look.bloom > 0.0 else None
+        self._look_defines = (("BLOOM",) if self._bloom else ()) + (("FRINGE",) if look.fringe_px > 0.0 else ())
         self._sprites = SpriteDrawer(ctx)
         self._rain = Rain(ctx)
         self._arrays: dict[int, Any] = {}
@@ -45,10 +49,12 @@ class Finisher:
         self._sprites.draw(programs, rows)
         if air.rain > 0.0:
             self._rain.draw(programs, air.rain)
+        if self._bloom is not None:
+            self._bloom.draw(programs, target)
         target.smoothed.use()
         target.colour.use(PICTURE_UNIT)
         textures.use("CLOUD", SURFACE_UNIT)
-        program = programs.get("finish", "finish", ("OUT_RGB", "LOC_RGB 0", *_needs(view, air)))
+        program = programs.get("finish", "finish", ("OUT_RGB", "LOC_RGB 0", *_needs(view, air), *self._look_defines))
         array = self._arrays.get(program.glo)
         if array is None:
             array = self._arrays[program.glo] = self._ctx.vertex_array(program, [])
@@ -61,6 +67,8 @@ class Finisher:
         self._arrays.clear()
         self._sprites.release()
         self._rain.forget_program()
+        if self._bloom is not None:
+            self._bloom.forget_programs()
 
 
 def _needs(view: Camera, air: Atmosphere) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import moderngl
@@ -14,6 +14,7 @@ from embedded_carla.render.culling.occlusion import find_hidden
 from embedded_carla.render.culling.visibility import INDEX_COUNT, Commands, Tiles, tile_commands
 from embedded_carla.render.frame import Camera
 from embedded_carla.render.instances import bounds_of
+from embedded_carla.render.look import SurfaceLook
 from embedded_carla.render.programs import SURFACE_UNIT, Programs
 from embedded_carla.render.textures import SurfaceTextures
 from embedded_carla.scene import Material, Mesh
@@ -25,7 +26,7 @@ TILE_M = 48.0
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class MaterialShading:
     """Shading of a material: the surface define and texture, linear albedo, draw distance, depth offset towards the
     eye, fraction of water soaked up, further defines, width of the culling tiles, near limit of drawing."""
 
@@ -39,27 +40,27 @@ class Look:
     near_m: float = 0.0
 
     def own_defines(self) -> tuple[str, ...]:
-        """The shader's defines for this look."""
+        """The shader's defines for this material."""
         return (f"SURFACE_{self.surface}", f"SOAKS {self.soaks}", *self.defines)
 
 
-LOOKS: dict[Material, Look] = {
-    Material.ASPHALT: Look("ASPHALT", (0.092, 0.0915, 0.092), 900.0, defines=("TRACKS",)),
-    Material.ASPHALT_PLAIN: Look("ASPHALT", (0.092, 0.0915, 0.092), 900.0),
-    Material.MARKING_WHITE: Look("MARKING", (0.78, 0.78, 0.76), 250.0, 0.012),
-    Material.MARKING_YELLOW: Look("MARKING", (0.80, 0.46, 0.04), 250.0, 0.012),
-    Material.CROSSWALK: Look("MARKING", (0.70, 0.70, 0.68), 200.0, 0.010),
-    Material.KERB: Look("STONE", (0.33, 0.325, 0.315), 250.0, 0.0, 0.7),
-    Material.PAVEMENT: Look("PAVING", (0.27, 0.255, 0.235), 500.0, 0.0, 0.8),
-    Material.CONCRETE: Look("STONE", (0.34, 0.33, 0.31), 900.0, 0.0, 0.6),
-    Material.GRASS: Look("GRASS", (0.074, 0.090, 0.032), 260.0, 0.0, 0.35),
-    Material.GRASS_FAR: Look("GRASS", (0.074, 0.090, 0.032), 1500.0, 0.0, 0.35, tile_m=64.0, near_m=200.0),
-    Material.SOIL: Look("GRASS", (0.20, 0.145, 0.085), 1400.0, 0.0, 0.5),
-    Material.HILL: Look("HILL", (0.052, 0.078, 0.030), 1e9, 0.0, 0.2, tile_m=900.0),
-    Material.FACADE: Look("STONE", (0.45, 0.40, 0.35), 900.0, 0.0, 0.2),
-    Material.METAL: Look("STONE", (0.42, 0.43, 0.44), 400.0, 0.0, 0.2),
-    Material.FOLIAGE: Look("GRASS", (0.06, 0.12, 0.03), 500.0, 0.0, 0.2),
-    Material.BARK: Look("STONE", (0.10, 0.075, 0.055), 300.0, 0.0, 0.2),
+SHADINGS: dict[Material, MaterialShading] = {
+    Material.ASPHALT: MaterialShading("ASPHALT", (0.092, 0.0915, 0.092), 900.0, defines=("TRACKS",)),
+    Material.ASPHALT_PLAIN: MaterialShading("ASPHALT", (0.092, 0.0915, 0.092), 900.0),
+    Material.MARKING_WHITE: MaterialShading("MARKING", (0.78, 0.78, 0.76), 250.0, 0.012),
+    Material.MARKING_YELLOW: MaterialShading("MARKING", (0.80, 0.46, 0.04), 250.0, 0.012),
+    Material.CROSSWALK: MaterialShading("MARKING", (0.70, 0.70, 0.68), 200.0, 0.010),
+    Material.KERB: MaterialShading("STONE", (0.33, 0.325, 0.315), 250.0, 0.0, 0.7),
+    Material.PAVEMENT: MaterialShading("PAVING", (0.27, 0.255, 0.235), 500.0, 0.0, 0.8),
+    Material.CONCRETE: MaterialShading("STONE", (0.34, 0.33, 0.31), 900.0, 0.0, 0.6),
+    Material.GRASS: MaterialShading("GRASS", (0.074, 0.090, 0.032), 260.0, 0.0, 0.35),
+    Material.GRASS_FAR: MaterialShading("GRASS", (0.074, 0.090, 0.032), 1500.0, 0.0, 0.35, tile_m=64.0, near_m=200.0),
+    Material.SOIL: MaterialShading("GRASS", (0.20, 0.145, 0.085), 1400.0, 0.0, 0.5),
+    Material.HILL: MaterialShading("HILL", (0.052, 0.078, 0.030), 1e9, 0.0, 0.2, tile_m=900.0),
+    Material.FACADE: MaterialShading("STONE", (0.45, 0.40, 0.35), 900.0, 0.0, 0.2),
+    Material.METAL: MaterialShading("STONE", (0.42, 0.43, 0.44), 400.0, 0.0, 0.2),
+    Material.FOLIAGE: MaterialShading("GRASS", (0.06, 0.12, 0.03), 500.0, 0.0, 0.2),
+    Material.BARK: MaterialShading("STONE", (0.10, 0.075, 0.055), 300.0, 0.0, 0.2),
 }
 TEXTURES = {"HILL": "GRASS"}
 """Surfaces that use another surface's texture."""
@@ -68,11 +69,11 @@ TEXTURES = {"HILL": "GRASS"}
 class _Group:
     """All triangles of one material and tag: vertices (N, 8), triangles (M, 3) sorted by tile."""
 
-    def __init__(self, look: Look, tag: int, meshes: Sequence[Mesh]) -> None:
-        self.look, self.tag = look, tag
+    def __init__(self, shading: MaterialShading, tag: int, meshes: Sequence[Mesh]) -> None:
+        self.shading, self.tag = shading, tag
         self.vertices, triangles = _joined(meshes)
         points = self.vertices[:, :3].astype(np.float64)
-        order, starts, counts = _tiles(points, triangles, look.tile_m)
+        order, starts, counts = _tiles(points, triangles, shading.tile_m)
         self.triangles = triangles[order]
         self.first, self.length = starts * 3, counts * 3
         low, high = _boxes(points, self.triangles, starts)
@@ -93,9 +94,9 @@ class _Ready:
 class Ground:
     """All static meshes on the GPU; the tiles in view are drawn with one call per group."""
 
-    def __init__(self, ctx: Any, meshes: Sequence[Mesh]) -> None:
+    def __init__(self, ctx: Any, meshes: Sequence[Mesh], look: SurfaceLook) -> None:
         self._ctx = ctx
-        self._groups = groups = _groups(meshes)
+        self._groups = groups = _groups(meshes, look)
         vertex = np.cumsum([0, *(len(g.vertices) for g in groups)]).tolist()
         index = np.cumsum([0, *(g.triangles.size for g in groups)]).tolist()
         vertices = [np.zeros((1, 8), dtype=np.float32), *(g.vertices for g in groups)]  # buffers must not be empty
@@ -110,7 +111,7 @@ class Ground:
         start = np.concatenate([nothing, *(g.first + 3 + index[k] for k, g in enumerate(groups))])
         length = np.concatenate([nothing, *(g.length for g in groups)])
         group = np.repeat(np.arange(len(groups), dtype=np.int32), [len(g.first) for g in groups])
-        near, far = (np.array([getattr(g.look, name) for g in groups])[group] for name in ("near_m", "far_m"))
+        near, far = (np.array([getattr(g.shading, name) for g in groups])[group] for name in ("near_m", "far_m"))
         self._tiles = Tiles(centre, radius, near, far, group, start, length)
         self._made = Commands(np.zeros((len(start), 5), dtype=np.uint32), np.zeros(len(groups), dtype=np.int64))
         self._commands = ctx.buffer(reserve=max(self._made.block.nbytes, 20), dynamic=True)
@@ -147,20 +148,20 @@ class Ground:
         return int(self._made.block[: int(self._made.per_group.sum()), INDEX_COUNT].sum()) // 3
 
     def _prepare(self, programs: Programs, group: _Group, defines: tuple[str, ...]) -> _Ready:
-        look = group.look
-        program = programs.get("ground", "ground", (*defines, *look.own_defines()))
+        shading = group.shading
+        program = programs.get("ground", "ground", (*defines, *shading.own_defines()))
         array = self._arrays.get(program.glo)
         if array is None:
             content = [(self._vertices, "3f 3f 2f", "in_position", "in_normal", "in_uv")]
             array = self._ctx.vertex_array(program, content, self._indices, skip_errors=True)
             self._arrays[program.glo] = array
         values = {
-            "towards_eye": np.float32(look.towards_eye).tobytes(),
-            "base_colour": np.array(look.albedo, dtype=np.float32).tobytes(),
+            "towards_eye": np.float32(shading.towards_eye).tobytes(),
+            "base_colour": np.array(shading.albedo, dtype=np.float32).tobytes(),
             "tag": np.uint32(group.tag).tobytes(),
         }
         uniforms = tuple((program[name], value) for name, value in values.items() if name in program)
-        return _Ready(program.glo, array, uniforms, TEXTURES.get(look.surface, look.surface))
+        return _Ready(program.glo, array, uniforms, TEXTURES.get(shading.surface, shading.surface))
 
     def forget_programs(self) -> None:
         """Release the vertex arrays of all programs."""
@@ -175,15 +176,21 @@ class Ground:
             thing.release()
 
 
-def _groups(meshes: Sequence[Mesh]) -> list[_Group]:
+def _groups(meshes: Sequence[Mesh], look: SurfaceLook) -> list[_Group]:
     """One group per material and tag, with markings last so that they win over the road at equal depth."""
     by_key: dict[tuple[Material, int], list[Mesh]] = {}
     for mesh in meshes:
         if len(mesh.triangles):
             by_key.setdefault((Material(mesh.material), int(mesh.tag)), []).append(mesh)
-    order = list(LOOKS)  # roads are drawn before the soil that they hide
-    keys = sorted(by_key, key=lambda key: (LOOKS[key[0]].towards_eye, order.index(key[0]), key[1]))
-    return [_Group(LOOKS[material], tag, by_key[(material, tag)]) for material, tag in keys]
+    order = list(SHADINGS)  # roads are drawn before the soil that they hide
+    keys = sorted(by_key, key=lambda key: (SHADINGS[key[0]].towards_eye, order.index(key[0]), key[1]))
+    return [_Group(_shading(material, look), tag, by_key[(material, tag)]) for material, tag in keys]
+
+
+def _shading(material: Material, look: SurfaceLook) -> MaterialShading:
+    shading = SHADINGS[material]
+    red, green, blue = (own * factor for own, factor in zip(shading.albedo, look.of(material), strict=True))
+    return replace(shading, albedo=(red, green, blue))
 
 
 def _joined(meshes: Sequence[Mesh]) -> tuple[NDArray[np.float32], I64]:

@@ -1,9 +1,12 @@
 // Edge smoothing along the edge direction (FXAA's idea: T. Lottes, 2009), computed from display colours only; drops on
-// the lens (LENS) and glare of a sun in view (GLARE).
+// the lens (LENS) and glare of a sun in view (GLARE). A look (LOOK) adds bloom, fringes, sharpening, vignette and grading.
 flat in vec3 glare;
 uniform sampler2D picture;
 #ifdef LENS
 uniform sampler2D surface;  // the cloud texture; its last channel is the thickness of the drops
+#endif
+#ifdef BLOOM
+uniform sampler2D bloom;  // blurred bright parts of the picture (passes/bloom.py)
 #endif
 
 void main() {
@@ -36,7 +39,24 @@ void main() {
     ivec2 next = ivec2(round(along / max(longer, 0.001)));
     vec3 a = texelFetch(picture, clamp(here - next, ivec2(0), last), 0).rgb;
     vec3 b = texelFetch(picture, clamp(here + next, ivec2(0), last), 0).rgb;
+#ifdef LOOK
+    reach *= look_lens.w;
+#endif
     m = mix(m, (a + b) * 0.5, reach * smoothstep(0.05, 0.12, range));
+#ifdef LOOK
+    vec2 corner = 2.0 * at - 1.0;
+#ifdef FRINGE
+    vec2 apart = corner * texel * look_lens.z;
+    m.r += texture(picture, at - apart).r - own.r;
+    m.b += texture(picture, at + apart).b - own.b;
+#endif
+    m += look_lens.y * (own.a - 0.25 * (nw + ne + sw + se));
+#ifdef BLOOM
+    m += look_lens.x * texture(bloom, at).rgb * (1.0 - 0.5 * m);
+#endif
+    m *= 1.0 - 0.5 * look_grade.w * dot(corner, corner);
+    m = mix(vec3(dot(m, vec3(0.114, 0.587, 0.299))), m, look_grade.x) * look_grade.y + look_grade.z;
+#endif
 #ifdef GLARE
     vec2 off = (at - glare.xy) * vec2(1.0, texel.x / texel.y);
     float r2 = dot(off, off);

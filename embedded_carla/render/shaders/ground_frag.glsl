@@ -10,6 +10,11 @@ uniform uint tag;
 
 #ifdef OUT_RGB
 uniform sampler2D surface;
+#ifdef LOOK
+#define DETAIL(frequency) (uv * (look_light.w * frequency))
+#else
+#define DETAIL(frequency) (uv * frequency)
+#endif
 #ifdef WET
 uniform sampler2D hollows;
 #ifdef MIRROR
@@ -19,13 +24,16 @@ uniform sampler2D mirror_picture;
 
 #ifdef SURFACE_ASPHALT
 vec3 surface_albedo() {
-    float grain = texture(surface, uv * 0.37).r;
-    vec3 broad = texture(surface, uv * 0.045).rgb;
+    float grain = texture(surface, DETAIL(0.37)).r;
+    vec3 broad = texture(surface, DETAIL(0.045)).rgb;
     float worn = 1.0;
 #ifdef TRACKS
     float across = mod(uv.y + 8.0, 16.0) - 8.0;  // distance from the middle of the lane
     float track = smoothstep(0.55, 0.10, abs(abs(across) - 0.80));
     worn = 1.0 - 0.10 * track - 0.05 * smoothstep(0.5, 0.0, abs(across));
+#ifdef LOOK
+    worn = mix(1.0, worn, look_lamps.w);
+#endif
 #endif
     float shade = (0.35 + 1.3 * grain) * (2.0 * broad.g) * (2.0 * broad.b) * worn * (1.0 + 0.13 * tone);
     return base_colour * shade * vec3(1.0 + 0.025 * tone, 1.0, 1.0 - 0.03 * tone);
@@ -33,28 +41,28 @@ vec3 surface_albedo() {
 #endif
 #ifdef SURFACE_MARKING
 vec3 surface_albedo() {
-    vec3 wear = texture(surface, uv * 0.31).rgb;
+    vec3 wear = texture(surface, DETAIL(0.31)).rgb;
     float bare = min(wear.g * (0.75 + 0.25 * tone), 0.6);
     return mix(base_colour * (0.55 + 0.65 * wear.r + 0.25 * wear.b), vec3(0.11), bare);
 }
 #endif
 #ifdef SURFACE_PAVING
 vec3 surface_albedo() {
-    float slab = texture(surface, uv * 0.30).r;
-    float stain = texture(surface, uv * 0.043).b;
+    float slab = texture(surface, DETAIL(0.30)).r;
+    float stain = texture(surface, DETAIL(0.043)).b;
     return base_colour * (4.0 * slab * stain) * (1.0 + 0.08 * tone);
 }
 #endif
 #ifdef SURFACE_STONE
 vec3 surface_albedo() {
-    vec3 block = texture(surface, uv * 0.25).rgb;
+    vec3 block = texture(surface, DETAIL(0.25)).rgb;
     return base_colour * (4.0 * block.r * block.b) * (1.0 + 0.06 * tone);
 }
 #endif
 #ifdef SURFACE_GRASS
 vec3 surface_albedo() {
-    float blades = texture(surface, uv * 0.41).r;
-    vec3 broad = texture(surface, uv * 0.029).gba;
+    float blades = texture(surface, DETAIL(0.41)).r;
+    vec3 broad = texture(surface, DETAIL(0.029)).gba;
     float dry = clamp(broad.y + 0.35 * tone, 0.0, 1.0);
     vec3 colour = mix(base_colour * vec3(0.85, 1.0, 0.85), base_colour * vec3(1.9, 1.35, 1.25), dry * dry);
     colour = mix(colour, vec3(0.165, 0.125, 0.080), max(0.75 * broad.z, 0.9 * smoothstep(0.90, 0.75, normal.z)));
@@ -64,8 +72,8 @@ vec3 surface_albedo() {
 #ifdef SURFACE_HILL
 // Distant woods and meadows.
 vec3 surface_albedo() {
-    vec3 near = texture(surface, uv * 0.011).rgb;
-    vec3 broad = texture(surface, uv * 0.0016).gba;
+    vec3 near = texture(surface, DETAIL(0.011)).rgb;
+    vec3 broad = texture(surface, DETAIL(0.0016)).gba;
     float meadow = smoothstep(0.42, 0.62, broad.x + 0.25 * tone + 0.35 * (near.g - 0.5));
     vec3 woods = base_colour * (0.25 + 1.5 * near.r);
     return mix(woods, vec3(0.20, 0.185, 0.085) * (0.6 + 0.8 * near.b), meadow);

@@ -113,6 +113,15 @@ void paint() {
         finish.y = bits == part - 10 ? 2.6 : 0.0;
         albedo = own * (bits == part - 10 ? 1.0 : 0.06);
     }
+#ifdef LOOK
+    if (part == 1) {
+        albedo = look_paint.z * own * max(mix(vec3(dot(tint.rgb, vec3(0.2126, 0.7152, 0.0722))), tint.rgb, look_paint.y), 0.0);
+        finish.x = look_paint.x;
+    }
+    if (part == 2) { albedo *= look_lamps.z; finish.x = look_paint.w; }
+    if ((part >= 3 && part <= 7) || part == 14) { finish.y *= look_lamps.y; }
+    if (part >= 10 && part <= 12) { finish.y *= look_lamps.x; }
+#endif
     if (part == 9) { albedo = own * trousers(); }
     if (part == 13) { finish.y = 6.0 * sky_ambient.w; }                                  // street lamp
     if (part == 14) { finish = vec2(0.04, brake ? 4.0 : 0.0); }

@@ -104,9 +104,15 @@ vec4 display(vec3 radiance) { return vec4(radiance, 1.0); }  // linear; the pudd
 vec4 display(vec3 radiance) {
     // A filmic curve, x (2.51 x + 0.03) / (x (2.43 x + 0.59) + 0.14), and the sRGB transfer function in one step: a
     // rational function of sqrt(x), fitted to within 0.004.
+#ifdef LOOK
+    vec3 x = radiance * (sun_direction.w * look_light.rgb);
+    vec3 s = sqrt(x);
+    vec3 srgb = (look_curve.x * x + look_curve.y * s) / (look_curve.z * x + look_curve.w * s + 1.0);
+#else
     vec3 x = radiance * sun_direction.w;
     vec3 s = sqrt(x);
     vec3 srgb = (5.72871 * x - 0.08034 * s) / (5.79049 * x - 0.57977 * s + 1.0);
+#endif
     return vec4(srgb.bgr, dot(srgb, vec3(0.299, 0.587, 0.114)));  // BGR for the wire; luma for finish_frag.glsl
 }
 #endif

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.render.look import HeadLook, Look
 from embedded_carla.render.shapes import buildings, street, trees
 from embedded_carla.render.shapes.geometry import Shape
+from embedded_carla.render.shapes.parts import Part
 from embedded_carla.render.shapes.props import prop
+from embedded_carla.render.shapes.signal_heads import signal_head
 from embedded_carla.scene import Placement
 
 F64 = NDArray[np.float64]
@@ -102,7 +105,7 @@ def _street() -> dict[str, Prototype]:
         "street_lamp": Prototype((street.street_lamp(),), (), "object", PLAIN, least_px=6.0, far_m=300.0),
         "pole": Prototype((street.pole(),), (), "object", PLAIN, least_px=5.0, far_m=300.0),
         "mast_arm": Prototype((street.mast_arm(),), (), "object", PLAIN, least_px=3.0, far_m=300.0),
-        "signal_head": Prototype((street.signal_head(),), (), "object", PLAIN, far_m=300.0),
+        "signal_head": Prototype((signal_head(HeadLook()),), (), "object", PLAIN, far_m=300.0),
         "guard_rail": Prototype(rail, (40.0,), "object", PLAIN, least_px=2.0, far_m=300.0),
         "bench": Prototype((street.bench(),), (), "object", PLAIN, least_px=2.0, far_m=150.0),
         "wall": Prototype((street.wall(),), (), "object", STONE, far_m=400.0),
@@ -123,6 +126,21 @@ def _street() -> dict[str, Prototype]:
 
 
 PROTOTYPES = _prototypes()
+METAL = ("street_lamp", "pole", "mast_arm", "guard_rail", "fence", "sign_post")
+
+
+def shape_of(name: str, level: int, look: Look) -> Shape:
+    """The shape of a prototype in a look: its own signal heads, its own colour of posts and rails."""
+    shape = PROTOTYPES[name].levels[level]
+    if look.is_default:
+        return shape
+    if name == "signal_head":
+        return signal_head(look.heads)
+    if name not in METAL:
+        return shape
+    vertices = shape.vertices.copy()
+    vertices[vertices[:, 9] == Part.FIXED, 6:9] *= np.array(look.surfaces.metal, dtype=np.float32)
+    return Shape(vertices, shape.triangles)
 
 
 def tints(name: str, seeds: Sequence[int]) -> tuple[F64, F64]:

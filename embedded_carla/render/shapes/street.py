@@ -13,12 +13,6 @@ WHITE = (1.0, 1.0, 1.0)
 STEEL = (0.22, 0.23, 0.24)
 ZINC = (0.30, 0.31, 0.32)
 BLACK = (0.014, 0.014, 0.015)
-HOUSING = (0.030, 0.034, 0.030)
-LAMPS = (
-    (Part.SIGNAL_GREEN, (0.006, 0.80, 0.13)),
-    (Part.SIGNAL_YELLOW, (1.0, 0.15, 0.003)),
-    (Part.SIGNAL_RED, (1.0, 0.012, 0.006)),
-)
 
 
 def street_lamp() -> Shape:
@@ -49,28 +43,6 @@ def mast_arm() -> Shape:
     """A horizontal arm along x that tapers towards x = 0.5."""
     b = ShapeBuilder()
     b.tube((-0.5, 0.0, 0.5), (0.5, 0.0, 0.5), 0.5, 0.32, 8, STEEL, caps=True)
-    return b.build()
-
-
-def signal_head() -> Shape:
-    """Three lamps facing +x, red at the top, each under a visor, and a black back plate around the housing."""
-    b = ShapeBuilder()
-    b.box((-0.5, -0.36, 0.02), (0.10, 0.36, 0.98), HOUSING, True)
-    b.box((-0.16, -0.5, 0.0), (-0.04, 0.5, 1.0), BLACK, True)
-    for k, (part, colour) in enumerate(LAMPS):
-        z = (k + 0.5) * 0.96 / 3.0 + 0.02
-        turn = np.linspace(0, 2 * np.pi, 14, endpoint=False)
-        b.part, b.motion = part, (0.26, z)
-        b.polygon([(0.13, 0.26 * np.cos(a), z + 0.117 * np.sin(a)) for a in turn], colour)
-        b.part, b.motion = Part.FIXED, (0.0, 0.0)
-        hood = np.linspace(0.0, np.pi, 7)
-        quads = []
-        for a0, a1 in itertools.pairwise(hood):
-            c0, s0, c1, s1 = 0.31 * np.cos(a0), 0.140 * np.sin(a0), 0.31 * np.cos(a1), 0.140 * np.sin(a1)
-            reach0, reach1 = (0.10 + 0.40 * (0.45 + 0.55 * np.sin(a)) for a in (a0, a1))
-            quads.append([(0.10, c0, z + s0), (reach0, c0, z + s0), (reach1, c1, z + s1), (0.10, c1, z + s1)])
-        both = quads + [q[::-1] for q in quads]
-        b.skin(np.array(both), BLACK, Part.FIXED)
     return b.build()
 
 
