@@ -42,8 +42,17 @@ TRAINING = CaptureSpec("", 0, fov_deg=TRAINING_FOV_DEG, guests=36, guests_m=(10.
 Its people stand up to the largest distance that counts, since those are the hard ones to detect.
 """
 
+LOOKS_TRAINING = replace(TRAINING, large_vehicles=8, props=40)
+"""The same with what detectors confuse in other renderers: large vehicles close by, and props beside the road."""
+
+DESERTED_EVERY = 6
+"""With looks, every so many rounds of the maps show nearly empty roads."""
+
 ATTEMPTS = 3
 """Attempts at an episode: with many servers at once, two sometimes pick the same port."""
+
+FIRST_HELD_OUT_LOOK = 900_000
+"""Looks from this one on are for evaluation; no data set for training has them."""
 
 FIRST_SEED = {"train": 1000, "val": 500_000}
 """First seed of each split. The seeds of the splits never overlap, nor do they overlap those of scenarios."""
@@ -51,20 +60,38 @@ FIRST_SEED = {"train": 1000, "val": 500_000}
 
 @dataclass(frozen=True, slots=True)
 class DatasetSpec:
-    """What to render: `frames` pictures of `split`, spread evenly over `maps`; `capture` describes each episode."""
+    """What to render: `frames` pictures of `split`, spread evenly over `maps`; `capture` describes each episode.
+
+    With `looks`, each map's episodes take the server's default look and looks 1 to `looks` in turn.
+    """
 
     split: str
     maps: tuple[str, ...]
     frames: int
     capture: CaptureSpec
     maps_folder: Path | None = None
+    looks: int = 0
 
     def episodes(self) -> Iterator[CaptureSpec]:
         """The episodes, maps in turn; the last one may yield more frames than needed."""
         each = self.capture.views * self.capture.scenes * self.capture.shots
         for number in range(-(-self.frames // each)):
             seed = FIRST_SEED[self.split] + number
-            yield replace(self.capture, map_name=self.maps[number % len(self.maps)], seed=seed)
+            episode = replace(self.capture, map_name=self.maps[number % len(self.maps)], seed=seed)
+            is_deserted = self.looks and self._round(episode) % DESERTED_EVERY == DESERTED_EVERY - 1
+            yield _deserted(episode) if is_deserted else episode
+
+    def look(self, episode: CaptureSpec) -> int:
+        """The look of one of the episodes: a seed for the server, 0 for its default."""
+        return self._round(episode) % (self.looks + 1)
+
+    def _round(self, episode: CaptureSpec) -> int:
+        return (episode.seed - FIRST_SEED[self.split]) // len(self.maps)
+
+
+def _deserted(episode: CaptureSpec) -> CaptureSpec:
+    """The episode with the cars that carry the cameras, as many others, and nobody else."""
+    return replace(episode, vehicles=2 * episode.views, walkers=0, guests=0, large_vehicles=0)
 
 
 def write_dataset(
@@ -126,7 +153,7 @@ def _claim(out: Path, specs: Sequence[DatasetSpec]) -> None:
 
 def _plain(spec: DatasetSpec) -> dict[str, object]:
     shape = {name: getattr(spec.capture, name) for name in CaptureSpec.__dataclass_fields__}
-    return {"split": spec.split, "maps": spec.maps, "frames": spec.frames, "capture": shape}
+    return {"split": spec.split, "maps": spec.maps, "frames": spec.frames, "capture": shape, "looks": spec.looks}
 
 
 def _marker(out: Path, split: str, episode: CaptureSpec) -> Path:
@@ -153,7 +180,8 @@ def _write_episode(out: Path, spec: DatasetSpec, episode: CaptureSpec) -> None:
     folder = [] if spec.maps_folder is None else ["--maps", str(spec.maps_folder)]
     counts: Counter[str] = Counter()
     frames = 0
-    with ServerProcess(["--map", episode.map_name, "--seed", str(episode.seed), *folder]) as address:
+    options = ["--map", episode.map_name, "--seed", str(episode.seed), "--look", str(spec.look(episode)), *folder]
+    with ServerProcess(options) as address:
         client = connect(address)
         for number, shot in enumerate(capture(client, episode, weather_presets())):
             counts.update(_write_shot(out, spec.split, f"{_name(episode)}_{number:05d}", shot))

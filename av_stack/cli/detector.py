@@ -23,6 +23,12 @@ def dataset_command(
     train_maps: Annotated[str, typer.Option(help="Maps, comma-separated.")] = "city_grid,country_road,motorway",
     val_maps: Annotated[str, typer.Option(help="Maps, comma-separated.")] = "city_grid",
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps.")] = None,
+    looks: Annotated[
+        int,
+        typer.Option(
+            min=0, max=1000, help="Train on this many other looks of the server as well, and on what they confuse."
+        ),
+    ] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Servers that render at the same time.")] = 2,
 ) -> None:
     """Render labelled pictures to train the detector with, in ultralytics' layout."""
@@ -33,11 +39,11 @@ def dataset_command(
             raise ConfigError(f"{option}: no map is named")
         check_known(option, parse_list(names), embedded_maps(maps))
     with importing():
-        from av_stack.dataset import TRAINING, DatasetSpec, write_dataset
+        from av_stack.dataset import LOOKS_TRAINING, TRAINING, DatasetSpec, write_dataset
         from av_stack.world.carla.capture.shots import CaptureSpec
 
     specs = [
-        DatasetSpec("train", parse_list(train_maps), train, TRAINING, maps),
+        DatasetSpec("train", parse_list(train_maps), train, LOOKS_TRAINING if looks else TRAINING, maps, looks),
         DatasetSpec("val", parse_list(val_maps), val, CaptureSpec("", 0), maps),
     ]
     with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:

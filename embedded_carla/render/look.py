@@ -213,7 +213,7 @@ def _camera(draw: _Draw) -> CameraLook:
     return CameraLook(
         gain=draw.tinted(0.7, 1.3, 0.05),
         curve=fit_curve(film=draw.uniform(0.0, 1.0), gamma=draw.uniform(2.0, 2.5)),
-        saturation=draw.uniform(0.5, 1.25),
+        saturation=draw.uniform(0.6, 1.25),
         contrast=draw.uniform(0.85, 1.12),
         lift=draw.uniform(-0.02, 0.04),
         bloom=draw.sometimes(0.7, 0.1, 0.7),
@@ -260,10 +260,10 @@ def _heads(draw: _Draw) -> HeadLook:
     plate: Triple | None = (housing if own else HOUSINGS[0]) if has_plate else None
     border: Triple | None = (0.70, 0.52, 0.02) if has_plate and has_border else None
     green = (0.006, draw.uniform(0.65, 0.9), draw.uniform(0.08, 0.50))
-    yellow = (1.0, draw.uniform(0.12, 0.40), draw.uniform(0.003, 0.03))
-    red = (1.0, draw.uniform(0.008, 0.10), draw.uniform(0.004, 0.03))
+    yellow = (1.0, draw.uniform(0.14, 0.40), draw.uniform(0.003, 0.03))
+    red = (1.0, draw.uniform(0.006, 0.03), draw.uniform(0.004, 0.02))
     visor = ("hood", "tunnel", "none")[draw.pick((0.5, 0.3, 0.2))]
     return HeadLook(
-        housing, plate, border, visor, (green, yellow, red), draw.uniform(0.20, 0.28), draw.sometimes(0.6, 0.1, 0.6),
-        draw.between(0.6, 1.6),
+        housing, plate, border, visor, (green, yellow, red), draw.uniform(0.20, 0.28), draw.sometimes(0.6, 0.03, 0.20),
+        draw.between(0.6, 1.3),
     )  # fmt: skip

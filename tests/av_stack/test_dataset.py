@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from av_core.errors import ConfigError
-from av_stack.dataset import DatasetSpec, write_dataset
+from av_stack.dataset import FIRST_HELD_OUT_LOOK, LOOKS_TRAINING, DatasetSpec, write_dataset
 from av_stack.world.carla.capture.shots import CaptureSpec
 from perception.detection.classes import CLASSES, HEIGHT_MIN_PX, VISIBLE_MIN
 
@@ -65,3 +65,33 @@ def test_what_is_there_is_not_made_again_and_other_options_are_refused(made: tup
     assert {path: path.stat().st_mtime_ns for path in (out / "images" / "train").iterdir()} == before
     with pytest.raises(ConfigError, match="other options"):
         write_dataset([replace(SPEC, capture=replace(SHAPE, vehicles=5))], out, 1, lambda done, of: None)
+
+
+def test_every_map_takes_the_default_look_and_the_others_in_turn() -> None:
+    shape = replace(LOOKS_TRAINING, views=1, scenes=1, shots=1)
+    spec = DatasetSpec("train", ("city_grid", "motorway"), 24, shape, looks=3)
+    looks = [(episode.map_name, spec.look(episode)) for episode in spec.episodes()]
+    for name in spec.maps:
+        assert [look for map_name, look in looks if map_name == name] == [0, 1, 2, 3] * 3
+    deserted = [episode.vehicles for episode in spec.episodes() if episode.walkers == 0]
+    assert deserted == [2] * 4  # rounds 6 and 12 of both maps
+    without = replace(spec, looks=0)
+    assert {without.look(episode) for episode in without.episodes()} == {0}
+    assert all(episode.vehicles == shape.vehicles for episode in without.episodes())
+    assert FIRST_HELD_OUT_LOOK > 1000  # the most that --looks takes
+
+
+@pytest.fixture(scope="module")
+def looked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two episodes, in the default look and in look 1, with large vehicles and props near the cameras."""
+    out = tmp_path_factory.mktemp("looked")
+    shape = replace(SHAPE, scenes=1, weathers=("ClearNoon",), large_vehicles=6, props=12, vehicles=12)
+    write_dataset([DatasetSpec("train", ("city_grid",), 6, shape, looks=1)], out, 1, lambda done, of: None)
+    return out
+
+
+def test_large_vehicles_near_the_cameras_are_labelled_in_every_look(looked: Path) -> None:
+    assert len(list((looked / "images" / "train").glob("*.jpg"))) == 6
+    objects = [json.loads(line) for path in (looked / "objects" / "train").iterdir() for line in path.open()]
+    near = [thing for thing in objects if thing["class"] in ("truck", "bus", "motorcycle", "bicycle")]
+    assert any(thing["counts"] and thing["distance_m"] < 50.0 for thing in near)

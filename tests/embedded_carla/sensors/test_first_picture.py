@@ -10,6 +10,7 @@ from embedded_carla.handlers.actors import spawn
 from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.loader import MapLoader
 from embedded_carla.render import Renderer
+from embedded_carla.render.look import Look
 from embedded_carla.scene import Scenery
 from embedded_carla.sensing import drawing
 from embedded_carla.simulation import Simulation
@@ -22,9 +23,9 @@ def test_the_renderer_is_there_before_the_first_tick(monkeypatch: pytest.MonkeyP
     made = []
 
     class Counted(Renderer):
-        def __init__(self, scenery: Scenery) -> None:
+        def __init__(self, scenery: Scenery, look: Look) -> None:
             made.append(scenery)
-            super().__init__(scenery)
+            super().__init__(scenery, look)
 
     monkeypatch.setattr(drawing, "Renderer", Counted)
     simulation = Simulation(MapLoader(MapLibrary(), 0), StreamHub(lambda _: None), 2001, "country_road", 0)

@@ -20,6 +20,7 @@ from av_stack.world.carla.actors import destroy, traffic_lights
 from av_stack.world.carla.capture.labelled_signs import looks_at
 from av_stack.world.carla.capture.population import Population
 from av_stack.world.carla.capture.random_weather import random_weather
+from av_stack.world.carla.capture.roadside import Roadside
 from av_stack.world.carla.capture.speed_signs import redraw_speed_limits
 from av_stack.world.carla.capture.things import FixedThings, MovingThings
 from av_stack.world.carla.capture.views import View, mounted, somewhere, spawn_view
@@ -58,7 +59,7 @@ class CaptureSpec:
     `views` cameras (with a rig, `views` sets of them) ride on as many cars. Each of `scenes` has its own weather and
     its own `guests`, people who walk near the cameras and start within `guests_m` ahead of them, and yields `shots`
     moments. Each camera's field of view is drawn from `fov_deg`. `redraw_limits` changes the numbers on the map's speed
-    limit signs.
+    limit signs. `large_vehicles` (and cycles) stand in each scene close ahead of the cameras, `props` beside the road.
     """
 
     map_name: str
@@ -75,6 +76,8 @@ class CaptureSpec:
     guests_m: tuple[float, float] = (10.0, 60.0)
     weathers: tuple[str, ...] = ()  # presets to take in turn; drawn at random if empty
     redraw_limits: bool = False
+    large_vehicles: int = 0
+    props: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,8 @@ class _Capture:
         self._world = self._load()
         self._take_over_time()
         self._population = self._populate()
+        wants_roadside = spec.large_vehicles or spec.props
+        self._roadside = Roadside(client, self._world, spec.seed, cleanup) if wants_roadside else None
         self._fixed, self._moving = FixedThings(self._world), MovingThings()
         self._views = [view for carrier in self._carriers() for view in self._spawn_views(carrier)]
 
@@ -128,6 +133,8 @@ class _Capture:
             weather = self._set_weather(scene)
             self._set_lights()
             self._population.move_guests(spec.guests, [view.carrier for view in self._views], spec.guests_m)
+            if self._roadside is not None:
+                self._roadside.replace(spec.large_vehicles, spec.props, [view.carrier for view in self._views])
             self._tick(WARM_TICKS)
             for _ in range(spec.shots):
                 yield from self._shoot(weather)
@@ -225,7 +232,8 @@ class _Capture:
             for sensor in view.sensors:
                 sensor.stop()
         there = self._population
-        moving = self._moving.read(snapshot, [*there.vehicles, *there.crowd, *there.guests])
+        standing = self._roadside.vehicles if self._roadside is not None else []
+        moving = self._moving.read(snapshot, [*there.vehicles, *there.crowd, *there.guests, *standing])
         fixed = self._fixed.read(first=len(moving))
         for view, (colour, marks) in zip(self._views, pairs, strict=True):
             yield _shot(view, colour, marks, moving, fixed, weather)
