@@ -7,7 +7,7 @@ picture's middle gives the camera's angles (Caprile and Torre, "Using vanishing 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,15 @@ CROSSING_MIN_RAD = np.radians(20.0)
 SUPPORT_MIN_PX = 60.0
 """Minimum total length, px, of segments that meet in the point, on each side of the road."""
 
+PITCH_TRIALS_RAD = tuple(np.radians([0.0, -4.0, 4.0, -8.0, 8.0]).tolist())
+"""Offsets of the trials from the guessed pitch. Each trial analyses the rows that show the road at its pitch."""
+
+AGREE_MAX_RAD = np.radians(0.7)
+"""Maximum difference of the angles of two trials that found the same point."""
+
+FAR_RAD = np.radians(2.0)
+"""Difference of pitch beyond which a trial analysed the wrong rows and is repeated."""
+
 GAIN = 0.1
 """Weight of a later measurement."""
 
@@ -64,6 +73,57 @@ def vanishing_point(bgr: Image, camera: CameraModel) -> tuple[float, float] | No
 
     `camera` is an initial guess: the search is limited to a region around the point that it predicts.
     """
+    found = _meeting_point(bgr, camera)
+    return None if found is None else found.point
+
+
+def turned_camera(bgr: Image, guess: CameraModel) -> CameraModel | None:
+    """`guess` with the pitch and yaw from the lane lines of one picture; None where no vanishing point is found.
+
+    The pitch may differ from the guess by some 8 degrees, because several pitches are tried. The point that counts is
+    that of the best supported trial, as measured by the agreeing trial nearest to the guess.
+    """
+    found = [trial for offset_rad in PITCH_TRIALS_RAD if (trial := _trial(bgr, guess, offset_rad)) is not None]
+    if not found:
+        return None
+    best = max(found, key=lambda trial: trial.support_px)
+    agree = (trial for trial in found if np.abs(np.subtract(trial.angles_rad, best.angles_rad)).max() <= AGREE_MAX_RAD)
+    pitch_rad, yaw_rad = next(agree).angles_rad
+    return replace(guess, pitch_rad=pitch_rad, yaw_rad=yaw_rad)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Pitch and yaw, rad, and the length, px of the working picture, of the segments that meet there."""
+
+    angles_rad: tuple[float, float]
+    support_px: float
+
+
+def _trial(bgr: Image, guess: CameraModel, offset_rad: float) -> _Trial | None:
+    """The vanishing point from the guess turned down by `offset_rad`; again from there where it is far from that."""
+    tried = replace(guess, pitch_rad=guess.pitch_rad + offset_rad)
+    found = _measure(bgr, tried)
+    if found is None or abs(found.angles_rad[0] - tried.pitch_rad) <= FAR_RAD:
+        return found
+    pitch_rad, yaw_rad = found.angles_rad
+    return _measure(bgr, replace(guess, pitch_rad=pitch_rad, yaw_rad=yaw_rad))
+
+
+def _measure(bgr: Image, camera: CameraModel) -> _Trial | None:
+    found = _meeting_point(bgr, camera)
+    return None if found is None else _Trial(angles_of(found.point, camera), found.support_px)
+
+
+@dataclass(frozen=True, slots=True)
+class _MeetingPoint:
+    """A point (u, v) px of the full picture; `support_px` as in `_Trial`."""
+
+    point: tuple[float, float]
+    support_px: float
+
+
+def _meeting_point(bgr: Image, camera: CameraModel) -> _MeetingPoint | None:
     view = road_view(camera)
     if view is None:
         return None
@@ -72,9 +132,11 @@ def vanishing_point(bgr: Image, camera: CameraModel) -> tuple[float, float] | No
     segments = _slanted(find_segments(paint.contrast), view)
     if len(segments) < 2:
         return None
-    guess = np.array(point_of(view.camera))
-    best = _consensus(segments, guess, view.camera)
-    return None if best is None else (float(best[0] * scale), float(best[1] * scale))
+    best = _consensus(segments, np.array(point_of(view.camera)), view.camera)
+    if best is None:
+        return None
+    (u, v), support_px = best
+    return _MeetingPoint((float(u * scale), float(v * scale)), support_px)
 
 
 def _slanted(segments: Float, view: RoadView) -> Float:
@@ -87,8 +149,11 @@ def _slanted(segments: Float, view: RoadView) -> Float:
     return np.asarray(kept + np.array([0.0, view.top_px, 0.0, view.top_px]))
 
 
-def _consensus(segments: Float, guess: Float, camera: CameraModel) -> Float | None:
-    """The crossing of two segments with the largest total length of agreeing segments, refined by least squares."""
+def _consensus(segments: Float, guess: Float, camera: CameraModel) -> tuple[Float, float] | None:
+    """The crossing of two segments with the largest total length of agreeing segments, refined by least squares.
+
+    The second value is that length, px.
+    """
     run = segments[:, 2:] - segments[:, :2]
     length = np.hypot(*run.T)
     normal = np.column_stack([-run[:, 1], run[:, 0]]) / length[:, None]
@@ -115,7 +180,7 @@ def _consensus(segments: Float, guess: Float, camera: CameraModel) -> Float | No
     rising = run[:, 0] * run[:, 1] < 0.0
     if min(length[member & rising].sum(), length[member & ~rising].sum()) < SUPPORT_MIN_PX:
         return None
-    return np.asarray(point)
+    return np.asarray(point), float(length[member].sum())
 
 
 class MountCalibrator:
@@ -140,14 +205,16 @@ class MountCalibrator:
 
     def update(self, bgr: Image) -> CameraModel:
         """The camera after this picture; unchanged where the picture has no usable vanishing point."""
+        if not self._known:
+            first = turned_camera(bgr, self._camera)
+            self._camera, self._known = first or self._camera, first is not None
+            return self._camera
         point = vanishing_point(bgr, self._camera)
         if point is None:
             return self._camera
-        pitch, yaw = angles_of(point, self._camera)
-        if self._known:
-            step = np.array([pitch - self._camera.pitch_rad, yaw - self._camera.yaw_rad])
-            if float(np.abs(step).max()) > JUMP_MAX_RAD:
-                return self._camera
-            pitch, yaw = self._camera.pitch_rad + GAIN * step[0], self._camera.yaw_rad + GAIN * step[1]
-        self._camera, self._known = replace(self._camera, pitch_rad=float(pitch), yaw_rad=float(yaw)), True
+        pitch_rad, yaw_rad = angles_of(point, self._camera)
+        step = np.array([pitch_rad - self._camera.pitch_rad, yaw_rad - self._camera.yaw_rad])
+        if float(np.abs(step).max()) <= JUMP_MAX_RAD:
+            pitch_rad, yaw_rad = self._camera.pitch_rad + GAIN * step[0], self._camera.yaw_rad + GAIN * step[1]
+            self._camera = replace(self._camera, pitch_rad=float(pitch_rad), yaw_rad=float(yaw_rad))
         return self._camera

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from av_core.frames import vehicle_to_image
-from perception.lanes.self_calibration import MountCalibrator, angles_of, point_of, vanishing_point
+from perception.lanes.self_calibration import MountCalibrator, angles_of, point_of, turned_camera, vanishing_point
 from tests.perception.lane_pictures import FRONT, YELLOW, Paint, draw_road
 
 LANE = [Paint(lambda x: 0 * x + 1.8, YELLOW), Paint(lambda x: 0 * x - 1.7), Paint(lambda x: 0 * x - 5.2, gap_m=6.0)]
@@ -34,6 +34,27 @@ def test_a_turned_camera_is_found_out(pitch_deg: float, yaw_deg: float) -> None:
     assert calibrator.is_calibrated
     assert np.degrees(calibrator.camera.pitch_rad) == pytest.approx(pitch_deg, abs=0.25)
     assert np.degrees(calibrator.camera.yaw_rad) == pytest.approx(yaw_deg, abs=0.25)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    pitch_deg=st.floats(-8.0, 8.0),
+    yaw_deg=st.floats(-3.0, 3.0),
+    lane_m=st.floats(3.0, 3.8),
+    aside_m=st.floats(-0.4, 0.4),
+    gap_m=st.sampled_from([0.0, 3.0, 6.0]),
+    asphalt=st.integers(60, 120),
+)
+def test_one_picture_gives_the_pitch_within_a_degree(
+    pitch_deg: float, yaw_deg: float, lane_m: float, aside_m: float, gap_m: float, asphalt: int
+) -> None:
+    truth = replace(FRONT, pitch_rad=np.radians(pitch_deg), yaw_rad=np.radians(yaw_deg))
+    left_m = lane_m / 2.0 + aside_m
+    lines = [Paint(lambda x: 0 * x + left_m, gap_m=gap_m), Paint(lambda x: 0 * x + left_m - lane_m)]
+    found = turned_camera(draw_road(lines, truth, asphalt=asphalt), FRONT)
+    assert found is not None
+    assert np.degrees(found.pitch_rad) == pytest.approx(pitch_deg, abs=1.0)
+    assert np.degrees(found.yaw_rad) == pytest.approx(yaw_deg, abs=1.0)
 
 
 def test_one_line_or_none_tell_nothing() -> None:

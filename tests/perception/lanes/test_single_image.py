@@ -14,8 +14,14 @@ from av_core.types import Image
 from av_stack.calibration import calibrate_folder
 from av_stack.evaluation.dashcam import DASHCAM, LABELS, WITHIN_PX, worst_error_px
 from perception.lanes.lens import Undistorter, pinhole_camera
-from perception.lanes.single_image import camera_turned_to, lanes_in_picture
-from tests.perception.lanes.test_real_lanes import brick_wall
+from perception.lanes.single_image import (
+    UNCALIBRATED_CONFIDENCE_MAX,
+    camera_turned_to,
+    lanes_and_mount,
+    lanes_in_picture,
+)
+from tests.perception.lane_pictures import FRONT, Paint, draw_road
+from tests.perception.lanes.test_real_lanes import CARLA_CAMERA, FRAME, brick_wall
 
 DASHCAM_STILLS = sorted(name for name in json.loads(LABELS.read_text()) if "#" not in name)
 WIDE_STILLS = ("advanced_straight_lines1", "advanced_straight_lines2", "advanced_test1", "advanced_test4")
@@ -33,6 +39,45 @@ def test_one_look_at_a_dashcam_still_is_within_eight_pixels(data_dir: Path, name
     camera = camera_turned_to(bgr, DASHCAM)
     labels = json.loads(LABELS.read_text())[name]
     assert worst_error_px(lanes_in_picture(bgr, camera), labels, camera) <= WITHIN_PX
+
+
+@pytest.mark.parametrize("wrong_by_deg", [-8.0, -4.0, 4.0, 8.0])
+@pytest.mark.parametrize("name", DASHCAM_STILLS)
+def test_a_wrong_guess_of_the_pitch_changes_no_line(data_dir: Path, name: str, wrong_by_deg: float) -> None:
+    bgr = read(data_dir / "lanes" / name)
+    usual = camera_turned_to(bgr, DASHCAM)
+    seen = lanes_and_mount(bgr, replace(usual, pitch_rad=usual.pitch_rad + np.radians(wrong_by_deg)))
+    assert seen.is_calibrated
+    assert seen.camera.pitch_rad == pytest.approx(usual.pitch_rad, abs=np.radians(0.5))
+    assert worst_error_px(seen.lanes, json.loads(LABELS.read_text())[name], seen.camera) <= WITHIN_PX
+
+
+@pytest.mark.parametrize("guess_deg", [-3.0, 0.0, 5.0, 10.0])
+def test_the_pitch_of_real_carla_s_camera(data_dir: Path, guess_deg: float) -> None:
+    bgr = read(data_dir / "carla_frames" / f"{FRAME}.png")
+    found = camera_turned_to(bgr, replace(CARLA_CAMERA, pitch_rad=np.radians(guess_deg)))
+    assert np.degrees(found.pitch_rad) == pytest.approx(5.0, abs=0.5)
+
+
+def test_lines_without_a_vanishing_point_have_low_confidence() -> None:
+    """One line has no vanishing point; with a known mounting it is a sure line."""
+    one_line = draw_road([Paint(lambda x: 0 * x + 1.7)])
+    sure, seen = lanes_in_picture(one_line, FRONT).left, lanes_and_mount(one_line, FRONT)
+    assert not seen.is_calibrated
+    assert seen.camera == FRONT
+    assert sure is not None
+    assert sure.confidence > 0.5
+    assert seen.lanes.left == replace(sure, confidence=UNCALIBRATED_CONFIDENCE_MAX)
+
+
+def test_lines_with_a_vanishing_point_keep_their_confidence() -> None:
+    truth = replace(FRONT, pitch_rad=np.radians(6.0))
+    seen = lanes_and_mount(draw_road([Paint(lambda x: 0 * x + 1.7), Paint(lambda x: 0 * x - 1.7)], truth), FRONT)
+    assert seen.is_calibrated
+    for line, y_m in ((seen.lanes.left, 1.7), (seen.lanes.right, -1.7)):
+        assert line is not None
+        assert line.confidence > 0.5
+        assert float(line.y_at(10.0)) == pytest.approx(y_m, abs=0.1)
 
 
 def test_one_look_at_wide_angle_stills(data_dir: Path) -> None:
@@ -80,5 +125,6 @@ def test_no_lanes_where_there_is_no_road() -> None:
 
 
 def test_a_picture_of_another_size_is_refused() -> None:
-    with pytest.raises(ValueError, match="expected uint8"):
-        lanes_in_picture(np.zeros((10, 10, 3), dtype=np.uint8), DASHCAM)
+    for look in (lanes_in_picture, lanes_and_mount):
+        with pytest.raises(ValueError, match="expected uint8"):
+            look(np.zeros((10, 10, 3), dtype=np.uint8), DASHCAM)
