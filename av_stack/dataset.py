@@ -11,7 +11,7 @@ import json
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -73,11 +73,13 @@ class DatasetSpec:
     looks: int = 0
 
     def episodes(self) -> Iterator[CaptureSpec]:
-        """The episodes, maps in turn; the last one may yield more frames than needed."""
+        """The episodes, maps and weathers in turn; the last one may yield more frames than needed."""
         each = self.capture.views * self.capture.scenes * self.capture.shots
         for number in range(-(-self.frames // each)):
-            seed = FIRST_SEED[self.split] + number
-            episode = replace(self.capture, map_name=self.maps[number % len(self.maps)], seed=seed)
+            town, seed = self.maps[number % len(self.maps)], FIRST_SEED[self.split] + number
+            weathers, first = self.capture.weathers, number * self.capture.scenes
+            turned = tuple(weathers[(first + k) % len(weathers)] for k in range(len(weathers)))
+            episode = replace(self.capture, map_name=town, seed=seed, weathers=turned)
             is_deserted = self.looks and self._round(episode) % DESERTED_EVERY == DESERTED_EVERY - 1
             yield _deserted(episode) if is_deserted else episode
 
@@ -101,9 +103,9 @@ def write_dataset(
 
     `tell(done, all)` is called after each episode. Raises ConfigError where `out` holds a different data set.
     """
-    _claim(out, specs)
+    claim(out, specs)
     todo = [(spec, episode) for spec in specs for episode in spec.episodes()]
-    missing = [(spec, episode) for spec, episode in todo if not _marker(out, spec.split, episode).exists()]
+    missing = [(spec, episode) for spec, episode in todo if not is_made(out, spec.split, episode)]
     done = len(todo) - len(missing)
     tell(done, len(todo))
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
@@ -119,7 +121,7 @@ def write_dataset(
             for worker in active_children():  # an episode takes minutes; its server ends with the worker
                 worker.terminate()
             raise
-    return _summarise(out, [(spec.split, episode) for spec, episode in todo])
+    return summarise(out, specs)
 
 
 @contextmanager
@@ -135,7 +137,7 @@ def _children_ignore_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, heard)
 
 
-def _claim(out: Path, specs: Sequence[DatasetSpec]) -> None:
+def claim(out: Path, specs: Sequence[DatasetSpec]) -> None:
     """Prepare the folders; raises ConfigError where `out` holds a data set made with other options."""
     wanted = json.loads(json.dumps([_plain(spec) for spec in specs]))
     made = out / "made.json"
@@ -154,6 +156,11 @@ def _claim(out: Path, specs: Sequence[DatasetSpec]) -> None:
 def _plain(spec: DatasetSpec) -> dict[str, object]:
     shape = {name: getattr(spec.capture, name) for name in CaptureSpec.__dataclass_fields__}
     return {"split": spec.split, "maps": spec.maps, "frames": spec.frames, "capture": shape, "looks": spec.looks}
+
+
+def is_made(out: Path, split: str, episode: CaptureSpec) -> bool:
+    """Whether all pictures of the episode are there."""
+    return _marker(out, split, episode).exists()
 
 
 def _marker(out: Path, split: str, episode: CaptureSpec) -> Path:
@@ -176,17 +183,21 @@ def _write_with_retries(out: Path, spec: DatasetSpec, episode: CaptureSpec) -> N
 
 
 def _write_episode(out: Path, spec: DatasetSpec, episode: CaptureSpec) -> None:
-    """Render one episode with its own server. The marker file is written last, so a broken episode is made again."""
+    """Render one episode with its own server."""
     folder = [] if spec.maps_folder is None else ["--maps", str(spec.maps_folder)]
-    counts: Counter[str] = Counter()
-    frames = 0
     options = ["--map", episode.map_name, "--seed", str(episode.seed), "--look", str(spec.look(episode)), *folder]
     with ServerProcess(options) as address:
-        client = connect(address)
-        for number, shot in enumerate(capture(client, episode, weather_presets())):
-            counts.update(_write_shot(out, spec.split, f"{_name(episode)}_{number:05d}", shot))
-            frames += 1
-    marker = _marker(out, spec.split, episode)
+        write_episode(out, spec.split, episode, capture(connect(address), episode, weather_presets()))
+
+
+def write_episode(out: Path, split: str, episode: CaptureSpec, shots: Iterable[Shot]) -> None:
+    """Write the shots of one episode. The marker file is written last, so a broken episode is made again."""
+    counts: Counter[str] = Counter()
+    frames = 0
+    for number, shot in enumerate(shots):
+        counts.update(_write_shot(out, split, f"{_name(episode)}_{number:05d}", shot))
+        frames += 1
+    marker = _marker(out, split, episode)
     part = marker.with_suffix(".part")
     part.write_text(json.dumps({"frames": frames, **counts}) + "\n")
     os.replace(part, marker)
@@ -221,10 +232,12 @@ def _write_shot(out: Path, split: str, name: str, shot: Shot) -> Counter[str]:
     return counts
 
 
-def _summarise(out: Path, episodes: Sequence[tuple[str, CaptureSpec]]) -> dict[str, object]:
+def summarise(out: Path, specs: Sequence[DatasetSpec]) -> dict[str, object]:
+    """The numbers of pictures and objects of a complete data set; also written to `summary.json`."""
     totals: Counter[str] = Counter()
-    for split, episode in episodes:
-        totals.update(json.loads(_marker(out, split, episode).read_text()))
+    for spec in specs:
+        for episode in spec.episodes():
+            totals.update(json.loads(_marker(out, spec.split, episode).read_text()))
     kept = sum(n for name, n in totals.items() if name.startswith("kept"))
     left_out = sum(n for name, n in totals.items() if name.startswith("left out"))
     summary: dict[str, object] = {

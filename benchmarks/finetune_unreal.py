@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from perception.detection.classes import CLASSES
-from perception.detection.finetune import FinetuneSpec, Pictures, averaged, finetune, load_weights
+from perception.detection.finetune import FinetuneSpec, Pictures, Step, averaged, finetune, load_weights
 from perception.detection.offline import ultralytics
 from perception.detection.resident import UNLEARNT
 
@@ -48,10 +48,15 @@ def main() -> None:
     unreal, own, out = (Path(text) for text in told.inputs)
     spec = FinetuneSpec(10**6, told.rate, told.keep, told.foreign_batch, told.own_batch, told.seconds)
     start = load_weights(weights, told.device)
-    tuned = finetune(start, unreal_pictures(unreal, told.device), own_pictures(own, told.device), spec, print)
+    tuned = finetune(start, unreal_pictures(unreal, told.device), own_pictures(own, told.device), spec, tell)
     out.parent.mkdir(parents=True, exist_ok=True)
     torch.save({name: value.half().cpu() if value.is_floating_point() else value for name, value in tuned.items()}, out)
     return None
+
+
+def tell(step: Step) -> None:
+    if step.number % 100 == 0:
+        print(step)
 
 
 def mix(weights: Path, parts: list[str], out: Path) -> None:

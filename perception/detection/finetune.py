@@ -29,6 +29,12 @@ Float = NDArray[np.float64]
 EMA_DECAY = 0.998
 """Decay per step of the moving average of the weights."""
 
+WARM_STEPS, WARM_SHARE = 50.0, 0.1
+"""Steps, or the share of a shorter run, over which the rate rises to its full value."""
+
+CHECKPOINT_S = 60.0
+"""Time between two checkpoints."""
+
 GRADIENT_MAX = 10.0
 """Largest norm of the gradient; a larger one is scaled down to it."""
 
@@ -69,6 +75,20 @@ class FinetuneSpec:
     seed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far a fine-tuning is: the step, the share of its steps or time that is over, and both terms of the loss."""
+
+    number: int
+    share: float
+    foreign: float
+    own: float
+    took_s: float
+
+    def __str__(self) -> str:
+        return f"step {self.number}: foreign {self.foreign:.3f}, own {self.own:.4f}, {self.took_s:.0f} s"
+
+
 def load_weights(path: Path, device: str) -> Any:
     """The network of a weights file in float32, with every parameter trainable."""
     model = torch.load(path, map_location="cpu", weights_only=False)["model"].float().to(device)
@@ -84,52 +104,112 @@ def load_weights(path: Path, device: str) -> Any:
 
 
 def finetune(
-    start: Any, foreign: Pictures, own: Pictures, spec: FinetuneSpec, tell: Callable[[str], None]
+    start: Any,
+    foreign: Pictures,
+    own: Pictures,
+    spec: FinetuneSpec,
+    tell: Callable[[Step], None],
+    checkpoint: Path | None = None,
 ) -> dict[str, torch.Tensor]:
-    """Fine-tune a copy of `start`; returns the moving average of its weights as a state dict in float32."""
-    from perception.detection.ignoring_loss import ignoring_loss
+    """Fine-tune a copy of `start`; returns the moving average of its weights as a state dict in float32.
 
-    teacher, model = _frozen(start), copy.deepcopy(start)
-    _train_mode(model)
-    device = next(model.parameters()).device
-    foreign_loss = ignoring_loss(model)
-    foreign_loss.o2m, foreign_loss.o2o = 0.5, 0.5
-    slow = [p for p in model.parameters() if p.ndim <= 1]
-    fast = [p for p in model.parameters() if p.ndim > 1]
-    groups = [{"params": fast, "weight_decay": 1e-4}, {"params": slow, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=spec.rate, betas=(0.9, 0.99))
-    average = {name: value.detach().clone() for name, value in model.state_dict().items()}
-    names = [name for name, _ in model.named_parameters()]
-    live, slow_copy = list(model.parameters()), [average[name] for name in names]
-    rng = np.random.default_rng(spec.seed)
-    began = time.monotonic()
-    for step in range(spec.steps):
-        # The rate follows the clock where the time is what ends the training.
-        share = max(step / spec.steps, (time.monotonic() - began) / spec.seconds)
-        if share >= 1.0:
-            break
-        for group in optimizer.param_groups:
-            group["lr"] = spec.rate * min((step + 1) / 50.0, 1.0) * (0.02 + 0.49 * (1.0 + np.cos(np.pi * share)))
-        batch = _foreign_batch(foreign, spec.foreign_batch, rng)
-        plain, changed = _own_batch(own, spec.own_batch, rng)
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+    `tell` is called after each step. With `checkpoint`, the state is written to that file every `CHECKPOINT_S` seconds
+    and at the end, and training goes on from there when the file exists.
+    """
+    run = _Run(start, foreign, own, spec)
+    if checkpoint is not None and checkpoint.is_file():
+        run.restore(checkpoint)
+    saved = time.monotonic()
+    while (share := run.share()) < 1.0:
+        tell(run.step(share))
+        if checkpoint is not None and time.monotonic() - saved >= CHECKPOINT_S:
+            run.save(checkpoint)
+            saved = time.monotonic()
+    if checkpoint is not None:
+        run.save(checkpoint)
+    return run.average
+
+
+class _Run:
+    """One fine-tuning: the student, its teacher, the optimizer and the moving average of the weights."""
+
+    def __init__(self, start: Any, foreign: Pictures, own: Pictures, spec: FinetuneSpec) -> None:
+        from perception.detection.ignoring_loss import ignoring_loss
+
+        self._foreign, self._own, self._spec = foreign, own, spec
+        self._teacher, self._model = _frozen(start), copy.deepcopy(start)
+        _train_mode(self._model)
+        self._device = next(self._model.parameters()).device
+        self._loss = ignoring_loss(self._model)
+        self._loss.o2m, self._loss.o2o = 0.5, 0.5
+        slow = [p for p in self._model.parameters() if p.ndim <= 1]
+        fast = [p for p in self._model.parameters() if p.ndim > 1]
+        groups = [{"params": fast, "weight_decay": 1e-4}, {"params": slow, "weight_decay": 0.0}]
+        self._optimizer = torch.optim.AdamW(groups, lr=spec.rate, betas=(0.9, 0.99))
+        self.average = {name: value.detach().clone() for name, value in self._model.state_dict().items()}
+        self._rng = np.random.default_rng(spec.seed)
+        self._number = 0
+        self._began = time.monotonic()
+
+    def share(self) -> float:
+        """The share of the steps or of the time that is over, whichever is greater."""
+        return max(self._number / self._spec.steps, (time.monotonic() - self._began) / self._spec.seconds)
+
+    def step(self, share: float) -> Step:
+        """One step of the optimizer. The rate follows the clock where the time is what ends the training."""
+        spec, number = self._spec, self._number
+        warm = min(max((number + 1) / WARM_STEPS, share / WARM_SHARE), 1.0)
+        for group in self._optimizer.param_groups:
+            group["lr"] = spec.rate * warm * (0.02 + 0.49 * (1.0 + np.cos(np.pi * share)))
+        batch = _foreign_batch(self._foreign, spec.foreign_batch, self._rng)
+        plain, changed = _own_batch(self._own, spec.own_batch, self._rng)
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._device.type == "cuda"):
             with torch.no_grad():
-                wanted = teacher(plain / 255.0)
-            found = _floats(model(torch.cat([batch["img"], changed]) / 255.0))
-        loss, _ = foreign_loss(_part(found, slice(None, spec.foreign_batch)), batch)
+                wanted = self._teacher(plain / 255.0)
+            found = _floats(self._model(torch.cat([batch["img"], changed]) / 255.0))
+        loss, _ = self._loss(_part(found, slice(None, spec.foreign_batch)), batch)
         learn = loss.sum() / spec.foreign_batch
         keep = keep_loss(_part(found, slice(spec.foreign_batch, None)), _floats(wanted))
-        optimizer.zero_grad(set_to_none=True)
+        self._optimizer.zero_grad(set_to_none=True)
         (learn + spec.keep * keep).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), GRADIENT_MAX)
-        optimizer.step()
-        decay = min(EMA_DECAY, (1.0 + step) / (10.0 + step))
+        torch.nn.utils.clip_grad_norm_(self._model.parameters(), GRADIENT_MAX)
+        self._optimizer.step()
+        decay = min(EMA_DECAY, (1.0 + number) / (10.0 + number))
         with torch.no_grad():
-            torch._foreach_lerp_(slow_copy, live, 1.0 - decay)
-        if step % 100 == 0:
-            took = time.monotonic() - began
-            tell(f"step {step}: foreign {float(learn.detach()):.3f}, own {float(keep.detach()):.4f}, {took:.0f} s")
-    return average
+            live = dict(self._model.named_parameters())
+            torch._foreach_lerp_([self.average[name] for name in live], list(live.values()), 1.0 - decay)
+        self._number += 1
+        return Step(number, share, float(learn.detach()), float(keep.detach()), time.monotonic() - self._began)
+
+    def save(self, path: Path) -> None:
+        """Write the state in one step, since a run may be stopped while it writes."""
+        part = path.with_suffix(".part")
+        state = {
+            "model": self._model.state_dict(), "optimizer": self._optimizer.state_dict(), "average": self.average,
+            "rng": self._rng.bit_generator.state, "number": self._number, "took_s": time.monotonic() - self._began,
+        }  # fmt: skip
+        torch.save(state, part)
+        part.replace(path)
+
+    def restore(self, path: Path) -> None:
+        state = torch.load(path, map_location=self._device, weights_only=False)
+        self._model.load_state_dict(state["model"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self.average = state["average"]
+        self._rng.bit_generator.state = state["rng"]
+        self._number = state["number"]
+        self._began = time.monotonic() - state["took_s"]
+
+
+def write_averaged(weights: Path, tuned: dict[str, torch.Tensor], share: float, out: Path) -> None:
+    """Write a copy of the file `weights` with `share` of the change to `tuned`, in fp16."""
+    kept = torch.load(weights, map_location="cpu", weights_only=False)
+    start = kept["model"].float().state_dict()
+    kept["model"].load_state_dict(averaged(start, {name: value.cpu() for name, value in tuned.items()}, share))
+    kept["model"].half()
+    part = out.with_suffix(".part")
+    torch.save(kept, part)
+    part.replace(out)
 
 
 def averaged(start: dict[str, torch.Tensor], tuned: dict[str, torch.Tensor], share: float) -> dict[str, torch.Tensor]:

@@ -7,7 +7,7 @@ fraction of its silhouette in the picture that is not occluded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -20,6 +20,12 @@ from perception.detection.classes import CLASSES, FILL, HEIGHT_MIN_PX, VISIBLE_M
 Float = NDArray[np.float64]
 NEAR_M = 0.1
 """Minimum depth of a projected point, m."""
+
+TAGGED = {12: "pedestrian", 14: "car", 15: "truck", 16: "bus", 18: "motorcycle", 19: "bicycle"}
+"""CARLA's semantic tags of road users, and their classes."""
+
+UNOWNED_MIN_PX = 12
+"""Least number of pixels of a road user that is no actor."""
 
 _GRID = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 6)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
 _CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
@@ -122,6 +128,21 @@ def label_things(
         label = _label(thing, camera, mask, span)
         if label is not None:
             out.append(label)
+    return out
+
+
+def label_unowned(instances: NDArray[np.integer], tags: NDArray[np.integer], known: Collection[int]) -> list[Label]:
+    """Labels of the road users that belong to none of the `known` instances, as CARLA's parked cars do.
+
+    They are no actors, so their distance and how much of them is visible are not known: none of these labels counts.
+    """
+    is_unowned = np.isin(tags, list(TAGGED)) & ~np.isin(instances, list(known))
+    out = []
+    for number in np.unique(instances[is_unowned]).tolist():
+        rows, columns = np.nonzero(is_unowned & (instances == number))
+        if len(rows) >= UNOWNED_MIN_PX:
+            box = (float(columns.min()), float(rows.min()), float(columns.max()) + 1.0, float(rows.max()) + 1.0)
+            out.append(Label(TAGGED[int(tags[rows[0], columns[0]])], box, 0.0, 0.0))
     return out
 
 

@@ -93,7 +93,7 @@ class ResidentLoader:
         with ThreadPoolExecutor(DECODERS) as pool:
             for episode in new:
                 paths = sorted((self._root / "images" / self._split).glob(f"{episode}_?????.jpg"))
-                for picture, boxes in pool.map(_read, paths):
+                for picture, boxes in pool.map(read_labelled, paths):
                     self._pictures.append(torch.from_numpy(picture).to(self._device))
                     self._boxes.append(boxes)
                 self._seen.add(episode)
@@ -119,7 +119,8 @@ class _Sized:
         """Does nothing: pictures are drawn anew in every epoch."""
 
 
-def _read(path: Path) -> tuple[NDArray[np.uint8], Float]:
+def read_labelled(path: Path) -> tuple[NDArray[np.uint8], Float]:
+    """A picture (height, width, 3) RGB of a data set, and its boxes (n, 5): class or UNLEARNT, and edges, px."""
     bgr = cv2.imread(str(path))
     if bgr is None:
         raise OSError(f"{path} is no picture")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perception.detection.classes import CLASSES, FILL, speed_limit_class
-from perception.detection.labels import Label, Pinhole, Thing, label_things
+from perception.detection.labels import UNOWNED_MIN_PX, Label, Pinhole, Thing, label_things, label_unowned
 
 WIDTH, HEIGHT = 64, 48
 CAMERA = Pinhole(WIDTH, HEIGHT, float(np.radians(90.0)), np.eye(4))
@@ -107,3 +107,12 @@ def test_any_scene_gives_boxes_inside_the_picture(places, width, height, random)
         assert 0 <= u0 < u1 <= width
         assert 0 <= v0 < v1 <= height
         assert 0.0 <= label.visible <= 1.0
+
+
+def test_a_parked_car_that_is_no_actor_is_labelled_and_does_not_count() -> None:
+    """Instance 5 is an actor, 7 a parked car, 8 a wall, and 9 a car of too few pixels."""
+    instances = picture((5, 4, 4, 20, 20), (7, 30, 10, 50, 22), (8, 0, 40, 64, 48), (9, 60, 0, 63, UNOWNED_MIN_PX // 4))
+    tags = np.select([np.isin(instances, (5, 7, 9)), instances == 8], [14, 1])
+    (label,) = label_unowned(instances, tags, {5})
+    assert (label.name, label.box_px) == ("car", (30.0, 10.0, 50.0, 22.0))
+    assert not label.counts

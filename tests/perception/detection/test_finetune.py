@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from perception.detection.classes import CLASSES
-from perception.detection.finetune import FinetuneSpec, Pictures, averaged, finetune, keep_loss, load_weights
+from perception.detection.finetune import FinetuneSpec, Pictures, Step, averaged, finetune, keep_loss, load_weights
 from perception.detection.offline import ultralytics
 
 WEIGHTS = Path(__file__).parents[3] / "perception" / "weights" / "detector_n.pt"
@@ -25,9 +26,10 @@ def test_a_few_steps_change_the_weights_and_averaging_leads_back() -> None:
     car = np.array([[CLASSES.index("car"), 40.0, 30.0, 110.0, 80.0]])
     foreign, own = Pictures(noise(2, 1), [car, np.zeros((0, 5))]), Pictures(noise(2, 2), [np.zeros((0, 5))] * 2)
     spec = FinetuneSpec(steps=2, foreign_batch=2, own_batch=2)
-    told: list[str] = []
+    told: list[Step] = []
     tuned = finetune(start, foreign, own, spec, told.append)
-    assert told[0].startswith("step 0: foreign ")
+    assert [step.number for step in told] == [0, 1]
+    assert str(told[0]).startswith("step 0: foreign ")
     assert all(torch.equal(value, before[name]) for name, value in start.state_dict().items())
     assert all(torch.isfinite(value).all() for value in tuned.values())
     changed = {name for name, value in tuned.items() if not torch.equal(value, before[name])}
@@ -37,6 +39,28 @@ def test_a_few_steps_change_the_weights_and_averaging_leads_back() -> None:
     name = next(iter(changed))
     assert torch.allclose(half[name], (before[name] + tuned[name]) / 2)
     assert all(torch.equal(value, before[name]) for name, value in averaged(before, tuned, 0.0).items())
+
+
+def test_a_stopped_run_ends_as_one_that_was_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ultralytics()
+    start = load_weights(WEIGHTS, "cpu")
+    car = np.array([[CLASSES.index("car"), 40.0, 30.0, 110.0, 80.0]])
+    foreign, own = Pictures(noise(2, 1), [car, np.zeros((0, 5))]), Pictures(noise(2, 2), [np.zeros((0, 5))] * 2)
+    spec = FinetuneSpec(steps=4, foreign_batch=2, own_batch=2)
+    whole = finetune(start, foreign, own, spec, lambda step: None)
+
+    def kill(step: Step) -> None:
+        if step.number == 2:
+            raise KeyboardInterrupt
+
+    checkpoint = tmp_path / "checkpoint.pt"
+    monkeypatch.setattr("perception.detection.finetune.CHECKPOINT_S", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        finetune(start, foreign, own, spec, kill, checkpoint)
+    told: list[int] = []
+    resumed = finetune(start, foreign, own, spec, lambda step: told.append(step.number), checkpoint)
+    assert told == [2, 3], "the step that was killed is made again"
+    assert all(torch.equal(value, whole[name]) for name, value in resumed.items())
 
 
 def test_outputs_that_are_kept_cost_nothing() -> None:

@@ -6,7 +6,7 @@ Everything here is in CARLA's world frame.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import cast
@@ -26,7 +26,7 @@ from av_stack.world.carla.capture.things import FixedThings, MovingThings
 from av_stack.world.carla.capture.views import View, mounted, somewhere, spawn_view
 from av_stack.world.carla.sensors import take
 from av_stack.world.carla.weather import weather_of
-from perception.detection.labels import Label, Pinhole, Thing, label_things
+from perception.detection.labels import Label, Pinhole, Thing, label_things, label_unowned
 
 STEP_S = 0.1
 """Simulated time of a tick."""
@@ -95,7 +95,7 @@ class Shot:
 
 def capture(
     client: carla.Client, spec: CaptureSpec, presets: Sequence[str], rig: Sequence[CameraModel] = ()
-) -> Iterator[Shot]:
+) -> Generator[Shot, None, None]:
     """Load the map and yield its shots; what was spawned is destroyed at the end, even if the loop is left early.
 
     With a `rig`, each carrier is a car as the stack drives, with these cameras on it. Its shots follow one another in
@@ -256,4 +256,6 @@ def _shot(
     things = [thing for thing in moving if thing.instance != view.carrier.id & 0xFFFF]
     things += [thing for thing, face in fixed if looks_at(thing.pose[:2, 3], face, pose[:2, 3])]
     near = [t for t in things if np.hypot(*(t.pose[:2, 3] - pose[:2, 3])) < REACH_M]
-    return Shot(bgr, tuple(label_things(near, camera, instances, tags)), weather, view.camera)
+    actors = {thing.instance for thing in moving if thing.instance is not None}
+    labels = [*label_things(near, camera, instances, tags), *label_unowned(instances, tags, actors)]
+    return Shot(bgr, tuple(labels), weather, view.camera)
