@@ -39,8 +39,8 @@ class ConstraintTimes:
     def figures(self, in_stop: NDArray[np.bool_]) -> dict[str, dict[str, float]]:
         """Seconds and lost metres for each kind, the longest first, without kinds that never limited the plan.
 
-        `in_stop` (N,) marks the ticks that belong to stops for lights and queues (`scenarios.pace`). It may have one
-        entry more than there are ticks here, when an error ended the drive after the tick was judged.
+        `in_stop` (N,) marks the ticks that belong to stops for lights and queues (`scenarios.judging.pace`). It may
+        have one entry more than there are ticks here, when an error ended the drive after the tick was judged.
         """
         found = {kind: self._of_kind(kind, in_stop) for kind in ConstraintKind}
         longest_first = sorted(found.items(), key=lambda item: -item[1]["time_s"])

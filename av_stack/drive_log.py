@@ -13,7 +13,7 @@ from av_stack.interruption import held_back
 from av_stack.recording.recorder import DriveFolder, Recorder
 from av_stack.report import Statistics, result
 from planning import Route
-from scenarios.judge import Judge
+from scenarios.judging.judge import Judge
 from scenarios.model import Scenario
 
 

@@ -17,7 +17,7 @@ from av_core.frames import map_to_vehicle, wrap_angle
 from av_core.types import StepResult, Truth
 from av_stack.constraint_times import ConstraintTimes
 from planning import Route
-from scenarios.judge import Verdict
+from scenarios.judging.judge import Verdict
 from scenarios.model import Scenario
 
 STRETCH_M = 1000.0

@@ -27,7 +27,7 @@ from av_stack.world.spec import Address, WorldSpec
 from perception.detection.weights import SHIPPED
 from perception.device import build_backend
 from planning import Route
-from scenarios.judge import Judge
+from scenarios.judging.judge import Judge
 from scenarios.model import Scenario
 from sim_configs.load import StackConfig, load_rig, load_stack, load_weather
 

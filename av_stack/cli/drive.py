@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the commands import what they need themselves, so that --he
     from av_core.types import SensorFrame, StepResult, Truth
     from av_stack.drive_log import Outcome
     from av_stack.run import Options
-    from scenarios.judge import Judge
+    from scenarios.judging.judge import Judge
     from scenarios.model import Scenario
 
 

@@ -13,7 +13,7 @@ from av_stack import __main__ as program
 from av_stack import run as runner
 from av_stack.drive_log import Outcome
 from av_stack.run import Options, Watcher, run
-from scenarios.judge import Judge
+from scenarios.judging.judge import Judge
 from scenarios.model import Scenario
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from av_core.types import LightState, ObjectKind, Pose2D, Stamp, TrackedObject, Truth
-from scenarios.encounters import Encounters
-from scenarios.geometry import StopLines
+from scenarios.judging.encounters import Encounters
+from scenarios.judging.geometry import StopLines
 
 STEP_S = 0.05
 FRONT_M = 3.8

@@ -14,9 +14,9 @@ from av_stack.mission import mission_route, world_spec
 from av_stack.world.carla.world import CarlaWorld
 from av_stack.world.spec import Address
 from planning import PlanningConfig, Route
-from scenarios.judge import Judge, Verdict
+from scenarios.judging.judge import Judge, Verdict
+from scenarios.judging.score import Infractions, driving_score
 from scenarios.model import RouteTable, Scenario, WalkerTable
-from scenarios.score import Infractions, driving_score
 
 STRAIGHT = RouteTable(start=(423.2, -340.0), goal=(423.2, -240.0))
 TO_STOP_SIGN = RouteTable(start=(336.75, -240.0), goal=(310.0, -291.75))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from scenarios.pace import Pace, stops
+from scenarios.judging.pace import Pace, stops
 
 STEP_S = 0.05
 BRAKING = np.linspace(10.0, 0.0, 101)

@@ -13,7 +13,7 @@ import pytest
 from av_core.frames import carla_to_map_points
 from av_stack.mission import mission_route
 from av_stack.world.carla.map import lane_graph
-from scenarios.lane_locator import LaneLocator
+from scenarios.judging.lane_locator import LaneLocator
 from scenarios.suites import MOTORWAY, MOTORWAY_MPS, TOWNS, shortcomings
 from sim_configs.load import load_stack
 

@@ -11,7 +11,7 @@ from av_core.types import SensorFrame, StepResult, Truth
 from av_stack.run import Options, run
 from av_stack.world.carla.client import connect
 from av_stack.world.spec import Address
-from scenarios.judge import Judge
+from scenarios.judging.judge import Judge
 from scenarios.model import TrafficTable, load_scenario
 
 

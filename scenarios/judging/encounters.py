@@ -8,8 +8,8 @@ import numpy as np
 
 from av_core.frames import map_to_vehicle
 from av_core.types import Float, LightState, ObjectKind, Truth
-from scenarios.geometry import StopLines
-from scenarios.pace import Pace
+from scenarios.judging.geometry import StopLines
+from scenarios.judging.pace import Pace
 
 MET_M = 30.0
 """A vehicle within this distance counts as met."""

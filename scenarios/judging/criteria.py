@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from av_core.types import CollisionEvent, Float, LightState, Truth
-from scenarios.geometry import StopLines
-from scenarios.lane_locator import LanePlace
+from scenarios.judging.geometry import StopLines
+from scenarios.judging.lane_locator import LanePlace
 
 SAME_COLLISION_S = 2.0
 """Contacts with the same body less than this time apart are one collision."""

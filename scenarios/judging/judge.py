@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from av_core.types import Float, LaneGraph, SignalKind, Truth, VehicleParameters
 from planning import Route
-from scenarios.criteria import Collisions, LaneKeeping, RedLights, StopSigns, Stuck
-from scenarios.encounters import Encounters
-from scenarios.geometry import RouteMeter, stop_lines
-from scenarios.lane_locator import LaneLocator
-from scenarios.score import Infractions, driving_score
+from scenarios.judging.criteria import Collisions, LaneKeeping, RedLights, StopSigns, Stuck
+from scenarios.judging.encounters import Encounters
+from scenarios.judging.geometry import RouteMeter, stop_lines
+from scenarios.judging.lane_locator import LaneLocator
+from scenarios.judging.score import Infractions, driving_score
 
 ARRIVED_M = 3.0
 """The ego has arrived when its progress is within this distance of the route's end."""
@@ -90,7 +90,7 @@ class Judge:
 
     @property
     def in_stop(self) -> NDArray[np.bool_]:
-        """(N,) marks the ticks so far that belong to stops for lights and queues, see `scenarios.pace`."""
+        """(N,) marks the ticks so far that belong to stops for lights and queues, see `scenarios.judging.pace`."""
         return self._encounters.pace.in_stop
 
     def update(self, truth: Truth) -> str | None:
