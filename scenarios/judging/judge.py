@@ -13,7 +13,7 @@ from scenarios.judging.criteria import Collisions, LaneKeeping, RedLights, StopS
 from scenarios.judging.encounters import Encounters
 from scenarios.judging.geometry import RouteMeter, stop_lines
 from scenarios.judging.lane_locator import LaneLocator
-from scenarios.judging.score import Infractions, driving_score
+from scenarios.judging.score import Infractions, score_20, score_21
 
 ARRIVED_M = 3.0
 """The ego has arrived when its progress is within this distance of the route's end."""
@@ -24,11 +24,15 @@ STUCK_MAX_S = 180.0  # Leaderboard's ActorBlockedTest
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The results of a drive. `end` says in words why it ended."""
+    """The results of a drive. `end` says in words why it ended.
+
+    `driving_score` is that of Leaderboard 2.0, `driving_score_2_1` that of 2.1.
+    """
 
     end: str
     route_completion: float
     driving_score: float
+    driving_score_2_1: float
     infractions: Infractions
     collisions: tuple[str, ...]
     red_lights: tuple[str, ...]
@@ -114,18 +118,19 @@ class Judge:
     def verdict(self, end: str) -> Verdict:
         """The results so far."""
         infractions = Infractions(
-            self._collisions.walkers,
-            self._collisions.vehicles,
-            self._collisions.static,
-            len(self._red_lights.signal_ids),
-            len(self._stop_signs.signal_ids),
-            self._lanes.outside_share,
+            collisions_walker=self._collisions.walkers,
+            collisions_vehicle=self._collisions.vehicles,
+            collisions_static=self._collisions.static,
+            red_lights=len(self._red_lights.signal_ids),
+            stop_signs=len(self._stop_signs.signal_ids),
+            outside_lane_share=self._lanes.outside_share,
         )
         completion = 1.0 if self.is_arrived else self._meter.best_s_m / self._route.length_m
         return Verdict(
             end=end,
             route_completion=completion,
-            driving_score=driving_score(completion, infractions),
+            driving_score=score_20(completion, infractions),
+            driving_score_2_1=score_21(completion, infractions),
             infractions=infractions,
             collisions=tuple(self._collisions.descriptions),
             red_lights=tuple(self._red_lights.signal_ids),

@@ -7,7 +7,6 @@ from typing import cast
 
 import carla
 import numpy as np
-import pytest
 
 from av_core.types import ControlCommand, LightState, Rig, Truth
 from av_stack.mission import mission_route, world_spec
@@ -15,7 +14,6 @@ from av_stack.world.carla.world import CarlaWorld
 from av_stack.world.spec import Address
 from planning import PlanningConfig, Route
 from scenarios.judging.judge import Judge, Verdict
-from scenarios.judging.score import Infractions, driving_score
 from scenarios.model import RouteTable, Scenario, WalkerTable
 
 STRAIGHT = RouteTable(start=(423.2, -340.0), goal=(423.2, -240.0))
@@ -116,9 +114,3 @@ def test_standing_still(city_server: Address) -> None:
     verdict = drive(city_server, lambda *_: ControlCommand(0.0, 1.0, 0.0), 60.0, stuck_s=5.0)
     assert verdict.end.startswith("stood still")
     assert verdict.driving_score < 5.0
-
-
-def test_penalties_multiply() -> None:
-    assert driving_score(1.0, Infractions()) == 100.0
-    assert driving_score(0.5, Infractions(red_lights=2, collisions_vehicle=1)) == pytest.approx(50.0 * 0.7 * 0.7 * 0.6)
-    assert driving_score(1.0, Infractions(outside_lane_share=0.25)) == 75.0
