@@ -27,8 +27,8 @@ from av_core.types import (
 from av_stack.evaluation.table import Figure
 from av_stack.world.carla.stand import Place
 from perception.detection.classes import LIGHT_STATES
-from perception.lights.lamps import brightness
-from perception.lights.reader import lamps_in_head, sure_state
+from perception.lights.head_states import OFF, HeadModel, head_probabilities, is_cut
+from perception.lights.reader import sure_state
 
 STATES = (LightState.RED, LightState.YELLOW, LightState.GREEN)
 HEAD_TOP_M = 3.7
@@ -186,9 +186,6 @@ class LabelledHead:
 UNREAL_LAMPS = Path(__file__).with_name("carla_unreal_lamps.json")
 """Hand labels for `unreal_heads`."""
 
-LIT_MIN = 0.4
-"""Probability of being lit below which a spot in a head is ignored in a single picture."""
-
 UNREAL_SIZE_PX = (640, 380)
 """Width and height of the pictures that it names."""
 
@@ -209,11 +206,13 @@ def unreal_heads(folder: Path) -> Iterator[LabelledHead]:
             yield LabelledHead(path, box, LightState(state), "carla_unreal", bool(aside))
 
 
-def read_head(bgr: Image, box_px: tuple[float, float, float, float]) -> LightState:
-    """The state that the lamps in one head's box show in one picture; UNKNOWN if they do not tell."""
-    lamps = lamps_in_head(bgr, box_px, brightness(bgr))
-    best = max(lamps, key=lambda lamp: lamp.lit_score, default=None)
-    if best is None or best.lit_score < LIT_MIN:
+def read_head(bgr: Image, box_px: tuple[float, float, float, float], model: HeadModel | None = None) -> LightState:
+    """The state of the head in a box of one picture; UNKNOWN if the evidence is doubtful.
+
+    A head that the upper edge of the picture cuts is never read as off. `model` replaces the shipped coefficients.
+    """
+    probabilities = head_probabilities(bgr, box_px, model)
+    if probabilities is None:
         return LightState.UNKNOWN
-    lit = np.array(best.probabilities) * [state is not LightState.OFF for state in LIGHT_STATES]
-    return sure_state(lit / lit.sum())[0]
+    state, _ = sure_state(probabilities)
+    return LightState.UNKNOWN if state is LIGHT_STATES[OFF] and is_cut(box_px) else state

@@ -1,4 +1,4 @@
-"""Finds the lit lamps of traffic lights in a picture: in a detected head, or where the map says that a light hangs.
+"""Finds the lit lamps of traffic lights in a picture where the map says that a light hangs and no head is detected.
 
 A lamp is a small spot that is brighter than its surroundings. Haze and rain add the same veil to lamp and housing, so
 colours are measured on the difference to the surroundings (morphological top-hat: Serra, "Image Analysis and
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from av_core.types import Image, LightState
 from perception.detection.classes import LIGHT_STATES
+from perception.lights.head_states import Box
 from perception.lights.lamp_states import LampAppearance, state_probabilities
 
 Float = NDArray[np.float64]
-Box = tuple[float, float, float, float]
 
 LAMP_M = 0.27
 """Apparent diameter of a lamp of 200 to 300 mm, m."""
@@ -35,11 +35,8 @@ RED_BLUE_MAX, GREEN_RED_MAX = 0.5, 0.6
 SIZE_SPREAD = 0.5
 """Standard deviation of the log of a spot's size relative to a lamp's."""
 
-LIT_OVER_MEAN, LIT_OVER_MEAN_IN_HEAD = 1.05, 0.4
-"""Minimum brightness of a lit lamp relative to the picture's mean: over a post, and in a detected head.
-
-A lit lamp outshines the mean; unlit glass in the sun does not. In a detected head dimmer spots count too, since there
-`lamp_states` tells lit lamps from dark glass."""
+LIT_OVER_MEAN = 1.05
+"""Minimum brightness of a lit lamp relative to the picture's mean. Unlit glass in the sun does not outshine it."""
 
 DAY_MEAN = 90.0
 """Minimum mean brightness of a picture by day, grey levels."""
@@ -62,8 +59,8 @@ LAMPS_MAX = 12
 class Lamp:
     """A lamp at (u, v) in the image frame.
 
-    `lit_score` in [0, 1]: over a post, how much it looks like a lit lamp of the expected size; in a head, its
-    probability of being lit. `probabilities` are the probabilities of `LIGHT_STATES`; `appearance` is their input.
+    `lit_score` in [0, 1]: how much it looks like a lit lamp of the expected size. `probabilities` are the probabilities
+    of `LIGHT_STATES`; `appearance` is their input.
     """
 
     u: float
@@ -78,15 +75,14 @@ class Lamp:
         return LIGHT_STATES[int(np.argmax(self.probabilities))]
 
 
-def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float, head: Box | None = None) -> tuple[Lamp, ...]:
+def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float) -> tuple[Lamp, ...]:
     """Lit lamps whose middle lies in `region_px` (u0, v0, u1, v1; image frame); a metre there spans `px_per_m` px.
 
-    `mean` is the picture's mean brightness, see `brightness`. `head` is the box of the signal head in the region, if
-    one was detected; a lamp's position in it then counts in addition to its colour.
+    `mean` is the picture's mean brightness, see `brightness`.
     """
     spot_px = LAMP_M * px_per_m
     if spot_px > SPOT_MAX_PX:
-        return _find_downscaled(bgr, region_px, px_per_m, mean, int(np.ceil(spot_px / SPOT_MAX_PX)), head)
+        return _find_downscaled(bgr, region_px, px_per_m, mean, int(np.ceil(spot_px / SPOT_MAX_PX)))
     pad = int(np.ceil(2.0 * spot_px)) + 2
     window = _window(bgr, region_px, pad)
     if window is None:
@@ -94,7 +90,6 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float, head: B
     (left, top), part = window
     stands_out, veil = _top_hat(part, spot_px)
     chroma = _chroma(stands_out)
-    lit_over_mean = LIT_OVER_MEAN if head is None else LIT_OVER_MEAN_IN_HEAD
     found: list[tuple[float, float, float, float, LampAppearance]] = []
     for rows, columns in _spots(chroma, spot_px):
         weight = chroma[rows, columns].astype(np.float64)
@@ -103,7 +98,7 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float, head: B
         if not (region_px[0] <= u <= region_px[2] and region_px[1] <= v <= region_px[3]):
             continue
         lum = float(share @ part[rows, columns].max(axis=1))
-        if lum - veil < lit_over_mean * (mean - veil):
+        if lum - veil < LIT_OVER_MEAN * (mean - veil):
             continue
         # A spot smaller than a pixel still lights one, hence the 0.3.
         ratio = (np.sqrt(len(rows)) + 0.3) / (0.886 * spot_px + 0.3)
@@ -114,36 +109,14 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float, head: B
             core=share @ stands_out[rows, columns],
             glow=_glow(stands_out, rows, columns, spot_px),
             level=lum / 255.0,
-            over_mean=max(lum - veil, 1.0) / max(mean - veil, 1.0),
-            purity=min(purity, 1.5),
-            size=float(ratio),
             darkness=float(np.clip(1.0 - mean / DAY_MEAN, 0.0, 1.0)),
-            place=None if head is None else _position_in_head(head, u, v),
         )
         found.append((u, v, float(lit_score), float(weight.mean()), appearance))
     strongest = max((strength for _, _, _, strength, _ in found), default=1.0)
     return tuple(
-        _lamp(u, v, lit_score, strength / strongest, appearance) for u, v, lit_score, strength, appearance in found
+        Lamp(u, v, lit_score * strength / strongest, tuple(state_probabilities(appearance).tolist()), appearance)
+        for u, v, lit_score, strength, appearance in found
     )
-
-
-def _lamp(u: float, v: float, lit_score: float, strength: float, appearance: LampAppearance) -> Lamp:
-    appearance = replace(appearance, strength=strength)
-    probabilities = state_probabilities(appearance)
-    is_lit = (
-        lit_score * strength
-        if appearance.place is None
-        else 1.0 - float(probabilities[LIGHT_STATES.index(LightState.OFF)])
-    )
-    return Lamp(u, v, is_lit, tuple(probabilities.tolist()), appearance)
-
-
-def _position_in_head(head: Box, u: float, v: float) -> float:
-    """Position along the head in [0, 1] from its red end: the top of an upright head, the left of a horizontal one."""
-    u0, v0, u1, v1 = head
-    if u1 - u0 > v1 - v0:
-        return float(np.clip((u - u0) / max(u1 - u0, 1e-3), 0.0, 1.0))
-    return float(np.clip((v - v0) / max(v1 - v0, 1e-3), 0.0, 1.0))
 
 
 def _glow(stands_out: NDArray[np.int16], rows: NDArray[np.intp], columns: NDArray[np.intp], spot_px: float) -> Float:
@@ -177,9 +150,7 @@ def _brightest(bgr: Image) -> Image:
     return brightest
 
 
-def _find_downscaled(
-    bgr: Image, region: Box, px_per_m: float, mean: float, factor: int, head: Box | None
-) -> tuple[Lamp, ...]:
+def _find_downscaled(bgr: Image, region: Box, px_per_m: float, mean: float, factor: int) -> tuple[Lamp, ...]:
     """`find_lamps` in a copy of the region downscaled by `factor`; the results are in the original picture's pixels."""
     window = _window(bgr, region, int(np.ceil(0.6 * px_per_m)) + factor)
     if window is None:
@@ -191,11 +162,8 @@ def _find_downscaled(
     whole = part[: size[1] * factor, : size[0] * factor]
     small = np.asarray(cv2.resize(whole, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
 
-    def to_small(box: Box) -> Box:
-        u0, v0, u1, v1 = ((edge - start + 0.5) / factor - 0.5 for edge, start in zip(box, (left, top) * 2, strict=True))
-        return u0, v0, u1, v1
-
-    found = find_lamps(small, to_small(region), px_per_m / factor, mean, None if head is None else to_small(head))
+    u0, v0, u1, v1 = ((edge - start + 0.5) / factor - 0.5 for edge, start in zip(region, (left, top) * 2, strict=True))
+    found = find_lamps(small, (u0, v0, u1, v1), px_per_m / factor, mean)
     return tuple(
         replace(one, u=(one.u + 0.5) * factor - 0.5 + left, v=(one.v + 0.5) * factor - 0.5 + top) for one in found
     )

@@ -21,7 +21,6 @@ from av_core.types import (
     CameraModel,
     Detection,
     EgoState,
-    Image,
     LaneGraph,
     LightState,
     Pose2D,
@@ -30,7 +29,8 @@ from av_core.types import (
     Truth,
 )
 from perception.detection.classes import LIGHT_STATES, light_state
-from perception.lights.lamps import Box, Lamp, brightness, find_lamps
+from perception.lights.head_states import OFF, Box, head_probabilities
+from perception.lights.lamps import Lamp, brightness, find_lamps
 
 Float = NDArray[np.float64]
 
@@ -78,11 +78,14 @@ LAMP_POST_SIGMA_M = 0.35
 """Standard deviation, m, of a lamp's offset from its post where no detector confirms a head: only near ones count."""
 
 LAMP_MIN = 0.15
-"""Minimum `lit_score` of a lamp that votes."""
+"""Minimum `lit_score` of a lamp over a post that votes."""
+
+LIT_MIN = 0.5
+"""Minimum probability of a lit lamp in a detected head; below it the picture in its box does not vote."""
 
 HEAD_WEIGHT, HEAD_SURE, HEAD_MARGIN = 0.5, 0.3, 0.15
-"""Vote weight of a detected head's state, lower than a lit lamp's; minimum confidence of a reliable head; margin
-around its box, as a fraction of the box, in which lamps are searched."""
+"""Vote weight of the state that the detector names, lower than a lit lamp's; minimum confidence of a reliable head;
+margin around its box, as a fraction of the box, in which no lamp of another light is searched."""
 
 OFF_WEIGHT = 1.0
 """Vote weight of a head detected as off: to decide that a signal is off, trust a detected signal head over isolated
@@ -146,19 +149,19 @@ class LightReader:
         views = [(image, detections)] if image is not None else []
         views += [other for other in others if other is not None]
         views.sort(key=lambda view: -focal_px(view[0].camera))
-        told: dict[str, tuple[Detection | None, Lamp | None]] = {}
+        told: dict[str, tuple[Detection | None, Float | None]] = {}
         for number, (picture, found) in enumerate(views):
             is_widest = number == len(views) - 1
             for name, seen in self._read_picture(ego, picture, found, is_widest).items():
                 told.setdefault(name, seen)
-        for name, (head, lamp) in told.items():
-            self._vote(name, head, lamp)
+        for name, (head, lit) in told.items():
+            self._vote(name, head, lit)
         return {name: view for name, votes in self._votes.items() if (view := _verdict(name, votes)) is not None}
 
     def _read_picture(
         self, ego: EgoState, image: CameraImage, detections: Sequence[Detection], is_widest: bool
-    ) -> Mapping[str, tuple[Detection | None, Lamp | None]]:
-        """Signal id -> (head, lamp) that the picture shows of it; either may be None.
+    ) -> Mapping[str, tuple[Detection | None, Float | None]]:
+        """Signal id -> (head, votes (4,) of its lit lamp) that the picture shows of it; either may be None.
 
         A light that may be only partly in the picture is left to a camera with a wider view, if there is one.
         """
@@ -167,15 +170,13 @@ class LightReader:
         if not is_widest:
             places = [place for place in places if _is_whole(place, image.camera)]
         matched = {place.light.signal_id: head for place, head in match_heads(places, heads, image.camera)}
-        lamps = match_lamps(places, matched, image)
-        return {name: (matched.get(name), lamps.get(name)) for name in matched.keys() | lamps.keys()}
+        lit = lit_lamps(places, matched, image)
+        return {name: (matched.get(name), lit.get(name)) for name in matched.keys() | lit.keys()}
 
-    def _vote(self, name: str, head: Detection | None, lamp: Lamp | None) -> None:
+    def _vote(self, name: str, head: Detection | None, lit: Float | None) -> None:
         votes = self._votes.setdefault(name, np.zeros(len(LIGHT_STATES)))
-        if lamp is not None:
-            lit = np.array(lamp.probabilities)
-            lit[LIGHT_STATES.index(LightState.OFF)] = 0.0
-            votes += lit if lamp.appearance.place is not None else lamp.lit_score * lit
+        if lit is not None:
+            votes += lit
         state = None if head is None else light_state(head.name)
         if head is not None and state is not None:
             weight = OFF_WEIGHT if state is LightState.OFF and head.confidence >= HEAD_SURE else HEAD_WEIGHT
@@ -238,35 +239,33 @@ def match_heads(
     return [(places[i], heads[j]) for i, j in zip(rows, columns, strict=True) if cost[i, j] <= GATE]
 
 
-def match_lamps(places: Sequence[_Place], heads: Mapping[str, Detection], image: CameraImage) -> Mapping[str, Lamp]:
-    """Signal id -> its lit lamp, searched in the box of a confident detection, else above its post.
+def lit_lamps(places: Sequence[_Place], heads: Mapping[str, Detection], image: CameraImage) -> Mapping[str, Float]:
+    """Signal id -> votes (4,) of its lit lamp, read in the box of a confident detection, else found above its post.
 
-    The likeliest lamps are assigned first; above a post, the distance to the post lowers a lamp's score. No lamp is
-    assigned to two lights.
+    The votes add up to the probability that a lamp is lit; OFF gets none. Above posts the likeliest lamps are assigned
+    first, and the distance to the post lowers a lamp's score. No lamp is assigned to two lights.
     """
+    sure = {name: head.box_px for name, head in heads.items() if head.confidence >= HEAD_SURE}
+    out: dict[str, Float] = {}
+    for name, box_px in sure.items():
+        probabilities = head_probabilities(image.bgr, box_px)
+        if probabilities is not None and 1.0 - probabilities[OFF] >= LIT_MIN:
+            out[name] = np.where(np.arange(len(LIGHT_STATES)) == OFF, 0.0, probabilities)
     mean = brightness(image.bgr)
-    found: list[tuple[str, Lamp]] = []
-    for place in places:
-        name = place.light.signal_id
-        head = heads.get(name)
-        is_sure = head is not None and head.confidence >= HEAD_SURE
-        if head is not None and is_sure:
-            found += [(name, lamp) for lamp in lamps_in_head(image.bgr, head.box_px, mean)]
-        else:
-            found += [(name, lamp) for lamp in _lamps_over(place, image, mean)]
-    out: dict[str, Lamp] = {}
+    found = [
+        (place.light.signal_id, lamp)
+        for place in places
+        if place.light.signal_id not in sure
+        for lamp in _lamps_over(place, image, mean)
+    ]
+    taken: list[Lamp] = []
     for name, lamp in sorted(found, key=lambda one: -one[1].lit_score):
-        if name not in out and lamp.lit_score >= LAMP_MIN and not any(_is_same(lamp, other) for other in out.values()):
-            out[name] = lamp
+        if name in out or lamp.lit_score < LAMP_MIN or any(_is_same(lamp, other) for other in taken):
+            continue
+        if not any(_is_in(lamp, box_px) for box_px in sure.values()):
+            taken.append(lamp)
+            out[name] = lamp.lit_score * np.array(lamp.probabilities)
     return out
-
-
-def lamps_in_head(bgr: Image, head_px: Box, mean: float) -> tuple[Lamp, ...]:
-    """Lamps in the box of a signal head; `mean` is the picture's `brightness`."""
-    u0, v0, u1, v1 = head_px
-    wide, high = HEAD_MARGIN * (u1 - u0), HEAD_MARGIN * (v1 - v0)
-    region = (u0 - wide, v0 - high, u1 + wide, v1 + high)
-    return find_lamps(bgr, region, max(u1 - u0, v1 - v0) / HEAD_SIZE_M, mean, head_px)
 
 
 def _lamps_over(place: _Place, image: CameraImage, mean: float) -> list[Lamp]:
@@ -285,6 +284,12 @@ def _lamps_over(place: _Place, image: CameraImage, mean: float) -> list[Lamp]:
         nearness = float(np.exp(-0.5 * ((lamp.u - post_u) / sigma) ** 2))
         out.append(replace(lamp, lit_score=lamp.lit_score * nearness))
     return out
+
+
+def _is_in(lamp: Lamp, box_px: Box) -> bool:
+    u0, v0, u1, v1 = box_px
+    wide, high = HEAD_MARGIN * (u1 - u0), HEAD_MARGIN * (v1 - v0)
+    return u0 - wide <= lamp.u <= u1 + wide and v0 - high <= lamp.v <= v1 + high
 
 
 def _is_same(lamp: Lamp, other: Lamp) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -67,6 +68,35 @@ def test_each_head_goes_to_its_own_light() -> None:
         heads = [head((143.0, -5.0), LightState.GREEN, x), head((103.0, -5.0), LightState.RED, x)]
         views = reader.update(ego(frame, x), heads, GREY)
     assert {name: view.state for name, view in views.items()} == {"own": LightState.RED, "next": LightState.GREEN}
+
+
+def with_lit_lamp(box: tuple[float, float, float, float], state: LightState) -> CameraImage:
+    """The grey picture with a dark head in `box` and its lamp lit."""
+    bgr = GREY.bgr.copy()
+    u0, v0, u1, v1 = (round(edge) for edge in box)
+    cv2.rectangle(bgr, (u0, v0), (u1, v1), (20, 20, 20), -1)
+    colour, place = {LightState.RED: ((40, 55, 250), 0.2), LightState.GREEN: ((195, 248, 36), 0.8)}[state]
+    cv2.circle(bgr, (round((u0 + u1) / 2), round(v0 + place * (v1 - v0))), round(0.12 * (v1 - v0)), colour, -1)
+    return CameraImage(GREY.stamp, CAMERA, bgr)
+
+
+@pytest.mark.parametrize("true", [LightState.RED, LightState.GREEN])
+def test_the_lamp_in_the_picture_outvotes_a_wrong_word_of_the_detector(true: LightState) -> None:
+    """A red must never become green because a detector says so."""
+    false = LightState.GREEN if true is LightState.RED else LightState.RED
+    reader, wrong = LightReader(graph()), head((103.0, -5.0), false, 80.0)
+    for frame in range(6):
+        views = reader.update(ego(frame, 80.0), [wrong], with_lit_lamp(wrong.box_px, true))
+    assert views["own"].state is true
+
+
+def test_a_lamp_in_one_lights_head_is_not_another_lights() -> None:
+    """From far away, the posts of both lights are within a few pixels of each other."""
+    reader = LightReader(graph(), range_m=150.0)
+    near = head((103.0, -5.0), LightState.RED, 20.0)
+    for frame in range(6):
+        views = reader.update(ego(frame, 20.0), [near], with_lit_lamp(near.box_px, LightState.RED))
+    assert {name: view.state for name, view in views.items()} == {"own": LightState.RED}
 
 
 def test_the_oncoming_traffics_light_is_nobodys_here() -> None:

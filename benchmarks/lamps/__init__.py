@@ -1,0 +1,1 @@
+"""Fits and evaluates the classifiers of traffic light states."""
