@@ -24,7 +24,7 @@ from av_stack.evaluation.lights import LabelledHead, unreal_heads
 from benchmarks.lamps.heads import HELD_BACK, own_heads, patches, town
 from benchmarks.lamps.measure import calibration, confusion, cost_ms, summary
 from benchmarks.lamps.network import calibrated, samples
-from benchmarks.lamps.post import fit_lamps
+from benchmarks.lamps.post import fit_lamps, lamp_confusion
 from perception.detection.classes import LIGHT_STATES
 from perception.lights import lamp_states
 from perception.lights.head_states import COEFFICIENTS, HeadModel, save_model, shipped_model
@@ -50,6 +50,7 @@ def measure(heads: Sequence[LabelledHead]) -> dict[str, Any]:
     for name, is_held in (("fitted on", False), ("held back", True)):
         some = [head for head in heads if (town(head) == HELD_BACK) is is_held]
         out[name] = _tables(some, shipped_model())
+        out[name]["lamps without their head"] = lamp_confusion(patches([one for one in some if not one.is_aside]))
     out["ms_per_head"] = cost_ms(heads)
     return out
 

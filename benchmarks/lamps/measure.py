@@ -43,7 +43,7 @@ def confusion(
 
 
 def summary(table: Table) -> dict[str, Any]:
-    """Totals over lit heads of 16 px and more that face the camera: right, and the wrong readings that matter."""
+    """Totals over lit heads of 16 px and more that face the camera: right, and wrong readings of reds."""
     rows = [(name, row) for name, row in table.items() if "9-16" not in name and not name.endswith(("aside", "off"))]
     count = sum(sum(row.values()) for _, row in rows)
     right = sum(row.get(name.rpartition(" ")[2], 0) for name, row in rows)

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from av_core.types import Image
 from benchmarks.lamps.heads import Patch, size_group
 from benchmarks.lamps.looks import LAMP_PLACES, camera_look
 from perception.detection.classes import LIGHT_STATES
 from perception.lights.head_states import Box, softmax
 from perception.lights.lamp_states import features
-from perception.lights.lamps import brightness, find_lamps
+from perception.lights.lamps import Lamp, brightness, find_lamps
 from perception.lights.reader import HEAD_SIZE_M
 
 Float = NDArray[np.float64]
@@ -36,8 +37,8 @@ def fit_lamps(patches: Sequence[Patch], rng: np.random.Generator) -> Float:
         if state not in LAMP_PLACES:
             continue
         for bgr in [patch.bgr, *(camera_look(patch.bgr, rng) for _ in range(LOOKS - 1))]:
-            for spot in _lamp_features(bgr, patch):
-                x.append(spot)
+            for lamp in _lamps(bgr, patch):
+                x.append(features(lamp.appearance))
                 y.append(LIGHT_STATES.index(state))
                 groups.append(f"{patch.head.source} {size_group(patch.head)} {state.value}")
     count = Counter(groups)
@@ -45,14 +46,23 @@ def fit_lamps(patches: Sequence[Patch], rng: np.random.Generator) -> Float:
     return _regression(np.stack(x), np.array(y), weight)
 
 
-def _lamp_features(bgr: NDArray[np.uint8], patch: Patch) -> list[Float]:
-    """Features of the spots where the head's lit lamp is."""
+def lamp_confusion(patches: Sequence[Patch]) -> dict[str, dict[str, int]]:
+    """How often the shipped regression told each state from a head's lit lamp, by "source, true state"."""
+    table: dict[str, Counter[str]] = {}
+    for patch in patches:
+        if patch.head.state in LAMP_PLACES:
+            row = table.setdefault(f"{patch.head.source}, {patch.head.state.value}", Counter())
+            row.update(lamp.state.value for lamp in _lamps(patch.bgr, patch))
+    return {name: dict(sorted(table[name].items())) for name in sorted(table)}
+
+
+def _lamps(bgr: Image, patch: Patch) -> tuple[Lamp, ...]:
+    """The spots where the head's lit lamp is."""
     u0, v0, u1, v1 = patch.box
     lamp_v = v0 + LAMP_PLACES[patch.head.state] * (v1 - v0)
     slack = PLACE_SLACK * (v1 - v0)
     region: Box = (u0, lamp_v - slack, u1, lamp_v + slack)
-    found = find_lamps(bgr, region, max(u1 - u0, v1 - v0) / HEAD_SIZE_M, patch.mean_ratio * brightness(bgr))
-    return [features(lamp.appearance) for lamp in found]
+    return find_lamps(bgr, region, max(u1 - u0, v1 - v0) / HEAD_SIZE_M, patch.mean_ratio * brightness(bgr))
 
 
 def _regression(x: Float, y: NDArray[np.int64], weight: Float) -> Float:

@@ -190,8 +190,8 @@ def shipped_model() -> HeadModel:
 def load_model(path: Path) -> HeadModel:
     """Read the coefficients that `save_model` wrote."""
     table = json.loads(path.read_text())
-    arrays = (np.array(table[name], dtype=np.float64) for name in ("scale", "hidden", "out"))
-    return HeadModel(*arrays, temperature=float(table["temperature"]))
+    scale, hidden, out = (np.array(table[name], dtype=np.float64) for name in ("scale", "hidden", "out"))
+    return HeadModel(scale, hidden, out, float(table["temperature"]))
 
 
 def save_model(model: HeadModel, path: Path, note: dict[str, object]) -> None:
