@@ -1,0 +1,104 @@
+"""Triggers in places that are wrong whatever the town's roads are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from statistics import median
+
+from av_core.config import shortened
+from scenarios.leaderboard.routes import LeaderboardRoute, Problem, Trigger, Waypoint
+
+TRIGGER_DISTANCE_M = 2.0
+"""Distance from the route up to which the official code accepts a trigger, and at which it fires."""
+
+TRIGGER_HEADING_DEG = 10.0
+"""Angle to the route up to which the official code accepts a trigger."""
+
+_RADIANS_FIT_DEG, _DEGREES_MISS_DEG = 25.0, 45.0
+"""Median errors between which headings clearly are radians: of their value in radians at most, in degrees at least."""
+
+
+def heading_error_deg(yaw_deg: float, other_deg: float) -> float:
+    """Angle between two headings, 0 to 180."""
+    return abs((yaw_deg - other_deg + 180.0) % 360.0 - 180.0)
+
+
+def placement_problems(route: LeaderboardRoute) -> Iterator[Problem]:
+    yield from _parking_exits(route)
+    yield from _overlaps(route)
+    yield from _yaw_in_radians(route)
+
+
+def _parking_exits(route: LeaderboardRoute) -> Iterator[Problem]:
+    for scenario in route.scenarios:
+        if scenario.type == "ParkingExit" and route.waypoints:
+            away_m = _distance_m(scenario.trigger, route.waypoints[0])
+            if away_m > TRIGGER_DISTANCE_M:
+                yield Problem(
+                    scenario.trigger.line,
+                    f"the trigger of ParkingExit is {away_m:.1f} m from the first waypoint; needed are at most "
+                    f"{TRIGGER_DISTANCE_M:g} m, because the ego starts there",
+                )
+
+
+def _overlaps(route: LeaderboardRoute) -> Iterator[Problem]:
+    """Triggers on which an earlier one fires too. Each is compared with those that overlap no earlier one."""
+    cells: dict[tuple[int, int], list[int]] = {}
+    for number, scenario in enumerate(route.scenarios):
+        trigger = scenario.trigger
+        column, row = int(trigger.x_m // TRIGGER_DISTANCE_M), int(trigger.y_m // TRIGGER_DISTANCE_M)
+        near = [cells.get((column + dx, row + dy), ()) for dx in (-1, 0, 1) for dy in (-1, 0, 1)]
+        earlier = next((i for cell in near for i in cell if _is_same(route.scenarios[i].trigger, trigger)), None)
+        if earlier is None:
+            cells.setdefault((column, row), []).append(number)
+            continue
+        other = route.scenarios[earlier]
+        yield Problem(
+            trigger.line,
+            f"{shortened(scenario.name)} starts together with {shortened(other.name)} (line {other.trigger.line}): "
+            f"their triggers are {_distance_m(trigger, other.trigger):.1f} m apart",
+        )
+
+
+def _is_same(one: Trigger, other: Trigger) -> bool:
+    is_near = _distance_m(one, other) < TRIGGER_DISTANCE_M
+    return is_near and heading_error_deg(one.yaw_deg, other.yaw_deg) < TRIGGER_HEADING_DEG
+
+
+def _yaw_in_radians(route: LeaderboardRoute) -> Iterator[Problem]:
+    """Compares the headings, in both units, with the straight lines between the waypoints."""
+    triggers = [scenario.trigger for scenario in route.scenarios]
+    if len(route.waypoints) < 2 or not triggers or max(abs(trigger.yaw_deg) for trigger in triggers) > 2.0 * math.pi:
+        return
+    triggers = triggers[:100]  # enough to tell
+    bearings = [_bearing_deg(route.waypoints, trigger) for trigger in triggers]
+    pairs = list(zip(triggers, bearings, strict=True))
+    as_degrees = median(heading_error_deg(trigger.yaw_deg, bearing) for trigger, bearing in pairs)
+    as_radians = median(heading_error_deg(math.degrees(trigger.yaw_deg), bearing) for trigger, bearing in pairs)
+    if as_radians <= _RADIANS_FIT_DEG and as_degrees >= _DEGREES_MISS_DEG:
+        yield Problem(
+            triggers[0].line,
+            f"yaw {triggers[0].yaw_deg:g} and all others of this route are in radians, as it seems; needed are degrees",
+        )
+
+
+def _bearing_deg(waypoints: Sequence[Waypoint], trigger: Trigger) -> float:
+    """Direction of the straight line between waypoints that is nearest to the trigger."""
+    best_m, best_deg = math.inf, 0.0
+    for start, end in pairwise(waypoints):
+        dx, dy = end.x_m - start.x_m, end.y_m - start.y_m
+        length2 = dx * dx + dy * dy
+        if length2 == 0.0:
+            continue
+        part = ((trigger.x_m - start.x_m) * dx + (trigger.y_m - start.y_m) * dy) / length2
+        part = min(max(part, 0.0), 1.0)
+        away_m = math.hypot(start.x_m + part * dx - trigger.x_m, start.y_m + part * dy - trigger.y_m)
+        if away_m < best_m:
+            best_m, best_deg = away_m, math.degrees(math.atan2(dy, dx))
+    return best_deg
+
+
+def _distance_m(one: Trigger, other: Trigger | Waypoint) -> float:
+    return math.hypot(one.x_m - other.x_m, one.y_m - other.y_m)
