@@ -12,6 +12,7 @@ from av_stack import __version__
 from av_stack.cli.detector import dataset_command, export_command, train_command
 from av_stack.cli.drive import run_command, suite_command
 from av_stack.cli.evaluation import eval_perception_command, eval_pictures_command
+from av_stack.cli.leaderboard import lint_command, types_command
 from av_stack.cli.output import say_error
 from av_stack.cli.tools import calibrate_command, doctor_command, list_command, repair_command, serve_command
 from av_stack.interruption import INTERRUPTED_STATUS, leave, raise_on_signals
@@ -23,6 +24,10 @@ app = typer.Typer(
 )
 eval_app = typer.Typer(no_args_is_help=True, help="Measure perception: against the simulator, or on your own pictures.")
 app.add_typer(eval_app, name="eval")
+scenarios_app = typer.Typer(
+    no_args_is_help=True, help="Check CARLA Leaderboard routes, and list the types of scenarios."
+)
+app.add_typer(scenarios_app, name="scenarios")
 
 app.command("run")(run_command)
 app.command("suite")(suite_command)
@@ -37,6 +42,8 @@ app.command("list")(list_command)
 app.command("doctor")(doctor_command)
 eval_app.command("perception")(eval_perception_command)
 eval_app.command("pictures")(eval_pictures_command)
+scenarios_app.command("lint")(lint_command)
+scenarios_app.command("types")(types_command)
 
 
 def _show_version(is_wanted: bool) -> None:

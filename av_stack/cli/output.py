@@ -24,10 +24,12 @@ class OutcomeError(AvStackError):
 
 def say_error(message: str) -> None:
     """Print an error for people: one line on stderr."""
-    line = " ".join(message.split())
-    # no escape codes for the terminal
-    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
-    print(f"av-stack: {shown}", file=sys.stderr, flush=True)
+    print(f"av-stack: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
+
+
+def printable(line: str) -> str:
+    """`line` without escape codes for the terminal: they are written out."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
 
 
 def give_up() -> None:
