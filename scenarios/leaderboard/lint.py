@@ -37,8 +37,10 @@ class LintReport:
     def summary(self, file: RouteFile) -> str:
         """One line: the counts, and what was not checked."""
         scenarios = sum(len(route.scenarios) for route in file.routes)
-        found = f"the first {len(self.problems)}" if self.is_cut else f"{len(self.problems)}"
-        parts = [f"{len(file.routes)} routes, {scenarios} scenarios, {found} problems"]
+        counts = ((len(file.routes), "route"), (scenarios, "scenario"), (len(self.problems), "problem"))
+        parts = [", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)]
+        if self.is_cut:
+            parts.append(f"more than {PROBLEMS_MAX} problems, the others are not listed")
         if self.unchecked_towns:
             towns = ", ".join(shortened(town) for town in self.unchecked_towns[:TOWNS_MAX])
             parts.append(f"triggers not compared with the road: no map of {towns} (--maps DIR)")

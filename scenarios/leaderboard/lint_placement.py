@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from statistics import median
+
+import numpy as np
 
 from av_core.config import shortened
 from scenarios.leaderboard.routes import LeaderboardRoute, Problem, Trigger, Waypoint
@@ -15,6 +16,9 @@ TRIGGER_DISTANCE_M = 2.0
 
 TRIGGER_HEADING_DEG = 10.0
 """Angle to the route up to which the official code accepts a trigger."""
+
+TRIGGERS_JUDGED = 50
+"""Most triggers of a route that are looked at to tell radians from degrees."""
 
 _RADIANS_FIT_DEG, _DEGREES_MISS_DEG = 25.0, 45.0
 """Median errors between which headings clearly are radians: of their value in radians at most, in degrees at least."""
@@ -72,8 +76,8 @@ def _yaw_in_radians(route: LeaderboardRoute) -> Iterator[Problem]:
     triggers = [scenario.trigger for scenario in route.scenarios]
     if len(route.waypoints) < 2 or not triggers or max(abs(trigger.yaw_deg) for trigger in triggers) > 2.0 * math.pi:
         return
-    triggers = triggers[:100]  # enough to tell
-    bearings = [_bearing_deg(route.waypoints, trigger) for trigger in triggers]
+    triggers = triggers[:TRIGGERS_JUDGED]
+    bearings = _bearings_deg(route.waypoints, triggers)
     pairs = list(zip(triggers, bearings, strict=True))
     as_degrees = median(heading_error_deg(trigger.yaw_deg, bearing) for trigger, bearing in pairs)
     as_radians = median(heading_error_deg(math.degrees(trigger.yaw_deg), bearing) for trigger, bearing in pairs)
@@ -84,20 +88,19 @@ def _yaw_in_radians(route: LeaderboardRoute) -> Iterator[Problem]:
         )
 
 
-def _bearing_deg(waypoints: Sequence[Waypoint], trigger: Trigger) -> float:
-    """Direction of the straight line between waypoints that is nearest to the trigger."""
-    best_m, best_deg = math.inf, 0.0
-    for start, end in pairwise(waypoints):
-        dx, dy = end.x_m - start.x_m, end.y_m - start.y_m
-        length2 = dx * dx + dy * dy
-        if length2 == 0.0:
-            continue
-        part = ((trigger.x_m - start.x_m) * dx + (trigger.y_m - start.y_m) * dy) / length2
-        part = min(max(part, 0.0), 1.0)
-        away_m = math.hypot(start.x_m + part * dx - trigger.x_m, start.y_m + part * dy - trigger.y_m)
-        if away_m < best_m:
-            best_m, best_deg = away_m, math.degrees(math.atan2(dy, dx))
-    return best_deg
+def _bearings_deg(waypoints: Sequence[Waypoint], triggers: Sequence[Trigger]) -> list[float]:
+    """For each trigger the direction of the straight line between waypoints that is nearest to it."""
+    xy_m = np.array([(waypoint.x_m, waypoint.y_m) for waypoint in waypoints])
+    start_m, step_m = xy_m[:-1], np.diff(xy_m, axis=0)
+    length2 = np.maximum((step_m**2).sum(axis=1), 1e-12)
+    found = []
+    for trigger in triggers:
+        to_trigger_m = np.array((trigger.x_m, trigger.y_m)) - start_m
+        part = np.clip((to_trigger_m * step_m).sum(axis=1) / length2, 0.0, 1.0)
+        away_m = np.hypot(*(to_trigger_m - part[:, None] * step_m).T)
+        dx, dy = step_m[int(np.argmin(away_m))]
+        found.append(math.degrees(math.atan2(dy, dx)))
+    return found
 
 
 def _distance_m(one: Trigger, other: Trigger | Waypoint) -> float:

@@ -24,6 +24,9 @@ HEIGHT_MAX_M = 2.0
 
 SPACING_M = 0.5
 
+WAYPOINTS_MAX = 2000
+"""Most waypoints of a route that is compared with the road; the official routes have up to 61."""
+
 
 @dataclass(frozen=True, slots=True)
 class _LaneCentres:
@@ -36,6 +39,13 @@ class _LaneCentres:
 
 def road_problems(route: LeaderboardRoute, graph: LaneGraph) -> Iterator[Problem]:
     """Waypoints that are on no lane, a route that does not exist, and triggers off the route."""
+    if len(route.waypoints) > WAYPOINTS_MAX:
+        yield Problem(
+            route.line,
+            f"{len(route.waypoints)} waypoints are too many to compare the route with the road; allowed are "
+            f"{WAYPOINTS_MAX}",
+        )
+        return
     poses = []
     for waypoint in route.waypoints:
         try:

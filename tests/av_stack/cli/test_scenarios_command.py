@@ -22,7 +22,7 @@ def test_a_good_file(tmp_path: Path) -> None:
     path = written(tmp_path, VALID)
     done = av_stack("scenarios", "lint", path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{path}: 1 routes, 3 scenarios, 0 problems; {SUMMARY}\n"
+    assert done.stdout == f"{path}: 1 route, 3 scenarios, 0 problems; {SUMMARY}\n"
 
 
 def test_a_problem_is_one_line_and_status_1(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_a_problem_is_one_line_and_status_1(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines() == [
         f"{path}:15: direction of Accident: '[bold]up\\x9b31m' is not allowed; needed is one of left, right",
-        f"{path}: 1 routes, 3 scenarios, 1 problems; {SUMMARY}",
+        f"{path}: 1 route, 3 scenarios, 1 problem; {SUMMARY}",
     ]
 
 

@@ -101,7 +101,9 @@ def test_a_report_of_very_many_problems_is_cut_and_quick() -> None:
     found = report(text)
     assert time.process_time() - started < 5.0
     assert (len(found.problems), found.is_cut) == (PROBLEMS_MAX, True)
-    assert "the first 1000 problems" in found.summary(survey(text.encode(), "routes.xml"))
+    assert "1000 problems; more than 1000 problems, the others are not listed" in found.summary(
+        survey(text.encode(), "routes.xml")
+    )
 
 
 def test_many_triggers_in_one_place_are_quick() -> None:
@@ -109,6 +111,15 @@ def test_many_triggers_in_one_place_are_quick() -> None:
     text = changed("<scenarios>", "<scenarios>" + "".join(one.format(number) for number in range(20_000)))
     started = time.process_time()
     assert report(text).is_cut
+    assert time.process_time() - started < 5.0
+
+
+def test_very_many_waypoints_are_quick() -> None:
+    one = '<position x="{0}" y="0" z="0"/>\n'
+    text = changed("<waypoints>", "<waypoints>" + "".join(one.format(number / 4) for number in range(200_000)))
+    text = text.replace('yaw="359"', 'yaw="-1"')
+    started = time.process_time()
+    assert report(text).problems == ()
     assert time.process_time() - started < 5.0
 
 
@@ -165,6 +176,16 @@ def test_a_waypoint_off_the_road(city: LaneGraph) -> None:
     assert [(problem.line, problem.message) for problem in found.problems] == [
         (2, "the waypoint (9000.0, 9000.0) is not on a driving lane of city_grid")
     ]
+
+
+def test_too_many_waypoints_for_the_road(city: LaneGraph) -> None:
+    text = on_the_road(city)
+    start = text.splitlines()[1]
+    (problem,) = lint(survey(text.replace(start, start * 2000).encode(), "r.xml"), lambda town: city).problems
+    assert (problem.line, problem.message.split(";")[0]) == (
+        1,
+        "2001 waypoints are too many to compare the route with the road",
+    )
 
 
 @pytest.mark.parametrize(("one", "other", "error"), [(0, 350, 10), (-180, 180, 0), (90, -90, 180), (725, 0, 5)])
