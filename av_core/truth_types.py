@@ -6,7 +6,7 @@ Part of `av_core.types`, from which all of these types are imported; frames as t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from av_core.perception_types import LightState, TrackedObject
 from av_core.plan_types import Pose2D
@@ -24,11 +24,20 @@ class CollisionEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class ActorTruth:
+    """An actor of the scenario's script: the pose of its middle and its velocity over ground, in the map frame."""
+
+    pose: Pose2D
+    velocity_mps: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Truth:
     """The simulator's ground truth of one tick. Only scoring, evaluation, recording and oracles may read it.
 
     `ego` is the true pose of the vehicle frame in the map frame, `objects` are all other road users, `lights` maps
-    OpenDRIVE signal ids to states, `collisions` are the events of this tick.
+    OpenDRIVE signal ids to states, `collisions` are the events of this tick. `actors` are the actors of the scenario's
+    script that are there, by name; those that are road users are among `objects` too.
     """
 
     stamp: Stamp
@@ -38,3 +47,4 @@ class Truth:
     objects: tuple[TrackedObject, ...]
     lights: Mapping[str, LightState]
     collisions: tuple[CollisionEvent, ...]
+    actors: Mapping[str, ActorTruth] = field(default_factory=dict)

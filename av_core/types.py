@@ -57,9 +57,10 @@ from av_core.sensor_types import (
     Stamp,
 )
 from av_core.trajectory import Trajectory
-from av_core.truth_types import CollisionEvent, Truth
+from av_core.truth_types import ActorTruth, CollisionEvent, Truth
 
 __all__ = [
+    "ActorTruth",
     "CameraDetections",
     "CameraImage",
     "CameraModel",

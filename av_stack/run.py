@@ -12,6 +12,7 @@ from av_core.errors import AvStackError, WorldError
 from av_core.types import Rig, SensorFrame, StepResult, Truth
 from av_stack.assembly import ORACLES, Settings, build_pipeline
 from av_stack.checks import check_known, check_map, check_out_folder, check_weights
+from av_stack.director import Director
 from av_stack.drive_log import DriveFacts, DriveLog, Outcome
 from av_stack.ending import Ending, Server
 from av_stack.interruption import INTERRUPTED_STATUS
@@ -90,11 +91,13 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         closers.callback(world.close)
         route = mission_route(world.lane_graph, scenario, setup.stack.planning)
         pipeline = _pipeline(world, route, setup, options)
+        director = Director(world, route, scenario, setup.spec.step_s)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
         facts = DriveFacts(scenario, setup.rig_name, options.oracles, world.server_version)
         log = DriveLog(facts, judge, route, folder, setup.rig.cameras[0], setup.spec.step_s)
         closers.callback(log.close)
         watchers.append(lambda frame, step, truth, _: log.update(frame, step, truth))
+        watchers.append(lambda _frame, _step, truth, judge: director.update(truth, judge.progress_m))
         ending.begin(log.finish)
         log.start()
         return ending.finish(*_guarded_drive(world, pipeline, judge, watchers))

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from av_core.config import Strict, load, named
 from scenarios.limits import SEED_MAX
+from scenarios.script.model import Script
 
 FOLDER = Path(__file__).parent
 REACH_M = 100_000.0
@@ -68,8 +69,8 @@ class WalkerTable(Strict):
         return end
 
 
-class Scenario(Strict):
-    """One drive. `timeout_s` is simulated time.
+class Scenario(Script):
+    """One drive, and the script of what happens during it. `timeout_s` is simulated time.
 
     `handling` selects the dynamics of the embedded server's vehicles: as in CARLA ("carla", whatever the weather), or
     with the tyres of real vehicles, whose grip falls on a wet road ("tyres"). A CARLA server always has its own.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from av_core.orders import Order
 from av_core.types import ControlCommand, Image, LaneGraph, SensorFrame, Truth, VehicleParameters
 
 PictureWatch = Callable[[str, Image], None]
@@ -50,6 +51,14 @@ class World(Protocol):
 
     def apply(self, command: ControlCommand) -> None:
         """Apply `command` to the ego from the next tick on, until the next call. A recorded ego does not obey it."""
+        ...
+
+    def direct(self, orders: Sequence[Order]) -> None:
+        """Carry out the orders of a scenario's script before the next tick. A recorded world does not obey them.
+
+        Raises `WorldError` when an actor that is needed cannot be spawned, `ConfigError` for a blueprint, door or
+        signal that does not exist.
+        """
         ...
 
     def truth(self) -> Truth:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from av_core.orders import Order
 from av_core.types import ControlCommand, LaneGraph, SensorFrame, Truth, VehicleParameters
 from av_stack.world.base import PictureWatch, World
 
@@ -36,6 +37,9 @@ class ListWorld:
 
     def apply(self, command: ControlCommand) -> None:
         self.commands.append(command)
+
+    def direct(self, orders: Sequence[Order]) -> None:
+        """Recorded actors do not obey."""
 
     def truth(self) -> Truth:
         return self._ticks[max(self._done - 1, 0)][1]

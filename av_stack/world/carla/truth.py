@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import carla
@@ -11,6 +11,7 @@ import numpy as np
 from av_core.errors import WorldError
 from av_core.frames import carla_to_map_yaw
 from av_core.types import (
+    ActorTruth,
     CollisionEvent,
     LightState,
     ObjectKind,
@@ -54,8 +55,8 @@ class TruthReader:
         self._bodies: dict[int, _Body | None] = {}
         self._lights = [(light.get_opendrive_id(), light) for light in traffic_lights(world)]
 
-    def read(self, stamp: Stamp, collisions: Sequence[CollisionEvent]) -> Truth:
-        """The truth of the last tick that the client received."""
+    def read(self, stamp: Stamp, collisions: Sequence[CollisionEvent], actors: Mapping[str, ActorTruth]) -> Truth:
+        """The truth of the last tick that the client received; `actors` are those of the scenario's script."""
         transform = self._ego.get_transform()
         yaw_rad = float(carla_to_map_yaw(transform.rotation.yaw))
         forward = transform.get_forward_vector()
@@ -68,6 +69,7 @@ class TruthReader:
             objects=tuple(self._objects()),
             lights={signal_id: LightState(str(light.get_state()).lower()) for signal_id, light in self._lights},
             collisions=tuple(collisions),
+            actors=actors,
         )
 
     def _objects(self) -> list[TrackedObject]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -9,6 +10,7 @@ import carla
 import numpy as np
 
 from av_core.errors import WorldError
+from av_core.orders import Order
 from av_core.types import (
     CollisionEvent,
     ControlCommand,
@@ -20,11 +22,13 @@ from av_core.types import (
     VehicleParameters,
 )
 from av_stack.world.base import PictureWatch
+from av_stack.world.carla.cast import Cast
 from av_stack.world.carla.client import Session
 from av_stack.world.carla.episode import FIRST_TICK_TIMEOUT_S, Episode
 from av_stack.world.carla.sensors import SensorRig
 from av_stack.world.carla.traffic import Traffic
 from av_stack.world.carla.truth import TruthReader, forward_speed_mps, rear_axle_x_m, vehicle_parameters
+from av_stack.world.carla.vehicle_lights import light_state_of
 from av_stack.world.carla.walkers import ScriptedWalkers
 from av_stack.world.spec import Address, WorldSpec
 
@@ -120,9 +124,13 @@ class CarlaWorld:
                 self._lights = command.lights
                 self.episode.ego.set_light_state(light_state_of(command.lights))
 
+    def direct(self, orders: Sequence[Order]) -> None:
+        with self._session.answering("an order of the scenario's script"):
+            self._cast.direct(orders)
+
     def truth(self) -> Truth:
         with self._session.answering("truth"):
-            return self._truth.read(self._stamp, self._collisions)
+            return self._truth.read(self._stamp, self._collisions, self._cast.truth())
 
     def server_frame(self, stamp: Stamp) -> int:
         """The server's own number of the tick that `stamp` belongs to."""
@@ -164,10 +172,19 @@ class CarlaWorld:
             self._walkers = ScriptedWalkers(episode.world, spec.walkers, rng)
             episode.cleanup.callback(session.destroy, [walker.id for walker in self._walkers.actors])
             if spec.traffic_vehicles > 0:
-                traffic = self.traffic = Traffic(session.client, spec.seed)
-                episode.cleanup.callback(session.destroy, traffic.actor_ids)
-                episode.cleanup.callback(session.release, traffic.close)
-                traffic.spawn(session.client, episode.world, spec, rng)
+                self._start_traffic().spawn(session.client, episode.world, spec, rng)
+            self._cast = Cast(session.client, episode.world, episode.map, self._drive_itself)
+            episode.cleanup.callback(session.clean_up, self._cast.destroy_all)
+
+    def _start_traffic(self) -> Traffic:
+        episode, session = self.episode, self._session
+        traffic = self.traffic = Traffic(session.client, episode.spec.seed)
+        episode.cleanup.callback(session.destroy, traffic.actor_ids)
+        episode.cleanup.callback(session.release, traffic.close)
+        return traffic
+
+    def _drive_itself(self, vehicle: carla.Vehicle) -> None:
+        (self.traffic or self._start_traffic()).drive(vehicle)
 
     def _tick_sensors(self, ticks: int) -> None:
         """Tick, then wait for the data of every sensor in the last of the ticks.
@@ -180,16 +197,3 @@ class CarlaWorld:
             speed_mps = forward_speed_mps(self.episode.ego)
             self._sensors.read(self._first_frame, self._stamp_of(self._first_frame), speed_mps, FIRST_TICK_TIMEOUT_S)
             self._sensors.collisions(self._stamp_of)  # discard contacts from a rough landing
-
-
-def light_state_of(lights: VehicleLights) -> carla.VehicleLightState:
-    """CARLA's flags for the lights that are on."""
-    state = carla.VehicleLightState
-    flags = (
-        (lights.position, state.Position),
-        (lights.low_beam, state.LowBeam),
-        (lights.brake, state.Brake),
-        (lights.left_indicator or lights.hazard, state.LeftBlinker),
-        (lights.right_indicator or lights.hazard, state.RightBlinker),
-    )
-    return state(sum(int(flag) for is_on, flag in flags if is_on))

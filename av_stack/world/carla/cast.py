@@ -1,0 +1,160 @@
+"""The actors of a scenario's script on a CARLA server: spawns them, moves them, and tells where they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import carla
+from carla.command import ApplyTargetAngularVelocity, ApplyTargetVelocity, ApplyVehicleControl, ApplyWalkerControl
+
+from av_core.errors import ConfigError, WorldError
+from av_core.frames import carla_to_map_yaw, map_to_carla_yaw
+from av_core.orders import Destroy, DriveItself, Hold, Move, OpenDoor, Order, SetSignal, ShowLights, Spawn
+from av_core.suggest import similar
+from av_core.types import ActorTruth, Pose2D
+from av_stack.world.carla.actors import destroy
+from av_stack.world.carla.signals import HeldSignals
+from av_stack.world.carla.vehicle_lights import light_state_of
+
+ABOVE_GROUND_M = 0.3
+"""Height above the road at which actors are spawned; CARLA refuses to spawn into the ground."""
+
+DOORS = {
+    "front_left": carla.VehicleDoor.FL,
+    "front_right": carla.VehicleDoor.FR,
+    "rear_left": carla.VehicleDoor.RL,
+    "rear_right": carla.VehicleDoor.RR,
+}
+
+
+class Cast:
+    """The scripted actors in one episode. `drive_itself` hands a vehicle to the simulator's own traffic.
+
+    Raises WorldError when an actor that is needed cannot be spawned, and ConfigError for a blueprint or signal that the
+    server does not have.
+    """
+
+    def __init__(
+        self, client: carla.Client, world: carla.World, town: carla.Map, drive_itself: Callable[[carla.Vehicle], None]
+    ) -> None:
+        self._client, self._world, self._map, self._drive_itself = client, world, town, drive_itself
+        self._blueprints = {str(blueprint.id): blueprint for blueprint in world.get_blueprint_library()}
+        self._actors: dict[str, carla.Actor] = {}
+        self._held: set[str] = set()
+        self._signals = HeldSignals(world)
+
+    @property
+    def actor_ids(self) -> list[int]:
+        """The ids of the actors that are there."""
+        return [actor.id for actor in self._actors.values()]
+
+    def truth(self) -> dict[str, ActorTruth]:
+        """The actors that are there, by name, at the client's copy of the last tick."""
+        snapshot = self._world.get_snapshot()
+        return {name: _truth_of(actor) for name, actor in self._actors.items() if snapshot.has_actor(actor.id)}
+
+    def direct(self, orders: Sequence[Order]) -> None:
+        """Carry out the orders."""
+        commands: list[Any] = []
+        for order in orders:
+            if isinstance(order, Spawn):
+                self._spawn(order)
+            elif isinstance(order, SetSignal):
+                self._signals.show(order.signal_id, order.state)
+            elif order.actor in self._actors:
+                commands += self._carry_out(order, self._actors[order.actor])
+        if commands:
+            self._client.apply_batch(commands)
+
+    def destroy_all(self) -> None:
+        """Destroy the actors that are there."""
+        destroy(self._client, self.actor_ids)
+        self._actors.clear()
+
+    def _carry_out(self, order: Order, actor: carla.Actor) -> list[Any]:
+        """The commands of an order that can be sent together with others; the rest is done at once."""
+        if isinstance(order, Move):
+            return self._move(order, actor)
+        if isinstance(order, Hold):
+            return self._hold(order.actor, actor)
+        if isinstance(order, Destroy):
+            del self._actors[order.actor]
+            self._held.discard(order.actor)
+            destroy(self._client, [actor.id])
+        elif isinstance(order, DriveItself):
+            self._held.discard(order.actor)
+            self._drive_itself(cast("carla.Vehicle", actor))
+        elif isinstance(order, OpenDoor):
+            cast("carla.Vehicle", actor).open_door(DOORS[order.door])
+        elif isinstance(order, ShowLights):
+            flags = int(light_state_of(order.lights))
+            flags |= int(carla.VehicleLightState.Special1) if order.is_emergency else 0
+            cast("carla.Vehicle", actor).set_light_state(carla.VehicleLightState(flags))
+        return []
+
+    def _spawn(self, order: Spawn) -> None:
+        blueprint = self._blueprints.get(order.blueprint)
+        if blueprint is None:
+            near = similar(order.blueprint, list(self._blueprints), limit=3)
+            hint = f"; similar are {', '.join(near)}" if near else ""
+            raise ConfigError(f"actor {order.actor}: the server has no blueprint {order.blueprint}{hint}")
+        _set_attributes(blueprint, order)
+        place = self._place(order.pose)
+        actor = self._world.try_spawn_actor(blueprint, place)
+        if actor is not None:
+            self._actors[order.actor] = actor
+        elif order.is_needed:
+            at = place.location
+            raise WorldError(f"actor {order.actor} cannot be spawned at ({at.x:.1f}, {at.y:.1f}): the place is taken")
+
+    def _place(self, pose: Pose2D) -> carla.Transform:
+        at = carla.Location(x=pose.x_m, y=-pose.y_m)
+        road = self._map.get_waypoint(at)
+        at.z = (road.transform.location.z if road is not None else 0.0) + ABOVE_GROUND_M
+        return carla.Transform(at, carla.Rotation(yaw=float(map_to_carla_yaw(pose.yaw_rad))))
+
+    def _move(self, order: Move, actor: carla.Actor) -> list[Any]:
+        velocity = carla.Vector3D(order.velocity_mps[0], -order.velocity_mps[1], 0.0)
+        if isinstance(actor, carla.Walker):
+            speed = velocity.length()
+            direction = velocity / speed if speed > 0.0 else velocity
+            return [_walk(actor, carla.WalkerControl(direction, speed, False))]
+        turn = carla.Vector3D(0.0, 0.0, -math.degrees(order.yaw_rate_radps))
+        commands = [ApplyTargetVelocity(actor.id, velocity), ApplyTargetAngularVelocity(actor.id, turn)]
+        if order.actor in self._held:
+            self._held.discard(order.actor)
+            commands.append(ApplyVehicleControl(actor.id, carla.VehicleControl()))
+        return commands
+
+    def _hold(self, name: str, actor: carla.Actor) -> list[Any]:
+        if name in self._held:
+            return []
+        self._held.add(name)
+        if isinstance(actor, carla.Walker):
+            return [_walk(actor, carla.WalkerControl(speed=0.0))]
+        brakes = carla.VehicleControl(brake=1.0, hand_brake=True)
+        still = carla.Vector3D()
+        return [
+            ApplyTargetVelocity(actor.id, still),
+            ApplyTargetAngularVelocity(actor.id, still),
+            ApplyVehicleControl(actor.id, brakes),
+        ]
+
+
+def _walk(actor: carla.Walker, control: carla.WalkerControl) -> ApplyWalkerControl:
+    return ApplyWalkerControl(actor.id, control)  # type: ignore[arg-type]  # the stub names another class
+
+
+def _set_attributes(blueprint: carla.ActorBlueprint, order: Spawn) -> None:
+    wanted: Mapping[str, str] = {"role_name": "scenario", "is_invincible": "false", **order.attributes}
+    for name, value in wanted.items():
+        if blueprint.has_attribute(name):
+            blueprint.set_attribute(name, value)
+
+
+def _truth_of(actor: carla.Actor) -> ActorTruth:
+    transform, velocity = actor.get_transform(), actor.get_velocity()
+    at = transform.location
+    return ActorTruth(Pose2D(at.x, -at.y, float(carla_to_map_yaw(transform.rotation.yaw))), (velocity.x, -velocity.y))

@@ -1,0 +1,125 @@
+"""The actions of events (`do`)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from av_core.config import Strict
+from av_core.types import LightState
+from scenarios.script.keys import Metres, Mps, Name, OneKey, Seconds
+from scenarios.script.places import PlaceTable
+
+Decel = Annotated[float, Field(gt=0.0, le=20.0)]
+
+
+class Who(Strict):
+    """An action of an actor."""
+
+    actor: Name
+
+
+class Pace(Who):
+    """An action at a speed: `speed_mps`, or the ego's own speed times `ego_share`, plus `over_ego_mps`.
+
+    The speed changes by at most `acceleration_mps2`.
+    """
+
+    speed_mps: Mps | None = None
+    ego_share: Annotated[float, Field(gt=0.0, le=5.0)] | None = None
+    over_ego_mps: float = 0.0
+    acceleration_mps2: Decel = 4.0
+
+    @model_validator(mode="after")
+    def _check_speed(self) -> Pace:
+        if (self.speed_mps is None) == (self.ego_share is None):
+            raise ValueError("either speed_mps or ego_share is needed")
+        return self
+
+
+class DriveTable(Pace):
+    """Drive or walk straight from place to place; then stand."""
+
+    through: Annotated[tuple[PlaceTable, ...], Field(min_length=1, max_length=100)]
+
+
+class FollowLaneTable(Pace):
+    """Follow the lane, straight on at junctions; stand after `distance_m`."""
+
+    distance_m: Metres = 1000.0
+
+
+class ChangeLaneTable(Pace):
+    """Change to the next lane within `within_s`, and follow it; stand after `distance_m`."""
+
+    to: Literal["left", "right"]
+    within_s: Annotated[float, Field(gt=0.1, le=60.0)] = 3.0
+    distance_m: Metres = 1000.0
+
+
+class CrossTable(Pace):
+    """Walk or ride `distance_m` straight on, turned by `turn_deg` to the left of the present heading; then stand."""
+
+    distance_m: Metres
+    turn_deg: Annotated[float, Field(ge=-180.0, le=180.0)] = 0.0
+
+
+class StopTable(Who):
+    """Brake to a standstill on the present way."""
+
+    deceleration_mps2: Decel = 6.0
+
+
+class DoorTable(Who):
+    """Open a door of a vehicle."""
+
+    door: Literal["front_left", "front_right", "rear_left", "rear_right"]
+
+
+class LightsTable(Who):
+    """Switch lights of a vehicle on; those that are not named go off."""
+
+    hazard: bool = False
+    brake: bool = False
+    left: bool = False
+    right: bool = False
+    low_beam: bool = False
+    emergency: bool = False
+
+
+class SignalTable(Strict):
+    """Show `state` at traffic lights, by their OpenDRIVE ids, for `for_s` seconds, or for good without it."""
+
+    ids: Annotated[tuple[str, ...], Field(min_length=1, max_length=200)]
+    state: LightState
+    for_s: Seconds | None = None
+
+
+class Action(OneKey):
+    """One thing that an event does."""
+
+    drive: DriveTable | None = None
+    follow_lane: FollowLaneTable | None = None
+    change_lane: ChangeLaneTable | None = None
+    cross: CrossTable | None = None
+    stop: StopTable | None = None
+    autopilot: Name | None = None
+    open_door: DoorTable | None = None
+    lights: LightsTable | None = None
+    signal: SignalTable | None = None
+    spawn: Name | None = None
+    despawn: Name | None = None
+    start_flow: Name | None = None
+    stop_flow: Name | None = None
+
+    def actor(self) -> str | None:
+        """The actor that it is about."""
+        own = self.value
+        if isinstance(own, Who):
+            return own.actor
+        return own if isinstance(own, str) and self.kind in ("autopilot", "spawn", "despawn") else None
+
+    def flow(self) -> str | None:
+        """The flow that it is about."""
+        return self.start_flow or self.stop_flow

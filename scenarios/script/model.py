@@ -1,0 +1,120 @@
+"""The script of a scenario: named actors, flows of vehicles, and events; part of a scenario's YAML table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from av_core.config import Strict
+from av_core.suggest import did_you_mean
+from scenarios.script.actions import Action
+from scenarios.script.conditions import Condition
+from scenarios.script.keys import Metres, Mps, Name
+from scenarios.script.places import PlaceTable
+from scenarios.script.situation import EGO
+
+Blueprint = Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class ActorTable(Strict):
+    """A vehicle, walker or prop, by its CARLA blueprint. With `waits` it is spawned by an event, else at the start."""
+
+    blueprint: Blueprint
+    place: PlaceTable
+    colour: Annotated[str, Field(pattern=r"^\d{1,3},\d{1,3},\d{1,3}$")] | None = None
+    waits: bool = False
+
+
+class FlowTable(Strict):
+    """A stream of vehicles that drive along the lane from `start` to `end` at constant speed, and end there.
+
+    The next one is spawned when the last one is a random distance between the two of `gap_m` away. They ignore lights,
+    signs and other vehicles. Events start and stop a flow; one that is `on` runs from the start.
+    """
+
+    start: PlaceTable
+    end: PlaceTable
+    speed_mps: Annotated[Mps, Field(gt=0.0)]
+    gap_m: tuple[Annotated[Metres, Field(ge=8.0)], Annotated[Metres, Field(ge=8.0)]]
+    blueprints: Annotated[tuple[Blueprint, ...], Field(min_length=1, max_length=50)] = (
+        "vehicle.audi.a2",
+        "vehicle.nissan.patrol",
+        "vehicle.seat.leon",
+        "vehicle.toyota.prius",
+    )
+    on: bool = False
+
+    @model_validator(mode="after")
+    def _check_gap(self) -> FlowTable:
+        if self.gap_m[0] > self.gap_m[1]:
+            raise ValueError("gap_m needs the smaller distance first")
+        return self
+
+
+class EventTable(Strict):
+    """What happens once, the first time that `when` holds: the actions of `do`, in their order."""
+
+    name: Name
+    when: Condition
+    do: Annotated[tuple[Action, ...], Field(min_length=1, max_length=50)]
+
+
+class Script(Strict):
+    """All that happens besides the ego's drive, traffic and walkers on fixed ways.
+
+    Raises ValueError, which pydantic reports, for names that do not exist and for events that can never happen.
+    """
+
+    actors: dict[Name, ActorTable] = Field(default_factory=dict, max_length=200)
+    flows: dict[Name, FlowTable] = Field(default_factory=dict, max_length=20)
+    events: Annotated[tuple[EventTable, ...], Field(max_length=200)] = ()
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Script:
+        if EGO in self.actors:
+            raise ValueError(f"actors: the name {EGO} is the ego's")
+        names = [event.name for event in self.events]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"events: two have the name {name}")
+        for event in self.events:
+            where = f"event {event.name}"
+            _check_known(where, "actor", event.when.actors() - {EGO}, self.actors)
+            _check_known(where, "event", set(_asked_events(event.when)), dict.fromkeys(names))
+            for action in event.do:
+                _check_known(where, "actor", {action.actor()} - {None}, self.actors)  # type: ignore[arg-type]
+                _check_known(where, "flow", {action.flow()} - {None}, self.flows)  # type: ignore[arg-type]
+        _check_reachable(self)
+        return self
+
+
+def _check_known(where: str, what: str, asked: set[str], known: Mapping[str, object]) -> None:
+    for name in sorted(asked - known.keys()):
+        there = f"there are {', '.join(sorted(known))}" if known else f"there is no {what}"
+        raise ValueError(f"{where}: no {what} {name}{did_you_mean(name, list(known))}; {there}")
+
+
+def _asked_events(condition: Condition) -> Iterator[str]:
+    """The events that a condition names anywhere."""
+    if condition.after is not None:
+        yield condition.after.event
+    for part in condition.parts():
+        yield from _asked_events(part)
+
+
+def _check_reachable(script: Script) -> None:
+    """Find events that can never happen: they wait for each other, or for an actor that nothing ever spawns."""
+    there = {name for name, actor in script.actors.items() if not actor.waits} | {EGO}
+    happened: set[str] = set()
+    waiting = list(script.events)
+    while ready := [event for event in waiting if event.when.events() <= happened and event.when.needs() <= there]:
+        for event in ready:
+            waiting.remove(event)
+            happened.add(event.name)
+            there |= {action.spawn for action in event.do if action.spawn is not None}
+    if waiting:
+        event = waiting[0]
+        missing = sorted(event.when.events() - happened) or sorted(event.when.needs() - there)
+        raise ValueError(f"event {event.name} can never happen: it waits for {', '.join(missing)}")

@@ -1,0 +1,45 @@
+"""What the event engine knows at one tick: the time, the ego, and the actors of the script, by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from av_core.types import ActorTruth, Pose2D
+
+EGO = "ego"
+"""Name of the ego in scripts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """One tick. `time_s` is that since the drive began, `route_m` how far the ego has come on its route.
+
+    `actors` are those that are there now, the ego among them; `fired_s` tells when each event happened.
+    """
+
+    time_s: float
+    step_s: float
+    route_m: float
+    actors: Mapping[str, ActorTruth]
+    fired_s: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def ego(self) -> ActorTruth:
+        return self.actors[EGO]
+
+
+def distance_m(one: Pose2D, other: Pose2D) -> float:
+    """Straight distance between the middles."""
+    return math.hypot(one.x_m - other.x_m, one.y_m - other.y_m)
+
+
+def speed_mps(actor: ActorTruth) -> float:
+    return math.hypot(*actor.velocity_mps)
+
+
+def is_ahead(of: Pose2D, other: Pose2D) -> bool:
+    """Whether `other` lies in front of the line through `of` across its heading."""
+    dx, dy = other.x_m - of.x_m, other.y_m - of.y_m
+    return dx * math.cos(of.yaw_rad) + dy * math.sin(of.yaw_rad) > 0.0

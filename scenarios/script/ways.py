@@ -1,0 +1,102 @@
+"""The ways of a script's actors: along lanes, from one lane to the next, and straight from place to place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from av_core.curve import Curve
+from av_core.errors import RouteError
+from av_core.frames import wrap_angle
+from av_core.lane_points import LanePoints
+from av_core.types import Lane, LaneGraph, LaneKey, Pose2D
+
+STEP_M = 1.0
+"""Distance between the points of a way."""
+
+LANE_WITHIN_M = 4.0
+"""An actor drives on a lane whose centre is nearer than this."""
+
+ALONG_MAX_RAD = np.pi / 3
+"""A lane is an actor's own only if their headings differ by less."""
+
+
+class Ways:
+    """Finds ways on one map."""
+
+    def __init__(self, graph: LaneGraph) -> None:
+        self._graph = graph
+        self._points = LanePoints(graph)
+
+    def along_lane(self, pose: Pose2D, distance_m: float, what: str) -> Curve:
+        """The way along the lane at `pose`, straight on at junctions, for `distance_m` or to the end of the road.
+
+        Raises RouteError that names `what` where no lane leads in the direction of the pose.
+        """
+        lane, s_m = self._lane_at(pose, what)
+        return _from(Curve.joined([one.curve for one in self._lanes_ahead(lane, s_m + distance_m)]), s_m, distance_m)
+
+    def to_neighbour(self, pose: Pose2D, side: str, over_m: float, distance_m: float, what: str) -> Curve:
+        """The way from the lane at `pose` to the next lane on a side ("left" or "right"), reached after `over_m`.
+
+        Raises RouteError that names `what` where there is no such lane in the same direction.
+        """
+        lane, s_m = self._lane_at(pose, what)
+        sign = 1.0 if side == "left" else -1.0
+        width_m = float(lane.curve.interpolate(s_m, lane.width_m))
+        x, y, yaw = lane.curve.pose_at(s_m, sign * width_m)
+        beside = Pose2D(float(x), float(y), float(yaw))
+        try:
+            self._lane_at(beside, what, width_m / 2.0)
+        except RouteError:
+            raise RouteError(f"{what}: there is no lane in this direction to the {side} of {lane.key}") from None
+        old, new = self.along_lane(pose, distance_m, what), self.along_lane(beside, distance_m, what)
+        s = np.arange(0.0, min(old.length_m, new.length_m), STEP_M)
+        share = np.clip(s / max(over_m, STEP_M), 0.0, 1.0)
+        share = share**2 * (3.0 - 2.0 * share)
+        old_x, old_y, _ = old.pose_at(s)
+        new_x, new_y, _ = new.pose_at(s)
+        return Curve.through((1.0 - share) * old_x + share * new_x, (1.0 - share) * old_y + share * new_y)
+
+    def _lane_at(self, pose: Pose2D, what: str, within_m: float = LANE_WITHIN_M) -> tuple[Lane, float]:
+        rows = self._points.within(pose.x_m, pose.y_m, within_m)
+        for row in self._points.nearest_of_each_lane(pose.x_m, pose.y_m, rows):
+            if abs(float(wrap_angle(self._points.yaw_rad[row] - pose.yaw_rad))) < ALONG_MAX_RAD:
+                lane, at = self._points.lane_and_row(int(row))
+                return lane, float(lane.s_m[at])
+        raise RouteError(f"{what}: there is no driving lane at ({pose.x_m:.1f}, {pose.y_m:.1f}) of the map frame")
+
+    def _lanes_ahead(self, lane: Lane, distance_m: float) -> list[Lane]:
+        lanes, length_m, seen = [lane], lane.length_m, {lane.key}
+        while length_m < distance_m:
+            following = [key for key in lanes[-1].successors if key in self._graph.lanes and key not in seen]
+            if not following:
+                break
+            lanes.append(self._graph.lanes[min(following, key=lambda key: self._turn_rad(lanes[-1], key))])
+            seen.add(lanes[-1].key)
+            length_m += lanes[-1].length_m
+        return lanes
+
+    def _turn_rad(self, lane: Lane, key: LaneKey) -> float:
+        return abs(float(wrap_angle(self._graph.lanes[key].yaw_rad[-1] - lane.yaw_rad[-1])))
+
+
+def straight(poses: list[Pose2D]) -> Curve:
+    """The way from pose to pose in straight lines."""
+    corners = np.array([(pose.x_m, pose.y_m) for pose in poses])
+    s = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(corners, axis=0).T))])
+    at = np.unique(np.concatenate([np.arange(0.0, s[-1], STEP_M), s]))
+    return Curve.through(np.interp(at, s, corners[:, 0]), np.interp(at, s, corners[:, 1]))
+
+
+def ahead(pose: Pose2D, distance_m: float, turn_rad: float) -> Curve:
+    """The straight way of `distance_m` from a pose, turned to the left of its heading."""
+    yaw = pose.yaw_rad + turn_rad
+    end = Pose2D(pose.x_m + distance_m * np.cos(yaw), pose.y_m + distance_m * np.sin(yaw), yaw)
+    return straight([pose, end])
+
+
+def _from(curve: Curve, s_m: float, distance_m: float) -> Curve:
+    """The part of a curve from `s_m` on, of at most `distance_m` and at least two points."""
+    end_m = min(s_m + max(distance_m, STEP_M), max(curve.length_m, s_m + STEP_M))
+    x, y, _ = curve.pose_at(np.append(np.arange(s_m, end_m, STEP_M), end_m))
+    return Curve.through(x, y)
