@@ -54,7 +54,10 @@ def validate(values: Any, model: type[M], where: str) -> M:
 
 
 def named(folder: Path, name: str, what: str) -> Path:
-    """Path of `folder`/`name`.yaml, or of `name` itself if that is a YAML file. ConfigError lists the known names."""
+    """Path of `name`.yaml in `folder` or below, or of `name` itself if that is a YAML file.
+
+    ConfigError lists the known names.
+    """
     if name.endswith((".yaml", ".yml")):
         return Path(name)
     known = names_in(folder)
@@ -63,12 +66,12 @@ def named(folder: Path, name: str, what: str) -> Path:
         raise ConfigError(
             f"unknown {what} {shown}{did_you_mean(name, known)}; there are {', '.join(known)}, or name a .yaml file"
         )
-    return folder / f"{name}.yaml"
+    return next(folder.rglob(f"{name}.yaml"))
 
 
 def names_in(folder: Path) -> list[str]:
-    """The names of the YAML files in `folder`, sorted."""
-    return sorted(entry.stem for entry in folder.glob("*.yaml"))
+    """The names of the YAML files in `folder` and below, sorted."""
+    return sorted(entry.stem for entry in folder.rglob("*.yaml"))
 
 
 def shortened(value: Any) -> str:

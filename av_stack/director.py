@@ -28,7 +28,7 @@ class Director:
 
     @property
     def fired_s(self) -> dict[str, float]:
-        """When each event happened, s since the first tick."""
+        """When each event of the script happened, s since the first tick."""
         return self._engine.fired_s
 
     def update(self, truth: Truth, route_m: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,12 +27,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class DriveFacts:
-    """What a result says about a drive besides its figures."""
+    """What a result says about a drive besides its figures.
+
+    `events` are those of the script that have happened, with their times; they may be added to during the drive.
+    """
 
     scenario: Scenario
     rig: str
     oracles: Sequence[str]
     server_version: str
+    events: Mapping[str, float]
 
 
 class DriveLog:
@@ -85,6 +89,8 @@ class DriveLog:
         facts = self._facts
         verdict = self._judge.verdict(end)
         figures = result(facts.scenario, facts.rig, verdict, measured, facts.oracles, facts.server_version, error)
+        figures["events"] = dict(facts.events)
+        figures["shortcomings"] = facts.scenario.expect.shortcomings(figures)
         if self._folder is None or self._recorder is None:
             return Outcome(figures, status)
         self._recorder.close()

@@ -146,6 +146,7 @@ def table(figures: dict[str, Any]) -> Table:
         ("ended", figures["end"]),
         ("route completion", f"{100 * figures['route_completion']:.1f} % of {figures['route_length_m']:.0f} m"),
         ("driving score 2.0 / 2.1", f"{figures['driving_score']:.1f} / {figures['driving_score_2_1']:.1f}"),
+        ("lacks of what is expected", "; ".join(figures["shortcomings"]) or "nothing"),
         ("collisions", _count(figures["collisions"], details["collisions"])),
         ("red lights run", _count(figures["red_lights"], details["red_lights"])),
         ("stop signs passed", _count(figures["stop_signs"], details["stop_signs"])),

@@ -93,7 +93,7 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         pipeline = _pipeline(world, route, setup, options)
         director = Director(world, route, scenario, setup.spec.step_s)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
-        facts = DriveFacts(scenario, setup.rig_name, options.oracles, world.server_version)
+        facts = DriveFacts(scenario, setup.rig_name, options.oracles, world.server_version, director.fired_s)
         log = DriveLog(facts, judge, route, folder, setup.rig.cameras[0], setup.spec.step_s)
         closers.callback(log.close)
         watchers.append(lambda frame, step, truth, _: log.update(frame, step, truth))

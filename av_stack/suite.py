@@ -22,7 +22,6 @@ from av_stack.recording.atomic_file import write_atomically
 from av_stack.recording.recorder import RESULT, clear_outputs
 from av_stack.world.spec import Address
 from scenarios.model import Scenario
-from scenarios.suites import shortcomings
 
 END_TIMEOUT_S = 15.0
 """Time that a drive has to end after an interruption."""
@@ -72,7 +71,7 @@ def drive_suite(
         figures = _ended(scenario, out / scenario.name, oracles) if resume else None
         if figures is None:
             figures = _drive(scenario, out / scenario.name, maps, address, oracles)
-        entries.append(_entry(figures, shortcomings(scenario, figures)))
+        entries.append(_entry(figures, scenario.expect.shortcomings(figures)))
         text = json.dumps({"suite": name, "drives": entries}, indent=2)
         write_atomically(out / "suite.json", text + "\n")
     return entries
@@ -105,7 +104,7 @@ def suite_table(name: str, entries: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _table_text(scenario: Scenario) -> str:
-    return yaml.safe_dump(scenario.model_dump(mode="json"), sort_keys=False)
+    return yaml.safe_dump(scenario.model_dump(mode="json", exclude_none=True), sort_keys=False)
 
 
 def _ended(scenario: Scenario, out: Path, oracles: Sequence[str]) -> dict[str, Any] | None:

@@ -6,9 +6,11 @@ import math
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from av_core.config import Strict, load, named
+from av_core.suggest import did_you_mean
+from scenarios.expectations import Expectations
 from scenarios.limits import SEED_MAX
 from scenarios.script.model import Script
 
@@ -70,7 +72,7 @@ class WalkerTable(Strict):
 
 
 class Scenario(Script):
-    """One drive, and the script of what happens during it. `timeout_s` is simulated time.
+    """One drive, the script of what happens during it, and the verdict that is expected. `timeout_s` is simulated time.
 
     `handling` selects the dynamics of the embedded server's vehicles: as in CARLA ("carla", whatever the weather), or
     with the tyres of real vehicles, whose grip falls on a wet road ("tyres"). A CARLA server always has its own.
@@ -86,8 +88,17 @@ class Scenario(Script):
     traffic: TrafficTable = TrafficTable(vehicles=0)
     walkers: Annotated[tuple[WalkerTable, ...], Field(max_length=200)] = ()
     timeout_s: float = Field(900.0, gt=0.0)
+    expect: Expectations = Expectations()
+
+    @model_validator(mode="after")
+    def _check_expected_events(self) -> Scenario:
+        names = [event.name for event in self.events]
+        for name in self.expect.events:
+            if name not in names:
+                raise ValueError(f"expect: no event {name}{did_you_mean(name, names)}")
+        return self
 
 
 def load_scenario(name: str) -> Scenario:
-    """Load the scenario `scenarios/NAME.yaml` or a YAML file. Raises ConfigError where it is unknown or wrong."""
+    """Load a scenario of this folder by its name, or a YAML file. Raises ConfigError where it is unknown or wrong."""
     return load(named(FOLDER, name, "scenario"), Scenario)

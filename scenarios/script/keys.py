@@ -14,18 +14,23 @@ Metres = Annotated[float, Field(ge=0.0, le=100_000.0)]
 Mps = Annotated[float, Field(ge=0.0, le=100.0)]
 
 
+def given(table: Strict) -> list[str]:
+    """The keys of a table that have a value."""
+    return [key for key in type(table).model_fields if getattr(table, key) is not None]
+
+
 class OneKey(Strict):
     """A table with exactly one of its keys. `kind` is that key."""
 
     @model_validator(mode="after")
     def _check_one(self) -> OneKey:
-        if len(self.model_fields_set) != 1 or self.value is None:
+        if len(given(self)) != 1:
             raise ValueError(f"exactly one key is needed of {', '.join(sorted(type(self).model_fields))}")
         return self
 
     @property
     def kind(self) -> str:
-        return next(iter(self.model_fields_set))
+        return given(self)[0]
 
     @property
     def value(self) -> object:

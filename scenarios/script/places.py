@@ -12,6 +12,7 @@ from av_core.frames import carla_to_map_points, carla_to_map_yaw
 from av_core.types import LaneGraph, LaneKey, Pose2D
 from planning import Route
 from planning.lane_snap import pose_on_lane
+from scenarios.script.keys import given
 
 _FORMS = {
     "x": ({"x", "y"}, {"yaw_deg"}),
@@ -45,9 +46,9 @@ class PlaceTable(Strict):
 
     @model_validator(mode="after")
     def _check_form(self) -> PlaceTable:
-        given = self.model_fields_set
-        form = next((form for mark, form in _FORMS.items() if mark in given), None)
-        if form is None or not form[0] <= given <= form[0] | form[1]:
+        keys = set(given(self))
+        form = next((form for mark, form in _FORMS.items() if mark in keys), None)
+        if form is None or not form[0] <= keys <= form[0] | form[1]:
             forms = "; or ".join(", ".join(sorted(needed)) for needed, _ in _FORMS.values())
             raise ValueError(f"a place needs the keys {forms}")
         return self

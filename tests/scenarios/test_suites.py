@@ -14,8 +14,13 @@ from av_core.frames import carla_to_map_points
 from av_stack.mission import mission_route
 from av_stack.world.carla.map import lane_graph
 from scenarios.judging.lane_locator import LaneLocator
-from scenarios.suites import MOTORWAY, MOTORWAY_MPS, TOWNS, shortcomings
+from scenarios.model import load_scenario
+from scenarios.suites import SUITES
 from sim_configs.load import load_stack
+
+TOWNS = SUITES["towns"]
+MOTORWAY = load_scenario("Town04_motorway")
+MOTORWAY_MPS = 25.0
 
 GOOD: dict[str, Any] = {
     "error": None,
@@ -41,14 +46,16 @@ GOOD: dict[str, Any] = {
     ],
 )
 def test_what_a_drive_lacks_is_said(change: dict[str, Any], words: str) -> None:
-    assert shortcomings(MOTORWAY, GOOD) == []
-    assert words in " ".join(shortcomings(MOTORWAY, {**GOOD, **change}))
+    assert MOTORWAY.expect.shortcomings(GOOD) == []
+    assert words in " ".join(MOTORWAY.expect.shortcomings({**GOOD, **change}))
 
 
 def test_three_drives_in_each_town_and_the_motorway() -> None:
     assert Counter(scenario.map for scenario in TOWNS) == {"Town01": 3, "Town02": 3, "Town10HD": 3, "Town04": 1}
     assert len({scenario.name for scenario in TOWNS}) == len(TOWNS)
-    assert all(scenario.traffic.vehicles >= 15 and scenario.walkers for scenario in TOWNS if scenario is not MOTORWAY)
+    assert all(
+        scenario.traffic.vehicles >= 15 and scenario.walkers for scenario in TOWNS if scenario.name != MOTORWAY.name
+    )
 
 
 @pytest.mark.parametrize("town", ["Town01", "Town02", "Town04", "Town10HD"])
@@ -57,7 +64,7 @@ def test_routes_are_long_enough_and_walkers_start_off_the_road(town: str, data_d
     locator = LaneLocator(graph)
     for scenario in (scenario for scenario in TOWNS if scenario.map == town):
         route = mission_route(graph, scenario, load_stack(scenario.ego.stack).planning)
-        assert route.length_m >= (1000.0 if scenario is MOTORWAY else 500.0)
+        assert route.length_m >= (1000.0 if scenario.name == MOTORWAY.name else 500.0)
         for walker in scenario.walkers:
             x, y = np.asarray(carla_to_map_points(walker.start)).reshape(-1)
             assert not any(place.is_inside for place in locator.places(float(x), float(y), 0.0)), scenario.name
