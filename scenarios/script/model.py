@@ -58,7 +58,7 @@ class EventTable(Strict):
 
     name: Name
     when: Condition
-    do: Annotated[tuple[Action, ...], Field(min_length=1, max_length=50)]
+    do: Annotated[tuple[Action, ...], Field(max_length=50)] = ()
 
 
 class Script(Strict):

@@ -13,7 +13,7 @@ from av_core.types import Lane, LaneGraph, LaneKey, Pose2D
 STEP_M = 1.0
 """Distance between the points of a way."""
 
-LANE_WITHIN_M = 4.0
+LANE_WITHIN_M = 2.0
 """An actor drives on a lane whose centre is nearer than this."""
 
 ALONG_MAX_RAD = np.pi / 3

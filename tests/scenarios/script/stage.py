@@ -41,10 +41,18 @@ def script(values: Mapping[str, Any]) -> Script:
 class Stage:
     """Plays a script; the ego moves along the route as `ego` says. `seen` is every order, with its time."""
 
-    def __init__(self, values: Mapping[str, Any], ego: Ego, graph: LaneGraph | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Any] | Script,
+        ego: Ego,
+        graph: LaneGraph | None = None,
+        seed: int = 0,
+        route: Route | None = None,
+    ) -> None:
         self.graph = graph or road()
-        self.route = route_through(self.graph)
-        self.engine = Engine(script(values), Roads(self.graph, self.route), seed)
+        self.route = route or route_through(self.graph)
+        played = values if isinstance(values, Script) else script(values)
+        self.engine = Engine(played, Roads(self.graph, self.route), seed)
         self.actors: dict[str, ActorTruth] = {}
         self.seen: list[tuple[float, Order]] = []
         self._ticks = 0

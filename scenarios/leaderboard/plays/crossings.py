@@ -1,0 +1,65 @@
+"""Walkers who step into the road before the ego.
+
+Times, speeds and distances are those of scenario_runner v0.9.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scenarios.leaderboard.plays.obstacles import Play, Values, side_of
+from scenarios.leaderboard.plays.site import Site
+
+WALK_MPS = 2.0
+WALKER = "walker.pedestrian.0015"
+
+KERB_M = 1.0
+"""Distance of a hidden walker from the edge of the road."""
+
+PASSED_M = 20.0
+"""The scenario ends when the ego is so far past the place of the walk."""
+
+CLOSE_M = 6.0
+"""A walker starts at this distance at the latest, however slow the ego is."""
+
+SECONDS_PER_5_DEG = 0.1
+"""A walk at an angle takes longer: by this time for each 5 degrees."""
+
+
+def behind_object(site: Site, values: Values) -> Play:
+    """A walker behind an object on the pavement."""
+    at, side = values["distance"], side_of(values)
+    offset = side * (site.edge_m(at, side) + KERB_M)
+    blocker = {"blueprint": values["blocker_model"], "place": site.place(at - 1.5, offset)}
+    return _crossing(site, values, offset, blocker, 2.1, offset * side + site.edge_m(at, -side) + KERB_M)
+
+
+def behind_parked_car(site: Site, values: Values) -> Play:
+    """A walker behind a car that is parked at the kerb."""
+    at, side = values["distance"], side_of(values)
+    offset = side * (site.edge_m(at, side) + KERB_M)
+    blocker = {"blueprint": "vehicle.nissan.patrol", "place": site.place(at - 3.5, offset)}
+    return _crossing(site, values, offset, blocker, 2.15, 8.0)
+
+
+def _crossing(
+    site: Site, values: Values, offset: float, blocker: dict[str, Any], before_s: float, distance_m: float
+) -> Play:
+    """The walker goes across the road once the ego would be there in `before_s`, or is very close."""
+    at, side, angle = values["distance"], side_of(values), values["crossing_angle"]
+    walker = {"blueprint": WALKER, "place": site.place(at, offset, -side * (90.0 + angle))}
+    start_s = before_s + SECONDS_PER_5_DEG * (angle // 5.0)
+    soon = [{"arrival": {"actor": "walker", "below_s": start_s}}, {"distance": {"actor": "walker", "below_m": CLOSE_M}}]
+    walk = {"cross": {"actor": "walker", "speed_mps": WALK_MPS, "distance_m": distance_m, "acceleration_mps2": 20.0}}
+    actors = {"walker": walker, "blocker": blocker}
+    return {
+        "actors": actors,
+        "events": [
+            {"name": "begin", "when": {"any": soon}, "do": [walk]},
+            {
+                "name": "end",
+                "when": {"route_m": site.trigger_m + at + PASSED_M},
+                "do": [{"despawn": name} for name in actors],
+            },
+        ],
+    }

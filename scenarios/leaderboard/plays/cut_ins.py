@@ -1,0 +1,70 @@
+"""Cars that pull out, or change lanes, just before the ego.
+
+Times, speeds and distances are those of scenario_runner v0.9.16.
+"""
+
+from __future__ import annotations
+
+from av_core.errors import RouteError
+from scenarios.leaderboard.plays.obstacles import Play, Values, side_of
+from scenarios.leaderboard.plays.site import Site
+
+PULL_OUT_AT_M, HIDDEN_BY_M = 35.0, 28.0
+PULL_OUT_MPS, PULL_OUT_M = 20.0 / 3.6, 30.0
+
+QUEUE_GAP_M, QUEUE_AHEAD, QUEUE_BEHIND = 11.0, 3, 2
+
+
+def pulls_out(site: Site, values: Values) -> Play:
+    """A car at the kerb, hidden behind another one, drives into the ego's lane and 30 m along it."""
+    side = side_of(values)
+    offset = side * (site.edge_m(PULL_OUT_AT_M, side) + 1.0)
+    actors = {
+        "blocker": {"blueprint": "vehicle.nissan.patrol", "place": site.place(HIDDEN_BY_M, offset)},
+        "cutter": {"blueprint": "vehicle.seat.leon", "place": site.place(PULL_OUT_AT_M, offset)},
+    }
+    soon = [{"arrival": {"actor": "cutter", "below_s": 2.35}}, {"distance": {"actor": "cutter", "below_m": 10.0}}]
+    way = [site.place(PULL_OUT_AT_M + 6.0, 0.5 * offset), site.place(PULL_OUT_AT_M + 12.0)]
+    way += [site.place(PULL_OUT_AT_M + 20.0), site.place(PULL_OUT_AT_M + PULL_OUT_M)]
+    drive = {"drive": {"actor": "cutter", "through": way, "speed_mps": PULL_OUT_MPS}}
+    end = {
+        "name": "end",
+        "when": {
+            "any": [{"passed": {"actor": "cutter", "by_m": 10.0}}, {"after": {"event": "begin", "delay_s": 15.0}}]
+        },
+        "do": [{"despawn": name} for name in actors],
+    }
+    return {"actors": actors, "events": [{"name": "begin", "when": {"any": soon}, "do": [drive]}, end]}
+
+
+def out_of_a_queue(site: Site, values: Values) -> Play:
+    """A car changes lanes out of a queue that stands in the next lane, and drives on at the ego's speed."""
+    at, side = values["distance"], side_of(values)
+    if not site.has_lane_beside(at, side):
+        raise RouteError(f"there is no lane of the ego's direction to the {values['direction']} {at:.0f} m on")
+    offset = side * 2.0 * site.half_lane_m(at)
+    names = {
+        "cutter" if i == 0 else f"queue_{i + QUEUE_BEHIND}": at + QUEUE_GAP_M * i
+        for i in range(-QUEUE_BEHIND, QUEUE_AHEAD + 1)
+    }
+    actors = {
+        name: {"blueprint": "vehicle.seat.leon", "place": site.place(where, offset)} for name, where in names.items()
+    }
+    soon = [{"arrival": {"actor": "cutter", "below_s": 2.7}}, {"distance": {"actor": "cutter", "below_m": 15.0}}]
+    to = "right" if side > 0.0 else "left"
+    change = {
+        "change_lane": {"actor": "cutter", "to": to, "ego_share": 1.0, "within_s": 3.0, "acceleration_mps2": 10.0}
+    }
+    on = {"follow_lane": {"actor": "cutter", "speed_mps": 60.0 / 3.6}}
+    return {
+        "actors": actors,
+        "events": [
+            {"name": "begin", "when": {"any": soon}, "do": [change]},
+            {"name": "on", "when": {"after": {"event": "begin", "delay_s": 3.0}}, "do": [on]},
+            {
+                "name": "end",
+                "when": {"after": {"event": "begin", "delay_s": 10.0}},
+                "do": [{"despawn": name} for name in actors],
+            },
+        ],
+    }
