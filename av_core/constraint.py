@@ -1,4 +1,4 @@
-"""What can limit the planned speed, as data; `av_stack.constraint_text` puts it into words."""
+"""What can limit the planned speed, as data; `av_stack.results.constraint_text` puts it into words."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from av_core.errors import WorldError
-from av_stack.drive_log import Outcome
+from av_stack.results.drive_log import Outcome
 from av_stack.server_process import ServerProcess
 from av_stack.world.spec import Address
 

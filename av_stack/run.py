@@ -13,12 +13,12 @@ from av_core.types import Rig, SensorFrame, StepResult, Truth
 from av_stack.assembly import ORACLES, Settings, build_pipeline
 from av_stack.checks import check_known, check_map, check_out_folder, check_weights
 from av_stack.director import Director
-from av_stack.drive_log import DriveFacts, DriveLog, Outcome
 from av_stack.ending import Ending, Server
 from av_stack.interruption import INTERRUPTED_STATUS
 from av_stack.mission import mission_route, world_spec
 from av_stack.pipeline import Pipeline
 from av_stack.recording.recorder import DriveFolder
+from av_stack.results.drive_log import DriveFacts, DriveLog, Outcome
 from av_stack.server_process import ServerProcess, embedded_maps
 from av_stack.server_watchdog import ServerWatchdog
 from av_stack.world.base import World

@@ -18,7 +18,7 @@ from scenarios.limits import SEED_MAX
 
 if TYPE_CHECKING:  # the commands import what they need themselves, so that --help and wrong arguments answer at once
     from av_core.types import SensorFrame, StepResult, Truth
-    from av_stack.drive_log import Outcome
+    from av_stack.results.drive_log import Outcome
     from av_stack.run import Options
     from scenarios.judging.judge import Judge
     from scenarios.model import Scenario
@@ -57,7 +57,7 @@ def run_command(
 
         driven = load_scenario(scenario).model_copy(update=given)
 
-        from av_stack.report import table
+        from av_stack.results.report import table
         from av_stack.run import Options, check_settings, needed_weights
         from perception.device import resolve_device
 
@@ -110,7 +110,7 @@ def suite_command(
 
 def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
     """Call `run` with a progress bar that shows distance, speed and what limits the speed."""
-    from av_stack.constraint_text import describe
+    from av_stack.results.constraint_text import describe
     from av_stack.run import run
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[say]}"))

@@ -9,7 +9,7 @@ import numpy as np
 
 from av_core.frames import map_to_vehicle, vehicle_to_image
 from av_core.types import CameraModel, Float, Image, LaneLine, LightState, Plan, Pose2D, StepResult
-from av_stack.constraint_text import describe
+from av_stack.results.constraint_text import describe
 
 LANE_BGR = (255, 160, 0)
 PLAN_BGR = (80, 220, 80)

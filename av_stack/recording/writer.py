@@ -16,9 +16,9 @@ import numpy as np
 
 from av_core.errors import AvStackError
 from av_core.types import LaneEstimate, Plan, SensorFrame, StepResult, TrackedObject, Truth
-from av_stack.constraint_text import describe
 from av_stack.recording.mcap_file import McapFile
 from av_stack.recording.schemas import TOPICS, schema_of
+from av_stack.results.constraint_text import describe
 
 JPEG_QUALITY = 75
 PLAN_EVERY_POINTS = 2

@@ -11,7 +11,7 @@ import sys
 from av_core.types import SensorFrame, StepResult, Truth
 from av_stack import __main__ as program
 from av_stack import run as runner
-from av_stack.drive_log import Outcome
+from av_stack.results.drive_log import Outcome
 from av_stack.run import Options, Watcher, run
 from scenarios.judging.judge import Judge
 from scenarios.model import Scenario

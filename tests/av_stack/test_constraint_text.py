@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from av_core.types import Constraint, ConstraintKind, Plan, Stamp, Trajectory
-from av_stack.constraint_text import describe
+from av_stack.results.constraint_text import describe
 
 KIND = ConstraintKind
 

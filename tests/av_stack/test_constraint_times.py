@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from av_core.types import Constraint, ConstraintKind
-from av_stack.constraint_times import ConstraintTimes
+from av_stack.results.constraint_times import ConstraintTimes
 
 LIMIT = Constraint(ConstraintKind.SPEED_LIMIT, distance_m=0.0)
 

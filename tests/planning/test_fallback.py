@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from av_core.types import Plan, Stamp, Trajectory
-from av_stack.constraint_text import describe
 from av_stack.pipeline import react_to_health
+from av_stack.results.constraint_text import describe
 from perception.health.monitor import Fault, Health
 from planning.fallback import CAUTIOUS_MPS, SLOW_MPS, STOP_DECEL_MPS2, safe_stop, slow_down
 

@@ -18,7 +18,7 @@ from av_core.types import (
     TrackedObject,
     TrafficLightView,
 )
-from av_stack.constraint_text import describe
+from av_stack.results.constraint_text import describe
 from tests.planning.closed_loop import CAR, DT_S, Log, ScenePlanner, drive
 from tests.planning.lanes_by_hand import arc, beside, chain, end_of, join, key, straight
 

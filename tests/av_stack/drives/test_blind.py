@@ -10,8 +10,8 @@ import pytest
 from av_core.frames import map_to_vehicle
 from av_core.types import CameraImage, SensorFrame
 from av_stack.assembly import ORACLES, Settings, build_pipeline
-from av_stack.constraint_text import describe
 from av_stack.mission import mission_route, world_spec
+from av_stack.results.constraint_text import describe
 from av_stack.world.carla.weather import weather_presets
 from av_stack.world.carla.world import CarlaWorld
 from av_stack.world.spec import Address

@@ -15,7 +15,7 @@ from av_stack.assembly import ORACLES
 from av_stack.ending import Ending
 from av_stack.mission import world_spec
 from av_stack.recording.recorder import RECORDING, RESULT
-from av_stack.report import Statistics
+from av_stack.results.report import Statistics
 from av_stack.run import END_OF_WORLD, Options, run
 from av_stack.world.carla.world import CarlaWorld
 from av_stack.world.spec import Address

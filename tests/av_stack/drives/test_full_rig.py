@@ -11,8 +11,8 @@ import pytest
 from av_core.frames import map_to_carla_points, map_to_carla_yaw, map_to_vehicle, vehicle_to_map
 from av_core.types import Pose2D, StepResult
 from av_stack.assembly import Settings, build_pipeline
-from av_stack.constraint_text import describe
 from av_stack.mission import mission_route, world_spec
+from av_stack.results.constraint_text import describe
 from av_stack.run import DEFAULT_RIG
 from av_stack.world.carla.client import connect
 from av_stack.world.carla.world import CarlaWorld

@@ -11,7 +11,7 @@ from av_core.errors import AvStackError
 from av_core.types import CameraModel, SensorFrame, StepResult, Truth
 from av_stack.interruption import held_back
 from av_stack.recording.recorder import DriveFolder, Recorder
-from av_stack.report import Statistics, result
+from av_stack.results.report import Statistics, result
 from planning import Route
 from scenarios.judging.judge import Judge
 from scenarios.model import Scenario

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from av_core.frames import map_to_vehicle, wrap_angle
 from av_core.types import StepResult, Truth
-from av_stack.constraint_times import ConstraintTimes
+from av_stack.results.constraint_times import ConstraintTimes
 from planning import Route
 from scenarios.judging.judge import Verdict
 from scenarios.model import Scenario
