@@ -72,11 +72,11 @@ def measure(
         triangles: dict[str, list[int]] = {"standing": [], "ground": []}
         for _ in range(rounds):
             for k, view in enumerate(made):
-                _draw(renderer, view, weather)
-                least[k] = np.minimum(least[k], _draw(renderer, view, weather))
+                draw(renderer, view, weather)
+                least[k] = np.minimum(least[k], draw(renderer, view, weather))
         for view in made:
-            _draw(renderer, view, weather)
-            _draw(renderer, view, weather)
+            draw(renderer, view, weather)
+            draw(renderer, view, weather)
             for kind, count in renderer.triangles().items():
                 triangles[kind].append(count)
         wall, cpu, thread = least.mean(axis=0).round(2).tolist()
@@ -86,7 +86,7 @@ def measure(
     return result
 
 
-def _draw(renderer: Renderer, view: View, weather: WeatherParameters) -> tuple[float, float, float]:
+def draw(renderer: Renderer, view: View, weather: WeatherParameters) -> tuple[float, float, float]:
     """Draw a view; returns wall time, processor time of all threads and of this thread, ms."""
     began = time.perf_counter(), time.process_time(), time.thread_time()
     renderer.render(view.camera, view.actors, {}, weather, view.time_s, rgb=True, depth=False, labels=False)

@@ -6,7 +6,7 @@ labels, other colours and another image formation. A detector that is trained on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -210,7 +210,8 @@ def _triple(values: NDArray[np.float64]) -> Triple:
 
 
 def _camera(draw: _Draw) -> CameraLook:
-    return CameraLook(
+    """A camera with bloom, colour fringes or neither; both together would cost more than a tenth of a picture."""
+    look = CameraLook(
         gain=draw.tinted(0.7, 1.3, 0.05),
         curve=fit_curve(film=draw.uniform(0.0, 1.0), gamma=draw.uniform(2.0, 2.5)),
         saturation=draw.uniform(0.6, 1.25),
@@ -222,6 +223,7 @@ def _camera(draw: _Draw) -> CameraLook:
         fringe_px=draw.sometimes(0.4, 0.2, 0.9),
         smoothing=draw.uniform(0.3, 1.3),
     )
+    return replace(look, fringe_px=0.0) if look.bloom > 0.0 else look
 
 
 def _light(draw: _Draw) -> LightLook:
