@@ -36,8 +36,9 @@ class Truth:
     """The simulator's ground truth of one tick. Only scoring, evaluation, recording and oracles may read it.
 
     `ego` is the true pose of the vehicle frame in the map frame, `objects` are all other road users, `lights` maps
-    OpenDRIVE signal ids to states, `collisions` are the events of this tick. `actors` are the actors of the scenario's
-    script that are there, by name; those that are road users are among `objects` too.
+    OpenDRIVE signal ids to states, `collisions` are the events of this tick. `background_ids` are the track ids of the
+    vehicles that are background traffic: those of no scenario. `actors` are the actors of the scenario's script that are
+    there, by name; those that are road users are among `objects` too.
     """
 
     stamp: Stamp
@@ -47,4 +48,5 @@ class Truth:
     objects: tuple[TrackedObject, ...]
     lights: Mapping[str, LightState]
     collisions: tuple[CollisionEvent, ...]
+    background_ids: frozenset[int] = frozenset()
     actors: Mapping[str, ActorTruth] = field(default_factory=dict)

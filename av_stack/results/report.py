@@ -109,7 +109,7 @@ def result(
     """Content of result.json; `collisions`, `red_lights` and `stop_signs` are counts."""
     figures = asdict(verdict)
     infractions = figures.pop("infractions")
-    details = {name: figures.pop(name) for name in ("collisions", "red_lights", "stop_signs")}
+    details = {name: figures.pop(name) for name in ("collisions", "red_lights", "stop_signs", "scenarios")}
     return {
         "scenario": scenario.name,
         "map": scenario.map,

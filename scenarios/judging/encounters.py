@@ -10,6 +10,7 @@ from av_core.frames import map_to_vehicle
 from av_core.types import Float, LightState, ObjectKind, Truth
 from scenarios.judging.geometry import StopLines
 from scenarios.judging.pace import Pace
+from scenarios.judging.tick import Tick
 
 MET_M = 30.0
 """A vehicle within this distance counts as met."""
@@ -56,14 +57,15 @@ class Encounters:
     _at_red_s: float = 0.0
     _is_counted: bool = False
 
-    def update(self, truth: Truth, front: Float, limit_mps: float, moved_m: float, step_s: float) -> None:
+    def update(self, tick: Tick) -> None:
+        truth, front, step_s = tick.truth, tick.front, tick.step_s
         queue_m = self._road_users(truth, step_s)
         red_m = self._red_ahead_m(truth, front)
         front_m = float(np.hypot(front[0] - truth.ego.x_m, front[1] - truth.ego.y_m))
         is_blocked = queue_m - front_m < min(red_m, QUEUE_M)
         self._count_stop(abs(truth.ego_speed_mps) < STANDING_MPS, red_m, is_blocked, step_s)
         is_held = red_m < QUEUE_M or queue_m < QUEUE_GAP_M
-        self._pace.update(truth.ego_speed_mps, moved_m, limit_mps, step_s, is_held)
+        self._pace.update(truth.ego_speed_mps, tick.moved_m, tick.limit_mps, step_s, is_held)
 
     def _count_stop(self, is_standing: bool, red_m: float, is_blocked: bool, step_s: float) -> None:
         if not is_standing:

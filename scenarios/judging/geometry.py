@@ -18,21 +18,19 @@ class RouteMeter:
     """Measures how far the ego has come along the route.
 
     It searches only near the last position, because routes may cross themselves. `row` is the route's nearest point, at
-    `s_m`; `deviation_m` is the distance to it.
+    `s_m`.
     """
 
     def __init__(self, route: Route) -> None:
         self._curve = route.curve
         self.s_m = 0.0
         self.best_s_m = 0.0
-        self.deviation_m = 0.0
         self.row = 0
 
     def update(self, ego: Pose2D) -> None:
         curve = self._curve
         self.row = int(curve.nearest(ego.x_m, ego.y_m, curve.rows_between(self.s_m - BACK_M, self.s_m + AHEAD_M)))
         self.s_m = float(curve.s_m[self.row])
-        self.deviation_m = float(np.hypot(curve.x_m[self.row] - ego.x_m, curve.y_m[self.row] - ego.y_m))
         self.best_s_m = max(self.best_s_m, self.s_m)
 
 

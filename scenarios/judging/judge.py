@@ -1,4 +1,7 @@
-"""Judges one drive from the simulator's truth: criteria, end of the drive, and the final verdict."""
+"""Judges one drive from the simulator's truth: criteria, end of the drive, and the final verdict.
+
+`docs/judging.md` defines each criterion and says where it differs from the CARLA Leaderboard's.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,36 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_core.types import Float, LaneGraph, SignalKind, Truth, VehicleParameters
+from av_core.types import LaneGraph, SignalKind, Truth, VehicleParameters
 from planning import Route
-from scenarios.judging.criteria import Collisions, LaneKeeping, RedLights, StopSigns, Stuck
+from scenarios.judging.collisions import Collisions
+from scenarios.judging.comfort import Comfort, Ride
 from scenarios.judging.encounters import Encounters
-from scenarios.judging.geometry import RouteMeter, stop_lines
+from scenarios.judging.geometry import stop_lines
 from scenarios.judging.lane_locator import LaneLocator
+from scenarios.judging.lanes import LaneKeeping, OutsideLanes
+from scenarios.judging.minimum_speed import MinimumSpeed
+from scenarios.judging.route_criteria import Deviation, RouteCompletion, Stuck, TimeOut
+from scenarios.judging.route_points import RoutePoints
+from scenarios.judging.safety import Safety, TimeToCollision
+from scenarios.judging.scenario_events import ScenarioEvents
 from scenarios.judging.score import Infractions, score_20, score_21
+from scenarios.judging.signals import RedLights, RedLightsEntered, StopSigns
+from scenarios.judging.tick import Criterion, EndCondition, Observer, TickReader
 
 ARRIVED_M = 3.0
-"""The ego has arrived when its progress is within this distance of the route's end."""
+"""The ego has arrived, too, when its progress is within this distance of the route's end."""
 
-DEVIATION_MAX_M = 30.0  # Leaderboard's InRouteTest
-STUCK_MAX_S = 180.0  # Leaderboard's ActorBlockedTest
+STUCK_MAX_S = 180.0
+"""The ego may stand still for this long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The results of a drive. `end` says in words why it ended.
 
-    `driving_score` is that of Leaderboard 2.0, `driving_score_2_1` that of 2.1.
+    `driving_score` is that of Leaderboard 2.0, `driving_score_2_1` that of 2.1. `collisions`, `red_lights`,
+    `stop_signs` and `scenarios` describe the infractions one by one.
     """
 
     end: str
@@ -37,6 +50,7 @@ class Verdict:
     collisions: tuple[str, ...]
     red_lights: tuple[str, ...]
     stop_signs: tuple[str, ...]
+    scenarios: tuple[str, ...]
     route_length_m: float
     driven_m: float
     outside_lane_m: float
@@ -48,11 +62,16 @@ class Verdict:
     vehicles_met: int
     walkers_crossing: int
     speed_ratio: float
+    safety: Safety
+    comfort: Comfort | None
     time_s: float
 
 
 class Judge:
-    """Applies all criteria to a drive; call `update` with the truth of every tick."""
+    """Applies all criteria to a drive; call `update` with the truth of every tick.
+
+    `scenarios` takes what only the engine of a scenario knows: that one began or ended, and in time or not.
+    """
 
     def __init__(
         self,
@@ -63,25 +82,45 @@ class Judge:
         stuck_max_s: float = STUCK_MAX_S,
     ) -> None:
         self._route = route
-        self._front_m = vehicle.rear_axle_to_centre_m + vehicle.length_m / 2
-        self._timeout_s, self._stuck_max_s = timeout_s, stuck_max_s
-        self._locator = LaneLocator(graph)
-        self._meter = RouteMeter(route)
-        lights = stop_lines(graph, SignalKind.TRAFFIC_LIGHT)
+        self._ticks = TickReader(route, vehicle)
+        points, locator, lights = RoutePoints(route), LaneLocator(graph), stop_lines(graph, SignalKind.TRAFFIC_LIGHT)
+        self.scenarios = ScenarioEvents()
         self._collisions = Collisions()
-        self._red_lights = RedLights(lights)
-        self._stop_signs = StopSigns(stop_lines(graph, SignalKind.STOP))
-        self._lanes = LaneKeeping()
-        self._stuck = Stuck()
+        self._red_lights = RedLights(graph, vehicle, locator)
+        self._stop_signs = StopSigns(graph, locator)
+        self._minimum_speed = MinimumSpeed(points)
+        self._criteria: tuple[Criterion, ...] = (
+            self.scenarios,
+            self._collisions,
+            self._red_lights,
+            self._stop_signs,
+            self._minimum_speed,
+            OutsideLanes(points, locator, self.scenarios),
+        )
+        self._ends: tuple[EndCondition, ...] = (
+            Deviation(points),
+            Stuck(stuck_max_s, self.scenarios),
+            TimeOut(points, timeout_s),
+        )
+        self._completion = RouteCompletion(points)
+        self._lanes = LaneKeeping(locator)
         self._encounters = Encounters(lights)
-        self._first_s: float | None = None
-        self._last: Truth | None = None
-        self._front: Float | None = None
+        self._red_lights_entered = RedLightsEntered(lights)
+        self._collision_times = TimeToCollision(vehicle)
+        self._ride = Ride()
+        self._measures: tuple[Observer, ...] = (
+            self._completion,
+            self._lanes,
+            self._encounters,
+            self._red_lights_entered,
+            self._collision_times,
+            self._ride,
+        )
         self._time_s = 0.0
 
     @property
     def is_arrived(self) -> bool:
-        return self._meter.best_s_m >= self._route.length_m - ARRIVED_M
+        return self._completion.is_complete or self._ticks.meter.best_s_m >= self._route.length_m - ARRIVED_M
 
     @property
     def route_length_m(self) -> float:
@@ -90,7 +129,7 @@ class Judge:
     @property
     def progress_m(self) -> float:
         """The farthest position on the route so far."""
-        return self._meter.best_s_m
+        return self._ticks.meter.best_s_m
 
     @property
     def in_stop(self) -> NDArray[np.bool_]:
@@ -99,33 +138,16 @@ class Judge:
 
     def update(self, truth: Truth) -> str | None:
         """Judge one tick; returns why the drive must end, or None."""
-        ego = truth.ego
-        front = np.array([ego.x_m + self._front_m * np.cos(ego.yaw_rad), ego.y_m + self._front_m * np.sin(ego.yaw_rad)])
-        before = front if self._front is None else self._front
-        moved, step = self._since_last(truth)
-        self._meter.update(ego)
-        row = self._meter.row
-        self._collisions.update(truth.collisions)
-        self._red_lights.update(before, front, dict(truth.lights))
-        self._stop_signs.update(before, front, ego.yaw_rad, truth.ego_speed_mps)
-        places = self._locator.places(ego.x_m, ego.y_m, ego.yaw_rad)
-        self._lanes.update(places, moved, bool(self._route.is_change[row]))
-        self._stuck.update(truth)
-        self._encounters.update(truth, front, float(self._route.speed_limit_mps[row]), moved, step)
-        self._last, self._front = truth, front
-        return self._why_end()
+        tick = self._ticks.read(truth)
+        self._time_s = tick.time_s
+        for observer in (*self._criteria, *self._ends, *self._measures):
+            observer.update(tick)
+        return next((condition.end for condition in self._ends if condition.end is not None), None)
 
     def verdict(self, end: str) -> Verdict:
         """The results so far."""
-        infractions = Infractions(
-            collisions_walker=self._collisions.walkers,
-            collisions_vehicle=self._collisions.vehicles,
-            collisions_static=self._collisions.static,
-            red_lights=len(self._red_lights.signal_ids),
-            stop_signs=len(self._stop_signs.signal_ids),
-            outside_lane_share=self._lanes.outside_share,
-        )
-        completion = 1.0 if self.is_arrived else self._meter.best_s_m / self._route.length_m
+        infractions = sum((criterion.infractions for criterion in self._criteria), start=Infractions())
+        completion = 1.0 if self.is_arrived else self._completion.share
         return Verdict(
             end=end,
             route_completion=completion,
@@ -135,6 +157,7 @@ class Judge:
             collisions=tuple(self._collisions.descriptions),
             red_lights=tuple(self._red_lights.signal_ids),
             stop_signs=tuple(self._stop_signs.signal_ids),
+            scenarios=tuple(self.scenarios.descriptions),
             route_length_m=self._route.length_m,
             driven_m=self._lanes.driven_m,
             outside_lane_m=self._lanes.outside_m,
@@ -146,24 +169,7 @@ class Judge:
             vehicles_met=len(self._encounters.met),
             walkers_crossing=len(self._encounters.walkers_crossing),
             speed_ratio=self._encounters.pace.ratio,
+            safety=self._collision_times.figures(len(self._red_lights_entered.signal_ids)),
+            comfort=self._ride.figures(self._minimum_speed.percent),
             time_s=self._time_s,
         )
-
-    def _since_last(self, truth: Truth) -> tuple[float, float]:
-        """(distance in m, time in s) since the last tick."""
-        if self._first_s is None or self._last is None:
-            self._first_s = truth.stamp.time_s
-            return 0.0, 0.0
-        self._time_s = truth.stamp.time_s - self._first_s
-        was = self._last.ego
-        moved = float(np.hypot(truth.ego.x_m - was.x_m, truth.ego.y_m - was.y_m))
-        return moved, truth.stamp.time_s - self._last.stamp.time_s
-
-    def _why_end(self) -> str | None:
-        if self._meter.deviation_m > DEVIATION_MAX_M:
-            return f"left the route by {self._meter.deviation_m:.0f} m"
-        if self._stuck.standing_s > self._stuck_max_s:
-            return f"stood still for {self._stuck.standing_s:.0f} s"
-        if self._time_s > self._timeout_s:
-            return f"time-out after {self._time_s:.0f} s"
-        return None

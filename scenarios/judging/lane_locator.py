@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from av_core.frames import wrap_angle
 from av_core.lane_points import LanePoints
@@ -15,6 +16,10 @@ REACH_M = 8.0
 
 PAST_END_M = 1.5
 """A pose farther than this before a lane's start or past its end is not on the lane."""
+
+
+POINT_GAP_M = 1.5
+"""More than the distance between two points of a lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +39,68 @@ class LanePlace:
         return abs(self.offset_m) <= self.width_m / 2
 
 
+@dataclass(frozen=True, slots=True)
+class LanePoint:
+    """A point of a lane's centre line, as CARLA's waypoints are: arc length `s_m` on `lane`, and the pose there."""
+
+    lane: Lane
+    s_m: float
+    x_m: float
+    y_m: float
+    yaw_rad: float
+    width_m: float
+
+    @property
+    def road_and_lane(self) -> tuple[int, int]:
+        """OpenDRIVE's road and lane: the same for all sections of the road."""
+        return self.lane.key.road_id, self.lane.key.lane_id
+
+    def distance_m(self, x_m: float, y_m: float) -> float:
+        return float(np.hypot(self.x_m - x_m, self.y_m - y_m))
+
+
+def lane_point(lane: Lane, s_m: float) -> LanePoint:
+    """The point of the lane's centre line at an arc length."""
+    x, y, yaw = lane.curve.pose_at(s_m)
+    width = lane.curve.interpolate(s_m, lane.width_m)
+    return LanePoint(lane, s_m, float(x), float(y), float(yaw), float(width))
+
+
 class LaneLocator:
     """Finds the lanes at a pose."""
 
     def __init__(self, graph: LaneGraph) -> None:
+        self._graph = graph
         self._points = LanePoints(graph)
         self._width = np.concatenate([lane.width_m for lane in self._points.lanes])
+        self._tree = cKDTree(np.concatenate([lane.points for lane in self._points.lanes]))
+
+    def nearest(self, x_m: float, y_m: float, z_m: float) -> LanePoint:
+        """The point of a driving lane's centre line that is nearest to a position, as CARLA's `Map.get_waypoint`.
+
+        The height decides between roads that lie above one another.
+        """
+        gap, _ = self._tree.query((x_m, y_m, z_m))
+        rows = self._tree.query_ball_point((x_m, y_m, z_m), gap + POINT_GAP_M)
+        found = []
+        for row in self._points.nearest_of_each_lane(x_m, y_m, np.asarray(rows, dtype=np.int64)).tolist():
+            lane, near = self._points.lane_and_row(row)
+            found.append(lane_point(lane, float(lane.curve.project_on_piece(x_m, y_m, near).s_m)))
+        return min(found, key=lambda point: point.distance_m(x_m, y_m))
+
+    def ahead(self, point: LanePoint, step_m: float, count: int) -> list[LanePoint]:
+        """Up to `count` points at steps of `step_m` along the lane and the first of its successors."""
+        points: list[LanePoint] = []
+        lane, s_m = point.lane, point.s_m
+        for _ in range(count):
+            s_m += step_m
+            while s_m > lane.length_m:
+                if not lane.successors:
+                    return points
+                s_m -= lane.length_m
+                lane = self._graph.lanes[lane.successors[0]]
+            points.append(lane_point(lane, s_m))
+        return points
 
     def places(self, x_m: float, y_m: float, yaw_rad: float) -> list[LanePlace]:
         """The nearest place on each lane within reach, nearest centre first."""

@@ -8,7 +8,7 @@ sources, and a test compares both formulas with results of the Leaderboard's own
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 MINIMUM_SPEED_LOSS_20 = 0.3
 """Largest loss of the 2.0 factor for one quarter of the route, at a standstill."""
@@ -39,6 +39,9 @@ class Infractions:
     @property
     def collisions(self) -> int:
         return self.collisions_walker + self.collisions_vehicle + self.collisions_static
+
+    def __add__(self, other: Infractions) -> Infractions:
+        return Infractions(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     def count(self, kind: str) -> int:
         """The number of events of one of the kinds in `PENALTIES`."""

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from av_core.types import LightState, ObjectKind, Pose2D, Stamp, TrackedObject, Truth
+from av_core.types import LightState, ObjectKind, TrackedObject
 from scenarios.judging.encounters import Encounters
 from scenarios.judging.geometry import StopLines
+from tests.scenarios.judged_drives import STEP_S, tick_of
 
-STEP_S = 0.05
-FRONT_M = 3.8
 LINE = StopLines(("7",), np.array([[30.0, 0.0]]), np.array([0.0]), np.array([1.75]))
 
 
@@ -24,10 +23,7 @@ def stops_at_red(*stretches: tuple[float, float, LightState, Sequence[TrackedObj
     encounters = Encounters(LINE)
     for seconds, speed_mps, state, objects in stretches:
         for _ in range(round(seconds / STEP_S)):
-            truth = Truth(
-                Stamp(0, 0.0), Pose2D(0.0, 0.0, 0.0), 0.0, speed_mps, tuple(objects), {"7": state}, collisions=()
-            )
-            encounters.update(truth, np.array([FRONT_M, 0.0]), 10.0, 0.0, STEP_S)
+            encounters.update(tick_of(speed_mps=speed_mps, objects=objects, lights={"7": state}))
     return encounters.stops_at_red
 
 

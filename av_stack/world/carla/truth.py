@@ -33,6 +33,10 @@ _KINDS = {
 }
 
 
+BACKGROUND_ROLES = ("background", "autopilot")
+"""`role_name` of background traffic: the Leaderboard's, and that of CARLA's examples and of this stack."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Body:
     """Constant properties of an actor, cached because every access to a bounding box calls the server."""
@@ -43,6 +47,7 @@ class _Body:
     length_m: float
     width_m: float
     height_m: float
+    is_background: bool
 
 
 class TruthReader:
@@ -61,16 +66,22 @@ class TruthReader:
         yaw_rad = float(carla_to_map_yaw(transform.rotation.yaw))
         forward = transform.get_forward_vector()
         at = transform.location
+        objects = self._objects()
         return Truth(
             stamp=stamp,
             ego=Pose2D(at.x + forward.x * self._rear_axle_x_m, -(at.y + forward.y * self._rear_axle_x_m), yaw_rad),
             ego_z_m=at.z + forward.z * self._rear_axle_x_m,
             ego_speed_mps=forward_speed_mps(self._ego),
-            objects=tuple(self._objects()),
+            objects=tuple(objects),
             lights={signal_id: LightState(str(light.get_state()).lower()) for signal_id, light in self._lights},
             collisions=tuple(collisions),
+            background_ids=frozenset(each.track_id for each in objects if self._is_background(each.track_id)),
             actors=actors,
         )
+
+    def _is_background(self, actor_id: int) -> bool:
+        body = self._bodies[actor_id]
+        return body is not None and body.is_background
 
     def _objects(self) -> list[TrackedObject]:
         found = []
@@ -103,7 +114,9 @@ def _body(actor: carla.Actor) -> _Body | None:
     if kind is None:
         return None
     box = actor.bounding_box
-    return _Body(kind, box.location.x, box.location.y, 2 * box.extent.x, 2 * box.extent.y, 2 * box.extent.z)
+    is_background = kind is not ObjectKind.PEDESTRIAN and actor.attributes.get("role_name") in BACKGROUND_ROLES
+    size = (2 * box.extent.x, 2 * box.extent.y, 2 * box.extent.z)
+    return _Body(kind, box.location.x, box.location.y, *size, is_background)
 
 
 def _tracked(actor: carla.Actor, body: _Body) -> TrackedObject:

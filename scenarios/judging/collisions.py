@@ -1,0 +1,79 @@
+"""Collisions of the ego, counted as the CARLA Leaderboard counts them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from av_core.types import CollisionEvent
+from scenarios.judging.score import Infractions
+from scenarios.judging.tick import Tick
+
+SAME_BODY_S = 5.0
+"""A body that was hit does not count again within this time."""
+
+SAME_PLACE_M = 5.0
+"""No contact counts until the ego is farther than this from the last counted one."""
+
+STANDING_MPS = 0.1
+"""A contact below this speed is not the ego's fault."""
+
+NO_BODY = 0
+"""CARLA's id for everything that is part of the map."""
+
+Kind = Literal["walker", "vehicle", "static"]
+
+
+def collision_kind(type_id: str) -> Kind | None:
+    """What a body of this CARLA type counts as; None for what does not count: pavements."""
+    if ("static" in type_id or "traffic" in type_id) and "sidewalk" not in type_id:
+        return "static"
+    if "vehicle" in type_id:
+        return "vehicle"
+    return "walker" if "walker" in type_id else None
+
+
+@dataclass(slots=True)
+class Collisions:
+    """Counts contacts, several with one body or at one place as one.
+
+    The speed that decides about the fault is that of the tick before: the contact itself may have stopped the ego.
+    """
+
+    descriptions: list[str] = field(default_factory=list)
+    _counts: Counter[Kind] = field(default_factory=Counter)
+    _body: int | None = None
+    _hit_s: float = 0.0
+    _place: tuple[float, float] | None = None
+
+    def update(self, tick: Tick) -> None:
+        for event in tick.truth.collisions:
+            self._take(event, tick)
+        if self._place is not None and self._gap_m(tick) > SAME_PLACE_M:
+            self._place = None
+        if tick.time_s - self._hit_s > SAME_BODY_S:
+            self._body = None
+
+    @property
+    def infractions(self) -> Infractions:
+        walkers, vehicles, static = (self._counts[kind] for kind in ("walker", "vehicle", "static"))
+        return Infractions(collisions_walker=walkers, collisions_vehicle=vehicles, collisions_static=static)
+
+    def _take(self, event: CollisionEvent, tick: Tick) -> None:
+        is_known = event.other_id == self._body or (self._place is not None and self._gap_m(tick) <= SAME_PLACE_M)
+        if is_known or abs(tick.speed_before_mps) < STANDING_MPS:
+            return
+        self._hit_s, self._place = tick.time_s, (tick.centre.x_m, tick.centre.y_m)
+        if event.other_id != NO_BODY:
+            self._body = event.other_id
+        kind = collision_kind(event.other)
+        if kind is not None:
+            self._counts[kind] += 1
+            self.descriptions.append(f"{event.other} at frame {event.stamp.frame}, {event.impulse_ns:.0f} N s")
+
+    def _gap_m(self, tick: Tick) -> float:
+        x, y = self._place if self._place is not None else (np.inf, np.inf)
+        return float(np.hypot(tick.centre.x_m - x, tick.centre.y_m - y))

@@ -1,0 +1,113 @@
+"""Leaving the lanes: what the CARLA Leaderboard counts, and the ego's distance from its lane's centre."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from av_core.frames import wrap_angle
+from scenarios.judging.lane_locator import LaneLocator, LanePoint
+from scenarios.judging.route_points import RoutePoints, RouteProgress
+from scenarios.judging.scenario_events import ScenarioEvents
+from scenarios.judging.score import Infractions
+from scenarios.judging.tick import Tick
+
+BESIDE_LANE_M = 0.5
+"""The ego's centre may be this far outside its lane."""
+
+TURNED_ROUND_RAD = math.radians(150.0)
+"""When the nearest lane's heading turns by more than this between two ticks, the ego changed sides."""
+
+AGAINST_RAD = math.radians(120.0)
+"""An ego that leaves a junction at more than this angle to the lane drives against it."""
+
+WINDOW = 3
+"""Number of route points ahead among which the one that the ego has passed is searched."""
+
+
+class OutsideLanes:
+    """The part of the route that the ego drove outside all lanes, or against the traffic.
+
+    The direction is not judged in junctions, nor while a scenario allows the oncoming lane.
+    """
+
+    def __init__(self, points: RoutePoints, locator: LaneLocator, scenarios: ScenarioEvents) -> None:
+        self.outside_m = 0.0
+        self._locator, self._scenarios = locator, scenarios
+        self._progress = RouteProgress(points, WINDOW)
+        self._is_wrong_way = False
+        self._last: LanePoint | None = None
+
+    @property
+    def infractions(self) -> Infractions:
+        driven_m = self._progress.s_m
+        return Infractions(outside_lane_share=self.outside_m / driven_m if driven_m > 0.0 else 0.0)
+
+    def update(self, tick: Tick) -> None:
+        at = tick.centre
+        here = self._locator.nearest(at.x_m, at.y_m, tick.truth.ego_z_m)
+        is_outside = here.distance_m(at.x_m, at.y_m) > here.width_m / 2 + BESIDE_LANE_M
+        self._is_wrong_way = self._judge_direction(here, at.yaw_rad)
+        self._last = here
+        advance_m = self._progress.advance(at)
+        if is_outside or (self._is_wrong_way and not self._scenarios.is_oncoming_lane_allowed):
+            self.outside_m += advance_m
+
+    def _judge_direction(self, here: LanePoint, yaw_rad: float) -> bool:
+        """Whether the ego drives against the traffic; that changes only from lane to lane."""
+        if here.lane.is_junction or self._last is None:
+            return False
+        if here.road_and_lane == self._last.road_and_lane:
+            return self._is_wrong_way
+        if self._last.lane.is_junction:
+            return abs(float(wrap_angle(here.yaw_rad - yaw_rad))) >= AGAINST_RAD
+        turn = abs(float(wrap_angle(here.yaw_rad - self._last.yaw_rad)))
+        return self._is_wrong_way != (turn > TURNED_ROUND_RAD)
+
+
+@dataclass(slots=True)
+class LaneKeeping:
+    """Distance driven outside all lanes and against the traffic, and the cross-track error from the lane's centre.
+
+    This is measured at the rear axle and without the Leaderboard's tolerance of 0.5 m, and does not count in the score.
+    `errors_m` are taken outside junctions and lane changes. Each is weighted with the distance it stands for, so that
+    standing still does not improve the figure.
+    """
+
+    locator: LaneLocator
+    driven_m: float = 0.0
+    outside_m: float = 0.0
+    wrong_way_m: float = 0.0
+    errors_m: list[float] = field(default_factory=list)
+    weights_m: list[float] = field(default_factory=list)
+
+    def update(self, tick: Tick) -> None:
+        ego, moved_m = tick.truth.ego, tick.moved_m
+        places = self.locator.places(ego.x_m, ego.y_m, ego.yaw_rad)
+        self.driven_m += moved_m
+        inside = [place for place in places if place.is_inside]
+        along = [place for place in inside if abs(place.heading_error_rad) < np.pi / 2]
+        if not inside:
+            self.outside_m += moved_m
+        elif not along and not any(place.lane.is_junction for place in inside):
+            self.wrong_way_m += moved_m
+        if tick.is_changing or any(place.lane.is_junction for place in along):
+            return
+        own = [place for place in places if abs(place.heading_error_rad) < np.pi / 2 and not place.lane.is_junction]
+        if own:
+            self.errors_m.append(own[0].offset_m)
+            self.weights_m.append(moved_m)
+
+    @property
+    def rms_m(self) -> float:
+        """Root mean square of the cross-track error, weighted by distance."""
+        total = sum(self.weights_m)
+        if total <= 0.0:
+            return 0.0
+        return float(np.sqrt(np.average(np.square(self.errors_m), weights=self.weights_m)))
+
+    @property
+    def max_m(self) -> float:
+        return max((abs(error) for error in self.errors_m), default=0.0)

@@ -1,0 +1,80 @@
+"""What a scenario engine tells the judge: scenarios that begin and end, time-outs, and emergency vehicles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from av_core.frames import map_to_vehicle
+from av_core.types import Pose2D
+from scenarios.judging.score import Infractions
+from scenarios.judging.tick import Tick
+
+
+@dataclass(slots=True)
+class _Running:
+    """A scenario that runs. `is_blocking`: the emergency vehicle was behind the ego when last seen."""
+
+    waits: bool
+    allows_oncoming_lane: bool
+    emergency_id: int | None
+    is_blocking: bool = False
+
+
+class ScenarioEvents:
+    """Scenarios that the ego did not finish in time, and emergency vehicles that it did not let pass.
+
+    The scenario engine calls `begin` and `end`; the judge passes the ticks between them.
+    """
+
+    def __init__(self) -> None:
+        self.descriptions: list[str] = []
+        self._running: dict[str, _Running] = {}
+        self._timeouts = self._failed_yields = 0
+
+    def begin(
+        self, name: str, *, waits: bool = False, allows_oncoming_lane: bool = False, emergency_id: int | None = None
+    ) -> None:
+        """A scenario begins.
+
+        `waits`: it has a time-out of its own, so the ego may stand still in it. `allows_oncoming_lane`: the ego may use
+        the oncoming lane. `emergency_id`: track id of a vehicle that must be ahead of the ego at the end. Raises
+        ValueError if a scenario of this name runs already.
+        """
+        if name in self._running:
+            raise ValueError(f"scenario {name!r} runs already")
+        self._running[name] = _Running(waits, allows_oncoming_lane, emergency_id)
+
+    def end(self, name: str, is_timed_out: bool = False) -> None:
+        """A scenario ends, in time or not. Raises ValueError if none of this name runs."""
+        if name not in self._running:
+            raise ValueError(f"scenario {name!r} does not run")
+        ended = self._running.pop(name)
+        if is_timed_out:
+            self._timeouts += 1
+            self.descriptions.append(f"{name}: not finished in time")
+        if ended.is_blocking:
+            self._failed_yields += 1
+            self.descriptions.append(f"{name}: emergency vehicle {ended.emergency_id} still behind")
+
+    @property
+    def may_stand(self) -> bool:
+        """Whether a scenario runs in which the ego may stand still."""
+        return any(running.waits for running in self._running.values())
+
+    @property
+    def is_oncoming_lane_allowed(self) -> bool:
+        return any(running.allows_oncoming_lane for running in self._running.values())
+
+    def update(self, tick: Tick) -> None:
+        ego = (tick.centre.x_m, tick.centre.y_m)
+        for running in self._running.values():
+            for vehicle in tick.truth.objects:
+                if vehicle.track_id == running.emergency_id:
+                    ahead, _ = map_to_vehicle(ego, Pose2D(vehicle.x_m, vehicle.y_m, vehicle.yaw_rad))
+                    running.is_blocking = bool(ahead > 0.0)
+
+    @property
+    def infractions(self) -> Infractions:
+        """Those of ended scenarios, and vehicles that are being held up now."""
+        blocking = sum(running.is_blocking for running in self._running.values())
+        return Infractions(scenario_timeouts=self._timeouts, failed_yields=self._failed_yields + blocking)

@@ -1,0 +1,108 @@
+"""One tick of a drive as the criteria see it, and the protocol of a criterion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from av_core.types import Float, Pose2D, Truth, VehicleParameters
+from planning import Route
+from scenarios.judging.geometry import RouteMeter
+from scenarios.judging.score import Infractions
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """The truth of one tick, and what follows from it and the tick before.
+
+    * `time_s` counts from the first tick; `step_s` and `moved_m` are since the last one, `speed_before_mps` is its
+      speed. Speeds are along the ego's own axis, negative backwards.
+    * `centre` is the middle of the ego's bounding box, where CARLA has a vehicle's position. `front` (2,) is the middle
+      of its front bumper, `front_before` (2,) that of the last tick.
+    * `limit_mps` is the speed limit of the route at the ego, `is_changing` marks the route's lane changes.
+    """
+
+    truth: Truth
+    time_s: float
+    step_s: float
+    moved_m: float
+    speed_before_mps: float
+    centre: Pose2D
+    front: Float
+    front_before: Float
+    limit_mps: float
+    is_changing: bool
+
+    @property
+    def speed_mps(self) -> float:
+        return self.truth.ego_speed_mps
+
+    @property
+    def is_first(self) -> bool:
+        return self.step_s == 0.0
+
+
+class Observer(Protocol):
+    """Watches a drive."""
+
+    def update(self, tick: Tick) -> None:
+        """Take in the next tick."""
+        ...
+
+
+class Criterion(Observer, Protocol):
+    """Watches a drive, and says what counts against it."""
+
+    @property
+    def infractions(self) -> Infractions:
+        """What this criterion counts, up to now; all else is 0."""
+        ...
+
+
+class EndCondition(Observer, Protocol):
+    """Watches a drive, and says when it must end."""
+
+    @property
+    def end(self) -> str | None:
+        """Why the drive must end, in words; None if it may go on."""
+        ...
+
+
+class TickReader:
+    """Makes a `Tick` of each truth; `meter` says where on the route the ego is."""
+
+    def __init__(self, route: Route, vehicle: VehicleParameters) -> None:
+        self.meter = RouteMeter(route)
+        self._route = route
+        self._centre_m = vehicle.rear_axle_to_centre_m
+        self._front_m = vehicle.rear_axle_to_centre_m + vehicle.length_m / 2
+        self._first_s = 0.0
+        self._last: Tick | None = None
+
+    def read(self, truth: Truth) -> Tick:
+        """The next tick."""
+        ego, last = truth.ego, self._last
+        if last is None:
+            self._first_s = truth.stamp.time_s
+        self.meter.update(ego)
+        row = self.meter.row
+        ahead = np.array([np.cos(ego.yaw_rad), np.sin(ego.yaw_rad)])
+        front = np.array([ego.x_m, ego.y_m]) + self._front_m * ahead
+        was = ego if last is None else last.truth.ego
+        self._last = Tick(
+            truth=truth,
+            time_s=truth.stamp.time_s - self._first_s,
+            step_s=0.0 if last is None else truth.stamp.time_s - last.truth.stamp.time_s,
+            moved_m=float(np.hypot(ego.x_m - was.x_m, ego.y_m - was.y_m)),
+            speed_before_mps=truth.ego_speed_mps if last is None else last.speed_mps,
+            centre=Pose2D(
+                ego.x_m + self._centre_m * float(ahead[0]), ego.y_m + self._centre_m * float(ahead[1]), ego.yaw_rad
+            ),
+            front=front,
+            front_before=front if last is None else last.front,
+            limit_mps=float(self._route.speed_limit_mps[row]),
+            is_changing=bool(self._route.is_change[row]),
+        )
+        return self._last
