@@ -37,8 +37,8 @@ class Truth:
 
     `ego` is the true pose of the vehicle frame in the map frame, `objects` are all other road users, `lights` maps
     OpenDRIVE signal ids to states, `collisions` are the events of this tick. `background_ids` are the track ids of the
-    vehicles that are background traffic: those of no scenario. `actors` are the actors of the scenario's script that are
-    there, by name; those that are road users are among `objects` too.
+    vehicles that are background traffic: those of no scenario. `actors` are the actors of the scenario's script that
+    are there, by name; those that are road users are among `objects` too.
     """
 
     stamp: Stamp
