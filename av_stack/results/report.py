@@ -150,7 +150,10 @@ def table(figures: dict[str, Any]) -> Table:
         ("collisions", _count(figures["collisions"], details["collisions"])),
         ("red lights run", _count(figures["red_lights"], details["red_lights"])),
         ("stop signs passed", _count(figures["stop_signs"], details["stop_signs"])),
+        ("slower than traffic", _slow_quarters(figures["infractions"]["minimum_speed_percent"])),
         ("outside lane / wrong way", f"{figures['outside_lane_m']:.1f} m / {figures['wrong_way_m']:.1f} m"),
+        ("smallest time to collision", _time_to_collision(figures["safety"])),
+        ("comfortable", _comfortable(figures["comfort"])),
         ("lateral error (truth)", f"rms {figures['lateral_rms_m']:.2f} m, max {figures['lateral_max_m']:.2f} m"),
         ("localization error", f"rms {error['rms_m']:.2f} m (across {error['lateral_rms_m']:.2f} m)"),
         ("mean speed / limit", f"{100 * figures['speed_ratio']:.0f} % outside stops for lights and queues"),
@@ -167,6 +170,22 @@ def table(figures: dict[str, Any]) -> Table:
         standing = f" ({spent['standing_s']:.0f} s of it standing)" if spent["standing_s"] >= 0.5 else ""
         rows.add_row(f"limited by: {kind}", f"{spent['time_s']:.0f} s{standing}")
     return rows
+
+
+def _slow_quarters(percent: Sequence[float]) -> str:
+    told = ", ".join(f"{value:.0f} %" for value in percent)
+    return f"{len(percent)} quarters of the route: {told} of its speed" if percent else "in no quarter of the route"
+
+
+def _time_to_collision(safety: dict[str, Any]) -> str:
+    least = safety["time_to_collision_min_s"]
+    if least is None:
+        return "none"
+    return f"{least:.1f} s, {safety['object_kind']} {safety['object_id']} at {safety['at_s']:.0f} s"
+
+
+def _comfortable(comfort: dict[str, Any] | None) -> str:
+    return "too short" if comfort is None else f"{100 * comfort['comfortable_share']:.0f} % of the time"
 
 
 def _stand(stand: dict[str, Any] | None) -> str:

@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 
 from av_core.types import CollisionEvent, LightState, Pose2D, Signal, SignalKind, Stamp, Truth
+from av_stack.report import result, table
 from scenarios.judging.judge import Judge, Verdict
 from scenarios.judging.score import Infractions
+from scenarios.model import RouteTable, Scenario
 from tests.planning.lanes_by_hand import join, key, straight
 from tests.scenarios.judged_drives import CAR, STEP_S, car, route_on
 
@@ -94,3 +96,21 @@ def test_the_engine_reports_to_the_judge() -> None:
     assert verdict.infractions == Infractions(scenario_timeouts=1)
     assert verdict.scenarios == ("Accident_1: not finished in time",)
     assert verdict.driving_score == pytest.approx(70.0)
+
+
+def test_result_and_table_show_scores_safety_and_comfort() -> None:
+    def busy(truth: Truth) -> Truth:
+        ahead, fast = car(1, truth.ego.x_m + 30.0, 0.0, 5.0), car(2, 0.0, 50.0, 40.0)
+        return replace(truth, objects=(ahead, fast), background_ids=frozenset({1, 2}))
+
+    _, verdict = drive(busy)
+    scenario = Scenario(name="made up", map="none", route=RouteTable(start=(0.0, 0.0), goal=(1.0, 0.0)))
+    error = {"rms_m": 0.0, "lateral_rms_m": 0.0}
+    measured = {"localization_error": error, "longest_stand": None, "constraints": {}, "steps_per_s": 1.0}
+    figures = result(scenario, "compact", verdict, measured, (), "", None)
+    assert 100.0 > figures["driving_score"] != figures["driving_score_2_1"] < 100.0
+    shown = dict(zip(*(column.cells for column in table(figures).columns), strict=True))
+    assert shown["driving score 2.0 / 2.1"] == f"{figures['driving_score']:.1f} / {figures['driving_score_2_1']:.1f}"
+    assert str(shown["slower than traffic"]).startswith(f"{len(verdict.infractions.minimum_speed_percent)} quarters")
+    assert str(shown["smallest time to collision"]).startswith(f"{verdict.safety.time_to_collision_min_s:.1f} s, car 1")
+    assert str(shown["comfortable"]).endswith("% of the time")
