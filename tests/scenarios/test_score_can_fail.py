@@ -84,7 +84,7 @@ def test_running_a_red_light(city_server: Address) -> None:
 
 def test_hitting_a_walker(city_server: Address) -> None:
     walker = WalkerTable(start=(423.2, -320.0), end=(423.2, -319.0), speed_mps=1.4, trigger_m=0.1)
-    verdict = drive(city_server, follow, 20.0, walker)
+    verdict = drive(city_server, follow, 8.0, walker)  # a contact counts again after 5 s and 5 m
     assert verdict.infractions.collisions_walker == 1
     assert verdict.driving_score <= 50.0
 
