@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from av_stack.report import result, table
 
 from av_core.types import CollisionEvent, LightState, Pose2D, Signal, SignalKind, Stamp, Truth
+from av_stack.results.report import result, table
 from scenarios.judging.judge import Judge, Verdict
 from scenarios.judging.score import Infractions
 from scenarios.model import RouteTable, Scenario
