@@ -9,6 +9,7 @@ import typer
 
 from av_core.errors import AvStackError
 from av_stack import __version__
+from av_stack.cli.adapt import adapt_command
 from av_stack.cli.detector import dataset_command, export_command, train_command
 from av_stack.cli.drive import run_command, suite_command
 from av_stack.cli.evaluation import eval_perception_command, eval_pictures_command
@@ -34,6 +35,7 @@ app.command("suite")(suite_command)
 app.command("dataset")(dataset_command)
 app.command("train")(train_command)
 app.command("export")(export_command)
+app.command("adapt")(adapt_command)
 app.command("calibrate")(calibrate_command)
 app.command("repair")(repair_command)
 all_to_the_server = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}

@@ -45,7 +45,7 @@ for arguments in json.loads(sys.argv[1]):
 print(json.dumps({"answers": answers, "loaded": sorted(sys.modules)}))
 """
 
-HELPFUL = [["--version"], ["--help"], ["run", "--help"], ["dataset", "--help"], ["list", "--help"]]
+HELPFUL = [["--version"], ["--help"], ["run", "--help"], ["dataset", "--help"], ["adapt", "--help"], ["list", "--help"]]
 
 WRONG = [
     (["run", "town_drive", "--seed", "-5"], "'--seed': it has to be greater than or equal to 0"),

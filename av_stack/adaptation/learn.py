@@ -1,0 +1,69 @@
+"""Fine-tunes the shipped detector on collected pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from av_core.errors import WorldError
+from perception.detection.finetune import SIGNS, FinetuneSpec, Pictures, Step, finetune, load_weights, write_averaged
+from perception.detection.offline import ultralytics
+from perception.detection.resident import UNLEARNT, read_labelled
+
+SHARE = 0.6
+"""Share of the change that is added to the shipped weights: between the old look and the new (WiSE-FT)."""
+
+EPOCHS = 30
+"""How often each picture is learnt from, unless the time ends training before."""
+
+BATCHES = {"cpu": (4, 4, 2e-4), "cuda": (32, 64, 5e-4)}
+"""By device: pictures of the server and own pictures in a step, and the rate."""
+
+DECODERS = 2
+
+
+def tune(
+    weights: Path, server: Path, own: Path, out: Path, spec: FinetuneSpec, device: str, tell: Callable[[Step], None]
+) -> None:
+    """Write `weights`, fine-tuned on the training pictures of the data set `server`, to the file `out`.
+
+    The pictures of the data set `own` keep what the detector knows. Progress is kept beside `out`, and training goes on
+    from there. Raises WorldError where the server's pictures show nothing to learn.
+    """
+    ultralytics()
+    foreign = labelled_pictures(server, device)
+    if not any((boxes[:, 0] != UNLEARNT).any() for boxes in foreign.boxes):
+        raise WorldError(f"the pictures in {server} show no road user and no traffic light: nothing to learn from")
+    kept = Pictures(labelled_pictures(own, device).rgb, [np.zeros((0, 5))] * len(_paths(own)))
+    tuned = finetune(load_weights(weights, device), foreign, kept, spec, tell, out.with_name("checkpoint.pt"))
+    write_averaged(weights, tuned, SHARE, out)
+
+
+def finetune_spec(pictures: int, hours: float, device: str) -> FinetuneSpec:
+    """The options for `pictures` of a server: `EPOCHS` rounds, or `hours` at most."""
+    foreign, own, rate = BATCHES[device]
+    steps = max(EPOCHS * pictures // foreign, 1)
+    return FinetuneSpec(steps, rate, foreign_batch=foreign, own_batch=own, seconds=3600.0 * hours)
+
+
+def labelled_pictures(folder: Path, device: str) -> Pictures:
+    """The training pictures of a data set, on `device`.
+
+    Signs are ignored: where CARLA's sign actors stand, there is not always a sign to be seen.
+    """
+    with ThreadPoolExecutor(DECODERS) as pool:
+        read = list(pool.map(read_labelled, _paths(folder)))
+    is_sign = SIGNS.numpy()
+    for _, boxes in read:
+        known = boxes[:, 0] != UNLEARNT
+        boxes[known & is_sign[boxes[:, 0].astype(int)], 0] = UNLEARNT
+    rgb = torch.from_numpy(np.stack([picture for picture, _ in read])).to(device)
+    return Pictures(rgb, [boxes for _, boxes in read])
+
+
+def _paths(folder: Path) -> list[Path]:
+    return sorted((folder / "images" / "train").glob("*.jpg"))
