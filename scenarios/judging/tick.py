@@ -39,10 +39,6 @@ class Tick:
     def speed_mps(self) -> float:
         return self.truth.ego_speed_mps
 
-    @property
-    def is_first(self) -> bool:
-        return self.step_s == 0.0
-
 
 class Observer(Protocol):
     """Watches a drive."""

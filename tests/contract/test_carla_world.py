@@ -21,7 +21,7 @@ import pytest
 
 from av_core.errors import ConfigError, WorldError
 from av_core.frames import geodetic_to_map, wrap_angle
-from av_core.types import CameraModel, ControlCommand, Rig
+from av_core.types import CameraModel, ControlCommand, ObjectKind, Rig
 from av_stack.server_process import ServerProcess, embedded_town, free_port_pair
 from av_stack.world.carla.actors import actors_in
 from av_stack.world.carla.client import Session
@@ -67,6 +67,14 @@ class TestOneWorld:
             assert image.bgr.shape == (90, 160, 3)
             assert image.bgr.std() > 5.0
             assert frame.stamp == image.stamp == frame.gnss.stamp == frame.imu.stamp == world.truth().stamp
+
+    def test_the_traffic_is_the_background_and_the_walker_is_not(self, world: CarlaWorld) -> None:
+        world.tick()
+        truth = world.truth()
+        cars = {thing.track_id for thing in truth.objects if thing.kind is not ObjectKind.PEDESTRIAN}
+        assert len(cars) == 3
+        assert len(truth.objects) == 4
+        assert truth.background_ids == cars
 
     def test_measurements_agree_with_the_truth(self, world: CarlaWorld) -> None:
         gaps = []
