@@ -88,9 +88,8 @@ class DriveLog:
         measured = self._statistics.figures(self._judge.in_stop)
         facts = self._facts
         verdict = self._judge.verdict(end)
-        figures = result(facts.scenario, facts.rig, verdict, measured, facts.oracles, facts.server_version, error)
-        figures["events"] = dict(facts.events)
-        figures["shortcomings"] = facts.scenario.expect.shortcomings(figures)
+        version, events = facts.server_version, facts.events
+        figures = result(facts.scenario, facts.rig, verdict, measured, facts.oracles, version, error, events)
         if self._folder is None or self._recorder is None:
             return Outcome(figures, status)
         self._recorder.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -105,12 +105,17 @@ def result(
     oracles: Sequence[str],
     server_version: str,
     error: str | None,
+    events: Mapping[str, float],
 ) -> dict[str, Any]:
-    """Content of result.json; `collisions`, `red_lights` and `stop_signs` are counts."""
+    """Content of result.json; `collisions`, `red_lights` and `stop_signs` are counts.
+
+    `events` are those of the script that happened, with their times; `shortcomings` is what the scenario expects and
+    the drive lacks.
+    """
     figures = asdict(verdict)
     infractions = figures.pop("infractions")
     details = {name: figures.pop(name) for name in ("collisions", "red_lights", "stop_signs", "scenarios")}
-    return {
+    content = {
         "scenario": scenario.name,
         "map": scenario.map,
         "weather": scenario.weather,
@@ -132,7 +137,9 @@ def result(
             "numpy": np.__version__,
             "python": platform.python_version(),
         },
+        "events": dict(events),
     }
+    return {**content, "shortcomings": scenario.expect.shortcomings(content)}
 
 
 def table(figures: dict[str, Any]) -> Table:
