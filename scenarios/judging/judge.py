@@ -170,6 +170,6 @@ class Judge:
             walkers_crossing=len(self._encounters.walkers_crossing),
             speed_ratio=self._encounters.pace.ratio,
             safety=self._collision_times.figures(len(self._red_lights_entered.signal_ids)),
-            comfort=self._ride.figures(self._minimum_speed.percent),
+            comfort=self._ride.figures(self._minimum_speed.percent if self._minimum_speed.has_traffic else ()),
             time_s=self._time_s,
         )

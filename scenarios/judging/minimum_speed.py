@@ -22,7 +22,8 @@ class MinimumSpeed:
     """Quarters of the route in which the ego was slower than the background traffic.
 
     The mean of the ego's speed is compared with that of all vehicles of the background traffic on the map, over the
-    ticks that have such vehicles. A quarter without any, or in which they all stood, is as fast as them.
+    ticks that have such vehicles. A quarter without any, or in which they all stood, is as fast as them. `has_traffic`
+    tells whether there ever was any.
     """
 
     def __init__(self, points: RoutePoints) -> None:
@@ -32,6 +33,7 @@ class MinimumSpeed:
         self._percent: list[float] = []
         self._ego_mps: list[float] = []
         self._traffic_mps: list[float] = []
+        self.has_traffic = False
 
     def update(self, tick: Tick) -> None:
         self._progress.advance(tick.centre)
@@ -42,6 +44,7 @@ class MinimumSpeed:
         background = tick.truth.background_ids
         speeds = [vehicle.speed_mps for vehicle in tick.truth.objects if vehicle.track_id in background]
         if speeds:
+            self.has_traffic = True
             self._ego_mps.append(abs(tick.speed_mps))
             self._traffic_mps.append(float(np.mean(speeds)))
 

@@ -21,7 +21,7 @@ import pytest
 
 from av_core.errors import ConfigError, WorldError
 from av_core.frames import geodetic_to_map, wrap_angle
-from av_core.types import CameraModel, ControlCommand, ObjectKind, Rig
+from av_core.types import CameraModel, ControlCommand, Rig
 from av_stack.server_process import ServerProcess, embedded_town, free_port_pair
 from av_stack.world.carla.actors import actors_in
 from av_stack.world.carla.client import Session
@@ -68,13 +68,22 @@ class TestOneWorld:
             assert image.bgr.std() > 5.0
             assert frame.stamp == image.stamp == frame.gnss.stamp == frame.imu.stamp == world.truth().stamp
 
-    def test_the_traffic_is_the_background_and_the_walker_is_not(self, world: CarlaWorld) -> None:
+    def test_only_vehicles_of_that_role_are_the_background(self, world: CarlaWorld) -> None:
         world.tick()
-        truth = world.truth()
-        cars = {thing.track_id for thing in truth.objects if thing.kind is not ObjectKind.PEDESTRIAN}
-        assert len(cars) == 3
-        assert len(truth.objects) == 4
-        assert truth.background_ids == cars
+        before = world.truth()
+        assert len(before.objects) == 4
+        assert before.background_ids == frozenset()
+        carla_world = world.episode.world
+        blueprint = carla_world.get_blueprint_library().find("vehicle.audi.tt")
+        blueprint.set_attribute("role_name", "background")
+        place = carla_world.get_map().get_waypoint(carla.Location(x=423.2, y=-300.0)).transform
+        place.location.z += 0.5
+        car = carla_world.spawn_actor(blueprint, place)
+        try:
+            world.tick()
+            assert world.truth().background_ids == {car.id}
+        finally:
+            car.destroy()
 
     def test_measurements_agree_with_the_truth(self, world: CarlaWorld) -> None:
         gaps = []

@@ -33,8 +33,8 @@ _KINDS = {
 }
 
 
-BACKGROUND_ROLES = ("background", "autopilot")
-"""`role_name` of background traffic: the Leaderboard's, and that of CARLA's examples and of this stack."""
+BACKGROUND_ROLE = "background"
+"""`role_name` of the Leaderboard's background traffic, which stays around the ego."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _body(actor: carla.Actor) -> _Body | None:
     if kind is None:
         return None
     box = actor.bounding_box
-    is_background = kind is not ObjectKind.PEDESTRIAN and actor.attributes.get("role_name") in BACKGROUND_ROLES
+    is_background = kind is not ObjectKind.PEDESTRIAN and actor.attributes.get("role_name") == BACKGROUND_ROLE
     size = (2 * box.extent.x, 2 * box.extent.y, 2 * box.extent.z)
     return _Body(kind, box.location.x, box.location.y, *size, is_background)
 
