@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenarios.leaderboard.plays.obstacles import Play, Values, side_of
+from scenarios.leaderboard.plays.play import BEGIN, Play, Values, begin, end, gone, side_of, since, soon_at
 from scenarios.leaderboard.plays.site import Site
 
 WALK_MPS = 2.0
@@ -49,17 +49,12 @@ def _crossing(
     at, side, angle = values["distance"], side_of(values), values["crossing_angle"]
     walker = {"blueprint": WALKER, "place": site.place(at, offset, -side * (90.0 + angle))}
     start_s = before_s + SECONDS_PER_5_DEG * (angle // 5.0)
-    soon = [{"arrival": {"actor": "walker", "below_s": start_s}}, {"distance": {"actor": "walker", "below_m": CLOSE_M}}]
     walk = {"cross": {"actor": "walker", "speed_mps": WALK_MPS, "distance_m": distance_m, "acceleration_mps2": 20.0}}
     actors = {"walker": walker, "blocker": blocker}
-    return {
-        "actors": actors,
-        "events": [
-            {"name": "begin", "when": {"any": soon}, "do": [walk]},
-            {
-                "name": "end",
-                "when": {"route_m": site.trigger_m + at + PASSED_M},
-                "do": [{"despawn": name} for name in actors],
-            },
-        ],
-    }
+    soon = since(BEGIN, soon_at({"place": site.place(at)}, start_s, CLOSE_M))
+    events = [
+        begin(site),
+        {"name": "walk", "when": soon, "do": [walk]},
+        end({"route_m": site.trigger_m + at + PASSED_M}, gone(actors)),
+    ]
+    return Play({"actors": actors, "events": events})

@@ -6,7 +6,7 @@ Times, speeds and distances are those of scenario_runner v0.9.16.
 from __future__ import annotations
 
 from av_core.errors import RouteError
-from scenarios.leaderboard.plays.obstacles import Play, Values, side_of
+from scenarios.leaderboard.plays.play import BEGIN, Play, Values, begin, end, gone, side_of, since, soon_at
 from scenarios.leaderboard.plays.site import Site
 
 PULL_OUT_AT_M, HIDDEN_BY_M = 35.0, 28.0
@@ -23,18 +23,16 @@ def pulls_out(site: Site, values: Values) -> Play:
         "blocker": {"blueprint": "vehicle.nissan.patrol", "place": site.place(HIDDEN_BY_M, offset)},
         "cutter": {"blueprint": "vehicle.seat.leon", "place": site.place(PULL_OUT_AT_M, offset)},
     }
-    soon = [{"arrival": {"actor": "cutter", "below_s": 2.35}}, {"distance": {"actor": "cutter", "below_m": 10.0}}]
     way = [site.place(PULL_OUT_AT_M + 6.0, 0.5 * offset), site.place(PULL_OUT_AT_M + 12.0)]
     way += [site.place(PULL_OUT_AT_M + 20.0), site.place(PULL_OUT_AT_M + PULL_OUT_M)]
     drive = {"drive": {"actor": "cutter", "through": way, "speed_mps": PULL_OUT_MPS}}
-    end = {
-        "name": "end",
-        "when": {
-            "any": [{"passed": {"actor": "cutter", "by_m": 10.0}}, {"after": {"event": "begin", "delay_s": 15.0}}]
-        },
-        "do": [{"despawn": name} for name in actors],
-    }
-    return {"actors": actors, "events": [{"name": "begin", "when": {"any": soon}, "do": [drive]}, end]}
+    passed = {"passed": {"actor": "cutter", "by_m": 10.0}}
+    events = [
+        begin(site),
+        {"name": "pull_out", "when": since(BEGIN, soon_at({"actor": "cutter"}, 2.35, 10.0)), "do": [drive]},
+        end({"any": [passed, {"after": {"event": "pull_out", "delay_s": 15.0}}]}, gone(actors)),
+    ]
+    return Play({"actors": actors, "events": events})
 
 
 def out_of_a_queue(site: Site, values: Values) -> Play:
@@ -50,21 +48,15 @@ def out_of_a_queue(site: Site, values: Values) -> Play:
     actors = {
         name: {"blueprint": "vehicle.seat.leon", "place": site.place(where, offset)} for name, where in names.items()
     }
-    soon = [{"arrival": {"actor": "cutter", "below_s": 2.7}}, {"distance": {"actor": "cutter", "below_m": 15.0}}]
     to = "right" if side > 0.0 else "left"
     change = {
         "change_lane": {"actor": "cutter", "to": to, "ego_share": 1.0, "within_s": 3.0, "acceleration_mps2": 10.0}
     }
     on = {"follow_lane": {"actor": "cutter", "speed_mps": 60.0 / 3.6}}
-    return {
-        "actors": actors,
-        "events": [
-            {"name": "begin", "when": {"any": soon}, "do": [change]},
-            {"name": "on", "when": {"after": {"event": "begin", "delay_s": 3.0}}, "do": [on]},
-            {
-                "name": "end",
-                "when": {"after": {"event": "begin", "delay_s": 10.0}},
-                "do": [{"despawn": name} for name in actors],
-            },
-        ],
-    }
+    events = [
+        begin(site),
+        {"name": "change", "when": since(BEGIN, soon_at({"actor": "cutter"}, 2.7, 15.0)), "do": [change]},
+        {"name": "on", "when": {"after": {"event": "change", "delay_s": 3.0}}, "do": [on]},
+        end({"after": {"event": "change", "delay_s": 10.0}}, gone(actors)),
+    ]
+    return Play({"actors": actors, "events": events})

@@ -5,16 +5,11 @@ Distances and offsets are those of scenario_runner v0.9.16.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
+from scenarios.leaderboard.plays.play import BEGIN, TIMEOUT_S, Play, Values, begin, end, gone, side_of, since, soon_at
 from scenarios.leaderboard.plays.site import Site
-
-Values = Mapping[str, Any]
-"""The parameters of a scenario by name; sides are "left" or "right"."""
-
-Play = dict[str, Any]
-"""A script as YAML would write it."""
 
 NEAR_M = 50.0
 """The ego is near the obstacle from this distance on."""
@@ -32,11 +27,6 @@ FLOW_MIN_M, FLOW_M_PER_KMH = 30.0, 1.5
 CARS = ("vehicle.audi.a2", "vehicle.nissan.patrol", "vehicle.seat.leon", "vehicle.toyota.prius")
 
 
-def side_of(values: Values) -> float:
-    """1.0 for the left side, -1.0 for the right."""
-    return 1.0 if values["direction"] == "left" else -1.0
-
-
 def accident(site: Site, values: Values) -> Play:
     """A police car with its beacons on, and two crashed cars 10 m and 16 m behind it."""
     start = values["distance"]
@@ -47,7 +37,7 @@ def accident(site: Site, values: Values) -> Play:
         "second": {"blueprint": "vehicle.seat.leon", "place": site.place(start + 16.0, offset)},
         "sign": {"blueprint": "static.prop.trafficwarning", "place": site.place(0.0, _kerb(site, 0.0))},
     }
-    return _obstacle(actors, "police", "second", [{"lights": {"actor": "police", "emergency": True}}])
+    return _obstacle(site, actors, "police", "second", [{"lights": {"actor": "police", "emergency": True}}])
 
 
 def parked(site: Site, values: Values) -> Play:
@@ -58,7 +48,7 @@ def parked(site: Site, values: Values) -> Play:
         "parked": {"blueprint": "vehicle.seat.leon", "place": site.place(start, offset)},
         "sign": {"blueprint": "static.prop.trafficwarning", "place": site.place(0.0, _kerb(site, 0.0))},
     }
-    return _obstacle(actors, "parked", "parked", [{"lights": {"actor": "parked", "hazard": True}}])
+    return _obstacle(site, actors, "parked", "parked", [{"lights": {"actor": "parked", "hazard": True}}])
 
 
 def construction(site: Site, values: Values) -> Play:
@@ -74,7 +64,7 @@ def construction(site: Site, values: Values) -> Play:
     for number, (along, share) in enumerate(rows):
         place = site.place(start + along, side * (share - 0.3) * half)
         actors[f"cone_{number}"] = {"blueprint": "static.prop.constructioncone", "place": place}
-    return _obstacle(actors, "sign", "cone_3", [])
+    return _obstacle(site, actors, "sign", "cone_3", [])
 
 
 def bicycles(site: Site, values: Values) -> Play:
@@ -97,7 +87,7 @@ def bicycles(site: Site, values: Values) -> Play:
         }
         for name, at in names.items()
     ]
-    return _obstacle(actors, "second", "first", ride)
+    return _obstacle(site, actors, "second", "first", ride)
 
 
 def door(site: Site, values: Values) -> Play:
@@ -106,11 +96,9 @@ def door(site: Site, values: Values) -> Play:
     offset = side * (site.edge_m(start, side) + 0.3 - 0.9)
     actors = {"parked": {"blueprint": "vehicle.tesla.model3", "place": site.place(start, offset)}}
     opened = {"open_door": {"actor": "parked", "door": "front_left" if side < 0.0 else "front_right"}}
-    soon = [{"arrival": {"actor": "parked", "below_s": 3.0}}, {"distance": {"actor": "parked", "below_m": 10.0}}]
-    play = _obstacle(actors, "parked", "parked", [])
-    play["events"].insert(
-        1, {"name": "door", "when": {"all": [{"after": {"event": "begin"}}, {"any": soon}]}, "do": [opened]}
-    )
+    play = _obstacle(site, actors, "parked", "parked", [])
+    soon = since(BEGIN, soon_at({"actor": "parked"}, 3.0, 10.0))
+    play.script["events"].insert(1, {"name": "door", "when": soon, "do": [opened]})
     return play
 
 
@@ -124,7 +112,7 @@ def two_ways(one_way: Callable[[Site, Values], Play]) -> Callable[[Site, Values]
         ahead = min(reach, site.free_of_junctions_m(at, back=False))
         behind = min(reach, site.free_of_junctions_m(at, back=True))
         gap = values["frequency"]
-        made["flows"] = {
+        made.script["flows"] = {
             "oncoming": {
                 "start": site.oncoming(at + ahead),
                 "end": site.oncoming(at - behind),
@@ -137,9 +125,9 @@ def two_ways(one_way: Callable[[Site, Values], Play]) -> Callable[[Site, Values]
             "when": {"after": {"event": "near", "delay_s": FLOW_AFTER_S}},
             "do": [{"start_flow": "oncoming"}],
         }
-        made["events"].insert(-1, start)
-        made["events"][-1]["do"].append({"stop_flow": "oncoming"})
-        return made
+        made.script["events"].insert(-1, start)
+        made.script["events"][-1]["do"].append({"stop_flow": "oncoming"})
+        return Play(made.script, {**made.part, "allows_oncoming_lane": True})
 
     return play
 
@@ -149,13 +137,12 @@ def _kerb(site: Site, ahead_m: float) -> float:
     return -(site.edge_m(ahead_m, -1.0) + 0.6)
 
 
-def _obstacle(actors: dict[str, Any], first: str, last: str, at_start: list[dict[str, Any]]) -> Play:
+def _obstacle(site: Site, actors: dict[str, Any], first: str, last: str, at_start: list[dict[str, Any]]) -> Play:
     """The events of an obstacle that begins with one actor and ends with another."""
-    begin = {"name": "begin", "when": {"time_s": 0.5}, "do": at_start}
-    near = {"name": "near", "when": {"distance": {"actor": first, "below_m": NEAR_M}}, "do": []}
-    end = {
-        "name": "end",
-        "when": {"passed": {"actor": last, "by_m": PASSED_M}},
-        "do": [{"despawn": name} for name in actors],
-    }
-    return {"actors": actors, "events": [begin, near, end]}
+    near = since(BEGIN, {"distance": {"actor": first, "below_m": NEAR_M}})
+    events = [
+        begin(site, at_start),
+        {"name": "near", "when": near, "do": []},
+        end({"passed": {"actor": last, "by_m": PASSED_M}}, gone(actors)),
+    ]
+    return Play({"actors": actors, "events": events}, {"timeout_s": TIMEOUT_S})

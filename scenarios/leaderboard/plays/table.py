@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from av_core.config import validate
 from scenarios.leaderboard.plays import crossings, cut_ins, obstacles
-from scenarios.leaderboard.plays.obstacles import Play, Values
+from scenarios.leaderboard.plays.play import Play, Values
 from scenarios.leaderboard.plays.site import Site
 from scenarios.script.model import Script
 
@@ -30,4 +30,4 @@ PLAYS: Mapping[str, Callable[[Site, Values], Play]] = {
 
 def build(name: str, site: Site, values: Values) -> Script:
     """The script of a type at a place. Raises RouteError where the place does not suit the type."""
-    return validate(PLAYS[name](site, values), Script, name)
+    return validate(PLAYS[name](site, values).script, Script, name)

@@ -1,0 +1,60 @@
+"""What a scenario type becomes at a place: a script, and what a drive has to know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scenarios.leaderboard.plays.site import Site
+
+Values = Mapping[str, Any]
+"""The parameters of a scenario by name; sides are "left" or "right"."""
+
+TIMEOUT_S = 240.0
+"""Duration after which a scenario that has a time-out ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """`script` has actors, flows and events as YAML would write them; two events have the names of `BEGIN` and `END`.
+
+    `part` says which scenario type this is, and what holds while it lasts; its fields are those of a script's parts.
+    """
+
+    script: dict[str, Any]
+    part: dict[str, Any] = field(default_factory=dict)
+
+
+BEGIN, END = "begin", "end"
+"""Names of the events with which a scenario begins and ends."""
+
+
+def side_of(values: Values) -> float:
+    """1.0 for the left side, -1.0 for the right."""
+    return 1.0 if values["direction"] == "left" else -1.0
+
+
+def begin(site: Site, do: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """The event that begins a scenario: the ego reaches the trigger."""
+    return {"name": BEGIN, "when": {"route_m": site.trigger_m}, "do": do or []}
+
+
+def end(when: dict[str, Any], do: list[dict[str, Any]]) -> dict[str, Any]:
+    """The event that ends a scenario; never before it has begun."""
+    return {"name": END, "when": since(BEGIN, when), "do": do}
+
+
+def since(event: str, when: dict[str, Any]) -> dict[str, Any]:
+    """The condition `when`, from an event on."""
+    return {"all": [{"after": {"event": event}}, when]}
+
+
+def soon_at(target: dict[str, Any], below_s: float, below_m: float) -> dict[str, Any]:
+    """Holds when the ego would be at a target in `below_s`, or is nearer than `below_m`, however slow it is."""
+    return {"any": [{"arrival": {**target, "below_s": below_s}}, {"distance": {**target, "below_m": below_m}}]}
+
+
+def gone(actors: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The actions that remove actors."""
+    return [{"despawn": name} for name in actors]
