@@ -25,10 +25,14 @@ class CollisionEvent:
 
 @dataclass(frozen=True, slots=True)
 class ActorTruth:
-    """An actor of the scenario's script: the pose of its middle and its velocity over ground, in the map frame."""
+    """An actor of the scenario's script: the pose of its middle and its velocity over ground, in the map frame.
+
+    `track_id` is that of the tracked object that it is, if it is one.
+    """
 
     pose: Pose2D
     velocity_mps: tuple[float, float]
+    track_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from av_core.types import ActorTruth, Pose2D, Truth
 from av_stack.world.base import World
 from planning import Route
+from scenarios.judging.scenario_events import ScenarioEvents
 from scenarios.model import Scenario
 from scenarios.script.engine import Engine
+from scenarios.script.parts import PartRun
 from scenarios.script.places import Roads
 from scenarios.script.situation import EGO, Situation
 
@@ -16,11 +19,15 @@ from scenarios.script.situation import EGO, Situation
 class Director:
     """Passes the truth of each tick to the event engine, and the engine's orders to the world.
 
+    Tells the judge's `events` when the parts of the script begin and end.
+
     Raises RouteError where a place of the script is not on the map, WorldError where an actor cannot be spawned.
     """
 
-    def __init__(self, world: World, route: Route, scenario: Scenario, step_s: float) -> None:
+    def __init__(self, world: World, route: Route, scenario: Scenario, step_s: float, events: ScenarioEvents) -> None:
         self._world, self._step_s = world, step_s
+        self._tables, self._events = scenario.parts, events
+        self._told: dict[str, PartRun] = {}
         self._to_centre_m = world.vehicle.rear_axle_to_centre_m
         self._engine = Engine(scenario, Roads(world.lane_graph, route), scenario.seed)
         self._first_s: float | None = None
@@ -31,6 +38,11 @@ class Director:
         """When each event of the script happened, s since the first tick."""
         return self._engine.fired_s
 
+    @property
+    def parts(self) -> dict[str, PartRun]:
+        """How each part of the script went so far, by its name."""
+        return self._engine.parts
+
     def update(self, truth: Truth, route_m: float) -> None:
         """Play one tick; `route_m` is how far the ego has come on its route."""
         if self._first_s is None:
@@ -38,6 +50,22 @@ class Director:
         actors = {**truth.actors, EGO: _ego(truth, self._to_centre_m)}
         time_s = truth.stamp.time_s - self._first_s
         self._world.direct(self._engine.step(Situation(time_s, self._step_s, route_m, actors)))
+        for name, run in self._engine.parts.items():
+            self._tell(name, run, self._told.get(name), actors)
+            self._told[name] = run
+
+    def _tell(self, name: str, run: PartRun, before: PartRun | None, actors: Mapping[str, ActorTruth]) -> None:
+        """Tell the judge what is new about a part."""
+        table = self._tables[name]
+        if run.began_s is not None and (before is None or before.began_s is None):
+            is_free = table.allows_oncoming_lane
+            self._events.begin(name, waits=table.timeout_s is not None, allows_oncoming_lane=is_free)
+        if run.is_running and table.emergency is not None and table.emergency in actors:
+            vehicle_id = actors[table.emergency].track_id
+            if vehicle_id is not None:
+                self._events.watch(name, vehicle_id)
+        if run.ended_s is not None and (before is None or before.ended_s is None):
+            self._events.end(name, run.is_timed_out)
 
 
 def _ego(truth: Truth, to_centre_m: float) -> ActorTruth:

@@ -19,6 +19,7 @@ from av_stack.mission import mission_route, world_spec
 from av_stack.pipeline import Pipeline
 from av_stack.recording.recorder import DriveFolder
 from av_stack.results.drive_log import DriveFacts, DriveLog, Outcome
+from av_stack.results.report import Played
 from av_stack.server_process import ServerProcess, embedded_maps
 from av_stack.server_watchdog import ServerWatchdog
 from av_stack.world.base import World
@@ -91,9 +92,10 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         closers.callback(world.close)
         route = mission_route(world.lane_graph, scenario, setup.stack.planning)
         pipeline = _pipeline(world, route, setup, options)
-        director = Director(world, route, scenario, setup.spec.step_s)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
-        facts = DriveFacts(scenario, setup.rig_name, options.oracles, world.server_version, director.fired_s)
+        director = Director(world, route, scenario, setup.spec.step_s, judge.scenarios)
+        played = Played(director.fired_s, director.parts)
+        facts = DriveFacts(scenario, setup.rig_name, options.oracles, world.server_version, played)
         log = DriveLog(facts, judge, route, folder, setup.rig.cameras[0], setup.spec.step_s)
         closers.callback(log.close)
         watchers.append(lambda frame, step, truth, _: log.update(frame, step, truth))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from av_core.errors import AvStackError
 from av_core.types import CameraModel, SensorFrame, StepResult, Truth
 from av_stack.interruption import held_back
 from av_stack.recording.recorder import DriveFolder, Recorder
-from av_stack.results.report import Statistics, result
+from av_stack.results.report import Played, Statistics, result
 from planning import Route
 from scenarios.judging.judge import Judge
 from scenarios.model import Scenario
@@ -27,16 +27,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class DriveFacts:
-    """What a result says about a drive besides its figures.
-
-    `events` are those of the script that have happened, with their times; they may be added to during the drive.
-    """
+    """What a result says about a drive besides its figures."""
 
     scenario: Scenario
     rig: str
     oracles: Sequence[str]
     server_version: str
-    events: Mapping[str, float]
+    played: Played
 
 
 class DriveLog:
@@ -88,8 +85,8 @@ class DriveLog:
         measured = self._statistics.figures(self._judge.in_stop)
         facts = self._facts
         verdict = self._judge.verdict(end)
-        version, events = facts.server_version, facts.events
-        figures = result(facts.scenario, facts.rig, verdict, measured, facts.oracles, version, error, events)
+        version, played = facts.server_version, facts.played
+        figures = result(facts.scenario, facts.rig, verdict, measured, facts.oracles, version, error, played)
         if self._folder is None or self._recorder is None:
             return Outcome(figures, status)
         self._recorder.close()

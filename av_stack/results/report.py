@@ -6,7 +6,7 @@ import importlib.metadata
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from av_stack.results.constraint_times import ConstraintTimes
 from planning import Route
 from scenarios.judging.judge import Verdict
 from scenarios.model import Scenario
+from scenarios.script.parts import PartRun
 
 STRETCH_M = 1000.0
 """Length of the stretch over which the fastest mean speed is taken."""
@@ -97,6 +98,14 @@ def _rms(values: Any) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if len(values) else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What happened of the script: the times of its events, and its parts by name. Both may grow during the drive."""
+
+    events: Mapping[str, float]
+    parts: Mapping[str, PartRun]
+
+
 def result(
     scenario: Scenario,
     rig: str,
@@ -105,12 +114,11 @@ def result(
     oracles: Sequence[str],
     server_version: str,
     error: str | None,
-    events: Mapping[str, float],
+    played: Played,
 ) -> dict[str, Any]:
     """Content of result.json; `collisions`, `red_lights` and `stop_signs` are counts.
 
-    `events` are those of the script that happened, with their times; `shortcomings` is what the scenario expects and
-    the drive lacks.
+    `shortcomings` is what the scenario expects and the drive lacks.
     """
     figures = asdict(verdict)
     infractions = figures.pop("infractions")
@@ -137,7 +145,8 @@ def result(
             "numpy": np.__version__,
             "python": platform.python_version(),
         },
-        "events": dict(events),
+        "events": dict(played.events),
+        "parts": [{"name": name, **asdict(run)} for name, run in played.parts.items()],
     }
     return {**content, "shortcomings": scenario.expect.shortcomings(content)}
 

@@ -44,6 +44,12 @@ class ScenarioEvents:
             raise ValueError(f"scenario {name!r} runs already")
         self._running[name] = _Running(waits, allows_oncoming_lane, emergency_id)
 
+    def watch(self, name: str, emergency_id: int) -> None:
+        """The emergency vehicle of a running scenario has come; its track id. Raises ValueError if none runs."""
+        if name not in self._running:
+            raise ValueError(f"scenario {name!r} does not run")
+        self._running[name].emergency_id = emergency_id
+
     def end(self, name: str, is_timed_out: bool = False) -> None:
         """A scenario ends, in time or not. Raises ValueError if none of this name runs."""
         if name not in self._running:

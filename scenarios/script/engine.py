@@ -26,6 +26,7 @@ from scenarios.script.conditions import Watch
 from scenarios.script.flows import Flow
 from scenarios.script.model import EventTable, FlowTable, Script
 from scenarios.script.motion import Motion, wanted_speed
+from scenarios.script.parts import PartRun, Parts
 from scenarios.script.places import Roads
 from scenarios.script.situation import Situation, speed_mps
 from scenarios.script.ways import Ways, ahead, straight
@@ -38,7 +39,8 @@ VEHICLE = "vehicle."
 class Engine:
     """Plays `script` on a map with the ego's route. Call `begin` once, then `step` after every tick.
 
-    Equal situations give equal orders: chance comes from `seed` alone. `fired_s` tells when each event happened.
+    Equal situations give equal orders: chance comes from `seed` alone. `fired_s` tells when each event happened, and
+    `parts` how each part went.
 
     Raises RouteError where a place of the script is not on the map, or a flow has no way.
     """
@@ -54,7 +56,13 @@ class Engine:
         }
         self._motions: dict[str, Motion] = {}
         self._signals_until_s: dict[str, float] = {}
+        self._parts = Parts(script.parts)
         self.fired_s: dict[str, float] = {}
+
+    @property
+    def parts(self) -> dict[str, PartRun]:
+        """How each part went so far, by its name; the same object throughout."""
+        return self._parts.runs
 
     def begin(self) -> tuple[Order, ...]:
         """The orders before the first tick: the actors that are there from the start."""
@@ -64,10 +72,13 @@ class Engine:
     def step(self, now: Situation) -> tuple[Order, ...]:
         """The orders after a tick. An event sees those that happened before it in the same tick."""
         orders: list[Order] = []
+        overdue = self._parts.overdue_ends(now.time_s)
         for event, watch in list(self._waiting):
-            if watch.holds(_with_events(now, self.fired_s)):
+            holds = watch.holds(_with_events(now, self.fired_s))
+            if holds or event.name in overdue:
                 self._waiting = [(other, its) for other, its in self._waiting if other is not event]
                 self.fired_s[event.name] = now.time_s
+                self._parts.note(event.name, now.time_s, is_forced=not holds)
                 orders += [order for action in event.do for order in self._act(action, event, now)]
         orders += self._end_signals(now)
         for name, motion in self._motions.items():

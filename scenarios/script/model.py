@@ -11,7 +11,7 @@ from av_core.config import Strict
 from av_core.suggest import did_you_mean
 from scenarios.script.actions import Action
 from scenarios.script.conditions import Condition
-from scenarios.script.keys import Metres, Mps, Name
+from scenarios.script.keys import Metres, Mps, Name, Seconds
 from scenarios.script.places import PlaceTable
 from scenarios.script.situation import EGO
 
@@ -61,6 +61,22 @@ class EventTable(Strict):
     do: Annotated[tuple[Action, ...], Field(max_length=50)] = ()
 
 
+class PartTable(Strict):
+    """A part of a script that is judged on its own: it runs from the event `begin` to the event `end`.
+
+    `type` is the type of Leaderboard scenario that it plays. After `timeout_s` its `end` happens whatever it waits for,
+    and the time-out counts against the ego. Meanwhile the ego may stand for long where there is a time-out, and drive
+    in the oncoming lane where `allows_oncoming_lane` holds. The actor `emergency` must be ahead of the ego at the end.
+    """
+
+    type: Name
+    begin: Name
+    end: Name
+    timeout_s: Annotated[Seconds, Field(gt=0.0)] | None = None
+    allows_oncoming_lane: bool = False
+    emergency: Name | None = None
+
+
 class Script(Strict):
     """All that happens besides the ego's drive, traffic and walkers on fixed ways.
 
@@ -70,6 +86,7 @@ class Script(Strict):
     actors: dict[Name, ActorTable] = Field(default_factory=dict, max_length=200)
     flows: dict[Name, FlowTable] = Field(default_factory=dict, max_length=20)
     events: Annotated[tuple[EventTable, ...], Field(max_length=200)] = ()
+    parts: dict[Name, PartTable] = Field(default_factory=dict, max_length=200)
 
     @model_validator(mode="after")
     def _check_names(self) -> Script:
@@ -86,6 +103,11 @@ class Script(Strict):
             for action in event.do:
                 _check_known(where, "actor", {action.actor()} - {None}, self.actors)  # type: ignore[arg-type]
                 _check_known(where, "flow", {action.flow()} - {None}, self.flows)  # type: ignore[arg-type]
+        for name, part in self.parts.items():
+            _check_known(f"part {name}", "event", {part.begin, part.end}, dict.fromkeys(names))
+            _check_known(f"part {name}", "actor", {part.emergency} - {None}, self.actors)  # type: ignore[arg-type]
+            if part.begin == part.end:
+                raise ValueError(f"part {name}: begin and end are the same event {part.begin}")
         _check_reachable(self)
         return self
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from av_core.types import CollisionEvent, LightState, Pose2D, Signal, SignalKind, Stamp, Truth
-from av_stack.results.report import result, table
+from av_stack.results.report import Played, result, table
 from scenarios.judging.judge import Judge, Verdict
 from scenarios.judging.score import Infractions
 from scenarios.model import RouteTable, Scenario
@@ -107,7 +107,9 @@ def test_result_and_table_show_scores_safety_and_comfort() -> None:
     scenario = Scenario(name="made up", map="none", route=RouteTable(start=(0.0, 0.0), goal=(1.0, 0.0)))
     error = {"rms_m": 0.0, "lateral_rms_m": 0.0}
     measured = {"localization_error": error, "longest_stand": None, "constraints": {}, "steps_per_s": 1.0}
-    figures = result(scenario, "compact", verdict, {**measured, "fastest_1000_m_mps": None}, (), "", None, {})
+    figures = result(
+        scenario, "compact", verdict, {**measured, "fastest_1000_m_mps": None}, (), "", None, Played({}, {})
+    )
     assert 100.0 > figures["driving_score"] != figures["driving_score_2_1"] < 100.0
     shown = dict(zip(*(column.cells for column in table(figures).columns), strict=True))
     assert shown["driving score 2.0 / 2.1"] == f"{figures['driving_score']:.1f} / {figures['driving_score_2_1']:.1f}"

@@ -157,4 +157,5 @@ def _set_attributes(blueprint: carla.ActorBlueprint, order: Spawn) -> None:
 def _truth_of(actor: carla.Actor) -> ActorTruth:
     transform, velocity = actor.get_transform(), actor.get_velocity()
     at = transform.location
-    return ActorTruth(Pose2D(at.x, -at.y, float(carla_to_map_yaw(transform.rotation.yaw))), (velocity.x, -velocity.y))
+    pose = Pose2D(at.x, -at.y, float(carla_to_map_yaw(transform.rotation.yaw)))
+    return ActorTruth(pose, (velocity.x, -velocity.y), actor.id)

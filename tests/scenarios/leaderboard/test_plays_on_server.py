@@ -13,6 +13,7 @@ from av_stack.mission import mission_route, world_spec
 from av_stack.world.carla.world import CarlaWorld
 from av_stack.world.spec import Address
 from planning import PlanningConfig
+from scenarios.judging.scenario_events import ScenarioEvents
 from scenarios.leaderboard.plays.site import Site
 from scenarios.leaderboard.plays.table import PLAYS, build
 from scenarios.model import RouteTable, Scenario
@@ -32,7 +33,7 @@ def test_the_actors_have_room(city_server: Address, name: str) -> None:
         route = mission_route(world.lane_graph, bare, PlanningConfig())
         values = {**VALUES, "direction": "left"} if name == "StaticCutIn" else VALUES
         script = build(name, Site(Roads(world.lane_graph, route), TRIGGER_M), values)
-        director = Director(world, route, bare.model_copy(update=dict(script)), STEP_S)
+        director = Director(world, route, bare.model_copy(update=dict(script)), STEP_S, ScenarioEvents())
         for _ in range(8):
             world.tick()
             truth = world.truth()

@@ -19,6 +19,8 @@ from av_stack.world.carla.client import connect
 from av_stack.world.carla.world import CarlaWorld
 from av_stack.world.spec import Address
 from planning import PlanningConfig
+from scenarios.judging.judge import Judge
+from scenarios.judging.score import Infractions
 from scenarios.model import Scenario
 
 STEP_S = 0.05
@@ -34,7 +36,8 @@ class Play:
         self.seen: list[Truth] = []
         try:
             self.route = mission_route(self.world.lane_graph, self.scenario, PlanningConfig())
-            self.director = Director(self.world, self.route, self.scenario, STEP_S)
+            self.judge = Judge(self.world.lane_graph, self.route, self.world.vehicle, 900.0)
+            self.director = Director(self.world, self.route, self.scenario, STEP_S, self.judge.scenarios)
         except BaseException:
             self.world.close()
             raise
@@ -43,6 +46,7 @@ class Play:
         for _ in range(round(seconds / STEP_S)):
             self.world.tick()
             self.seen.append(self.world.truth())
+            self.judge.update(self.seen[-1])
             self.director.update(self.seen[-1], 0.0)
         return self.seen[-1]
 
@@ -120,6 +124,33 @@ def test_a_signal_is_held_and_let_go(city_server: Address) -> None:
         assert all(truth.lights[light] is LightState.GREEN for truth in play.seen[8:] for light in lights[:2])
         play.play(30.0)
         assert {truth.lights[lights[0]] for truth in play.seen[-400:]} > {LightState.GREEN}
+
+
+def test_the_judge_hears_of_parts(city_server: Address) -> None:
+    """An emergency vehicle comes behind the ego, which stands; one part times out, the other one ends in time."""
+    behind = {"x": 423.2, "y": -388.0, "yaw_deg": 90.0}
+    actors = {"siren": {"blueprint": "vehicle.dodge.charger_police_2020", "place": behind, "waits": True}}
+    events = [
+        event({"time_s": 0.2}, {"spawn": "siren"}, name="begin"),
+        event({"standstill": {"of": "siren", "for_s": 1.0}}, {"despawn": "siren"}, name="end"),
+        event({"time_s": 60.0}, name="never"),
+    ]
+    parts = {
+        "wait": {"type": "Accident", "begin": "begin", "end": "never", "timeout_s": 0.5, "allows_oncoming_lane": True},
+        "yield": {"type": "YieldToEmergencyVehicle", "begin": "begin", "end": "end", "emergency": "siren"},
+    }
+    with closing(Play(city_server, actors=actors, events=events, parts=parts)) as play:
+        play.play(0.5)
+        assert play.judge.scenarios.may_stand
+        assert play.judge.scenarios.is_oncoming_lane_allowed
+        play.play(2.0)
+        assert not play.judge.scenarios.may_stand
+        assert play.judge.verdict("").infractions == Infractions(scenario_timeouts=1, failed_yields=1)
+        assert play.judge.scenarios.descriptions == [
+            "wait: not finished in time",
+            f"yield: emergency vehicle {play.seen[10].actors['siren'].track_id} still behind",
+        ]
+        assert not play.seen[-1].actors
 
 
 def test_nothing_is_left_behind(city_server: Address) -> None:

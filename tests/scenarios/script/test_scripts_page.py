@@ -11,6 +11,7 @@ import yaml
 from scenarios.expectations import Expectations
 from scenarios.script.actions import Action
 from scenarios.script.conditions import Condition
+from scenarios.script.model import PartTable
 from tests.scenarios.script.stage import Stage, driving, script
 
 PAGE = (Path(__file__).parents[3] / "docs" / "scripts.md").read_text()
@@ -25,7 +26,12 @@ def keys_of(section: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("section", "model"),
-    [("Conditions: `when`", Condition), ("Actions: `do`", Action), ("What a drive has to achieve", Expectations)],
+    [
+        ("Conditions: `when`", Condition),
+        ("Actions: `do`", Action),
+        ("Parts", PartTable),
+        ("What a drive has to achieve", Expectations),
+    ],
 )
 def test_the_page_names_every_key(section: str, model: type) -> None:
     assert keys_of(section) == set(model.model_fields)  # type: ignore[attr-defined]
