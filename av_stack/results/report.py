@@ -121,7 +121,7 @@ def result(
     `shortcomings` is what the scenario expects and the drive lacks.
     """
     figures = asdict(verdict)
-    infractions = figures.pop("infractions")
+    infractions, log = figures.pop("infractions"), figures.pop("infraction_log")
     details = {name: figures.pop(name) for name in ("collisions", "red_lights", "stop_signs", "scenarios")}
     content = {
         "scenario": scenario.name,
@@ -135,6 +135,7 @@ def result(
         **figures,
         **statistics,
         "infractions": infractions,
+        "infraction_log": log,
         "details": details,
         "oracles": list(oracles),
         "error": error,

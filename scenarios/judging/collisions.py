@@ -9,8 +9,9 @@ from typing import Literal
 import numpy as np
 
 from av_core.types import CollisionEvent
+from scenarios.judging.infraction_log import InfractionKind, LoggedInfraction
 from scenarios.judging.score import Infractions
-from scenarios.judging.tick import Tick
+from scenarios.judging.tick import Tick, logged
 
 SAME_BODY_S = 5.0
 """A body that was hit does not count again within this time."""
@@ -25,6 +26,12 @@ NO_BODY = 0
 """CARLA's id for everything that is part of the map."""
 
 Kind = Literal["walker", "vehicle", "static"]
+
+_LOG_KINDS: dict[Kind, InfractionKind] = {
+    "walker": InfractionKind.COLLISION_WALKER,
+    "vehicle": InfractionKind.COLLISION_VEHICLE,
+    "static": InfractionKind.COLLISION_STATIC,
+}
 
 
 def collision_kind(type_id: str) -> Kind | None:
@@ -44,6 +51,7 @@ class Collisions:
     """
 
     descriptions: list[str] = field(default_factory=list)
+    _log: list[LoggedInfraction] = field(default_factory=list)
     _counts: Counter[Kind] = field(default_factory=Counter)
     _body: int | None = None
     _hit_s: float = 0.0
@@ -62,6 +70,10 @@ class Collisions:
         walkers, vehicles, static = (self._counts[kind] for kind in ("walker", "vehicle", "static"))
         return Infractions(collisions_walker=walkers, collisions_vehicle=vehicles, collisions_static=static)
 
+    @property
+    def log(self) -> tuple[LoggedInfraction, ...]:
+        return tuple(self._log)
+
     def _take(self, event: CollisionEvent, tick: Tick) -> None:
         is_known = event.other_id == self._body or (self._place is not None and self._gap_m(tick) <= SAME_PLACE_M)
         if is_known or abs(tick.speed_before_mps) < STANDING_MPS:
@@ -73,6 +85,8 @@ class Collisions:
         if kind is not None:
             self._counts[kind] += 1
             self.descriptions.append(f"{event.other} at frame {event.stamp.frame}, {event.impulse_ns:.0f} N s")
+            what = f"hit {event.other} at {3.6 * abs(tick.speed_before_mps):.0f} km/h, {event.impulse_ns:.0f} N s"
+            self._log.append(logged(_LOG_KINDS[kind], tick, what))
 
     def _gap_m(self, tick: Tick) -> float:
         x, y = self._place if self._place is not None else (np.inf, np.inf)

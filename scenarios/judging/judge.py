@@ -16,6 +16,7 @@ from scenarios.judging.collisions import Collisions
 from scenarios.judging.comfort import Comfort, Ride
 from scenarios.judging.encounters import Encounters
 from scenarios.judging.geometry import stop_lines
+from scenarios.judging.infraction_log import InfractionKind, LoggedInfraction
 from scenarios.judging.lane_locator import LaneLocator
 from scenarios.judging.lanes import LaneKeeping, OutsideLanes
 from scenarios.judging.minimum_speed import MinimumSpeed
@@ -25,7 +26,7 @@ from scenarios.judging.safety import Safety, TimeToCollision
 from scenarios.judging.scenario_events import ScenarioEvents
 from scenarios.judging.score import Infractions, score_20, score_21
 from scenarios.judging.signals import RedLights, RedLightsEntered, StopSigns
-from scenarios.judging.tick import Criterion, EndCondition, Observer, TickReader
+from scenarios.judging.tick import Criterion, EndCondition, Observer, Tick, TickReader, logged
 
 ARRIVED_M = 3.0
 """The ego has arrived, too, when its progress is within this distance of the route's end."""
@@ -39,7 +40,8 @@ class Verdict:
     """The results of a drive. `end` says in words why it ended.
 
     `driving_score` is that of Leaderboard 2.0, `driving_score_2_1` that of 2.1. `collisions`, `red_lights`,
-    `stop_signs` and `scenarios` describe the infractions one by one.
+    `stop_signs` and `scenarios` describe the infractions one by one. `infraction_log` holds every one of them, and what
+    ended the drive if that counts against it, in the order of time.
     """
 
     end: str
@@ -47,6 +49,7 @@ class Verdict:
     driving_score: float
     driving_score_2_1: float
     infractions: Infractions
+    infraction_log: tuple[LoggedInfraction, ...]
     collisions: tuple[str, ...]
     red_lights: tuple[str, ...]
     stop_signs: tuple[str, ...]
@@ -116,7 +119,7 @@ class Judge:
             self._collision_times,
             self._ride,
         )
-        self._time_s = 0.0
+        self._last: Tick | None = None
 
     @property
     def is_arrived(self) -> bool:
@@ -139,13 +142,13 @@ class Judge:
     def update(self, truth: Truth) -> str | None:
         """Judge one tick; returns why the drive must end, or None."""
         tick = self._ticks.read(truth)
-        self._time_s = tick.time_s
+        self._last = tick
         for observer in (*self._criteria, *self._ends, *self._measures):
             observer.update(tick)
         return next((condition.end for condition in self._ends if condition.end is not None), None)
 
-    def verdict(self, end: str) -> Verdict:
-        """The results so far."""
+    def verdict(self, end: str, agent_error: str | None = None) -> Verdict:
+        """The results so far; `agent_error` says what the agent did wrong if that ended the drive."""
         infractions = sum((criterion.infractions for criterion in self._criteria), start=Infractions())
         completion = 1.0 if self.is_arrived else self._completion.share
         return Verdict(
@@ -154,6 +157,7 @@ class Judge:
             driving_score=score_20(completion, infractions),
             driving_score_2_1=score_21(completion, infractions),
             infractions=infractions,
+            infraction_log=self._log(end, agent_error),
             collisions=tuple(self._collisions.descriptions),
             red_lights=tuple(self._red_lights.signal_ids),
             stop_signs=tuple(self._stop_signs.signal_ids),
@@ -171,5 +175,12 @@ class Judge:
             speed_ratio=self._encounters.pace.ratio,
             safety=self._collision_times.figures(len(self._red_lights_entered.signal_ids)),
             comfort=self._ride.figures(self._minimum_speed.percent if self._minimum_speed.has_traffic else ()),
-            time_s=self._time_s,
+            time_s=0.0 if self._last is None else self._last.time_s,
         )
+
+    def _log(self, end: str, agent_error: str | None) -> tuple[LoggedInfraction, ...]:
+        found = [entry for criterion in self._criteria for entry in criterion.log]
+        found += [logged(condition.kind, self._last, end) for condition in self._ends if condition.end == end]
+        if agent_error is not None:
+            found.append(logged(InfractionKind.AGENT_ERROR, self._last, agent_error))
+        return tuple(sorted(found, key=lambda entry: entry.time_s))

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from av_core.frames import wrap_angle
+from scenarios.judging.infraction_log import InfractionKind, LoggedInfraction
 from scenarios.judging.lane_locator import LaneLocator, LanePoint
 from scenarios.judging.route_points import RoutePoints, RouteProgress
 from scenarios.judging.scenario_events import ScenarioEvents
 from scenarios.judging.score import Infractions
-from scenarios.judging.tick import Tick
+from scenarios.judging.tick import Tick, logged
 
 BESIDE_LANE_M = 0.5
 """The ego's centre may be this far outside its lane."""
@@ -27,6 +28,10 @@ WINDOW = 3
 """Number of route points ahead among which the one that the ego has passed is searched."""
 
 
+STRETCHES_TOLD = 5
+"""Number of stretches outside the lanes that the log names."""
+
+
 class OutsideLanes:
     """The part of the route that the ego drove outside all lanes, or against the traffic.
 
@@ -39,6 +44,8 @@ class OutsideLanes:
         self._progress = RouteProgress(points, WINDOW)
         self._is_wrong_way = False
         self._last: LanePoint | None = None
+        self._stretches: list[tuple[Tick, float]] = []  # where each began, and its length, m
+        self._was_outside = False
 
     @property
     def infractions(self) -> Infractions:
@@ -54,6 +61,28 @@ class OutsideLanes:
         advance_m = self._progress.advance(at)
         if is_outside or (self._is_wrong_way and not self._scenarios.is_oncoming_lane_allowed):
             self.outside_m += advance_m
+            self._extend(tick, advance_m)
+        else:
+            self._was_outside = False
+
+    @property
+    def log(self) -> tuple[LoggedInfraction, ...]:
+        share = self.infractions.outside_lane_share
+        if share == 0.0:
+            return ()
+        counted = [(tick, length_m) for tick, length_m in self._stretches if length_m > 0.0]
+        told = ", ".join(f"{length_m:.0f} m from {tick.time_s:.1f} s" for tick, length_m in counted[:STRETCHES_TOLD])
+        more = f" and {len(counted) - STRETCHES_TOLD} more" if len(counted) > STRETCHES_TOLD else ""
+        what = f"{100 * share:.1f} % of the way outside the lanes or against the traffic: {told}{more}"
+        return (logged(InfractionKind.OUTSIDE_LANES, counted[0][0], what),)
+
+    def _extend(self, tick: Tick, advance_m: float) -> None:
+        """Add to the stretch outside the lanes, which begins at this tick if there is none yet."""
+        if not self._was_outside:
+            self._stretches.append((tick, 0.0))
+        begin, length_m = self._stretches[-1]
+        self._stretches[-1] = begin, length_m + advance_m
+        self._was_outside = True
 
     def _judge_direction(self, here: LanePoint, yaw_rad: float) -> bool:
         """Whether the ego drives against the traffic; that changes only from lane to lane."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from scenarios.judging.infraction_log import InfractionKind, LoggedInfraction
 from scenarios.judging.route_points import RoutePoints, RouteProgress
 from scenarios.judging.score import Infractions
-from scenarios.judging.tick import Tick
+from scenarios.judging.tick import Tick, logged
 
 PARTS = 4
 """Number of parts of the route that are judged one by one."""
@@ -31,14 +32,18 @@ class MinimumSpeed:
         self._progress = RouteProgress(points, WINDOW)
         self._part_s_m = 0.0
         self._percent: list[float] = []
+        self._ends: list[Tick] = []  # the ticks at which the quarters ended
+        self._last: Tick | None = None
         self._ego_mps: list[float] = []
         self._traffic_mps: list[float] = []
         self.has_traffic = False
 
     def update(self, tick: Tick) -> None:
         self._progress.advance(tick.centre)
+        self._last = tick
         if self._progress.s_m - self._part_s_m > self._points.length_m / PARTS:
             self._percent.append(self._percent_now())
+            self._ends.append(tick)
             self._part_s_m = self._progress.s_m
             self._ego_mps, self._traffic_mps = [], []
         background = tick.truth.background_ids
@@ -57,6 +62,19 @@ class MinimumSpeed:
     @property
     def infractions(self) -> Infractions:
         return Infractions(minimum_speed_percent=tuple(percent for percent in self.percent if percent < 100.0))
+
+    @property
+    def log(self) -> tuple[LoggedInfraction, ...]:
+        ends = [*self._ends, self._last]
+        return tuple(
+            logged(
+                InfractionKind.MINIMUM_SPEED,
+                ends[quarter],
+                f"quarter {quarter + 1} of the route at {percent:.0f} % of the traffic's mean speed",
+            )
+            for quarter, percent in enumerate(self.percent)
+            if percent < 100.0
+        )
 
     def _percent_now(self) -> float:
         traffic_mps = sum(self._traffic_mps)

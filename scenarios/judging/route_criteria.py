@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scenarios.judging.infraction_log import InfractionKind
 from scenarios.judging.route_points import RoutePoints, RouteProgress
 from scenarios.judging.scenario_events import ScenarioEvents
 from scenarios.judging.tick import Tick
@@ -63,6 +64,8 @@ class RouteCompletion:
 class Deviation:
     """Ends a drive that left its route: `DEVIATION_MAX_M` away, or beyond `DEVIATION_SAFE_M` for too much of it."""
 
+    kind = InfractionKind.DEVIATION
+
     def __init__(self, points: RoutePoints) -> None:
         self._points = points
         self._row = 0
@@ -86,6 +89,8 @@ class Deviation:
 class Stuck:
     """Ends a drive that stands still for too long, except in scenarios that may make the ego wait."""
 
+    kind = InfractionKind.BLOCKED
+
     def __init__(self, stuck_max_s: float, scenarios: ScenarioEvents) -> None:
         self._max_s, self._scenarios = stuck_max_s, scenarios
         self._standing_s = 0.0
@@ -105,6 +110,8 @@ class Stuck:
 
 class TimeOut:
     """Ends a drive after its scenario's own time, or after the time that the Leaderboard allows for the way so far."""
+
+    kind = InfractionKind.ROUTE_TIMEOUT
 
     def __init__(self, points: RoutePoints, timeout_s: float) -> None:
         self._timeout_s = timeout_s

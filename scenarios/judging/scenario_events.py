@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from av_core.frames import map_to_vehicle
 from av_core.types import Pose2D
+from scenarios.judging.infraction_log import InfractionKind, LoggedInfraction
 from scenarios.judging.score import Infractions
-from scenarios.judging.tick import Tick
+from scenarios.judging.tick import Tick, logged
 
 
 @dataclass(slots=True)
@@ -30,6 +31,8 @@ class ScenarioEvents:
         self.descriptions: list[str] = []
         self._running: dict[str, _Running] = {}
         self._timeouts = self._failed_yields = 0
+        self._log: list[LoggedInfraction] = []
+        self._last: Tick | None = None
 
     def begin(
         self, name: str, *, waits: bool = False, allows_oncoming_lane: bool = False, emergency_id: int | None = None
@@ -58,9 +61,11 @@ class ScenarioEvents:
         if is_timed_out:
             self._timeouts += 1
             self.descriptions.append(f"{name}: not finished in time")
+            self._log.append(logged(InfractionKind.SCENARIO_TIMEOUT, self._last, f"did not finish {name} in time"))
         if ended.is_blocking:
             self._failed_yields += 1
             self.descriptions.append(f"{name}: emergency vehicle {ended.emergency_id} still behind")
+            self._log.append(self._failed_yield(name, ended))
 
     @property
     def may_stand(self) -> bool:
@@ -72,6 +77,7 @@ class ScenarioEvents:
         return any(running.allows_oncoming_lane for running in self._running.values())
 
     def update(self, tick: Tick) -> None:
+        self._last = tick
         ego = (tick.centre.x_m, tick.centre.y_m)
         for running in self._running.values():
             for vehicle in tick.truth.objects:
@@ -84,3 +90,12 @@ class ScenarioEvents:
         """Those of ended scenarios, and vehicles that are being held up now."""
         blocking = sum(running.is_blocking for running in self._running.values())
         return Infractions(scenario_timeouts=self._timeouts, failed_yields=self._failed_yields + blocking)
+
+    @property
+    def log(self) -> tuple[LoggedInfraction, ...]:
+        blocking = [self._failed_yield(name, each) for name, each in self._running.items() if each.is_blocking]
+        return (*self._log, *blocking)
+
+    def _failed_yield(self, name: str, running: _Running) -> LoggedInfraction:
+        what = f"did not let the emergency vehicle {running.emergency_id} of {name} pass"
+        return logged(InfractionKind.FAILED_YIELD, self._last, what)

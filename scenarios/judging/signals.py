@@ -9,9 +9,10 @@ import numpy as np
 from av_core.frames import vehicle_to_map
 from av_core.types import Float, LaneGraph, LaneKey, LightState, Signal, SignalKind, VehicleParameters
 from scenarios.judging.geometry import StopLines
+from scenarios.judging.infraction_log import InfractionKind, LoggedInfraction
 from scenarios.judging.lane_locator import LaneLocator, LanePoint, lane_point
 from scenarios.judging.score import Infractions
-from scenarios.judging.tick import Tick
+from scenarios.judging.tick import Tick, logged
 
 TAIL_NEAR_SHARE = 0.8
 """The tail begins this share of the half length behind the vehicle's centre; see `TAIL_BEYOND_M`."""
@@ -119,10 +120,15 @@ class RedLights:
         self._tail_m = centre_m - TAIL_NEAR_SHARE * half_m, centre_m - half_m - TAIL_BEYOND_M
         self._reach_m = half_m + TAIL_BEYOND_M
         self._run: frozenset[str] = frozenset()
+        self._log: list[LoggedInfraction] = []
 
     @property
     def infractions(self) -> Infractions:
         return Infractions(red_lights=len(self.signal_ids))
+
+    @property
+    def log(self) -> tuple[LoggedInfraction, ...]:
+        return tuple(self._log)
 
     def update(self, tick: Tick) -> None:
         crossed = self._crossed(tick)
@@ -132,6 +138,8 @@ class RedLights:
         red = [name for name, state in states.items() if state is LightState.RED]
         if red and self._run.isdisjoint(red):
             self.signal_ids.append(red[0])
+            what = f"ran the red light {red[0]} at {3.6 * abs(tick.speed_mps):.0f} km/h"
+            self._log.append(logged(InfractionKind.RED_LIGHT, tick, what))
             self._run = frozenset(states)
 
     def _crossed(self, tick: Tick) -> list[LightLine]:
@@ -203,10 +211,16 @@ class StopSigns:
         self._locator = locator
         self._box: StopBox | None = None
         self._has_stopped = False
+        self._slowest_mps = np.inf
+        self._log: list[LoggedInfraction] = []
 
     @property
     def infractions(self) -> Infractions:
         return Infractions(stop_signs=len(self.signal_ids))
+
+    @property
+    def log(self) -> tuple[LoggedInfraction, ...]:
+        return tuple(self._log)
 
     def update(self, tick: Tick) -> None:
         if not self._boxes:
@@ -214,12 +228,16 @@ class StopSigns:
         here = self._locator.nearest(tick.centre.x_m, tick.centre.y_m, tick.truth.ego_z_m)
         if self._box is None:
             self._box = self._found(here, tick)
+            self._slowest_mps = abs(tick.speed_mps)
             return
         self._has_stopped |= abs(tick.speed_mps) < STOPPED_MPS
+        self._slowest_mps = min(self._slowest_mps, abs(tick.speed_mps))
         if not self._affects(self._box, here):
             name = self._box.signal_id
             if not self._has_stopped and self.signal_ids[-1:] != [name]:
                 self.signal_ids.append(name)
+                what = f"passed the stop sign {name} without a stop, at {3.6 * self._slowest_mps:.0f} km/h at least"
+                self._log.append(logged(InfractionKind.STOP_SIGN, tick, what))
             self._box, self._has_stopped = None, False
 
     def _found(self, here: LanePoint, tick: Tick) -> StopBox | None:

@@ -10,6 +10,7 @@ import numpy as np
 from av_core.types import Float, Pose2D, Truth, VehicleParameters
 from planning import Route
 from scenarios.judging.geometry import RouteMeter
+from scenarios.judging.infraction_log import InfractionKind, LoggedInfraction
 from scenarios.judging.score import Infractions
 
 
@@ -40,6 +41,13 @@ class Tick:
         return self.truth.ego_speed_mps
 
 
+def logged(kind: InfractionKind, tick: Tick | None, what: str) -> LoggedInfraction:
+    """An infraction at a tick; before the first tick, at time 0 and the map's origin."""
+    if tick is None:
+        return LoggedInfraction(kind, 0.0, 0.0, 0.0, what)
+    return LoggedInfraction(kind, round(tick.time_s, 3), round(tick.centre.x_m, 3), round(tick.centre.y_m, 3), what)
+
+
 class Observer(Protocol):
     """Watches a drive."""
 
@@ -56,9 +64,17 @@ class Criterion(Observer, Protocol):
         """What this criterion counts, up to now; all else is 0."""
         ...
 
+    @property
+    def log(self) -> tuple[LoggedInfraction, ...]:
+        """The same one by one: an entry for each event, for each slow quarter, and one for all of the outside part."""
+        ...
+
 
 class EndCondition(Observer, Protocol):
-    """Watches a drive, and says when it must end."""
+    """Watches a drive, and says when it must end; `kind` is what the log calls that."""
+
+    @property
+    def kind(self) -> InfractionKind: ...
 
     @property
     def end(self) -> str | None:

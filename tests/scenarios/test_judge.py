@@ -25,10 +25,13 @@ START_M, END_M, SPEED_MPS = 2.0, 298.0, 10.0
 
 
 def drive(
-    change: Callable[[Truth], Truth] = lambda truth: truth, stop_at_m: float = 198.5, end_m: float = END_M
+    change: Callable[[Truth], Truth] = lambda truth: truth,
+    stop_at_m: float = 198.5,
+    end_m: float = END_M,
+    judge: Judge | None = None,
 ) -> tuple[Judge, Verdict]:
     """A drive along the road among traffic at 8 m/s, which stops at the stop sign; `change` alters its truths."""
-    judge = Judge(GRAPH, route_on(GRAPH, START_M, END_M), CAR, timeout_s=100.0)
+    judge = judge or Judge(GRAPH, route_on(GRAPH, START_M, END_M), CAR, timeout_s=100.0)
     x_m, frame, waits, end = START_M, 0, 20, None
     while x_m < end_m and end is None:
         is_waiting = x_m >= stop_at_m and waits > 0
