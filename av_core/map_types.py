@@ -51,8 +51,9 @@ class Lane:
     `points` is (N, 3) m; `s_m` (N,) is arc length in the plane from the lane's start; `yaw_rad` (N,) and
     `curvature_1pm` (N,) (positive to the left) belong to the points; `width_m` (N,). `left_marking` and
     `right_marking` hold the kind for each point. `left`/`right` name neighbours with the same direction that a lane
-    change may legally reach somewhere along this lane; `left_change`/`right_change` (N,) bool say where. `curve` is
-    made of the points and headings.
+    change may legally reach somewhere along this lane; `left_change`/`right_change` (N,) bool say where.
+    `junction_id` is the map's number of the junction; None outside junctions. `curve` is made of the points and
+    headings.
     """
 
     key: LaneKey
@@ -73,6 +74,7 @@ class Lane:
     right_marking: tuple[MarkingKind, ...]
     left_colour: tuple[MarkingColour, ...]
     right_colour: tuple[MarkingColour, ...]
+    junction_id: int | None = None
     curve: Curve = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -83,6 +85,37 @@ class Lane:
     @property
     def length_m(self) -> float:
         return float(self.s_m[-1])
+
+
+class SideKind(str, Enum):
+    PARKING = "parking lane"
+    BICYCLE = "bicycle lane"
+    SHOULDER = "shoulder"
+    PAVEMENT = "pavement"
+
+
+@dataclass(frozen=True, slots=True)
+class SideLane:
+    """A lane that is not for driving, as a polyline in the direction of traffic, map frame.
+
+    Points are about 2 m apart on bicycle and parking lanes, 5 m on shoulders and pavements. `points` (N, 3) m, `s_m`,
+    `yaw_rad` and `width_m` (N,) as for `Lane`; `curve` is straight between points. `successors` are the side lanes that
+    follow. Lanes of one road section lie beside each other in the order of their `lane_id`.
+    """
+
+    key: LaneKey
+    kind: SideKind
+    points: Float
+    s_m: Float
+    yaw_rad: Float
+    width_m: Float
+    is_junction: bool
+    successors: tuple[LaneKey, ...]
+    curve: Curve = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        x, y = np.ascontiguousarray(self.points[:, :2].T)
+        object.__setattr__(self, "curve", Curve(self.s_m, x, y, self.yaw_rad, np.zeros(len(x))))
 
 
 class SignalKind(str, Enum):
@@ -115,9 +148,13 @@ class GeoReference:
 
 @dataclass(frozen=True, slots=True)
 class LaneGraph:
-    """The road map for planning and localization: lanes, signals and georeference."""
+    """The road map for planning and localization: lanes, signals and georeference.
+
+    `side_lanes` are the lanes that are not for driving. Driving decisions do not use them; scenarios are placed there.
+    """
 
     name: str
     lanes: Mapping[LaneKey, Lane]
     signals: tuple[Signal, ...]
     geo: GeoReference
+    side_lanes: Mapping[LaneKey, SideLane] = field(default_factory=dict)

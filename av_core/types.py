@@ -18,7 +18,18 @@ Frames (ISO 8855, right-handed, SI, radians):
 from __future__ import annotations
 
 from av_core.constraint import Constraint, ConstraintKind
-from av_core.map_types import GeoReference, Lane, LaneGraph, LaneKey, MarkingColour, MarkingKind, Signal, SignalKind
+from av_core.map_types import (
+    GeoReference,
+    Lane,
+    LaneGraph,
+    LaneKey,
+    MarkingColour,
+    MarkingKind,
+    SideKind,
+    SideLane,
+    Signal,
+    SignalKind,
+)
 from av_core.perception_types import (
     CameraDetections,
     Detection,
@@ -97,6 +108,8 @@ __all__ = [
     "SeenMotion",
     "SensorFrame",
     "SensorNoise",
+    "SideKind",
+    "SideLane",
     "Signal",
     "SignalKind",
     "Stamp",

@@ -7,10 +7,8 @@ agrees with CARLA.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
-from math import isfinite
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import carla
 import numpy as np
@@ -32,11 +30,18 @@ from av_core.types import (
     SignalKind,
 )
 from av_stack.world.carla.client import first_line
+from av_stack.world.carla.map.side_lanes import side_lanes
+from av_stack.world.carla.map.tracks import (
+    END_GAP_M,
+    SPACING_M,
+    has_position,
+    lane_key,
+    lane_line,
+    lane_spans,
+    lane_successors,
+    lane_track,
+)
 
-SPACING_M = 1.0
-"""Distance between points of a lane."""
-
-END_GAP_M = 1e-3  # a waypoint exactly at a section's end belongs to the next one
 CURVATURE_SIGMA_M = 2.0
 """Standard deviation of the Gaussian that smooths the curvature."""
 
@@ -56,17 +61,6 @@ _KINDS = {
 }
 _COLOURS = {"Standard": MarkingColour.WHITE, "White": MarkingColour.WHITE, "Yellow": MarkingColour.YELLOW}
 _SIGNALS = {"1000001": SignalKind.TRAFFIC_LIGHT, "206": SignalKind.STOP, "205": SignalKind.YIELD}
-_MPS_PER_UNIT = {"km/h": 1 / 3.6, "mph": 0.44704, "m/s": 1.0}
-
-
-@dataclass(frozen=True, slots=True)
-class _LaneSpan:
-    """The stretch of road that a driving lane covers, and the speed limit of the road's type there (None: none)."""
-
-    key: LaneKey
-    start_s: float
-    end_s: float
-    limit_mps: float | None
 
 
 def read_lane_graph(path: Path) -> LaneGraph:
@@ -89,19 +83,19 @@ def read_lane_graph(path: Path) -> LaneGraph:
 
 
 def lane_graph(carla_map: carla.Map) -> LaneGraph:
-    """The driving lanes and signals of `carla_map` in the map frame.
+    """The driving lanes, side lanes and signals of `carla_map` in the map frame.
 
     Speed limits are those of the road types (`<type><speed>`). A lane on a road without one takes the lowest limit of
     the lanes it joins, or 30 km/h if none is known. Lanes on which CARLA gives a position that is not a number are left
     out. Raises WorldError when the map has no driving lane.
     """
     root = etree.fromstring(carla_map.to_opendrive().encode())
-    spans = {span.key: span for span in _spans(root)}
-    tracks = {key: _track(carla_map, span) for key, span in spans.items()}
-    tracks = {key: track for key, track in tracks.items() if all(map(_has_position, track))}
+    spans = {span.key: span for span in lane_spans(root, ("driving",))}
+    tracks = {key: lane_track(carla_map, span) for key, span in spans.items()}
+    tracks = {key: track for key, track in tracks.items() if all(map(has_position, track))}
     if not tracks:
         raise WorldError(f"map {carla_map.name} has no driving lane")
-    successors = {key: _successors(track[-1], tracks) for key, track in tracks.items()}
+    successors = {key: lane_successors(track[-1], tracks) for key, track in tracks.items()}
     predecessors: dict[LaneKey, list[LaneKey]] = {key: [] for key in tracks}
     for key, nexts in successors.items():
         for other in nexts:
@@ -116,75 +110,13 @@ def lane_graph(carla_map: carla.Map) -> LaneGraph:
         )
         for key, track in tracks.items()
     }
-    return LaneGraph(carla_map.name, lanes, tuple(_signals(carla_map, lanes, tracks)), _geo_reference(carla_map))
-
-
-def _spans(root: Any) -> Iterator[_LaneSpan]:
-    for road in root.iter("road"):
-        road_id, length = int(road.get("id")), float(road.get("length"))
-        sections = road.findall("lanes/laneSection")
-        starts = [float(section.get("s")) for section in sections] + [length]
-        for index, section in enumerate(sections):
-            if starts[index + 1] - starts[index] < END_GAP_M:
-                continue
-            limit = _type_limit(road, (starts[index] + starts[index + 1]) / 2)
-            for lane in section.iter("lane"):
-                if lane.get("type") == "driving" and lane.get("id") != "0":
-                    key = LaneKey(road_id, index, int(lane.get("id")))
-                    yield _LaneSpan(key, starts[index], starts[index + 1], limit)
-
-
-def _type_limit(road: Any, s: float) -> float | None:
-    limit = None
-    for kind in sorted(road.findall("type"), key=lambda element: float(element.get("s"))):
-        if float(kind.get("s")) > s:
-            break
-        speed = kind.find("speed")
-        if speed is None or speed.get("max") in ("no limit", "undefined"):
-            continue
-        limit = float(speed.get("max")) * _MPS_PER_UNIT.get(speed.get("unit", "m/s"), 1.0)
-    return limit
-
-
-def _track(carla_map: carla.Map, span: _LaneSpan) -> list[carla.Waypoint]:
-    """Waypoints along the lane in its direction of travel."""
-    length = span.end_s - span.start_s
-    gap = min(END_GAP_M, length / 4)
-    count = max(2, round(length / SPACING_M) + 1)
-    road_s = np.linspace(span.start_s + gap, span.end_s - gap, count)
-    found = [carla_map.get_waypoint_xodr(span.key.road_id, span.key.lane_id, float(s)) for s in road_s]
-    track = [waypoint for waypoint in found if waypoint is not None]
-    if len(track) < count:
-        raise WorldError(f"map {carla_map.name}: CARLA finds no waypoint on {span.key}")
-    first, last = track[0].transform, track[-1].transform
-    ahead = first.get_forward_vector()
-    chord_x, chord_y = last.location.x - first.location.x, last.location.y - first.location.y
-    if count > 2:
-        second = track[1].transform.location
-        chord_x, chord_y = second.x - first.location.x, second.y - first.location.y
-    return track if chord_x * ahead.x + chord_y * ahead.y >= 0.0 else track[::-1]
-
-
-def _has_position(waypoint: carla.Waypoint) -> bool:
-    """False where CARLA computes NaN, as on a spiral of constant curvature."""
-    location = waypoint.transform.location
-    return isfinite(location.x) and isfinite(location.y) and isfinite(location.z)
-
-
-def _key(waypoint: carla.Waypoint) -> LaneKey:
-    return LaneKey(waypoint.road_id, waypoint.section_id, waypoint.lane_id)
-
-
-def _successors(last: carla.Waypoint, tracks: Collection[LaneKey]) -> list[LaneKey]:
-    found = {_key(waypoint): None for waypoint in last.next(3 * END_GAP_M)}
-    return [key for key in found if key in tracks and key != _key(last)]
+    signals = tuple(_signals(carla_map, lanes, tracks))
+    return LaneGraph(carla_map.name, lanes, signals, _geo_reference(carla_map), side_lanes(carla_map, root))
 
 
 def _lane(key: LaneKey, track: list[carla.Waypoint], known: Collection[LaneKey]) -> Lane:
     """The lane without the fields that need its neighbours along the road: limit, successors, predecessors."""
-    transforms = [waypoint.transform for waypoint in track]
-    points = np.array([(t.location.x, -t.location.y, t.location.z) for t in transforms])
-    yaw_rad = np.unwrap(np.radians([-t.rotation.yaw for t in transforms]))
+    points, yaw_rad = lane_line(track)
     s_m = arc_lengths(points[:, 0], points[:, 1])
     change = np.array([int(waypoint.lane_change) for waypoint in track])
     left, left_change = _neighbour(
@@ -214,6 +146,7 @@ def _lane(key: LaneKey, track: list[carla.Waypoint], known: Collection[LaneKey])
         right_marking=right_kind,
         left_colour=left_colour,
         right_colour=right_colour,
+        junction_id=int(track[0].junction_id) if track[0].is_junction else None,
     )
 
 
@@ -230,7 +163,7 @@ def _neighbour(
     beside: list[carla.Waypoint | None], allowed: NDArray[np.bool_], key: LaneKey, known: Collection[LaneKey]
 ) -> tuple[LaneKey | None, NDArray[np.bool_]]:
     """The lane that a change may legally reach, and where; only lanes in the same direction count."""
-    keys = [_key(waypoint) if waypoint is not None else None for waypoint in beside]
+    keys = [lane_key(waypoint) if waypoint is not None else None for waypoint in beside]
     same = [k is not None and k in known and (k.lane_id > 0) == (key.lane_id > 0) for k in keys]
     legal = allowed & np.array(same, dtype=bool)
     return (keys[int(np.argmax(legal))] if legal.any() else None), legal
@@ -304,8 +237,8 @@ def _governed(
             waypoint = carla_map.get_waypoint_xodr(landmark.road_id, lane_id, s) if lane_id else None
             if waypoint is None:  # a signal at the very end of its road
                 waypoint = carla_map.get_waypoint_xodr(landmark.road_id, lane_id, s - 0.1) if lane_id else None
-            if waypoint is not None and _key(waypoint) in lanes:
-                yield _key(waypoint), float(waypoint.s)
+            if waypoint is not None and lane_key(waypoint) in lanes:
+                yield lane_key(waypoint), float(waypoint.s)
 
 
 def _geo_reference(carla_map: carla.Map) -> GeoReference:
