@@ -27,6 +27,12 @@ class RouteError(AvStackError):
     exit_status = 4
 
 
+class AgentError(AvStackError):
+    """The agent that drives the ego cannot be made, fails, does not answer, or gives a command that is none."""
+
+    exit_status = 5
+
+
 def install_hint(extra: str) -> str:
     """How to install an optional part of the project, which is on no package index."""
     return f"in the project's folder run: .venv/bin/pip install -c constraints.txt -e '.[{extra}]'"

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from av_core.errors import AvStackError, WorldError
-from av_core.types import Rig, SensorFrame, StepResult, Truth
+from av_core.errors import AgentError, AvStackError, WorldError
+from av_core.types import Rig, SensorFrame, Truth
+from av_stack.agents.base import Agent, AgentStep
+from av_stack.agents.blind import BLIND
+from av_stack.agents.names import STACK, check_agent, uses_cameras
+from av_stack.agents.stack import StackAgent
 from av_stack.assembly import ORACLES, Settings, build_pipeline
 from av_stack.checks import check_known, check_map, check_out_folder, check_weights
 from av_stack.director import Director
 from av_stack.ending import Ending, Server
 from av_stack.interruption import INTERRUPTED_STATUS
 from av_stack.mission import mission_route, world_spec
-from av_stack.pipeline import Pipeline
 from av_stack.recording.recorder import DriveFolder
 from av_stack.results.drive_log import DriveFacts, DriveLog, Outcome
 from av_stack.results.report import Played
@@ -42,14 +45,20 @@ END_OF_WORLD = "end of the recorded world"
 DEFAULT_RIG = {"cpu": "compact", "cuda": "full"}
 """The rig by the device that perception runs on, where neither the options nor the scenario name one."""
 
-Watcher = Callable[[SensorFrame, StepResult, Truth, Judge], None]
+NO_RIG = "none"
+"""What a result says of the rig where the agent looks at no pictures, and none are rendered."""
+
+AGENT_ERROR = "agent error"
+"""How a drive ends whose agent fails."""
+
+Watcher = Callable[[SensorFrame, AgentStep, Truth, Judge], None]
 """Function that is called after every step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to run a scenario. Without `address` the embedded server is started, with the maps in the folder `maps`
-    added.
+    added. An agent that uses no cameras has some only where `rig` names them, for the video.
     """
 
     address: Address | None = None
@@ -59,6 +68,7 @@ class Options:
     weights: Path | None = None  # weights of a detector, instead of the shipped ones
     device: str = "cpu"  # where perception runs: "cuda" or "cpu"
     rig: str | None = None  # a name or a file, instead of the scenario's rig
+    agent: str = STACK  # the name of what drives the ego
     abandon: Callable[[str, int], None] | None = None
     """Ends the process with this message and status when the server is lost; see `server_watchdog`."""
 
@@ -91,27 +101,30 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         world = _open_world(server, setup.spec)
         closers.callback(world.close)
         route = mission_route(world.lane_graph, scenario, setup.stack.planning)
-        pipeline = _pipeline(world, route, setup, options)
+        agent = _agent(world, route, setup, options)
+        closers.callback(agent.close)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
         director = Director(world, route, scenario, setup.spec.step_s, judge.scenarios)
         played = Played(director.fired_s, director.parts)
-        facts = DriveFacts(scenario, setup.rig_name, options.oracles, world.server_version, played)
-        log = DriveLog(facts, judge, route, folder, setup.rig.cameras[0], setup.spec.step_s)
+        facts = DriveFacts(scenario, setup.rig_name, options.oracles, world.server_version, played, options.agent)
+        camera = setup.rig.cameras[0] if setup.rig.cameras else None
+        log = DriveLog(facts, judge, route, folder, camera, setup.spec.step_s)
         closers.callback(log.close)
         watchers.append(lambda frame, step, truth, _: log.update(frame, step, truth))
         watchers.append(lambda _frame, _step, truth, judge: director.update(truth, judge.progress_m))
         ending.begin(log.finish)
         log.start()
-        return ending.finish(*_guarded_drive(world, pipeline, judge, watchers))
+        return ending.finish(*_guarded_drive(world, agent, judge, watchers))
 
 
-def drive(world: World, pipeline: Pipeline, judge: Judge, watchers: Sequence[Watcher] = ()) -> str:
+def drive(world: World, agent: Agent, judge: Judge, watchers: Sequence[Watcher] = ()) -> str:
     """The main loop: tick, decide, act until the drive or the world is over; returns why it ended."""
     while (frame := world.tick()) is not None:
         truth = world.truth()
         end = judge.update(truth)
-        step = pipeline.step(frame)
-        world.apply(step.command)
+        step = agent.step(frame)
+        if step.command is not None:
+            world.apply(step.command)
         for watch in watchers:
             watch(frame, step, truth, judge)
         if judge.is_arrived and abs(truth.ego_speed_mps) < STANDING_MPS:
@@ -153,11 +166,14 @@ def needed_weights(oracles: Sequence[str], weights: Path | None = None, device: 
 
 def _load(scenario: Scenario, options: Options) -> _Setup:
     """Check the options, and load what the scenario names. Raises ConfigError."""
+    check_agent(options.agent)
     check_oracles(options.oracles)
     check_weights(options.weights)
     check_settings(scenario, options.rig, options.address, options.maps)
     rig_name = options.rig or scenario.ego.rig or DEFAULT_RIG[options.device]
     rig = load_rig(rig_name)
+    if options.rig is None and not uses_cameras(options.agent):
+        rig_name, rig = NO_RIG, replace(rig, cameras=())
     spec = world_spec(scenario, rig, load_weather(scenario.weather, weather_presets()))
     check_out_folder(options.out)
     return _Setup(rig_name, rig, load_stack(scenario.ego.stack), spec)
@@ -182,23 +198,32 @@ def _open_world(server: Server, spec: WorldSpec) -> World:
         raise WorldError(server.explain(str(error))) from None
 
 
-def _pipeline(world: World, route: Route, setup: _Setup, options: Options) -> Pipeline:
-    """The pipeline for this world, which passes it the pictures as they arrive."""
+def _agent(world: World, route: Route, setup: _Setup, options: Options) -> Agent:
+    """The agent that the options name, ready to drive in this world."""
+    if options.agent == STACK:
+        return _stack(world, route, setup, options)
+    return BLIND[options.agent]()
+
+
+def _stack(world: World, route: Route, setup: _Setup, options: Options) -> StackAgent:
+    """The stack for this world, which passes it the pictures as they arrive."""
     cameras = setup.rig.cameras
     settings = Settings(setup.stack.planning, setup.stack.control, cameras)
     weights = needed_weights(options.oracles, options.weights, options.device)
     backend = build_backend(cameras, weights, options.device)
     pipeline = build_pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, options.oracles, backend)
     world.show_pictures(pipeline.begin)
-    return pipeline
+    return StackAgent(pipeline)
 
 
 def _guarded_drive(
-    world: World, pipeline: Pipeline, judge: Judge, watchers: Sequence[Watcher]
+    world: World, agent: Agent, judge: Judge, watchers: Sequence[Watcher]
 ) -> tuple[str, str | None, int]:
     """(how the drive ended, error, exit status); the status is 0 even for bad driving, which the score reflects."""
     try:
-        return drive(world, pipeline, judge, watchers), None, 0
+        return drive(world, agent, judge, watchers), None, 0
+    except AgentError as error:
+        return AGENT_ERROR, str(error), error.exit_status
     except AvStackError as error:
         return "error", str(error), error.exit_status
     except KeyboardInterrupt:

@@ -96,7 +96,7 @@ def suite_table(name: str, entries: Sequence[Mapping[str, Any]]) -> Table:
             str(entry["red_lights"]),
             f"{entry['lateral_rms_m']:.2f}",
             f"{entry['lateral_max_m']:.2f}",
-            f"{entry['localization_rms_m']:.2f}",
+            "-" if entry["localization_rms_m"] is None else f"{entry['localization_rms_m']:.2f}",
             f"{entry['mean_kmh']:.1f}",
             "; ".join(entry["shortcomings"]) or "-",
         )
@@ -164,7 +164,7 @@ def _entry(figures: Mapping[str, Any], lacks: Sequence[str]) -> dict[str, Any]:
     time_s = figures["time_s"]
     return {
         **{name: figures[name] for name in _KEPT},
-        "localization_rms_m": figures["localization_error"]["rms_m"],
+        "localization_rms_m": (figures["localization_error"] or {}).get("rms_m"),
         "mean_kmh": 3.6 * figures["driven_m"] / time_s if time_s > 0.0 else 0.0,
         "shortcomings": list(lacks),
     }

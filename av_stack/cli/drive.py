@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,14 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from av_core.errors import ConfigError
+from av_stack.agents.names import STACK, check_agent, uses_cameras
 from av_stack.checks import check_known, check_maps_folder, check_out_folder, check_weights, parse_address, parse_list
-from av_stack.cli.options import DEVICES, ORACLE_NAMES, OracleOption, OutOption, ServerOption
+from av_stack.cli.options import DEVICES, ORACLE_NAMES, AgentOption, OracleOption, OutOption, ServerOption
 from av_stack.cli.output import OutcomeError, console, give_up, say_error
 from av_stack.interruption import importing, set_deadline
 from scenarios.limits import SEED_MAX
 
 if TYPE_CHECKING:  # the commands import what they need themselves, so that --help and wrong arguments answer at once
-    from av_core.types import SensorFrame, StepResult, Truth
+    from av_core.types import SensorFrame, Truth
+    from av_stack.agents.base import AgentStep
     from av_stack.results.drive_log import Outcome
     from av_stack.run import Options
     from scenarios.judging.judge import Judge
@@ -39,8 +43,12 @@ def run_command(
     device: Annotated[str, typer.Option(help=f"Where perception runs: {', '.join(DEVICES)}.")] = "auto",
     rig: Annotated[
         str | None,
-        typer.Option(help="Cameras: compact, full or a YAML file. Default: full on a GPU, compact on a CPU."),
+        typer.Option(
+            help="Cameras: compact, full or a YAML file. Default: full on a GPU, compact on a CPU; none for an agent "
+            "that uses none, and then no video."
+        ),
     ] = None,
+    agent: AgentOption = STACK,
     out: OutOption = Path("out"),
 ) -> None:
     """Drive a scenario; writes recording.mcap, drive.mp4 and result.json."""
@@ -50,6 +58,8 @@ def run_command(
     check_maps_folder(maps)
     check_out_folder(out)
     check_weights(weights)
+    check_agent(agent)
+    _check_options_of_stack(agent, {"--oracle": oracle, "--weights": weights})
     changes = {"weather": weather, "seed": seed}
     given = {name: value for name, value in changes.items() if value is not None}
     with importing():
@@ -62,13 +72,16 @@ def run_command(
         from perception.device import resolve_device
 
         check_settings(driven, rig, address, maps)
-    there, why = resolve_device(device, needed_weights(oracles) is not None)
-    console.print(why, markup=False, soft_wrap=True)
-    options = Options(address, maps, out, oracles, weights, there, rig)
+    there = "cpu"
+    if agent == STACK:
+        there, why = resolve_device(device, needed_weights(oracles) is not None)
+        console.print(why, markup=False, soft_wrap=True)
+    options = Options(address, maps, out, oracles, weights, there, rig, agent)
     set_deadline(give_up)
     outcome = drive_with_progress(driven, options)
     console.print(table(outcome.figures))
-    console.print(f"wrote recording.mcap, drive.mp4 and result.json to {out}/", markup=False)
+    video = "drive.mp4 " if uses_cameras(agent) or rig is not None else ""
+    console.print(f"wrote recording.mcap, {video}and result.json to {out}/", markup=False)
     if outcome.exit_status:
         what = outcome.figures["error"] or outcome.figures["recording_error"]
         raise OutcomeError(str(what), outcome.exit_status)
@@ -108,6 +121,13 @@ def suite_command(
         raise OutcomeError("; ".join(failed), 1)
 
 
+def _check_options_of_stack(agent: str, given: Mapping[str, object]) -> None:
+    """Raise ConfigError for an option that changes the stack where another agent drives."""
+    for option, value in given.items():
+        if value and agent != STACK:
+            raise ConfigError(f"{option}: it is for the stack, and --agent {agent} drives")
+
+
 def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
     """Call `run` with a progress bar that shows distance, speed and what limits the speed."""
     from av_stack.results.constraint_text import describe
@@ -117,9 +137,10 @@ def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         task = progress.add_task(scenario.name, total=None, say="loading")
 
-        def watch(frame: SensorFrame, step: StepResult, truth: Truth, judge: Judge) -> None:
+        def watch(frame: SensorFrame, step: AgentStep, truth: Truth, judge: Judge) -> None:
             if frame.stamp.frame % 5 == 0:
-                speed_kmh, told = 3.6 * truth.ego_speed_mps, describe(step.plan.constraint)
+                speed_kmh = 3.6 * truth.ego_speed_mps
+                told = describe(step.result.plan.constraint) if step.result is not None else options.agent
                 say = f"{judge.progress_m:5.0f} m  {speed_kmh:5.1f} km/h  {told}"
                 progress.update(task, total=judge.route_length_m, completed=judge.progress_m, say=say)
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from av_stack.agents.names import AGENTS
+
 ORACLE_NAMES = ("detection", "lights")
 """Copy of `av_stack.assembly.ORACLES`, which takes seconds to import; a test compares them."""
 LISTED_KINDS = ("scenarios", "suites", "weathers", "rigs", "maps")
@@ -25,3 +27,4 @@ OracleOption = Annotated[
         help=f"Read these from the simulator instead of the camera: {', '.join(ORACLE_NAMES)} (comma-separated).",
     ),
 ]
+AgentOption = Annotated[str, typer.Option("--agent", help=f"What drives the ego: {', '.join(AGENTS)}.")]

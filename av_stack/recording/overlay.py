@@ -9,6 +9,7 @@ import numpy as np
 
 from av_core.frames import map_to_vehicle, vehicle_to_image
 from av_core.types import CameraModel, Float, Image, LaneLine, LightState, Plan, Pose2D, StepResult
+from av_stack.agents.base import AgentStep
 from av_stack.results.constraint_text import describe
 
 LANE_BGR = (255, 160, 0)
@@ -28,22 +29,30 @@ NEAR_M = 4.0  # closer points project far outside the picture
 
 @dataclass(frozen=True, slots=True)
 class Hud:
-    """Figures for the text band that the step itself does not hold."""
+    """Figures for the text band that the step itself does not hold; the speed is the true one."""
 
+    speed_mps: float
     limit_mps: float
     distance_m: float
     length_m: float
 
 
-def draw(picture: Image, camera: CameraModel, step: StepResult, hud: Hud) -> Image:
-    """A copy of `picture` (height, width, 3) BGR with lane lines, plan, object boxes and text."""
-    canvas = picture.copy()
-    _draw_plan(canvas, camera, step)
-    for line in (step.scene.lanes.left, step.scene.lanes.right):
+def draw(picture: Image, camera: CameraModel, step: AgentStep, hud: Hud) -> Image:
+    """A copy of `picture` (height, width, 3) BGR with lane lines, plan, object boxes and text.
+
+    Only the text where the step has no result.
+    """
+    canvas, result = picture.copy(), step.result
+    if result is None:
+        _draw_text(canvas, step, hud, hud.speed_mps)
+        return canvas
+    _draw_plan(canvas, camera, result)
+    for line in (result.scene.lanes.left, result.scene.lanes.right):
         if line is not None:
             _draw_lane_line(canvas, camera, line)
-    _draw_boxes(canvas, step)
-    _draw_text(canvas, step, hud)
+    _draw_boxes(canvas, result)
+    _draw_text(canvas, step, hud, result.scene.ego.speed_mps)
+    _draw_lights(canvas, result)
     return canvas
 
 
@@ -93,17 +102,22 @@ def _draw_boxes(canvas: Image, step: StepResult) -> None:
             cv2.putText(canvas, thing.kind.value, (u0, max(10, v0 - 3)), FONT, 0.35, colour, 1, cv2.LINE_AA)
 
 
-def _draw_text(canvas: Image, step: StepResult, hud: Hud) -> None:
-    ego, command = step.scene.ego, step.command
+def _draw_text(canvas: Image, step: AgentStep, hud: Hud, speed_mps: float) -> None:
     band = canvas[:38]
     band //= 2
-    speed = f"{3.6 * ego.speed_mps:5.1f} km/h  limit {3.6 * hud.limit_mps:.0f}"
+    speed = f"{3.6 * speed_mps:5.1f} km/h  limit {3.6 * hud.limit_mps:.0f}"
     where = f"{hud.distance_m:.0f} / {hud.length_m:.0f} m"
-    pedals = f"throttle {command.throttle:.2f}  brake {command.brake:.2f}  steer {command.steer:+.2f}"
     _text(canvas, speed, (8, 15))
     _text(canvas, where, (250, 15))
-    _text(canvas, pedals, (370, 15))
-    _text(canvas, describe(step.plan.constraint), (8, 32))
+    command = step.applied
+    if command is not None:
+        pedals = f"throttle {command.throttle:.2f}  brake {command.brake:.2f}  steer {command.steer:+.2f}"
+        _text(canvas, pedals, (370, 15))
+    if step.result is not None:
+        _text(canvas, describe(step.result.plan.constraint), (8, 32))
+
+
+def _draw_lights(canvas: Image, step: StepResult) -> None:
     for number, light in enumerate(list(step.scene.lights.values())[:8]):
         colour = LIGHT_BGR.get(light.state, (128, 128, 128))
         cv2.circle(canvas, (canvas.shape[1] - 12 - 14 * number, 28), 5, colour, -1, cv2.LINE_AA)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from av_core.errors import AvStackError, ConfigError
-from av_core.types import CameraModel, SensorFrame, StepResult, Truth
+from av_core.types import CameraModel, SensorFrame, Truth
+from av_stack.agents.base import AgentStep
 from av_stack.recording.atomic_file import write_atomically
 from av_stack.recording.background import BackgroundWriter
 from av_stack.recording.overlay import Hud, draw
@@ -73,22 +74,26 @@ def clear_outputs(path: Path) -> None:
 class Recorder:
     """Writes recording and video in the background. If writing fails, both end there, and the drive goes on.
 
+    Without `camera` there is no video.
     `close` writes what is waiting and never raises. After it, `error` says what went wrong; None if all was written.
     """
 
     def __init__(
-        self, folder: Path, metadata: Mapping[str, Any], camera: CameraModel, route: Route, step_s: float
+        self, folder: Path, metadata: Mapping[str, Any], camera: CameraModel | None, route: Route, step_s: float
     ) -> None:
         """Raises AvStackError or OSError where the files cannot be written at all."""
         self.error: str | None = None
         self._camera, self._route = camera, route
         self._recording = Recording(folder / RECORDING, metadata)
-        fps = round(1.0 / (step_s * VIDEO_EVERY_STEPS))
-        self._video = VideoWriter(folder / VIDEO, camera.width_px, camera.height_px, fps)
-        self._open_files: list[Recording | VideoWriter] = [self._recording, self._video]
+        self._open_files: list[Recording | VideoWriter] = [self._recording]
+        self._video: VideoWriter | None = None
+        if camera is not None:
+            fps = round(1.0 / (step_s * VIDEO_EVERY_STEPS))
+            self._video = VideoWriter(folder / VIDEO, camera.width_px, camera.height_px, fps)
+            self._open_files.append(self._video)
         self._background = BackgroundWriter("recording")
 
-    def write(self, frame: SensorFrame, step: StepResult, truth: Truth, progress_m: float) -> None:
+    def write(self, frame: SensorFrame, step: AgentStep, truth: Truth, progress_m: float) -> None:
         if self.error is None:
             self._background.submit(partial(self._write, frame, step, truth, progress_m))
 
@@ -96,14 +101,14 @@ class Recorder:
         self._background.close()
         self._close_files()
 
-    def _write(self, frame: SensorFrame, step: StepResult, truth: Truth, progress_m: float) -> None:
+    def _write(self, frame: SensorFrame, step: AgentStep, truth: Truth, progress_m: float) -> None:
         if self.error is not None:
             return
         try:
-            self._recording.write(frame, step, truth)
-            if frame.stamp.frame % VIDEO_EVERY_STEPS == 0:
+            self._recording.write(frame, step, truth, progress_m)
+            if self._video is not None and self._camera is not None and frame.stamp.frame % VIDEO_EVERY_STEPS == 0:
                 limit_mps = self._route.speed_limit_mps[self._route.row_at(progress_m)]
-                hud = Hud(float(limit_mps), progress_m, self._route.length_m)
+                hud = Hud(truth.ego_speed_mps, float(limit_mps), progress_m, self._route.length_m)
                 self._video.write(draw(frame.cameras[self._camera.name].bgr, self._camera, step, hud))
         except AvStackError as error:
             self.error = str(error)

@@ -15,7 +15,8 @@ import foxglove.messages as messages
 import numpy as np
 
 from av_core.errors import AvStackError
-from av_core.types import LaneEstimate, Plan, SensorFrame, StepResult, TrackedObject, Truth
+from av_core.types import LaneEstimate, Plan, Pose2D, SensorFrame, StepResult, TrackedObject, Truth
+from av_stack.agents.base import AgentStep
 from av_stack.recording.mcap_file import McapFile
 from av_stack.recording.schemas import TOPICS, schema_of
 from av_stack.results.constraint_text import describe
@@ -35,7 +36,8 @@ class Recording:
     """One MCAP file; call `write` after each step and `close` once. On disk it is complete up to the last commit.
 
     Raises AvStackError where the file cannot be written (a full disk); nothing may be written to it after that. Topics:
-    /camera/NAME, /gnss, /sensors, /tf (map -> ego, estimated), /lanes, /scene, /plan, /control, /truth.
+    /camera/NAME, /gnss, /sensors, /tf (map -> ego), /lanes, /scene, /plan, /control, /truth. An agent other than the
+    stack estimates nothing: /tf is then the true pose, and /lanes, /scene and /plan are empty.
     """
 
     def __init__(self, path: Path, metadata: Mapping[str, Any]) -> None:
@@ -56,12 +58,18 @@ class Recording:
         }
         self._commit()
 
-    def write(self, frame: SensorFrame, step: StepResult, truth: Truth) -> None:
-        time_ns = round(frame.stamp.time_s * 1e9)
+    def write(self, frame: SensorFrame, step: AgentStep, truth: Truth, progress_m: float) -> None:
+        """Write one step; `progress_m` is how far the ego has come on its route."""
+        time_ns, result = round(frame.stamp.time_s * 1e9), step.result
         self._write_sensors(frame, time_ns)
-        self._write_belief(step, time_ns)
-        plan = {"constraint": describe(step.plan.constraint), "route_s_m": step.plan.route_s_m}
-        self._json["/control"].log(asdict(step.command) | plan, log_time=time_ns)
+        plan = {"constraint": "", "route_s_m": progress_m}
+        if result is None:
+            self._write_pose(truth.ego, truth.ego_z_m, time_ns)
+        else:
+            self._write_belief(result, time_ns)
+            plan = {"constraint": describe(result.plan.constraint), "route_s_m": result.plan.route_s_m}
+        if step.applied is not None:
+            self._json["/control"].log(asdict(step.applied) | plan, log_time=time_ns)
         self._json["/truth"].log(_truth(truth), log_time=time_ns)
         self._steps_waiting += 1
         if self._steps_waiting == COMMIT_EVERY_STEPS:
@@ -108,18 +116,21 @@ class Recording:
         imu.pop("stamp")
         self._json["/sensors"].log(imu, log_time=time_ns)
 
-    def _write_belief(self, step: StepResult, time_ns: int) -> None:
-        stamp, ego = _stamp(time_ns), step.scene.ego
+    def _write_pose(self, ego: Pose2D, z_m: float, time_ns: int) -> None:
         self._tf.log(
             messages.FrameTransform(
-                timestamp=stamp,
+                timestamp=_stamp(time_ns),
                 parent_frame_id="map",
                 child_frame_id="ego",
-                translation=messages.Vector3(x=ego.x_m, y=ego.y_m, z=ego.z_m),
+                translation=messages.Vector3(x=ego.x_m, y=ego.y_m, z=z_m),
                 rotation=_yaw_rotation(ego.yaw_rad),
             ),
             log_time=time_ns,
         )
+
+    def _write_belief(self, step: StepResult, time_ns: int) -> None:
+        stamp, ego = _stamp(time_ns), step.scene.ego
+        self._write_pose(Pose2D(ego.x_m, ego.y_m, ego.yaw_rad), ego.z_m, time_ns)
         lanes = messages.SceneUpdate(deletions=_delete_all(stamp), entities=[_lanes(step.scene.lanes, stamp)])
         self._lanes.log(lanes, log_time=time_ns)
         boxes = [_box(thing, ego.z_m, stamp) for thing in step.scene.objects]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from av_core.errors import AvStackError
-from av_core.types import CameraModel, SensorFrame, StepResult, Truth
+from av_core.types import CameraModel, SensorFrame, Truth
+from av_stack.agents.base import AgentStep
 from av_stack.interruption import held_back
 from av_stack.recording.recorder import DriveFolder, Recorder
 from av_stack.results.report import Played, Statistics, result
@@ -34,10 +35,12 @@ class DriveFacts:
     oracles: Sequence[str]
     server_version: str
     played: Played
+    agent: str
 
 
 class DriveLog:
-    """Collects the figures of a drive, and records it in `folder`, if there is one, with the pictures of `camera`.
+    """Collects the figures of a drive, and records it in `folder`, if there is one, with the pictures of `camera`,
+    if there is one.
 
     Removes the files of an earlier drive from the folder. Call `start` when the drive begins, `update` after every
     step, `finish` for the result, and `close` once, also after an error. `finish` may be called from another thread;
@@ -51,7 +54,7 @@ class DriveLog:
         judge: Judge,
         route: Route,
         folder: DriveFolder | None,
-        camera: CameraModel,
+        camera: CameraModel | None,
         step_s: float,
     ) -> None:
         self._facts, self._judge, self._folder = facts, judge, folder
@@ -63,18 +66,19 @@ class DriveLog:
             folder.clear()
             drive = facts.scenario
             metadata = {"scenario": drive.name, "map": drive.map, "weather": drive.weather, "seed": drive.seed}
+            metadata["agent"] = facts.agent
             self._recorder = Recorder(folder.path, metadata, camera, route, step_s)
 
     def start(self) -> None:
         """Start the clock: the drive begins now, after the world was built."""
         self._statistics.start()
 
-    def update(self, frame: SensorFrame, step: StepResult, truth: Truth) -> None:
+    def update(self, frame: SensorFrame, step: AgentStep, truth: Truth) -> None:
         """Take in one step and the truth of its tick."""
         with held_back(), self._lock:
             if self._is_finished:
                 return
-            self._statistics.update(step, truth)
+            self._statistics.update(step.result, truth)
             if self._recorder is not None:
                 self._recorder.write(frame, step, truth, self._judge.progress_m)
 
@@ -85,8 +89,8 @@ class DriveLog:
         measured = self._statistics.figures(self._judge.in_stop)
         facts = self._facts
         verdict = self._judge.verdict(end)
-        version, played = facts.server_version, facts.played
-        figures = result(facts.scenario, facts.rig, verdict, measured, facts.oracles, version, error, played)
+        version, played, agent = facts.server_version, facts.played, facts.agent
+        figures = result(facts.scenario, facts.rig, verdict, measured, facts.oracles, version, error, played, agent)
         if self._folder is None or self._recorder is None:
             return Outcome(figures, status)
         self._recorder.close()

@@ -26,7 +26,10 @@ STRETCH_M = 1000.0
 
 
 class Statistics:
-    """Collects the figures that the verdict lacks: localization error, constraints on the plan, computing time."""
+    """Collects the figures that the verdict lacks: localization error, constraints on the plan, computing time.
+
+    The first two are known only of the stack, whose steps have a result.
+    """
 
     def __init__(self, route: Route) -> None:
         self._route = route
@@ -42,27 +45,32 @@ class Statistics:
         """Start the clock: the drive begins now, after the world was built."""
         self._started = self._ended = time.perf_counter()
 
-    def update(self, step: StepResult, truth: Truth) -> None:
+    def update(self, step: StepResult | None, truth: Truth) -> None:
         """Take in one step and the truth of its tick."""
-        ego, true = step.scene.ego, truth.ego
-        along, across = map_to_vehicle((ego.x_m, ego.y_m), true)
-        self._errors.append((float(along), float(across), float(wrap_angle(ego.yaw_rad - true.yaw_rad))))
-        self._stage_ms.append(dict(step.stage_ms))
+        true = truth.ego
         before_m = self._way[-1][0] if self._way else 0.0
         moved = step_s = 0.0
         if self._last is not None:
             step_s = truth.stamp.time_s - self._last.stamp.time_s
             moved = float(np.hypot(true.x_m - self._last.ego.x_m, true.y_m - self._last.ego.y_m))
         self._way.append((before_m + moved, truth.stamp.time_s))
-        limit_mps = float(self._route.speed_limit_mps[self._route.row_at(step.plan.route_s_m)])
-        self._constraints.add(step.plan.limited_by, truth.ego_speed_mps, limit_mps, step_s)
+        if step is not None:
+            self._take_in(step, truth, step_s)
         self._last = truth
         self._ended = time.perf_counter()
 
+    def _take_in(self, step: StepResult, truth: Truth, step_s: float) -> None:
+        """What only a step of the stack tells."""
+        ego, true = step.scene.ego, truth.ego
+        along, across = map_to_vehicle((ego.x_m, ego.y_m), true)
+        self._errors.append((float(along), float(across), float(wrap_angle(ego.yaw_rad - true.yaw_rad))))
+        self._stage_ms.append(dict(step.stage_ms))
+        limit_mps = float(self._route.speed_limit_mps[self._route.row_at(step.plan.route_s_m)])
+        self._constraints.add(step.plan.limited_by, truth.ego_speed_mps, limit_mps, step_s)
+
     def figures(self, in_stop: NDArray[np.bool_]) -> dict[str, Any]:
         """All figures as plain values; `in_stop` (N,) marks the steps that belong to stops for lights and queues."""
-        count = len(self._errors)
-        errors = np.array(self._errors).reshape(-1, 3)
+        count = len(self._way)
         wall_s = self._ended - self._started
         return {
             "steps": count,
@@ -71,16 +79,20 @@ class Statistics:
                 name: round(float(np.mean([ms[name] for ms in self._stage_ms])), 3)
                 for name in (self._stage_ms[0] if self._stage_ms else ())
             },
-            "localization_error": {
-                "rms_m": _rms(np.hypot(errors[:, 0], errors[:, 1])),
-                "max_m": float(np.hypot(errors[:, 0], errors[:, 1]).max(initial=0.0)),
-                "longitudinal_rms_m": _rms(errors[:, 0]),
-                "lateral_rms_m": _rms(errors[:, 1]),
-                "yaw_rms_deg": float(np.degrees(_rms(errors[:, 2]))),
-            },
+            "localization_error": self._localization_error() if self._errors else None,
             "fastest_1000_m_mps": self._fastest_stretch_mps(),
             "constraints": self._constraints.figures(in_stop),
             "longest_stand": self._constraints.longest_stand(),
+        }
+
+    def _localization_error(self) -> dict[str, float]:
+        errors = np.array(self._errors).reshape(-1, 3)
+        return {
+            "rms_m": _rms(np.hypot(errors[:, 0], errors[:, 1])),
+            "max_m": float(np.hypot(errors[:, 0], errors[:, 1]).max(initial=0.0)),
+            "longitudinal_rms_m": _rms(errors[:, 0]),
+            "lateral_rms_m": _rms(errors[:, 1]),
+            "yaw_rms_deg": float(np.degrees(_rms(errors[:, 2]))),
         }
 
     def _fastest_stretch_mps(self) -> float | None:
@@ -115,6 +127,7 @@ def result(
     server_version: str,
     error: str | None,
     played: Played,
+    agent: str,
 ) -> dict[str, Any]:
     """Content of result.json; `collisions`, `red_lights` and `stop_signs` are counts.
 
@@ -128,6 +141,7 @@ def result(
         "map": scenario.map,
         "weather": scenario.weather,
         "seed": scenario.seed,
+        "agent": agent,
         "rig": rig,
         "collisions": verdict.infractions.collisions,
         "red_lights": verdict.infractions.red_lights,
@@ -157,9 +171,9 @@ def table(figures: dict[str, Any]) -> Table:
     rows = Table(title=f"{figures['scenario']} on {figures['map']}, {figures['weather']}, seed {figures['seed']}")
     rows.add_column("")
     rows.add_column("", justify="right")
-    error = figures["localization_error"]
     details = figures["details"]
     for name, value in (
+        ("agent", figures["agent"]),
         ("ended", figures["end"]),
         ("route completion", f"{100 * figures['route_completion']:.1f} % of {figures['route_length_m']:.0f} m"),
         ("driving score 2.0 / 2.1", f"{figures['driving_score']:.1f} / {figures['driving_score_2_1']:.1f}"),
@@ -172,7 +186,7 @@ def table(figures: dict[str, Any]) -> Table:
         ("smallest time to collision", _time_to_collision(figures["safety"])),
         ("comfortable", _comfortable(figures["comfort"])),
         ("lateral error (truth)", f"rms {figures['lateral_rms_m']:.2f} m, max {figures['lateral_max_m']:.2f} m"),
-        ("localization error", f"rms {error['rms_m']:.2f} m (across {error['lateral_rms_m']:.2f} m)"),
+        ("localization error", _localization(figures["localization_error"])),
         ("mean speed / limit", f"{100 * figures['speed_ratio']:.0f} % outside stops for lights and queues"),
         ("stops at red", str(figures["stops_at_red"])),
         ("longest stand", _stand(figures["longest_stand"])),
@@ -192,6 +206,10 @@ def table(figures: dict[str, Any]) -> Table:
 def _slow_quarters(percent: Sequence[float]) -> str:
     told = ", ".join(f"{value:.0f} %" for value in percent)
     return f"{len(percent)} quarters of the route: {told} of its speed" if percent else "in no quarter of the route"
+
+
+def _localization(error: dict[str, float] | None) -> str:
+    return "none" if error is None else f"rms {error['rms_m']:.2f} m (across {error['lateral_rms_m']:.2f} m)"
 
 
 def _time_to_collision(safety: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -109,10 +110,14 @@ def test_result_and_table_show_scores_safety_and_comfort() -> None:
     _, verdict = drive(busy)
     scenario = Scenario(name="made up", map="none", route=RouteTable(start=(0.0, 0.0), goal=(1.0, 0.0)))
     error = {"rms_m": 0.0, "lateral_rms_m": 0.0}
-    measured = {"localization_error": error, "longest_stand": None, "constraints": {}, "steps_per_s": 1.0}
-    figures = result(
-        scenario, "compact", verdict, {**measured, "fastest_1000_m_mps": None}, (), "", None, Played({}, {})
-    )
+    measured: dict[str, Any] = {
+        "localization_error": error,
+        "longest_stand": None,
+        "constraints": {},
+        "steps_per_s": 1.0,
+    }
+    measured["fastest_1000_m_mps"] = None
+    figures = result(scenario, "compact", verdict, measured, (), "", None, Played({}, {}), "idle")
     assert 100.0 > figures["driving_score"] != figures["driving_score_2_1"] < 100.0
     shown = dict(zip(*(column.cells for column in table(figures).columns), strict=True))
     assert shown["driving score 2.0 / 2.1"] == f"{figures['driving_score']:.1f} / {figures['driving_score_2_1']:.1f}"

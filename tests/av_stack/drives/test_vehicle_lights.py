@@ -7,7 +7,8 @@ import time
 import carla
 import pytest
 
-from av_core.types import SensorFrame, StepResult, Truth
+from av_core.types import SensorFrame, Truth
+from av_stack.agents.base import AgentStep
 from av_stack.run import Options, run
 from av_stack.world.carla.client import connect
 from av_stack.world.spec import Address
@@ -28,7 +29,8 @@ def test_low_beam_is_on_where_it_is_dark_foggy_or_raining(city_server: Address, 
     wanted: list[int] = []
     low_beam = int(carla.VehicleLightState.LowBeam) | int(carla.VehicleLightState.Position)
 
-    def look(_frame: SensorFrame, step: StepResult, _truth: Truth, _judge: Judge) -> None:
+    def look(_frame: SensorFrame, step: AgentStep, _truth: Truth, _judge: Judge) -> None:
+        assert step.command is not None
         wanted.append(low_beam * is_lit | int(carla.VehicleLightState.Brake) * step.command.lights.brake)
         shown.append(_state_once(client, wanted[-1]))
 
