@@ -19,6 +19,7 @@ from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import cv2
+import numpy as np
 import yaml
 
 from av_core.errors import ConfigError, WorldError
@@ -42,11 +43,16 @@ TRAINING = CaptureSpec("", 0, fov_deg=TRAINING_FOV_DEG, guests=36, guests_m=(10.
 Its people stand up to the largest distance that counts, since those are the hard ones to detect.
 """
 
-LOOKS_TRAINING = replace(TRAINING, large_vehicles=8, props=40)
-"""The same with what detectors confuse in other renderers: large vehicles close by, and props beside the road."""
+LOOKS_TRAINING = replace(
+    TRAINING, scenes=4, shots=4, fov_deg=(60.0, 60.0, 53.13, 75.0, 90.0, 90.0, 30.0), large_vehicles=8, props=40
+)
+"""The same with what detectors confuse in other renderers: large vehicles close by, and props beside the road.
 
-DESERTED_EVERY = 6
-"""With looks, every so many rounds of the maps show nearly empty roads."""
+Its episodes are shorter, so that a data set of the same size has more looks.
+"""
+
+DEFAULT_LOOK_SHARE, DESERTED_SHARE = 0.3, 0.125
+"""With looks, the fraction of episodes in the default look, and of those that show nearly empty roads."""
 
 ATTEMPTS = 3
 """Attempts at an episode: with many servers at once, two sometimes pick the same port."""
@@ -62,7 +68,7 @@ FIRST_SEED = {"train": 1000, "val": 500_000}
 class DatasetSpec:
     """What to render: `frames` pictures of `split`, spread evenly over `maps`; `capture` describes each episode.
 
-    With `looks`, each map's episodes take the server's default look and looks 1 to `looks` in turn.
+    With `looks`, an episode takes the server's default look or, more often, one of looks 1 to `looks`, by its seed.
     """
 
     split: str
@@ -80,15 +86,15 @@ class DatasetSpec:
             weathers, first = self.capture.weathers, number * self.capture.scenes
             turned = tuple(weathers[(first + k) % len(weathers)] for k in range(len(weathers)))
             episode = replace(self.capture, map_name=town, seed=seed, weathers=turned)
-            is_deserted = self.looks and self._round(episode) % DESERTED_EVERY == DESERTED_EVERY - 1
+            is_deserted = self.looks > 0 and np.random.default_rng([seed, 17]).uniform() < DESERTED_SHARE
             yield _deserted(episode) if is_deserted else episode
 
     def look(self, episode: CaptureSpec) -> int:
         """The look of one of the episodes: a seed for the server, 0 for its default."""
-        return self._round(episode) % (self.looks + 1)
-
-    def _round(self, episode: CaptureSpec) -> int:
-        return (episode.seed - FIRST_SEED[self.split]) // len(self.maps)
+        rng = np.random.default_rng([episode.seed, 13])
+        if not self.looks or rng.uniform() < DEFAULT_LOOK_SHARE:
+            return 0
+        return int(rng.integers(1, self.looks + 1))
 
 
 def _deserted(episode: CaptureSpec) -> CaptureSpec:
@@ -148,8 +154,8 @@ def claim(out: Path, specs: Sequence[DatasetSpec]) -> None:
             (out / kind / spec.split).mkdir(parents=True, exist_ok=True)
     made.write_text(json.dumps(wanted, indent=1) + "\n")
     table = {"path": str(out.resolve()), "names": dict(enumerate(CLASSES))}
-    table |= {spec.split: f"images/{spec.split}" for spec in specs}
-    table.setdefault("val", table.get("train", ""))
+    table |= {spec.split: f"images/{spec.split}" for spec in specs if spec.frames}
+    table.setdefault("val", table.get("train", ""))  # the trainer wants one, and does not use it
     (out / "dataset.yaml").write_text(yaml.safe_dump(table, sort_keys=False))
 
 

@@ -26,7 +26,7 @@ def dataset_command(
     looks: Annotated[
         int,
         typer.Option(
-            min=0, max=1000, help="Train on this many other looks of the server as well, and on what they confuse."
+            min=0, max=1000, help="Render in this many other looks of the server too, and what detectors confuse there."
         ),
     ] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Servers that render at the same time.")] = 2,
@@ -65,14 +65,20 @@ def train_command(
     batch: Annotated[int, typer.Option(min=1, help="Pictures in each step.")] = 64,
     device: Annotated[str, typer.Option(help="cpu, or the number of a GPU.")] = "cpu",
     start: Annotated[Path | None, typer.Option(help="Weights (.pt) of the same size to start from.")] = None,
+    rate: Annotated[float, typer.Option(min=1e-6, max=1.0, help="Learning rate at the start.")] = 0.01,
+    varied: Annotated[
+        bool, typer.Option(help="Augment as other renderers and cameras would draw the pictures.")
+    ] = False,
+    second: Annotated[Path | None, typer.Option(help="Another data set, of which an eighth of each batch is.")] = None,
 ) -> None:
     """Train the detector, from scratch or from --start."""
     check_known("WHAT", [what], ("detector",))
     check_known("--size", [size], ("n", "s"))
     if hours is not None and not 0.0 < hours < 1e6:
         raise ConfigError(f"--hours {hours}: needed is a number of hours above 0")
-    if not (data / "dataset.yaml").is_file():
-        raise ConfigError(f"{data} holds no dataset.yaml; `av-stack dataset {data}` makes one")
+    for folder in (data, second):
+        if folder is not None and not (folder / "dataset.yaml").is_file():
+            raise ConfigError(f"{folder} holds no dataset.yaml; `av-stack dataset {folder}` makes one")
     check_out_folder(out)
     check_weights(start, "--start")
     if find_spec("ultralytics") is None:
@@ -80,7 +86,10 @@ def train_command(
     with importing():
         from perception.detection.train import TrainingSpec, train
 
-    best = train(TrainingSpec(data, out, size, epochs, hours, batch, device=device, start=start))
+    spec = TrainingSpec(
+        data, out, size, epochs, hours, batch, device=device, start=start, rate=rate, varied=varied, second=second
+    )
+    best = train(spec)
     console.print(f"best weights: {best}")
 
 

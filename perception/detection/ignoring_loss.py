@@ -16,7 +16,8 @@ from ultralytics.utils.tal import make_anchors
 def ignoring_loss(model: Any, epochs_done: int = 0) -> Any:
     """The loss for training `model`, a YOLO26; batches hold "ignored" boxes as `resident.augment` gives them.
 
-    A batch may also hold "unlabelled" (classes,) bool: classes that its labels lack, whose detections cost nothing.
+    A batch may also hold "unlabelled", (classes,) or (N, 1, classes) bool: classes that its labels lack, or those of
+    each picture. Their detections cost nothing.
 
     `epochs_done` restores the loss's schedule where training is resumed.
     """

@@ -8,7 +8,7 @@ into its memory. Episodes finished while training runs are added at the next epo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -47,22 +47,32 @@ _READABLE = np.array([name == STOP_SIGN or name.startswith("speed limit") for na
 """Classes whose pictures must not be mirrored, because they carry text."""
 
 Float = NDArray[np.float64]
+Augmentation = Callable[[torch.Tensor, list[Float], np.random.Generator], dict[str, Any]]
 
 
 class ResidentLoader:
     """Batches for ultralytics' trainer: uint8 pictures on `device`, boxes in its format.
 
     `root` is a data set's folder and `split` names its part. `epoch_pictures` is the length of an epoch; None means the
-    number of pictures at the start. Raises FileNotFoundError where no episode is finished yet.
+    number of pictures at the start. `vary` augments a batch; None means `augment`. Raises FileNotFoundError where no
+    episode is finished yet.
     """
 
     drop_last = True
     num_workers = 0
 
     def __init__(
-        self, root: Path, split: str, batch_size: int, device: Any, epoch_pictures: int | None, seed: int = 0
+        self,
+        root: Path,
+        split: str,
+        batch_size: int,
+        device: Any,
+        epoch_pictures: int | None,
+        seed: int = 0,
+        vary: Augmentation | None = None,
     ) -> None:
         self._root, self._split, self.batch_size, self._device = root, split, batch_size, device
+        self._vary = vary or augment
         self._rng = np.random.default_rng(seed)
         self._seen: set[str] = set()
         self._pictures: list[torch.Tensor] = []
@@ -81,7 +91,7 @@ class ResidentLoader:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         self._take_in()
         for _ in range(self._length):
-            yield self._batch()
+            yield self.batch()
 
     def reset(self) -> None:
         """Does nothing: there is no worker to restart. Ultralytics' trainer calls it."""
@@ -98,14 +108,15 @@ class ResidentLoader:
                     self._boxes.append(boxes)
                 self._seen.add(episode)
 
-    def _batch(self) -> dict[str, Any]:
+    def batch(self) -> dict[str, Any]:
+        """The next batch; pictures come in a random order, those of rare classes more often (`repeats`)."""
         while len(self._queue) < self.batch_size:
             times = repeats(self._boxes)
             whole = np.floor(times + self._rng.uniform(size=len(times))).astype(int)
             self._queue += self._rng.permutation(np.repeat(np.arange(len(times)), whole)).tolist()
         chosen, self._queue = self._queue[: self.batch_size], self._queue[self.batch_size :]
         pictures = torch.stack([self._pictures[i] for i in chosen]).permute(0, 3, 1, 2)
-        return augment(pictures, [self._boxes[i] for i in chosen], self._rng)
+        return self._vary(pictures, [self._boxes[i] for i in chosen], self._rng)
 
 
 class _Sized:
@@ -154,12 +165,16 @@ def augment(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator
     The result is an ultralytics batch; the pictures' sides are multiples of 32. Boxes too small or too far outside to
     be learnt, and those marked UNLEARNT, are listed apart as "ignored" (M, 5): picture and box.
     """
+    moved, batch = move_and_warp(pictures, boxes, rng, (0.65, 1.6), may_be_mirrored(boxes))
+    return {"img": recolour(moved, rng).clamp_(0.0, 255.0).to(torch.uint8), **batch}
+
+
+def may_be_mirrored(boxes: list[Float]) -> NDArray[np.bool_]:
+    """(N,) Whether each picture shows nothing that carries text; `boxes` are those of N pictures."""
     number = np.repeat(np.arange(len(boxes)), [len(b) for b in boxes])
     every = np.concatenate(boxes)
     readable = _READABLE[every[:, 0].astype(int)] & (every[:, 0] != UNLEARNT)
-    may_flip = np.bincount(number, weights=readable, minlength=len(boxes)) == 0
-    moved, batch = move_and_warp(pictures, boxes, rng, (0.65, 1.6), may_flip)
-    return {"img": _recolour(moved, rng).clamp_(0.0, 255.0).to(torch.uint8), **batch}
+    return np.asarray(np.bincount(number, weights=readable, minlength=len(boxes)) == 0)
 
 
 def move_and_warp(
@@ -241,8 +256,8 @@ def _move_boxes(
     return np.asarray(np.column_stack([number, kinds, scaled.T])[(extent > 0.0).all(axis=0)])
 
 
-def _recolour(pictures: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
-    """Random exposure, contrast, saturation, white balance and noise, as of other cameras."""
+def recolour(pictures: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
+    """Random exposure, contrast, saturation, white balance and noise."""
     count, device = len(pictures), pictures.device
 
     def draw(low: float, high: float, channels: int = 1) -> torch.Tensor:

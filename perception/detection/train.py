@@ -8,7 +8,10 @@ from typing import Any
 
 import torch
 
+from perception.detection.mixed_loader import MixedLoader, second_size, unlabelled_classes
 from perception.detection.offline import ultralytics
+from perception.detection.resident import ResidentLoader, augment
+from perception.detection.varied_augmentation import augment_varied
 
 SIZES = ("n", "s")
 
@@ -19,7 +22,8 @@ class TrainingSpec:
 
     `size` is YOLO26's ("n" or "s"); `hours`, if given, ends training after that time instead of after `epochs`.
     `epoch_pictures` is the number of pictures in an epoch; None means all of the data set. `optimizer` is one of
-    ultralytics'. `start` names weights of that size to continue from; None means from scratch.
+    ultralytics'. `start` names weights of that size to continue from; None means from scratch. `varied` augments as
+    other renderers and cameras would draw the pictures. `second` is another data set, of which a part of each batch is.
     """
 
     data: Path
@@ -34,6 +38,8 @@ class TrainingSpec:
     optimizer: str = "MuSGD"
     rate: float = 0.01
     start: Path | None = None
+    varied: bool = False
+    second: Path | None = None
 
 
 def train(spec: TrainingSpec) -> Path:
@@ -62,7 +68,6 @@ def _trainer(spec: TrainingSpec) -> Any:
     from ultralytics.models.yolo.detect import DetectionTrainer
 
     from perception.detection.ignoring_loss import ignoring_loss
-    from perception.detection.resident import ResidentLoader
 
     class Trainer(DetectionTrainer):  # type: ignore[misc]  # ultralytics is untyped
         def _setup_train(self) -> None:
@@ -73,6 +78,16 @@ def _trainer(spec: TrainingSpec) -> Any:
         def get_dataloader(self, dataset_path: str, batch_size: int = 16, rank: int = 0, mode: str = "train") -> Any:
             if mode != "train":
                 return super().get_dataloader(dataset_path, batch_size, rank, mode)
-            return ResidentLoader(spec.data, "train", batch_size, self.device, spec.epoch_pictures)
+            return _loader(spec, batch_size, self.device)
 
     return Trainer
+
+
+def _loader(spec: TrainingSpec, batch_size: int, device: Any) -> ResidentLoader | MixedLoader:
+    vary = augment_varied if spec.varied else augment
+    if spec.second is None:
+        return ResidentLoader(spec.data, "train", batch_size, device, spec.epoch_pictures, vary=vary)
+    size = second_size(batch_size)
+    first = ResidentLoader(spec.data, "train", batch_size - size, device, spec.epoch_pictures, vary=vary)
+    second = ResidentLoader(spec.second, "train", size, device, None, seed=1, vary=vary)
+    return MixedLoader(first, second, unlabelled_classes(spec.second))

@@ -11,7 +11,15 @@ import pytest
 import yaml
 
 from av_core.errors import ConfigError
-from av_stack.dataset import FIRST_HELD_OUT_LOOK, LOOKS_TRAINING, DatasetSpec, write_dataset
+from av_stack.dataset import (
+    DEFAULT_LOOK_SHARE,
+    DESERTED_SHARE,
+    FIRST_HELD_OUT_LOOK,
+    LOOKS_TRAINING,
+    DatasetSpec,
+    claim,
+    write_dataset,
+)
 from av_stack.world.carla.capture.shots import CaptureSpec
 from perception.detection.classes import CLASSES, HEIGHT_MIN_PX, VISIBLE_MIN
 
@@ -67,23 +75,32 @@ def test_what_is_there_is_not_made_again_and_other_options_are_refused(made: tup
         write_dataset([replace(SPEC, capture=replace(SHAPE, vehicles=5))], out, 1, lambda done, of: None)
 
 
-def test_every_map_takes_the_default_look_and_the_others_in_turn() -> None:
+def test_every_map_is_shown_in_the_default_look_and_in_many_others() -> None:
     shape = replace(LOOKS_TRAINING, views=1, scenes=1, shots=1)
-    spec = DatasetSpec("train", ("city_grid", "motorway"), 24, shape, looks=3)
-    looks = [(episode.map_name, spec.look(episode)) for episode in spec.episodes()]
+    spec = DatasetSpec("train", ("city_grid", "motorway"), 400, shape, looks=50)
     for name in spec.maps:
-        assert [look for map_name, look in looks if map_name == name] == [0, 1, 2, 3] * 3
+        looks = [spec.look(episode) for episode in spec.episodes() if episode.map_name == name]
+        assert looks.count(0) == pytest.approx(DEFAULT_LOOK_SHARE * 200, abs=25)
+        assert len(set(looks)) > 40
+        assert max(looks) == 50
     deserted = [episode.vehicles for episode in spec.episodes() if episode.walkers == 0]
-    assert deserted == [2] * 4  # rounds 6 and 12 of both maps
+    assert len(deserted) == pytest.approx(DESERTED_SHARE * 400, abs=20)
+    assert set(deserted) == {2}
     without = replace(spec, looks=0)
     assert {without.look(episode) for episode in without.episodes()} == {0}
     assert all(episode.vehicles == shape.vehicles for episode in without.episodes())
     assert FIRST_HELD_OUT_LOOK > 1000  # the most that --looks takes
 
 
+def test_without_pictures_for_validation_the_trainer_is_named_those_for_training(tmp_path: Path) -> None:
+    claim(tmp_path, [SPEC, DatasetSpec("val", ("city_grid",), 0, SHAPE)])
+    table = yaml.safe_load((tmp_path / "dataset.yaml").read_text())
+    assert table["val"] == table["train"] == "images/train"
+
+
 @pytest.fixture(scope="module")
 def looked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two episodes, in the default look and in look 1, with large vehicles and props near the cameras."""
+    """Two episodes, of which one or both are in look 1, with large vehicles and props near the cameras."""
     out = tmp_path_factory.mktemp("looked")
     shape = replace(SHAPE, scenes=1, weathers=("ClearNoon",), large_vehicles=6, props=12, vehicles=12)
     write_dataset([DatasetSpec("train", ("city_grid",), 6, shape, looks=1)], out, 1, lambda done, of: None)

@@ -83,7 +83,7 @@ def test_pictures_moved_alone_keep_their_pixels() -> None:
     noise = torch.from_numpy(rng.integers(0, 255, (8, 3, 360, 640), dtype=np.uint8))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("perception.detection.resident.UNCHANGED_SHARE", 1.0)
-        patch.setattr("perception.detection.resident._recolour", lambda pictures, rng: pictures.round())
+        patch.setattr("perception.detection.resident.recolour", lambda pictures, rng: pictures.round())
         batch = augment(noise, [row("stop sign")] * 8, rng)
     for number in range(8):
         u, v = batch["bboxes"][number, :2] * torch.tensor([640, 384]) - torch.tensor([240.0, 160.0])
