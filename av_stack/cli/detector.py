@@ -42,9 +42,9 @@ def dataset_command(
         from av_stack.dataset import LOOKS_TRAINING, TRAINING, DatasetSpec, write_dataset
         from av_stack.world.carla.capture.shots import CaptureSpec
 
-    specs = [
-        DatasetSpec("train", parse_list(train_maps), train, LOOKS_TRAINING if looks else TRAINING, maps, looks),
+    specs = [  # validation first: training may begin while pictures are still rendered
         DatasetSpec("val", parse_list(val_maps), val, CaptureSpec("", 0), maps),
+        DatasetSpec("train", parse_list(train_maps), train, LOOKS_TRAINING if looks else TRAINING, maps, looks),
     ]
     with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
         task = progress.add_task("episodes")
@@ -63,6 +63,9 @@ def train_command(
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training pictures.")] = 60,
     hours: Annotated[float | None, typer.Option(help="Stop after this time instead.")] = None,
     batch: Annotated[int, typer.Option(min=1, help="Pictures in each step.")] = 64,
+    epoch_pictures: Annotated[
+        int | None, typer.Option(min=1, help="Pictures of an epoch; all that are there when training begins if unset.")
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, or the number of a GPU.")] = "cpu",
     start: Annotated[Path | None, typer.Option(help="Weights (.pt) of the same size to start from.")] = None,
     rate: Annotated[float, typer.Option(min=1e-6, max=1.0, help="Learning rate at the start.")] = 0.01,
@@ -87,8 +90,9 @@ def train_command(
         from perception.detection.train import TrainingSpec, train
 
     spec = TrainingSpec(
-        data, out, size, epochs, hours, batch, device=device, start=start, rate=rate, varied=varied, second=second
-    )
+        data, out, size, epochs, hours, batch, device=device, epoch_pictures=epoch_pictures, rate=rate, start=start,
+        varied=varied, second=second,
+    )  # fmt: skip
     best = train(spec)
     console.print(f"best weights: {best}")
 
