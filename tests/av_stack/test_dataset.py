@@ -103,7 +103,9 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two episodes, of which one or both are in look 1, with large vehicles and props near the cameras."""
     out = tmp_path_factory.mktemp("looked")
     shape = replace(SHAPE, scenes=1, weathers=("ClearNoon",), large_vehicles=6, props=12, vehicles=12)
-    write_dataset([DatasetSpec("train", ("city_grid",), 6, shape, looks=1)], out, 1, lambda done, of: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("av_stack.dataset.DESERTED_SHARE", 0.0)
+        write_dataset([DatasetSpec("train", ("city_grid",), 6, shape, looks=1)], out, 1, lambda done, of: None)
     return out
 
 
