@@ -1,4 +1,4 @@
-"""What a scenario tells the world to do: spawn an actor, move it, show its lights, set a signal.
+"""What a scenario tells the world to do: spawn an actor, move it, show its lights, set a signal or the weather.
 
 The event engine of `scenarios` decides, a world carries out (`World.direct`). Poses and velocities are in the map
 frame.
@@ -82,4 +82,11 @@ class SetSignal:
     state: LightState | None
 
 
-Order = Spawn | Destroy | Move | Hold | DriveItself | OpenDoor | ShowLights | SetSignal
+@dataclass(frozen=True, slots=True)
+class SetWeather:
+    """Change the weather to these values of CARLA's parameters, by name."""
+
+    values: Mapping[str, float]
+
+
+Order = Spawn | Destroy | Move | Hold | DriveItself | OpenDoor | ShowLights | SetSignal | SetWeather

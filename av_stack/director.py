@@ -14,6 +14,7 @@ from scenarios.script.engine import Engine
 from scenarios.script.parts import PartRun
 from scenarios.script.places import Roads
 from scenarios.script.situation import EGO, Situation
+from scenarios.weather_course import WeatherCourse
 
 
 class Director:
@@ -30,6 +31,7 @@ class Director:
         self._told: dict[str, PartRun] = {}
         self._to_centre_m = world.vehicle.rear_axle_to_centre_m
         self._engine = Engine(scenario, Roads(world.lane_graph, route), scenario.seed)
+        self._weather = WeatherCourse(scenario.weather_keyframes, route.length_m)
         self._first_s: float | None = None
         world.direct(self._engine.begin())
 
@@ -49,7 +51,8 @@ class Director:
             self._first_s = truth.stamp.time_s
         actors = {**truth.actors, EGO: _ego(truth, self._to_centre_m)}
         time_s = truth.stamp.time_s - self._first_s
-        self._world.direct(self._engine.step(Situation(time_s, self._step_s, route_m, actors)))
+        orders = self._engine.step(Situation(time_s, self._step_s, route_m, actors))
+        self._world.direct((*orders, *self._weather.step(route_m)))
         for name, run in self._engine.parts.items():
             self._tell(name, run, self._told.get(name), actors)
             self._told[name] = run

@@ -33,7 +33,7 @@ def listing(maps: Path | None = None) -> dict[str, list[Row]]:
 
 def _scenario(name: str) -> Row:
     drive = load_scenario(name)
-    about = f"map {drive.map}, {drive.traffic.vehicles} vehicles, {len(drive.walkers)} walkers, {drive.weather}"
+    about = f"map {drive.map}, {drive.traffic.vehicles} vehicles, {len(drive.walkers)} walkers, {drive.weather_label}"
     return name, about
 
 

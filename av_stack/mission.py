@@ -11,6 +11,7 @@ from av_stack.server_process import embedded_town
 from av_stack.world.spec import WalkerScript, WorldSpec
 from planning import PlanningConfig, Route, find_route, pose_on_lane
 from scenarios.model import Place, Scenario
+from scenarios.weather_course import kinds_of_weather
 
 
 def world_spec(scenario: Scenario, rig: Rig, weather: str | Mapping[str, float]) -> WorldSpec:
@@ -24,6 +25,7 @@ def world_spec(scenario: Scenario, rig: Rig, weather: str | Mapping[str, float])
         rig=rig,
         blueprint=scenario.ego.blueprint,
         weather=weather,
+        weathers_to_come=kinds_of_weather(scenario.weather_keyframes) if rig.cameras else (),
         seed=scenario.seed,
         traffic_vehicles=scenario.traffic.vehicles,
         walkers=tuple(walkers),

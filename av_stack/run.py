@@ -34,6 +34,7 @@ from perception.device import build_backend
 from planning import Route
 from scenarios.judging.judge import Judge
 from scenarios.model import Scenario
+from scenarios.weather_course import start_weather
 from sim_configs.load import StackConfig, load_rig, load_stack, load_weather
 
 STANDING_MPS = 0.1
@@ -174,7 +175,9 @@ def _load(scenario: Scenario, options: Options) -> _Setup:
     rig = load_rig(rig_name)
     if options.rig is None and not uses_cameras(options.agent):
         rig_name, rig = NO_RIG, replace(rig, cameras=())
-    spec = world_spec(scenario, rig, load_weather(scenario.weather, weather_presets()))
+    keyframes = scenario.weather_keyframes
+    weather = start_weather(keyframes) if keyframes else load_weather(scenario.weather, weather_presets())
+    spec = world_spec(scenario, rig, weather)
     check_out_folder(options.out)
     return _Setup(rig_name, rig, load_stack(scenario.ego.stack), spec)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,6 +14,7 @@ from av_core.suggest import did_you_mean
 from scenarios.expectations import Expectations
 from scenarios.limits import SEED_MAX
 from scenarios.script.model import Script
+from scenarios.weather_course import KeyframeTable
 
 FOLDER = Path(__file__).parent
 REACH_M = 100_000.0
@@ -76,11 +78,14 @@ class Scenario(Script):
 
     `handling` selects the dynamics of the embedded server's vehicles: as in CARLA ("carla", whatever the weather), or
     with the tyres of real vehicles, whose grip falls on a wet road ("tyres"). A CARLA server always has its own.
+
+    The weather is the named one, or, with `weather_keyframes`, linear between these along the route.
     """
 
     name: Name
     map: Name
     weather: Name = "ClearNoon"
+    weather_keyframes: Annotated[tuple[KeyframeTable, ...], Field(max_length=100)] = ()
     seed: int = Field(0, ge=0, le=SEED_MAX)
     handling: Literal["carla", "tyres"] = "carla"
     ego: EgoTable = EgoTable()
@@ -89,6 +94,20 @@ class Scenario(Script):
     walkers: Annotated[tuple[WalkerTable, ...], Field(max_length=200)] = ()
     timeout_s: float = Field(900.0, gt=0.0)
     expect: Expectations = Expectations()
+
+    @property
+    def weather_label(self) -> str:
+        """The weather in one word: its name, or "keyframes"."""
+        return "keyframes" if self.weather_keyframes else self.weather
+
+    @model_validator(mode="after")
+    def _check_keyframes(self) -> Scenario:
+        if self.weather_keyframes and "weather" in self.model_fields_set:
+            raise ValueError("either weather or weather_keyframes can be given")
+        percents = [keyframe.route_percent for keyframe in self.weather_keyframes]
+        if any(later <= earlier for earlier, later in pairwise(percents)):
+            raise ValueError("weather_keyframes: each needs a larger route_percent than the one before")
+        return self
 
     @model_validator(mode="after")
     def _check_expected_events(self) -> Scenario:

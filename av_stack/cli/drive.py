@@ -61,7 +61,9 @@ def run_command(
     check_agent(agent)
     _check_options_of_stack(agent, {"--oracle": oracle, "--weights": weights})
     changes = {"weather": weather, "seed": seed}
-    given = {name: value for name, value in changes.items() if value is not None}
+    given: dict[str, object] = {name: value for name, value in changes.items() if value is not None}
+    if weather is not None:
+        given["weather_keyframes"] = ()
     with importing():
         from scenarios.model import load_scenario
 

@@ -65,7 +65,7 @@ class DriveLog:
         if folder is not None:
             folder.clear()
             drive = facts.scenario
-            metadata = {"scenario": drive.name, "map": drive.map, "weather": drive.weather, "seed": drive.seed}
+            metadata = {"scenario": drive.name, "map": drive.map, "weather": drive.weather_label, "seed": drive.seed}
             metadata["agent"] = facts.agent
             self._recorder = Recorder(folder.path, metadata, camera, route, step_s)
 

@@ -139,7 +139,7 @@ def result(
     content = {
         "scenario": scenario.name,
         "map": scenario.map,
-        "weather": scenario.weather,
+        "weather": scenario.weather_label,
         "seed": scenario.seed,
         "agent": agent,
         "rig": rig,

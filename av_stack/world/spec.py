@@ -49,6 +49,7 @@ class WorldSpec:
 
     The vehicles of the traffic are drawn from the blueprints of `traffic_kinds` (CARLA's `base_type`, lower case); a
     kind named twice is drawn twice as often. `weather` is the name of a CARLA preset, or CARLA's parameters by name.
+    `weathers_to_come` are shown once each before the first tick, so that the server has its shaders ready.
     `xodr` is the map's OpenDRIVE file, for a server that does not have the map.
     """
 
@@ -58,6 +59,7 @@ class WorldSpec:
     rig: Rig
     blueprint: str = "vehicle.lincoln.mkz_2020"
     weather: str | Mapping[str, float] = "ClearNoon"
+    weathers_to_come: tuple[Mapping[str, float], ...] = ()
     seed: int = 0
     traffic_vehicles: int = 0
     traffic_kinds: tuple[str, ...] = ("car",)

@@ -11,12 +11,13 @@ from carla.command import ApplyTargetAngularVelocity, ApplyTargetVelocity, Apply
 
 from av_core.errors import ConfigError, WorldError
 from av_core.frames import carla_to_map_yaw, map_to_carla_yaw
-from av_core.orders import Destroy, DriveItself, Hold, Move, OpenDoor, Order, SetSignal, ShowLights, Spawn
+from av_core.orders import Destroy, DriveItself, Hold, Move, OpenDoor, Order, SetSignal, SetWeather, ShowLights, Spawn
 from av_core.suggest import similar
 from av_core.types import ActorTruth, Pose2D
 from av_stack.world.carla.actors import destroy
 from av_stack.world.carla.signals import HeldSignals
 from av_stack.world.carla.vehicle_lights import light_state_of
+from av_stack.world.carla.weather import weather_of
 
 ABOVE_GROUND_M = 0.3
 """Height above the road at which actors are spawned; CARLA refuses to spawn into the ground."""
@@ -63,6 +64,8 @@ class Cast:
                 self._spawn(order)
             elif isinstance(order, SetSignal):
                 self._signals.show(order.signal_id, order.state)
+            elif isinstance(order, SetWeather):
+                self._world.set_weather(weather_of(order.values))
             elif order.actor in self._actors:
                 commands += self._carry_out(order, self._actors[order.actor])
         if commands:

@@ -30,6 +30,7 @@ from av_stack.world.carla.traffic import Traffic
 from av_stack.world.carla.truth import TruthReader, forward_speed_mps, rear_axle_x_m, vehicle_parameters
 from av_stack.world.carla.vehicle_lights import light_state_of
 from av_stack.world.carla.walkers import ScriptedWalkers
+from av_stack.world.carla.weather import weather_of
 from av_stack.world.spec import Address, WorldSpec
 
 LOOP_TIMEOUT_S = 4.0
@@ -71,6 +72,7 @@ class CarlaWorld:
             # The first pictures take a server long, and how long depends on its caches. The TrafficManager must not
             # wait for them, and the lights start after them; otherwise a run would depend on the caches too.
             self._tick_sensors(FIRST_PICTURES)
+            self._show_weathers()
             self._populate()
             self._tick_sensors(SETTLE_TICKS)
             self._session.client.set_timeout(silence_max_s)
@@ -162,6 +164,16 @@ class CarlaWorld:
             )
             episode.cleanup.callback(session.destroy, [sensor.id for sensor in self._sensors.actors])
             episode.cleanup.callback(self._sensors.stop)
+
+    def _show_weathers(self) -> None:
+        """Let the server draw each kind of weather that is to come, while it may still take long."""
+        spec = self.episode.spec
+        if not spec.weathers_to_come:
+            return
+        for weather in (*spec.weathers_to_come, spec.weather):
+            with self._session.answering("weather"):
+                self.episode.world.set_weather(weather_of(weather))
+            self._tick_sensors(1)
 
     def _populate(self) -> None:
         """Start the traffic lights anew and spawn the other road users."""

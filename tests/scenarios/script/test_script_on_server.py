@@ -42,12 +42,12 @@ class Play:
             self.world.close()
             raise
 
-    def play(self, seconds: float) -> Truth:
+    def play(self, seconds: float, route_m: float = 0.0) -> Truth:
         for _ in range(round(seconds / STEP_S)):
             self.world.tick()
             self.seen.append(self.world.truth())
             self.judge.update(self.seen[-1])
-            self.director.update(self.seen[-1], 0.0)
+            self.director.update(self.seen[-1], route_m)
         return self.seen[-1]
 
     def close(self) -> None:
@@ -151,6 +151,16 @@ def test_the_judge_hears_of_parts(city_server: Address) -> None:
             f"yield: emergency vehicle {play.seen[10].actors['siren'].track_id} still behind",
         ]
         assert not play.seen[-1].actors
+
+
+def test_the_weather_changes_along_the_route(city_server: Address) -> None:
+    keyframes = [{"route_percent": 0.0, "precipitation": 0.0}, {"route_percent": 100.0, "precipitation": 60.0}]
+    with closing(Play(city_server, weather_keyframes=keyframes)) as play:
+        world = play.world.episode.world
+        play.play(0.1)
+        assert world.get_weather().precipitation == 0.0
+        play.play(0.1, play.route.length_m / 2.0)
+        assert world.get_weather().precipitation == pytest.approx(30.0)
 
 
 def test_nothing_is_left_behind(city_server: Address) -> None:
