@@ -21,7 +21,7 @@ def listing(maps: Path | None = None) -> dict[str, list[Row]]:
     """The rows for each kind of name; `maps` is a folder with more maps."""
     return {
         "scenarios": [_scenario(name) for name in names_in(SCENARIOS)],
-        "suites": [(name, f"{len(drives)} drives") for name, drives in SUITES.items()],
+        "suites": [(name, suite.about) for name, suite in SUITES.items()],
         "weathers": [
             *((name, "preset of CARLA") for name in weather_presets()),
             *((name, f"sim_configs/weather/{name}.yaml") for name in names_in(CONFIGS / "weather")),

@@ -1,8 +1,13 @@
-"""Suites: the scenarios that are driven one after the other under one name."""
+"""Suites: the scenarios and Leaderboard routes that are driven under one name."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+
 from scenarios.model import Scenario, load_scenario
+
+FOLDER = Path(__file__).parent
 
 TOWNS = (
     *(f"Town01_{number}" for number in (1, 2, 3)),
@@ -14,6 +19,15 @@ TOWNS = (
 DEMO_WEATHERS = ("ClearNoon", "HardRainNoon", "ClearNight", "SoftRainSunset", "clear_noon_fog")
 
 
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """What is driven: scenarios, and every route of Leaderboard files. `about` is one line for people."""
+
+    about: str
+    scenarios: tuple[Scenario, ...] = ()
+    route_files: tuple[Path, ...] = ()
+
+
 def _weathers() -> tuple[Scenario, ...]:
     """The demo's drive in each of `DEMO_WEATHERS`, named after them, with tyres that lose grip on a wet road."""
     demo = load_scenario("town_drive")
@@ -21,4 +35,11 @@ def _weathers() -> tuple[Scenario, ...]:
     return tuple(demo.model_copy(update={**changes, "name": name, "weather": name}) for name in DEMO_WEATHERS)
 
 
-SUITES = {"towns": tuple(load_scenario(name) for name in TOWNS), "weathers": _weathers()}
+SUITES = {
+    "towns": Suite("three routes each in Town01, Town02 and Town10HD, and Town04's motorway",
+                   tuple(load_scenario(name) for name in TOWNS)),
+    "weathers": Suite("the demo in sun, hard rain, night, wet sunset and fog", _weathers()),
+}  # fmt: skip
+
+RANDOM = "random"
+"""Name of the suite that is made anew from a seed."""

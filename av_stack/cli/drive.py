@@ -59,7 +59,7 @@ def run_command(
     check_out_folder(out)
     check_weights(weights)
     check_agent(agent)
-    _check_options_of_stack(agent, {"--oracle": oracle, "--weights": weights})
+    check_options_of_stack(agent, {"--oracle": oracle, "--weights": weights})
     changes = {"weather": weather, "seed": seed}
     given: dict[str, object] = {name: value for name, value in changes.items() if value is not None}
     if weather is not None:
@@ -89,41 +89,7 @@ def run_command(
         raise OutcomeError(str(what), outcome.exit_status)
 
 
-def suite_command(
-    suite: Annotated[str, typer.Argument(help="Name of a suite (av-stack list suites).")],
-    maps: Annotated[Path | None, typer.Option(help="Folder with the towns' .xodr maps.")] = None,
-    server: ServerOption = None,
-    oracle: OracleOption = "",
-    out: OutOption = Path("out"),
-    resume: Annotated[bool, typer.Option("--resume", help="Skip the drives that are complete in --out.")] = False,
-) -> None:
-    """Drive the scenarios of a suite one after the other.
-
-    The exit status is 1 when a drive does not reach its goal or commits an infraction.
-    """
-    address, oracles = parse_address(server), parse_list(oracle)
-    check_known("--oracle", oracles, ORACLE_NAMES)
-    check_maps_folder(maps)
-    check_out_folder(out)
-    with importing():
-        from scenarios.suites import SUITES
-
-        check_known("SUITE", [suite], tuple(SUITES))
-
-        from av_stack.run import check_settings
-        from av_stack.suite import drive_suite, suite_table
-
-        for scenario in SUITES[suite]:
-            check_settings(scenario, None, address, maps)
-    entries = drive_suite(suite, SUITES[suite], out, maps, address, oracles, resume)
-    console.print(suite_table(suite, entries))
-    console.print(f"wrote suite.json, and a folder for each drive, to {out}/", markup=False)
-    failed = [f"{entry['scenario']}: {what}" for entry in entries for what in entry["shortcomings"]]
-    if failed:
-        raise OutcomeError("; ".join(failed), 1)
-
-
-def _check_options_of_stack(agent: str, given: Mapping[str, object]) -> None:
+def check_options_of_stack(agent: str, given: Mapping[str, object]) -> None:
     """Raise ConfigError for an option that changes the stack where another agent drives."""
     for option, value in given.items():
         if value and agent != STACK:

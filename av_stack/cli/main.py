@@ -11,10 +11,11 @@ from av_core.errors import AvStackError
 from av_stack import __version__
 from av_stack.cli.adapt import adapt_command
 from av_stack.cli.detector import dataset_command, export_command, train_command
-from av_stack.cli.drive import run_command, suite_command
+from av_stack.cli.drive import run_command
 from av_stack.cli.evaluation import eval_perception_command, eval_pictures_command
 from av_stack.cli.leaderboard import lint_command, types_command
 from av_stack.cli.output import say_error
+from av_stack.cli.suite import suite_command
 from av_stack.cli.tools import calibrate_command, doctor_command, list_command, repair_command, serve_command
 from av_stack.interruption import INTERRUPTED_STATUS, leave, raise_on_signals
 

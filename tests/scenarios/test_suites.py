@@ -18,7 +18,7 @@ from scenarios.model import load_scenario
 from scenarios.suites import SUITES
 from sim_configs.load import load_stack
 
-TOWNS = SUITES["towns"]
+TOWNS = SUITES["towns"].scenarios
 MOTORWAY = load_scenario("Town04_motorway")
 MOTORWAY_MPS = 25.0
 

@@ -1,0 +1,118 @@
+"""The command that drives a suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from av_core.errors import ConfigError
+from av_stack.agents.names import STACK, check_agent
+from av_stack.checks import check_known, check_maps_folder, check_out_folder, parse_address, parse_list
+from av_stack.cli.drive import check_options_of_stack
+from av_stack.cli.options import ORACLE_NAMES, AgentOption, OracleOption, OutOption, ServerOption
+from av_stack.cli.output import OutcomeError, console
+from av_stack.interruption import importing
+from scenarios.limits import SEED_MAX
+
+if TYPE_CHECKING:
+    from av_stack.suite.job import Job, Options
+
+WORKERS_MAX = 256
+
+
+def suite_command(
+    suite: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a suite (av-stack list suites), a Leaderboard route file (.xml), or a folder of scenarios."
+        ),
+    ],
+    routes: Annotated[
+        str | None, typer.Option(metavar="IDS", help="Routes of the file, for example 0-4,7. Default: all.")
+    ] = None,
+    maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps for the embedded server.")] = None,
+    server: ServerOption = None,
+    oracle: OracleOption = "",
+    agent: AgentOption = STACK,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of every run. Default: each scenario's own.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=WORKERS_MAX, help="Runs at the same time.")] = 1,
+    out: OutOption = Path("out"),
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the suite in --out; runs that are done stay.")
+    ] = False,
+) -> None:
+    """Drive many scenarios or routes, each in a process and on a server of its own; writes suite.json.
+
+    The exit status is 1 when a run fails, does not start, or crashes twice.
+    """
+    from av_stack.suite.job import Options
+
+    address, oracles = parse_address(server), parse_list(oracle)
+    check_known("--oracle", oracles, ORACLE_NAMES)
+    check_maps_folder(maps)
+    check_out_folder(out)
+    check_agent(agent)
+    check_options_of_stack(agent, {"--oracle": oracle})
+    if address is not None and workers > 1:
+        raise ConfigError(f"--workers {workers}: one server drives one run at a time; leave --server or --workers out")
+    options = Options(maps.resolve() if maps is not None else None, address, oracles, agent, seed)
+    with importing():
+        jobs = _jobs(suite, routes, options)
+    entries = _drive(suite, jobs, options, out, workers, resume)
+    failed = [entry["scenario"] for entry in entries if entry["shortcomings"] or entry["crash"] is not None]
+    if failed:
+        raise OutcomeError(f"{len(failed)} of {len(entries)} runs did not pass: {', '.join(failed)}", 1)
+
+
+def _jobs(suite: str, routes: str | None, options: Options) -> list[Job]:
+    from av_stack.suite.sources import (
+        folder_jobs,
+        refuse_if_none_can_start,
+        route_jobs,
+        suite_jobs,
+        with_map_digests,
+    )
+    from scenarios.suites import SUITES
+
+    path = Path(suite)
+    if suite.endswith(".xml"):
+        jobs = route_jobs(path, routes, options)
+    elif routes is not None:
+        raise ConfigError(f"--routes {routes!r:.40}: it selects routes of a file, and {suite!r:.80} is no .xml file")
+    elif suite not in SUITES and path.is_dir():
+        jobs = folder_jobs(path, options)
+    else:
+        check_known("SUITE", [suite], tuple(SUITES))
+        jobs = suite_jobs(SUITES[suite], options)
+    refuse_if_none_can_start(jobs)
+    return with_map_digests(jobs, options.maps)
+
+
+def _drive(
+    suite: str, jobs: list[Job], options: Options, out: Path, workers: int, resume: bool
+) -> list[dict[str, Any]]:
+    from av_stack.suite.attempt import drive
+    from av_stack.suite.fingerprint import fingerprint
+    from av_stack.suite.folder import SuiteFolder
+    from av_stack.suite.pool import LocalPool
+    from av_stack.suite.progress import SuiteProgress
+    from av_stack.suite.runner import run_suite
+    from av_stack.suite.table import suite_tables
+
+    name = Path(suite).resolve().stem
+    with SuiteFolder(out, fingerprint(name, jobs, options), jobs, resume) as folder:
+        pool = LocalPool(workers, lambda task, path, stop: drive(task.job, options.arguments(), path, stop))
+        done = len(folder.entries())
+        with SuiteProgress(name, len(jobs), done, pool.capacity, console) as progress:
+            try:
+                run_suite(folder, pool, progress)
+            finally:
+                pool.close()
+        entries = folder.entries()
+    console.print(suite_tables(name, entries))
+    console.print(f"wrote suite.json, and a folder for each run, to {out}/", markup=False, soft_wrap=True)
+    return entries

@@ -1,0 +1,88 @@
+"""The runs of a suite as data: what is driven, as text, so that any process on any machine can drive it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from av_stack.agents.names import STACK
+from av_stack.world.spec import Address
+
+FILES = {"scenario": "scenario.yaml", "route": "route.xml"}
+"""Name of the file in the folder of a run that holds what was driven."""
+
+DIGEST_CHARS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of a suite that reach every one of its runs. Without `address`, each run has a server of its own."""
+
+    maps: Path | None = None
+    address: Address | None = None
+    oracles: tuple[str, ...] = ()
+    agent: str = STACK
+    seed: int | None = None
+
+    def arguments(self) -> tuple[str, ...]:
+        """The options as arguments of `av-stack run`."""
+        given = {
+            "--maps": str(self.maps) if self.maps is not None else None,
+            "--server": str(self.address) if self.address is not None else None,
+            "--oracle": ",".join(self.oracles) or None,
+            "--agent": self.agent,
+            "--seed": str(self.seed) if self.seed is not None else None,
+        }
+        return tuple(part for name, value in given.items() if value is not None for part in (name, value))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run: a scenario table (YAML) or a Leaderboard route (XML with that route alone).
+
+    `name` is unique in the suite and the name of the run's folder. `refusal` says why the run cannot even be started;
+    empty for most. `map_digest` stands for the content of the map's file, where the suite's options name it.
+    """
+
+    name: str
+    kind: Literal["scenario", "route"]
+    text: str
+    map_name: str
+    refusal: str = ""
+    map_digest: str = ""
+
+    def digest(self) -> str:
+        """Stands for what is driven: equal for equal jobs only."""
+        return digest(self.kind, self.text, self.map_digest, self.refusal)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The `number`th attempt at a job, counted from 1 over the life of the suite's folder."""
+
+    job: Job
+    number: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.job.name}.{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """How an attempt ended: `end` in words, `error` of the drive or None, wall-clock `seconds`.
+
+    `crash` says what crashed, if the server, the client or the machine did; such an end says nothing about the driving.
+    """
+
+    end: str
+    error: str | None
+    seconds: float
+    crash: str | None = None
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:DIGEST_CHARS]

@@ -1,0 +1,139 @@
+"""Makes the jobs of a suite: from a suite of this project, a route file, a folder of scenarios, or random routes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+from lxml import etree
+
+from av_core.errors import AvStackError, ConfigError
+from av_stack.checks import check_map
+from av_stack.run import check_settings
+from av_stack.server_process import embedded_maps
+from av_stack.suite.job import DIGEST_CHARS, Job, Options
+from scenarios.leaderboard.route_xml import read_bytes, survey
+from scenarios.leaderboard.subset import select_routes
+from scenarios.leaderboard.xml_elements import read_elements
+from scenarios.model import Scenario, load_scenario
+from scenarios.suites import Suite
+
+NAME_CHARS = re.compile(r"[^A-Za-z0-9_.+-]+")
+NAME_MAX = 80
+RESERVED = ("attempts", "suite.json", "suite.lock", "journal.jsonl", "report.html")
+"""Names that a run's folder cannot have."""
+
+
+def suite_jobs(suite: Suite, options: Options) -> list[Job]:
+    """The jobs of one of `SUITES`: its scenarios, then the routes of its files."""
+    jobs = [_scenario_job(scenario, options) for scenario in suite.scenarios]
+    jobs += [job for path in suite.route_files for job in route_jobs(path, None, options)]
+    return finished(jobs)
+
+
+def scenario_jobs(scenarios: Iterable[Scenario], options: Options) -> list[Job]:
+    """One job for each scenario."""
+    return finished([_scenario_job(scenario, options) for scenario in scenarios])
+
+
+def folder_jobs(folder: Path, options: Options) -> list[Job]:
+    """One job for each YAML file of a folder. A file that cannot be read is a job that says so."""
+    paths = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
+    if not paths:
+        raise ConfigError(f"{folder}: no scenario; needed is one .yaml file or more")
+    jobs = []
+    for path in paths:
+        try:
+            scenario = load_scenario(str(path))
+        except AvStackError as error:
+            jobs.append(Job(path.stem, "scenario", path.read_text(errors="replace"), "", refusal=str(error)))
+        else:
+            jobs.append(replace(_scenario_job(scenario, options), name=path.stem))
+    return finished(jobs)
+
+
+def route_jobs(path: Path, routes: str | None, options: Options) -> list[Job]:
+    """One job for each route of a Leaderboard file, or for those that `--routes` selects.
+
+    A route that cannot be read is a job that says so.
+    """
+    data = read_bytes(path)
+    found = survey(data, str(path))
+    texts = _route_texts(data)
+    chosen = found.routes if routes is None else select_routes(found.routes, routes)
+    jobs = [Job(f"{path.stem}_{route.route_id}", "route", texts[route.line], route.town) for route in chosen]
+    if routes is None:
+        reasons = {problem.line: problem.message for problem in reversed(found.problems)}
+        for line in sorted(texts.keys() - {route.line for route in found.routes}):
+            refusal = f"{path}:{line}: {reasons.get(line, 'the route cannot be read')}"
+            jobs.append(Job(f"{path.stem}_line_{line}", "route", texts[line], "", refusal))
+    return [_checked(job, options) for job in finished(jobs)]
+
+
+def finished(jobs: Sequence[Job]) -> list[Job]:
+    """The jobs with names that suit folders, and each name once."""
+    taken = set(RESERVED)
+    done = []
+    for job in jobs:
+        name = wanted = NAME_CHARS.sub("_", job.name)[:NAME_MAX].lstrip(".") or "run"
+        number = 1
+        while name.lower() in taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        taken.add(name.lower())
+        done.append(replace(job, name=name))
+    return done
+
+
+def with_map_digests(jobs: Sequence[Job], maps: Path | None) -> list[Job]:
+    """The jobs with the content of their map's file in `maps`, where it is there."""
+    return [replace(job, map_digest=_map_digest(job.map_name, maps)) for job in jobs]
+
+
+def refuse_if_none_can_start(jobs: Sequence[Job]) -> None:
+    """Raise ConfigError with the first reason where not a single job can start: then the options are to blame."""
+    if jobs and all(job.refusal for job in jobs):
+        raise ConfigError(jobs[0].refusal)
+
+
+def _scenario_job(scenario: Scenario, options: Options) -> Job:
+    text = yaml.safe_dump(scenario.model_dump(mode="json", exclude_none=True), sort_keys=False)
+    refusal = ""
+    try:
+        check_settings(scenario, None, options.address, options.maps)
+    except AvStackError as error:
+        refusal = str(error)
+    return Job(scenario.name, "scenario", text, scenario.map, refusal)
+
+
+def _checked(job: Job, options: Options) -> Job:
+    """The job, refused if its map is not there."""
+    if job.refusal or options.address is not None:
+        return job
+    try:
+        check_map(job.map_name, embedded_maps(options.maps))
+    except ConfigError as error:
+        return replace(job, refusal=str(error))
+    return job
+
+
+def _route_texts(data: bytes) -> dict[int, str]:
+    """For each route, by the line of its start tag: a file that holds it alone.
+
+    `survey` has accepted `data`, and has refused what an XML parser must not follow.
+    """
+    lines = [element.line for element in read_elements(data).children if element.tag == "route"]
+    root = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
+    texts = (etree.tostring(route, encoding="unicode", with_tail=False) for route in root.findall("route"))
+    return {line: f"<routes>\n{text}\n</routes>\n" for line, text in zip(lines, texts, strict=True)}
+
+
+def _map_digest(name: str, maps: Path | None) -> str:
+    path = maps / f"{name.removesuffix('_Opt')}.xodr" if maps is not None and Path(name).name == name else None
+    if path is None or not path.is_file():
+        return ""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGEST_CHARS]
