@@ -1,4 +1,4 @@
-"""What a scenario tells the world to do: spawn an actor, move it, show its lights, set a signal or the weather.
+"""What a scenario tells the world to do: move actors, set signals and the weather, hold traffic, disturb the ego.
 
 The event engine of `scenarios` decides, a world carries out (`World.direct`). Poses and velocities are in the map
 frame.
@@ -89,4 +89,57 @@ class SetWeather:
     values: Mapping[str, float]
 
 
-Order = Spawn | Destroy | Move | Hold | DriveItself | OpenDoor | ShowLights | SetSignal | SetWeather
+@dataclass(frozen=True, slots=True)
+class StopTraffic:
+    """Brake the background traffic ahead of the ego, on its road and within `within_m`, to a standstill."""
+
+    within_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class StartTraffic:
+    """Let the background traffic that `StopTraffic` has stopped drive on."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapTraffic:
+    """Keep all background traffic at or below a speed, until another order; None lifts the limit."""
+
+    speed_mps: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClearTraffic:
+    """Remove the background traffic whose middle is nearer than `within_m` to one of the places."""
+
+    places: tuple[Pose2D, ...]
+    within_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceEgo:
+    """Put the ego, which stands, on the ground at `pose`, which is that of its middle."""
+
+    pose: Pose2D
+
+
+@dataclass(frozen=True, slots=True)
+class Disturb:
+    """Add this to the throttle and the steering of each command to the ego, until another such order.
+
+    The signs are those of `ControlCommand`: steering to the left is positive. The sums stay within a command's bounds.
+    """
+
+    throttle: float
+    steer: float
+
+
+ActorOrder = Destroy | Move | Hold | DriveItself | OpenDoor | ShowLights
+"""Orders to one actor that is there."""
+
+TrafficOrder = StopTraffic | StartTraffic | CapTraffic | ClearTraffic
+"""Orders to the background traffic."""
+
+EgoOrder = PlaceEgo | Disturb
+
+Order = Spawn | ActorOrder | SetSignal | SetWeather | TrafficOrder | EgoOrder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from av_core.types import ActorTruth, Pose2D, Truth
+from av_core.types import ActorTruth, Pose2D, TrackedObject, Truth
 from av_stack.world.base import World
 from planning import Route
 from scenarios.judging.scenario_events import ScenarioEvents
@@ -13,7 +13,7 @@ from scenarios.model import Scenario
 from scenarios.script.engine import Engine
 from scenarios.script.parts import PartRun
 from scenarios.script.places import Roads
-from scenarios.script.situation import EGO, Situation
+from scenarios.script.situation import EGO, Body, Situation
 from scenarios.weather_course import WeatherCourse
 
 
@@ -51,11 +51,17 @@ class Director:
             self._first_s = truth.stamp.time_s
         actors = {**truth.actors, EGO: _ego(truth, self._to_centre_m)}
         time_s = truth.stamp.time_s - self._first_s
-        orders = self._engine.step(Situation(time_s, self._step_s, route_m, actors))
-        self._world.direct((*orders, *self._weather.step(route_m)))
+        bodies = (*map(_body_of, truth.objects), self._ego_body(actors[EGO]))
+        touched = {collision.other_id for collision in truth.collisions}
+        hit = frozenset(name for name, actor in truth.actors.items() if actor.track_id in touched)
+        now = Situation(time_s, self._step_s, route_m, actors, bodies=bodies, hit=hit)
+        self._world.direct((*self._engine.step(now), *self._weather.step(route_m)))
         for name, run in self._engine.parts.items():
             self._tell(name, run, self._told.get(name), actors)
             self._told[name] = run
+
+    def _ego_body(self, ego: ActorTruth) -> Body:
+        return Body(ego.pose, ego.velocity_mps, self._world.vehicle.length_m, self._world.vehicle.width_m)
 
     def _tell(self, name: str, run: PartRun, before: PartRun | None, actors: Mapping[str, ActorTruth]) -> None:
         """Tell the judge what is new about a part."""
@@ -69,6 +75,10 @@ class Director:
                 self._events.watch(name, vehicle_id)
         if run.ended_s is not None and (before is None or before.ended_s is None):
             self._events.end(name, run.is_timed_out)
+
+
+def _body_of(one: TrackedObject) -> Body:
+    return Body(Pose2D(one.x_m, one.y_m, one.yaw_rad), one.velocity_mps, one.length_m, one.width_m)
 
 
 def _ego(truth: Truth, to_centre_m: float) -> ActorTruth:

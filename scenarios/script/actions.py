@@ -23,13 +23,16 @@ class Who(Strict):
 class Pace(Who):
     """An action at a speed: `speed_mps`, or the ego's own speed times `ego_share`, plus `over_ego_mps`.
 
-    The speed changes by at most `acceleration_mps2`.
+    The ego's speed is that of each moment, or, with `fixed`, that of the start. The speed changes by at most
+    `acceleration_mps2`. With `yields` a vehicle brakes behind what is on its way.
     """
 
     speed_mps: Mps | None = None
     ego_share: Annotated[float, Field(gt=0.0, le=5.0)] | None = None
     over_ego_mps: float = 0.0
+    fixed: bool = False
     acceleration_mps2: Decel = 4.0
+    yields: bool = False
 
     @model_validator(mode="after")
     def _check_speed(self) -> Pace:
@@ -65,6 +68,14 @@ class CrossTable(Pace):
     turn_deg: Annotated[float, Field(ge=-180.0, le=180.0)] = 0.0
 
 
+class MeetTable(Who):
+    """Follow the lane so as to be at `at` when the ego is at `ego_at`, and drive on; straight distances count."""
+
+    at: PlaceTable
+    ego_at: PlaceTable
+    acceleration_mps2: Decel = 6.0
+
+
 class StopTable(Who):
     """Brake to a standstill on the present way."""
 
@@ -96,6 +107,49 @@ class SignalTable(Strict):
     for_s: Seconds | None = None
 
 
+class ReleaseTable(Strict):
+    """Let traffic lights change by themselves again."""
+
+    ids: Annotated[tuple[str, ...], Field(min_length=1, max_length=200)]
+
+
+class Plain(Strict):
+    """An action without details, written `{}`."""
+
+
+class Noise(Strict):
+    """Normally distributed noise, new at each tick; the sign of its mean is drawn at the start."""
+
+    mean: Annotated[float, Field(ge=0.0, le=1.0)]
+    deviation: Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class DisturbTable(Strict):
+    """Add noise to the throttle and the steering of the commands to the ego."""
+
+    throttle: Noise
+    steer: Noise
+
+
+class StopTrafficTable(Strict):
+    """Brake the background traffic ahead of the ego, on its road and within `within_m`, to a standstill."""
+
+    within_m: Metres = 100.0
+
+
+class CapTrafficTable(Strict):
+    """Keep background traffic at or below a speed; without one, lift the limit."""
+
+    speed_mps: Mps | None = None
+
+
+class ClearTrafficTable(Strict):
+    """Remove the background traffic that is nearer to a place than `within_m`."""
+
+    place: PlaceTable
+    within_m: Metres
+
+
 class Action(OneKey):
     """One thing that an event does."""
 
@@ -103,15 +157,24 @@ class Action(OneKey):
     follow_lane: FollowLaneTable | None = None
     change_lane: ChangeLaneTable | None = None
     cross: CrossTable | None = None
+    meet: MeetTable | None = None
     stop: StopTable | None = None
     autopilot: Name | None = None
     open_door: DoorTable | None = None
     lights: LightsTable | None = None
     signal: SignalTable | None = None
+    release_signal: ReleaseTable | None = None
     spawn: Name | None = None
     despawn: Name | None = None
     start_flow: Name | None = None
     stop_flow: Name | None = None
+    clear_flow: Name | None = None
+    disturb: DisturbTable | None = None
+    end_disturbance: Plain | None = None
+    stop_traffic: StopTrafficTable | None = None
+    start_traffic: Plain | None = None
+    cap_traffic: CapTrafficTable | None = None
+    clear_traffic: ClearTrafficTable | None = None
 
     def actor(self) -> str | None:
         """The actor that it is about."""
@@ -122,4 +185,4 @@ class Action(OneKey):
 
     def flow(self) -> str | None:
         """The flow that it is about."""
-        return self.start_flow or self.stop_flow
+        return self.start_flow or self.stop_flow or self.clear_flow

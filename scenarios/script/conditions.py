@@ -30,10 +30,17 @@ class Target(Strict):
 
 
 class DistanceTable(Target):
-    """`of` comes nearer to the target than `below_m`, straight."""
+    """`of` is nearer to the target than `below_m`, or farther away than `above_m`, straight."""
 
     of: Name = EGO
-    below_m: Metres
+    below_m: Metres | None = None
+    above_m: Metres | None = None
+
+    @model_validator(mode="after")
+    def _check_bound(self) -> DistanceTable:
+        if (self.below_m is None) == (self.above_m is None):
+            raise ValueError("either below_m or above_m is needed")
+        return self
 
 
 class ArrivalTable(Target):
@@ -71,6 +78,14 @@ class PassedTable(Target):
     by_m: Metres = 0.0
 
 
+class DrivenTable(Strict):
+    """`of` has moved by `by_m` since an event."""
+
+    of: Name = EGO
+    event: Name
+    by_m: Metres
+
+
 class AfterTable(Strict):
     """An event happened `delay_s` ago."""
 
@@ -88,6 +103,7 @@ class Condition(OneKey):
     speed: SpeedTable | None = None
     standstill: StandstillTable | None = None
     passed: PassedTable | None = None
+    driven: DrivenTable | None = None
     after: AfterTable | None = None
     any: Annotated[tuple[Condition, ...], Field(min_length=1, max_length=20)] | None = None
     all: Annotated[tuple[Condition, ...], Field(min_length=1, max_length=20)] | None = None
@@ -96,13 +112,19 @@ class Condition(OneKey):
         """The conditions that this one is made of; empty unless it is `any` or `all`."""
         return self.any or self.all or ()
 
+    @property
+    def event(self) -> str | None:
+        """The event that it asks about itself."""
+        own = self.value
+        return own.event if isinstance(own, (AfterTable, DrivenTable)) else None
+
     def actors(self) -> set[str]:
         """The names of the actors that it asks about."""
         own = self.value
         names = {name for part in self.parts() for name in part.actors()}
         names |= (
             {own.of}
-            if isinstance(own, (DistanceTable, ArrivalTable, SpeedTable, StandstillTable, PassedTable))
+            if isinstance(own, (DistanceTable, ArrivalTable, SpeedTable, StandstillTable, PassedTable, DrivenTable))
             else set()
         )
         return names | ({own.actor} if isinstance(own, Target) and own.actor is not None else set())
@@ -113,8 +135,8 @@ class Condition(OneKey):
 
     def events(self) -> set[str]:
         """The names of the events that must have happened for it to hold."""
-        if self.after is not None:
-            return {self.after.event}
+        if self.event is not None:
+            return {self.event}
         return self._common([part.events() for part in self.parts()])
 
     def _common(self, names: list[set[str]]) -> set[str]:
@@ -133,6 +155,7 @@ class Watch:
         own = condition.value
         self._place = roads.pose(own.place, what) if isinstance(own, Target) and own.place is not None else None
         self._stood_s = 0.0
+        self._driven_m = 0.0
 
     def holds(self, now: Situation) -> bool:
         """Whether it holds now. A condition on an actor that is not there does not hold."""
@@ -151,7 +174,9 @@ class Watch:
     def _holds_for_actors(self, now: Situation) -> bool:
         own = self._condition
         if own.distance is not None:
-            return distance_m(now.actors[own.distance.of].pose, self._target(own.distance, now)) < own.distance.below_m
+            gap_m = distance_m(now.actors[own.distance.of].pose, self._target(own.distance, now))
+            near, far = own.distance.below_m, own.distance.above_m
+            return (near is None or gap_m < near) and (far is None or gap_m > far)
         if own.arrival is not None:
             of = now.actors[own.arrival.of]
             return distance_m(of.pose, self._target(own.arrival, now)) < own.arrival.below_s * speed_mps(of)
@@ -162,6 +187,10 @@ class Watch:
             stands = speed_mps(now.actors[own.standstill.of]) < STANDING_MPS
             self._stood_s = self._stood_s + now.step_s if stands else 0.0
             return stands and self._stood_s >= own.standstill.for_s
+        if own.driven is not None:
+            has_begun = own.driven.event in now.fired_s
+            self._driven_m += speed_mps(now.actors[own.driven.of]) * now.step_s if has_begun else 0.0
+            return has_begun and self._driven_m >= own.driven.by_m
         assert own.passed is not None
         at, target = now.actors[own.passed.of].pose, self._target(own.passed, now)
         return is_ahead(target, at) and distance_m(at, target) >= own.passed.by_m

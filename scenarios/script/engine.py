@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from av_core.curve import Curve
-from av_core.orders import Destroy, DriveItself, Hold, OpenDoor, Order, SetSignal, ShowLights, Spawn
-from av_core.types import VehicleLights
-from planning import PlanningConfig, find_route
+from av_core.orders import ClearTraffic, Destroy, Hold, Order, PlaceEgo, Spawn
 from scenarios.script.actions import (
     Action,
     ChangeLaneTable,
     CrossTable,
-    DoorTable,
+    DisturbTable,
     DriveTable,
     FollowLaneTable,
-    LightsTable,
+    MeetTable,
     Pace,
+    ReleaseTable,
     SignalTable,
     StopTable,
 )
+from scenarios.script.at_once import order_at_once
 from scenarios.script.conditions import Watch
+from scenarios.script.cycle_ways import cycle_way_between
+from scenarios.script.disturbance import Disturbance
 from scenarios.script.flows import Flow
+from scenarios.script.lights_held import HeldLights
 from scenarios.script.model import EventTable, FlowTable, Script
-from scenarios.script.motion import Motion, wanted_speed
+from scenarios.script.motion import Motion, meeting_speed, wanted_speed
 from scenarios.script.parts import PartRun, Parts
 from scenarios.script.places import Roads
 from scenarios.script.situation import Situation, speed_mps
-from scenarios.script.ways import Ways, ahead, straight
+from scenarios.script.ways import LaneWay, ahead, straight
 
 WALKER = "walker."
 VEHICLE = "vehicle."
 """How the blueprints of walkers and of vehicles begin."""
+
+CLEAR_WITHIN_M = 6.0
+"""Background traffic nearer than this to the place of an actor that comes later is removed."""
+
+MEETING_M = 1000.0
+"""Length of the way of a vehicle that is to meet the ego."""
+
+DISTURBANCE = 1_000_000
+"""Number of the random generator of the noise; the flows have those from 0 on."""
 
 
 class Engine:
@@ -47,7 +59,6 @@ class Engine:
 
     def __init__(self, script: Script, roads: Roads, seed: int) -> None:
         self._script, self._roads = script, roads
-        self._ways = Ways(roads.graph)
         self._places = {name: roads.pose(actor.place, f"actor {name}") for name, actor in script.actors.items()}
         self._waiting = [(event, Watch(event.when, roads, f"event {event.name}")) for event in script.events]
         self._flows = {
@@ -55,7 +66,8 @@ class Engine:
             for number, (name, flow) in enumerate(script.flows.items())
         }
         self._motions: dict[str, Motion] = {}
-        self._signals_until_s: dict[str, float] = {}
+        self._lights = HeldLights()
+        self._disturbance = Disturbance(np.random.default_rng((seed, DISTURBANCE)))
         self._parts = Parts(script.parts)
         self.fired_s: dict[str, float] = {}
 
@@ -65,9 +77,11 @@ class Engine:
         return self._parts.runs
 
     def begin(self) -> tuple[Order, ...]:
-        """The orders before the first tick: the actors that are there from the start."""
+        """The orders before the first tick: the ego's place, and the actors that are there from the start."""
         there = [name for name, actor in self._script.actors.items() if not actor.waits]
-        return tuple(order for name in there for order in self._spawn(name))
+        place = self._script.ego_place
+        ego = (PlaceEgo(self._roads.pose(place, "ego_place")),) if place is not None else ()
+        return (*ego, *(order for name in there for order in self._spawn(name)))
 
     def step(self, now: Situation) -> tuple[Order, ...]:
         """The orders after a tick. An event sees those that happened before it in the same tick."""
@@ -80,7 +94,7 @@ class Engine:
                 self.fired_s[event.name] = now.time_s
                 self._parts.note(event.name, now.time_s, is_forced=not holds)
                 orders += [order for action in event.do for order in self._act(action, event, now)]
-        orders += self._end_signals(now)
+        orders += [*self._lights.step(now.time_s), *self._disturbance.step()]
         for name, motion in self._motions.items():
             if name in now.actors:
                 orders.append(motion.step(name, now.actors[name], now))
@@ -96,33 +110,43 @@ class Engine:
             yield Hold(name)
 
     def _act(self, action: Action, event: EventTable, now: Situation) -> Iterator[Order]:
-        own = action.value
-        if action.spawn is not None:
+        own, what = action.value, f"event {event.name}"
+        at_once = order_at_once(action, self._roads, what)
+        if at_once is not None:
+            self._motions.pop(action.autopilot or "", None)
+            yield at_once
+        elif action.spawn is not None:
+            yield ClearTraffic((self._places[action.spawn],), CLEAR_WITHIN_M)
             yield from self._spawn(action.spawn)
         elif action.despawn is not None:
             self._motions.pop(action.despawn, None)
             yield Destroy(action.despawn)
-        elif action.autopilot is not None:
-            self._motions.pop(action.autopilot, None)
-            yield DriveItself(action.autopilot)
         elif action.flow() is not None:
-            self._flows[str(action.flow())].is_on = action.start_flow is not None
-        elif isinstance(own, DoorTable):
-            yield OpenDoor(own.actor, own.door)
-        elif isinstance(own, LightsTable):
-            lights = VehicleLights(False, own.low_beam, own.brake, own.left, own.right, own.hazard)
-            yield ShowLights(own.actor, lights, own.emergency)
+            yield from self._direct_flow(action)
         elif isinstance(own, SignalTable):
-            for signal_id in own.ids:
-                yield SetSignal(signal_id, own.state)
-                self._signals_until_s[signal_id] = now.time_s + own.for_s if own.for_s is not None else np.inf
+            yield from self._lights.hold(own, now.time_s)
+        elif isinstance(own, ReleaseTable):
+            yield from self._lights.release(own)
+        elif isinstance(own, DisturbTable):
+            self._disturbance.start(own)
+        elif action.end_disturbance is not None:
+            yield from self._disturbance.end()
         elif isinstance(own, StopTable):
             if own.actor in self._motions:
                 self._motions[own.actor].stop(own.deceleration_mps2)
             elif own.actor in now.actors:
                 yield from self._stop_at_once(own, now)
-        elif isinstance(own, Pace):
-            self._start(own, f"event {event.name}", now)
+        elif isinstance(own, (Pace, MeetTable)):
+            self._motions[own.actor] = self._motion(own, what, now)
+
+    def _direct_flow(self, action: Action) -> Iterator[Order]:
+        flow = self._flows[str(action.flow())]
+        if action.start_flow is not None:
+            flow.start()
+        elif action.stop_flow is not None:
+            flow.stop()
+        else:
+            yield from flow.clear()
 
     def _stop_at_once(self, stop: StopTable, now: Situation) -> Iterator[Order]:
         """Stop an actor that the simulator drives."""
@@ -132,36 +156,40 @@ class Engine:
         self._motions[stop.actor] = motion
         yield Hold(stop.actor)
 
-    def _start(self, pace: Pace, what: str, now: Situation) -> None:
-        """Start a motion from where the actor is now, or where it is about to be spawned."""
-        there = now.actors.get(pace.actor)
-        pose = there.pose if there is not None else self._places[pace.actor]
-        speed = wanted_speed(pace)
-        if isinstance(pace, DriveTable):
-            way = straight([pose, *(self._roads.pose(place, what) for place in pace.through)])
-        elif isinstance(pace, CrossTable):
-            way = ahead(pose, pace.distance_m, float(np.radians(pace.turn_deg)))
-        elif isinstance(pace, ChangeLaneTable):
-            over_m = max(speed(now), 1.0) * pace.within_s
-            way = self._ways.to_neighbour(pose, pace.to, over_m, pace.distance_m, what)
+    def _motion(self, table: Pace | MeetTable, what: str, now: Situation) -> Motion:
+        """A motion from where the actor is now, or where it is about to be spawned."""
+        there, ways = now.actors.get(table.actor), self._roads.ways
+        pose = there.pose if there is not None else self._places[table.actor]
+        if isinstance(table, MeetTable):
+            speed = meeting_speed(table.actor, self._roads.pose(table.at, what), self._roads.pose(table.ego_at, what))
+            return Motion(ways.along_lane(pose, MEETING_M, what), speed, table.acceleration_mps2)
+        if isinstance(table, DriveTable):
+            way = straight([pose, *(self._roads.pose(place, what) for place in table.through)])
+        elif isinstance(table, CrossTable):
+            way = ahead(pose, table.distance_m, float(np.radians(table.turn_deg)))
+        elif isinstance(table, ChangeLaneTable):
+            over_m = max(wanted_speed(table, now)(now), 1.0) * table.within_s
+            way = ways.to_neighbour(pose, table.to, over_m, table.distance_m, what)
         else:
-            assert isinstance(pace, FollowLaneTable)
-            way = self._ways.along_lane(pose, pace.distance_m, what)
-        motion = Motion(way, speed, pace.acceleration_mps2, is_walker=self._is_walker(pace.actor))
-        self._motions[pace.actor] = motion
-
-    def _end_signals(self, now: Situation) -> Iterator[Order]:
-        for signal_id in [signal_id for signal_id, until_s in self._signals_until_s.items() if now.time_s >= until_s]:
-            del self._signals_until_s[signal_id]
-            yield SetSignal(signal_id, None)
+            assert isinstance(table, FollowLaneTable)
+            way = ways.along_lane(pose, table.distance_m, what)
+        return Motion(
+            way,
+            wanted_speed(table, now),
+            table.acceleration_mps2,
+            is_walker=self._is_walker(table.actor),
+            yields=table.yields,
+        )
 
     def _is_walker(self, name: str) -> bool:
         return self._script.actors[name].blueprint.startswith(WALKER)
 
-    def _flow_way(self, name: str, flow: FlowTable) -> Curve:
+    def _flow_way(self, name: str, flow: FlowTable) -> LaneWay:
         start, end = (self._roads.pose(place, f"flow {name}") for place in (flow.start, flow.end))
-        return find_route(self._roads.graph, start, end, (), PlanningConfig().route).curve
+        if flow.lane == "cycle":
+            return cycle_way_between(self._roads.graph, start, end, f"flow {name}")
+        return self._roads.ways.between(start, end, f"flow {name}")
 
 
 def _with_events(now: Situation, fired_s: dict[str, float]) -> Situation:
-    return Situation(now.time_s, now.step_s, now.route_m, now.actors, fired_s)
+    return replace(now, fired_s=fired_s)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -28,16 +28,20 @@ class ActorTable(Strict):
 
 
 class FlowTable(Strict):
-    """A stream of vehicles that drive along the lane from `start` to `end` at constant speed, and end there.
+    """A stream of vehicles that drive along the lanes from `start` to `end` at constant speed, and end there.
 
-    The next one is spawned when the last one is a random distance between the two of `gap_m` away. They ignore lights,
-    signs and other vehicles. Events start and stop a flow; one that is `on` runs from the start.
+    The next one is spawned when the last one is a random distance between the two of `gap_m` away. They ignore lights
+    and signs; `yields` says from when on they brake behind what is on their way. Events start and stop a flow; one that
+    is `on` runs from the start. When it starts, its way is `filled` with vehicles in these distances.
+
+    `offset_m` moves the whole way to the left. With `lane` "cycle" it leads along cycle lanes. With `clears` there is
+    no background traffic on the way while the flow is on.
     """
 
     start: PlaceTable
     end: PlaceTable
     speed_mps: Annotated[Mps, Field(gt=0.0)]
-    gap_m: tuple[Annotated[Metres, Field(ge=8.0)], Annotated[Metres, Field(ge=8.0)]]
+    gap_m: tuple[Annotated[Metres, Field(ge=3.0)], Annotated[Metres, Field(ge=3.0)]]
     blueprints: Annotated[tuple[Blueprint, ...], Field(min_length=1, max_length=50)] = (
         "vehicle.audi.a2",
         "vehicle.nissan.patrol",
@@ -45,6 +49,11 @@ class FlowTable(Strict):
         "vehicle.toyota.prius",
     )
     on: bool = False
+    yields: Literal["never", "after_collision", "always"] = "never"
+    filled: Literal["no", "outside_junctions", "everywhere"] = "no"
+    offset_m: Annotated[float, Field(ge=-20.0, le=20.0)] = 0.0
+    lane: Literal["driving", "cycle"] = "driving"
+    clears: bool = False
 
     @model_validator(mode="after")
     def _check_gap(self) -> FlowTable:
@@ -80,13 +89,16 @@ class PartTable(Strict):
 class Script(Strict):
     """All that happens besides the ego's drive, traffic and walkers on fixed ways.
 
+    The ego starts at `ego_place` where that is given, else at the start of its route.
+
     Raises ValueError, which pydantic reports, for names that do not exist and for events that can never happen.
     """
 
     actors: dict[Name, ActorTable] = Field(default_factory=dict, max_length=200)
-    flows: dict[Name, FlowTable] = Field(default_factory=dict, max_length=20)
+    flows: dict[Name, FlowTable] = Field(default_factory=dict, max_length=200)
     events: Annotated[tuple[EventTable, ...], Field(max_length=200)] = ()
     parts: dict[Name, PartTable] = Field(default_factory=dict, max_length=200)
+    ego_place: PlaceTable | None = None
 
     @model_validator(mode="after")
     def _check_names(self) -> Script:
@@ -120,8 +132,8 @@ def _check_known(where: str, what: str, asked: set[str], known: Mapping[str, obj
 
 def _asked_events(condition: Condition) -> Iterator[str]:
     """The events that a condition names anywhere."""
-    if condition.after is not None:
-        yield condition.after.event
+    if condition.event is not None:
+        yield condition.event
     for part in condition.parts():
         yield from _asked_events(part)
 

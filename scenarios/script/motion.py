@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from av_core.curve import Curve
 from av_core.orders import Hold, Move, Order
-from av_core.types import ActorTruth
+from av_core.types import ActorTruth, Pose2D
 from scenarios.script.actions import Pace
-from scenarios.script.situation import Situation, speed_mps
+from scenarios.script.situation import Situation, distance_m, speed_mps
+from scenarios.script.yielding import free_speed_mps
 
 LOOK_AHEAD_S, LOOK_AHEAD_MIN_M = 0.6, 3.0
 """A vehicle steers towards the point of its way that it reaches after this time, at least so far ahead."""
@@ -18,35 +19,65 @@ WALKER_AHEAD_M = 0.5
 """A walker heads for the point of its way so far ahead."""
 
 STANDING_MPS = 0.05
+YIELDING_RISE_MPS2, YIELDING_FALL_MPS2 = 3.0, 8.0
+"""Largest changes of the speed of a vehicle that brakes behind others."""
+
+MEETING_MAX_MPS = 40.0
+"""Top speed of a vehicle that is to meet the ego."""
+
 SEARCH_M = 10.0
 """How far from the last place on the way the next one is looked for."""
 
 Speed = Callable[[Situation], float]
 
 
-def wanted_speed(pace: Pace) -> Speed:
-    """The speed that an action asks for at each tick, m/s."""
+def wanted_speed(pace: Pace, now: Situation) -> Speed:
+    """The speed that an action, which starts now, asks for at each tick, m/s."""
     if pace.speed_mps is not None:
         fixed_mps = pace.speed_mps
         return lambda _: fixed_mps
     share = pace.ego_share or 0.0
+    if pace.fixed:
+        then_mps = max(share * speed_mps(now.ego) + pace.over_ego_mps, 0.0)
+        return lambda _: then_mps
     return lambda now: max(share * speed_mps(now.ego) + pace.over_ego_mps, 0.0)
 
 
+def meeting_speed(actor: str, at: Pose2D, ego_at: Pose2D) -> Speed:
+    """The speed at which an actor comes to `at` when the ego, at its present speed, comes to `ego_at`, m/s."""
+
+    def speed(now: Situation) -> float:
+        ego_left_m = max(distance_m(now.ego.pose, ego_at), 1.0)
+        return min(distance_m(now.actors[actor].pose, at) * speed_mps(now.ego) / ego_left_m, MEETING_MAX_MPS)
+
+    return speed
+
+
 class Motion:
-    """The motion of one actor along `way`; it stands at the end. Call `step` at each tick.
+    """The motion of one actor along `way`, from `start_s_m` on; it stands at the end. Call `step` at each tick.
 
     The speed follows `speed`, changing by at most `acceleration_mps2`, and falls to 0 before the end, unless
-    `stops_at_end` is False. Vehicles steer by pure pursuit (Coulter, CMU-RI-TR-92-01), walkers turn at once.
+    `stops_at_end` is False. Vehicles steer by pure pursuit (Coulter, CMU-RI-TR-92-01), walkers turn at once. While
+    `yields` holds, a vehicle brakes behind what is on its way.
     """
 
     def __init__(
-        self, way: Curve, speed: Speed, acceleration_mps2: float, *, is_walker: bool, stops_at_end: bool = True
+        self,
+        way: Curve,
+        speed: Speed,
+        acceleration_mps2: float,
+        *,
+        is_walker: bool = False,
+        stops_at_end: bool = True,
+        yields: bool = False,
+        start_s_m: float = 0.0,
+        start_mps: float | None = None,
     ) -> None:
         self._way, self._speed, self._acceleration_mps2 = way, speed, acceleration_mps2
         self._is_walker, self._stops_at_end = is_walker, stops_at_end
-        self._s_m = 0.0
-        self._now_mps: float | None = None
+        self.yields = yields
+        self._s_m = start_s_m
+        self._now_mps = start_mps
 
     @property
     def left_m(self) -> float:
@@ -63,9 +94,13 @@ class Motion:
         wanted_mps = self._speed(now)
         if self._stops_at_end:
             wanted_mps = min(wanted_mps, math.sqrt(2.0 * self._acceleration_mps2 * max(self.left_m, 0.0)))
+        rise_mps2 = fall_mps2 = self._acceleration_mps2
+        if self.yields:
+            wanted_mps = min(wanted_mps, free_speed_mps(self._way, self._s_m, actor.pose, now))
+            rise_mps2, fall_mps2 = min(rise_mps2, YIELDING_RISE_MPS2), max(fall_mps2, YIELDING_FALL_MPS2)
         before_mps = speed_mps(actor) if self._now_mps is None else self._now_mps
-        change_mps = self._acceleration_mps2 * now.step_s
-        self._now_mps = min(max(wanted_mps, before_mps - change_mps), before_mps + change_mps)
+        low_mps, high_mps = before_mps - fall_mps2 * now.step_s, before_mps + rise_mps2 * now.step_s
+        self._now_mps = min(max(wanted_mps, low_mps), high_mps)
         if self._now_mps < STANDING_MPS and wanted_mps < STANDING_MPS:
             return Hold(name)
         return self._walk(name, actor) if self._is_walker else self._drive(name, actor)

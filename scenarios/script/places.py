@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 from pydantic import model_validator
 
 from av_core.config import Strict
 from av_core.errors import RouteError
 from av_core.frames import carla_to_map_points, carla_to_map_yaw
+from av_core.lane_points import LanePoints
 from av_core.types import LaneGraph, LaneKey, Pose2D
 from planning import Route
 from planning.lane_snap import pose_on_lane
 from scenarios.script.keys import given
+from scenarios.script.ways import Ways
 
 _FORMS = {
     "x": ({"x", "y"}, {"yaw_deg"}),
@@ -59,6 +62,16 @@ class Roads:
 
     def __init__(self, graph: LaneGraph, route: Route) -> None:
         self.graph, self.route = graph, route
+
+    @cached_property
+    def points(self) -> LanePoints:
+        """The points of all lanes of the map."""
+        return LanePoints(self.graph)
+
+    @cached_property
+    def ways(self) -> Ways:
+        """Finds ways along the driving lanes."""
+        return Ways(self.graph, self.points)
 
     def pose(self, place: PlaceTable, what: str) -> Pose2D:
         """The pose that a place means. Raises RouteError that names `what` where there is no such place."""

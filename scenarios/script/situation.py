@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from av_core.types import ActorTruth, Pose2D
@@ -13,10 +13,21 @@ EGO = "ego"
 
 
 @dataclass(frozen=True, slots=True)
+class Body:
+    """A road user, the ego among them: the pose of its middle, its velocity over ground, and its size."""
+
+    pose: Pose2D
+    velocity_mps: tuple[float, float]
+    length_m: float
+    width_m: float
+
+
+@dataclass(frozen=True, slots=True)
 class Situation:
     """One tick. `time_s` is that since the drive began, `route_m` how far the ego has come on its route.
 
-    `actors` are those that are there now, the ego among them; `fired_s` tells when each event happened.
+    `actors` are those that are there now, the ego among them; `fired_s` tells when each event happened. `bodies` are
+    all road users, also those of no script, and `hit` the names of the actors that the ego touched in this tick.
     """
 
     time_s: float
@@ -24,6 +35,8 @@ class Situation:
     route_m: float
     actors: Mapping[str, ActorTruth]
     fired_s: Mapping[str, float] = field(default_factory=dict)
+    bodies: Sequence[Body] = ()
+    hit: frozenset[str] = frozenset()
 
     @property
     def ego(self) -> ActorTruth:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
+from dataclasses import dataclass
+from itertools import product
+
 import numpy as np
+from numpy.typing import NDArray
 
 from av_core.curve import Curve
 from av_core.errors import RouteError
@@ -20,12 +25,64 @@ ALONG_MAX_RAD = np.pi / 3
 """A lane is an actor's own only if their headings differ by less."""
 
 
+BETWEEN_MAX_M = 5000.0
+"""Ways from place to place along the lanes are looked for up to this length."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneWay:
+    """A way along lanes; `is_junction` (N,) says which points of `curve` lie in junctions."""
+
+    curve: Curve
+    is_junction: NDArray[np.bool_]
+
+
 class Ways:
     """Finds ways on one map."""
 
-    def __init__(self, graph: LaneGraph) -> None:
+    def __init__(self, graph: LaneGraph, points: LanePoints | None = None) -> None:
         self._graph = graph
-        self._points = LanePoints(graph)
+        self._points = points or LanePoints(graph)
+
+    def between(self, start: Pose2D, end: Pose2D, what: str) -> LaneWay:
+        """The shortest way along lanes, without a lane change, from the lane at one pose to the lane at another.
+
+        Raises RouteError that names `what` where there is none.
+        """
+        starts, ends = self._lanes_at(start, what), self._lanes_at(end, what)
+        for (first, from_m), (last, to_m) in product(starts, ends):
+            if first.key == last.key and to_m > from_m:
+                return self._lane_way([first], from_m, to_m - from_m)
+            lanes = self._lanes_between(first, last)
+            if lanes is not None:
+                length_m = sum(lane.length_m for lane in lanes[:-1]) - from_m + to_m
+                return self._lane_way(lanes, from_m, length_m)
+        raise RouteError(f"{what}: no lanes lead from {starts[0][0].key} to {ends[0][0].key} without a lane change")
+
+    def _lane_way(self, lanes: list[Lane], from_m: float, length_m: float) -> LaneWay:
+        whole = Curve.joined([lane.curve for lane in lanes])
+        inside = np.concatenate([np.full(len(lane.s_m), lane.is_junction) for lane in lanes])
+        curve = _from(whole, from_m, length_m)
+        return LaneWay(curve, inside[np.minimum(whole.s_m.searchsorted(curve.s_m + from_m), len(inside) - 1)])
+
+    def _lanes_between(self, first: Lane, last: Lane) -> list[Lane] | None:
+        """The lanes of the shortest way that enters `last` at its start (Dijkstra, 1959); None where there is none."""
+        queue: list[tuple[float, int, Lane, tuple[Lane, ...]]] = [(0.0, 0, first, (first,))]
+        done: set[LaneKey] = set()
+        number = 0
+        while queue:
+            length_m, _, lane, way = heapq.heappop(queue)
+            if lane.key == last.key and len(way) > 1:
+                return list(way)
+            if (lane.key in done and len(way) > 1) or length_m > BETWEEN_MAX_M:
+                continue
+            done.add(lane.key)
+            for key in lane.successors:
+                if key in self._graph.lanes and (key not in done or key == last.key):
+                    number += 1
+                    following = self._graph.lanes[key]
+                    heapq.heappush(queue, (length_m + following.length_m, number, following, (*way, following)))
+        return None
 
     def along_lane(self, pose: Pose2D, distance_m: float, what: str) -> Curve:
         """The way along the lane at `pose`, straight on at junctions, for `distance_m` or to the end of the road.
@@ -58,11 +115,16 @@ class Ways:
         return Curve.through((1.0 - share) * old_x + share * new_x, (1.0 - share) * old_y + share * new_y)
 
     def _lane_at(self, pose: Pose2D, what: str, within_m: float = LANE_WITHIN_M) -> tuple[Lane, float]:
+        return self._lanes_at(pose, what, within_m)[0]
+
+    def _lanes_at(self, pose: Pose2D, what: str, within_m: float = LANE_WITHIN_M) -> list[tuple[Lane, float]]:
+        """The lanes at a pose, nearest first, with the arc lengths there."""
         rows = self._points.within(pose.x_m, pose.y_m, within_m)
-        for row in self._points.nearest_of_each_lane(pose.x_m, pose.y_m, rows):
-            if abs(float(wrap_angle(self._points.yaw_rad[row] - pose.yaw_rad))) < ALONG_MAX_RAD:
-                lane, at = self._points.lane_and_row(int(row))
-                return lane, float(lane.s_m[at])
+        nearest = self._points.nearest_of_each_lane(pose.x_m, pose.y_m, rows)
+        turn_rad = np.abs(wrap_angle(self._points.yaw_rad[nearest] - pose.yaw_rad))
+        found = [self._points.lane_and_row(int(row)) for row in nearest[turn_rad < ALONG_MAX_RAD]]
+        if found:
+            return [(lane, float(lane.s_m[at])) for lane, at in found]
         raise RouteError(f"{what}: there is no driving lane at ({pose.x_m:.1f}, {pose.y_m:.1f}) of the map frame")
 
     def _lanes_ahead(self, lane: Lane, distance_m: float) -> list[Lane]:

@@ -66,6 +66,14 @@ class Traffic:
         """Let the TrafficManager drive an existing vehicle."""
         vehicle.set_autopilot(True, self.port)
 
+    def drive_at(self, vehicle: carla.Vehicle, speed_mps: float) -> None:
+        """Drive a vehicle at this speed, whatever the limit is."""
+        self._manager.set_desired_speed(vehicle, 3.6 * speed_mps)
+
+    def drive_at_limit(self, vehicle: carla.Vehicle) -> None:
+        """Drive a vehicle at the speed limit again, as all vehicles do at first."""
+        self._manager.vehicle_percentage_speed_difference(vehicle, SLOWER_PERCENT)
+
     def close(self) -> None:
         """Leave synchronous mode, since the manager's thread would otherwise wait for a tick forever."""
         self._manager.set_synchronous_mode(False)

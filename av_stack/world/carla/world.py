@@ -10,7 +10,7 @@ import carla
 import numpy as np
 
 from av_core.errors import WorldError
-from av_core.orders import Order
+from av_core.orders import CapTraffic, ClearTraffic, Disturb, Order, PlaceEgo, StartTraffic, StopTraffic
 from av_core.types import (
     CollisionEvent,
     ControlCommand,
@@ -22,9 +22,10 @@ from av_core.types import (
     VehicleParameters,
 )
 from av_stack.world.base import PictureWatch
-from av_stack.world.carla.cast import Cast
 from av_stack.world.carla.client import Session
 from av_stack.world.carla.episode import FIRST_TICK_TIMEOUT_S, Episode
+from av_stack.world.carla.scripted.background_orders import BackgroundOrders
+from av_stack.world.carla.scripted.cast import Cast, CastOrder, place_on_ground
 from av_stack.world.carla.sensors import SensorRig
 from av_stack.world.carla.traffic import Traffic
 from av_stack.world.carla.truth import TruthReader, forward_speed_mps, rear_axle_x_m, vehicle_parameters
@@ -62,6 +63,7 @@ class CarlaWorld:
         self._silence_max_s = silence_max_s
         self._collisions: tuple[CollisionEvent, ...] = ()
         self._lights = VehicleLights()
+        self._disturbance = Disturb(0.0, 0.0)
         self._is_raining = False
         self._stamp = Stamp(0, 0.0)
         self._first_frame = 0
@@ -117,8 +119,11 @@ class CarlaWorld:
         return replace(sensed, is_raining=self._is_raining)
 
     def apply(self, command: ControlCommand) -> None:
+        throttle, steer = command.throttle + self._disturbance.throttle, command.steer + self._disturbance.steer
         control = carla.VehicleControl(
-            throttle=float(command.throttle), steer=-float(command.steer), brake=float(command.brake)
+            throttle=min(max(float(throttle), 0.0), 1.0),
+            steer=-min(max(float(steer), -1.0), 1.0),
+            brake=float(command.brake),
         )
         with self._session.answering("control of the ego"):
             self.episode.ego.apply_control(control)
@@ -128,7 +133,18 @@ class CarlaWorld:
 
     def direct(self, orders: Sequence[Order]) -> None:
         with self._session.answering("an order of the scenario's script"):
-            self._cast.direct(orders)
+            for_cast: list[CastOrder] = []
+            for order in orders:
+                if isinstance(order, Disturb):
+                    self._disturbance = order
+                elif isinstance(order, PlaceEgo):
+                    self._place_ego(order)
+                elif isinstance(order, (StopTraffic, StartTraffic, CapTraffic, ClearTraffic)):
+                    self._background.carry_out(order)
+                else:
+                    for_cast.append(order)
+            self._background.step()
+            self._cast.direct(for_cast)
 
     def truth(self) -> Truth:
         with self._session.answering("truth"):
@@ -187,6 +203,9 @@ class CarlaWorld:
                 self._start_traffic().spawn(session.client, episode.world, spec, rng)
             self._cast = Cast(session.client, episode.world, episode.map, self._drive_itself)
             episode.cleanup.callback(session.clean_up, self._cast.destroy_all)
+            self._background = BackgroundOrders(
+                session.client, episode.world, episode.ego, lambda: self.traffic or self._start_traffic()
+            )
 
     def _start_traffic(self) -> Traffic:
         episode, session = self.episode, self._session
@@ -197,6 +216,9 @@ class CarlaWorld:
 
     def _drive_itself(self, vehicle: carla.Vehicle) -> None:
         (self.traffic or self._start_traffic()).drive(vehicle)
+
+    def _place_ego(self, order: PlaceEgo) -> None:
+        self.episode.ego.set_transform(place_on_ground(self.episode.map, order.pose))
 
     def _tick_sensors(self, ticks: int) -> None:
         """Tick, then wait for the data of every sensor in the last of the ticks.

@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from av_core.config import validate
-from av_core.orders import Destroy, Hold, Move, Order, Spawn
+from av_core.orders import ActorOrder, Destroy, Hold, Move, Order, Spawn
 from av_core.types import ActorTruth, LaneGraph, Pose2D
 from planning import PlanningConfig, Route, find_route, pose_on_lane
 from scenarios.script.engine import Engine
 from scenarios.script.model import Script
 from scenarios.script.places import Roads
-from scenarios.script.situation import EGO, Situation
+from scenarios.script.situation import EGO, Body, Situation
 from tests.planning.lanes_by_hand import chain
 
 STEP_S = 0.05
 ROAD_M = 400.0
+CAR_M = (4.8, 2.0)
 
 Ego = Callable[[float], tuple[float, float]]
 """Place on the route (m) and speed (m/s) of the ego at a time."""
@@ -39,7 +40,10 @@ def script(values: Mapping[str, Any]) -> Script:
 
 
 class Stage:
-    """Plays a script; the ego moves along the route as `ego` says. `seen` is every order, with its time."""
+    """Plays a script; the ego moves along the route as `ego` says. `seen` is every order, with its time.
+
+    `hit` are the actors that the ego touches at the next tick. All road users are as large as a car.
+    """
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class Stage:
         self.engine = Engine(played, Roads(self.graph, self.route), seed)
         self.actors: dict[str, ActorTruth] = {}
         self.seen: list[tuple[float, Order]] = []
+        self.hit: set[str] = set()
         self._ticks = 0
         self._ego = ego
         self._carry_out(self.engine.begin())
@@ -68,7 +73,11 @@ class Stage:
             s_m, speed = self._ego(self.time_s)
             x, y, yaw = (float(v) for v in self.route.curve.pose_at(s_m))
             ego = ActorTruth(Pose2D(x, y, yaw), (speed * math.cos(yaw), speed * math.sin(yaw)))
-            self._carry_out(self.engine.step(Situation(self.time_s, STEP_S, s_m, {**self.actors, EGO: ego})))
+            actors = {**self.actors, EGO: ego}
+            bodies = [Body(actor.pose, actor.velocity_mps, *CAR_M) for actor in actors.values()]
+            now = Situation(self.time_s, STEP_S, s_m, actors, bodies=bodies, hit=frozenset(self.hit))
+            self.hit.clear()
+            self._carry_out(self.engine.step(now))
             self._ticks += 1
         return self
 
@@ -80,15 +89,19 @@ class Stage:
             self.seen.append((self.time_s, order))
             if isinstance(order, Spawn):
                 self.actors[order.actor] = ActorTruth(order.pose, (0.0, 0.0))
-            elif isinstance(order, Destroy):
-                del self.actors[order.actor]
-            elif isinstance(order, Hold):
-                self.actors[order.actor] = ActorTruth(self.actors[order.actor].pose, (0.0, 0.0))
-            elif isinstance(order, Move):
-                was, (vx, vy) = self.actors[order.actor].pose, order.velocity_mps
-                yaw = was.yaw_rad + order.yaw_rate_radps * STEP_S
-                pose = Pose2D(was.x_m + vx * STEP_S, was.y_m + vy * STEP_S, yaw)
-                self.actors[order.actor] = ActorTruth(pose, order.velocity_mps)
+            elif isinstance(order, ActorOrder) and order.actor in self.actors:
+                self._move(order)
+
+    def _move(self, order: ActorOrder) -> None:
+        was = self.actors[order.actor].pose
+        if isinstance(order, Destroy):
+            del self.actors[order.actor]
+        elif isinstance(order, Hold):
+            self.actors[order.actor] = ActorTruth(was, (0.0, 0.0))
+        elif isinstance(order, Move):
+            vx, vy = order.velocity_mps
+            pose = Pose2D(was.x_m + vx * STEP_S, was.y_m + vy * STEP_S, was.yaw_rad + order.yaw_rate_radps * STEP_S)
+            self.actors[order.actor] = ActorTruth(pose, order.velocity_mps)
 
 
 def standing(_: float) -> tuple[float, float]:

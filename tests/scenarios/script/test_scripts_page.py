@@ -11,7 +11,7 @@ import yaml
 from scenarios.expectations import Expectations
 from scenarios.script.actions import Action
 from scenarios.script.conditions import Condition
-from scenarios.script.model import PartTable
+from scenarios.script.model import FlowTable, PartTable
 from tests.scenarios.script.stage import Stage, driving, script
 
 PAGE = (Path(__file__).parents[3] / "docs" / "scripts.md").read_text()
@@ -29,6 +29,7 @@ def keys_of(section: str) -> set[str]:
     [
         ("Conditions: `when`", Condition),
         ("Actions: `do`", Action),
+        ("Flows", FlowTable),
         ("Parts", PartTable),
         ("What a drive has to achieve", Expectations),
     ],

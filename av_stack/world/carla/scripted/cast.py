@@ -11,11 +11,22 @@ from carla.command import ApplyTargetAngularVelocity, ApplyTargetVelocity, Apply
 
 from av_core.errors import ConfigError, WorldError
 from av_core.frames import carla_to_map_yaw, map_to_carla_yaw
-from av_core.orders import Destroy, DriveItself, Hold, Move, OpenDoor, Order, SetSignal, SetWeather, ShowLights, Spawn
+from av_core.orders import (
+    ActorOrder,
+    Destroy,
+    DriveItself,
+    Hold,
+    Move,
+    OpenDoor,
+    SetSignal,
+    SetWeather,
+    ShowLights,
+    Spawn,
+)
 from av_core.suggest import similar
 from av_core.types import ActorTruth, Pose2D
 from av_stack.world.carla.actors import destroy
-from av_stack.world.carla.signals import HeldSignals
+from av_stack.world.carla.scripted.signals import HeldSignals
 from av_stack.world.carla.vehicle_lights import light_state_of
 from av_stack.world.carla.weather import weather_of
 
@@ -28,6 +39,9 @@ DOORS = {
     "rear_left": carla.VehicleDoor.RL,
     "rear_right": carla.VehicleDoor.RR,
 }
+
+
+CastOrder = Spawn | ActorOrder | SetSignal | SetWeather
 
 
 class Cast:
@@ -56,8 +70,8 @@ class Cast:
         snapshot = self._world.get_snapshot()
         return {name: _truth_of(actor) for name, actor in self._actors.items() if snapshot.has_actor(actor.id)}
 
-    def direct(self, orders: Sequence[Order]) -> None:
-        """Carry out the orders."""
+    def direct(self, orders: Sequence[CastOrder]) -> None:
+        """Carry out the orders; those to an actor that is not there are ignored."""
         commands: list[Any] = []
         for order in orders:
             if isinstance(order, Spawn):
@@ -76,7 +90,7 @@ class Cast:
         destroy(self._client, self.actor_ids)
         self._actors.clear()
 
-    def _carry_out(self, order: Order, actor: carla.Actor) -> list[Any]:
+    def _carry_out(self, order: ActorOrder, actor: carla.Actor) -> list[Any]:
         """The commands of an order that can be sent together with others; the rest is done at once."""
         if isinstance(order, Move):
             return self._move(order, actor)
@@ -104,19 +118,13 @@ class Cast:
             hint = f"; similar are {', '.join(near)}" if near else ""
             raise ConfigError(f"actor {order.actor}: the server has no blueprint {order.blueprint}{hint}")
         _set_attributes(blueprint, order)
-        place = self._place(order.pose)
+        place = place_on_ground(self._map, order.pose)
         actor = self._world.try_spawn_actor(blueprint, place)
         if actor is not None:
             self._actors[order.actor] = actor
         elif order.is_needed:
             at = place.location
             raise WorldError(f"actor {order.actor} cannot be spawned at ({at.x:.1f}, {at.y:.1f}): the place is taken")
-
-    def _place(self, pose: Pose2D) -> carla.Transform:
-        at = carla.Location(x=pose.x_m, y=-pose.y_m)
-        road = self._map.get_waypoint(at)
-        at.z = (road.transform.location.z if road is not None else 0.0) + ABOVE_GROUND_M
-        return carla.Transform(at, carla.Rotation(yaw=float(map_to_carla_yaw(pose.yaw_rad))))
 
     def _move(self, order: Move, actor: carla.Actor) -> list[Any]:
         velocity = carla.Vector3D(order.velocity_mps[0], -order.velocity_mps[1], 0.0)
@@ -144,6 +152,14 @@ class Cast:
             ApplyTargetAngularVelocity(actor.id, still),
             ApplyVehicleControl(actor.id, brakes),
         ]
+
+
+def place_on_ground(town: carla.Map, pose: Pose2D) -> carla.Transform:
+    """Where to put an actor so that it drops onto the nearest road's height at a pose."""
+    at = carla.Location(x=pose.x_m, y=-pose.y_m)
+    road = town.get_waypoint(at)
+    at.z = (road.transform.location.z if road is not None else 0.0) + ABOVE_GROUND_M
+    return carla.Transform(at, carla.Rotation(yaw=float(map_to_carla_yaw(pose.yaw_rad))))
 
 
 def _walk(actor: carla.Walker, control: carla.WalkerControl) -> ApplyWalkerControl:

@@ -1,0 +1,108 @@
+"""What a script orders of the background traffic: stop, drive on, keep below a speed, be gone from a place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import carla
+
+from av_core.orders import CapTraffic, ClearTraffic, StartTraffic, StopTraffic, TrafficOrder
+from av_stack.world.carla.actors import actors_in, destroy
+from av_stack.world.carla.traffic import Traffic
+from av_stack.world.carla.truth import BACKGROUND_ROLE
+
+BESIDE_M = 8.0
+"""A vehicle ahead of the ego is on its road if it is no farther to the side, and heads nearly the same way."""
+
+SAME_WAY_COS = math.cos(math.radians(45.0))
+
+CAP_EVERY_TICKS = 20
+"""Ticks after which vehicles that have come since are kept below the speed, too."""
+
+MPS_PER_KMH = 1.0 / 3.6
+
+
+class BackgroundOrders:
+    """Carries out orders to the vehicles with the role of background traffic; `traffic` drives them."""
+
+    def __init__(
+        self, client: carla.Client, world: carla.World, ego: carla.Vehicle, traffic: Callable[[], Traffic]
+    ) -> None:
+        self._client, self._world, self._ego, self._traffic = client, world, ego, traffic
+        self._stopped: dict[int, carla.Vehicle] = {}
+        self._cap_mps: float | None = None
+        self._ticks = 0
+
+    def carry_out(self, order: TrafficOrder) -> None:
+        """Carry out one order."""
+        if isinstance(order, ClearTraffic):
+            self._clear(order)
+        elif isinstance(order, CapTraffic):
+            self._cap(order.speed_mps)
+        elif isinstance(order, StopTraffic):
+            self._stop(order.within_m)
+        else:
+            assert isinstance(order, StartTraffic)
+            self._start()
+
+    def step(self) -> None:
+        """Keep the limit up; call it once per tick."""
+        self._ticks += 1
+        if self._cap_mps is not None and self._ticks % CAP_EVERY_TICKS == 0:
+            self._cap(self._cap_mps)
+
+    def _vehicles(self) -> Iterator[carla.Vehicle]:
+        for actor in actors_in(self._world, "vehicle.*"):
+            if actor.attributes.get("role_name") == BACKGROUND_ROLE:
+                yield cast("carla.Vehicle", actor)
+
+    def _clear(self, order: ClearTraffic) -> None:
+        within = [vehicle.id for vehicle in self._vehicles() if _is_near(vehicle.get_location(), order)]
+        for actor_id in within:
+            self._stopped.pop(actor_id, None)
+        if within:
+            destroy(self._client, within)
+
+    def _cap(self, speed_mps: float | None) -> None:
+        was_capped, self._cap_mps = self._cap_mps is not None, speed_mps
+        if speed_mps is None and not was_capped:
+            return
+        for vehicle in self._vehicles():
+            if vehicle.id not in self._stopped:
+                self._set_speed(vehicle)
+
+    def _set_speed(self, vehicle: carla.Vehicle) -> None:
+        limit_mps = vehicle.get_speed_limit() * MPS_PER_KMH
+        if self._cap_mps is None or self._cap_mps >= limit_mps:
+            self._traffic().drive_at_limit(vehicle)
+        else:
+            self._traffic().drive_at(vehicle, self._cap_mps)
+
+    def _stop(self, within_m: float) -> None:
+        for vehicle in self._vehicles():
+            if self._is_ahead(vehicle, within_m):
+                self._stopped[vehicle.id] = vehicle
+                self._traffic().drive_at(vehicle, 0.0)
+                vehicle.set_light_state(carla.VehicleLightState.Brake)
+
+    def _start(self) -> None:
+        for vehicle in self._stopped.values():
+            if vehicle.is_alive:
+                vehicle.set_light_state(carla.VehicleLightState.NONE)
+                self._set_speed(vehicle)
+        self._stopped.clear()
+
+    def _is_ahead(self, vehicle: carla.Vehicle, within_m: float) -> bool:
+        """Whether a vehicle is in front of the ego, on its road and in its direction."""
+        ego, other = self._ego.get_transform(), vehicle.get_transform()
+        forward, its = ego.get_forward_vector(), other.get_forward_vector()
+        dx, dy = other.location.x - ego.location.x, other.location.y - ego.location.y
+        ahead_m, side_m = dx * forward.x + dy * forward.y, abs(dy * forward.x - dx * forward.y)
+        same_way = forward.x * its.x + forward.y * its.y > SAME_WAY_COS
+        return 0.0 < ahead_m <= within_m and side_m <= BESIDE_M and same_way
+
+
+def _is_near(at: carla.Location, order: ClearTraffic) -> bool:
+    return any(math.hypot(at.x - place.x_m, -at.y - place.y_m) < order.within_m for place in order.places)
