@@ -191,13 +191,21 @@ def free_port_pair() -> int:
 
 def embedded_maps(folder: Path | None = None) -> list[str]:
     """Sorted names of the maps of an embedded server that is started with `--maps folder`."""
+    return sorted(embedded_map_files(folder))
+
+
+def embedded_map_files(folder: Path | None = None) -> dict[str, Path]:
+    """The OpenDRIVE files of these maps by name, as such a server would choose them."""
     spec = importlib.util.find_spec("embedded_carla")
     own = (
         Path(next(iter(spec.submodule_search_locations))) / "maps" if spec and spec.submodule_search_locations else None
     )
     listed = [Path(part) for part in os.environ.get("EMBEDDED_CARLA_MAPS", "").split(os.pathsep) if part]
-    folders = [place for place in (folder, own, *listed) if place is not None]
-    return sorted({path.stem for place in folders for path in place.glob("*.xodr")})
+    found: dict[str, Path] = {}
+    for place in (place for place in (folder, *listed, own) if place is not None):
+        for path in sorted(place.glob("*.xodr")):
+            found.setdefault(path.stem, path)
+    return found
 
 
 def embedded_town(name: str) -> Path | None:

@@ -15,6 +15,7 @@ from av_stack.cli.drive import run_command
 from av_stack.cli.evaluation import eval_perception_command, eval_pictures_command
 from av_stack.cli.leaderboard import lint_command, types_command
 from av_stack.cli.output import say_error
+from av_stack.cli.placing import place_command
 from av_stack.cli.suite import suite_command
 from av_stack.cli.tools import calibrate_command, doctor_command, list_command, repair_command, serve_command
 from av_stack.interruption import INTERRUPTED_STATUS, leave, raise_on_signals
@@ -27,7 +28,7 @@ app = typer.Typer(
 eval_app = typer.Typer(no_args_is_help=True, help="Measure perception: against the simulator, or on your own pictures.")
 app.add_typer(eval_app, name="eval")
 scenarios_app = typer.Typer(
-    no_args_is_help=True, help="Check CARLA Leaderboard routes, and list the types of scenarios."
+    no_args_is_help=True, help="Check CARLA Leaderboard routes, find places for scenarios, and list their types."
 )
 app.add_typer(scenarios_app, name="scenarios")
 
@@ -46,6 +47,7 @@ app.command("doctor")(doctor_command)
 eval_app.command("perception")(eval_perception_command)
 eval_app.command("pictures")(eval_pictures_command)
 scenarios_app.command("lint")(lint_command)
+scenarios_app.command("place")(place_command)
 scenarios_app.command("types")(types_command)
 
 

@@ -1,10 +1,10 @@
-"""`av-stack scenarios lint` prints one line for each problem and a line of counts; its status says if there is one."""
+"""What `av-stack scenarios lint`, `types` and `place` print, and their status."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from av_stack.server_process import embedded_town
+from av_stack.server_process import embedded_map_files, embedded_town
 from scenarios.leaderboard.types import TYPES
 from tests.av_stack.cli.test_bad_input import av_stack, complaint
 from tests.scenarios.leaderboard.route_text import VALID, changed
@@ -55,3 +55,28 @@ def test_types_are_listed() -> None:
     done = av_stack("scenarios", "types")
     assert done.returncode == 0
     assert all(name[:15] in done.stdout for name in TYPES)
+
+
+def test_places_are_listed_and_written(tmp_path: Path) -> None:
+    out = tmp_path / "places.xml"
+    done = av_stack("scenarios", "place", "T_Junction", "--map", "country_road", "--out", str(out))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("T_Junction") == 2
+    assert done.stdout.splitlines()[-1] == f"2 routes in {out}"
+    checked = av_stack("scenarios", "lint", str(out), "--maps", str(embedded_map_files()["country_road"].parent))
+    assert checked.stdout == f"{out}: 2 routes, 2 scenarios, 0 problems\n"
+
+
+def test_a_map_without_a_place_is_one_line_and_status_1() -> None:
+    done = av_stack("scenarios", "place", "StaticCutIn", "--map", str(embedded_map_files()["country_road"]))
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "-      StaticCutIn  none            country_road has no road with another lane of" in done.stdout
+    assert done.stdout.count("\n") == 2
+
+
+def test_bad_arguments_of_place_end_in_one_line(tmp_path: Path) -> None:
+    assert "unknown type 'Acident'" in complaint(av_stack("scenarios", "place", "Acident", "--map", "city_grid"))
+    assert "unknown map 'Town99'" in complaint(av_stack("scenarios", "place", "all", "--map", "Town99"))
+    assert "No such file" in complaint(av_stack("scenarios", "place", "all", "--map", "nowhere.xodr"))
+    out = str(tmp_path / "no" / "places.xml")
+    assert "no such folder" in complaint(av_stack("scenarios", "place", "all", "--map", "city_grid", "--out", out))

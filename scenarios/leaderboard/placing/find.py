@@ -1,0 +1,144 @@
+"""Finds places for a type of scenario on a map: `find_places` gives routes with one scenario each, or a reason."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from av_core.errors import ConfigError
+from av_core.suggest import did_you_mean
+from av_core.types import LaneGraph
+from scenarios.leaderboard.placing.junctions import junction_places
+from scenarios.leaderboard.placing.merges import merge_places
+from scenarios.leaderboard.placing.needs import (
+    Candidate,
+    ChangeNeeds,
+    JunctionNeeds,
+    MergeNeeds,
+    Missing,
+    Option,
+    StretchNeeds,
+)
+from scenarios.leaderboard.placing.roads import RoadView
+from scenarios.leaderboard.placing.stretches import lane_changes, stretches
+from scenarios.leaderboard.placing.table import NEEDS
+from scenarios.leaderboard.placing.verify import Placed, route_of, verified
+from scenarios.leaderboard.routes import LeaderboardRoute
+
+POOL = 40
+"""Candidates among which the places are chosen."""
+
+APART_MIN_M = 30.0
+"""Triggers of two places of a type are at least so far apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places of a type on a map: routes with their planned lengths.
+
+    `refusal` says why there are none; it is empty where there is one or more.
+    """
+
+    type_name: str
+    map_name: str
+    routes: tuple[LeaderboardRoute, ...]
+    lengths_m: tuple[float, ...]
+    refusal: str = ""
+
+
+def check_type(type_name: str) -> None:
+    """Raise ConfigError for a type that does not exist."""
+    if type_name not in NEEDS:
+        raise ConfigError(
+            f"unknown type {type_name!r:.80}{did_you_mean(type_name, tuple(NEEDS))}; `av-stack scenarios types` lists "
+            "them all"
+        )
+
+
+def find_places(type_name: str, graph: LaneGraph, seed: int, count: int) -> Places:
+    """Up to `count` places, spread over the map; the same for the same seed.
+
+    Raises ConfigError for a type that does not exist.
+    """
+    check_type(type_name)
+    view = RoadView(graph)
+    rng = np.random.default_rng([seed, zlib.crc32(type_name.encode())])
+    options = _options(view, type_name, rng)
+    missing: Counter[Missing] = Counter()
+    wrong: Counter[str] = Counter()
+    chosen: list[Placed] = []
+    while len(chosen) < count and (pool := _draw(options, missing)):
+        while pool and len(chosen) < count:
+            candidate = pool.pop(_farthest(view, pool, chosen))
+            found = verified(graph, route_of(view, type_name, candidate, len(chosen) + 1), candidate.way.length_m)
+            if isinstance(found, str):
+                wrong[found] += 1
+            elif _is_apart(found, chosen):
+                chosen.append(found)
+    routes = tuple(placed.route for placed in chosen)
+    lengths_m = tuple(placed.planned.length_m for placed in chosen)
+    return Places(
+        type_name, graph.name, routes, lengths_m, "" if chosen else _refusal(type_name, graph.name, missing, wrong)
+    )
+
+
+def _draw(options: Iterator[Option], missing: Counter[Missing]) -> list[Candidate]:
+    """The next candidates, at most `POOL`; counts in `missing` what the others miss."""
+    pool: list[Candidate] = []
+    for option in options:
+        if isinstance(option, Missing):
+            missing[option] += 1
+        else:
+            pool.append(option)
+            if len(pool) >= POOL:
+                break
+    return pool
+
+
+def _options(view: RoadView, type_name: str, rng: np.random.Generator) -> Iterator[Option]:
+    needs = NEEDS[type_name]
+    if isinstance(needs, StretchNeeds):
+        return stretches(view, needs, rng)
+    if isinstance(needs, ChangeNeeds):
+        return lane_changes(view, needs, rng)
+    if isinstance(needs, JunctionNeeds):
+        return junction_places(view, needs, rng)
+    assert isinstance(needs, MergeNeeds)
+    return merge_places(view, needs, rng)
+
+
+def _farthest(view: RoadView, pool: list[Candidate], chosen: list[Placed]) -> int:
+    """The candidate that is farthest from all chosen places; the first where there are none."""
+    taken = [(p.route.scenarios[0].trigger.x_m, -p.route.scenarios[0].trigger.y_m) for p in chosen]
+    if not taken:
+        return 0
+    poses = [candidate.way.pose(view, candidate.trigger_m) for candidate in pool]
+    nearest_m = [min(math.hypot(pose.x_m - x, pose.y_m - y) for x, y in taken) for pose in poses]
+    return int(np.argmax(nearest_m))
+
+
+def _is_apart(placed: Placed, chosen: list[Placed]) -> bool:
+    here = placed.route.scenarios[0].trigger
+    others = [other.route.scenarios[0].trigger for other in chosen]
+    return all(math.hypot(here.x_m - o.x_m, here.y_m - o.y_m) >= APART_MIN_M for o in others)
+
+
+_WHERE = {StretchNeeds: "road", ChangeNeeds: "road", JunctionNeeds: "junction", MergeNeeds: "road"}
+
+
+def _refusal(type_name: str, map_name: str, missing: Counter[Missing], wrong: Counter[str]) -> str:
+    """Why there is no place: the need that the places that came closest fail, or what is wrong with them."""
+    if wrong:
+        return f"{map_name} has places for {type_name}, but {wrong.most_common(1)[0][0]}"
+    if not missing:
+        return f"{map_name} has no {_WHERE[type(NEEDS[type_name])]}; {type_name} needs one"
+    needs = NEEDS[type_name]
+    closest = max(missing, key=lambda option: option.number).number
+    words = [word for word in needs.words[: closest + 1] if word]
+    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return f"{map_name} has no {_WHERE[type(needs)]} with {listed}; {type_name} needs one"

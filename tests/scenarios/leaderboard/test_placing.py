@@ -1,0 +1,108 @@
+"""Places are found on our own towns, are the same for the same seed, and offer what their type needs."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from av_core.errors import ConfigError
+from av_core.types import LaneGraph, SideKind
+from av_stack.server_process import embedded_map_files
+from av_stack.world.carla.map import read_lane_graph
+from scenarios.leaderboard.lint import lint
+from scenarios.leaderboard.placing.find import Places, find_places
+from scenarios.leaderboard.placing.roads import RoadView
+from scenarios.leaderboard.placing.table import NEEDS
+from scenarios.leaderboard.placing.verify import planned_route
+from scenarios.leaderboard.route_writer import to_xml
+from scenarios.leaderboard.route_xml import survey
+from scenarios.leaderboard.types import TYPES
+
+
+@cache
+def graph_of(name: str) -> LaneGraph:
+    return read_lane_graph(embedded_map_files()[name])
+
+
+def find(type_name: str, map_name: str, seed: int = 0, count: int = 2) -> Places:
+    return find_places(type_name, graph_of(map_name), seed, count)
+
+
+def test_the_table_has_every_type() -> None:
+    assert set(NEEDS) == set(TYPES)
+
+
+@given(st.sampled_from(sorted(TYPES)), st.sampled_from(("city_grid", "country_road")), st.integers(0, 10**6))
+@settings(max_examples=15, deadline=None)
+def test_every_place_is_a_route_without_problems(type_name: str, map_name: str, seed: int) -> None:
+    """The text of the places reads back; the lint, which also compares triggers with the road, finds nothing."""
+    places = find(type_name, map_name, seed)
+    assert bool(places.routes) != bool(places.refusal)
+    if not places.routes:
+        assert map_name in places.refusal
+        assert type_name in places.refusal
+        return
+    file = survey(to_xml(places.routes[:1]).encode(), "routes.xml")
+    assert lint(file, graph_of).problems == ()
+    assert [scenario.type for route in file.routes for scenario in route.scenarios] == [type_name]
+    for route, length_m in zip(places.routes, places.lengths_m, strict=True):
+        assert 100.0 <= length_m <= 400.0
+        assert planned_route(graph_of(map_name), route).length_m == length_m
+
+
+def test_the_same_seed_gives_the_same_places_and_another_one_others() -> None:
+    first, again, other = (find("T_Junction", "city_grid", seed) for seed in (0, 0, 1))
+    assert first == again
+    assert first.routes != other.routes
+
+
+def test_places_are_spread_over_the_map() -> None:
+    triggers = [route.scenarios[0].trigger for route in find("DynamicObjectCrossing", "city_grid", count=4).routes]
+    assert len(triggers) == 4
+    apart = [math.hypot(a.x_m - b.x_m, a.y_m - b.y_m) for a in triggers for b in triggers if a is not b]
+    assert min(apart) > 100.0
+
+
+@pytest.mark.parametrize(
+    ("type_name", "words"),
+    [
+        ("CrossingBicycleFlow", "a bicycle lane across its way"),
+        ("ParkingCutIn", "no road with a parking lane or a shoulder of 2 m beside the ego's lane"),
+        ("Accident", "no road with a lane of the ego's direction beside the ego's; Accident needs one"),
+        ("SignalizedJunctionLeftTurn", "a left turn and lights"),
+        ("HighwayExit", "an exit beyond a lane with traffic"),
+    ],
+)
+def test_a_map_without_a_place_says_what_it_lacks(type_name: str, words: str) -> None:
+    """country_road has one lane each way, two T-junctions without lights, and no place to park."""
+    assert words in find(type_name, "country_road").refusal
+
+
+def test_the_obstacle_leaves_a_lane_on_its_other_side() -> None:
+    graph = graph_of("city_grid")
+    view = RoadView(graph)
+    for route in find("Accident", "city_grid", count=4).routes:
+        (scenario,) = route.scenarios
+        planned = planned_route(graph, route)
+        parameters = {given.name: given.value for given in scenario.parameters}
+        at = planned.curve.project(scenario.trigger.x_m, -scenario.trigger.y_m)
+        row = planned.row_at(float(at.s_m) + float(str(parameters["distance"])))
+        key = planned.lanes[int(planned.lane_index[row])]
+        side = 1.0 if parameters["direction"] == "right" else -1.0
+        assert view.same_way_beside(key, float(planned.lane_s_m[row]), side) is not None
+
+
+def test_an_unknown_type_is_an_error_for_people() -> None:
+    with pytest.raises(ConfigError, match="did you mean Accident"):
+        find("Acident", "city_grid")
+
+
+def test_pavements_and_kerbs_are_side_lanes() -> None:
+    graph = graph_of("city_grid")
+    kinds = {lane.kind for lane in graph.side_lanes.values()}
+    assert kinds == {SideKind.SHOULDER, SideKind.PAVEMENT}
+    assert not set(graph.side_lanes) & set(graph.lanes)
