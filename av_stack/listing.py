@@ -7,9 +7,10 @@ from pathlib import Path
 from av_core.config import names_in
 from av_stack.server_process import embedded_maps
 from av_stack.world.carla.weather import weather_presets
+from scenarios.limits import RANDOM
 from scenarios.model import FOLDER as SCENARIOS
 from scenarios.model import load_scenario
-from scenarios.suites import SUITES
+from scenarios.suites import RANDOM_ABOUT, SUITES
 from sim_configs.load import FOLDER as CONFIGS
 from sim_configs.load import load_rig
 
@@ -21,7 +22,7 @@ def listing(maps: Path | None = None) -> dict[str, list[Row]]:
     """The rows for each kind of name; `maps` is a folder with more maps."""
     return {
         "scenarios": [_scenario(name) for name in names_in(SCENARIOS)],
-        "suites": [(name, suite.about) for name, suite in SUITES.items()],
+        "suites": [*((name, suite.about) for name, suite in SUITES.items()), (RANDOM, RANDOM_ABOUT)],
         "weathers": [
             *((name, "preset of CARLA") for name in weather_presets()),
             *((name, f"sim_configs/weather/{name}.yaml") for name in names_in(CONFIGS / "weather")),

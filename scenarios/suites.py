@@ -16,6 +16,8 @@ TOWNS = (
     "Town04_motorway",
 )
 
+QUICK = tuple(sorted(path.stem for path in (FOLDER / "quick").glob("*.yaml")))
+
 DEMO_WEATHERS = ("ClearNoon", "HardRainNoon", "ClearNight", "SoftRainSunset", "clear_noon_fog")
 
 
@@ -36,10 +38,11 @@ def _weathers() -> tuple[Scenario, ...]:
 
 
 SUITES = {
+    "quick": Suite("twelve short drives of all kinds on our own maps, twelve minutes at most on two cores",
+                   tuple(load_scenario(name) for name in QUICK)),
     "towns": Suite("three routes each in Town01, Town02 and Town10HD, and Town04's motorway",
                    tuple(load_scenario(name) for name in TOWNS)),
     "weathers": Suite("the demo in sun, hard rain, night, wet sunset and fog", _weathers()),
 }  # fmt: skip
 
-RANDOM = "random"
-"""Name of the suite that is made anew from a seed."""
+RANDOM_ABOUT = "random routes of 0.5 to 1.5 km through the towns of --map, with traffic and weather, from --seed"

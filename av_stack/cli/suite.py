@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +15,13 @@ from av_stack.cli.drive import check_options_of_stack
 from av_stack.cli.options import ORACLE_NAMES, AgentOption, OracleOption, OutOption, ServerOption
 from av_stack.cli.output import OutcomeError, console
 from av_stack.interruption import importing
-from scenarios.limits import SEED_MAX
+from scenarios.limits import RANDOM, SEED_MAX
 
 if TYPE_CHECKING:
     from av_stack.suite.job import Job, Options
 
 WORKERS_MAX = 256
+COUNT, COUNT_MAX = 12, 10_000
 
 
 def suite_command(
@@ -31,6 +33,12 @@ def suite_command(
     ],
     routes: Annotated[
         str | None, typer.Option(metavar="IDS", help="Routes of the file, for example 0-4,7. Default: all.")
+    ] = None,
+    map_names: Annotated[
+        str, typer.Option("--map", metavar="NAMES", help="Towns of suite random, comma-separated. Default: all.")
+    ] = "",
+    count: Annotated[
+        int | None, typer.Option(min=1, max=COUNT_MAX, help=f"Routes of suite random. Default: {COUNT}.")
     ] = None,
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps for the embedded server.")] = None,
     server: ServerOption = None,
@@ -59,13 +67,31 @@ def suite_command(
     check_options_of_stack(agent, {"--oracle": oracle})
     if address is not None and workers > 1:
         raise ConfigError(f"--workers {workers}: one server drives one run at a time; leave --server or --workers out")
-    options = Options(maps.resolve() if maps is not None else None, address, oracles, agent, seed)
+    folder = maps.resolve() if maps is not None else None
+    options = Options(folder, address, oracles, agent, None if suite == RANDOM else seed)
     with importing():
-        jobs = _jobs(suite, routes, options)
+        jobs = _random_jobs(parse_list(map_names), seed, count, options) if suite == RANDOM else None
+        if jobs is None:
+            _check_only_random(suite, {"--map": map_names, "--count": count})
+            jobs = _jobs(suite, routes, options)
     entries = _drive(suite, jobs, options, out, workers, resume)
     failed = [entry["scenario"] for entry in entries if entry["shortcomings"] or entry["crash"] is not None]
     if failed:
         raise OutcomeError(f"{len(failed)} of {len(entries)} runs did not pass: {', '.join(failed)}", 1)
+
+
+def _random_jobs(map_names: Sequence[str], seed: int | None, count: int | None, options: Options) -> list[Job]:
+    from av_stack.server_process import embedded_maps
+    from av_stack.suite.sources import random_jobs, with_map_digests
+
+    towns = map_names or embedded_maps(options.maps)
+    return with_map_digests(random_jobs(towns, seed or 0, count or COUNT, options), options.maps)
+
+
+def _check_only_random(suite: str, given: Mapping[str, object]) -> None:
+    for option, value in given.items():
+        if value:
+            raise ConfigError(f"{option}: it is for suite {RANDOM}, and {suite!r:.80} is another")
 
 
 def _jobs(suite: str, routes: str | None, options: Options) -> list[Job]:
@@ -86,7 +112,7 @@ def _jobs(suite: str, routes: str | None, options: Options) -> list[Job]:
     elif suite not in SUITES and path.is_dir():
         jobs = folder_jobs(path, options)
     else:
-        check_known("SUITE", [suite], tuple(SUITES))
+        check_known("SUITE", [suite], (*SUITES, RANDOM))
         jobs = suite_jobs(SUITES[suite], options)
     refuse_if_none_can_start(jobs)
     return with_map_digests(jobs, options.maps)

@@ -14,12 +14,14 @@ from lxml import etree
 from av_core.errors import AvStackError, ConfigError
 from av_stack.checks import check_map
 from av_stack.run import check_settings
-from av_stack.server_process import embedded_maps
+from av_stack.server_process import embedded_map_files, embedded_maps
 from av_stack.suite.job import DIGEST_CHARS, Job, Options
+from av_stack.world.carla.map import read_lane_graph
 from scenarios.leaderboard.route_xml import read_bytes, survey
 from scenarios.leaderboard.subset import select_routes
 from scenarios.leaderboard.xml_elements import read_elements
 from scenarios.model import Scenario, load_scenario
+from scenarios.random_routes import random_scenario
 from scenarios.suites import Suite
 
 NAME_CHARS = re.compile(r"[^A-Za-z0-9_.+-]+")
@@ -72,6 +74,17 @@ def route_jobs(path: Path, routes: str | None, options: Options) -> list[Job]:
             refusal = f"{path}:{line}: {reasons.get(line, 'the route cannot be read')}"
             jobs.append(Job(f"{path.stem}_line_{line}", "route", texts[line], "", refusal))
     return [_checked(job, options) for job in finished(jobs)]
+
+
+def random_jobs(map_names: Sequence[str], seed: int, count: int, options: Options) -> list[Job]:
+    """`count` random routes, in turn through each of the towns. Raises ConfigError for a town that is not there."""
+    files = embedded_map_files(options.maps)
+    for name in map_names:
+        check_map(name, files)
+    graphs = {name: read_lane_graph(files[name]) for name in map_names[:count]}
+    names = [map_names[number % len(map_names)] for number in range(count)]
+    drives = [random_scenario(graphs[name], name, seed, number) for number, name in enumerate(names)]
+    return scenario_jobs(drives, options)
 
 
 def finished(jobs: Sequence[Job]) -> list[Job]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -13,28 +13,30 @@ from av_stack.suite.entries import is_driven, summary
 
 
 def suite_tables(name: str, entries: Sequence[Mapping[str, Any]]) -> Group:
-    """The driven runs, then those that crashed and those that did not start, each only where there are any."""
+    """The driven runs; what they lack; those that crashed; those that did not start: each where there are any."""
     driven = [entry for entry in entries if is_driven(entry)]
     crashed = [(entry, entry["crash"]) for entry in entries if entry["crash"] is not None]
     refused = [(entry, entry["error"]) for entry in entries if entry["crash"] is None and not is_driven(entry)]
+    failed = [(entry, "; ".join(entry["shortcomings"])) for entry in driven if entry["shortcomings"]]
     tables = [suite_table(name, driven)] if driven else []
+    if failed:
+        tables.append(_other_table("failed", "lacks", failed))
     if crashed:
-        tables.append(_other_table("crashed: no verdict, not counted above", crashed))
+        tables.append(_other_table("crashed: no verdict, not counted above", "why", crashed))
     if refused:
-        tables.append(_other_table("not started", refused))
+        tables.append(_other_table("not started", "why", refused))
     return Group(*tables, summary_line(entries))
 
 
 def suite_table(name: str, entries: Sequence[Mapping[str, Any]]) -> Table:
     """One row for each driven run; the caption names what was read from the simulator."""
-    used = [oracle for entry in entries for oracle in entry["oracles"] or ()]
-    oracles = ", ".join(dict.fromkeys(used)) or "nothing"
     rows = Table(title=f"suite {name}: errors in metres, RMS", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    rows.caption = f"read from the simulator (oracles): {oracles}"
+    agents = _all(entry["agent"] for entry in entries)
+    oracles = _all(oracle for entry in entries for oracle in entry["oracles"] or ()) or "nothing"
+    rows.caption = f"driven by {agents}; read from the simulator (oracles): {oracles}"
     rows.add_column("scenario", no_wrap=True)
     for column in ("done", "of m", "score", "hits", "red", "lat.", "max", "pose", "km/h"):
         rows.add_column(column, justify="right", no_wrap=True)
-    rows.add_column("lacks")
     for entry in entries:
         rows.add_row(
             entry["scenario"],
@@ -47,7 +49,6 @@ def suite_table(name: str, entries: Sequence[Mapping[str, Any]]) -> Table:
             _number(entry["lateral_max_m"], 2),
             _number(entry["localization_rms_m"], 2),
             _number(entry["mean_kmh"], 1),
-            "; ".join(entry["shortcomings"]) or "-",
         )
     return rows
 
@@ -68,14 +69,19 @@ def summary_line(entries: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(parts) + (f"; mean driving score {', '.join(scores)}" if scores else "")
 
 
-def _other_table(title: str, rows: Sequence[tuple[Mapping[str, Any], str]]) -> Table:
+def _other_table(title: str, what: str, rows: Sequence[tuple[Mapping[str, Any], str]]) -> Table:
     table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("scenario", no_wrap=True)
+    table.add_column("scenario", overflow="fold", max_width=28)
     table.add_column("attempts", justify="right")
-    table.add_column("why")
+    table.add_column(what)
     for entry, why in rows:
         table.add_row(entry["scenario"], str(len(entry["attempts"])), why)
     return table
+
+
+def _all(names: Iterable[str | None]) -> str:
+    """Each name once."""
+    return ", ".join(dict.fromkeys(name for name in names if name is not None))
 
 
 def _number(value: float | None, digits: int) -> str:
