@@ -109,7 +109,7 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         played = Played(director.fired_s, director.parts)
         facts = DriveFacts(scenario, setup.rig_name, options.oracles, world.server_version, played, options.agent)
         camera = setup.rig.cameras[0] if setup.rig.cameras else None
-        log = DriveLog(facts, judge, route, folder, camera, setup.spec.step_s)
+        log = DriveLog(facts, judge, route, folder, camera, world.lane_graph, setup.spec.step_s)
         closers.callback(log.close)
         watchers.append(lambda frame, step, truth, _: log.update(frame, step, truth))
         watchers.append(lambda _frame, _step, truth, judge: director.update(truth, judge.progress_m))

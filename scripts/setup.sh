@@ -31,8 +31,16 @@ missing_packages() {
         "$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2], end=" ")'
 }
 
+# The test of the report's pages opens them in Chromium. Ubuntu has it as a snap only; there, and for a user who may
+# install nothing, that test is skipped.
+missing_browser() {
+    if [ "$extra" = dev ] && [ "$(id -u)" = 0 ] && grep -qs '^ID=debian' /etc/os-release; then
+        command -v chromium >/dev/null 2>&1 || printf 'chromium '
+    fi
+}
+
 install_system_libraries() {
-    packages=$(missing_packages "$1")
+    packages="$(missing_packages "$1")$(missing_browser)"
     [ -n "$packages" ] || return 0
     command -v apt-get >/dev/null 2>&1 || fail "system libraries are missing; install what Debian calls: $packages"
     install="apt-get install -y --no-install-recommends $packages"
@@ -78,7 +86,7 @@ if [ ! -x .venv/bin/pip ]; then
 fi
 
 if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ constraints.txt -nt "$stamp" ]; then
-    if [ -n "$extra" ]; then size="3.5 GB to download, 7 GB on disk"; else size="360 MB to download, 1.2 GB on disk"; fi
+    if [ -n "$extra" ]; then size="3.6 GB to download, 7 GB on disk"; else size="370 MB to download, 1.3 GB on disk"; fi
     say "installing the pinned packages into .venv ($size, once)"
     .venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".${extra:+[$extra]}"
     .venv/bin/python -m embedded_carla.warm_up # compiles the server's kernels now instead of at its first start

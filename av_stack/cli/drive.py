@@ -16,7 +16,8 @@ from av_stack.agents.names import STACK, check_agent, uses_cameras
 from av_stack.checks import check_known, check_maps_folder, check_out_folder, check_weights, parse_address, parse_list
 from av_stack.cli.options import DEVICES, ORACLE_NAMES, AgentOption, OracleOption, OutOption, ServerOption
 from av_stack.cli.output import OutcomeError, console, give_up, say_error
-from av_stack.interruption import importing, set_deadline
+from av_stack.cli.report import write_run_page
+from av_stack.interruption import INTERRUPTED_STATUS, importing, set_deadline
 from scenarios.limits import SEED_MAX
 
 if TYPE_CHECKING:  # the commands import what they need themselves, so that --help and wrong arguments answer at once
@@ -51,7 +52,7 @@ def run_command(
     agent: AgentOption = STACK,
     out: OutOption = Path("out"),
 ) -> None:
-    """Drive a scenario; writes recording.mcap, drive.mp4 and result.json."""
+    """Drive a scenario; writes recording.mcap, drive.mp4, result.json and report.html."""
     address, oracles = parse_address(server), parse_list(oracle)
     check_known("--oracle", oracles, ORACLE_NAMES)
     check_known("--device", [device], DEVICES)
@@ -82,8 +83,10 @@ def run_command(
     set_deadline(give_up)
     outcome = drive_with_progress(driven, options)
     console.print(table(outcome.figures))
-    video = "drive.mp4 " if uses_cameras(agent) or rig is not None else ""
-    console.print(f"wrote recording.mcap, {video}and result.json to {out}/", markup=False)
+    video = "drive.mp4, " if uses_cameras(agent) or rig is not None else ""
+    # An interrupted drive has to end at once; `av-stack report` makes its page.
+    page = " and report.html" if outcome.exit_status != INTERRUPTED_STATUS and write_run_page(out) else ""
+    console.print(f"wrote recording.mcap, {video}result.json{page} to {out}/", markup=False)
     if outcome.exit_status:
         what = outcome.figures["error"] or outcome.figures["recording_error"]
         raise OutcomeError(str(what), outcome.exit_status)

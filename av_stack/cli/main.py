@@ -16,6 +16,7 @@ from av_stack.cli.evaluation import eval_perception_command, eval_pictures_comma
 from av_stack.cli.leaderboard import lint_command, types_command
 from av_stack.cli.output import say_error
 from av_stack.cli.placing import place_command
+from av_stack.cli.report import report_command
 from av_stack.cli.suite import suite_command
 from av_stack.cli.tools import calibrate_command, doctor_command, list_command, repair_command, serve_command
 from av_stack.interruption import INTERRUPTED_STATUS, leave, raise_on_signals
@@ -39,6 +40,7 @@ app.command("train")(train_command)
 app.command("export")(export_command)
 app.command("adapt")(adapt_command)
 app.command("calibrate")(calibrate_command)
+app.command("report")(report_command)
 app.command("repair")(repair_command)
 all_to_the_server = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 app.command("serve", context_settings=all_to_the_server)(serve_command)

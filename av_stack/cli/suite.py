@@ -14,6 +14,7 @@ from av_stack.checks import check_known, check_maps_folder, check_out_folder, pa
 from av_stack.cli.drive import check_options_of_stack
 from av_stack.cli.options import ORACLE_NAMES, AgentOption, OracleOption, OutOption, ServerOption
 from av_stack.cli.output import OutcomeError, console
+from av_stack.cli.report import write_suite_page
 from av_stack.interruption import importing
 from scenarios.limits import RANDOM, SEED_MAX
 
@@ -140,5 +141,6 @@ def _drive(
                 pool.close()
         entries = folder.entries()
     console.print(suite_tables(name, entries))
-    console.print(f"wrote suite.json, and a folder for each run, to {out}/", markup=False, soft_wrap=True)
+    page = ", report.html" if write_suite_page(out) else ""
+    console.print(f"wrote suite.json{page}, and a folder for each run, to {out}/", markup=False, soft_wrap=True)
     return entries

@@ -11,16 +11,21 @@ from pathlib import Path
 from typing import IO, Any
 
 from av_core.errors import AvStackError, ConfigError
-from av_core.types import CameraModel, SensorFrame, Truth
+from av_core.types import CameraModel, LaneGraph, SensorFrame, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.recording.atomic_file import write_atomically
 from av_stack.recording.background import BackgroundWriter
+from av_stack.recording.map_topic import map_message
 from av_stack.recording.overlay import Hud, draw
 from av_stack.recording.video import VideoWriter
 from av_stack.recording.writer import Recording
 from planning import Route
+from scenarios.judging.judge import Progress
 
 RECORDING, VIDEO, RESULT = "recording.mcap", "drive.mp4", "result.json"
+REPORT, THUMBNAIL = "report.html", "thumbnail.jpg"
+"""Made of the others after the drive, see `av_stack.report`."""
+
 VIDEO_EVERY_STEPS = 2
 """One picture of the video is made from every so many steps."""
 
@@ -67,7 +72,7 @@ class DriveFolder:
 
 def clear_outputs(path: Path) -> None:
     """Remove the files of an earlier drive from the folder `path`."""
-    for name in (RESULT, f"{RESULT}.part", RECORDING, VIDEO):
+    for name in (RESULT, f"{RESULT}.part", RECORDING, VIDEO, REPORT, THUMBNAIL):
         (path / name).unlink(missing_ok=True)
 
 
@@ -79,12 +84,18 @@ class Recorder:
     """
 
     def __init__(
-        self, folder: Path, metadata: Mapping[str, Any], camera: CameraModel | None, route: Route, step_s: float
+        self,
+        folder: Path,
+        metadata: Mapping[str, Any],
+        camera: CameraModel | None,
+        graph: LaneGraph,
+        route: Route,
+        step_s: float,
     ) -> None:
         """Raises AvStackError or OSError where the files cannot be written at all."""
         self.error: str | None = None
         self._camera, self._route = camera, route
-        self._recording = Recording(folder / RECORDING, metadata)
+        self._recording = Recording(folder / RECORDING, metadata, map_message(graph, route))
         self._open_files: list[Recording | VideoWriter] = [self._recording]
         self._video: VideoWriter | None = None
         if camera is not None:
@@ -93,22 +104,21 @@ class Recorder:
             self._open_files.append(self._video)
         self._background = BackgroundWriter("recording")
 
-    def write(self, frame: SensorFrame, step: AgentStep, truth: Truth, progress_m: float) -> None:
+    def write(self, frame: SensorFrame, step: AgentStep, truth: Truth, progress: Progress) -> None:
         if self.error is None:
-            self._background.submit(partial(self._write, frame, step, truth, progress_m))
+            self._background.submit(partial(self._write, frame, step, truth, progress))
 
     def close(self) -> None:
         self._background.close()
         self._close_files()
 
-    def _write(self, frame: SensorFrame, step: AgentStep, truth: Truth, progress_m: float) -> None:
+    def _write(self, frame: SensorFrame, step: AgentStep, truth: Truth, progress: Progress) -> None:
         if self.error is not None:
             return
         try:
-            self._recording.write(frame, step, truth, progress_m)
+            self._recording.write(frame, step, truth, progress)
             if self._video is not None and self._camera is not None and frame.stamp.frame % VIDEO_EVERY_STEPS == 0:
-                limit_mps = self._route.speed_limit_mps[self._route.row_at(progress_m)]
-                hud = Hud(truth.ego_speed_mps, float(limit_mps), progress_m, self._route.length_m)
+                hud = Hud(truth.ego_speed_mps, progress.limit_mps, progress.progress_m, self._route.length_m)
                 self._video.write(draw(frame.cameras[self._camera.name].bgr, self._camera, step, hud))
         except AvStackError as error:
             self.error = str(error)

@@ -8,11 +8,14 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, create_model
 
 from av_core.types import ControlCommand, ImuSample, LightState, ObjectKind, Plan, Pose2D
+from scenarios.judging.judge import Progress
 
 ObjectRow = tuple[int, ObjectKind, float, float, float, float, float]
 """track_id, kind, x_m, y_m, yaw_rad, velocity in x and y in m/s; map frame."""
 CollisionRow = tuple[int, str, float]
 """other_id, other, impulse_ns."""
+Line = list[tuple[float, float]]
+"""Points x_m, y_m; map frame."""
 
 
 def _types(source: type, *names: str) -> dict[str, Any]:
@@ -23,23 +26,40 @@ def _types(source: type, *names: str) -> dict[str, Any]:
 
 TOPICS: dict[str, tuple[str, dict[str, Any]]] = {
     "/sensors": ("av_stack.Sensors", _types(ImuSample) | {"wheel_speed_mps": float, "frame": int}),
-    "/control": ("av_stack.Control", _types(ControlCommand) | {"constraint": str} | _types(Plan, "route_s_m")),
+    "/control": (
+        "av_stack.Control",
+        _types(ControlCommand) | {"constraint": str, "limited_by": str} | _types(Plan, "route_s_m"),
+    ),
     "/truth": (
         "av_stack.Truth",
         {"frame": int, **_types(Pose2D), "z_m": float, "speed_mps": float}
         | {"lights": dict[str, LightState], "objects": list[ObjectRow], "collisions": list[CollisionRow]},
     ),
+    "/judge": ("av_stack.Judge", _types(Progress)),
+    "/confidence": (
+        "av_stack.Confidence",
+        {"left_line": float | None, "right_line": float | None, "position_sigma_m": float},
+    ),
 }
-"""For each topic: the name of its schema, and the type of each key of its messages."""
+"""For each topic that every step writes: the name of its schema, and the type of each key of its messages."""
+
+MAP = "/map"
+MAP_SCHEMA: tuple[str, dict[str, Any]] = (
+    "av_stack.Map",
+    {"name": str, "lanes": list[tuple[bool, Line, Line]], "route": Line, "stop_lines": list[Line]},
+)
+"""The topic that is written once, and its schema; lanes are whether in a junction, left edge, right edge."""
+
+_JSON = {**TOPICS, MAP: MAP_SCHEMA}
 
 
 def model_of(topic: str) -> type[BaseModel]:
-    """Pydantic model of the messages of one of `TOPICS`; every key is required and no other is allowed."""
-    name, keys = TOPICS[topic]
+    """Pydantic model of the messages of a JSON topic; every key is required and no other is allowed."""
+    name, keys = _JSON[topic]
     definitions: dict[str, Any] = {key: (kind, ...) for key, kind in keys.items()}
     return create_model(name.rsplit(".", 1)[-1], __config__=ConfigDict(extra="forbid"), **definitions)
 
 
 def schema_of(topic: str) -> tuple[str, dict[str, Any]]:
-    """(name, JSON schema) of one of `TOPICS`."""
-    return TOPICS[topic][0], model_of(topic).model_json_schema()
+    """(name, JSON schema) of a JSON topic."""
+    return _JSON[topic][0], model_of(topic).model_json_schema()

@@ -15,11 +15,12 @@ import foxglove.messages as messages
 import numpy as np
 
 from av_core.errors import AvStackError
-from av_core.types import LaneEstimate, Plan, Pose2D, SensorFrame, StepResult, TrackedObject, Truth
+from av_core.types import LaneEstimate, LaneLine, Plan, Pose2D, SensorFrame, StepResult, TrackedObject, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.recording.mcap_file import McapFile
-from av_stack.recording.schemas import TOPICS, schema_of
+from av_stack.recording.schemas import MAP, TOPICS, schema_of
 from av_stack.results.constraint_text import describe
+from scenarios.judging.judge import Progress
 
 JPEG_QUALITY = 75
 PLAN_EVERY_POINTS = 2
@@ -36,11 +37,13 @@ class Recording:
     """One MCAP file; call `write` after each step and `close` once. On disk it is complete up to the last commit.
 
     Raises AvStackError where the file cannot be written (a full disk); nothing may be written to it after that. Topics:
-    /camera/NAME, /gnss, /sensors, /tf (map -> ego), /lanes, /scene, /plan, /control, /truth. An agent other than the
-    stack estimates nothing: /tf is then the true pose, and /lanes, /scene and /plan are empty.
+    /camera/NAME, /gnss, /sensors, /tf (map -> ego), /lanes, /scene, /plan, /control, /truth, /judge, /confidence, and
+    once /map. An agent other than the stack estimates nothing: /tf is then the true pose, and /lanes, /scene, /plan and
+    /confidence are empty.
     """
 
-    def __init__(self, path: Path, metadata: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, metadata: Mapping[str, Any], roads: dict[str, Any] | None = None) -> None:
+        """`roads` is the message of /map (`map_topic.map_message`); without it, that topic stays empty."""
         self._context = foxglove.Context()
         self._steps_waiting = 0
         self._file = McapFile(path)
@@ -54,23 +57,28 @@ class Recording:
         self._plan = channels.PosesInFrameChannel("/plan", context=self._context)
         self._json = {
             topic: foxglove.Channel(topic, message_encoding="json", schema=_schema(topic), context=self._context)
-            for topic in TOPICS
+            for topic in (MAP, *TOPICS)
         }
+        self._roads = roads
         self._commit()
 
-    def write(self, frame: SensorFrame, step: AgentStep, truth: Truth, progress_m: float) -> None:
-        """Write one step; `progress_m` is how far the ego has come on its route."""
+    def write(self, frame: SensorFrame, step: AgentStep, truth: Truth, progress: Progress) -> None:
+        """Write one step."""
         time_ns, result = round(frame.stamp.time_s * 1e9), step.result
+        if self._roads is not None:
+            self._json[MAP].log(self._roads, log_time=time_ns)
+            self._roads = None
         self._write_sensors(frame, time_ns)
-        plan = {"constraint": "", "route_s_m": progress_m}
         if result is None:
             self._write_pose(truth.ego, truth.ego_z_m, time_ns)
         else:
             self._write_belief(result, time_ns)
-            plan = {"constraint": describe(result.plan.constraint), "route_s_m": result.plan.route_s_m}
+            self._json["/confidence"].log(_confidence(result), log_time=time_ns)
         if step.applied is not None:
-            self._json["/control"].log(asdict(step.applied) | plan, log_time=time_ns)
+            limits = _limits(result.plan if result is not None else None, progress.progress_m)
+            self._json["/control"].log(asdict(step.applied) | limits, log_time=time_ns)
         self._json["/truth"].log(_truth(truth), log_time=time_ns)
+        self._json["/judge"].log(asdict(progress), log_time=time_ns)
         self._steps_waiting += 1
         if self._steps_waiting == COMMIT_EVERY_STEPS:
             self._commit()
@@ -187,6 +195,29 @@ def _plan(plan: Plan, ground_z_m: float, stamp: messages.Timestamp) -> messages.
     rows = range(0, len(path.x_m), PLAN_EVERY_POINTS)
     poses = [_pose(path.x_m[i], path.y_m[i], ground_z_m, float(path.yaw_rad[i])) for i in rows]
     return messages.PosesInFrame(timestamp=stamp, frame_id="map", poses=poses)
+
+
+def _limits(plan: Plan | None, progress_m: float) -> dict[str, Any]:
+    """What the topic /control says of the plan; without one, only how far the ego has come on its route."""
+    if plan is None:
+        return {"constraint": "", "limited_by": "", "route_s_m": progress_m}
+    limited_by = "" if plan.limited_by is None else plan.limited_by.kind.value
+    return {"constraint": describe(plan.constraint), "limited_by": limited_by, "route_s_m": plan.route_s_m}
+
+
+def _confidence(step: StepResult) -> dict[str, Any]:
+    """The lines' own confidence, and the largest standard deviation of the estimated position."""
+    lanes, covariance = step.scene.lanes, step.scene.ego.covariance[:2, :2]
+    variance = max(0.0, float(np.linalg.eigvalsh(covariance)[-1]))
+    return {
+        "left_line": _line_confidence(lanes.left),
+        "right_line": _line_confidence(lanes.right),
+        "position_sigma_m": variance**0.5,
+    }
+
+
+def _line_confidence(line: LaneLine | None) -> float | None:
+    return None if line is None else float(line.confidence)
 
 
 def _truth(truth: Truth) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from av_core.errors import AvStackError
-from av_core.types import CameraModel, SensorFrame, Truth
+from av_core.errors import AgentError, AvStackError
+from av_core.types import CameraModel, LaneGraph, SensorFrame, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.interruption import held_back
 from av_stack.recording.recorder import DriveFolder, Recorder
@@ -55,6 +55,7 @@ class DriveLog:
         route: Route,
         folder: DriveFolder | None,
         camera: CameraModel | None,
+        graph: LaneGraph,
         step_s: float,
     ) -> None:
         self._facts, self._judge, self._folder = facts, judge, folder
@@ -67,7 +68,7 @@ class DriveLog:
             drive = facts.scenario
             metadata = {"scenario": drive.name, "map": drive.map, "weather": drive.weather_label, "seed": drive.seed}
             metadata["agent"] = facts.agent
-            self._recorder = Recorder(folder.path, metadata, camera, route, step_s)
+            self._recorder = Recorder(folder.path, metadata, camera, graph, route, step_s)
 
     def start(self) -> None:
         """Start the clock: the drive begins now, after the world was built."""
@@ -80,7 +81,7 @@ class DriveLog:
                 return
             self._statistics.update(step.result, truth)
             if self._recorder is not None:
-                self._recorder.write(frame, step, truth, self._judge.progress_m)
+                self._recorder.write(frame, step, truth, self._judge.progress)
 
     def finish(self, end: str, error: str | None, status: int) -> Outcome:
         """Complete the files and write the result; arguments: how the drive ended, error, exit status."""
@@ -88,7 +89,7 @@ class DriveLog:
             self._is_finished = True
         measured = self._statistics.figures(self._judge.in_stop)
         facts = self._facts
-        verdict = self._judge.verdict(end)
+        verdict = self._judge.verdict(end, error if status == AgentError.exit_status else None)
         version, played, agent = facts.server_version, facts.played, facts.agent
         figures = result(facts.scenario, facts.rig, verdict, measured, facts.oracles, version, error, played, agent)
         if self._folder is None or self._recorder is None:

@@ -1,8 +1,7 @@
 """Plays the last second of every video of a kill sweep in a browser: `python browser.py FOLDER CHROMIUM`.
 
-FOLDER is the output folder of `python -m benchmarks.kill_sweep`. It needs playwright, which is not among the project's
-packages: run it with another Python that has it. It writes FOLDER/browser.json. A video is good if the browser plays it
-to its last picture.
+FOLDER is the output folder of `python -m benchmarks.kill_sweep`. It needs playwright, which `.[dev]` has. It writes
+FOLDER/browser.json. A video is good if the browser plays it to its last picture.
 """
 
 from __future__ import annotations

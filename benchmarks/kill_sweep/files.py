@@ -12,7 +12,7 @@ from mcap.reader import make_reader
 from mcap.records import Message
 from mcap.stream_reader import StreamReader
 
-NAMES = {"result.json", "recording.mcap", "drive.mp4"}
+NAMES = {"result.json", "recording.mcap", "drive.mp4", "report.html", "thumbnail.jpg"}
 
 
 def inspect(folder: Path, work: Path, rerun: str | None) -> dict[str, Any]:

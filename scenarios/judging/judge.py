@@ -70,6 +70,17 @@ class Verdict:
     time_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where the ego is: the farthest position on the route, the speed limit there, and the distance from the lane's
+    centre, positive to the left; None in junctions and lane changes.
+    """
+
+    progress_m: float
+    limit_mps: float
+    lateral_error_m: float | None
+
+
 class Judge:
     """Applies all criteria to a drive; call `update` with the truth of every tick.
 
@@ -133,6 +144,12 @@ class Judge:
     def progress_m(self) -> float:
         """The farthest position on the route so far."""
         return self._ticks.meter.best_s_m
+
+    @property
+    def progress(self) -> Progress:
+        """Where the ego is now; for recordings."""
+        limit_mps = float(self._route.speed_limit_mps[self._route.row_at(self.progress_m)])
+        return Progress(self.progress_m, limit_mps, self._lanes.error_m)
 
     @property
     def in_stop(self) -> NDArray[np.bool_]:

@@ -101,7 +101,8 @@ class LaneKeeping:
     """Distance driven outside all lanes and against the traffic, and the cross-track error from the lane's centre.
 
     This is measured at the rear axle and without the Leaderboard's tolerance of 0.5 m, and does not count in the score.
-    `errors_m` are taken outside junctions and lane changes. Each is weighted with the distance it stands for, so that
+    `errors_m` are taken outside junctions and lane changes; `error_m` is that of the last tick, positive to the left,
+    None where none was taken. Each is weighted with the distance it stands for, so that
     standing still does not improve the figure.
     """
 
@@ -111,9 +112,11 @@ class LaneKeeping:
     wrong_way_m: float = 0.0
     errors_m: list[float] = field(default_factory=list)
     weights_m: list[float] = field(default_factory=list)
+    error_m: float | None = None
 
     def update(self, tick: Tick) -> None:
         ego, moved_m = tick.truth.ego, tick.moved_m
+        self.error_m = None
         places = self.locator.places(ego.x_m, ego.y_m, ego.yaw_rad)
         self.driven_m += moved_m
         inside = [place for place in places if place.is_inside]
@@ -126,7 +129,8 @@ class LaneKeeping:
             return
         own = [place for place in places if abs(place.heading_error_rad) < np.pi / 2 and not place.lane.is_junction]
         if own:
-            self.errors_m.append(own[0].offset_m)
+            self.error_m = own[0].offset_m
+            self.errors_m.append(self.error_m)
             self.weights_m.append(moved_m)
 
     @property

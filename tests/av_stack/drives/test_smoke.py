@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from mcap.reader import make_reader
 
-from av_stack.recording.schemas import TOPICS, model_of
+from av_stack.recording.schemas import MAP, TOPICS, model_of
 from av_stack.run import Options, run
 from av_stack.world.spec import Address
 from scenarios.model import TrafficTable, load_scenario
@@ -21,6 +24,7 @@ def test_ten_seconds_of_driving(city_server: Address, tmp_path: Path) -> None:
     assert figures["collisions"] == figures["red_lights"] == 0
     assert figures["driven_m"] > 40.0
     check_json_topics(tmp_path / "recording.mcap", figures["steps"])
+    check_map(tmp_path / "recording.mcap", figures["route_length_m"])
 
 
 def check_json_topics(path: Path, steps: int) -> None:
@@ -35,3 +39,16 @@ def check_json_topics(path: Path, steps: int) -> None:
             model_of(channel.topic).model_validate_json(message.data)
             counts[channel.topic] += 1
     assert counts == dict.fromkeys(TOPICS, steps)
+
+
+def check_map(path: Path, route_length_m: float) -> None:
+    """The map is there once; its route has the drive's length, and each lane's edges are a lane's width apart."""
+    with path.open("rb") as file:
+        (content,) = (message.data for _, _, message in make_reader(file).iter_messages(topics=[MAP]))
+    model_of(MAP).model_validate_json(content)
+    roads = json.loads(content)
+    steps = (math.dist(a, b) for a, b in pairwise(roads["route"]))
+    assert sum(steps) == pytest.approx(route_length_m, rel=0.01)
+    widths = [math.dist(left[0], right[0]) for _, left, right in roads["lanes"]]
+    assert 2.5 < min(widths) <= max(widths) < 5.0
+    assert roads["stop_lines"]

@@ -1,0 +1,54 @@
+"""The command `av-stack report`, and the pages that other commands write at their end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from av_stack.cli.output import console, say_error
+from av_stack.interruption import importing
+
+
+def report_command(
+    folder: Annotated[Path, typer.Argument(help="Folder of a drive or of a suite.", metavar="DIR")],
+) -> None:
+    """Make report.html of the files of a drive or a suite, also of one that was cut off or still runs."""
+    with importing():
+        from av_stack.report.make import write_report
+
+    path = write_report(folder)
+    console.print(f"wrote {path}", markup=False, soft_wrap=True)
+
+
+def write_run_page(folder: Path) -> bool:
+    """Write the page of a drive that has ended; False, and one line on stderr, where that fails."""
+
+    def write() -> None:
+        from av_stack.report.make import write_run_report
+
+        write_run_report(folder)
+
+    return _attempt(write, folder)
+
+
+def write_suite_page(folder: Path) -> bool:
+    """Write the page of a suite, and those that its drives lack; False, and one line on stderr, where that fails."""
+
+    def write() -> None:
+        from av_stack.report.make import write_suite_report
+
+        write_suite_report(folder, keep_pages=True)
+
+    return _attempt(write, folder)
+
+
+def _attempt(write: Callable[[], None], folder: Path) -> bool:
+    try:
+        write()
+    except Exception as error:  # noqa: BLE001 - a report never fails a drive, whatever is wrong with it
+        say_error(f"no report of {folder}: {type(error).__name__}: {error}")
+        return False
+    return True
