@@ -11,7 +11,7 @@ from av_core.types import LightState
 from scenarios.script.keys import Metres, Mps, Name, OneKey, Seconds
 from scenarios.script.places import PlaceTable
 
-Decel = Annotated[float, Field(gt=0.0, le=20.0)]
+Decel = Annotated[float, Field(gt=0.0, le=200.0)]
 
 
 class Who(Strict):

@@ -88,6 +88,9 @@ class Engine:
         orders: list[Order] = []
         overdue = self._parts.overdue_ends(now.time_s)
         for event, watch in list(self._waiting):
+            if event.until in self.fired_s:
+                self._waiting.remove((event, watch))
+                continue
             holds = watch.holds(_with_events(now, self.fired_s))
             if holds or event.name in overdue:
                 self._waiting = [(other, its) for other, its in self._waiting if other is not event]

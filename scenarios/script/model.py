@@ -63,10 +63,14 @@ class FlowTable(Strict):
 
 
 class EventTable(Strict):
-    """What happens once, the first time that `when` holds: the actions of `do`, in their order."""
+    """What happens once, the first time that `when` holds: the actions of `do`, in their order.
+
+    It happens no more once the event `until` has happened.
+    """
 
     name: Name
     when: Condition
+    until: Name | None = None
     do: Annotated[tuple[Action, ...], Field(max_length=50)] = ()
 
 
@@ -111,7 +115,8 @@ class Script(Strict):
         for event in self.events:
             where = f"event {event.name}"
             _check_known(where, "actor", event.when.actors() - {EGO}, self.actors)
-            _check_known(where, "event", set(_asked_events(event.when)), dict.fromkeys(names))
+            asked = {*_asked_events(event.when), *([event.until] if event.until is not None else [])}
+            _check_known(where, "event", asked, dict.fromkeys(names))
             for action in event.do:
                 _check_known(where, "actor", {action.actor()} - {None}, self.actors)  # type: ignore[arg-type]
                 _check_known(where, "flow", {action.flow()} - {None}, self.flows)  # type: ignore[arg-type]

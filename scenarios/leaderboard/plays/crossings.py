@@ -7,14 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenarios.leaderboard.plays.play import BEGIN, Play, Values, begin, end, gone, side_of, since, soon_at
+from scenarios.leaderboard.plays.play import (
+    AT_ONCE_MPS2,
+    BEGIN,
+    Play,
+    Values,
+    begin,
+    end,
+    gone,
+    side_of,
+    since,
+    soon_at,
+)
 from scenarios.leaderboard.plays.site import Site
 
 WALK_MPS = 2.0
 WALKER = "walker.pedestrian.0015"
-
-KERB_M = 1.0
-"""Distance of a hidden walker from the edge of the road."""
 
 PASSED_M = 20.0
 """The scenario ends when the ego is so far past the place of the walk."""
@@ -29,16 +37,17 @@ SECONDS_PER_5_DEG = 0.1
 def behind_object(site: Site, values: Values) -> Play:
     """A walker behind an object on the pavement."""
     at, side = values["distance"], side_of(values)
-    offset = side * (site.edge_m(at, side) + KERB_M)
+    offset = side * site.pavement_m(at, side)
     blocker = {"blueprint": values["blocker_model"], "place": site.place(at - 1.5, offset)}
-    return _crossing(site, values, offset, blocker, 2.1, offset * side + site.edge_m(at, -side) + KERB_M)
+    return _crossing(site, values, offset, blocker, 2.1, offset * side + site.pavement_m(at, -side))
 
 
 def behind_parked_car(site: Site, values: Values) -> Play:
     """A walker behind a car that is parked at the kerb."""
     at, side = values["distance"], side_of(values)
-    offset = side * (site.edge_m(at, side) + KERB_M)
-    blocker = {"blueprint": "vehicle.nissan.patrol", "place": site.place(at - 3.5, offset)}
+    offset = side * site.pavement_m(at, side)
+    parked = site.place(at - 3.5, side * site.parking_m(at - 3.5, side))
+    blocker = {"blueprint": "vehicle.nissan.patrol", "place": parked}
     return _crossing(site, values, offset, blocker, 2.15, 8.0)
 
 
@@ -49,7 +58,9 @@ def _crossing(
     at, side, angle = values["distance"], side_of(values), values["crossing_angle"]
     walker = {"blueprint": WALKER, "place": site.place(at, offset, -side * (90.0 + angle))}
     start_s = before_s + SECONDS_PER_5_DEG * (angle // 5.0)
-    walk = {"cross": {"actor": "walker", "speed_mps": WALK_MPS, "distance_m": distance_m, "acceleration_mps2": 20.0}}
+    walk = {
+        "cross": {"actor": "walker", "speed_mps": WALK_MPS, "distance_m": distance_m, "acceleration_mps2": AT_ONCE_MPS2}
+    }
     actors = {"walker": walker, "blocker": blocker}
     soon = since(BEGIN, soon_at({"place": site.place(at)}, start_s, CLOSE_M))
     events = [

@@ -18,7 +18,7 @@ QUEUE_GAP_M, QUEUE_AHEAD, QUEUE_BEHIND = 11.0, 3, 2
 def pulls_out(site: Site, values: Values) -> Play:
     """A car at the kerb, hidden behind another one, drives into the ego's lane and 30 m along it."""
     side = side_of(values)
-    offset = side * (site.edge_m(PULL_OUT_AT_M, side) + 1.0)
+    offset = side * site.parking_m(PULL_OUT_AT_M, side)
     actors = {
         "blocker": {"blueprint": "vehicle.nissan.patrol", "place": site.place(HIDDEN_BY_M, offset)},
         "cutter": {"blueprint": "vehicle.seat.leon", "place": site.place(PULL_OUT_AT_M, offset)},
@@ -50,9 +50,16 @@ def out_of_a_queue(site: Site, values: Values) -> Play:
     }
     to = "right" if side > 0.0 else "left"
     change = {
-        "change_lane": {"actor": "cutter", "to": to, "ego_share": 1.0, "within_s": 3.0, "acceleration_mps2": 10.0}
+        "change_lane": {
+            "actor": "cutter",
+            "to": to,
+            "ego_share": 1.0,
+            "fixed": True,
+            "within_s": 3.0,
+            "acceleration_mps2": 10.0,
+        }
     }
-    on = {"follow_lane": {"actor": "cutter", "speed_mps": 60.0 / 3.6}}
+    on = {"follow_lane": {"actor": "cutter", "speed_mps": 60.0 / 3.6, "yields": True}}
     events = [
         begin(site),
         {"name": "change", "when": since(BEGIN, soon_at({"actor": "cutter"}, 2.7, 15.0)), "do": [change]},

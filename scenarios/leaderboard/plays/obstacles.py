@@ -8,23 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scenarios.leaderboard.plays.play import BEGIN, TIMEOUT_S, Play, Values, begin, end, gone, side_of, since, soon_at
+from scenarios.leaderboard.plays.play import BEGIN, CARS, END, Play, Values, begin, end, gone, side_of, since, soon_at
 from scenarios.leaderboard.plays.site import Site
 
 NEAR_M = 50.0
 """The ego is near the obstacle from this distance on."""
 
+DOOR_BESIDE_M = -0.6
+"""How far the middle of the parked car with the door lies beyond the edge of the road."""
+
 PASSED_M = 50.0
 """The scenario ends when the ego has passed the obstacle by this distance."""
 
 FLOW_AFTER_S = 5.0
-"""Oncoming traffic starts so long after the ego has come near."""
+"""Oncoming traffic starts, or traffic of the ego's direction slows down, so long after the ego has come near."""
 
-FLOW_KMH = 40.0
 FLOW_MIN_M, FLOW_M_PER_KMH = 30.0, 1.5
 """Oncoming traffic starts and ends at the first distance plus the second times its speed from the obstacle."""
-
-CARS = ("vehicle.audi.a2", "vehicle.nissan.patrol", "vehicle.seat.leon", "vehicle.toyota.prius")
 
 
 def accident(site: Site, values: Values) -> Play:
@@ -93,8 +93,8 @@ def bicycles(site: Site, values: Values) -> Play:
 def door(site: Site, values: Values) -> Play:
     """A car parked at the kerb, which opens the door on the side of the traffic just before the ego comes."""
     start, side = values["distance"], side_of(values)
-    offset = side * (site.edge_m(start, side) + 0.3 - 0.9)
-    actors = {"parked": {"blueprint": "vehicle.tesla.model3", "place": site.place(start, offset)}}
+    offset = side * (site.edge_m(start, side) + DOOR_BESIDE_M)
+    actors = {"parked": {"blueprint": "vehicle.dodge.charger_2020", "place": site.place(start, offset)}}
     opened = {"open_door": {"actor": "parked", "door": "front_left" if side < 0.0 else "front_right"}}
     play = _obstacle(site, actors, "parked", "parked", [])
     soon = since(BEGIN, soon_at({"actor": "parked"}, 3.0, 10.0))
@@ -102,13 +102,31 @@ def door(site: Site, values: Values) -> Play:
     return play
 
 
-def two_ways(one_way: Callable[[Site, Values], Play]) -> Callable[[Site, Values], Play]:
+def one_way(obstacle: Callable[[Site, Values], Play]) -> Callable[[Site, Values], Play]:
+    """The same obstacle where a lane in the ego's direction is free, and its traffic slows down."""
+
+    def play(site: Site, values: Values) -> Play:
+        made = obstacle(site, values)
+        slow = {
+            "name": "slow",
+            "when": {"after": {"event": "near", "delay_s": FLOW_AFTER_S}},
+            "until": END,
+            "do": [{"cap_traffic": {"speed_mps": values["speed"] / 3.6}}],
+        }
+        made.script["events"].insert(-1, slow)
+        made.script["events"][-1]["do"].append({"cap_traffic": {}})
+        return made
+
+    return play
+
+
+def two_ways(obstacle: Callable[[Site, Values], Play]) -> Callable[[Site, Values], Play]:
     """The same obstacle where the way round leads through the oncoming lane, on which cars come."""
 
     def play(site: Site, values: Values) -> Play:
-        made = one_way(site, values)
-        at = values["distance"]
-        reach = FLOW_MIN_M + FLOW_M_PER_KMH * FLOW_KMH
+        made = obstacle(site, values)
+        at, limit_mps = values["distance"], site.limit_mps()
+        reach = FLOW_MIN_M + FLOW_M_PER_KMH * 3.6 * limit_mps
         ahead = min(reach, site.free_of_junctions_m(at, back=False))
         behind = min(reach, site.free_of_junctions_m(at, back=True))
         gap = values["frequency"]
@@ -116,17 +134,21 @@ def two_ways(one_way: Callable[[Site, Values], Play]) -> Callable[[Site, Values]
             "oncoming": {
                 "start": site.oncoming(at + ahead),
                 "end": site.oncoming(at - behind),
-                "speed_mps": FLOW_KMH / 3.6,
+                "speed_mps": limit_mps,
                 "gap_m": list(gap) if isinstance(gap, tuple) else [gap, gap],
+                "blueprints": list(CARS),
+                "yields": "always",
+                "clears": True,
             }
         }
         start = {
             "name": "flow",
             "when": {"after": {"event": "near", "delay_s": FLOW_AFTER_S}},
+            "until": END,
             "do": [{"start_flow": "oncoming"}],
         }
         made.script["events"].insert(-1, start)
-        made.script["events"][-1]["do"].append({"stop_flow": "oncoming"})
+        made.script["events"][-1]["do"].append({"clear_flow": "oncoming"})
         return Play(made.script, {**made.part, "allows_oncoming_lane": True})
 
     return play
@@ -134,7 +156,7 @@ def two_ways(one_way: Callable[[Site, Values], Play]) -> Callable[[Site, Values]
 
 def _kerb(site: Site, ahead_m: float) -> float:
     """Offset of something that stands at the right edge of the road."""
-    return -(site.edge_m(ahead_m, -1.0) + 0.6)
+    return -(site.pavement_m(ahead_m, -1.0) - 0.4)
 
 
 def _obstacle(site: Site, actors: dict[str, Any], first: str, last: str, at_start: list[dict[str, Any]]) -> Play:
@@ -145,4 +167,4 @@ def _obstacle(site: Site, actors: dict[str, Any], first: str, last: str, at_star
         {"name": "near", "when": near, "do": []},
         end({"passed": {"actor": last, "by_m": PASSED_M}}, gone(actors)),
     ]
-    return Play({"actors": actors, "events": events}, {"timeout_s": TIMEOUT_S})
+    return Play({"actors": actors, "events": events})

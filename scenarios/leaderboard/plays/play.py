@@ -11,20 +11,23 @@ from scenarios.leaderboard.plays.site import Site
 Values = Mapping[str, Any]
 """The parameters of a scenario by name; sides are "left" or "right"."""
 
-TIMEOUT_S = 240.0
-"""Duration after which a scenario that has a time-out ends."""
+CARS = ("vehicle.audi.a2", "vehicle.nissan.patrol", "vehicle.seat.leon", "vehicle.toyota.prius")
+"""Cars of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class Play:
     """`script` has actors, flows and events as YAML would write them; two events have the names of `BEGIN` and `END`.
 
-    `part` says which scenario type this is, and what holds while it lasts; its fields are those of a script's parts.
+    `part` says what else holds while the scenario lasts, as a script's part says it.
     """
 
     script: dict[str, Any]
     part: dict[str, Any] = field(default_factory=dict)
 
+
+AT_ONCE_MPS2 = 200.0
+"""Acceleration of those that have their full speed at once."""
 
 BEGIN, END = "begin", "end"
 """Names of the events with which a scenario begins and ends."""

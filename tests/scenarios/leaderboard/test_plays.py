@@ -5,18 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import carla
 import numpy as np
 import pytest
 
 from av_core.errors import RouteError
 from av_core.types import LaneGraph
-from av_stack.server_process import embedded_town
-from av_stack.world.carla.map import lane_graph
-from planning import PlanningConfig, Route, find_route, pose_on_lane
-from scenarios.leaderboard.plays.site import Site
 from scenarios.leaderboard.plays.table import PLAYS, build
-from scenarios.script.places import Roads
+from scenarios.leaderboard.types import TYPES
+from tests.scenarios.leaderboard.play_sites import site_on, town, way
 from tests.scenarios.script.stage import Stage
 
 VALUES: dict[str, Any] = {
@@ -33,26 +29,37 @@ NARROW = ((423.2, 375.5), (423.2, 60.0))
 """Start and goal of a street with two lanes each way, and one with one lane each way, in the map frame."""
 
 
+STREET_TYPES = (
+    "Accident",
+    "AccidentTwoWays",
+    "ParkedObstacle",
+    "ParkedObstacleTwoWays",
+    "ConstructionObstacle",
+    "ConstructionObstacleTwoWays",
+    "HazardAtSideLane",
+    "HazardAtSideLaneTwoWays",
+    "VehicleOpensDoorTwoWays",
+    "ParkingCutIn",
+    "StaticCutIn",
+    "DynamicObjectCrossing",
+    "ParkingCrossingPedestrian",
+)
+"""The types that need nothing but a street."""
+
+
 @pytest.fixture(scope="module")
 def graph() -> LaneGraph:
-    path = embedded_town("city_grid")
-    assert path is not None
-    return lane_graph(carla.Map("city_grid", path.read_text()))
+    return town("city_grid")
 
 
-def way(graph: LaneGraph, ends: tuple[tuple[float, float], tuple[float, float]]) -> Route:
-    start, goal = (pose_on_lane(graph, *end) for end in ends)
-    return find_route(graph, start, goal, (), PlanningConfig().route)
+def test_every_type_can_be_played() -> None:
+    assert set(PLAYS) == set(TYPES)
 
 
-def site_on(graph: LaneGraph, route: Route, trigger_m: float = 5.0) -> Site:
-    return Site(Roads(graph, route), trigger_m)
-
-
-@pytest.mark.parametrize("name", sorted(PLAYS))
+@pytest.mark.parametrize("name", STREET_TYPES)
 def test_a_type_begins_and_ends(graph: LaneGraph, name: str) -> None:
     """The left lane of two is the way round, or the oncoming lane, or the queue of a cut-in."""
-    route = way(graph, NARROW if "TwoWays" in name else WIDE)
+    route = way(graph, *(NARROW if "TwoWays" in name else WIDE))
     values = {**VALUES, "direction": "left"} if name == "StaticCutIn" else VALUES
     script = build(name, site_on(graph, route), values)
     stage = Stage(script, lambda time_s: (min(8.0 * time_s, route.length_m), 8.0), graph, route=route)
@@ -70,7 +77,7 @@ def test_a_type_begins_and_ends(graph: LaneGraph, name: str) -> None:
 @pytest.mark.parametrize("name", ["Accident", "ParkedObstacle", "ConstructionObstacle", "HazardAtSideLane"])
 @pytest.mark.parametrize("direction", ["left", "right"])
 def test_an_obstacle_stands_in_the_egos_lane(graph: LaneGraph, name: str, direction: str) -> None:
-    route = way(graph, WIDE)
+    route = way(graph, *WIDE)
     site = site_on(graph, route)
     stage = Stage(build(name, site, {**VALUES, "direction": direction}), lambda _: (0.0, 0.0), graph, route=route)
     places = [route.curve.project(a.pose.x_m, a.pose.y_m) for n, a in stage.actors.items() if n != "sign"]
@@ -83,7 +90,7 @@ def test_an_obstacle_stands_in_the_egos_lane(graph: LaneGraph, name: str, direct
 
 def test_a_walker_meets_the_ego_on_its_lane(graph: LaneGraph) -> None:
     """At 8 m/s the walker is on the ego's lane when the ego is there."""
-    route = way(graph, NARROW)
+    route = way(graph, *NARROW)
     script = build("DynamicObjectCrossing", site_on(graph, route), VALUES)
     stage = Stage(script, lambda time_s: (8.0 * time_s, 8.0), graph, route=route)
     nearest = math.inf
@@ -97,7 +104,7 @@ def test_a_walker_meets_the_ego_on_its_lane(graph: LaneGraph) -> None:
 
 
 def test_a_place_that_does_not_suit_is_refused(graph: LaneGraph) -> None:
-    route = way(graph, NARROW)
+    route = way(graph, *NARROW)
     with pytest.raises(RouteError, match="no lane of the ego's direction to the left"):
         build("StaticCutIn", site_on(graph, route), {**VALUES, "direction": "left"})
     with pytest.raises(RouteError, match="the route ends before"):

@@ -1,0 +1,117 @@
+"""Junctions: who has right of way, and who takes it.
+
+Times, speeds and distances are those of scenario_runner v0.9.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from av_core.curve import Curve
+from av_core.types import Lane, Pose2D
+from scenarios.leaderboard.plays.junction import Junction
+from scenarios.leaderboard.plays.lane_walk import LaneSpot, walk_ahead, walk_back
+from scenarios.leaderboard.plays.play import AT_ONCE_MPS2, BEGIN, END, Play, Values, begin, end, gone, since, soon_at
+from scenarios.leaderboard.plays.site import Site, on_map
+
+SOURCE_M, SINK_M = 30.0, 10.0
+"""The other vehicle starts so far before the junction, and ends so far behind it."""
+
+PARALLEL_SINE = 0.3
+"""Lines with a smaller sine of their angle count as parallel."""
+
+OTHER_MPS = 60.0 / 3.6
+BEFORE_S, CLOSE_M = 2.2, 12.0
+
+
+def priority(site: Site, values: Values) -> Play:
+    """The ego's light is green and all others are red, until the ego has passed the junction."""
+    junction = site.junction
+    own = junction.lights_of(junction.entry)
+    do = [*show(own, "green"), *show(junction.other_lights(own), "red")]
+    return Play({"events": [begin(site, do), end(passed_junction(site), release(junction))]})
+
+
+def running_red(site: Site, values: Values) -> Play:
+    """The ego has green, and an emergency vehicle crosses against red."""
+    junction = site.junction
+    own = junction.lights_of(junction.entry)
+    lights = [*show(own, "green"), *show(junction.other_lights(own), "red")]
+    return _crossing(site, values, lights, release(junction))
+
+
+def taking_priority(site: Site, values: Values) -> Play:
+    """At a junction without lights an emergency vehicle crosses without giving way."""
+    return _crossing(site, values, [], [])
+
+
+def _crossing(site: Site, values: Values, at_begin: list[dict[str, Any]], at_end: list[dict[str, Any]]) -> Play:
+    """The other vehicle starts so that it meets the ego, and drives on whatever is in its way."""
+    junction = site.junction
+    entry = junction.entries(values["direction"])[-1]
+    source = walk_back(site.graph, LaneSpot(entry, entry.length_m), SOURCE_M)
+    sink = walk_ahead(site.graph, LaneSpot(junction.crossing_exit(entry), 0.0), SINK_M)
+    way = site.ways.between(source.pose, sink.pose, "the other vehicle").curve
+    actors = {"other": {"blueprint": "vehicle.dodge.charger_police_2020", "place": on_map(source.pose), "waits": True}}
+    drive = {
+        "follow_lane": {
+            "actor": "other",
+            "speed_mps": OTHER_MPS,
+            "distance_m": way.length_m,
+            "acceleration_mps2": AT_ONCE_MPS2,
+        }
+    }
+    soon = since(BEGIN, soon_at({"place": on_map(_meeting(junction, entry, way))}, BEFORE_S, CLOSE_M))
+    appear: list[dict[str, Any]] = [{"spawn": "other"}, {"lights": {"actor": "other", "emergency": True}}]
+    gone_s = way.length_m / OTHER_MPS + 1.0
+    events = [
+        begin(site, [*at_begin, *appear]),
+        {"name": "cross", "when": soon, "until": END, "do": [drive]},
+        {"name": "crossed", "when": {"after": {"event": "cross", "delay_s": gone_s}}, "do": gone(actors)},
+        end(passed_junction(site), [*gone(actors), *at_end]),
+    ]
+    return Play({"actors": actors, "events": events})
+
+
+def _meeting(junction: Junction, entry: Lane, way: Curve) -> Pose2D:
+    """Where the lines of the two approaches meet, or, if they are nearly parallel, where the ways come nearest."""
+    own = junction.curve
+    x, y, yaw = float(own.x_m[0]), float(own.y_m[0]), float(own.yaw_rad[0])
+    its_yaw = float(entry.curve.yaw_rad[-1])
+    sine = np.sin(its_yaw - yaw)
+    if abs(sine) > PARALLEL_SINE:
+        dx, dy = float(entry.curve.x_m[-1]) - x, float(entry.curve.y_m[-1]) - y
+        along_m = float((dx * np.sin(its_yaw) - dy * np.cos(its_yaw)) / sine)
+        return Pose2D(x + along_m * np.cos(yaw), y + along_m * np.sin(yaw), yaw)
+    gap_m = np.hypot(own.x_m[:, None] - way.x_m[None, :], own.y_m[:, None] - way.y_m[None, :])
+    row = int(np.argmin(gap_m.min(axis=1)))
+    return Pose2D(float(own.x_m[row]), float(own.y_m[row]), float(own.yaw_rad[row]))
+
+
+def passed_junction(site: Site, by_m: float = 0.0) -> dict[str, Any]:
+    """The condition that the ego has left the junction."""
+    return {"route_m": site.trigger_m + site.junction.exit_m + by_m}
+
+
+def show(ids: tuple[str, ...], state: str) -> list[dict[str, Any]]:
+    """The action that holds lights in a state, if there are any."""
+    return [{"signal": {"ids": list(ids), "state": state}}] if ids else []
+
+
+def release(junction: Junction) -> list[dict[str, Any]]:
+    """The action that lets all lights of a junction go."""
+    return [{"release_signal": {"ids": list(junction.other_lights(()))}}]
+
+
+def red_then_green(site: Site, streams: tuple[Lane, ...] = ()) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What holds the lights at the beginning, and after 5 s.
+
+    The ego's are red and then green, those of `streams` are green, and all others red.
+    """
+    junction = site.junction
+    own = junction.lights_of(junction.entry)
+    free = tuple(light for lane in streams for light in junction.lights_of(lane) if light not in own)
+    first = [*show(own, "red"), *show(free, "green"), *show(junction.other_lights((*own, *free)), "red")]
+    return first, show(own, "green")

@@ -1,0 +1,101 @@
+"""Streams of vehicles that the ego enters, crosses or leaves.
+
+Times, speeds and distances are those of scenario_runner v0.9.16.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from av_core.errors import RouteError
+from scenarios.leaderboard.plays.lane_walk import LaneSpot, neighbour, same_way_lanes
+from scenarios.leaderboard.plays.play import CARS, Play, Values, begin, end
+from scenarios.leaderboard.plays.site import Site, on_map
+
+ARRIVED_M = 2.0
+"""The ego has reached the end of a stream when it is nearer to it than this, or has just passed it."""
+
+PASSED_WITHIN_M = 10.0
+
+
+def enter(site: Site, values: Values) -> Play:
+    """The ego joins a stream that fills all lanes of its direction."""
+    source, sink = _ends(site, values)
+    pairs = list(zip(same_way_lanes(site.graph, source), same_way_lanes(site.graph, sink), strict=False))
+    return _joined(site, values, pairs, [to for _, to in pairs])
+
+
+def enter_beside(site: Site, values: Values) -> Play:
+    """The ego joins a stream on one lane, by whichever lane."""
+    source, sink = _ends(site, values)
+    return _joined(site, values, [(source, sink)], same_way_lanes(site.graph, sink))
+
+
+def leave(site: Site, values: Values) -> Play:
+    """The ego crosses a stream to leave the road; it ends at the end of the junction where the ways part."""
+    source, sink = _ends(site, values)
+    flows = {"stream": _stream(values, source, sink, "everywhere")}
+    return _play(site, flows, {"route_m": site.trigger_m + site.junction.exit_m})
+
+
+def turn_off(site: Site, values: Values) -> Play:
+    """The ego turns left off the road, across an oncoming stream."""
+    source, sink = _ends(site, values)
+    flows = {"stream": _stream(values, source, sink, "no")}
+    return _play(site, flows, {"route_m": site.trigger_m + site.junction.exit_m})
+
+
+def turn_onto(site: Site, values: Values) -> Play:
+    """The ego turns left onto the road: across one stream, and into another on the lane to the left of the first."""
+    source, sink = _ends(site, values)
+    back = neighbour(site.graph, sink, 1.0), neighbour(site.graph, source, 1.0)
+    if back[0] is None or back[1] is None:
+        raise RouteError("there is no lane to the left of the stream for the second one")
+    flows = {
+        "stream": _stream(values, source, sink, "no"),
+        "second": _stream(values, back[0], back[1], "no"),
+    }
+    return _play(site, flows, _passed(back[1]))
+
+
+def stream(
+    source: LaneSpot, sink: LaneSpot, speed_mps: float, gap_m: tuple[float, float], filled: str
+) -> dict[str, Any]:
+    """A flow of cars from one place to another, which brake for nobody until the first collision."""
+    return {
+        "start": on_map(source.pose),
+        "end": on_map(sink.pose),
+        "speed_mps": speed_mps,
+        "gap_m": list(gap_m),
+        "blueprints": list(CARS),
+        "yields": "after_collision",
+        "filled": filled,
+        "clears": True,
+    }
+
+
+def _ends(site: Site, values: Values) -> tuple[LaneSpot, LaneSpot]:
+    return site.spot_at(values["start_actor_flow"]), site.spot_at(values["end_actor_flow"])
+
+
+def _stream(values: Values, source: LaneSpot, sink: LaneSpot, filled: str) -> dict[str, Any]:
+    return stream(source, sink, values["flow_speed"], values["source_dist_interval"], filled)
+
+
+def _joined(site: Site, values: Values, ways: list[tuple[LaneSpot, LaneSpot]], sinks: list[LaneSpot]) -> Play:
+    """Streams that end where the scenario does."""
+    flows = {
+        f"stream_{number}": _stream(values, source, sink, "everywhere") for number, (source, sink) in enumerate(ways)
+    }
+    arrived = [{"distance": {"place": on_map(sink.pose), "below_m": ARRIVED_M}} for sink in sinks]
+    return _play(site, flows, {"any": [*arrived, *map(_passed, sinks)]})
+
+
+def _passed(sink: LaneSpot) -> dict[str, Any]:
+    place = on_map(sink.pose)
+    return {"all": [{"passed": {"place": place}}, {"distance": {"place": place, "below_m": PASSED_WITHIN_M}}]}
+
+
+def _play(site: Site, flows: dict[str, Any], over: dict[str, Any]) -> Play:
+    starts = [{"start_flow": name} for name in flows]
+    return Play({"flows": flows, "events": [begin(site, starts), end(over, [{"clear_flow": name} for name in flows])]})
