@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from av_core.errors import RouteError
 from av_core.types import ActorTruth, Pose2D, TrackedObject, Truth
 from av_stack.world.base import World
 from planning import Route
 from scenarios.judging.scenario_events import ScenarioEvents
 from scenarios.model import Scenario
 from scenarios.script.engine import Engine
+from scenarios.script.never import why_never
 from scenarios.script.parts import PartRun
 from scenarios.script.places import Roads
 from scenarios.script.situation import EGO, Body, Situation
@@ -22,10 +24,14 @@ class Director:
 
     Tells the judge's `events` when the parts of the script begin and end.
 
-    Raises RouteError where a place of the script is not on the map, WorldError where an actor cannot be spawned.
+    Raises RouteError as the engine does, and where an event can never happen; WorldError where an actor cannot be
+    spawned.
     """
 
     def __init__(self, world: World, route: Route, scenario: Scenario, step_s: float, events: ScenarioEvents) -> None:
+        never = why_never(scenario, route.length_m, scenario.timeout_s) if scenario.route_id is None else ""
+        if never:
+            raise RouteError(never)
         self._world, self._step_s = world, step_s
         self._tables, self._events = scenario.parts, events
         self._told: dict[str, PartRun] = {}

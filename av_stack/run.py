@@ -115,11 +115,15 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         watchers.append(lambda _frame, _step, truth, judge: director.update(truth, judge.progress_m))
         ending.begin(log.finish)
         log.start()
-        return ending.finish(*_guarded_drive(world, agent, judge, watchers))
+        must_stop = scenario.route_id is None
+        return ending.finish(*_guarded_drive(world, agent, judge, watchers, must_stop=must_stop))
 
 
-def drive(world: World, agent: Agent, judge: Judge, watchers: Sequence[Watcher] = ()) -> str:
-    """The main loop: tick, decide, act until the drive or the world is over; returns why it ended."""
+def drive(world: World, agent: Agent, judge: Judge, watchers: Sequence[Watcher] = (), *, must_stop: bool = True) -> str:
+    """The main loop: tick, decide, act until the drive or the world is over; returns why it ended.
+
+    With `must_stop` the ego has arrived when it stands at the end of its route, else as soon as it is there.
+    """
     while (frame := world.tick()) is not None:
         truth = world.truth()
         end = judge.update(truth)
@@ -128,7 +132,7 @@ def drive(world: World, agent: Agent, judge: Judge, watchers: Sequence[Watcher] 
             world.apply(step.command)
         for watch in watchers:
             watch(frame, step, truth, judge)
-        if judge.is_arrived and abs(truth.ego_speed_mps) < STANDING_MPS:
+        if judge.is_arrived and (not must_stop or abs(truth.ego_speed_mps) < STANDING_MPS):
             return "arrived"
         if end is not None:
             return end
@@ -220,11 +224,11 @@ def _stack(world: World, route: Route, setup: _Setup, options: Options) -> Stack
 
 
 def _guarded_drive(
-    world: World, agent: Agent, judge: Judge, watchers: Sequence[Watcher]
+    world: World, agent: Agent, judge: Judge, watchers: Sequence[Watcher], *, must_stop: bool
 ) -> tuple[str, str | None, int]:
     """(how the drive ended, error, exit status); the status is 0 even for bad driving, which the score reflects."""
     try:
-        return drive(world, agent, judge, watchers), None, 0
+        return drive(world, agent, judge, watchers, must_stop=must_stop), None, 0
     except AgentError as error:
         return AGENT_ERROR, str(error), error.exit_status
     except AvStackError as error:

@@ -31,7 +31,7 @@ class RouteTable(Strict):
     """The route: the ego drives from `start` through `via` to `goal`, in CARLA coordinates (x, y), metres."""
 
     start: Place
-    via: Annotated[tuple[Place, ...], Field(max_length=100)] = ()
+    via: Annotated[tuple[Place, ...], Field(max_length=2000)] = ()
     goal: Place
 
 
@@ -47,9 +47,10 @@ class EgoTable(Strict):
 
 
 class TrafficTable(Strict):
-    """The number of other vehicles."""
+    """The other vehicles: `vehicles` anywhere near the route, and with `background` some always around the ego."""
 
     vehicles: int = Field(0, ge=0, le=200)
+    background: bool = False
 
 
 class WalkerTable(Strict):
@@ -79,7 +80,8 @@ class Scenario(Script):
     `handling` selects the dynamics of the embedded server's vehicles: as in CARLA ("carla", whatever the weather), or
     with the tyres of real vehicles, whose grip falls on a wet road ("tyres"). A CARLA server always has its own.
 
-    The weather is the named one, or, with `weather_keyframes`, linear between these along the route.
+    The weather is the named one, or, with `weather_keyframes`, linear between these along the route. `route_id`
+    is that of the Leaderboard route that it was made of, and `warnings` tell what that route asked for and it lacks.
     """
 
     name: Name
@@ -94,6 +96,8 @@ class Scenario(Script):
     walkers: Annotated[tuple[WalkerTable, ...], Field(max_length=200)] = ()
     timeout_s: float = Field(900.0, gt=0.0)
     expect: Expectations = Expectations()
+    route_id: Name | None = None
+    warnings: Annotated[tuple[str, ...], Field(max_length=2000)] = ()
 
     @property
     def weather_label(self) -> str:

@@ -15,7 +15,7 @@ from av_core.errors import ConfigError
 from av_stack.agents.names import STACK, check_agent, uses_cameras
 from av_stack.checks import check_known, check_maps_folder, check_out_folder, check_weights, parse_address, parse_list
 from av_stack.cli.options import DEVICES, ORACLE_NAMES, AgentOption, OracleOption, OutOption, ServerOption
-from av_stack.cli.output import OutcomeError, console, give_up, say_error
+from av_stack.cli.output import OutcomeError, console, give_up, printable, say_error
 from av_stack.cli.report import write_run_page
 from av_stack.interruption import INTERRUPTED_STATUS, importing, set_deadline
 from scenarios.limits import SEED_MAX
@@ -25,12 +25,21 @@ if TYPE_CHECKING:  # the commands import what they need themselves, so that --he
     from av_stack.agents.base import AgentStep
     from av_stack.results.drive_log import Outcome
     from av_stack.run import Options
+    from av_stack.world.spec import Address
     from scenarios.judging.judge import Judge
     from scenarios.model import Scenario
 
 
+ROUTE_FILES = (".xml", ".xosc", ".osc", ".xodr", ".osm", ".json")
+"""Ends of the names of route files, and of other formats, which their reader names."""
+
+
 def run_command(
-    scenario: Annotated[str, typer.Argument(help="Name of a scenario (av-stack list scenarios) or a YAML file.")],
+    scenario: Annotated[
+        str,
+        typer.Argument(help="Name of a scenario (av-stack list scenarios), a YAML file, or a Leaderboard route file."),
+    ],
+    routes: Annotated[str | None, typer.Option(metavar="ID", help="The route of a route file (.xml).")] = None,
     server: ServerOption = None,
     weather: Annotated[
         str | None, typer.Option(help="Name of a weather (av-stack list weathers) or a YAML file.")
@@ -66,9 +75,7 @@ def run_command(
     if weather is not None:
         given["weather_keyframes"] = ()
     with importing():
-        from scenarios.model import load_scenario
-
-        driven = load_scenario(scenario).model_copy(update=given)
+        driven = _load(scenario, routes, maps, address, seed or 0).model_copy(update=given)
 
         from av_stack.results.report import table
         from av_stack.run import Options, check_settings, needed_weights
@@ -79,6 +86,8 @@ def run_command(
     if agent == STACK:
         there, why = resolve_device(device, needed_weights(oracles) is not None)
         console.print(why, markup=False, soft_wrap=True)
+    for warning in driven.warnings:
+        console.print(f"warning: {printable(warning)}", markup=False, highlight=False, soft_wrap=True)
     options = Options(address, maps, out, oracles, weights, there, rig, agent)
     set_deadline(give_up)
     outcome = drive_with_progress(driven, options)
@@ -97,6 +106,19 @@ def check_options_of_stack(agent: str, given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value and agent != STACK:
             raise ConfigError(f"{option}: it is for the stack, and --agent {agent} drives")
+
+
+def _load(name: str, routes: str | None, maps: Path | None, address: Address | None, seed: int) -> Scenario:
+    """The scenario of that name or in that file. Raises ConfigError and RouteError."""
+    from scenarios.model import load_scenario
+
+    if name.lower().endswith(ROUTE_FILES):
+        from av_stack.route_drive import load_route
+
+        return load_route(Path(name), routes, maps, address, seed)
+    if routes is not None:
+        raise ConfigError(f"--routes {routes!r:.40}: it selects a route of a file, and {name!r:.80} is no .xml file")
+    return load_scenario(name)
 
 
 def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:

@@ -161,6 +161,7 @@ def result(
             "python": platform.python_version(),
         },
         "events": dict(played.events),
+        "warnings": list(scenario.warnings),
         "parts": [{"name": name, **asdict(run)} for name, run in played.parts.items()],
     }
     return {**content, "shortcomings": scenario.expect.shortcomings(content)}
@@ -177,6 +178,7 @@ def table(figures: dict[str, Any]) -> Table:
         ("ended", figures["end"]),
         ("route completion", f"{100 * figures['route_completion']:.1f} % of {figures['route_length_m']:.0f} m"),
         ("driving score 2.0 / 2.1", f"{figures['driving_score']:.1f} / {figures['driving_score_2_1']:.1f}"),
+        *((("left out of the route file", str(len(figures["warnings"]))),) if figures["warnings"] else ()),
         ("lacks of what is expected", "; ".join(figures["shortcomings"]) or "nothing"),
         ("collisions", _count(figures["collisions"], details["collisions"])),
         ("red lights run", _count(figures["red_lights"], details["red_lights"])),

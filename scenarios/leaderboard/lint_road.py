@@ -6,7 +6,6 @@ The route is the one that planning finds on the town's lanes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -26,15 +25,6 @@ SPACING_M = 0.5
 
 WAYPOINTS_MAX = 2000
 """Most waypoints of a route that is compared with the road; the official routes have up to 61."""
-
-
-@dataclass(frozen=True, slots=True)
-class _LaneCentres:
-    """Points about `SPACING_M` apart on the centres of the lanes that a route uses, (N,), in CARLA's frame."""
-
-    xy_m: Float
-    z_m: Float
-    yaw_deg: Float
 
 
 def road_problems(route: LeaderboardRoute, graph: LaneGraph) -> Iterator[Problem]:
@@ -60,10 +50,9 @@ def road_problems(route: LeaderboardRoute, graph: LaneGraph) -> Iterator[Problem
     except RouteError as error:
         yield Problem(route.line, f"no route leads through the waypoints: {error}")
         return
-    centres = _lane_centres(found, graph)
-    tree = cKDTree(centres.xy_m)
+    centres = LaneCentres(found, graph)
     for scenario in route.scenarios:
-        wrong = _explain(scenario.trigger, centres, tree)
+        wrong = centres.off_route(scenario.trigger)
         if wrong:
             yield Problem(
                 scenario.trigger.line,
@@ -72,21 +61,30 @@ def road_problems(route: LeaderboardRoute, graph: LaneGraph) -> Iterator[Problem
             )
 
 
-def _explain(trigger: Trigger, centres: _LaneCentres, tree: cKDTree) -> str:
-    """What puts the trigger off the route; empty where it is on it."""
-    here = (trigger.x_m, trigger.y_m)
-    near = tree.query_ball_point(here, TRIGGER_DISTANCE_M)
-    if not near:
-        return f"the trigger is {tree.query(here)[0]:.1f} m from the route"
-    errors_deg = [heading_error_deg(trigger.yaw_deg, float(centres.yaw_deg[row])) for row in near]
-    if min(errors_deg) >= TRIGGER_HEADING_DEG:
-        return f"the trigger's yaw is {min(errors_deg):.0f} degrees off the route's"
-    above_m = trigger.z_m - max(float(centres.z_m[row]) for row in near)
-    return f"the trigger is {above_m:.1f} m above the road" if above_m >= HEIGHT_MAX_M else ""
+class LaneCentres:
+    """The centres of all lanes that a route uses. During a lane change both count, as the official route jumps."""
+
+    def __init__(self, route: Route, graph: LaneGraph) -> None:
+        rows = _points(route, graph)
+        self._xy_m, self._z_m = map_to_carla_points(rows[:, :2]), rows[:, 2]
+        self._yaw_deg = -np.degrees(rows[:, 3])
+        self._tree = cKDTree(self._xy_m)
+
+    def off_route(self, trigger: Trigger) -> str:
+        """What puts the trigger off the route; empty where it is on it."""
+        here = (trigger.x_m, trigger.y_m)
+        near = self._tree.query_ball_point(here, TRIGGER_DISTANCE_M)
+        if not near:
+            return f"the trigger is {self._tree.query(here)[0]:.1f} m from the route"
+        errors_deg = [heading_error_deg(trigger.yaw_deg, float(self._yaw_deg[row])) for row in near]
+        if min(errors_deg) >= TRIGGER_HEADING_DEG:
+            return f"the trigger's yaw is {min(errors_deg):.0f} degrees off the route's"
+        above_m = trigger.z_m - max(float(self._z_m[row]) for row in near)
+        return f"the trigger is {above_m:.1f} m above the road" if above_m >= HEIGHT_MAX_M else ""
 
 
-def _lane_centres(route: Route, graph: LaneGraph) -> _LaneCentres:
-    """The centres of all lanes that the route uses. During a lane change both count, as the official route jumps."""
+def _points(route: Route, graph: LaneGraph) -> Float:
+    """Points about `SPACING_M` apart on the lanes that a route uses: (N, 4) x, y, z (m) and heading (rad)."""
     spans: list[tuple[LaneKey, float, float]] = []
     for piece in route.pieces:
         spans.append((piece.lane, piece.start_s_m, piece.end_s_m))
@@ -98,5 +96,4 @@ def _lane_centres(route: Route, graph: LaneGraph) -> _LaneCentres:
         s_m = np.linspace(start_s_m, end_s_m, max(2, int(np.ceil((end_s_m - start_s_m) / SPACING_M)) + 1))
         x_m, y_m, yaw_rad = lane.curve.pose_at(s_m)
         parts.append(np.stack([x_m, y_m, np.interp(s_m, lane.s_m, lane.points[:, 2]), yaw_rad], axis=1))
-    rows = np.concatenate(parts)
-    return _LaneCentres(map_to_carla_points(rows[:, :2]), rows[:, 2], -np.degrees(rows[:, 3]))
+    return np.concatenate(parts)

@@ -21,6 +21,7 @@ from scenarios.script.actions import (
     SignalTable,
     StopTable,
 )
+from scenarios.script.apart import check_apart, ego_pose, standing_actors
 from scenarios.script.at_once import order_at_once
 from scenarios.script.conditions import Watch
 from scenarios.script.cycle_ways import cycle_way_between
@@ -54,12 +55,14 @@ class Engine:
     Equal situations give equal orders: chance comes from `seed` alone. `fired_s` tells when each event happened, and
     `parts` how each part went.
 
-    Raises RouteError where a place of the script is not on the map, or a flow has no way.
+    Raises RouteError where a place of the script is not on the map, two actors are at one place or one is in the ego,
+    or a flow has no way.
     """
 
     def __init__(self, script: Script, roads: Roads, seed: int) -> None:
         self._script, self._roads = script, roads
         self._places = {name: roads.pose(actor.place, f"actor {name}") for name, actor in script.actors.items()}
+        check_apart(standing_actors(script, roads), ego_pose(script, roads))
         self._waiting = [(event, Watch(event.when, roads, f"event {event.name}")) for event in script.events]
         self._flows = {
             name: Flow(name, flow, self._flow_way(name, flow), np.random.default_rng((seed, number)))

@@ -98,30 +98,31 @@ class Script(Strict):
     Raises ValueError, which pydantic reports, for names that do not exist and for events that can never happen.
     """
 
-    actors: dict[Name, ActorTable] = Field(default_factory=dict, max_length=200)
-    flows: dict[Name, FlowTable] = Field(default_factory=dict, max_length=200)
-    events: Annotated[tuple[EventTable, ...], Field(max_length=200)] = ()
-    parts: dict[Name, PartTable] = Field(default_factory=dict, max_length=200)
+    actors: dict[Name, ActorTable] = Field(default_factory=dict, max_length=2000)
+    flows: dict[Name, FlowTable] = Field(default_factory=dict, max_length=500)
+    events: Annotated[tuple[EventTable, ...], Field(max_length=2000)] = ()
+    parts: dict[Name, PartTable] = Field(default_factory=dict, max_length=500)
     ego_place: PlaceTable | None = None
 
     @model_validator(mode="after")
     def _check_names(self) -> Script:
         if EGO in self.actors:
             raise ValueError(f"actors: the name {EGO} is the ego's")
-        names = [event.name for event in self.events]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"events: two have the name {name}")
+        names: dict[str, None] = {}
+        for event in self.events:
+            if event.name in names:
+                raise ValueError(f"events: two have the name {event.name}")
+            names[event.name] = None
         for event in self.events:
             where = f"event {event.name}"
             _check_known(where, "actor", event.when.actors() - {EGO}, self.actors)
             asked = {*_asked_events(event.when), *([event.until] if event.until is not None else [])}
-            _check_known(where, "event", asked, dict.fromkeys(names))
+            _check_known(where, "event", asked, names)
             for action in event.do:
                 _check_known(where, "actor", {action.actor()} - {None}, self.actors)  # type: ignore[arg-type]
                 _check_known(where, "flow", {action.flow()} - {None}, self.flows)  # type: ignore[arg-type]
         for name, part in self.parts.items():
-            _check_known(f"part {name}", "event", {part.begin, part.end}, dict.fromkeys(names))
+            _check_known(f"part {name}", "event", {part.begin, part.end}, names)
             _check_known(f"part {name}", "actor", {part.emergency} - {None}, self.actors)  # type: ignore[arg-type]
             if part.begin == part.end:
                 raise ValueError(f"part {name}: begin and end are the same event {part.begin}")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from typing import cast
 
 import carla
 
 from av_core.errors import ConfigError, WorldError
 from av_core.suggest import similar
+from av_core.types import LaneGraph
 from av_stack.world.carla.client import LOAD_TIMEOUT_S, Session
 from av_stack.world.carla.map import lane_graph
 from av_stack.world.carla.other_clients import check_is_free, is_replaced, why_lost
 from av_stack.world.carla.weather import weather_of
-from av_stack.world.spec import WorldSpec
+from av_stack.world.spec import Address, WorldSpec
 
 FIRST_TICK_TIMEOUT_S = 30.0  # shaders and textures are made for the first picture, and no call is answered meanwhile
 
@@ -32,7 +34,7 @@ class Episode:
     def __init__(self, session: Session, spec: WorldSpec) -> None:
         self.session, self.spec = session, spec
         self.cleanup = ExitStack()
-        self.world = _load_world(session, spec)
+        self.world = _load_world(session, spec.map_name, spec.xodr)
         try:
             self._take_over_time()
             with session.answering("reading the map"):
@@ -93,7 +95,15 @@ class Episode:
         return vehicles[name]
 
 
-def _load_world(session: Session, spec: WorldSpec) -> carla.World:
+def read_served_map(address: Address, town: str) -> LaneGraph:
+    """The lanes of a town that the server has; it loads the town. Raises WorldError where it does not have it."""
+    session = Session(address)
+    world = _load_world(session, town, None)
+    with session.answering("reading the map"):
+        return lane_graph(world.get_map())
+
+
+def _load_world(session: Session, map_name: str, xodr: Path | None) -> carla.World:
     """Start a fresh episode, even if the map is already loaded, so that lights and actors always start the same."""
     client = session.client
     with session.answering("looking for other programs"):
@@ -101,12 +111,12 @@ def _load_world(session: Session, spec: WorldSpec) -> carla.World:
     with session.answering("loading the map"):
         available = {name.rsplit("/", 1)[-1]: name for name in client.get_available_maps()}
         client.set_timeout(LOAD_TIMEOUT_S)
-        chosen = next((name for name in (spec.map_name, f"{spec.map_name}_Opt") if name in available), None)
+        chosen = next((name for name in (map_name, f"{map_name}_Opt") if name in available), None)
         if chosen is not None:
             return client.load_world(available[chosen])
-        if spec.xodr is None:
+        if xodr is None:
             names = ", ".join(sorted(available))
-            raise WorldError(f"the server at {session.address} has no map {spec.map_name}; it has {names}")
+            raise WorldError(f"the server at {session.address} has no map {map_name}; it has {names}")
         # By default CARLA puts a wall of 1 m along every road, which hides kerbs and pavements from the camera.
         bare = carla.OpendriveGenerationParameters(wall_height=0.0)
-        return cast("carla.World", client.generate_opendrive_world(spec.xodr.read_text(), bare))
+        return cast("carla.World", client.generate_opendrive_world(xodr.read_text(), bare))

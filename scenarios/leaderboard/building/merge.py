@@ -1,0 +1,86 @@
+"""Puts the scripts of several scenarios together into one, in which each keeps its own names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scenarios.script.model import Script
+
+NAME_MAX = 60
+"""Longest prefix that is made of a scenario's name."""
+
+_WORDS = {"type", "blueprint", "blueprints", "colour", "to", "door", "state", "ids"}
+"""Keys of a script whose values are words, never the names of actors, flows or events."""
+
+_DO_MAX = 50
+"""Most actions of an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The script of one scenario. With `near`, a condition, its actors come and its flows start when that holds."""
+
+    name: str
+    script: Script
+    near: dict[str, Any] | None = None
+
+
+def merged(parts: Sequence[Prepared]) -> dict[str, Any]:
+    """One script of all, as YAML would write it: each name gets the name of its scenario before it."""
+    whole: dict[str, Any] = {"actors": {}, "flows": {}, "events": [], "parts": {}}
+    taken: set[str] = set()
+    for part in parts:
+        prefix = _prefix(part.name, taken)
+        own = part.script.model_dump(exclude_unset=True)
+        if part.near is not None:
+            _make_wait(own, part.near)
+        names = {*own.get("actors", {}), *own.get("flows", {}), *(event["name"] for event in own.get("events", ()))}
+        renamed = _renamed(own, {name: f"{prefix}_{name}" for name in names})
+        for kind in ("actors", "flows"):
+            whole[kind].update(renamed.pop(kind, {}))
+        whole["events"] += renamed.pop("events", ())
+        tables = list(renamed.pop("parts", {}).values())
+        whole["parts"].update({f"{prefix}_{i}" if i else prefix: table for i, table in enumerate(tables)})
+        whole.update(renamed)
+    return whole
+
+
+def _prefix(name: str, taken: set[str]) -> str:
+    """The scenario's name as a name in a script, different from all in `taken`, to which it is added."""
+    plain = re.sub(r"\W", "_", name, flags=re.ASCII)[:NAME_MAX]
+    plain = plain if re.match(r"[A-Za-z_]", plain) else f"_{plain}"
+    found, number = plain, 2
+    while found in taken:
+        found, number = f"{plain}_{number}", number + 1
+    taken.add(found)
+    return found
+
+
+def _make_wait(script: dict[str, Any], near: dict[str, Any]) -> None:
+    """Let actors and flows that are there from the start come by an event of their own."""
+    actions = []
+    for name, actor in script.get("actors", {}).items():
+        if not actor.get("waits"):
+            actor["waits"] = True
+            actions.append({"spawn": name})
+    for name, flow in script.get("flows", {}).items():
+        if flow.pop("on", False):
+            actions.append({"start_flow": name})
+    events = [
+        {"name": f"near_{number}", "when": near, "do": actions[start : start + _DO_MAX]}
+        for number, start in enumerate(range(0, len(actions), _DO_MAX), start=1)
+    ]
+    script["events"] = [*events, *script.get("events", ())]
+
+
+def _renamed(value: Any, names: dict[str, str], key: str = "") -> Any:
+    """The same value with other names, both as keys and where they are referred to."""
+    if isinstance(value, dict):
+        return {names.get(inner, inner) if key in ("actors", "flows") else inner: _renamed(entry, names, inner)
+                for inner, entry in value.items()}  # fmt: skip
+    if isinstance(value, (list, tuple)):
+        return [_renamed(entry, names, key) for entry in value]
+    return names.get(value, value) if isinstance(value, str) and key not in _WORDS else value

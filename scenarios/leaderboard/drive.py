@@ -1,0 +1,106 @@
+"""Turns a Leaderboard route into a scenario that can be driven: `scenario_of`.
+
+Pure: map in, scenario out. What the route asks for and the scenario lacks is among its warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from av_core.config import shortened, validate
+from av_core.errors import AvStackError, RouteError
+from av_core.types import LaneGraph
+from scenarios.leaderboard.building.merge import Prepared, merged
+from scenarios.leaderboard.building.triggers import Triggers
+from scenarios.leaderboard.building.values import values_of
+from scenarios.leaderboard.building.waypoints import plan
+from scenarios.leaderboard.plays.site import Site
+from scenarios.leaderboard.plays.table import PLAYS, build
+from scenarios.leaderboard.routes import LeaderboardRoute, ScenarioInstance
+from scenarios.leaderboard.weather import WeatherKeyframe
+from scenarios.model import Scenario
+from scenarios.script.apart import Standing, check_apart, standing_actors
+from scenarios.script.engine import Engine
+from scenarios.script.places import Roads
+
+NEAR_M = 500.0
+"""The actors of a scenario come when the ego is nearer than this to its trigger, straight."""
+
+TIMEOUT_S = 3600.0
+"""Longest drive. The judge ends it earlier: 300 s, and the time at a tenth of the speed limit."""
+
+
+ID_MAX = 80
+"""Longest part of a route's id that its scenario is named by."""
+
+
+def scenario_of(route: LeaderboardRoute, graph: LaneGraph, seed: int) -> Scenario:
+    """The drive through the route's waypoints, with its scenarios, its weather and background traffic.
+
+    Raises RouteError where no way leads through the waypoints, ConfigError for weather that CARLA does not have.
+    """
+    table, planned = plan(route, graph)
+    prepared, warnings = _prepare(route.scenarios, Roads(graph, planned), Triggers(planned, graph), seed)
+    values = {
+        "name": f"route_{route.route_id[:ID_MAX]}",
+        "route_id": route.route_id[:ID_MAX],
+        "map": route.town,
+        "seed": seed,
+        "route": table,
+        "traffic": {"background": True},
+        "timeout_s": TIMEOUT_S,
+        "weather_keyframes": _keyframes(route.weather),
+        "warnings": warnings,
+        **merged(prepared),
+    }
+    return validate(values, Scenario, f"route {shortened(route.route_id)}")
+
+
+def _prepare(
+    instances: Sequence[ScenarioInstance], roads: Roads, triggers: Triggers, seed: int
+) -> tuple[list[Prepared], list[str]]:
+    """The scripts of those scenarios that can be played, and a warning for each other one."""
+    prepared: list[Prepared] = []
+    warnings: list[str] = []
+    standing: dict[str, Standing] = {}
+    for instance in instances:
+        try:
+            one = _script(instance, roads, triggers)
+            Engine(one.script, roads, seed)  # finds places and ways that the map does not have
+            actors = {f"{instance.name}: {name}": there for name, there in standing_actors(one.script, roads).items()}
+            check_apart({**standing, **actors})
+        except AvStackError as error:
+            warnings.append(f"{shortened(instance.name)} ({shortened(instance.type)}) is left out: {error}")
+        else:
+            prepared.append(one)
+            standing |= actors
+    return prepared, warnings
+
+
+def _script(instance: ScenarioInstance, roads: Roads, triggers: Triggers) -> Prepared:
+    """The script of a scenario. Raises AvStackError where it has none on this route."""
+    wrong = triggers.off_route(instance.trigger)
+    if wrong:
+        raise RouteError(wrong)
+    values = values_of(instance)
+    if instance.type not in PLAYS:
+        raise RouteError("this type cannot be played yet")
+    trigger_m = triggers.place_m(instance.trigger)
+    script = build(instance.type, Site(roads, trigger_m), values)
+    start_x, start_y, _ = roads.route.curve.pose_at(0.0)
+    x, y, _ = roads.route.curve.pose_at(trigger_m)
+    is_near = np.hypot(float(x) - float(start_x), float(y) - float(start_y)) < NEAR_M
+    near = None if is_near else {"distance": {"place": {"route_m": trigger_m}, "below_m": NEAR_M}}
+    return Prepared(instance.name, script, near)
+
+
+def _keyframes(weather: Sequence[WeatherKeyframe]) -> list[dict[str, Any]]:
+    """The keyframes in their order; a route without any has the default weather."""
+    ordered = sorted(weather, key=lambda keyframe: keyframe.route_percentage)
+    return [{"route_percent": keyframe.route_percentage, **asdict(keyframe.weather)} for keyframe in ordered] or [
+        {"route_percent": 0.0}
+    ]
