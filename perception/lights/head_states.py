@@ -146,8 +146,9 @@ def head_raster(bgr: Image, box_px: Box) -> NDArray[np.float32] | None:
         part = bgr[first_v : int(v1 + MARGIN * high) + 2 * by_v, first_u : int(u1 + MARGIN * wide) + 2 * by_u]
         size = (max(part.shape[1] // by_u, 1), max(part.shape[0] // by_v, 1))
         bgr = np.asarray(cv2.resize(part, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
-        by_u, by_v = part.shape[1] / size[0], part.shape[0] / size[1]
-        left, top, step_u, step_v = (left - first_u) / by_u, (top - first_v) / by_v, step_u / by_u, step_v / by_v
+        shrink_u, shrink_v = part.shape[1] / size[0], part.shape[0] / size[1]
+        left, top = (left - first_u) / shrink_u, (top - first_v) / shrink_v
+        step_u, step_v = step_u / shrink_u, step_v / shrink_v
     to_picture = np.array([[step_u, 0.0, left + 0.5 * step_u - 0.5], [0.0, step_v, top + 0.5 * step_v - 0.5]])
     raster = cv2.warpAffine(
         bgr, to_picture, (columns, rows), flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP, borderMode=cv2.BORDER_REPLICATE

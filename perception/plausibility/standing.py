@@ -105,7 +105,7 @@ def _depths(box: Box, extent: Extent, view: View) -> Float:
     furthest = min(furthest, view.focal_px * extent.broad_m / max(wide - BOX_SLACK_PX, 1.0))
     if nearest >= furthest:
         return np.array([np.sqrt(nearest * furthest)])
-    return np.geomspace(nearest, furthest, DEPTHS)
+    return np.geomspace(nearest, furthest, DEPTHS, dtype=np.float64)
 
 
 def _foot_height(box: Box, depths: Float, ground: Ground) -> tuple[Float, Float]:

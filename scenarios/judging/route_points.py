@@ -16,7 +16,7 @@ class RoutePoints:
 
     def __init__(self, route: Route) -> None:
         count = max(2, round(route.length_m / SPACING_M) + 1)
-        self.s_m: Float = np.linspace(0.0, route.length_m, count)
+        self.s_m: Float = np.linspace(0.0, route.length_m, count, dtype=np.float64)
         x, y, yaw = route.curve.pose_at(self.s_m)
         self.xy: Float = np.column_stack([x, y])
         self.ahead: Float = np.column_stack([np.cos(yaw), np.sin(yaw)])

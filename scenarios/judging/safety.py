@@ -91,4 +91,5 @@ def times_to_collision_s(
 
 def _half_shadow(turn_rad: Float, half_length_m: Float, half_width_m: Float) -> Float:
     """Half the extent of a box along directions that are turned by `turn_rad` from its length."""
-    return np.abs(np.cos(turn_rad)) * half_length_m + np.abs(np.sin(turn_rad)) * half_width_m
+    extent_m: Float = np.abs(np.cos(turn_rad)) * half_length_m + np.abs(np.sin(turn_rad)) * half_width_m
+    return extent_m

@@ -93,7 +93,8 @@ def _points(route: Route, graph: LaneGraph) -> Float:
     parts = []
     for key, start_s_m, end_s_m in spans:
         lane = graph.lanes[key]
-        s_m = np.linspace(start_s_m, end_s_m, max(2, int(np.ceil((end_s_m - start_s_m) / SPACING_M)) + 1))
+        count = max(2, int(np.ceil((end_s_m - start_s_m) / SPACING_M)) + 1)
+        s_m = np.linspace(start_s_m, end_s_m, count, dtype=np.float64)
         x_m, y_m, yaw_rad = lane.curve.pose_at(s_m)
         parts.append(np.stack([x_m, y_m, np.interp(s_m, lane.s_m, lane.points[:, 2]), yaw_rad], axis=1))
     return np.concatenate(parts)

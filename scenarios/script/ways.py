@@ -107,7 +107,7 @@ class Ways:
         except RouteError:
             raise RouteError(f"{what}: there is no lane in this direction to the {side} of {lane.key}") from None
         old, new = self.along_lane(pose, distance_m, what), self.along_lane(beside, distance_m, what)
-        s = np.arange(0.0, min(old.length_m, new.length_m), STEP_M)
+        s = np.arange(0.0, min(old.length_m, new.length_m), STEP_M, dtype=np.float64)
         share = np.clip(s / max(over_m, STEP_M), 0.0, 1.0)
         share = share**2 * (3.0 - 2.0 * share)
         old_x, old_y, _ = old.pose_at(s)
