@@ -17,7 +17,7 @@ from embedded_carla.render.passes import sprite_rows
 from embedded_carla.scene import Boxes, SignalSite, StopZone
 from embedded_carla.scenery.ground import SceneryGround
 from embedded_carla.scenery.heightfield import HeightField
-from embedded_carla.sensors import pixels
+from embedded_carla.sensors import depth_lookup, pixels, vehicle_boxes
 from embedded_carla.types import Transform
 from embedded_carla.world.bodies_kernel import gather
 from embedded_carla.world.bounds import hold_within
@@ -64,6 +64,8 @@ def _compile_kernels() -> None:
     sprite_rows.warm_up()
     picture.warm_up()
     pixels.warm_up()
+    depth_lookup.warm_up()
+    vehicle_boxes.warm_up()
     motion = np.empty((2, 15), dtype=np.float32)
     gather(
         slots, fleet.location, fleet.rotation_deg, fleet.velocity, fleet.angular_velocity_degps, fleet.acceleration,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from embedded_carla.errors import EmbeddedCarlaError
 from embedded_carla.render import Renderer, Shot
 from embedded_carla.scene import ActorView, CameraView
+from embedded_carla.sensors.depth_lookup import depth_at, other_pixel
 from embedded_carla.sensors.vehicle_boxes import VehicleBoxes
 from embedded_carla.types import SemanticTag, SignalColour, Transform, WeatherParameters
 
@@ -190,14 +191,12 @@ def cast(
         assert picture.tag is not None
         assert picture.instance is not None
         nearest_row, nearest_column = np.rint(row).astype(int), np.rint(column).astype(int)
-        surface = np.where(picture.tag == SemanticTag.ROAD_LINES, np.uint32(SemanticTag.ROADS), picture.tag)
-        thing = surface.astype(np.uint32) << np.uint32(16) | picture.instance.astype(np.uint32)
-        distance[mine] = _depth_at(picture.depth_m, thing, row, column) / forward
+        distance[mine] = depth_at(picture.depth_m, picture.tag, picture.instance, row, column) / forward
         in_world = directions[mine] @ rotation.T
         enter, leave = boxes.spans(picture.instance[nearest_row, nearest_column], in_world)
         beside = np.flatnonzero(enter > leave)  # rays within half a pixel outside a vehicle's outline
         if len(beside):
-            at = _other_pixel(picture.instance, row[beside], column[beside])
+            at = other_pixel(picture.instance, row[beside], column[beside])
             nearest_row[beside], nearest_column[beside] = at
             distance[mine[beside]] = picture.depth_m[at] / forward[beside]
             enter[beside], leave[beside] = boxes.spans(picture.instance[at], in_world[beside])
@@ -219,44 +218,12 @@ def _faces(directions: F64) -> tuple[list[tuple[Transform, float]], NDArray[np.i
     faces = [(Transform(yaw_deg=yaw), 1.0) for yaw in FACE_YAWS_DEG]
     of_ray = np.floor((np.degrees(np.arctan2(directions[:, 1], directions[:, 0])) + 45.0) / 90.0).astype(np.int64) % 4
     steepest = np.tan(np.radians(SIDE_TILT_DEG))
-    rise = directions[:, 2] / np.maximum(np.abs(directions[:, :2]).max(axis=1, initial=0.0), 1e-12)
+    x, y, z = np.abs(directions[:, 0]), np.abs(directions[:, 1]), directions[:, 2]
+    rise = z / np.maximum(np.maximum(x, y), 1e-12)
     for way, steep in ((STEEP_FACE_DEG, rise > steepest), (-STEEP_FACE_DEG, rise < -steepest)):
         of_ray[steep] = len(faces)
         faces.append((Transform(pitch_deg=way), 1.0 / steepest))
     return faces, of_ray
-
-
-def _depth_at(depth_m: NDArray[np.float32], thing: NDArray[np.uint32], row: F64, column: F64) -> F64:
-    """Planar depth (N,) m at fractional pixels: of the plane through the four pixels around, or the nearest pixel's."""
-    top = np.clip(np.floor(row).astype(int), 0, depth_m.shape[0] - 2)
-    left = np.clip(np.floor(column).astype(int), 0, depth_m.shape[1] - 2)
-    down, across = row - top, column - left
-    inverse, same = np.zeros(len(row)), np.ones(len(row), dtype=bool)
-    for dr, dc in ((0, 0), (0, 1), (1, 0), (1, 1)):
-        weight = (down if dr else 1.0 - down) * (across if dc else 1.0 - across)
-        inverse += weight / depth_m[top + dr, left + dc]
-        same &= thing[top + dr, left + dc] == thing[top, left]
-    nearest = depth_m[np.rint(row).astype(int), np.rint(column).astype(int)]
-    depth: F64 = np.where(same & (inverse > 0.0), 1.0 / np.maximum(inverse, 1e-6), nearest)
-    return depth
-
-
-def _other_pixel(instance: NDArray[np.uint16], row: F64, column: F64) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row and column (N,) of the nearest surrounding pixel whose instance differs from the nearest pixel's.
-
-    Of the four pixels around; the nearest pixel itself where all four show the same instance.
-    """
-    found = (np.rint(row).astype(np.int64), np.rint(column).astype(np.int64))
-    own = instance[found]
-    least: F64 = np.full(len(row), np.inf)
-    top = np.clip(np.floor(row).astype(np.int64), 0, instance.shape[0] - 2)
-    left = np.clip(np.floor(column).astype(np.int64), 0, instance.shape[1] - 2)
-    for at in ((top, left), (top, left + 1), (top + 1, left), (top + 1, left + 1)):
-        away = np.hypot(row - at[0], column - at[1])
-        better = (instance[at] != own) & (away < least)
-        least = np.where(better, away, least)
-        found = (np.where(better, at[0], found[0]), np.where(better, at[1], found[1]))
-    return found
 
 
 def _face(transform: Transform, turn: Transform, half_width: float, rays: F64) -> tuple[CameraView, F64, F64, F64]:

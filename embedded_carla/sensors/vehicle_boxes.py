@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.compiled import compiled
 from embedded_carla.render.actor_layout import VEHICLE_TAGS
 from embedded_carla.scene import MOST_INSTANCES, ActorView
 from embedded_carla.types import Float
@@ -22,7 +23,7 @@ class VehicleBoxes:
         self._row = np.full(MOST_INSTANCES + 1, -1, dtype=np.int64)
         self._row[[a.instance for a in vehicles]] = np.arange(len(vehicles))
         pose = np.array([a.transform.matrix() for a in vehicles]).reshape(-1, 4, 4)
-        self._axes = pose[:, :3, :3]
+        self._axes = np.ascontiguousarray(pose[:, :3, :3])
         self._half = np.array([a.extent for a in vehicles]).reshape(-1, 3)
         centre = pose[:, :3, 3] + self._axes[:, :, 2] * self._half[:, 2:]
         self._origin = np.einsum("ni,nij->nj", origin - centre, self._axes)
@@ -32,14 +33,34 @@ class VehicleBoxes:
 
         (0, inf) for anything but a vehicle. For a ray that misses the box, enter > leave.
         """
-        enter, leave = np.zeros(len(instance)), np.full(len(instance), np.inf)
-        row = np.where(instance <= MOST_INSTANCES, self._row[np.minimum(instance, MOST_INSTANCES)], -1)
-        of_vehicle = np.flatnonzero(row >= 0)
-        row = row[of_vehicle]
-        way = np.einsum("ni,nij->nj", directions[of_vehicle], self._axes[row])
-        way = np.where(np.abs(way) < _TINY, _TINY, way)
-        first = (-self._half[row] - self._origin[row]) / way
-        second = (self._half[row] - self._origin[row]) / way
-        enter[of_vehicle] = np.maximum(np.minimum(first, second).max(axis=1, initial=-np.inf), 0.0)
-        leave[of_vehicle] = np.maximum(first, second).min(axis=1, initial=np.inf)
+        enter, leave = np.empty(len(instance)), np.empty(len(instance))
+        _fill_spans(instance, directions, self._row, self._axes, self._half, self._origin, enter, leave)
         return enter, leave
+
+
+@compiled
+def _fill_spans(
+    instance: NDArray[np.uint16], directions: Float, row_of: NDArray[np.int64], axes: Float, half: Float,
+    origin: Float, enter: Float, leave: Float,
+) -> None:  # fmt: skip
+    """Write `VehicleBoxes.spans` into `enter` and `leave`; box `row_of[instance]` where that is not negative."""
+    for i in range(len(instance)):
+        enter[i], leave[i] = 0.0, np.inf
+        row = row_of[instance[i]] if instance[i] < len(row_of) else -1
+        if row < 0:
+            continue
+        first_m, last_m = -np.inf, np.inf
+        for j in range(3):
+            way = 0.0
+            for k in range(3):
+                way += directions[i, k] * axes[row, k, j]
+            if abs(way) < _TINY:
+                way = _TINY
+            a, b = (-half[row, j] - origin[row, j]) / way, (half[row, j] - origin[row, j]) / way
+            first_m, last_m = max(first_m, min(a, b)), min(last_m, max(a, b))
+        enter[i], leave[i] = max(first_m, 0.0), last_m
+
+
+def warm_up() -> None:
+    """Compile the intersection, or load it from disk, so that no measurement waits for the compiler."""
+    VehicleBoxes((), np.zeros(3)).spans(np.zeros(1, np.uint16), np.zeros((1, 3)))

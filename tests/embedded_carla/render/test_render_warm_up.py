@@ -57,6 +57,7 @@ from embedded_carla.maps import MapLibrary
 from embedded_carla.maps.loader import MapLoader
 from embedded_carla.render import Renderer
 from embedded_carla.scene import ActorView, CameraView
+from embedded_carla.sensors.lidar import LidarScanner, LidarSpec
 from embedded_carla.types import LightState, SemanticTag, WeatherParameters
 loaded = MapLoader(MapLibrary([]), 0).load("city_grid")
 renderer = Renderer(loaded.scenery)
@@ -71,6 +72,7 @@ for weather in (WeatherParameters(sun_altitude_angle=45.0), rain):
     for actors in ((), cars):
         view = CameraView(160, 90, 90.0, points[9])
         renderer.render(view, actors, {}, weather, 0.0, rgb=True, depth=True, labels=True)
+LidarScanner(LidarSpec(), seed=1).body(renderer, points[9], cars, {}, 0.0, 0.05)
 renderer.close()
 assert not compiled, compiled
 """
