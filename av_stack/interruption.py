@@ -23,6 +23,7 @@ _has_deadline = False
 _is_ending = False
 _is_held_back = False  # within `held_back`
 _is_due = False  # a signal came within `held_back`
+_is_stuck = False  # a thread never ends
 
 
 def raise_on_signals() -> None:
@@ -50,12 +51,21 @@ def set_deadline(give_up: Callable[[], None]) -> None:
 
 
 def leave(status: int) -> NoReturn:
-    """End the process; after a signal and `set_deadline`, without the second that libraries take to unload."""
+    """End the process; after a signal and `set_deadline`, without the second that libraries take to unload.
+
+    Without it, too, after `end_without_unloading`.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
-    if _is_ending and _has_deadline:
+    if _is_stuck or (_is_ending and _has_deadline):
         os._exit(status)
     sys.exit(status)
+
+
+def end_without_unloading() -> None:
+    """Let `leave` end the process at once: a thread still runs that never ends and uses what would be unloaded."""
+    global _is_stuck
+    _is_stuck = True
 
 
 def _give_up_late(told: socket.socket, _teller: socket.socket, give_up: Callable[[], None]) -> None:

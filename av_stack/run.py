@@ -11,8 +11,10 @@ from pathlib import Path
 from av_core.errors import AgentError, AvStackError, WorldError
 from av_core.types import Rig, SensorFrame, Truth
 from av_stack.agents.base import Agent, AgentStep
-from av_stack.agents.blind import BLIND
-from av_stack.agents.names import STACK, check_agent, uses_cameras
+from av_stack.agents.custom import AgentSetup
+from av_stack.agents.factory import AgentChoice, choose_agent, make_agent
+from av_stack.agents.guard import STEP_LIMIT_S
+from av_stack.agents.names import STACK
 from av_stack.agents.stack import StackAgent
 from av_stack.assembly import ORACLES, Settings, build_pipeline
 from av_stack.checks import check_known, check_map, check_out_folder, check_weights
@@ -70,6 +72,8 @@ class Options:
     device: str = "cpu"  # where perception runs: "cuda" or "cpu"
     rig: str | None = None  # a name or a file, instead of the scenario's rig
     agent: str = STACK  # the name of what drives the ego
+    agents: Path | None = None  # the folder with CARLA's own agents, for two of the names
+    step_limit_s: float | None = None  # longest time for a step of an agent that is not the project's
     abandon: Callable[[str, int], None] | None = None
     """Ends the process with this message and status when the server is lost; see `server_watchdog`."""
 
@@ -78,6 +82,7 @@ class Options:
 class _Setup:
     """What a scenario and options name, loaded and checked."""
 
+    agent: AgentChoice
     rig_name: str
     rig: Rig
     stack: StackConfig
@@ -132,7 +137,8 @@ def drive(world: World, agent: Agent, judge: Judge, watchers: Sequence[Watcher] 
             world.apply(step.command)
         for watch in watchers:
             watch(frame, step, truth, judge)
-        if judge.is_arrived and (not must_stop or abs(truth.ego_speed_mps) < STANDING_MPS):
+        has_stopped = abs(truth.ego_speed_mps) < STANDING_MPS or not must_stop
+        if judge.is_arrived and (has_stopped or step.result is None):  # only the stack plans to stop at the end
             return "arrived"
         if end is not None:
             return end
@@ -171,19 +177,19 @@ def needed_weights(oracles: Sequence[str], weights: Path | None = None, device: 
 
 def _load(scenario: Scenario, options: Options) -> _Setup:
     """Check the options, and load what the scenario names. Raises ConfigError."""
-    check_agent(options.agent)
+    agent = choose_agent(options.agent, options.agents)
     check_oracles(options.oracles)
     check_weights(options.weights)
     check_settings(scenario, options.rig, options.address, options.maps)
     rig_name = options.rig or scenario.ego.rig or DEFAULT_RIG[options.device]
     rig = load_rig(rig_name)
-    if options.rig is None and not uses_cameras(options.agent):
+    if options.rig is None and not agent.uses_cameras:
         rig_name, rig = NO_RIG, replace(rig, cameras=())
     keyframes = scenario.weather_keyframes
     weather = start_weather(keyframes) if keyframes else load_weather(scenario.weather, weather_presets())
     spec = world_spec(scenario, rig, weather)
     check_out_folder(options.out)
-    return _Setup(rig_name, rig, load_stack(scenario.ego.stack), spec)
+    return _Setup(agent, rig_name, rig, load_stack(scenario.ego.stack), spec)
 
 
 @contextmanager
@@ -209,7 +215,8 @@ def _agent(world: World, route: Route, setup: _Setup, options: Options) -> Agent
     """The agent that the options name, ready to drive in this world."""
     if options.agent == STACK:
         return _stack(world, route, setup, options)
-    return BLIND[options.agent]()
+    told = AgentSetup(route, world.vehicle, world.lane_graph, setup.rig, setup.spec.step_s, setup.spec.seed)
+    return make_agent(setup.agent, world, told, options.step_limit_s or STEP_LIMIT_S)
 
 
 def _stack(world: World, route: Route, setup: _Setup, options: Options) -> StackAgent:

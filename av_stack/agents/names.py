@@ -1,23 +1,34 @@
-"""The names of the agents, and what is known of each before it is loaded."""
+"""The names of the agents that come with the project. Light to import, so that the command line can list them."""
 
 from __future__ import annotations
+
+import re
 
 from av_core.errors import ConfigError
 from av_core.suggest import did_you_mean
 
 STACK = "stack"
-AGENTS = (STACK, "idle", "straight")
-"""The agents that come with the project."""
+CARLA_AGENTS = ("behavior", "basic")
+"""CARLA's own, from the user's copy of its folder `agents`."""
+
+AGENTS = (STACK, "autopilot", *CARLA_AGENTS, "idle", "straight")
+
+PRIVILEGED = ("autopilot", *CARLA_AGENTS)
+"""Agents that ask the simulator for the truth."""
+
+CLASS_FORM = "package.module:Class"
+"""How a class of the user's own is named."""
+
+_CLASS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def is_class_name(name: str) -> bool:
+    """Whether `name` has the form of `CLASS_FORM`."""
+    return _CLASS.fullmatch(name) is not None
 
 
 def check_agent(name: str) -> None:
-    """Raise ConfigError unless `name` is the name of an agent."""
-    if name not in AGENTS:
-        raise ConfigError(
-            f"--agent: unknown name {name!r:.80}{did_you_mean(name, AGENTS)}; allowed are {', '.join(AGENTS)}"
-        )
-
-
-def uses_cameras(name: str) -> bool:
-    """Whether the agent looks at pictures; without them a drive is much faster."""
-    return name == STACK
+    """Raise ConfigError unless `name` is one of `AGENTS` or has the form of `CLASS_FORM`."""
+    if name not in AGENTS and not is_class_name(name):
+        allowed = f"{', '.join(AGENTS)}, or a class of your own as {CLASS_FORM}"
+        raise ConfigError(f"--agent: unknown name {name!r:.80}{did_you_mean(name, AGENTS)}; allowed are {allowed}")

@@ -12,9 +12,18 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from av_core.errors import ConfigError
-from av_stack.agents.names import STACK, check_agent, uses_cameras
+from av_stack.agents.names import STACK, check_agent
 from av_stack.checks import check_known, check_maps_folder, check_out_folder, check_weights, parse_address, parse_list
-from av_stack.cli.options import DEVICES, ORACLE_NAMES, AgentOption, OracleOption, OutOption, ServerOption
+from av_stack.cli.options import (
+    DEVICES,
+    ORACLE_NAMES,
+    AgentOption,
+    AgentsOption,
+    OracleOption,
+    OutOption,
+    ServerOption,
+    StepLimitOption,
+)
 from av_stack.cli.output import OutcomeError, console, give_up, printable, say_error
 from av_stack.cli.report import write_run_page
 from av_stack.interruption import INTERRUPTED_STATUS, importing, set_deadline
@@ -59,6 +68,8 @@ def run_command(
         ),
     ] = None,
     agent: AgentOption = STACK,
+    agents: AgentsOption = None,
+    step_limit: StepLimitOption = None,
     out: OutOption = Path("out"),
 ) -> None:
     """Drive a scenario; writes recording.mcap, drive.mp4, result.json and report.html."""
@@ -77,6 +88,7 @@ def run_command(
     with importing():
         driven = _load(scenario, routes, maps, address, seed or 0).model_copy(update=given)
 
+        from av_stack.recording.recorder import VIDEO
         from av_stack.results.report import table
         from av_stack.run import Options, check_settings, needed_weights
         from perception.device import resolve_device
@@ -88,11 +100,11 @@ def run_command(
         console.print(why, markup=False, soft_wrap=True)
     for warning in driven.warnings:
         console.print(f"warning: {printable(warning)}", markup=False, highlight=False, soft_wrap=True)
-    options = Options(address, maps, out, oracles, weights, there, rig, agent)
+    options = Options(address, maps, out, oracles, weights, there, rig, agent, agents, step_limit)
     set_deadline(give_up)
     outcome = drive_with_progress(driven, options)
     console.print(table(outcome.figures))
-    video = "drive.mp4, " if uses_cameras(agent) or rig is not None else ""
+    video = "drive.mp4, " if (out / VIDEO).exists() else ""
     # An interrupted drive has to end at once; `av-stack report` makes its page.
     page = " and report.html" if outcome.exit_status != INTERRUPTED_STATUS and write_run_page(out) else ""
     console.print(f"wrote recording.mcap, {video}result.json{page} to {out}/", markup=False)

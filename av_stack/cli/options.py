@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from av_stack.agents.names import AGENTS
+from av_stack.agents.names import AGENTS, CLASS_FORM
 
 ORACLE_NAMES = ("detection", "lights")
 """Copy of `av_stack.assembly.ORACLES`, which takes seconds to import; a test compares them."""
@@ -27,4 +27,16 @@ OracleOption = Annotated[
         help=f"Read these from the simulator instead of the camera: {', '.join(ORACLE_NAMES)} (comma-separated).",
     ),
 ]
-AgentOption = Annotated[str, typer.Option("--agent", help=f"What drives the ego: {', '.join(AGENTS)}.")]
+AgentOption = Annotated[
+    str, typer.Option("--agent", help=f"What drives the ego: {', '.join(AGENTS)}, or {CLASS_FORM}.")
+]
+AgentsOption = Annotated[
+    Path | None,
+    typer.Option("--agents", help="CARLA's folder PythonAPI/carla, for the agents behavior and basic."),
+]
+StepLimitOption = Annotated[
+    float | None,
+    typer.Option(
+        "--step-limit", min=0.01, metavar="SECONDS", help="Longest time for a step of an agent. Default: 10 s."
+    ),
+]

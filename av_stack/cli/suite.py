@@ -12,7 +12,15 @@ from av_core.errors import ConfigError
 from av_stack.agents.names import STACK, check_agent
 from av_stack.checks import check_known, check_maps_folder, check_out_folder, parse_address, parse_list
 from av_stack.cli.drive import check_options_of_stack
-from av_stack.cli.options import ORACLE_NAMES, AgentOption, OracleOption, OutOption, ServerOption
+from av_stack.cli.options import (
+    ORACLE_NAMES,
+    AgentOption,
+    AgentsOption,
+    OracleOption,
+    OutOption,
+    ServerOption,
+    StepLimitOption,
+)
 from av_stack.cli.output import OutcomeError, console
 from av_stack.cli.report import write_suite_page
 from av_stack.interruption import importing
@@ -45,6 +53,8 @@ def suite_command(
     server: ServerOption = None,
     oracle: OracleOption = "",
     agent: AgentOption = STACK,
+    agents: AgentsOption = None,
+    step_limit: StepLimitOption = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of every run. Default: each scenario's own.")
     ] = None,
@@ -69,7 +79,8 @@ def suite_command(
     if address is not None and workers > 1:
         raise ConfigError(f"--workers {workers}: one server drives one run at a time; leave --server or --workers out")
     folder = maps.resolve() if maps is not None else None
-    options = Options(folder, address, oracles, agent, None if suite == RANDOM else seed)
+    own_seed, agents_folder = None if suite == RANDOM else seed, agents.resolve() if agents is not None else None
+    options = Options(folder, address, oracles, agent, own_seed, agents_folder, step_limit)
     with importing():
         jobs = _random_jobs(parse_list(map_names), seed, count, options) if suite == RANDOM else None
         if jobs is None:

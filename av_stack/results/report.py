@@ -15,6 +15,7 @@ from rich.table import Table
 
 from av_core.frames import map_to_vehicle, wrap_angle
 from av_core.types import StepResult, Truth
+from av_stack.agents.names import PRIVILEGED
 from av_stack.results.constraint_times import ConstraintTimes
 from planning import Route
 from scenarios.judging.judge import Verdict
@@ -174,7 +175,7 @@ def table(figures: dict[str, Any]) -> Table:
     rows.add_column("", justify="right")
     details = figures["details"]
     for name, value in (
-        ("agent", figures["agent"]),
+        ("agent", figures["agent"] + (", which knows the truth" if figures["agent"] in PRIVILEGED else "")),
         ("ended", figures["end"]),
         ("route completion", f"{100 * figures['route_completion']:.1f} % of {figures['route_length_m']:.0f} m"),
         ("driving score 2.0 / 2.1", f"{figures['driving_score']:.1f} / {figures['driving_score_2_1']:.1f}"),

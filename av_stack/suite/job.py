@@ -26,6 +26,8 @@ class Options:
     oracles: tuple[str, ...] = ()
     agent: str = STACK
     seed: int | None = None
+    agents: Path | None = None
+    step_limit_s: float | None = None
 
     def arguments(self) -> tuple[str, ...]:
         """The options as arguments of `av-stack run`."""
@@ -35,6 +37,8 @@ class Options:
             "--oracle": ",".join(self.oracles) or None,
             "--agent": self.agent,
             "--seed": str(self.seed) if self.seed is not None else None,
+            "--agents": str(self.agents) if self.agents is not None else None,
+            "--step-limit": str(self.step_limit_s) if self.step_limit_s is not None else None,
         }
         return tuple(part for name, value in given.items() if value is not None for part in (name, value))
 

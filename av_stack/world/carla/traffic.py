@@ -74,6 +74,15 @@ class Traffic:
         """Drive a vehicle at the speed limit again, as all vehicles do at first."""
         self._manager.vehicle_percentage_speed_difference(vehicle, SLOWER_PERCENT)
 
+    def follow(self, vehicle: carla.Vehicle, path: Sequence[carla.Location]) -> None:
+        """Lead a vehicle that it drives along `path`, without lane changes of its own."""
+        self._manager.auto_lane_change(vehicle, False)
+        self._manager.set_path(vehicle, list(path))
+
+    def change_lane(self, vehicle: carla.Vehicle, *, to_left: bool) -> None:
+        """Let a vehicle that it drives change lanes now, whoever is there."""
+        self._manager.force_lane_change(vehicle, not to_left)
+
     def close(self) -> None:
         """Leave synchronous mode, since the manager's thread would otherwise wait for a tick forever."""
         self._manager.set_synchronous_mode(False)

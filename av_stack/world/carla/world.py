@@ -23,6 +23,7 @@ from av_core.types import (
 )
 from av_stack.world.base import PictureWatch
 from av_stack.world.carla.client import Session
+from av_stack.world.carla.controls import vehicle_control
 from av_stack.world.carla.episode import FIRST_TICK_TIMEOUT_S, Episode
 from av_stack.world.carla.scripted.background_orders import BackgroundOrders
 from av_stack.world.carla.scripted.cast import Cast, CastOrder, place_on_ground
@@ -120,13 +121,9 @@ class CarlaWorld:
 
     def apply(self, command: ControlCommand) -> None:
         throttle, steer = command.throttle + self._disturbance.throttle, command.steer + self._disturbance.steer
-        control = carla.VehicleControl(
-            throttle=min(max(float(throttle), 0.0), 1.0),
-            steer=-min(max(float(steer), -1.0), 1.0),
-            brake=float(command.brake),
-        )
+        throttle, steer = min(max(throttle, 0.0), 1.0), min(max(steer, -1.0), 1.0)
         with self._session.answering("control of the ego"):
-            self.episode.ego.apply_control(control)
+            self.episode.ego.apply_control(vehicle_control(replace(command, throttle=throttle, steer=steer)))
             if command.lights != self._lights:  # calling this every tick would cost a round trip
                 self._lights = command.lights
                 self.episode.ego.set_light_state(light_state_of(command.lights))
@@ -149,6 +146,10 @@ class CarlaWorld:
     def truth(self) -> Truth:
         with self._session.answering("truth"):
             return self._truth.read(self._stamp, self._collisions, self._cast.truth())
+
+    def require_traffic(self) -> Traffic:
+        """The traffic of this world, which is started if there is none."""
+        return self.traffic or self._start_traffic()
 
     def server_frame(self, stamp: Stamp) -> int:
         """The server's own number of the tick that `stamp` belongs to."""
@@ -215,7 +216,7 @@ class CarlaWorld:
         return traffic
 
     def _drive_itself(self, vehicle: carla.Vehicle) -> None:
-        (self.traffic or self._start_traffic()).drive(vehicle)
+        self.require_traffic().drive(vehicle)
 
     def _place_ego(self, order: PlaceEgo) -> None:
         self.episode.ego.set_transform(place_on_ground(self.episode.map, order.pose))

@@ -1,0 +1,63 @@
+"""Chooses the agent of a drive by its name, before there is a world, and makes it once there is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from av_core.errors import ConfigError
+from av_stack.agents.base import Agent
+from av_stack.agents.blind import BLIND
+from av_stack.agents.custom import AgentSetup, CustomAgent, load_class
+from av_stack.agents.guard import STEP_LIMIT_S, Guard
+from av_stack.agents.names import CARLA_AGENTS, STACK, check_agent, is_class_name
+from av_stack.world.base import World
+
+
+@dataclass(frozen=True, slots=True)
+class AgentChoice:
+    """An agent that can be made: `kind` is its class where it is the user's own."""
+
+    name: str
+    uses_cameras: bool
+    kind: type[Any] | None = None
+
+
+def choose_agent(name: str, folder: Path | None = None) -> AgentChoice:
+    """Find the agent `name`; `folder` holds CARLA's own agents.
+
+    Raises ConfigError for a name that is none, AgentError for a class that cannot be loaded.
+    """
+    check_agent(name)
+    if folder is not None and name not in CARLA_AGENTS:
+        raise ConfigError(f"--agents: it is for {' and '.join(CARLA_AGENTS)}, and --agent {name} drives")
+    if is_class_name(name):
+        kind = load_class(name)
+        return AgentChoice(name, bool(getattr(kind, "uses_cameras", True)), kind)
+    if name in CARLA_AGENTS:
+        from av_stack.world.carla.agents.carla_agents import check_folder
+
+        check_folder(folder)
+    return AgentChoice(name, uses_cameras=name == STACK)
+
+
+def make_agent(choice: AgentChoice, world: World, setup: AgentSetup, step_limit_s: float = STEP_LIMIT_S) -> Agent:
+    """The agent in its world; every agent but the stack, which needs more.
+
+    Raises AgentError where it cannot be made, ConfigError where it needs a CARLA server and `world` is none.
+    """
+    if choice.name in BLIND:
+        return BLIND[choice.name]()
+    guard = Guard(choice.name, step_limit_s)
+    if choice.kind is not None:
+        return CustomAgent(choice.name, choice.kind, setup, guard)
+    from av_stack.world.carla.agents.autopilot import Autopilot
+    from av_stack.world.carla.agents.carla_agents import make_carla_agent
+    from av_stack.world.carla.world import CarlaWorld
+
+    if not isinstance(world, CarlaWorld):
+        raise ConfigError(f"--agent {choice.name}: it drives only on a CARLA server")
+    if choice.name == "autopilot":
+        return Autopilot(world, setup.route)
+    return make_carla_agent(choice.name, world, setup.route, guard)

@@ -1,0 +1,103 @@
+"""The agents `behavior` and `basic`: CARLA's own, from the user's copy of its folder `agents`.
+
+They ask the simulator for other road users and the lights, so they know its truth.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import carla
+
+from av_core.errors import AgentError, ConfigError
+from av_core.types import LaneGraph, SensorFrame
+from av_stack.agents.base import AgentStep
+from av_stack.agents.custom import checked
+from av_stack.agents.guard import Guard
+from av_stack.agents.route_plan import road_options, rows_every
+from av_stack.world.carla.controls import command_of
+from av_stack.world.carla.world import CarlaWorld
+from planning import Route
+
+PLAN_GAP_M = 2.0
+"""Distance between the way points of the plan: the sampling of CARLA's own route planner."""
+
+BASIC_KMH = 30.0
+"""Target speed of the basic agent until it knows a speed limit, as in CARLA's automatic_control.py."""
+
+NEEDED = Path("agents") / "navigation" / "behavior_agent.py"
+
+
+class CarlaAgent:
+    """Drives the ego of `world` with `agent`, one of CARLA's own, which has its plan; `guard` calls it."""
+
+    def __init__(self, name: str, world: CarlaWorld, agent: Any, guard: Guard) -> None:
+        self._name, self._world, self._agent, self._guard = name, world, agent, guard
+
+    def step(self, frame: SensorFrame) -> AgentStep:
+        control = self._guard.call("a step", self._run_step)
+        if not isinstance(control, carla.VehicleControl):
+            raise AgentError(f"the agent's step returned {type(control).__name__}; needed is a carla.VehicleControl")
+        return AgentStep(checked(self._name, command_of(control)))
+
+    def close(self) -> None:
+        self._guard.close()
+
+    def _run_step(self) -> Any:
+        with self._world.episode.session.answering("the agent's questions"):
+            return self._agent.run_step()
+
+
+def check_folder(folder: Path | None) -> None:
+    """Raise ConfigError unless CARLA's agents are in `folder`, or can be imported without one."""
+    if folder is not None:
+        if not (folder / NEEDED).is_file():
+            raise ConfigError(f"--agents {folder}: no {NEEDED} in it; needed is CARLA's folder PythonAPI/carla")
+        if str(folder.resolve()) not in sys.path:
+            sys.path.insert(0, str(folder.resolve()))
+    try:
+        importlib.import_module("agents.navigation.behavior_agent")
+    except ImportError as error:
+        if folder is None:
+            raise ConfigError(
+                "CARLA's own agents are not on the Python path; needed is --agents DIR, CARLA's folder PythonAPI/carla"
+            ) from None
+        raise ConfigError(f"--agents {folder}: its agents cannot be imported: {error}") from None
+
+
+def make_carla_agent(name: str, world: CarlaWorld, route: Route, guard: Guard) -> CarlaAgent:
+    """The agent `behavior` (of the behavior "normal") or `basic`, with the route as its global plan.
+
+    Raises AgentError where it cannot be made.
+    """
+    makers: dict[str, Callable[[CarlaWorld], Any]] = {"behavior": _behavior, "basic": _basic}
+    agent = guard.call("its constructor", makers[name], world)
+    plan = _plan(world.episode.map, route, world.lane_graph)
+    guard.call("set_global_plan", agent.set_global_plan, plan)
+    return CarlaAgent(name, world, agent, guard)
+
+
+def _behavior(world: CarlaWorld) -> Any:
+    module = importlib.import_module("agents.navigation.behavior_agent")
+    return module.BehaviorAgent(world.episode.ego, behavior="normal", map_inst=world.episode.map)
+
+
+def _basic(world: CarlaWorld) -> Any:
+    module = importlib.import_module("agents.navigation.basic_agent")
+    agent = module.BasicAgent(world.episode.ego, BASIC_KMH, map_inst=world.episode.map)
+    agent.follow_speed_limits(True)
+    return agent
+
+
+def _plan(town: carla.Map, route: Route, graph: LaneGraph) -> list[tuple[carla.Waypoint, Any]]:
+    options = importlib.import_module("agents.navigation.local_planner").RoadOption
+    names, curve = road_options(route, graph), route.curve
+    plan = []
+    for row in rows_every(route, PLAN_GAP_M).tolist():
+        at = carla.Location(x=float(curve.x_m[row]), y=-float(curve.y_m[row]), z=float(route.z_m[row]))
+        plan.append((town.get_waypoint(at), getattr(options, names[row])))
+    return plan
