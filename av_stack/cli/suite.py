@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +29,7 @@ from scenarios.limits import RANDOM, SEED_MAX
 
 if TYPE_CHECKING:
     from av_stack.suite.job import Job, Options
+    from av_stack.suite.pool import Pool
 
 WORKERS_MAX = 256
 COUNT, COUNT_MAX = 12, 10_000
@@ -58,7 +60,13 @@ def suite_command(
     seed: Annotated[
         int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of every run. Default: each scenario's own.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, max=WORKERS_MAX, help="Runs at the same time.")] = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, max=WORKERS_MAX, help="Runs at the same time. Default: 1; with --ray all that fit."),
+    ] = None,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Drive on the Ray cluster at HOST:PORT, or auto.")
+    ] = None,
     out: OutOption = Path("out"),
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the suite in --out; runs that are done stay.")
@@ -76,8 +84,8 @@ def suite_command(
     check_out_folder(out)
     check_agent(agent)
     check_options_of_stack(agent, {"--oracle": oracle})
-    if address is not None and workers > 1:
-        raise ConfigError(f"--workers {workers}: one server drives one run at a time; leave --server or --workers out")
+    if address is not None and (ray is not None or (workers or 1) > 1):
+        raise ConfigError("--server: one server drives one run at a time; leave --server out, or --workers and --ray")
     folder = maps.resolve() if maps is not None else None
     own_seed, agents_folder = None if suite == RANDOM else seed, agents.resolve() if agents is not None else None
     options = Options(folder, address, oracles, agent, own_seed, agents_folder, step_limit)
@@ -86,7 +94,7 @@ def suite_command(
         if jobs is None:
             _check_only_random(suite, {"--map": map_names, "--count": count})
             jobs = _jobs(suite, routes, options)
-    entries = _drive(suite, jobs, options, out, workers, resume)
+    entries = _drive(suite, jobs, options, out, _Place(workers, ray), resume)
     failed = [entry["scenario"] for entry in entries if entry["shortcomings"] or entry["crash"] is not None]
     if failed:
         raise OutcomeError(f"{len(failed)} of {len(entries)} runs did not pass: {', '.join(failed)}", 1)
@@ -130,28 +138,48 @@ def _jobs(suite: str, routes: str | None, options: Options) -> list[Job]:
     return with_map_digests(jobs, options.maps)
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where runs are driven: so many at a time, here or on the Ray cluster at the address `ray`."""
+
+    workers: int | None
+    ray: str | None
+
+
 def _drive(
-    suite: str, jobs: list[Job], options: Options, out: Path, workers: int, resume: bool
+    suite: str, jobs: list[Job], options: Options, out: Path, place: _Place, resume: bool
 ) -> list[dict[str, Any]]:
-    from av_stack.suite.attempt import drive
     from av_stack.suite.fingerprint import fingerprint
     from av_stack.suite.folder import SuiteFolder
-    from av_stack.suite.pool import LocalPool
     from av_stack.suite.progress import SuiteProgress
     from av_stack.suite.runner import run_suite
     from av_stack.suite.table import suite_tables
 
     name = Path(suite).resolve().stem
-    with SuiteFolder(out, fingerprint(name, jobs, options), jobs, resume) as folder:
-        pool = LocalPool(workers, lambda task, path, stop: drive(task.job, options.arguments(), path, stop))
-        done = len(folder.entries())
-        with SuiteProgress(name, len(jobs), done, pool.capacity, console) as progress:
-            try:
+    pool, machine = _pool(options, place)
+    try:
+        with SuiteFolder(out, fingerprint(name, jobs, options, machine), jobs, resume) as folder:
+            with SuiteProgress(name, len(jobs), len(folder.entries()), pool.capacity, console) as progress:
                 run_suite(folder, pool, progress)
-            finally:
-                pool.close()
-        entries = folder.entries()
+            entries = folder.entries()
+    finally:
+        pool.close()
     console.print(suite_tables(name, entries))
     page = ", report.html" if write_suite_page(out) else ""
     console.print(f"wrote suite.json{page}, and a folder for each run, to {out}/", markup=False, soft_wrap=True)
     return entries
+
+
+def _pool(options: Options, place: _Place) -> tuple[Pool, Mapping[str, str] | None]:
+    """The pool, and the machine that it drives on, if it is not this one."""
+    if place.ray is not None:
+        from av_stack.suite.ray_pool import RayPool
+
+        cluster = RayPool(place.ray, place.workers, options)
+        return cluster, cluster.machine
+    from av_stack.suite.attempt import drive
+    from av_stack.suite.pool import LocalPool
+
+    return LocalPool(
+        place.workers or 1, lambda task, path, stop: drive(task.job, options.arguments(), path, stop)
+    ), None

@@ -74,19 +74,21 @@ def last_line(log: Path) -> str:
 
 def _wait(process: subprocess.Popen[bytes], folder: Path, stop: threading.Event) -> bool:
     """Wait for the end of the run; True if it had to be ended because it stalled."""
-    while process.poll() is None:
-        is_stalled = time.time() - _last_write(folder) > STALL_S
-        if is_stalled or stop.wait(LOOK_EVERY_S):
-            _end(process)
-            return is_stalled
-    assert process.stdin is not None
-    process.stdin.close()
-    return False
+    is_stalled = False
+    try:
+        while process.poll() is None:
+            is_stalled = time.time() - _last_write(folder) > STALL_S
+            if is_stalled or stop.wait(LOOK_EVERY_S):
+                break
+        return is_stalled
+    finally:  # also after a KeyboardInterrupt, with which a Ray cluster cancels
+        _end(process)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Terminate the run and let it release its resources; kill it only if it takes too long."""
-    process.terminate()
+    """Terminate the run, if it still runs, and let it release its resources; kill it only if it takes too long."""
+    if process.poll() is None:
+        process.terminate()
     try:
         process.wait(END_TIMEOUT_S)
     except subprocess.TimeoutExpired:

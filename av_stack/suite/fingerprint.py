@@ -27,12 +27,14 @@ NOT_COMPARED = ("commit",)
 """Told to people only: commits that change nothing but documents have the same code."""
 
 
-def fingerprint(suite: str, jobs: Sequence[Job], options: Options) -> dict[str, Any]:
-    """Version, machine, options and runs of a suite, as plain values."""
+def fingerprint(
+    suite: str, jobs: Sequence[Job], options: Options, driving: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Version, machine, options and runs of a suite, as plain values. The machine is `driving`, or else this one."""
     return {
         "suite": suite,
         "version": version(),
-        "machine": machine(),
+        "machine": dict(driving) if driving is not None else machine(),
         "options": {
             "oracles": list(options.oracles),
             "agent": options.agent,

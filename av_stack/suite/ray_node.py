@@ -1,0 +1,77 @@
+"""The part of a suite that runs on the nodes of a Ray cluster: makes an attempt there, and sends its files back.
+
+Nodes need the same version of av-stack, and nothing else: neither a common disk nor the maps of the suite.
+"""
+
+from __future__ import annotations
+
+import io
+import platform
+import tarfile
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from av_stack.suite.attempt import drive
+from av_stack.suite.fingerprint import differences, machine, version
+from av_stack.suite.job import Attempt, Job, Options
+from av_stack.suite.verdict import CRASHED
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTask:
+    """An attempt for any node whose `kind` is this one. `map_file` is (file name, content) of a map of `--maps`."""
+
+    job: Job
+    options: Options
+    kind: Mapping[str, Any]
+    map_file: tuple[str, bytes] | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEnded:
+    """How the attempt ended, and its folder as a tar archive."""
+
+    attempt: Attempt
+    files: bytes
+
+
+def node_kind() -> dict[str, Any]:
+    """Version and machine of this node."""
+    return {"version": version(), "machine": machine()}
+
+
+def drive_on_node(task: NodeTask) -> NodeEnded:
+    """Make the attempt on this node, in a temporary folder."""
+    wrong = differences(node_kind(), task.kind)
+    if wrong:
+        crash = f"node {platform.node()} does not belong to this suite: {'; '.join(wrong[:3])}"
+        return NodeEnded(Attempt(CRASHED, crash, 0.0, crash), packed(None))
+    with tempfile.TemporaryDirectory(prefix="av-stack-suite-") as name:
+        folder, maps = Path(name) / "run", Path(name) / "maps"
+        folder.mkdir()
+        maps.mkdir()
+        if task.map_file is not None:
+            file_name, content = task.map_file
+            (maps / file_name).write_bytes(content)
+        options = replace(task.options, maps=maps if task.map_file is not None else None)
+        attempt = drive(task.job, options.arguments(), folder, threading.Event())
+        return NodeEnded(attempt, packed(folder))
+
+
+def packed(folder: Path | None) -> bytes:
+    """The files of a folder as a tar archive; an empty one without a folder."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        for path in sorted(folder.iterdir()) if folder is not None else ():
+            archive.add(path, path.name)
+    return data.getvalue()
+
+
+def unpack(files: bytes, folder: Path) -> None:
+    """Write the files of an archive that `packed` made to an existing folder."""
+    with tarfile.open(fileobj=io.BytesIO(files)) as archive:
+        archive.extractall(folder, filter="data")

@@ -1,0 +1,89 @@
+"""Compares two folders of one suite: `python -m benchmarks.suite_equal A B [--json FILE]`.
+
+For each run: the verdict and the scores, every figure of result.json that does not measure time on a clock, and every
+message of the recording, byte for byte. The exit status is 1 where anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mcap.reader import make_reader
+
+CLOCKED = ("steps_per_s", "stage_ms")
+"""Figures of result.json that measure time on a clock."""
+
+VERDICT = ("end", "error", "driving_score", "driving_score_2_1", "route_completion", "shortcomings", "infractions")
+
+
+def compare(first: Path, second: Path) -> dict[str, Any]:
+    """What is equal in two suites: for each run its verdict, its other figures, and each topic of its recording."""
+    one, other = (json.loads((folder / "suite.json").read_text()) for folder in (first, second))
+    names = [entry["scenario"] for entry in one["drives"]]
+    others = [entry["scenario"] for entry in other["drives"]]
+    runs = {name: _compare_run(first / name, second / name) for name in names if name in others}
+    return {
+        "suite": one["suite"],
+        "agent": one["fingerprint"]["options"]["agent"],
+        "code": [one["fingerprint"]["version"]["code"], other["fingerprint"]["version"]["code"]],
+        "processor": one["fingerprint"]["machine"]["processor"],
+        "only_in_one": sorted(set(names) ^ set(others)),
+        "runs": runs,
+        "messages": sum(run["messages"] for run in runs.values()),
+        "is_equal": names == others and bool(runs) and all(run["is_equal"] for run in runs.values()),
+    }
+
+
+def _compare_run(first: Path, second: Path) -> dict[str, Any]:
+    one, other = (json.loads((folder / "result.json").read_text()) for folder in (first, second))
+    here, there = _topics(first / "recording.mcap"), _topics(second / "recording.mcap")
+    different = [key for key in {**one, **other} if key not in CLOCKED and one.get(key) != other.get(key)]
+    return {
+        "end": one["end"],
+        "driving_score": one["driving_score"],
+        "is_verdict_equal": not set(VERDICT) & set(different),
+        "different_figures": different,
+        "different_topics": [topic for topic in {**here, **there} if here.get(topic) != there.get(topic)],
+        "messages": sum(count for count, _ in here.values()),
+        "is_equal": not different and here == there,
+    }
+
+
+def _topics(path: Path) -> Mapping[str, tuple[int, str]]:
+    """For each topic, the number of its messages and a digest of their times and bytes."""
+    counts: dict[str, int] = {}
+    digests: dict[str, Any] = {}
+    with path.open("rb") as file:
+        for _, channel, message in make_reader(file).iter_messages():
+            total = digests.setdefault(channel.topic, hashlib.sha256())
+            total.update(message.log_time.to_bytes(8, "little") + message.data)
+            counts[channel.topic] = counts.get(channel.topic, 0) + 1
+    return {topic: (counts[topic], digest.hexdigest()) for topic, digest in digests.items()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.suite_equal", description=__doc__)
+    parser.add_argument("first", type=Path)
+    parser.add_argument("second", type=Path)
+    parser.add_argument("--json", type=Path, help="file for the figures")
+    arguments = parser.parse_args()
+    found = compare(arguments.first, arguments.second)
+    if arguments.json is not None:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+    for name, run in found["runs"].items():
+        told = "equal" if run["is_equal"] else f"differs: {run['different_figures']} {run['different_topics']}"
+        print(f"{name}: {run['end']}, score {run['driving_score']:.1f}, {run['messages']} messages: {told}")
+    for name in found["only_in_one"]:
+        print(f"{name}: only in one of the folders")
+    print("equal" if found["is_equal"] else "not equal")
+    return 0 if found["is_equal"] else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
