@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
 
@@ -63,6 +63,7 @@ class SensorRig:
         self._gnss: queue.SimpleQueue[carla.GnssMeasurement] = queue.SimpleQueue()
         self._imu: queue.SimpleQueue[carla.IMUMeasurement] = queue.SimpleQueue()
         self._collisions: queue.SimpleQueue[carla.CollisionEvent] = queue.SimpleQueue()
+        self._contacts: list[carla.CollisionEvent] = []  # arrived, but not yet given
         self._pictures: dict[str, queue.SimpleQueue[_Picture]] = {c.name: queue.SimpleQueue() for c in rig.cameras}
         self.actors: list[carla.Sensor] = []
         self._watched = _Watched()
@@ -98,21 +99,16 @@ class SensorRig:
             wheel_speed_mps=wheel_speed_mps,
         )
 
-    def collisions(self, stamp_of: Callable[[int], Stamp]) -> tuple[CollisionEvent, ...]:
-        """Contacts of the ego that arrived since the last call, each with the stamp of its own tick."""
-        events = []
+    def collisions(self, first: int, before: int, stamp_of: Callable[[int], Stamp]) -> tuple[CollisionEvent, ...]:
+        """Contacts of the ego in the ticks after `first` and before `before`, each once, with the stamp of its tick.
+
+        Those of the tick `before` may still be on their way. Whether they arrive in time depends on the load of the
+        machine, on which a drive must not depend; so they are for the next call.
+        """
         while not self._collisions.empty():
-            event = self._collisions.get()
-            impulse = event.normal_impulse
-            events.append(
-                CollisionEvent(
-                    stamp=stamp_of(event.frame),
-                    other_id=event.other_actor.id,
-                    other=event.other_actor.type_id,
-                    impulse_ns=float(np.linalg.norm((impulse.x, impulse.y, impulse.z))),
-                )
-            )
-        return tuple(events)
+            self._contacts.append(self._collisions.get())
+        due, self._contacts = split_contacts(self._contacts, first, before)
+        return tuple(_collision(event, stamp_of(event.frame)) for event in due)
 
     def show_pictures(self, watch: PictureWatch) -> None:
         """Call `watch` with each picture on arrival, in a thread of the client."""
@@ -124,6 +120,7 @@ class SensorRig:
             if sensor.is_listening():
                 sensor.stop()
         self._watched.watch = None
+        self._contacts.clear()
         queues: list[queue.SimpleQueue[Any]] = [self._gnss, self._imu, self._collisions, *self._pictures.values()]
         for waiting in queues:
             while not waiting.empty():
@@ -175,6 +172,12 @@ def take(name: str, waiting: queue.SimpleQueue[T], frame: int, deadline: float) 
             raise WorldError(f"sensor {name} skipped frame {frame}: its next data are of frame {data.frame}")
 
 
+def split_contacts(contacts: Sequence[T], first: int, before: int) -> tuple[list[T], list[T]]:
+    """(those of the ticks after `first` and before `before`, those of later ticks), each in the order of arrival."""
+    due = [contact for contact in contacts if first < contact.frame < before]
+    return due, [contact for contact in contacts if contact.frame >= before]
+
+
 def camera_transform(camera: CameraModel, rear_axle_x_m: float) -> carla.Transform:
     """Where a camera is in the frame of the actor that it is mounted on."""
     return carla.Transform(
@@ -199,6 +202,16 @@ def camera_attributes(camera: CameraModel) -> dict[str, str]:
 def _bgr(data: carla.Image) -> Image:
     bgra = np.frombuffer(data.raw_data, dtype=np.uint8).reshape(data.height, data.width, 4)
     return np.asarray(cv2.cvtColor(bgra, cv2.COLOR_BGRA2BGR), dtype=np.uint8)
+
+
+def _collision(event: carla.CollisionEvent, stamp: Stamp) -> CollisionEvent:
+    impulse = event.normal_impulse
+    return CollisionEvent(
+        stamp=stamp,
+        other_id=event.other_actor.id,
+        other=event.other_actor.type_id,
+        impulse_ns=float(np.linalg.norm((impulse.x, impulse.y, impulse.z))),
+    )
 
 
 def _gnss(stamp: Stamp, data: carla.GnssMeasurement) -> GnssFix:

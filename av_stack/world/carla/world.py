@@ -114,7 +114,7 @@ class CarlaWorld:
             self._session.give_up(is_silent=True)
             raise
         self._stamp = sensed.stamp
-        self._collisions = self._sensors.collisions(self._stamp_of)
+        self._collisions = self._sensors.collisions(self._first_frame, frame, self._stamp_of)
         if self._stamp.frame % RAIN_EVERY_TICKS == 1:
             self._is_raining = self._feel_rain()
         return replace(sensed, is_raining=self._is_raining)
@@ -231,4 +231,3 @@ class CarlaWorld:
                 self._first_frame = self.episode.world.tick(FIRST_TICK_TIMEOUT_S)
             speed_mps = forward_speed_mps(self.episode.ego)
             self._sensors.read(self._first_frame, self._stamp_of(self._first_frame), speed_mps, FIRST_TICK_TIMEOUT_S)
-            self._sensors.collisions(self._stamp_of)  # discard contacts from a rough landing
