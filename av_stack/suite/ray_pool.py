@@ -73,7 +73,7 @@ class RayPool:
         except exceptions.RayTaskError:  # a mistake in this program, not a crash
             raise
         except exceptions.RayError as error:
-            first = str(error).strip().splitlines()[0]
+            first = str(error).strip().splitlines()[0].partition(". ")[0]
             crash = f"the Ray cluster lost the run: {type(error).__name__}: {first}"
             return task, Attempt(CRASHED, crash, time.monotonic() - began_s, crash)
         unpack(result.files, folder)
