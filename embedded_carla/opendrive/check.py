@@ -70,6 +70,8 @@ def _refuse(root: Element, name: str) -> None:
             raise MapError(f"map {name}: road {road.get('id')} has no geometry")
         if road.find("lanes/laneSection") is None:
             raise MapError(f"map {name}: road {road.get('id')} has no laneSection")
+        if len(road.findall("lanes")) > 1:
+            raise MapError(f"map {name}: road {road.get('id')} has more than one <lanes>")
     if not any(lane.get("type") in DRIVABLE for road in roads for lane in road.iterfind("lanes/laneSection/*/lane")):
         raise MapError(f"map {name}: no drivable lane (no lane of type driving)")
 

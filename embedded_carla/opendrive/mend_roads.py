@@ -6,12 +6,10 @@ import math
 from typing import Any
 
 from embedded_carla.opendrive.mend_links import lanes_of
+from embedded_carla.opendrive.move_sections import COINCIDENT_M, move_section
 from embedded_carla.opendrive.read import number
 
 Element = Any
-
-COINCIDENT_M = 1e-9
-"""The wheel's parser cannot tell lane sections apart whose starts are closer together than this."""
 SLIVER_M = 1e-3
 """Length given to a lane section of zero length at a road's start or end."""
 MOST_START_M = 0.1
@@ -131,7 +129,7 @@ def _mend_first_length(road: Element, ordered: list[Element], length: float, sai
         return
     end = number(ordered[2], "s") if len(ordered) > 2 else length
     if end > 2.0 * SLIVER_M:
-        _move(road, ordered[1], SLIVER_M)
+        move_section(road, ordered[0], ordered[1], SLIVER_M)
         said.append(f"road {road.get('id')}: two lane sections at s=0, the second moved to s={SLIVER_M:g}")
 
 
@@ -160,22 +158,8 @@ def _mend_last(road: Element, ordered: list[Element], length: float, said: list[
     moved = max(length - SLIVER_M, 0.5 * (before + length))
     if min(moved - before, length - moved) <= COINCIDENT_M:
         raise ValueError(f"road {road.get('id')}: two laneSections begin at its end, s={length:g}")
-    _move(road, last, moved)
+    move_section(road, ordered[-2], last, moved)
     said.append(f"road {road.get('id')}: a lane section of no length at its end, moved to s={moved:g}")
-
-
-def _move(road: Element, section: Element, s: float) -> None:
-    """Move a lane section and the lane offset that begins with it."""
-    start = number(section, "s")
-    section.set("s", repr(s))
-    offsets = [
-        offset for offset in road.iterfind("lanes/laneOffset") if abs(number(offset, "s", 0.0) - start) <= COINCIDENT_M
-    ]  # fmt: skip
-    if offsets and (start > COINCIDENT_M or len(offsets) > 1):  # a single one at s=0 is for the first section
-        offsets[-1].set("s", repr(s))
-        for offset in road.findall("lanes/laneOffset"):
-            if offset is not offsets[-1] and s <= number(offset, "s", 0.0) <= start + COINCIDENT_M:
-                offset.getparent().remove(offset)
 
 
 def _bridge(before: Element | None, dropped: Element, kept: Element) -> None:

@@ -124,8 +124,8 @@ def _link(rng: random.Random, root: Element) -> None:
     else:
         keys = [key for key in _LINK_KEYS if element.get(key) is not None]
         if keys:
-            ids = [e.get("id") for e in root.iter("road", "junction", "lane")]
-            element.set(rng.choice(keys), rng.choice((rng.choice(ids), str(rng.randrange(-6, 12)))))
+            ids = [e.get("id") for e in root.iter("road", "junction", "lane") if e.get("id") is not None]
+            element.set(rng.choice(keys), rng.choice((rng.choice(ids or ["0"]), str(rng.randrange(-6, 12)))))
 
 
 def _geometry(rng: random.Random, root: Element) -> None:

@@ -30,6 +30,7 @@ JUMP = '<geometry s="50" x="5000" y="0" hdg="0" length="50"><line/></geometry></
         (town(road().replace('hdg="0"', 'hdg="north"')), "hdg='north' is no number"),
         (town(road().replace('x="0"', "")), "has no x"),
         (town(road(shape="<bezier/>")), "has no shape"),
+        (town(road().replace("<lanes>", "<lanes/><lanes>")), "road 1 has more than one <lanes>"),
         (town(road(kind='<type s="0" type="town"><speed max="5" unit="knots"/></type>')), "knots"),
         (town(road(length=1.5e6)), "road 1 reaches more than 1000 km from the origin"),
         (town(road().replace("</planView>", JUMP)), "road 1 jumps by"),

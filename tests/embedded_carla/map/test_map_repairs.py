@@ -149,6 +149,19 @@ def test_a_thin_last_section_keeps_its_lane_offset(prover: Prover, start: float)
     assert network.roads[1].offset(np.array([section.s_m - 1e-4, section.s_m + 1e-8])) == pytest.approx([0.0, 3.5])
 
 
+@pytest.mark.parametrize("start", [100.0 - 1e-10, 100.0])
+def test_a_moved_last_section_takes_no_offset_along_that_shifts_its_lanes(prover: Prover, start: float) -> None:
+    """An offset at the end of a road without a lane more: nothing lies there, so it shifts nothing."""
+    text = _two_roads(road(sections=(0.0, start)))
+    text = text.replace("<lanes>", f"<lanes>{_offset(0.0, 0.0)}{_offset(100.0, -3.5)}", 1)
+    network = parse(text, "Unmoved")
+    assert network.repairs
+    prover.prove("Unmoved", network.xodr_text)
+    mended = carla.Map("Unmoved", network.xodr_text)
+    waypoints = [mended.get_waypoint_xodr(1, -1, s_m) for s_m in (50.0, 99.9985, 99.9995)]
+    assert [waypoint and waypoint.transform.location.y for waypoint in waypoints] == pytest.approx([1.75] * 3, abs=0.01)
+
+
 def _offset(s: float, a: float) -> str:
     return f'<laneOffset s="{s}" a="{a}" b="0" c="0" d="0"/>'
 
