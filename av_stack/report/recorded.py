@@ -71,51 +71,61 @@ def read_recording(path: Path) -> Recorded | None:
     Raises ConfigError where the file is no recording, OSError where it cannot be read.
     """
     with open_recording(path) as file:
-        metadata = _metadata(file)
-        roads: Mapping[str, Any] | None = None
-        steps: list[dict[str, Row]] = []
-        times_ns: list[int] = []
-        for time_ns, topic, row in _messages(file):
-            if topic == "/map":
-                roads = row
-                continue
-            if not times_ns or time_ns != times_ns[-1]:
-                times_ns.append(time_ns)
-                steps.append({})
-            steps[-1][topic] = row
-    kept = [(time_ns, step) for time_ns, step in zip(times_ns, steps, strict=True) if "/truth" in step]
-    return _recorded(kept, roads, metadata) if kept else None
+        collected = _Collected(_metadata(file))
+        for time_ns, step in _steps(file):
+            collected.add(time_ns, step)
+    return collected.whole() if collected.times_ns else None
 
 
-def _recorded(
-    kept: list[tuple[int, dict[str, Row]]], roads: Mapping[str, Any] | None, metadata: Mapping[str, str]
-) -> Recorded:
-    first_ns = kept[0][0]
-    time_s = np.array([(time_ns - first_ns) / 1e9 for time_ns, _ in kept])
-    truths = [step["/truth"] for _, step in kept]
-    ego = np.array([(truth["x_m"], truth["y_m"], truth["yaw_rad"]) for truth in truths], dtype=np.float64)
-    signals = {
-        name: np.array([_value(step.get(topic), name) for _, step in kept])
-        for topic, names in SIGNALS.items()
-        for name in names
-    }
-    controls = [step.get("/control", {}) for _, step in kept]
-    constraints = tuple((row.get("limited_by", ""), row.get("constraint", "")) for row in controls)
-    frames = tuple(int(truth["frame"]) for truth in truths)
-    return Recorded(time_s, frames, ego, signals, constraints, _tracks(time_s, ego, truths), roads, metadata)
+class _Collected:
+    """Takes in a recording step by step, and keeps of each only what a report shows."""
 
+    def __init__(self, metadata: Mapping[str, str]) -> None:
+        self.times_ns: list[int] = []
+        self._metadata = metadata
+        self._frames: list[int] = []
+        self._ego: list[tuple[float, float, float]] = []
+        self._signals: dict[str, list[float]] = {name: [] for names in SIGNALS.values() for name in names}
+        self._constraints: list[tuple[str, str]] = []
+        self._tracks: dict[int, Track] = {}
+        self._roads: Mapping[str, Any] | None = None
 
-def _tracks(time_s: Float, ego: Float, truths: list[Row]) -> dict[int, Track]:
-    """The tracks of all road users near the ego, by id."""
-    tracks: dict[int, Track] = {}
-    for t, (x, y, _), truth in zip(time_s.tolist(), ego.tolist(), truths, strict=True):
+    def add(self, time_ns: int, step: Mapping[str, Row]) -> None:
+        """Take in the messages of one step by topic; one without the truth counts for nothing."""
+        self._roads = step.get("/map", self._roads)
+        truth = step.get("/truth")
+        if truth is None:
+            return
+        self.times_ns.append(time_ns)
+        self._frames.append(int(truth["frame"]))
+        self._ego.append((truth["x_m"], truth["y_m"], truth["yaw_rad"]))
+        for topic, names in SIGNALS.items():
+            for name in names:
+                self._signals[name].append(_value(step.get(topic), name))
+        control = step.get("/control", {})
+        self._constraints.append((control.get("limited_by", ""), control.get("constraint", "")))
+        self._add_tracks((time_ns - self.times_ns[0]) / 1e9, truth)
+
+    def _add_tracks(self, time_s: float, truth: Row) -> None:
         for track_id, kind, x_m, y_m, yaw_rad, *_ in truth["objects"]:
-            if (x_m - x) ** 2 + (y_m - y) ** 2 > NEAR_M**2:
+            if (x_m - truth["x_m"]) ** 2 + (y_m - truth["y_m"]) ** 2 > NEAR_M**2:
                 continue
-            rows = tracks.setdefault(track_id, Track(kind)).rows
-            if not rows or t - rows[-1][0] > TRACK_EVERY_S - 1e-6:
-                rows.append((t, x_m, y_m, yaw_rad))
-    return tracks
+            rows = self._tracks.setdefault(track_id, Track(kind)).rows
+            if not rows or time_s - rows[-1][0] > TRACK_EVERY_S - 1e-6:
+                rows.append((time_s, x_m, y_m, yaw_rad))
+
+    def whole(self) -> Recorded:
+        """All that was taken in."""
+        return Recorded(
+            time_s=(np.array(self.times_ns) - self.times_ns[0]) / 1e9,
+            frames=tuple(self._frames),
+            ego=np.array(self._ego, dtype=np.float64),
+            signals={name: np.array(values) for name, values in self._signals.items()},
+            constraints=tuple(self._constraints),
+            tracks=self._tracks,
+            roads=self._roads,
+            metadata=self._metadata,
+        )
 
 
 def _value(row: Row | None, name: str) -> float:
@@ -123,10 +133,17 @@ def _value(row: Row | None, name: str) -> float:
     return float("nan") if value is None else float(value)
 
 
-def _messages(file: IO[bytes]) -> Iterator[tuple[int, str, Row]]:
-    """Time, topic and content of the messages that a report needs, in the order of time."""
+def _steps(file: IO[bytes]) -> Iterator[tuple[int, dict[str, Row]]]:
+    """Time and messages by topic of each step, in the order of time."""
+    time_ns, step = 0, dict[str, Row]()
     for _, channel, message in make_reader(file).iter_messages(topics=list(_TOPICS)):
-        yield message.log_time, channel.topic, json.loads(message.data)
+        if step and message.log_time != time_ns:
+            yield time_ns, step
+            step = {}
+        time_ns = message.log_time
+        step[channel.topic] = json.loads(message.data)
+    if step:
+        yield time_ns, step
 
 
 def _metadata(file: IO[bytes]) -> dict[str, str]:

@@ -94,8 +94,27 @@ def _plain(values: Float, digits: int) -> list[float | None]:
     return [None if value != value else value for value in rounded]
 
 
-def page_data(recorded: Recorded | None, infractions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """All that the scripts of a drive's page need, but for the video."""
+def scenario_bands(parts: Sequence[Mapping[str, Any]], end_s: float) -> list[dict[str, Any]]:
+    """The stretches of time over which the scenarios of a drive ran; one that did not end runs to the end."""
+    return [
+        {
+            "kind": part["type"],
+            "begin_s": part["began_s"],
+            "end_s": end_s if part.get("ended_s") is None else part["ended_s"],
+            "words": f"{part['name']}, not finished in time" if part.get("is_timed_out") else str(part["name"]),
+        }
+        for part in parts
+        if part.get("began_s") is not None
+    ]
+
+
+def page_data(
+    recorded: Recorded | None, infractions: Sequence[Mapping[str, Any]], parts: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """All that the scripts of a drive's page need, but for the video.
+
+    `infractions` are those of `infraction_rows`, `parts` those of result.json.
+    """
     shown = [{key: entry[key] for key in ("kind", "time_s", "x_m", "y_m", "what", "words")} for entry in infractions]
     if recorded is None:
         return {"infractions": shown, "signals": None}
@@ -104,6 +123,7 @@ def page_data(recorded: Recorded | None, infractions: Sequence[Mapping[str, Any]
         "duration_s": round(float(recorded.time_s[-1]), 3),
         "signals": signals(recorded),
         "bands": bands(recorded),
+        "parts": scenario_bands(parts, float(recorded.time_s[-1])),
         "constraints": constraint_words(recorded),
         "ego": ego_track(recorded),
         "tracks": tracks(recorded),

@@ -64,7 +64,7 @@ def run_page(drive: DriveFiles, suite_link: str | None = None) -> str:
     """The page of a drive as HTML; `suite_link` leads to the page of its suite."""
     result = drive.result or {}
     found = infraction_rows(result)
-    data = page_data(drive.recorded, found)
+    data = page_data(drive.recorded, found, result.get("parts") or ())
     embedded, video_words = "", "no video"
     if drive.video is not None and drive.recorded is not None:
         size_bytes = drive.video.stat().st_size

@@ -20,6 +20,7 @@ from typing import Any
 
 from av_core.errors import ConfigError
 from av_stack.recording.atomic_file import write_atomically
+from av_stack.recording.recorder import REPORT
 from av_stack.suite.attempt import read_result
 from av_stack.suite.entries import entry, summary
 from av_stack.suite.fingerprint import fingerprint_id, refuse_differences
@@ -144,7 +145,7 @@ class SuiteFolder:
         names = {job.name for job in self._jobs} | set(before["runs"] if before is not None else ())
         for folder in (*(self.path / name for name in sorted(names)), self.path / ATTEMPTS):
             shutil.rmtree(folder, ignore_errors=True)
-        for name in (JOURNAL, SUITE):
+        for name in (REPORT, JOURNAL, SUITE):
             (self.path / name).unlink(missing_ok=True)
 
     def _recover(self) -> None:

@@ -12,7 +12,7 @@ const CONFIG = { displayModeBar: false, responsive: true };
 
 function layoutFor(title, rows, axisTitle) {
   return { title: { text: title, font: { size: 14 }, x: 0.01, xanchor: "left" }, font: PLOT_FONT, barmode: "group", bargap: 0.3,
-    height: Math.max(230, 90 + 26 * rows), margin: { l: 10, r: 20, t: 40, b: 44 }, paper_bgcolor: "rgba(0,0,0,0)",
+    height: Math.max(230, 90 + 26 * rows), margin: { l: 10, r: 30, t: 40, b: 44 }, paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "#fbfcfe", legend: { orientation: "h", x: 1, xanchor: "right", y: 1.02, yanchor: "bottom" },
     yaxis: { automargin: true, fixedrange: true }, xaxis: { title: { text: axisTitle }, fixedrange: true, rangemode: "tozero" } };
 }

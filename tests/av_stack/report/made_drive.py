@@ -82,7 +82,7 @@ def _messages(step: int) -> dict[str, dict[str, Any]]:
         "/control": {
             "throttle": 0.3, "brake": 0.0, "steer": 0.0, "lights": {"position": False}, "route_s_m": x_m,
             "constraint": f"vehicle 42 ahead {20 - step // 40} m" if step > 200 else "speed limit 36 km/h",
-            "limited_by": "leader" if step > 200 else "speed limit",
+            "limited_by": "moving vehicle ahead" if step > 200 else "speed limit",
         },
         "/confidence": {"left_line": 0.9, "right_line": None, "position_sigma_m": 0.1},
     }  # fmt: skip
@@ -103,5 +103,6 @@ RESULT_CONTENT: dict[str, Any] = {
     "comfort": None, "localization_error": None, "oracles": [], "shortcomings": ["collides"],
     "events": {"hazard": 0.5},
     "parts": [{"name": "a", "type": "ParkedObstacle", "began_s": 3.0, "ended_s": 14.0, "is_timed_out": False}],
-    "constraints": {"leader": {"time_s": 10.0, "standing_s": 0.0, "lost_m": 50.0}}, "versions": {"carla": "0.9.16"},
+    "constraints": {"moving vehicle ahead": {"time_s": 10.0, "standing_s": 0.0, "lost_m": 50.0}},
+    "versions": {"carla": "0.9.16"},
 }  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from av_stack.report import run_page
 from av_stack.report.make import write_report
 from av_stack.run import Options, run
 from av_stack.world.spec import Address
@@ -162,6 +163,16 @@ def test_a_click_on_an_infraction_moves_the_video_there(open_tab: Callable[[Path
     tab.assert_shows(HIT_S)
     tab.page.click("tr[data-time='3.00']")  # the begin of a scenario
     tab.assert_shows(3.0)
+
+
+def test_a_video_beside_the_page_follows_too(
+    open_tab: Callable[[Path], Tab], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_page, "EMBEDDED_BYTES_MAX", 0)
+    tab = open_tab(write_report(write_drive(tmp_path)))
+    assert tab.page.evaluate("report.player.video.src").endswith("/drive.mp4")
+    tab.page.click("#infractions tr[data-row='0']")
+    tab.assert_shows(HIT_S)
 
 
 def test_dragging_on_the_timeline_moves_the_video(open_tab: Callable[[Path], Tab], drive_page: Path) -> None:

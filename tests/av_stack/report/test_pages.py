@@ -83,8 +83,9 @@ def test_the_data_follow_the_recording(drive: Path) -> None:
     assert "right_line" not in data["signals"]  # it has no value at all
     assert [(band["kind"], band["begin_s"], band["end_s"]) for band in data["bands"]] == [
         ("speed limit", 0.0, 10.05),
-        ("leader", 10.05, 20.0),
+        ("moving vehicle ahead", 10.05, 20.0),
     ]
+    assert [(band["kind"], band["begin_s"], band["end_s"]) for band in data["parts"]] == [("ParkedObstacle", 3.0, 14.0)]
     assert [track["id"] for track in data["tracks"]] == [42]  # the pedestrian is far away
     assert data["video"]["begin_s"] == STEP_S  # the first frame, 7, has no picture
     assert data["infractions"][0]["time_s"] == HIT_S
