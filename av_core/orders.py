@@ -58,6 +58,18 @@ class DriveItself:
 
 
 @dataclass(frozen=True, slots=True)
+class DriveInTraffic:
+    """Let the simulator's own traffic drive a vehicle of the background at `speed_mps`, without lane changes.
+
+    Orders to the background traffic as a whole, such as `StopTraffic`, come before it.
+    """
+
+    actor: str
+    speed_mps: float
+    ignores_signals: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class OpenDoor:
     """Open one door of a vehicle: "front_left", "front_right", "rear_left" or "rear_right"."""
 
@@ -134,7 +146,7 @@ class Disturb:
     steer: float
 
 
-ActorOrder = Destroy | Move | Hold | DriveItself | OpenDoor | ShowLights
+ActorOrder = Destroy | Move | Hold | DriveItself | DriveInTraffic | OpenDoor | ShowLights
 """Orders to one actor that is there."""
 
 TrafficOrder = StopTraffic | StartTraffic | CapTraffic | ClearTraffic

@@ -9,6 +9,7 @@ from av_core.errors import RouteError
 from av_core.types import ActorTruth, Pose2D, TrackedObject, Truth
 from av_stack.world.base import World
 from planning import Route
+from scenarios.background.traffic import BackgroundTraffic
 from scenarios.judging.scenario_events import ScenarioEvents
 from scenarios.model import Scenario
 from scenarios.script.engine import Engine
@@ -36,7 +37,9 @@ class Director:
         self._tables, self._events = scenario.parts, events
         self._told: dict[str, PartRun] = {}
         self._to_centre_m = world.vehicle.rear_axle_to_centre_m
-        self._engine = Engine(scenario, Roads(world.lane_graph, route), scenario.seed)
+        roads = Roads(world.lane_graph, route)
+        self._engine = Engine(scenario, roads, scenario.seed)
+        self._background = BackgroundTraffic(roads, scenario.seed) if scenario.traffic.background else None
         self._weather = WeatherCourse(scenario.weather_keyframes, route.length_m)
         self._first_s: float | None = None
         world.direct(self._engine.begin())
@@ -61,7 +64,8 @@ class Director:
         touched = {collision.other_id for collision in truth.collisions}
         hit = frozenset(name for name, actor in truth.actors.items() if actor.track_id in touched)
         now = Situation(time_s, self._step_s, route_m, actors, bodies=bodies, hit=hit)
-        self._world.direct((*self._engine.step(now), *self._weather.step(route_m)))
+        traffic = self._background.step(now) if self._background is not None else ()
+        self._world.direct((*self._engine.step(now), *traffic, *self._weather.step(route_m)))
         for name, run in self._engine.parts.items():
             self._tell(name, run, self._told.get(name), actors)
             self._told[name] = run

@@ -19,6 +19,9 @@ CLEAR_OF_EGO_M = 12.0
 FOLLOWING_GAP_M = 3.0
 """Distance that the cars keep to the vehicle ahead."""
 
+BACKGROUND_GAP_M = 10.0
+"""Distance that background traffic keeps to the vehicle ahead."""
+
 SLOWER_PERCENT = 3.0  # below the speed limit, like the ego
 
 
@@ -65,6 +68,16 @@ class Traffic:
     def drive(self, vehicle: carla.Vehicle) -> None:
         """Let the TrafficManager drive an existing vehicle."""
         vehicle.set_autopilot(True, self.port)
+
+    def drive_in_background(self, vehicle: carla.Vehicle, *, ignores_signals: bool) -> None:
+        """Drive an existing vehicle as the Leaderboard's background traffic: it keeps its lane and a larger gap."""
+        self.drive(vehicle)
+        self._manager.auto_lane_change(vehicle, False)
+        self._manager.update_vehicle_lights(vehicle, True)
+        self._manager.distance_to_leading_vehicle(vehicle, BACKGROUND_GAP_M)
+        if ignores_signals:
+            self._manager.ignore_lights_percentage(vehicle, 100.0)
+            self._manager.ignore_signs_percentage(vehicle, 100.0)
 
     def drive_at(self, vehicle: carla.Vehicle, speed_mps: float) -> None:
         """Drive a vehicle at this speed, whatever the limit is."""

@@ -202,11 +202,11 @@ class CarlaWorld:
             episode.cleanup.callback(session.destroy, [walker.id for walker in self._walkers.actors])
             if spec.traffic_vehicles > 0:
                 self._start_traffic().spawn(session.client, episode.world, spec, rng)
-            self._cast = Cast(session.client, episode.world, episode.map, self._drive_itself)
-            episode.cleanup.callback(session.clean_up, self._cast.destroy_all)
             self._background = BackgroundOrders(
                 session.client, episode.world, episode.ego, lambda: self.traffic or self._start_traffic()
             )
+            self._cast = Cast(session.client, episode.world, episode.map, self._drive_itself, self._background.drive)
+            episode.cleanup.callback(session.clean_up, self._cast.destroy_all)
 
     def _start_traffic(self) -> Traffic:
         episode, session = self.episode, self._session

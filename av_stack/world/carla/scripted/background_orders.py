@@ -8,7 +8,7 @@ from typing import cast
 
 import carla
 
-from av_core.orders import CapTraffic, ClearTraffic, StartTraffic, StopTraffic, TrafficOrder
+from av_core.orders import CapTraffic, ClearTraffic, DriveInTraffic, StartTraffic, StopTraffic, TrafficOrder
 from av_stack.world.carla.actors import actors_in, destroy
 from av_stack.world.carla.traffic import Traffic
 from av_stack.world.carla.truth import BACKGROUND_ROLE
@@ -32,6 +32,7 @@ class BackgroundOrders:
     ) -> None:
         self._client, self._world, self._ego, self._traffic = client, world, ego, traffic
         self._stopped: dict[int, carla.Vehicle] = {}
+        self._wanted_mps: dict[int, float] = {}
         self._cap_mps: float | None = None
         self._ticks = 0
 
@@ -46,6 +47,14 @@ class BackgroundOrders:
         else:
             assert isinstance(order, StartTraffic)
             self._start()
+
+    def drive(self, vehicle: carla.Vehicle, order: DriveInTraffic) -> None:
+        """Let the traffic drive a vehicle at the order's speed, unless another order stops it or caps its speed."""
+        if vehicle.id not in self._wanted_mps:
+            self._traffic().drive_in_background(vehicle, ignores_signals=order.ignores_signals)
+        self._wanted_mps[vehicle.id] = order.speed_mps
+        if vehicle.id not in self._stopped:
+            self._set_speed(vehicle)
 
     def step(self) -> None:
         """Keep the limit up; call it once per tick."""
@@ -62,6 +71,7 @@ class BackgroundOrders:
         within = [vehicle.id for vehicle in self._vehicles() if _is_near(vehicle.get_location(), order)]
         for actor_id in within:
             self._stopped.pop(actor_id, None)
+            self._wanted_mps.pop(actor_id, None)
         if within:
             destroy(self._client, within)
 
@@ -74,6 +84,11 @@ class BackgroundOrders:
                 self._set_speed(vehicle)
 
     def _set_speed(self, vehicle: carla.Vehicle) -> None:
+        wanted_mps = self._wanted_mps.get(vehicle.id)
+        if wanted_mps is not None:
+            cap_mps = math.inf if self._cap_mps is None else self._cap_mps
+            self._traffic().drive_at(vehicle, min(wanted_mps, cap_mps))
+            return
         limit_mps = vehicle.get_speed_limit() * MPS_PER_KMH
         if self._cap_mps is None or self._cap_mps >= limit_mps:
             self._traffic().drive_at_limit(vehicle)

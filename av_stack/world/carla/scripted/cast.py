@@ -14,6 +14,7 @@ from av_core.frames import carla_to_map_yaw, map_to_carla_yaw
 from av_core.orders import (
     ActorOrder,
     Destroy,
+    DriveInTraffic,
     DriveItself,
     Hold,
     Move,
@@ -45,16 +46,23 @@ CastOrder = Spawn | ActorOrder | SetSignal | SetWeather
 
 
 class Cast:
-    """The scripted actors in one episode. `drive_itself` hands a vehicle to the simulator's own traffic.
+    """The scripted actors in one episode. `drive_itself` hands a vehicle to the simulator's own traffic, and
+    `drive_in_traffic` one of the background.
 
     Raises WorldError when an actor that is needed cannot be spawned, and ConfigError for a blueprint or signal that the
     server does not have.
     """
 
     def __init__(
-        self, client: carla.Client, world: carla.World, town: carla.Map, drive_itself: Callable[[carla.Vehicle], None]
+        self,
+        client: carla.Client,
+        world: carla.World,
+        town: carla.Map,
+        drive_itself: Callable[[carla.Vehicle], None],
+        drive_in_traffic: Callable[[carla.Vehicle, DriveInTraffic], None],
     ) -> None:
-        self._client, self._world, self._map, self._drive_itself = client, world, town, drive_itself
+        self._client, self._world, self._map = client, world, town
+        self._drive_itself, self._drive_in_traffic = drive_itself, drive_in_traffic
         self._blueprints = {str(blueprint.id): blueprint for blueprint in world.get_blueprint_library()}
         self._actors: dict[str, carla.Actor] = {}
         self._held: set[str] = set()
@@ -103,6 +111,8 @@ class Cast:
         elif isinstance(order, DriveItself):
             self._held.discard(order.actor)
             self._drive_itself(cast("carla.Vehicle", actor))
+        elif isinstance(order, DriveInTraffic):
+            self._drive_in_traffic(cast("carla.Vehicle", actor), order)
         elif isinstance(order, OpenDoor):
             cast("carla.Vehicle", actor).open_door(DOORS[order.door])
         elif isinstance(order, ShowLights):

@@ -1,0 +1,1 @@
+"""Traffic that is always around the ego, as the Leaderboard's background activity."""

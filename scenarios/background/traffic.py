@@ -1,0 +1,243 @@
+"""Decides which cars of the background traffic come, go, and how fast they drive: situations in, orders out.
+
+The distances and numbers are those of `background_activity.py` of scenario_runner v0.9.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from av_core.frames import map_to_vehicle
+from av_core.orders import Destroy, DriveInTraffic, Move, Order, Spawn
+from av_core.types import Pose2D
+from scenarios.background.cars import FASTEST_MPS, FRONT_CARS, SPACING_M, Car, Role, Seen, see, speed_share
+from scenarios.background.lanes import JunctionAhead, LanePlace, LanesAlong
+from scenarios.script.places import Roads
+from scenarios.script.situation import Situation, distance_m, speed_mps
+
+EVERY_TICKS = 5
+"""Ticks from one decision to the next."""
+
+BACK_CARS = 2
+"""Number of cars behind the ego on each lane."""
+
+ONCOMING_FROM_M, ONCOMING_GAP_M = 80.0, 40.0
+"""Oncoming cars come from this distance ahead of the ego, so far apart from each other."""
+
+CLEAR_OF_EGO_M = 20.0
+"""No oncoming car comes nearer to the ego than this."""
+
+SOURCE_M, SOURCE_MIN_M = 40.0, 15.0
+"""Distance before a junction from which crossing traffic comes, and the least one."""
+
+SOURCE_CARS, SOURCE_SHARE = 6, 0.8
+"""Most cars of one source, and the probability that there is traffic on a lane that leads into a junction."""
+
+JUNCTION_M, JUNCTION_S = 30.0, 1.5
+"""Traffic of a junction comes when the ego is nearer than this distance plus this time at its speed."""
+
+FREE_M, FREE_BESIDE_M = 8.0, 2.5
+"""A car comes only where no other road user is nearer, along the lane and across it."""
+
+BEHIND_M, LOST_M = 90.0, 130.0
+"""A car so far behind the ego along the route, or so far away from it, goes."""
+
+STUCK_M, STANDING_MPS = 25.0, 0.5
+"""A car ahead that stands so near behind something of the scenario's script goes: the ego deals with it itself."""
+
+LANE_M = 3.5
+"""Distance between two lanes."""
+
+CARS_MAX = 40
+PATIENCE = 3
+"""Decisions after which a car that was not seen is forgotten."""
+
+SPEED_STEP_MPS = 0.5
+"""A smaller change of speed is not ordered."""
+
+BLUEPRINTS = (
+    "vehicle.audi.a2", "vehicle.audi.etron", "vehicle.audi.tt", "vehicle.bmw.grandtourer", "vehicle.chevrolet.impala",
+    "vehicle.citroen.c3", "vehicle.dodge.charger_2020", "vehicle.ford.mustang", "vehicle.lincoln.mkz_2020",
+    "vehicle.mercedes.coupe_2020", "vehicle.mini.cooper_s_2021", "vehicle.nissan.patrol_2021", "vehicle.seat.leon",
+    "vehicle.tesla.model3", "vehicle.toyota.prius",
+)  # fmt: skip
+COLOURS = ("20,20,20", "220,220,220", "90,95,100", "150,20,20", "25,45,110", "60,80,60")
+
+
+class BackgroundTraffic:
+    """Call `step` after each tick. Equal situations give equal orders: chance comes from `seed` alone.
+
+    The names of its actors contain a blank, which those of scripts cannot.
+    """
+
+    def __init__(self, roads: Roads, seed: int) -> None:
+        self._lanes = LanesAlong(roads)
+        self._rng = np.random.default_rng((seed, 2_000_000))
+        self._cars: list[Car] = []
+        self._ticks = self._count = 0
+        self._sources: dict[int, list[LanePlace]] = {}
+
+    def step(self, now: Situation) -> tuple[Order, ...]:
+        """The orders after a tick."""
+        self._ticks += 1
+        if (self._ticks - 1) % EVERY_TICKS:
+            return ()
+        seen = self._look(now)
+        gone = set(self._gone(seen, now))
+        seen = [one for one in seen if one.car.name not in gone]
+        self._cars = [car for car in self._cars if car.name not in gone]
+        orders: list[Order] = [Destroy(name) for name in sorted(gone)]
+        limit_mps = min(float(self._lanes.route.speed_limit_mps[self._lanes.route.row_at(now.route_m)]), FASTEST_MPS)
+        for one in seen:
+            orders += self._drive(one.car, limit_mps * speed_share(one, now.route_m, speed_mps(now.ego)))
+        return (*orders, *self._come(seen, now, limit_mps))
+
+    def _look(self, now: Situation) -> list[Seen]:
+        for car in self._cars:
+            car.unseen = 0 if car.name in now.actors else car.unseen + 1
+        self._cars = [car for car in self._cars if car.unseen <= PATIENCE]
+        return see(self._cars, now.actors, self._lanes.route, now.route_m)
+
+    # ---------------------------------------------------------------- cars that go
+
+    def _gone(self, seen: list[Seen], now: Situation) -> Iterator[str]:
+        yield from self._too_many(seen, now)
+        things = [actor.pose for name, actor in now.actors.items() if " " not in name and actor is not now.ego]
+        passed = {number for number, one in enumerate(self._lanes.junctions) if one.end_m < now.route_m}
+        for one in seen:
+            away_m = distance_m(one.pose, now.ego.pose)
+            is_stuck = one.is_on_route and one.s_m > now.route_m and one.speed_mps < STANDING_MPS
+            if (
+                away_m > LOST_M
+                or (one.s_m < now.route_m - BEHIND_M and away_m > ONCOMING_FROM_M)
+                or (one.car.role is Role.ONCOMING and one.s_m < now.route_m and away_m > ONCOMING_FROM_M)
+                or (one.car.junction in passed and not one.is_on_route and away_m > ONCOMING_GAP_M)
+                or (is_stuck and any(_is_before(one.pose, thing) for thing in things))
+            ):
+                yield one.car.name
+
+    def _too_many(self, seen: list[Seen], now: Situation) -> Iterator[str]:
+        """The foremost cars of lanes with too many ahead of the ego; those behind a junction count on their own."""
+        junction = self._lanes.junction_at(now.route_m)
+        end_m = junction.start_m if junction is not None else np.inf
+        ahead: dict[tuple[bool, int], list[Seen]] = {}
+        for one in seen:
+            if one.is_on_route and one.s_m > now.route_m and one.car.role is not Role.ONCOMING:
+                ahead.setdefault((one.s_m > end_m, round(one.d_m / LANE_M)), []).append(one)
+        for cars in ahead.values():
+            cars.sort(key=lambda one: one.s_m)
+            yield from (one.car.name for one in cars[FRONT_CARS:])
+
+    # ---------------------------------------------------------------- cars that come
+
+    def _come(self, seen: list[Seen], now: Situation, limit_mps: float) -> Iterator[Order]:
+        taken = [body.pose for body in now.bodies] + [one.pose for one in seen]
+        if self._ticks == 1:
+            yield from self._start(now, taken)
+            return
+        junction = self._lanes.junction_at(now.route_m)
+        reach_m = JUNCTION_M + JUNCTION_S * speed_mps(now.ego)
+        if junction is not None and junction.start_m - now.route_m < reach_m:
+            yield from self._come_to_junction(junction, seen, now, taken, limit_mps)
+            return
+        yield from self._come_behind(seen, now, taken)
+        yield from self._come_against(seen, now, taken, limit_mps)
+
+    def _start(self, now: Situation, taken: list[Pose2D]) -> Iterator[Order]:
+        """The cars that are there when the drive begins: ahead and behind on each lane, up to the next junction."""
+        for place in self._lanes.same_way(now.route_m):
+            for sign, count in ((1.0, FRONT_CARS), (-1.0, BACK_CARS)):
+                for number in range(1, count + 1):
+                    there = self._lanes.ahead(place, sign * number * SPACING_M)
+                    if there is None:
+                        break
+                    yield from self._spawn(there, Role.ALONG, taken, 0.0)
+
+    def _come_behind(self, seen: list[Seen], now: Situation, taken: list[Pose2D]) -> Iterator[Order]:
+        """Cars behind the ego on each lane of its direction, until there are enough ahead and behind."""
+        for place in self._lanes.same_way(now.route_m):
+            beside_m = self._beside_m(place)
+            own = [one for one in seen if one.is_on_route and abs(one.d_m - beside_m) < LANE_M / 2.0]
+            near = [one for one in own if abs(one.s_m - now.route_m) < LOST_M]
+            last_m = min([now.route_m, *(one.s_m for one in near)])
+            source_m = now.route_m - BACK_CARS * SPACING_M
+            if len(near) < FRONT_CARS + BACK_CARS and last_m - source_m >= SPACING_M:
+                there = self._lanes.ahead(place, source_m - now.route_m)
+                if there is not None:
+                    yield from self._spawn(there, Role.ALONG, taken, speed_mps(now.ego))
+
+    def _come_against(self, seen: list[Seen], now: Situation, taken: list[Pose2D], limit_mps: float) -> Iterator[Order]:
+        """Oncoming cars, from a distance ahead of the ego but not from beyond the next junction."""
+        junction = self._lanes.junction_at(now.route_m)
+        end_m = junction.start_m - 1.0 if junction is not None else self._lanes.route.length_m
+        source_m = min(now.route_m + ONCOMING_FROM_M, end_m)
+        for number, place in enumerate(self._lanes.oncoming(source_m)):
+            last = [one.pose for one in seen if one.car.role is Role.ONCOMING and one.car.source == number]
+            is_free = not last or distance_m(last[-1], place.pose) > ONCOMING_GAP_M
+            if is_free and distance_m(place.pose, now.ego.pose) > CLEAR_OF_EGO_M:
+                yield from self._spawn(place, Role.ONCOMING, taken, limit_mps, source=number)
+
+    def _beside_m(self, place: LanePlace) -> float:
+        """How far a place is to the left of the route."""
+        return float(self._lanes.route.curve.project(place.pose.x_m, place.pose.y_m).d_m)
+
+    def _come_to_junction(
+        self, junction: JunctionAhead, seen: list[Seen], now: Situation, taken: list[Pose2D], limit_mps: float
+    ) -> Iterator[Order]:
+        """Cars on the other roads that lead into a junction, and two that wait behind it on each lane of the route."""
+        number = self._lanes.junctions.index(junction)
+        if number not in self._sources:
+            places = self._lanes.sources(junction, SOURCE_M, SOURCE_MIN_M)
+            self._sources[number] = [place for place in places if self._rng.random() < SOURCE_SHARE]
+            for place in self._lanes.same_way(junction.end_m + 1.0):
+                for ahead_m in (2.0 * SPACING_M, 3.0 * SPACING_M):
+                    there = self._lanes.ahead(place, ahead_m)
+                    if there is not None:
+                        yield from self._spawn(there, Role.ALONG, taken, 0.0)
+        for source, place in enumerate(self._sources[number]):
+            own = [one for one in seen if (one.car.junction, one.car.source) == (number, source)]
+            last = own[-1].pose if own else now.ego.pose
+            if len(own) < SOURCE_CARS and distance_m(last, place.pose) > SPACING_M:
+                yield from self._spawn(place, Role.CROSSING, taken, 0.5 * limit_mps, number, source)
+
+    def _spawn(
+        self, place: LanePlace, role: Role, taken: list[Pose2D], mps: float, junction: int = -1, source: int = -1
+    ) -> Iterator[Order]:
+        pose = place.pose
+        if len(self._cars) >= CARS_MAX or any(_is_taken(pose, other) for other in taken):
+            return
+        self._count += 1
+        car = Car(f"background {self._count}", role, junction, source)
+        self._cars.append(car)
+        taken.append(pose)
+        blueprint = BLUEPRINTS[int(self._rng.integers(len(BLUEPRINTS)))]
+        colour = COLOURS[int(self._rng.integers(len(COLOURS)))]
+        attributes = {"role_name": "background", "color": colour}
+        yield Spawn(car.name, blueprint, pose, is_needed=False, attributes=attributes)
+        yield Move(car.name, (mps * float(np.cos(pose.yaw_rad)), mps * float(np.sin(pose.yaw_rad))))
+        yield from self._drive(car, mps)
+
+    def _drive(self, car: Car, mps: float) -> Iterator[Order]:
+        if car.told_mps is None or abs(car.told_mps - mps) >= SPEED_STEP_MPS or (mps == 0.0) != (car.told_mps == 0.0):
+            car.told_mps = mps
+            yield DriveInTraffic(car.name, mps, ignores_signals=car.role is Role.ONCOMING)
+
+
+def _is_taken(place: Pose2D, other: Pose2D) -> bool:
+    """Whether a road user takes the room of a car at a place."""
+    ahead_m, left_m = _relative(place, other)
+    return abs(ahead_m) < FREE_M and abs(left_m) < FREE_BESIDE_M
+
+
+def _is_before(car: Pose2D, thing: Pose2D) -> bool:
+    """Whether a thing is on the way of a car, not far ahead."""
+    ahead_m, left_m = _relative(car, thing)
+    return 0.0 < ahead_m < STUCK_M and abs(left_m) < LANE_M
+
+
+def _relative(to: Pose2D, other: Pose2D) -> tuple[float, float]:
+    """How far another pose is ahead, and to the left."""
+    ahead_m, left_m = map_to_vehicle((other.x_m, other.y_m), to)
+    return float(ahead_m), float(left_m)

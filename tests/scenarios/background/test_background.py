@@ -1,0 +1,137 @@
+"""Which cars of the background come and go, and how fast they drive, played without a simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from av_core.orders import Destroy, DriveInTraffic, Order, Spawn
+from av_core.types import ActorTruth, LaneGraph, Pose2D
+from av_stack.server_process import embedded_map_files
+from av_stack.world.carla.map import read_lane_graph
+from planning import PlanningConfig
+from scenarios.background.cars import Car, Role, Seen, speed_share
+from scenarios.background.traffic import EVERY_TICKS, BackgroundTraffic
+from scenarios.ego_route import ego_route
+from scenarios.model import RouteTable
+from scenarios.script.places import Roads
+from scenarios.script.situation import EGO, Body, Situation
+
+STREET_Y_M = 194.75
+"""The right one of two lanes that lead to the east, in the map frame; the opposite ones are at 201.75 and 205.25."""
+
+
+@cache
+def city() -> LaneGraph:
+    return read_lane_graph(embedded_map_files()["city_grid"])
+
+
+def roads() -> Roads:
+    table = RouteTable(start=(236.0, -STREET_Y_M), goal=(520.0, -STREET_Y_M))
+    return Roads(city(), ego_route(city(), table, PlanningConfig()))
+
+
+def at(x_m: float, y_m: float = STREET_Y_M) -> ActorTruth:
+    return ActorTruth(Pose2D(x_m, y_m, 0.0), (0.0, 0.0))
+
+
+def now(
+    route_m: float,
+    *,
+    speed_mps: float = 0.0,
+    taken: Sequence[Pose2D] = (),
+    actors: Mapping[str, ActorTruth] | None = None,
+) -> Situation:
+    ego = at(236.0 + route_m)
+    bodies = [Body(pose, (0.0, 0.0), 4.5, 1.9) for pose in (ego.pose, *taken)]
+    return Situation(0.0, 0.05, route_m, {**(actors or {}), EGO: ego}, bodies=bodies)
+
+
+def spawned(orders: Sequence[Order]) -> list[tuple[int, int]]:
+    """The places of the cars that come, in whole metres: along the route from the ego's start, and y."""
+    return sorted(
+        (round(order.pose.x_m - 236.0), round(order.pose.y_m)) for order in orders if isinstance(order, Spawn)
+    )
+
+
+def later(traffic: BackgroundTraffic, situation: Situation) -> tuple[Order, ...]:
+    """The orders of the next decision."""
+    return next(orders for orders in (traffic.step(situation) for _ in range(EVERY_TICKS)) if orders)
+
+
+def test_the_drive_starts_among_cars() -> None:
+    orders = BackgroundTraffic(roads(), 1).step(now(35.0))
+    assert spawned(orders) == [(s_m, y_m) for s_m in (5, 20, 50, 65) for y_m in (195, 198)]
+    assert all(order.attributes["role_name"] == "background" for order in orders if isinstance(order, Spawn))
+    assert not any(order.is_needed for order in orders if isinstance(order, Spawn))
+    assert all(" " in order.actor for order in orders if isinstance(order, Spawn))
+
+
+def test_no_car_comes_into_another_one() -> None:
+    taken = [Pose2D(236.0 + 50.0, STREET_Y_M + 1.0, 0.0), Pose2D(236.0 + 22.0, STREET_Y_M, 1.0)]
+    places = spawned(BackgroundTraffic(roads(), 1).step(now(35.0, taken=taken)))
+    assert [s_m for s_m, y_m in places if y_m < 196] == [5, 65]
+
+
+def test_oncoming_cars_come_before_the_next_junction() -> None:
+    """It begins after 84 m; at 50 m the crossing traffic has not begun, and 80 m ahead is beyond the junction."""
+    traffic = BackgroundTraffic(roads(), 1)
+    traffic.step(now(35.0))
+    places = spawned(later(traffic, now(50.0)))
+    assert [(s_m, y_m) for s_m, y_m in places if y_m > 200.0] == [(83, 202), (83, 205)]
+
+
+def test_traffic_of_a_junction_comes_once_the_ego_is_near() -> None:
+    traffic = BackgroundTraffic(roads(), 1)
+    traffic.step(now(35.0))
+    places = spawned(later(traffic, now(60.0)))
+    crossing = [(s_m, y_m) for s_m, y_m in places if y_m < 180.0 or y_m > 220.0]
+    assert 0 < len(crossing) <= 2
+    waiting = [(s_m, y_m) for s_m, y_m in places if s_m > 115.0 and y_m < 200.0]
+    assert len(waiting) == 4  # two on each lane of the route behind it
+
+
+def test_a_car_that_waits_behind_an_obstacle_goes() -> None:
+    traffic = BackgroundTraffic(roads(), 1)
+    first = traffic.step(now(35.0))
+    ahead = next(order for order in first if isinstance(order, Spawn) and 49.0 < order.pose.x_m - 236.0 < 51.0)
+    waits, parked = ActorTruth(ahead.pose, (0.0, 0.0)), at(236.0 + 62.0, ahead.pose.y_m)
+    cars = {ahead.actor: waits}
+    assert Destroy(ahead.actor) not in later(traffic, now(35.0, actors=cars))
+    assert Destroy(ahead.actor) in later(traffic, now(35.0, actors={"parked": parked, **cars}))
+
+
+def test_a_car_far_behind_goes_and_is_not_ordered_again() -> None:
+    traffic = BackgroundTraffic(roads(), 1)
+    first = traffic.step(now(35.0))
+    names = [order.actor for order in first if isinstance(order, Spawn)]
+    cars = {name: at(236.0, 198.25) for name in names[:1]}
+    assert Destroy(names[0]) in later(traffic, now(170.0, actors=cars))
+    assert not [
+        order
+        for order in later(traffic, now(170.0, actors=cars))
+        if isinstance(order, (Destroy, DriveInTraffic)) and order.actor == names[0]
+    ]
+
+
+@given(st.floats(0.0, 120.0), st.floats(0.0, 120.0), st.floats(0.0, 25.0))
+def test_cars_ahead_wait_for_the_ego_and_cars_behind_catch_up(one_m: float, other_m: float, ego_mps: float) -> None:
+    near_m, far_m = sorted((one_m, other_m))
+    near, far = (share(200.0 + gap_m, ego_mps) for gap_m in (near_m, far_m))
+    assert 0.0 <= far <= near <= 1.0
+    assert share(200.0 + 30.0 + 1.7 * ego_mps, ego_mps) == pytest.approx(1.0)
+    assert share(200.0 + 45.0 + 1.7 * ego_mps, ego_mps) == pytest.approx(0.0, abs=1e-9)
+    near, far = (share(199.9 - gap_m, ego_mps) for gap_m in (near_m, far_m))
+    assert 1.0 <= near <= far <= 2.0
+
+
+def share(s_m: float, ego_mps: float, role: Role = Role.ALONG) -> float:
+    return speed_share(Seen(Car("a b", role), Pose2D(0.0, 0.0, 0.0), 0.0, s_m, 0.0, 0.0), 200.0, ego_mps)
+
+
+def test_oncoming_cars_drive_at_the_limit() -> None:
+    assert share(300.0, 0.0, Role.ONCOMING) == 1.0
