@@ -69,7 +69,7 @@ def _prepare(
     standing: dict[str, Standing] = {}
     for instance in instances:
         try:
-            one = _script(instance, roads, triggers)
+            one = _script(instance, roads, triggers, seed)
             Engine(one.script, roads, seed)  # finds places and ways that the map does not have
             actors = {f"{instance.name}: {name}": there for name, there in standing_actors(one.script, roads).items()}
             check_apart({**standing, **actors})
@@ -81,7 +81,7 @@ def _prepare(
     return prepared, warnings
 
 
-def _script(instance: ScenarioInstance, roads: Roads, triggers: Triggers) -> Prepared:
+def _script(instance: ScenarioInstance, roads: Roads, triggers: Triggers, seed: int) -> Prepared:
     """The script of a scenario. Raises AvStackError where it has none on this route."""
     wrong = triggers.off_route(instance.trigger)
     if wrong:
@@ -90,7 +90,7 @@ def _script(instance: ScenarioInstance, roads: Roads, triggers: Triggers) -> Pre
     if instance.type not in PLAYS:
         raise RouteError("this type cannot be played yet")
     trigger_m = triggers.place_m(instance.trigger)
-    script = build(instance.type, Site(roads, trigger_m), values)
+    script = build(instance.type, Site(roads, trigger_m, seed), values)
     start_x, start_y, _ = roads.route.curve.pose_at(0.0)
     x, y, _ = roads.route.curve.pose_at(trigger_m)
     is_near = np.hypot(float(x) - float(start_x), float(y) - float(start_y)) < NEAR_M
