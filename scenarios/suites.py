@@ -16,6 +16,12 @@ TOWNS = (
     "Town04_motorway",
 )
 
+OBSTACLES = FOLDER / "leaderboard" / "suites" / "obstacles.xml"
+"""Routes of one scenario each on our own maps; `scripts/suite_routes.py` says how they were chosen."""
+
+OBSTACLES_IN_TOWNS = FOLDER / "leaderboard" / "suites" / "towns.xml"
+"""The same in CARLA's Town01, Town02, Town04 and Town10HD."""
+
 QUICK = tuple(sorted(path.stem for path in (FOLDER / "quick").glob("*.yaml")))
 
 DEMO_WEATHERS = ("ClearNoon", "HardRainNoon", "ClearNight", "SoftRainSunset", "clear_noon_fog")
@@ -40,6 +46,9 @@ def _weathers() -> tuple[Scenario, ...]:
 SUITES = {
     "quick": Suite("twelve short drives of all kinds on our own maps, twelve minutes at most on two cores",
                    tuple(load_scenario(name) for name in QUICK)),
+    "obstacles": Suite("types of Leaderboard scenarios, each at two places on our own maps", route_files=(OBSTACLES,)),
+    "full": Suite("obstacles, and the same types in CARLA's Town01, 02, 04 and 10HD (--maps)",
+                  route_files=(OBSTACLES, OBSTACLES_IN_TOWNS)),
     "towns": Suite("three routes each in Town01, Town02 and Town10HD, and Town04's motorway",
                    tuple(load_scenario(name) for name in TOWNS)),
     "weathers": Suite("the demo in sun, hard rain, night, wet sunset and fog", _weathers()),

@@ -6,6 +6,7 @@ suite repeats them like any other.
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +24,7 @@ CPUS_PER_RUN = 2
 
 LOOK_EVERY_S = 0.5
 SURVEY_TIMEOUT_S = 60.0
+CONNECT_TIMEOUT_S = 5.0
 
 
 class RayPool:
@@ -36,10 +38,11 @@ class RayPool:
             import ray
         except ImportError:
             raise ConfigError(f"--ray needs the package ray: {install_hint('ray')}") from None
+        refuse_silence(address)
         self._ray, self._workers, self._options = ray, workers, options
         try:
             ray.init(address=address, log_to_driver=False, logging_level="error")
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             raise ConfigError(f"--ray {address}: no Ray cluster that this machine belongs to: {error}") from None
         self._drive = ray.remote(num_cpus=CPUS_PER_RUN, max_retries=0, scheduling_strategy="SPREAD")(drive_on_node)
         self._running: dict[Any, tuple[Task, Path, float]] = {}
@@ -116,3 +119,14 @@ class RayPool:
             return None
         path = embedded_map_files(maps)[job.map_name.removesuffix("_Opt")]
         return path.name, path.read_bytes()
+
+
+def refuse_silence(address: str) -> None:
+    """Raise ConfigError where nothing listens at HOST:PORT: Ray itself would wait for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        return  # "auto", or an address that Ray refuses
+    try:
+        socket.create_connection((host, int(port)), CONNECT_TIMEOUT_S).close()
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"--ray {address}: no Ray cluster answers there: {error}") from None

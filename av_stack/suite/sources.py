@@ -18,6 +18,7 @@ from av_stack.server_process import embedded_map_files, embedded_maps
 from av_stack.suite.job import DIGEST_CHARS, Job, Options
 from av_stack.world.carla.map import read_lane_graph
 from scenarios.leaderboard.route_xml import read_bytes, survey
+from scenarios.leaderboard.routes import LeaderboardRoute
 from scenarios.leaderboard.subset import select_routes
 from scenarios.leaderboard.xml_elements import read_elements
 from scenarios.model import Scenario, load_scenario
@@ -67,7 +68,7 @@ def route_jobs(path: Path, routes: str | None, options: Options) -> list[Job]:
     found = survey(data, str(path))
     texts = _route_texts(data)
     chosen = found.routes if routes is None else select_routes(found.routes, routes)
-    jobs = [Job(f"{path.stem}_{route.route_id}", "route", texts[route.line], route.town) for route in chosen]
+    jobs = [Job(_route_name(path, route), "route", texts[route.line], route.town) for route in chosen]
     if routes is None:
         reasons = {problem.line: problem.message for problem in reversed(found.problems)}
         for line in sorted(texts.keys() - {route.line for route in found.routes}):
@@ -121,6 +122,12 @@ def _scenario_job(scenario: Scenario, options: Options) -> Job:
     except AvStackError as error:
         refusal = str(error)
     return Job(scenario.name, "scenario", text, scenario.map, refusal)
+
+
+def _route_name(path: Path, route: LeaderboardRoute) -> str:
+    """The route's id, with the type of its scenario where it has just one."""
+    types = [scenario.type for scenario in route.scenarios]
+    return "_".join([path.stem, route.route_id, *(types if len(types) == 1 else [])])
 
 
 def _checked(job: Job, options: Options) -> Job:

@@ -34,7 +34,7 @@ def suite_table(name: str, entries: Sequence[Mapping[str, Any]]) -> Table:
     agents = _all(entry["agent"] for entry in entries)
     oracles = _all(oracle for entry in entries for oracle in entry["oracles"] or ()) or "nothing"
     rows.caption = f"driven by {agents}; read from the simulator (oracles): {oracles}"
-    rows.add_column("scenario", no_wrap=True)
+    rows.add_column("scenario", overflow="fold", max_width=28)
     for column in ("done", "of m", "score", "hits", "red", "lat.", "max", "pose", "km/h"):
         rows.add_column(column, justify="right", no_wrap=True)
     for entry in entries:

@@ -73,7 +73,7 @@ def wait_for_children(raylet: int, suite: subprocess.Popen[bytes]) -> list[Proce
 
 
 def test_an_address_without_a_cluster_is_one_clear_line() -> None:
-    with pytest.raises(ConfigError, match=r"--ray 127.0.0.1:1: no Ray cluster"):
+    with pytest.raises(ConfigError, match=r"--ray 127.0.0.1:1: no Ray cluster answers"):
         RayPool("127.0.0.1:1", None, Options())
 
 

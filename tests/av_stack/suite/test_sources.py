@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from av_stack.suite.sources import (
     with_map_digests,
 )
 from scenarios.leaderboard.route_xml import survey
+from scenarios.leaderboard.types import TYPES
 from scenarios.model import FOLDER as SCENARIOS
 from scenarios.model import Scenario, load_scenario
 from scenarios.suites import SUITES
@@ -66,6 +68,14 @@ def test_a_bad_route_is_one_line_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert "unknown map 'Town99'" in jobs["some_2"].refusal
     assert f"{path}:8: " in jobs["some_line_8"].refusal
     assert "id" in jobs["some_line_8"].refusal
+
+
+def test_the_routes_of_obstacles_are_official_and_have_one_scenario_each() -> None:
+    jobs = suite_jobs(SUITES["obstacles"], Options())
+    types = Counter(job.name.rpartition("_")[2] if "T_J" not in job.name else "T_Junction" for job in jobs)
+    assert set(types) <= set(TYPES)
+    assert set(types.values()) == {2}
+    assert not any(job.refusal for job in jobs)
 
 
 def test_a_folder_of_scenarios_is_a_suite(tmp_path: Path) -> None:
