@@ -60,7 +60,9 @@ class Director:
             self._first_s = truth.stamp.time_s
         actors = {**truth.actors, EGO: _ego(truth, self._to_centre_m)}
         time_s = truth.stamp.time_s - self._first_s
-        bodies = (*map(_body_of, truth.objects), self._ego_body(actors[EGO]))
+        names = {actor.track_id: name for name, actor in truth.actors.items()}
+        bodies = [_body_of(one, names.get(one.track_id)) for one in truth.objects]
+        bodies.append(self._ego_body(actors[EGO]))
         touched = {collision.other_id for collision in truth.collisions}
         hit = frozenset(name for name, actor in truth.actors.items() if actor.track_id in touched)
         now = Situation(time_s, self._step_s, route_m, actors, bodies=bodies, hit=hit)
@@ -71,7 +73,8 @@ class Director:
             self._told[name] = run
 
     def _ego_body(self, ego: ActorTruth) -> Body:
-        return Body(ego.pose, ego.velocity_mps, self._world.vehicle.length_m, self._world.vehicle.width_m)
+        vehicle = self._world.vehicle
+        return Body(ego.pose, ego.velocity_mps, vehicle.length_m, vehicle.width_m, EGO)
 
     def _tell(self, name: str, run: PartRun, before: PartRun | None, actors: Mapping[str, ActorTruth]) -> None:
         """Tell the judge what is new about a part."""
@@ -87,8 +90,8 @@ class Director:
             self._events.end(name, run.is_timed_out)
 
 
-def _body_of(one: TrackedObject) -> Body:
-    return Body(Pose2D(one.x_m, one.y_m, one.yaw_rad), one.velocity_mps, one.length_m, one.width_m)
+def _body_of(one: TrackedObject, name: str | None) -> Body:
+    return Body(Pose2D(one.x_m, one.y_m, one.yaw_rad), one.velocity_mps, one.length_m, one.width_m, name)
 
 
 def _ego(truth: Truth, to_centre_m: float) -> ActorTruth:

@@ -42,6 +42,9 @@ VEHICLE = "vehicle."
 CLEAR_WITHIN_M = 6.0
 """Background traffic nearer than this to the place of an actor that comes later is removed."""
 
+SPAWN_AGAIN_S = 1.0
+"""An actor that comes during the drive, and whose place is taken, is tried again after this time."""
+
 MEETING_M = 1000.0
 """Length of the way of a vehicle that is to meet the ego."""
 
@@ -69,6 +72,7 @@ class Engine:
             for number, (name, flow) in enumerate(script.flows.items())
         }
         self._motions: dict[str, Motion] = {}
+        self._awaited_s: dict[str, float] = {}
         self._lights = HeldLights()
         self._disturbance = Disturbance(np.random.default_rng((seed, DISTURBANCE)))
         self._parts = Parts(script.parts)
@@ -100,6 +104,7 @@ class Engine:
                 self.fired_s[event.name] = now.time_s
                 self._parts.note(event.name, now.time_s, is_forced=not holds)
                 orders += [order for action in event.do for order in self._act(action, event, now)]
+        orders += self._spawn_again(now)
         orders += [*self._lights.step(now.time_s), *self._disturbance.step()]
         for name, motion in self._motions.items():
             if name in now.actors:
@@ -108,12 +113,26 @@ class Engine:
             orders += flow.step(now)
         return tuple(orders)
 
-    def _spawn(self, name: str) -> Iterator[Order]:
+    def _spawn(self, name: str, is_needed: bool = True) -> Iterator[Order]:
         actor = self._script.actors[name]
         attributes = {"color": actor.colour} if actor.colour is not None else {}
-        yield Spawn(name, actor.blueprint, self._places[name], attributes=attributes)
+        yield Spawn(name, actor.blueprint, self._places[name], is_needed, attributes)
         if actor.blueprint.startswith(VEHICLE):
             yield Hold(name)
+
+    def _spawn_late(self, name: str, time_s: float) -> Iterator[Order]:
+        """Spawn an actor during the drive, where its place may be taken."""
+        self._awaited_s[name] = time_s
+        yield ClearTraffic((self._places[name],), CLEAR_WITHIN_M)
+        yield from self._spawn(name, is_needed=False)
+
+    def _spawn_again(self, now: Situation) -> Iterator[Order]:
+        """Try again to spawn those actors whose place was taken."""
+        for name, tried_s in list(self._awaited_s.items()):
+            if name in now.actors:
+                del self._awaited_s[name]
+            elif now.time_s >= tried_s + SPAWN_AGAIN_S:
+                yield from self._spawn_late(name, now.time_s)
 
     def _act(self, action: Action, event: EventTable, now: Situation) -> Iterator[Order]:
         own, what = action.value, f"event {event.name}"
@@ -122,10 +141,10 @@ class Engine:
             self._motions.pop(action.autopilot or "", None)
             yield at_once
         elif action.spawn is not None:
-            yield ClearTraffic((self._places[action.spawn],), CLEAR_WITHIN_M)
-            yield from self._spawn(action.spawn)
+            yield from self._spawn_late(action.spawn, now.time_s)
         elif action.despawn is not None:
             self._motions.pop(action.despawn, None)
+            self._awaited_s.pop(action.despawn, None)
             yield Destroy(action.despawn)
         elif action.flow() is not None:
             yield from self._direct_flow(action)

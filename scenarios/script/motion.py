@@ -20,7 +20,7 @@ WALKER_AHEAD_M = 0.5
 
 STANDING_MPS = 0.05
 YIELDING_RISE_MPS2, YIELDING_FALL_MPS2 = 3.0, 8.0
-"""Largest changes of the speed of a vehicle that brakes behind others."""
+"""Changes of the speed of a vehicle that brakes behind others: where it had no limit, and at least."""
 
 MEETING_MAX_MPS = 40.0
 """Top speed of a vehicle that is to meet the ego."""
@@ -96,8 +96,9 @@ class Motion:
             wanted_mps = min(wanted_mps, math.sqrt(2.0 * self._acceleration_mps2 * max(self.left_m, 0.0)))
         rise_mps2 = fall_mps2 = self._acceleration_mps2
         if self.yields:
-            wanted_mps = min(wanted_mps, free_speed_mps(self._way, self._s_m, actor.pose, now))
-            rise_mps2, fall_mps2 = min(rise_mps2, YIELDING_RISE_MPS2), max(fall_mps2, YIELDING_FALL_MPS2)
+            wanted_mps = min(wanted_mps, free_speed_mps(name, self._way, self._s_m, actor.pose, now))
+            rise_mps2 = rise_mps2 if math.isfinite(rise_mps2) else YIELDING_RISE_MPS2
+            fall_mps2 = max(fall_mps2, YIELDING_FALL_MPS2)
         before_mps = speed_mps(actor) if self._now_mps is None else self._now_mps
         low_mps, high_mps = before_mps - fall_mps2 * now.step_s, before_mps + rise_mps2 * now.step_s
         self._now_mps = min(max(wanted_mps, low_mps), high_mps)

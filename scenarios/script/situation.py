@@ -14,12 +14,16 @@ EGO = "ego"
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A road user, the ego among them: the pose of its middle, its velocity over ground, and its size."""
+    """A road user, the ego among them: the pose of its middle, its velocity over ground, and its size.
+
+    `actor` is its name in the script; None where it has none.
+    """
 
     pose: Pose2D
     velocity_mps: tuple[float, float]
     length_m: float
     width_m: float
+    actor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,19 +18,16 @@ GAP_M = 2.5
 HALF_LENGTH_M, HALF_WIDTH_M = 2.4, 1.0
 """Half the size of the vehicle itself: that of a car."""
 
-ITSELF_M = 1.0
-"""A body nearer to the vehicle's middle than this is the vehicle itself."""
 
-
-def free_speed_mps(way: Curve, s_m: float, pose: Pose2D, now: Situation) -> float:
-    """The speed of a car that is `s_m` along `way`, at `pose`; inf where nothing is ahead."""
+def free_speed_mps(name: str, way: Curve, s_m: float, pose: Pose2D, now: Situation) -> float:
+    """The speed of the car `name` that is `s_m` along `way`, at `pose`; inf where nothing is ahead."""
+    others = [body for body in now.bodies if body.actor != name]
     part = way.part(way.rows_between(s_m, s_m + LOOK_M))
-    return min((_behind_mps(part, s_m, body) for body in now.bodies if _may_matter(body, pose)), default=math.inf)
+    return min((_behind_mps(part, s_m, body) for body in others if _is_near(body, pose)), default=math.inf)
 
 
-def _may_matter(body: Body, pose: Pose2D) -> bool:
-    gap_m = math.hypot(body.pose.x_m - pose.x_m, body.pose.y_m - pose.y_m)
-    return ITSELF_M < gap_m < LOOK_M
+def _is_near(body: Body, pose: Pose2D) -> bool:
+    return math.hypot(body.pose.x_m - pose.x_m, body.pose.y_m - pose.y_m) < LOOK_M
 
 
 def _behind_mps(part: Curve, s_m: float, body: Body) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenarios.leaderboard.plays.play import AT_ONCE_MPS2, BEGIN, CARS, END, Play, Values, begin, end, gone, since
+from scenarios.leaderboard.plays.play import BEGIN, CARS, END, Play, Values, begin, end, gone, since
 from scenarios.leaderboard.plays.site import Site, on_map
 
 BLOCKER_M, BLOCKER_NEAR_M, BLOCKER_S = 5.0, 13.0, 10.0
@@ -18,7 +18,8 @@ INVADED_BEYOND_M, INVADER_GAP_M, INVADER_HALF_M = 30.0, 40.0, 0.7
 CONES_FROM_M, CONES_EVERY_M, CONES_SHARE = 10.0, 5.0, 0.8
 INVADED_WITHIN_M = 50.0
 
-FASTER_MPS, HURRY_NEAR_M, HURRY_S, HURRY_PAST_M = 25.0, 50.0, 10.0, 50.0
+FASTER_MPS, HURRY_MPS2 = 25.0, 20.0
+HURRY_NEAR_M, HURRY_S, HURRY_PAST_M = 50.0, 10.0, 50.0
 
 
 def behind_the_turn(site: Site, values: Values) -> Play:
@@ -76,7 +77,7 @@ def emergency(site: Site, values: Values) -> Play:
         "actor": "rescue",
         "ego_share": 1.0,
         "over_ego_mps": FASTER_MPS,
-        "acceleration_mps2": AT_ONCE_MPS2,
+        "acceleration_mps2": HURRY_MPS2,
         "yields": True,
         "distance_m": 5000.0,
     }

@@ -42,7 +42,8 @@ def script(values: Mapping[str, Any]) -> Script:
 class Stage:
     """Plays a script; the ego moves along the route as `ego` says. `seen` is every order, with its time.
 
-    `hit` are the actors that the ego touches at the next tick. All road users are as large as a car.
+    `hit` are the actors that the ego touches at the next tick, `taken` those whose place is taken. All road users
+    are as large as a car.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Stage:
         self.actors: dict[str, ActorTruth] = {}
         self.seen: list[tuple[float, Order]] = []
         self.hit: set[str] = set()
+        self.taken: set[str] = set()
         self._ticks = 0
         self._ego = ego
         self._carry_out(self.engine.begin())
@@ -74,7 +76,7 @@ class Stage:
             x, y, yaw = (float(v) for v in self.route.curve.pose_at(s_m))
             ego = ActorTruth(Pose2D(x, y, yaw), (speed * math.cos(yaw), speed * math.sin(yaw)))
             actors = {**self.actors, EGO: ego}
-            bodies = [Body(actor.pose, actor.velocity_mps, *CAR_M) for actor in actors.values()]
+            bodies = [Body(actor.pose, actor.velocity_mps, *CAR_M, name) for name, actor in actors.items()]
             now = Situation(self.time_s, STEP_S, s_m, actors, bodies=bodies, hit=frozenset(self.hit))
             self.hit.clear()
             self._carry_out(self.engine.step(now))
@@ -87,7 +89,7 @@ class Stage:
     def _carry_out(self, orders: Sequence[Order]) -> None:
         for order in orders:
             self.seen.append((self.time_s, order))
-            if isinstance(order, Spawn):
+            if isinstance(order, Spawn) and order.actor not in self.taken:
                 self.actors[order.actor] = ActorTruth(order.pose, (0.0, 0.0))
             elif isinstance(order, ActorOrder) and order.actor in self.actors:
                 self._move(order)

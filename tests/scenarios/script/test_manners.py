@@ -140,6 +140,18 @@ def test_orders_to_the_background_and_the_ego() -> None:
     assert time_s == pytest.approx(3.0, abs=0.1)
 
 
+def test_an_actor_whose_place_is_taken_comes_later() -> None:
+    car = {"blueprint": "vehicle.audi.tt", "place": {"route_m": 20.0}, "waits": True}
+    events = [{"name": "it", "when": {"time_s": 1.0}, "do": [{"spawn": "car"}]}]
+    stage = Stage({"actors": {"car": car}, "events": events}, standing)
+    stage.taken.add("car")
+    stage.play(3.5)
+    stage.taken.clear()
+    stage.play(3.0)
+    assert [time_s for time_s, _ in stage.orders(Spawn)] == pytest.approx([1.0, 2.0, 3.0, 4.0])
+    assert "car" in stage.actors
+
+
 @pytest.mark.parametrize(
     ("do", "words"),
     [
