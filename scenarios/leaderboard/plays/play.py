@@ -26,6 +26,9 @@ class Play:
     part: dict[str, Any] = field(default_factory=dict)
 
 
+BEGIN_WITHIN_M = 2.0
+"""A scenario begins when the ego is so near to its trigger."""
+
 AT_ONCE_MPS2 = 200.0
 """Acceleration of those that have their full speed at once."""
 
@@ -39,8 +42,8 @@ def side_of(values: Values) -> float:
 
 
 def begin(site: Site, do: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    """The event that begins a scenario: the ego reaches the trigger."""
-    return {"name": BEGIN, "when": {"route_m": site.trigger_m}, "do": do or []}
+    """The event that begins a scenario: the ego comes within 2 m of the trigger."""
+    return {"name": BEGIN, "when": {"route_m": max(site.trigger_m - BEGIN_WITHIN_M, 0.0)}, "do": do or []}
 
 
 def end(when: dict[str, Any], do: list[dict[str, Any]]) -> dict[str, Any]:

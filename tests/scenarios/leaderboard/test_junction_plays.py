@@ -79,7 +79,7 @@ def test_a_type_begins_and_ends(name: str, turn: str, has_lights: bool | None) -
     site = site_for(name, turn, has_lights)
     stage = played(site, name).play(45.0)
     fired = stage.engine.fired_s
-    assert fired["begin"] == pytest.approx(TRIGGER_M / EGO_MPS, abs=0.1)
+    assert fired["begin"] == pytest.approx((TRIGGER_M - 2.0) / EGO_MPS, abs=0.1)
     assert fired["end"] > fired["begin"]
     assert stage.actors == {}
     assert not any(run.is_timed_out for run in stage.engine.parts.values())
