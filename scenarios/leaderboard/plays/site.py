@@ -27,7 +27,7 @@ SAME_WAY_RAD = np.pi / 4
 """A lane leads the same way, or the opposite way, if the headings differ by less."""
 
 KERB_M = 1.0
-"""Distance of what stands or is parked beside the road from its edge, where the map has no lane for it."""
+"""Distance of what stands beside the road from its edge, and of the middle of a parked car from the kerb."""
 
 LANE_WITHIN_M = 6.0
 """A place given by coordinates is on the lane whose centre is nearest, if it is nearer than this."""
@@ -132,7 +132,7 @@ class Site:
         inner_m = self.edge_m(ahead_m, side)
         for kind, width_m in self._strips(ahead_m, side):
             if kind in (SideKind.PARKING, SideKind.SHOULDER):
-                return inner_m + max(width_m / 2.0, KERB_M)
+                return inner_m + max(width_m / 2.0, width_m - KERB_M, KERB_M)
             if kind is SideKind.PAVEMENT:
                 break
             inner_m += width_m
