@@ -1,0 +1,61 @@
+"""Orders to background traffic on a real server: it stops, drives on, keeps below a speed, and is gone."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import cast
+
+import carla
+
+from av_core.orders import CapTraffic, ClearTraffic, Order, StartTraffic, StopTraffic
+from av_core.types import Pose2D, Rig, Truth
+from av_stack.mission import world_spec
+from av_stack.world.carla.truth import BACKGROUND_ROLE
+from av_stack.world.carla.world import CarlaWorld
+from av_stack.world.spec import Address
+from scenarios.model import Scenario
+
+STEP_S = 0.05
+STREET = {"start": (423.2, -375.5), "goal": (423.2, -240.0)}
+AHEAD_M = 40.0
+
+
+def play(world: CarlaWorld, seconds: float, *orders: Order) -> Truth:
+    world.direct(orders)
+    for _ in range(round(seconds / STEP_S)):
+        world.tick()
+        world.direct(())
+    return world.truth()
+
+
+def put_background(world: CarlaWorld) -> None:
+    """One vehicle ahead of the ego, which the TrafficManager drives."""
+    blueprint = world.episode.world.get_blueprint_library().find("vehicle.audi.tt")
+    blueprint.set_attribute("role_name", BACKGROUND_ROLE)
+    place = world.episode.ego.get_transform()
+    forward = place.get_forward_vector()
+    place.location += carla.Location(AHEAD_M * forward.x, AHEAD_M * forward.y, 0.3)
+    vehicle = cast("carla.Vehicle", world.episode.world.spawn_actor(blueprint, place))
+    world._drive_itself(vehicle)
+
+
+def speed_mps(truth: Truth) -> float:
+    (vehicle,) = [one for one in truth.objects if one.track_id in truth.background_ids]
+    return vehicle.speed_mps
+
+
+def test_background_traffic_obeys(city_server: Address) -> None:
+    scenario = Scenario.model_validate({"name": "background", "map": "city_grid", "route": STREET})
+    with closing(CarlaWorld(city_server, world_spec(scenario, Rig(()), "ClearNoon"))) as world:
+        put_background(world)
+        assert speed_mps(play(world, 3.0)) > 4.0
+        assert speed_mps(play(world, 2.0, StopTraffic(100.0))) < 0.3
+        assert speed_mps(play(world, 2.0, CapTraffic(2.0))) < 0.3
+        assert 1.0 < speed_mps(play(world, 3.0, StartTraffic())) < 2.5
+        truth = play(world, 0.1)
+        assert speed_mps(truth) < 2.5
+        far = ClearTraffic((Pose2D(0.0, 0.0, 0.0),), 5.0)
+        assert play(world, 0.1, far).background_ids
+        (vehicle,) = [one for one in truth.objects if one.track_id in truth.background_ids]
+        near = ClearTraffic((Pose2D(vehicle.x_m, vehicle.y_m, 0.0),), 5.0)
+        assert not play(world, 0.1, near).background_ids
