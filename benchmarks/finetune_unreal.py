@@ -2,11 +2,13 @@
 
     python -m benchmarks.finetune_unreal DATA/carla_unreal OWN out/nA.pt --size n --rate 5e-4 --keep 1 --seconds 75
     python -m benchmarks.finetune_unreal --mix out/n.pt --size n out/nA.pt=0.2 out/nC.pt=0.4
+    python -m benchmarks.finetune_unreal --mix out/n.pt --start old.pt out/nA.pt=0.4 old.pt,trained.pt=0.3
 
 OWN is a data set of `av-stack dataset`. `carla_unreal_boxes.json` holds the training labels of the pictures of the
 other towns: the data set's boxes, where a vehicle has the shipped detector's class, a signal head its state as marked
 by hand, and what cannot be told (backs of heads, riders without a box) has none and does not count in the loss. The
-result is a state dict; `--mix` adds shares of such results to the shipped weights and writes a weights file.
+result is a state dict; `--mix` adds shares of such results to the shipped weights, or to `--start`, and writes a
+weights file. A result may also be a weights file, and FROM,TO=SHARE adds a share of the change between two results.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("inputs", nargs="+", help="carla_unreal OWN OUT, or STATE=SHARE ... with --mix")
     parser.add_argument("--mix", type=Path, help="weights file to write from averaged results")
+    parser.add_argument("--start", type=Path, help="weights file to start from; None means the shipped one")
     parser.add_argument("--size", default="n", choices=("n", "s"))
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rate", type=float, default=5e-4)
@@ -42,7 +45,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=75.0)
     told = parser.parse_args()
     ultralytics()
-    weights = SHIPPED / f"detector_{told.size}.pt"
+    weights = told.start or SHIPPED / f"detector_{told.size}.pt"
     if told.mix:
         return mix(weights, told.inputs, told.mix)
     unreal, own, out = (Path(text) for text in told.inputs)
@@ -60,19 +63,28 @@ def tell(step: Step) -> None:
 
 
 def mix(weights: Path, parts: list[str], out: Path) -> None:
-    """Write `weights` plus shares of the changes of fine-tuned states; each part is FILE=SHARE."""
+    """Write `weights` plus shares of changes; each part is TO=SHARE, the change since `weights`, or FROM,TO=SHARE."""
     kept = torch.load(weights, map_location="cpu", weights_only=False)
     start = kept["model"].float().state_dict()
     mixed = {name: value.clone() for name, value in start.items()}
     for part in parts:
-        path, share = part.split("=")
-        step = averaged(start, torch.load(path, map_location="cpu"), float(share))
+        paths, share = part.rsplit("=", 1)
+        *before, after = [_state(Path(path)) for path in paths.split(",")]
+        before_it = before[0] if before else start
+        moved = averaged(before_it, after, float(share))
         for name, value in mixed.items():
             if value.is_floating_point():
-                value += step[name] - start[name]
+                value += moved[name] - before_it[name]
     kept["model"].load_state_dict(mixed)
     kept["model"].half()
     torch.save(kept, out)
+
+
+def _state(path: Path) -> dict[str, torch.Tensor]:
+    """The weights in a file, which is a weights file or a state dict, in float32."""
+    kept = torch.load(path, map_location="cpu", weights_only=False)
+    state = kept["model"].state_dict() if "model" in kept else kept
+    return {name: value.float() if value.is_floating_point() else value for name, value in state.items()}
 
 
 def unreal_pictures(folder: Path, device: str) -> Pictures:
