@@ -19,8 +19,11 @@ BEFORE_M = 50.0
 
 STRAIGHT_MAX_DEG = 25.0
 PARKING_MIN_M = 1.9
-CHANGES, CHANGE_STEP_M = 3, 60.0
-"""Number of lane changes of a route with several, and the distance between them."""
+CHANGES = 3
+"""Number of lane changes of a route with several."""
+
+CHANGE_M, CHANGE_S, CHANGE_ROOM_M = 60.0, 3.0, 15.0
+"""Least distance between them, and at higher limits the distance driven in a time, up to 70 m, and some room."""
 
 
 class Run:
@@ -132,7 +135,7 @@ def _may_change(view: RoadView, at: tuple[LaneKey, float], side: float) -> bool:
 
 
 def lane_changes(view: RoadView, needs: ChangeNeeds, rng: np.random.Generator) -> Iterator[Option]:
-    """Routes that change lanes every 60 m, to one side and back, in random order."""
+    """Routes that change lanes several times, to one side and back, in random order."""
     runs = [Run(view, keys) for keys in view.runs]
     places = [(run, float(s)) for run in runs for s in np.arange(0.0, run.length_m, 3.0 * STEP_M)]
     for number in rng.permutation(len(places)).tolist():
@@ -145,9 +148,10 @@ def _changes(run: Run, trigger_m: float, needs: ChangeNeeds) -> Option:
     start = run.at(trigger_m)
     if view.same_way_beside(*start, 1.0) is not None or view.same_way_beside(*start, -1.0) is None:
         return Missing(0)  # the route begins in the innermost lane
-    if run.length_m < trigger_m + needs.clear_m:
+    step_m = max(CHANGE_M, min(CHANGE_S * view.lanes[start[0]].speed_limit_mps, 70.0) + CHANGE_ROOM_M)
+    if run.length_m < trigger_m + max(needs.clear_m, (CHANGES + 1) * step_m):
         return Missing(1)
-    before = run.way(trigger_m, BEFORE_M, CHANGE_STEP_M)
+    before = run.way(trigger_m, BEFORE_M, step_m)
     if before is None or before[1] < 20.0:
         return Missing(2)
     pieces, side = list(before[0].pieces), -1.0
@@ -159,7 +163,7 @@ def _changes(run: Run, trigger_m: float, needs: ChangeNeeds) -> Option:
         if here is None:
             return Missing(1)
         key, s_m = here
-        end_s_m = s_m + CHANGE_STEP_M
+        end_s_m = s_m + step_m
         while end_s_m > view.lanes[key].length_m:
             following = view.straightest(view.lanes[key].successors)
             if following is None:

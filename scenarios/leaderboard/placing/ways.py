@@ -49,11 +49,14 @@ class Way:
         return view.pose(*self.at(way_m))
 
     def waypoints(self, view: RoadView) -> Iterator[tuple[LaneKey, float]]:
-        """Lanes and arc lengths that lead a planner along the way: the ends, and after each junction or change."""
+        """Lanes and arc lengths that lead a planner along the way: its ends, behind each junction, after each change."""
         yield self.pieces[0].lane, self.pieces[0].start_s_m
         for before, piece in zip(self.pieces, self.pieces[1:], strict=False):
-            is_new = view.lanes[before.lane].is_junction or piece.lane not in view.lanes[before.lane].successors
-            if is_new and not view.lanes[piece.lane].is_junction and piece is not self.pieces[-1]:
+            if view.lanes[piece.lane].is_junction or piece is self.pieces[-1]:
+                continue
+            if piece.lane not in view.lanes[before.lane].successors:
+                yield piece.lane, piece.start_s_m + piece.length_m / 2.0
+            elif view.lanes[before.lane].is_junction:
                 yield piece.lane, piece.start_s_m + min(JUNCTION_CLEAR_M, piece.length_m / 2.0)
         yield self.pieces[-1].lane, self.pieces[-1].end_s_m
 
