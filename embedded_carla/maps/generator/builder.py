@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from embedded_carla.maps.generator.alignment import Alignment, Pose, connection, wrapped
-from embedded_carla.maps.generator.cross_section import Profile, beside_lanes, constant, street_section
+from embedded_carla.maps.generator.cross_section import KERB, NO_MARK, Profile, constant, street_section
 from embedded_carla.maps.generator.model import (
     Connection,
     Cubic,
@@ -19,6 +19,9 @@ from embedded_carla.maps.generator.model import (
     Section,
     Town,
 )
+
+STRAIGHT_RAD = math.radians(30.0)
+"""A movement that turns less goes straight on."""
 
 FLAT: tuple[Cubic, ...] = ((0.0, 0.0, 0.0, 0.0, 0.0),)
 
@@ -147,7 +150,7 @@ class TownBuilder:
         a = source.into.moved(0.0, -(first_in - 1) * source.profile.lane_m)
         b = target.into.moved(0.0, (first_out - 1) * target.profile.lane_m, math.pi)
         path = connection(a, b, straight_m)
-        section = self._connecting_section(source, target, first_in, first_out, lanes, pavement, path.length_m)
+        section = _connecting_section(source, target, first_in, first_out, lanes, pavement, path.length_m)
         if left_kerb:
             section.lanes[1] = Lane("shoulder", constant(0.3))
         road = self.lay_through(junction, source, target, path, section, min(source.road.speed_kmh, 50.0))
@@ -171,31 +174,44 @@ class TownBuilder:
             _link_to_junction(arm, junction)
         return road
 
-    def _connecting_section(
-        self, source: Arm, target: Arm, first_in: int, first_out: int, lanes: int, pavement: bool, length_m: float
-    ) -> Section:
-        w0, w1 = source.profile.lane_m, target.profile.lane_m
-        own = {0: Lane("none")}
-        for i in range(lanes):
-            widths = hermite(length_m, w0, w1) if w0 != w1 else constant(w0)
-            own[-1 - i] = Lane("driving", widths)
-        if pavement:
-            ends = (beside_lanes(p, -1 - lanes) for p in (source.profile, target.profile))
-            own |= {i: _blended(lane, other, length_m) for (i, lane), other in _paired(*ends)}
-        for i in range(len(own) - 1):
-            own[-1 - i].predecessor = source.incoming(first_in + i)
-            own[-1 - i].successor = target.outgoing(first_out + i)
-        return Section(0.0, own)
+
+def _connecting_section(
+    source: Arm, target: Arm, first_in: int, first_out: int, lanes: int, pavement: bool, length_m: float
+) -> Section:
+    """The lanes of a connecting road with their links; a bicycle lane goes straight on where both streets have one."""
+    own = {0: Lane("none")}
+    for i in range(lanes):
+        own[-1 - i] = Lane("driving", _blend(source.profile.lane_m, target.profile.lane_m, length_m))
+        own[-1 - i].predecessor, own[-1 - i].successor = source.incoming(first_in + i), target.outgoing(first_out + i)
+    for lane in _beside(source, target, pavement, length_m):
+        own[-len(own)] = lane
+    return Section(0.0, own)
 
 
-def _paired(first: dict[int, Lane], second: dict[int, Lane]) -> list[tuple[tuple[int, Lane], Lane]]:
-    return list(zip(first.items(), second.values(), strict=True))
+def _beside(source: Arm, target: Arm, pavement: bool, length_m: float) -> Iterator[Lane]:
+    """The lanes right of the driving lanes; what one of the streets lacks narrows to nothing."""
+    a, b = source.profile, target.profile
+    if min(a.bicycle_m, b.bicycle_m) > 0.0 and abs(turn_of(source, target)) < STRAIGHT_RAD:
+        lane = Lane("biking", _blend(a.bicycle_m, b.bicycle_m, length_m))
+        lane.predecessor, lane.successor = source.incoming(a.lanes + 1), target.outgoing(b.lanes + 1)
+        yield lane
+    elif pavement and max(a.bicycle_m, b.bicycle_m) > 0.0:
+        yield Lane("shoulder", _blend(a.bicycle_m, b.bicycle_m, length_m))
+    if pavement:
+        marks = (KERB if a.pavement_m > 0.0 else NO_MARK,)
+        strip = Lane("shoulder", _blend(a.side_m, b.side_m, length_m), marks)
+        strip.predecessor, strip.successor = source.incoming(a.strip), target.outgoing(b.strip)
+        yield strip
+    if pavement and max(a.pavement_m, b.pavement_m) > 0.0:
+        walk = Lane("sidewalk", _blend(a.pavement_m, b.pavement_m, length_m))
+        walk.predecessor = source.incoming(a.strip + 1) if a.pavement_m > 0.0 else None
+        walk.successor = target.outgoing(b.strip + 1) if b.pavement_m > 0.0 else None
+        yield walk
 
 
-def _blended(lane: Lane, other: Lane, length_m: float) -> Lane:
-    """`lane` with its constant width changing to that of `other`."""
-    w0, w1 = lane.widths[0][1], other.widths[0][1]
-    return Lane(lane.kind, hermite(length_m, w0, w1) if w0 != w1 else lane.widths, lane.marks)
+def _blend(w0: float, w1: float, length_m: float) -> tuple[Cubic, ...]:
+    """A width that changes from `w0` to `w1`."""
+    return hermite(length_m, w0, w1) if w0 != w1 else constant(w0)
 
 
 def _link_to_junction(arm: Arm, junction: Junction) -> None:

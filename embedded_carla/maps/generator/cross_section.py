@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from embedded_carla.maps.generator.model import Lane, Mark, Section
+from embedded_carla.maps.generator.model import Cubic, Lane, Mark, Section
 
 KERB_M = 0.3
 APPROACH_M = 22.0  # within this distance of a junction lane lines and centre lines are solid
+
+NO_PARKING_M, TAPER_M = 12.0, 8.0  # a parking lane ends so far before a junction, over this length
 
 NO_MARK = Mark()
 KERB = Mark("curb", width_m=0.15)
@@ -21,7 +23,8 @@ class Profile:
 
     `centre` is the mark type of the yellow centre line. Beside the driving lanes there is a strip of `side_m`
     ("shoulder", ended by a kerb where there is a pavement) and a pavement of `pavement_m`, 0 for none. One-way streets
-    have lanes on the right only.
+    have lanes on the right only. A bicycle lane of `bicycle_m` and a parking lane of `parking_m` lie between driving
+    lanes and strip; before junctions the parking lane ends, and the pavement takes its place.
     """
 
     lanes: int
@@ -31,25 +34,54 @@ class Profile:
     pavement_m: float = 2.5
     one_way: bool = False
     edge: Mark = EDGE
+    bicycle_m: float = 0.0
+    parking_m: float = 0.0
 
     @property
     def half_m(self) -> float:
         """Distance from the centre line to the outer edge of the driving lanes."""
         return self.lanes * self.lane_m
 
+    @property
+    def kerb_m(self) -> float:
+        """Distance from the centre line to the strip, at a junction."""
+        return self.half_m + self.bicycle_m
 
-def constant(width_m: float) -> tuple[tuple[float, float, float, float, float], ...]:
+    @property
+    def strip(self) -> int:
+        """Number of the strip, counted from the centre line."""
+        return self.lanes + 1 + (self.bicycle_m > 0.0) + (self.parking_m > 0.0)
+
+
+def constant(width_m: float) -> tuple[Cubic, ...]:
     return ((0.0, width_m, 0.0, 0.0, 0.0),)
 
 
-def beside_lanes(profile: Profile, first: int) -> dict[int, Lane]:
-    """The strip and the pavement, with ids counted outwards from `first`, whose sign tells the side."""
-    sign = 1 if first > 0 else -1
+def beside_lanes(profile: Profile, length_m: float, sign: int) -> dict[int, Lane]:
+    """The lanes beyond the driving lanes on the side that `sign` tells, by id."""
+    kinds: list[Lane] = []
+    if profile.bicycle_m > 0.0:
+        kinds.append(Lane("biking", constant(profile.bicycle_m)))
+    if profile.parking_m > 0.0:
+        kinds.append(Lane("parking", _tapered(profile.parking_m, length_m)))
     mark = KERB if profile.pavement_m > 0.0 else NO_MARK
-    lanes = {first: Lane("shoulder", constant(profile.side_m), (mark,))}
+    kinds.append(Lane("shoulder", constant(profile.side_m), (mark,)))
     if profile.pavement_m > 0.0:
-        lanes[first + sign] = Lane("sidewalk", constant(profile.pavement_m))
-    return lanes
+        kinds.append(Lane("sidewalk", constant(profile.pavement_m)))
+    return {sign * (profile.lanes + 1 + i): lane for i, lane in enumerate(kinds)}
+
+
+def _tapered(width_m: float, length_m: float) -> tuple[Cubic, ...]:
+    """The width of a lane that opens behind a junction and closes before the next one."""
+    rise = (3.0 * width_m / TAPER_M**2, -2.0 * width_m / TAPER_M**3)
+    closing_s_m = length_m - NO_PARKING_M - TAPER_M
+    return (
+        (0.0, 0.0, 0.0, 0.0, 0.0),
+        (NO_PARKING_M, 0.0, 0.0, *rise),
+        (NO_PARKING_M + TAPER_M, width_m, 0.0, 0.0, 0.0),
+        (closing_s_m, width_m, 0.0, -rise[0], -rise[1]),
+        (length_m - NO_PARKING_M, 0.0, 0.0, 0.0, 0.0),
+    )
 
 
 def _solid_ends(mark: Mark, length_m: float, at_start: bool, at_end: bool) -> tuple[Mark, ...]:
@@ -74,5 +106,5 @@ def street_section(profile: Profile, length_m: float, junction_start: bool, junc
             inner = _solid_ends(LANE_LINE, length_m, ahead_start, ahead_end)
             mark = (profile.edge,) if k == profile.lanes else inner
             lanes[sign * k] = Lane("driving", constant(profile.lane_m), mark)
-        lanes |= beside_lanes(profile, sign * (profile.lanes + 1))
+        lanes |= beside_lanes(profile, length_m, sign)
     return Section(0.0, lanes)

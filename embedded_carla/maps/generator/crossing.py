@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from embedded_carla.maps.generator.builder import Arm, Movement, TownBuilder, turn_of
+from embedded_carla.maps.generator.builder import STRAIGHT_RAD, Arm, Movement, TownBuilder, turn_of
 from embedded_carla.maps.generator.model import Controller, Junction, MapObject, Road, Signal, SignalReference
 
 CROSSWALK_S_M = 2.6  # from the junction's edge to the middle of the crosswalk
 CROSSWALK_HALF_M = 1.5
 STRAIGHT_M = 4.5  # straight part of every movement before its turn, where the crosswalk lies
 CORNER_RADIUS_M = 10.0  # of the left edge of the right-turning lane
-_STRAIGHT_RAD = math.radians(30.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +28,15 @@ class Control:
 
 
 def cross(town: TownBuilder, name: str, arms: Sequence[Arm], control: Control) -> list[Movement]:
-    """Join `arms` (at least three) by one connecting road per movement, and set up `control`."""
+    """Join `arms` (at least three) by one connecting road per movement, and set up `control`.
+
+    At one-way streets there are the movements that they allow.
+    """
     junction = town.junction(name)
     by_arm = [_movements(town, junction, arms, source) for source in arms]
     if control.kind.startswith("lights"):
         _lights(town, junction, arms, by_arm, control.kind == "lights_split")
-        for moves in by_arm:
+        for moves in filter(None, by_arm):
             _crosswalk(town, moves[0])
     else:
         for i, moves in enumerate(by_arm):
@@ -44,21 +46,23 @@ def cross(town: TownBuilder, name: str, arms: Sequence[Arm], control: Control) -
 
 
 def _movements(town: TownBuilder, junction: Junction, arms: Sequence[Arm], source: Arm) -> list[Movement]:
-    targets = sorted((arm for arm in arms if arm is not source), key=lambda arm: turn_of(source, arm))
+    others = (arm for arm in arms if arm is not source and arm.leads_out and source.leads_in)
+    targets = sorted(others, key=lambda arm: turn_of(source, arm))
     moves = []
     for arm in targets:
         turn, n_in, n_out = turn_of(source, arm), source.profile.lanes, arm.profile.lanes
         lanes, first_in, first_out = 1, 1, 1
-        if abs(turn) < _STRAIGHT_RAD:
+        if abs(turn) < STRAIGHT_RAD:
             lanes = min(n_in, n_out)
+            first_in, first_out = 1 + (n_in - lanes) // 2, 1 + (n_out - lanes) // 2
         elif turn < 0.0:
             first_in, first_out = n_in, n_out
-        straight = STRAIGHT_M if turn < -_STRAIGHT_RAD else 0.0
+        straight = STRAIGHT_M if turn < -STRAIGHT_RAD else 0.0
         corner = arm is targets[0]  # the next arm on the right: the pavement goes round this corner
         moves.append(
             town.connect(
                 junction, source, arm, first_in=first_in, first_out=first_out, lanes=lanes,
-                pavement=corner and source.profile.pavement_m > 0.0, straight_m=straight,
+                pavement=corner, straight_m=straight,
             )
         )  # fmt: skip
     return moves
@@ -69,7 +73,7 @@ def _lights(
 ) -> None:
     phases: list[list[int]] = []
     axes: list[float] = []
-    for arm, moves in zip(arms, by_arm, strict=True):
+    for arm, moves in ((arm, moves) for arm, moves in zip(arms, by_arm, strict=True) if moves):
         signal = _far_side_light(town, arm, arms, moves)
         axis = arm.into.heading_rad % math.pi
         for phase, known in zip(phases, axes, strict=True):
@@ -95,12 +99,12 @@ def _refer(moves: Sequence[Movement], signal_id: int) -> None:
 def _far_side_light(town: TownBuilder, arm: Arm, arms: Sequence[Arm], moves: Sequence[Movement]) -> int:
     """Place a light beyond the junction, right of the lanes that go straight on, or beyond the street that crosses."""
     signal_id = town.new_id()
-    ahead = [other for other in arms if other is not arm and abs(turn_of(arm, other)) < _STRAIGHT_RAD]
+    ahead = [other for other in arms if other is not arm and abs(turn_of(arm, other)) < STRAIGHT_RAD]
     kerb = 0.9  # from the lane's edge to the pole's middle
     if ahead:
         target = ahead[0]
         s = 1.0 if target.contact == "start" else target.road.alignment.length_m - 1.0
-        t = target.profile.half_m + kerb
+        t = target.profile.kerb_m + kerb
         _stand(town, target.road, signal_id, s, -t if target.contact == "start" else t, arm.into.heading_rad)
     else:
         into = arm.into
@@ -119,7 +123,7 @@ def _pavement_road_ahead(town: TownBuilder, arm: Arm) -> tuple[Road, float]:
     left = arm.into.heading_rad + math.pi / 2.0  # direction of the far side's traffic
     roads = [r for r in town.town.roads if r.junction == junction.element_id]
     far = max(roads, key=lambda r: min(math.cos(pose.heading_rad - left) for pose in r.alignment.poses))
-    lanes = [lane for lane in far.sections[0].lanes.values() if lane.kind == "driving"]
+    lanes = [lane for lane in far.sections[0].lanes.values() if lane.kind in ("driving", "biking")]
     return far, sum(lane.widths[0][1] for lane in lanes)
 
 
@@ -143,7 +147,7 @@ def give_way(town: TownBuilder, moves: Sequence[Movement], kind: str) -> None:
     arm = moves[0].source
     name, number = ("Sign_Stop", "206") if kind == "stop" else ("Sign_Yield", "205")
     signal_id = town.new_id()
-    t = arm.profile.half_m + 0.9
+    t = arm.profile.kerb_m + 0.9
     at_end = arm.contact == "end"
     s = arm.road.alignment.length_m - 1.0 if at_end else 1.0
     arm.road.signals.append(
@@ -173,7 +177,7 @@ def stop_line(town: TownBuilder, arm: Arm) -> None:
 def _crosswalk(town: TownBuilder, move: Movement) -> None:
     """Add a crosswalk over `move`'s street just inside the junction, and the stop line before it."""
     profile = move.source.profile
-    reach = profile.half_m + profile.side_m
+    reach = profile.kerb_m + profile.side_m
     corners = ((reach, CROSSWALK_HALF_M), (reach, -CROSSWALK_HALF_M), (-reach, -CROSSWALK_HALF_M),
                (-reach, CROSSWALK_HALF_M), (reach, CROSSWALK_HALF_M))  # fmt: skip
     move.road.objects.append(

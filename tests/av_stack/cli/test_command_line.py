@@ -118,7 +118,7 @@ def test_everything_there_is_can_be_listed(tmp_path: Path) -> None:
     assert tuple(rows) == LISTED_KINDS
     assert "town_drive" in dict(rows["scenarios"])
     assert {"ClearNoon", "fog"} <= set(dict(rows["weathers"]))
-    assert [name for name, _ in rows["maps"]] == ["Mine", "city_grid", "country_road", "motorway"]
+    assert [name for name, _ in rows["maps"]] == ["Mine", "city_grid", "country_road", "motorway", "proving_ground"]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_how_a_server_ended_is_told_without_unrelated_lines() -> None:
 
 
 def test_checks_name_what_is_allowed(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="unknown map 'Town99'; there are city_grid, country_road, motorway"):
+    with pytest.raises(ConfigError, match="unknown map 'Town99'; there are city_grid, country_road, motorway, "):
         check_map("Town99", embedded_maps())
     check_map("city_grid_Opt", embedded_maps())
     check_out_folder(tmp_path / "new" / "folder")

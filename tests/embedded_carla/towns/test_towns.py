@@ -80,7 +80,7 @@ def test_lanes_join_where_roads_meet(town: carla.Map) -> None:
 
 
 def test_grades(town: carla.Map, waypoints: list[carla.Waypoint]) -> None:
-    limit = {"city_grid": 0.04, "country_road": 0.08, "motorway": 0.05}[town.name]
+    limit = {"city_grid": 0.04, "country_road": 0.08, "motorway": 0.05, "proving_ground": 0.04}[town.name]
     grades = [abs(math.tan(math.radians(w.transform.rotation.pitch))) for w in waypoints]
     assert 0.5 * limit < max(grades) < limit
 
@@ -141,17 +141,18 @@ def test_every_signal_governs_a_lane(town: carla.Map, waypoints: list[carla.Wayp
     assert set(found) == declared
 
 
-def test_lights_take_turns() -> None:
-    """Every light of city_grid belongs to one controller, every controller to one junction; there, crossing streets
+@pytest.mark.parametrize("name", ["city_grid", "proving_ground"])
+def test_lights_take_turns(name: str) -> None:
+    """Every light belongs to one controller, every controller to one junction; there, crossing streets
     never have green together, and each approach has a crosswalk and a stop line."""
-    root = ElementTree.fromstring(_text("city_grid"))
+    root = ElementTree.fromstring(_text(name))
     lights = {str(s.get("id")) for s in root.iter("signal") if s.get("type") == "1000001"}
     controlled = [str(c.get("signalId")) for c in root.iter("control")]
     assert sorted(controlled) == sorted(lights)
     listed = [str(c.get("id")) for j in root.iter("junction") for c in j.iter("controller")]
     assert sorted(listed) == sorted(str(c.get("id")) for c in root.findall("controller"))
 
-    town = carla.Map("city_grid", _text("city_grid"))
+    town = carla.Map(name, _text(name))
     yaw = {mark.id: mark.transform.rotation.yaw for mark in town.get_all_landmarks_of_type("1000001")}
     for controller in root.findall("controller"):
         first, *others = (yaw[str(c.get("signalId"))] for c in controller)
