@@ -49,7 +49,7 @@ class Way:
         return view.pose(*self.at(way_m))
 
     def waypoints(self, view: RoadView) -> Iterator[tuple[LaneKey, float]]:
-        """Lanes and arc lengths that lead a planner along the way: its ends, behind each junction, after each change."""
+        """Lanes and arc lengths that lead a planner along the way: its ends, behind junctions, after lane changes."""
         yield self.pieces[0].lane, self.pieces[0].start_s_m
         for before, piece in zip(self.pieces, self.pieces[1:], strict=False):
             if view.lanes[piece.lane].is_junction or piece is self.pieces[-1]:
