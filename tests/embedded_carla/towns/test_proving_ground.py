@@ -19,6 +19,12 @@ def town() -> carla.Map:
     return carla.Map("proving_ground", TEXT)
 
 
+def on(town: carla.Map, road: int, lane: int, s_m: float) -> carla.Waypoint:
+    found = town.get_waypoint_xodr(road, lane, s_m)
+    assert found is not None
+    return found
+
+
 def lanes(kind: str, *, inside: bool) -> list[tuple[int, int, float]]:
     """Road, lane and length of all lanes of a type, inside or outside junctions."""
     found = []
@@ -33,7 +39,7 @@ def test_bicycle_lanes_go_straight_on_across_crossings(town: carla.Map) -> None:
     """Three of the five streets' ends at crossings lead on: both ways at three crossings."""
     crossed = 0
     for road, lane, length_m in lanes("biking", inside=False):
-        last = town.get_waypoint_xodr(road, lane, length_m - 0.001 if lane < 0 else 0.001)
+        last = on(town, road, lane, length_m - 0.001 if lane < 0 else 0.001)
         following = [w for w in last.next(0.01) if w.lane_type == carla.LaneType.Biking]
         assert len(following) <= 1
         for w in following:
@@ -54,7 +60,7 @@ def test_parking_lanes_end_before_junctions(town: carla.Map) -> None:
     assert not lanes("parking", inside=True)
     for road, lane, length_m in streets:
         widths = [
-            town.get_waypoint_xodr(road, lane, s_m).lane_width
+            on(town, road, lane, s_m).lane_width
             for s_m in (1.0, NO_PARKING_M - 0.5, length_m / 2.0, length_m - NO_PARKING_M + 0.5, length_m - 1.0)
         ]
         assert widths == pytest.approx([0.0, 0.0, 2.2, 0.0, 0.0], abs=0.02)
@@ -62,9 +68,11 @@ def test_parking_lanes_end_before_junctions(town: carla.Map) -> None:
 
 def test_a_street_has_three_lanes_each_way(town: carla.Map) -> None:
     at = town.get_waypoint(carla.Location(350.0, -141.75, 0.0))
-    side = at.get_right_lane()
-    assert side.lane_type == at.lane_type == carla.LaneType.Driving
-    assert side.get_right_lane().lane_type == carla.LaneType.Driving
+    assert at is not None
+    lanes_there = [at]
+    while (beside := lanes_there[-1].get_right_lane()) and beside.lane_type == carla.LaneType.Driving:
+        lanes_there.append(beside)
+    assert len(lanes_there) == 3
     assert at.lane_change & carla.LaneChange.Right
     assert not at.lane_change & carla.LaneChange.Left
 
