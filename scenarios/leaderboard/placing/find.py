@@ -41,7 +41,7 @@ APART_MIN_M = 30.0
 class Places:
     """The places of a type on a map: routes with their planned lengths.
 
-    `refusal` says why there are none; it is empty where there is one or more.
+    `refusal` says why there are none, and `lacks` what the map lacks; both are empty where there is one or more.
     """
 
     type_name: str
@@ -49,6 +49,7 @@ class Places:
     routes: tuple[LeaderboardRoute, ...]
     lengths_m: tuple[float, ...]
     refusal: str = ""
+    lacks: str = ""
 
 
 def check_type(type_name: str) -> None:
@@ -80,11 +81,11 @@ def find_places(type_name: str, graph: LaneGraph, seed: int, count: int) -> Plac
                 wrong[found] += 1
             elif _is_apart(found, chosen):
                 chosen.append(found)
-    routes = tuple(placed.route for placed in chosen)
-    lengths_m = tuple(placed.planned.length_m for placed in chosen)
-    return Places(
-        type_name, graph.name, routes, lengths_m, "" if chosen else _refusal(type_name, graph.name, missing, wrong)
-    )
+    routes, lengths_m = tuple(placed.route for placed in chosen), tuple(placed.length_m for placed in chosen)
+    if routes:
+        return Places(type_name, graph.name, routes, lengths_m)
+    lacks, refusal = _refusal(type_name, graph.name, missing, wrong)
+    return Places(type_name, graph.name, (), (), refusal, lacks)
 
 
 def _draw(options: Iterator[Option], missing: Counter[Missing]) -> list[Candidate]:
@@ -131,14 +132,19 @@ def _is_apart(placed: Placed, chosen: list[Placed]) -> bool:
 _WHERE = {StretchNeeds: "road", ChangeNeeds: "road", JunctionNeeds: "junction", MergeNeeds: "road"}
 
 
-def _refusal(type_name: str, map_name: str, missing: Counter[Missing], wrong: Counter[str]) -> str:
-    """Why there is no place: the need that the places that came closest fail, or what is wrong with them."""
+def _refusal(type_name: str, map_name: str, missing: Counter[Missing], wrong: Counter[str]) -> tuple[str, str]:
+    """What the map lacks, and a sentence about it.
+
+    It lacks the need that the places that came closest fail; or there are places, but something is wrong with them.
+    """
     if wrong:
-        return f"{map_name} has places for {type_name}, but {wrong.most_common(1)[0][0]}"
-    if not missing:
-        return f"{map_name} has no {_WHERE[type(NEEDS[type_name])]}; {type_name} needs one"
+        found = wrong.most_common(1)[0][0]
+        return found, f"{map_name} has places for {type_name}, but {found}"
     needs = NEEDS[type_name]
+    what = _WHERE[type(needs)]
+    if not missing:
+        return f"a {what}", f"{map_name} has no {what}; {type_name} needs one"
     closest = max(missing, key=lambda option: option.number).number
     words = [word for word in needs.words[: closest + 1] if word]
     listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-    return f"{map_name} has no {_WHERE[type(needs)]} with {listed}; {type_name} needs one"
+    return f"a {what} with {listed}", f"{map_name} has no {what} with {listed}; {type_name} needs one"

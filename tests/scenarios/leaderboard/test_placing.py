@@ -13,11 +13,12 @@ from av_core.errors import ConfigError
 from av_core.types import LaneGraph, SideKind
 from av_stack.server_process import embedded_map_files
 from av_stack.world.carla.map import read_lane_graph
+from scenarios.leaderboard.building.waypoints import plan
+from scenarios.leaderboard.drive import scenario_of
 from scenarios.leaderboard.lint import lint
 from scenarios.leaderboard.placing.find import Places, find_places
 from scenarios.leaderboard.placing.roads import RoadView
 from scenarios.leaderboard.placing.table import NEEDS
-from scenarios.leaderboard.placing.verify import planned_route
 from scenarios.leaderboard.route_writer import to_xml
 from scenarios.leaderboard.route_xml import survey
 from scenarios.leaderboard.types import TYPES
@@ -52,7 +53,8 @@ def test_every_place_is_a_route_without_problems(type_name: str, map_name: str, 
     assert [scenario.type for route in file.routes for scenario in route.scenarios] == [type_name]
     for route, length_m in zip(places.routes, places.lengths_m, strict=True):
         assert 100.0 <= length_m <= 400.0
-        assert planned_route(graph_of(map_name), route).length_m == length_m
+        assert plan(route, graph_of(map_name))[1].length_m == length_m
+        assert scenario_of(route, graph_of(map_name), seed=1).warnings == ()
 
 
 def test_the_same_seed_gives_the_same_places_and_another_one_others() -> None:
@@ -88,7 +90,7 @@ def test_the_obstacle_leaves_a_lane_on_its_other_side() -> None:
     view = RoadView(graph)
     for route in find("Accident", "city_grid", count=4).routes:
         (scenario,) = route.scenarios
-        planned = planned_route(graph, route)
+        planned = plan(route, graph)[1]
         parameters = {given.name: given.value for given in scenario.parameters}
         at = planned.curve.project(scenario.trigger.x_m, -scenario.trigger.y_m)
         row = planned.row_at(float(at.s_m) + float(str(parameters["distance"])))
