@@ -10,6 +10,7 @@ import typer
 from av_core.errors import AvStackError
 from av_stack import __version__
 from av_stack.cli.adapt import adapt_command
+from av_stack.cli.attach import attach_command
 from av_stack.cli.detector import dataset_command, export_command, train_command
 from av_stack.cli.drive import run_command
 from av_stack.cli.evaluation import eval_perception_command, eval_pictures_command
@@ -35,6 +36,7 @@ app.add_typer(scenarios_app, name="scenarios")
 
 app.command("run")(run_command)
 app.command("suite")(suite_command)
+app.command("attach")(attach_command)
 app.command("dataset")(dataset_command)
 app.command("train")(train_command)
 app.command("export")(export_command)

@@ -82,6 +82,11 @@ def read_lane_graph(path: Path) -> LaneGraph:
         raise ConfigError(f"{path}: not a usable OpenDRIVE map: {first_line(error)}") from None
 
 
+def lane_graph_of_text(xodr: str) -> LaneGraph:
+    """The lane graph of an OpenDRIVE text, in its own frame. Raises WorldError where it has no driving lane."""
+    return lane_graph(carla.Map("map", xodr))
+
+
 def lane_graph(carla_map: carla.Map) -> LaneGraph:
     """The driving lanes, side lanes and signals of `carla_map` in the map frame.
 

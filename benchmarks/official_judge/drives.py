@@ -1,0 +1,98 @@
+"""One route under each judge: the process that drives it, and its verdict as plain figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from av_stack.server_process import free_port_pair
+from av_stack.world.spec import Address
+from benchmarks.official_judge.compare import OFFICIAL_KINDS, OUR_KINDS, Verdict
+from benchmarks.official_judge.routes import JudgedRoute
+
+LIMIT_S = 900.0
+"""Longest time for one drive."""
+
+AGENT = Path(__file__).with_name("evaluator_agent.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """Where CARLA's programs are, and the Python that runs them."""
+
+    leaderboard: Path
+    scenario_runner: Path
+    api: Path
+    python: Path
+
+    def environment(self) -> Mapping[str, str]:
+        roots = (self.api, self.scenario_runner, self.leaderboard, Path.cwd())
+        return {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(str(root.resolve()) for root in roots),
+            "SCENARIO_RUNNER_ROOT": str(self.scenario_runner),
+            "LEADERBOARD_ROOT": str(self.leaderboard),
+        }
+
+
+def official(programs: Programs, file: Path, route: JudgedRoute, address: Address, folder: Path) -> Verdict:
+    """The verdict of the Leaderboard's evaluator, unmodified, on one route driven by BehaviorAgent."""
+    checkpoint = (folder / "checkpoint.json").resolve()
+    command = [
+        str(programs.python), str(programs.leaderboard / "leaderboard" / "leaderboard_evaluator.py"),
+        f"--routes={file.resolve()}", f"--routes-subset={route.route_id}", "--repetitions=1", "--track=MAP",
+        f"--agent={AGENT}", f"--checkpoint={checkpoint}", f"--debug-checkpoint={checkpoint}.txt",
+        f"--port={address.port}", f"--host={address.host}", f"--traffic-manager-port={free_port_pair()}",
+        "--timeout=120",
+    ]  # fmt: skip
+    with (folder / "official.txt").open("w") as log:
+        _run(command, log, programs.environment())
+    records = json.loads(checkpoint.read_text())["_checkpoint"]["records"] if checkpoint.exists() else []
+    if not records:
+        return Verdict("no result", 0.0, 0.0, {}, ())
+    record = records[0]
+    told = {kind: record["infractions"].get(kind, []) for kind in OFFICIAL_KINDS}
+    counts = {OFFICIAL_KINDS[kind]: len(lines) for kind, lines in told.items() if lines}
+    scores = record["scores"]
+    lines = tuple(line for lines in told.values() for line in lines)
+    return Verdict(record["status"], scores["score_route"], scores["score_composed"], counts, lines)
+
+
+def ours(programs: Programs, file: Path, route: JudgedRoute, address: Address, folder: Path, maps: Path) -> Verdict:
+    """Our verdict on the route, driven by the same agent."""
+    out = folder / "ours"
+    command = [
+        sys.executable, "-m", "av_stack.cli", "run", str(file), "--routes", route.route_id, "--agent", "behavior",
+        "--agents", str(programs.api), "--server", str(address), "--maps", str(maps), "--out", str(out),
+    ]  # fmt: skip
+    with (folder / "ours.txt").open("w") as log:
+        _run(command, log, dict(os.environ))
+    result = out / "result.json"
+    if not result.exists():
+        return Verdict("no result", 0.0, 0.0, {}, ())
+    figures: dict[str, Any] = json.loads(result.read_text())
+    counts: dict[str, int] = {}
+    for entry in figures["infraction_log"]:
+        kind = OUR_KINDS.get(entry["kind"])
+        if kind is not None:
+            counts[kind] = counts.get(kind, 0) + 1
+    lines = tuple(str(entry["what"]) for entry in figures["infraction_log"])
+    completion = 100.0 * figures["route_completion"]
+    return Verdict(figures["end"], completion, figures["driving_score_2_1"], counts, lines)
+
+
+def _run(command: list[str], log: Any, environment: Mapping[str, str]) -> None:
+    process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=dict(environment))
+    try:
+        process.wait(LIMIT_S)
+    except subprocess.TimeoutExpired:
+        log.write(f"\nended after {LIMIT_S:g} s\n")
+    finally:
+        process.kill()
+        process.wait()
