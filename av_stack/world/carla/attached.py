@@ -96,7 +96,7 @@ class AttachedEgo:
             if self.is_there:
                 raise
             return None
-        self._sensors.collisions(lambda _: stamp)
+        self._sensors.collisions(0, snapshot.frame, lambda _: stamp)  # nobody asks for them; the queue must not grow
         return frame
 
     def apply(self, command: ControlCommand) -> None:
