@@ -19,8 +19,8 @@ from perception.detection.offline import ultralytics
 
 COMPACT = Path(__file__).parents[1] / "weights" / "detector_n.pt"
 LARGE = COMPACT.with_name("detector_s.pt")
-"""Shipped weights for a CPU and for a GPU, trained on the embedded server's pictures; those for a CPU are fine-tuned on
-pictures of CARLA's renderer. docs/detector.md has figures."""
+"""Shipped weights for a CPU and for a GPU, trained on the embedded server's pictures in many looks and on a few of
+CARLA's renderer. docs/detector.md has figures."""
 
 SHIPPED = {"cpu": COMPACT, "cuda": LARGE}
 """Shipped weights by the device that perception runs on."""
