@@ -93,6 +93,7 @@ def test_ctrl_c_releases_the_ego_on_its_brake(city_server: Address, other: Other
     time.sleep(0.5)
     assert other.sensors() == []
     assert other.ego.is_alive
+    assert isinstance(other.ego, carla.Vehicle)
     assert other.ego.get_control().brake == 1.0
     assert other.world.get_settings().synchronous_mode, "the other client's settings stay"
 
