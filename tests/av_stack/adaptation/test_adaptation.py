@@ -61,7 +61,7 @@ def test_an_adaptation_that_was_killed_and_stopped_goes_on(tmp_path: Path) -> No
         with pytest.raises(ConfigError, match="other options"):
             adapt(address, replace(spec, pictures=16), lambda what, share: None)
     assert report == json.loads((spec.out / "report.json").read_text())
-    assert report["note"] == "the town motorway is held back"
+    assert report["note"] == "the town proving_ground is held back"
     assert report["pictures"]["learnt_from"] == report["pictures"]["held_back"] == report["pictures"]["own"] == 6
     assert report["training"]["steps"] >= 1
     assert {row["figure"].split()[0] for row in report["shown"]} == {"vehicles:", "vehicles", "people", "false"}

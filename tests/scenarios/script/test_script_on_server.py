@@ -9,7 +9,7 @@ import carla
 import numpy as np
 import pytest
 
-from av_core.errors import ConfigError, WorldError
+from av_core.errors import ConfigError, RouteError
 from av_core.frames import wrap_angle
 from av_core.types import LightState, Rig, Truth
 from av_stack.director import Director
@@ -182,8 +182,8 @@ def test_nothing_is_left_behind(city_server: Address) -> None:
         ),
         (
             {"blueprint": "vehicle.audi.tt", "place": {"route_m": 1.0}},
-            WorldError,
-            "cannot be spawned at .* the place is taken",
+            RouteError,
+            "stands in the ego",
         ),
     ],
 )
