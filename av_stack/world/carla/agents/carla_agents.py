@@ -59,6 +59,9 @@ def check_folder(folder: Path | None) -> None:
             raise ConfigError(f"--agents {folder}: no {NEEDED} in it; needed is CARLA's folder PythonAPI/carla")
         if str(folder.resolve()) not in sys.path:
             sys.path.insert(0, str(folder.resolve()))
+        if not hasattr(sys.modules.get("agents"), "navigation"):  # another package of this common name
+            sys.modules.pop("agents", None)
+            importlib.invalidate_caches()
     try:
         importlib.import_module("agents.navigation.behavior_agent")
     except ImportError as error:
