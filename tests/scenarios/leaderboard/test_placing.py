@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,7 @@ from av_core.errors import ConfigError
 from av_core.types import LaneGraph, SideKind
 from av_stack.server_process import embedded_map_files
 from av_stack.world.carla.map import read_lane_graph
+from benchmarks.places import OWN, tables
 from scenarios.leaderboard.building.waypoints import plan
 from scenarios.leaderboard.drive import scenario_of
 from scenarios.leaderboard.lint import lint
@@ -108,3 +111,13 @@ def test_side_lanes_are_of_every_kind_and_not_for_driving() -> None:
     graph = graph_of("proving_ground")
     assert {lane.kind for lane in graph.side_lanes.values()} == set(SideKind)
     assert not set(graph.side_lanes) & set(graph.lanes)
+
+
+def test_the_page_has_two_places_of_every_type_on_our_own_towns() -> None:
+    """The tables of docs/scenarios.md are those of docs/scenarios/places.json."""
+    docs = Path(__file__).parents[3] / "docs"
+    found = json.loads((docs / "scenarios" / "places.json").read_text(encoding="utf-8"))["types"]
+    assert "\n".join(tables(found)) in (docs / "scenarios.md").read_text(encoding="utf-8")
+    own = {name: sum(len(by_map[town].get("places", ())) for town in OWN) for name, by_map in found.items()}
+    assert set(own) == set(TYPES)
+    assert min(own.values()) >= 2
