@@ -1,4 +1,4 @@
-"""The commands that drive: run and suite."""
+"""The command that drives one scenario or route: run."""
 
 from __future__ import annotations
 

@@ -102,8 +102,8 @@ class SensorRig:
     def collisions(self, first: int, before: int, stamp_of: Callable[[int], Stamp]) -> tuple[CollisionEvent, ...]:
         """Contacts of the ego in the ticks after `first` and before `before`, each once, with the stamp of its tick.
 
-        Those of the tick `before` may still be on their way. Whether they arrive in time depends on the load of the
-        machine, on which a drive must not depend; so they are for the next call.
+        Those of the tick `before` may still be on their way, so they are for the next call. A stream that is later than
+        one tick delays its contacts further: two of 845 in one drive on an overloaded machine (docs/suites.md).
         """
         while not self._collisions.empty():
             self._contacts.append(self._collisions.get())

@@ -93,7 +93,7 @@ class Traffic:
         self._manager.set_path(vehicle, list(path))
 
     def change_lane(self, vehicle: carla.Vehicle, *, to_left: bool) -> None:
-        """Let a vehicle that it drives change lanes now, whoever is there."""
+        """Make a vehicle of the TrafficManager change lanes at once, even if the other lane is occupied."""
         self._manager.force_lane_change(vehicle, not to_left)
 
     def close(self) -> None:

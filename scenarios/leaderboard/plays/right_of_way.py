@@ -1,4 +1,4 @@
-"""Junctions: who has right of way, and who takes it.
+"""Junction scenarios about right of way: the ego has it, or another vehicle takes it from the ego.
 
 Times, speeds and distances are those of scenario_runner v0.9.16.
 """
