@@ -73,7 +73,7 @@ def test_a_bad_route_is_one_line_and_the_rest_goes_on(tmp_path: Path) -> None:
 def test_the_routes_of_obstacles_are_official_and_have_one_scenario_each() -> None:
     jobs = suite_jobs(SUITES["obstacles"], Options())
     types = Counter(job.name.rpartition("_")[2] if "T_J" not in job.name else "T_Junction" for job in jobs)
-    assert set(types) <= set(TYPES)
+    assert set(types) == set(TYPES)
     assert set(types.values()) == {2}
     assert not any(job.refusal for job in jobs)
 
