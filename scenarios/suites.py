@@ -46,7 +46,8 @@ def _weathers() -> tuple[Scenario, ...]:
 SUITES = {
     "quick": Suite("twelve short drives of all kinds on our own maps, twelve minutes at most on two cores",
                    tuple(load_scenario(name) for name in QUICK)),
-    "obstacles": Suite("the 46 types of Leaderboard scenarios, each at two places on our own maps", route_files=(OBSTACLES,)),
+    "obstacles": Suite("the 46 types of Leaderboard scenarios, each at two places on our own maps",
+                       route_files=(OBSTACLES,)),
     "full": Suite("obstacles, and the same types in CARLA's Town01, 02, 04 and 10HD (--maps)",
                   route_files=(OBSTACLES, OBSTACLES_IN_TOWNS)),
     "towns": Suite("three routes each in Town01, Town02 and Town10HD, and Town04's motorway",
