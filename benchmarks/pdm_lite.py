@@ -2,7 +2,7 @@
 
 `python -m benchmarks.pdm_lite --results DIR --routes FILE.xml [--routes ...] --json FILE --table FILE.md` reads every
 `*.json` in the folder. The routes files name each route's town and scenario, which the evaluator does not write down.
-The table replaces what stands in the Markdown file between the two marks of `MARKS`.
+The table replaces what stands in the Markdown file between the marks of `MARK`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-MARKS = ("<!-- pdm-lite: begin -->", "<!-- pdm-lite: end -->")
+from benchmarks import markdown_tables
+
+MARK = "pdm-lite"
 COLUMNS = ("route", "scenario", "town", "status", "score", "route done", "infractions", "driven", "wall time")
 
 
@@ -72,28 +74,19 @@ def drives_of(result: Mapping[str, Any], routes: Mapping[str, tuple[str, str]]) 
 
 def table(drives: Iterable[Drive]) -> str:
     """Markdown, one row a drive."""
-    rows = [" | ".join(COLUMNS), " | ".join("---" for _ in COLUMNS)]
+    cells = []
     for drive in drives:
         infractions = ", ".join(
             kind.removesuffix("_infractions").replace("_", " ") + (f" x{len(told)}" if len(told) > 1 else "")
             for kind, told in drive.infractions.items()
         )
-        cells = (
+        line = (
             drive.route, drive.scenario, drive.town, drive.status, f"{drive.driving_score:.1f}",
             f"{drive.route_completion:.0f} %", infractions, f"{drive.length_m:.0f} m in {drive.game_s:.0f} s",
             f"{drive.wall_s:.0f} s",
         )  # fmt: skip
-        rows.append(" | ".join(cells))
-    return "".join(f"| {row} |\n" for row in rows)
-
-
-def placed(text: str, rows: str) -> str:
-    """The Markdown with these rows between the marks. ValueError: a mark is missing."""
-    before, begin, rest = text.partition(MARKS[0])
-    _, end, after = rest.partition(MARKS[1])
-    if not (begin and end):
-        raise ValueError(f"no lines {MARKS[0]} and {MARKS[1]}")
-    return f"{before}{begin}\n\n{rows}\n{end}{after}"
+        cells.append(line)
+    return markdown_tables.rows(COLUMNS, cells)
 
 
 def main() -> int:
@@ -112,7 +105,7 @@ def main() -> int:
     if arguments.json:
         arguments.json.write_text(text + "\n")
     if arguments.table:
-        arguments.table.write_text(placed(arguments.table.read_text(), table(drives)))
+        arguments.table.write_text(markdown_tables.placed(arguments.table.read_text(), MARK, table(drives)))
     print(text)
     return 0
 

@@ -51,7 +51,8 @@ def road_options(route: Route, graph: LaneGraph) -> tuple[str, ...]:
 def rows_every(route: Route, gap_m: float) -> NDArray[np.int64]:
     """Rows of points of the route about `gap_m` apart, with the last point."""
     wanted = np.arange(0.0, route.length_m, gap_m)
-    return np.unique(np.append(np.searchsorted(route.s_m, wanted), len(route.s_m) - 1))
+    rows: NDArray[np.int64] = np.unique(np.append(np.searchsorted(route.s_m, wanted), len(route.s_m) - 1))
+    return rows
 
 
 def rows_outside_junctions(route: Route, gap_m: float) -> NDArray[np.int64]:

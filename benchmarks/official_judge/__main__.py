@@ -20,7 +20,8 @@ from pathlib import Path
 from av_stack.checks import parse_address
 from av_stack.server_process import ServerProcess
 from av_stack.world.spec import Address
-from benchmarks.official_judge.compare import Pair, placed, table
+from benchmarks import markdown_tables
+from benchmarks.official_judge.compare import MARK, Pair, table
 from benchmarks.official_judge.drives import Programs, official, ours
 from benchmarks.official_judge.routes import place, routes_in
 
@@ -57,7 +58,7 @@ def main() -> int:
         print(table(pairs[-1:]), flush=True)
     (given.out / "official_judge.json").write_text(json.dumps([pair.plain() for pair in pairs], indent=1) + "\n")
     if given.table:
-        given.table.write_text(placed(given.table.read_text(), table(pairs)))
+        given.table.write_text(markdown_tables.placed(given.table.read_text(), MARK, table(pairs)))
     return 0
 
 

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-MARKS = ("<!-- official-judge: begin -->", "<!-- official-judge: end -->")
+from benchmarks import markdown_tables
+
+MARK = "official-judge"
+"""Name of the table in docs/judging.md."""
 
 OFFICIAL_KINDS = {
     "collisions_layout": "collision with an object",
@@ -91,20 +94,11 @@ class Pair:
 
 def table(pairs: Iterable[Pair]) -> str:
     """Markdown, one row a route."""
-    rows = [" | ".join(COLUMNS), " | ".join("---" for _ in COLUMNS)]
+    cells = []
     for pair in pairs:
-        cells = (
+        line = (
             pair.route_id, pair.types, pair.town, pair.official.end, f"{pair.official.score:.1f}", pair.ours.end,
             f"{pair.ours.score:.1f}", "; ".join(pair.differences()) or "nothing", pair.cause or "-",
         )  # fmt: skip
-        rows.append(" | ".join(cells))
-    return "".join(f"| {row} |\n" for row in rows)
-
-
-def placed(text: str, rows: str) -> str:
-    """The Markdown with these rows between the marks. ValueError: a mark is missing."""
-    before, begin, rest = text.partition(MARKS[0])
-    _, end, after = rest.partition(MARKS[1])
-    if not (begin and end):
-        raise ValueError(f"no lines {MARKS[0]} and {MARKS[1]}")
-    return f"{before}{begin}\n\n{rows}\n{end}{after}"
+        cells.append(line)
+    return markdown_tables.rows(COLUMNS, cells)

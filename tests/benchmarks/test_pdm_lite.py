@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from benchmarks.pdm_lite import MARKS, drives_of, placed, routes_of, table
+from benchmarks.pdm_lite import drives_of, routes_of, table
 
 ROUTES = """<routes><route id="7" town="Town04"><scenarios>
 <scenario name="A_1" type="Accident"/></scenarios></route></routes>"""
@@ -32,10 +30,3 @@ def test_a_drive_is_told_with_town_and_scenario(tmp_path: Path) -> None:
     assert drive.infractions == {"min_speed_infractions": ["slow", "slow again"]}
     last = table([drive]).splitlines()[-1]
     assert last == "| 7 | Accident | Town04 | Completed | 70.0 | 100 % | min speed x2 | 100 m in 13 s | 73 s |"
-
-
-def test_the_table_replaces_what_stands_between_the_marks() -> None:
-    page = f"before\n{MARKS[0]}\nold\n{MARKS[1]}\nafter\n"
-    assert placed(page, "| new |\n") == f"before\n{MARKS[0]}\n\n| new |\n\n{MARKS[1]}\nafter\n"
-    with pytest.raises(ValueError, match="no lines"):
-        placed("a page without marks", "")

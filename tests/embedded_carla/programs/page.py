@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import pdm_lite
+from benchmarks import markdown_tables, pdm_lite
 from tests.embedded_carla.programs.notes import HEAD, NOTES, OTHERS, PDM_LITE, TITLES
 
 _NOT_AT_HAND = "town not at hand"
@@ -61,7 +61,8 @@ def page(rows: list[dict[str, Any]]) -> str:
 def expert() -> str:
     """The section on PDM-Lite in Markdown, of the drives that `benchmarks.pdm_lite` kept."""
     drives = [pdm_lite.Drive(**row) for row in json.loads(_PDM_LITE_JSON.read_text())]
-    return PDM_LITE.format(begin=pdm_lite.MARKS[0], end=pdm_lite.MARKS[1], table=pdm_lite.table(drives))
+    begin, end = markdown_tables.marks(pdm_lite.MARK)
+    return PDM_LITE.format(begin=begin, end=end, table=pdm_lite.table(drives))
 
 
 def main() -> int:
