@@ -12,6 +12,11 @@ from av_stack.report.suite_data import ATTEMPTS, SUITE, drive_folders, is_suite,
 from av_stack.report.suite_page import suite_page
 from av_stack.report.thumbnail import thumbnail
 
+DECISIVE = frozenset(
+    {"collision_walker", "collision_vehicle", "collision_static", "red_light", "stop_sign", "deviation"}
+)
+"""The infractions that happen at one moment and at one place."""
+
 
 def write_report(folder: Path) -> Path:
     """Write the page of the drive or suite in `folder`, a suite's also for each of its drives; returns its path.
@@ -65,10 +70,17 @@ def _is_fresh(folder: Path) -> bool:
 
 
 def _moment_s(files: DriveFiles) -> float:
-    """When the thumbnail is taken: at the first infraction; without one, in the middle of the drive."""
+    """The decisive moment of the drive, which its thumbnail shows, in seconds since the first step.
+
+    It is that of the first infraction of `DECISIVE`, else of the smallest time to collision, else half of the drive.
+    """
     assert files.recorded is not None
-    log = (files.result or {}).get("infraction_log") or ()
-    return float(log[0]["time_s"]) if log else float(files.recorded.time_s[-1]) / 2
+    result = files.result or {}
+    for entry in result.get("infraction_log") or ():
+        if entry["kind"] in DECISIVE:
+            return float(entry["time_s"])
+    closest_s = (result.get("safety") or {}).get("at_s")
+    return float(closest_s) if closest_s is not None else float(files.recorded.time_s[-1]) / 2
 
 
 def _write(folder: Path, content: str) -> Path:

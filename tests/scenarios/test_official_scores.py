@@ -1,4 +1,7 @@
-"""Our two score formulas give what the Leaderboard's own program gave; `benchmarks.official_score` wrote the file."""
+"""Our two score formulas give what the Leaderboard's own program gave.
+
+`benchmarks.official_judge.official_score` wrote the file.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
 """Scores random lists of infractions with the CARLA Leaderboard's own program, for the test of our two formulas.
 
-`python -m benchmarks.official_score --leaderboard-20 DIR --leaderboard-21 DIR --scenario-runner DIR --out FILE` takes
-checkouts of the branches leaderboard-2.0 and leaderboard-2.1 of https://github.com/carla-simulator/leaderboard, and of
-https://github.com/carla-simulator/scenario_runner. It feeds each list to `StatisticsManager` as a finished route, and
-writes the lists with both scores. `dictor` and `requests`, which that program imports to resume and to upload results,
-are not needed and replaced by empty modules.
+    python -m benchmarks.official_judge.official_score --leaderboard-20 DIR --leaderboard-21 DIR --scenario-runner DIR \
+        --out FILE
+
+It takes checkouts of the branches leaderboard-2.0 and leaderboard-2.1 of
+https://github.com/carla-simulator/leaderboard, and of https://github.com/carla-simulator/scenario_runner. It feeds each
+list to `StatisticsManager` as a finished route, and writes the lists with both scores. `dictor` and `requests`, which
+that program imports to resume and to upload results, are not needed and replaced by empty modules.
 """
 
 from __future__ import annotations
@@ -90,7 +92,7 @@ class Official:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.official_score", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.official_judge.official_score", description=__doc__)
     for name in ("leaderboard-20", "leaderboard-21", "scenario-runner"):
         parser.add_argument(f"--{name}", type=Path, required=True, help="folder of a checkout")
     parser.add_argument("--out", type=Path, required=True, help="writes the lists and scores to this file")
