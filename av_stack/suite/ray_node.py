@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import io
 import platform
-import tarfile
 import tempfile
 import threading
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +33,7 @@ class NodeTask:
 
 @dataclass(frozen=True, slots=True)
 class NodeEnded:
-    """How the attempt ended, and its folder as a tar archive."""
+    """How the attempt ended, and its folder as a zip archive."""
 
     attempt: Attempt
     files: bytes
@@ -63,15 +63,16 @@ def drive_on_node(task: NodeTask) -> NodeEnded:
 
 
 def packed(folder: Path | None) -> bytes:
-    """The files of a folder as a tar archive; an empty one without a folder."""
+    """The files of a folder as a zip archive; an empty one without a folder."""
     data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as archive:
-        for path in sorted(folder.iterdir()) if folder is not None else ():
-            archive.add(path, path.name)
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_STORED) as archive:  # recording and video are compressed already
+        if folder is not None:
+            for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+                archive.write(path, path.relative_to(folder))
     return data.getvalue()
 
 
 def unpack(files: bytes, folder: Path) -> None:
-    """Write the files of an archive that `packed` made to an existing folder."""
-    with tarfile.open(fileobj=io.BytesIO(files)) as archive:
-        archive.extractall(folder, filter="data")
+    """Write the files of an archive that `packed` made to an existing folder, and nothing outside it."""
+    with zipfile.ZipFile(io.BytesIO(files)) as archive:
+        archive.extractall(folder)

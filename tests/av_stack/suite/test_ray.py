@@ -82,8 +82,10 @@ def test_the_files_of_a_run_travel_whole(tmp_path: Path) -> None:
     here.mkdir()
     there.mkdir()
     (here / "result.json").write_text("{}")
+    (here / "pictures").mkdir()
+    (here / "pictures" / "first.png").write_bytes(b"\x89PNG")
     (here / "recording.mcap").write_bytes(bytes(range(256)) * 1000)
     unpack(packed(here), there)
-    assert {path.name: path.read_bytes() for path in there.iterdir()} == {
-        path.name: path.read_bytes() for path in here.iterdir()
-    }
+    contents = [{p.relative_to(root): p.read_bytes() for p in root.rglob("*") if p.is_file()} for root in (here, there)]
+    assert len(contents[0]) == 3
+    assert contents[0] == contents[1]
