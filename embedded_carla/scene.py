@@ -165,10 +165,10 @@ class ActorView:
     """One actor as the renderer draws it.
 
     `shape` is `VehicleSpec.shape`, "walker" or a prop's shape. `extent` is half the size; the centre of the body's box
-    is `extent[2]` above the origin. `phase_rad` turns wheels or walking legs. `doors` has bit n set while CARLA's door
-    n (0 front left, 1 front right, 2 rear left, 3 rear right, 4 bonnet, 5 boot) is open. `wheel_angles_rad` is empty
-    unless a client poses the wheels; then it holds (steer, rotation about the axle) of the wheels front left, front
-    right, rear left, rear right. `number` is unique among the actors of a picture, and 0 where the low bits of the id
+    is `extent[2]` above the origin. `phase_rad` turns wheels or walking legs. `door_angles_rad` is empty while all
+    doors are closed; then it holds how far the doors front left, front right, rear left, rear right are open.
+    `wheel_angles_rad` is empty unless a client poses the wheels; then it holds (steer, rotation about the axle) of the
+    wheels in the same order. `number` is unique among the actors of a picture, and 0 where the low bits of the id
     serve as such.
     """
 
@@ -182,7 +182,7 @@ class ActorView:
     steer_rad: float = 0.0
     phase_rad: float = 0.0
     seed: int = 0
-    doors: int = 0
+    door_angles_rad: tuple[float, ...] = ()
     wheel_angles_rad: tuple[tuple[float, float], ...] = ()
     model: str = ""
     speed_mps: float = 0.0

@@ -192,10 +192,15 @@ def add_actor_torque(simulation: Simulation, actor_id: int, torque: Any) -> None
 
 @void("set_actor_simulate_physics")
 def set_actor_simulate_physics(simulation: Simulation, actor_id: int, enabled: bool) -> None:
-    """Switch the physics of a vehicle or walker. Other actors have no physics; for them the call does nothing."""
+    """Switch the physics of a vehicle or walker. Other actors have no physics; for them the call does nothing.
+
+    As in CARLA, a change of a vehicle's physics closes its doors.
+    """
     episode = simulation.episode
     actor = episode.actors.get(actor_id)
     if actor.kind is ActorKind.VEHICLE:
+        if bool(episode.fleet.physics[actor.slot]) != bool(enabled):
+            episode.doors.close_all(actor)
         episode.fleet.set_physics(actor.slot, bool(enabled))
     elif actor.kind is ActorKind.WALKER:
         episode.crowd.set_physics(actor.slot, bool(enabled))

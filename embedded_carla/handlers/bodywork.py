@@ -10,36 +10,40 @@ from embedded_carla.handlers.registry import value, void
 from embedded_carla.simulation import Simulation
 from embedded_carla.wire import codec
 from embedded_carla.world.actors import Actor
+from embedded_carla.world.vehicles.doors import DOOR_COUNT, frames_of
 from embedded_carla.world.vehicles.handling import STEER_SHARE
 
-DOOR_COUNT = 6  # front left, front right, rear left, rear right, bonnet, boot
-ALL_DOORS = 6
+ALL_DOORS = DOOR_COUNT
 _FRONT_WHEELS, _WHEEL_COUNT = (0, 1), 4
 
 
 def _doors(actor: Actor, door: Any) -> int:
     """Bit mask of the doors that `door` names.
 
-    Raises CommandError for an unknown door or a vehicle without doors that open.
+    Raises CommandError for an unknown door, one that the vehicle does not have, or a vehicle without doors that open.
     """
-    number = codec.integer(door, "door")
-    if actor.description.value("has_dynamic_doors") != "true":
+    number, frames = codec.integer(door, "door"), frames_of(actor)
+    if not frames:
         raise CommandError(f"{actor.type_id} has no doors that open; see the blueprint attribute has_dynamic_doors")
     if not 0 <= number <= ALL_DOORS:
         raise CommandError(f"door {number}: allowed are 0 to {DOOR_COUNT - 1}, and {ALL_DOORS} for all")
-    return (1 << DOOR_COUNT) - 1 if number == ALL_DOORS else 1 << number
+    if number == ALL_DOORS:
+        return sum(1 << own for own in frames)
+    if number not in frames:
+        raise CommandError(f"{actor.type_id} has no door {number}; it has {', '.join(map(str, frames))}")
+    return 1 << number
 
 
 @void("open_vehicle_door")
 def open_vehicle_door(simulation: Simulation, actor_id: int, door: int) -> None:
     actor = simulation.episode.vehicle(actor_id)
-    actor.doors |= _doors(actor, door)
+    simulation.episode.doors.set(actor, actor.doors | _doors(actor, door))
 
 
 @void("close_vehicle_door")
 def close_vehicle_door(simulation: Simulation, actor_id: int, door: int) -> None:
     actor = simulation.episode.vehicle(actor_id)
-    actor.doors &= ~_doors(actor, door)
+    simulation.episode.doors.set(actor, actor.doors & ~_doors(actor, door))
 
 
 def _wheel(simulation: Simulation, actor_id: int, wheel: Any) -> tuple[Actor, int]:

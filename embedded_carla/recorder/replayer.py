@@ -242,7 +242,7 @@ def _doors(play: _Play, packet: Rows) -> None:
         actor = play.cast.actors.get(recorded)
         if actor is not None and door <= ALL_DOORS:
             bits = (1 << ALL_DOORS) - 1 if door == ALL_DOORS else 1 << door
-            actor.doors = actor.doors | bits if is_open else actor.doors & ~bits
+            play.episode.doors.set(actor, actor.doors | bits if is_open else actor.doors & ~bits)
 
 
 def _scene_lights(play: _Play, packet: Rows) -> None:

@@ -13,6 +13,7 @@ from embedded_carla.render.instances import F32, I32, INSTANCE_WIDTH
 from embedded_carla.render.shapes.actors import LEAST_PX, LEVEL_PX, LEVELS, body_keys
 from embedded_carla.render.shapes.pool import Key, ShapePool
 from embedded_carla.render.shapes.vehicles.bodies import wheel_outer
+from embedded_carla.render.shapes.vehicles.door_frames import door_frames
 from embedded_carla.render.shapes.vehicles.sizes import TWO_WHEELED, vehicle_size
 from embedded_carla.render.shapes.vehicles.wheels import RIM_KINDS
 from embedded_carla.scene import ActorView
@@ -40,12 +41,24 @@ CLOTHES = (
 )
 VEHICLE_TAGS = (SemanticTag.CAR, SemanticTag.TRUCK, SemanticTag.BUS, SemanticTag.MOTORCYCLE, SemanticTag.BICYCLE)
 NOTHING = -1
-Identity = tuple[int, str, Vector3, Vector3, SemanticTag, int, str, int]
+Identity = tuple[int, str, Vector3, Vector3, SemanticTag, int, str, int, tuple[int, ...]]
 
 
 def identities(actors: Sequence[ActorView]) -> list[Identity]:
     """The values that determine an ActorLayout."""
-    return [(a.actor_id, a.shape, a.extent, a.colour, a.tag, a.seed, a.model, a.instance) for a in actors]
+    return [
+        (
+            a.actor_id, a.shape, a.extent, a.colour, a.tag, a.seed, a.model, a.instance,
+            open_doors(a) if a.door_angles_rad else (),
+        )
+        for a in actors
+    ]  # fmt: skip
+
+
+def open_doors(actor: ActorView) -> tuple[int, ...]:
+    """The numbers of the actor's doors that are not closed."""
+    angles = actor.door_angles_rad
+    return tuple(i for i, angle in enumerate(angles) if angle > 0.0) if angles else ()
 
 
 @dataclass(slots=True)
@@ -61,11 +74,12 @@ class _Row:
 
 
 class ActorLayout:
-    """Instance rows of n bodies, then of riders, then of wheels.
+    """Instance rows of n bodies, then of riders, of the openings of open doors, of wheels, and of open doors.
 
     `template` (R, 24) is the instance block without the columns that change each tick; `owner` (R,) is each row's actor
     index. `place` (W, 3) m is each wheel's position in the actor's frame, `number` (W,) its number within the actor
-    (front left first), `steered` (W,) whether it steers.
+    (front left first), `steered` (W,) whether it steers. `hinge` (D, 3) m is each door's hinge in the actor's frame,
+    `door` (D,) its number, `opens` (D,) the sign of its rotation about z.
     """
 
     def __init__(self, pool: ShapePool, actors: Sequence[ActorView]) -> None:
@@ -76,6 +90,8 @@ class ActorLayout:
         self.walkers = [i for i, a in enumerate(actors) if a.shape == "walker"]
         bodies = [_body(i, a, self.half[i]) for i, a in enumerate(actors)]
         riders = [_rider(bodies[i], a) for i, a in enumerate(actors) if _has_rider(a)]
+        doors = [row for i, a in enumerate(actors) for row in _doors(i, a, bodies[i], self.half[i])]
+        openings = [row.opening for row in doors]
         wheels: list[_Row] = []
         place, number, steered = [], [], []
         for i in np.flatnonzero(self.is_vehicle).tolist():
@@ -87,8 +103,12 @@ class ActorLayout:
         self.place = np.array(place).reshape(-1, 3)
         self.number: I64 = np.array(number, dtype=np.int64)
         self.steered = np.array(steered, dtype=np.bool_)
-        rows = bodies + riders + wheels
-        self.stiff = len(bodies) + len(riders)  # rows before the wheels'
+        self.hinge = np.array([d.hinge for d in doors]).reshape(-1, 3)
+        self.door: I64 = np.array([d.number for d in doors], dtype=np.int64)
+        self.opens = np.array([d.opens for d in doors], dtype=np.float64)
+        rows = bodies + riders + openings + wheels + [d.panel for d in doors]
+        self.stiff = len(bodies) + len(riders) + len(openings)  # rows before the wheels'
+        self.rolling = self.stiff + len(wheels)  # rows before the doors'
         self.owner: I64 = np.array([r.owner for r in rows], dtype=np.int64)
         self.sizes = np.array([r.size for r in rows]).reshape(-1, 3)
         self.template = self._template(rows, actors)
@@ -129,6 +149,31 @@ def _rider(body: _Row, actor: ActorView) -> _Row:
     keys = tuple((f"rider {actor.shape}", actor.model, level) for level in range(LEVELS))
     clothes = CLOTHES[(actor.seed * 7 + 3) % len(CLOTHES)]
     return _Row(body.owner, keys, body.size, clothes, body.share, float(SemanticTag.RIDER))
+
+
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """An open door: its number, where it hangs, the sign of its rotation, and the rows of its panel and its opening."""
+
+    number: int
+    hinge: Vector3
+    opens: float
+    panel: _Row
+    opening: _Row
+
+
+def _doors(index: int, actor: ActorView, body: _Row, half: F64) -> list[_Door]:
+    """The actor's open doors. They have one shape for all levels of detail."""
+    made = []
+    for number in open_doors(actor):
+        frame = door_frames(actor.shape, actor.model)[number]
+        stretch = 2.0 * half / vehicle_size(actor.shape, actor.model).size
+        x, y = frame.hinge
+        keys = [((f"{what} {number} {actor.shape}", actor.model, 0),) * LEVELS for what in ("door", "opening")]
+        panel, opening = (_Row(index, key, body.size, body.tint, body.share, body.tag) for key in keys)
+        hinge = (float(x * stretch[0]), float(y * stretch[1]), 0.0)
+        made.append(_Door(number, hinge, frame.turn_rad(1.0), panel, opening))
+    return made
 
 
 def _wheels(index: int, actor: ActorView, half: F64) -> list[tuple[Vector3, bool, _Row]]:

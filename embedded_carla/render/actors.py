@@ -1,4 +1,4 @@
-"""Instance data of one tick's actors: bodies, wheels, riders, walkers."""
+"""Instance data of one tick's actors: bodies, wheels, doors, riders, walkers."""
 
 from __future__ import annotations
 
@@ -51,10 +51,14 @@ class ActorSet:
         block[: self.count, 21] = self.lights & 0x7FFF
         for i in layout.walkers:
             block[i, 23] = _gait_phase(actors[i])
-        if stiff < len(block):
-            turned = turn[stiff:] @ _wheel_turns(layout, actors)
-            rows[stiff:, :, :3] = turned * layout.sizes[stiff:, None, :]
-            rows[stiff:, :, 3] += np.einsum("nij,nj->ni", turn[stiff:], layout.place)
+        doors = layout.rolling
+        for first, last, turns, place in (
+            (stiff, doors, _wheel_turns, layout.place), (doors, len(block), _door_turns, layout.hinge),
+        ):  # fmt: skip
+            if first < last:
+                own = slice(first, last)
+                rows[own, :, :3] = turn[own] @ turns(layout, actors) * layout.sizes[own, None, :]
+                rows[own, :, 3] += np.einsum("nij,nj->ni", turn[own], place)
         return block
 
     def beams(self, camera: Camera, most: int) -> tuple[F64, F64]:
@@ -103,7 +107,7 @@ class ActorSets:
 
 def _wheel_turns(layout: ActorLayout, actors: Sequence[ActorView]) -> F64:
     """(W, 3, 3) rotation of each wheel: about its axle, then steering."""
-    owner = layout.owner[layout.stiff :]
+    owner = layout.owner[layout.stiff : layout.rolling]
     steer = np.array([a.steer_rad for a in actors])[owner] * layout.steered
     spin = np.array([a.phase_rad for a in actors])[owner]
     for i, actor in enumerate(actors):
@@ -116,6 +120,16 @@ def _wheel_turns(layout: ActorLayout, actors: Sequence[ActorView]) -> F64:
     turns[:, 0, 0], turns[:, 0, 1], turns[:, 0, 2] = c * ct, -s, c * st
     turns[:, 1, 0], turns[:, 1, 1], turns[:, 1, 2] = s * ct, c, s * st
     turns[:, 2, 0], turns[:, 2, 2] = -st, ct
+    return turns
+
+
+def _door_turns(layout: ActorLayout, actors: Sequence[ActorView]) -> F64:
+    """(D, 3, 3) rotation of each open door about its hinge."""
+    owner = layout.owner[layout.rolling :].tolist()
+    angle = np.array([actors[i].door_angles_rad[k] for i, k in zip(owner, layout.door.tolist(), strict=True)])
+    c, s = np.cos(angle), np.sin(angle) * layout.opens
+    turns = np.zeros((len(owner), 3, 3))
+    turns[:, 0, 0], turns[:, 0, 1], turns[:, 1, 0], turns[:, 1, 1], turns[:, 2, 2] = c, -s, s, c, 1.0
     return turns
 
 

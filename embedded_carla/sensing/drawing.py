@@ -92,7 +92,7 @@ def scene_state(episode: Episode) -> SceneState:
 
 
 def _vehicle_views(episode: Episode) -> list[ActorView]:
-    fleet = episode.fleet
+    fleet, doors = episode.fleet, episode.doors
     place, turn, velocity = fleet.location.tolist(), fleet.rotation_deg.tolist(), fleet.velocity.tolist()
     steer, phase = fleet.steer_rad.tolist(), fleet.wheel_phase_rad.tolist()
     views = []
@@ -100,7 +100,8 @@ def _vehicle_views(episode: Episode) -> list[ActorView]:
         slot = actor.slot
         views.append(ActorView(
             actor.actor_id, fleet.spec(slot).shape, Transform(*place[slot], *turn[slot]), actor.box.extent,
-            _colour(actor), actor.tag, actor.lights, steer[slot], phase[slot], actor.look_seed, actor.doors,
+            _colour(actor), actor.tag, actor.lights, steer[slot], phase[slot], actor.look_seed,
+            doors.angles_rad(actor) if actor.doors else (),
             _posed_wheels(episode, actor), actor.type_id, math.hypot(*velocity[slot]), actor.instance,
         ))  # fmt: skip
     return views

@@ -32,6 +32,7 @@ from embedded_carla.world.raycast import RayCaster
 from embedded_carla.world.signals.roadside import Roadside
 from embedded_carla.world.snapshot import SnapshotTable
 from embedded_carla.world.vehicles.ackermann import AckermannDrivers
+from embedded_carla.world.vehicles.doors import Doors
 from embedded_carla.world.vehicles.fleet import VehicleFleet
 from embedded_carla.world.vehicles.loose_controls import LooseControls
 from embedded_carla.world.walkers.crowd import WalkerCrowd
@@ -69,7 +70,8 @@ class Episode:
         self.table = SnapshotTable()
         self.fleet = VehicleFleet(loaded.scenery.ground, handling)
         self.crowd = WalkerCrowd(loaded.scenery.ground)
-        self.contacts = ContactSolver(loaded.scenery.colliders, self.actors, self.fleet, self.crowd)
+        self.doors = Doors()
+        self.contacts = ContactSolver(loaded.scenery.colliders, self.actors, self.fleet, self.crowd, self.doors)
         self.rays = RayCaster(loaded.scenery, self.environment, self.contacts.boxes)
         self.hits: list[CollisionHit] = []
         self.debug = DebugShapes()
@@ -100,6 +102,7 @@ class Episode:
         self.contacts.forget_roster()
 
     def unregister(self, actor: Actor) -> None:
+        self.doors.close_all(actor)
         self.actors.remove(actor)
         self.table.remove(actor)
         self._forget_rows()
@@ -208,7 +211,8 @@ class Episode:
         self.ackermann.step(delta_s)
         self.fleet.step(delta_s, self.drawn_weather.wetness, self.drawn_weather.precipitation_deposits)
         self.crowd.step(delta_s)
-        self.hits = self.contacts.resolve()
+        stopped = self.contacts.swing_doors(delta_s)
+        self.hits = stopped + self.contacts.resolve()
         for kind, bodies in ((ActorKind.VEHICLE, self.fleet), (ActorKind.WALKER, self.crowd)):
             hold_within(bodies, self.rows(kind)[1])
         self.roadside.step(delta_s)

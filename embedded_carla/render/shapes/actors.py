@@ -6,6 +6,7 @@ from embedded_carla.render.shapes.geometry import Shape
 from embedded_carla.render.shapes.pool import Key
 from embedded_carla.render.shapes.props import prop
 from embedded_carla.render.shapes.vehicles.bodies import body
+from embedded_carla.render.shapes.vehicles.doors import door, opening
 from embedded_carla.render.shapes.vehicles.riders import rider
 from embedded_carla.render.shapes.vehicles.sizes import TYPICAL, vehicle_size
 from embedded_carla.render.shapes.vehicles.wheels import thin_wheel, wheel
@@ -34,9 +35,13 @@ def body_keys(actor: ActorView) -> tuple[Key, ...]:
 def make_shape(key: Key) -> Shape:
     """Build the shape of a key.
 
-    Its kind is a vehicle's shape, "adult", "child", "rider SHAPE", "wheel", "thin_wheel", or a prop's name.
+    Its kind is a vehicle's shape, "adult", "child", "rider SHAPE", "door NUMBER SHAPE", "opening NUMBER SHAPE",
+    "wheel", "thin_wheel", or a prop's name.
     """
     kind, model, level = key
+    if kind.startswith(("door ", "opening ")):
+        what, number, shape = kind.split(" ", 2)
+        return (door if what == "door" else opening)(shape, model, int(number))
     if kind in ("adult", "child"):
         return walker(int(model), kind == "child", level)
     if kind == "wheel":

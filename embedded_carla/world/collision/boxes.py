@@ -42,6 +42,14 @@ class DynamicBoxes:
         kernel.bound(centre, half, axes, low, high)
         return kernel.BoxArrays(centre, half, axes, velocity, low, high)
 
+    def with_more(self, more: DynamicBoxes) -> DynamicBoxes:
+        """These boxes, then `more`."""
+        return DynamicBoxes(
+            np.concatenate([self.ids, more.ids]), np.concatenate([self.centre, more.centre]),
+            np.concatenate([self.half, more.half]), np.concatenate([self.axes, more.axes]),
+            np.concatenate([self.velocity, more.velocity]),
+        )  # fmt: skip
+
     @staticmethod
     def of(ids: Sequence[int], location: Float, rotation_deg: Float, half: Float, velocity: Float) -> DynamicBoxes:
         """Boxes that stand on their actors' origins: the centre is half[2] above. Poses (N, 3) are CARLA's."""

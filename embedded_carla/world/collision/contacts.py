@@ -13,8 +13,10 @@ from embedded_carla.scene import Boxes
 from embedded_carla.types import Blueprint, BoundingBox, Float, Transform, Vector3
 from embedded_carla.world.actors import Actor, ActorKind, ActorTable
 from embedded_carla.world.collision.boxes import DynamicBoxes, Index, StaticBoxes, rotations
-from embedded_carla.world.collision.impacts import Body, Contact, find_contacts, overlaps, resolve
+from embedded_carla.world.collision.door_boxes import door_boxes, hinge_in_world
+from embedded_carla.world.collision.impacts import Body, Contact, contacts_of, find_contacts, overlaps, resolve
 from embedded_carla.world.vehicles.bank import yaw_inertia_kgm2
+from embedded_carla.world.vehicles.doors import Doors, Swing
 from embedded_carla.world.vehicles.fleet import VehicleFleet
 from embedded_carla.world.walkers.crowd import WalkerCrowd
 
@@ -67,9 +69,11 @@ class _Roster:
 class ContactSolver:
     """Collisions of one episode's vehicles, walkers and props with each other and with the scenery."""
 
-    def __init__(self, colliders: Boxes, actors: ActorTable, fleet: VehicleFleet, crowd: WalkerCrowd) -> None:
+    def __init__(
+        self, colliders: Boxes, actors: ActorTable, fleet: VehicleFleet, crowd: WalkerCrowd, doors: Doors
+    ) -> None:
         self.static = StaticBoxes(colliders)
-        self._actors, self._fleet, self._crowd = actors, fleet, crowd
+        self._actors, self._fleet, self._crowd, self._doors = actors, fleet, crowd, doors
         self._roster: _Roster | None = None
 
     def is_occupied(self, box: BoundingBox, pose: Transform, blueprint: Blueprint | None = None) -> bool:
@@ -83,7 +87,10 @@ class ContactSolver:
         self._roster = None
 
     def boxes(self) -> tuple[list[Actor], DynamicBoxes]:
-        """All bodies that collide and their boxes: vehicles, then walkers, then props."""
+        """All bodies that collide and their boxes: vehicles, then walkers, then props.
+
+        Then follow the boxes of open doors; with each of them its vehicle is listed once more.
+        """
         roster = self._roster = self._roster or _Roster.of(self._actors)
         fleet, crowd = self._fleet, self._crowd
         cars, walkers = len(roster.vehicle_slots), len(roster.walker_slots)
@@ -106,14 +113,49 @@ class ContactSolver:
             rotation[i] = (actor.pose.pitch_deg, actor.pose.yaw_deg, actor.pose.roll_deg)
         axes = rotations(rotation)
         centre = location + np.einsum("nij,nj->ni", axes, roster.offset)
-        return roster.bodies, DynamicBoxes(roster.ids, centre, roster.half, axes, velocity)
+        boxes = DynamicBoxes(roster.ids, centre, roster.half, axes, velocity)
+        doors = [(car, door, door.angle_rad) for car, door in self._doors if car.collides] if self._doors else []
+        if not doors:
+            return roster.bodies, boxes
+        return [*roster.bodies, *(car for car, _, _ in doors)], boxes.with_more(door_boxes(fleet, doors))
+
+    def swing_doors(self, delta_s: float) -> list[CollisionHit]:
+        """Let open doors swing for `delta_s`; what is in their way stops them. Returns the hits of those stopped."""
+        hits: list[CollisionHit] = []
+        if self._doors:
+            self._doors.step(delta_s, lambda car, door, angle_rad: self._stops(car, door, angle_rad, hits))
+        return hits
+
+    def _stops(self, car: Actor, door: Swing, angle_rad: float, hits: list[CollisionHit]) -> bool:
+        """Whether something is in the way of a door to `angle_rad`. The first time it gets the door's momentum."""
+        if not car.collides:
+            return False
+        box = door_boxes(self._fleet, [(car, door, angle_rad)])
+        contacts = [c for c in contacts_of(box, self.boxes()[1]) if c.b != car.actor_id]
+        contacts += contacts_of(box, self.static)
+        if not contacts or door.is_blocked:
+            return bool(contacts)
+        contact = contacts[0]
+        arm_m = math.hypot(*(contact.point - hinge_in_world(self._fleet, car, door))[:2])
+        push = np.array(contact.normal) * (door.momentum / max(arm_m, 0.1))
+        for actor_id, sign in ((contact.a, 1.0), (contact.b, -1.0)):
+            if self._can_move(actor_id):
+                body = self._body(actor_id)
+                body.velocity += sign * body.inverse_mass * push
+                self._write_back(actor_id, body)
+        hits.extend(self._hits(contact, (float(push[0]), float(push[1]), float(push[2]))))
+        return True
 
     def resolve(self) -> list[CollisionHit]:
         """Let overlapping bodies bounce and separate. Returns one hit for each actor that felt an impulse."""
         bodies, boxes = self.boxes()
         if not bodies:
             return []
-        contacts = [c for c in find_contacts(boxes, self.static) if self._can_move(c.a) or self._can_move(c.b)]
+        contacts = [
+            c
+            for c in find_contacts(boxes, self.static)
+            if c.a != c.b and (self._can_move(c.a) or self._can_move(c.b))  # a car's own door is not in its way
+        ]
         if not contacts:
             return []
         moved = {i: self._body(i) for contact in contacts for i in (contact.a, contact.b) if i}

@@ -24,6 +24,7 @@ __all__ = [
     "DynamicBoxes",
     "Impact",
     "StaticBoxes",
+    "contacts_of",
     "find_contacts",
     "overlaps",
     "resolve",
@@ -105,11 +106,20 @@ def _touching(
 
 def overlaps(box: DynamicBoxes, others: DynamicBoxes | StaticBoxes) -> bool:
     """Whether the one box in `box` overlaps any of `others` in 3D; above `CLEARANCE_M` if `others` is scenery."""
+    return bool(contacts_of(box, others))
+
+
+def contacts_of(box: DynamicBoxes, others: DynamicBoxes | StaticBoxes) -> list[Contact]:
+    """The contacts of the one box in `box` with those of `others` that it overlaps, as `overlaps` tests it."""
     is_scenery = isinstance(others, StaticBoxes)
     body, rest = box.arrays(), others.arrays if isinstance(others, StaticBoxes) else others.arrays()
     near = np.flatnonzero(((rest.low <= body.high) & (rest.high >= body.low)).all(axis=1))
     pairs = np.stack([np.zeros_like(near), near], axis=1)
-    return bool(_touching(body, rest, pairs, CLEARANCE_M if is_scenery else 0.0))
+    contacts, own = [], int(box.ids[0])
+    for _, j, v in _touching(body, rest, pairs, CLEARANCE_M if is_scenery else 0.0):
+        other, tag = (0, int(others.tag[j])) if isinstance(others, StaticBoxes) else (int(others.ids[j]), 0)
+        contacts.append(Contact(own, other, tag, (v[0], v[1], v[2]), (v[3], v[4], v[5]), v[6]))
+    return contacts
 
 
 def resolve(contacts: Sequence[Contact], bodies: Mapping[int, Body]) -> list[Impact]:

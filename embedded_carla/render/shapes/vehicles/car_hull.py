@@ -40,6 +40,12 @@ class CarFrame:
     def x(self, share: float) -> float:
         return share * self.length
 
+    def pane_x(self, share: float) -> float:
+        """x of a border of the side windows, along the belt; `share` as in `CarStyle.panes`."""
+        s = self.style
+        rear, front = self.x(s.deck[0]) + 0.03 * self.length, self.x(s.cowl[0]) - 0.035 * self.length
+        return rear + (front - rear) * share
+
     def top(self, x: float) -> float:
         """Height of the car's upper outline at x."""
         s, h = self.style, self.height

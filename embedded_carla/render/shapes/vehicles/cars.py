@@ -258,13 +258,12 @@ def _mirrors(b: ShapeBuilder, f: CarFrame) -> None:
 def _door_lines(b: ShapeBuilder, f: CarFrame) -> None:
     """Door gaps and door handles."""
     s, h = f.style, f.height
-    foot = (f.x(s.deck[0]) + 0.03 * f.length, f.x(s.cowl[0]) - 0.035 * f.length)
     inner = s.panes[1:-1] if len(s.panes) > 2 else ()
     doors = [s.panes[-1], *inner] if len(s.panes) < 4 else [s.panes[-1], s.panes[-2], s.panes[-3]]
     if len(doors) == 1:
         doors.append(0.40)
     for share in doors:
-        x = foot[0] + (foot[1] - foot[0]) * share
+        x = f.pane_x(share)
         zs = [s.clearance * h + 0.06 * h, s.shoulder * h, f.belt(x)]
         zs[0] = max(zs[0], f.bottom(x) + 0.02)
         for side in (-1.0, 1.0):
@@ -279,7 +278,7 @@ def _door_lines(b: ShapeBuilder, f: CarFrame) -> None:
                 ]
                 _pane(b, _mirrored(corners, side), 0.004, DARK, Part.FIXED)
     for share in doors[1:]:
-        x = foot[0] + (foot[1] - foot[0]) * share + 0.09
+        x = f.pane_x(share) + 0.09
         z = 0.35 * s.shoulder * h + 0.65 * f.belt(x)
         for side in (-1.0, 1.0):
             _box(b, (x, side * (f.side(x, z) + 0.008), z), (0.085, 0.014, 0.014), WHITE, Part.PAINT)

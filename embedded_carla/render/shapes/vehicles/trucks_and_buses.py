@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embedded_carla.render.shapes.geometry import Colour, Point, ShapeBuilder
 from embedded_carla.render.shapes.parts import Part
@@ -12,6 +13,7 @@ from embedded_carla.render.shapes.vehicles.car_hull import DARK, GLASS, WHITE
 from embedded_carla.render.shapes.vehicles.cars import AMBER, LAMP, RED
 from embedded_carla.render.shapes.vehicles.sizes import MIRROR_REACH_M, VehicleSize
 
+F64 = NDArray[np.float64]
 PLATE = (0.72, 0.72, 0.68)
 FIRE_RED = (0.42, 0.012, 0.012)
 BOX_WHITE = (0.62, 0.62, 0.60)
@@ -109,6 +111,16 @@ def _mirrors(b: ShapeBuilder, x: float, half: float, z: float, reach: float = MI
         if glass > half:
             ys = sorted((side * (half - 0.02), side * glass))
             b.box((x - 0.02, ys[0], z + 0.18), (x + 0.02, ys[1], z + 0.24), DARK, True)
+
+
+def cab_side(size: VehicleSize) -> tuple[tuple[float, float], F64]:
+    """(x of the front edge, x of the rear edge) of a truck's doors, and their section: (5, 2) points (y, z)."""
+    length, width, height = size.size
+    nose, half, cab = length / 2 - 0.03, width / 2 - 0.12, min(2.3, 0.30 * length)
+    top = (0.74 if "firetruck" in size.model else 0.80) * height
+    low, belt = max(0.6, 2.0 * size.wheel_radius), 0.30 * (top - 0.35) + 0.9
+    heights = (low, 0.5 * (low + belt), belt - 0.1, belt, top - 0.25)
+    return (nose - 0.20, nose - 0.72 * cab), np.array([(half, z) for z in heights])
 
 
 def truck(b: ShapeBuilder, size: VehicleSize, level: int) -> None:
