@@ -33,8 +33,9 @@ COST_MAX = 16.0
 FORBIDDEN = 1e6
 """Cost of a pair that must not match."""
 
-DUPLICATE_M = 0.8
-"""Maximum distance, m, between two tracks on one road user."""
+DUPLICATE_M, WIDE_DUPLICATE_M = 0.8, 1.5
+"""Maximum distance, m, between two tracks on one road user. Cars are wider than the second, so the middles of two of
+them are never so close."""
 
 Numbers = NDArray[np.int64]
 
@@ -108,7 +109,9 @@ def _are_duplicates(one: Any, other: Any, is_wide: NDArray[np.bool_]) -> bool:
         if one.box_age_s[camera] == 0.0 and other.box_age_s[camera] == 0.0:
             return False
     gap_m = math.hypot(one.state[X] - other.state[X], one.state[Y] - other.state[Y])
-    return gap_m < DUPLICATE_M and bool(is_wide[one.kind] == is_wide[other.kind])
+    if is_wide[one.kind] != is_wide[other.kind]:
+        return False
+    return gap_m < (WIDE_DUPLICATE_M if is_wide[one.kind] else DUPLICATE_M)
 
 
 @compiled((TRACKS, boolean[:]))

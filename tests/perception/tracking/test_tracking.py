@@ -164,6 +164,18 @@ def test_two_cars_that_meet_keep_their_names() -> None:
     assert len(set(names)) == 1
 
 
+@pytest.mark.parametrize(("kind", "expected"), [(ObjectKind.CAR, 1), (ObjectKind.BICYCLE, 2)])
+def test_two_cars_are_never_in_one_place(kind: ObjectKind, expected: int) -> None:
+    """A camera's measurements jump by 1.2 m: that is another bicycle, but there is no room for another car."""
+    tracker = Tracker()
+    for frame in range(8):
+        here = replace(see(ego_at(frame), (1.4, 3.6 if frame < 4 else 4.8), kind=kind), covariance=np.eye(2) * 0.01)
+        box = (0.0, 100.0, 200.0, 200.0) if frame < 4 else (300.0, 100.0, 500.0, 200.0)
+        tracks = tracker.update(ego_at(frame), [], [replace(here, box_px=box)])
+        if frame == 7:
+            assert len(tracks) == expected
+
+
 def test_weak_detections_keep_a_track_but_start_none() -> None:
     tracker = Tracker()
     for frame in range(40):
