@@ -103,9 +103,10 @@ class SetWeather:
 
 @dataclass(frozen=True, slots=True)
 class StopTraffic:
-    """Brake the background traffic ahead of the ego, on its road and within `within_m`, to a standstill."""
+    """Brake the background traffic ahead of or behind the ego, on its road and within `within_m`, to a standstill."""
 
     within_m: float
+    is_behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,13 @@ class ClearTraffic:
     """Remove the background traffic whose middle is nearer than `within_m` to one of the places."""
 
     places: tuple[Pose2D, ...]
+    within_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveSpace:
+    """Remove the background traffic ahead of the ego, on its road and in its direction, within `within_m`."""
+
     within_m: float
 
 
@@ -149,7 +157,7 @@ class Disturb:
 ActorOrder = Destroy | Move | Hold | DriveItself | DriveInTraffic | OpenDoor | ShowLights
 """Orders to one actor that is there."""
 
-TrafficOrder = StopTraffic | StartTraffic | CapTraffic | ClearTraffic
+TrafficOrder = StopTraffic | StartTraffic | CapTraffic | ClearTraffic | LeaveSpace
 """Orders to the background traffic."""
 
 EgoOrder = PlaceEgo | Disturb

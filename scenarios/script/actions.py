@@ -132,9 +132,10 @@ class DisturbTable(Strict):
 
 
 class StopTrafficTable(Strict):
-    """Brake the background traffic ahead of the ego, on its road and within `within_m`, to a standstill."""
+    """Brake the background traffic ahead of or behind the ego, on its road and within `within_m`, to a standstill."""
 
     within_m: Metres = 100.0
+    behind: bool = False
 
 
 class CapTrafficTable(Strict):
@@ -147,6 +148,12 @@ class ClearTrafficTable(Strict):
     """Remove the background traffic that is nearer to a place than `within_m`."""
 
     place: PlaceTable
+    within_m: Metres
+
+
+class LeaveSpaceTable(Strict):
+    """Remove the background traffic ahead of the ego, on its road and in its direction, within `within_m`."""
+
     within_m: Metres
 
 
@@ -175,6 +182,7 @@ class Action(OneKey):
     start_traffic: Plain | None = None
     cap_traffic: CapTrafficTable | None = None
     clear_traffic: ClearTrafficTable | None = None
+    leave_space: LeaveSpaceTable | None = None
 
     def actor(self) -> str | None:
         """The actor that it is about."""

@@ -6,6 +6,7 @@ from av_core.orders import (
     CapTraffic,
     ClearTraffic,
     DriveItself,
+    LeaveSpace,
     OpenDoor,
     Order,
     ShowLights,
@@ -18,6 +19,7 @@ from scenarios.script.actions import (
     CapTrafficTable,
     ClearTrafficTable,
     DoorTable,
+    LeaveSpaceTable,
     LightsTable,
     StopTrafficTable,
 )
@@ -35,11 +37,11 @@ def order_at_once(action: Action, roads: Roads, what: str) -> Order | None:
         lights = VehicleLights(False, own.low_beam, own.brake, own.left, own.right, own.hazard)
         return ShowLights(own.actor, lights, own.emergency)
     if isinstance(own, StopTrafficTable):
-        return StopTraffic(own.within_m)
+        return StopTraffic(own.within_m, own.behind)
     if action.start_traffic is not None:
         return StartTraffic()
     if isinstance(own, CapTrafficTable):
         return CapTraffic(own.speed_mps)
     if isinstance(own, ClearTrafficTable):
         return ClearTraffic((roads.pose(own.place, what),), own.within_m)
-    return None
+    return LeaveSpace(own.within_m) if isinstance(own, LeaveSpaceTable) else None

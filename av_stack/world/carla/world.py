@@ -10,7 +10,7 @@ import carla
 import numpy as np
 
 from av_core.errors import WorldError
-from av_core.orders import CapTraffic, ClearTraffic, Disturb, Order, PlaceEgo, StartTraffic, StopTraffic
+from av_core.orders import CapTraffic, ClearTraffic, Disturb, LeaveSpace, Order, PlaceEgo, StartTraffic, StopTraffic
 from av_core.types import (
     CollisionEvent,
     ControlCommand,
@@ -136,7 +136,7 @@ class CarlaWorld:
                     self._disturbance = order
                 elif isinstance(order, PlaceEgo):
                     self._place_ego(order)
-                elif isinstance(order, (StopTraffic, StartTraffic, CapTraffic, ClearTraffic)):
+                elif isinstance(order, (StopTraffic, StartTraffic, CapTraffic, ClearTraffic, LeaveSpace)):
                     self._background.carry_out(order)
                 else:
                     for_cast.append(order)

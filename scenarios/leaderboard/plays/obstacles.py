@@ -14,8 +14,11 @@ from scenarios.leaderboard.plays.site import Site
 NEAR_M = 50.0
 """The ego is near the obstacle from this distance on."""
 
-DOOR_BESIDE_M = -0.6
-"""How far the middle of the parked car with the door lies beyond the edge of the road."""
+DOOR_HALF_WIDTH_M = 0.94
+"""Half the width of the parked car with the door."""
+
+DOOR_SPACE_M = 20.0
+"""The background traffic up to so far behind the car with the door goes: the simulator's traffic sees no open doors."""
 
 PASSED_M = 50.0
 """The scenario ends when the ego has passed the obstacle by this distance."""
@@ -93,12 +96,13 @@ def bicycles(site: Site, values: Values) -> Play:
 def door(site: Site, values: Values) -> Play:
     """A car parked at the kerb, which opens the door on the side of the traffic just before the ego comes."""
     start, side = values["distance"], side_of(values)
-    offset = side * (site.edge_m(start, side) + DOOR_BESIDE_M)
+    offset = side * site.beside_traffic_m(start, side, DOOR_HALF_WIDTH_M)
     actors = {"parked": {"blueprint": "vehicle.dodge.charger_2020", "place": site.place(start, offset)}}
     opened = {"open_door": {"actor": "parked", "door": "front_left" if side < 0.0 else "front_right"}}
-    play = _obstacle(site, actors, "parked", "parked", [])
+    play = _obstacle(site, actors, "parked", "parked", [{"leave_space": {"within_m": start + DOOR_SPACE_M}}])
     soon = since(BEGIN, soon_at({"actor": "parked"}, 3.0, 10.0))
-    play.script["events"].insert(1, {"name": "door", "when": soon, "do": [opened]})
+    play.script["events"].insert(1, {"name": "door", "when": soon, "do": [opened, {"stop_traffic": {"behind": True}}]})
+    play.script["events"][-1]["do"].append({"start_traffic": {}})
     return play
 
 

@@ -138,6 +138,19 @@ class Site:
             inner_m += width_m
         return self.edge_m(ahead_m, side) + KERB_M
 
+    def beside_traffic_m(self, ahead_m: float, side: float, half_width_m: float) -> float:
+        """Distance from the ego's lane's centre to a car that is parked on a side, on the strip beside the road.
+
+        It is nearer to the traffic than the strip's middle, by a quarter of what the strip is wider than half the car,
+        and at the edge of a wide strip: its door has to reach the traffic. Raises RouteError where there is no strip.
+        """
+        strips = self._strips(ahead_m, side)
+        if not strips:
+            raise RouteError(f"there is no strip for a parked car beside the road {ahead_m:.0f} m after the trigger")
+        width_m = strips[0][1]
+        beyond_m = width_m / 2.0 - (width_m - half_width_m) / 4.0
+        return self.edge_m(ahead_m, side) + min(beyond_m, half_width_m)
+
     def oncoming_spot(self, ahead_m: float) -> LaneSpot:
         """The place on the nearest lane of the opposite direction."""
         offset_m = self.half_lane_m(ahead_m)

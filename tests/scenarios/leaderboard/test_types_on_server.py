@@ -118,6 +118,12 @@ def test_a_door_opens_into_the_lane(city_server: Address) -> None:
         assert "door" in server.director.fired_s
         ego, parked = server.seen[-1].ego, server.seen[-1].actors["parked"].pose
         assert 5.0 < abs(parked.y_m - ego.y_m) < 30.0
+        assert not any(truth.collisions for truth in server.seen)
+        beside_m = abs(float(site.route.curve.project(parked.x_m, parked.y_m).d_m))
+        assert beside_m > 0.5 * server.world.vehicle.width_m + 1.05  # without the door the ego would pass
+        server.drive(5.0)
+        hit = {collision.other for truth in server.seen for collision in truth.collisions}
+        assert hit == {"vehicle.dodge.charger_2020"}
 
 
 def test_the_ego_starts_at_its_place(city_server: Address) -> None:

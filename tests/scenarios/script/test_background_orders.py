@@ -7,7 +7,7 @@ from typing import cast
 
 import carla
 
-from av_core.orders import CapTraffic, ClearTraffic, Order, StartTraffic, StopTraffic
+from av_core.orders import CapTraffic, ClearTraffic, LeaveSpace, Order, StartTraffic, StopTraffic
 from av_core.types import Pose2D, Rig, Truth
 from av_stack.mission import world_spec
 from av_stack.world.carla.truth import BACKGROUND_ROLE
@@ -52,10 +52,13 @@ def test_background_traffic_obeys(city_server: Address) -> None:
         assert speed_mps(play(world, 2.0, StopTraffic(100.0))) < 0.3
         assert speed_mps(play(world, 2.0, CapTraffic(2.0))) < 0.3
         assert 1.0 < speed_mps(play(world, 3.0, StartTraffic())) < 2.5
-        truth = play(world, 0.1)
-        assert speed_mps(truth) < 2.5
+        truth = play(world, 0.5, LeaveSpace(5.0), StopTraffic(100.0, is_behind=True))  # it is ahead
+        assert 1.0 < speed_mps(truth) < 2.5
         far = ClearTraffic((Pose2D(0.0, 0.0, 0.0),), 5.0)
         assert play(world, 0.1, far).background_ids
         (vehicle,) = [one for one in truth.objects if one.track_id in truth.background_ids]
         near = ClearTraffic((Pose2D(vehicle.x_m, vehicle.y_m, 0.0),), 5.0)
         assert not play(world, 0.1, near).background_ids
+        put_background(world)
+        assert play(world, 0.1).background_ids
+        assert not play(world, 0.1, LeaveSpace(100.0)).background_ids

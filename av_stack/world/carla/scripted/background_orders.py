@@ -8,7 +8,7 @@ from typing import cast
 
 import carla
 
-from av_core.orders import CapTraffic, ClearTraffic, DriveInTraffic, StartTraffic, StopTraffic, TrafficOrder
+from av_core.orders import CapTraffic, ClearTraffic, DriveInTraffic, LeaveSpace, StartTraffic, StopTraffic, TrafficOrder
 from av_stack.world.carla.actors import actors_in, destroy
 from av_stack.world.carla.traffic import Traffic
 from av_stack.world.carla.truth import BACKGROUND_ROLE
@@ -39,11 +39,13 @@ class BackgroundOrders:
     def carry_out(self, order: TrafficOrder) -> None:
         """Carry out one order."""
         if isinstance(order, ClearTraffic):
-            self._clear(order)
+            self._remove(lambda vehicle: _is_near(vehicle.get_location(), order))
+        elif isinstance(order, LeaveSpace):
+            self._remove(lambda vehicle: self._is_ahead(vehicle, order.within_m))
         elif isinstance(order, CapTraffic):
             self._cap(order.speed_mps)
         elif isinstance(order, StopTraffic):
-            self._stop(order.within_m)
+            self._stop(order)
         else:
             assert isinstance(order, StartTraffic)
             self._start()
@@ -67,8 +69,8 @@ class BackgroundOrders:
             if actor.attributes.get("role_name") == BACKGROUND_ROLE:
                 yield cast("carla.Vehicle", actor)
 
-    def _clear(self, order: ClearTraffic) -> None:
-        within = [vehicle.id for vehicle in self._vehicles() if _is_near(vehicle.get_location(), order)]
+    def _remove(self, is_meant: Callable[[carla.Vehicle], bool]) -> None:
+        within = [vehicle.id for vehicle in self._vehicles() if is_meant(vehicle)]
         for actor_id in within:
             self._stopped.pop(actor_id, None)
             self._wanted_mps.pop(actor_id, None)
@@ -95,9 +97,9 @@ class BackgroundOrders:
         else:
             self._traffic().drive_at(vehicle, self._cap_mps)
 
-    def _stop(self, within_m: float) -> None:
+    def _stop(self, order: StopTraffic) -> None:
         for vehicle in self._vehicles():
-            if self._is_ahead(vehicle, within_m):
+            if self._is_ahead(vehicle, order.within_m, -1.0 if order.is_behind else 1.0):
                 self._stopped[vehicle.id] = vehicle
                 self._traffic().drive_at(vehicle, 0.0)
                 vehicle.set_light_state(carla.VehicleLightState.Brake)
@@ -109,14 +111,14 @@ class BackgroundOrders:
                 self._set_speed(vehicle)
         self._stopped.clear()
 
-    def _is_ahead(self, vehicle: carla.Vehicle, within_m: float) -> bool:
-        """Whether a vehicle is in front of the ego, on its road and in its direction."""
+    def _is_ahead(self, vehicle: carla.Vehicle, within_m: float, way: float = 1.0) -> bool:
+        """Whether a vehicle is in front of the ego, with `way` -1 behind it, on its road and in its direction."""
         ego, other = self._ego.get_transform(), vehicle.get_transform()
         forward, its = ego.get_forward_vector(), other.get_forward_vector()
         dx, dy = other.location.x - ego.location.x, other.location.y - ego.location.y
         ahead_m, side_m = dx * forward.x + dy * forward.y, abs(dy * forward.x - dx * forward.y)
         same_way = forward.x * its.x + forward.y * its.y > SAME_WAY_COS
-        return 0.0 < ahead_m <= within_m and side_m <= BESIDE_M and same_way
+        return 0.0 < way * ahead_m <= within_m and side_m <= BESIDE_M and same_way
 
 
 def _is_near(at: carla.Location, order: ClearTraffic) -> bool:
