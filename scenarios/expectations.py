@@ -48,5 +48,10 @@ class Expectations(Strict):
             found.append(f"fastest 1000 m at {fastest_mps:.1f} m/s, needed are {self.fastest_1000_m_mps:g}")
         if self.time_s is not None and figures["time_s"] > self.time_s:
             found.append(f"took {figures['time_s']:.0f} s, allowed are {self.time_s:g}")
+        found += [
+            f"{part['name']} could not be played: the place of {', '.join(part['missing'])} was taken"
+            for part in figures.get("parts", ())
+            if part["missing"]
+        ]
         found += [f"event {name} did not happen" for name in self.events if name not in figures["events"]]
         return found

@@ -194,7 +194,8 @@ def _script_box(result: Mapping[str, Any]) -> str:
     parts = "".join(
         f"<tr{_jump(part.get('began_s'))}><th>{text(part['type'])}</th>"
         f"<td>{_span(part.get('began_s'), part.get('ended_s'))}"
-        f"{' <b class=bad>not in time</b>' if part.get('is_timed_out') else ''}</td></tr>"
+        f"{' <b class=bad>not in time</b>' if part.get('is_timed_out') else ''}"
+        f"{' <b class=bad>could not be played</b>' if part.get('missing') else ''}</td></tr>"
         for part in result.get("parts") or ()
     )
     events = "".join(

@@ -67,10 +67,13 @@ def _prepare(
     prepared: list[Prepared] = []
     warnings: list[str] = []
     standing: dict[str, Standing] = {}
+    places_ego = ""
     for instance in instances:
         try:
             one = _script(instance, roads, triggers, seed)
             Engine(one.script, roads, seed)  # finds places and ways that the map does not have
+            if places_ego and one.script.ego_place is not None:
+                raise RouteError(f"it puts the ego at another place than {shortened(places_ego)}")
             actors = {f"{instance.name}: {name}": there for name, there in standing_actors(one.script, roads).items()}
             check_apart({**standing, **actors})
         except AvStackError as error:
@@ -78,6 +81,7 @@ def _prepare(
         else:
             prepared.append(one)
             standing |= actors
+            places_ego = instance.name if one.script.ego_place is not None else places_ego
     return prepared, warnings
 
 

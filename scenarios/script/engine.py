@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from av_core.orders import ClearTraffic, Destroy, Hold, Order, PlaceEgo, Spawn
+from av_core.types import Pose2D
 from scenarios.script.actions import (
     Action,
     ChangeLaneTable,
@@ -23,6 +24,7 @@ from scenarios.script.actions import (
 )
 from scenarios.script.apart import check_apart, ego_pose, standing_actors
 from scenarios.script.at_once import order_at_once
+from scenarios.script.awaited import Awaited
 from scenarios.script.conditions import Watch
 from scenarios.script.cycle_ways import cycle_way_between
 from scenarios.script.disturbance import Disturbance
@@ -41,9 +43,6 @@ VEHICLE = "vehicle."
 
 CLEAR_WITHIN_M = 6.0
 """Background traffic nearer than this to the place of an actor that comes later is removed."""
-
-SPAWN_AGAIN_S = 1.0
-"""An actor that comes during the drive, and whose place is taken, is tried again after this time."""
 
 MEETING_M = 1000.0
 """Length of the way of a vehicle that is to meet the ego."""
@@ -72,10 +71,10 @@ class Engine:
             for number, (name, flow) in enumerate(script.flows.items())
         }
         self._motions: dict[str, Motion] = {}
-        self._awaited_s: dict[str, float] = {}
+        self._awaited = Awaited()
         self._lights = HeldLights()
         self._disturbance = Disturbance(np.random.default_rng((seed, DISTURBANCE)))
-        self._parts = Parts(script.parts)
+        self._parts = Parts(script.parts, self._awaited)
         self.fired_s: dict[str, float] = {}
 
     @property
@@ -113,26 +112,23 @@ class Engine:
             orders += flow.step(now)
         return tuple(orders)
 
-    def _spawn(self, name: str, is_needed: bool = True) -> Iterator[Order]:
+    def _spawn(self, name: str, later_at: Pose2D | None = None) -> Iterator[Order]:
         actor = self._script.actors[name]
         attributes = {"color": actor.colour} if actor.colour is not None else {}
-        yield Spawn(name, actor.blueprint, self._places[name], is_needed, attributes)
+        yield Spawn(name, actor.blueprint, later_at or self._places[name], later_at is None, attributes)
         if actor.blueprint.startswith(VEHICLE):
             yield Hold(name)
 
     def _spawn_late(self, name: str, time_s: float) -> Iterator[Order]:
         """Spawn an actor during the drive, where its place may be taken."""
-        self._awaited_s[name] = time_s
-        yield ClearTraffic((self._places[name],), CLEAR_WITHIN_M)
-        yield from self._spawn(name, is_needed=False)
+        place = self._awaited.place(name, self._places[name], time_s)
+        yield ClearTraffic((place,), CLEAR_WITHIN_M)
+        yield from self._spawn(name, place)
 
     def _spawn_again(self, now: Situation) -> Iterator[Order]:
         """Try again to spawn those actors whose place was taken."""
-        for name, tried_s in list(self._awaited_s.items()):
-            if name in now.actors:
-                del self._awaited_s[name]
-            elif now.time_s >= tried_s + SPAWN_AGAIN_S:
-                yield from self._spawn_late(name, now.time_s)
+        for name in list(self._awaited.due(now.actors, now.time_s)):
+            yield from self._spawn_late(name, now.time_s)
 
     def _act(self, action: Action, event: EventTable, now: Situation) -> Iterator[Order]:
         own, what = action.value, f"event {event.name}"
@@ -144,7 +140,7 @@ class Engine:
             yield from self._spawn_late(action.spawn, now.time_s)
         elif action.despawn is not None:
             self._motions.pop(action.despawn, None)
-            self._awaited_s.pop(action.despawn, None)
+            self._awaited.forget(action.despawn)
             yield Destroy(action.despawn)
         elif action.flow() is not None:
             yield from self._direct_flow(action)

@@ -80,6 +80,7 @@ class PartTable(Strict):
     `type` is the type of Leaderboard scenario that it plays. After `timeout_s` its `end` happens whatever it waits for,
     and the time-out counts against the ego. Meanwhile the ego may stand for long where there is a time-out, and drive
     in the oncoming lane where `allows_oncoming_lane` holds. The actor `emergency` must be ahead of the ego at the end.
+    Without one of its `actors` it cannot be played: it ends soon, and nothing counts against the ego.
     """
 
     type: Name
@@ -88,6 +89,7 @@ class PartTable(Strict):
     timeout_s: Annotated[Seconds, Field(gt=0.0)] | None = None
     allows_oncoming_lane: bool = False
     emergency: Name | None = None
+    actors: Annotated[tuple[Name, ...], Field(max_length=500)] = ()
 
 
 class Script(Strict):

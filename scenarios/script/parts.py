@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 from scenarios.script.model import PartTable
@@ -10,42 +10,57 @@ from scenarios.script.model import PartTable
 
 @dataclass(frozen=True, slots=True)
 class PartRun:
-    """How a part went so far. Times are since the drive began, None before it has begun or ended."""
+    """How a part went so far. Times are since the drive began, None before it has begun or ended.
+
+    `missing` are its actors that could not come, because their places are taken.
+    """
 
     type: str
     began_s: float | None = None
     ended_s: float | None = None
     is_timed_out: bool = False
+    missing: tuple[str, ...] = ()
 
     @property
     def is_running(self) -> bool:
         return self.began_s is not None and self.ended_s is None
 
 
-class Parts:
-    """Follows the parts by the events that have happened; `runs` are their states by name."""
+GIVE_UP_S = 20.0
+"""A part ends when it has run for so long and still misses an actor."""
 
-    def __init__(self, tables: Mapping[str, PartTable]) -> None:
-        self._tables = tables
+
+class Parts:
+    """Follows the parts by the events that have happened; `runs` are their states by name.
+
+    `awaited` holds the actors that are to come and are not there, now and later.
+    """
+
+    def __init__(self, tables: Mapping[str, PartTable], awaited: Container[str] = ()) -> None:
+        self._tables, self._awaited = tables, awaited
         self._happened: set[str] = set()
         self.runs = {name: PartRun(table.type) for name, table in tables.items()}
 
     def overdue_ends(self, time_s: float) -> set[str]:
-        """The `end` events of the parts that have run for their time-out."""
-        return {
-            table.end
-            for name, table in self._tables.items()
-            if table.timeout_s is not None
-            and (run := self.runs[name]).is_running
-            and time_s >= (run.began_s or 0.0) + table.timeout_s
-        }
+        """The `end` events of the parts that have run for their time-out, or for long without one of their actors."""
+        ends = set()
+        for name, table in self._tables.items():
+            run = self.runs[name]
+            if run.is_running:
+                missing = tuple(actor for actor in table.actors if actor in self._awaited)
+                if missing != run.missing:
+                    self.runs[name] = replace(run, missing=missing)
+                longest_s = GIVE_UP_S if missing else table.timeout_s
+                if longest_s is not None and time_s >= (run.began_s or 0.0) + longest_s:
+                    ends.add(table.end)
+        return ends
 
     def note(self, event: str, time_s: float, *, is_forced: bool = False) -> None:
-        """An event happens; `is_forced` where a time-out is the reason. A part whose `end` comes first never begins."""
+        """An event happens; `is_forced` if its condition does not hold. A part whose `end` comes first never begins."""
         self._happened.add(event)
         for name, table in self._tables.items():
             run = self.runs[name]
             if event == table.begin and table.end not in self._happened:
                 self.runs[name] = replace(run, began_s=time_s)
             elif event == table.end and run.is_running:
-                self.runs[name] = replace(run, ended_s=time_s, is_timed_out=is_forced)
+                self.runs[name] = replace(run, ended_s=time_s, is_timed_out=is_forced and not run.missing)

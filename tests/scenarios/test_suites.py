@@ -47,6 +47,10 @@ GOOD: dict[str, Any] = {
 )
 def test_what_a_drive_lacks_is_said(change: dict[str, Any], words: str) -> None:
     assert MOTORWAY.expect.shortcomings(GOOD) == []
+    parts = [{"name": "a", "missing": ("a_car", "a_van")}, {"name": "b", "missing": ()}]
+    assert MOTORWAY.expect.shortcomings({**GOOD, "parts": parts}) == [
+        "a could not be played: the place of a_car, a_van was taken"
+    ]
     assert words in " ".join(MOTORWAY.expect.shortcomings({**GOOD, **change}))
 
 

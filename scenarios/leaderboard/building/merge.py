@@ -12,6 +12,9 @@ from scenarios.script.model import Script
 NAME_MAX = 60
 """Longest prefix that is made of a scenario's name."""
 
+PROP = "static."
+"""How the blueprints begin of actors without which a scenario can be played."""
+
 _WORDS = {"type", "blueprint", "blueprints", "colour", "to", "door", "state", "ids"}
 """Keys of a script whose values are words, never the names of actors, flows or events."""
 
@@ -42,7 +45,9 @@ def merged(parts: Sequence[Prepared]) -> dict[str, Any]:
         for kind in ("actors", "flows"):
             whole[kind].update(renamed.pop(kind, {}))
         whole["events"] += renamed.pop("events", ())
-        tables = list(renamed.pop("parts", {}).values())
+        needed = [name for name, actor in part.script.actors.items() if not actor.blueprint.startswith(PROP)]
+        actors = [f"{prefix}_{name}" for name in needed]
+        tables = [{**table, "actors": actors} for table in renamed.pop("parts", {}).values()]
         whole["parts"].update({f"{prefix}_{i}" if i else prefix: table for i, table in enumerate(tables)})
         whole.update(renamed)
     return whole

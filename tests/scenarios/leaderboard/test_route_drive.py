@@ -81,6 +81,18 @@ def test_two_scenarios_at_one_place_are_not_both_there() -> None:
     assert "Again_1 (ParkedObstacle) is left out: actors Parked_1: parked and Again_1: parked are at one" in warning
 
 
+def test_the_ego_starts_at_one_place_only() -> None:
+    exits = [instance(f"Exit_{i}", "ParkingExit", 20.0 + 100.0 * i) for i in range(2)]
+    made = built(*exits)
+    assert made.warnings == ("Exit_1 (ParkingExit) is left out: it puts the ego at another place than Exit_0",)
+    assert made.ego_place == built(exits[0]).ego_place
+    assert all(name.startswith("Exit_0_") for name in made.actors)
+
+
+def test_a_scenario_needs_its_vehicles_but_not_its_props() -> None:
+    assert built(PARKED).parts["Parked_1"].actors == ("Parked_1_parked",)
+
+
 def test_the_actors_of_a_far_scenario_come_when_the_ego_is_near() -> None:
     """The first scenario is there from the start, the second one from 500 m before its trigger on."""
     actors = {"car": {"blueprint": "vehicle.audi.tt", "place": {"route_m": 100.0}}}

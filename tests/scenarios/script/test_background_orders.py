@@ -7,7 +7,18 @@ from typing import cast
 
 import carla
 
-from av_core.orders import CapTraffic, ClearTraffic, LeaveSpace, Order, StartTraffic, StopTraffic
+from av_core.orders import (
+    CapTraffic,
+    ClearTraffic,
+    Destroy,
+    DriveInTraffic,
+    Hold,
+    LeaveSpace,
+    Order,
+    Spawn,
+    StartTraffic,
+    StopTraffic,
+)
 from av_core.types import Pose2D, Rig, Truth
 from av_stack.mission import world_spec
 from av_stack.world.carla.truth import BACKGROUND_ROLE
@@ -42,6 +53,19 @@ def put_background(world: CarlaWorld) -> None:
 def speed_mps(truth: Truth) -> float:
     (vehicle,) = [one for one in truth.objects if one.track_id in truth.background_ids]
     return vehicle.speed_mps
+
+
+def test_a_vehicle_that_the_traffic_manager_destroys_is_not_there(city_server: Address) -> None:
+    """The TrafficManager destroys what has stood for 90 s, in this process, between two ticks."""
+    scenario = Scenario.model_validate({"name": "background", "map": "city_grid", "route": STREET})
+    with closing(CarlaWorld(city_server, world_spec(scenario, Rig(()), "ClearNoon"))) as world:
+        ego = play(world, 0.1).ego
+        place = Pose2D(ego.x_m, ego.y_m + 20.0, ego.yaw_rad)
+        assert set(play(world, 0.2, Spawn("car", "vehicle.audi.tt", place)).actors) == {"car"}
+        world._cast._actors["car"].destroy()
+        assert world.truth().actors == {}
+        assert play(world, 0.2, DriveInTraffic("car", 5.0, ignores_signals=False), Hold("car")).actors == {}
+        assert set(play(world, 0.2, Destroy("car"), Spawn("car", "vehicle.audi.tt", place)).actors) == {"car"}
 
 
 def test_background_traffic_obeys(city_server: Address) -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from av_core.errors import ConfigError
-from av_core.orders import Destroy
+from av_core.orders import Destroy, Spawn
 from scenarios.script.parts import PartRun
 from tests.scenarios.script.stage import STEP_S, Stage, driving, script, standing
 
 CAR = {"blueprint": "vehicle.audi.tt", "place": {"route_m": 100.0}}
 PART = {"type": "ParkedObstacle", "begin": "begin", "end": "end", "timeout_s": 12.0}
-EVENTS = [
+EVENTS: list[dict[str, Any]] = [
     {"name": "begin", "when": {"route_m": 20.0}},
     {"name": "end", "when": {"passed": {"actor": "car", "by_m": 10.0}}, "do": [{"despawn": "car"}]},
 ]
@@ -38,6 +38,40 @@ def test_a_part_that_takes_too_long_ends_with_its_actions() -> None:
     stage = Stage(values(timeout_s=3.0), driving(10.0)).play(20.0)
     assert stage.engine.parts["obstacle"] == PartRun("ParkedObstacle", 2.0, 5.0, is_timed_out=True)
     assert stage.orders(Destroy) == [(5.0, Destroy("car"))]
+
+
+LATE = {**CAR, "waits": True}
+LATE_EVENTS = [{**EVENTS[0], "do": [{"spawn": "car"}]}, EVENTS[1]]
+
+
+def late(**part: Any) -> dict[str, Any]:
+    return {"actors": {"car": LATE}, "events": LATE_EVENTS, "parts": {"obstacle": {**PART, **part}}}
+
+
+@pytest.mark.parametrize("timeout_s", [None, 12.0, 60.0])
+def test_a_part_that_lacks_an_actor_is_given_up(timeout_s: float | None) -> None:
+    stage = Stage(late(timeout_s=timeout_s, actors=["car"]), driving(10.0))
+    stage.taken.add("car")
+    stage.play(10.0)
+    assert stage.engine.parts["obstacle"] == PartRun("ParkedObstacle", 2.0, missing=("car",))
+    stage.play(20.0)
+    run = stage.engine.parts["obstacle"]
+    assert (run.missing, run.is_timed_out) == (("car",), False)
+    assert run.ended_s == pytest.approx(22.0, abs=2 * STEP_S)
+    tried = stage.orders(Spawn)
+    assert [order.pose.x_m - 100.0 for _, order in tried[:6]] == pytest.approx([0.0, 1.0, -1.0, 2.0, -2.0, 0.0])
+    assert tried[-1][0] < 22.1  # it is tried no more
+
+
+def test_a_part_whose_actor_comes_late_is_played() -> None:
+    stage = Stage(late(timeout_s=60.0, actors=["car"]), driving(4.0))
+    stage.taken.add("car")
+    stage.play(14.0)
+    assert stage.engine.parts["obstacle"].missing == ("car",)
+    stage.taken.clear()
+    stage.play(20.0)
+    run = stage.engine.parts["obstacle"]
+    assert (run.missing, run.is_timed_out, run.ended_s is None) == ((), False, False)
 
 
 def test_a_part_without_a_time_out_runs_on() -> None:

@@ -101,6 +101,23 @@ def test_a_walker_steps_out_and_a_door_opens(city_server: Address) -> None:
         assert play.director.fired_s.keys() == {"it", "door"}
 
 
+def test_a_scenario_whose_place_is_taken_is_given_up(city_server: Address) -> None:
+    """The ego stands where the actor is to come, and 2 m beside it there is no room either."""
+    actors = {"car": {"blueprint": "vehicle.audi.tt", "place": {"route_m": 2.0}, "waits": True}}
+    events = [
+        event({"time_s": 0.5}, {"spawn": "car"}, name="begin"),
+        event({"passed": {"actor": "car"}}, {"despawn": "car"}, name="end"),
+    ]
+    parts = {"late": {"type": "ParkedObstacle", "begin": "begin", "end": "end", "timeout_s": 30.0, "actors": ["car"]}}
+    with closing(Play(city_server, actors=actors, events=events, parts=parts)) as play:
+        play.play(22.0)
+        run = play.director.parts["late"]
+        assert (run.missing, run.is_timed_out) == (("car",), False)
+        assert run.ended_s == pytest.approx(20.5, abs=0.2)
+        assert not any(truth.actors for truth in play.seen)
+        assert play.judge.verdict("").infractions == Infractions()
+
+
 def test_a_flow_and_its_end(city_server: Address) -> None:
     flow = {"start": {"route_m": 30.0}, "end": {"route_m": 110.0}, "speed_mps": 10.0, "gap_m": (15.0, 20.0), "on": True}
     with closing(

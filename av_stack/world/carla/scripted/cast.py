@@ -74,9 +74,12 @@ class Cast:
         return [actor.id for actor in self._actors.values()]
 
     def truth(self) -> dict[str, ActorTruth]:
-        """The actors that are there, by name, at the client's copy of the last tick."""
-        snapshot = self._world.get_snapshot()
-        return {name: _truth_of(actor) for name, actor in self._actors.items() if snapshot.has_actor(actor.id)}
+        """The actors that are there, by name, at the client's copy of the last tick.
+
+        The TrafficManager destroys vehicles of its own that have stood for 90 s; the tick may still have them.
+        """
+        there = self._world.get_snapshot().has_actor
+        return {name: _truth_of(one) for name, one in self._actors.items() if one.is_alive and there(one.id)}
 
     def direct(self, orders: Sequence[CastOrder]) -> None:
         """Carry out the orders; those to an actor that is not there are ignored."""
@@ -88,7 +91,7 @@ class Cast:
                 self._signals.show(order.signal_id, order.state)
             elif isinstance(order, SetWeather):
                 self._world.set_weather(weather_of(order.values))
-            elif order.actor in self._actors:
+            elif order.actor in self._actors and (isinstance(order, Destroy) or self._actors[order.actor].is_alive):
                 commands += self._carry_out(order, self._actors[order.actor])
         if commands:
             self._client.apply_batch(commands)
