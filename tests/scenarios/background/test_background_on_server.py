@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import closing
 from typing import Any
 
-from av_core.types import ControlCommand, Truth
+from av_core.types import ControlCommand, TrackedObject, Truth
 from av_stack.world.spec import Address
-from tests.scenarios.script.test_script_on_server import Play, event
+from scenarios.leaderboard.plays.table import build
+from tests.scenarios.leaderboard.play_sites import site_on, town, way
+from tests.scenarios.leaderboard.test_plays import VALUES, WIDE
+from tests.scenarios.script.test_script_on_server import STEP_S, Play, event
 
 STREET = {"start": (236.0, -194.8), "goal": (520.0, -194.8)}
 
@@ -51,12 +55,53 @@ def test_the_traffic_ahead_stops_by_an_order_and_drives_on(city_server: Address)
     assert max(_speeds_ahead(seen[-1])) > 2.0
 
 
+def test_traffic_ahead_brakes_hard_and_goes_on(city_server: Address) -> None:
+    """HardBreakRoute: the ego brakes with the cars ahead of it, and ends the scenario when they have driven on."""
+    graph = town("city_grid")
+    script = build("HardBreakRoute", site_on(graph, way(graph, *WIDE), trigger_m=60.0), VALUES)
+    with closing(
+        Play(city_server, route=STREET, traffic={"background": True}, seed=4, **script.model_dump(exclude_unset=True))
+    ) as play:
+        fired_s = play.director.fired_s
+        while "end" not in fired_s and len(play.seen) < 800:
+            waits = "begin" in fired_s and "go_on" not in fired_s
+            slow = not play.seen or play.seen[-1].ego_speed_mps < 8.0
+            play.world.apply(ControlCommand(0.6 if slow and not waits else 0.0, 1.0 if waits else 0.0, 0.0))
+            x_m = play.seen[-1].ego.x_m if play.seen else STREET["start"][0]
+            play.play(STEP_S, max(x_m - STREET["start"][0], 0.0))
+        began, went_on, ended = (round(fired_s[name] / STEP_S) for name in ("begin", "go_on", "end"))
+        before = play.seen[began - 1]
+        ahead = {one.track_id for one in before.objects if _is_ahead(one, before)}
+        assert len(ahead) >= 2
+        assert min(_speeds_of(ahead, before)) > 3.0
+        assert max(max(_speeds_of(ahead, truth)) for truth in play.seen[began + 40 : went_on]) < 0.3
+        assert max(max(_speeds_of(ahead, truth)) for truth in play.seen[went_on:ended]) > 3.0
+        assert not any(truth.collisions for truth in play.seen)
+
+
+def test_a_cap_holds_for_all_traffic_until_it_is_lifted(city_server: Address) -> None:
+    """Cars come faster than the cap, as others do, and have a second to slow down."""
+    cap = {"cap_traffic": {"speed_mps": 3.0}}
+    events = [event({"time_s": 4.0}, cap, name="cap"), event({"time_s": 8.0}, {"cap_traffic": {}}, name="lift")]
+    seen = drive(city_server, 11.0, events=events)
+    before, capped, later = (_speeds_of(truth.background_ids, truth) for truth in (seen[75], seen[145], seen[-1]))
+    assert max(before) > 5.0
+    assert 2.5 < max(capped) < 3.5
+    assert len(capped) >= 8
+    assert max(later) > 5.0
+
+
+def _is_ahead(one: TrackedObject, truth: Truth) -> bool:
+    is_near = 0.0 < one.x_m - truth.ego.x_m < 60.0 and abs(one.yaw_rad) < 0.5
+    return is_near and one.track_id in truth.background_ids
+
+
+def _speeds_of(track_ids: Collection[int], truth: Truth) -> list[float]:
+    return [one.speed_mps for one in truth.objects if one.track_id in track_ids]
+
+
 def _speeds_ahead(truth: Truth) -> list[float]:
-    return [
-        one.speed_mps
-        for one in truth.objects
-        if one.track_id in truth.background_ids and abs(one.yaw_rad) < 0.5 and 0.0 < one.x_m - truth.ego.x_m < 60.0
-    ]
+    return [one.speed_mps for one in truth.objects if _is_ahead(one, truth)]
 
 
 def _poses(truth: Truth) -> list[tuple[float, ...]]:
