@@ -1,0 +1,54 @@
+"""`python -m benchmarks.verdicts` puts the suites of several agents side by side.
+
+    av-stack suite obstacles --agent idle --out DIR/idle             # and so on
+    python -m benchmarks.verdicts --suite idle=DIR/idle --suite stack=DIR/stack \
+        --json docs/scenarios/verdicts.json --table docs/scenarios/verdicts.md --sheet SHEET.png --of stack
+
+A suite that was driven in parts is given once for each part. The table replaces what stands between two marks of the
+page. The sheet shows the first drive of each type by the agent `--of`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import cv2
+
+from benchmarks import markdown_tables
+from benchmarks.verdicts import MARK, read_rows, table, totals
+from benchmarks.verdicts.sheet import read_picture, sheet
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.verdicts", description=__doc__)
+    parser.add_argument("--suite", action="append", required=True, metavar="AGENT=DIR", help="may be given again")
+    parser.add_argument("--json", type=Path, help="the file to write")
+    parser.add_argument("--table", type=Path, help="Markdown file whose marked part becomes the table")
+    parser.add_argument("--sheet", type=Path, help="picture to write")
+    parser.add_argument("--of", help="the agent whose drives the sheet shows")
+    given = parser.parse_args()
+    folders: dict[str, list[Path]] = {}
+    for suite in given.suite:
+        agent, _, folder = suite.partition("=")
+        folders.setdefault(agent, []).append(Path(folder))
+    rows, agents = read_rows(folders), list(folders)
+    text = f"{totals(rows, agents)}\n{table(rows, agents)}"
+    print(text)
+    if given.json:
+        given.json.write_text(json.dumps([row.plain() for row in rows], indent=1, ensure_ascii=False) + "\n")
+    if given.table:
+        given.table.write_text(markdown_tables.placed(given.table.read_text(), MARK, text))
+    if given.sheet:
+        first = {row.type_name: row for row in reversed(rows) if given.of in row.verdicts}
+        runs = {path.name: path for folder in folders[given.of] for path in folder.iterdir() if path.is_dir()}
+        pictures = []
+        for type_name, row in sorted(first.items(), key=lambda item: item[1].number):
+            run = next(path for name, path in runs.items() if name.endswith(f"_{row.number}_{type_name}"))
+            pictures.append(read_picture(f"{row.number} {type_name}", run))
+        cv2.imwrite(str(given.sheet), sheet(pictures))
+
+
+if __name__ == "__main__":
+    main()

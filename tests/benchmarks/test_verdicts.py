@@ -1,0 +1,64 @@
+"""Several agents' verdicts on the same routes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.verdicts import cell, read_rows, table, totals
+from benchmarks.verdicts.sheet import PER_ROW, Picture, sheet
+
+
+def drive(name: str, score: float | None, began_s: float | None, *shortcomings: str, crash: str = "") -> dict[str, Any]:
+    return {
+        "scenario": name,
+        "map": "city_grid",
+        "end": "arrived",
+        "driving_score_2_1": score,
+        "parts": [{"name": "one", "began_s": began_s}],
+        "shortcomings": list(shortcomings),
+        "crash": crash or None,
+    }
+
+
+def write_suite(folder: Path, *drives: dict[str, Any]) -> Path:
+    folder.mkdir()
+    (folder / "suite.json").write_text(json.dumps({"drives": list(drives)}))
+    return folder
+
+
+def test_agents_stand_side_by_side(tmp_path: Path) -> None:
+    idle = write_suite(
+        tmp_path / "idle",
+        drive("obstacles_10_ParkedObstacle", 0.0, None, "0 % of the route (blocked)"),
+        drive("obstacles_2_T_Junction", None, None, crash="server lost"),
+    )
+    parts = [
+        write_suite(tmp_path / "a", drive("obstacles_10_ParkedObstacle", 100.0, 3.0)),
+        write_suite(tmp_path / "b", drive("obstacles_2_T_Junction", 60.0, 3.0, "1 collisions")),
+    ]
+    rows = read_rows({"idle": [idle], "stack": parts})
+    assert [(row.number, row.type_name) for row in rows] == [(2, "T_Junction"), (10, "ParkedObstacle")]
+    assert table(rows, ["idle", "stack"]).splitlines()[2:] == [
+        "| 2 | `T_Junction` | city_grid | crash: server lost | 1 collisions, 60 |",
+        "| 10 | `ParkedObstacle` | city_grid | 0 % of the route (blocked) (before the scenario), 0 | **passed**, 100 |",
+    ]
+    assert totals(rows, ["idle", "stack"]).splitlines()[2:] == [
+        "| idle | 2 | 0 | 0 | 1 | 0.0 |",
+        "| stack | 2 | 1 | 2 | 0 | 80.0 |",
+    ]
+    assert cell(None) == "–"
+
+
+def test_a_run_without_a_type_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="town_drive is no route"):
+        read_rows({"idle": [write_suite(tmp_path / "idle", drive("town_drive", 1.0, None))]})
+
+
+def test_the_sheet_has_a_row_for_each_six_pictures() -> None:
+    picture = Picture("one", np.zeros((162, 288, 3), dtype=np.uint8))
+    assert sheet([picture] * (PER_ROW + 1)).shape[0] == 2 * sheet([picture]).shape[0]
