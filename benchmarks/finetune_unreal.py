@@ -1,20 +1,24 @@
 """Fine-tunes the detector on pictures of CARLA's own renderer, with Town02 held back.
 
     python -m benchmarks.finetune_unreal DATA/carla_unreal OWN out/nA.pt --size n --rate 5e-4 --keep 1 --seconds 75
+    python -m benchmarks.finetune_unreal DATA/carla_unreal OWN LOOKS out/nB.pt --size n --paste --seconds 300
     python -m benchmarks.finetune_unreal --mix out/n.pt --size n out/nA.pt=0.2 out/nC.pt=0.4
     python -m benchmarks.finetune_unreal --mix out/n.pt --start old.pt out/nA.pt=0.4 old.pt,trained.pt=0.3
 
-OWN is a data set of `av-stack dataset`. `carla_unreal_boxes.json` holds the training labels of the pictures of the
-other towns: the data set's boxes, where a vehicle has the shipped detector's class, a signal head its state as marked
-by hand, and what cannot be told (backs of heads, riders without a box) has none and does not count in the loss. The
-result is a state dict; `--mix` adds shares of such results to the shipped weights, or to `--start`, and writes a
-weights file. A result may also be a weights file, and FROM,TO=SHARE adds a share of the change between two results.
+OWN and LOOKS are data sets of `av-stack dataset`. With `--paste`, signal heads cut from CARLA's pictures are pasted
+into them and into own pictures, which then are a quarter of the labelled batch. `carla_unreal_boxes.json` holds the
+training labels of the pictures of the other towns: the data set's boxes, where a vehicle has the shipped detector's
+class, a signal head its state as marked by hand, and what cannot be told (backs of heads, riders without a box) has
+none and does not count in the loss. The result is a state dict, beside which OUT's `.checkpoint` lets a stopped run go
+on; `--mix` adds shares of such results to the shipped weights, or to `--start`, and writes a weights file. A result may
+also be a weights file, and FROM,TO=SHARE adds a share of the change between two results.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +27,27 @@ import numpy as np
 import torch
 
 from perception.detection.classes import CLASSES
-from perception.detection.finetune import FinetuneSpec, Pictures, Step, averaged, finetune, load_weights
+from perception.detection.finetune import FinetuneSpec, Step, averaged, finetune, load_weights
+from perception.detection.foreign_batches import ForeignBatches, Pictures
 from perception.detection.offline import ultralytics
-from perception.detection.resident import UNLEARNT
+from perception.detection.pasted_heads import HeadPaster
+from perception.detection.resident import UNLEARNT, read_labelled
 
 BOXES = Path(__file__).with_name("carla_unreal_boxes.json")
+DECODERS = 8
+"""Threads that decode pictures."""
+
 SHIPPED = Path(__file__).parents[1] / "perception" / "weights"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("inputs", nargs="+", help="carla_unreal OWN OUT, or STATE=SHARE ... with --mix")
+    parser.add_argument("inputs", nargs="+", help="carla_unreal OWN ... OUT, or STATE=SHARE ... with --mix")
     parser.add_argument("--mix", type=Path, help="weights file to write from averaged results")
     parser.add_argument("--start", type=Path, help="weights file to start from; None means the shipped one")
     parser.add_argument("--size", default="n", choices=("n", "s"))
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--paste", action="store_true", help="paste signal heads in other sizes and places")
     parser.add_argument("--rate", type=float, default=5e-4)
     parser.add_argument("--keep", type=float, default=1.0)
     parser.add_argument("--foreign-batch", type=int, default=32)
@@ -48,11 +58,15 @@ def main() -> None:
     weights = told.start or SHIPPED / f"detector_{told.size}.pt"
     if told.mix:
         return mix(weights, told.inputs, told.mix)
-    unreal, own, out = (Path(text) for text in told.inputs)
+    unreal, *own, out = (Path(text) for text in told.inputs)
     spec = FinetuneSpec(10**6, told.rate, told.keep, told.foreign_batch, told.own_batch, told.seconds)
-    start = load_weights(weights, told.device)
-    tuned = finetune(start, unreal_pictures(unreal, told.device), own_pictures(own, told.device), spec, tell)
+    foreign, kept = unreal_pictures(unreal, told.device), own_pictures(own, told.device)
+    draw = ForeignBatches(foreign)
+    if told.paste:
+        draw = ForeignBatches(foreign, HeadPaster(foreign.rgb, foreign.boxes), kept)
     out.parent.mkdir(parents=True, exist_ok=True)
+    start = load_weights(weights, told.device)
+    tuned = finetune(start, draw, kept, spec, tell, out.with_suffix(".checkpoint"))
     torch.save({name: value.half().cpu() if value.is_floating_point() else value for name, value in tuned.items()}, out)
     return None
 
@@ -99,10 +113,12 @@ def unreal_pictures(folder: Path, device: str) -> Pictures:
     )
 
 
-def own_pictures(folder: Path, device: str) -> Pictures:
-    """The training pictures of a data set, without labels."""
-    paths = sorted((folder / "images" / "train").glob("*.jpg"))
-    return Pictures(_stack(paths, device), [np.zeros((0, 5))] * len(paths))
+def own_pictures(folders: list[Path], device: str) -> Pictures:
+    """The labelled training pictures of data sets."""
+    paths = [path for folder in folders for path in sorted((folder / "images" / "train").glob("*.jpg"))]
+    with ThreadPoolExecutor(DECODERS) as pool:
+        read = list(pool.map(read_labelled, paths))
+    return Pictures(torch.from_numpy(np.stack([rgb for rgb, _ in read])).to(device), [boxes for _, boxes in read])
 
 
 def _stack(paths: list[Path], device: str) -> torch.Tensor:

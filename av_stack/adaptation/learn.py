@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from av_core.errors import WorldError
-from perception.detection.finetune import SIGNS, FinetuneSpec, Pictures, Step, finetune, load_weights, write_averaged
+from perception.detection.finetune import FinetuneSpec, Step, finetune, load_weights, write_averaged
+from perception.detection.foreign_batches import SIGNS, ForeignBatches, Pictures
 from perception.detection.offline import ultralytics
 from perception.detection.resident import UNLEARNT, read_labelled
 
@@ -39,7 +40,9 @@ def tune(
     if not any((boxes[:, 0] != UNLEARNT).any() for boxes in foreign.boxes):
         raise WorldError(f"the pictures in {server} show no road user and no traffic light: nothing to learn from")
     kept = Pictures(labelled_pictures(own, device).rgb, [np.zeros((0, 5))] * len(_paths(own)))
-    tuned = finetune(load_weights(weights, device), foreign, kept, spec, tell, out.with_name("checkpoint.pt"))
+    tuned = finetune(
+        load_weights(weights, device), ForeignBatches(foreign), kept, spec, tell, out.with_name("checkpoint.pt")
+    )
     write_averaged(weights, tuned, SHARE, out)
 
 

@@ -18,13 +18,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from perception.detection.classes import CLASSES, STOP_SIGN, light_state
+from perception.detection.foreign_batches import Pictures
 from perception.detection.photometric_augmentation import augment_photometric
 from perception.detection.resident import UNLEARNT, move_and_warp
 
-Float = NDArray[np.float64]
+Draw = Callable[[int, np.random.Generator], dict[str, Any]]
 
 EMA_DECAY = 0.998
 """Decay per step of the moving average of the weights."""
@@ -41,25 +40,8 @@ GRADIENT_MAX = 10.0
 BOX_SCORE_MIN = 0.05
 """Minimum score of the teacher at which its box is also a target."""
 
-LIGHT_WEIGHT, LARGE_LIGHT_PX = 3.0, 20.0
-"""How much more often a foreign picture with a signal head of at least this height, px, is drawn: they are rare."""
-
 OWN_LOOKS = 0.4
 """Fraction of own pictures with photometric changes."""
-
-LIGHTS = [number for number, name in enumerate(CLASSES) if light_state(name) is not None]
-
-SIGNS = torch.tensor([name == STOP_SIGN or name.startswith("speed limit") for name in CLASSES])
-"""Classes that the foreign labels lack."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pictures:
-    """Pictures (N, H, W, 3) uint8 RGB on the training device, and each one's boxes (n, 5): class or UNLEARNT, and
-    u0, v0, u1, v1 px."""
-
-    rgb: torch.Tensor
-    boxes: list[Float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +87,7 @@ def load_weights(path: Path, device: str) -> Any:
 
 def finetune(
     start: Any,
-    foreign: Pictures,
+    draw: Draw,
     own: Pictures,
     spec: FinetuneSpec,
     tell: Callable[[Step], None],
@@ -113,10 +95,11 @@ def finetune(
 ) -> dict[str, torch.Tensor]:
     """Fine-tune a copy of `start`; returns the moving average of its weights as a state dict in float32.
 
-    `tell` is called after each step. With `checkpoint`, the state is written to that file every `CHECKPOINT_S` seconds
-    and at the end, and training goes on from there when the file exists.
+    `draw(count, rng)` gives a batch of `count` labelled pictures, as `ForeignBatches` does. `tell` is called after each
+    step. With `checkpoint`, the state is written to that file every `CHECKPOINT_S` seconds and at the end, and training
+    goes on from there when the file exists.
     """
-    run = _Run(start, foreign, own, spec)
+    run = _Run(start, draw, own, spec)
     if checkpoint is not None and checkpoint.is_file():
         run.restore(checkpoint)
     saved = time.monotonic()
@@ -133,10 +116,10 @@ def finetune(
 class _Run:
     """One fine-tuning: the student, its teacher, the optimizer and the moving average of the weights."""
 
-    def __init__(self, start: Any, foreign: Pictures, own: Pictures, spec: FinetuneSpec) -> None:
+    def __init__(self, start: Any, draw: Draw, own: Pictures, spec: FinetuneSpec) -> None:
         from perception.detection.ignoring_loss import ignoring_loss
 
-        self._foreign, self._own, self._spec = foreign, own, spec
+        self._draw, self._own, self._spec = draw, own, spec
         self._teacher, self._model = _frozen(start), copy.deepcopy(start)
         _train_mode(self._model)
         self._device = next(self._model.parameters()).device
@@ -161,7 +144,7 @@ class _Run:
         warm = min(max((number + 1) / WARM_STEPS, share / WARM_SHARE), 1.0)
         for group in self._optimizer.param_groups:
             group["lr"] = spec.rate * warm * (0.02 + 0.49 * (1.0 + np.cos(np.pi * share)))
-        batch = _foreign_batch(self._foreign, spec.foreign_batch, self._rng)
+        batch = self._draw(spec.foreign_batch, self._rng)
         plain, changed = _own_batch(self._own, spec.own_batch, self._rng)
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._device.type == "cuda"):
             with torch.no_grad():
@@ -271,22 +254,6 @@ def _part(preds: dict[str, Any], pictures: slice) -> dict[str, Any]:
         }
         for branch, some in preds.items()
     }
-
-
-def _foreign_batch(pictures: Pictures, count: int, rng: np.random.Generator) -> dict[str, Any]:
-    weight = np.array([LIGHT_WEIGHT if _has_large_light(boxes) else 1.0 for boxes in pictures.boxes])
-    chosen = rng.choice(len(weight), count, p=weight / weight.sum())
-    rgb = pictures.rgb[torch.from_numpy(chosen).to(pictures.rgb.device)].permute(0, 3, 1, 2)
-    boxes = [pictures.boxes[i] for i in chosen]
-    moved, batch = move_and_warp(rgb, boxes, rng, (0.6, 2.2), np.full(count, True))
-    batch["img"] = augment_photometric(moved, rng, 0.6)
-    batch["unlabelled"] = SIGNS.to(moved.device)
-    return batch
-
-
-def _has_large_light(boxes: Float) -> bool:
-    lights = np.isin(boxes[:, 0], LIGHTS)
-    return bool((lights & (boxes[:, 4] - boxes[:, 2] >= LARGE_LIGHT_PX)).any())
 
 
 def _own_batch(pictures: Pictures, count: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:

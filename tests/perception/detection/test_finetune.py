@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from perception.detection.classes import CLASSES
-from perception.detection.finetune import FinetuneSpec, Pictures, Step, averaged, finetune, keep_loss, load_weights
+from perception.detection.finetune import FinetuneSpec, Step, averaged, finetune, keep_loss, load_weights
+from perception.detection.foreign_batches import ForeignBatches, Pictures
 from perception.detection.offline import ultralytics
 
 WEIGHTS = Path(__file__).parents[3] / "perception" / "weights" / "detector_n.pt"
@@ -27,7 +28,7 @@ def test_a_few_steps_change_the_weights_and_averaging_leads_back() -> None:
     foreign, own = Pictures(noise(2, 1), [car, np.zeros((0, 5))]), Pictures(noise(2, 2), [np.zeros((0, 5))] * 2)
     spec = FinetuneSpec(steps=2, foreign_batch=2, own_batch=2)
     told: list[Step] = []
-    tuned = finetune(start, foreign, own, spec, told.append)
+    tuned = finetune(start, ForeignBatches(foreign), own, spec, told.append)
     assert [step.number for step in told] == [0, 1]
     assert str(told[0]).startswith("step 0: foreign ")
     assert all(torch.equal(value, before[name]) for name, value in start.state_dict().items())
@@ -47,7 +48,7 @@ def test_a_stopped_run_ends_as_one_that_was_not_stopped(tmp_path: Path, monkeypa
     car = np.array([[CLASSES.index("car"), 40.0, 30.0, 110.0, 80.0]])
     foreign, own = Pictures(noise(2, 1), [car, np.zeros((0, 5))]), Pictures(noise(2, 2), [np.zeros((0, 5))] * 2)
     spec = FinetuneSpec(steps=4, foreign_batch=2, own_batch=2)
-    whole = finetune(start, foreign, own, spec, lambda step: None)
+    whole = finetune(start, ForeignBatches(foreign), own, spec, lambda step: None)
 
     def kill(step: Step) -> None:
         if step.number == 2:
@@ -56,9 +57,9 @@ def test_a_stopped_run_ends_as_one_that_was_not_stopped(tmp_path: Path, monkeypa
     checkpoint = tmp_path / "checkpoint.pt"
     monkeypatch.setattr("perception.detection.finetune.CHECKPOINT_S", 0.0)
     with pytest.raises(KeyboardInterrupt):
-        finetune(start, foreign, own, spec, kill, checkpoint)
+        finetune(start, ForeignBatches(foreign), own, spec, kill, checkpoint)
     told: list[int] = []
-    resumed = finetune(start, foreign, own, spec, lambda step: told.append(step.number), checkpoint)
+    resumed = finetune(start, ForeignBatches(foreign), own, spec, lambda step: told.append(step.number), checkpoint)
     assert told == [2, 3], "the step that was killed is made again"
     assert all(torch.equal(value, whole[name]) for name, value in resumed.items())
 

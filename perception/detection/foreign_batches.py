@@ -1,0 +1,81 @@
+"""Labelled batches for fine-tuning: pictures of another renderer, beside own pictures if wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from perception.detection.classes import CLASSES, STOP_SIGN, light_state
+from perception.detection.mixed_loader import concatenated
+from perception.detection.pasted_heads import HeadPaster
+from perception.detection.photometric_augmentation import augment_photometric
+from perception.detection.resident import may_be_mirrored, move_and_warp
+
+Float = NDArray[np.float64]
+
+SCALES = (0.6, 2.2)
+"""Range of sizes."""
+
+LIGHT_WEIGHT, LARGE_LIGHT_PX = 3.0, 20.0
+"""How much more often a foreign picture with a signal head of at least this height, px, is drawn: they are rare."""
+
+VARIED_SHARE = 0.6
+"""Fraction of pictures with photometric changes."""
+
+OWN_SHARE = 0.25
+"""Fraction of a batch that is own pictures, where there are any."""
+
+LIGHTS = [number for number, name in enumerate(CLASSES) if light_state(name) is not None]
+
+SIGNS = torch.tensor([name == STOP_SIGN or name.startswith("speed limit") for name in CLASSES])
+"""Classes that the foreign labels lack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """Pictures (N, H, W, 3) uint8 RGB on the training device, and each one's boxes (n, 5): class or UNLEARNT, and
+    u0, v0, u1, v1 px."""
+
+    rgb: torch.Tensor
+    boxes: list[Float]
+
+
+class ForeignBatches:
+    """Draws batches of foreign pictures, with heads pasted by `paste`; `own` are own pictures for `OWN_SHARE` of them.
+
+    A batch is as of `resident.augment`, with "unlabelled" as `ignoring_loss` takes it.
+    """
+
+    def __init__(self, foreign: Pictures, paste: HeadPaster | None = None, own: Pictures | None = None) -> None:
+        self._foreign, self._paste, self._own = foreign, paste, own
+        weights = np.array([LIGHT_WEIGHT if _has_large_light(boxes) else 1.0 for boxes in foreign.boxes])
+        self._weights = weights / weights.sum()
+
+    def __call__(self, count: int, rng: np.random.Generator) -> dict[str, Any]:
+        own_count = 0 if self._own is None else round(OWN_SHARE * count)
+        numbers = rng.choice(len(self._weights), count - own_count, p=self._weights)
+        batch = self._varied(self._foreign, numbers, np.full(len(numbers), True), rng)
+        if self._own is None:
+            return {**batch, "unlabelled": SIGNS.to(batch["img"].device)}
+        numbers = rng.choice(len(self._own.boxes), own_count)
+        may_flip = may_be_mirrored([self._own.boxes[i] for i in numbers])
+        return concatenated(self._varied(self._own, numbers, may_flip, rng), batch, SIGNS)
+
+    def _varied(
+        self, pictures: Pictures, numbers: NDArray[np.intp], may_flip: NDArray[np.bool_], rng: np.random.Generator
+    ) -> dict[str, Any]:
+        rgb = pictures.rgb[torch.from_numpy(numbers).to(pictures.rgb.device)].permute(0, 3, 1, 2)
+        boxes = [pictures.boxes[i] for i in numbers]
+        if self._paste is not None:
+            rgb, boxes = self._paste(rgb, boxes, rng)
+        moved, batch = move_and_warp(rgb, boxes, rng, SCALES, may_flip)
+        return {**batch, "img": augment_photometric(moved, rng, VARIED_SHARE).clamp_(0.0, 255.0)}
+
+
+def _has_large_light(boxes: Float) -> bool:
+    lights = np.isin(boxes[:, 0], LIGHTS)
+    return bool((lights & (boxes[:, 4] - boxes[:, 2] >= LARGE_LIGHT_PX)).any())
