@@ -1,6 +1,6 @@
 """Measures detectors on Town02 of CARLA's pictures, which no training saw, by the definitions of the goals.
 
-    python -m benchmarks.unreal_goals DATA/carla_unreal --weights a.pt --weights b.pt --out FILE.json
+    python -m benchmarks.unreal.goals DATA/carla_unreal --weights a.pt --weights b.pt --out FILE.json
 
 A signal head counts if it faces the camera and is `HEAD_MIN_PX` high or more; it is found at IoU 0.5 by a detection
 from which the stack reads lights. Its state is read as the stack reads it, in the detected box. A vehicle that the

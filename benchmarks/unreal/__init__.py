@@ -1,0 +1,1 @@
+"""Measures detectors on pictures of CARLA's own renderer."""
