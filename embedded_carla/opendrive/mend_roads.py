@@ -124,11 +124,14 @@ def _mend_first_start(road: Element, first: Element, said: list[str]) -> None:
 
 
 def _mend_first_length(road: Element, ordered: list[Element], length: float, said: list[str]) -> None:
-    """Give a first section of zero length a length, because roads and junctions are linked to its lanes."""
+    """Give a first section of zero length a length, because roads and junctions are linked to its lanes.
+
+    One that leads nowhere is merged with the next: with a length, its lanes would be ways without an end.
+    """
     if len(ordered) < 2 or number(ordered[1], "s") > COINCIDENT_M:
         return
     end = number(ordered[2], "s") if len(ordered) > 2 else length
-    if end > 2.0 * SLIVER_M:
+    if end > 2.0 * SLIVER_M and _is_linked(ordered[0], ordered[1]):
         move_section(road, ordered[0], ordered[1], SLIVER_M)
         said.append(f"road {road.get('id')}: two lane sections at s=0, the second moved to s={SLIVER_M:g}")
 
@@ -147,19 +150,32 @@ def _merge_coincident(road: Element, ordered: list[Element], said: list[str]) ->
 
 
 def _mend_last(road: Element, ordered: list[Element], length: float, said: list[str]) -> None:
-    """Give a last section of zero length a length, because roads and junctions are linked to its lanes."""
+    """Give a last section of zero length a length, because roads and junctions are linked to its lanes.
+
+    One that no lane leads to is removed: with a length, its lanes would be ways without an end.
+    """
     last = ordered[-1]
     start = number(last, "s")
     if length - start > COINCIDENT_M:
         return
     if start - length > SLIVER_M:
         raise ValueError(f"road {road.get('id')}: a laneSection begins at s={start:g}, the road ends at s={length:g}")
+    if not _is_linked(ordered[-2], last):
+        last.getparent().remove(last)
+        said.append(f"road {road.get('id')}: a lane section of no length at its end that no lane leads to, removed")
+        return
     before = number(ordered[-2], "s")
     moved = max(length - SLIVER_M, 0.5 * (before + length))
     if min(moved - before, length - moved) <= COINCIDENT_M:
         raise ValueError(f"road {road.get('id')}: two laneSections begin at its end, s={length:g}")
     move_section(road, ordered[-2], last, moved)
     said.append(f"road {road.get('id')}: a lane section of no length at its end, moved to s={moved:g}")
+
+
+def _is_linked(before: Element, after: Element) -> bool:
+    """Whether a lane leads from one section to the next."""
+    forward = any(_linked(lane, "successor") in lanes_of(after) for lane in lanes_of(before).values())
+    return forward or any(_linked(lane, "predecessor") in lanes_of(before) for lane in lanes_of(after).values())
 
 
 def _bridge(before: Element | None, dropped: Element, kept: Element) -> None:

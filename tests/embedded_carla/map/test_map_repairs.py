@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import carla
@@ -119,6 +120,15 @@ def test_lane_sections_of_no_length_are_mended(
     assert [s.s_m for s in network.roads[1].sections] == pytest.approx(sorted(wanted), abs=6e-4)
     assert bool(network.repairs) == (sections != wanted)
     prover.prove("Double", network.xodr_text)
+
+
+@pytest.mark.parametrize("sections", [(0.0, 0.0), (0.0, 1e-15), (0.0, 100.0), (0.0, 99.99999999999)])
+def test_a_section_of_no_length_that_no_lane_leads_to_is_left_out(prover: Prover, sections: tuple[float, ...]) -> None:
+    """With a length, a route planner would find lanes there on which it cannot make a step."""
+    apart = re.sub(r"<link><predecessor id=[^>]*><successor id=[^>]*></link>", "", _two_roads(road(sections=sections)))
+    network = parse(apart, "Apart")
+    assert [s.s_m for s in network.roads[1].sections] == [0.0]
+    prover.prove("Apart", network.xodr_text)
 
 
 def test_sections_beyond_the_end_are_refused() -> None:
