@@ -19,6 +19,9 @@ from benchmarks.official_judge.routes import JudgedRoute
 LIMIT_S = 900.0
 """Longest time for one drive."""
 
+OLD_PYTHON = Path(__file__).with_name("old_python")
+"""What newer versions of Python lack for the evaluator."""
+
 AGENT = Path(__file__).with_name("evaluator_agent.py")
 
 
@@ -32,7 +35,7 @@ class Programs:
     python: Path
 
     def environment(self) -> Mapping[str, str]:
-        roots = (self.api, self.scenario_runner, self.leaderboard, Path.cwd())
+        roots = (OLD_PYTHON, self.api, self.scenario_runner, self.leaderboard, Path.cwd())
         return {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(str(root.resolve()) for root in roots),

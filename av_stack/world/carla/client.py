@@ -17,6 +17,9 @@ from av_stack.world.spec import Address
 VERSION = "0.9.16"
 CONNECT_TIMEOUT_S = 5.0
 LOAD_TIMEOUT_S = 120.0
+WORKER_THREADS = 1
+"""Threads of the client that read the streams. One takes in what arrived first before what arrived later: the contacts
+of a tick come before the measurements of the next. Several would deliver a contact a tick late now and then."""
 LISTEN_TRY_S = 1.0
 LISTEN_PAUSE_S = 0.2
 """Pause between two tries to listen, in which `ServerWatchdog` can notice that the server is lost."""
@@ -26,7 +29,7 @@ def connect(address: Address, timeout_s: float = LOAD_TIMEOUT_S) -> carla.Client
     """A client for programs that set up everything themselves. Raises WorldError if no server answers."""
     check_server(address)
     try:
-        client = carla.Client(address.host, address.port)
+        client = carla.Client(address.host, address.port, WORKER_THREADS)
         client.set_timeout(timeout_s)
         client.get_server_version()
     except RuntimeError as error:

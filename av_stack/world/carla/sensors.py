@@ -102,8 +102,9 @@ class SensorRig:
     def collisions(self, first: int, before: int, stamp_of: Callable[[int], Stamp]) -> tuple[CollisionEvent, ...]:
         """Contacts of the ego in the ticks after `first` and before `before`, each once, with the stamp of its tick.
 
-        Those of the tick `before` may still be on their way, so they are for the next call. A stream that is later than
-        one tick delays its contacts further: two of 845 in one drive on an overloaded machine (docs/suites.md).
+        Those of the tick `before` may still be on their way, so they are for the next call. Those of the ticks before
+        are here: the embedded server sent them before the measurements of `before`, and the client's only thread takes
+        in what arrived first. A CARLA server may send a contact later; it is then given in a later call.
         """
         while not self._collisions.empty():
             self._contacts.append(self._collisions.get())

@@ -66,6 +66,8 @@ class Cast:
         self._blueprints = {str(blueprint.id): blueprint for blueprint in world.get_blueprint_library()}
         self._actors: dict[str, carla.Actor] = {}
         self._held: set[str] = set()
+        self._gone: set[str] = set()
+        """Actors that somebody else destroyed. `is_alive` cannot tell: it is false for a moment after a spawn, too."""
         self._signals = HeldSignals(world)
 
     @property
@@ -78,8 +80,16 @@ class Cast:
 
         The TrafficManager destroys vehicles of its own that have stood for 90 s; the tick may still have them.
         """
-        there = self._world.get_snapshot().has_actor
-        return {name: _truth_of(one) for name, one in self._actors.items() if one.is_alive and there(one.id)}
+        there, found = self._world.get_snapshot().has_actor, {}
+        for name, actor in self._actors.items():
+            if name not in self._gone and there(actor.id):
+                try:
+                    found[name] = _truth_of(actor)
+                except RuntimeError as error:
+                    if "destroyed actor" not in str(error):
+                        raise
+                    self._gone.add(name)
+        return found
 
     def direct(self, orders: Sequence[CastOrder]) -> None:
         """Carry out the orders; those to an actor that is not there are ignored."""
@@ -91,7 +101,7 @@ class Cast:
                 self._signals.show(order.signal_id, order.state)
             elif isinstance(order, SetWeather):
                 self._world.set_weather(weather_of(order.values))
-            elif order.actor in self._actors and (isinstance(order, Destroy) or self._actors[order.actor].is_alive):
+            elif order.actor in self._actors and (isinstance(order, Destroy) or order.actor not in self._gone):
                 commands += self._carry_out(order, self._actors[order.actor])
         if commands:
             self._client.apply_batch(commands)
@@ -109,6 +119,7 @@ class Cast:
             return self._hold(order.actor, actor)
         if isinstance(order, Destroy):
             del self._actors[order.actor]
+            self._gone.discard(order.actor)
             self._held.discard(order.actor)
             destroy(self._client, [actor.id])
         elif isinstance(order, DriveItself):
@@ -135,6 +146,7 @@ class Cast:
         actor = self._world.try_spawn_actor(blueprint, place)
         if actor is not None:
             self._actors[order.actor] = actor
+            self._gone.discard(order.actor)
         elif order.is_needed:
             at = place.location
             raise WorldError(f"actor {order.actor} cannot be spawned at ({at.x:.1f}, {at.y:.1f}): the place is taken")
