@@ -22,7 +22,7 @@ from av_stack.server_process import ServerProcess
 from av_stack.world.spec import Address
 from benchmarks import markdown_tables
 from benchmarks.official_judge.compare import MARK, Pair, table
-from benchmarks.official_judge.drives import Programs, official, ours
+from benchmarks.official_judge.drives import SCORE_OF_FORMULA, Programs, official, ours
 from benchmarks.official_judge.routes import place, routes_in
 
 
@@ -30,6 +30,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.official_judge", description=__doc__)
     for name in ("leaderboard", "scenario-runner", "api", "python", "routes", "maps", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--formula", choices=SCORE_OF_FORMULA, default="2.1", help="that of --leaderboard's score")
     parser.add_argument("--server", help="HOST:PORT of a server for all drives, instead of one for each route")
     parser.add_argument("--place", default="", help="types of scenarios to find places for, comma-separated")
     parser.add_argument("--map", default="", help="the map of --place")
@@ -52,7 +53,7 @@ def main() -> int:
         if not file.exists():
             with _server(given.server, route.town, given.maps) as address:
                 theirs = official(programs, given.routes, route, address, folder)
-                mine = ours(programs, given.routes, route, address, folder, given.maps)
+                mine = ours(programs, given.routes, route, address, folder, given.maps, given.formula)
             file.write_text(json.dumps(Pair(route.route_id, route.types, route.town, theirs, mine).plain(), indent=1))
         pairs.append(Pair.read(json.loads(file.read_text()), causes.get(route.route_id, "")))
         print(table(pairs[-1:]), flush=True)

@@ -46,7 +46,7 @@ OUR_KINDS = {
 SCORE_EQUAL = 1.0
 """Scores that differ by less than this, in points, count as equal: the starts and ends of a route differ a little."""
 
-COLUMNS = ("route", "type", "town", "official verdict", "score", "our verdict", "score 2.1", "differs in", "cause")
+COLUMNS = ("route", "type", "town", "official verdict", "score", "our verdict", "our score", "differs in", "cause")
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,8 +67,14 @@ def official(programs: Programs, file: Path, route: JudgedRoute, address: Addres
     return Verdict(record["status"], scores["score_route"], scores["score_composed"], counts, lines)
 
 
-def ours(programs: Programs, file: Path, route: JudgedRoute, address: Address, folder: Path, maps: Path) -> Verdict:
-    """Our verdict on the route, driven by the same agent."""
+SCORE_OF_FORMULA = {"2.0": "driving_score", "2.1": "driving_score_2_1"}
+"""The figure of our result that a version of the Leaderboard computes."""
+
+
+def ours(
+    programs: Programs, file: Path, route: JudgedRoute, address: Address, folder: Path, maps: Path, formula: str
+) -> Verdict:
+    """Our verdict on the route, driven by the same agent, with the score by a formula of `SCORE_OF_FORMULA`."""
     out = folder / "ours"
     command = [
         sys.executable, "-m", "av_stack.cli", "run", str(file), "--routes", route.route_id, "--agent", "behavior",
@@ -87,7 +93,7 @@ def ours(programs: Programs, file: Path, route: JudgedRoute, address: Address, f
             counts[kind] = counts.get(kind, 0) + 1
     lines = tuple(str(entry["what"]) for entry in figures["infraction_log"])
     completion = 100.0 * figures["route_completion"]
-    return Verdict(figures["end"], completion, figures["driving_score_2_1"], counts, lines)
+    return Verdict(figures["end"], completion, figures[SCORE_OF_FORMULA[formula]], counts, lines)
 
 
 def _run(command: list[str], log: Any, environment: Mapping[str, str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import carla
 from agents.navigation.behavior_agent import BehaviorAgent  # type: ignore[import-not-found]
 from leaderboard.autoagents.autonomous_agent import AutonomousAgent, Track  # type: ignore[import-not-found]
 from srunner.scenariomanager.carla_data_provider import CarlaDataProvider  # type: ignore[import-not-found]
@@ -37,4 +38,6 @@ class JudgedAgent(AutonomousAgent):  # type: ignore[misc]  # the evaluator is no
             for here, there in pairwise(ends):
                 plan += self._driver.trace_route(here, there)
             self._driver.set_global_plan(plan)
+        if self._driver.done():  # it raises an error once its plan is used up, and the route may end a little later
+            return carla.VehicleControl(throttle=0.3)
         return self._driver.run_step()
