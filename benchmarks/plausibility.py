@@ -5,7 +5,7 @@
 
 Every detection of a single picture that scores enough to start a track is counted, first without and then with the
 check. The thresholds were tuned on Town01, Town03 and Town04 of CARLA's pictures and on the own pictures of all maps
-but Town02; Town02 is held back. CARLA's labels omit people and some vehicles. `carla_unreal_unlabelled.json` lists
+but Town02; Town02 is held back. CARLA's labels omit people and some vehicles. `unreal/omitted.json` lists
 those that the networks of docs/perception.md detect, marked by eye; detections there are not false.
 """
 
@@ -37,7 +37,7 @@ from perception.detection.networks import network_for
 from perception.plausibility.check import StartCheck, start_check
 from sim_configs.load import load_rig
 
-UNLABELLED = Path(__file__).with_name("carla_unreal_unlabelled.json")
+UNLABELLED = Path(__file__).parent / "unreal" / "omitted.json"
 HELD_BACK = "Town02"
 NETWORK_PX = (640, 360)
 
@@ -155,12 +155,12 @@ def judge(case: Case, found: Sequence[Detection], check: StartCheck) -> tuple[Co
         if group not in COUNTED or detection.confidence < TRACK_SCORE:
             continue
         said = check(ObjectKind(detection.name), detection.box_px, detection.confidence)
-        wanted = _overlaps(detection, case.wanted.get(group, ()))
+        wanted = overlaps(detection, case.wanted.get(group, ()))
         is_found = bool((wanted >= IOU_MIN).any())
         is_neither = _is_inside(
             detection, [*case.ignored, *(case.known["pedestrian"] if group == "pedestrian" else [])]
         )
-        is_right = is_found or is_neither or bool((_overlaps(detection, case.known.get(group, ())) >= IOU_MIN).any())
+        is_right = is_found or is_neither or bool((overlaps(detection, case.known.get(group, ())) >= IOU_MIN).any())
         whens = ("before", "after") if said.probability >= TRACK_SCORE else ("before",)
         for when in whens:
             if is_found:
@@ -180,7 +180,7 @@ def judge(case: Case, found: Sequence[Detection], check: StartCheck) -> tuple[Co
     return counts, lines
 
 
-def _overlaps(detection: Detection, boxes: Sequence[Box]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def overlaps(detection: Detection, boxes: Sequence[Box]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     if not boxes:
         return np.zeros(0)
     return np.asarray(ious(np.array([detection.box_px]) + 0.5, np.array(boxes, dtype=np.float64))[0])
@@ -202,7 +202,7 @@ def measure(cases: Sequence[Case], detector: Detector) -> dict[str, object]:
     pictures: Counter[str] = Counter()
     left: list[str] = []
     for case in cases:
-        bgr = _read(case.path)
+        bgr = read_picture(case.path)
         found = detector.detect_in(bgr)
         check = picture_check(bgr, case.camera, case.pitch_sigma_rad, found)
         of_picture, lines = judge(case, found, check)
@@ -221,7 +221,7 @@ def empty_road(cases: Sequence[Case], detector: Detector, rng: np.random.Generat
     for case in cases:
         if case.camera is not UNREAL or HELD_BACK in case.split:
             continue
-        bgr = _read(case.path)
+        bgr = read_picture(case.path)
         taken = [box for some in (*case.wanted.values(), *case.known.values()) for box in some] + list(case.ignored)
         taken += [one.box_px for one in detector.detect_in(bgr) if one.confidence >= ROAD_CLEAR_SCORE]
         for _ in range(ROAD_BOXES):
@@ -257,7 +257,7 @@ def _figures(counts: Counter[str], pictures: int) -> dict[str, float]:
     return {**out, **{key: counts[key] for key in sorted(counts) if ": " in key}}
 
 
-def _read(path: Path) -> Image:
+def read_picture(path: Path) -> Image:
     bgr = cv2.imread(str(path))
     if bgr is None:
         raise OSError(f"{path} is no picture")

@@ -1,11 +1,12 @@
-"""`python -m benchmarks.official_judge`: both judges on some routes; writes JSON, and the table of docs/judging.md.
+"""`python -m benchmarks.official_judge`: both judges on some routes; writes JSON, and a table for a page.
 
     python -m benchmarks.official_judge --leaderboard DIR --scenario-runner DIR --api DIR --python PYTHON \
-        --routes FILE.xml --maps DIR --out DIR [--only ID,ID] [--table docs/judging.md]
+        --routes FILE.xml --maps DIR --out DIR [--only ID,ID] [--table PAGE.md]
 
 `--leaderboard` and `--scenario-runner` are checkouts of github.com/carla-simulator, `--api` is CARLA's folder
 PythonAPI/carla, and PYTHON has their requirements. `--place TYPE,TYPE --map NAME` makes the routes file first. Routes
-that have a result in `--out` are not driven again. The table replaces what stands between two marks in the file.
+that have a result in `--out` are not driven again. `--formula 2.0` is for a checkout that computes the product of 2.0,
+as the branch master does. The table replaces what stands between the lines `markdown_tables.marks(MARK)` of the page.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks import markdown_tables
 
 MARK = "official-judge"
-"""Name of the table in docs/judging.md."""
+"""Name of the table in a page."""
 
 OFFICIAL_KINDS = {
     "collisions_layout": "collision with an object",

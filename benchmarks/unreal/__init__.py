@@ -1,1 +1,1 @@
-"""Measures detectors on pictures of CARLA's own renderer."""
+"""Fine-tunes detectors on pictures of CARLA's own renderer, and measures them there."""

@@ -4,7 +4,7 @@
 
 A signal head counts if it faces the camera and is `HEAD_MIN_PX` high or more; it is found at IoU 0.5 by a detection
 from which the stack reads lights. Its state is read as the stack reads it, in the detected box. A vehicle that the
-labels omit (`carla_unreal_unlabelled.json`) is not false; "by the labels alone" counts it as false. "Checked" are the
+labels omit (`omitted.json`) is not false; "by the labels alone" counts it as false. "Checked" are the
 false detections that the plausibility check of a single picture lets pass.
 """
 
@@ -21,7 +21,7 @@ from av_stack.evaluation.lights import LabelledHead, read_head, unreal_heads
 from av_stack.evaluation.pictures.class_map import group_of, load_class_map
 from av_stack.evaluation.pictures.label_files import read_pictures
 from av_stack.evaluation.pictures.scores import IOU_MIN, LIGHT_SCORE, figures, score_picture
-from benchmarks.plausibility import HELD_BACK, NETWORK_PX, _overlaps, _read, judge, picture_check, unreal_cases
+from benchmarks.plausibility import HELD_BACK, NETWORK_PX, judge, overlaps, picture_check, read_picture, unreal_cases
 from perception.detection.detector import Detector
 from perception.detection.networks import network_for
 
@@ -43,7 +43,7 @@ def measure(folder: Path, detector: Detector) -> dict[str, float]:
     for case in unreal_cases(folder):
         if not case.name.startswith(HELD_BACK):
             continue
-        bgr = _read(case.path)
+        bgr = read_picture(case.path)
         found = detector.detect_in(bgr)
         scored.append(score_picture(pictures[case.name], found, classes))
         counts.update(judge(case, found, picture_check(bgr, case.camera, case.pitch_sigma_rad, found))[0])
@@ -66,8 +66,8 @@ def judge_heads(bgr: Image, heads: Sequence[LabelledHead], found: Sequence[Detec
     lights = [one for one in found if group_of(one.name) == "light" and one.confidence >= LIGHT_SCORE]
     for head in heads:
         counts["heads"] += 1
-        best = max(lights, key=lambda one: float(_overlaps(one, [head.box_px])[0]), default=None)
-        if best is None or float(_overlaps(best, [head.box_px])[0]) < IOU_MIN:
+        best = max(lights, key=lambda one: float(overlaps(one, [head.box_px])[0]), default=None)
+        if best is None or float(overlaps(best, [head.box_px])[0]) < IOU_MIN:
             continue
         counts["heads found"] += 1
         left, top, right, low = best.box_px

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks import markdown_tables
 
 MARK = "verdicts"
-"""Name of the table in docs/scenarios/verdicts.md."""
+"""Name of the table in a page."""
 
 _TYPE = re.compile(r"_(?P<number>\d+)_(?P<type>[A-Za-z0-9_]+?)(_line_\d+)?$")
 

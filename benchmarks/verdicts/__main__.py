@@ -2,10 +2,10 @@
 
     av-stack suite obstacles --agent idle --out DIR/idle             # and so on
     python -m benchmarks.verdicts --suite idle=DIR/idle --suite stack=DIR/stack \
-        --json docs/scenarios/verdicts.json --table docs/scenarios/verdicts.md --sheet SHEET.png --of stack
+        --json FILE.json --table PAGE.md --sheet SHEET.png --of stack
 
-A suite that was driven in parts is given once for each part. The table replaces what stands between two marks of the
-page. The sheet shows the first drive of each type by the agent `--of`.
+A suite that was driven in parts is given once for each part. The table replaces what stands between the lines
+`markdown_tables.marks(MARK)` of the page. The sheet shows the first drive of each type by the agent `--of`.
 """
 
 from __future__ import annotations

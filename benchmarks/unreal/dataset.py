@@ -1,8 +1,8 @@
 """Writes the labelled pictures of CARLA's own renderer as a data set for `av-stack train detector --second`.
 
-    python -m benchmarks.unreal_dataset DATA/carla_unreal OUT
+    python -m benchmarks.unreal.dataset DATA/carla_unreal OUT
 
-Town02 is held back. The labels are those of `carla_unreal_boxes.json` (`finetune_unreal` describes them); a box without
+Town02 is held back. The labels are those of `boxes.json` (`finetune` describes them); a box without
 a class does not count in the loss. The labels lack stop signs and speed limits.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.finetune_unreal import BOXES
+from benchmarks.unreal.finetune import BOXES
 from perception.detection.classes import CLASSES, STOP_SIGN
 from perception.detection.mixed_loader import UNLABELLED_FILE
 

@@ -1,12 +1,12 @@
 """Fine-tunes the detector on pictures of CARLA's own renderer, with Town02 held back.
 
-    python -m benchmarks.finetune_unreal DATA/carla_unreal OWN out/nA.pt --size n --rate 5e-4 --keep 1 --seconds 75
-    python -m benchmarks.finetune_unreal DATA/carla_unreal OWN LOOKS out/nB.pt --size n --paste --seconds 300
-    python -m benchmarks.finetune_unreal --mix out/n.pt --size n out/nA.pt=0.2 out/nC.pt=0.4
-    python -m benchmarks.finetune_unreal --mix out/n.pt --start old.pt out/nA.pt=0.4 old.pt,trained.pt=0.3
+    python -m benchmarks.unreal.finetune DATA/carla_unreal OWN out/nA.pt --size n --rate 5e-4 --keep 1 --seconds 75
+    python -m benchmarks.unreal.finetune DATA/carla_unreal OWN LOOKS out/nB.pt --size n --paste --seconds 300
+    python -m benchmarks.unreal.finetune --mix out/n.pt --size n out/nA.pt=0.2 out/nC.pt=0.4
+    python -m benchmarks.unreal.finetune --mix out/n.pt --start old.pt out/nA.pt=0.4 old.pt,trained.pt=0.3
 
 OWN and LOOKS are data sets of `av-stack dataset`. With `--paste`, signal heads cut from CARLA's pictures are pasted
-into them and into own pictures, which then are a quarter of the labelled batch. `carla_unreal_boxes.json` holds the
+into them and into own pictures, which then are a quarter of the labelled batch. `boxes.json` holds the
 training labels of the pictures of the other towns: the data set's boxes, where a vehicle has the shipped detector's
 class, a signal head its state as marked by hand, and what cannot be told (backs of heads, riders without a box) has
 none and does not count in the loss. The result is a state dict, beside which OUT's `.checkpoint` lets a stopped run go
@@ -33,7 +33,7 @@ from perception.detection.offline import ultralytics
 from perception.detection.pasted_heads import HeadPaster
 from perception.detection.resident import UNLEARNT, read_labelled
 
-BOXES = Path(__file__).with_name("carla_unreal_boxes.json")
+BOXES = Path(__file__).with_name("boxes.json")
 DECODERS = 8
 """Threads that decode pictures."""
 
