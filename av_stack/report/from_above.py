@@ -40,10 +40,9 @@ def from_above(recorded: Recorded, at_s: float, width_px: int, height_px: int) -
     view = _View(recorded.ego[step], width_px, height_px)
     canvas = np.full((height_px, width_px, 3), PAPER_BGR, dtype=np.uint8)
     lanes = [] if recorded.roads is None else recorded.roads["lanes"]
-    outlines = [view.pixels([*left, *reversed(right)]) for _, left, right in lanes]
-    for outline in outlines:
-        cv2.fillPoly(canvas, [outline], ROAD_BGR, cv2.LINE_AA)
-    for (is_junction, left, right), _ in zip(lanes, outlines, strict=True):
+    for _, left, right in lanes:
+        cv2.fillPoly(canvas, [view.pixels([*left, *reversed(right)])], ROAD_BGR, cv2.LINE_AA)
+    for is_junction, left, right in lanes:  # after all surfaces, which would cover them
         if not is_junction:
             cv2.polylines(canvas, [view.pixels(left), view.pixels(right)], False, EDGE_BGR, 1, cv2.LINE_AA)
     cv2.polylines(canvas, [view.pixels(recorded.ego[:, :2])], False, WAY_BGR, 2, cv2.LINE_AA)

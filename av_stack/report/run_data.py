@@ -10,6 +10,7 @@ import numpy as np
 
 from av_core.types import Float
 from av_stack.recording.recorder import VIDEO_EVERY_STEPS
+from av_stack.report.from_above import EGO_CENTRE_M, SIZES_M
 from av_stack.report.recorded import Recorded
 
 SAMPLES_MAX = 4000
@@ -128,4 +129,6 @@ def page_data(
         "ego": ego_track(recorded),
         "tracks": tracks(recorded),
         "roads": recorded.roads,
+        "sizes_m": SIZES_M,
+        "ego_centre_m": EGO_CENTRE_M,
     }

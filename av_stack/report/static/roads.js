@@ -1,8 +1,5 @@
-/** Sizes of road users by kind, m: length and width. The recording holds positions only. */
-const SIZES = { car: [4.6, 1.9], truck: [8, 2.5], bus: [11, 2.5], motorcycle: [2.2, 0.8], bicycle: [1.8, 0.6], pedestrian: [0.7, 0.7], ego: [4.9, 1.9] };
 const COLOURS = { ego: "#1a56db", pedestrian: "#b5179e", bicycle: "#7c3aed", motorcycle: "#7c3aed" };
 const VEHICLE_COLOUR = "#e07b00";
-const EGO_CENTRE_M = 1.4; // from the rear axle, which is recorded, to the middle of the box
 const GONE_S = 0.6; // a road user without a point for so long is no longer there
 
 function colourOf(kind) {
@@ -25,12 +22,12 @@ function poseAt(track, time) {
 /** Draws the ego and the road users as boxes; `toScreen` maps (x, y) in metres to pixels. */
 function drawActors(context, time, toScreen) {
   for (const track of data.tracks) drawBox(context, poseAt(track, time), track.kind, 0, toScreen);
-  drawBox(context, poseAt(data.ego, time), "ego", EGO_CENTRE_M, toScreen);
+  drawBox(context, poseAt(data.ego, time), "ego", data.ego_centre_m, toScreen);
 }
 
 function drawBox(context, pose, kind, ahead, toScreen) {
   if (!pose) return;
-  const [length, width] = SIZES[kind] || SIZES.car;
+  const [length, width] = data.sizes_m[kind] || data.sizes_m.car;
   const cos = Math.cos(pose.yaw);
   const sin = Math.sin(pose.yaw);
   const at = (forward, left) =>
