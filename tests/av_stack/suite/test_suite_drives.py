@@ -63,7 +63,8 @@ def test_each_run_is_driven_and_judged(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_a_killed_client_is_repeated_and_a_killed_suite_goes_on(tmp_path: Path) -> None:
-    folder, out = tables(tmp_path, one=1.0, two=1.0), tmp_path / "out"
+    # The first drive takes some seconds, so that on a busy machine it is not over before it is seen and killed.
+    folder, out = tables(tmp_path, one=10.0, two=1.0), tmp_path / "out"
     first = subprocess.Popen(command(folder, out, *IDLE), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     [client] = wait_for(lambda: processes(out / "attempts" / "one.1"))
     wait_for(lambda: (out / "attempts" / "one.1" / "recording.mcap").is_file())
