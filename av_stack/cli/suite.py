@@ -43,7 +43,7 @@ def suite_command(
         ),
     ],
     routes: Annotated[
-        str | None, typer.Option(metavar="IDS", help="Routes of the file, for example 0-4,7. Default: all.")
+        str | None, typer.Option(metavar="IDS", help="Routes of a file or of obstacles, as 0-4,7. Default: all.")
     ] = None,
     map_names: Annotated[
         str, typer.Option("--map", metavar="NAMES", help="Towns of suite random, comma-separated. Default: all.")
@@ -127,13 +127,14 @@ def _jobs(suite: str, routes: str | None, options: Options) -> list[Job]:
     path = Path(suite)
     if suite.endswith(".xml"):
         jobs = route_jobs(path, routes, options)
+    elif suite in SUITES:
+        jobs = suite_jobs(SUITES[suite], options, routes)
     elif routes is not None:
         raise ConfigError(f"--routes {routes!r:.40}: it selects routes of a file, and {suite!r:.80} is no .xml file")
-    elif suite not in SUITES and path.is_dir():
-        jobs = folder_jobs(path, options)
     else:
-        check_known("SUITE", [suite], (*SUITES, RANDOM))
-        jobs = suite_jobs(SUITES[suite], options)
+        if not path.is_dir():
+            check_known("SUITE", [suite], (*SUITES, RANDOM))
+        jobs = folder_jobs(path, options)
     refuse_if_none_can_start(jobs)
     return with_map_digests(jobs, options.maps)
 

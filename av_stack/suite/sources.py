@@ -31,8 +31,15 @@ RESERVED = ("attempts", "suite.json", "suite.lock", "journal.jsonl", "report.htm
 """Names that a run's folder cannot have."""
 
 
-def suite_jobs(suite: Suite, options: Options) -> list[Job]:
-    """The jobs of one of `SUITES`: its scenarios, then the routes of its files."""
+def suite_jobs(suite: Suite, options: Options, selection: str | None = None) -> list[Job]:
+    """The jobs of one of `SUITES`: its scenarios, then the routes of its files.
+
+    `selection` ("0-4,7") selects routes of a suite that is one file; other suites raise ConfigError.
+    """
+    if selection is not None:
+        if suite.scenarios or len(suite.route_files) != 1:
+            raise ConfigError(f"--routes {selection!r:.40}: it selects routes of one file, and this suite is none")
+        return route_jobs(suite.route_files[0], selection, options)
     jobs = [_scenario_job(scenario, options) for scenario in suite.scenarios]
     jobs += [job for path in suite.route_files for job in route_jobs(path, None, options)]
     return finished(jobs)

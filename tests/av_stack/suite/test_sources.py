@@ -78,6 +78,14 @@ def test_the_routes_of_obstacles_are_official_and_have_one_scenario_each() -> No
     assert not any(job.refusal for job in jobs)
 
 
+def test_routes_are_selected_from_a_suite_that_is_one_file() -> None:
+    jobs = suite_jobs(SUITES["obstacles"], Options(), "3,5-6")
+    assert [job.name.split("_")[1] for job in jobs] == ["3", "5", "6"]
+    for name in ("quick", "full"):
+        with pytest.raises(ConfigError, match="--routes '3'"):
+            suite_jobs(SUITES[name], Options(), "3")
+
+
 def test_a_folder_of_scenarios_is_a_suite(tmp_path: Path) -> None:
     text = (SCENARIOS / "parked_car.yaml").read_text()
     (tmp_path / "one.yaml").write_text(text)
