@@ -138,6 +138,8 @@ def _explain(error: ValidationError, model: type[BaseModel]) -> str:
         return f"{_key(location)} is {_kind_of(first['input'])}, but has to be {needed}"
     if kind == "invalid_key":
         return f"key {_key(location)} is not text"
+    if not location and first["type"] == "value_error":
+        return str(first["ctx"]["error"])
     return f"{_key(location)}: {_explain_value(first)}"
 
 

@@ -56,8 +56,8 @@ class World(Protocol):
     def direct(self, orders: Sequence[Order]) -> None:
         """Carry out the orders of a scenario's script before the next tick. A recorded world does not obey them.
 
-        Raises `WorldError` when an actor that is needed cannot be spawned, `ConfigError` for a blueprint, door or
-        signal that does not exist.
+        Raises `ConfigError` where the place of an actor that is needed is taken, and for a blueprint, door or signal
+        that does not exist.
         """
         ...
 

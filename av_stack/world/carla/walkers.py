@@ -9,7 +9,7 @@ from typing import cast
 import carla
 import numpy as np
 
-from av_core.errors import WorldError
+from av_core.errors import ConfigError
 from av_core.types import Float
 from av_stack.world.spec import WalkerScript
 
@@ -42,7 +42,7 @@ class ScriptedWalkers:
                 blueprint.set_attribute("is_invincible", "false")
             actor = cast("carla.Walker | None", world.try_spawn_actor(blueprint, _place(world, script)))
             if actor is None:
-                raise WorldError(f"a walker cannot be spawned at {script.start}: the place is taken")
+                raise ConfigError(f"a walker cannot be spawned at {script.start}: the place is taken")
             self.actors.append(actor)
             self._walkers.append(_Walker(actor, script, script.end))
 

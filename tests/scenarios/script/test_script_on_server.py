@@ -209,6 +209,14 @@ def test_actors_that_cannot_be_spawned(city_server: Address, actor: dict[str, An
         Play(city_server, actors={"car": actor})
 
 
+def test_an_actor_whose_place_is_taken(city_server: Address) -> None:
+    actors = {
+        name: {"blueprint": "vehicle.audi.tt", "place": {"route_m": at}} for name, at in (("one", 40.0), ("two", 42.0))
+    }
+    with pytest.raises(ConfigError, match=r"actor two cannot be spawned at .*: the place is taken"):
+        Play(city_server, actors=actors)
+
+
 def test_a_script_gives_the_same_trajectories_to_the_bit(city_server: Address) -> None:
     flow = {"start": {"route_m": 30.0}, "end": {"route_m": 110.0}, "speed_mps": 9.0, "gap_m": (15.0, 30.0), "on": True}
 

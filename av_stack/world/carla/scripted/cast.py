@@ -9,7 +9,7 @@ from typing import Any, cast
 import carla
 from carla.command import ApplyTargetAngularVelocity, ApplyTargetVelocity, ApplyVehicleControl, ApplyWalkerControl
 
-from av_core.errors import ConfigError, WorldError
+from av_core.errors import ConfigError
 from av_core.frames import carla_to_map_yaw, map_to_carla_yaw
 from av_core.orders import (
     ActorOrder,
@@ -49,7 +49,7 @@ class Cast:
     """The scripted actors in one episode. `drive_itself` hands a vehicle to the simulator's own traffic, and
     `drive_in_traffic` one of the background.
 
-    Raises WorldError when an actor that is needed cannot be spawned, and ConfigError for a blueprint or signal that the
+    Raises ConfigError where the place of an actor that is needed is taken, and for a blueprint or signal that the
     server does not have.
     """
 
@@ -149,7 +149,7 @@ class Cast:
             self._gone.discard(order.actor)
         elif order.is_needed:
             at = place.location
-            raise WorldError(f"actor {order.actor} cannot be spawned at ({at.x:.1f}, {at.y:.1f}): the place is taken")
+            raise ConfigError(f"actor {order.actor} cannot be spawned at ({at.x:.1f}, {at.y:.1f}): the place is taken")
 
     def _move(self, order: Move, actor: carla.Actor) -> list[Any]:
         velocity = carla.Vector3D(order.velocity_mps[0], -order.velocity_mps[1], 0.0)
