@@ -1,10 +1,10 @@
 """`python -m benchmarks.official_judge`: both judges on some routes; writes JSON, and a table for a page.
 
     python -m benchmarks.official_judge --leaderboard DIR --scenario-runner DIR --api DIR --python PYTHON \
-        --routes FILE.xml --maps DIR --out DIR [--only ID,ID] [--table PAGE.md]
+        --routes FILE.xml --maps DIR --out DIR [--only ID,ID] [--agent NAME] [--no-background] [--table PAGE.md]
 
 `--leaderboard` and `--scenario-runner` are checkouts of github.com/carla-simulator, `--api` is CARLA's folder
-PythonAPI/carla, and PYTHON has their requirements. `--place TYPE,TYPE --map NAME` makes the routes file first. Routes
+PythonAPI/carla, and PYTHON has their requirements. `--place TYPE,TYPE --map NAME` makes the routes file first. Drives
 that have a result in `--out` are not driven again. `--formula 2.0` is for a checkout that computes the product of 2.0,
 as the branch master does. The table replaces what stands between the lines `markdown_tables.marks(MARK)` of the page.
 """
@@ -14,17 +14,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 from av_stack.checks import parse_address
 from av_stack.server_process import ServerProcess
 from av_stack.world.spec import Address
 from benchmarks import markdown_tables
-from benchmarks.official_judge.compare import MARK, Pair, table
-from benchmarks.official_judge.drives import SCORE_OF_FORMULA, Programs, official, ours
-from benchmarks.official_judge.routes import place, routes_in
+from benchmarks.official_judge.compare import MARK, Pair, Verdict, summary, table
+from benchmarks.official_judge.drives import SCORE_OF_FORMULA, Programs, official, ours, second
+from benchmarks.official_judge.order import Order
+from benchmarks.official_judge.routes import JudgedRoute, place, routes_in
+
+PAIR = "pair.json"
+JUDGED = ("behavior", "basic", "autopilot", "idle")
 
 
 def main() -> int:
@@ -36,32 +41,69 @@ def main() -> int:
     parser.add_argument("--place", default="", help="types of scenarios to find places for, comma-separated")
     parser.add_argument("--map", default="", help="the map of --place")
     parser.add_argument("--only", default="", help="ids of routes, comma-separated")
-    parser.add_argument("--causes", type=Path, help="JSON: the cause of each route's difference, by its id")
+    parser.add_argument("--agent", choices=JUDGED, default="behavior", help="what drives")
+    parser.add_argument("--no-background", action="store_true", help="drive without background traffic")
+    parser.add_argument("--drive-only", action="store_true", help="write no summary: other commands drive as well")
+    parser.add_argument(
+        "--causes", type=Path, help="JSON: the cause of each difference, by AGENT/TRAFFIC/ROUTE, the folder in --out"
+    )
     parser.add_argument("--table", type=Path, help="Markdown file whose marked part becomes the table")
     given = parser.parse_args()
     if given.place:
         given.routes.write_text(place(given.place.split(","), given.maps, given.map))
     programs = Programs(given.leaderboard, given.scenario_runner, given.api, given.python)
-    causes = json.loads(given.causes.read_text()) if given.causes else {}
     only = [name for name in given.only.split(",") if name]
-    pairs = []
     for route in routes_in(given.routes):
-        if only and route.route_id not in only:
-            continue
-        folder = given.out / route.route_id
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / "pair.json"
+        if not only or route.route_id in only:
+            order = _order(given, route)
+            if not (Path(order.folder) / PAIR).exists():
+                print(table([_driven(given, programs, route, order)]), flush=True)
+    if not given.drive_only:
+        _sum_up(given)
+    return 0
+
+
+def _order(given: argparse.Namespace, route: JudgedRoute) -> Order:
+    traffic = "alone" if given.no_background else "traffic"
+    folder = (given.out / given.agent / traffic / route.route_id).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    places = (str(given.routes.resolve()), route.route_id, str(given.maps.resolve()), str(folder))
+    return Order(*places, agent=given.agent, has_background=not given.no_background)
+
+
+def _driven(given: argparse.Namespace, programs: Programs, route: JudgedRoute, order: Order) -> Pair:
+    """Drive a route under both judges, each with a server of its own; a verdict that is there already is read."""
+    folder = Path(order.folder)
+
+    def verdict(name: str, drive: Callable[[Address], Verdict]) -> Verdict:
+        file = folder / f"{name}.verdict.json"
         if not file.exists():
             with _server(given.server, route.town, given.maps) as address:
-                theirs = official(programs, given.routes, route, address, folder)
-                mine = ours(programs, given.routes, route, address, folder, given.maps, given.formula)
-            file.write_text(json.dumps(Pair(route.route_id, route.types, route.town, theirs, mine).plain(), indent=1))
-        pairs.append(Pair.read(json.loads(file.read_text()), causes.get(route.route_id, "")))
-        print(table(pairs[-1:]), flush=True)
+                file.write_text(json.dumps(asdict(drive(address)), indent=1))
+        return Verdict(**json.loads(file.read_text()))
+
+    theirs = verdict("official", lambda address: official(programs, order, address))
+    mine = verdict("ours", lambda address: ours(programs, order, address, given.formula))
+    on_theirs = second(order, given.formula)
+    what = (route.route_id, route.types, route.town, order.agent, order.has_background)
+    pair = Pair(*what, theirs, on_theirs, mine)
+    (folder / PAIR).write_text(json.dumps(pair.plain(), indent=1))
+    return pair
+
+
+def _sum_up(given: argparse.Namespace) -> None:
+    """Write all drives in `--out` as one file, and their table into the page."""
+    causes = json.loads(given.causes.read_text()) if given.causes else {}
+    pairs = []
+    for file in given.out.glob(f"*/*/*/{PAIR}"):
+        cause = causes.get(str(file.parent.relative_to(given.out)), "")
+        pairs.append(Pair.read(json.loads(file.read_text()), cause))
+    pairs.sort(key=lambda pair: (pair.agent, pair.has_background, int(pair.route_id)))
     (given.out / "official_judge.json").write_text(json.dumps([pair.plain() for pair in pairs], indent=1) + "\n")
+    print(summary(pairs), flush=True)
     if given.table:
-        given.table.write_text(markdown_tables.placed(given.table.read_text(), MARK, table(pairs)))
-    return 0
+        text = f"{summary(pairs)}\n\n{table(pairs)}"
+        given.table.write_text(markdown_tables.placed(given.table.read_text(), MARK, text))
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -46,7 +46,16 @@ OUR_KINDS = {
 SCORE_EQUAL = 1.0
 """Scores that differ by less than this, in points, count as equal: the starts and ends of a route differ a little."""
 
-COLUMNS = ("route", "type", "town", "official verdict", "score", "our verdict", "our score", "differs in", "cause")
+COMPLETION_EQUAL = 2.0
+"""Completions that differ by less than this, in percent, count as equal."""
+
+NOT_SEEN = ("scenario time-out", "failed yield")
+"""Kinds that our judge cannot count on the evaluator's drive: the program that plays the scenario tells them."""
+
+COLUMNS = (
+    "route", "type", "town", "agent", "traffic", "official verdict", "score", "ours, same drive", "ours, own drive",
+    "own drive differs in", "cause",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,43 +71,84 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The two verdicts on one route; `cause` says why they differ, if they do."""
+    """The verdicts on one route: the evaluator's, ours on the same drive, and ours on a drive of its own.
+
+    `cause` says why the first and the last differ, if they do.
+    """
 
     route_id: str
     types: str
     town: str
+    agent: str
+    has_background: bool
     official: Verdict
+    second: Verdict
     ours: Verdict
     cause: str = ""
 
     @classmethod
     def read(cls, values: Mapping[str, Any], cause: str) -> Pair:
-        verdicts = {name: Verdict(**values[name]) for name in ("official", "ours")}
-        return cls(values["route_id"], values["types"], values["town"], cause=cause, **verdicts)
+        plain = dict(values)
+        for name in ("official", "second", "ours"):
+            plain[name] = Verdict(**values[name])
+        return cls(**{name: plain[name] for name in cls.__slots__ if name != "cause"}, cause=cause)
 
     def plain(self) -> dict[str, Any]:
-        return {**asdict(self), "differs": self.differences()}
+        return {**asdict(self), "judges_differ": self.judges_differ(), "differs": self.differences()}
+
+    def judges_differ(self) -> list[str]:
+        """What the two judges count differently on the same drive."""
+        return _differences(self.official, self.second, NOT_SEEN)
 
     def differences(self) -> list[str]:
-        """Kinds of infractions that are counted differently, and the score if it differs."""
-        kinds = sorted({*self.official.counts, *self.ours.counts})
-        found = [
-            f"{kind}: {self.official.counts.get(kind, 0)} / {self.ours.counts.get(kind, 0)}"
-            for kind in kinds
-            if self.official.counts.get(kind, 0) != self.ours.counts.get(kind, 0)
-        ]
-        if not found and abs(self.official.score - self.ours.score) > SCORE_EQUAL:
-            found.append(f"score: {self.official.score:.1f} / {self.ours.score:.1f}")
-        return found
+        """What differs between the evaluator's drive and ours: infractions, score, completion."""
+        return _differences(self.official, self.ours)
+
+
+def _differences(one: Verdict, other: Verdict, but: Sequence[str] = ()) -> list[str]:
+    """Kinds of infractions that are counted differently, and completion and score if only they differ."""
+    kinds = sorted({*one.counts, *other.counts} - set(but))
+    found = [
+        f"{kind}: {one.counts.get(kind, 0)} / {other.counts.get(kind, 0)}"
+        for kind in kinds
+        if one.counts.get(kind, 0) != other.counts.get(kind, 0)
+    ]
+    hides_score = any(one.counts.get(kind, 0) != other.counts.get(kind, 0) for kind in but)
+    if abs(one.completion_percent - other.completion_percent) > COMPLETION_EQUAL:
+        found.append(f"completion: {one.completion_percent:.0f} / {other.completion_percent:.0f} %")
+    elif not found and not hides_score and abs(one.score - other.score) > SCORE_EQUAL:
+        found.append(f"score: {one.score:.1f} / {other.score:.1f}")
+    return found
 
 
 def table(pairs: Iterable[Pair]) -> str:
     """Markdown, one row a route."""
-    cells = []
-    for pair in pairs:
-        line = (
-            pair.route_id, pair.types, pair.town, pair.official.end, f"{pair.official.score:.1f}", pair.ours.end,
-            f"{pair.ours.score:.1f}", "; ".join(pair.differences()) or "nothing", pair.cause or "-",
-        )  # fmt: skip
-        cells.append(line)
-    return markdown_tables.rows(COLUMNS, cells)
+    return markdown_tables.rows(COLUMNS, [_row(pair) for pair in pairs])
+
+
+def _row(pair: Pair) -> tuple[str, ...]:
+    judges = pair.judges_differ()
+    same_drive = "; ".join(judges) if judges else f"equal, {pair.second.score:.1f}"
+    return (
+        pair.route_id, pair.types, pair.town, pair.agent, "yes" if pair.has_background else "no",
+        _counted(pair.official), f"{pair.official.score:.1f}", same_drive, f"{pair.ours.score:.1f}",
+        "; ".join(pair.differences()) or "nothing", pair.cause or "-",
+    )  # fmt: skip
+
+
+def _counted(verdict: Verdict) -> str:
+    """How a drive ended and what was counted, in a few words."""
+    counted = [f"{count} {kind}" if count > 1 else kind for kind, count in sorted(verdict.counts.items())]
+    return ", ".join([verdict.end, *counted])
+
+
+def summary(pairs: Sequence[Pair]) -> str:
+    """The table in one sentence."""
+    equal = sum(not pair.differences() for pair in pairs)
+    judged_equally = sum(not pair.judges_differ() for pair in pairs)
+    types = {pair.types for pair in pairs}
+    return (
+        f"{len(pairs)} drives of {len(types)} types. On the evaluator's own drives, our judge comes to the "
+        f"same verdict and score in {judged_equally}. "
+        f"Between its drives and ours, verdict and score are equal in {equal}."
+    )

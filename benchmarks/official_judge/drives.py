@@ -11,10 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from av_stack.agents.names import CARLA_AGENTS
 from av_stack.server_process import free_port_pair
 from av_stack.world.spec import Address
 from benchmarks.official_judge.compare import OFFICIAL_KINDS, OUR_KINDS, Verdict
-from benchmarks.official_judge.routes import JudgedRoute
+from benchmarks.official_judge.order import VERDICT, Order
+
+NO_RESULT = Verdict("no result", 0.0, 0.0, {}, ())
 
 LIMIT_S = 900.0
 """Longest time for one drive."""
@@ -44,21 +49,23 @@ class Programs:
         }
 
 
-def official(programs: Programs, file: Path, route: JudgedRoute, address: Address, folder: Path) -> Verdict:
-    """The verdict of the Leaderboard's evaluator, unmodified, on one route driven by BehaviorAgent."""
-    checkpoint = (folder / "checkpoint.json").resolve()
+def official(programs: Programs, order: Order, address: Address) -> Verdict:
+    """The verdict of the Leaderboard's evaluator, unmodified."""
+    folder = Path(order.folder)
+    checkpoint, told_agent = folder / "checkpoint.json", folder / "order.json"
+    order.write(told_agent)
     command = [
         str(programs.python), str(programs.leaderboard / "leaderboard" / "leaderboard_evaluator.py"),
-        f"--routes={file.resolve()}", f"--routes-subset={route.route_id}", "--repetitions=1", "--track=MAP",
-        f"--agent={AGENT}", f"--checkpoint={checkpoint}", f"--debug-checkpoint={checkpoint}.txt",
-        f"--port={address.port}", f"--host={address.host}", f"--traffic-manager-port={free_port_pair()}",
-        "--timeout=120",
+        f"--routes={order.routes}", f"--routes-subset={order.route_id}", "--repetitions=1", "--track=MAP",
+        f"--agent={AGENT}", f"--agent-config={told_agent}", f"--checkpoint={checkpoint}",
+        f"--debug-checkpoint={checkpoint}.txt", f"--port={address.port}", f"--host={address.host}",
+        f"--traffic-manager-port={free_port_pair()}", "--timeout=120",
     ]  # fmt: skip
     with (folder / "official.txt").open("w") as log:
         _run(command, log, programs.environment())
     records = json.loads(checkpoint.read_text())["_checkpoint"]["records"] if checkpoint.exists() else []
     if not records:
-        return Verdict("no result", 0.0, 0.0, {}, ())
+        return NO_RESULT
     record = records[0]
     told = {kind: record["infractions"].get(kind, []) for kind in OFFICIAL_KINDS}
     counts = {OFFICIAL_KINDS[kind]: len(lines) for kind, lines in told.items() if lines}
@@ -71,27 +78,36 @@ SCORE_OF_FORMULA = {"2.0": "driving_score", "2.1": "driving_score_2_1"}
 """The figure of our result that a version of the Leaderboard computes."""
 
 
-def ours(
-    programs: Programs, file: Path, route: JudgedRoute, address: Address, folder: Path, maps: Path, formula: str
-) -> Verdict:
+def ours(programs: Programs, order: Order, address: Address, formula: str) -> Verdict:
     """Our verdict on the route, driven by the same agent, with the score by a formula of `SCORE_OF_FORMULA`."""
-    out = folder / "ours"
+    folder = Path(order.folder)
+    out, table = folder / "ours", folder / "scenario.yaml"
+    table.write_text(yaml.safe_dump(order.scenario().model_dump(mode="json", exclude_unset=True)))
+    agents = ["--agents", str(programs.api)] if order.agent in CARLA_AGENTS else []
     command = [
-        sys.executable, "-m", "av_stack.cli", "run", str(file), "--routes", route.route_id, "--agent", "behavior",
-        "--agents", str(programs.api), "--server", str(address), "--maps", str(maps), "--out", str(out),
+        sys.executable, "-m", "av_stack.cli", "run", str(table), "--agent", order.agent, *agents,
+        "--server", str(address), "--maps", order.maps, "--out", str(out),
     ]  # fmt: skip
     with (folder / "ours.txt").open("w") as log:
         _run(command, log, dict(os.environ))
-    result = out / "result.json"
-    if not result.exists():
-        return Verdict("no result", 0.0, 0.0, {}, ())
-    figures: dict[str, Any] = json.loads(result.read_text())
+    return _verdict(out / "result.json", formula)
+
+
+def second(order: Order, formula: str) -> Verdict:
+    """Our verdict on the evaluator's own drive."""
+    return _verdict(Path(order.folder) / VERDICT, formula)
+
+
+def _verdict(file: Path, formula: str) -> Verdict:
+    if not file.exists():
+        return NO_RESULT
+    figures: dict[str, Any] = json.loads(file.read_text())
     counts: dict[str, int] = {}
     for entry in figures["infraction_log"]:
         kind = OUR_KINDS.get(entry["kind"])
         if kind is not None:
             counts[kind] = counts.get(kind, 0) + 1
-    lines = tuple(str(entry["what"]) for entry in figures["infraction_log"])
+    lines = tuple(f"{entry['time_s']:.1f} s: {entry['what']}" for entry in figures["infraction_log"])
     completion = 100.0 * figures["route_completion"]
     return Verdict(figures["end"], completion, figures[SCORE_OF_FORMULA[formula]], counts, lines)
 

@@ -1,17 +1,34 @@
-"""BehaviorAgent as an agent for the Leaderboard's evaluator, with the evaluator's plan.
+"""The judged agents for the Leaderboard's evaluator: CARLA's own, with the evaluator's plan, and the TrafficManager.
 
-It is run by the evaluator, on whose path are `leaderboard`, `srunner` and CARLA's `agents`.
+It is run by the evaluator, on whose path are `leaderboard`, `srunner`, CARLA's `agents` and this project. The file that
+the evaluator passes on (`--agent-config`) holds an `Order` as JSON.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import carla
+from agents.navigation.basic_agent import BasicAgent  # type: ignore[import-not-found]
 from agents.navigation.behavior_agent import BehaviorAgent  # type: ignore[import-not-found]
 from leaderboard.autoagents.autonomous_agent import AutonomousAgent, Track  # type: ignore[import-not-found]
 from srunner.scenariomanager.carla_data_provider import CarlaDataProvider  # type: ignore[import-not-found]
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # the evaluator's own folder, the first, has another `scenarios`
+
+from av_stack.world.carla.agents.autopilot import Autopilot
+from av_stack.world.carla.agents.carla_agents import BASIC_KMH, PLAN_GAP_M
+from av_stack.world.carla.traffic import Traffic
+from av_stack.world.carla.truth import BACKGROUND_ROLE
+from benchmarks.official_judge.order import Order
+from benchmarks.official_judge.second_judge import SecondJudge
+
+CLOSE_M = 0.1
+"""The gaps of the plan may be smaller by this, since its points are not exactly 1 m apart."""
 
 
 def get_entry_point() -> str:
@@ -19,25 +36,99 @@ def get_entry_point() -> str:
 
 
 class JudgedAgent(AutonomousAgent):  # type: ignore[misc]  # the evaluator is not typed
-    """Asks the simulator for everything, so it needs no sensor but one, since the evaluator wants some."""
+    """Asks the simulator for everything, so it needs no sensor but one, since the evaluator wants some.
+
+    Our judge looks on, and writes its own verdict on the same drive.
+    """
 
     def setup(self, path_to_conf_file: str) -> None:
         self.track = Track.MAP
+        self._order = Order.read(Path(path_to_conf_file))
         self._driver: Any = None
+        self._second: SecondJudge | None = None
+
+    def set_global_plan(self, global_plan_gps: Any, global_plan_world_coord: Any) -> None:
+        """Keep the whole plan, with points 1 m apart, not only one in 200 m: between these there may be two ways."""
+        super().set_global_plan(global_plan_gps, global_plan_world_coord)
+        self._plan = global_plan_world_coord
 
     def sensors(self) -> list[dict[str, Any]]:
         return [{"type": "sensor.speedometer", "id": "speed", "reading_frequency": 20}]
 
     def run_step(self, input_data: Any, timestamp: float) -> Any:
-        if self._driver is None:
-            ego = CarlaDataProvider.get_hero_actor()
-            town = CarlaDataProvider.get_map()
-            self._driver = BehaviorAgent(ego, behavior="normal", map_inst=town)
-            ends = [town.get_waypoint(transform.location) for transform, _ in self._global_plan_world_coord]
-            plan: list[Any] = []
-            for here, there in pairwise(ends):
-                plan += self._driver.trace_route(here, there)
-            self._driver.set_global_plan(plan)
-        if self._driver.done():  # it raises an error once its plan is used up, and the route may end a little later
+        world, ego = CarlaDataProvider.get_world(), CarlaDataProvider.get_hero_actor()
+        if self._second is None:
+            self._second = SecondJudge(world, ego, self._order)
+            self._driver = _DRIVERS[self._order.agent](self, ego)
+        if not self._order.has_background:
+            _remove_background(world)
+        control = self._driver(timestamp)
+        self._second.update(control)
+        return control
+
+    def destroy(self) -> None:
+        if self._second is not None:
+            self._second.close()
+
+
+def _carla_agent(judged: JudgedAgent, agent: Any) -> Any:
+    """One of CARLA's agents, with the evaluator's route as its plan."""
+    town = CarlaDataProvider.get_map()
+    plan: list[Any] = []
+    for transform, option in judged._plan:
+        if not plan or transform.location.distance(plan[-1][0].transform.location) >= PLAN_GAP_M - CLOSE_M:
+            plan.append((town.get_waypoint(transform.location), option))
+    agent.set_global_plan(plan)
+
+    def step(_time_s: float) -> Any:
+        if agent.done():  # it raises an error once its plan is used up, and the route may end a little later
             return carla.VehicleControl(throttle=0.3)
-        return self._driver.run_step()
+        return agent.run_step()
+
+    return step
+
+
+def _behavior(judged: JudgedAgent, ego: Any) -> Any:
+    return _carla_agent(judged, BehaviorAgent(ego, behavior="normal", map_inst=CarlaDataProvider.get_map()))
+
+
+def _basic(judged: JudgedAgent, ego: Any) -> Any:
+    agent = BasicAgent(ego, BASIC_KMH, map_inst=CarlaDataProvider.get_map())
+    agent.follow_speed_limits(True)
+    return _carla_agent(judged, agent)
+
+
+def _autopilot(judged: JudgedAgent, ego: Any) -> Any:
+    """The TrafficManager, led by the project's own agent `autopilot`.
+
+    The evaluator would overwrite each command of the TrafficManager with the one that the agent returns. So this hides
+    the method by which it does, on this one object of Python, and the evaluator's own program stays as it is.
+    """
+    ego.apply_control = lambda _control: None
+    second = judged._second
+    assert second is not None
+    traffic = Traffic(CarlaDataProvider.get_client(), second.scenario.seed)
+    session = SimpleNamespace(answering=lambda _what: nullcontext())
+    episode = SimpleNamespace(ego=ego, session=session)
+    world: Any = SimpleNamespace(lane_graph=second.graph, episode=episode, require_traffic=lambda: traffic)
+    autopilot = Autopilot(world, second.route)
+
+    def step(time_s: float) -> Any:
+        autopilot.step(SimpleNamespace(stamp=SimpleNamespace(time_s=time_s)))  # type: ignore[arg-type]
+        return ego.get_control()
+
+    return step
+
+
+def _idle(judged: JudgedAgent, ego: Any) -> Any:
+    return lambda _time_s: carla.VehicleControl(brake=1.0)
+
+
+_DRIVERS = {"behavior": _behavior, "basic": _basic, "autopilot": _autopilot, "idle": _idle}
+
+
+def _remove_background(world: Any) -> None:
+    """Destroy the background traffic. The evaluator's program expects that the TrafficManager may do so."""
+    for vehicle in world.get_actors().filter("vehicle.*"):
+        if vehicle.attributes.get("role_name") == BACKGROUND_ROLE:
+            vehicle.destroy()

@@ -20,8 +20,20 @@ DOOR_HALF_WIDTH_M = 0.94
 DOOR_SPACE_M = 20.0
 """The background traffic up to so far behind the car with the door goes: the simulator's traffic sees no open doors."""
 
+NEAR_CONES_M = 30.0
+"""The same of the cones."""
+
 PASSED_M = 50.0
-"""The scenario ends when the ego has passed the obstacle by this distance."""
+"""The scenario ends when the ego has passed the obstacle by this distance, or gets to the next junction."""
+
+CONES_SHARE = 0.85
+"""The cones' inner edge lies this share of half the lane beside its centre, on the side that stays free."""
+
+ARROW_TURN_DEG = 90.0
+"""Heading of the trailer with the arrow, to the left of the lane's."""
+
+SIGN_SHARE = 0.3
+"""A warning sign stands in the middle of the strip beside the road, and this share of a lane farther out."""
 
 FLOW_AFTER_S = 5.0
 """Oncoming traffic starts, or traffic of the ego's direction slows down, so long after the ego has come near."""
@@ -38,9 +50,10 @@ def accident(site: Site, values: Values) -> Play:
         "police": {"blueprint": "vehicle.dodge.charger_police_2020", "place": site.place(start, offset)},
         "first": {"blueprint": "vehicle.audi.tt", "place": site.place(start + 10.0, offset)},
         "second": {"blueprint": "vehicle.seat.leon", "place": site.place(start + 16.0, offset)},
-        "sign": {"blueprint": "static.prop.trafficwarning", "place": site.place(0.0, _kerb(site, 0.0))},
+        "sign": _sign(site, "static.prop.warningaccident", side_of(values)),
     }
-    return _obstacle(site, actors, "police", "second", [{"lights": {"actor": "police", "emergency": True}}])
+    beacons = [{"lights": {"actor": "police", "emergency": True}}]
+    return _obstacle(site, actors, _near("first"), _behind(site, start + 16.0), beacons)
 
 
 def parked(site: Site, values: Values) -> Play:
@@ -49,25 +62,30 @@ def parked(site: Site, values: Values) -> Play:
     offset = 0.7 * side_of(values) * site.half_lane_m(start)
     actors = {
         "parked": {"blueprint": "vehicle.seat.leon", "place": site.place(start, offset)},
-        "sign": {"blueprint": "static.prop.trafficwarning", "place": site.place(0.0, _kerb(site, 0.0))},
+        "sign": _sign(site, "static.prop.warningaccident", side_of(values)),
     }
-    return _obstacle(site, actors, "parked", "parked", [{"lights": {"actor": "parked", "hazard": True}}])
+    hazard = [{"lights": {"actor": "parked", "hazard": True}}]
+    return _obstacle(site, actors, _near("parked"), _behind(site, start), hazard)
 
 
 def construction(site: Site, values: Values) -> Play:
-    """A warning sign, and behind it cones around debris: four every 2 m along the lane, three every 1 m across."""
+    """A trailer with a lit arrow, debris, four cones along the lane's inner edge, and three across the lane."""
     start, side = values["distance"], side_of(values)
-    half = site.half_lane_m(start)
+    inner = -side * CONES_SHARE * site.half_lane_m(start)
     actors = {
-        "sign": {"blueprint": "static.prop.trafficwarning", "place": site.place(start - 5.0, side * 0.5 * half)},
-        "debris": {"blueprint": "static.prop.dirtdebris02", "place": site.place(start + 3.0, side * 0.4 * half)},
+        "sign": _sign(site, "static.prop.warningconstruction", side),
+        "arrow": {"blueprint": "static.prop.trafficwarning", "place": site.place(start - 5.0, 0.0, ARROW_TURN_DEG)},
+        "debris": {"blueprint": "static.prop.dirtdebris02", "place": site.place(start + 2.0)},
     }
-    rows = [(2.0 * i, 0.1) for i in range(4)] + [(0.0, 0.1 + 1.0 * i / half) for i in range(1, 3)]
-    rows += [(6.0, 0.1 + 1.0 * i / half) for i in range(1, 3)]
-    for number, (along, share) in enumerate(rows):
-        place = site.place(start + along, side * (share - 0.3) * half)
-        actors[f"cone_{number}"] = {"blueprint": "static.prop.constructioncone", "place": place}
-    return _obstacle(site, actors, "sign", "cone_3", [])
+    cones = [(2.0 * number, inner) for number in range(1, 5)]
+    cones += [(cones[-1][0], inner + side * number) for number in range(1, 4)]
+    for number, (along, offset) in enumerate(cones):
+        actors[f"cone_{number}"] = {
+            "blueprint": "static.prop.constructioncone",
+            "place": site.place(start + along, offset),
+        }
+    at = {"place": site.place(start), "below_m": NEAR_CONES_M}
+    return _obstacle(site, actors, at, _behind(site, start), [])
 
 
 def bicycles(site: Site, values: Values) -> Play:
@@ -90,7 +108,7 @@ def bicycles(site: Site, values: Values) -> Play:
         }
         for name, at in names.items()
     ]
-    return _obstacle(site, actors, "second", "first", ride)
+    return _obstacle(site, actors, _near("second"), {"passed": {"actor": "first", "by_m": PASSED_M}}, ride)
 
 
 def door(site: Site, values: Values) -> Play:
@@ -99,7 +117,8 @@ def door(site: Site, values: Values) -> Play:
     offset = side * site.beside_traffic_m(start, side, DOOR_HALF_WIDTH_M)
     actors = {"parked": {"blueprint": "vehicle.dodge.charger_2020", "place": site.place(start, offset)}}
     opened = {"open_door": {"actor": "parked", "door": "front_left" if side < 0.0 else "front_right"}}
-    play = _obstacle(site, actors, "parked", "parked", [{"leave_space": {"within_m": start + DOOR_SPACE_M}}])
+    space = [{"leave_space": {"within_m": start + DOOR_SPACE_M}}]
+    play = _obstacle(site, actors, _near("parked"), _behind(site, start), space)
     soon = since(BEGIN, soon_at({"actor": "parked"}, 3.0, 10.0))
     play.script["events"].insert(1, {"name": "door", "when": soon, "do": [opened, {"stop_traffic": {"behind": True}}]})
     play.script["events"][-1]["do"].append({"start_traffic": {}})
@@ -158,17 +177,27 @@ def two_ways(obstacle: Callable[[Site, Values], Play]) -> Callable[[Site, Values
     return play
 
 
-def _kerb(site: Site, ahead_m: float) -> float:
-    """Offset of something that stands at the right edge of the road."""
-    return -(site.pavement_m(ahead_m, -1.0) - 0.4)
+def _sign(site: Site, blueprint: str, side: float) -> dict[str, Any]:
+    """A warning sign beside the road at the trigger."""
+    return {"blueprint": blueprint, "place": site.place(0.0, side * site.beside_road_m(0.0, side, SIGN_SHARE))}
 
 
-def _obstacle(site: Site, actors: dict[str, Any], first: str, last: str, at_start: list[dict[str, Any]]) -> Play:
-    """The events of an obstacle that begins with one actor and ends with another."""
-    near = since(BEGIN, {"distance": {"actor": first, "below_m": NEAR_M}})
+def _behind(site: Site, last_m: float) -> dict[str, Any]:
+    """The ego has passed an obstacle that reaches up to `last_m`."""
+    return {"route_m": site.trigger_m + last_m + min(PASSED_M, site.free_of_junctions_m(last_m, back=False))}
+
+
+def _obstacle(
+    site: Site, actors: dict[str, Any], near: dict[str, Any], passed: dict[str, Any], at_start: list[dict[str, Any]]
+) -> Play:
+    """The events of an obstacle; `near` says when the ego is near it, as a distance, `passed` when it has passed it."""
     events = [
         begin(site, at_start),
-        {"name": "near", "when": near, "do": []},
-        end({"passed": {"actor": last, "by_m": PASSED_M}}, gone(actors)),
+        {"name": "near", "when": since(BEGIN, {"distance": near}), "do": []},
+        end(passed, gone(actors)),
     ]
     return Play({"actors": actors, "events": events})
+
+
+def _near(actor: str) -> dict[str, Any]:
+    return {"actor": actor, "below_m": NEAR_M}

@@ -127,6 +127,18 @@ class Site:
             outer_m += width_m
         return outer_m + KERB_M
 
+    def beside_road_m(self, ahead_m: float, side: float, lane_share: float) -> float:
+        """Distance from the ego's lane's centre to a place beside the driving and parking lanes on a side.
+
+        It lies in the middle of the strip there, and `lane_share` of the last lane's width farther out.
+        """
+        inner_m, last_m = self.edge_m(ahead_m, side), 2.0 * self.half_lane_m(ahead_m)
+        for kind, width_m in self._strips(ahead_m, side):
+            if kind is not SideKind.PARKING:
+                return inner_m + width_m / 2.0 + lane_share * last_m
+            inner_m, last_m = inner_m + width_m, width_m
+        return inner_m + KERB_M
+
     def parking_m(self, ahead_m: float, side: float) -> float:
         """Distance from the ego's lane's centre to a car that is parked on a side, near the kerb."""
         inner_m = self.edge_m(ahead_m, side)

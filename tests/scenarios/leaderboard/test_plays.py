@@ -83,9 +83,36 @@ def test_an_obstacle_stands_in_the_egos_lane(graph: LaneGraph, name: str, direct
     places = [route.curve.project(a.pose.x_m, a.pose.y_m) for n, a in stage.actors.items() if n != "sign"]
     offsets = np.array([float(place.d_m) for place in places])
     assert np.abs(offsets).max() < site.half_lane_m(40.0)
-    assert min(float(place.s_m) for place in places) == pytest.approx(45.0, abs=0.5)
+    first_m = 40.0 if name == "ConstructionObstacle" else 45.0  # its trailer stands 5 m before the cones
+    assert min(float(place.s_m) for place in places) == pytest.approx(first_m, abs=0.5)
     if name in ("Accident", "ParkedObstacle"):
         assert (offsets > 0.5).all() if direction == "left" else (offsets < -0.5).all()
+
+
+@pytest.mark.parametrize("direction", ["left", "right"])
+def test_road_works_leave_one_side_of_the_lane_free(graph: LaneGraph, direction: str) -> None:
+    """Four cones along the inner edge, 2 m apart, and three across the lane behind them, as in scenario_runner."""
+    route = way(graph, *WIDE)
+    site = site_on(graph, route)
+    script = build("ConstructionObstacle", site, {**VALUES, "direction": direction})
+    stage = Stage(script, lambda _: (0.0, 0.0), graph, route=route)
+    poses = [actor.pose for name, actor in stage.actors.items() if name.startswith("cone")]
+    cones = [route.curve.project(pose.x_m, pose.y_m) for pose in poses]
+    inner = 0.85 * site.half_lane_m(45.0) * (1.0 if direction == "right" else -1.0)
+    outwards = -1.0 if direction == "right" else 1.0
+    offsets = [inner] * 4 + [inner + outwards * across for across in (1.0, 2.0, 3.0)]
+    assert [float(cone.d_m) for cone in cones] == pytest.approx(offsets, abs=0.05)
+    assert [float(cone.s_m) for cone in cones] == pytest.approx([47.0, 49.0, 51.0, 53.0, 53.0, 53.0, 53.0], abs=0.5)
+
+
+@pytest.mark.parametrize("name", ["Accident", "ParkedObstacle", "ConstructionObstacle"])
+def test_a_warning_sign_stands_beside_the_road(graph: LaneGraph, name: str) -> None:
+    route = way(graph, *WIDE)
+    site = site_on(graph, route)
+    stage = Stage(build(name, site, VALUES), lambda _: (0.0, 0.0), graph, route=route)
+    sign = stage.actors["sign"].pose
+    widest_half_m = 0.66
+    assert float(route.curve.project(sign.x_m, sign.y_m).d_m) < -site.edge_m(0.0, -1.0) - widest_half_m
 
 
 def test_a_walker_meets_the_ego_on_its_lane(graph: LaneGraph) -> None:
