@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import carla
+import py_trees  # type: ignore[import-not-found]
 from agents.navigation.basic_agent import BasicAgent  # type: ignore[import-not-found]
 from agents.navigation.behavior_agent import BehaviorAgent  # type: ignore[import-not-found]
 from leaderboard.autoagents.autonomous_agent import AutonomousAgent, Track  # type: ignore[import-not-found]
@@ -127,8 +128,18 @@ def _idle(judged: JudgedAgent, ego: Any) -> Any:
 _DRIVERS = {"behavior": _behavior, "basic": _basic, "autopilot": _autopilot, "idle": _idle}
 
 
+NO_TRAFFIC = {
+    "BA_ChangeRoadBehavior": [0, 0, None, None],  # cars in front, cars behind, their distance, more space
+    "BA_ChangeOppositeBehavior": [None, None, False],  # distance of the source, of the cars, whether they come
+    "BA_ChangeJunctionBehavior": [None, None, 0, 0],  # distance of the source, of the cars, most cars, percentage
+}
+"""Parameters of the background traffic, as scenarios write them on the evaluator's blackboard."""
+
+
 def _remove_background(world: Any) -> None:
-    """Destroy the background traffic. The evaluator's program expects that the TrafficManager may do so."""
+    """Ask for no more background traffic, and destroy what is there, as the TrafficManager may do, too."""
+    for name, values in NO_TRAFFIC.items():
+        py_trees.blackboard.Blackboard().set(name, values, overwrite=True)
     for vehicle in world.get_actors().filter("vehicle.*"):
         if vehicle.attributes.get("role_name") == BACKGROUND_ROLE:
             vehicle.destroy()

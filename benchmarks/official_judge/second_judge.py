@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ class SecondJudge:
         rig = Rig((), SensorNoise())
         self._sensors = SensorRig(world, ego, rig, lambda each, take: each.listen(take), rear_axle_x_m=rear_m, seed=0)
         self._first = 0
-        self._rows = ["frame,time_s,x_m,y_m,yaw_rad,speed_mps,throttle,brake,steer"]
+        self._rows = ["frame,time_s,x_m,y_m,yaw_rad,speed_mps,throttle,brake,steer,nearest,nearest_m"]
         self._contacts: list[str] = []
         self._running: set[str] = set()
         self._end: str | None = None
@@ -92,9 +93,16 @@ class SecondJudge:
         ego = truth.ego
         self._rows.append(
             f"{truth.stamp.frame},{truth.stamp.time_s:.2f},{ego.x_m:.3f},{ego.y_m:.3f},{ego.yaw_rad:.4f},"
-            f"{truth.ego_speed_mps:.3f},{control.throttle:.3f},{control.brake:.3f},{control.steer:.4f}"
+            f"{truth.ego_speed_mps:.3f},{control.throttle:.3f},{control.brake:.3f},{control.steer:.4f},{_nearest(truth)}"
         )
         self._contacts += [
             f"{each.stamp.time_s:.2f} s: {each.other} {each.other_id}, {each.impulse_ns:.0f} N s"
             for each in truth.collisions
         ]
+
+
+def _nearest(truth: Truth) -> str:
+    """Kind and id of the road user nearest to the ego's rear axle, and the distance to its middle, m."""
+    gaps = [(math.hypot(each.x_m - truth.ego.x_m, each.y_m - truth.ego.y_m), each) for each in truth.objects]
+    gap_m, nearest = min(gaps, key=lambda pair: pair[0], default=(math.inf, None))
+    return f"{nearest.kind.value} {nearest.track_id},{gap_m:.2f}" if nearest is not None else ","

@@ -9,7 +9,7 @@ from scipy.spatial import cKDTree
 
 from av_core.frames import wrap_angle
 from av_core.lane_points import LanePoints
-from av_core.types import Lane, LaneGraph
+from av_core.types import Lane, LaneGraph, SideKind
 
 REACH_M = 8.0
 """Lanes with a point within this distance are examined."""
@@ -74,6 +74,9 @@ class LaneLocator:
         self._points = LanePoints(graph)
         self._width = np.concatenate([lane.width_m for lane in self._points.lanes])
         self._tree = cKDTree(np.concatenate([lane.points for lane in self._points.lanes]))
+        parking = [lane for lane in graph.side_lanes.values() if lane.kind is SideKind.PARKING and len(lane.s_m) > 1]
+        self._parking_rows = [(lane, row) for lane in parking for row in range(len(lane.s_m))]
+        self._parking_tree = cKDTree(np.concatenate([lane.points[:, :2] for lane in parking])) if parking else None
 
     def nearest(self, x_m: float, y_m: float, z_m: float) -> LanePoint:
         """The point of a driving lane's centre line that is nearest to a position, as CARLA's `Map.get_waypoint`.
@@ -87,6 +90,17 @@ class LaneLocator:
             lane, near = self._points.lane_and_row(row)
             found.append(lane_point(lane, float(lane.curve.project_on_piece(x_m, y_m, near).s_m)))
         return min(found, key=lambda point: point.distance_m(x_m, y_m))
+
+    def parking(self, x_m: float, y_m: float) -> tuple[float, float] | None:
+        """(distance from the centre line of the nearest parking lane, its width there); None where the map has none."""
+        if self._parking_tree is None:
+            return None
+        _, row = self._parking_tree.query((x_m, y_m))
+        lane, near = self._parking_rows[int(row)]
+        s_m = lane.curve.project_on_piece(x_m, y_m, near).s_m
+        x, y, _ = lane.curve.pose_at(s_m)
+        width_m = float(lane.curve.interpolate(s_m, lane.width_m))
+        return float(np.hypot(float(x) - x_m, float(y) - y_m)), width_m
 
     def ahead(self, point: LanePoint, step_m: float, count: int) -> list[LanePoint]:
         """Up to `count` points at steps of `step_m` along the lane and the first of its successors."""

@@ -33,7 +33,7 @@ STRETCHES_TOLD = 5
 
 
 class OutsideLanes:
-    """The part of the route that the ego drove outside all lanes, or against the traffic.
+    """The part of the route that the ego drove outside all driving and parking lanes, or against the traffic.
 
     The direction is not judged in junctions, nor while a scenario allows the oncoming lane.
     """
@@ -55,7 +55,11 @@ class OutsideLanes:
     def update(self, tick: Tick) -> None:
         at = tick.centre
         here = self._locator.nearest(at.x_m, at.y_m, tick.truth.ego_z_m)
-        is_outside = here.distance_m(at.x_m, at.y_m) > here.width_m / 2 + BESIDE_LANE_M
+        gap_m, width_m = here.distance_m(at.x_m, at.y_m), here.width_m
+        parking = self._locator.parking(at.x_m, at.y_m)
+        if parking is not None and parking[0] <= gap_m:
+            gap_m, width_m = parking
+        is_outside = gap_m > width_m / 2 + BESIDE_LANE_M
         self._is_wrong_way = self._judge_direction(here, at.yaw_rad)
         self._last = here
         advance_m = self._progress.advance(at)

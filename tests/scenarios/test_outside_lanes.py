@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from av_core.types import LaneGraph
+from av_core.types import LaneGraph, SideKind, SideLane
 from scenarios.judging.lane_locator import LaneLocator
 from scenarios.judging.lanes import OutsideLanes
 from scenarios.judging.route_points import RoutePoints
@@ -31,6 +33,16 @@ def outside_share(*parts: list[Tick], graph: LaneGraph = TWO_WAYS, scenarios: Sc
 def test_half_a_metre_beside_the_lane_is_allowed() -> None:
     assert outside_share(ticks_along_x(1, 399, y_m=-2.2)) == 0.0
     assert outside_share(ticks_along_x(1, 399, y_m=-2.3)) == 1.0
+
+
+def test_a_parking_lane_is_no_outside_but_a_pavement_is() -> None:
+    """Both are 2 m wide and lie to the right of the route's lane."""
+    strip = straight(key(0, -2), 0, -2.75, 0, 400)
+    for kind, share in ((SideKind.PARKING, 0.0), (SideKind.PAVEMENT, 1.0)):
+        side = SideLane(strip.key, kind, strip.points, strip.s_m, strip.yaw_rad, 0.0 * strip.s_m + 2.0, False, ())
+        graph = replace(TWO_WAYS, side_lanes={side.key: side})
+        assert outside_share(ticks_along_x(1, 399, y_m=-3.0), graph=graph) == share
+        assert outside_share(ticks_along_x(1, 399, y_m=-4.3), graph=graph) == 1.0
 
 
 @settings(deadline=None, max_examples=10)

@@ -10,6 +10,7 @@ from typing import Any
 from scenarios.leaderboard.plays.play import (
     AT_ONCE_MPS2,
     BEGIN,
+    END,
     Play,
     Values,
     begin,
@@ -24,8 +25,8 @@ from scenarios.leaderboard.plays.site import Site
 WALK_MPS = 2.0
 WALKER = "walker.pedestrian.0015"
 
-PASSED_M = 20.0
-"""The scenario ends when the ego is so far past the place of the walk."""
+DRIVE_ON_M = 40.0
+"""The scenario ends when the ego has driven so far after the walk."""
 
 CLOSE_M = 6.0
 """A walker starts at this distance at the latest, however slow the ego is."""
@@ -33,39 +34,69 @@ CLOSE_M = 6.0
 SECONDS_PER_5_DEG = 0.1
 """A walk at an angle takes longer: by this time for each 5 degrees."""
 
+BEHIND_M = 0.5
+"""A walker stands so far behind what hides him."""
+
+HALF_LENGTHS_M = {
+    "static.prop.vendingmachine": 0.44,
+    "static.prop.foodcart": 1.14,
+    "static.prop.container": 0.97,
+    "static.prop.busstoplb": 0.95,
+}
+"""Half the length of what may hide a walker, as a CARLA server reports it; of others `OTHER_HALF_M`."""
+
+OTHER_HALF_M = 1.0
+
+PARKED, PARKED_HALF_M = "vehicle.nissan.patrol", 2.3
+PARKED_WALK_M = 8.0
+
 
 def behind_object(site: Site, values: Values) -> Play:
-    """A walker behind an object on the pavement."""
-    at, side = values["distance"], side_of(values)
-    offset = side * site.pavement_m(at, side)
-    blocker = {"blueprint": values["blocker_model"], "place": site.place(at - 1.5, offset)}
-    return _crossing(site, values, offset, blocker, 2.1, offset * side + site.pavement_m(at, -side))
+    """A walker behind an object, both in the middle of the pavement."""
+    at, side, model = values["distance"], side_of(values), values["blocker_model"]
+    offset = site.pavement_m(at, side)
+    turn_deg = 0.0 if model.startswith("vehicle") else -90.0
+    actors = {
+        "walker": _walker(site, values, at + HALF_LENGTHS_M.get(model, OTHER_HALF_M) + BEHIND_M, offset),
+        "blocker": {"blueprint": model, "place": site.place(at, side * offset, turn_deg)},
+    }
+    return _crossing(site, values, actors, at, 2.1, 2.0 * offset)
 
 
 def behind_parked_car(site: Site, values: Values) -> Play:
-    """A walker behind a car that is parked at the kerb."""
+    """A walker behind a parked car, both a lane's width beside the ego's lane."""
     at, side = values["distance"], side_of(values)
-    offset = side * site.pavement_m(at, side)
-    parked = site.place(at - 3.5, side * site.parking_m(at - 3.5, side))
-    blocker = {"blueprint": "vehicle.nissan.patrol", "place": parked}
-    return _crossing(site, values, offset, blocker, 2.15, 8.0)
+    offset = 2.0 * site.half_lane_m(at)
+    walker_m = at + PARKED_HALF_M + BEHIND_M
+    actors = {
+        "walker": _walker(site, values, walker_m, offset),
+        "blocker": {"blueprint": PARKED, "place": site.place(at, side * offset)},
+    }
+    return _crossing(site, values, actors, walker_m, 2.15, PARKED_WALK_M)
+
+
+def _walker(site: Site, values: Values, ahead_m: float, offset_m: float) -> dict[str, Any]:
+    side = side_of(values)
+    return {
+        "blueprint": WALKER,
+        "place": site.place(ahead_m, side * offset_m, -side * (90.0 + values["crossing_angle"])),
+    }
 
 
 def _crossing(
-    site: Site, values: Values, offset: float, blocker: dict[str, Any], before_s: float, distance_m: float
+    site: Site, values: Values, actors: dict[str, Any], meeting_m: float, before_s: float, distance_m: float
 ) -> Play:
-    """The walker goes across the road once the ego would be there in `before_s`, or is very close."""
-    at, side, angle = values["distance"], side_of(values), values["crossing_angle"]
-    walker = {"blueprint": WALKER, "place": site.place(at, offset, -side * (90.0 + angle))}
-    start_s = before_s + SECONDS_PER_5_DEG * (angle // 5.0)
+    """The walker goes across the road once the ego would be at `meeting_m` in `before_s`, or is very close."""
+    start_s = before_s + SECONDS_PER_5_DEG * (values["crossing_angle"] // 5.0)
     walk = {
         "cross": {"actor": "walker", "speed_mps": WALK_MPS, "distance_m": distance_m, "acceleration_mps2": AT_ONCE_MPS2}
     }
-    actors = {"walker": walker, "blocker": blocker}
-    soon = since(BEGIN, soon_at({"place": site.place(at)}, start_s, CLOSE_M))
+    soon = since(BEGIN, soon_at({"place": site.place(meeting_m)}, start_s, CLOSE_M))
+    walked = {"after": {"event": "walk", "delay_s": distance_m / WALK_MPS}}
     events = [
         begin(site),
-        {"name": "walk", "when": soon, "do": [walk]},
-        end({"route_m": site.trigger_m + at + PASSED_M}, gone(actors)),
+        {"name": "walk", "when": soon, "until": END, "do": [walk]},
+        {"name": "walked", "when": walked, "do": gone(actors)},
+        end({"driven": {"event": "walked", "by_m": DRIVE_ON_M}}, []),
     ]
     return Play({"actors": actors, "events": events})

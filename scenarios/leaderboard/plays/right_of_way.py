@@ -48,7 +48,10 @@ def taking_priority(site: Site, values: Values) -> Play:
 
 
 def _crossing(site: Site, values: Values, at_begin: list[dict[str, Any]], at_end: list[dict[str, Any]]) -> Play:
-    """The other vehicle starts so that it meets the ego, and drives on whatever is in its way."""
+    """The other vehicle starts so that it meets the ego, and drives on whatever is in its way, for a fixed time.
+
+    It may follow the ego out of the junction.
+    """
     junction = site.junction
     entry = junction.entries(values["direction"])[-1]
     source = walk_back(site.graph, LaneSpot(entry, entry.length_m), SOURCE_M)
@@ -65,12 +68,13 @@ def _crossing(site: Site, values: Values, at_begin: list[dict[str, Any]], at_end
     }
     soon = since(BEGIN, soon_at({"place": on_map(_meeting(junction, entry, way))}, BEFORE_S, CLOSE_M))
     appear: list[dict[str, Any]] = [{"spawn": "other"}, {"lights": {"actor": "other", "emergency": True}}]
-    gone_s = way.length_m / OTHER_MPS + 1.0
+    gone_s = float(np.hypot(sink.pose.x_m - source.pose.x_m, sink.pose.y_m - source.pose.y_m)) / OTHER_MPS
+    over = {"all": [{"after": {"event": "crossed"}}, passed_junction(site)]}
     events = [
         begin(site, [*at_begin, *appear]),
         {"name": "cross", "when": soon, "until": END, "do": [drive]},
         {"name": "crossed", "when": {"after": {"event": "cross", "delay_s": gone_s}}, "do": gone(actors)},
-        end(passed_junction(site), [*gone(actors), *at_end]),
+        end(over, at_end),
     ]
     return Play({"actors": actors, "events": events})
 

@@ -29,6 +29,9 @@ SAME_WAY_RAD = np.pi / 4
 KERB_M = 1.0
 """Distance of what stands beside the road from its edge, and of the middle of a parked car from the kerb."""
 
+NO_PAVEMENT_M = 1.5
+"""Distance of who stands beside a road without pavements from the middle of its outermost lane."""
+
 LANE_WITHIN_M = 6.0
 """A place given by coordinates is on the lane whose centre is nearest, if it is nearer than this."""
 
@@ -119,13 +122,16 @@ class Site:
         return offset_m
 
     def pavement_m(self, ahead_m: float, side: float) -> float:
-        """Distance from the ego's lane's centre to someone who stands on the pavement on a side."""
-        outer_m = self.edge_m(ahead_m, side)
+        """Distance from the ego's lane's centre to the middle of the pavement on a side.
+
+        Without a pavement it is 1.5 m from the middle of the outermost lane, of whatever kind.
+        """
+        inner_m, last_m = self.edge_m(ahead_m, side), 2.0 * self.half_lane_m(ahead_m)
         for kind, width_m in self._strips(ahead_m, side):
             if kind is SideKind.PAVEMENT:
-                break
-            outer_m += width_m
-        return outer_m + KERB_M
+                return inner_m + width_m / 2.0
+            inner_m, last_m = inner_m + width_m, width_m
+        return inner_m - last_m / 2.0 + NO_PAVEMENT_M
 
     def beside_road_m(self, ahead_m: float, side: float, lane_share: float) -> float:
         """Distance from the ego's lane's centre to a place beside the driving and parking lanes on a side.
