@@ -6,7 +6,9 @@
     python -m benchmarks.unreal.finetune --mix out/n.pt --start old.pt out/nA.pt=0.4 old.pt,trained.pt=0.3
 
 OWN and LOOKS are data sets of `av-stack dataset`. With `--paste`, signal heads cut from CARLA's pictures are pasted
-into them and into own pictures, which then are a quarter of the labelled batch. `boxes.json` holds the
+into them and into own pictures, which then are a quarter of the labelled batch. `--hold` keeps the outputs of all
+classes but lights on labelled pictures too; `--lights-only` learns nothing but lights from CARLA's pictures;
+`--without TOWN` leaves out the pictures of one town. `boxes.json` holds the
 training labels of the pictures of the other towns: the data set's boxes, where a vehicle has the shipped detector's
 class, a signal head its state as marked by hand, and what cannot be told (backs of heads, riders without a box) has
 none and does not count in the loss. The result is a state dict, beside which OUT's `.checkpoint` lets a stopped run go
@@ -19,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +40,7 @@ BOXES = Path(__file__).with_name("boxes.json")
 DECODERS = 8
 """Threads that decode pictures."""
 
-SHIPPED = Path(__file__).parents[1] / "perception" / "weights"
+SHIPPED = Path(__file__).parents[2] / "perception" / "weights"
 
 
 def main() -> None:
@@ -48,6 +51,9 @@ def main() -> None:
     parser.add_argument("--size", default="n", choices=("n", "s"))
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--paste", action="store_true", help="paste signal heads in other sizes and places")
+    parser.add_argument("--lights-only", action="store_true", help="learn only lights from CARLA's pictures")
+    parser.add_argument("--hold", type=float, default=0.0, help="weight of other classes' change on labelled pictures")
+    parser.add_argument("--without", help="town whose pictures are left out")
     parser.add_argument("--rate", type=float, default=5e-4)
     parser.add_argument("--keep", type=float, default=1.0)
     parser.add_argument("--foreign-batch", type=int, default=32)
@@ -60,10 +66,11 @@ def main() -> None:
         return mix(weights, told.inputs, told.mix)
     unreal, *own, out = (Path(text) for text in told.inputs)
     spec = FinetuneSpec(10**6, told.rate, told.keep, told.foreign_batch, told.own_batch, told.seconds)
-    foreign, kept = unreal_pictures(unreal, told.device), own_pictures(own, told.device)
-    draw = ForeignBatches(foreign)
+    spec = replace(spec, hold=told.hold)
+    foreign, kept = unreal_pictures(unreal, told.device, told.without), own_pictures(own, told.device)
+    draw = ForeignBatches(foreign, lights_only=told.lights_only)
     if told.paste:
-        draw = ForeignBatches(foreign, HeadPaster(foreign.rgb, foreign.boxes), kept)
+        draw = ForeignBatches(foreign, HeadPaster(foreign.rgb, foreign.boxes), kept, told.lights_only)
     out.parent.mkdir(parents=True, exist_ok=True)
     start = load_weights(weights, told.device)
     tuned = finetune(start, draw, kept, spec, tell, out.with_suffix(".checkpoint"))
@@ -73,7 +80,7 @@ def main() -> None:
 
 def tell(step: Step) -> None:
     if step.number % 100 == 0:
-        print(step)
+        print(step, flush=True)
 
 
 def mix(weights: Path, parts: list[str], out: Path) -> None:
@@ -101,9 +108,10 @@ def _state(path: Path) -> dict[str, torch.Tensor]:
     return {name: value.float() if value.is_floating_point() else value for name, value in state.items()}
 
 
-def unreal_pictures(folder: Path, device: str) -> Pictures:
-    """The pictures that `BOXES` lists."""
-    labels = json.loads(BOXES.read_text())
+def unreal_pictures(folder: Path, device: str, without: str | None = None) -> Pictures:
+    """The pictures that `BOXES` lists, except those of the town `without`."""
+    every = json.loads(BOXES.read_text())
+    labels = {name: rows for name, rows in every.items() if without is None or not name.startswith(without)}
     boxes = [
         np.array([[UNLEARNT if name is None else CLASSES.index(name), *box] for name, *box in rows], dtype=np.float64)
         for rows in labels.values()

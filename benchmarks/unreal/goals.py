@@ -2,6 +2,8 @@
 
     python -m benchmarks.unreal.goals DATA/carla_unreal --weights a.pt --weights b.pt --out FILE.json
 
+With `--town` another town is measured, for weights whose training left that one out.
+
 A signal head counts if it faces the camera and is `HEAD_MIN_PX` high or more; it is found at IoU 0.5 by a detection
 from which the stack reads lights. Its state is read as the stack reads it, in the detected box. A vehicle that the
 labels omit (`omitted.json`) is not false; "by the labels alone" counts it as false. "Checked" are the
@@ -30,8 +32,8 @@ EVERY_SCORE = 0.001
 """Lowest score of detections, for average precision."""
 
 
-def measure(folder: Path, detector: Detector) -> dict[str, float]:
-    """The figures of one detector."""
+def measure(folder: Path, detector: Detector, town: str = HELD_BACK) -> dict[str, float]:
+    """The figures of one detector on the pictures of `town`."""
     classes = load_class_map("carla_objects")
     pictures = {picture.path.stem: picture for picture in read_pictures(folder)}
     heads: dict[str, list[LabelledHead]] = {}
@@ -41,7 +43,7 @@ def measure(folder: Path, detector: Detector) -> dict[str, float]:
     counts: Counter[str] = Counter()
     scored = []
     for case in unreal_cases(folder):
-        if not case.name.startswith(HELD_BACK):
+        if not case.name.startswith(town):
             continue
         bgr = read_picture(case.path)
         found = detector.detect_in(bgr)
@@ -57,7 +59,11 @@ def measure(folder: Path, detector: Detector) -> dict[str, float]:
         for when, words in (("before", ""), ("after", ", checked")):
             out[f"{group}: false a picture{words}"] = round(counts[f"{group}, false, {when}"] / len(scored), 4)
     out |= {name: counts[name] for name in ("heads", "heads found", "heads read right", "heads read wrong")}
-    return {"pictures": len(scored), **out, "heads: share found": round(counts["heads found"] / counts["heads"], 4)}
+    return {
+        "pictures": len(scored),
+        **out,
+        "heads: share found": round(counts["heads found"] / max(counts["heads"], 1), 4),
+    }
 
 
 def judge_heads(bgr: Image, heads: Sequence[LabelledHead], found: Sequence[Detection]) -> Counter[str]:
@@ -81,12 +87,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("unreal", type=Path)
     parser.add_argument("--weights", type=Path, action="append", required=True)
+    parser.add_argument("--town", default=HELD_BACK)
     parser.add_argument("--out", type=Path, required=True)
     told = parser.parse_args()
     report = {}
     for weights in told.weights:
         detector = Detector(network_for(weights, *NETWORK_PX, "cpu"), EVERY_SCORE)
-        report[f"{weights.resolve().parent.name}/{weights.stem}"] = measure(told.unreal, detector)
+        report[f"{weights.resolve().parent.name}/{weights.stem}"] = measure(told.unreal, detector, told.town)
     told.out.write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))
 

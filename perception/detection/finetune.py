@@ -2,15 +2,16 @@
 
 The training loss has two terms. The term of the foreign pictures is the detector's own loss, without the classes that
 their labels lack. The term of own pictures is the distance to the outputs of the initial weights (learning without
-forgetting, Li and Hoiem, 2016); only the student sees them with random photometric changes. The statistics of batch
-norm stay fixed. Afterwards the weights can be averaged with the initial ones (WiSE-FT, Wortsman et al., 2022).
+forgetting, Li and Hoiem, 2016); only the student sees them with random photometric changes. If wanted, the outputs of
+the classes other than lights are also held on the labelled pictures. The statistics of batch norm stay fixed.
+Afterwards the weights can be averaged with the initial ones (WiSE-FT, Wortsman et al., 2022).
 """
 
 from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from perception.detection.classes import CLASSES, light_state
 from perception.detection.foreign_batches import Pictures
 from perception.detection.photometric_augmentation import augment_photometric
 from perception.detection.resident import UNLEARNT, move_and_warp
@@ -43,10 +45,14 @@ BOX_SCORE_MIN = 0.05
 OWN_LOOKS = 0.4
 """Fraction of own pictures with photometric changes."""
 
+HELD = [number for number, name in enumerate(CLASSES) if light_state(name) is None]
+"""Classes that `FinetuneSpec.hold` holds: all but lights."""
+
 
 @dataclass(frozen=True, slots=True)
 class FinetuneSpec:
-    """Options of a fine-tuning. `keep` weighs the loss on own pictures; batches are pictures per step."""
+    """Options of a fine-tuning. `keep` weighs the loss on own pictures, `hold` the distance to the initial outputs of
+    `HELD` on labelled pictures; batches are pictures per step."""
 
     steps: int = 1500
     rate: float = 5e-4
@@ -55,6 +61,7 @@ class FinetuneSpec:
     own_batch: int = 64
     seconds: float = float("inf")
     seed: int = 0
+    hold: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +153,16 @@ class _Run:
             group["lr"] = spec.rate * warm * (0.02 + 0.49 * (1.0 + np.cos(np.pi * share)))
         batch = self._draw(spec.foreign_batch, self._rng)
         plain, changed = _own_batch(self._own, spec.own_batch, self._rng)
+        labelled, kept = slice(None, spec.foreign_batch), slice(spec.foreign_batch, None)
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._device.type == "cuda"):
             with torch.no_grad():
-                wanted = self._teacher(plain / 255.0)
+                wanted = _floats(self._teacher((torch.cat([batch["img"], plain]) if spec.hold else plain) / 255.0))
             found = _floats(self._model(torch.cat([batch["img"], changed]) / 255.0))
-        loss, _ = self._loss(_part(found, slice(None, spec.foreign_batch)), batch)
+        loss, _ = self._loss(_part(found, labelled), batch)
         learn = loss.sum() / spec.foreign_batch
-        keep = keep_loss(_part(found, slice(spec.foreign_batch, None)), _floats(wanted))
+        keep = keep_loss(_part(found, kept), _part(wanted, kept) if spec.hold else wanted)
+        if spec.hold:
+            learn = learn + spec.hold * keep_loss(_part(found, labelled), _part(wanted, labelled), HELD)
         self._optimizer.zero_grad(set_to_none=True)
         (learn + spec.keep * keep).backward()
         torch.nn.utils.clip_grad_norm_(self._model.parameters(), GRADIENT_MAX)
@@ -203,14 +213,20 @@ def averaged(start: dict[str, torch.Tensor], tuned: dict[str, torch.Tensor], sha
     }
 
 
-def keep_loss(student: dict[str, Any], teacher: dict[str, Any]) -> torch.Tensor:
-    """Distance of the outputs to the teacher's: cross-entropy of scores, and L1 of the boxes that the teacher finds."""
+def keep_loss(student: dict[str, Any], teacher: dict[str, Any], classes: Sequence[int] | None = None) -> torch.Tensor:
+    """Distance of the outputs to the teacher's: cross-entropy of scores, and L1 of the boxes that the teacher finds.
+
+    With `classes`, only their scores and boxes count.
+    """
+    chosen = slice(None) if classes is None else list(classes)
     total = torch.zeros((), device=student["one2one"]["scores"].device)
     for branch in ("one2many", "one2one"):
         given, wanted = student[branch], teacher[branch]
-        target = wanted["scores"].sigmoid()
+        target = wanted["scores"][:, chosen].sigmoid()
         entropy = torch.nn.functional.binary_cross_entropy(target, target, reduction="sum")
-        cross = torch.nn.functional.binary_cross_entropy_with_logits(given["scores"], target, reduction="sum")
+        cross = torch.nn.functional.binary_cross_entropy_with_logits(
+            given["scores"][:, chosen], target, reduction="sum"
+        )
         best = target.amax(dim=1)
         mass = best.sum().clamp(min=1.0)
         weight = torch.where(best > BOX_SCORE_MIN, best, torch.zeros_like(best))

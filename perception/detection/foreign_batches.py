@@ -31,6 +31,9 @@ OWN_SHARE = 0.25
 
 LIGHTS = [number for number, name in enumerate(CLASSES) if light_state(name) is not None]
 
+OTHERS = torch.tensor([light_state(name) is None for name in CLASSES])
+"""Classes other than lights."""
+
 SIGNS = torch.tensor([name == STOP_SIGN or name.startswith("speed limit") for name in CLASSES])
 """Classes that the foreign labels lack."""
 
@@ -47,11 +50,19 @@ class Pictures:
 class ForeignBatches:
     """Draws batches of foreign pictures, with heads pasted by `paste`; `own` are own pictures for `OWN_SHARE` of them.
 
-    A batch is as of `resident.augment`, with "unlabelled" as `ignoring_loss` takes it.
+    With `lights_only`, nothing but lights is learnt from the foreign pictures. A batch is as of `resident.augment`,
+    with "unlabelled" as `ignoring_loss` takes it.
     """
 
-    def __init__(self, foreign: Pictures, paste: HeadPaster | None = None, own: Pictures | None = None) -> None:
+    def __init__(
+        self,
+        foreign: Pictures,
+        paste: HeadPaster | None = None,
+        own: Pictures | None = None,
+        lights_only: bool = False,
+    ) -> None:
         self._foreign, self._paste, self._own = foreign, paste, own
+        self._lights_only = lights_only
         weights = np.array([LIGHT_WEIGHT if _has_large_light(boxes) else 1.0 for boxes in foreign.boxes])
         self._weights = weights / weights.sum()
 
@@ -59,11 +70,14 @@ class ForeignBatches:
         own_count = 0 if self._own is None else round(OWN_SHARE * count)
         numbers = rng.choice(len(self._weights), count - own_count, p=self._weights)
         batch = self._varied(self._foreign, numbers, np.full(len(numbers), True), rng)
+        lacks = SIGNS
+        if self._lights_only:
+            batch, lacks = only_lights(batch), OTHERS
         if self._own is None:
-            return {**batch, "unlabelled": SIGNS.to(batch["img"].device)}
+            return {**batch, "unlabelled": lacks.to(batch["img"].device)}
         numbers = rng.choice(len(self._own.boxes), own_count)
         may_flip = may_be_mirrored([self._own.boxes[i] for i in numbers])
-        return concatenated(self._varied(self._own, numbers, may_flip, rng), batch, SIGNS)
+        return concatenated(self._varied(self._own, numbers, may_flip, rng), batch, lacks)
 
     def _varied(
         self, pictures: Pictures, numbers: NDArray[np.intp], may_flip: NDArray[np.bool_], rng: np.random.Generator
@@ -74,6 +88,12 @@ class ForeignBatches:
             rgb, boxes = self._paste(rgb, boxes, rng)
         moved, batch = move_and_warp(rgb, boxes, rng, SCALES, may_flip)
         return {**batch, "img": augment_photometric(moved, rng, VARIED_SHARE).clamp_(0.0, 255.0)}
+
+
+def only_lights(batch: dict[str, Any]) -> dict[str, Any]:
+    """The batch without the labels of objects that are no lights; the loss has to leave out their classes."""
+    is_light = torch.isin(batch["cls"][:, 0], torch.tensor(LIGHTS, device=batch["cls"].device))
+    return {**batch, **{name: batch[name][is_light] for name in ("batch_idx", "cls", "bboxes")}}
 
 
 def _has_large_light(boxes: Float) -> bool:
