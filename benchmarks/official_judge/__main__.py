@@ -47,13 +47,15 @@ def main() -> int:
     parser.add_argument(
         "--causes", type=Path, help="JSON: the cause of each difference, by AGENT/TRAFFIC/ROUTE, the folder in --out"
     )
+    parser.add_argument("--json", type=Path, help="file for all drives in --out; default: official_judge.json there")
+    parser.add_argument("--sum-up", action="store_true", help="drive nothing")
     parser.add_argument("--table", type=Path, help="Markdown file whose marked part becomes the table")
     given = parser.parse_args()
     if given.place:
         given.routes.write_text(place(given.place.split(","), given.maps, given.map))
     programs = Programs(given.leaderboard, given.scenario_runner, given.api, given.python)
     only = [name for name in given.only.split(",") if name]
-    for route in routes_in(given.routes):
+    for route in routes_in(given.routes) if not given.sum_up else ():
         if not only or route.route_id in only:
             order = _order(given, route)
             if not (Path(order.folder) / PAIR).exists():
@@ -99,7 +101,8 @@ def _sum_up(given: argparse.Namespace) -> None:
         cause = causes.get(str(file.parent.relative_to(given.out)), "")
         pairs.append(Pair.read(json.loads(file.read_text()), cause))
     pairs.sort(key=lambda pair: (pair.agent, pair.has_background, int(pair.route_id)))
-    (given.out / "official_judge.json").write_text(json.dumps([pair.plain() for pair in pairs], indent=1) + "\n")
+    file = given.json or given.out / "official_judge.json"
+    file.write_text(json.dumps([pair.plain() for pair in pairs], indent=1) + "\n")
     print(summary(pairs), flush=True)
     if given.table:
         text = f"{summary(pairs)}\n\n{table(pairs)}"

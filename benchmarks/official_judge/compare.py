@@ -43,8 +43,11 @@ OUR_KINDS = {
 }
 """The same words for the kinds of our infraction log."""
 
-SCORE_EQUAL = 1.0
-"""Scores that differ by less than this, in points, count as equal: the starts and ends of a route differ a little."""
+PENALTY_EQUAL = 1.0
+"""Penalties (score in percent of the completion) that differ by less than this count as equal.
+
+The evaluator's routes are up to 3 m shorter than ours, so completions differ a little.
+"""
 
 COMPLETION_EQUAL = 2.0
 """Completions that differ by less than this, in percent, count as equal."""
@@ -60,13 +63,17 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a drive ended, completion and score in percent, and the number of infractions of each kind."""
+    """How a drive ended, completion and score in percent, and the number of infractions of each kind.
+
+    `skipped` names the scenarios of the route that the judge's program did not play, and why.
+    """
 
     end: str
     completion_percent: float
     score: float
     counts: Mapping[str, int]
     lines: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +123,13 @@ def _differences(one: Verdict, other: Verdict, but: Sequence[str] = ()) -> list[
     hides_score = any(one.counts.get(kind, 0) != other.counts.get(kind, 0) for kind in but)
     if abs(one.completion_percent - other.completion_percent) > COMPLETION_EQUAL:
         found.append(f"completion: {one.completion_percent:.0f} / {other.completion_percent:.0f} %")
-    elif not found and not hides_score and abs(one.score - other.score) > SCORE_EQUAL:
+    elif not found and not hides_score and abs(_penalty(one) - _penalty(other)) > PENALTY_EQUAL:
         found.append(f"score: {one.score:.1f} / {other.score:.1f}")
     return found
+
+
+def _penalty(verdict: Verdict) -> float:
+    return 100.0 * verdict.score / verdict.completion_percent if verdict.completion_percent else 100.0
 
 
 def table(pairs: Iterable[Pair]) -> str:
@@ -139,16 +150,18 @@ def _row(pair: Pair) -> tuple[str, ...]:
 def _counted(verdict: Verdict) -> str:
     """How a drive ended and what was counted, in a few words."""
     counted = [f"{count} {kind}" if count > 1 else kind for kind, count in sorted(verdict.counts.items())]
-    return ", ".join([verdict.end, *counted])
+    skipped = ["scenario skipped"] if verdict.skipped else []
+    return ", ".join([verdict.end, *counted, *skipped])
 
 
 def summary(pairs: Sequence[Pair]) -> str:
     """The table in one sentence."""
     equal = sum(not pair.differences() for pair in pairs)
     judged_equally = sum(not pair.judges_differ() for pair in pairs)
-    types = {pair.types for pair in pairs}
+    types = {pair.types for pair in pairs if not pair.official.skipped}
+    unnamed = sum(bool(pair.differences()) and not pair.cause for pair in pairs)
     return (
-        f"{len(pairs)} drives of {len(types)} types. On the evaluator's own drives, our judge comes to the "
-        f"same verdict and score in {judged_equally}. "
-        f"Between its drives and ours, verdict and score are equal in {equal}."
+        f"{len(pairs)} drives, in which the evaluator plays {len(types)} types. On the evaluator's own drives, our "
+        f"judge comes to the same verdict and score in {judged_equally}. Between its drives and ours, verdict and score "
+        f"are equal in {equal}; {len(pairs) - equal - unnamed} differences have a named cause, {unnamed} have none."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -26,6 +27,9 @@ LIMIT_S = 900.0
 
 OLD_PYTHON = Path(__file__).with_name("old_python")
 """What newer versions of Python lack for the evaluator."""
+
+SKIPPED = r"(?:Skipping|Ignoring) scenario ('.*)"
+"""What the evaluator prints of a scenario that it does not play."""
 
 AGENT = Path(__file__).with_name("evaluator_agent.py")
 
@@ -71,7 +75,8 @@ def official(programs: Programs, order: Order, address: Address) -> Verdict:
     counts = {OFFICIAL_KINDS[kind]: len(lines) for kind, lines in told.items() if lines}
     scores = record["scores"]
     lines = tuple(line for lines in told.values() for line in lines)
-    return Verdict(record["status"], scores["score_route"], scores["score_composed"], counts, lines)
+    skipped = tuple(re.findall(SKIPPED, (folder / "official.txt").read_text(errors="replace")))
+    return Verdict(record["status"], scores["score_route"], scores["score_composed"], counts, lines, skipped)
 
 
 SCORE_OF_FORMULA = {"2.0": "driving_score", "2.1": "driving_score_2_1"}

@@ -22,7 +22,7 @@ from srunner.scenariomanager.carla_data_provider import CarlaDataProvider  # typ
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the evaluator's own folder, the first, has another `scenarios`
 
 from av_stack.world.carla.agents.autopilot import Autopilot
-from av_stack.world.carla.agents.carla_agents import BASIC_KMH, PLAN_GAP_M
+from av_stack.world.carla.agents.carla_agents import BASIC_KMH, PLAN_GAP_M, carla_agent_step
 from av_stack.world.carla.traffic import Traffic
 from av_stack.world.carla.truth import BACKGROUND_ROLE
 from benchmarks.official_judge.order import Order
@@ -81,12 +81,7 @@ def _carla_agent(judged: JudgedAgent, agent: Any) -> Any:
             plan.append((town.get_waypoint(transform.location), option))
     agent.set_global_plan(plan)
 
-    def step(_time_s: float) -> Any:
-        if agent.done():  # it raises an error once its plan is used up, and the route may end a little later
-            return carla.VehicleControl(throttle=0.3)
-        return agent.run_step()
-
-    return step
+    return lambda _time_s: carla_agent_step(agent)
 
 
 def _behavior(judged: JudgedAgent, ego: Any) -> Any:

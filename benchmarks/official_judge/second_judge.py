@@ -10,6 +10,7 @@ from typing import Any
 
 import py_trees  # type: ignore[import-not-found]  # the evaluator's
 
+from av_core.frames import map_to_vehicle
 from av_core.types import Rig, SensorNoise, Stamp, Truth
 from av_stack.mission import mission_route
 from av_stack.server_process import embedded_map_files
@@ -47,7 +48,7 @@ class SecondJudge:
         rig = Rig((), SensorNoise())
         self._sensors = SensorRig(world, ego, rig, lambda each, take: each.listen(take), rear_axle_x_m=rear_m, seed=0)
         self._first = 0
-        self._rows = ["frame,time_s,x_m,y_m,yaw_rad,speed_mps,throttle,brake,steer,nearest,nearest_m"]
+        self._rows = ["frame,time_s,x_m,y_m,yaw_rad,speed_mps,throttle,brake,steer,nearest,ahead_m,left_m"]
         self._contacts: list[str] = []
         self._running: set[str] = set()
         self._end: str | None = None
@@ -102,7 +103,11 @@ class SecondJudge:
 
 
 def _nearest(truth: Truth) -> str:
-    """Kind and id of the road user nearest to the ego's rear axle, and the distance to its middle, m."""
-    gaps = [(math.hypot(each.x_m - truth.ego.x_m, each.y_m - truth.ego.y_m), each) for each in truth.objects]
-    gap_m, nearest = min(gaps, key=lambda pair: pair[0], default=(math.inf, None))
-    return f"{nearest.kind.value} {nearest.track_id},{gap_m:.2f}" if nearest is not None else ","
+    """Kind and id of the road user nearest to the ego's rear axle, and where its middle is from there, m."""
+    ego = truth.ego
+    gaps = [(math.hypot(each.x_m - ego.x_m, each.y_m - ego.y_m), each) for each in truth.objects]
+    _, nearest = min(gaps, key=lambda pair: pair[0], default=(math.inf, None))
+    if nearest is None:
+        return ",,"
+    ahead_m, left_m = map_to_vehicle((nearest.x_m, nearest.y_m), ego)
+    return f"{nearest.kind.value} {nearest.track_id},{ahead_m:.2f},{left_m:.2f}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from av_core.types import CollisionEvent
+from av_core.types import CollisionEvent, Pose2D
 from scenarios.judging.infraction_log import InfractionKind, LoggedInfraction
 from scenarios.judging.score import Infractions
 from scenarios.judging.tick import Tick, logged
@@ -43,27 +43,43 @@ def collision_kind(type_id: str) -> Kind | None:
     return "walker" if "walker" in type_id else None
 
 
+TICKS_KEPT = 20
+"""Ticks that are kept for contacts which are told late."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """The ego at a tick."""
+
+    frame: int
+    time_s: float
+    centre: Pose2D
+    speed_mps: float
+
+
 @dataclass(slots=True)
 class Collisions:
     """Counts contacts, several with one body or at one place as one.
 
-    The speed that decides about the fault is that of the tick before: the contact itself may have stopped the ego.
+    Place and speed are those of the tick before the contact, which may stop the ego.
     """
 
     descriptions: list[str] = field(default_factory=list)
     _log: list[LoggedInfraction] = field(default_factory=list)
     _counts: Counter[Kind] = field(default_factory=Counter)
+    _ticks: deque[_Before] = field(default_factory=lambda: deque(maxlen=TICKS_KEPT))
     _body: int | None = None
     _hit_s: float = 0.0
-    _place: tuple[float, float] | None = None
+    _place: Pose2D | None = None
 
     def update(self, tick: Tick) -> None:
         for event in tick.truth.collisions:
-            self._take(event, tick)
-        if self._place is not None and self._gap_m(tick) > SAME_PLACE_M:
+            self._take(event, self._before(event, tick), tick)
+        if self._place is not None and _gap_m(self._place, tick.centre) > SAME_PLACE_M:
             self._place = None
         if tick.time_s - self._hit_s > SAME_BODY_S:
             self._body = None
+        self._ticks.append(_Before(tick.truth.stamp.frame, tick.time_s, tick.centre, tick.speed_mps))
 
     @property
     def infractions(self) -> Infractions:
@@ -74,20 +90,29 @@ class Collisions:
     def log(self) -> tuple[LoggedInfraction, ...]:
         return tuple(self._log)
 
-    def _take(self, event: CollisionEvent, tick: Tick) -> None:
-        is_known = event.other_id == self._body or (self._place is not None and self._gap_m(tick) <= SAME_PLACE_M)
-        if is_known or abs(tick.speed_before_mps) < STANDING_MPS:
+    def _before(self, event: CollisionEvent, tick: Tick) -> _Before:
+        """The ego at the last tick before a contact, as far as ticks are kept; at the first one, that tick."""
+        earlier = [one for one in self._ticks if one.frame < event.stamp.frame]
+        if earlier:
+            return earlier[-1]
+        if self._ticks:
+            return self._ticks[0]
+        return _Before(tick.truth.stamp.frame, tick.time_s, tick.centre, tick.speed_before_mps)
+
+    def _take(self, event: CollisionEvent, before: _Before, tick: Tick) -> None:
+        is_near = self._place is not None and _gap_m(self._place, before.centre) <= SAME_PLACE_M
+        if event.other_id == self._body or is_near or abs(before.speed_mps) < STANDING_MPS:
             return
-        self._hit_s, self._place = tick.time_s, (tick.centre.x_m, tick.centre.y_m)
+        self._hit_s, self._place = before.time_s, before.centre
         if event.other_id != NO_BODY:
             self._body = event.other_id
         kind = collision_kind(event.other)
         if kind is not None:
             self._counts[kind] += 1
             self.descriptions.append(f"{event.other} at frame {event.stamp.frame}, {event.impulse_ns:.0f} N s")
-            what = f"hit {event.other} at {3.6 * abs(tick.speed_before_mps):.0f} km/h, {event.impulse_ns:.0f} N s"
+            what = f"hit {event.other} at {3.6 * abs(before.speed_mps):.0f} km/h, {event.impulse_ns:.0f} N s"
             self._log.append(logged(_LOG_KINDS[kind], tick, what))
 
-    def _gap_m(self, tick: Tick) -> float:
-        x, y = self._place if self._place is not None else (np.inf, np.inf)
-        return float(np.hypot(tick.centre.x_m - x, tick.centre.y_m - y))
+
+def _gap_m(one: Pose2D, other: Pose2D) -> float:
+    return float(np.hypot(one.x_m - other.x_m, one.y_m - other.y_m))

@@ -39,6 +39,18 @@ def test_a_judge_that_looks_on_need_not_know_what_the_player_tells() -> None:
     assert pair(seen, seen, late).differences() == ["scenario time-out: 1 / 0"]
 
 
+def test_an_evaluator_that_ends_a_little_earlier_is_none_of_the_differences() -> None:
+    """Its route is shorter than ours, so the judge that looks on sees 98.6 % of ours when it ends."""
+    early = Verdict("ended by the evaluator", 98.6, 69.0, {"red light": 1}, ())
+    assert pair(OFFICIAL, early).judges_differ() == []
+
+
+def test_a_skipped_scenario_is_told() -> None:
+    skipped = replace(OFFICIAL, skipped=("'Accident_1' due to setup error: 'Accident'",))
+    assert "| Completed, red light, scenario skipped |" in table([pair(OFFICIAL, official=skipped)])
+    assert "plays 0 types" in summary([pair(OFFICIAL, official=skipped)])
+
+
 def test_both_judges_use_the_same_words() -> None:
     assert set(OUR_KINDS) == {kind.value for kind in InfractionKind} - {InfractionKind.AGENT_ERROR.value}
     assert set(OUR_KINDS.values()) == set(OFFICIAL_KINDS.values())
@@ -52,8 +64,9 @@ def test_a_pair_is_read_back_and_shown() -> None:
         "| 7 | Accident | Town10HD | behavior | no | Completed, red light | 70.0 | equal, 70.0 | 100.0 |"
     )
     assert row.endswith("| red light: 1 / 0 | the light turned green |")
-    assert summary([one]).startswith("1 drives of 1 types.")
-    assert "in 1. Between its drives and ours, verdict and score are equal in 0." in summary([one])
+    assert summary([one]).startswith("1 drives, in which the evaluator plays 1 types.")
+    assert "in 1. Between its drives and ours, verdict and score are equal in 0; 0 differences have a" in summary([one])
+    assert "1 differences have a named cause, 0 have none." in summary([again])
 
 
 def test_an_order_passes_through_its_file(tmp_path: Path) -> None:

@@ -6,14 +6,14 @@ import pytest
 
 from av_core.types import CollisionEvent, Stamp
 from scenarios.judging.collisions import Collisions, collision_kind
-from tests.scenarios.judged_drives import show, tick_of
+from tests.scenarios.judged_drives import STEP_S, show, tick_of
 
 
 def counted(*hits: tuple[float, float, int], speed_mps: float = 5.0, type_id: str = "vehicle.audi.tt") -> int:
     """Collisions of a drive with hits (time s, place m, id of the body), and ticks without one between them."""
     collisions = Collisions()
     for time_s, x_m, other_id in hits:
-        event = CollisionEvent(Stamp(0, time_s), other_id, type_id, 100.0)
+        event = CollisionEvent(Stamp(round(time_s / STEP_S), time_s), other_id, type_id, 100.0)
         show(collisions, [tick_of(x_m, time_s=time_s - 0.05, speed_mps=speed_mps)])
         show(collisions, [tick_of(x_m, time_s=time_s, speed_mps=speed_mps, collisions=[event])])
     return collisions.infractions.collisions
@@ -47,6 +47,23 @@ def test_a_contact_that_stops_the_ego_at_once_counts() -> None:
     event = CollisionEvent(Stamp(0, 1.0), 7, "static.wall", 1e4)
     show(collisions, [tick_of(speed_mps=0.0, speed_before_mps=8.0, collisions=[event])])
     assert collisions.infractions.collisions_static == 1
+
+
+def test_speed_and_place_are_those_of_the_tick_before_a_contact_that_is_told_late() -> None:
+    """The first contact, of tick 2, is told with tick 3, when it has stopped the ego; the second one likewise."""
+    collisions = Collisions()
+    drive = (
+        (0.0, 8.0, None),
+        (2.0, 0.0, None),
+        (3.0, 0.0, (2, 7)),
+        (5.1, 8.0, None),
+        (5.5, 0.0, None),
+        (5.5, 0.0, (5, 8)),
+    )
+    for frame, (x_m, speed_mps, contact) in enumerate(drive, start=1):
+        hits = [CollisionEvent(Stamp(contact[0], STEP_S * contact[0]), contact[1], "walker.x", 1.0)] if contact else []
+        show(collisions, [tick_of(x_m, time_s=STEP_S * frame, speed_mps=speed_mps, collisions=hits)])
+    assert collisions.infractions.collisions_walker == 2  # the second is 5.1 m behind tick 1, and 2.1 m behind tick 3
 
 
 @pytest.mark.parametrize(

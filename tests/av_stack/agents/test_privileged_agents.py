@@ -53,6 +53,9 @@ class BehaviorAgent:
         self._plan = list(plan)
         assert all(option in ("LANEFOLLOW", "LEFT", "RIGHT") for _, option in plan)
 
+    def done(self):
+        return False
+
     def run_step(self):
         here = self._vehicle.get_transform()
         while len(self._plan) > 1 and self._plan[0][0].transform.location.distance(here.location) < 5.0:

@@ -29,6 +29,9 @@ PLAN_GAP_M = 2.0
 BASIC_KMH = 30.0
 """Target speed of the basic agent until it knows a speed limit, as in CARLA's automatic_control.py."""
 
+ROLL_ON_THROTTLE = 0.3
+"""Throttle once the agent's plan is used up: its step would raise an error. It drops the plan when it makes way."""
+
 NEEDED = Path("agents") / "navigation" / "behavior_agent.py"
 
 
@@ -49,7 +52,14 @@ class CarlaAgent:
 
     def _run_step(self) -> Any:
         with self._world.episode.session.answering("the agent's questions"):
-            return self._agent.run_step()
+            return carla_agent_step(self._agent)
+
+
+def carla_agent_step(agent: Any) -> Any:
+    """The `carla.VehicleControl` of one of CARLA's agents, also behind the end of its plan."""
+    if agent.done():
+        return carla.VehicleControl(throttle=ROLL_ON_THROTTLE)
+    return agent.run_step()
 
 
 def check_folder(folder: Path | None) -> None:
