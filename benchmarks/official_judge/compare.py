@@ -162,6 +162,6 @@ def summary(pairs: Sequence[Pair]) -> str:
     unnamed = sum(bool(pair.differences()) and not pair.cause for pair in pairs)
     return (
         f"{len(pairs)} drives, in which the evaluator plays {len(types)} types. On the evaluator's own drives, our "
-        f"judge comes to the same verdict and score in {judged_equally}. Between its drives and ours, verdict and score "
-        f"are equal in {equal}; {len(pairs) - equal - unnamed} differences have a named cause, {unnamed} have none."
+        f"judge comes to the same verdict and score in {judged_equally}. Between its drives and ours, they are "
+        f"equal in {equal}; {len(pairs) - equal - unnamed} differences have a named cause, {unnamed} have none."
     )

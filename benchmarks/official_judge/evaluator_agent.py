@@ -22,14 +22,11 @@ from srunner.scenariomanager.carla_data_provider import CarlaDataProvider  # typ
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the evaluator's own folder, the first, has another `scenarios`
 
 from av_stack.world.carla.agents.autopilot import Autopilot
-from av_stack.world.carla.agents.carla_agents import BASIC_KMH, PLAN_GAP_M, carla_agent_step
+from av_stack.world.carla.agents.carla_agents import BASIC_KMH, carla_agent_step, thinned
 from av_stack.world.carla.traffic import Traffic
 from av_stack.world.carla.truth import BACKGROUND_ROLE
 from benchmarks.official_judge.order import Order
 from benchmarks.official_judge.second_judge import SecondJudge
-
-CLOSE_M = 0.1
-"""The gaps of the plan may be smaller by this, since its points are not exactly 1 m apart."""
 
 
 def get_entry_point() -> str:
@@ -75,10 +72,7 @@ class JudgedAgent(AutonomousAgent):  # type: ignore[misc]  # the evaluator is no
 def _carla_agent(judged: JudgedAgent, agent: Any) -> Any:
     """One of CARLA's agents, with the evaluator's route as its plan."""
     town = CarlaDataProvider.get_map()
-    plan: list[Any] = []
-    for transform, option in judged._plan:
-        if not plan or transform.location.distance(plan[-1][0].transform.location) >= PLAN_GAP_M - CLOSE_M:
-            plan.append((town.get_waypoint(transform.location), option))
+    plan = thinned((town.get_waypoint(transform.location), option) for transform, option in judged._plan)
     agent.set_global_plan(plan)
 
     return lambda _time_s: carla_agent_step(agent)

@@ -65,7 +65,7 @@ def test_a_pair_is_read_back_and_shown() -> None:
     )
     assert row.endswith("| red light: 1 / 0 | the light turned green |")
     assert summary([one]).startswith("1 drives, in which the evaluator plays 1 types.")
-    assert "in 1. Between its drives and ours, verdict and score are equal in 0; 0 differences have a" in summary([one])
+    assert "in 1. Between its drives and ours, they are equal in 0; 0 differences have a" in summary([one])
     assert "1 differences have a named cause, 0 have none." in summary([again])
 
 

@@ -67,6 +67,20 @@ class BehaviorAgent:
 """
 
 
+STRAIGHT_PLANNER = """
+class GlobalRoutePlanner:
+    def __init__(self, town, gap_m):
+        assert gap_m == 1.0
+        self._town = town
+
+    def trace_route(self, here, there):
+        count = max(int(here.distance(there)), 1)
+        places = [here + (there - here) * (number / count) for number in range(count + 1)]
+        return [(self._town.get_waypoint(place), "LANEFOLLOW") for place in places]
+"""
+"""Finds the right way only where it leads straight on, and knows no lane changes."""
+
+
 class RouteOf:
     """The route of a scenario on the map that a server has loaded."""
 
@@ -129,18 +143,21 @@ def make_folder(tmp_path: Path) -> Callable[[str], Path]:
         options = "\n".join(f"    {name} = {name!r}" for name in names)
         (package / "local_planner.py").write_text(f"class RoadOption:\n{options}\n")
         (package / "behavior_agent.py").write_text(behavior_agent)
+        (package / "global_route_planner.py").write_text(STRAIGHT_PLANNER)
         return tmp_path / "carla"
 
     return make
 
 
-def test_an_agent_of_carlas_folder_gets_the_route_as_its_plan(
-    city_server: Address, tmp_path: Path, make_folder: Callable[[str], Path]
+@pytest.mark.parametrize("scenario", [SHORT, TURN], ids=["way of CARLA's planner", "the route, where that is off it"])
+def test_an_agent_of_carlas_folder_gets_a_plan_along_the_route(
+    city_server: Address, tmp_path: Path, make_folder: Callable[[str], Path], scenario: Scenario
 ) -> None:
     folder = make_folder(PURE_PURSUIT)
-    figures = run(TURN, Options(city_server, out=tmp_path, agent="behavior", agents=folder)).figures
+    figures = run(scenario, Options(city_server, out=tmp_path, agent="behavior", agents=folder)).figures
     assert (figures["end"], figures["error"]) == ("arrived", None)
     assert figures["outside_lane_m"] < 5.0
+    assert figures["route_completion"] == 1.0
 
 
 def test_a_folder_without_carlas_agents(tmp_path: Path) -> None:

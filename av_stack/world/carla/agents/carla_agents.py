@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import carla
+import numpy as np
+from numpy.typing import NDArray
 
+from av_core.curve import Curve
 from av_core.errors import AgentError, ConfigError
 from av_core.types import LaneGraph, SensorFrame
 from av_stack.agents.base import AgentStep
@@ -24,7 +28,19 @@ from av_stack.world.carla.world import CarlaWorld
 from planning import Route
 
 PLAN_GAP_M = 2.0
-"""Distance between the way points of the plan: the sampling of CARLA's own route planner."""
+"""Distance between the way points of the plan: the sampling of CARLA's own agents."""
+
+CLOSE_M = 0.1
+"""It may be smaller by this."""
+
+TRACE_GAP_M = 1.0
+"""Distance between the points of the Leaderboard's routes."""
+
+OFF_ROUTE_M = 7.0
+"""A way with a point farther than this from the route is another one. A lane change may lie elsewhere."""
+
+Step = tuple[carla.Waypoint, Any]
+"""A way point, and the `RoadOption` there."""
 
 BASIC_KMH = 30.0
 """Target speed of the basic agent until it knows a speed limit, as in CARLA's automatic_control.py."""
@@ -89,7 +105,7 @@ def make_carla_agent(name: str, world: CarlaWorld, route: Route, guard: Guard) -
     """
     makers: dict[str, Callable[[CarlaWorld], Any]] = {"behavior": _behavior, "basic": _basic}
     agent = guard.call("its constructor", makers[name], world)
-    plan = _plan(world.episode.map, route, world.lane_graph)
+    plan = _plan(world, route, guard)
     guard.call("set_global_plan", agent.set_global_plan, plan)
     return CarlaAgent(name, world, agent, guard)
 
@@ -106,7 +122,49 @@ def _basic(world: CarlaWorld) -> Any:
     return agent
 
 
-def _plan(town: carla.Map, route: Route, graph: LaneGraph) -> list[tuple[carla.Waypoint, Any]]:
+def thinned(plan: Iterable[Step]) -> list[Step]:
+    """The points of a plan that are `PLAN_GAP_M` apart, or more."""
+    kept: list[Step] = []
+    for waypoint, option in plan:
+        place = waypoint.transform.location
+        if not kept or place.distance(kept[-1][0].transform.location) >= PLAN_GAP_M - CLOSE_M:
+            kept.append((waypoint, option))
+    return kept
+
+
+def _plan(world: CarlaWorld, route: Route, guard: Guard) -> list[Step]:
+    """What the Leaderboard's agents get: the way that CARLA's own planner finds through the places of the route.
+
+    Where it finds another way than the route, or none, it is the route.
+    """
+    try:
+        traced = guard.call("its route planner", _traced, world, route)
+    except AgentError:  # it finds no way
+        traced = []
+    places = np.array([(waypoint.transform.location.x, -waypoint.transform.location.y) for waypoint, _ in traced])
+    if len(places) > 1 and _is_same_way(places, route.curve):
+        return thinned(traced)
+    return _followed(world.episode.map, route, world.lane_graph)
+
+
+def _is_same_way(places: NDArray[np.float64], curve: Curve) -> bool:
+    """Whether a way through `places` (N, 2) stays near the curve, and leaves no part of it out."""
+    there = curve.distance_m(*places.T).max()
+    back = np.hypot(curve.x_m[:, None] - places[:, 0], curve.y_m[:, None] - places[:, 1]).min(axis=1)
+    return bool(max(there, back.max()) < OFF_ROUTE_M)
+
+
+def _traced(world: CarlaWorld, route: Route) -> list[Step]:
+    """Points 1 m apart on the way of CARLA's planner."""
+    planner = importlib.import_module("agents.navigation.global_route_planner").GlobalRoutePlanner(
+        world.episode.map, TRACE_GAP_M
+    )
+    at = [carla.Location(x=x, y=y, z=float(route.z_m[route.curve.nearest(x, -y)])) for x, y in world.episode.spec.route]
+    return [step for here, there in pairwise(at) for step in planner.trace_route(here, there)]
+
+
+def _followed(town: carla.Map, route: Route, graph: LaneGraph) -> list[Step]:
+    """The points of the route itself."""
     options = importlib.import_module("agents.navigation.local_planner").RoadOption
     names, curve = road_options(route, graph), route.curve
     plan = []
