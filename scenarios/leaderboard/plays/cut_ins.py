@@ -12,6 +12,9 @@ from scenarios.leaderboard.plays.site import Site
 PULL_OUT_AT_M, HIDDEN_BY_M = 35.0, 28.0
 PULL_OUT_MPS, PULL_OUT_M = 20.0 / 3.6, 30.0
 
+PULL_AWAY_MPS2 = 3.5
+"""Acceleration of a car that CARLA's BasicAgent drives, at its largest throttle of 0.75."""
+
 QUEUE_GAP_M, QUEUE_AHEAD, QUEUE_BEHIND = 11.0, 3, 2
 
 
@@ -56,7 +59,7 @@ def out_of_a_queue(site: Site, values: Values) -> Play:
             "ego_share": 1.0,
             "fixed": True,
             "within_s": 3.0,
-            "acceleration_mps2": 10.0,
+            "acceleration_mps2": PULL_AWAY_MPS2,
         }
     }
     on = {"follow_lane": {"actor": "cutter", "speed_mps": 60.0 / 3.6, "yields": True}}
