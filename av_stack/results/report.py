@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+import av_stack
 from av_core.frames import map_to_vehicle, wrap_angle
 from av_core.types import StepResult, Truth
 from av_stack.agents.names import PRIVILEGED
@@ -155,7 +156,7 @@ def result(
         "oracles": list(oracles),
         "error": error,
         "versions": {
-            "av_stack": importlib.metadata.version("av-stack"),
+            "av_stack": av_stack.__version__,
             "carla": importlib.metadata.version("carla"),
             "server": server_version,
             "numpy": np.__version__,
