@@ -24,6 +24,8 @@ class Expectations(Strict):
     collisions: Count = 0
     red_lights: Count = 0
     stop_signs: Count = 0
+    scenario_timeouts: Count = 0
+    failed_yields: Count = 0
     score: Annotated[float, Field(ge=0.0, le=100.0)] | None = None
     fastest_1000_m_mps: Mps | None = None
     time_s: Seconds | None = None
@@ -38,6 +40,8 @@ class Expectations(Strict):
             ("collisions", "collisions"),
             ("red_lights", "red lights run"),
             ("stop_signs", "stop signs passed"),
+            ("scenario_timeouts", "scenarios not finished in time"),
+            ("failed_yields", "emergency vehicles not let pass"),
         ):
             if figures[key] > getattr(self, key):
                 found.append(f"{figures[key]} {words}")

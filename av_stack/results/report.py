@@ -131,7 +131,7 @@ def result(
     played: Played,
     agent: str,
 ) -> dict[str, Any]:
-    """Content of result.json; `collisions`, `red_lights` and `stop_signs` are counts.
+    """Content of result.json; what `Expectations` limits is there as counts.
 
     `shortcomings` is what the scenario expects and the drive lacks.
     """
@@ -148,6 +148,8 @@ def result(
         "collisions": verdict.infractions.collisions,
         "red_lights": verdict.infractions.red_lights,
         "stop_signs": verdict.infractions.stop_signs,
+        "scenario_timeouts": verdict.infractions.scenario_timeouts,
+        "failed_yields": verdict.infractions.failed_yields,
         **figures,
         **statistics,
         "infractions": infractions,

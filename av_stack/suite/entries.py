@@ -21,6 +21,9 @@ KEPT = (
     "collisions",
     "red_lights",
     "stop_signs",
+    "scenario_timeouts",
+    "failed_yields",
+    "is_success",
     "stops_at_red",
     "lateral_rms_m",
     "lateral_max_m",
@@ -68,7 +71,10 @@ def is_driven(entry: Mapping[str, Any]) -> bool:
 
 
 def summary(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """How many runs passed, failed, did not start and crashed; the mean scores of those that were driven."""
+    """How many runs passed, failed, did not start and crashed; the mean scores of those that were driven.
+
+    "succeeded" are Bench2Drive's successes, which allow only a low speed.
+    """
     driven = [found for found in entries if is_driven(found)]
     crashed = [found for found in entries if found["crash"] is not None]
     passed = [found for found in driven if not found["shortcomings"]]
@@ -76,6 +82,7 @@ def summary(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "runs": len(entries),
         "passed": len(passed),
         "failed": len(driven) - len(passed),
+        "succeeded": sum(bool(found["is_success"]) for found in driven),
         "not_started": len(entries) - len(driven) - len(crashed),
         "crashed": len(crashed),
         "crashed_attempts": sum(attempt["crash"] is not None for found in entries for attempt in found["attempts"]),

@@ -22,19 +22,15 @@ class Verdict:
     """How one agent's drive on one route ended.
 
     `score` is the driving score of Leaderboard 2.1 in percent. `has_begun` tells whether the scenario was reached.
-    `shortcomings` is what the suite holds against the drive; a crash has none.
+    `shortcomings` is what the suite holds against the drive; a crash has none. `passed` is Bench2Drive's success.
     """
 
     end: str
     score: float | None
     has_begun: bool
     shortcomings: tuple[str, ...]
+    passed: bool
     crash: str | None = None
-
-    @property
-    def passed(self) -> bool:
-        """Whether the drive was complete and nothing counts against it."""
-        return self.crash is None and not self.shortcomings
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +44,7 @@ class Row:
 
     def plain(self) -> dict[str, Any]:
         """The row as JSON takes it."""
-        verdicts = {agent: asdict(verdict) | {"passed": verdict.passed} for agent, verdict in self.verdicts.items()}
+        verdicts = {agent: asdict(verdict) for agent, verdict in self.verdicts.items()}
         return {"number": self.number, "type": self.type_name, "map": self.map_name, "verdicts": verdicts}
 
 
@@ -77,6 +73,7 @@ def _verdict(entry: Mapping[str, Any]) -> Verdict:
         score=None if score is None else round(score, 1),
         has_begun=any(part["began_s"] is not None for part in parts),
         shortcomings=tuple(entry["shortcomings"]),
+        passed=entry["crash"] is None and bool(entry["is_success"]),
         crash=entry["crash"],
     )
 
@@ -98,7 +95,7 @@ def cell(verdict: Verdict | None) -> str:
         return f"crash: {verdict.crash}"
     if verdict.passed:
         return f"**passed**, {verdict.score:.0f}"
-    text = "; ".join(verdict.shortcomings)
+    text = "; ".join(verdict.shortcomings) or "outside the lanes of the route"
     unreached = "" if verdict.has_begun else " (before the scenario)"
     return f"{text}{unreached}" + ("" if verdict.score is None else f", {verdict.score:.0f}")
 

@@ -41,10 +41,12 @@ class Verdict:
 
     `driving_score` is that of Leaderboard 2.0, `driving_score_2_1` that of 2.1. `collisions`, `red_lights`,
     `stop_signs` and `scenarios` describe the infractions one by one. `infraction_log` holds every one of them, and what
-    ended the drive if that counts against it, in the order of time.
+    ended the drive if that counts against it, in the order of time. `is_success` is Bench2Drive's success: the route is
+    complete, and nothing but a low speed counts against the drive.
     """
 
     end: str
+    is_success: bool
     route_completion: float
     driving_score: float
     driving_score_2_1: float
@@ -168,13 +170,15 @@ class Judge:
         """The results so far; `agent_error` says what the agent did wrong if that ended the drive."""
         infractions = sum((criterion.infractions for criterion in self._criteria), start=Infractions())
         completion = 1.0 if self.is_arrived else self._completion.share
+        log = self._log(end, agent_error)
         return Verdict(
             end=end,
+            is_success=self.is_arrived and all(entry.kind is InfractionKind.MINIMUM_SPEED for entry in log),
             route_completion=completion,
             driving_score=score_20(completion, infractions),
             driving_score_2_1=score_21(completion, infractions),
             infractions=infractions,
-            infraction_log=self._log(end, agent_error),
+            infraction_log=log,
             collisions=tuple(self._collisions.descriptions),
             red_lights=tuple(self._red_lights.signal_ids),
             stop_signs=tuple(self._stop_signs.signal_ids),

@@ -21,6 +21,7 @@ def drive(name: str, score: float | None, began_s: float | None, *shortcomings: 
         "driving_score_2_1": score,
         "parts": [{"name": "one", "began_s": began_s}],
         "shortcomings": list(shortcomings),
+        "is_success": not shortcomings and not crash,
         "crash": crash or None,
     }
 

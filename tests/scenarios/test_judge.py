@@ -99,6 +99,7 @@ def test_the_engine_reports_to_the_judge() -> None:
     verdict = judge.verdict("arrived")
     assert verdict.infractions == Infractions(scenario_timeouts=1)
     assert verdict.scenarios == ("Accident_1: not finished in time",)
+    assert not verdict.is_success
     assert verdict.driving_score == pytest.approx(70.0)
 
 
@@ -118,6 +119,8 @@ def test_result_and_table_show_scores_safety_and_comfort() -> None:
     }
     measured["fastest_1000_m_mps"] = None
     figures = result(scenario, "compact", verdict, measured, (), "", None, Played({}, {}), "idle")
+    assert figures["infractions"]["minimum_speed_percent"]
+    assert figures["is_success"]  # a low speed does not count
     assert 100.0 > figures["driving_score"] != figures["driving_score_2_1"] < 100.0
     shown = dict(zip(*(column.cells for column in table(figures).columns), strict=True))
     assert shown["driving score 2.0 / 2.1"] == f"{figures['driving_score']:.1f} / {figures['driving_score_2_1']:.1f}"

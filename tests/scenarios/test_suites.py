@@ -29,6 +29,8 @@ GOOD: dict[str, Any] = {
     "collisions": 0,
     "red_lights": 0,
     "stop_signs": 0,
+    "scenario_timeouts": 0,
+    "failed_yields": 0,
     "fastest_1000_m_mps": MOTORWAY_MPS + 0.1,
 }
 
@@ -40,6 +42,8 @@ GOOD: dict[str, Any] = {
         ({"collisions": 1}, "1 collisions"),
         ({"red_lights": 2}, "2 red lights run"),
         ({"stop_signs": 1}, "1 stop signs passed"),
+        ({"scenario_timeouts": 1}, "1 scenarios not finished in time"),
+        ({"failed_yields": 1}, "1 emergency vehicles not let pass"),
         ({"error": "the server went away"}, "went away"),
         ({"fastest_1000_m_mps": MOTORWAY_MPS - 0.1}, "needed are 25"),
         ({"fastest_1000_m_mps": None}, "needed are 25"),
