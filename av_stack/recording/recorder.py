@@ -10,11 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from av_core.errors import AvStackError, ConfigError
 from av_core.types import CameraModel, LaneGraph, SensorFrame, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.recording.atomic_file import write_atomically
 from av_stack.recording.background import BackgroundWriter
+from av_stack.recording.bird_view import BirdView
 from av_stack.recording.map_topic import map_message
 from av_stack.recording.overlay import Hud, draw
 from av_stack.recording.video import VideoWriter
@@ -95,12 +98,15 @@ class Recorder:
         """Raises AvStackError or OSError where the files cannot be written at all."""
         self.error: str | None = None
         self._camera, self._route = camera, route
-        self._recording = Recording(folder / RECORDING, metadata, map_message(graph, route))
+        map_around = map_message(graph, route)
+        self._recording = Recording(folder / RECORDING, metadata, map_around)
         self._open_files: list[Recording | VideoWriter] = [self._recording]
         self._video: VideoWriter | None = None
         if camera is not None:
+            self._panel = BirdView(map_around["lanes"], camera.height_px)
             fps = round(1.0 / (step_s * VIDEO_EVERY_STEPS))
-            self._video = VideoWriter(folder / VIDEO, camera.width_px, camera.height_px, fps)
+            width_px = camera.width_px + self._panel.width_px
+            self._video = VideoWriter(folder / VIDEO, width_px, camera.height_px, fps)
             self._open_files.append(self._video)
         self._background = BackgroundWriter("recording")
 
@@ -119,7 +125,8 @@ class Recorder:
             self._recording.write(frame, step, truth, progress)
             if self._video is not None and self._camera is not None and frame.stamp.frame % VIDEO_EVERY_STEPS == 0:
                 hud = Hud(truth.ego_speed_mps, progress.limit_mps, progress.progress_m, self._route.length_m)
-                self._video.write(draw(frame.cameras[self._camera.name].bgr, self._camera, step, hud))
+                front = draw(frame.cameras[self._camera.name].bgr, self._camera, step, hud)
+                self._video.write(np.hstack([front, self._panel.draw(step, truth)]))
         except AvStackError as error:
             self.error = str(error)
             self._close_files()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import cv2
 import numpy as np
 
 from av_core.frames import wrap_angle
 from av_core.types import Float, Image
+from av_stack.recording.ground_view import GroundView, fill
 from av_stack.report.recorded import Recorded, Track
 
 BEHIND_M, AHEAD_M = 38.0, 52.0
@@ -37,7 +37,8 @@ COLOURS_BGR = {
 def from_above(recorded: Recorded, at_s: float, width_px: int, height_px: int) -> Image:
     """The drive at a time, seconds since its first step, as a BGR picture."""
     step = min(int(np.searchsorted(recorded.time_s, at_s)), len(recorded.ego) - 1)
-    view = _View(recorded.ego[step], width_px, height_px)
+    px_per_m = width_px / (BEHIND_M + AHEAD_M)
+    view = GroundView(recorded.ego[step], (BEHIND_M * px_per_m, height_px / 2), px_per_m)
     canvas = np.full((height_px, width_px, 3), PAPER_BGR, dtype=np.uint8)
     lanes = [] if recorded.roads is None else recorded.roads["lanes"]
     for _, left, right in lanes:
@@ -52,23 +53,6 @@ def from_above(recorded: Recorded, at_s: float, width_px: int, height_px: int) -
     middle = np.array([x_m + EGO_CENTRE_M * np.cos(yaw_rad), y_m + EGO_CENTRE_M * np.sin(yaw_rad), yaw_rad])
     _draw_box(canvas, view, "ego", middle)
     return canvas
-
-
-class _View:
-    """Maps points of the map frame to pixels, such that the ego drives to the right."""
-
-    def __init__(self, ego: Float, width_px: int, height_px: int) -> None:
-        self._ego = ego
-        self._scale = width_px / (BEHIND_M + AHEAD_M)
-        self._origin_px = (BEHIND_M * self._scale, height_px / 2)
-
-    def pixels(self, points: Any) -> Any:
-        """Points (N, 2), m, as OpenCV takes them."""
-        offset = np.asarray(points, dtype=np.float64).reshape(-1, 2) - self._ego[:2]
-        cos, sin = np.cos(self._ego[2]), np.sin(self._ego[2])
-        ahead, left = offset @ (cos, sin), offset @ (-sin, cos)
-        u, v = self._origin_px[0] + ahead * self._scale, self._origin_px[1] - left * self._scale
-        return np.round(np.column_stack((u, v))).clip(-(2**14), 2**14).astype(np.int32).reshape(-1, 1, 2)
 
 
 def _there(recorded: Recorded, at_s: float) -> Iterator[tuple[str, Float]]:
@@ -95,14 +79,8 @@ def _pose_at(track: Track, at_s: float) -> Float | None:
     return np.array([*(first[1:3] + share * (last[1:3] - first[1:3])), first[3] + share * turned_rad])
 
 
-def _draw_box(canvas: Image, view: _View, kind: str, pose: Float) -> None:
+def _draw_box(canvas: Image, view: GroundView, kind: str, pose: Float) -> None:
     """A road user as a box that is pointed in front."""
     length_m, width_m = SIZES_M.get(kind, SIZES_M["car"])
     nose_m = length_m / 2 if kind == "pedestrian" else 0.28 * length_m
-    tail_m, side_m = -length_m / 2, width_m / 2
-    outline = np.array([(tail_m, -side_m), (nose_m, -side_m), (length_m / 2, 0.0), (nose_m, side_m), (tail_m, side_m)])
-    x_m, y_m, yaw_rad = pose
-    cos, sin = np.cos(yaw_rad), np.sin(yaw_rad)
-    corners = view.pixels(outline @ np.array([(cos, sin), (-sin, cos)]) + (x_m, y_m))
-    cv2.fillPoly(canvas, [corners], COLOURS_BGR.get(kind, VEHICLE_BGR), cv2.LINE_AA)
-    cv2.polylines(canvas, [corners], True, EDGE_BGR, 1, cv2.LINE_AA)
+    fill(canvas, view.box(pose, length_m, width_m, nose_m), COLOURS_BGR.get(kind, VEHICLE_BGR), EDGE_BGR)

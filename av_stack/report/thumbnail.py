@@ -47,8 +47,8 @@ def _video_picture(video: Path, at_s: float, recorded: Recorded) -> Image | None
 
 
 def _cropped(picture: Image) -> Image:
-    """The middle of a picture in the thumbnail's shape."""
+    """The front camera's part of a video's picture, in the thumbnail's shape; the panel at its right is left out."""
     height, width = picture.shape[:2]
     kept = min(height, width * HEIGHT_PX // WIDTH_PX)
     top = (height - kept) // 2
-    return picture[top : top + kept]
+    return picture[top : top + kept, : kept * WIDTH_PX // HEIGHT_PX]

@@ -1,0 +1,99 @@
+"""Draws what the stack believes and plans from above, beside what is really there, for the video."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cv2
+import numpy as np
+
+from av_core.types import Float, Image, ObjectKind, Pose2D, StepResult, TrackedObject, Truth
+from av_stack.agents.base import AgentStep
+from av_stack.recording.ground_view import GroundView, fill
+from av_stack.recording.overlay import BRAKING_BGR, OBJECT_BGR, PLAN_BGR, WALKER_BGR
+
+AHEAD_M, BEHIND_M = 56.0, 24.0
+"""How much road the panel shows ahead of and behind the ego, which drives up the picture."""
+
+WIDTH_SHARE = 0.6
+"""Width of the panel as a share of its height."""
+
+SECONDS_AHEAD = 2.0
+"""The line at a road user leads to where it would be after this time at its present velocity."""
+
+EGO_M, EGO_CENTRE_M = (4.9, 1.9), 1.4
+"""Length and width of the ego, and the distance of its centre from the rear axle."""
+
+NOSE_SHARE = 0.28
+"""A vehicle's box narrows to a point from this share of its length ahead of its centre."""
+
+PAPER_BGR, ROAD_BGR, EDGE_BGR = (38, 34, 32), (70, 64, 60), (118, 110, 104)
+EGO_BGR, TRUE_BGR = (219, 86, 26), (235, 235, 235)
+
+Lanes = Sequence[tuple[bool, Sequence[Sequence[float]], Sequence[Sequence[float]]]]
+
+
+class BirdView:
+    """The panel beside the front camera's picture, `height_px` high.
+
+    Grey outlines are the road users that are there; filled boxes are those that the stack tracks. So an empty outline
+    is one that it does not see, and a filled box without an outline is one that does not exist.
+    """
+
+    def __init__(self, lanes: Lanes, height_px: int) -> None:
+        """`lanes` are (is in a junction, left edge, right edge) as in the message of `/map`."""
+        self.width_px, self._height_px = 2 * round(WIDTH_SHARE * height_px / 2), height_px
+        self._px_per_m = height_px / (AHEAD_M + BEHIND_M)
+        self._lanes = [(is_junction, np.array(left), np.array(right)) for is_junction, left, right in lanes]
+        corners = [np.vstack([left, right]) for _, left, right in self._lanes]
+        self._low = np.array([xy.min(axis=0) for xy in corners]).reshape(-1, 2)
+        self._high = np.array([xy.max(axis=0) for xy in corners]).reshape(-1, 2)
+
+    def draw(self, step: AgentStep, truth: Truth) -> Image:
+        """The panel (height, width, 3) in BGR. Without a result it shows the truth only."""
+        ego = _pose(truth.ego)
+        view = GroundView(ego, (self.width_px / 2, AHEAD_M * self._px_per_m), self._px_per_m, is_up=True)
+        canvas = np.full((self._height_px, self.width_px, 3), PAPER_BGR, dtype=np.uint8)
+        self._draw_roads(canvas, view, ego[:2])
+        if step.result is not None:
+            _draw_belief(canvas, view, step.result)
+        for thing in truth.objects:
+            cv2.polylines(canvas, [_box(view, thing)], True, TRUE_BGR, 1, cv2.LINE_AA)
+        middle = ego + EGO_CENTRE_M * np.array([np.cos(ego[2]), np.sin(ego[2]), 0.0])
+        fill(canvas, view.box(middle, *EGO_M, NOSE_SHARE * EGO_M[0]), EGO_BGR, TRUE_BGR)
+        return canvas
+
+    def _draw_roads(self, canvas: Image, view: GroundView, ego_xy: Float) -> None:
+        reach_m = AHEAD_M + BEHIND_M
+        near = np.flatnonzero(np.all((self._low <= ego_xy + reach_m) & (self._high >= ego_xy - reach_m), axis=1))
+        lanes = [self._lanes[number] for number in near]
+        for _, left, right in lanes:
+            cv2.fillPoly(canvas, [view.pixels(np.vstack([left, right[::-1]]))], ROAD_BGR, cv2.LINE_AA)
+        for is_junction, left, right in lanes:  # after all surfaces, which would cover them
+            if not is_junction:
+                cv2.polylines(canvas, [view.pixels(left), view.pixels(right)], False, EDGE_BGR, 1, cv2.LINE_AA)
+
+
+def _draw_belief(canvas: Image, view: GroundView, result: StepResult) -> None:
+    """Tracked road users with their motion, and the planned path."""
+    path = result.plan.trajectory.curve
+    is_braking = float(result.plan.trajectory.accel_mps2.min()) < -1.0
+    way = view.pixels(np.column_stack([path.x_m, path.y_m]))
+    cv2.polylines(canvas, [way], False, BRAKING_BGR if is_braking else PLAN_BGR, 2, cv2.LINE_AA)
+    for thing in result.scene.objects:
+        colour = WALKER_BGR if thing.kind is ObjectKind.PEDESTRIAN else OBJECT_BGR
+        fill(canvas, _box(view, thing), colour)
+        here = np.array([thing.x_m, thing.y_m])
+        motion = view.pixels([here, here + SECONDS_AHEAD * np.array(thing.velocity_mps)])
+        cv2.polylines(canvas, [motion], False, colour, 1, cv2.LINE_AA)
+
+
+def _box(view: GroundView, thing: TrackedObject) -> Any:
+    nose = 0.5 if thing.kind is ObjectKind.PEDESTRIAN else NOSE_SHARE
+    pose = np.array([thing.x_m, thing.y_m, thing.yaw_rad])
+    return view.box(pose, thing.length_m, thing.width_m, nose * thing.length_m)
+
+
+def _pose(pose: Pose2D) -> Float:
+    return np.array([pose.x_m, pose.y_m, pose.yaw_rad])
