@@ -143,7 +143,7 @@ def _row(pair: Pair) -> tuple[str, ...]:
     return (
         pair.route_id, pair.types, pair.town, pair.agent, "yes" if pair.has_background else "no",
         _counted(pair.official), f"{pair.official.score:.1f}", same_drive, f"{pair.ours.score:.1f}",
-        "; ".join(pair.differences()) or "nothing", pair.cause or "-",
+        "; ".join(pair.differences()) or "nothing", (pair.differences() and pair.cause) or "-",
     )  # fmt: skip
 
 

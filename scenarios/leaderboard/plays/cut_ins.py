@@ -39,7 +39,7 @@ def pulls_out(site: Site, values: Values) -> Play:
 
 
 def out_of_a_queue(site: Site, values: Values) -> Play:
-    """A car changes lanes out of a queue that stands in the next lane, and drives on at the ego's speed."""
+    """A car turns sharply out of a queue that stands in the next lane, and drives on at the ego's speed."""
     at, side = values["distance"], side_of(values)
     if not site.has_lane_beside(at, side):
         raise RouteError(f"there is no lane of the ego's direction to the {values['direction']} {at:.0f} m on")
@@ -51,14 +51,13 @@ def out_of_a_queue(site: Site, values: Values) -> Play:
     actors = {
         name: {"blueprint": "vehicle.seat.leon", "place": site.place(where, offset)} for name, where in names.items()
     }
-    to = "right" if side > 0.0 else "left"
+    way = [site.place(at + 3.0, 0.5 * offset)] + [site.place(at + ahead_m) for ahead_m in (7.0, 30.0, 60.0)]
     change = {
-        "change_lane": {
+        "drive": {
             "actor": "cutter",
-            "to": to,
+            "through": way,
             "ego_share": 1.0,
             "fixed": True,
-            "within_s": 3.0,
             "acceleration_mps2": PULL_AWAY_MPS2,
         }
     }
