@@ -12,7 +12,8 @@ from contextlib import contextmanager
 import carla
 import pytest
 
-from av_core.errors import AvStackError
+from av_core.errors import AvStackError, WorldError
+from av_stack.server_process import ServerProcess
 from av_stack.world.carla.actors import actors_in
 from av_stack.world.carla.client import connect
 from av_stack.world.spec import Address
@@ -47,9 +48,13 @@ class OtherClient:
     def sensors(self) -> list[carla.Actor]:
         return list(actors_in(self.world, "sensor.*"))
 
-    def close(self) -> None:
+    def stop(self) -> None:
+        """Tick no more."""
         self._is_over.set()
         self._thread.join()
+
+    def close(self) -> None:
+        self.stop()
         self._set_synchronous(False)
 
     def _set_synchronous(self, is_on: bool) -> None:
@@ -106,6 +111,29 @@ def test_an_ego_that_is_destroyed_ends_the_command(city_server: Address, other: 
     assert process.returncode == 0, said
     assert "released: the vehicle is gone" in said
     assert other.sensors() == []
+
+
+def test_the_ego_stands_at_the_goal(city_server: Address, other: OtherClient) -> None:
+    with attached(city_server, "--goal", "275,-198.25") as process:
+        said, _ = process.communicate(timeout=90.0)
+    assert process.returncode == 0, said
+    assert "released: arrived" in said
+    assert other.ego.get_location().x == pytest.approx(275.0, abs=5.0)
+    assert other.sensors() == []
+
+
+def test_a_server_that_is_killed_ends_the_command() -> None:
+    server = ServerProcess(("--map", "city_grid"))
+    with server as address:
+        other = OtherClient(address)
+        with attached(address, "--goal", "400,-198.25") as process:
+            assert other.wait_until_driving() >= DRIVING_MPS
+            other.stop()
+            server.kill()
+            said, _ = process.communicate(timeout=40.0)
+    assert process.returncode == WorldError.exit_status, said
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("av-stack: "), said
 
 
 def test_a_goal_that_is_none() -> None:
