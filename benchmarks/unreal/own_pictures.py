@@ -21,23 +21,22 @@ import cv2
 import numpy as np
 
 from av_core.errors import ConfigError
-from av_stack.evaluation.detection import CONFIDENCE, EVERY_SCORE, figures, mean_precision
+from av_stack.evaluation.detection import CONFIDENCE, EVERY_SCORE, figures
 from av_stack.evaluation.detection_samples import FIRST_SEED, GUESTS, VIEWS
 from av_stack.server_process import ServerProcess
 from av_stack.world.carla.capture.shots import CaptureSpec, capture
 from av_stack.world.carla.client import connect
 from av_stack.world.carla.weather import named_weathers
 from benchmarks.plausibility import HELD_BACK, NETWORK_PX
-from perception.detection.classes import VEHICLES
+from perception.detection.classes import CLASSES, VEHICLES
 from perception.detection.detector import Detector
 from perception.detection.labels import Label
-from perception.detection.measure import Sample, match_labels
+from perception.detection.measure import Ranked, Sample, match_labels, precision_of, ranked
 from perception.detection.networks import network_for
 
 LABELS_FILE = "labels.json"
-GROUP = "all presets"
 DRAWS, DRAWS_OF_PRECISION = 2000, 60
-"""Random choices of the pictures for recall, and for average precision, which takes seconds each."""
+"""Random choices of the pictures for recall, and for average precision, which takes longer."""
 
 
 def render(out: Path, maps: Path) -> int:
@@ -93,11 +92,18 @@ def differences(before: Sequence[Sample], after: Sequence[Sample]) -> dict[str, 
         if sums[:, 0].any():
             out[name] = _spread(change, len(sums), DRAWS)
 
+    tables = [[[ranked(sample, name) for sample in samples] for name in CLASSES] for samples in (before, after)]
+
     def precision_change(chosen: np.ndarray[Any, Any]) -> float:
-        was, now = (mean_precision([some[i] for i in chosen], GROUP, None).value for some in (before, after))
+        was, now = (_mean_precision(table, chosen) for table in tables)
         return now - was
 
     return {**out, "mAP50-95": _spread(precision_change, len(before), DRAWS_OF_PRECISION)}
+
+
+def _mean_precision(by_class: Sequence[Sequence[Ranked]], chosen: np.ndarray[Any, Any]) -> float:
+    each = [precision_of([pictures[i] for i in chosen]) for pictures in by_class]
+    return float(np.mean([one.mean() for one in each if one is not None]))
 
 
 def _spread(change: Callable[[np.ndarray[Any, Any]], float], count: int, draws: int) -> dict[str, float]:

@@ -41,23 +41,41 @@ def ious(a: Float, b: Float) -> Float:
     return np.asarray(shared / np.maximum(areas - shared, 1e-12))
 
 
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One picture's detections of a class: how many objects count, the scores, and per detection and IoU the outcome.
+
+    An outcome is 1 where it is right, 0 where it is wrong, nan where it is left out.
+    """
+
+    count: int
+    scores: tuple[float, ...]
+    outcomes: Float
+
+
 def average_precision(samples: Sequence[Sample], name: str) -> Float | None:
     """Average precision of class `name` at each of `IOUS`; None where no object of the class counts."""
-    total = sum(label.counts for sample in samples for label in sample.labels if label.name == name)
+    return precision_of([ranked(sample, name) for sample in samples])
+
+
+def ranked(sample: Sample, name: str) -> Ranked:
+    """What average precision of class `name` needs of a picture."""
+    labels = [label for label in sample.labels if label.name == name]
+    found = sorted((d for d in sample.found if d.name == name), key=lambda d: -d.confidence)
+    count = sum(label.counts for label in labels)
+    return Ranked(count, tuple(d.confidence for d in found), _outcomes(found, labels))
+
+
+def precision_of(pictures: Sequence[Ranked]) -> Float | None:
+    """Average precision at each of `IOUS` over pictures; None where no object counts."""
+    total = sum(picture.count for picture in pictures)
     if total == 0:
         return None
-    scores: list[float] = []
-    outcomes: list[Float] = []  # per detection and IoU: 1 right, 0 wrong, nan left out
-    for sample in samples:
-        found = sorted((d for d in sample.found if d.name == name), key=lambda d: -d.confidence)
-        if found:
-            scores += [d.confidence for d in found]
-            outcomes.append(_outcomes(found, [label for label in sample.labels if label.name == name]))
-    if not scores:
+    scores = np.array([score for picture in pictures for score in picture.scores])
+    if not len(scores):
         return np.zeros(len(IOUS))
-    order = np.argsort(-np.array(scores), kind="stable")
-    ranked = np.concatenate(outcomes)[order]
-    return np.array([_area(ranked[:, k], total) for k in range(len(IOUS))])
+    together = np.concatenate([picture.outcomes for picture in pictures])[np.argsort(-scores, kind="stable")]
+    return np.array([_area(together[:, k], total) for k in range(len(IOUS))])
 
 
 def match_labels(
@@ -91,7 +109,7 @@ def _edges(found: Sequence[Detection]) -> Float:
 
 def _outcomes(found: Sequence[Detection], labels: Sequence[Label]) -> Float:
     out = np.zeros((len(found), len(IOUS)))
-    if not labels:
+    if not labels or not found:
         return out
     overlap = ious(_edges(found), np.array([label.box_px for label in labels], dtype=np.float64))
     counts = np.array([label.counts for label in labels])
