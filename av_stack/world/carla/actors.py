@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, cast
 
 import carla
 from carla.command import DestroyActor, FutureActor, SetAutopilot, SpawnActor
+
+T = TypeVar("T")
+
+
+def read_unless_gone(read: Callable[[], T]) -> T | None:
+    """What `read` takes from an actor; None where the actor has been destroyed.
+
+    `is_alive` cannot tell: it is false for a moment after a spawn, too.
+    """
+    try:
+        return read()
+    except RuntimeError as error:
+        if "destroyed actor" not in str(error):
+            raise
+        return None
 
 
 def actors_in(world: carla.World, pattern: str = "*") -> Iterable[carla.Actor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import carla
 import numpy as np
@@ -21,7 +22,7 @@ from av_core.types import (
     Truth,
     VehicleParameters,
 )
-from av_stack.world.carla.actors import actors_in, traffic_lights
+from av_stack.world.carla.actors import actors_in, read_unless_gone, traffic_lights
 
 _KINDS = {
     "car": ObjectKind.CAR,
@@ -84,14 +85,14 @@ class TruthReader:
         return body is not None and body.is_background
 
     def _objects(self) -> list[TrackedObject]:
-        found = []
+        there, found = self._world.get_snapshot().has_actor, []
         for actor in actors_in(self._world):
             if actor.id not in self._bodies:
                 self._bodies[actor.id] = None if actor.id == self._ego.id else _body(actor)
             body = self._bodies[actor.id]
-            if body is not None and actor.is_alive:
-                found.append(_tracked(actor, body))
-        return found
+            if body is not None and there(actor.id):
+                found.append(read_unless_gone(partial(_tracked, actor, body)))
+        return [tracked for tracked in found if tracked is not None]
 
 
 def forward_speed_mps(actor: carla.Actor) -> float:

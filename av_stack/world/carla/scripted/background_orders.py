@@ -105,8 +105,9 @@ class BackgroundOrders:
                 vehicle.set_light_state(carla.VehicleLightState.Brake)
 
     def _start(self) -> None:
+        there = {vehicle.id for vehicle in self._vehicles()}
         for vehicle in self._stopped.values():
-            if vehicle.is_alive:
+            if vehicle.id in there:
                 vehicle.set_light_state(carla.VehicleLightState.NONE)
                 self._set_speed(vehicle)
         self._stopped.clear()

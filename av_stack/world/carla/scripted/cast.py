@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import carla
@@ -26,7 +27,7 @@ from av_core.orders import (
 )
 from av_core.suggest import similar
 from av_core.types import ActorTruth, Pose2D
-from av_stack.world.carla.actors import destroy
+from av_stack.world.carla.actors import destroy, read_unless_gone
 from av_stack.world.carla.scripted.signals import HeldSignals
 from av_stack.world.carla.vehicle_lights import light_state_of
 from av_stack.world.carla.weather import weather_of
@@ -67,7 +68,7 @@ class Cast:
         self._actors: dict[str, carla.Actor] = {}
         self._held: set[str] = set()
         self._gone: set[str] = set()
-        """Actors that somebody else destroyed. `is_alive` cannot tell: it is false for a moment after a spawn, too."""
+        """Actors that somebody else destroyed."""
         self._signals = HeldSignals(world)
 
     @property
@@ -83,12 +84,11 @@ class Cast:
         there, found = self._world.get_snapshot().has_actor, {}
         for name, actor in self._actors.items():
             if name not in self._gone and there(actor.id):
-                try:
-                    found[name] = _truth_of(actor)
-                except RuntimeError as error:
-                    if "destroyed actor" not in str(error):
-                        raise
+                truth = read_unless_gone(partial(_truth_of, actor))
+                if truth is None:
                     self._gone.add(name)
+                else:
+                    found[name] = truth
         return found
 
     def direct(self, orders: Sequence[CastOrder]) -> None:
