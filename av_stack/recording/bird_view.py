@@ -10,7 +10,7 @@ import numpy as np
 
 from av_core.types import Float, Image, ObjectKind, Pose2D, StepResult, TrackedObject, Truth
 from av_stack.agents.base import AgentStep
-from av_stack.recording.ground_view import GroundView, fill
+from av_stack.recording.ground_view import EGO_CENTRE_M, EGO_M, NOSE_SHARE, GroundView, draw_lanes, fill
 from av_stack.recording.overlay import BRAKING_BGR, OBJECT_BGR, PLAN_BGR, WALKER_BGR
 
 AHEAD_M, BEHIND_M = 56.0, 24.0
@@ -21,12 +21,6 @@ WIDTH_SHARE = 0.6
 
 SECONDS_AHEAD = 2.0
 """The line at a road user leads to where it would be after this time at its present velocity."""
-
-EGO_M, EGO_CENTRE_M = (4.9, 1.9), 1.4
-"""Length and width of the ego, and the distance of its centre from the rear axle."""
-
-NOSE_SHARE = 0.28
-"""A vehicle's box narrows to a point from this share of its length ahead of its centre."""
 
 PAPER_BGR, ROAD_BGR, EDGE_BGR = (38, 34, 32), (70, 64, 60), (118, 110, 104)
 EGO_BGR, TRUE_BGR = (219, 86, 26), (235, 235, 235)
@@ -67,12 +61,7 @@ class BirdView:
     def _draw_roads(self, canvas: Image, view: GroundView, ego_xy: Float) -> None:
         reach_m = AHEAD_M + BEHIND_M
         near = np.flatnonzero(np.all((self._low <= ego_xy + reach_m) & (self._high >= ego_xy - reach_m), axis=1))
-        lanes = [self._lanes[number] for number in near]
-        for _, left, right in lanes:
-            cv2.fillPoly(canvas, [view.pixels(np.vstack([left, right[::-1]]))], ROAD_BGR, cv2.LINE_AA)
-        for is_junction, left, right in lanes:  # after all surfaces, which would cover them
-            if not is_junction:
-                cv2.polylines(canvas, [view.pixels(left), view.pixels(right)], False, EDGE_BGR, 1, cv2.LINE_AA)
+        draw_lanes(canvas, view, [self._lanes[number] for number in near], ROAD_BGR, EDGE_BGR)
 
 
 def _draw_belief(canvas: Image, view: GroundView, result: StepResult) -> None:

@@ -1,7 +1,8 @@
-"""The ground around the ego as pixels of a picture from above."""
+"""The ground around the ego as a picture from above: places as pixels, lanes, and boxes of road users."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import cv2
@@ -13,6 +14,12 @@ Bgr = tuple[int, int, int]
 
 PIXEL_MAX = 2**14
 """Points far outside the picture are moved to this distance, which OpenCV can still draw."""
+
+EGO_M, EGO_CENTRE_M = (4.9, 1.9), 1.4
+"""Length and width of the ego, and the distance of its box's centre from the rear axle."""
+
+NOSE_SHARE = 0.28
+"""A vehicle's box narrows to a point from this share of its length ahead of its centre."""
 
 
 class GroundView:
@@ -53,3 +60,13 @@ def fill(canvas: Image, pixels: Any, colour: Bgr, edge: Bgr | None = None) -> No
     cv2.fillPoly(canvas, [pixels], colour, cv2.LINE_AA)
     if edge is not None:
         cv2.polylines(canvas, [pixels], True, edge, 1, cv2.LINE_AA)
+
+
+def draw_lanes(canvas: Image, view: GroundView, lanes: Iterable[tuple[bool, Any, Any]], road: Bgr, edge: Bgr) -> None:
+    """Draw lanes, each (is in a junction, left edge, right edge); the edges of junctions stay out."""
+    sides = [(is_junction, view.pixels(left), view.pixels(right)) for is_junction, left, right in lanes]
+    for _, left, right in sides:
+        cv2.fillPoly(canvas, [np.concatenate([left, right[::-1]])], road, cv2.LINE_AA)
+    for is_junction, left, right in sides:  # after all surfaces, which would cover them
+        if not is_junction:
+            cv2.polylines(canvas, [left, right], False, edge, 1, cv2.LINE_AA)

@@ -9,7 +9,7 @@ import numpy as np
 
 from av_core.frames import wrap_angle
 from av_core.types import Float, Image
-from av_stack.recording.ground_view import GroundView, fill
+from av_stack.recording.ground_view import EGO_CENTRE_M, EGO_M, NOSE_SHARE, GroundView, draw_lanes, fill
 from av_stack.report.recorded import Recorded, Track
 
 BEHIND_M, AHEAD_M = 38.0, 52.0
@@ -18,11 +18,8 @@ BEHIND_M, AHEAD_M = 38.0, 52.0
 GONE_S = 0.6
 """A road user whose track has no point this close to the moment is not there then."""
 
-EGO_CENTRE_M = 1.4
-"""From the rear axle, which is recorded, to the middle of the ego's box."""
-
 SIZES_M = {
-    "ego": (4.9, 1.9), "car": (4.6, 1.9), "truck": (8.0, 2.5), "bus": (11.0, 2.5),
+    "ego": EGO_M, "car": (4.6, 1.9), "truck": (8.0, 2.5), "bus": (11.0, 2.5),
     "motorcycle": (2.2, 0.8), "bicycle": (1.8, 0.6), "pedestrian": (0.7, 0.7),
 }  # fmt: skip
 """Length and width by kind; the recording holds positions only."""
@@ -41,11 +38,7 @@ def from_above(recorded: Recorded, at_s: float, width_px: int, height_px: int) -
     view = GroundView(recorded.ego[step], (BEHIND_M * px_per_m, height_px / 2), px_per_m)
     canvas = np.full((height_px, width_px, 3), PAPER_BGR, dtype=np.uint8)
     lanes = [] if recorded.roads is None else recorded.roads["lanes"]
-    for _, left, right in lanes:
-        cv2.fillPoly(canvas, [view.pixels([*left, *reversed(right)])], ROAD_BGR, cv2.LINE_AA)
-    for is_junction, left, right in lanes:  # after all surfaces, which would cover them
-        if not is_junction:
-            cv2.polylines(canvas, [view.pixels(left), view.pixels(right)], False, EDGE_BGR, 1, cv2.LINE_AA)
+    draw_lanes(canvas, view, lanes, ROAD_BGR, EDGE_BGR)
     cv2.polylines(canvas, [view.pixels(recorded.ego[:, :2])], False, WAY_BGR, 2, cv2.LINE_AA)
     for kind, pose in _there(recorded, at_s):
         _draw_box(canvas, view, kind, pose)
@@ -82,5 +75,5 @@ def _pose_at(track: Track, at_s: float) -> Float | None:
 def _draw_box(canvas: Image, view: GroundView, kind: str, pose: Float) -> None:
     """A road user as a box that is pointed in front."""
     length_m, width_m = SIZES_M.get(kind, SIZES_M["car"])
-    nose_m = length_m / 2 if kind == "pedestrian" else 0.28 * length_m
+    nose_m = length_m / 2 if kind == "pedestrian" else NOSE_SHARE * length_m
     fill(canvas, view.box(pose, length_m, width_m, nose_m), COLOURS_BGR.get(kind, VEHICLE_BGR), EDGE_BGR)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from av_core.types import Float
+from av_stack.recording.ground_view import EGO_CENTRE_M
 from av_stack.recording.recorder import VIDEO_EVERY_STEPS
-from av_stack.report.from_above import EGO_CENTRE_M, SIZES_M
+from av_stack.report.from_above import SIZES_M
 from av_stack.report.recorded import Recorded
 
 SAMPLES_MAX = 4000

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from perception.detection.classes import CLASSES, light_state
-from perception.detection.foreign_batches import Pictures
+from perception.detection.foreign_batches import OTHERS, Pictures
 from perception.detection.photometric_augmentation import augment_photometric
 from perception.detection.resident import UNLEARNT, move_and_warp
 
@@ -45,7 +44,7 @@ BOX_SCORE_MIN = 0.05
 OWN_LOOKS = 0.4
 """Fraction of own pictures with photometric changes."""
 
-HELD = [number for number, name in enumerate(CLASSES) if light_state(name) is None]
+HELD = OTHERS.nonzero()[:, 0].tolist()
 """Classes that `FinetuneSpec.hold` holds: all but lights."""
 
 
