@@ -8,8 +8,8 @@ import numpy as np
 from numba import float64, int64
 from numpy.typing import NDArray
 
+from av_core.compiled import compiled, inner
 from av_core.types import Float
-from perception.compiled import compiled, inner
 from perception.depth.ranging_types import KINDS, LENSES, Cue, Footprint, Hidden, Kind, Lens, Rows
 
 Numbers = NDArray[np.int64]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from perception.compiled import records
+from av_core.compiled import records
 
 Rows = NDArray[np.void]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from av_core.compiled import compiled, inner
 from av_core.types import Float
-from perception.compiled import compiled, inner
 
 SCORE, CLASS = 4, 5
 """Columns of a row after those of its box (u0, v0, u1, v1)."""

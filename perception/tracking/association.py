@@ -10,8 +10,8 @@ from numba import boolean, float64, int64
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from av_core.compiled import compiled, inner
 from av_core.types import EgoState, Float
-from perception.compiled import compiled, inner
 from perception.tracking.track_rows import IS_WIDE, MEASUREMENTS, TRACKS, Rows
 
 GATE = 11.8

@@ -11,8 +11,8 @@ import math
 import numpy as np
 from numba import float64
 
+from av_core.compiled import compiled, inner
 from av_core.types import Float
-from perception.compiled import compiled, inner
 from perception.tracking.track_rows import MEASUREMENTS, TRACKS, Rows
 
 SCALE_VARIANCE = 0.02

@@ -9,8 +9,8 @@ import numpy as np
 from numba import boolean, float64, int64
 from numpy.typing import NDArray
 
+from av_core.compiled import compiled, inner
 from av_core.types import Float
-from perception.compiled import compiled, inner
 from perception.tracking.track_rows import MEASUREMENTS, PACKED_ROWS, TRACKS, Rows
 
 Flags = NDArray[np.bool_]

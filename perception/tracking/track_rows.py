@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from av_core.compiled import records
 from av_core.types import ObjectKind
-from perception.compiled import records
 from perception.tracking.turning_motion import STATE_SIZE
 
 Rows = NDArray[np.void]

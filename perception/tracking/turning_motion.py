@@ -13,8 +13,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from av_core.compiled import compiled, inner
 from av_core.types import Float
-from perception.compiled import compiled, inner
 
 X, Y, VX, VY, ACCEL, TURN = range(6)
 STATE_SIZE = 6
