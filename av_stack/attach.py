@@ -7,11 +7,12 @@ from contextlib import closing
 
 import numpy as np
 
-from av_core.errors import RouteError
+from av_core.errors import RouteError, WorldError
 from av_core.frames import carla_to_map_points
 from av_core.types import LaneGraph, LaneKey, Pose2D, Truth
 from av_stack.assembly import Settings, build_pipeline
 from av_stack.run import DEFAULT_RIG, STANDING_MPS, needed_weights
+from av_stack.server_watchdog import ServerWatchdog
 from av_stack.world.carla.attached import AttachedEgo
 from av_stack.world.spec import Address
 from perception.device import build_backend
@@ -26,13 +27,32 @@ NEAR_END_M = 5.0
 
 
 def attach(
-    address: Address, role: str, goal: tuple[float, float] | None, device: str, say: Callable[[str], None]
+    address: Address,
+    role: str,
+    goal: tuple[float, float] | None,
+    device: str,
+    say: Callable[[str], None],
+    abandon: Callable[[str, int], None],
 ) -> str:
     """Wait for the vehicle with this role, drive it, and release it; returns how that ended.
 
-    `goal` is a place (x, y) in CARLA's frame. Raises WorldError where the server is lost, RouteError where no route
-    leads to the goal.
+    `goal` is a place (x, y) in CARLA's frame. When the server dies, another thread calls `abandon` with the error and
+    the exit status; it must end the process, since the wheel would wait for its time-out. Raises WorldError where the
+    server stays silent, RouteError where no route leads to the goal.
     """
+
+    def lose_server() -> None:
+        error = WorldError(f"the CARLA server at {address} went away (its connections are closed)")
+        abandon(str(error), error.exit_status)
+
+    # It never hears a beat: until its connections are closed, a server may take its time.
+    with closing(ServerWatchdog(address, lose_server)):
+        return _attach(address, role, goal, device, say)
+
+
+def _attach(
+    address: Address, role: str, goal: tuple[float, float] | None, device: str, say: Callable[[str], None]
+) -> str:
     say(f"waiting for a vehicle with the role {role} at {address}")
     rig, stack = load_rig(DEFAULT_RIG[device]), load_stack("default")
     ego = AttachedEgo(address, role, rig)

@@ -37,6 +37,7 @@ class ServerWatchdog:
         self._has_ended = has_ended
         self._beat_s: float | None = None
         self._ended = threading.Event()
+        self._telling = threading.Lock()
         self._thread = threading.Thread(target=self._watch, name="server watchdog", daemon=True)
         self._thread.start()
 
@@ -45,7 +46,10 @@ class ServerWatchdog:
         self._beat_s = time.monotonic()
 
     def close(self) -> None:
+        """End the watch. Waits for a running `on_lost`: where that ends the process, no second end begins."""
         self._ended.set()
+        with self._telling:
+            pass
 
     def _watch(self) -> None:
         connection = self._connect()  # if the server never answered, the first call to it reports that
@@ -55,11 +59,16 @@ class ServerWatchdog:
                 connection.close()
                 connection = self._connect()
                 is_lost = is_lost or connection is None
-            if is_lost and not self._ended.is_set():
-                self._on_lost()
+            if is_lost:
+                self._tell()
                 break
         if connection is not None:
             connection.close()
+
+    def _tell(self) -> None:
+        with self._telling:
+            if not self._ended.is_set():
+                self._on_lost()
 
     def _is_late(self) -> bool:
         return self._beat_s is not None and time.monotonic() - self._beat_s > LATE_S

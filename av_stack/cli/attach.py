@@ -9,7 +9,7 @@ import typer
 from av_core.errors import ConfigError
 from av_stack.checks import check_known, parse_address
 from av_stack.cli.options import DEVICES
-from av_stack.cli.output import console, give_up
+from av_stack.cli.output import abandon, console, give_up
 from av_stack.interruption import importing, set_deadline
 
 
@@ -33,7 +33,7 @@ def attach_command(
     there, why = resolve_device(device, True)
     console.print(why, markup=False, soft_wrap=True)
     set_deadline(give_up)
-    end = attach(address, role, place, there, lambda text: console.print(text, markup=False, soft_wrap=True))
+    end = attach(address, role, place, there, lambda text: console.print(text, markup=False, soft_wrap=True), abandon)
     console.print(f"released: {end}", markup=False)
 
 

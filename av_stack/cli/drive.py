@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from av_stack.cli.options import (
     ServerOption,
     StepLimitOption,
 )
-from av_stack.cli.output import OutcomeError, console, give_up, printable, say_error
+from av_stack.cli.output import OutcomeError, abandon, console, give_up, printable
 from av_stack.cli.report import write_run_page
 from av_stack.interruption import INTERRUPTED_STATUS, importing, set_deadline
 from scenarios.limits import SEED_MAX
@@ -149,10 +148,9 @@ def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
                 say = f"{judge.progress_m:5.0f} m  {speed_kmh:5.1f} km/h  {told}"
                 progress.update(task, total=judge.route_length_m, completed=judge.progress_m, say=say)
 
-        def abandon(message: str, status: int) -> None:
+        def stop_and_abandon(message: str, status: int) -> None:
             """Print the message and exit, before the wheel's own thread ends the process."""
             progress.stop()
-            say_error(message)
-            os._exit(status)
+            abandon(message, status)
 
-        return run(scenario, replace(options, abandon=abandon), watch)
+        return run(scenario, replace(options, abandon=stop_and_abandon), watch)

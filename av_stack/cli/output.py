@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NoReturn
 
 from rich.console import Console
 
@@ -32,8 +33,13 @@ def printable(line: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
 
 
+def abandon(message: str, status: int) -> NoReturn:
+    """End the process at once with this error and status, also while the main thread waits in a library."""
+    say_error(message)
+    os._exit(status)
+
+
 def give_up() -> None:
     """End the process at once, and its servers with it."""
     kill_servers()
-    say_error("interrupted")
-    os._exit(INTERRUPTED_STATUS)
+    abandon("interrupted", INTERRUPTED_STATUS)

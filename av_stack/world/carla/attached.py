@@ -29,8 +29,10 @@ LOOK_EVERY_S = 0.2
 TICK_TIMEOUT_S = 2.0
 """Time without a tick after which the server is asked whether it is still there."""
 
-SENSOR_TIMEOUT_S = 10.0
-LISTEN_TIMEOUT_S = 30.0
+SILENCE_MAX_S = 30.0
+"""Longest wait for the answer to a call, and for the data of a tick. A server that loads is that slow. A dead one is
+noticed earlier, by the `ServerWatchdog` of `attach`."""
+
 FIRST_TICKS = 3
 """Ticks after which every sensor's stream is connected."""
 
@@ -46,6 +48,7 @@ class AttachedEgo:
 
     def __init__(self, address: Address, role: str, rig: Rig) -> None:
         self._session = Session(address)
+        self._session.client.set_timeout(SILENCE_MAX_S)
         self._rig = rig
         self._sensors: SensorRig | None = None
         self._first: carla.Timestamp | None = None
@@ -62,7 +65,7 @@ class AttachedEgo:
             self.vehicle: VehicleParameters = vehicle_parameters(self.ego)
             self._rear_m = rear_m
         with session.answering("mounting the sensors"):
-            listen = partial(session.listen, timeout_s=LISTEN_TIMEOUT_S)
+            listen = partial(session.listen, timeout_s=SILENCE_MAX_S)
             self._sensors = SensorRig(world, self.ego, self._rig, listen, rear_axle_x_m=rear_m, seed=0)
         for _ in range(FIRST_TICKS):
             self._next_tick()
@@ -91,7 +94,8 @@ class AttachedEgo:
         self._count += 1
         stamp = Stamp(self._count, snapshot.timestamp.elapsed_seconds - self._first.elapsed_seconds)
         try:
-            frame = self._sensors.read(snapshot.frame, stamp, forward_speed_mps(self.ego), SENSOR_TIMEOUT_S)
+            speed_mps = forward_speed_mps(self.ego)
+            frame = self._sensors.read(snapshot.frame, stamp, speed_mps, SILENCE_MAX_S, lambda: not self.is_there)
         except WorldError:
             if self.is_there:
                 raise

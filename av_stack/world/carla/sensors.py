@@ -17,6 +17,9 @@ from av_core.frames import compass_to_map_yaw
 from av_core.types import CameraImage, CameraModel, CollisionEvent, GnssFix, Image, ImuSample, Rig, SensorFrame, Stamp
 from av_stack.world.base import PictureWatch
 
+ASK_EVERY_S = 1.0
+"""Time without data after which it is asked whether the sensor is gone."""
+
 
 class Framed(Protocol):
     """Data that name the tick they were measured in."""
@@ -85,12 +88,24 @@ class SensorRig:
             at = camera_transform(camera, rear_axle_x_m)
             attach("sensor.camera.rgb", at, camera_attributes(camera), self._picture_listener(camera.name))
 
-    def read(self, frame: int, stamp: Stamp, wheel_speed_mps: float, timeout_s: float) -> SensorFrame:
-        """The measurements of tick `frame`, stamped. WorldError names a sensor that sends no data for `timeout_s`."""
+    def read(
+        self,
+        frame: int,
+        stamp: Stamp,
+        wheel_speed_mps: float,
+        timeout_s: float,
+        is_gone: Callable[[], bool] = lambda: False,
+    ) -> SensorFrame:
+        """The measurements of tick `frame`, stamped.
+
+        WorldError names a sensor that sends no data for `timeout_s`, or until `is_gone` says that none will come.
+        """
         deadline = time.monotonic() + timeout_s
-        gnss = take("gnss", self._gnss, frame, deadline)
-        imu = take("imu", self._imu, frame, deadline)
-        pictures = {name: take(f"camera {name}", each, frame, deadline) for name, each in self._pictures.items()}
+        gnss = take("gnss", self._gnss, frame, deadline, is_gone)
+        imu = take("imu", self._imu, frame, deadline, is_gone)
+        pictures = {
+            name: take(f"camera {name}", each, frame, deadline, is_gone) for name, each in self._pictures.items()
+        }
         return SensorFrame(
             stamp=stamp,
             cameras={c.name: CameraImage(stamp, c, pictures[c.name].bgr) for c in self._rig.cameras},
@@ -157,15 +172,24 @@ class SensorRig:
         return attributes | {"noise_seed": str(seed)}
 
 
-def take(name: str, waiting: queue.SimpleQueue[T], frame: int, deadline: float) -> T:
+def take(
+    name: str,
+    waiting: queue.SimpleQueue[T],
+    frame: int,
+    deadline: float,
+    is_gone: Callable[[], bool] = lambda: False,
+) -> T:
     """The data of sensor `name` for `frame`; older data are discarded.
 
-    Raises WorldError if the sensor sends none by `deadline` (monotonic seconds) or skips the frame.
+    Raises WorldError if the sensor sends none by `deadline` (monotonic seconds), is gone, or skips the frame.
     """
     while True:
+        left_s = deadline - time.monotonic()
         try:
-            data = waiting.get(timeout=max(0.001, deadline - time.monotonic()))
+            data = waiting.get(timeout=max(0.001, min(left_s, ASK_EVERY_S)))
         except queue.Empty:
+            if left_s > ASK_EVERY_S and not is_gone():
+                continue
             raise WorldError(f"sensor {name} stays silent at frame {frame}") from None
         if data.frame == frame:
             return data

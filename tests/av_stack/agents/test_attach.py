@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import threading
@@ -12,7 +13,8 @@ from contextlib import contextmanager
 import carla
 import pytest
 
-from av_core.errors import AvStackError
+from av_core.errors import AvStackError, WorldError
+from av_stack.server_process import ServerProcess
 from av_stack.world.carla.actors import actors_in
 from av_stack.world.carla.client import connect
 from av_stack.world.spec import Address
@@ -21,6 +23,11 @@ from tests.av_stack.cli.test_bad_input import COMMAND, av_stack, complaint
 STEP_S = 0.05
 START = carla.Transform(carla.Location(x=250.0, y=-198.25, z=0.5))
 DRIVING_MPS = 2.0
+DEAD_S = 10.0
+"""Longest time that the command may take to end after its server died."""
+
+SLOW_S = 6.0
+"""Silence of a server that only loads; `av-stack run` gives up earlier."""
 
 
 class OtherClient:
@@ -119,6 +126,39 @@ def test_the_ego_stands_at_the_goal(city_server: Address, other: OtherClient) ->
     assert "released: arrived" in said
     assert other.ego.get_location().x == pytest.approx(275.0, abs=5.0)
     assert other.sensors() == []
+
+
+def test_a_server_that_is_killed_ends_the_command() -> None:
+    server = ServerProcess(("--map", "city_grid"))
+    with server as address:
+        other = OtherClient(address)
+        with attached(address, "--goal", "400,-198.25") as process:
+            assert other.wait_until_driving() >= DRIVING_MPS
+            other.stop()
+            server.kill()
+            said, _ = process.communicate(timeout=DEAD_S)
+    assert process.returncode == WorldError.exit_status, said
+    assert "Traceback" not in said
+    assert said.count("av-stack: ") == 1, said
+    assert said.splitlines()[-1].startswith(f"av-stack: the CARLA server at {address} went away ("), said
+
+
+def test_a_server_that_is_slow_for_a_while_is_not_lost() -> None:
+    server = ServerProcess(("--map", "city_grid"))
+    with server as address:
+        other = OtherClient(address)
+        with attached(address, "--goal", "400,-198.25") as process:
+            assert other.wait_until_driving() >= DRIVING_MPS
+            assert server.pid is not None
+            os.kill(server.pid, signal.SIGSTOP)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.communicate(timeout=SLOW_S)
+            os.kill(server.pid, signal.SIGCONT)
+            process.send_signal(signal.SIGINT)
+            said, _ = process.communicate(timeout=20.0)
+        assert process.returncode == 130, said
+        assert other.sensors() == []
+        other.stop()
 
 
 def test_a_goal_that_is_none() -> None:

@@ -126,6 +126,23 @@ def test_a_server_that_dies_while_a_map_is_loaded_is_noticed() -> None:
     watchdog.close()
 
 
+def test_who_ends_the_watch_waits_for_the_loss_to_be_told() -> None:
+    begun, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def lose() -> None:
+        begun.set()
+        assert may_end.wait(5.0)
+        ended.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = Address("127.0.0.1", listener.getsockname()[1])
+    watchdog = ServerWatchdog(address, lose, lambda: True)
+    assert begun.wait(5.0)
+    threading.Timer(0.2, may_end.set).start()
+    watchdog.close()
+    assert ended.is_set()
+
+
 def test_an_embedded_server_that_ends_before_the_watchdog_connects_is_noticed() -> None:
     lost, ended = threading.Event(), threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
