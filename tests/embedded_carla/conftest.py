@@ -11,6 +11,8 @@ from typing import Any, cast
 
 import pytest
 
+from tests.embedded_carla.starting import listening_port
+
 HOME = "city_grid"
 """The town in which each test begins."""
 
@@ -29,10 +31,7 @@ def run_server(*arguments: str) -> Iterator[ServerProcess]:
     command = [sys.executable, "-m", "embedded_carla", "--port", "0", "--until-stdin-ends", *arguments]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert "listening on 127.0.0.1:" in line, f"the server did not start: {line!r}"
-        yield ServerProcess(process, int(line.split("127.0.0.1:")[1].split(",")[0]))
+        yield ServerProcess(process, listening_port(process))
     finally:
         process.terminate()
         process.wait(10)

@@ -20,6 +20,7 @@ import msgpack
 from embedded_carla.blueprints import LIBRARY
 from embedded_carla.types import Attribute
 from tests.embedded_carla.fuzz.calls import Population
+from tests.embedded_carla.starting import listening_port
 
 ANSWER_S = 60.0
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -79,10 +80,7 @@ def target(folder: Path) -> Iterator[Target]:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
         )  # fmt: skip
         try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            assert "listening on 127.0.0.1:" in line, f"the server did not start: {line!r}"
-            yield Target(process, int(line.split("127.0.0.1:")[1].split(",")[0]), log)
+            yield Target(process, listening_port(process, log), log)
         finally:
             process.terminate()
             process.wait(30)
