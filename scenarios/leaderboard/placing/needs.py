@@ -62,6 +62,7 @@ class StretchNeeds:
     * `bend_deg`: least change of heading from the trigger to the obstacle; where it is 0, the road is nearly straight.
     * `limit_max_kmh`: highest speed limit, as cars park in towns.
     * `is_behind`: `distances_m` count backwards, along the route, to where a vehicle comes from.
+    * `has_sign`: a sign stands at the trigger, beyond the lanes on the obstacle's side; no oncoming lane is there.
     """
 
     clear_m: tuple[float, float]
@@ -73,6 +74,7 @@ class StretchNeeds:
     bend_deg: float = 0.0
     limit_max_kmh: float = math.inf
     is_behind: bool = False
+    has_sign: bool = False
 
     @property
     def words(self) -> tuple[str, ...]:

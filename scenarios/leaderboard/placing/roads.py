@@ -84,6 +84,12 @@ class RoadView:
         found = self.side_lanes(key, s_m, side)[:1]
         return any(lane.kind in (SideKind.PARKING, SideKind.SHOULDER) and width >= width_min_m for lane, width in found)
 
+    def is_edge(self, key: LaneKey, s_m: float, side: float) -> bool:
+        """Whether no oncoming lane lies directly beyond the lanes of the same direction."""
+        while (found := self.same_way_beside(key, s_m, side)) is not None:
+            key, s_m = found
+        return self.beside(key, s_m, side) is None
+
     def has_pavement(self, key: LaneKey, s_m: float, side: float) -> bool:
         return any(lane.kind is SideKind.PAVEMENT for lane, _ in self.side_lanes(key, s_m, side))
 

@@ -19,6 +19,9 @@ BEFORE_M = 50.0
 
 STRAIGHT_MAX_DEG = 25.0
 PARKING_MIN_M = 1.9
+SPAWN_ROOM_M = 20.0
+"""Distance between the ego's first place and that of a vehicle that comes from behind: both are spawned at once."""
+
 CHANGES = 3
 """Number of lane changes of a route with several."""
 
@@ -73,12 +76,12 @@ def _best(run: Run, trigger_m: float, needs: StretchNeeds) -> Option:
 def _place(run: Run, trigger_m: float, distance_m: float, needs: StretchNeeds) -> Option:
     view = run.view
     ahead_m = 0.0 if needs.is_behind else distance_m
-    before_m = max(needs.before_m, distance_m + 5.0) if needs.is_behind else needs.before_m
+    before_m = max(needs.before_m, distance_m + SPAWN_ROOM_M) if needs.is_behind else needs.before_m
     at_m = trigger_m + ahead_m
     low_m, high_m = at_m + needs.clear_m[0], at_m + needs.clear_m[1]
     fits = low_m >= 0.0 and high_m <= run.length_m
     part_m = (min(low_m, trigger_m), high_m) if fits else (trigger_m, trigger_m)
-    directions = _directions(view, run, part_m, needs)
+    directions = _directions(view, run, part_m, trigger_m, needs)
     for number, beside in enumerate(needs.beside):
         if not directions[beside]:
             return Missing(number)
@@ -98,13 +101,19 @@ def _place(run: Run, trigger_m: float, distance_m: float, needs: StretchNeeds) -
     return Candidate(*found, (("distance", distance_m), *values) if needs.distances_m else values)
 
 
-def _directions(view: RoadView, run: Run, part_m: tuple[float, float], needs: StretchNeeds) -> dict[Beside, str]:
+def _directions(
+    view: RoadView, run: Run, part_m: tuple[float, float], trigger_m: float, needs: StretchNeeds
+) -> dict[Beside, str]:
     """For each thing that has to lie beside the lane, the scenario's direction with which it does, "" for none."""
     steps = np.linspace(*part_m, int((part_m[1] - part_m[0]) / STEP_M) + 2)
     places = [run.at(float(s)) for s in steps]
     found = {}
     for beside in needs.beside:
-        words = [word for word, side in (("right", -1.0), ("left", 1.0)) if _has(view, places, beside, side)]
+        words = [
+            word
+            for word, side in (("right", -1.0), ("left", 1.0))
+            if _has(view, places, beside, side) and (not needs.has_sign or view.is_edge(*run.at(trigger_m), side))
+        ]
         found[beside] = words[0] if words else ""
     return found
 

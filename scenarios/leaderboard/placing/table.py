@@ -25,8 +25,8 @@ _DISTANCES_M = (100.0, 80.0, 60.0, 45.0)
 _TURNS = (Turn.LEFT, Turn.RIGHT)
 _ALL_WAYS = (Turn.LEFT, Turn.RIGHT, Turn.STRAIGHT)
 _FAST_KMH, _TOWN_KMH = 60.0, 65.0
-_ONE_WAY = StretchNeeds((-45.0, 45.0), _DISTANCES_M, beside=(Beside.FREE_LANE,))
-_TWO_WAYS = StretchNeeds((-35.0, 40.0), _DISTANCES_M, beside=(Beside.ONCOMING,))
+_ONE_WAY = StretchNeeds((-45.0, 45.0), _DISTANCES_M, beside=(Beside.FREE_LANE,), has_sign=True)
+_TWO_WAYS = StretchNeeds((-35.0, 40.0), _DISTANCES_M, beside=(Beside.ONCOMING,), has_sign=True)
 
 NEEDS: Mapping[str, Needs] = {
     "Accident": _ONE_WAY,

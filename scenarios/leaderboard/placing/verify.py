@@ -33,7 +33,7 @@ class Placed:
 def route_of(view: RoadView, type_name: str, candidate: Candidate, number: int) -> LeaderboardRoute:
     """The route of a candidate; `number` counts the places of the type from 1."""
     waypoints = []
-    for key, s_m in candidate.way.waypoints(view):
+    for key, s_m in candidate.way.waypoints(view, candidate.trigger_m):
         place = location(view.lanes[key].curve, view.lanes[key].points, s_m)
         waypoints.append(Waypoint(place.x_m, place.y_m, place.z_m, 0))
     key, s_m = candidate.way.at(candidate.trigger_m)

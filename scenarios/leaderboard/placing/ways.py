@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from av_core.types import LaneKey, Pose2D
+from scenarios.leaderboard.placing.detours import may_miss
 from scenarios.leaderboard.placing.roads import RoadView
 
 JUNCTION_CLEAR_M = 8.0
@@ -48,8 +49,19 @@ class Way:
     def pose(self, view: RoadView, way_m: float) -> Pose2D:
         return view.pose(*self.at(way_m))
 
-    def waypoints(self, view: RoadView) -> Iterator[tuple[LaneKey, float]]:
-        """Lanes and arc lengths that lead a planner along the way: its ends, behind junctions, after lane changes."""
+    def waypoints(self, view: RoadView, trigger_m: float) -> Iterator[tuple[LaneKey, float]]:
+        """Lanes and arc lengths that lead a planner along the way: its ends, behind junctions, after lane changes.
+
+        The trigger is one, too, where a planner could miss the first lane on its way to the next of these.
+        """
+        first, *further = self._guides(view)
+        yield first
+        is_on_first = 0.0 < trigger_m < self.pieces[0].length_m
+        if is_on_first and may_miss(view, *first, goal=further[0][0]):
+            yield self.at(trigger_m)
+        yield from further
+
+    def _guides(self, view: RoadView) -> Iterator[tuple[LaneKey, float]]:
         yield self.pieces[0].lane, self.pieces[0].start_s_m
         for before, piece in zip(self.pieces, self.pieces[1:], strict=False):
             if view.lanes[piece.lane].is_junction or piece is self.pieces[-1]:

@@ -24,6 +24,7 @@ from scenarios.leaderboard.placing.roads import RoadView
 from scenarios.leaderboard.placing.table import NEEDS
 from scenarios.leaderboard.route_writer import to_xml
 from scenarios.leaderboard.route_xml import survey
+from scenarios.leaderboard.routes import LeaderboardRoute
 from scenarios.leaderboard.types import TYPES
 
 
@@ -34,6 +35,13 @@ def graph_of(name: str) -> LaneGraph:
 
 def find(type_name: str, map_name: str, seed: int = 0, count: int = 2) -> Places:
     return find_places(type_name, graph_of(map_name), seed, count)
+
+
+def value_of(route: LeaderboardRoute, name: str) -> object:
+    """A parameter of the route's scenario."""
+    given = route.scenarios[0].parameter(name)
+    assert given is not None
+    return given.value
 
 
 def test_the_table_has_every_type() -> None:
@@ -121,3 +129,27 @@ def test_the_page_has_two_places_of_every_type_on_our_own_towns() -> None:
     own = {name: sum(len(by_map[town].get("places", ())) for town in OWN) for name, by_map in found.items()}
     assert set(own) == set(TYPES)
     assert min(own.values()) >= 2
+
+
+def test_a_route_that_begins_at_a_junction_has_its_trigger_as_a_waypoint_where_a_way_leads_around_it() -> None:
+    """CARLA's planner starts this one inside the junction, from whose other side there is a way as short."""
+    route = find("ParkedObstacleTwoWays", "city_grid").routes[0]
+    trigger = route.scenarios[0].trigger
+    assert (trigger.x_m, trigger.y_m) in [(waypoint.x_m, waypoint.y_m) for waypoint in route.waypoints[1:-1]]
+
+
+def test_the_sign_of_an_obstacle_has_no_oncoming_lane_in_its_place() -> None:
+    """The streets with several lanes have nothing between the directions; motorways have a median."""
+    grid = find("ConstructionObstacle", "city_grid", count=8)
+    assert {str(value_of(route, "direction")) for route in grid.routes} == {"right"}
+    fast = find("ParkedObstacle", "motorway", count=8)
+    assert {str(value_of(route, "direction")) for route in fast.routes} == {"left", "right"}
+
+
+@pytest.mark.parametrize("map_name", ["city_grid", "motorway"])
+def test_the_ego_and_the_vehicle_from_behind_are_spawned_apart(map_name: str) -> None:
+    for route in find("YieldToEmergencyVehicle", map_name).routes:
+        planned = plan(route, graph_of(map_name))[1]
+        (scenario,) = route.scenarios
+        trigger_m = float(planned.curve.project(scenario.trigger.x_m, -scenario.trigger.y_m).s_m)
+        assert abs(trigger_m - float(str(value_of(route, "distance")))) > 15.0
