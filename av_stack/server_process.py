@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import queue
+import re
 import signal
 import socket
 import subprocess
@@ -44,9 +45,16 @@ class ServerProcess:
 
     @property
     def last_words(self) -> str:
-        """The last line that the server wrote to its log; empty without any."""
+        """The last line that the server wrote to its log; empty without any.
+
+        For a fault of the server, which ends its log with a traceback, also where in its code it arose.
+        """
         words = [line.strip() for line in self._errors if line and line.strip()]
-        return words[-1].removeprefix("embedded_carla: ") if words else ""
+        if not words:
+            return ""
+        places = [found for line in words if (found := _TRACED.match(line))]
+        where = f" (at {Path(places[-1][1]).name}:{places[-1][2]})" if places else ""
+        return words[-1].removeprefix("embedded_carla: ") + where
 
     def ending(self) -> str:
         """How the server ended, or the error it reported while it runs; empty when there is nothing to say.
@@ -149,6 +157,10 @@ class ServerProcess:
                 listener.join(END_TIMEOUT_S)
                 self.stop()
                 return self.last_words or "it ended without a message"
+
+
+_TRACED = re.compile(r'File "(.+)", line (\d+), in ')
+"""A line of a traceback that names a place in the code."""
 
 
 def kill_servers() -> None:

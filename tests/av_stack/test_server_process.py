@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
+
+from av_core.errors import WorldError
+from av_stack.server_process import ServerProcess
 
 STARTS_AND_DIES = """
 import os
@@ -32,3 +38,15 @@ def _is_running(status: Path) -> bool:
         return "State:\tZ" not in status.read_text()
     except FileNotFoundError:
         return False
+
+
+def test_a_fault_while_starting_is_told_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "if 'embedded_carla' in sys.orig_argv:\n"
+        "    import embedded_carla.memory as memory\n"
+        "    memory.keep_freed_memory = lambda: [][1]\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(WorldError, match=r"IndexError: list index out of range \(at sitecustomize.py:4\)"):
+        ServerProcess(("--map", "country_road")).__enter__()
