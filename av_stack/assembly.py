@@ -41,7 +41,20 @@ def build_pipeline(
     oracles: Collection[str] = (),
     backend: PerceptionBackend | None = None,
 ) -> Pipeline:
-    """The pipeline that drives along `route`.
+    """The pipeline that drives along `route`, of the stages that `build_stages` chooses."""
+    return Pipeline(build_stages(graph, vehicle, route, settings, truth, oracles, backend))
+
+
+def build_stages(
+    graph: LaneGraph,
+    vehicle: VehicleParameters,
+    route: Route,
+    settings: Settings,
+    truth: Callable[[], Truth],
+    oracles: Collection[str] = (),
+    backend: PerceptionBackend | None = None,
+) -> Stages:
+    """The stages of a drive along `route`.
 
     `truth` returns the simulator's truth of the current tick, for the `oracles`; the other modules use `backend`.
     Raises `ValueError` where a module has neither an oracle nor a detector.
@@ -58,18 +71,16 @@ def build_pipeline(
     detected = [camera.name for camera in settings.cameras if camera.name in needed]
     planner = Planner(graph, vehicle, settings.planning, list(lights.cameras))
     planner.set_route(route)
-    return Pipeline(
-        Stages(
-            front=front,
-            health=RigHealthMonitor(front, [name for name in detected if name != front]),
-            lanes=backend.lanes,
-            localizer=Localizer(graph),
-            detector=CameraDetector(detected, backend),
-            objects=objects,
-            lights=lights,
-            predictor=Predictor(graph, settings.planning.prediction),
-            planner=planner,
-            controller=Controller(vehicle, settings.control),
-            daylight=Daylight(),
-        )
+    return Stages(
+        front=front,
+        health=RigHealthMonitor(front, [name for name in detected if name != front]),
+        lanes=backend.lanes,
+        localizer=Localizer(graph),
+        detector=CameraDetector(detected, backend),
+        objects=objects,
+        lights=lights,
+        predictor=Predictor(graph, settings.planning.prediction),
+        planner=planner,
+        controller=Controller(vehicle, settings.control),
+        daylight=Daylight(),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -22,11 +23,14 @@ from av_stack.director import Director
 from av_stack.ending import Ending, Server
 from av_stack.interruption import INTERRUPTED_STATUS
 from av_stack.mission import mission_route, world_spec
+from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.recorder import DriveFolder
 from av_stack.results.drive_log import DriveFacts, DriveLog, Outcome
 from av_stack.results.report import Played
 from av_stack.server_process import ServerProcess, embedded_maps
 from av_stack.server_watchdog import ServerWatchdog
+from av_stack.suite.fingerprint import version
+from av_stack.suite.job import DIGEST_CHARS
 from av_stack.world.base import World
 from av_stack.world.carla.weather import weather_presets
 from av_stack.world.factory import open_world
@@ -54,6 +58,10 @@ NO_RIG = "none"
 AGENT_ERROR = "agent error"
 """How a drive ends whose agent fails."""
 
+RECORD_EXACT, RECORD_SMALL, RECORD_NONE = "exact", "small", "none"
+RECORDS = (RECORD_EXACT, RECORD_SMALL, RECORD_NONE)
+"""What is recorded: everything, each picture without loss; all but these pictures; or nothing, not even a video."""
+
 Watcher = Callable[[SensorFrame, AgentStep, Truth, Judge], None]
 """Function that is called after every step."""
 
@@ -74,6 +82,7 @@ class Options:
     agent: str = STACK  # the name of what drives the ego
     agents: Path | None = None  # the folder with CARLA's own agents, for two of the names
     step_limit_s: float | None = None  # longest time for a step of an agent that is not the project's
+    record: str = RECORD_SMALL  # one of `RECORDS`
     abandon: Callable[[str, int], None] | None = None
     """Ends the process with this message and status when the server is lost; see `server_watchdog`."""
 
@@ -114,7 +123,8 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         played = Played(director.fired_s, director.parts)
         facts = DriveFacts(scenario, setup.rig_name, options.oracles, world.server_version, played, options.agent)
         camera = setup.rig.cameras[0] if setup.rig.cameras else None
-        log = DriveLog(facts, judge, route, folder, camera, world.lane_graph, setup.spec.step_s)
+        recorded = None if options.record == RECORD_NONE else _drive_setup(world, scenario, setup, options)
+        log = DriveLog(facts, judge, route, folder, camera, world.lane_graph, recorded)
         closers.callback(log.close)
         watchers.append(lambda frame, step, truth, _: log.update(frame, step, truth))
         watchers.append(lambda _frame, _step, truth, judge: director.update(truth, judge.progress_m))
@@ -175,8 +185,38 @@ def needed_weights(oracles: Sequence[str], weights: Path | None = None, device: 
     return weights or SHIPPED[device]
 
 
+def _drive_setup(world: World, scenario: Scenario, setup: _Setup, options: Options) -> DriveSetup:
+    """What the recording says of the drive before its first step."""
+    weights = needed_weights(options.oracles, options.weights, options.device) if options.agent == STACK else None
+    return DriveSetup(
+        map_name=world.lane_graph.name,
+        map_text=world.map_text,
+        vehicle=world.vehicle,
+        rig=setup.rig,
+        scenario=scenario.model_dump_json(),
+        stack=setup.stack.model_dump_json(),
+        seed=scenario.seed,
+        agent=options.agent,
+        oracles=tuple(options.oracles),
+        device=options.device,
+        weights=weights_label(weights),
+        server_version=world.server_version,
+        versions=version(),
+        step_s=setup.spec.step_s,
+        has_pictures=options.record == RECORD_EXACT,
+    )
+
+
+def weights_label(weights: Path | None) -> str:
+    """The name of a detector's file with a digest of its content; empty without one."""
+    if weights is None:
+        return ""
+    return f"{weights.name} {hashlib.sha256(weights.read_bytes()).hexdigest()[:DIGEST_CHARS]}"
+
+
 def _load(scenario: Scenario, options: Options) -> _Setup:
     """Check the options, and load what the scenario names. Raises ConfigError."""
+    check_known("--record", [options.record], RECORDS)
     agent = choose_agent(options.agent, options.agents)
     check_oracles(options.oracles)
     check_weights(options.weights)

@@ -16,6 +16,7 @@ from av_stack.checks import check_known, check_maps_folder, check_out_folder, ch
 from av_stack.cli.options import (
     DEVICES,
     ORACLE_NAMES,
+    RECORDS,
     AgentOption,
     AgentsOption,
     OracleOption,
@@ -69,12 +70,21 @@ def run_command(
     agent: AgentOption = STACK,
     agents: AgentsOption = None,
     step_limit: StepLimitOption = None,
+    record: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW",
+            help="exact: every picture without loss, for av-stack replay (some 260 MB a minute with one camera); "
+            "small: all but these pictures; none: neither recording nor video.",
+        ),
+    ] = "small",
     out: OutOption = Path("out"),
 ) -> None:
     """Drive a scenario; writes recording.mcap, drive.mp4, result.json and report.html."""
     address, oracles = parse_address(server), parse_list(oracle)
     check_known("--oracle", oracles, ORACLE_NAMES)
     check_known("--device", [device], DEVICES)
+    check_known("--record", [record], RECORDS)
     check_maps_folder(maps)
     check_out_folder(out)
     check_weights(weights)
@@ -87,7 +97,7 @@ def run_command(
     with importing():
         driven = _load(scenario, routes, maps, address, seed or 0).model_copy(update=given)
 
-        from av_stack.recording.recorder import VIDEO
+        from av_stack.recording.recorder import RECORDING, RESULT, VIDEO
         from av_stack.results.report import table
         from av_stack.run import Options, check_settings, needed_weights
         from perception.device import resolve_device
@@ -99,14 +109,16 @@ def run_command(
         console.print(why, markup=False, soft_wrap=True)
     for warning in driven.warnings:
         console.print(f"warning: {printable(warning)}", markup=False, highlight=False, soft_wrap=True)
-    options = Options(address, maps, out, oracles, weights, there, rig, agent, agents, step_limit)
+    options = Options(address, maps, out, oracles, weights, there, rig, agent, agents, step_limit, record)
     set_deadline(give_up)
     outcome = drive_with_progress(driven, options)
     console.print(table(outcome.figures))
-    video = "drive.mp4, " if (out / VIDEO).exists() else ""
+    files = [name for name in (RECORDING, VIDEO, RESULT) if (out / name).exists()]
     # An interrupted drive has to end at once; `av-stack report` makes its page.
     page = " and report.html" if outcome.exit_status != INTERRUPTED_STATUS and write_run_page(out) else ""
-    console.print(f"wrote recording.mcap, {video}result.json{page} to {out}/", markup=False)
+    console.print(f"wrote {', '.join(files)}{page} to {out}/", markup=False)
+    if dropped := outcome.figures["recording_dropped_steps"]:
+        console.print(f"the recording lacks {dropped} steps: writing could not keep up with the drive", markup=False)
     if outcome.exit_status:
         what = outcome.figures["error"] or outcome.figures["recording_error"]
         raise OutcomeError(str(what), outcome.exit_status)

@@ -17,6 +17,7 @@ from av_stack.cli.evaluation import eval_perception_command, eval_pictures_comma
 from av_stack.cli.leaderboard import lint_command, types_command
 from av_stack.cli.output import say_error
 from av_stack.cli.placing import place_command
+from av_stack.cli.replay import replay_command
 from av_stack.cli.report import report_command
 from av_stack.cli.suite import suite_command
 from av_stack.cli.tools import calibrate_command, doctor_command, list_command, repair_command, serve_command
@@ -35,6 +36,7 @@ scenarios_app = typer.Typer(
 app.add_typer(scenarios_app, name="scenarios")
 
 app.command("run")(run_command)
+app.command("replay")(replay_command)
 app.command("suite")(suite_command)
 app.command("attach")(attach_command)
 app.command("dataset")(dataset_command)

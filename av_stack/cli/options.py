@@ -15,6 +15,10 @@ LISTED_KINDS = ("scenarios", "suites", "weathers", "rigs", "maps")
 EVAL_PARTS = ("lanes", "ranging", "health", "lights", "detection", "dashcam")
 DEVICES = ("auto", "cuda", "cpu")
 """Copy of `perception.device.DEVICES`, for the same reason."""
+RECORDS = ("exact", "small", "none")
+"""Copy of `av_stack.run.RECORDS`, for the same reason."""
+REPLAY_MODULES = ("lanes", "localization", "objects", "lights", "prediction", "planning", "control")
+"""Copy of `av_stack.replay.modules.MODULES`, for the same reason."""
 
 ServerOption = Annotated[
     str | None, typer.Option("--server", metavar="HOST:PORT", help="A CARLA 0.9.16 server. Default: the embedded one.")

@@ -1,4 +1,4 @@
-"""A background thread that runs jobs in order, for work that a drive need not wait for."""
+"""A background thread that runs jobs in order, for work that a drive must not wait for."""
 
 from __future__ import annotations
 
@@ -6,28 +6,33 @@ import queue
 import threading
 from collections.abc import Callable
 
-JOBS_WAITING_MAX = 32
+JOBS_WAITING_MAX = 64
+"""So many are done within the time that an interrupted drive has to end."""
 
-Job = Callable[[], None]
+Job = Callable[[], object]
 
 
 class BackgroundWriter:
-    """Runs jobs in a thread. `submit` blocks only while `JOBS_WAITING_MAX` jobs wait; `close` finishes those that wait.
+    """Runs jobs in a thread. `submit` never waits: while `jobs_max` jobs wait, it drops the new one and counts it.
 
-    The first job that raises an error ends the work: later jobs are dropped, and the next `submit` or `close` raises
-    that error once.
+    `close` finishes those that wait. The first job that raises an error ends the work: later jobs are dropped, and the
+    next `submit` or `close` raises that error once.
     """
 
-    def __init__(self, name: str) -> None:
-        self._queue: queue.Queue[Job | None] = queue.Queue(JOBS_WAITING_MAX)
+    def __init__(self, name: str, jobs_max: int = JOBS_WAITING_MAX) -> None:
+        self.dropped = 0
+        self._queue: queue.Queue[Job | None] = queue.Queue(jobs_max)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
     def submit(self, job: Job) -> None:
-        """Queue a job."""
+        """Queue a job, or drop it where the thread is too far behind."""
         self._raise_error()
-        self._queue.put(job)
+        try:
+            self._queue.put_nowait(job)
+        except queue.Full:
+            self.dropped += 1
 
     def close(self) -> None:
         """Run the jobs that wait, then end the thread."""

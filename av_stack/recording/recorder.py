@@ -13,11 +13,12 @@ from typing import IO, Any
 import numpy as np
 
 from av_core.errors import AvStackError, ConfigError
-from av_core.types import CameraModel, LaneGraph, SensorFrame, Truth
+from av_core.types import CameraModel, LaneGraph, Rig, SensorFrame, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.recording.atomic_file import write_atomically
-from av_stack.recording.background import BackgroundWriter
+from av_stack.recording.background import JOBS_WAITING_MAX, BackgroundWriter
 from av_stack.recording.bird_view import BirdView
+from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.map_topic import map_message
 from av_stack.recording.overlay import Hud, draw
 from av_stack.recording.video import VideoWriter
@@ -31,6 +32,9 @@ REPORT, THUMBNAIL = "report.html", "thumbnail.jpg"
 
 VIDEO_EVERY_STEPS = 2
 """One picture of the video is made from every so many steps."""
+
+WAITING_MAX_BYTES = 1 << 28
+"""Most memory for the pictures of steps that wait to be written."""
 
 RESULT_BYTES = 1 << 16
 """Disk space that is reserved for the result, which takes some 5 kB."""
@@ -82,8 +86,9 @@ def clear_outputs(path: Path) -> None:
 class Recorder:
     """Writes recording and video in the background. If writing fails, both end there, and the drive goes on.
 
-    Without `camera` there is no video.
-    `close` writes what is waiting and never raises. After it, `error` says what went wrong; None if all was written.
+    The drive never waits: a step that comes while too many others wait is left out of both files and counted. Without
+    `camera` there is no video. `close` writes what is waiting and never raises. After it, `error` says what went wrong;
+    None if all was written.
     """
 
     def __init__(
@@ -93,26 +98,40 @@ class Recorder:
         camera: CameraModel | None,
         graph: LaneGraph,
         route: Route,
-        step_s: float,
+        setup: DriveSetup,
     ) -> None:
         """Raises AvStackError or OSError where the files cannot be written at all."""
         self.error: str | None = None
         self._camera, self._route = camera, route
         map_around = map_message(graph, route)
-        self._recording = Recording(folder / RECORDING, metadata, map_around)
+        self._recording = Recording(folder / RECORDING, metadata, map_around, setup)
         self._open_files: list[Recording | VideoWriter] = [self._recording]
         self._video: VideoWriter | None = None
         if camera is not None:
             self._panel = BirdView(map_around["lanes"], camera.height_px)
-            fps = round(1.0 / (step_s * VIDEO_EVERY_STEPS))
+            fps = round(1.0 / (setup.step_s * VIDEO_EVERY_STEPS))
             width_px = camera.width_px + self._panel.width_px
             self._video = VideoWriter(folder / VIDEO, width_px, camera.height_px, fps)
             self._open_files.append(self._video)
-        self._background = BackgroundWriter("recording")
+        self._background = BackgroundWriter("recording", _steps_waiting_max(setup.rig))
+
+    @property
+    def dropped_steps(self) -> int:
+        """The steps that were left out."""
+        return self._background.dropped
 
     def write(self, frame: SensorFrame, step: AgentStep, truth: Truth, progress: Progress) -> None:
         if self.error is None:
             self._background.submit(partial(self._write, frame, step, truth, progress))
+
+    def write_verdict(self, verdict: Mapping[str, Any]) -> None:
+        """Write to the recording, as the last of it, how the drive ended, and how many steps it lacks."""
+        self._background.close()
+        if self.error is None:
+            try:
+                self._recording.write_verdict({**verdict, "dropped_steps": self.dropped_steps})
+            except AvStackError as error:
+                self.error = str(error)
 
     def close(self) -> None:
         self._background.close()
@@ -137,3 +156,9 @@ class Recorder:
                 self._open_files.pop().close()
             except AvStackError as error:
                 self.error = self.error or str(error)
+
+
+def _steps_waiting_max(rig: Rig) -> int:
+    """How many steps may wait, by the size of their pictures."""
+    step_bytes = sum(3 * camera.width_px * camera.height_px for camera in rig.cameras)
+    return max(1, min(JOBS_WAITING_MAX, WAITING_MAX_BYTES // max(step_bytes, 1)))

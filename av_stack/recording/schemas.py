@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 
-from av_core.types import ControlCommand, ImuSample, LightState, ObjectKind, Plan, Pose2D
+from av_core.types import ControlCommand, ImuSample, LightState, ObjectKind, Plan, Pose2D, StepResult
 from scenarios.judging.judge import Progress
 
 ObjectRow = tuple[int, ObjectKind, float, float, float, float, float]
@@ -40,6 +40,7 @@ TOPICS: dict[str, tuple[str, dict[str, Any]]] = {
         "av_stack.Confidence",
         {"left_line": float | None, "right_line": float | None, "position_sigma_m": float},
     ),
+    "/stage_ms": ("av_stack.StageTimes", _types(StepResult, "stage_ms")),
 }
 """For each topic that every step writes: the name of its schema, and the type of each key of its messages."""
 

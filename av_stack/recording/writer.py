@@ -17,6 +17,8 @@ import numpy as np
 from av_core.errors import AvStackError
 from av_core.types import LaneEstimate, LaneLine, Plan, Pose2D, SensorFrame, StepResult, TrackedObject, Truth
 from av_stack.agents.base import AgentStep
+from av_stack.recording.exact.setup import DriveSetup
+from av_stack.recording.exact.topics import ExactTopics
 from av_stack.recording.mcap_file import McapFile
 from av_stack.recording.schemas import MAP, TOPICS, schema_of
 from av_stack.results.constraint_text import describe
@@ -37,13 +39,21 @@ class Recording:
     """One MCAP file; call `write` after each step and `close` once. On disk it is complete up to the last commit.
 
     Raises AvStackError where the file cannot be written (a full disk); nothing may be written to it after that. Topics:
-    /camera/NAME, /gnss, /sensors, /tf (map -> ego), /lanes, /scene, /plan, /control, /truth, /judge, /confidence, and
-    once /map. An agent other than the stack estimates nothing: /tf is then the true pose, and /lanes, /scene, /plan and
-    /confidence are empty.
+    /camera/NAME, /gnss, /sensors, /tf (map -> ego), /lanes, /scene, /plan, /control, /truth, /judge, /confidence,
+    /stage_ms, once /map, and those of `exact.topics`. An agent other than the stack estimates nothing: /tf is then the
+    true pose, and /lanes, /scene, /plan, /confidence and /stage_ms are empty.
     """
 
-    def __init__(self, path: Path, metadata: Mapping[str, Any], roads: dict[str, Any] | None = None) -> None:
-        """`roads` is the message of /map (`map_topic.map_message`); without it, that topic stays empty."""
+    def __init__(
+        self,
+        path: Path,
+        metadata: Mapping[str, Any],
+        roads: dict[str, Any] | None = None,
+        setup: DriveSetup | None = None,
+    ) -> None:
+        """`roads` is the message of /map (`map_topic.map_message`). Without it, that topic stays empty; without
+        `setup`, all that only a replay reads.
+        """
         self._context = foxglove.Context()
         self._steps_waiting = 0
         self._file = McapFile(path)
@@ -60,6 +70,7 @@ class Recording:
             for topic in (MAP, *TOPICS)
         }
         self._roads = roads
+        self._exact = ExactTopics(setup, self._context) if setup is not None else None
         self._commit()
 
     def write(self, frame: SensorFrame, step: AgentStep, truth: Truth, progress: Progress) -> None:
@@ -74,14 +85,23 @@ class Recording:
         else:
             self._write_belief(result, time_ns)
             self._json["/confidence"].log(_confidence(result), log_time=time_ns)
+            self._json["/stage_ms"].log({"stage_ms": dict(result.stage_ms)}, log_time=time_ns)
         if step.applied is not None:
             limits = _limits(result.plan if result is not None else None, progress.progress_m)
             self._json["/control"].log(asdict(step.applied) | limits, log_time=time_ns)
         self._json["/truth"].log(_truth(truth), log_time=time_ns)
         self._json["/judge"].log(asdict(progress), log_time=time_ns)
+        if self._exact is not None:
+            self._exact.write(frame, step, truth, time_ns)
         self._steps_waiting += 1
         if self._steps_waiting == COMMIT_EVERY_STEPS:
             self._commit()
+
+    def write_verdict(self, verdict: Mapping[str, Any]) -> None:
+        """Write how the drive ended, with its infractions, as the metadata record `verdict`; call it at the end."""
+        texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in verdict.items()}
+        self._writer.write_metadata("verdict", texts)
+        self._commit()
 
     def close(self) -> None:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,15 @@ from av_core.errors import AgentError, AvStackError
 from av_core.types import CameraModel, LaneGraph, SensorFrame, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.interruption import held_back
+from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.recorder import DriveFolder, Recorder
 from av_stack.results.report import Played, Statistics, result
 from planning import Route
 from scenarios.judging.judge import Judge
 from scenarios.model import Scenario
+
+VERDICT = ("end", "error", "driving_score", "route_completion", "infractions", "infraction_log")
+"""What a recording says at its end, by the keys of result.json."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +43,8 @@ class DriveFacts:
 
 
 class DriveLog:
-    """Collects the figures of a drive, and records it in `folder`, if there is one, with the pictures of `camera`,
-    if there is one.
+    """Collects the figures of a drive, and writes them to `folder`, if there is one; records the drive there if there
+    is a `setup`, with a video of `camera`, if there is one.
 
     Removes the files of an earlier drive from the folder. Call `start` when the drive begins, `update` after every
     step, `finish` for the result, and `close` once, also after an error. `finish` may be called from another thread;
@@ -56,7 +60,7 @@ class DriveLog:
         folder: DriveFolder | None,
         camera: CameraModel | None,
         graph: LaneGraph,
-        step_s: float,
+        setup: DriveSetup | None,
     ) -> None:
         self._facts, self._judge, self._folder = facts, judge, folder
         self._statistics = Statistics(route)
@@ -65,10 +69,11 @@ class DriveLog:
         self._recorder: Recorder | None = None
         if folder is not None:
             folder.clear()
+        if folder is not None and setup is not None:
             drive = facts.scenario
             metadata = {"scenario": drive.name, "map": drive.map, "weather": drive.weather_label, "seed": drive.seed}
             metadata["agent"] = facts.agent
-            self._recorder = Recorder(folder.path, metadata, camera, graph, route, step_s)
+            self._recorder = Recorder(folder.path, metadata, camera, graph, route, setup)
 
     def start(self) -> None:
         """Start the clock: the drive begins now, after the world was built."""
@@ -92,12 +97,20 @@ class DriveLog:
         verdict = self._judge.verdict(end, error if status == AgentError.exit_status else None)
         version, played, agent = facts.server_version, facts.played, facts.agent
         figures = result(facts.scenario, facts.rig, verdict, measured, facts.oracles, version, error, played, agent)
-        if self._folder is None or self._recorder is None:
+        if self._folder is None:
             return Outcome(figures, status)
-        self._recorder.close()
-        figures["recording_error"] = self._recorder.error
+        recording_error, dropped_steps = self._end_recording(figures)
+        figures |= {"recording_error": recording_error, "recording_dropped_steps": dropped_steps}
         self._folder.write_result(figures)
-        return Outcome(figures, status or (AvStackError.exit_status if self._recorder.error else 0))
+        return Outcome(figures, status or (AvStackError.exit_status if recording_error else 0))
+
+    def _end_recording(self, figures: Mapping[str, Any]) -> tuple[str | None, int]:
+        """Complete the recording, if there is one; returns its error and the number of steps that it lacks."""
+        if self._recorder is None:
+            return None, 0
+        self._recorder.write_verdict({key: figures[key] for key in VERDICT})
+        self._recorder.close()
+        return self._recorder.error, self._recorder.dropped_steps
 
     def close(self) -> None:
         """Complete the recording and the video."""

@@ -30,6 +30,11 @@ class World(Protocol):
         ...
 
     @property
+    def map_text(self) -> str:
+        """The map's OpenDRIVE text, of which `lane_graph` was made."""
+        ...
+
+    @property
     def vehicle(self) -> VehicleParameters:
         """The ego's geometry."""
         ...

@@ -1,10 +1,16 @@
-"""Chooses the world of a drive by where it comes from; to add a transport, add a case to `open_world`."""
+"""Opens the world of a drive: on a CARLA server, or from a recording. A new transport gets a function here."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from av_core.types import LaneGraph
 from av_stack.world.base import World
 from av_stack.world.spec import Address, WorldSpec
+
+if TYPE_CHECKING:
+    from av_stack.world.replay import ReplayWorld
 
 
 def open_world(source: Address, spec: WorldSpec) -> World:
@@ -15,6 +21,13 @@ def open_world(source: Address, spec: WorldSpec) -> World:
     from av_stack.world.carla.world import CarlaWorld
 
     return CarlaWorld(source, spec)
+
+
+def open_recorded(path: Path) -> ReplayWorld:
+    """The world that the recording `path` holds; the caller closes it. Raises ConfigError as `ReplayWorld` does."""
+    from av_stack.world.replay import ReplayWorld
+
+    return ReplayWorld(path)
 
 
 def served_lane_graph(source: Address, town: str) -> LaneGraph:

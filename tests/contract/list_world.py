@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from av_core.orders import Order
-from av_core.types import ControlCommand, LaneGraph, SensorFrame, Truth, VehicleParameters
+from av_core.types import ControlCommand, LaneGraph, Rig, SensorFrame, Truth, VehicleParameters
+from av_stack.agents.base import AgentStep
+from av_stack.recording.exact.setup import DriveSetup
+from av_stack.recording.writer import Recording
 from av_stack.world.base import PictureWatch, World
+from scenarios.judging.judge import Progress
 
 Tick = tuple[SensorFrame, Truth]
 
@@ -15,9 +20,15 @@ class ListWorld:
     """Replays `ticks`; its ego does not obey. Keeps the commands that it was given."""
 
     def __init__(
-        self, lane_graph: LaneGraph, vehicle: VehicleParameters, server_version: str, ticks: Sequence[Tick]
+        self,
+        lane_graph: LaneGraph,
+        vehicle: VehicleParameters,
+        server_version: str,
+        ticks: Sequence[Tick],
+        map_text: str = "",
     ) -> None:
         self.lane_graph, self.vehicle, self.server_version = lane_graph, vehicle, server_version
+        self.map_text = map_text
         self.commands: list[ControlCommand] = []
         self._ticks, self._done = list(ticks), 0
         self._watch: PictureWatch | None = None
@@ -49,7 +60,7 @@ class ListWorld:
 
     def from_the_start(self, ticks: int | None = None) -> ListWorld:
         """The same recording, or its first ticks, none of which was played yet."""
-        return ListWorld(self.lane_graph, self.vehicle, self.server_version, self._ticks[:ticks])
+        return ListWorld(self.lane_graph, self.vehicle, self.server_version, self._ticks[:ticks], self.map_text)
 
 
 def recorded(world: World, ticks: int) -> ListWorld:
@@ -59,4 +70,30 @@ def recorded(world: World, ticks: int) -> ListWorld:
         frame = world.tick()
         assert frame is not None
         kept.append((frame, world.truth()))
-    return ListWorld(world.lane_graph, world.vehicle, world.server_version, kept)
+    return ListWorld(world.lane_graph, world.vehicle, world.server_version, kept, world.map_text)
+
+
+def write_recording(world: World, rig: Rig, path: Path) -> Path:
+    """Record what is left of `world`, as of an agent that is not the stack; returns `path`."""
+    setup = DriveSetup(
+        map_name=world.lane_graph.name,
+        map_text=world.map_text,
+        vehicle=world.vehicle,
+        rig=rig,
+        scenario="{}",
+        stack="{}",
+        seed=3,
+        agent="straight",
+        oracles=(),
+        device="cpu",
+        weights="",
+        server_version=world.server_version,
+        versions={},
+        step_s=0.05,
+        has_pictures=True,
+    )
+    writer = Recording(path, {}, setup=setup)
+    while (frame := world.tick()) is not None:
+        writer.write(frame, AgentStep(ControlCommand(0.0, 1.0, 0.0)), world.truth(), Progress(0.0, 10.0, None))
+    writer.close()
+    return path

@@ -88,6 +88,10 @@ class CarlaWorld:
         return self.episode.lane_graph
 
     @property
+    def map_text(self) -> str:
+        return self.episode.map.to_opendrive()
+
+    @property
     def vehicle(self) -> VehicleParameters:
         return self._vehicle
 

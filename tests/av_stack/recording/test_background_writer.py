@@ -19,12 +19,33 @@ def test_all_jobs_are_done_in_order_by_another_thread() -> None:
         done.append((number, threading.get_ident()))
 
     writer = BackgroundWriter("test")
-    for number in range(3 * JOBS_WAITING_MAX):
+    for number in range(JOBS_WAITING_MAX):
         writer.submit(partial(job, number))
     writer.close()
     writer.close()
-    assert [number for number, _ in done] == list(range(3 * JOBS_WAITING_MAX))
+    assert [number for number, _ in done] == list(range(JOBS_WAITING_MAX))
     assert {thread for _, thread in done} != {threading.get_ident()}
+    assert writer.dropped == 0
+
+
+def test_nobody_waits_for_a_thread_that_is_behind_and_what_is_dropped_is_counted() -> None:
+    """The first job waits for the last `submit`, so a writer that made the drive wait would never end."""
+    done: list[int] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        go_on.wait()
+
+    writer = BackgroundWriter("test", jobs_max=3)
+    writer.submit(wait)
+    begun.wait()
+    for number in range(10):
+        writer.submit(partial(done.append, number))
+    assert writer.dropped == 7
+    go_on.set()
+    writer.close()
+    assert done == [0, 1, 2]
 
 
 def test_an_error_is_told_once_and_ends_the_work() -> None:
@@ -54,11 +75,12 @@ def test_a_panic_does_not_leave_a_queue_that_nobody_empties() -> None:
     writer = BackgroundWriter("test")
     writer.submit(panic)
     with pytest.raises(Panic):
-        submit_many(writer)
+        submit_many_and_close(writer)
     writer.close()
 
 
-def submit_many(writer: BackgroundWriter) -> None:
+def submit_many_and_close(writer: BackgroundWriter) -> None:
     """More jobs than the queue holds."""
     for _ in range(3 * JOBS_WAITING_MAX):
         writer.submit(lambda: time.sleep(0.001))
+    writer.close()

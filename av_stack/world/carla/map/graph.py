@@ -82,9 +82,12 @@ def read_lane_graph(path: Path) -> LaneGraph:
         raise ConfigError(f"{path}: not a usable OpenDRIVE map: {first_line(error)}") from None
 
 
-def lane_graph_of_text(xodr: str) -> LaneGraph:
-    """The lane graph of an OpenDRIVE text, in its own frame. Raises WorldError where it has no driving lane."""
-    return lane_graph(carla.Map("map", xodr))
+def lane_graph_of_text(xodr: str, name: str = "map") -> LaneGraph:
+    """The lane graph of an OpenDRIVE text, in its own frame. Raises WorldError where it is no map with lanes."""
+    try:
+        return lane_graph(carla.Map(name, xodr))
+    except (RuntimeError, etree.XMLSyntaxError) as error:
+        raise WorldError(f"map {name}: no usable OpenDRIVE text: {first_line(error)}") from None
 
 
 def lane_graph(carla_map: carla.Map) -> LaneGraph:

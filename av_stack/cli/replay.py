@@ -1,0 +1,98 @@
+"""The command that replays a recorded drive: replay."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from av_core.errors import ConfigError
+from av_stack.checks import check_known, check_out_folder, check_weights, parse_list
+from av_stack.cli.options import DEVICES, REPLAY_MODULES
+from av_stack.cli.output import OutcomeError, console
+from av_stack.interruption import importing
+
+RECORDING = "recording.mcap"
+"""The recording in the folder of a drive."""
+
+
+def replay_command(
+    drive: Annotated[Path, typer.Argument(help="recording.mcap of a drive, or the drive's folder.", metavar="DRIVE")],
+    only: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help=f"Run only these, the others answer as recorded: {', '.join(REPLAY_MODULES)} (comma-separated).",
+        ),
+    ] = "",
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Compare every output with the recording; status 1 where one differs.")
+    ] = False,
+    reference: Annotated[
+        Path | None, typer.Option(help="Compare with the outputs in this file instead of the recording's.")
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Write the outputs to the file of --reference instead of comparing.")
+    ] = False,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="FIELD", help="Leave out a field, such as plan.trajectory; repeatable.")
+    ] = None,
+    tolerance: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD=SIZE", help="Difference that counts as none in a field; repeatable."),
+    ] = None,
+    weights: Annotated[Path | None, typer.Option(help="Weights (.pt) of a detector. Default: those shipped.")] = None,
+    device: Annotated[str, typer.Option(help=f"Where perception runs: {', '.join(DEVICES)}.")] = "cpu",
+    report: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON.")] = None,
+) -> None:
+    """Run today's stack on the inputs of a recorded drive, and compare what it decides."""
+    modules = parse_list(only)
+    check_known("--only", modules, REPLAY_MODULES)
+    check_known("--device", [device], DEVICES)
+    check_weights(weights)
+    tolerances = dict(_parse_tolerance(text) for text in tolerance or ())
+    if update and reference is None:
+        raise ConfigError("--update: needed is --reference FILE, the file to write")
+    for path in (report, reference if update else None):
+        check_out_folder(path.parent if path is not None and path.parent != Path(".") else None, "the file's folder")
+    recording = drive / RECORDING if drive.is_dir() else drive
+    if not recording.is_file():
+        raise ConfigError(f"{recording}: no such file")
+    with importing():
+        from av_stack.recording.atomic_file import write_atomically
+        from av_stack.replay.compare import Rules
+        from av_stack.replay.fields import check_fields
+        from av_stack.replay.session import ReplayOptions, replay
+        from perception.device import resolve_device
+
+        check_fields("--ignore", ignore or ())
+        check_fields("--tolerance", tolerances)
+    there, _ = resolve_device(device, True)
+    rules = Rules(tuple(ignore or ()), tolerances)
+    is_compared = diff or reference is not None
+    done = replay(recording, ReplayOptions(modules, is_compared, reference, update, rules, weights, there))
+    for line in done.lines():
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    for path in (report, reference if update else None):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    if report is not None:
+        write_atomically(report, json.dumps(done.content(), indent=2) + "\n")
+    if done.problem is not None:
+        raise OutcomeError(done.problem, 1)
+    if not done.is_equal:
+        raise OutcomeError(f"the outputs differ from {done.compared_with}", 1)
+
+
+def _parse_tolerance(text: str) -> tuple[str, float]:
+    field, _, size = text.partition("=")
+    try:
+        value = float(size)
+    except ValueError:
+        value = math.nan
+    if not field or not value >= 0.0:
+        raise ConfigError(f"--tolerance {text!r:.80}: needed is FIELD=SIZE, for example scene.ego=1e-9")
+    return field, value

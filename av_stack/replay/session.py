@@ -1,0 +1,260 @@
+"""Replays one recorded drive: today's stack on the recorded inputs, open loop, compared with what was decided."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from av_core.errors import ConfigError
+from av_core.types import ConstraintKind, SensorFrame, StepResult
+from av_stack.agents.base import AgentStep
+from av_stack.agents.names import STACK
+from av_stack.assembly import Settings, build_stages
+from av_stack.pipeline import Pipeline
+from av_stack.recording.exact.packing import PackingError, Unpacker, packer
+from av_stack.recording.exact.setup import DriveSetup
+from av_stack.recording.exact.topics import without_times
+from av_stack.replay.compare import Comparison, Rules
+from av_stack.replay.modules import MODULES, SEEING, Memory, outputs, replay_pipeline
+from av_stack.replay.reference import ReferenceWriter, read_reference
+from av_stack.replay.report import ReplayReport
+from av_stack.run import needed_weights, weights_label
+from av_stack.suite.fingerprint import version
+from av_stack.world.factory import open_recorded
+from av_stack.world.replay import ReplayWorld
+from perception.device import build_backend
+from planning import Route
+from scenarios.ego_route import ego_route
+from scenarios.model import RouteTable
+from sim_configs.load import StackConfig
+
+Watch = Callable[[float], None]
+"""Is told after every step how many seconds of the drive have been replayed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """How to replay. `modules` are those that run; the others give their recorded answer.
+
+    The comparison is with the recording, or with the file `reference`, which `is_update` writes instead. Without
+    `modules`, all run whose inputs were recorded.
+    """
+
+    modules: Sequence[str] = ()
+    is_compared: bool = False
+    reference: Path | None = None
+    is_update: bool = False
+    rules: Rules = field(default_factory=Rules)
+    weights: Path | None = None
+    device: str = "cpu"
+
+
+def replay(path: Path, options: ReplayOptions, watch: Watch | None = None) -> ReplayReport:
+    """Replay the recording `path` to its end, or as far as it can be read.
+
+    Raises ConfigError where it cannot be replayed, or not with these options.
+    """
+    with closing(open_recorded(path)) as world, ExitStack() as closers:
+        modules, notes = _choose(world, options)
+        if not _needs_pictures(modules, world.setup):
+            world.leave_out_pictures()
+        memory = Memory()
+        pipeline = _pipeline(world, modules, memory, options)
+        judge = _Judge(world, modules, options)
+        writer = None
+        if options.is_update and options.reference is not None:
+            writer = closers.enter_context(ReferenceWriter(options.reference))
+        spent_ms: dict[str, float] = defaultdict(float)
+        steps, first_s, last_s, begin = 0, 0.0, 0.0, time.perf_counter()
+        while (frame := world.tick()) is not None:
+            memory.result = judge.recorded(modules)
+            result = _decided(pipeline.step(frame), memory.result)
+            packed = packer(AgentStep).pack(without_times(AgentStep(result.command, result)))
+            judge.compare(frame, packed, result)
+            if writer is not None:
+                writer.write(packed, frame.stamp.time_s)
+            for name, ms in result.stage_ms.items():
+                spent_ms[name] += ms
+            first_s = frame.stamp.time_s if steps == 0 else first_s
+            steps, last_s = steps + 1, frame.stamp.time_s
+            if watch is not None:
+                watch(last_s)
+        took_s = time.perf_counter() - begin
+        return ReplayReport(
+            recording=str(path),
+            compared_with=judge.compared_with,
+            modules=tuple(modules),
+            steps=steps,
+            first_s=first_s,
+            last_s=last_s,
+            step_s=world.setup.step_s,
+            took_s=took_s,
+            stage_ms={name: ms / steps for name, ms in spent_ms.items()},
+            comparison=judge.comparison,
+            byte_equal_steps=judge.byte_equal_steps,
+            problem=world.problem,
+            notes=(*notes, *_notes_at_the_end(world, judge)),
+            versions_there=dict(world.setup.versions),
+            versions_now=version(),
+        )
+
+
+def _choose(world: ReplayWorld, options: ReplayOptions) -> tuple[Sequence[str], list[str]]:
+    """The modules that run, and what the report says about it."""
+    setup, has_pictures = world.setup, world.reader.has_pictures
+    if not setup.rig.cameras:
+        raise ConfigError(f"{world.reader.path}: cannot be replayed: the drive had no camera")
+    blind = [] if has_pictures else [name for name in SEEING if name not in _from_truth(setup)]
+    if asked := [name for name in blind if name in options.modules]:
+        raise ConfigError(
+            f"{world.reader.path}: {', '.join(asked)} cannot be replayed without lossless pictures; "
+            "record the drive with --record exact"
+        )
+    modules = [name for name in MODULES if name in (options.modules or MODULES) and name not in blind]
+    if setup.agent != STACK and set(modules) != set(MODULES):
+        raise ConfigError(
+            f"{world.reader.path}: {setup.agent} drove, so no answers of the stack's modules are recorded: "
+            "all modules have to run, on lossless pictures"
+        )
+    notes = []
+    if blind and not options.modules:
+        notes.append(f"no lossless pictures: {', '.join(blind)} answer as recorded")
+    if not has_pictures and "planning" in modules:
+        notes.append("no lossless pictures: plans in steps with a camera fault are not compared")
+    if setup.device != options.device:
+        notes.append(f"perception ran on {setup.device} there, on {options.device} now")
+    if SEEING[1] in modules or SEEING[2] in modules:
+        weights = needed_weights(setup.oracles, options.weights, options.device)
+        if weights_label(weights) != setup.weights:
+            notes.append(f"detector {setup.weights or 'none'} there, {weights_label(weights) or 'none'} now")
+    return modules, notes
+
+
+def _decided(result: StepResult, recorded: StepResult | None) -> StepResult:
+    """The result with the recorded lights of the vehicle, unless all modules ran: they need every one of them."""
+    if recorded is None:
+        return result
+    return replace(result, command=replace(result.command, lights=recorded.command.lights))
+
+
+def _needs_pictures(modules: Sequence[str], setup: DriveSetup) -> bool:
+    """Whether a module looks at pictures, or reacts to the health of the cameras."""
+    return "planning" in modules or bool(set(modules) & set(SEEING) - set(_from_truth(setup)))
+
+
+def _from_truth(setup: DriveSetup) -> tuple[str, ...]:
+    """The modules that an oracle answers for, from the recorded truth."""
+    of_oracle = {"detection": "objects", "lights": "lights"}
+    return tuple(of_oracle[name] for name in setup.oracles if name in of_oracle)
+
+
+def _pipeline(world: ReplayWorld, modules: Sequence[str], memory: Memory, options: ReplayOptions) -> Pipeline:
+    setup, cameras = world.setup, world.setup.rig.cameras
+    stack, route = _stack_config(world), _route(world)
+    detects = set(modules) & {"objects", "lights"} - set(_from_truth(setup))
+    weights = needed_weights(setup.oracles, options.weights, options.device) if detects else None
+    # The oracle of a module that does not run keeps `build_stages` from asking for a detector.
+    oracles = setup.oracles if detects else ("detection", "lights")
+    backend = build_backend(cameras, weights, options.device)
+    settings = Settings(stack.planning, stack.control, cameras)
+    stages = build_stages(world.lane_graph, world.vehicle, route, settings, world.truth, oracles, backend)
+    pipeline = replay_pipeline(stages, modules, memory, has_pictures=world.reader.has_pictures)
+    world.show_pictures(pipeline.begin)
+    return pipeline
+
+
+def _stack_config(world: ReplayWorld) -> StackConfig:
+    try:
+        return StackConfig.model_validate_json(world.setup.stack)
+    except ValidationError as error:
+        raise ConfigError(f"{world.reader.path}: {_told(error, 'stack configuration')}") from None
+
+
+def _route(world: ReplayWorld) -> Route:
+    try:
+        table = RouteTable.model_validate(json.loads(world.setup.scenario)["route"])
+    except ValidationError as error:
+        raise ConfigError(f"{world.reader.path}: {_told(error, 'route')}") from None
+    except (ValueError, LookupError, TypeError):
+        raise ConfigError(f"{world.reader.path}: the recorded scenario has no route") from None
+    return ego_route(world.lane_graph, table, _stack_config(world).planning)
+
+
+def _told(error: ValidationError, what: str) -> str:
+    first = error.errors()[0]
+    return f"the recorded {what} does not fit this version: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def _notes_at_the_end(world: ReplayWorld, judge: _Judge) -> list[str]:
+    notes = []
+    if world.reader.missing_steps:
+        notes.append(f"the recording lacks {world.reader.missing_steps} steps, so later answers may differ")
+    if world.reader.is_cut_off:
+        notes.append("the recording was cut off before the end of its drive")
+    if judge.unknown_steps:
+        notes.append(f"{judge.unknown_steps} steps are not in {judge.compared_with}")
+    return notes
+
+
+class _Judge:
+    """Holds what was decided against what is decided now."""
+
+    def __init__(self, world: ReplayWorld, modules: Sequence[str], options: ReplayOptions) -> None:
+        self.compared_with = ""
+        self.comparison: Comparison | None = None
+        self.byte_equal_steps = self.unknown_steps = 0
+        self._world = world
+        self._is_blind = not world.reader.has_pictures
+        self._reference: Mapping[int, bytes] | None = None
+        path = world.reader.path
+        try:
+            self._recorded: Unpacker[AgentStep] = world.reader.steps_unpacker()
+        except PackingError as error:
+            raise ConfigError(f"{path}: {error}") from None
+        self._unpacker = self._recorded
+        if options.is_update or not options.is_compared:
+            return
+        if options.reference is not None:
+            self._reference, self._unpacker = read_reference(options.reference)
+        elif world.setup.agent != STACK:
+            raise ConfigError(f"{path}: {world.setup.agent} drove, so there is nothing to compare with")
+        self.compared_with = str(options.reference or path)
+        rules = options.rules
+        self.comparison = Comparison(Rules(rules.ignored, rules.tolerances, outputs(modules)))
+
+    def recorded(self, modules: Sequence[str]) -> StepResult | None:
+        """What was decided in the world's tick, if a module gives that answer again."""
+        tick = self._world.recorded
+        if tick is None or set(modules) == set(MODULES):
+            return None
+        return self._recorded.unpack(tick.step).result
+
+    def compare(self, frame: SensorFrame, packed: bytes, now: StepResult) -> None:
+        """Compare what is decided now, which is also there `packed`."""
+        tick = self._world.recorded
+        if self.comparison is None or tick is None:
+            return
+        known = tick.step if self._reference is None else self._reference.get(frame.stamp.frame)
+        if known is None:
+            self.unknown_steps += 1
+        elif known == packed:
+            self.byte_equal_steps += 1
+            self.comparison.add_equal()
+        else:
+            there = self._unpacker.unpack(known).result
+            if there is None:
+                self.unknown_steps += 1
+                return
+            self.comparison.add(there, now, ("plan",) if self._is_blind and _has_camera_fault(there) else ())
+
+
+def _has_camera_fault(result: StepResult) -> bool:
+    constraint = result.plan.constraint
+    return constraint is not None and constraint.kind.counted_as is ConstraintKind.CAMERA

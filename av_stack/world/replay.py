@@ -1,0 +1,140 @@
+"""`World` over a recording that `av-stack run` made: it plays what was measured, and its ego does not obey."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from av_core.errors import ConfigError, WorldError
+from av_core.orders import Order
+from av_core.types import ControlCommand, LaneGraph, SensorFrame, Truth, VehicleParameters
+from av_stack.recording.exact.reader import DriveReader, RecordedTick
+from av_stack.recording.exact.setup import DriveSetup
+from av_stack.world.base import PictureWatch
+from av_stack.world.carla.map import lane_graph_of_text
+
+TICKS_AHEAD = 8
+"""So many ticks are read and decoded in advance."""
+
+
+class ReplayWorld:
+    """Plays one recording; a thread of its own reads ahead. `recorded` is the tick that `tick` returned last.
+
+    A recording without lossless pictures gives frames without cameras. Once `tick` has returned None, `problem` says
+    why the recording could not be read to its end, if so. Raises ConfigError where the file cannot be replayed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.reader = DriveReader(path)
+        self.recorded: RecordedTick | None = None
+        self._watch: PictureWatch | None = None
+        self._ahead: _ReadAhead | None = None
+        try:
+            self._graph = lane_graph_of_text(self.setup.map_text, self.setup.map_name)
+        except WorldError as error:
+            self.close()
+            raise ConfigError(f"{path}: {error}") from None
+
+    @property
+    def setup(self) -> DriveSetup:
+        return self.reader.setup
+
+    @property
+    def problem(self) -> str | None:
+        return self.reader.problem
+
+    def leave_out_pictures(self) -> None:
+        """Give frames without cameras, which is faster; call it before the first tick."""
+        self.reader.has_pictures = False
+
+    @property
+    def server_version(self) -> str:
+        return self.setup.server_version
+
+    @property
+    def lane_graph(self) -> LaneGraph:
+        return self._graph
+
+    @property
+    def map_text(self) -> str:
+        return self.setup.map_text
+
+    @property
+    def vehicle(self) -> VehicleParameters:
+        return self.setup.vehicle
+
+    def show_pictures(self, watch: PictureWatch) -> None:
+        self._watch = watch
+
+    def tick(self) -> SensorFrame | None:
+        if self._ahead is None:
+            self._ahead = _ReadAhead(self.reader)
+        tick = self._ahead.next()
+        if tick is None:
+            return None
+        self.recorded = tick
+        if self._watch is not None:
+            for name, image in tick.frame.cameras.items():
+                self._watch(name, image.bgr)
+        return tick.frame
+
+    def apply(self, command: ControlCommand) -> None:
+        """A recorded ego does not obey."""
+
+    def direct(self, orders: Sequence[Order]) -> None:
+        """Recorded actors do not obey."""
+
+    def truth(self) -> Truth:
+        if self.recorded is None:
+            raise WorldError("a recorded world knows the truth from its first tick on")
+        return self.recorded.truth
+
+    def close(self) -> None:
+        self._watch = None
+        if self._ahead is not None:
+            self._ahead.close()
+        self.reader.close()
+
+
+class _ReadAhead:
+    """Reads a drive in a thread, at most `TICKS_AHEAD` ticks before they are asked for."""
+
+    def __init__(self, reader: DriveReader) -> None:
+        self._reader = reader
+        self._queue: queue.Queue[RecordedTick | BaseException | None] = queue.Queue(TICKS_AHEAD)
+        self._is_closed = threading.Event()
+        self._is_over = False
+        self._thread = threading.Thread(target=self._work, name="read ahead", daemon=True)
+        self._thread.start()
+
+    def next(self) -> RecordedTick | None:
+        """The next tick; None at the end, and from then on."""
+        if self._is_over:
+            return None
+        found = self._queue.get()
+        self._is_over = not isinstance(found, RecordedTick)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def close(self) -> None:
+        """End the thread, wherever it is."""
+        self._is_over = True
+        self._is_closed.set()
+        while self._thread.is_alive():
+            while not self._queue.empty():
+                self._queue.get()
+            self._thread.join(0.01)
+
+    def _work(self) -> None:
+        last: BaseException | None = None
+        try:
+            for tick in self._reader.ticks():
+                self._queue.put(tick)
+                if self._is_closed.is_set():
+                    return
+        except BaseException as error:  # noqa: BLE001 - raised again by `next`, in the thread that asks
+            last = error
+        self._queue.put(last)

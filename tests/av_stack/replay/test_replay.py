@@ -1,0 +1,139 @@
+"""A replay gives what the drive gave, byte for byte; a changed stack is told, with the first difference."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from av_core.errors import ConfigError
+from av_core.types import LaneEstimate, LaneLine
+from av_stack.recording.exact.reader import DriveReader
+from av_stack.recording.exact.setup import DriveSetup
+from av_stack.recording.exact.topics import SETUP
+from av_stack.replay.compare import Rules
+from av_stack.replay.modules import MODULES, SEEING
+from av_stack.replay.report import ReplayReport
+from av_stack.replay.session import ReplayOptions, replay
+from perception.lanes.detector import LaneDetector
+from tests.av_stack.replay.conftest import Drives
+from tests.av_stack.replay.edited import changed, edited, of
+
+BLIND = tuple(name for name in MODULES if name not in SEEING)
+
+
+def is_byte_equal(done: ReplayReport, steps: int) -> bool:
+    assert done.comparison is not None
+    assert done.problem is None
+    assert done.steps == done.comparison.steps == steps
+    return done.comparison.fields == () and done.byte_equal_steps == steps
+
+
+def test_all_modules_give_every_byte_again(drives: Drives) -> None:
+    done = replay(drives.exact, ReplayOptions(is_compared=True))
+    assert done.modules == MODULES
+    assert done.notes == ()
+    assert is_byte_equal(done, drives.steps)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_each_module_alone_gives_every_byte_again(drives: Drives, module: str) -> None:
+    assert is_byte_equal(replay(drives.exact, ReplayOptions((module,), is_compared=True)), drives.steps)
+
+
+def test_without_pictures_the_modules_that_need_none_are_replayed(drives: Drives) -> None:
+    done = replay(drives.small, ReplayOptions(is_compared=True))
+    assert done.modules == BLIND
+    assert done.notes[0] == "no lossless pictures: lanes, objects, lights answer as recorded"
+    assert is_byte_equal(done, drives.steps)
+
+
+def test_without_pictures_a_module_that_needs_them_is_refused(drives: Drives) -> None:
+    with pytest.raises(ConfigError, match=r"lanes, lights cannot be replayed without lossless pictures; .*exact"):
+        replay(drives.small, ReplayOptions(("lights", "lanes", "control")))
+
+
+def shifted(lanes: LaneEstimate, shift_m: float) -> LaneEstimate:
+    def line(one: LaneLine | None) -> LaneLine | None:
+        return one and replace(one, coefficients=(one.coefficients[0] + shift_m, *one.coefficients[1:]))
+
+    return replace(lanes, left=line(lanes.left))
+
+
+def test_a_changed_module_is_told_with_its_first_difference(drives: Drives, monkeypatch: pytest.MonkeyPatch) -> None:
+    update, count, changed_from = LaneDetector.update, iter(range(10**6)), 20
+
+    def changed_update(self: LaneDetector, *arguments: object) -> LaneEstimate:
+        lanes = update(self, *arguments)  # type: ignore[arg-type]
+        return shifted(lanes, 0.25) if next(count) >= changed_from else lanes
+
+    monkeypatch.setattr(LaneDetector, "update", changed_update)
+    done = replay(drives.exact, ReplayOptions(("lanes",), is_compared=True))
+    assert done.comparison is not None
+    (found,) = done.comparison.fields
+    assert (found.field, found.steps) == ("scene.lanes.left.coefficients", drives.steps - changed_from)
+    assert found.size_max == pytest.approx(0.25)
+    assert found.first_at.frame == next(DriveReader(drives.exact).ticks()).frame.stamp.frame + changed_from
+    assert done.byte_equal_steps == done.comparison.equal_steps == changed_from
+    assert any(f"scene.lanes.left.coefficients: {found.steps} steps, at most 0.25" in line for line in done.lines())
+    content = json.loads(json.dumps(done.content(), allow_nan=False))["comparison"]
+    assert content["fields"][0]["first"]["frame"] == found.first_at.frame
+    assert not content["is_equal"]
+
+
+def test_tolerances_and_ignored_fields_let_differences_pass(drives: Drives, monkeypatch: pytest.MonkeyPatch) -> None:
+    update = LaneDetector.update
+    monkeypatch.setattr(LaneDetector, "update", lambda *arguments: shifted(update(*arguments), 0.25))
+    for rules, is_equal in (
+        (Rules(tolerances={"scene.lanes": 0.3}), True),
+        (Rules(tolerances={"scene.lanes": 0.2}), False),
+        (Rules(ignored=["scene.lanes.left"]), True),
+    ):
+        assert replay(drives.exact, ReplayOptions(("lanes",), is_compared=True, rules=rules)).is_equal == is_equal
+
+
+def test_a_reference_holds_what_was_decided(drives: Drives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reference = tmp_path / "reference.mcap"
+    update = LaneDetector.update
+    with monkeypatch.context() as patch:
+        patch.setattr(LaneDetector, "update", lambda *arguments: shifted(update(*arguments), 0.25))
+        replay(drives.exact, ReplayOptions(("lanes",), reference=reference, is_update=True))
+        again = replay(drives.exact, ReplayOptions(("lanes",), is_compared=True, reference=reference))
+        assert is_byte_equal(again, drives.steps)
+    assert [path.name for path in tmp_path.iterdir()] == ["reference.mcap"]
+    assert not replay(drives.exact, ReplayOptions(("lanes",), is_compared=True, reference=reference)).is_equal
+    assert replay(drives.exact, ReplayOptions(("lanes",), is_compared=True, reference=drives.exact)).is_equal
+
+
+def test_another_configuration_is_told_by_what_it_decides(drives: Drives, tmp_path: Path) -> None:
+    """The recording of a stack with other settings of control: only the commands differ."""
+
+    def other(setup: DriveSetup) -> DriveSetup:
+        stack = json.loads(setup.stack)
+        stack["control"]["lateral"]["look_ahead_min_m"] = 6.0
+        return replace(setup, stack=json.dumps(stack))
+
+    path = edited(drives.exact, tmp_path / "other.mcap", of(SETUP, changed(DriveSetup, other)))
+    done = replay(path, ReplayOptions(("control",), is_compared=True))
+    assert done.comparison is not None
+    assert {found.field for found in done.comparison.fields} == {"command.steer"}
+
+
+def test_what_is_recorded_is_what_was_measured(drives: Drives) -> None:
+    """The pictures are those whose previews are beside them, and the setup says what drove."""
+    reader = DriveReader(drives.exact)
+    ticks = list(reader.ticks())
+    assert len(ticks) == drives.steps
+    assert not reader.is_cut_off
+    assert reader.verdict["dropped_steps"] == 0
+    assert reader.verdict["infraction_log"][0]["kind"] == "route_timeout"
+    assert reader.setup.versions["commit"]
+    assert reader.setup.weights.startswith("detector_n.pt ")
+    first, last = ticks[0].frame.cameras["front"].bgr, ticks[-1].frame.cameras["front"].bgr
+    assert first.shape == (360, 640, 3)
+    assert 1.0 < np.abs(first.astype(float) - last).mean() < 128.0
+    assert json.loads(reader.setup.scenario)["name"] == "town_drive"
+    reader.close()
