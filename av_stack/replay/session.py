@@ -21,6 +21,7 @@ from av_stack.pipeline import Pipeline
 from av_stack.recording.exact.packing import PackingError, Unpacker, packer
 from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.exact.topics import without_times
+from av_stack.replay.ahead import DetectedAhead
 from av_stack.replay.compare import Comparison, Rules
 from av_stack.replay.modules import MODULES, SEEING, Memory, outputs, replay_pipeline
 from av_stack.replay.reference import ReferenceWriter, read_reference
@@ -163,6 +164,10 @@ def _pipeline(world: ReplayWorld, modules: Sequence[str], memory: Memory, option
     # The oracle of a module that does not run keeps `build_stages` from asking for a detector.
     oracles = setup.oracles if detects else ("detection", "lights")
     backend = build_backend(cameras, weights, options.device)
+    if options.device == "cpu" and backend.detect is not None:  # on a GPU, lanes and detection are one graph
+        ahead = DetectedAhead(backend.detect)
+        world.look_ahead(ahead.look)
+        backend = replace(backend, detect=ahead.detect, begin=None)
     settings = Settings(stack.planning, stack.control, cameras)
     stages = build_stages(world.lane_graph, world.vehicle, route, settings, world.truth, oracles, backend)
     pipeline = replay_pipeline(stages, modules, memory, has_pictures=world.reader.has_pictures)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from av_core.errors import ConfigError, WorldError
 from av_core.orders import Order
-from av_core.types import ControlCommand, LaneGraph, SensorFrame, Truth, VehicleParameters
+from av_core.types import CameraImage, ControlCommand, LaneGraph, SensorFrame, Truth, VehicleParameters
 from av_stack.recording.exact.reader import DriveReader, RecordedTick
 from av_stack.recording.exact.setup import DriveSetup
 from av_stack.world.base import PictureWatch
@@ -17,6 +17,9 @@ from av_stack.world.carla.map import lane_graph_of_text
 
 TICKS_AHEAD = 8
 """So many ticks are read and decoded in advance."""
+
+Look = Callable[[CameraImage], None]
+"""Is shown each picture in the thread that reads ahead, before `tick` returns it."""
 
 
 class ReplayWorld:
@@ -31,6 +34,7 @@ class ReplayWorld:
         self.recorded: RecordedTick | None = None
         self._watch: PictureWatch | None = None
         self._ahead: _ReadAhead | None = None
+        self._look: Look | None = None
         try:
             self._graph = lane_graph_of_text(self.setup.map_text, self.setup.map_name)
         except WorldError as error:
@@ -48,6 +52,10 @@ class ReplayWorld:
     def leave_out_pictures(self) -> None:
         """Give frames without cameras, which is faster; call it before the first tick."""
         self.reader.has_pictures = False
+
+    def look_ahead(self, look: Look) -> None:
+        """Show each picture to `look` as soon as it is read, ticks before its own; call it before the first tick."""
+        self._look = look
 
     @property
     def server_version(self) -> str:
@@ -70,7 +78,7 @@ class ReplayWorld:
 
     def tick(self) -> SensorFrame | None:
         if self._ahead is None:
-            self._ahead = _ReadAhead(self.reader)
+            self._ahead = _ReadAhead(self.reader, self._look)
         tick = self._ahead.next()
         if tick is None:
             return None
@@ -101,8 +109,8 @@ class ReplayWorld:
 class _ReadAhead:
     """Reads a drive in a thread, at most `TICKS_AHEAD` ticks before they are asked for."""
 
-    def __init__(self, reader: DriveReader) -> None:
-        self._reader = reader
+    def __init__(self, reader: DriveReader, look: Look | None) -> None:
+        self._reader, self._look = reader, look
         self._queue: queue.Queue[RecordedTick | BaseException | None] = queue.Queue(TICKS_AHEAD)
         self._is_closed = threading.Event()
         self._is_over = False
@@ -132,6 +140,8 @@ class _ReadAhead:
         last: BaseException | None = None
         try:
             for tick in self._reader.ticks():
+                for image in tick.frame.cameras.values() if self._look is not None else ():
+                    self._look(image)
                 self._queue.put(tick)
                 if self._is_closed.is_set():
                     return
