@@ -140,8 +140,9 @@ class _ReadAhead:
         last: BaseException | None = None
         try:
             for tick in self._reader.ticks():
-                for image in tick.frame.cameras.values() if self._look is not None else ():
-                    self._look(image)
+                if self._look is not None:
+                    for image in tick.frame.cameras.values():
+                        self._look(image)
                 self._queue.put(tick)
                 if self._is_closed.is_set():
                     return

@@ -22,7 +22,7 @@ import pytest
 import av_stack
 from av_core.errors import ConfigError, WorldError, install_hint
 from av_stack.checks import check_map, check_out_folder, check_weights
-from av_stack.cli.options import DEVICES, EVAL_PARTS, LISTED_KINDS, ORACLE_NAMES
+from av_stack.cli.options import DEVICES, EVAL_PARTS, LISTED_KINDS, ORACLE_NAMES, RECORDS, REPLAY_MODULES
 from av_stack.doctor import check_carla, check_disk, check_gpu, check_python, check_wheel
 from av_stack.listing import listing
 from av_stack.server_process import ServerProcess, embedded_maps, free_port_pair
@@ -57,6 +57,14 @@ WRONG = [
     (["run", "town_drive", "--maps", "/nowhere"], "--maps /nowhere: no such folder"),
     (["run", "town_drive", "--server", "localhost:99999"], "needed is HOST:PORT with a port from 1 to 65534"),
     (["run", "town_drive", "--server", "http://localhost:2000"], "needed is HOST:PORT"),
+    (["run", "town_drive", "--record", "all"], "--record: unknown name 'all' (did you mean small?); allowed are exact"),
+    (["replay", "/nowhere.mcap"], "/nowhere.mcap: no such file"),
+    (["replay", "/tmp"], "/tmp/recording.mcap: no such file"),
+    (["replay", __file__, "--only", "lane"], "--only: unknown name 'lane' (did you mean lanes?)"),
+    (["replay", __file__, "--tolerance", "plan"], "--tolerance 'plan': needed is FIELD=SIZE"),
+    (["replay", __file__, "--tolerance", "plan=-1"], "--tolerance 'plan=-1': needed is FIELD=SIZE"),
+    (["replay", __file__, "--update"], "--update: needed is --reference FILE"),
+    (["replay", __file__, "--json", f"{__file__}/below/file"], "test_command_line.py is not a folder"),
     (["eval", "perception", "--parts", "lanse"], "unknown name 'lanse' (did you mean lanes?)"),
     (["eval", "perception", "--map", "Town99"], "--map: unknown name 'Town99'; allowed are city_grid"),
     (["dataset", "data", "--train-maps", ","], "--train-maps: no map is named"),
@@ -105,10 +113,14 @@ def test_names_in_the_help_are_the_programs_own() -> None:
     """The command line repeats a few names, because their modules take seconds to import."""
     from av_stack.assembly import ORACLES
     from av_stack.evaluation.perception import PARTS
+    from av_stack.replay.modules import MODULES
+    from av_stack.run import RECORDS as REAL_RECORDS
     from perception.device import DEVICES as REAL_DEVICES
 
     assert ORACLE_NAMES == ORACLES
     assert DEVICES == REAL_DEVICES
+    assert RECORDS == REAL_RECORDS
+    assert REPLAY_MODULES == MODULES
     assert sorted(EVAL_PARTS) == sorted(PARTS)
 
 

@@ -16,7 +16,7 @@ from av_stack.ending import Ending
 from av_stack.mission import world_spec
 from av_stack.recording.recorder import RECORDING, RESULT
 from av_stack.results.report import Statistics
-from av_stack.run import END_OF_WORLD, Options, run
+from av_stack.run import END_OF_WORLD, RECORD_NONE, Options, run
 from av_stack.world.carla.world import CarlaWorld
 from av_stack.world.spec import Address
 from scenarios.model import Scenario, load_scenario
@@ -53,6 +53,17 @@ def test_the_end_of_the_world_ends_the_drive(
     assert outcome.figures["steps"] == len(world.commands) == ticks
     assert json.loads(json.dumps(outcome.figures)) == json.loads((tmp_path / RESULT).read_text())
     assert recorded_steps(tmp_path / RECORDING) == ticks
+
+
+def test_a_drive_that_is_not_recorded_leaves_its_result_alone(
+    recording: ListWorld, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "open_world", lambda *_: recording.from_the_start(3))
+    (tmp_path / RECORDING).write_text("of an earlier drive")
+    outcome = run(scenario, Options(Address("127.0.0.1", 1), out=tmp_path, oracles=ORACLES, record=RECORD_NONE))
+    assert outcome.exit_status == 0
+    assert outcome.figures["steps"] == 3
+    assert [path.name for path in tmp_path.iterdir()] == [RESULT]
 
 
 def test_a_drive_that_another_thread_ends_within_a_step(

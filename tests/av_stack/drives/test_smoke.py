@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from mcap.reader import make_reader
 
+from av_stack.recording.exact.reader import DriveReader
+from av_stack.recording.exact.topics import FRAME, SETUP, STEP, TRUTH
 from av_stack.recording.schemas import MAP, TOPICS, model_of
 from av_stack.run import Options, run
 from av_stack.world.spec import Address
@@ -24,6 +27,7 @@ def test_ten_seconds_of_driving(city_server: Address, tmp_path: Path) -> None:
     assert figures["collisions"] == figures["red_lights"] == 0
     assert figures["driven_m"] > 40.0
     check_json_topics(tmp_path / "recording.mcap", figures["steps"])
+    check_replay(tmp_path / "recording.mcap", figures["steps"])
     check_map(tmp_path / "recording.mcap", figures["route_length_m"])
 
 
@@ -39,6 +43,20 @@ def check_json_topics(path: Path, steps: int) -> None:
             model_of(channel.topic).model_validate_json(message.data)
             counts[channel.topic] += 1
     assert counts == dict.fromkeys(TOPICS, steps)
+
+
+def check_replay(path: Path, steps: int) -> None:
+    """By default all that a replay needs is there but the lossless pictures."""
+    with closing(DriveReader(path)) as reader:
+        assert not reader.has_pictures
+        assert reader.verdict["dropped_steps"] == 0
+        assert sum(not tick.frame.cameras for tick in reader.ticks()) == steps
+        assert reader.problem is None
+    with path.open("rb") as file:
+        summary = make_reader(file).get_summary()
+    assert summary is not None
+    topics = {channel.topic for channel in summary.channels.values()}
+    assert {SETUP, FRAME, STEP, TRUTH} == {topic for topic in topics if topic.startswith("/replay/")}
 
 
 def check_map(path: Path, route_length_m: float) -> None:

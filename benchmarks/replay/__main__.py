@@ -1,0 +1,46 @@
+"""Measures recording and replay; each prints JSON, and writes it with `--out FILE`.
+
+`codecs DRIVE.mcap`: size and time of lossless codecs on the drive's pictures. `cost`: what recording costs the loop of
+a drive. `speed DRIVE.mcap ...`: size of exactly recorded drives, speed of their replay, and whether it is byte-equal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from benchmarks.__main__ import machine
+from benchmarks.replay.codecs import compare_codecs
+from benchmarks.replay.cost import measure_cost
+from benchmarks.replay.speed import measure_speed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__)
+    what = parser.add_subparsers(dest="what", required=True)
+    codecs = what.add_parser("codecs")
+    codecs.add_argument("recording", type=Path)
+    codecs.add_argument("--pictures", type=int, default=60, help="so many, from the middle on (%(default)s)")
+    cost = what.add_parser("cost")
+    cost.add_argument("--rounds", type=int, default=15, help="blocks of each kind (%(default)s)")
+    speed = what.add_parser("speed")
+    speed.add_argument("recordings", type=Path, nargs="+")
+    for each in (codecs, cost, speed):
+        each.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    if arguments.what == "codecs":
+        figures = compare_codecs(arguments.recording, arguments.pictures)
+    elif arguments.what == "cost":
+        figures = measure_cost(arguments.rounds)
+    else:
+        figures = measure_speed(arguments.recordings)
+    text = json.dumps({"machine": machine(), **figures}, indent=2)
+    print(text)
+    if arguments.out is not None:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(f"{text}\n")
+
+
+if __name__ == "__main__":
+    main()
