@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from av_core.errors import ConfigError
-from av_core.types import ConstraintKind, SensorFrame, StepResult
+from av_core.types import CameraImage, ConstraintKind, Detection, SensorFrame, StepResult
 from av_stack.agents.base import AgentStep
 from av_stack.agents.names import STACK
 from av_stack.assembly import Settings, build_stages
@@ -112,7 +112,7 @@ def _choose(world: ReplayWorld, options: ReplayOptions) -> tuple[Sequence[str], 
     setup, has_pictures = world.setup, world.reader.has_pictures
     if not setup.rig.cameras:
         raise ConfigError(f"{world.reader.path}: cannot be replayed: the drive had no camera")
-    blind = [] if has_pictures else [name for name in SEEING if name not in _from_truth(setup)]
+    blind = [] if has_pictures else [name for name in SEEING if name in _seeing(setup)]
     if asked := [name for name in blind if name in options.modules]:
         raise ConfigError(
             f"{world.reader.path}: {', '.join(asked)} cannot be replayed without lossless pictures; "
@@ -147,32 +147,42 @@ def _decided(result: StepResult, recorded: StepResult | None) -> StepResult:
 
 def _needs_pictures(modules: Sequence[str], setup: DriveSetup) -> bool:
     """Whether a module looks at pictures, or reacts to the health of the cameras."""
-    return "planning" in modules or bool(set(modules) & set(SEEING) - set(_from_truth(setup)))
+    return "planning" in modules or bool(set(modules) & _seeing(setup))
 
 
-def _from_truth(setup: DriveSetup) -> tuple[str, ...]:
+def _from_truth(setup: DriveSetup) -> set[str]:
     """The modules that an oracle answers for, from the recorded truth."""
     of_oracle = {"detection": "objects", "lights": "lights"}
-    return tuple(of_oracle[name] for name in setup.oracles if name in of_oracle)
+    return {of_oracle[name] for name in setup.oracles if name in of_oracle}
+
+
+def _seeing(setup: DriveSetup) -> set[str]:
+    """The modules that need pictures; the oracle of the objects tells which of them are in the front picture."""
+    return set(SEEING) - (_from_truth(setup) & {"lights"})
 
 
 def _pipeline(world: ReplayWorld, modules: Sequence[str], memory: Memory, options: ReplayOptions) -> Pipeline:
     setup, cameras = world.setup, world.setup.rig.cameras
     stack, route = _stack_config(world), _route(world)
-    detects = set(modules) & {"objects", "lights"} - set(_from_truth(setup))
+    detects = set(modules) & {"objects", "lights"} - _from_truth(setup)
     weights = needed_weights(setup.oracles, options.weights, options.device) if detects else None
-    # The oracle of a module that does not run keeps `build_stages` from asking for a detector.
-    oracles = setup.oracles if detects else ("detection", "lights")
     backend = build_backend(cameras, weights, options.device)
-    if options.device == "cpu" and backend.detect is not None:  # on a GPU, lanes and detection are one graph
+    if not detects:
+        backend = replace(backend, detect=_nothing)  # the planner has to know the cameras that read the lights
+    elif options.device == "cpu" and backend.detect is not None:  # on a GPU, lanes and detection are one graph
         ahead = DetectedAhead(backend.detect)
         world.look_ahead(ahead.look)
         backend = replace(backend, detect=ahead.detect, begin=None)
     settings = Settings(stack.planning, stack.control, cameras)
-    stages = build_stages(world.lane_graph, world.vehicle, route, settings, world.truth, oracles, backend)
+    stages = build_stages(world.lane_graph, world.vehicle, route, settings, world.truth, setup.oracles, backend)
     pipeline = replay_pipeline(stages, modules, memory, has_pictures=world.reader.has_pictures)
     world.show_pictures(pipeline.begin)
     return pipeline
+
+
+def _nothing(_: CameraImage) -> tuple[Detection, ...]:
+    """Detects nothing, where no module that runs asks for detections."""
+    return ()
 
 
 def _stack_config(world: ReplayWorld) -> StackConfig:

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from av_core.errors import ConfigError
 from av_core.types import LaneEstimate, LaneLine
+from av_stack import assembly
+from av_stack import run as runner
+from av_stack.assembly import ORACLES
+from av_stack.mission import world_spec
 from av_stack.recording.exact.reader import DriveReader
 from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.exact.topics import SETUP
+from av_stack.recording.recorder import RECORDING
 from av_stack.replay.compare import Rules
 from av_stack.replay.modules import MODULES, SEEING
 from av_stack.replay.report import ReplayReport
 from av_stack.replay.session import ReplayOptions, replay
+from av_stack.run import Options
+from av_stack.world.factory import open_world
+from av_stack.world.spec import Address
 from perception.lanes.detector import LaneDetector
+from planning import Planner
+from scenarios.model import load_scenario
+from sim_configs.load import load_rig
 from tests.av_stack.replay.conftest import Drives
 from tests.av_stack.replay.edited import changed, edited, of
+from tests.contract.list_world import recorded
 
 BLIND = tuple(name for name in MODULES if name not in SEEING)
 
@@ -44,6 +58,23 @@ def test_each_module_alone_gives_every_byte_again(drives: Drives, module: str) -
     assert is_byte_equal(replay(drives.exact, ReplayOptions((module,), is_compared=True)), drives.steps)
 
 
+@pytest.mark.parametrize("module", ["planning", "control"])
+def test_the_planner_knows_the_cameras_that_read_the_lights(
+    drives: Drives, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits at a red light where one of them still sees it, whichever module reads it."""
+    known: list[str] = []
+
+    class KnownPlanner(Planner):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            known.extend(camera.name for camera in arguments[3])
+
+    monkeypatch.setattr(assembly, "Planner", KnownPlanner)
+    replay(drives.small, ReplayOptions((module,)))
+    assert known == ["front"]
+
+
 def test_without_pictures_the_modules_that_need_none_are_replayed(drives: Drives) -> None:
     done = replay(drives.small, ReplayOptions(is_compared=True))
     assert done.modules == BLIND
@@ -54,6 +85,21 @@ def test_without_pictures_the_modules_that_need_none_are_replayed(drives: Drives
 def test_without_pictures_a_module_that_needs_them_is_refused(drives: Drives) -> None:
     with pytest.raises(ConfigError, match=r"lanes, lights cannot be replayed without lossless pictures; .*exact"):
         replay(drives.small, ReplayOptions(("lights", "lanes", "control")))
+
+
+def test_oracles_answer_from_the_recorded_truth(
+    city_server: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = load_scenario("town_drive")
+    with closing(open_world(city_server, world_spec(scenario, load_rig("compact"), "ClearNoon"))) as world:
+        played = recorded(world, 12)
+    monkeypatch.setattr(runner, "open_world", lambda *_: played.from_the_start())
+    for record, modules in (("exact", MODULES), ("small", ("localization", "lights", *MODULES[4:]))):
+        options = Options(Address("127.0.0.1", 1), out=tmp_path, oracles=ORACLES, record=record)
+        assert runner.run(scenario, options).exit_status == 0
+        done = replay(tmp_path / RECORDING, ReplayOptions(is_compared=True))
+        assert done.modules == modules
+        assert is_byte_equal(done, 12)
 
 
 def shifted(lanes: LaneEstimate, shift_m: float) -> LaneEstimate:
