@@ -13,6 +13,7 @@ import foxglove
 import foxglove.channels as channels
 import foxglove.messages as messages
 import numpy as np
+from foxglove.mcap import MCAPWriteOptions
 
 from av_core.errors import AvStackError
 from av_core.types import LaneEstimate, LaneLine, Plan, Pose2D, SensorFrame, StepResult, TrackedObject, Truth
@@ -30,6 +31,9 @@ PLAN_EVERY_POINTS = 2
 
 COMMIT_EVERY_STEPS = 5
 """Steps between commits: a recording that is cut off lacks at most so many, 0.25 s of a drive."""
+
+COMPRESSION_LEVEL = 1
+"""Of zstd. The default takes a fifth more time for a recording that is 3 % smaller."""
 
 LANE_COLOUR = messages.Color(r=0.0, g=0.6, b=1.0, a=1.0)
 OBJECT_COLOUR = messages.Color(r=1.0, g=0.8, b=0.0, a=0.6)
@@ -57,7 +61,8 @@ class Recording:
         self._context = foxglove.Context()
         self._steps_waiting = 0
         self._file = McapFile(path)
-        self._writer = foxglove.open_mcap(self._file, context=self._context)
+        options = MCAPWriteOptions(compression_level=COMPRESSION_LEVEL)
+        self._writer = foxglove.open_mcap(self._file, context=self._context, writer_options=options)
         self._writer.write_metadata("run", {key: str(value) for key, value in metadata.items()})
         self._cameras: dict[str, channels.CompressedImageChannel] = {}
         self._gnss = channels.LocationFixChannel("/gnss", context=self._context)

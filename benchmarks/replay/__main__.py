@@ -1,7 +1,8 @@
 """Measures recording and replay; each prints JSON, and writes it with `--out FILE`.
 
 `codecs DRIVE.mcap`: size and time of lossless codecs on the drive's pictures. `cost`: what recording costs the loop of
-a drive. `speed DRIVE.mcap ...`: size of exactly recorded drives, speed of their replay, and whether it is byte-equal.
+a drive. `writing DRIVE.mcap`: CPU time and size of what is written. `speed DRIVE.mcap ...`: size of exactly recorded
+drives, speed of their replay, and whether it is byte-equal.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from benchmarks.__main__ import machine
 from benchmarks.replay.codecs import compare_codecs
 from benchmarks.replay.cost import measure_cost
 from benchmarks.replay.speed import measure_speed
+from benchmarks.replay.writing import measure_writing
 
 
 def main() -> None:
@@ -24,15 +26,19 @@ def main() -> None:
     codecs.add_argument("--pictures", type=int, default=60, help="so many, from the middle on (%(default)s)")
     cost = what.add_parser("cost")
     cost.add_argument("--rounds", type=int, default=15, help="blocks of each kind (%(default)s)")
+    writing = what.add_parser("writing")
+    writing.add_argument("recording", type=Path)
     speed = what.add_parser("speed")
     speed.add_argument("recordings", type=Path, nargs="+")
-    for each in (codecs, cost, speed):
+    for each in (codecs, cost, writing, speed):
         each.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     if arguments.what == "codecs":
         figures = compare_codecs(arguments.recording, arguments.pictures)
     elif arguments.what == "cost":
         figures = measure_cost(arguments.rounds)
+    elif arguments.what == "writing":
+        figures = measure_writing(arguments.recording)
     else:
         figures = measure_speed(arguments.recordings)
     text = json.dumps({"machine": machine(), **figures}, indent=2)

@@ -8,10 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mcap.reader import make_reader
-
 from av_stack.recording.exact.reader import DriveReader
-from av_stack.recording.exact.topics import PICTURES
 from av_stack.replay.session import ReplayOptions, replay
 
 PARTS: dict[str, tuple[str, ...]] = {
@@ -54,16 +51,5 @@ def _measured(path: Path) -> dict[str, Any]:
             "load_average": round(os.getloadavg()[0], 1),
         }
     minutes = figures["replays"]["all"]["steps"] * setup.step_s / 60.0
-    figures["mb_a_minute"] = {name: round(size / 1e6 / minutes, 1) for name, size in _sizes(path).items()}
+    figures["mb_a_minute"] = round(path.stat().st_size / 1e6 / minutes, 1)
     return figures
-
-
-def _sizes(path: Path) -> dict[str, float]:
-    """Bytes of the file, and of the pictures in it, which do not get smaller in its chunks."""
-    pictures = previews = 0
-    with path.open("rb") as file:
-        for _, channel, message in make_reader(file).iter_messages(log_time_order=False):
-            pictures += len(message.data) if channel.topic.startswith(PICTURES) else 0
-            previews += len(message.data) if channel.topic.startswith("/camera/") else 0
-    whole = path.stat().st_size
-    return {"exact": whole, "small": whole - pictures, "lossless pictures": pictures, "previews": previews}
