@@ -41,6 +41,8 @@ class PredictedObject:
 class Prediction:
     """Where the road users of the scene at `stamp` will be, in the scene's order.
 
+    Tracks that make no sense are left out.
+
     `times_s` (T,) counts from the stamp, begins with 0 and rises; T is at least 1.
     """
 

@@ -37,6 +37,9 @@ _MATCH_RAD = 0.6
 _MAX_LANES = 3
 """Most lanes that one vehicle is predicted on."""
 
+_ABSURD = 1e6
+"""Metres, radians and metres per second beyond this are an error in a track."""
+
 _LEAVING_MPS = 0.6
 """Sideways speed from which a vehicle may be leaving its lane."""
 
@@ -58,8 +61,11 @@ class Predictor:
         self._signed = {signal.lane for signal in graph.signals if signal.kind is not SignalKind.TRAFFIC_LIGHT}
 
     def predict(self, scene: Scene) -> Prediction:
-        """The road users of `scene`, with their velocities clipped and the modes of those that move."""
-        items = self._clip_velocities(scene.objects)
+        """The road users of `scene`, with their velocities clipped and the modes of those that move.
+
+        Tracks whose place or motion is no finite number, or is absurd, are left out.
+        """
+        items = self._clip_velocities([item for item in scene.objects if _is_sensible(item)])
         moving = [number for number, item in enumerate(items) if item.speed_mps > self._config.moving_speed_mps]
         lanes = dict(zip(moving, self._lanes([items[number] for number in moving]), strict=True))
         return Prediction(
@@ -130,6 +136,12 @@ class Predictor:
     def _heading_change(self, key: LaneKey) -> float:
         yaw = np.unwrap(self._graph.lanes[key].yaw_rad)
         return float(abs(yaw[-1] - yaw[0]))
+
+
+def _is_sensible(item: TrackedObject) -> bool:
+    """Whether all numbers of a track are finite, and none is beyond what can be on a map."""
+    numbers = (item.x_m, item.y_m, item.yaw_rad, *item.velocity_mps, item.length_m, item.width_m)
+    return all(abs(number) < _ABSURD for number in numbers)  # false for NaN
 
 
 def _constant_velocity(item: TrackedObject, times_s: Float) -> PredictedMode:
