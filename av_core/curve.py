@@ -118,6 +118,10 @@ class Curve:
         """The first point at or after `s_m`; the last point beyond the end."""
         return min(int(self.s_m.searchsorted(s_m)), len(self.s_m) - 1)
 
+    def rows_at(self, s_m: Float) -> NDArray[np.int64]:
+        """`row_at` for arc lengths in an array of any shape."""
+        return np.minimum(self.s_m.searchsorted(s_m), len(self.s_m) - 1)
+
     def rows_between(self, low_s_m: float, high_s_m: float) -> slice:
         """The points from `low_s_m` to `high_s_m`, both included; at least two of them where the curve has two."""
         low = int(self.s_m.searchsorted(low_s_m))

@@ -33,6 +33,15 @@ class Indicator(str, Enum):
     RIGHT = "right"
 
 
+class Manoeuvre(str, Enum):
+    """What the planned path does in the next metres."""
+
+    FOLLOW_LANE = "follow lane"
+    PASS_IN_LANE = "pass in lane"
+    PASS_THROUGH_NEXT_LANE = "pass through next lane"
+    PASS_THROUGH_ONCOMING_LANE = "pass through oncoming lane"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The planned motion of the vehicle frame's origin.
@@ -47,6 +56,7 @@ class Plan:
     route_s_m: float = 0.0
     is_accelerating: bool = False
     indicator: Indicator = Indicator.OFF
+    manoeuvre: Manoeuvre = Manoeuvre.FOLLOW_LANE
 
     @property
     def limited_by(self) -> Constraint | None:

@@ -48,6 +48,7 @@ from av_core.perception_types import (
 from av_core.plan_types import (
     ControlCommand,
     Indicator,
+    Manoeuvre,
     Plan,
     Pose2D,
     StepResult,
@@ -94,6 +95,7 @@ __all__ = [
     "LaneKey",
     "LaneLine",
     "LightState",
+    "Manoeuvre",
     "MarkingColour",
     "MarkingKind",
     "ObjectKind",

@@ -22,7 +22,7 @@ CHANGE_LEAD_S, CHANGE_LEAD_MIN_M = 3.0, 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Manoeuvre:
+class Indication:
     """A stretch of the route, as arc lengths of the ego's origin, over which one indicator is on."""
 
     from_s_m: float
@@ -30,19 +30,19 @@ class Manoeuvre:
     side: Indicator
 
 
-def manoeuvres(route: Route, graph: LaneGraph) -> tuple[Manoeuvre, ...]:
+def indications(route: Route, graph: LaneGraph) -> tuple[Indication, ...]:
     """All turns and lane changes of `route` in order."""
     found = [*_turns(route), *_changes(route, graph)]
     return tuple(sorted(found, key=lambda one: one.to_s_m))
 
 
-def indicator_at(found: Sequence[Manoeuvre], s_m: float) -> Indicator:
-    """The indicator at `s_m`; where manoeuvres overlap, that of the one that ends first."""
+def indicator_at(found: Sequence[Indication], s_m: float) -> Indicator:
+    """The indicator at `s_m`; where indications overlap, that of the one that ends first."""
     sides = (one.side for one in found if one.from_s_m <= s_m <= one.to_s_m)
     return next(sides, Indicator.OFF)
 
 
-def _turns(route: Route) -> list[Manoeuvre]:
+def _turns(route: Route) -> list[Indication]:
     found = []
     left_before_m = 0.0
     for first, last in _runs(route.is_junction):
@@ -51,12 +51,12 @@ def _turns(route: Route) -> list[Manoeuvre]:
         if abs(turn_rad) >= TURN_MIN_RAD:
             # An indicator that starts before the ego has left the previous junction would announce a turn there.
             from_m = max(start_m - TURN_LEAD_M, left_before_m)
-            found.append(Manoeuvre(from_m, end_m, Indicator.LEFT if turn_rad > 0.0 else Indicator.RIGHT))
+            found.append(Indication(from_m, end_m, Indicator.LEFT if turn_rad > 0.0 else Indicator.RIGHT))
         left_before_m = end_m
     return found
 
 
-def _changes(route: Route, graph: LaneGraph) -> list[Manoeuvre]:
+def _changes(route: Route, graph: LaneGraph) -> list[Indication]:
     found = []
     for number, piece in enumerate(route.pieces):
         rows = np.flatnonzero(route.lane_index == number)
@@ -65,7 +65,7 @@ def _changes(route: Route, graph: LaneGraph) -> list[Manoeuvre]:
         is_left = graph.lanes[piece.change_from].left == piece.lane
         lead_m = max(CHANGE_LEAD_S * float(route.speed_limit_mps[rows[0]]), CHANGE_LEAD_MIN_M)
         from_m = float(route.s_m[rows[0]]) - lead_m
-        found.append(Manoeuvre(from_m, float(route.s_m[rows[-1]]), Indicator.LEFT if is_left else Indicator.RIGHT))
+        found.append(Indication(from_m, float(route.s_m[rows[-1]]), Indicator.LEFT if is_left else Indicator.RIGHT))
     return found
 
 

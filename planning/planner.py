@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from av_core.types import (
     ConstraintKind,
     EgoState,
     Float,
+    Indicator,
     LaneGraph,
     Plan,
     Prediction,
@@ -24,9 +26,11 @@ from av_core.types import (
     Trajectory,
     VehicleParameters,
 )
-from planning.behavior import TrafficBehavior
+from planning.behavior import Constraints, TrafficBehavior
 from planning.config import PlanningConfig
-from planning.indicators import Manoeuvre, indicator_at, manoeuvres
+from planning.indicators import Indication, indications, indicator_at
+from planning.local.occupancy import Body
+from planning.local.path_planner import ROOM_TO_PASS_M, EgoOnRoad, LocalPath, LocalPlanner
 from planning.reference_path import Route
 from planning.route_tracker import RouteProgress, RouteTracker
 from planning.sight import Place, sight_limits
@@ -72,7 +76,8 @@ class Planner:
         self._progress: RouteProgress | None = None
         self._memory = SignalMemory()
         self._sights: dict[Place, float] = {}
-        self._manoeuvres: tuple[Manoeuvre, ...] = ()
+        self._indications: tuple[Indication, ...] = ()
+        self._local: LocalPlanner | None = None
         self._yielding: frozenset[int] = frozenset()
         self._last: tuple[float, Motion] | None = None
 
@@ -93,17 +98,19 @@ class Planner:
     def set_route(self, route: Route) -> None:
         self._route = route
         self._tracker = RouteTracker(route)
-        self._manoeuvres = manoeuvres(route, self._graph)
+        self._indications = indications(route, self._graph)
         self._memory = SignalMemory()
         if self._cameras:
             posts = {signal.signal_id: signal.place for signal in self._graph.signals if signal.place is not None}
             self._sights = sight_limits(route, posts, self._cameras, self._front_m)
         self._yielding = frozenset()
         self._last = None
+        rear_m = 0.5 * self._vehicle.length_m - self._vehicle.rear_axle_to_centre_m
+        self._local = LocalPlanner(route, self._graph, Body(self._front_m, rear_m, self._vehicle.width_m))
 
     def plan(self, scene: Scene, prediction: Prediction) -> Plan:
         """Plan the motion from now on; `prediction` is of `scene`. Raises `RouteError` when no route is set."""
-        if self._route is None or self._tracker is None:
+        if self._route is None or self._tracker is None or self._local is None:
             raise RouteError("no route is set: call set_route before plan")
         route, config = self._route, self._config
         self._progress = self._tracker.update(scene.ego)
@@ -132,10 +139,19 @@ class Planner:
         unprotected = frozenset(signal_id for signal_id, _ in self._memory.unprotected)
         stops.append(StopTarget(route.length_m, Constraint(ConstraintKind.END_OF_ROUTE)))
         free = backward_pass(self._ceiling(route, ego.s_m, reach, caps), config.speed)
-        times = forward_times(free, ego.speed_mps, min(stop.s_m for stop in stops), config.speed)
-        others = self._behavior.constraints(route, ego, prediction, free, times, self._yielding, unprotected)
+        first_stop_m = min(stop.s_m for stop in stops)
+        on_road = EgoOnRoad(ego.s_m, self._progress.cross_track_m, ego.speed_mps)
+        local = self._local.plan(prediction, scene.lights, on_road, (free.s_m, free.speed_mps), first_stop_m)
+        path = local.route
+        if path is not route:
+            free = backward_pass(self._ceiling(path, ego.s_m, reach, caps), config.speed)
+        times = forward_times(free, ego.speed_mps, first_stop_m, config.speed)
+        others = self._behavior.constraints(path, ego, local.prediction, free, times, self._yielding, unprotected)
+        others = _with_room_to_pass(others, local.passed, ROOM_TO_PASS_M - config.speed.standstill_gap_m)
+        stops += _wait_to_pass(local)
+        caps = caps + others.caps + _slow_to_pass(local, ego.s_m)
         self._yielding = others.yielding_to
-        ceiling = self._ceiling(route, ego.s_m, reach, caps + others.caps)
+        ceiling = self._ceiling(path, ego.s_m, reach, caps)
         start = (ego.s_m, *self._start(scene.ego, scene.stamp.time_s))
         stops += others.stops
         motion = integrate_motion(ceiling, stops, others.leaders, start, config.speed)
@@ -145,7 +161,7 @@ class Planner:
                 stops.append(commitment.stop)
                 motion = integrate_motion(ceiling, stops, others.leaders, start, config.speed)
         self._last = (scene.stamp.time_s, motion)
-        return self._to_plan(scene, route, motion, ego)
+        return self._to_plan(scene, local, motion, ego)
 
     def _start(self, ego: EgoState, time_s: float) -> tuple[float, float]:
         """Speed and acceleration that the new plan starts from."""
@@ -174,17 +190,53 @@ class Planner:
         stack = np.stack(layers)
         return SpeedCeiling(s, stack.min(axis=0), _causes(stack, route.speed_limit_mps[rows], curvature, caps))
 
-    def _to_plan(self, scene: Scene, route: Route, motion: Motion, ego: EgoOnRoute) -> Plan:
-        poses = route.curve.pose_at(np.minimum(motion.s_m, route.length_m))
-        curvature = route.curve.interpolate(motion.s_m, route.curve.curvature_1pm)
+    def _to_plan(self, scene: Scene, local: LocalPath, motion: Motion, ego: EgoOnRoute) -> Plan:
+        path = local.route
+        poses = path.curve.pose_at(np.minimum(motion.s_m, path.length_m))
+        curvature = path.curve.interpolate(motion.s_m, path.curve.curvature_1pm)
+        indicator = indicator_at(self._indications, ego.s_m)
+        if indicator is Indicator.OFF:
+            indicator = local.indicator(ego.s_m, motion)
         return Plan(
             stamp=scene.stamp,
             trajectory=Trajectory.through(poses, curvature, motion.speed_mps, motion.accel_mps2, motion.time_s),
             constraint=motion.constraint,
             route_s_m=ego.s_m,
             is_accelerating=motion.is_accelerating,
-            indicator=indicator_at(self._manoeuvres, ego.s_m),
+            indicator=indicator,
+            manoeuvre=local.manoeuvre,
         )
+
+
+def _wait_to_pass(local: LocalPath) -> list[StopTarget]:
+    """The stop at which the ego waits until it can pass."""
+    if local.stop_s_m is None:
+        return []
+    return [StopTarget(local.stop_s_m, Constraint(ConstraintKind.OBSTACLE, _first(local.passed)))]
+
+
+def _slow_to_pass(local: LocalPath, s_m: float) -> list[SpeedCap]:
+    """The lower speed with which the ego comes to what it passes."""
+    if local.slower_mps is None:
+        return []
+    cause = Constraint(ConstraintKind.OBSTACLE, _first(local.passed))
+    return [SpeedCap(s_m + 0.5 * local.slower_mps, s_m + 2.0 * local.slower_mps, local.slower_mps, cause)]
+
+
+def _first(ids: frozenset[int]) -> str:
+    return str(min(ids)) if ids else ""
+
+
+def _with_room_to_pass(others: Constraints, passed: frozenset[int], room_m: float) -> Constraints:
+    """`others` with more room behind what stands in the way and can be passed: the ego has to steer around it."""
+    ids = {str(number) for number in passed}
+    leaders = [
+        replace(one, origin_s_m=one.origin_s_m - room_m)
+        if one.cause.kind is ConstraintKind.OBSTACLE and one.cause.object_id in ids
+        else one
+        for one in others.leaders
+    ]
+    return replace(others, leaders=leaders)
 
 
 def _is_kept(commitment: Commitment, motion: Motion) -> bool:

@@ -182,7 +182,7 @@ def smooth(x_m: Float, y_m: Float, config: RouteConfig) -> tuple[Float, Float]:
     if count < 8:
         return x_m, y_m
     response = 2.0 * np.sin(np.pi * config.spacing_m / config.smoothing_wavelength_m)
-    penalty = _third_difference_bands(count) * float(response) ** -6
+    penalty = third_difference_bands(count) * float(response) ** -6
     weight = np.ones(count)
     weight[[0, -1]] = 1e3
     data = np.column_stack([x_m, y_m])
@@ -198,7 +198,7 @@ def smooth(x_m: Float, y_m: Float, config: RouteConfig) -> tuple[Float, Float]:
     return x_m, y_m
 
 
-def _third_difference_bands(count: int) -> Float:
+def third_difference_bands(count: int) -> Float:
     """Upper bands (4, count) of D'D for the third-difference matrix D, in the layout of `solveh_banded`."""
     stencil = np.array([-1.0, 3.0, -3.0, 1.0])
     bands = np.zeros((4, count))

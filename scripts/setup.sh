@@ -90,6 +90,6 @@ if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ constraints.txt -nt
     say "installing the pinned packages into .venv ($size, once)"
     .venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".${extra:+[$extra]}"
     .venv/bin/python -m embedded_carla.warm_up # compiles the server's kernels now instead of at its first start
-    .venv/bin/python -c "import perception.tracking.tracker"  # compiles the tracker's kernels
+    .venv/bin/python -c "import perception.tracking.tracker, planning.planner"  # compiles the kernels of both
     touch "$stamp"
 fi

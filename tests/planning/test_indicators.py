@@ -7,7 +7,7 @@ import pytest
 
 from av_core.types import Indicator, LaneGraph, Pose2D
 from planning import find_route
-from planning.indicators import TURN_LEAD_M, indicator_at, manoeuvres
+from planning.indicators import TURN_LEAD_M, indications, indicator_at
 from tests.planning.closed_loop import ScenePlanner, drive
 from tests.planning.lanes_by_hand import arc, beside, end_of, join, key, straight
 
@@ -24,7 +24,7 @@ def crossroads(angle_rad: float) -> tuple[LaneGraph, Pose2D]:
 @pytest.mark.parametrize(("angle_rad", "side"), [(1.57, Indicator.LEFT), (-1.57, Indicator.RIGHT)])
 def test_a_turn_is_announced_before_the_junction_and_until_its_end(angle_rad: float, side: Indicator) -> None:
     graph, goal = crossroads(angle_rad)
-    found = manoeuvres(find_route(graph, Pose2D(0, 0, 0), goal), graph)
+    found = indications(find_route(graph, Pose2D(0, 0, 0), goal), graph)
     shown = {s: indicator_at(found, s) for s in (0.0, 79.0 - TURN_LEAD_M, 81.0 - TURN_LEAD_M, 79.0, 90.0, 101.0, 150.0)}
     assert list(shown.values()) == [Indicator.OFF, Indicator.OFF, side, side, side, Indicator.OFF, Indicator.OFF]
 
@@ -32,7 +32,7 @@ def test_a_turn_is_announced_before_the_junction_and_until_its_end(angle_rad: fl
 def test_straight_on_through_a_junction_shows_nothing() -> None:
     lanes = [straight(key(n), x, 0, 0, 40, junction=n == 1) for n, x in enumerate((0, 40, 80))]
     graph = join(lanes)
-    assert manoeuvres(find_route(graph, Pose2D(0, 0, 0), Pose2D(119, 0, 0)), graph) == ()
+    assert indications(find_route(graph, Pose2D(0, 0, 0), Pose2D(119, 0, 0)), graph) == ()
 
 
 def test_a_turn_right_behind_a_junction_is_not_announced_at_that_junction() -> None:
@@ -46,7 +46,7 @@ def test_a_turn_right_behind_a_junction_is_not_announced_at_that_junction() -> N
         straight(key(4), *end_of(turn), 40),
     ]
     graph = join(lanes)
-    found = manoeuvres(find_route(graph, Pose2D(0, 0, 0), Pose2D(87, 45, 1.57)), graph)
+    found = indications(find_route(graph, Pose2D(0, 0, 0), Pose2D(87, 45, 1.57)), graph)
     assert [one.side for one in found] == [Indicator.LEFT]
     assert found[0].from_s_m == pytest.approx(65.0, abs=0.6)
 

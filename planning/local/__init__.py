@@ -1,0 +1,1 @@
+"""Local planning: where on the road the ego drives in the next seconds."""

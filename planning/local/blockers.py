@@ -1,0 +1,119 @@
+"""Which road users block the lane for good, so that the ego may pass them instead of waiting behind them.
+
+A vehicle that stands in a queue before a light, a sign or a junction is no obstacle: whoever passes it drives into the
+junction on the wrong side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from av_core.types import LightState, ObjectKind, SignalKind, TrafficLightView
+from planning.local.occupancy import OnRoad
+from planning.reference_path import Route, RouteSignal
+
+_STANDING_MPS = 0.5
+
+_AFTER_S, _AFTER_GREEN_S, _AFTER_NEAR_JUNCTION_S = 2.0, 4.0, 8.0
+"""Time after which a vehicle that stands for no visible reason counts as an obstacle: on the open road, before a green
+light, and where it may wait for traffic at a junction without lights."""
+
+_NEAR_JUNCTION_M, _AT_LINE_M, _QUEUE_GAP_M = 30.0, 9.0, 12.0
+"""Distance before a junction within which a vehicle may wait for traffic; from a vehicle to the line at which it waits
+for a light or a sign; and between two vehicles of one queue."""
+
+_IN_LANE_M = 2.0
+"""A vehicle whose centre is farther from the route than this is in no queue on it."""
+
+_BEHIND_M, _CUT_M = 15.0, 14.0
+"""An obstacle is held in its place from this far behind the ego's origin to this far ahead of it."""
+
+_SLOW_MPS = 6.0
+"""A bicycle that is slower than this is passed while it moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Track ids: `obstacles` may be passed; `suspects` are these and those that stand for no visible reason yet."""
+
+    obstacles: frozenset[int]
+    suspects: frozenset[int]
+
+
+class Blockers:
+    """Remembers since when each road user stands without a visible reason, and which ones are obstacles.
+
+    An obstacle remains one until it moves.
+    """
+
+    def __init__(self) -> None:
+        self._since_s: dict[int, float] = {}
+        self._standing: frozenset[int] = frozenset()
+
+    def update(
+        self, ways: Sequence[OnRoad], route: Route, lights: Mapping[str, TrafficLightView], time_s: float
+    ) -> Standing:
+        """Who may be passed, and who soon may be."""
+        since, found, queue_s_m = {}, set(), float("inf")
+        slow = frozenset(
+            way.one.item.track_id
+            for way in ways
+            if way.one.item.kind is ObjectKind.BICYCLE and way.one.item.speed_mps < _SLOW_MPS
+        )
+        for way in sorted(ways, key=lambda one: -float(one.s_m[0])):
+            item, s_m, rear_s_m = way.one.item, float(way.s_m[0]), float(way.s_m[0] - way.half_s_m[0])
+            if item.kind is ObjectKind.PEDESTRIAN or item.speed_mps > _STANDING_MPS:
+                continue
+            if item.track_id in self._standing:
+                found.add(item.track_id)
+                continue
+            front_s_m = s_m + float(way.half_s_m[0])
+            lines = [signal for signal in route.signals if s_m <= signal.stop_s_m < front_s_m + _AT_LINE_M]
+            is_in_queue = queue_s_m - front_s_m < _QUEUE_GAP_M
+            if abs(float(way.d_m[0])) < _IN_LANE_M and (
+                is_in_queue or not all(_is_green(one, lights) for one in lines)
+            ):
+                queue_s_m = rear_s_m
+                continue
+            since[item.track_id] = self._since_s.get(item.track_id, time_s)
+            wait_s = (
+                _AFTER_GREEN_S if lines else _AFTER_NEAR_JUNCTION_S if _is_before_junction(route, s_m) else _AFTER_S
+            )
+            if time_s - since[item.track_id] >= wait_s:
+                found.add(item.track_id)
+        self._since_s, self._standing = since, frozenset(found)
+        return Standing(self._standing | slow, self._standing | slow | since.keys())
+
+
+class PassedObstacles:
+    """Holds the obstacles beside the ego where they were last seen whole.
+
+    A vehicle that the edge of the picture cuts seems to move, and beside the ego it is not seen at all.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[int, OnRoad] = {}
+
+    def settle(self, seen: Sequence[OnRoad], ego_s_m: float) -> list[OnRoad]:
+        """`seen`, with the obstacles that are near the ego as they were held."""
+        self._held = {
+            number: way for number, way in self._held.items() if -_BEHIND_M < float(way.s_m[0]) - ego_s_m < _CUT_M
+        }
+        return [*(way for way in seen if way.one.item.track_id not in self._held), *self._held.values()]
+
+    def hold(self, ways: Sequence[OnRoad], obstacles: frozenset[int]) -> None:
+        """Take the places of what stands among `ways` and is one of `obstacles`."""
+        for way in ways:
+            if way.one.item.track_id in obstacles and not way.is_moving:
+                self._held.setdefault(way.one.item.track_id, way)
+
+
+def _is_green(signal: RouteSignal, lights: Mapping[str, TrafficLightView]) -> bool:
+    view = lights.get(signal.signal_id)
+    return signal.kind is SignalKind.TRAFFIC_LIGHT and view is not None and view.state is LightState.GREEN
+
+
+def _is_before_junction(route: Route, s_m: float) -> bool:
+    rows = slice(route.row_at(s_m), route.row_at(s_m + _NEAR_JUNCTION_M) + 1)
+    return bool(route.is_junction[rows].any())

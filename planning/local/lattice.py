@@ -1,0 +1,342 @@
+"""A* over a space-time lattice of a road: station, offset, speed and time. Compiled (numba).
+
+The lattice is exact: in a step of 0.5 s the speed changes by a whole number of m/s, so every station is a multiple of
+0.25 m. A node is a layer in time, a station, a speed and a column of offset; nodes in one metre of station count as the
+same. Ziegler, Stiller (2009), "Spatiotemporal state lattices for fast trajectory planning in dynamic on-road driving
+scenarios".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_core.compiled import compiled, inner
+from av_core.types import Float
+
+STEP_S = 0.5
+"""Time between two layers."""
+
+COLUMN_M = 0.5
+"""Distance between two columns of offset."""
+
+LAYERS, CELLS, COLUMNS = 24, 160, 21
+"""Layers after the first one; cells of station, 1 m each, from the ego on; columns of offset, the middle one at 0."""
+
+CENTRE = COLUMNS // 2
+TOP_MPS = 40
+MOST_NODES = 60_000
+
+OFF_ROAD, OWN_LANE, SAME_DIRECTION, ONCOMING_LANE = range(4)
+"""Zones of the road: what the ego's body lies on, in a cell and column."""
+
+_COLUMN_M, _STEP_S, _CENTRE, _CELLS, _LAYERS, _COLUMNS = COLUMN_M, STEP_S, CENTRE, CELLS, LAYERS, COLUMNS
+_OFF_ROAD, _OWN_LANE, _SAME, _ONCOMING = OFF_ROAD, OWN_LANE, SAME_DIRECTION, ONCOMING_LANE
+
+_QUARTER_M = 0.25
+_SLOPE_MAX = 0.6
+"""Largest sideways motion per metre driven: what a car can do at walking speed."""
+
+_ASIDE_PER_M_S = 0.35
+"""Costs are in metres of lost way. This is that of each metre beside the lane's centre, per second."""
+
+_SAME_PER_S, _ONCOMING_PER_S = 0.4, 1.5
+_INTO_ONCOMING = 2.0
+_MOVE = 0.6
+"""Cost of each column that the ego moves sideways."""
+
+_CHANGE_PER_M_S = 0.2
+"""Cost of each metre between this plan and the one before, per second: hysteresis."""
+
+_BRAKE_FIRM = 0.5
+_FAST_PER_M = 2.0
+_END_IN_ONCOMING = 50.0
+
+_ONCOMING_LEAST_MPS = 2
+"""No plan enters the oncoming lane to go slower there than this."""
+
+_TOO_NEAR_PER_M, _CREEPING_MPS = 0.5, 2
+"""Cost of each step in which the ego stands or creeps too near to what blocks the lane, per metre."""
+
+_GREED = 1.2
+"""Weight of the bound of the remaining cost: the way found costs at most so many times the least (weighted A*)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoadCells:
+    """What the search knows of the road ahead, from the ego's origin on.
+
+    * `blocked` (LAYERS, CELLS, COLUMNS): non-zero where an ego whose origin is there would touch something.
+    * `zone` (CELLS, COLUMNS): the zones above.
+    * `speed_mps` (CELLS,): the highest speed without other road users.
+    * `before_m` (CELLS,): the offset of the plan before.
+    * `shift_m` (CELLS,): what is added to the offsets of the columns, so that one of them goes through the start.
+    * `stop_m`: distance that the ego must not go beyond.
+    * `wait_m`: distance from which on it should not stand: it could no longer steer around what blocks the lane.
+    """
+
+    blocked: NDArray[np.uint8]
+    zone: NDArray[np.uint8]
+    speed_mps: Float
+    before_m: Float
+    shift_m: Float
+    stop_m: float
+    wait_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class LatticePath:
+    """The best way: for each layer in time (N,) the distance driven, offset and speed. `cost` is in metres of lost way,
+    `nodes` the number of nodes that the search made.
+
+    `is_complete` is False where no way lasts to the last layer; it is then the one that gets farthest in time.
+    """
+
+    time_s: Float
+    along_m: Float
+    offset_m: Float
+    speed_mps: Float
+    cost: float
+    is_complete: bool
+    nodes: int = 0
+
+
+def column_of(offset_m: float) -> int:
+    """The column that is nearest to an offset from the route, without a shift."""
+    return min(max(round(offset_m / COLUMN_M) + CENTRE, 0), COLUMNS - 1)
+
+
+def search(road: RoadCells, column: int, speed_mps: float, memory: SearchMemory) -> LatticePath:
+    """The cheapest way from a column and a speed, which is taken to the nearest node."""
+    speed = min(max(round(speed_mps), 0), TOP_MPS)
+    memory.runs += 1
+    rows, count, cost, is_complete, nodes = _search(
+        road.blocked, road.zone, road.speed_mps, road.before_m, road.shift_m, road.stop_m, road.wait_m,
+        column, speed,
+        memory.closed, memory.runs, memory.nodes, memory.costs, memory.heap, memory.keys,
+    )  # fmt: skip
+    found = rows[:count]
+    along = found[:, 1] * _QUARTER_M
+    return LatticePath(
+        time_s=np.arange(count, dtype=np.float64) * STEP_S,
+        along_m=along,
+        offset_m=(found[:, 3] - CENTRE) * COLUMN_M + np.interp(along, np.arange(CELLS), road.shift_m),
+        speed_mps=found[:, 2].astype(np.float64),
+        cost=cost,
+        is_complete=bool(is_complete),
+        nodes=nodes,
+    )
+
+
+class SearchMemory:
+    """Arrays that one search after another uses, so that none is allocated or cleared in a drive."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.closed = np.zeros((LAYERS + 1, CELLS + 1, TOP_MPS + 2, COLUMNS), dtype=np.int64)
+        self.nodes = np.zeros((MOST_NODES, 5), dtype=np.int64)
+        self.costs = np.zeros(MOST_NODES)
+        self.heap = np.zeros(MOST_NODES, dtype=np.int64)
+        self.keys = np.zeros(MOST_NODES)
+
+
+@inner
+def _push(heap: NDArray[np.int64], keys: Float, size: int, node: int, key: float) -> int:
+    """Put a node into the binary heap; returns the new size."""
+    at = size
+    while at > 0:
+        above = (at - 1) // 2
+        if keys[above] <= key:
+            break
+        heap[at], keys[at] = heap[above], keys[above]
+        at = above
+    heap[at], keys[at] = node, key
+    return size + 1
+
+
+@inner
+def _pop(heap: NDArray[np.int64], keys: Float, size: int) -> int:
+    """Take the first node out of the heap of `size`, which then has one less; returns the node."""
+    first = heap[0]
+    last, key = heap[size - 1], keys[size - 1]
+    at, end = 0, size - 1
+    while 2 * at + 1 < end:
+        below = 2 * at + 1
+        if below + 1 < end and keys[below + 1] < keys[below]:
+            below += 1
+        if keys[below] >= key:
+            break
+        heap[at], keys[at] = heap[below], keys[below]
+        at = below
+    heap[at], keys[at] = last, key
+    return int(first)
+
+
+@inner
+def _least_lost(quarter: int, speed: int, steps: int, slowest: float, bound: int) -> float:
+    """A lower bound of the way that is lost until the end, by a car that accelerates at once and gets to the bound."""
+    lost = 0.0
+    for n in range(1, steps + 1):
+        lack = slowest - (speed + n)
+        if lack <= 0.0:
+            break
+        lost += lack * _STEP_S
+    return max(lost, slowest * steps * _STEP_S - 0.25 * (bound - quarter))
+
+
+@inner
+def _bounds(
+    bound: NDArray[np.int64], blocked: NDArray[np.uint8], zone: NDArray[np.uint8], stop_m: float, top: float
+) -> None:
+    """Fill `bound` (LAYERS + 1, CELLS + 1): from a layer and cell on, how far the ego can come, in quarter metres.
+
+    That is to its stop, or to the first cell that is closed over the whole road from then on, before the ego could pass
+    it at the speed `top`.
+    """
+    closed_from = np.full(_CELLS, _LAYERS + 1)
+    for cell in range(_CELLS):
+        for layer in range(_LAYERS - 1, -1, -1):
+            is_open = False
+            for column in range(_COLUMNS):
+                if zone[cell, column] != _OFF_ROAD and not blocked[layer, cell, column]:
+                    is_open = True
+                    break
+            if is_open:
+                break
+            closed_from[cell] = layer
+    farthest = int(min(stop_m, 1000.0) * 4.0)
+    for layer in range(_LAYERS + 1):
+        for cell in range(_CELLS + 1):
+            bound[layer, cell] = farthest
+            for ahead in range(cell + 1, _CELLS):
+                if closed_from[ahead] <= layer + (ahead - cell) / (top * _STEP_S):
+                    bound[layer, cell] = min(farthest, 4 * ahead)
+                    break
+
+
+@inner
+def _is_free(
+    blocked: NDArray[np.uint8], zone: NDArray[np.uint8], layer: int, low: int, high: int, here: int, there: int
+) -> bool:
+    """Whether the ego may drive from cell `low` to `high` and from one column to another in the layer's time."""
+    for cell in range(low, min(high, _CELLS - 1) + 1):
+        middle = here if 2 * (cell - low) < high - low else there
+        if blocked[layer, cell, middle] or zone[cell, middle] == _OFF_ROAD:
+            return False
+        if cell == high and (blocked[layer, cell, there] or zone[cell, there] == _OFF_ROAD):
+            return False
+    return True
+
+
+@compiled(
+    "Tuple((int64[:, ::1], int64, float64, int64, int64))"
+    "(uint8[:, :, ::1], uint8[:, ::1], float64[::1], float64[::1], float64[::1], float64, float64,"
+    "int64, int64, int64[:, :, :, ::1], int64, int64[:, ::1], float64[::1], int64[::1], float64[::1])"
+)
+def _search(
+    blocked: Any,
+    zone: Any,
+    top_mps: Any,
+    before_m: Any,
+    shift_m: Any,
+    stop_m: float,
+    wait_m: float,
+    column: int,
+    speed: int,
+    closed: Any,
+    run: int,
+    nodes: Any,
+    costs: Any,
+    heap: Any,
+    keys: Any,
+) -> Any:
+    """(rows of layer, quarter metres, speed, column; their number; cost; whether they reach the end; nodes made)."""
+    slowest = top_mps.min()
+    nodes[0, 0], nodes[0, 1], nodes[0, 2], nodes[0, 3], nodes[0, 4] = 0, 0, speed, column, -1
+    costs[0] = 0.0
+    count = 1
+    last_quarter = int(min(stop_m, 1000.0) * 4.0)
+    bound = np.empty((_LAYERS + 1, _CELLS + 1), dtype=np.int64)
+    _bounds(bound, blocked, zone, stop_m, max(top_mps.max(), float(speed)) + 1.0)
+    size = _push(heap, keys, 0, 0, _least_lost(0, speed, _LAYERS, slowest, bound[0, 0]))
+    deepest = 0
+    is_complete = 0
+    may_stand = zone[0, column] == _ONCOMING
+    while size > 0 and count < len(costs) - 20:
+        node = _pop(heap, keys, size)
+        size -= 1
+        layer, quarter, v, here = nodes[node, 0], nodes[node, 1], nodes[node, 2], nodes[node, 3]
+        cell = min(quarter // 4, _CELLS)
+        if closed[layer, cell, v, here] == run:
+            continue
+        closed[layer, cell, v, here] = run
+        if layer > nodes[deepest, 0]:
+            deepest = node
+        if layer == _LAYERS or cell >= _CELLS - 1:
+            deepest = node
+            is_complete = 1
+            break
+        for change in (1, 0, -1, -2):
+            faster = v + change
+            if faster < 0:
+                if v == 0:
+                    continue
+                faster = 0
+            quarters = v + faster
+            there_q = quarter + quarters
+            if faster > 40 or (there_q > last_quarter and there_q > quarter):
+                continue
+            there_cell = min(there_q // 4, _CELLS)
+            end = min(there_cell, _CELLS - 1)
+            base = 0.0
+            lack = top_mps[end] - faster
+            if lack > 0.0:
+                base += lack * _STEP_S
+            elif lack < -0.5:
+                if change >= 0:
+                    continue
+                base -= _FAST_PER_M * lack * _STEP_S
+            if change == -2:
+                base += _BRAKE_FIRM
+            if faster <= _CREEPING_MPS and 0.25 * there_q > wait_m:
+                base += _TOO_NEAR_PER_M * min(0.25 * there_q - wait_m, 10.0)
+            for aside in range(-1, 2):
+                there = here + aside
+                if there < 0 or there >= _COLUMNS:
+                    continue
+                if aside != 0 and _SLOPE_MAX * 0.25 * quarters < _COLUMN_M:
+                    continue
+                if closed[layer + 1, there_cell, faster, there] == run:
+                    continue
+                if not _is_free(blocked, zone, layer, cell, there_cell, here, there):
+                    continue
+                offset = (there - _CENTRE) * _COLUMN_M + shift_m[end]
+                kind = zone[end, there]
+                cost = costs[node] + base + _MOVE * abs(aside)
+                cost += _STEP_S * (_ASIDE_PER_M_S * abs(offset) + _CHANGE_PER_M_S * abs(offset - before_m[end]))
+                if kind == _ONCOMING and faster < _ONCOMING_LEAST_MPS and not may_stand:
+                    continue
+                if kind == _SAME:
+                    cost += _SAME_PER_S * _STEP_S
+                elif kind == _ONCOMING:
+                    cost += _ONCOMING_PER_S * _STEP_S
+                    if zone[min(cell, _CELLS - 1), here] != _ONCOMING:
+                        cost += _INTO_ONCOMING
+                    if layer + 1 == _LAYERS:
+                        cost += _END_IN_ONCOMING
+                nodes[count, 0], nodes[count, 1], nodes[count, 2] = layer + 1, there_q, faster
+                nodes[count, 3], nodes[count, 4] = there, node
+                costs[count] = cost
+                left = _least_lost(there_q, faster, _LAYERS - layer - 1, slowest, bound[layer + 1, there_cell])
+                size = _push(heap, keys, size, count, cost + _GREED * left)
+                count += 1
+    length = nodes[deepest, 0] + 1
+    rows = np.zeros((length, 4), dtype=np.int64)
+    node = deepest
+    for row in range(length - 1, -1, -1):
+        rows[row] = nodes[node, :4]
+        node = nodes[node, 4]
+    return rows, length, costs[deepest], is_complete, count

@@ -1,0 +1,155 @@
+"""Where other road users will be on the road ahead: which cells of the lattice are taken, and when.
+
+Their predicted boxes are projected on the route. A cell is taken if the ego, with its origin there, would come nearer
+than a margin that grows with the predicted time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_core.compiled import compiled
+from av_core.curve import Curve
+from av_core.types import Float, ObjectKind, PredictedObject, Prediction
+from planning.local.lattice import CELLS, CENTRE, COLUMN_M, COLUMNS, LAYERS, STEP_S
+
+_CENTRE, _COLUMN_M, _CELLS, _COLUMNS, _LAYERS = CENTRE, COLUMN_M, CELLS, COLUMNS, LAYERS
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Distances that the ego keeps: along the road, beside a vehicle, and beside a pedestrian or a bicycle."""
+
+    ahead_m: float
+    aside_m: float
+    vulnerable_m: float
+
+
+WIDE = Gaps(2.0, 0.6, 0.9)
+"""For a new path, which is smoothed after the search."""
+
+TIGHT = Gaps(0.5, 0.4, 0.7)
+"""For the path that is driven."""
+
+_GROWTH_AHEAD_MPS, _GROWTH_ASIDE_MPS = 0.3, 0.04
+"""Growth of these distances with the predicted time, for road users that move."""
+
+_VULNERABLE = (ObjectKind.PEDESTRIAN, ObjectKind.BICYCLE, ObjectKind.MOTORCYCLE)
+
+_EARLY_S, _LATE_S = 0.5, 1.0
+"""A moving road user may be somewhere so much later than predicted, or so much earlier."""
+
+TIMES_S = np.arange(LAYERS + 1, dtype=np.float64) * STEP_S
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The ego's body around its origin."""
+
+    front_m: float
+    rear_m: float
+    width_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class OnRoad:
+    """One predicted way of a road user in coordinates of the route, (LAYERS + 1,) for the times of the layers.
+
+    `half_s_m` and `half_d_m` are half its extent along and across the route.
+    """
+
+    one: PredictedObject
+    s_m: Float
+    d_m: Float
+    half_s_m: Float
+    half_d_m: Float
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.one.modes)
+
+
+def on_road(curve: Curve, prediction: Prediction) -> list[OnRoad]:
+    """Every way of every road user, projected on the part of a route; beyond the predicted time it goes on as before.
+
+    A road user that stands has one way, its place. Ways that are not finite are left out.
+    """
+    ways = [(one, mode) for one in prediction.objects for mode in (one.modes or (None,))]
+    if not ways:
+        return []
+    count = len(prediction.times_s)
+    x = np.empty((len(ways), count))
+    y, yaw = np.empty_like(x), np.empty_like(x)
+    for row, (one, mode) in enumerate(ways):
+        item = one.item
+        x[row], y[row], yaw[row] = (
+            (item.x_m, item.y_m, item.yaw_rad) if mode is None else (mode.x_m, mode.y_m, mode.yaw_rad)
+        )
+    place = curve.project(x, y, follow_bend=False)
+    turn = yaw - place.yaw_rad
+    c, s = np.abs(np.cos(turn)), np.abs(np.sin(turn))
+    half_l = np.array([[0.5 * one.item.length_m] for one, _ in ways])
+    half_w = np.array([[0.5 * one.item.width_m] for one, _ in ways])
+    columns = (place.s_m, place.d_m, c * half_l + s * half_w, s * half_l + c * half_w)
+    times = prediction.times_s
+    return [
+        OnRoad(one, *(_at_layers(column[row], times, goes_on=number < 2) for number, column in enumerate(columns)))
+        for row, (one, _) in enumerate(ways)
+        if np.isfinite([column[row] for column in columns]).all()
+    ]
+
+
+def _at_layers(values: Float, times_s: Float, *, goes_on: bool) -> Float:
+    """Values at the times of the layers; beyond the last time with the last rate of change, if it `goes_on`."""
+    inside = np.asarray(np.interp(TIMES_S, times_s, values))
+    if not goes_on or len(times_s) < 3:
+        return inside
+    rate = (values[-1] - values[-3]) / (times_s[-1] - times_s[-3])
+    return np.asarray(inside + rate * np.maximum(TIMES_S - times_s[-1], 0.0))
+
+
+def take_cells(
+    blocked: NDArray[np.uint8], from_s_m: float, shift_m: Float, others: list[OnRoad], body: Body, gaps: Gaps
+) -> None:
+    """Mark in `blocked` (LAYERS, CELLS, COLUMNS) what `others` take; cell 0 is at `from_s_m` on the route.
+
+    `shift_m` (CELLS,) is added to the offsets of the columns.
+    """
+    for way in others:
+        aside = gaps.vulnerable_m if way.one.item.kind in _VULNERABLE else gaps.aside_m
+        grows = 1.0 if way.is_moving else 0.0
+        gap_s = gaps.ahead_m + grows * _GROWTH_AHEAD_MPS * TIMES_S
+        gap_d = aside + 0.5 * body.width_m + grows * _GROWTH_ASIDE_MPS * TIMES_S
+        early, late = (_moved(way, by_s) for by_s in (grows * _EARLY_S, -grows * _LATE_S))
+        _take(
+            blocked,
+            shift_m,
+            np.minimum(early[0], late[0]) - way.half_s_m - gap_s - body.front_m - from_s_m,
+            np.maximum(early[0], late[0]) + way.half_s_m + gap_s + body.rear_m - from_s_m,
+            np.minimum(early[1], late[1]) - way.half_d_m - gap_d,
+            np.maximum(early[1], late[1]) + way.half_d_m + gap_d,
+        )
+
+
+def _moved(way: OnRoad, by_s: float) -> tuple[Float, Float]:
+    """Arc length and offset at the times of the layers, if the road user is so much ahead of its prediction."""
+    rate_s, rate_d = np.gradient(way.s_m, STEP_S), np.gradient(way.d_m, STEP_S)
+    return way.s_m + by_s * rate_s, way.d_m + by_s * rate_d
+
+
+@compiled("void(uint8[:, :, ::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
+def _take(blocked: Any, shift_m: Any, low_s: Any, high_s: Any, low_d: Any, high_d: Any) -> None:
+    """Mark the hull of the boxes at the beginning and the end of each layer's time."""
+    for layer in range(_LAYERS):
+        first = int(np.floor(min(low_s[layer], low_s[layer + 1])))
+        last = int(np.ceil(max(high_s[layer], high_s[layer + 1])))
+        right_m, left_m = min(low_d[layer], low_d[layer + 1]), max(high_d[layer], high_d[layer + 1])
+        for cell in range(max(first, 0), min(last, _CELLS - 1) + 1):
+            low = int(np.ceil((right_m - shift_m[cell]) / _COLUMN_M - 1e-9)) + _CENTRE
+            high = int(np.floor((left_m - shift_m[cell]) / _COLUMN_M + 1e-9)) + _CENTRE
+            for column in range(max(low, 0), min(high, _COLUMNS - 1) + 1):
+                blocked[layer, cell, column] = 1
