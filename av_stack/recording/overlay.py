@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from av_core.frames import map_to_vehicle, vehicle_to_image
-from av_core.types import CameraModel, Float, Image, LaneLine, LightState, Plan, Pose2D, StepResult
+from av_core.types import CameraModel, Float, Image, LaneLine, LightState, Manoeuvre, Plan, Pose2D, StepResult
 from av_stack.agents.base import AgentStep
 from av_stack.results.constraint_text import describe
 
@@ -114,7 +114,9 @@ def _draw_text(canvas: Image, step: AgentStep, hud: Hud, speed_mps: float) -> No
         pedals = f"throttle {command.throttle:.2f}  brake {command.brake:.2f}  steer {command.steer:+.2f}"
         _text(canvas, pedals, (370, 15))
     if step.result is not None:
-        _text(canvas, describe(step.result.plan.constraint), (8, 32))
+        plan = step.result.plan
+        passing = "" if plan.manoeuvre is Manoeuvre.FOLLOW_LANE else f"{plan.manoeuvre.value}: "
+        _text(canvas, passing + describe(plan.constraint), (8, 32))
 
 
 def _draw_lights(canvas: Image, step: StepResult) -> None:

@@ -225,9 +225,14 @@ def _plan(plan: Plan, ground_z_m: float, stamp: messages.Timestamp) -> messages.
 def _limits(plan: Plan | None, progress_m: float) -> dict[str, Any]:
     """What the topic /control says of the plan; without one, only how far the ego has come on its route."""
     if plan is None:
-        return {"constraint": "", "limited_by": "", "route_s_m": progress_m}
+        return {"constraint": "", "limited_by": "", "manoeuvre": "", "route_s_m": progress_m}
     limited_by = "" if plan.limited_by is None else plan.limited_by.kind.value
-    return {"constraint": describe(plan.constraint), "limited_by": limited_by, "route_s_m": plan.route_s_m}
+    return {
+        "constraint": describe(plan.constraint),
+        "limited_by": limited_by,
+        "manoeuvre": plan.manoeuvre.value,
+        "route_s_m": plan.route_s_m,
+    }
 
 
 def _confidence(step: StepResult) -> dict[str, Any]:

@@ -82,6 +82,7 @@ def _messages(step: int) -> dict[str, dict[str, Any]]:
         "/control": {
             "throttle": 0.3, "brake": 0.0, "steer": 0.0, "lights": {"position": False}, "route_s_m": x_m,
             "constraint": f"vehicle 42 ahead {20 - step // 40} m" if step > 200 else "speed limit 36 km/h",
+            "manoeuvre": "follow lane",
             "limited_by": "moving vehicle ahead" if step > 200 else "speed limit",
         },
         "/confidence": {"left_line": 0.9, "right_line": None, "position_sigma_m": 0.1},
