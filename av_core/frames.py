@@ -59,6 +59,16 @@ def compass_to_map_yaw(compass_rad: ArrayLike) -> Float:
     return wrap_angle(np.pi / 2.0 - np.asarray(compass_rad, dtype=np.float64))
 
 
+def carla_to_radar_points(detections: ArrayLike) -> Float:
+    """CARLA's radar detections (N, 4) -> the points of a `RadarSweep` (N, 4).
+
+    A detection is velocity (m/s, positive away from the radar), azimuth (rad, positive to the right), altitude (rad,
+    positive up) and depth (m, along the ray).
+    """
+    speed, right, up, depth = np.asarray(detections, dtype=np.float64).reshape(-1, 4).T
+    return np.stack([depth, -right, up, speed], axis=1)
+
+
 # ---------------------------------------------------------------- geodetic <-> map
 
 

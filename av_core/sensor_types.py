@@ -6,7 +6,7 @@ Part of `av_core.types`, from which all of these types are imported; frames as t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,25 @@ class CameraModel:
 
 
 @dataclass(frozen=True, slots=True)
+class RadarModel:
+    """A radar mounted on the vehicle: random rays within an elliptic cone, denser towards its axis.
+
+    `x_m, y_m, z_m` is its position in the vehicle frame; yaw is positive to the left. `fov_x_rad` and `fov_y_rad` are
+    the full opening angles of the cone.
+    """
+
+    name: str
+    x_m: float
+    y_m: float
+    z_m: float
+    yaw_rad: float
+    fov_x_rad: float
+    fov_y_rad: float
+    range_m: float = 100.0
+    points_per_second: int = 1500
+
+
+@dataclass(frozen=True, slots=True)
 class SensorNoise:
     """Standard deviations of CARLA Leaderboard 2's sensors (leaderboard/autoagents/agent_wrapper.py)."""
 
@@ -55,10 +74,11 @@ class SensorNoise:
 
 @dataclass(frozen=True, slots=True)
 class Rig:
-    """The ego's sensors: cameras, and GNSS and IMU at the vehicle frame's origin."""
+    """The ego's sensors: cameras, radars, and GNSS and IMU at the vehicle frame's origin."""
 
     cameras: tuple[CameraModel, ...]
     noise: SensorNoise = SensorNoise()
+    radars: tuple[RadarModel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +88,19 @@ class CameraImage:
     stamp: Stamp
     camera: CameraModel
     bgr: Image
+
+
+@dataclass(frozen=True, slots=True)
+class RadarSweep:
+    """The returns of `radar` in one tick, taken at `stamp`.
+
+    `points` is (N, 4) float64: range_m, azimuth_rad (positive to the left) and elevation_rad (positive up) in the
+    radar's own axes, and the range rate, m/s, positive where the return moves away from the radar.
+    """
+
+    stamp: Stamp
+    radar: RadarModel
+    points: Float
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +127,7 @@ class ImuSample:
 class SensorFrame:
     """All sensor measurements of one tick; every part has the same frame number.
 
-    `is_raining` is the output of the rain sensor behind the windscreen.
+    `cameras` and `radars` are by name; a radar that sent nothing has no entry. `is_raining` is the output of the rain sensor behind the windscreen.
     """
 
     stamp: Stamp
@@ -103,3 +136,4 @@ class SensorFrame:
     imu: ImuSample
     wheel_speed_mps: float
     is_raining: bool = False
+    radars: Mapping[str, RadarSweep] = field(default_factory=dict)

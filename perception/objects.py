@@ -31,6 +31,7 @@ from perception.depth.ranging_kernel import ROAD_STEP_M
 from perception.map_index import MapIndex
 from perception.plausibility.check import start_check
 from perception.plausibility.standing import MAPPED_SLOPE_SIGMA, SLOPE_SIGMA
+from perception.radar.returns import locate_returns
 from perception.tracking.tracker import StartProbability, Tracker
 
 Seen = tuple[tuple[RangedObject, ...], StartProbability | None]
@@ -87,7 +88,7 @@ class ObjectPerception:
         detections: Sequence[Detection],
         others: Sequence[CameraDetections | None] = (),
     ) -> Sighting:
-        """Objects and depth at the stamp of `frame` and the ego; without pictures, tracks are only predicted.
+        """Objects and depth at the stamp of `frame` and the ego; without pictures, only the radars' returns count.
 
         `image` is the first camera's picture, None where it sent none, and `detections` are what was found in it.
         `others` are the further cameras' pictures and detections, always in the same order, None where a picture cannot
@@ -95,7 +96,7 @@ class ObjectPerception:
         """
         imu = frame.imu
         if image is None:
-            tracked = self._track(ego, (), None, self._range_in_others(others, ego, imu))
+            tracked = self._track(ego, (), None, self._range_in_others(others, ego, imu), frame)
             return Sighting(tracked, (), DepthPoints.none(), lanes, None, self._pitch.sigma_rad)
         dt = self._first.elapsed_s(ego.stamp.time_s)
         before_mps, self._speed_mps = self._speed_mps, ego.speed_mps
@@ -109,14 +110,20 @@ class ObjectPerception:
             boxes = [thing.box_px for thing in ranged]
             points = self._parallax.update(image.bgr, image.camera, mean_mps * dt, turn, boxes)
         check = self._start_probability(image, camera, sigma, ranged, rises_m)
-        tracked = self._track(ego, ranged, check, self._range_in_others(others, ego, imu))
+        tracked = self._track(ego, ranged, check, self._range_in_others(others, ego, imu), frame)
         return Sighting(tracked, ranged, points, lanes, camera, sigma)
 
     def _track(
-        self, ego: EgoState, seen: Sequence[RangedObject], check: StartProbability | None, others: Sequence[Seen]
+        self,
+        ego: EgoState,
+        seen: Sequence[RangedObject],
+        check: StartProbability | None,
+        others: Sequence[Seen],
+        frame: SensorFrame,
     ) -> tuple[TrackedObject, ...]:
         checks = [check, *(other_check for _, other_check in others)]
-        return self._tracker.update(ego, seen, *(things for things, _ in others), checks=checks)
+        radar = locate_returns(frame.radars.values(), ego) if frame.radars else None
+        return self._tracker.update(ego, seen, *(things for things, _ in others), checks=checks, radar=radar)
 
     def _start_probability(
         self,

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field, model_validator
 
 from av_core.config import Strict, load, named, names_in, shortened
 from av_core.errors import ConfigError
 from av_core.suggest import did_you_mean
-from av_core.types import CameraModel, Rig, SensorNoise
+from av_core.types import CameraModel, RadarModel, Rig, SensorNoise
 from control import ControlConfig
 from planning import PlanningConfig
 
@@ -39,18 +39,32 @@ class CameraConfig(Strict):
     roll_deg: float = Field(0.0, ge=-360.0, le=360.0)
 
 
+class RadarConfig(Strict):
+    """A radar in the vehicle frame; yaw is positive to the left."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")  # it becomes part of a topic's name
+    x_m: float = Field(ge=-20.0, le=20.0)
+    y_m: float = Field(ge=-20.0, le=20.0)
+    z_m: float = Field(gt=0.0, le=20.0)
+    yaw_deg: float = Field(0.0, ge=-360.0, le=360.0)
+    fov_x_deg: float = Field(gt=1.0, le=170.0)
+    fov_y_deg: float = Field(gt=0.1, le=170.0)
+    range_m: float = Field(100.0, gt=1.0, le=300.0)
+    points_per_second: int = Field(1500, ge=20, le=100_000)
+
+
 class RigConfig(Strict):
-    """The cameras of a rig."""
+    """The cameras and radars of a rig; CARLA Leaderboard 2 allows so many of each."""
 
     cameras: tuple[CameraConfig, ...] = Field(min_length=1, max_length=8)  # the first one looks ahead
+    radars: tuple[RadarConfig, ...] = Field((), max_length=4)
 
-    @field_validator("cameras")
-    @classmethod
-    def _check_names(cls, cameras: tuple[CameraConfig, ...]) -> tuple[CameraConfig, ...]:
-        names = [camera.name for camera in cameras]
+    @model_validator(mode="after")
+    def _check_names(self) -> RigConfig:
+        names = [*(camera.name for camera in self.cameras), *(radar.name for radar in self.radars)]
         if len(set(names)) < len(names):
-            raise ValueError(f"every camera needs a name of its own; the names are {', '.join(names)}")
-        return cameras
+            raise ValueError(f"every sensor needs a name of its own; the names are {', '.join(names)}")
+        return self
 
 
 class WeatherConfig(Strict):
@@ -82,7 +96,8 @@ class StackConfig(Strict):
 def load_rig(name: str) -> Rig:
     """Load the rig `sim_configs/rigs/NAME.yaml` or a YAML file. Raises ConfigError."""
     config = load(named(FOLDER / "rigs", name, "rig"), RigConfig)
-    return Rig(tuple(_camera(camera) for camera in config.cameras), SensorNoise())
+    cameras, radars = map(_camera, config.cameras), map(_radar, config.radars)
+    return Rig(tuple(cameras), SensorNoise(), tuple(radars))
 
 
 def _camera(config: CameraConfig) -> CameraModel:
@@ -97,6 +112,20 @@ def _camera(config: CameraConfig) -> CameraModel:
         pitch_rad=float(np.radians(config.pitch_deg)),
         yaw_rad=float(np.radians(config.yaw_deg)),
         roll_rad=float(np.radians(config.roll_deg)),
+    )
+
+
+def _radar(config: RadarConfig) -> RadarModel:
+    return RadarModel(
+        name=config.name,
+        x_m=config.x_m,
+        y_m=config.y_m,
+        z_m=config.z_m,
+        yaw_rad=float(np.radians(config.yaw_deg)),
+        fov_x_rad=float(np.radians(config.fov_x_deg)),
+        fov_y_rad=float(np.radians(config.fov_y_deg)),
+        range_m=config.range_m,
+        points_per_second=config.points_per_second,
     )
 
 

@@ -130,7 +130,7 @@ def init_tracks(
         track.votes[measurement.kind] = measurement.confidence
         track.confidence, track.yaw_rad = measurement.confidence * CONFIDENCE_GAIN, measurement.yaw_rad
         track.steady_m2[:], track.size_m[:] = measurement.steady_m2, measurement.size_m
-        track.box_age_s[:] = math.inf
+        track.box_age_s[:], track.radar_age_s = math.inf, math.inf
         track.box_px[camera, :], track.box_age_s[camera] = measurement.box_px, 0.0
 
 
@@ -141,6 +141,7 @@ def age_tracks(tracks: Rows, dt_s: float, kept: float) -> None:
         track = tracks[n]
         track.unseen_s += dt_s
         track.box_age_s[:] += dt_s
+        track.radar_age_s += dt_s
         track.confidence *= kept
 
 
@@ -168,7 +169,7 @@ def update_attributes(tracks: Rows, measurements: Rows, camera: int, heading_min
             track.confidence = min(gained, 1.0)
             track.hits += 1
         track.kind, track.seen_kind = kind, seen
-        track.steady_m2[:], track.is_split = measurement.steady_m2, measurement.is_split
+        track.steady_m2[:], track.is_split, track.is_by_radar = measurement.steady_m2, measurement.is_split, False
         track.box_px[camera, :], track.box_age_s[camera] = measurement.box_px, 0.0
 
 

@@ -41,6 +41,8 @@ TRACK = np.dtype(
         ("scale_variance", np.float64),
         ("box_px", np.float64, (CAMERAS_MAX, 4)),  # last box in each camera, and its age
         ("box_age_s", np.float64, CAMERAS_MAX),
+        ("radar_age_s", np.float64),  # time since a radar saw it
+        ("is_by_radar", np.bool_),  # whether no camera has seen it yet
     ],
     align=True,
 )

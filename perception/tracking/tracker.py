@@ -14,9 +14,20 @@ import numpy as np
 
 from av_core.types import EgoState, Float, ObjectKind, RangedObject, TrackedObject
 from perception.map_index import MapIndex
+from perception.radar.returns import RadarReturns
 from perception.tracking.association import drop_duplicates, match_measurements
 from perception.tracking.lane_motion import initial_velocities, lane_constraints
 from perception.tracking.object_scale import SCALE_VARIANCE, rescale
+from perception.tracking.radar_tracks import (
+    CONFIDENCE,
+    CONFIDENCE_GAIN,
+    explain_returns,
+    init_radial,
+    new_tracks,
+    sees_well,
+    unexplained_groups,
+    update_tracks,
+)
 from perception.tracking.track_kernel import age_tracks, export_tracks, init_tracks, update_attributes
 from perception.tracking.track_rows import CAMERAS_MAX, KINDS, TRACK, Rows
 from perception.tracking.tracks import concatenate, exclude, measurements_of, select, turn_to_map
@@ -33,7 +44,9 @@ class TrackerConfig:
 
     `sure_min` is the confidence that splits detections into the two rounds; those below `weak_min` are dropped. A track
     is published after `hits_min` matches and survives `coast_s` without one; an unpublished one survives `doubt_s`.
-    A time step above `gap_max_s` resets the tracker.
+    A time step above `gap_max_s` resets the tracker. Of tracks that no camera has seen yet, those whose velocity has a
+    standard deviation above `radar_velocity_max_mps` are not published, and all end `radar_coast_s` after the last
+    return.
     """
 
     sure_min: float = 0.5
@@ -42,6 +55,8 @@ class TrackerConfig:
     coast_s: float = 1.3
     doubt_s: float = 0.25
     gap_max_s: float = 2.0
+    radar_velocity_max_mps: float = 2.0
+    radar_coast_s: float = 0.6
 
 
 NOISE = np.array([(1.4, 1.4, 0.4, 0.2)] * 5 + [(0.7, 0.7, 0.1, 0.1)])
@@ -61,6 +76,9 @@ EGO_SPEED_SIGMA_MPS, FLOW_SIGMA_MPS = 0.05, 0.5
 """Standard deviations, m/s, of the ego's speed and of optical-flow velocities. The latter covers corners that lie on no
 rigid face: wheels, reflections, edges against the background."""
 
+
+RADAR_HOLDS_S = 0.5
+"""Time after a return in which the radar's distance counts more than the camera's, s."""
 
 StartProbability = Callable[[ObjectKind, tuple[float, float, float, float], float], float]
 """Probability that a road user of a kind is in a box (u0, v0, u1, v1) px with a score, as `plausibility` gives it."""
@@ -89,12 +107,13 @@ class Tracker:
         seen: Sequence[RangedObject],
         *others: Sequence[RangedObject],
         checks: Sequence[StartProbability | None] = (),
+        radar: RadarReturns | None = None,
     ) -> tuple[TrackedObject, ...]:
         """Confirmed tracks at the ego's stamp, nearest first, with their boxes in the first camera.
 
         `seen` holds the first camera's objects, `others` those of each further camera, always in the same order.
         An object that no track explains starts one if the check of its camera gives at least `sure_min`; cameras
-        beyond the end of `checks` have no check.
+        beyond the end of `checks` have no check. `radar` holds all radars' returns.
         Non-finite objects are dropped. A step back in time or a gap of more than `gap_max_s` clears all tracks. Raises
         `ValueError` for more than `CAMERAS_MAX` cameras.
         """
@@ -109,7 +128,30 @@ class Tracker:
         for camera, things in enumerate((seen, *others)):
             if things or camera == 0:
                 self._update_camera(camera, things, ego, checks[camera] if camera < len(checks) else None)
+        if radar is not None:
+            self._update_radar(radar)
         return _to_objects(self._tracks, config.hits_min, ego)
+
+    def _update_radar(self, returns: RadarReturns) -> None:
+        """Update the tracks with the radars' returns, and start tracks of moving cars."""
+        tracks, config = self._tracks, self._config
+        owner = explain_returns(tracks, returns)
+        rows = update_tracks(tracks, returns, owner)
+        groups = unexplained_groups(tracks, returns, owner)
+        kept = tracks.take(rows)
+        if self._index is not None:
+            _apply_lane_directions(kept, self._index)
+        _note_radar(kept)
+        is_vague = kept["is_by_radar"] & ~sees_well(kept["covariance"], config.radar_velocity_max_mps)
+        kept["hits"][is_vague] = np.minimum(kept["hits"][is_vague], config.hits_min - 1)
+        tracks[rows] = kept
+        started = new_tracks(groups, self._next_id)
+        self._next_id += len(started)
+        if self._index is not None and len(started):
+            _init_velocities(started, self._index)
+        init_radial(started, groups)
+        started["scale_variance"] = SCALE_VARIANCE
+        self._tracks = concatenate(tracks, started)
 
     def _update_camera(
         self, camera: int, seen: Sequence[RangedObject], ego: EgoState, check: StartProbability | None
@@ -137,6 +179,7 @@ class Tracker:
             return tracks
         config = self._config
         longest_s = np.where(tracks["hits"] >= config.hits_min, config.coast_s, config.doubt_s)
+        longest_s[tracks["is_by_radar"]] = config.radar_coast_s
         return select(tracks, tracks["unseen_s"] <= longest_s)
 
     def _plausible(self, measurements: Rows, check: StartProbability | None) -> Rows:
@@ -152,7 +195,7 @@ class Tracker:
         init_tracks(tracks, measurements, camera, self._next_id, ego.x_m, ego.y_m, INITIAL_SIGMA)
         self._next_id += len(measurements)
         if self._index is not None:
-            _init_velocities(tracks, measurements, self._index)
+            _init_velocities(tracks, self._index)
         tracks["scale_variance"] = SCALE_VARIANCE
         rescale(tracks, measurements, ego.x_m, ego.y_m)
         return tracks
@@ -183,7 +226,10 @@ def _correct(tracks: Rows, measurements: Rows, ego: EgoState, camera: int) -> No
     """Correct each track in place by its row's measurement, whose distance its known size has corrected before."""
     state, covariance = tracks["state"], tracks["covariance"]
     further_m, off_m = rescale(tracks, measurements, ego.x_m, ego.y_m)
-    update_positions(state, covariance, off_m, measurements["noise_m2"], OUTLIER_GATE)
+    # a picture's lasting error must not pull a track away from where the radar has seen it
+    is_ranged = (tracks["radar_age_s"] < RADAR_HOLDS_S)[:, None, None]
+    noise = np.where(is_ranged, measurements["spread_m2"], measurements["noise_m2"])
+    update_positions(state, covariance, off_m, noise, OUTLIER_GATE)
     moving = np.flatnonzero(np.isfinite(measurements["span_s"]))
     if len(moving):
         velocity, noise = _velocity_in_map(measurements[moving], further_m[moving], ego)
@@ -193,10 +239,23 @@ def _correct(tracks: Rows, measurements: Rows, ego: EgoState, camera: int) -> No
     update_attributes(tracks, measurements, camera, HEADING_MIN_MPS)
 
 
-def _init_velocities(tracks: Rows, measurements: Rows, index: MapIndex) -> None:
+def _note_radar(tracks: Rows) -> None:
+    """Note in place that a radar has seen the tracks now."""
+    velocity = tracks["state"][:, 2:4]
+    heads = np.hypot(*velocity.T) >= HEADING_MIN_MPS[tracks["kind"]]
+    tracks["yaw_rad"][heads] = np.arctan2(velocity[heads, 1], velocity[heads, 0])
+    is_first = tracks["unseen_s"] > 0.0
+    tracks["hits"] += is_first
+    gained = tracks["confidence"] + CONFIDENCE_GAIN * (1.0 - tracks["confidence"]) * CONFIDENCE
+    tracks["confidence"] = np.where(is_first, np.minimum(gained, 1.0), tracks["confidence"])
+    tracks["unseen_s"] = tracks["radar_age_s"] = 0.0
+    tracks["is_split"] = False  # the error that lasts is the camera's
+
+
+def _init_velocities(tracks: Rows, index: MapIndex) -> None:
     """Give new vehicle tracks the velocity prior of the lanes at their position, and the lane's free-flow speed."""
     mean, spread, free_mps = initial_velocities(index, tracks["state"][:, :2])
-    told = np.flatnonzero(np.isfinite(mean[:, 0]) & ~IS_WALKER[measurements["kind"]])
+    told = np.flatnonzero(np.isfinite(mean[:, 0]) & ~IS_WALKER[tracks["kind"]])
     tracks["state"][told, 2:4], tracks["covariance"][told, 2:4, 2:4] = mean[told], spread[told]
     tracks["free_mps"][told] = free_mps[told]
 

@@ -229,9 +229,19 @@ def constrain_velocity(
 
     `sigma_mps` (N,) is the constraint's standard deviation; `gate` is as in `update_positions`.
     """
+    return correct_radial_speed(states, covariances, across, np.zeros(len(states)), sigma_mps, gate)
+
+
+def correct_radial_speed(
+    states: Float, covariances: Float, sight: Float, radial_mps: Float, sigma_mps: Float, gate: float
+) -> tuple[Float, Float]:
+    """New states and covariances from speeds (N,) m/s along unit vectors `sight` (N, 2).
+
+    `sigma_mps` (N,) is their standard deviation; `gate` is as in `update_positions`.
+    """
     jacobians = np.zeros((len(states), 1, STATE_SIZE))
-    jacobians[:, 0, VX : VY + 1] = across
-    innovations = -(across * states[:, VX : VY + 1]).sum(axis=1)
+    jacobians[:, 0, VX : VY + 1] = sight
+    innovations = radial_mps - (sight * states[:, VX : VY + 1]).sum(axis=1)
     return _updated_copy(states, covariances, jacobians, innovations[:, None], sigma_mps[:, None, None] ** 2, gate)
 
 

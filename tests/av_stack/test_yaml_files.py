@@ -102,7 +102,7 @@ def test_rigs_weathers_and_settings(tmp_path: Path) -> None:
     camera = "{name: front, width_px: 640, height_px: 360, fov_x_deg: 60, x_m: 2, y_m: 0, z_m: 1.6}"
     path = tmp_path / "given.yaml"
     path.write_text(f"cameras: [{camera}, {camera}]")
-    with pytest.raises(ConfigError, match="every camera needs a name of its own"):
+    with pytest.raises(ConfigError, match="every sensor needs a name of its own"):
         load_rig(str(path))
     path.write_text(f"cameras: [{camera.replace('640', '1000000')}]")
     with pytest.raises(ConfigError, match=r"cameras\.0\.width_px: 1000000 is not allowed; needed is at most 4096"):

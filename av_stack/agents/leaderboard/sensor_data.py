@@ -7,11 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from av_core.frames import compass_to_map_yaw
-from av_core.types import CameraImage, CameraModel, GnssFix, Image, ImuSample, Rig, SensorFrame, Stamp
+from av_core.frames import carla_to_radar_points, compass_to_map_yaw
+from av_core.types import (
+    CameraImage,
+    CameraModel,
+    Float,
+    GnssFix,
+    Image,
+    ImuSample,
+    RadarModel,
+    RadarSweep,
+    Rig,
+    SensorFrame,
+    Stamp,
+)
 
 GNSS, IMU, SPEED, MAP = "gnss", "imu", "speed", "map"
-"""Names of the sensors besides the cameras."""
+"""Names of the sensors besides the cameras and radars."""
 
 RESERVED = (GNSS, IMU, SPEED, MAP)
 
@@ -20,9 +32,13 @@ MAP_HZ = 1.0
 
 
 def sensor_specs(rig: Rig, rear_axle_x_m: float, with_map: bool) -> list[dict[str, Any]]:
-    """The sensors of a rig, as an agent's `sensors` returns them; `rear_axle_x_m` is in the vehicle actor's frame."""
+    """The sensors of a rig, as an agent's `sensors` returns them; `rear_axle_x_m` is in the vehicle actor's frame.
+
+    The evaluator gives every radar 100 m of range and 1500 points a second, as the rigs of the stack have them.
+    """
     origin = {"x": rear_axle_x_m, "y": 0.0, "z": 0.0, "roll": 0.0, "pitch": 0.0, "yaw": 0.0}
     specs: list[dict[str, Any]] = [_camera(camera, rear_axle_x_m) for camera in rig.cameras]
+    specs += [_radar(radar, rear_axle_x_m) for radar in rig.radars]
     specs += [
         {"type": "sensor.other.gnss", "id": GNSS, **origin},
         {"type": "sensor.other.imu", "id": IMU, **origin},
@@ -42,6 +58,7 @@ def sensor_frame(rig: Rig, data: Mapping[str, tuple[int, Any]], stamp: Stamp) ->
         gnss=GnssFix(stamp, latitude, longitude, altitude),
         imu=_imu(stamp, data[IMU][1]),
         wheel_speed_mps=float(data[SPEED][1]["speed"]),
+        radars={each.name: RadarSweep(stamp, each, _points(data[each.name][1])) for each in rig.radars},
     )
 
 
@@ -59,6 +76,26 @@ def _camera(camera: CameraModel, rear_axle_x_m: float) -> dict[str, Any]:
         "height": camera.height_px,
         "fov": float(np.degrees(camera.fov_x_rad)),
     }
+
+
+def _radar(radar: RadarModel, rear_axle_x_m: float) -> dict[str, Any]:
+    return {
+        "type": "sensor.other.radar",
+        "id": radar.name,
+        "x": radar.x_m + rear_axle_x_m,
+        "y": -radar.y_m,
+        "z": radar.z_m,
+        "roll": 0.0,
+        "pitch": 0.0,
+        "yaw": -float(np.degrees(radar.yaw_rad)),
+        "horizontal_fov": float(np.degrees(radar.fov_x_rad)),
+        "vertical_fov": float(np.degrees(radar.fov_y_rad)),
+    }
+
+
+def _points(detections: Float) -> Float:
+    """The evaluator reverses the columns of CARLA's detections."""
+    return carla_to_radar_points(detections[:, ::-1])
 
 
 def _bgr(bgra: Image) -> Image:

@@ -13,8 +13,21 @@ import cv2
 import numpy as np
 
 from av_core.errors import WorldError
-from av_core.frames import compass_to_map_yaw
-from av_core.types import CameraImage, CameraModel, CollisionEvent, GnssFix, Image, ImuSample, Rig, SensorFrame, Stamp
+from av_core.frames import carla_to_radar_points, compass_to_map_yaw
+from av_core.types import (
+    CameraImage,
+    CameraModel,
+    CollisionEvent,
+    Float,
+    GnssFix,
+    Image,
+    ImuSample,
+    RadarModel,
+    RadarSweep,
+    Rig,
+    SensorFrame,
+    Stamp,
+)
 from av_stack.world.base import PictureWatch
 
 ASK_EVERY_S = 1.0
@@ -30,6 +43,10 @@ class Framed(Protocol):
 
 T = TypeVar("T", bound=Framed)
 
+RADAR = "sensor.other.radar"
+RADAR_TIMEOUT_S = 5.0
+"""Time, s, after which a radar counts as silent. Its data come with those of the cameras, which are waited for first."""
+
 Listen = Callable[[carla.Sensor, Callable[[Any], None]], None]
 
 
@@ -39,6 +56,14 @@ class _Picture:
 
     frame: int
     bgr: Image
+
+
+@dataclass(frozen=True, slots=True)
+class _Sweep:
+    """A radar's points from one tick, as in `RadarSweep`."""
+
+    frame: int
+    points: Float
 
 
 @dataclass(slots=True)
@@ -68,6 +93,8 @@ class SensorRig:
         self._collisions: queue.SimpleQueue[carla.CollisionEvent] = queue.SimpleQueue()
         self._contacts: list[carla.CollisionEvent] = []  # arrived, but not yet given
         self._pictures: dict[str, queue.SimpleQueue[_Picture]] = {c.name: queue.SimpleQueue() for c in rig.cameras}
+        self._sweeps: dict[str, queue.SimpleQueue[_Sweep]] = {r.name: queue.SimpleQueue() for r in rig.radars}
+        self._silent: set[str] = set()  # radars that sent nothing for the last tick
         self.actors: list[carla.Sensor] = []
         self._watched = _Watched()
         library = world.get_blueprint_library()
@@ -87,6 +114,9 @@ class SensorRig:
         for camera in rig.cameras:
             at = camera_transform(camera, rear_axle_x_m)
             attach("sensor.camera.rgb", at, camera_attributes(camera), self._picture_listener(camera.name))
+        for number, radar in enumerate(rig.radars):
+            at = radar_transform(radar, rear_axle_x_m)
+            attach(RADAR, at, radar_attributes(radar, seed + 2 + number), _sweep_listener(self._sweeps[radar.name]))
 
     def read(
         self,
@@ -98,7 +128,9 @@ class SensorRig:
     ) -> SensorFrame:
         """The measurements of tick `frame`, stamped.
 
-        WorldError names a sensor that sends no data for `timeout_s`, or until `is_gone` says that none will come.
+        WorldError names a sensor that sends no data for `timeout_s`, or until `is_gone` says that none will come. A
+        radar without data for `RADAR_TIMEOUT_S` has no sweep, and is not waited for again until it has sent one: the
+        drive goes on without it.
         """
         deadline = time.monotonic() + timeout_s
         gnss = take("gnss", self._gnss, frame, deadline, is_gone)
@@ -106,13 +138,26 @@ class SensorRig:
         pictures = {
             name: take(f"camera {name}", each, frame, deadline, is_gone) for name, each in self._pictures.items()
         }
+        sweeps = self._take_sweeps(frame, is_gone)
         return SensorFrame(
             stamp=stamp,
             cameras={c.name: CameraImage(stamp, c, pictures[c.name].bgr) for c in self._rig.cameras},
             gnss=_gnss(stamp, gnss),
             imu=_imu(stamp, imu),
             wheel_speed_mps=wheel_speed_mps,
+            radars={r.name: RadarSweep(stamp, r, sweeps[r.name]) for r in self._rig.radars if r.name in sweeps},
         )
+
+    def _take_sweeps(self, frame: int, is_gone: Callable[[], bool]) -> dict[str, Float]:
+        """The points of tick `frame` of each radar that sends them."""
+        points, deadline = dict[str, Float](), time.monotonic() + RADAR_TIMEOUT_S
+        for name, waiting in self._sweeps.items():
+            try:
+                points[name] = take(name, waiting, frame, 0.0 if name in self._silent else deadline, is_gone).points
+            except WorldError:
+                continue
+        self._silent = self._sweeps.keys() - points.keys()
+        return points
 
     def collisions(self, first: int, before: int, stamp_of: Callable[[int], Stamp]) -> tuple[CollisionEvent, ...]:
         """Contacts of the ego in the ticks after `first` and before `before`, each once, with the stamp of its tick.
@@ -138,6 +183,7 @@ class SensorRig:
         self._watched.watch = None
         self._contacts.clear()
         queues: list[queue.SimpleQueue[Any]] = [self._gnss, self._imu, self._collisions, *self._pictures.values()]
+        queues += self._sweeps.values()
         for waiting in queues:
             while not waiting.empty():
                 waiting.get()
@@ -222,6 +268,36 @@ def camera_attributes(camera: CameraModel) -> dict[str, str]:
         "image_size_y": str(camera.height_px),
         "fov": repr(float(np.degrees(camera.fov_x_rad))),
     }
+
+
+def radar_transform(radar: RadarModel, rear_axle_x_m: float) -> carla.Transform:
+    """Where a radar is in the frame of the actor that it is mounted on."""
+    return carla.Transform(
+        carla.Location(x=radar.x_m + rear_axle_x_m, y=-radar.y_m, z=radar.z_m),
+        carla.Rotation(yaw=-float(np.degrees(radar.yaw_rad))),
+    )
+
+
+def radar_attributes(radar: RadarModel, seed: int) -> dict[str, str]:
+    """Attributes of a CARLA radar blueprint for this radar."""
+    return {
+        "horizontal_fov": repr(float(np.degrees(radar.fov_x_rad))),
+        "vertical_fov": repr(float(np.degrees(radar.fov_y_rad))),
+        "range": repr(radar.range_m),
+        "points_per_second": str(radar.points_per_second),
+        "noise_seed": str(seed),
+    }
+
+
+def _sweep_listener(waiting: queue.SimpleQueue[_Sweep]) -> Callable[[carla.RadarMeasurement], None]:
+    """Callback for a radar's data, which runs in a thread of the client."""
+    put = waiting.put
+
+    def take_in(data: carla.RadarMeasurement) -> None:
+        detections = np.frombuffer(data.raw_data, dtype=np.float32)
+        put(_Sweep(data.frame, carla_to_radar_points(detections)))
+
+    return take_in
 
 
 def _bgr(data: carla.Image) -> Image:

@@ -1,0 +1,110 @@
+"""Measurement model of the radar: where returns on a road user's body put its centre.
+
+A road user is a box with a heading. A return lies on one of the sides that the radar sees: across that side it tells
+the box's position exactly, along it only to the side's length. The returns on a side are spread evenly over it, so the
+middle between the outermost ones estimates the side's middle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from av_core.types import Float
+from perception.radar.returns import RadarReturns
+from perception.tracking.track_rows import Rows
+
+SIDE_SIGMA_M = 0.35
+"""Standard deviation, m, of a return across the side of a box: bodies are round, and their true size is not known."""
+
+ALONG_SIGMA_MIN_M = 0.4
+"""Smallest standard deviation, m, of a box's position along a side that shows many returns."""
+
+HEADING_SIGMA_MAX_RAD, ROUND_SIGMA_M = 0.4, 1.2
+"""Largest standard deviation of a heading for which a road user is a box; above it, it is a disc, whose centre is known
+to the second figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class PositionMeasurement:
+    """Measured minus predicted position (2,) of a track's centre, with its covariance (2, 2), in the map frame."""
+
+    off_m: Float
+    noise_m2: Float
+
+
+@dataclass(frozen=True, slots=True)
+class InBox:
+    """Returns and the radars that measured them in the axes of boxes: (..., 2), m ahead of and left of the centre."""
+
+    point_m: Float
+    radar_m: Float
+
+
+def in_boxes(tracks: Rows, returns: RadarReturns) -> InBox:
+    """Each return (N) in the axes of each track's box (T): arrays (T, N, 2)."""
+    return InBox(*(_turned(tracks, places) for places in (returns.place_m, returns.radar_m)))
+
+
+def distance_outside(tracks: Rows, point_m: Float) -> Float:
+    """Distance (T, N), m, of points (T, N, 2) in the axes of the tracks' boxes from those boxes; 0 inside."""
+    beyond = np.maximum(np.abs(point_m) - tracks["size_m"][:, None, :2] / 2.0, 0.0)
+    return np.hypot(beyond[..., 0], beyond[..., 1])
+
+
+def heading_sigma(track: np.void) -> float:
+    """Standard deviation, rad, of the direction of a track's velocity."""
+    vx, vy = track["state"][2:4]
+    speed = max(float(np.hypot(vx, vy)), 1e-3)
+    across = np.array([-vy, vx]) / speed
+    return float(np.sqrt(across @ track["covariance"][2:4, 2:4] @ across)) / speed
+
+
+def measure_position(track: np.void, returns: RadarReturns, is_box: bool) -> list[PositionMeasurement]:
+    """Measurements of the centre of `track` by the returns from it: one for each side of the box that they lie on."""
+    if not is_box:
+        return [_measure_disc(track, returns)]
+    row = np.array([track])
+    there = in_boxes(row, returns)
+    point, radar = there.point_m[0], there.radar_m[0]
+    half = track["size_m"][:2] / 2.0
+    # (N, 2): signed distance beyond the front or rear side, and the left or right side, that faces the radar
+    beyond = point - np.sign(radar) * half
+    is_hidden = np.abs(radar) <= half
+    is_hidden[is_hidden.all(axis=1)] = False
+    axis = np.argmin(np.where(is_hidden, np.inf, np.abs(beyond)), axis=1)
+    c, s = np.cos(track["yaw_rad"]), np.sin(track["yaw_rad"])
+    turn = np.array([[c, -s], [s, c]])
+    out = []
+    for normal in (0, 1):
+        for way in (-1.0, 1.0):
+            on_side = (axis == normal) & (np.sign(radar[:, normal]) == way)
+            if on_side.any():
+                out.append(_measure_side(point[on_side], beyond[on_side], half, normal, turn))
+    return out
+
+
+def _measure_side(point: Float, beyond: Float, half: Float, normal: int, turn: Float) -> PositionMeasurement:
+    along, count = 1 - normal, len(point)
+    off, variance = np.empty(2), np.empty(2)
+    off[normal], variance[normal] = beyond[:, normal].mean(), SIDE_SIGMA_M**2
+    off[along] = (point[:, along].min() + point[:, along].max()) / 2.0
+    # the midrange of `count` draws from a uniform distribution
+    variance[along] = (2.0 * half[along]) ** 2 / (2.0 * (count + 1) * (count + 2))
+    variance[along] = max(variance[along], ALONG_SIGMA_MIN_M**2)
+    return PositionMeasurement(turn @ off, turn @ np.diag(variance) @ turn.T)
+
+
+def _measure_disc(track: np.void, returns: RadarReturns) -> PositionMeasurement:
+    """The centre lies a radius behind the returns, as the radar sees them."""
+    radius = float(track["size_m"][:2].sum()) / 4.0
+    centre = (returns.place_m + radius * returns.sight).mean(axis=0)
+    return PositionMeasurement(centre - track["state"][:2], ROUND_SIGMA_M**2 * np.eye(2))
+
+
+def _turned(tracks: Rows, places: Float) -> Float:
+    """Places (N, 2) of the map in the axes of the tracks' boxes, (T, N, 2)."""
+    away = places[None] - tracks["state"][:, None, :2]
+    c, s = np.cos(tracks["yaw_rad"])[:, None], np.sin(tracks["yaw_rad"])[:, None]
+    return np.stack([c * away[..., 0] + s * away[..., 1], -s * away[..., 0] + c * away[..., 1]], axis=-1)

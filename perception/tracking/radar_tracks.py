@@ -1,0 +1,177 @@
+"""The radar's part of tracking: returns update the tracks that explain them, and those left over start new tracks.
+
+A radar sees whatever moves, on all sides, but not what it is. So it corrects position and velocity of the cameras'
+tracks, never their kind and size, and it starts tracks of cars. Standing returns, of which walls, poles and parked cars
+send thousands, start none. They may keep a track that the cameras do not see now: a car beside the ego that stops.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_core.types import Float, ObjectKind
+from perception.radar.clusters import cluster
+from perception.radar.returns import RadarReturns
+from perception.tracking.radar_boxes import (
+    HEADING_SIGMA_MAX_RAD,
+    PositionMeasurement,
+    distance_outside,
+    heading_sigma,
+    in_boxes,
+    measure_position,
+)
+from perception.tracking.track_rows import NUMBER, TRACK, Rows
+from perception.tracking.turning_motion import correct_radial_speed, update_positions
+
+CAR, PEDESTRIAN = NUMBER[ObjectKind.CAR], NUMBER[ObjectKind.PEDESTRIAN]
+CAR_SIZE_M = (4.6, 1.95, 1.58)
+"""Length, width and height of a car that only radar sees."""
+
+GATE_M, GATE_SIGMAS = 1.0, 2.5
+"""Distance outside its box at which a return may come from a road user: a constant, m, plus so many standard deviations
+of its position."""
+
+SIGMA_MAX_M = 1.5
+"""Largest standard deviation of a position that widens the gate, m."""
+
+RADIAL_SIGMA_MPS, RADIAL_GATE = 0.5, 3.0
+"""Standard deviation, m/s, of the radial speed of a point on a road user, most of which comes from its turning; and the
+gate on the difference from the predicted radial speed, in standard deviations of both."""
+
+STANDING_GATE_M, STANDING_RANGE_M, STANDING_HEIGHT_M = 0.4, 25.0, 0.3
+"""Gate as `GATE_M`, largest range, m, and smallest height, m, of a standing return that comes from a road user. Further
+away the road itself sends returns as high as that if the ego pitches."""
+
+UNSEEN_BY_CAMERA_S = 0.3
+"""Time after which a camera's track may be kept by standing returns, s."""
+
+START_MIN_MPS = 2.0
+"""Smallest radial speed, m/s, that starts a track; above that of a walker."""
+
+WALKER_M = 1.5
+"""Distance from a tracked pedestrian within which no return starts a track, m."""
+
+START_SIGMA_M, START_VELOCITY_MPS = 1.5, 7.0
+"""Standard deviations of a new track's position, m, and of its velocity where no lane tells more, m/s."""
+
+CONFIDENCE, CONFIDENCE_GAIN = 0.6, 0.3
+"""Confidence of radar tracks, and the weight of each tick in it."""
+
+OUTLIER_GATE = 6.0
+"""Squared Mahalanobis distance beyond which a measurement is weighted down."""
+
+Numbers = NDArray[np.int64]
+NONE = -1
+
+
+def explain_returns(tracks: Rows, returns: RadarReturns) -> Numbers:
+    """For each return (N,) the row of the track that it comes from, or NONE."""
+    if not len(tracks) or not len(returns):
+        return np.full(len(returns), NONE)
+    outside = distance_outside(tracks, in_boxes(tracks, returns).point_m)
+    covariance = tracks["covariance"]
+    sigma_m = np.sqrt(np.maximum(covariance[:, 0, 0], covariance[:, 1, 1]))[:, None]
+    velocity_covariance = covariance[:, 2:4, 2:4]
+    variance = np.einsum("ni,tij,nj->tn", returns.sight, velocity_covariance, returns.sight) + RADIAL_SIGMA_MPS**2
+    off_sigmas = np.abs(returns.radial_mps - tracks["state"][:, 2:4] @ returns.sight.T) / np.sqrt(variance)
+    gate_m = np.where(returns.is_moving, GATE_M + GATE_SIGMAS * np.minimum(sigma_m, SIGMA_MAX_M), STANDING_GATE_M)
+    fits = (outside <= gate_m) & (off_sigmas <= RADIAL_GATE) & (tracks["kind"] != PEDESTRIAN)[:, None]
+    fits &= returns.is_moving | (_may_stand(tracks)[:, None] & _is_body(returns))
+    cost = outside / (1.0 + sigma_m) + off_sigmas + np.log(variance)
+    owner = np.argmin(np.where(fits, cost, np.inf), axis=0)
+    return np.where(fits.any(axis=0), owner, NONE)
+
+
+def _may_stand(tracks: Rows) -> NDArray[np.bool_]:
+    """Whether standing returns may keep a track: the cameras do not see it now."""
+    return np.asarray(tracks["box_age_s"].min(axis=1) > UNSEEN_BY_CAMERA_S)
+
+
+def _is_body(returns: RadarReturns) -> NDArray[np.bool_]:
+    """Whether a standing return may come from a body and not from the road."""
+    near = np.hypot(*(returns.place_m - returns.radar_m).T) <= STANDING_RANGE_M
+    return np.asarray(near & (returns.height_m >= STANDING_HEIGHT_M))
+
+
+def update_tracks(tracks: Rows, returns: RadarReturns, owner: Numbers) -> Numbers:
+    """Correct in place the tracks that own returns, by position and radial speed; gives their rows."""
+    seen = np.unique(owner[owner != NONE])
+    rounds: list[list[tuple[int, PositionMeasurement]]] = []
+    sights: list[tuple[int, int]] = []  # of each row, the returns furthest to the right and to the left
+    for row in seen.tolist():
+        own = np.flatnonzero(owner == row)
+        part = returns.select(own)
+        measured = measure_position(tracks[row], part, heading_sigma(tracks[row]) <= HEADING_SIGMA_MAX_RAD)
+        for number, one in enumerate(measured):
+            if number == len(rounds):
+                rounds.append([])
+            rounds[number].append((row, one))
+        mean = part.sight.mean(axis=0)
+        to_left = mean[0] * part.sight[:, 1] - mean[1] * part.sight[:, 0]
+        sights.append((int(own[np.argmin(to_left)]), int(own[np.argmax(to_left)])))
+    for batch in rounds:
+        rows = np.array([row for row, _ in batch])
+        states, covariances = tracks["state"][rows], tracks["covariance"][rows]
+        off, noise = np.array([one.off_m for _, one in batch]), np.array([one.noise_m2 for _, one in batch])
+        update_positions(states, covariances, off, noise, OUTLIER_GATE)
+        tracks["state"][rows], tracks["covariance"][rows] = states, covariances
+    for side in (0, 1):
+        which = [
+            (row, pair[side])
+            for row, pair in zip(seen.tolist(), sights, strict=True)
+            if side == 0 or len(set(pair)) > 1
+        ]
+        if which:
+            rows, numbers = np.array(which).T
+            _correct_radial(tracks, rows, returns.select(numbers), OUTLIER_GATE)
+    return seen
+
+
+def _correct_radial(tracks: Rows, rows: Numbers, returns: RadarReturns, gate: float) -> None:
+    """Correct in place the velocity of the tracks `rows` by the radial speed of one return each."""
+    sigma = np.full(len(rows), RADIAL_SIGMA_MPS)
+    tracks["state"][rows], tracks["covariance"][rows] = correct_radial_speed(
+        tracks["state"][rows], tracks["covariance"][rows], returns.sight, returns.radial_mps, sigma, gate
+    )
+
+
+def unexplained_groups(tracks: Rows, returns: RadarReturns, owner: Numbers) -> list[RadarReturns]:
+    """Groups of fast returns that no track explains, each from one road user."""
+    fast = (owner == NONE) & (np.abs(returns.radial_mps) >= START_MIN_MPS)
+    walkers = tracks["state"][tracks["kind"] == PEDESTRIAN][:, :2]
+    for place in walkers:
+        fast &= np.hypot(*(returns.place_m - place).T) > WALKER_M
+    left = returns.select(fast)
+    return [left.select(rows) for rows in cluster(left)]
+
+
+def new_tracks(groups: list[RadarReturns], first_id: int) -> Rows:
+    """Tracks of cars at the groups' places, with no velocity yet."""
+    tracks = np.zeros(len(groups), TRACK)
+    radius = sum(CAR_SIZE_M[:2]) / 4.0
+    for number, group in enumerate(groups):
+        track = tracks[number]
+        track["state"][:2] = (group.place_m + radius * group.sight).mean(axis=0)
+        track["covariance"] = np.diag([START_SIGMA_M**2] * 2 + [START_VELOCITY_MPS**2] * 2 + [1.0, 0.15**2])
+    tracks["track_id"] = first_id + np.arange(len(groups))
+    tracks["kind"] = tracks["seen_kind"] = CAR
+    tracks["votes"][:, CAR] = tracks["confidence"] = CONFIDENCE * CONFIDENCE_GAIN
+    tracks["size_m"], tracks["hits"], tracks["is_by_radar"] = CAR_SIZE_M, 1, True
+    tracks["free_mps"], tracks["box_age_s"] = math.nan, math.inf
+    return tracks
+
+
+def init_radial(tracks: Rows, groups: list[RadarReturns]) -> None:
+    """Correct in place the velocity priors of new tracks by the radial speed of their groups, and set their heading."""
+    for row, group in enumerate(groups):
+        _correct_radial(tracks, np.array([row]), group.select(np.array([0])), math.inf)
+        vx, vy = tracks["state"][row, 2:4]
+        tracks["yaw_rad"][row] = math.atan2(vy, vx)
+
+
+def sees_well(track_covariances: Float, sigma_max_mps: float) -> NDArray[np.bool_]:
+    """Whether the velocity of each track (N,) is known to `sigma_max_mps` in every direction."""
+    return np.asarray(np.linalg.eigvalsh(track_covariances[:, 2:4, 2:4])[:, -1] <= sigma_max_mps**2)
