@@ -67,7 +67,7 @@ class Episode:
             settings = self.world.get_settings()
             settings.synchronous_mode = True
             settings.fixed_delta_seconds = self.spec.step_s
-            settings.no_rendering_mode = not self.spec.rig.cameras
+            settings.no_rendering_mode = not (self.spec.rig.cameras or self.spec.rig.radars)
             self.cleanup.callback(self.session.clean_up, self.world.apply_settings, before)
             self.world.apply_settings(settings)
             self.session.client.set_timeout(FIRST_TICK_TIMEOUT_S)
