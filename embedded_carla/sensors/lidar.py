@@ -33,6 +33,7 @@ FACE_WIDTH_PX = 512
 HEIGHT_STEP_PX = 32  # limits the number of picture sizes, since buffers are kept per size
 STEEP_FACE_DEG = 89.9  # below 90, where yaw and roll are degenerate (gimbal lock)
 FACE_YAWS_DEG = (0.0, 90.0, 180.0, -90.0)
+HALF_YAWS_DEG = (-45.0, 45.0)  # of rays that look up to 90 degrees to both sides: two pictures instead of three
 SIDE_TILT_DEG = 60.0  # limit of the four side faces; steeper rays use the face up or down
 
 
@@ -215,8 +216,13 @@ def cast(
 
 def _faces(directions: F64) -> tuple[list[tuple[Transform, float]], NDArray[np.int64]]:
     """Render faces as (camera rotation, tangent of half the width), and the face index (N,) of each ray."""
-    faces = [(Transform(yaw_deg=yaw), 1.0) for yaw in FACE_YAWS_DEG]
-    of_ray = np.floor((np.degrees(np.arctan2(directions[:, 1], directions[:, 0])) + 45.0) / 90.0).astype(np.int64) % 4
+    yaw_deg = np.degrees(np.arctan2(directions[:, 1], directions[:, 0]))
+    if len(yaw_deg) and 45.0 < np.abs(yaw_deg).max() < 90.0:
+        faces = [(Transform(yaw_deg=yaw), 1.0) for yaw in HALF_YAWS_DEG]
+        of_ray = (yaw_deg >= 0.0).astype(np.int64)
+    else:
+        faces = [(Transform(yaw_deg=yaw), 1.0) for yaw in FACE_YAWS_DEG]
+        of_ray = np.floor((yaw_deg + 45.0) / 90.0).astype(np.int64) % 4
     steepest = np.tan(np.radians(SIDE_TILT_DEG))
     x, y, z = np.abs(directions[:, 0]), np.abs(directions[:, 1]), directions[:, 2]
     rise = z / np.maximum(np.maximum(x, y), 1e-12)
