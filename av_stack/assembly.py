@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from av_core.types import CameraModel, LaneGraph, Truth, VehicleParameters
+from av_core.types import CameraModel, LaneGraph, RadarModel, Truth, VehicleParameters
 from av_stack.pipeline import Pipeline, Stages
 from control import ControlConfig, Controller
 from perception.daylight import Daylight
@@ -25,11 +25,12 @@ ORACLES = ("detection", "lights")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Configurations of planning and control, and the cameras, the first of which looks ahead."""
+    """Configurations of planning and control, the cameras, the first of which looks ahead, and the radars."""
 
     planning: PlanningConfig
     control: ControlConfig
     cameras: tuple[CameraModel, ...]
+    radars: tuple[RadarModel, ...] = ()
 
 
 def build_pipeline(
@@ -71,9 +72,10 @@ def build_stages(
     detected = [camera.name for camera in settings.cameras if camera.name in needed]
     planner = Planner(graph, vehicle, settings.planning, list(lights.cameras))
     planner.set_route(route)
+    radars = [radar.name for radar in settings.radars] if "detection" not in oracles else []
     return Stages(
         front=front,
-        health=RigHealthMonitor(front, [name for name in detected if name != front]),
+        health=RigHealthMonitor(front, [name for name in detected if name != front], radars),
         lanes=backend.lanes,
         localizer=Localizer(graph),
         detector=CameraDetector(detected, backend),

@@ -60,7 +60,7 @@ def _attach(
         ego.equip()
         route = route_from(ego.lane_graph, ego.pose, goal, stack.planning)
         backend = build_backend(rig.cameras, needed_weights((), None, device), device)
-        settings = Settings(stack.planning, stack.control, rig.cameras)
+        settings = Settings(stack.planning, stack.control, rig.cameras, rig.radars)
         pipeline = build_pipeline(ego.lane_graph, ego.vehicle, route, settings, _no_truth, (), backend)
         say(f"driving vehicle {ego.ego.id} ({ego.ego.type_id}) along a route of {route.length_m:.0f} m")
         while (frame := ego.tick()) is not None:

@@ -109,7 +109,7 @@ class AvStackAgent(AutonomousAgent):  # type: ignore[misc]  # the evaluator is n
         route = find(graph, self._plan())
         print(f"route of {route.length_m:.0f} m on {graph.name}")
         backend = build_backend(self._rig.cameras, SHIPPED[self._device], self._device)
-        settings = Settings(config.planning, config.control, self._rig.cameras)
+        settings = Settings(config.planning, config.control, self._rig.cameras, self._rig.radars)
         return build_pipeline(graph, MKZ_2020, route, settings, _no_truth, (), backend)
 
 

@@ -1,6 +1,6 @@
 """The whole program as one pipeline: a sensor frame in, a control command out. Start reading here.
 
-cameras, GNSS, IMU, wheels -> health -> lanes -> localization -> objects, lights -> scene
+cameras, radars, GNSS, IMU, wheels -> health -> lanes -> localization -> objects, lights -> scene
 -> prediction -> plan -> control
 
 `av_stack.assembly` chooses the stages.
@@ -72,6 +72,7 @@ class Pipeline:
             self.begin(name, image.bgr)
         with self._timed("health"):
             health = stages.health.update(frame)
+            frame = replace(frame, radars={name: frame.radars[name] for name in frame.radars if name in health.trusted})
         with self._timed("lanes"):
             lanes = self._detect_lanes(frame, health)
         with self._timed("localization"):
@@ -117,10 +118,10 @@ class Pipeline:
 
 
 def react_to_health(health: Health, plan: Plan, speed_mps: float, others: Mapping[str, Health] | None = None) -> Plan:
-    """Adapt the plan to camera health: slower while the front camera cannot be trusted, a safe stop if that lasts.
+    """Adapt the plan to the sensors' health: slower while the front camera cannot be trusted, a stop if that lasts.
 
-    `others` is the health of the other cameras by name: the plan is limited to a moderate speed while one of them
-    fails.
+    `others` is the health of the other cameras and of the radars by name: the plan is limited to a moderate speed while
+    one of them fails.
     """
     if health.response is Response.DRIVE:
         unwell = {name: one for name, one in (others or {}).items() if one.response is not Response.DRIVE}

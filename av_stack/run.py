@@ -225,6 +225,8 @@ def _load(scenario: Scenario, options: Options) -> _Setup:
     rig = load_rig(rig_name)
     if options.rig is None and not agent.uses_cameras:
         rig_name, rig = NO_RIG, replace(rig, cameras=())
+    if not agent.uses_cameras or "detection" in options.oracles:
+        rig = replace(rig, radars=())  # nobody would look at their sweeps
     keyframes = scenario.weather_keyframes
     weather = start_weather(keyframes) if keyframes else load_weather(scenario.weather, weather_presets())
     spec = world_spec(scenario, rig, weather)
@@ -262,7 +264,7 @@ def _agent(world: World, route: Route, setup: _Setup, options: Options) -> Agent
 def _stack(world: World, route: Route, setup: _Setup, options: Options) -> StackAgent:
     """The stack for this world, which passes it the pictures as they arrive."""
     cameras = setup.rig.cameras
-    settings = Settings(setup.stack.planning, setup.stack.control, cameras)
+    settings = Settings(setup.stack.planning, setup.stack.control, cameras, setup.rig.radars)
     weights = needed_weights(options.oracles, options.weights, options.device)
     backend = build_backend(cameras, weights, options.device)
     pipeline = build_pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, options.oracles, backend)

@@ -46,7 +46,7 @@ def measured(scenario: Scenario, oracles: tuple[str, ...]) -> tuple[float, dict[
         world = CarlaWorld(address, world_spec(scenario, rig, scenario.weather))
         try:
             route = mission_route(world.lane_graph, scenario, stack.planning)
-            settings = Settings(stack.planning, stack.control, rig.cameras)
+            settings = Settings(stack.planning, stack.control, rig.cameras, rig.radars)
             backend = build_backend(rig.cameras, needed_weights(oracles), "cpu")
             pipeline = build_pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, oracles, backend)
             world.show_pictures(pipeline.begin)

@@ -21,6 +21,7 @@ from av_stack.agents.base import AgentStep
 from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.exact.topics import ExactTopics
 from av_stack.recording.mcap_file import McapFile
+from av_stack.recording.radar_topic import radar_message
 from av_stack.recording.schemas import MAP, TOPICS, schema_of
 from av_stack.results.constraint_text import describe
 from scenarios.judging.judge import Progress
@@ -43,9 +44,9 @@ class Recording:
     """One MCAP file; call `write` after each step and `close` once. On disk it is complete up to the last commit.
 
     Raises AvStackError where the file cannot be written (a full disk); nothing may be written to it after that. Topics:
-    /camera/NAME, /gnss, /sensors, /tf (map -> ego), /lanes, /scene, /plan, /control, /truth, /judge, /confidence,
-    /stage_ms, once /map, and those of `exact.topics`. An agent other than the stack estimates nothing: /tf is then the
-    true pose, and /lanes, /scene, /plan, /confidence and /stage_ms are empty.
+    /camera/NAME, /radar/NAME, /gnss, /sensors, /tf (map -> ego), /lanes, /scene, /plan, /control, /truth, /judge,
+    /confidence, /stage_ms, once /map, and those of `exact.topics`. An agent other than the stack estimates nothing: /tf
+    is then the true pose, and /lanes, /scene, /plan, /confidence and /stage_ms are empty.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Recording:
         self._writer = foxglove.open_mcap(self._file, context=self._context, writer_options=options)
         self._writer.write_metadata("run", {key: str(value) for key, value in metadata.items()})
         self._cameras: dict[str, channels.CompressedImageChannel] = {}
+        self._radars: dict[str, channels.PointCloudChannel] = {}
         self._gnss = channels.LocationFixChannel("/gnss", context=self._context)
         self._tf = channels.FrameTransformChannel("/tf", context=self._context)
         self._lanes = channels.SceneUpdateChannel("/lanes", context=self._context)
@@ -134,6 +136,10 @@ class Recording:
             _, jpeg = cv2.imencode(".jpg", image.bgr, (cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY))
             picture = messages.CompressedImage(timestamp=stamp, frame_id=name, data=jpeg.tobytes(), format="jpeg")
             self._cameras[name].log(picture, log_time=time_ns)
+        for name, sweep in frame.radars.items():
+            if name not in self._radars:
+                self._radars[name] = channels.PointCloudChannel(f"/radar/{name}", context=self._context)
+            self._radars[name].log(radar_message(sweep, stamp), log_time=time_ns)
         fix = frame.gnss
         self._gnss.log(
             messages.LocationFix(

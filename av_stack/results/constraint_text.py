@@ -19,7 +19,7 @@ _TEXTS = {
     ConstraintKind.OFF_LIGHT: "light {object_id} is off",
     ConstraintKind.STOP_SIGN: "stop sign {object_id} in {distance_m:.0f} m",
     ConstraintKind.YIELD_SIGN: "yield sign {object_id}",
-    ConstraintKind.CAMERA_CAUTION: "camera {name}: slower",
+    ConstraintKind.CAMERA_CAUTION: "sensor {name}: slower",
     ConstraintKind.CAMERA_SLOW: "camera {name}: slowing down",
     ConstraintKind.CAMERA_STOP: "camera {name}: safe stop",
     ConstraintKind.END_OF_ROUTE: "end of route in {distance_m:.0f} m",

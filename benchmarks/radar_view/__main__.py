@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import carla
 import numpy as np
@@ -98,7 +99,7 @@ def _run(world: CarlaWorld, manoeuvre: Manoeuvre, perceiver: Perceiver) -> dict[
     server, ego = world.episode.world, world.episode.ego
     blueprint = server.get_blueprint_library().find(manoeuvre.blueprint)
     _place(ego, manoeuvre.ego_at(START_S), manoeuvre.ego_mps)
-    other = server.spawn_actor(blueprint, _transform(manoeuvre.other_at(START_S)))
+    other = cast("carla.Vehicle", server.spawn_actor(blueprint, _transform(manoeuvre.other_at(START_S))))
     out: dict[str, list[Match]] = defaultdict(list)
     try:
         _place(other, manoeuvre.other_at(START_S), manoeuvre.other_mps)

@@ -1,1 +1,1 @@
-"""Health of the cameras: faulty and torn pictures, and how the drive must react."""
+"""Health of the cameras and radars: their faults, and how the drive must react."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from av_core.types import CameraImage, CameraModel, Image
+from perception.health.confidence import UNWELL_BELOW, ConfidenceFilter
 from perception.health.tear_detection import RowCorrelations, has_tear, is_in_place, row_correlations
 
 Float32 = NDArray[np.float32]
@@ -56,12 +57,6 @@ STALE_SPEED_MPS, STALE_SHARE = 1.0, 0.2
 FROZEN_SPEED_MPS, FROZEN_CHANGED = 0.5, 1e-6
 """Minimum speed for the frozen-picture check, m/s, and the maximum grey-level difference of equal pixels."""
 
-FADE, RECOVER_S = 0.6, 0.5
-"""Factor on the confidence per faulty picture, and time to recover full confidence from zero, s."""
-
-UNWELL_BELOW = 0.5
-"""Confidence below which the camera is unhealthy and the car slows down."""
-
 STOP_AFTER_S = 1.0
 """Unhealthy time after which the car makes a safe stop, s."""
 
@@ -85,7 +80,7 @@ class Response(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """State of one camera: its `faults`, a `confidence` in [0, 1] and for how long it has been unhealthy."""
+    """State of one camera or radar: its `faults`, a `confidence` in [0, 1] and for how long it has been unhealthy."""
 
     faults: tuple[Fault, ...]
     confidence: float
@@ -110,18 +105,13 @@ class HealthMonitor:
         self._whole: Float32 | None = None
         self._whole_s = 0.0
         self._correlations: RowCorrelations | None = None
-        self._time_s: float | None = None
-        self._confidence = 1.0
-        self._unwell_s = 0.0
+        self._confidence = ConfidenceFilter()
 
     def update(self, image: CameraImage | None, time_s: float, speed_mps: float) -> Health:
         """Health after this picture.
 
-        Each faulty picture multiplies the confidence by `FADE`, so that the second one in a row slows the car; good
-        pictures restore it within `RECOVER_S`.
+        The second faulty picture in a row makes the camera unhealthy, which slows the car.
         """
-        dt = 0.0 if self._time_s is None else max(time_s - self._time_s, 0.0)
-        self._time_s = time_s
         if image is None or image.bgr.size == 0:
             faults: tuple[Fault, ...] = (Fault.MISSING,)
         else:
@@ -135,14 +125,8 @@ class HealthMonitor:
             self._last = small
             if Fault.TORN not in faults:
                 self._whole, self._whole_s, self._correlations = small, time_s, correlations
-        if faults:
-            self._confidence *= FADE
-            self._unwell_s += dt
-        else:
-            self._confidence = min(1.0, self._confidence + dt / RECOVER_S)
-            if self._confidence >= UNWELL_BELOW:
-                self._unwell_s = 0.0
-        return Health(faults, self._confidence, self._unwell_s)
+        self._confidence.update(bool(faults), time_s)
+        return Health(faults, self._confidence.confidence, self._confidence.unwell_s)
 
 
 def find_faults(

@@ -34,7 +34,7 @@ class RadarReturns:
     """Returns of all radars in one tick, N rows each, in the map frame.
 
     * `place_m` (N, 2) and `height_m` (N,): position, and height above the ground under the ego;
-    * `radar_m` (N, 2): position of the radar that measured it, and `sight` (N, 2): unit vector from there to the return;
+    * `radar_m` (N, 2): position of the radar that measured it; `sight` (N, 2): unit vector from there to the return;
     * `radial_mps` (N,): speed over ground along `sight`, positive away from the radar.
     """
 
@@ -95,11 +95,11 @@ def _stacked(sweeps: Iterable[RadarSweep]) -> tuple[Float, Float]:
 
 def _ego_motion(own: Float, rates_mps: Float, prior: Float) -> Float:
     """The ego's motion (3,) that explains the range rates of standing things best, with `prior` (3,) as a prior."""
-    motion = prior
+    motion: Float = prior
     weight, weights = 1.0 / RANGE_RATE_SIGMA_MPS**2, np.diag(MOTION_SIGMA**-2.0)
     for gate_mps in STANDING_GATES_MPS:
         standing = np.abs(rates_mps - own @ motion) < gate_mps
         rows, rates = own[standing], rates_mps[standing]
         normal = weight * rows.T @ rows + weights
-        motion = np.linalg.solve(normal, weight * rows.T @ rates + weights @ prior)
+        motion = np.asarray(np.linalg.solve(normal, weight * rows.T @ rates + weights @ prior), dtype=np.float64)
     return motion

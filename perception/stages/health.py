@@ -1,4 +1,4 @@
-"""Monitors the health of a rig's cameras, and says whose pictures can be trusted now."""
+"""Monitors the health of a rig's cameras and radars, and says whose measurements can be trusted now."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from av_core.types import SensorFrame
 from perception.health.monitor import Health, HealthMonitor
+from perception.health.radar import RadarMonitor
 
 
 @dataclass(frozen=True, slots=True)
 class RigHealth:
-    """Health of the front camera, and of the other monitored cameras by name; `trusted` have no fault now."""
+    """Health of the front camera, and of the other monitored sensors by name; `trusted` have no fault now."""
 
     front: Health
     others: Mapping[str, Health]
@@ -19,15 +20,17 @@ class RigHealth:
 
 
 class RigHealthMonitor:
-    """Monitors the camera `front` and the cameras `others`, by name; call `update` with every frame in order."""
+    """Monitors the camera `front`, the cameras `others` and the `radars`; call `update` with every frame in order."""
 
-    def __init__(self, front: str, others: Sequence[str] = ()) -> None:
+    def __init__(self, front: str, others: Sequence[str] = (), radars: Sequence[str] = ()) -> None:
         self._front = front
+        self._radars = {name: RadarMonitor() for name in radars}
         self._monitors = {name: HealthMonitor() for name in (front, *others)}
 
     def update(self, frame: SensorFrame) -> RigHealth:
-        """Health after the pictures of this frame."""
+        """Health after the pictures and sweeps of this frame."""
         time_s, speed_mps = frame.stamp.time_s, frame.wheel_speed_mps
         each = {name: one.update(frame.cameras.get(name), time_s, speed_mps) for name, one in self._monitors.items()}
+        each |= {name: one.update(frame.radars.get(name), time_s) for name, one in self._radars.items()}
         trusted = frozenset(name for name, health in each.items() if not health.faults)
         return RigHealth(each.pop(self._front), each, trusted)

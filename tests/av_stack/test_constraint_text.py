@@ -27,7 +27,7 @@ KIND = ConstraintKind
     (Constraint(KIND.OFF_LIGHT, "412", 18.0), "light 412 is off"),
     (Constraint(KIND.STOP_SIGN, "13", 1.0), "stop sign 13 in 1 m"),
     (Constraint(KIND.YIELD_SIGN, "13", 1.0), "yield sign 13"),
-    (Constraint(KIND.CAMERA_CAUTION, name="rear black"), "camera rear black: slower"),
+    (Constraint(KIND.CAMERA_CAUTION, name="rear black"), "sensor rear black: slower"),
     (Constraint(KIND.CAMERA_SLOW, name="torn"), "camera torn: slowing down"),
     (Constraint(KIND.CAMERA_STOP, name="torn"), "camera torn: safe stop"),
     (Constraint(KIND.END_OF_ROUTE, distance_m=99.7), "end of route in 100 m"),

@@ -54,7 +54,7 @@ def test_the_car_is_wary_where_another_camera_is_unwell() -> None:
     free, well, black = plan(12.0), Health((), 1.0, 0.0), Health((Fault.BLACK,), 0.1, 3.0)
     assert react_to_health(well, free, 12.0, {"left": well, "rear": well}) is free
     wary = react_to_health(well, free, 12.0, {"left": well, "rear": black})
-    assert describe(wary.constraint) == "camera rear black: slower"
+    assert describe(wary.constraint) == "sensor rear black: slower"
     assert wary.trajectory.speed_mps[-1] == pytest.approx(CAUTIOUS_MPS)  # however long it lasts
     slow = react_to_health(Health((Fault.BLACK,), 0.1, 0.3), free, 12.0, {"rear": black})
     assert describe(slow.constraint) == "camera black: slowing down"

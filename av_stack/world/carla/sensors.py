@@ -45,7 +45,7 @@ T = TypeVar("T", bound=Framed)
 
 RADAR = "sensor.other.radar"
 RADAR_TIMEOUT_S = 5.0
-"""Time, s, after which a radar counts as silent. Its data come with those of the cameras, which are waited for first."""
+"""Time, s, after which a radar counts as silent; its data come with the cameras', which are waited for first."""
 
 Listen = Callable[[carla.Sensor, Callable[[Any], None]], None]
 

@@ -35,7 +35,7 @@ def test_a_camera_that_fails_for_good_ends_in_a_safe_stop(city_server: Address, 
     world = CarlaWorld(city_server, world_spec(scenario, rig, load_weather(scenario.weather, weather_presets())))
     try:
         route = mission_route(world.lane_graph, scenario, stack.planning)
-        settings = Settings(stack.planning, stack.control, rig.cameras)
+        settings = Settings(stack.planning, stack.control, rig.cameras, rig.radars)
         pipeline = build_pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, ORACLES)
         blind: list[tuple[float, bool, str]] = []  # speed, hazard lights, what bound the speed
         for _ in range(400):

@@ -56,7 +56,7 @@ def test_who_stands_round_the_car_is_seen(city_server: Address) -> None:
         truth = world.truth()
         ids = park_round(city_server, truth.ego, truth.ego_z_m)
         route = mission_route(world.lane_graph, scenario, stack.planning)
-        settings = Settings(stack.planning, stack.control, rig.cameras)
+        settings = Settings(stack.planning, stack.control, rig.cameras, rig.radars)
         backend = build_backend(rig.cameras, COMPACT, "cpu")
         pipeline = build_pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, (), backend)
         world.show_pictures(pipeline.begin)
