@@ -34,23 +34,24 @@ class PositionMeasurement:
     noise_m2: Float
 
 
-@dataclass(frozen=True, slots=True)
-class InBox:
-    """Returns and the radars that measured them in the axes of boxes: (..., 2), m ahead of and left of the centre."""
-
-    point_m: Float
-    radar_m: Float
-
-
-def in_boxes(tracks: Rows, returns: RadarReturns) -> InBox:
-    """Each return (N) in the axes of each track's box (T): arrays (T, N, 2)."""
-    return InBox(*(_turned(tracks, places) for places in (returns.place_m, returns.radar_m)))
+def in_boxes(tracks: Rows, places: Float) -> Float:
+    """Places (N, 2) of the map in the axes of each track's box (T): (T, N, 2), m ahead and left of its centre."""
+    away = places[None] - tracks["state"][:, None, :2]
+    c, s = np.cos(tracks["yaw_rad"])[:, None], np.sin(tracks["yaw_rad"])[:, None]
+    return np.stack([c * away[..., 0] + s * away[..., 1], -s * away[..., 0] + c * away[..., 1]], axis=-1)
 
 
-def distance_outside(tracks: Rows, point_m: Float) -> Float:
-    """Distance (T, N), m, of points (T, N, 2) in the axes of the tracks' boxes from those boxes; 0 inside."""
-    beyond = np.maximum(np.abs(point_m) - tracks["size_m"][:, None, :2] / 2.0, 0.0)
-    return np.hypot(beyond[..., 0], beyond[..., 1])
+def beyond_boxes(tracks: Rows, point_m: Float) -> Float:
+    """How far (T, N, 2) points, in the axes of the tracks' boxes, lie beyond those boxes along each axis; 0 inside."""
+    half = tracks["size_m"][:, None, :2] / 2.0
+    return np.asarray(np.sign(point_m) * np.maximum(np.abs(point_m) - half, 0.0))
+
+
+def position_covariances(tracks: Rows) -> Float:
+    """Covariances (T, 2, 2) of the tracks' positions in the axes of their boxes."""
+    c, s = np.cos(tracks["yaw_rad"]), np.sin(tracks["yaw_rad"])
+    turn = np.array([[c, s], [-s, c]]).transpose(2, 0, 1)
+    return np.asarray(turn @ tracks["covariance"][:, :2, :2] @ turn.transpose(0, 2, 1))
 
 
 def heading_sigma(track: np.void) -> float:
@@ -66,8 +67,7 @@ def measure_position(track: np.void, returns: RadarReturns, is_box: bool) -> lis
     if not is_box:
         return [_measure_disc(track, returns)]
     row = np.array([track])
-    there = in_boxes(row, returns)
-    point, radar = there.point_m[0], there.radar_m[0]
+    point, radar = in_boxes(row, returns.place_m)[0], in_boxes(row, returns.radar_m)[0]
     half = track["size_m"][:2] / 2.0
     # (N, 2): signed distance beyond the front or rear side, and the left or right side, that faces the radar
     beyond = point - np.sign(radar) * half
@@ -101,10 +101,3 @@ def _measure_disc(track: np.void, returns: RadarReturns) -> PositionMeasurement:
     radius = float(track["size_m"][:2].sum()) / 4.0
     centre = (returns.place_m + radius * returns.sight).mean(axis=0)
     return PositionMeasurement(centre - track["state"][:2], ROUND_SIGMA_M**2 * np.eye(2))
-
-
-def _turned(tracks: Rows, places: Float) -> Float:
-    """Places (N, 2) of the map in the axes of the tracks' boxes, (T, N, 2)."""
-    away = places[None] - tracks["state"][:, None, :2]
-    c, s = np.cos(tracks["yaw_rad"])[:, None], np.sin(tracks["yaw_rad"])[:, None]
-    return np.stack([c * away[..., 0] + s * away[..., 1], -s * away[..., 0] + c * away[..., 1]], axis=-1)

@@ -18,23 +18,25 @@ from perception.radar.returns import RadarReturns
 from perception.tracking.radar_boxes import (
     HEADING_SIGMA_MAX_RAD,
     PositionMeasurement,
-    distance_outside,
+    beyond_boxes,
     heading_sigma,
     in_boxes,
     measure_position,
+    position_covariances,
 )
 from perception.tracking.track_rows import NUMBER, TRACK, Rows
+from perception.tracking.tracks import select
 from perception.tracking.turning_motion import correct_radial_speed, update_positions
 
 CAR, PEDESTRIAN = NUMBER[ObjectKind.CAR], NUMBER[ObjectKind.PEDESTRIAN]
 CAR_SIZE_M = (4.6, 1.95, 1.58)
 """Length, width and height of a car that only radar sees."""
 
-GATE_M, GATE_SIGMAS = 1.0, 2.5
-"""Distance outside its box at which a return may come from a road user: a constant, m, plus so many standard deviations
-of its position."""
+GATE_SIGMA_M, GATE_SIGMAS = 0.4, 2.5
+"""Gate on the distance of a return from a road user's box, in standard deviations; and the one of the box itself, m,
+which adds to that of its position."""
 
-SIGMA_MAX_M = 1.5
+SIGMA_MAX_M = 4.0
 """Largest standard deviation of a position that widens the gate, m."""
 
 RADIAL_SIGMA_MPS, RADIAL_GATE = 0.5, 3.0
@@ -42,8 +44,8 @@ RADIAL_SIGMA_MPS, RADIAL_GATE = 0.5, 3.0
 gate on the difference from the predicted radial speed, in standard deviations of both."""
 
 STANDING_GATE_M, STANDING_RANGE_M, STANDING_HEIGHT_M = 0.4, 25.0, 0.3
-"""Gate as `GATE_M`, largest range, m, and smallest height, m, of a standing return that comes from a road user. Further
-away the road itself sends returns as high as that if the ego pitches."""
+"""Distance outside a box, m, up to which a standing return is from that road user; largest range and smallest height,
+m, of such a return. Further away the road itself sends returns as high as that if the ego pitches."""
 
 UNSEEN_BY_CAMERA_S = 0.3
 """Time after which a camera's track may be kept by standing returns, s."""
@@ -71,16 +73,19 @@ def explain_returns(tracks: Rows, returns: RadarReturns) -> Numbers:
     """For each return (N,) the row of the track that it comes from, or NONE."""
     if not len(tracks) or not len(returns):
         return np.full(len(returns), NONE)
-    outside = distance_outside(tracks, in_boxes(tracks, returns).point_m)
-    covariance = tracks["covariance"]
-    sigma_m = np.sqrt(np.maximum(covariance[:, 0, 0], covariance[:, 1, 1]))[:, None]
-    velocity_covariance = covariance[:, 2:4, 2:4]
-    variance = np.einsum("ni,tij,nj->tn", returns.sight, velocity_covariance, returns.sight) + RADIAL_SIGMA_MPS**2
+    beyond = beyond_boxes(tracks, in_boxes(tracks, returns.place_m))
+    spread = position_covariances(tracks)
+    spread *= np.minimum(SIGMA_MAX_M**2 / np.trace(spread, axis1=1, axis2=2), 1.0)[:, None, None]
+    spread += GATE_SIGMA_M**2 * np.eye(2)
+    away_sigmas = np.sqrt(np.einsum("tni,tij,tnj->tn", beyond, np.linalg.inv(spread), beyond))
+    variance = RADIAL_SIGMA_MPS**2 + np.einsum(
+        "ni,tij,nj->tn", returns.sight, tracks["covariance"][:, 2:4, 2:4], returns.sight
+    )
     off_sigmas = np.abs(returns.radial_mps - tracks["state"][:, 2:4] @ returns.sight.T) / np.sqrt(variance)
-    gate_m = np.where(returns.is_moving, GATE_M + GATE_SIGMAS * np.minimum(sigma_m, SIGMA_MAX_M), STANDING_GATE_M)
-    fits = (outside <= gate_m) & (off_sigmas <= RADIAL_GATE) & (tracks["kind"] != PEDESTRIAN)[:, None]
+    is_near = np.where(returns.is_moving, away_sigmas <= GATE_SIGMAS, np.hypot(*beyond.T).T <= STANDING_GATE_M)
+    fits = is_near & (off_sigmas <= RADIAL_GATE) & (tracks["kind"] != PEDESTRIAN)[:, None]
     fits &= returns.is_moving | (_may_stand(tracks)[:, None] & _is_body(returns))
-    cost = outside / (1.0 + sigma_m) + off_sigmas + np.log(variance)
+    cost = away_sigmas**2 + off_sigmas**2 + np.log(np.linalg.det(spread))[:, None] + np.log(variance)
     owner = np.argmin(np.where(fits, cost, np.inf), axis=0)
     return np.where(fits.any(axis=0), owner, NONE)
 
@@ -170,6 +175,20 @@ def init_radial(tracks: Rows, groups: list[RadarReturns]) -> None:
         _correct_radial(tracks, np.array([row]), group.select(np.array([0])), math.inf)
         vx, vy = tracks["state"][row, 2:4]
         tracks["yaw_rad"][row] = math.atan2(vy, vx)
+
+
+def drop_inner_tracks(tracks: Rows, hits_min: int) -> Rows:
+    """Drop radar tracks in the middle of another road user: the ends of a car beside the ego look like two cars.
+
+    The track with more matches stays, and that of a camera once it has `hits_min`.
+    """
+    if not tracks["is_by_radar"].any():
+        return tracks
+    inside = (beyond_boxes(tracks, in_boxes(tracks, tracks["state"][:, :2])) == 0.0).all(axis=2)  # [box, centre]
+    rank = np.where(tracks["is_by_radar"], tracks["hits"], np.where(tracks["hits"] >= hits_min, np.inf, -1))
+    older = tracks["track_id"][:, None] < tracks["track_id"]
+    is_better = (rank[:, None] > rank) | ((rank[:, None] == rank) & older)
+    return select(tracks, ~((inside & is_better).any(axis=0) & tracks["is_by_radar"]))
 
 
 def sees_well(track_covariances: Float, sigma_max_mps: float) -> NDArray[np.bool_]:

@@ -21,6 +21,7 @@ from perception.tracking.object_scale import SCALE_VARIANCE, rescale
 from perception.tracking.radar_tracks import (
     CONFIDENCE,
     CONFIDENCE_GAIN,
+    drop_inner_tracks,
     explain_returns,
     init_radial,
     new_tracks,
@@ -129,12 +130,12 @@ class Tracker:
             if things or camera == 0:
                 self._update_camera(camera, things, ego, checks[camera] if camera < len(checks) else None)
         if radar is not None:
-            self._update_radar(radar)
+            self._update_radar(radar, ego)
         return _to_objects(self._tracks, config.hits_min, ego)
 
-    def _update_radar(self, returns: RadarReturns) -> None:
+    def _update_radar(self, returns: RadarReturns, ego: EgoState) -> None:
         """Update the tracks with the radars' returns, and start tracks of moving cars."""
-        tracks, config = self._tracks, self._config
+        tracks, config = _widened(self._tracks, ego), self._config
         owner = explain_returns(tracks, returns)
         rows = update_tracks(tracks, returns, owner)
         groups = unexplained_groups(tracks, returns, owner)
@@ -144,6 +145,7 @@ class Tracker:
         _note_radar(kept)
         is_vague = kept["is_by_radar"] & ~sees_well(kept["covariance"], config.radar_velocity_max_mps)
         kept["hits"][is_vague] = np.minimum(kept["hits"][is_vague], config.hits_min - 1)
+        tracks = self._tracks
         tracks[rows] = kept
         started = new_tracks(groups, self._next_id)
         self._next_id += len(started)
@@ -151,7 +153,7 @@ class Tracker:
             _init_velocities(started, self._index)
         init_radial(started, groups)
         started["scale_variance"] = SCALE_VARIANCE
-        self._tracks = concatenate(tracks, started)
+        self._tracks = drop_inner_tracks(concatenate(tracks, started), config.hits_min)
 
     def _update_camera(
         self, camera: int, seen: Sequence[RangedObject], ego: EgoState, check: StartProbability | None
@@ -237,6 +239,16 @@ def _correct(tracks: Rows, measurements: Rows, ego: EgoState, camera: int) -> No
             state[moving], covariance[moving], velocity, noise, measurements["span_s"][moving], OUTLIER_GATE
         )
     update_attributes(tracks, measurements, camera, HEADING_MIN_MPS)
+
+
+def _widened(tracks: Rows, ego: EgoState) -> Rows:
+    """A copy of the tracks, with the camera's lasting error in the covariance where no radar has seen them lately."""
+    tracks = tracks.copy()
+    rows = np.flatnonzero(tracks["is_split"] & (tracks["radar_age_s"] >= RADAR_HOLDS_S))
+    if len(rows):
+        turn = turn_to_map(ego)
+        tracks["covariance"][rows, :2, :2] += turn @ tracks["steady_m2"][rows] @ turn.T
+    return tracks
 
 
 def _note_radar(tracks: Rows) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from av_core.types import CameraModel, ControlCommand, Image, Rig
+from av_core.types import CameraModel, ControlCommand, Image, RadarModel, Rig
 from av_stack.world.base import World
 from av_stack.world.carla.world import CarlaWorld
 from av_stack.world.factory import open_recorded, open_world
@@ -18,7 +18,8 @@ from tests.contract.list_world import ListWorld, recorded, write_recording
 
 START = (423.2, -375.5)
 CAMERAS = tuple(CameraModel(name, 160, 90, float(np.radians(60.0)), 2.1, 0.0, 1.6) for name in ("front", "second"))
-SPEC = WorldSpec("city_grid", START, (START, (423.2, -275.0)), Rig(CAMERAS), seed=3, traffic_vehicles=1)
+RADARS = tuple(RadarModel(side, 3.9, y_m, 0.6, y_m, 1.5, 0.1) for side, y_m in (("on_left", 0.95), ("on_right", -0.95)))
+SPEC = WorldSpec("city_grid", START, (START, (423.2, -275.0)), Rig(CAMERAS, radars=RADARS), seed=3, traffic_vehicles=1)
 LENGTH = 30
 """Ticks in the recording."""
 
@@ -70,7 +71,10 @@ def test_a_tick_is_one_step_and_everything_in_it_bears_its_stamp(world: World) -
         frame, truth = world.tick(), world.truth()
         assert frame is not None
         assert set(frame.cameras) == {camera.name for camera in CAMERAS}
-        stamps = {frame.gnss.stamp, frame.imu.stamp, truth.stamp, *(image.stamp for image in frame.cameras.values())}
+        assert set(frame.radars) == {radar.name for radar in RADARS}
+        assert all(len(sweep.points) > 20 for sweep in frame.radars.values())
+        stamps = {sweep.stamp for sweep in frame.radars.values()}
+        stamps |= {frame.gnss.stamp, frame.imu.stamp, truth.stamp, *(image.stamp for image in frame.cameras.values())}
         assert stamps == {frame.stamp}
         if last is not None:
             assert frame.stamp.frame == last.frame + 1

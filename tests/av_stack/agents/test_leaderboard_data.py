@@ -17,7 +17,7 @@ from sim_configs.load import load_rig
 REACH_MAX_M = 3.0
 """The evaluator refuses sensors that are farther from the vehicle's middle."""
 
-CAMERAS_MAX = 8
+CAMERAS_MAX, RADARS_MAX = 8, 4
 
 
 @pytest.mark.parametrize("rig", ["compact", "full"])
@@ -27,8 +27,13 @@ def test_the_rigs_keep_the_evaluators_rules(rig: str, with_map: bool) -> None:
     names = [spec["id"] for spec in specs]
     assert len(set(names)) == len(names)
     assert (MAP in names) == with_map
-    assert sum(spec["type"] == "sensor.camera.rgb" for spec in specs) == len(names) - len(RESERVED) + (not with_map)
-    assert sum(spec["type"] == "sensor.camera.rgb" for spec in specs) <= CAMERAS_MAX
+    radars = [spec for spec in specs if spec["type"] == "sensor.other.radar"]
+    cameras = sum(spec["type"] == "sensor.camera.rgb" for spec in specs)
+    assert cameras + len(radars) == len(names) - len(RESERVED) + (not with_map)
+    assert cameras <= CAMERAS_MAX
+    assert len(radars) == RADARS_MAX
+    for radar in load_rig(rig).radars:
+        assert (radar.range_m, radar.points_per_second) == (100.0, 1500), "the evaluator gives no other"
     for spec in specs:
         if "x" in spec:
             assert np.hypot(np.hypot(spec["x"], spec["y"]), spec["z"]) <= REACH_MAX_M
@@ -44,9 +49,15 @@ def test_data_arrive_in_the_stacks_frames() -> None:
         IMU: (7, np.array([1.0, 2.0, 9.8, 0.1, 0.2, 0.3, np.pi / 2])),
         SPEED: (7, {"speed": 5.5}),
     }
+    # the evaluator's columns are depth, altitude, azimuth (to the right) and velocity
+    data |= {radar.name: (7, np.array([[20.0, 0.02, 0.3, -4.0]], np.float32)) for radar in rig.radars}
     frame = sensor_frame(rig, data, Stamp(3, 0.1))
     assert frame.cameras["front"].bgr.shape == (360, 640, 3)
     assert frame.cameras["front"].bgr[0, 0].tolist() == [200, 0, 0]
+    assert set(frame.radars) == {radar.name for radar in rig.radars}
+    for sweep in frame.radars.values():
+        assert sweep.stamp == frame.stamp
+        assert sweep.points[0] == pytest.approx([20.0, -0.3, 0.02, -4.0])
     assert frame.imu.accel_mps2 == (1.0, -2.0, 9.8)
     assert frame.imu.gyro_radps == (-0.1, 0.2, -0.3)
     assert frame.imu.yaw_rad == pytest.approx(0.0), "a compass that points east"

@@ -1,0 +1,160 @@
+"""The tracker with radars: what only they see, and what they add to the camera's tracks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from av_core.types import EgoState, ObjectKind, RangedObject, TrackedObject
+from perception.map_index import MapIndex
+from perception.radar.returns import locate_returns
+from perception.tracking.tracker import Tracker, TrackerConfig
+from tests.perception.radar_scene import DT_S, Box, ego_at, sweeps
+from tests.perception.simulated_drives import two_way_road
+
+PARKED = [Box(7.0 * i, -5.0) for i in range(-5, 25)]
+PARKED_LEFT = [Box(7.0 * i, 5.0) for i in range(-5, 25)]
+WALLS = [Box(60.0, 10.0, length_m=200.0, width_m=1.0), *(Box(11.0 * i, 6.5, 0.0, 0.0, 0.3, 0.3) for i in range(12))]
+
+Ego = Callable[[int], EgoState]
+Picture = Callable[[int], Sequence[RangedObject]]
+
+
+def drive(
+    tracker: Tracker, ego: Ego, boxes: Callable[[float], Sequence[Box]], ticks: int, camera: Picture = lambda _: ()
+) -> list[tuple[TrackedObject, ...]]:
+    """The tracks of every tick."""
+    rng = np.random.default_rng(6)
+    out = []
+    for frame in range(ticks):
+        state = ego(frame)
+        measured = sweeps(state, boxes(frame * DT_S), rng)
+        out.append(tracker.update(state, camera(frame), radar=locate_returns(measured, state)))
+    return out
+
+
+def errors(track: TrackedObject, box: Box) -> tuple[float, float]:
+    """Of the place, m, and of the velocity, m/s."""
+    velocity = np.array(track.velocity_mps) - box.velocity_mps
+    return math.hypot(track.x_m - box.x_m, track.y_m - box.y_m), float(np.hypot(*velocity))
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+@pytest.mark.parametrize("ego_mps", [0.0, 8.0, 14.0])
+def test_a_crossing_car_is_tracked_three_seconds_before_the_conflict(ego_mps: float, side: float) -> None:
+    conflict_s, speed_mps = 6.0, 50.0 / 3.6
+    car = Box(10.0 + ego_mps * conflict_s, side * speed_mps * conflict_s, -side * math.pi / 2, speed_mps)
+    parked = PARKED if side > 0.0 else PARKED_LEFT  # where they hide nothing
+    steps = drive(Tracker(), lambda n: ego_at(n, ego_mps), lambda t: [car.at(t), *parked], 108)
+    for tick in range(60, 108):
+        assert len(steps[tick]) == 1, "one track for one car, and none for parked ones"
+        place_m, velocity_mps = errors(steps[tick][0], car.at(tick * DT_S))
+        assert place_m < 2.0
+        assert velocity_mps < 2.0
+    assert len({track.track_id for tracks in steps for track in tracks}) == 1
+    assert steps[-1][0].kind is ObjectKind.CAR
+
+
+@pytest.mark.parametrize("ahead_m", [-2.0, 1.4, 4.0])
+def test_a_car_beside_is_tracked_and_kept_when_both_stop(ahead_m: float) -> None:
+    """Its own speed hardly shows in range rates there, and not at all once it stands."""
+
+    def moved_m(time_s: float) -> float:
+        return 10.0 * min(time_s, 3.0) - 2.5 * max(min(time_s, 3.0) - 1.0, 0.0) ** 2 * 1.0
+
+    def ego(frame: int) -> EgoState:
+        state = ego_at(frame)
+        time_s = frame * DT_S
+        speed = (moved_m(time_s + 1e-4) - moved_m(time_s)) / 1e-4
+        return EgoState(state.stamp, moved_m(time_s), 0.0, 0.0, speed, 0.0, 0.0, state.covariance)
+
+    def beside(time_s: float) -> list[Box]:
+        speed = (moved_m(time_s + 1e-4) - moved_m(time_s)) / 1e-4
+        return [Box(moved_m(time_s) + ahead_m, 3.5, 0.0, speed, 3.8), *PARKED, *WALLS]
+
+    steps = drive(Tracker(), ego, beside, 120)
+    for tick in range(15, 120):
+        assert len(steps[tick]) == 1
+        place_m, velocity_mps = errors(steps[tick][0], beside(tick * DT_S)[0])
+        assert place_m < 2.0
+        assert velocity_mps < 2.0
+
+
+def test_standing_things_start_no_track_in_a_bend() -> None:
+    steps = drive(Tracker(), lambda n: ego_at(n, 8.0, 0.25), lambda _: [*PARKED, *WALLS], 300)
+    assert not any(steps)
+
+
+def test_a_walker_starts_no_track_of_a_car() -> None:
+    walker = Box(10.0, 6.0, -math.pi / 2, 1.6, 0.4, 0.4)
+    assert not any(drive(Tracker(), lambda n: ego_at(n, 3.0), lambda t: [walker.at(t)], 60))
+
+
+def test_a_track_ends_soon_after_the_last_return() -> None:
+    car = Box(-20.0, 3.5, 0.0, 9.0)
+    steps = drive(Tracker(), ego_at, lambda t: [car.at(t)] if t < 1.5 else [], 60)
+    assert len(steps[29]) == 1
+    last = max(tick for tick, tracks in enumerate(steps) if tracks)
+    assert (last - 29) * DT_S <= TrackerConfig().radar_coast_s + DT_S
+
+
+def test_the_lane_tells_the_velocity_across_the_sight() -> None:
+    """With the map, one radial speed gives the velocity of a car on the road: it is right as soon as it is shown."""
+    index = MapIndex(two_way_road([(200.0, 0.0)]))
+    car = Box(70.0, 3.5 / 2, math.pi, 12.0)
+    steps = drive(Tracker(index=index), lambda n: EgoState(ego_at(n).stamp, 20.0, -30.0, 0.0, 0.0, 0.0, 0.0, np.eye(4)),
+                  lambda t: [car.at(t)], 40)  # fmt: skip
+    first = next(tick for tick, tracks in enumerate(steps) if tracks)
+    assert first * DT_S < 0.5
+    assert errors(steps[first][0], car.at(first * DT_S))[1] < 2.0
+
+
+def truck(ego: EgoState, box: Box, bias: float) -> RangedObject:
+    """A camera's truck whose distance is wrong by the share `bias`, in every picture."""
+    x, y = box.x_m - ego.x_m, box.y_m - ego.y_m
+    covariance = np.diag([(0.15 * x) ** 2, 0.3**2])
+    pixels = (300.0, 150.0, 340.0, 200.0)
+    return RangedObject(
+        ObjectKind.TRUCK, 0.9, pixels, x * (1.0 + bias), y * (1.0 + bias), covariance, 7.0, 2.4, 3.0, x,
+        jitter=np.diag([0.2**2, 0.1**2]),
+    )  # fmt: skip
+
+
+def test_radar_corrects_a_cameras_track_but_not_its_kind_and_size() -> None:
+    lorry = Box(35.0, 9.0, math.pi, 8.0, 7.0, 2.4)
+
+    def picture(frame: int) -> list[RangedObject]:
+        return [truck(ego_at(frame), lorry.at(frame * DT_S), 0.12)]
+
+    alone = [Tracker().update(ego_at(0), picture(0))]
+    tracker = Tracker()
+    for frame in range(50):
+        alone.append(tracker.update(ego_at(frame), picture(frame)))
+    both = drive(Tracker(), ego_at, lambda t: [lorry.at(t)], 50, picture)
+    there = lorry.at(49 * DT_S)
+    assert len(both[-1]) == 1
+    assert both[-1][0].kind is ObjectKind.TRUCK
+    assert both[-1][0].length_m == pytest.approx(7.0)
+    assert errors(alone[-1][0], there)[0] > 1.3
+    assert errors(both[-1][0], there)[0] < 0.9
+    assert both[-1][0].box_px is not None
+
+
+def test_a_parked_car_of_the_camera_stays_parked_when_another_passes_it() -> None:
+    """No return from the passing car moves it, nor do the parked car's own keep a second track."""
+    parked, passing = Box(25.0, -3.0), Box(-5.0, 0.5, 0.0, 12.0)
+
+    def picture(frame: int) -> list[RangedObject]:
+        covariance = np.diag([1.0, 0.1])
+        return [
+            RangedObject(ObjectKind.CAR, 0.9, (10.0, 10.0, 40.0, 30.0), 25.0, -3.0, covariance, 4.6, 1.9, 1.5, 22.0)
+        ]
+
+    steps = drive(Tracker(), ego_at, lambda t: [parked, passing.at(t)], 70, picture)
+    for tracks in steps[20:]:
+        still = min(tracks, key=lambda track: abs(track.x_m - 25.0) + abs(track.y_m + 3.0))
+        assert errors(still, parked)[0] < 1.0
+        assert still.speed_mps < 1.0
