@@ -1,7 +1,8 @@
 """Measures the radars on an embedded server: `python -m benchmarks.radar_view --out FILE`.
 
 On an open crossing, one car at a time crosses the ego's way, overtakes it, drives beside it or comes towards it. A
-track counts whose position is right within 2 m and whose velocity is right within 2 m/s, relative to the ego.
+track counts whose position is right within 2 m and whose velocity is right within 2 m/s, relative to the ego. Then the
+ego drives past parked cars in a town where nothing else moves, and every moving track is a false one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import carla
 import numpy as np
@@ -28,6 +29,7 @@ from benchmarks.radar_view.manoeuvres import END_S, START_S, Manoeuvre, manoeuvr
 from benchmarks.radar_view.open_crossing import map_text
 from benchmarks.radar_view.perceiver import Perceiver
 from benchmarks.radar_view.scoring import Match, lead_s, match
+from benchmarks.radar_view.street import cost, false_tracks
 from perception.detection.weights import SHIPPED
 from perception.device import PerceptionBackend, build_backend
 from perception.map_index import MapIndex
@@ -43,6 +45,7 @@ def main() -> None:
     parser.add_argument("--rig", default="compact")
     parser.add_argument("--per-kind", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=2.0, help="of the drive past parked cars")
     parser.add_argument("--only", default="", help="a part of the kind's name")
     parser.add_argument("--no-camera", action="store_true", help="the radars alone, which is quicker")
     parser.add_argument("--verbose", action="store_true")
@@ -62,10 +65,14 @@ def main() -> None:
             if arguments.verbose:
                 for one in matches[::5]:
                     print(f"   {one.time_s:6.2f} s  {one.position_m:6.2f} m  {one.velocity_mps:6.2f} m/s")
-    figures = {kind: {name: _summary(each) for name, each in parts.items()} for kind, parts in leads.items()}
+    figures: dict[str, Any] = {
+        "kinds": {kind: {name: _summary(each) for name, each in parts.items()} for kind, parts in leads.items()}
+    }
+    if arguments.minutes > 0.0:
+        figures |= {"parked_street": false_tracks(rig, backend, arguments.minutes), "cost": cost(rig)}
     print(json.dumps(figures, indent=2))
     if arguments.out is not None:
-        arguments.out.write_text(json.dumps({"machine": machine(), "kinds": figures}, indent=2) + "\n")
+        arguments.out.write_text(json.dumps({"machine": machine(), **figures}, indent=2) + "\n")
 
 
 def _summary(leads: list[float]) -> dict[str, float]:

@@ -50,6 +50,15 @@ def test_carla_forward_vector_turns_into_map_yaw(x: float, y: float, yaw_deg: fl
     np.testing.assert_allclose(mirrored, [math.cos(yaw_rad), math.sin(yaw_rad)], atol=1e-5)
 
 
+def test_a_radars_azimuth_turns_to_the_left() -> None:
+    """CARLA's velocity, azimuth to the right, altitude and depth become range, azimuth, elevation and range rate."""
+    points = frames.carla_to_radar_points(
+        np.array([[-3.0, 0.2, 0.05, 40.0], [1.0, -0.1, -0.02, 7.0]], dtype=np.float32)
+    )
+    assert points == pytest.approx(np.array([[40.0, -0.2, 0.05, -3.0], [7.0, 0.1, -0.02, 1.0]]))
+    assert frames.carla_to_radar_points(np.zeros(0, dtype=np.float32)).shape == (0, 4)
+
+
 def test_compass_points_north_along_map_y() -> None:
     np.testing.assert_allclose(
         frames.compass_to_map_yaw([0.0, math.pi / 2, math.pi]), [math.pi / 2, 0.0, -math.pi / 2], atol=1e-12

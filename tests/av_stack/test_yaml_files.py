@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
@@ -103,6 +104,16 @@ def test_rigs_weathers_and_settings(tmp_path: Path) -> None:
     path = tmp_path / "given.yaml"
     path.write_text(f"cameras: [{camera}, {camera}]")
     with pytest.raises(ConfigError, match="every sensor needs a name of its own"):
+        load_rig(str(path))
+    radar = "{name: NAME, x_m: 4, y_m: 1, z_m: 0.6, yaw_deg: 90, fov_x_deg: 150, fov_y_deg: 6}"
+    path.write_text(f"cameras: [{camera}]\nradars: [{radar.replace('NAME', 'front')}]")
+    with pytest.raises(ConfigError, match="every sensor needs a name of its own"):
+        load_rig(str(path))
+    path.write_text(f"cameras: [{camera}]\nradars: [{radar.replace('NAME', 'side')}]")
+    (side,) = load_rig(str(path)).radars
+    assert (side.name, side.yaw_rad, side.fov_x_rad) == ("side", math.pi / 2, math.radians(150.0))
+    path.write_text(f"cameras: [{camera}]\nradars: [{', '.join(radar.replace('NAME', f'r{i}') for i in range(5))}]")
+    with pytest.raises(ConfigError, match="radars"):
         load_rig(str(path))
     path.write_text(f"cameras: [{camera.replace('640', '1000000')}]")
     with pytest.raises(ConfigError, match=r"cameras\.0\.width_px: 1000000 is not allowed; needed is at most 4096"):
