@@ -19,7 +19,7 @@ from perception.device import PerceptionBackend
 from perception.map_index import MapIndex
 
 TOWN, START = "city_grid", (111.75, -147.5)
-PARKED, TO_THE_RIGHT_M = 60, 2.9
+PARKED, TO_THE_RIGHT_M = 80, 3.3
 """Number of parked cars, and how far beside the middle of the lane they stand."""
 
 MOVING_MIN_MPS = 2.0
@@ -33,7 +33,7 @@ def false_tracks(rig: Rig, backend: PerceptionBackend | None, minutes: float) ->
     world = CarlaWorld(Address("127.0.0.1", port), WorldSpec(TOWN, START, (START,), rig), silence_max_s=60.0)
     try:
         _park(world)
-        world.require_traffic().drive(world.episode.ego)
+        world.require_traffic().drive_in_background(world.episode.ego, ignores_signals=True)
         perceiver = Perceiver(rig, world.lane_graph, MapIndex(world.lane_graph), backend)
         moving: dict[str, set[int]] = defaultdict(set)
         driven_m, radar_ms, ticks = 0.0, 0.0, round(60.0 * minutes / DEFAULT_STEP_S)
@@ -53,16 +53,21 @@ def false_tracks(rig: Rig, backend: PerceptionBackend | None, minutes: float) ->
 
 
 def _park(world: CarlaWorld) -> None:
-    """Spawn parked cars beside the lanes; `world.close` loads nothing else, so the server's end removes them."""
+    """Spawn parked cars beside the outermost lanes, which the server's end removes."""
     server, rng = world.episode.world, np.random.default_rng(1)
     cars = [b for b in server.get_blueprint_library().filter("vehicle.*") if b.get_attribute("base_type") == "car"]
-    places = world.episode.map.get_spawn_points()
+    places = [place for place in world.episode.map.get_spawn_points() if _is_outermost(world.episode.map, place)]
     rng.shuffle(places)
     for number, place in enumerate(places[:PARKED]):
         place.location += carla.Location(place.get_right_vector() * TO_THE_RIGHT_M)
         car = server.try_spawn_actor(cars[number % len(cars)], place)
         if isinstance(car, carla.Vehicle):
             car.apply_control(carla.VehicleControl(hand_brake=True))
+
+
+def _is_outermost(roads: carla.Map, place: carla.Transform) -> bool:
+    beside = roads.get_waypoint(place.location).get_right_lane()
+    return beside is None or beside.lane_type != carla.LaneType.Driving
 
 
 def cost(rig: Rig) -> dict[str, dict[str, float]]:
