@@ -39,5 +39,6 @@ def _scenario(name: str) -> Row:
 
 
 def _rig(name: str) -> Row:
-    cameras = load_rig(name).cameras
-    return name, ", ".join(f"{camera.name} {camera.width_px}x{camera.height_px}" for camera in cameras)
+    rig = load_rig(name)
+    cameras = [f"{camera.name} {camera.width_px}x{camera.height_px}" for camera in rig.cameras]
+    return name, ", ".join([*cameras, *(radar.name for radar in rig.radars)])

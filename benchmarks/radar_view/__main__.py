@@ -25,11 +25,13 @@ from av_stack.server_process import ServerProcess
 from av_stack.world.carla.world import CarlaWorld
 from av_stack.world.spec import DEFAULT_STEP_S, WorldSpec
 from benchmarks.__main__ import machine
+from benchmarks.markdown_tables import placed
 from benchmarks.radar_view.manoeuvres import END_S, START_S, Manoeuvre, manoeuvres
 from benchmarks.radar_view.open_crossing import map_text
 from benchmarks.radar_view.perceiver import Perceiver
 from benchmarks.radar_view.scoring import Match, lead_s, match
 from benchmarks.radar_view.street import cost, false_tracks
+from benchmarks.radar_view.table import tables
 from perception.detection.weights import SHIPPED
 from perception.device import PerceptionBackend, build_backend
 from perception.map_index import MapIndex
@@ -50,6 +52,7 @@ def main() -> None:
     parser.add_argument("--no-camera", action="store_true", help="the radars alone, which is quicker")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--page", type=Path, help="the page whose table is replaced; needs the camera and the drive")
     arguments = parser.parse_args()
     rig = load_rig(arguments.rig)
     if arguments.no_camera:
@@ -73,6 +76,8 @@ def main() -> None:
     print(json.dumps(figures, indent=2))
     if arguments.out is not None:
         arguments.out.write_text(json.dumps({"machine": machine(), **figures}, indent=2) + "\n")
+    if arguments.page is not None:
+        arguments.page.write_text(placed(arguments.page.read_text(), "radar_view", tables(figures)))
 
 
 def _summary(leads: list[float]) -> dict[str, float]:
