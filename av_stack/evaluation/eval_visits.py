@@ -45,7 +45,8 @@ class Visitor:
     """Makes the visits on one map on the server at `address`; call `close` once."""
 
     def __init__(self, address: Address, map_name: str, rig: Rig, seed: int, frames: int) -> None:
-        self._address, self._map, self._rig, self._seed, self._frames = address, map_name, rig, seed, frames
+        self._address, self._map, self._seed, self._frames = address, map_name, seed, frames
+        self._rig = replace(rig, radars=())  # what the cameras alone find
         self._camera = rig.cameras[0]
         self._stand: Stand | None = None
 

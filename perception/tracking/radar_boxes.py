@@ -28,9 +28,9 @@ to the second figure."""
 
 @dataclass(frozen=True, slots=True)
 class PositionMeasurement:
-    """Measured minus predicted position (2,) of a track's centre, with its covariance (2, 2), in the map frame."""
+    """Measured position (2,) of a track's centre, with its covariance (2, 2), in the map frame."""
 
-    off_m: Float
+    place_m: Float
     noise_m2: Float
 
 
@@ -62,30 +62,36 @@ def heading_sigma(track: np.void) -> float:
     return float(np.sqrt(across @ track["covariance"][2:4, 2:4] @ across)) / speed
 
 
-def measure_position(track: np.void, returns: RadarReturns, is_box: bool) -> list[PositionMeasurement]:
-    """Measurements of the centre of `track` by the returns from it: one for each side of the box that they lie on."""
+def measure_position(track: Rows, returns: RadarReturns, is_box: bool) -> list[PositionMeasurement]:
+    """Measurements of the centre of `track`, one row, by the returns from it: one for each side that they lie on.
+
+    Without `is_box` its heading is not known, and it is measured as a disc.
+    """
+    half, yaw = track["size_m"][0, :2] / 2.0, float(track["yaw_rad"][0])
     if not is_box:
-        return [_measure_disc(track, returns)]
-    row = np.array([track])
-    point, radar = in_boxes(row, returns.place_m)[0], in_boxes(row, returns.radar_m)[0]
-    half = track["size_m"][:2] / 2.0
+        centre = (returns.place_m + half.mean() * returns.sight).mean(axis=0)
+        return [PositionMeasurement(centre, ROUND_SIGMA_M**2 * np.eye(2))]
+    point, radar = in_boxes(track, returns.place_m)[0], in_boxes(track, returns.radar_m)[0]
     # (N, 2): signed distance beyond the front or rear side, and the left or right side, that faces the radar
     beyond = point - np.sign(radar) * half
     is_hidden = np.abs(radar) <= half
     is_hidden[is_hidden.all(axis=1)] = False
     axis = np.argmin(np.where(is_hidden, np.inf, np.abs(beyond)), axis=1)
-    c, s = np.cos(track["yaw_rad"]), np.sin(track["yaw_rad"])
+    c, s = np.cos(yaw), np.sin(yaw)
     turn = np.array([[c, -s], [s, c]])
     out = []
     for normal in (0, 1):
         for way in (-1.0, 1.0):
             on_side = (axis == normal) & (np.sign(radar[:, normal]) == way)
             if on_side.any():
-                out.append(_measure_side(point[on_side], beyond[on_side], half, normal, turn))
+                off_m, variance = _measure_side(point[on_side], beyond[on_side], half, normal)
+                place = track["state"][0, :2] + turn @ off_m
+                out.append(PositionMeasurement(place, turn @ np.diag(variance) @ turn.T))
     return out
 
 
-def _measure_side(point: Float, beyond: Float, half: Float, normal: int, turn: Float) -> PositionMeasurement:
+def _measure_side(point: Float, beyond: Float, half: Float, normal: int) -> tuple[Float, Float]:
+    """Measured minus assumed position of the centre (2,) in the axes of the box, and the variances (2,)."""
     along, count = 1 - normal, len(point)
     off, variance = np.empty(2), np.empty(2)
     off[normal], variance[normal] = beyond[:, normal].mean(), SIDE_SIGMA_M**2
@@ -93,11 +99,4 @@ def _measure_side(point: Float, beyond: Float, half: Float, normal: int, turn: F
     # the midrange of `count` draws from a uniform distribution
     variance[along] = (2.0 * half[along]) ** 2 / (2.0 * (count + 1) * (count + 2))
     variance[along] = max(variance[along], ALONG_SIGMA_MIN_M**2)
-    return PositionMeasurement(turn @ off, turn @ np.diag(variance) @ turn.T)
-
-
-def _measure_disc(track: np.void, returns: RadarReturns) -> PositionMeasurement:
-    """The centre lies a radius behind the returns, as the radar sees them."""
-    radius = float(track["size_m"][:2].sum()) / 4.0
-    centre = (returns.place_m + radius * returns.sight).mean(axis=0)
-    return PositionMeasurement(centre - track["state"][:2], ROUND_SIGMA_M**2 * np.eye(2))
+    return off, variance

@@ -17,7 +17,6 @@ from perception.radar.clusters import cluster
 from perception.radar.returns import RadarReturns
 from perception.tracking.radar_boxes import (
     HEADING_SIGMA_MAX_RAD,
-    PositionMeasurement,
     beyond_boxes,
     heading_sigma,
     in_boxes,
@@ -104,42 +103,28 @@ def _is_body(returns: RadarReturns) -> NDArray[np.bool_]:
 def update_tracks(tracks: Rows, returns: RadarReturns, owner: Numbers) -> Numbers:
     """Correct in place the tracks that own returns, by position and radial speed; gives their rows."""
     seen = np.unique(owner[owner != NONE])
-    rounds: list[list[tuple[int, PositionMeasurement]]] = []
-    sights: list[tuple[int, int]] = []  # of each row, the returns furthest to the right and to the left
     for row in seen.tolist():
-        own = np.flatnonzero(owner == row)
-        part = returns.select(own)
-        measured = measure_position(tracks[row], part, heading_sigma(tracks[row]) <= HEADING_SIGMA_MAX_RAD)
-        for number, one in enumerate(measured):
-            if number == len(rounds):
-                rounds.append([])
-            rounds[number].append((row, one))
-        mean = part.sight.mean(axis=0)
-        to_left = mean[0] * part.sight[:, 1] - mean[1] * part.sight[:, 0]
-        sights.append((int(own[np.argmin(to_left)]), int(own[np.argmax(to_left)])))
-    for batch in rounds:
-        rows = np.array([row for row, _ in batch])
-        states, covariances = tracks["state"][rows], tracks["covariance"][rows]
-        off, noise = np.array([one.off_m for _, one in batch]), np.array([one.noise_m2 for _, one in batch])
-        update_positions(states, covariances, off, noise, OUTLIER_GATE)
-        tracks["state"][rows], tracks["covariance"][rows] = states, covariances
-    for side in (0, 1):
-        which = [
-            (row, pair[side])
-            for row, pair in zip(seen.tolist(), sights, strict=True)
-            if side == 0 or len(set(pair)) > 1
-        ]
-        if which:
-            rows, numbers = np.array(which).T
-            _correct_radial(tracks, rows, returns.select(numbers), OUTLIER_GATE)
+        track, part = tracks[row : row + 1], returns.select(owner == row)
+        states, covariances = track["state"], track["covariance"]
+        for measured in measure_position(track, part, heading_sigma(track[0]) <= HEADING_SIGMA_MAX_RAD):
+            off_m = measured.place_m - states[:, :2]
+            update_positions(states, covariances, off_m, measured.noise_m2[None], OUTLIER_GATE)
+        turns = _turns(part)  # the two outermost sights tell most of the velocity
+        for number in {int(turns.argmin()), int(turns.argmax())}:
+            _correct_radial(track, part.select(np.array([number])), OUTLIER_GATE)
     return seen
 
 
-def _correct_radial(tracks: Rows, rows: Numbers, returns: RadarReturns, gate: float) -> None:
-    """Correct in place the velocity of the tracks `rows` by the radial speed of one return each."""
-    sigma = np.full(len(rows), RADIAL_SIGMA_MPS)
-    tracks["state"][rows], tracks["covariance"][rows] = correct_radial_speed(
-        tracks["state"][rows], tracks["covariance"][rows], returns.sight, returns.radial_mps, sigma, gate
+def _turns(returns: RadarReturns) -> Float:
+    """How far each sight (N,) is turned to the left of their mean; grows with the angle."""
+    mean = returns.sight.mean(axis=0)
+    return np.asarray(mean[0] * returns.sight[:, 1] - mean[1] * returns.sight[:, 0])
+
+
+def _correct_radial(track: Rows, one: RadarReturns, gate: float) -> None:
+    """Correct in place the velocity of one track by the radial speed of one return."""
+    track["state"], track["covariance"] = correct_radial_speed(
+        track["state"], track["covariance"], one.sight, one.radial_mps, np.array([RADIAL_SIGMA_MPS]), gate
     )
 
 
@@ -172,7 +157,7 @@ def new_tracks(groups: list[RadarReturns], first_id: int) -> Rows:
 def init_radial(tracks: Rows, groups: list[RadarReturns]) -> None:
     """Correct in place the velocity priors of new tracks by the radial speed of their groups, and set their heading."""
     for row, group in enumerate(groups):
-        _correct_radial(tracks, np.array([row]), group.select(np.array([0])), math.inf)
+        _correct_radial(tracks[row : row + 1], group.select(np.array([0])), math.inf)
         vx, vy = tracks["state"][row, 2:4]
         tracks["yaw_rad"][row] = math.atan2(vy, vx)
 
