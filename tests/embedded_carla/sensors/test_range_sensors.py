@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import carla
 import numpy as np
+import pytest
 
+from embedded_carla.sensors.lidar import _faces
+from embedded_carla.sensors.radar import RadarSpec, radar_rays
 from tests.embedded_carla.sensors.sensor_rig import SIZE, Rig, ahead, bgra, depth_m, matrix, points
 
 EVERYTHING = {"points_per_second": "40000", "horizontal_fov": "70", "vertical_fov": "30", "range": "80"}
@@ -57,6 +60,19 @@ def test_radar_tells_place_and_radial_velocity(rig: Rig) -> None:
     assert np.degrees(np.abs(raw[:, 1])).max() <= 35.01
     assert np.degrees(np.abs(raw[:, 2])).max() <= 15.01
     assert raw[:, 3].max() <= 80.0
+
+
+@pytest.mark.parametrize(("fov_deg", "pictures"), [("88", 1), ("150", 2)])
+def test_a_wide_radar_is_looked_up_in_few_pictures(fov_deg: str, pictures: int) -> None:
+    """Each ray lies in the picture that it is looked up in."""
+    rays = radar_rays(RadarSpec(float(fov_deg), 6.0, 40000), 0.05, np.random.default_rng(1))
+    faces, of_ray = _faces(rays)
+    assert len(np.unique(of_ray)) == pictures
+    for number in np.unique(of_ray):
+        turn, half_width = faces[number]
+        local = rays[of_ray == number] @ turn.matrix()[:3, :3]
+        assert (local[:, 0] > 0.0).all()
+        assert np.abs(local[:, 1] / local[:, 0]).max() <= half_width + 1e-9
 
 
 def test_radar_azimuth_grows_to_the_right_and_altitude_up(rig: Rig) -> None:
