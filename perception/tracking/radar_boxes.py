@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from av_core.types import Float
 from perception.radar.returns import RadarReturns
@@ -20,6 +21,9 @@ SIDE_SIGMA_M = 0.35
 
 ALONG_SIGMA_MIN_M = 0.4
 """Smallest standard deviation, m, of a box's position along a side that shows many returns."""
+
+GRAZING_RATIO = 0.15
+"""Ratio of the widths in which the radar sees two sides, below which no return comes from the narrower one."""
 
 HEADING_SIGMA_MAX_RAD, ROUND_SIGMA_M = 0.4, 1.2
 """Largest standard deviation of a heading for which a road user is a box; above it, it is a disc, whose centre is known
@@ -74,9 +78,7 @@ def measure_position(track: Rows, returns: RadarReturns, is_box: bool) -> list[P
     point, radar = in_boxes(track, returns.place_m)[0], in_boxes(track, returns.radar_m)[0]
     # (N, 2): signed distance beyond the front or rear side, and the left or right side, that faces the radar
     beyond = point - np.sign(radar) * half
-    is_hidden = np.abs(radar) <= half
-    is_hidden[is_hidden.all(axis=1)] = False
-    axis = np.argmin(np.where(is_hidden, np.inf, np.abs(beyond)), axis=1)
+    axis = _sides_of(point, radar, beyond, half)
     c, s = np.cos(yaw), np.sin(yaw)
     turn = np.array([[c, -s], [s, c]])
     out = []
@@ -88,6 +90,17 @@ def measure_position(track: Rows, returns: RadarReturns, is_box: bool) -> list[P
                 place = track["state"][0, :2] + turn @ off_m
                 out.append(PositionMeasurement(place, turn @ np.diag(variance) @ turn.T))
     return out
+
+
+def _sides_of(point: Float, radar: Float, beyond: Float, half: Float) -> NDArray[np.int64]:
+    """Which side each return (N,) lies on: 0 for front or rear, 1 for left or right; the nearest that the radar sees.
+
+    Hardly any ray hits the side of a car that comes straight on.
+    """
+    seen_m = np.abs(radar - point) * half[::-1]  # times a factor that both have
+    is_hidden = (np.abs(radar) <= half) | (seen_m < GRAZING_RATIO * seen_m[:, ::-1])
+    is_hidden[is_hidden.all(axis=1)] = False
+    return np.asarray(np.argmin(np.where(is_hidden, np.inf, np.abs(beyond)), axis=1))
 
 
 def _measure_side(point: Float, beyond: Float, half: Float, normal: int) -> tuple[Float, Float]:

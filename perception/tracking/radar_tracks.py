@@ -24,7 +24,7 @@ from perception.tracking.radar_boxes import (
     position_covariances,
 )
 from perception.tracking.track_rows import NUMBER, TRACK, Rows
-from perception.tracking.tracks import select
+from perception.tracking.tracks import exclude, select
 from perception.tracking.turning_motion import correct_radial_speed, update_positions
 
 CAR, PEDESTRIAN = NUMBER[ObjectKind.CAR], NUMBER[ObjectKind.PEDESTRIAN]
@@ -61,8 +61,12 @@ START_SIGMA_M, START_VELOCITY_MPS = 1.5, 7.0
 CONFIDENCE, CONFIDENCE_GAIN = 0.6, 0.3
 """Confidence of radar tracks, and the weight of each tick in it."""
 
-OUTLIER_GATE = 6.0
-"""Squared Mahalanobis distance beyond which a measurement is weighted down."""
+POSITION_GATE, SPEED_GATE = 30.0, 6.0
+"""Squared Mahalanobis distances beyond which a position and a radial speed are weighted down. A radar measures no wrong
+distances; the first one is for returns that were taken for another road user's."""
+
+MERGE_MPS = 3.0
+"""Largest difference of the velocities of two tracks on one road user, m/s."""
 
 Numbers = NDArray[np.int64]
 NONE = -1
@@ -73,10 +77,7 @@ def explain_returns(tracks: Rows, returns: RadarReturns) -> Numbers:
     if not len(tracks) or not len(returns):
         return np.full(len(returns), NONE)
     beyond = beyond_boxes(tracks, in_boxes(tracks, returns.place_m))
-    spread = position_covariances(tracks)
-    spread *= np.minimum(SIGMA_MAX_M**2 / np.trace(spread, axis1=1, axis2=2), 1.0)[:, None, None]
-    spread += GATE_SIGMA_M**2 * np.eye(2)
-    away_sigmas = np.sqrt(np.einsum("tni,tij,tnj->tn", beyond, np.linalg.inv(spread), beyond))
+    away_sigmas, spread = _sigmas_away(tracks, beyond)
     variance = RADIAL_SIGMA_MPS**2 + np.einsum(
         "ni,tij,nj->tn", returns.sight, tracks["covariance"][:, 2:4, 2:4], returns.sight
     )
@@ -87,6 +88,14 @@ def explain_returns(tracks: Rows, returns: RadarReturns) -> Numbers:
     cost = away_sigmas**2 + off_sigmas**2 + np.log(np.linalg.det(spread))[:, None] + np.log(variance)
     owner = np.argmin(np.where(fits, cost, np.inf), axis=0)
     return np.where(fits.any(axis=0), owner, NONE)
+
+
+def _sigmas_away(tracks: Rows, beyond: Float) -> tuple[Float, Float]:
+    """Distances `beyond` (T, N, 2) the tracks' boxes in standard deviations (T, N), and the covariances (T, 2, 2)."""
+    spread = position_covariances(tracks)
+    spread *= np.minimum(SIGMA_MAX_M**2 / np.trace(spread, axis1=1, axis2=2), 1.0)[:, None, None]
+    spread += GATE_SIGMA_M**2 * np.eye(2)
+    return np.sqrt(np.einsum("tni,tij,tnj->tn", beyond, np.linalg.inv(spread), beyond)), spread
 
 
 def _may_stand(tracks: Rows) -> NDArray[np.bool_]:
@@ -108,10 +117,10 @@ def update_tracks(tracks: Rows, returns: RadarReturns, owner: Numbers) -> Number
         states, covariances = track["state"], track["covariance"]
         for measured in measure_position(track, part, heading_sigma(track[0]) <= HEADING_SIGMA_MAX_RAD):
             off_m = measured.place_m - states[:, :2]
-            update_positions(states, covariances, off_m, measured.noise_m2[None], OUTLIER_GATE)
+            update_positions(states, covariances, off_m, measured.noise_m2[None], POSITION_GATE)
         turns = _turns(part)  # the two outermost sights tell most of the velocity
         for number in {int(turns.argmin()), int(turns.argmax())}:
-            _correct_radial(track, part.select(np.array([number])), OUTLIER_GATE)
+            _correct_radial(track, part.select(np.array([number])), SPEED_GATE)
     return seen
 
 
@@ -174,6 +183,32 @@ def drop_inner_tracks(tracks: Rows, hits_min: int) -> Rows:
     older = tracks["track_id"][:, None] < tracks["track_id"]
     is_better = (rank[:, None] > rank) | ((rank[:, None] == rank) & older)
     return select(tracks, ~((inside & is_better).any(axis=0) & tracks["is_by_radar"]))
+
+
+def merge_tracks(tracks: Rows, covariances: Float, hits_min: int) -> Rows:
+    """Give the cameras' tracks the motion of the radar tracks of the same road users, and drop those.
+
+    `covariances` (T, 6, 6) have the cameras' lasting errors: where the distance from a picture was so wrong that no
+    return fitted, the radar has started a track of its own, which the camera's track takes over once both are shown.
+    """
+    is_shown = tracks["hits"] >= hits_min
+    seen = np.flatnonzero(is_shown & ~tracks["is_by_radar"] & (tracks["radar_age_s"] > 0.0))
+    seen = seen[tracks["kind"][seen] != PEDESTRIAN]
+    found = np.flatnonzero(is_shown & tracks["is_by_radar"])
+    if not len(seen) or not len(found):
+        return tracks
+    wide = tracks[seen]
+    wide["covariance"] = covariances[seen]
+    away_sigmas, _ = _sigmas_away(wide, beyond_boxes(wide, in_boxes(wide, tracks["state"][found, :2])))
+    velocity = tracks["state"][:, 2:4]
+    off_mps = np.hypot(*(velocity[seen][:, None] - velocity[found]).transpose(2, 0, 1))
+    is_same = (away_sigmas <= GATE_SIGMAS) & (off_mps <= MERGE_MPS)
+    for column in np.flatnonzero(is_same.any(axis=0)).tolist():
+        row, other = seen[np.argmin(np.where(is_same[:, column], away_sigmas[:, column], np.inf))], found[column]
+        for name in ("state", "covariance", "yaw_rad", "radar_age_s"):
+            tracks[name][row] = tracks[name][other]
+        tracks["is_split"][row] = False
+    return exclude(tracks, found[is_same.any(axis=0)])
 
 
 def sees_well(track_covariances: Float, sigma_max_mps: float) -> NDArray[np.bool_]:

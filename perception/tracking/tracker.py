@@ -24,6 +24,7 @@ from perception.tracking.radar_tracks import (
     drop_inner_tracks,
     explain_returns,
     init_radial,
+    merge_tracks,
     new_tracks,
     sees_well,
     unexplained_groups,
@@ -153,6 +154,7 @@ class Tracker:
             _init_velocities(started, self._index)
         init_radial(started, groups)
         started["scale_variance"] = SCALE_VARIANCE
+        tracks = merge_tracks(tracks, _widened(tracks, ego)["covariance"], config.hits_min)
         self._tracks = drop_inner_tracks(concatenate(tracks, started), config.hits_min)
 
     def _update_camera(

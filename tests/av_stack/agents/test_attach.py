@@ -96,7 +96,7 @@ def test_ctrl_c_releases_the_ego_on_its_brake(city_server: Address, other: Other
         if other.wait_until_driving() < DRIVING_MPS:
             process.kill()
             raise AssertionError(process.communicate()[0])
-        assert len(other.sensors()) == 4, "GNSS, IMU, collisions and a camera"
+        assert len(other.sensors()) == 8, "GNSS, IMU, collisions, a camera and four radars"
         process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=20.0)
     assert process.returncode == 130, said

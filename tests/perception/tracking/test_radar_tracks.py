@@ -158,3 +158,17 @@ def test_a_parked_car_of_the_camera_stays_parked_when_another_passes_it() -> Non
         still = min(tracks, key=lambda track: abs(track.x_m - 25.0) + abs(track.y_m + 3.0))
         assert errors(still, parked)[0] < 1.0
         assert still.speed_mps < 1.0
+
+
+@pytest.mark.parametrize(("ahead_m", "left_m"), [(2.3, -0.85), (-2.3, 0.5)])
+def test_a_box_that_was_put_wrong_along_the_car_comes_right(ahead_m: float, left_m: float) -> None:
+    """The returns of a car that comes straight on are from its front, not from its side."""
+    tracker, car = Tracker(), Box(-45.0, -3.3, 0.0, 12.0)
+    drive(tracker, ego_at, lambda t: [car.at(t)], 8)
+    tracker._tracks["state"][0, :2] = np.array([-45.0 + 7 * DT_S * 12.0 + ahead_m, -3.3 + left_m])
+    rng = np.random.default_rng(7)
+    for frame in range(8, 40):
+        measured = sweeps(ego_at(frame), [car.at(frame * DT_S)], rng)
+        tracks = tracker.update(ego_at(frame), (), radar=locate_returns(measured, ego_at(frame)))
+    assert len(tracks) == 1
+    assert errors(tracks[0], car.at(39 * DT_S))[0] < 0.6
