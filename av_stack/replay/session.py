@@ -173,7 +173,7 @@ def _pipeline(world: ReplayWorld, modules: Sequence[str], memory: Memory, option
         ahead = DetectedAhead(backend.detect)
         world.look_ahead(ahead.look)
         backend = replace(backend, detect=ahead.detect, begin=None)
-    settings = Settings(stack.planning, stack.control, cameras)
+    settings = Settings(stack.planning, stack.control, cameras, setup.rig.radars)
     stages = build_stages(world.lane_graph, world.vehicle, route, settings, world.truth, setup.oracles, backend)
     pipeline = replay_pipeline(stages, modules, memory, has_pictures=world.reader.has_pictures)
     world.show_pictures(pipeline.begin)
