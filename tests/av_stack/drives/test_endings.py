@@ -35,7 +35,7 @@ def short_drive(timeout_s: float) -> Scenario:
 
 
 def test_a_disk_that_fills_ends_the_recording_and_not_the_drive(city_server: Address, tmp_path: Path) -> None:
-    with files_of_at_most(300_000):
+    with files_of_at_most(600_000):
         outcome = run(short_drive(4.0), Options(address=city_server, out=tmp_path))
     assert outcome.exit_status == 1
     assert outcome.figures["error"] is None
