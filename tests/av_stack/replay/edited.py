@@ -37,11 +37,15 @@ def edited(path: Path, to: Path, edit: Edit) -> Path:
                 kind = writer.register_schema(schema.name, schema.encoding, changed[0])
                 channels[channel.topic] = writer.register_channel(channel.topic, channel.message_encoding, kind)
             writer.add_message(channels[channel.topic], message.log_time, changed[1], message.publish_time)
-        writer.finish()
+        writer.finish()  # type: ignore[no-untyped-call]
     return to
 
 
-def of(topic: str, change: Callable[[int, bytes, bytes], tuple[bytes, bytes] | None]) -> Edit:
+Change = Callable[[int, bytes, bytes], tuple[bytes, bytes] | None]
+"""An `Edit` of the messages of one topic."""
+
+
+def of(topic: str, change: Change) -> Edit:
     """Edits the messages of one topic."""
     return lambda name, number, schema, data: change(number, schema, data) if name == topic else (schema, data)
 

@@ -18,7 +18,7 @@ from av_stack.replay.reference import ReferenceWriter, read_reference
 from av_stack.replay.session import ReplayOptions, replay
 from tests.av_stack.recording.test_recording import files_of_at_most
 from tests.av_stack.replay.conftest import Drives
-from tests.av_stack.replay.edited import Edit, at_time, changed, edited, of
+from tests.av_stack.replay.edited import Change, Edit, at_time, changed, edited, of
 from tests.av_stack.report.made_drive import write_recording
 
 FRONT = f"{PICTURES}/front"
@@ -36,7 +36,7 @@ def without(schema: bytes, kind: str, field: str) -> bytes:
     return json.dumps(content).encode()
 
 
-def at_step(number: int, change: Callable[[bytes, bytes], tuple[bytes, bytes] | None]) -> Callable[..., object]:
+def at_step(number: int, change: Callable[[bytes, bytes], tuple[bytes, bytes] | None]) -> Change:
     return lambda at, schema, data: change(schema, data) if at == number else (schema, data)
 
 

@@ -37,7 +37,7 @@ def outline(x_m: float, y_m: float, yaw_rad: float, length_m: float, width_m: fl
     ends = [np.column_stack([np.full(11, end * length_m / 2), across]) for end in (-1, 1)]
     points = np.concatenate([*sides, *ends])
     c, s = np.cos(yaw_rad), np.sin(yaw_rad)
-    return points @ np.array([[c, s], [-s, c]]) + [x_m, y_m]
+    return np.asarray(points @ np.array([[c, s], [-s, c]]) + [x_m, y_m])
 
 
 def clearance_m(log: Log, traffic: Traffic) -> float:

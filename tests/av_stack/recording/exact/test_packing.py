@@ -61,6 +61,11 @@ Typed = tuple[Any, st.SearchStrategy[Any]]
 """A type hint, and its values."""
 
 
+def made_of(generic: Any, *arguments: Any) -> Any:
+    """A generic type with these arguments."""
+    return generic[arguments if len(arguments) > 1 else arguments[0]]
+
+
 def typed(depth: int) -> st.SearchStrategy[Typed]:
     """Type hints with their values; of dataclasses and containers, down to `depth`."""
     simple = st.sampled_from(PLAIN) | st.just((NDArray[np.float64], arrays()))
@@ -70,11 +75,13 @@ def typed(depth: int) -> st.SearchStrategy[Typed]:
     return st.one_of(
         simple,
         inner.map(lambda one: (one[0] | None, st.none() | one[1])),
-        inner.map(lambda one: (tuple[one[0], ...], st.lists(one[1], max_size=3).map(tuple))),  # type: ignore[name-defined]
-        inner.map(lambda one: (Sequence[one[0]], st.lists(one[1], max_size=3).map(tuple))),  # type: ignore[name-defined]
-        st.tuples(inner, inner).map(lambda two: (tuple[two[0][0], two[1][0]], st.tuples(two[0][1], two[1][1]))),  # type: ignore[name-defined]
+        inner.map(lambda one: (made_of(tuple, one[0], ...), st.lists(one[1], max_size=3).map(tuple))),
+        inner.map(lambda one: (made_of(Sequence, one[0]), st.lists(one[1], max_size=3).map(tuple))),
+        st.tuples(inner, inner).map(
+            lambda two: (made_of(tuple, two[0][0], two[1][0]), st.tuples(two[0][1], two[1][1]))
+        ),
         st.tuples(st.sampled_from([(str, st.text(max_size=4)), (int, st.integers(0, 9))]), inner).map(
-            lambda two: (Mapping[two[0][0], two[1][0]], st.dictionaries(two[0][1], two[1][1], max_size=3))  # type: ignore[name-defined]
+            lambda two: (made_of(Mapping, two[0][0], two[1][0]), st.dictionaries(two[0][1], two[1][1], max_size=3))
         ),
         st.just((frozenset[int], st.frozensets(st.integers(-9, 9), max_size=4))),
         dataclasses(depth - 1),
@@ -121,7 +128,7 @@ def is_same(one: Any, other: Any) -> bool:
 def test_any_value_of_any_dataclass_comes_back_in_every_bit(made: tuple[type, Any]) -> None:
     kind, value = made
     packer: Packer[Any] = Packer(kind)
-    back = Unpacker(kind, packer.schema).unpack(packer.pack(value))
+    back: Any = Unpacker(kind, packer.schema).unpack(packer.pack(value))
     assert is_same(back, value)
     assert packer.pack(back) == packer.pack(value)
 
@@ -157,7 +164,7 @@ def test_a_later_version_gives_new_fields_their_default_and_leaves_old_ones_out(
     packer = Packer(Outer)
     inner = later("Inner", ("new", float, field(default=7.0)), ("b", int, field(default=0)), ("a", float | None, None))
     outer = later("Outer", ("kind", Colour), ("inner", inner), ("more", tuple[int, ...], ()))
-    back = Unpacker(outer, packer.schema).unpack(packer.pack(OLD))
+    back: Any = Unpacker(outer, packer.schema).unpack(packer.pack(OLD))
     assert back == outer(kind=Colour.GREEN, inner=inner(new=7.0, b=2, a=0.1), more=())
 
 
