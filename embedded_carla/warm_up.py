@@ -49,7 +49,7 @@ def _compile_kernels() -> None:
     wall = StaticBoxes(Boxes(np.zeros((1, 3)), np.ones((1, 3)), np.zeros(1), np.zeros(1, dtype=np.uint8)))
     bodies = {i: Body(np.zeros(3), np.zeros(3), 0.0, 1.0, 1.0) for i in (1, 2)}
     resolve(find_contacts(boxes, wall), bodies)
-    overlaps(boxes, wall)
+    overlaps(DynamicBoxes.of((1,), np.zeros((1, 3)), fleet.rotation_deg[:1], half[:1], fleet.velocity[:1]), wall)
     zone = StopZone((0.0, 0.0, 0.0), (1.0, 1.0, 1.0), 0.0)
     lights = TrafficLights([SignalSite("1", "traffic_light", Transform(), (zone,))], ())
     lights.governing(np.zeros((1, 3)))

@@ -110,7 +110,12 @@ def overlaps(box: DynamicBoxes, others: DynamicBoxes | StaticBoxes) -> bool:
 
 
 def contacts_of(box: DynamicBoxes, others: DynamicBoxes | StaticBoxes) -> list[Contact]:
-    """The contacts of the one box in `box` with those of `others` that it overlaps, as `overlaps` tests it."""
+    """The contacts of the one box in `box` with those of `others` that it overlaps, as `overlaps` tests it.
+
+    Raises ValueError for any other number of boxes: the kernel would read beyond its arrays.
+    """
+    if len(box.ids) != 1:
+        raise ValueError(f"one box is needed, not {len(box.ids)}")
     is_scenery = isinstance(others, StaticBoxes)
     body, rest = box.arrays(), others.arrays if isinstance(others, StaticBoxes) else others.arrays()
     near = np.flatnonzero(((rest.low <= body.high) & (rest.high >= body.low)).all(axis=1))

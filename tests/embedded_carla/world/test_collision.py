@@ -285,3 +285,10 @@ def test_a_pushed_pile_does_not_stay_entangled() -> None:
             velocity[i], turn[i] = moving[i + 1].velocity * 0.8, moving[i + 1].yaw_rate_radps * 0.8
             yaw[i] += math.degrees(turn[i]) * 0.05
     assert all(c.depth_m < 0.05 for c in contacts)
+
+
+def test_the_overlap_of_several_boxes_at_once_is_refused() -> None:
+    two = DynamicBoxes.of((1, 2), np.zeros((2, 3)), np.zeros((2, 3)), np.ones((2, 3)), np.zeros((2, 3)))
+    wall = StaticBoxes(Boxes(np.zeros((1, 3)), np.ones((1, 3)), np.zeros(1), np.zeros(1, dtype=np.uint8)))
+    with pytest.raises(ValueError, match="one box is needed, not 2"):
+        overlaps(two, wall)
