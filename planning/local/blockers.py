@@ -1,7 +1,7 @@
 """Which road users block the lane for good, so that the ego may pass them instead of waiting behind them.
 
-A vehicle that stands in a queue before a light, a sign or a junction is no obstacle: whoever passes it drives into the
-junction on the wrong side.
+A vehicle that waits in a queue before a light, a sign or a junction is not an obstacle. An ego that passed it would
+enter the junction on the wrong side of the road.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from planning.local.occupancy import OnRoad
 from planning.reference_path import Route, RouteSignal
 
 _STANDING_MPS = 0.5
+"""A road user that is slower than this stands."""
 
 _AFTER_S, _AFTER_GREEN_S, _AFTER_NEAR_JUNCTION_S = 2.0, 4.0, 8.0
 """Time after which a vehicle that stands for no visible reason counts as an obstacle: on the open road, before a green

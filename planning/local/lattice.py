@@ -33,9 +33,6 @@ MOST_NODES = 60_000
 OFF_ROAD, OWN_LANE, SAME_DIRECTION, ONCOMING_LANE = range(4)
 """Zones of the road: what the ego's body lies on, in a cell and column."""
 
-_COLUMN_M, _STEP_S, _CENTRE, _CELLS, _LAYERS, _COLUMNS = COLUMN_M, STEP_S, CENTRE, CELLS, LAYERS, COLUMNS
-_OFF_ROAD, _OWN_LANE, _SAME, _ONCOMING = OFF_ROAD, OWN_LANE, SAME_DIRECTION, ONCOMING_LANE
-
 _QUARTER_M = 0.25
 _SLOPE_MAX = 0.6
 """Largest sideways motion per metre driven: what a car can do at walking speed."""
@@ -183,8 +180,8 @@ def _least_lost(quarter: int, speed: int, steps: int, slowest: float, bound: int
         lack = slowest - (speed + n)
         if lack <= 0.0:
             break
-        lost += lack * _STEP_S
-    return max(lost, slowest * steps * _STEP_S - 0.25 * (bound - quarter))
+        lost += lack * STEP_S
+    return max(lost, slowest * steps * STEP_S - 0.25 * (bound - quarter))
 
 
 @inner
@@ -196,23 +193,23 @@ def _bounds(
     That is to its stop, or to the first cell that is closed over the whole road from then on, before the ego could pass
     it at the speed `top`.
     """
-    closed_from = np.full(_CELLS, _LAYERS + 1)
-    for cell in range(_CELLS):
-        for layer in range(_LAYERS - 1, -1, -1):
+    closed_from = np.full(CELLS, LAYERS + 1)
+    for cell in range(CELLS):
+        for layer in range(LAYERS - 1, -1, -1):
             is_open = False
-            for column in range(_COLUMNS):
-                if zone[cell, column] != _OFF_ROAD and not blocked[layer, cell, column]:
+            for column in range(COLUMNS):
+                if zone[cell, column] != OFF_ROAD and not blocked[layer, cell, column]:
                     is_open = True
                     break
             if is_open:
                 break
             closed_from[cell] = layer
     farthest = int(min(stop_m, 1000.0) * 4.0)
-    for layer in range(_LAYERS + 1):
-        for cell in range(_CELLS + 1):
+    for layer in range(LAYERS + 1):
+        for cell in range(CELLS + 1):
             bound[layer, cell] = farthest
-            for ahead in range(cell + 1, _CELLS):
-                if closed_from[ahead] <= layer + (ahead - cell) / (top * _STEP_S):
+            for ahead in range(cell + 1, CELLS):
+                if closed_from[ahead] <= layer + (ahead - cell) / (top * STEP_S):
                     bound[layer, cell] = min(farthest, 4 * ahead)
                     break
 
@@ -222,11 +219,11 @@ def _is_free(
     blocked: NDArray[np.uint8], zone: NDArray[np.uint8], layer: int, low: int, high: int, here: int, there: int
 ) -> bool:
     """Whether the ego may drive from cell `low` to `high` and from one column to another in the layer's time."""
-    for cell in range(low, min(high, _CELLS - 1) + 1):
+    for cell in range(low, min(high, CELLS - 1) + 1):
         middle = here if 2 * (cell - low) < high - low else there
-        if blocked[layer, cell, middle] or zone[cell, middle] == _OFF_ROAD:
+        if blocked[layer, cell, middle] or zone[cell, middle] == OFF_ROAD:
             return False
-        if cell == high and (blocked[layer, cell, there] or zone[cell, there] == _OFF_ROAD):
+        if cell == high and (blocked[layer, cell, there] or zone[cell, there] == OFF_ROAD):
             return False
     return True
 
@@ -259,23 +256,23 @@ def _search(
     costs[0] = 0.0
     count = 1
     last_quarter = int(min(stop_m, 1000.0) * 4.0)
-    bound = np.empty((_LAYERS + 1, _CELLS + 1), dtype=np.int64)
+    bound = np.empty((LAYERS + 1, CELLS + 1), dtype=np.int64)
     _bounds(bound, blocked, zone, stop_m, max(top_mps.max(), float(speed)) + 1.0)
-    size = _push(heap, keys, 0, 0, _least_lost(0, speed, _LAYERS, slowest, bound[0, 0]))
+    size = _push(heap, keys, 0, 0, _least_lost(0, speed, LAYERS, slowest, bound[0, 0]))
     deepest = 0
     is_complete = 0
-    may_stand = zone[0, column] == _ONCOMING
+    may_stand = zone[0, column] == ONCOMING_LANE
     while size > 0 and count < len(costs) - 20:
         node = _pop(heap, keys, size)
         size -= 1
         layer, quarter, v, here = nodes[node, 0], nodes[node, 1], nodes[node, 2], nodes[node, 3]
-        cell = min(quarter // 4, _CELLS)
+        cell = min(quarter // 4, CELLS)
         if closed[layer, cell, v, here] == run:
             continue
         closed[layer, cell, v, here] = run
         if layer > nodes[deepest, 0]:
             deepest = node
-        if layer == _LAYERS or cell >= _CELLS - 1:
+        if layer == LAYERS or cell >= CELLS - 1:
             deepest = node
             is_complete = 1
             break
@@ -287,50 +284,50 @@ def _search(
                 faster = 0
             quarters = v + faster
             there_q = quarter + quarters
-            if faster > 40 or (there_q > last_quarter and there_q > quarter):
+            if faster > TOP_MPS or (there_q > last_quarter and there_q > quarter):
                 continue
-            there_cell = min(there_q // 4, _CELLS)
-            end = min(there_cell, _CELLS - 1)
+            there_cell = min(there_q // 4, CELLS)
+            end = min(there_cell, CELLS - 1)
             base = 0.0
             lack = top_mps[end] - faster
             if lack > 0.0:
-                base += lack * _STEP_S
+                base += lack * STEP_S
             elif lack < -0.5:
                 if change >= 0:
                     continue
-                base -= _FAST_PER_M * lack * _STEP_S
+                base -= _FAST_PER_M * lack * STEP_S
             if change == -2:
                 base += _BRAKE_FIRM
             if faster <= _CREEPING_MPS and 0.25 * there_q > wait_m:
                 base += _TOO_NEAR_PER_M * min(0.25 * there_q - wait_m, 10.0)
             for aside in range(-1, 2):
                 there = here + aside
-                if there < 0 or there >= _COLUMNS:
+                if there < 0 or there >= COLUMNS:
                     continue
-                if aside != 0 and _SLOPE_MAX * 0.25 * quarters < _COLUMN_M:
+                if aside != 0 and _SLOPE_MAX * 0.25 * quarters < COLUMN_M:
                     continue
                 if closed[layer + 1, there_cell, faster, there] == run:
                     continue
                 if not _is_free(blocked, zone, layer, cell, there_cell, here, there):
                     continue
-                offset = (there - _CENTRE) * _COLUMN_M + shift_m[end]
+                offset = (there - CENTRE) * COLUMN_M + shift_m[end]
                 kind = zone[end, there]
                 cost = costs[node] + base + _MOVE * abs(aside)
-                cost += _STEP_S * (_ASIDE_PER_M_S * abs(offset) + _CHANGE_PER_M_S * abs(offset - before_m[end]))
-                if kind == _ONCOMING and faster < _ONCOMING_LEAST_MPS and not may_stand:
+                cost += STEP_S * (_ASIDE_PER_M_S * abs(offset) + _CHANGE_PER_M_S * abs(offset - before_m[end]))
+                if kind == ONCOMING_LANE and faster < _ONCOMING_LEAST_MPS and not may_stand:
                     continue
-                if kind == _SAME:
-                    cost += _SAME_PER_S * _STEP_S
-                elif kind == _ONCOMING:
-                    cost += _ONCOMING_PER_S * _STEP_S
-                    if zone[min(cell, _CELLS - 1), here] != _ONCOMING:
+                if kind == SAME_DIRECTION:
+                    cost += _SAME_PER_S * STEP_S
+                elif kind == ONCOMING_LANE:
+                    cost += _ONCOMING_PER_S * STEP_S
+                    if zone[min(cell, CELLS - 1), here] != ONCOMING_LANE:
                         cost += _INTO_ONCOMING
-                    if layer + 1 == _LAYERS:
+                    if layer + 1 == LAYERS:
                         cost += _END_IN_ONCOMING
                 nodes[count, 0], nodes[count, 1], nodes[count, 2] = layer + 1, there_q, faster
                 nodes[count, 3], nodes[count, 4] = there, node
                 costs[count] = cost
-                left = _least_lost(there_q, faster, _LAYERS - layer - 1, slowest, bound[layer + 1, there_cell])
+                left = _least_lost(there_q, faster, LAYERS - layer - 1, slowest, bound[layer + 1, there_cell])
                 size = _push(heap, keys, size, count, cost + _GREED * left)
                 count += 1
     length = nodes[deepest, 0] + 1

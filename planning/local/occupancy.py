@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from av_core.compiled import compiled
 from av_core.curve import Curve
 from av_core.types import Float, ObjectKind, PredictedObject, Prediction
-from planning.local.lattice import CELLS, CENTRE, COLUMN_M, COLUMNS, LAYERS, STEP_S
-
-_CENTRE, _COLUMN_M, _CELLS, _COLUMNS, _LAYERS = CENTRE, COLUMN_M, CELLS, COLUMNS, LAYERS
+from planning.local.lattice import COLUMN_M, LAYERS, STEP_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +126,7 @@ def take_cells(
         _take(
             blocked,
             shift_m,
+            COLUMN_M,
             np.minimum(early[0], late[0]) - way.half_s_m - gap_s - body.front_m - from_s_m,
             np.maximum(early[0], late[0]) + way.half_s_m + gap_s + body.rear_m - from_s_m,
             np.minimum(early[1], late[1]) - way.half_d_m - gap_d,
@@ -141,15 +140,19 @@ def _moved(way: OnRoad, by_s: float) -> tuple[Float, Float]:
     return way.s_m + by_s * rate_s, way.d_m + by_s * rate_d
 
 
-@compiled("void(uint8[:, :, ::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
-def _take(blocked: Any, shift_m: Any, low_s: Any, high_s: Any, low_d: Any, high_d: Any) -> None:
-    """Mark the hull of the boxes at the beginning and the end of each layer's time."""
-    for layer in range(_LAYERS):
+@compiled("void(uint8[:, :, ::1], float64[::1], float64, float64[::1], float64[::1], float64[::1], float64[::1])")
+def _take(blocked: Any, shift_m: Any, column_m: float, low_s: Any, high_s: Any, low_d: Any, high_d: Any) -> None:
+    """Mark the hull of the boxes at the beginning and the end of each layer's time.
+
+    Sizes come from the arguments: numba does not notice a change of another file's constants.
+    """
+    layers, cells, columns = blocked.shape
+    for layer in range(layers):
         first = int(np.floor(min(low_s[layer], low_s[layer + 1])))
         last = int(np.ceil(max(high_s[layer], high_s[layer + 1])))
         right_m, left_m = min(low_d[layer], low_d[layer + 1]), max(high_d[layer], high_d[layer + 1])
-        for cell in range(max(first, 0), min(last, _CELLS - 1) + 1):
-            low = int(np.ceil((right_m - shift_m[cell]) / _COLUMN_M - 1e-9)) + _CENTRE
-            high = int(np.floor((left_m - shift_m[cell]) / _COLUMN_M + 1e-9)) + _CENTRE
-            for column in range(max(low, 0), min(high, _COLUMNS - 1) + 1):
+        for cell in range(max(first, 0), min(last, cells - 1) + 1):
+            low = int(np.ceil((right_m - shift_m[cell]) / column_m - 1e-9)) + columns // 2
+            high = int(np.floor((left_m - shift_m[cell]) / column_m + 1e-9)) + columns // 2
+            for column in range(max(low, 0), min(high, columns - 1) + 1):
                 blocked[layer, cell, column] = 1

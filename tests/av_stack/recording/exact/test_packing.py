@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -135,7 +136,9 @@ def test_any_value_of_any_dataclass_comes_back_in_every_bit(made: tuple[type, An
 
 @pytest.mark.parametrize("kind", [SensorFrame, AgentStep, Truth, LaneGraph, DriveSetup])
 def test_every_type_that_a_recording_holds_can_be_packed(kind: type) -> None:
-    Unpacker(kind, Packer(kind).schema)
+    schema = Packer(kind).schema
+    Unpacker(kind, schema)
+    assert set(json.loads(schema)["types"][kind.__name__]) == {each.name for each in fields(kind)}
 
 
 @dataclass(frozen=True)
