@@ -33,6 +33,7 @@ from perception.plausibility.check import start_check
 from perception.plausibility.standing import MAPPED_SLOPE_SIGMA, SLOPE_SIGMA
 from perception.radar.returns import locate_returns
 from perception.tracking.tracker import StartProbability, Tracker
+from perception.tracking.views import View, view_of
 
 Seen = tuple[tuple[RangedObject, ...], StartProbability | None]
 """One camera's ranged objects, and the check of those that would start a track."""
@@ -96,7 +97,9 @@ class ObjectPerception:
         """
         imu = frame.imu
         if image is None:
-            tracked = self._track(ego, (), None, self._range_in_others(others, ego, imu), frame)
+            tracked = self._track(
+                ego, (), None, self._range_in_others(others, ego, imu), frame, _views(None, others, ego)
+            )
             return Sighting(tracked, (), DepthPoints.none(), lanes, None, self._pitch.sigma_rad)
         dt = self._first.elapsed_s(ego.stamp.time_s)
         before_mps, self._speed_mps = self._speed_mps, ego.speed_mps
@@ -110,7 +113,9 @@ class ObjectPerception:
             boxes = [thing.box_px for thing in ranged]
             points = self._parallax.update(image.bgr, image.camera, mean_mps * dt, turn, boxes)
         check = self._start_probability(image, camera, sigma, ranged, rises_m)
-        tracked = self._track(ego, ranged, check, self._range_in_others(others, ego, imu), frame)
+        tracked = self._track(
+            ego, ranged, check, self._range_in_others(others, ego, imu), frame, _views(image, others, ego)
+        )
         return Sighting(tracked, ranged, points, lanes, camera, sigma)
 
     def _track(
@@ -120,10 +125,12 @@ class ObjectPerception:
         check: StartProbability | None,
         others: Sequence[Seen],
         frame: SensorFrame,
+        views: Sequence[View],
     ) -> tuple[TrackedObject, ...]:
         checks = [check, *(other_check for _, other_check in others)]
         radar = locate_returns(frame.radars.values(), ego) if frame.radars else None
-        return self._tracker.update(ego, seen, *(things for things, _ in others), checks=checks, radar=radar)
+        things = [things for things, _ in others]
+        return self._tracker.update(ego, seen, *things, checks=checks, radar=radar, views=views)
 
     def _start_probability(
         self,
@@ -159,3 +166,9 @@ class ObjectPerception:
             seen = ranging.update(image, camera, sigma, detections, ego, dt, turn, rises_m)
             out.append((seen, self._start_probability(image, camera, sigma, seen, rises_m)))
         return out
+
+
+def _views(first: CameraImage | None, others: Sequence[CameraDetections | None], ego: EgoState) -> list[View]:
+    """Where the cameras look that sent a picture now."""
+    images = [first, *(other[0] for other in others if other is not None)]
+    return [view_of(image.camera, ego) for image in images if image is not None]

@@ -2,7 +2,7 @@
 
 A radar sees whatever moves, on all sides, but not what it is. So it corrects position and velocity of the cameras'
 tracks, never their kind and size, and it starts tracks of cars. Standing returns, of which walls, poles and parked cars
-send thousands, start none. They may keep a track that the cameras do not see now: a car beside the ego that stops.
+send thousands, start none. They may keep a track that the cameras cannot see now: a car beside the ego that stops.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ STANDING_GATE_M, STANDING_RANGE_M, STANDING_HEIGHT_M = 0.4, 25.0, 0.3
 """Distance outside a box, m, up to which a standing return is from that road user; largest range and smallest height,
 m, of such a return. Further away the road itself sends returns as high as that if the ego pitches."""
 
-UNSEEN_BY_CAMERA_S = 0.3
-"""Time after which a camera's track may be kept by standing returns, s."""
+UNSEEN_BY_CAMERA_S, MISSED_BY_CAMERA_S = 0.3, 2.0
+"""Time after which a camera's track may be kept by standing returns, s; and where a camera looks at it and nothing
+hides it, the time after which they may no longer: then the road user has gone, and a bin or a kerb sends them."""
 
 START_MIN_MPS = 2.0
 """Smallest radial speed, m/s, that starts a track; above that of a walker."""
@@ -72,8 +73,11 @@ Numbers = NDArray[np.int64]
 NONE = -1
 
 
-def explain_returns(tracks: Rows, returns: RadarReturns) -> Numbers:
-    """For each return (N,) the row of the track that it comes from, or NONE."""
+def explain_returns(tracks: Rows, returns: RadarReturns, in_view: NDArray[np.bool_]) -> Numbers:
+    """For each return (N,) the row of the track that it comes from, or NONE.
+
+    `in_view` (T,) says which tracks the cameras should see.
+    """
     if not len(tracks) or not len(returns):
         return np.full(len(returns), NONE)
     beyond = beyond_boxes(tracks, in_boxes(tracks, returns.place_m))
@@ -84,7 +88,7 @@ def explain_returns(tracks: Rows, returns: RadarReturns) -> Numbers:
     off_sigmas = np.abs(returns.radial_mps - tracks["state"][:, 2:4] @ returns.sight.T) / np.sqrt(variance)
     is_near = np.where(returns.is_moving, away_sigmas <= GATE_SIGMAS, np.hypot(*beyond.T).T <= STANDING_GATE_M)
     fits = is_near & (off_sigmas <= RADIAL_GATE) & (tracks["kind"] != PEDESTRIAN)[:, None]
-    fits &= returns.is_moving | (_may_stand(tracks)[:, None] & _is_body(returns))
+    fits &= returns.is_moving | (_may_stand(tracks, in_view)[:, None] & _is_body(returns))
     cost = away_sigmas**2 + off_sigmas**2 + np.log(np.linalg.det(spread))[:, None] + np.log(variance)
     owner = np.argmin(np.where(fits, cost, np.inf), axis=0)
     return np.where(fits.any(axis=0), owner, NONE)
@@ -98,9 +102,10 @@ def _sigmas_away(tracks: Rows, beyond: Float) -> tuple[Float, Float]:
     return np.sqrt(np.einsum("tni,tij,tnj->tn", beyond, np.linalg.inv(spread), beyond)), spread
 
 
-def _may_stand(tracks: Rows) -> NDArray[np.bool_]:
-    """Whether standing returns may keep a track: the cameras do not see it now."""
-    return np.asarray(tracks["box_age_s"].min(axis=1) > UNSEEN_BY_CAMERA_S)
+def _may_stand(tracks: Rows, in_view: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether standing returns may keep a track: the cameras do not see it now, and those that should missed it."""
+    unseen_s = tracks["box_age_s"].min(axis=1)
+    return np.asarray((unseen_s > UNSEEN_BY_CAMERA_S) & ~(in_view & (unseen_s > MISSED_BY_CAMERA_S)))
 
 
 def _is_body(returns: RadarReturns) -> NDArray[np.bool_]:

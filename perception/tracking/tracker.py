@@ -34,6 +34,7 @@ from perception.tracking.track_kernel import age_tracks, export_tracks, init_tra
 from perception.tracking.track_rows import CAMERAS_MAX, KINDS, TRACK, Rows
 from perception.tracking.tracks import concatenate, exclude, measurements_of, select, turn_to_map
 from perception.tracking.turning_motion import constrain_velocity, correct_velocity, predict, update_positions
+from perception.tracking.views import View, in_clear_view
 
 OUTLIER_GATE = 6.0
 """Squared Mahalanobis distance beyond which a measurement counts as an outlier and is weighted down: an object that
@@ -110,12 +111,14 @@ class Tracker:
         *others: Sequence[RangedObject],
         checks: Sequence[StartProbability | None] = (),
         radar: RadarReturns | None = None,
+        views: Sequence[View] = (),
     ) -> tuple[TrackedObject, ...]:
         """Confirmed tracks at the ego's stamp, nearest first, with their boxes in the first camera.
 
         `seen` holds the first camera's objects, `others` those of each further camera, always in the same order.
         An object that no track explains starts one if the check of its camera gives at least `sure_min`; cameras
-        beyond the end of `checks` have no check. `radar` holds all radars' returns.
+        beyond the end of `checks` have no check. `radar` holds all radars' returns, `views` where the cameras look that
+        sent a picture now: a standing road user whom they no longer show is not kept by radar.
         Non-finite objects are dropped. A step back in time or a gap of more than `gap_max_s` clears all tracks. Raises
         `ValueError` for more than `CAMERAS_MAX` cameras.
         """
@@ -131,13 +134,13 @@ class Tracker:
             if things or camera == 0:
                 self._update_camera(camera, things, ego, checks[camera] if camera < len(checks) else None)
         if radar is not None:
-            self._update_radar(radar, ego)
+            self._update_radar(radar, ego, views)
         return _to_objects(self._tracks, config.hits_min, ego)
 
-    def _update_radar(self, returns: RadarReturns, ego: EgoState) -> None:
+    def _update_radar(self, returns: RadarReturns, ego: EgoState, views: Sequence[View]) -> None:
         """Update the tracks with the radars' returns, and start tracks of moving cars."""
         tracks, config = _widened(self._tracks, ego), self._config
-        owner = explain_returns(tracks, returns)
+        owner = explain_returns(tracks, returns, in_clear_view(tracks, views))
         rows = update_tracks(tracks, returns, owner)
         groups = unexplained_groups(tracks, returns, owner)
         kept = tracks.take(rows)
