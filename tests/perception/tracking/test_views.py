@@ -43,13 +43,13 @@ def test_a_view_turns_with_the_vehicle() -> None:
 
 def after_it_left(is_in_view: bool, gone: bool) -> tuple[TrackedObject, ...]:
     """The tracks 4 s after the camera last showed a parked car, which left a board in its place if it is `gone`."""
-    tracker, rng, car = Tracker(), np.random.default_rng(3), Box(14.0, 0.0)
-    board = Box(14.0, 0.0, math.pi / 2.0, 0.0, 1.6, 0.2)
+    tracker, rng, car = Tracker(), np.random.default_rng(3), Box(14.0, -3.0)
+    board = Box(14.0, -3.0, math.pi / 2.0, 0.0, 1.6, 0.2)
     for frame in range(120):
         ego = ego_at(frame)
         shown = frame < 40
         seen = RangedObject(
-            ObjectKind.CAR, 0.9, (300.0, 150.0, 340.0, 200.0), 14.0, 0.0, np.diag([1.0, 0.1]), 4.6, 1.9, 1.5, 14.0
+            ObjectKind.CAR, 0.9, (300.0, 150.0, 340.0, 200.0), 14.0, -3.0, np.diag([1.0, 0.1]), 4.6, 1.9, 1.5, 14.0
         )
         radar = locate_returns(sweeps(ego, [board if gone and not shown else car], rng), ego)
         views = [view_of(CAMERA, ego)] if is_in_view else []
