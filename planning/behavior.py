@@ -46,6 +46,9 @@ _LINE_BEFORE_CONFLICT_M = 25.0
 _RED_FOR_THEM_RAD = (0.7, 2.44)
 """At a traffic light, traffic whose heading differs from the ego's approach by an angle in this range has red."""
 
+_COMING_MPS, _CLEAR_AHEAD_M = 2.0, 1.0
+"""Speed against the ego's heading of an oncoming vehicle; and how far from the ego's front it must leave the path."""
+
 _FEASIBLE_MPS2 = 6.0
 """Deceleration up to which stopping for a conflict is still considered possible."""
 
@@ -112,8 +115,11 @@ class TrafficBehavior:
         if not near:
             return result
         corridor = corridor_of(route, ego.s_m - 2.0, reach, self._width_m, ego.front_m, 2)
-        beside = self._constrain_by_present(corridor, ego, [one.item for one in near], result)
-        entering = [near[row] for row in beside if self._may_enter(near[row], beside[row], prediction.horizon_s)]
+        going = self._drives_out(corridor, ego, near, prediction.times_s)
+        staying = [one for one in near if one.item.track_id not in going]
+        beside = self._constrain_by_present(corridor, ego, [one.item for one in staying], result) if staying else {}
+        entering = [staying[row] for row in beside if self._may_enter(staying[row], beside[row], prediction.horizon_s)]
+        entering += [one for one in near if one.item.track_id in going]
         yielding: set[int] = set()
         for conflict in self._conflicts(corridor, entering, prediction.times_s):
             if self._has_priority(conflict, route, ego, unprotected):
@@ -148,6 +154,26 @@ class TrafficBehavior:
             np.broadcast_to(width, shape),
             np.broadcast_to(margin, shape),
         )
+
+    def _drives_out(
+        self, corridor: Corridor, ego: EgoOnRoute, near: Sequence[PredictedObject], times_s: Float
+    ) -> frozenset[int]:
+        """The oncoming vehicles in the corridor that will leave it before they come to the ego, by all their ways.
+
+        They are on a lane that the ego will use after them: they are no leaders, but conflicts with an end.
+        """
+        heading = float(corridor.curve.yaw_rad[0])
+        coming = [
+            one
+            for one in near
+            if one.modes
+            and one.item.velocity_mps[0] * np.cos(heading) + one.item.velocity_mps[1] * np.sin(heading) < -_COMING_MPS
+        ]
+        going = {one.item.track_id for one in coming}
+        for conflict in self._conflicts(corridor, coming, times_s):
+            if conflict.low_s_m < ego.front_s_m + _CLEAR_AHEAD_M or conflict.leave_s > times_s[-1]:
+                going.discard(conflict.item.track_id)
+        return frozenset(going)
 
     def _constrain_by_present(
         self, corridor: Corridor, ego: EgoOnRoute, items: Sequence[TrackedObject], result: Constraints

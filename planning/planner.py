@@ -29,6 +29,7 @@ from av_core.types import (
 from planning.behavior import Constraints, TrafficBehavior
 from planning.config import PlanningConfig
 from planning.indicators import Indication, indications, indicator_at
+from planning.local.blockers import FrontView
 from planning.local.occupancy import Body
 from planning.local.path_planner import ROOM_TO_PASS_M, EgoOnRoad, LocalPath, LocalPlanner
 from planning.reference_path import Route
@@ -48,6 +49,9 @@ from planning.unseen_light import observe_junction
 
 _GRID_M = 0.5
 """Spacing of the speed profile along the route."""
+
+_SCHEDULE_SLACK_MPS = 0.5
+"""How much faster than the search planned the ego may pass."""
 
 
 class Planner:
@@ -106,7 +110,8 @@ class Planner:
         self._yielding = frozenset()
         self._last = None
         rear_m = 0.5 * self._vehicle.length_m - self._vehicle.rear_axle_to_centre_m
-        self._local = LocalPlanner(route, self._graph, Body(self._front_m, rear_m, self._vehicle.width_m))
+        view = FrontView.of(self._cameras[0]) if self._cameras else None
+        self._local = LocalPlanner(route, self._graph, Body(self._front_m, rear_m, self._vehicle.width_m), view)
 
     def plan(self, scene: Scene, prediction: Prediction) -> Plan:
         """Plan the motion from now on; `prediction` is of `scene`. Raises `RouteError` when no route is set."""
@@ -146,10 +151,11 @@ class Planner:
         if path is not route:
             free = backward_pass(self._ceiling(path, ego.s_m, reach, caps), config.speed)
         times = forward_times(free, ego.speed_mps, first_stop_m, config.speed)
-        others = self._behavior.constraints(path, ego, local.prediction, free, times, self._yielding, unprotected)
+        unmet = _without(local.prediction, local.met | (local.passed if local.is_passing else frozenset()))
+        others = self._behavior.constraints(path, ego, unmet, free, times, self._yielding, unprotected)
         others = _with_room_to_pass(others, local.passed, ROOM_TO_PASS_M - config.speed.standstill_gap_m)
         stops += _wait_to_pass(local)
-        caps = caps + others.caps + _slow_to_pass(local, ego.s_m)
+        caps = caps + others.caps + _slow_to_pass(local, ego.s_m) + _scheduled(local)
         self._yielding = others.yielding_to
         ceiling = self._ceiling(path, ego.s_m, reach, caps)
         start = (ego.s_m, *self._start(scene.ego, scene.stamp.time_s))
@@ -221,6 +227,22 @@ def _slow_to_pass(local: LocalPath, s_m: float) -> list[SpeedCap]:
         return []
     cause = Constraint(ConstraintKind.OBSTACLE, _first(local.passed))
     return [SpeedCap(s_m + 0.5 * local.slower_mps, s_m + 2.0 * local.slower_mps, local.slower_mps, cause)]
+
+
+def _scheduled(local: LocalPath) -> list[SpeedCap]:
+    """The speeds that keep the times of a pass, with a slack that the control needs."""
+    if local.schedule is None or not local.met:
+        return []
+    s_m, speed_mps = local.schedule
+    cause = Constraint(ConstraintKind.OBSTACLE, _first(local.passed))
+    most = np.maximum(speed_mps[1:], speed_mps[:-1]) + _SCHEDULE_SLACK_MPS
+    spans = zip(s_m[:-1].tolist(), s_m[1:].tolist(), most.tolist(), strict=True)
+    return [SpeedCap(low, high, speed, cause) for low, high, speed in spans if high > low]
+
+
+def _without(prediction: Prediction, ids: frozenset[int]) -> Prediction:
+    """`prediction` without some road users."""
+    return replace(prediction, objects=tuple(one for one in prediction.objects if one.item.track_id not in ids))
 
 
 def _first(ids: frozenset[int]) -> str:

@@ -6,10 +6,11 @@ enter the junction on the wrong side of the road.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from av_core.types import LightState, ObjectKind, SignalKind, TrafficLightView
+from av_core.types import CameraModel, LightState, ObjectKind, SignalKind, TrafficLightView
 from planning.local.occupancy import OnRoad
 from planning.reference_path import Route, RouteSignal
 
@@ -29,6 +30,9 @@ _IN_LANE_M = 2.0
 
 _BEHIND_M, _CUT_M = 15.0, 14.0
 """An obstacle is held in its place from this far behind the ego's origin to this far ahead of it."""
+
+_GONE_AFTER_S = 1.0
+"""An obstacle that should be seen whole, and was not for this time, has gone."""
 
 _SLOW_MPS = 6.0
 """A bicycle that is slower than this is passed while it moves."""
@@ -87,19 +91,48 @@ class Blockers:
         return Standing(self._standing | slow, self._standing | slow | since.keys())
 
 
+@dataclass(frozen=True, slots=True)
+class FrontView:
+    """What the front camera shows: from `x_m` ahead of the ego's origin on, to `slope` metres aside per metre ahead."""
+
+    x_m: float
+    slope: float
+
+    @classmethod
+    def of(cls, camera: CameraModel) -> FrontView:
+        return cls(camera.x_m, math.tan(0.5 * camera.fov_x_rad))
+
+    def shows(self, way: OnRoad, s_m: float, offset_m: float) -> bool:
+        """Whether it shows all of a road user to an ego that drives along the route there."""
+        ahead_m = float(way.s_m[0] - way.half_s_m[0]) - s_m - self.x_m
+        return abs(float(way.d_m[0]) - offset_m) + float(way.half_d_m[0]) < self.slope * ahead_m
+
+
 class PassedObstacles:
     """Holds the obstacles beside the ego where they were last seen whole.
 
-    A vehicle that the edge of the picture cuts seems to move, and beside the ego it is not seen at all.
+    A vehicle that the edge of the picture cuts seems to move, and beside the ego it is not seen at all. One that the
+    `view` should show and does not has gone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, view: FrontView | None = None) -> None:
+        self._view = view
         self._held: dict[int, OnRoad] = {}
+        self._missed_since_s: dict[int, float] = {}
 
-    def settle(self, seen: Sequence[OnRoad], ego_s_m: float) -> list[OnRoad]:
-        """`seen`, with the obstacles that are near the ego as they were held."""
+    def settle(self, seen: Sequence[OnRoad], s_m: float, offset_m: float, time_s: float) -> list[OnRoad]:
+        """`seen`, with the obstacles that are near the ego as they were held; the ego is at `s_m` and `offset_m`."""
+        ids = {way.one.item.track_id for way in seen}
+        missed = {
+            number: self._missed_since_s.get(number, time_s)
+            for number, way in self._held.items()
+            if number not in ids and self._view is not None and self._view.shows(way, s_m, offset_m)
+        }
+        self._missed_since_s = missed
         self._held = {
-            number: way for number, way in self._held.items() if -_BEHIND_M < float(way.s_m[0]) - ego_s_m < _CUT_M
+            number: way
+            for number, way in self._held.items()
+            if -_BEHIND_M < float(way.s_m[0]) - s_m < _CUT_M and time_s - missed.get(number, time_s) < _GONE_AFTER_S
         }
         return [*(way for way in seen if way.one.item.track_id not in self._held), *self._held.values()]
 

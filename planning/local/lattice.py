@@ -37,6 +37,12 @@ _QUARTER_M = 0.25
 _SLOPE_MAX = 0.6
 """Largest sideways motion per metre driven: what a car can do at walking speed."""
 
+_SWIFT_MAX_MPS = 9
+"""Up to this speed the ego may move two columns sideways in a step; above it, that would be a jerk."""
+
+_SWIFT = 2.0
+"""Cost of moving two columns in one step: only where time is short."""
+
 _ASIDE_PER_M_S = 0.35
 """Costs are in metres of lost way. This is that of each metre beside the lane's centre, per second."""
 
@@ -219,8 +225,10 @@ def _is_free(
     blocked: NDArray[np.uint8], zone: NDArray[np.uint8], layer: int, low: int, high: int, here: int, there: int
 ) -> bool:
     """Whether the ego may drive from cell `low` to `high` and from one column to another in the layer's time."""
+    span = max(high - low, 1)
     for cell in range(low, min(high, CELLS - 1) + 1):
-        middle = here if 2 * (cell - low) < high - low else there
+        # the nearest column on the way from one to the other
+        middle = here + int(np.floor((there - here) * (cell - low) / span + 0.5))
         if blocked[layer, cell, middle] or zone[cell, middle] == OFF_ROAD:
             return False
         if cell == high and (blocked[layer, cell, there] or zone[cell, there] == OFF_ROAD):
@@ -300,11 +308,12 @@ def _search(
                 base += _BRAKE_FIRM
             if faster <= _CREEPING_MPS and 0.25 * there_q > wait_m:
                 base += _TOO_NEAR_PER_M * min(0.25 * there_q - wait_m, 10.0)
-            for aside in range(-1, 2):
+            reach = 2 if v <= _SWIFT_MAX_MPS else 1
+            for aside in range(-reach, reach + 1):
                 there = here + aside
                 if there < 0 or there >= COLUMNS:
                     continue
-                if aside != 0 and _SLOPE_MAX * 0.25 * quarters < COLUMN_M:
+                if _SLOPE_MAX * 0.25 * quarters < abs(aside) * COLUMN_M:
                     continue
                 if closed[layer + 1, there_cell, faster, there] == run:
                     continue
@@ -313,6 +322,8 @@ def _search(
                 offset = (there - CENTRE) * COLUMN_M + shift_m[end]
                 kind = zone[end, there]
                 cost = costs[node] + base + _MOVE * abs(aside)
+                if abs(aside) > 1:
+                    cost += _SWIFT
                 cost += STEP_S * (_ASIDE_PER_M_S * abs(offset) + _CHANGE_PER_M_S * abs(offset - before_m[end]))
                 if kind == ONCOMING_LANE and faster < _ONCOMING_LEAST_MPS and not may_stand:
                     continue

@@ -20,17 +20,21 @@ from planning.local.lattice import COLUMN_M, LAYERS, STEP_S
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Distances that the ego keeps: along the road, beside a vehicle, and beside a pedestrian or a bicycle."""
+    """Distances that the ego keeps: along the road, beside a vehicle, and beside a pedestrian or a bicycle.
+
+    `times` is the share of the times by which a moving road user may be early or late.
+    """
 
     ahead_m: float
     aside_m: float
     vulnerable_m: float
+    times: float
 
 
-WIDE = Gaps(2.0, 0.6, 0.9)
+WIDE = Gaps(2.0, 0.6, 0.9, 1.0)
 """For a new path, which is smoothed after the search."""
 
-TIGHT = Gaps(0.5, 0.4, 0.7)
+TIGHT = Gaps(0.5, 0.4, 0.7, 0.4)
 """For the path that is driven."""
 
 _GROWTH_AHEAD_MPS, _GROWTH_ASIDE_MPS = 0.3, 0.04
@@ -39,7 +43,10 @@ _GROWTH_AHEAD_MPS, _GROWTH_ASIDE_MPS = 0.3, 0.04
 _VULNERABLE = (ObjectKind.PEDESTRIAN, ObjectKind.BICYCLE, ObjectKind.MOTORCYCLE)
 
 _EARLY_S, _LATE_S = 0.5, 1.0
-"""A moving road user may be somewhere so much later than predicted, or so much earlier."""
+"""A moving road user may be somewhere so much earlier than predicted, or so much later."""
+
+_EARLY_PER_S, _LATE_PER_S = 0.2, 0.3
+"""Growth of these times with the predicted time: where it is now is known."""
 
 TIMES_S = np.arange(LAYERS + 1, dtype=np.float64) * STEP_S
 
@@ -122,7 +129,8 @@ def take_cells(
         grows = 1.0 if way.is_moving else 0.0
         gap_s = gaps.ahead_m + grows * _GROWTH_AHEAD_MPS * TIMES_S
         gap_d = aside + 0.5 * body.width_m + grows * _GROWTH_ASIDE_MPS * TIMES_S
-        early, late = (_moved(way, by_s) for by_s in (grows * _EARLY_S, -grows * _LATE_S))
+        early = _moved(way, gaps.times * grows * np.minimum(_EARLY_PER_S * TIMES_S, _EARLY_S))
+        late = _moved(way, -gaps.times * grows * np.minimum(_LATE_PER_S * TIMES_S, _LATE_S))
         _take(
             blocked,
             shift_m,
@@ -134,8 +142,8 @@ def take_cells(
         )
 
 
-def _moved(way: OnRoad, by_s: float) -> tuple[Float, Float]:
-    """Arc length and offset at the times of the layers, if the road user is so much ahead of its prediction."""
+def _moved(way: OnRoad, by_s: Float) -> tuple[Float, Float]:
+    """Arc length and offset at the times of the layers, if the road user is `by_s` ahead of its prediction then."""
     rate_s, rate_d = np.gradient(way.s_m, STEP_S), np.gradient(way.d_m, STEP_S)
     return way.s_m + by_s * rate_s, way.d_m + by_s * rate_d
 

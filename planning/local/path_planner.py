@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from av_core.types import Float, Indicator, LaneGraph, Manoeuvre, Prediction, TrafficLightView
-from planning.local.blockers import Blockers, PassedObstacles
+from planning.local.blockers import Blockers, FrontView, PassedObstacles
 from planning.local.lattice import (
     CELLS,
     CENTRE,
@@ -84,6 +84,9 @@ _BETTER_M = 5.0
 _BACK_M = 30.0
 """Distance in which the path returns to the route beyond the end of a plan."""
 
+_AGAINST_M = 0.5
+"""Way against the ego's direction, in a step of the search, of an oncoming vehicle."""
+
 _ON_ROUTE_M = 0.02
 _IN_LANE_M = 0.3
 """Offsets below these count as none: of the path, and of a manoeuvre."""
@@ -114,6 +117,9 @@ class LocalPath:
     `offset_m` (N,) is how far, for the points of the route. `passed` are the track ids of those that it leads around,
     now or soon. `prediction` has the obstacles beside the ego where they were last seen whole. The search may want the
     ego to wait at `stop_s_m`, or to be slower for the next metres.
+
+    `schedule` are arc lengths and speeds, m/s, that keep the times of a pass: an ego that is not faster meets none of
+    those `met`, which are the track ids of oncoming vehicles.
     """
 
     route: Route
@@ -123,6 +129,13 @@ class LocalPath:
     passed: frozenset[int] = frozenset()
     stop_s_m: float | None = None
     slower_mps: float | None = None
+    schedule: tuple[Float, Float] | None = None
+    met: frozenset[int] = frozenset()
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the ego drives around what stands in its way now: it neither waits nor stays in its lane."""
+        return self.schedule is not None and self.stop_s_m is None
 
     def indicator(self, s_m: float, motion: Motion) -> Indicator:
         """The side to which the ego moves in the next seconds, if it moves far."""
@@ -146,11 +159,11 @@ class _Road:
 class LocalPlanner:
     """Chooses the local path along one route, step by step; each plan starts from the one before."""
 
-    def __init__(self, route: Route, graph: LaneGraph, body: Body) -> None:
+    def __init__(self, route: Route, graph: LaneGraph, body: Body, view: FrontView | None = None) -> None:
         self._route, self._body = route, body
         self._layout: RoadLayout = road_layout(route, graph)
         self._offset_m: Float = np.zeros(len(route.s_m))
-        self._blockers, self._passed = Blockers(), PassedObstacles()
+        self._blockers, self._passed = Blockers(), PassedObstacles(view)
         self._memory = SearchMemory()
         self._blocked = np.zeros((LAYERS, CELLS, COLUMNS), dtype=np.uint8)
 
@@ -168,8 +181,9 @@ class LocalPlanner:
         """
         route = self._route
         first, last = route.row_at(ego.s_m - _BEHIND_M), route.row_at(ego.s_m + CELLS + 20.0)
-        seen = on_road(route.curve.part(slice(first, max(last, first + 2), 2)), prediction)
-        ways = self._passed.settle(seen, ego.s_m)
+        curve = route.curve.part(slice(first, max(last, first + 2), 2))
+        seen = on_road(curve, prediction)
+        ways = self._passed.settle(seen, ego.s_m, ego.offset_m, prediction.stamp.time_s)
         prediction = _with_objects_of(prediction, ways)
         standing = self._blockers.update(ways, route, lights, prediction.stamp.time_s)
         rows = slice(route.row_at(ego.s_m - 5.0), route.row_at(ego.s_m + CELLS) + 1)
@@ -198,6 +212,7 @@ class LocalPlanner:
             self._near_lanes(ways, standing.suspects),
             _waits_at(found, ego, start, stop_s_m),
             slower if reasons and slower < ego.speed_mps - _SLOWER_MPS else None,
+            *_schedule(found, start, ways),
         )
 
     def _search(self, road: _Road, start: EgoOnRoad, start_offset_m: float, rows: slice) -> LatticePath:
@@ -352,6 +367,16 @@ class LocalPlanner:
         if Beside.ONCOMING in used:
             return Manoeuvre.PASS_THROUGH_ONCOMING_LANE
         return Manoeuvre.PASS_THROUGH_NEXT_LANE if Beside.SAME in used else Manoeuvre.PASS_IN_LANE
+
+
+def _schedule(
+    found: LatticePath, start: EgoOnRoad, ways: list[OnRoad]
+) -> tuple[tuple[Float, Float] | None, frozenset[int]]:
+    """Arc lengths and speeds of a pass, and the track ids of the oncoming vehicles that its times take into account."""
+    if found is _BACK_ON_ROUTE or not found.is_complete:
+        return None, frozenset()
+    met = frozenset(way.one.item.track_id for way in ways if way.is_moving and way.s_m[1] < way.s_m[0] - _AGAINST_M)
+    return (start.s_m + found.along_m, found.speed_mps), met
 
 
 def _waits_at(found: LatticePath, ego: EgoOnRoad, start: EgoOnRoad, stop_s_m: float) -> float | None:

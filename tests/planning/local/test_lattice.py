@@ -135,5 +135,6 @@ def test_no_way_leads_through_anything(found: list[tuple[int, ...]], speed: int,
         assert not blocked[layer, cell, column]
         assert cells.zone[cell, column]
     assert (np.diff(path.along_m) >= 0.0).all()
-    assert np.abs(np.diff(path.offset_m)).max(initial=0.0) <= COLUMN_M
+    columns = np.abs(np.diff(path.offset_m)) / COLUMN_M
+    assert (columns <= np.where(path.speed_mps[:-1] <= 9.0, 2.0, 1.0)).all()
     assert path.is_complete == (len(path.time_s) == LAYERS + 1 or path.along_m[-1] >= CELLS - 1)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from av_core.types import Indicator, LaneGraph, LightState, Manoeuvre, Pose2D, Signal, SignalKind, TrackedObject
+from sim_configs.load import load_rig
 from tests.planning.closed_loop import CAR, Log, ScenePlanner, drive
 from tests.planning.lanes_by_hand import beside, join, key, straight
 from tests.planning.test_traffic import light, vehicle
@@ -166,3 +167,63 @@ def test_an_obstacle_that_leaves_the_view_beside_the_ego_is_remembered() -> None
     log = drive(planner, 40, 8.0, objects=camera)
     assert log.has_arrived
     assert clearance_m(log, lambda _: (parked(),)) > 0.4
+
+
+class Stream:
+    """Oncoming cars in a row that brake for the ego in their lane and for each other (IDM), as drivers do."""
+
+    def __init__(self, planner: ScenePlanner, gap_m: float, speed_mps: float) -> None:
+        self._planner, self._free_mps, self._time_s = planner, speed_mps, 0.0
+        self._x_m, self._speed_mps = 120.0 + gap_m * np.arange(40), np.full(40, speed_mps)
+        self.seen: dict[float, tuple[TrackedObject, ...]] = {}
+        self.hardest_mps2 = 0.0
+
+    def __call__(self, time_s: float) -> tuple[TrackedObject, ...]:
+        dt, self._time_s = time_s - self._time_s, time_s
+        ahead_m = np.append(np.inf, np.diff(self._x_m) - 4.6)
+        ahead_mps = np.append(0.0, self._speed_mps[:-1])
+        accel = np.minimum(self._accel(np.inf, 0.0), self._accel(ahead_m, ahead_mps))
+        ego = self._planner.progress
+        if ego is not None and ego.cross_track_m > 0.9:
+            to_ego_m = self._x_m - 2.3 - (ego.s_m + 3.8)
+            accel = np.where(to_ego_m > 0.0, np.minimum(accel, self._accel(to_ego_m, 0.0)), accel)
+        self.hardest_mps2 = min(self.hardest_mps2, float(accel.min()))
+        self._speed_mps = np.maximum(self._speed_mps + np.maximum(accel, -7.0) * dt, 0.0)
+        self._x_m = self._x_m - self._speed_mps * dt
+        near = np.flatnonzero((self._x_m > -60.0) & (self._x_m < 200.0)).tolist()
+        cars = tuple(vehicle(100 + n, self._x_m[n], 3.5, np.pi, self._speed_mps[n]) for n in near)
+        self.seen[round(time_s, 3)] = cars
+        return (parked(), *cars)
+
+    def _accel(self, gap_m: np.ndarray | float, ahead_mps: np.ndarray | float) -> np.ndarray:
+        v = self._speed_mps
+        wanted_m = 2.0 + v + v * (v - ahead_mps) / (2.0 * np.sqrt(1.5 * 3.0))
+        return np.asarray(
+            1.5 * (1.0 - (v / self._free_mps) ** 4 - (np.maximum(wanted_m, 0.0) / np.maximum(gap_m, 0.1)) ** 2)
+        )
+
+
+def test_an_obstacle_that_drives_off_in_view_is_forgotten() -> None:
+    """The camera shows an empty road before the ego that waits for oncoming traffic."""
+    planner = ScenePlanner(two_way_road(), cameras=load_rig("compact").cameras)
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(LENGTH_M - 10.0, 0, 0))
+
+    def traffic(time_s: float) -> tuple[TrackedObject, ...]:
+        coming = (vehicle(2 + n, 130 + 30 * n - 8 * time_s, 3.5, np.pi, 8.0) for n in range(30))
+        return (*coming, parked()) if time_s < 25.0 else tuple(coming)
+
+    log = drive(planner, 60, 8.0, objects=traffic)
+    waits = [row[3] for row in log.rows if 22.0 < row[0] < 25.0]
+    assert max(waits) < 0.5
+    assert log.has_arrived
+
+
+@pytest.mark.parametrize("gap_m", [70.0, 95.0])
+def test_it_passes_in_a_stream_where_a_gap_is_long_enough(gap_m: float) -> None:
+    planner = ScenePlanner(two_way_road())
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(LENGTH_M - 10.0, 0, 0))
+    stream = Stream(planner, gap_m, speed_mps=11.0)
+    log = drive(planner, 40, 8.0, objects=stream)
+    assert log.has_arrived == (gap_m > 80.0)
+    assert clearance_m(log, lambda time_s: (parked(), *stream.seen[round(time_s, 3)])) > 0.4
+    assert stream.hardest_mps2 > -3.0, "nobody has to brake harder than is comfortable"
