@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from embedded_carla.render.frame import FAR_M
 from embedded_carla.render.instances import F32, I32, INSTANCE_WIDTH
 from embedded_carla.render.shapes.actors import LEAST_PX, LEVEL_PX, LEVELS, body_keys
-from embedded_carla.render.shapes.pool import Key, ShapePool
+from embedded_carla.render.shapes.pool import Key
 from embedded_carla.render.shapes.vehicles.bodies import wheel_outer
 from embedded_carla.render.shapes.vehicles.door_frames import door_frames
+from embedded_carla.render.shapes.vehicles.doors import OUT_M
 from embedded_carla.render.shapes.vehicles.sizes import TWO_WHEELED, vehicle_size
 from embedded_carla.render.shapes.vehicles.wheels import RIM_KINDS
 from embedded_carla.scene import ActorView
@@ -61,6 +63,22 @@ def open_doors(actor: ActorView) -> tuple[int, ...]:
     return tuple(i for i, angle in enumerate(angles) if angle > 0.0) if angles else ()
 
 
+def reach_of_doors_m(actor: ActorView) -> tuple[float, float]:
+    """How far open doors reach beyond the vehicle's box, to the left and to the right."""
+    reach, frames = {-1.0: 0.0, 1.0: 0.0}, door_frames(actor.shape, actor.model)
+    for number in open_doors(actor):
+        frame = frames[number]
+        tip = abs(frame.hinge[1]) + frame.length_m * np.sin(actor.door_angles_rad[number]) + OUT_M
+        reach[frame.side] = max(reach[frame.side], float(tip) - actor.extent[1])
+    return reach[-1.0], reach[1.0]
+
+
+class ShapeNumbers(Protocol):
+    """Numbers shapes by key."""
+
+    def number(self, key: Key) -> int: ...
+
+
 @dataclass(slots=True)
 class _Row:
     """One instance: index of its actor, shapes by level, size m, colour, random number 0 to 1 from the seed, tag."""
@@ -82,7 +100,7 @@ class ActorLayout:
     `door` (D,) its number, `opens` (D,) the sign of its rotation about z.
     """
 
-    def __init__(self, pool: ShapePool, actors: Sequence[ActorView]) -> None:
+    def __init__(self, pool: ShapeNumbers, actors: Sequence[ActorView]) -> None:
         self.half = np.maximum(np.array([a.extent for a in actors]).reshape(-1, 3), 0.01)
         self.radius = np.linalg.norm(self.half, axis=1)
         self.is_vehicle = np.array([a.tag in VEHICLE_TAGS for a in actors], dtype=np.bool_)
@@ -127,7 +145,7 @@ class ActorLayout:
         return block
 
     @staticmethod
-    def _shapes(pool: ShapePool, rows: Sequence[_Row]) -> I32:
+    def _shapes(pool: ShapeNumbers, rows: Sequence[_Row]) -> I32:
         numbers = [[NOTHING if key is None else pool.number(key) for key in r.keys] for r in rows]
         return np.array(numbers, dtype=np.int32).reshape(-1, LEVELS)
 

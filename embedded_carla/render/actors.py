@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from embedded_carla.render.actor_layout import ActorLayout, Identity, identities
+from embedded_carla.render.actor_layout import ActorLayout, Identity, ShapeNumbers, identities
 from embedded_carla.render.culling.visibility import Candidates
 from embedded_carla.render.frame import Camera
 from embedded_carla.render.instances import F32, Rows, bounds_of, pose_matrices
-from embedded_carla.render.shapes.pool import ShapePool
 from embedded_carla.scene import ActorView
 from embedded_carla.types import LightState
 
@@ -34,7 +33,7 @@ class ActorSet:
         self.centre = self.poses[:, :3, 3] + self.poses[:, :3, 2] * self.half[:, 2:3]
         self.lights = np.array([a.lights for a in actors], dtype=np.int64)
         self.speed_mps = np.array([a.speed_mps for a in actors])
-        owner = layout.owner
+        self.owner = owner = layout.owner  # of each row
         candidates = Candidates(
             self.centre[owner], self.radius[owner], layout.limits, layout.shapes, layout.casts, layout.shown
         )
@@ -83,7 +82,7 @@ class ActorSet:
 class ActorSets:
     """Builds the ActorSet of each tick; caches the last one and the last layouts."""
 
-    def __init__(self, pool: ShapePool) -> None:
+    def __init__(self, pool: ShapeNumbers) -> None:
         self._pool = pool
         self._layouts: list[tuple[list[Identity], ActorLayout]] = []
         self._actors: tuple[ActorView, ...] | None = None

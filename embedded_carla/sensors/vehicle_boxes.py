@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.compiled import compiled
-from embedded_carla.render.actor_layout import VEHICLE_TAGS, open_doors
-from embedded_carla.render.shapes.vehicles.door_frames import door_frames
-from embedded_carla.render.shapes.vehicles.doors import OUT_M
+from embedded_carla.render.actor_layout import VEHICLE_TAGS, reach_of_doors_m
 from embedded_carla.scene import MOST_INSTANCES, ActorView
 from embedded_carla.types import Float
 
@@ -33,7 +31,7 @@ class VehicleBoxes:
         centre = pose[:, :3, 3] + self._axes[:, :, 2] * self._half[:, 2:]
         for row, actor in enumerate(vehicles):
             if actor.door_angles_rad:
-                left, right = _reach_m(actor)
+                left, right = reach_of_doors_m(actor)
                 self._half[row, 1] += (left + right) / 2.0
                 centre[row] += self._axes[row, :, 1] * (right - left) / 2.0
         self._origin = np.einsum("ni,nij->nj", origin - centre, self._axes)
@@ -46,16 +44,6 @@ class VehicleBoxes:
         enter, leave = np.empty(len(instance)), np.empty(len(instance))
         _fill_spans(instance, directions, self._row, self._axes, self._half, self._origin, enter, leave)
         return enter, leave
-
-
-def _reach_m(actor: ActorView) -> tuple[float, float]:
-    """How far open doors reach beyond the vehicle's box, to the left and to the right."""
-    reach, frames = {-1.0: 0.0, 1.0: 0.0}, door_frames(actor.shape, actor.model)
-    for number in open_doors(actor):
-        frame = frames[number]
-        tip = abs(frame.hinge[1]) + frame.length_m * np.sin(actor.door_angles_rad[number]) + OUT_M
-        reach[frame.side] = max(reach[frame.side], float(tip) - actor.extent[1])
-    return reach[-1.0], reach[1.0]
 
 
 @compiled
