@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from embedded_carla.blueprints.vehicles import vehicle_blueprints
+from embedded_carla.raytracing import kernel as raytracing
 from embedded_carla.render import picture
 from embedded_carla.render import warm_up as shaders
 from embedded_carla.render.culling import occlusion, visibility
@@ -66,6 +67,7 @@ def _compile_kernels() -> None:
     pixels.warm_up()
     depth_lookup.warm_up()
     vehicle_boxes.warm_up()
+    raytracing.warm_up()
     motion = np.empty((2, 15), dtype=np.float32)
     gather(
         slots, fleet.location, fleet.rotation_deg, fleet.velocity, fleet.angular_velocity_degps, fleet.acceleration,

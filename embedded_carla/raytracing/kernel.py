@@ -233,7 +233,9 @@ def warm_up() -> None:
     corners, none = np.zeros((0, 3), np.float32), np.zeros(0, np.int64)
     forest = Forest(corners, corners, np.zeros((0, 3, 3), np.float32), none, none, none)
     pieces, bounds = Pieces(none, np.zeros((0, 3, 4))), Bounds(corners, corners, none)
-    bodies = Bodies(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3, 3)), np.zeros(0, np.bool_), np.zeros(1, np.int64))
+    bodies = Bodies(
+        np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3, 3)), np.zeros(0, np.bool_), np.zeros(1, np.int64)
+    )
     nearest_hits(
         forest, forest, pieces, bounds, forest, pieces, bodies, none, np.zeros(3), np.zeros((0, 3)), 1.0, np.zeros(0),
         none,

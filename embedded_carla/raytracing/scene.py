@@ -18,7 +18,7 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The nearest hits of N rays: `distance_m` (N,), infinite for none; `actor` (N,) by position, -1 for the scenery."""
+    """Nearest hits of N rays: `distance_m` (N,), infinite for none; `actor` (N,) by position, -1 for the scenery."""
 
     distance_m: F64
     actor: NDArray[np.int64]

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.raytracing.kernel import Bounds, Forest, Pieces
+from embedded_carla.raytracing.solids import solids_of, unit_bounds
 from embedded_carla.raytracing.trees import forest_of, joined, tree_of_boxes
 from embedded_carla.render.shapes.prototypes import PROTOTYPES
 from embedded_carla.scene import Material, Scenery
 from embedded_carla.types import SemanticTag
-from embedded_carla.world.solids import solids_of, unit_bounds
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]

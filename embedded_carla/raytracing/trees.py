@@ -23,14 +23,14 @@ def halved(low: F32, high: F32, leaf: int) -> I64:
     count, leaves = len(low), 1
     while leaves * leaf < count:
         leaves *= 2
-    middle = np.vstack([(low + high) / 2.0, np.full((1, 3), np.nan)])  # the last row stands for NOTHING
+    middle = (low + high).T / 2.0
+    last = np.full((3, 1), np.inf, dtype=np.float32)  # the middle of NOTHING
+    upper, lower = np.hstack([middle, -last]), np.hstack([middle, last])
     order = np.full((1, leaves * leaf), NOTHING, dtype=np.int64)
     order[0, :count] = np.arange(count)
     while len(order) < leaves:
-        at = middle[order]
-        side = np.fmax.reduce(at, axis=1) - np.fmin.reduce(at, axis=1)
-        axis = np.argmax(np.nan_to_num(side), axis=1)
-        along = np.take_along_axis(at, axis[:, None, None], axis=2)[:, :, 0]
+        side = [_folded(upper[k][order], np.maximum) - _folded(lower[k][order], np.minimum) for k in range(3)]
+        along = lower[np.argmax(side, axis=0)[:, None], order]
         order = np.take_along_axis(order, np.argsort(along, axis=1, kind="stable"), axis=1)  # NOTHING comes last
         width = order.shape[1]
         filled = (order != NOTHING).sum(axis=1, keepdims=True)
@@ -41,6 +41,13 @@ def halved(low: F32, high: F32, leaf: int) -> I64:
         order = np.take_along_axis(order, np.stack([left, right], axis=1).reshape(len(order), -1), axis=1)
         order = order.reshape(2 * len(order), -1)
     return order
+
+
+def _folded(values: F32, join: np.ufunc) -> F32:
+    """`join.reduce` of each row (N,) of `values` (N, a power of two); numpy's own is slow for short rows."""
+    while values.shape[1] > 1:
+        values = join(values[:, 0::2], values[:, 1::2])
+    return values[:, 0]
 
 
 def bounds(low: F32, high: F32) -> tuple[F32, F32]:

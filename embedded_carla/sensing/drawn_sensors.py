@@ -1,24 +1,23 @@
-"""Sensors that the renderer serves: cameras, LiDAR, radar."""
+"""Sensors that the renderer serves: cameras and LiDAR."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from embedded_carla.render import Renderer
-from embedded_carla.scene import ActorView, CameraView
+from embedded_carla.scene import CameraView
 from embedded_carla.sensing.drawing import actor_views, signal_colours
-from embedded_carla.sensing.light_sensors import motion_of
-from embedded_carla.sensors import cameras, lidar, radar
+from embedded_carla.sensors import cameras, lidar
 from embedded_carla.sensors.dvs import DvsSpec, EventCamera
 from embedded_carla.sensors.settings import LIDARS, CameraSettings, is_on, lidar_spec
-from embedded_carla.types import Float, Part, SignalColour
-from embedded_carla.world.actors import Actor, ActorKind
+from embedded_carla.types import Part
+from embedded_carla.world.actors import Actor
 from embedded_carla.world.episode import Episode
 
-DRAWN = frozenset((*cameras.KINDS, *LIDARS, radar.RADAR))
+DRAWN = frozenset((*cameras.KINDS, *LIDARS))
 
 
 @dataclass(slots=True)
@@ -29,7 +28,6 @@ class DrawnState:
     settings: CameraSettings | None = None
     memory: cameras.CameraMemory = field(default_factory=cameras.CameraMemory)
     scanner: lidar.LidarScanner | None = None
-    radar: radar.RadarSpec | None = None
 
 
 def drawn_bodies(
@@ -50,8 +48,6 @@ def drawn_bodies(
                 state.scanner = lidar.LidarScanner(lidar_spec(sensor), sensor.type_id, seed)
             seen = [a for a in actors if a.actor_id not in sensor.ignored_vehicles]
             bodies[sensor.actor_id] = (state.scanner.body(renderer, sensor.pose, seen, lights, shown_s, since_s),)
-        elif sensor.type_id == radar.RADAR:
-            bodies[sensor.actor_id] = (_radar(renderer, episode, sensor, state, actors, lights, shown_s, since_s),)
     return bodies
 
 
@@ -67,20 +63,3 @@ def _request(sensor: Actor, state: DrawnState, time_s: float) -> cameras.CameraR
         sensor.actor_id, sensor.type_id, view, settings.lens, settings.development, settings.blur,
         sensor.ignored_vehicles, state.memory, time_s,
     )  # fmt: skip
-
-
-def _radar(
-    renderer: Renderer, episode: Episode, sensor: Actor, state: DrawnState, actors: Sequence[ActorView],
-    lights: Mapping[str, SignalColour], shown_s: float, since_s: float,
-) -> bytes:  # fmt: skip
-    if state.radar is None:
-        state.radar = radar.RadarSpec.of(sensor.number)
-    rays = radar.radar_rays(state.radar, since_s, state.rng)
-    velocities: dict[int, Float] = {
-        actor.instance: np.array(episode.velocity_of(actor))
-        for kind in (ActorKind.VEHICLE, ActorKind.WALKER)
-        for actor in episode.actors.of_kind(kind)
-    }
-    own = motion_of(episode, sensor, np.zeros(3)).velocity
-    seen = [a for a in actors if a.actor_id not in sensor.ignored_vehicles]
-    return radar.radar_body(renderer, state.radar, sensor.pose, own, velocities, seen, lights, shown_s, rays)

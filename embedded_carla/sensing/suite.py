@@ -16,6 +16,7 @@ from embedded_carla.log import log_exception, log_failure
 from embedded_carla.sensing import light_sensors
 from embedded_carla.sensing.drawing import Drawing
 from embedded_carla.sensing.drawn_sensors import DRAWN, DrawnState, drawn_bodies
+from embedded_carla.sensing.radars import Radars
 from embedded_carla.sensing.radio import CAM_TYPE, CUSTOM_TYPE, Radio
 from embedded_carla.sensors import cameras, lidar, radar
 from embedded_carla.types import Float, Part
@@ -83,6 +84,7 @@ class SensorSuite:
         self._faulty: set[int] = set()
         self._shown_s = 0.0  # time that moves clouds and rain: the ticks since the first sensor, not the server's clock
         self.radio = Radio(episode)
+        self._radars = Radars(episode)
 
     def publish(self, *, may_drop: bool, rendering: bool) -> None:
         """Measure and send every sensor that has a listener and is due.
@@ -93,7 +95,7 @@ class SensorSuite:
         if sensors:
             self._shown_s += self._episode.delta_s
         self._forget(sensors)
-        drawn, heard = [], []
+        drawn, heard, radars = [], [], []
         for sensor in sensors:
             if sensor.actor_id in self._faulty:
                 continue
@@ -107,18 +109,24 @@ class SensorSuite:
                 drawn.append(sensor)
             elif sensor.type_id in _RADIO:
                 heard.append(sensor)
+            elif sensor.type_id == radar.RADAR:
+                radars.append(sensor)
             else:
                 self._measure([sensor], lambda one: self._tell(one[0], may_drop))
         if heard:
             radios = [s for s in sensors if s.type_id in _RADIO]
             self._measure(heard, lambda some: self._hear(radios, some, may_drop))
+        if radars:
+            self._measure(radars, lambda some: self._cast(some, may_drop))
         if drawn and rendering:
             self._measure(drawn, lambda some: self._draw(some, may_drop))
 
     def prepare(self, sensor: Actor) -> None:
-        """Create in advance what the first image of a new sensor needs: some clients wait only one second for it."""
+        """Create in advance what a new sensor's first message needs: some clients wait only one second for it."""
         if sensor.type_id in DRAWN:
             self._drawing.renderer(self._episode.map)
+        elif sensor.type_id == radar.RADAR:
+            self._radars.prepare()
 
     def _measure(self, sensors: Sequence[Actor], measure: Callable[[Sequence[Actor]], None]) -> None:
         """Let these sensors measure. One that fails through a fault of the server is logged and measures no more."""
@@ -195,6 +203,18 @@ class SensorSuite:
             if sensor.actor_id in bodies:
                 self._send(sensor, bodies[sensor.actor_id], may_drop=may_drop)
 
+    def _cast(self, sensors: Sequence[Actor], may_drop: bool) -> None:
+        states = [self._state(s) for s in sensors]
+        bodies = self._radars.bodies(
+            [(s, state.rng, self._since_s(state)) for s, state in zip(sensors, states, strict=True)]
+        )
+        for sensor in sensors:
+            self._send(sensor, bodies[sensor.actor_id], may_drop=may_drop)
+
+    def _since_s(self, state: _State) -> float:
+        """Time since the last measurement, s. Times are sums of steps: rounding gives the step that the client set."""
+        return round(self._episode.time_s - state.last_s, 9)
+
     def _draw(self, sensors: Sequence[Actor], may_drop: bool) -> None:
         episode = self._episode
         renderer = self._drawing.renderer_for(episode)
@@ -202,8 +222,7 @@ class SensorSuite:
             return
         renderer.show_debug(episode.debug.alive(episode.time_s))
         states = [self._state(s) for s in sensors]
-        now_s = episode.time_s  # a sum of steps: rounding the difference gives the step that the client set
-        due = [(s, state.drawn, round(now_s - state.last_s, 9)) for s, state in zip(sensors, states, strict=True)]
+        due = [(s, state.drawn, self._since_s(state)) for s, state in zip(sensors, states, strict=True)]
         bodies = drawn_bodies(renderer, episode, due, self._shown_s)
         for sensor in sensors:
             self._state(sensor).last_s = episode.time_s

@@ -7,16 +7,15 @@ altitude rad (positive up), depth m (along the ray), all f32.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from embedded_carla.errors import EmbeddedCarlaError
-from embedded_carla.render import Renderer
-from embedded_carla.scene import ActorView
-from embedded_carla.sensors.lidar import FARTHEST_M, cast
-from embedded_carla.types import Float, SignalColour, Transform
+from embedded_carla.raytracing.scene import RayScene
+from embedded_carla.sensors.lidar import FARTHEST_M
+from embedded_carla.types import Float, Transform
 
 RADAR = "sensor.other.radar"
 WIDEST_DEG = 170.0
@@ -61,23 +60,22 @@ def radar_rays(spec: RadarSpec, dt_s: float, rng: np.random.Generator) -> Float:
 
 
 def radar_body(
-    renderer: Renderer, spec: RadarSpec, pose: Transform, own_velocity: Float, velocities: Mapping[int, Float],
-    actors: Sequence[ActorView], lights: Mapping[str, SignalColour], time_s: float, rays: Float,
+    scene: RayScene, spec: RadarSpec, pose: Transform, own_velocity: Float, velocities: Float,
+    ignored: Collection[int], rays: Float,
 ) -> bytes:  # fmt: skip
     """The message body of a radar at `pose` that moves with `own_velocity` (3,) m/s in the world frame.
 
-    `velocities` are the actors' world velocities by instance number; an instance without an entry stands still.
+    `velocities` (A, 3) are the world velocities of the scene's actors; rays pass through those with the ids `ignored`.
     """
-    channel = np.arange(len(rays))
-    hits = cast(renderer, pose, actors, lights, time_s, rays, channel, spec.range_m)
-    rotation = pose.matrix()[:3, :3]
-    of_target = np.zeros((len(hits.distance_m), 3))
-    for number, velocity in velocities.items():
-        of_target[hits.instance == number] = velocity
-    along = hits.direction @ rotation.T
-    detections = np.empty((len(hits.distance_m), 4), dtype="<f4")
+    matrix = pose.matrix()
+    along = rays @ matrix[:3, :3].T
+    hits = scene.cast(matrix[:3, 3], along, spec.range_m, ignored)
+    hit = np.flatnonzero(np.isfinite(hits.distance_m))
+    ray, along, actor = rays[hit], along[hit], hits.actor[hit]
+    of_target = np.vstack([velocities, np.zeros((1, 3))])[actor]  # the last row is the scenery's, number -1
+    detections = np.empty((len(hit), 4), dtype="<f4")
     detections[:, 0] = np.sum((of_target - own_velocity) * along, axis=1)
-    detections[:, 1] = np.arctan2(hits.direction[:, 1], hits.direction[:, 0])
-    detections[:, 2] = np.arcsin(np.clip(hits.direction[:, 2], -1.0, 1.0))
-    detections[:, 3] = hits.distance_m
+    detections[:, 1] = np.arctan2(ray[:, 1], ray[:, 0])
+    detections[:, 2] = np.arcsin(np.clip(ray[:, 2], -1.0, 1.0))
+    detections[:, 3] = hits.distance_m[hit]
     return detections.tobytes()

@@ -9,9 +9,9 @@ from enum import IntFlag
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.raytracing.solids import local_box, solids_of
 from embedded_carla.scene import Boxes, Mesh, Placement, Scenery
 from embedded_carla.types import BoundingBox, SemanticTag, Transform
-from embedded_carla.world.solids import local_box, solids_of
 
 ANY_LABEL = 255  # in a client's request: objects of every label
 _SAME_PLACE_M = 0.6  # a collider this close to a placement belongs to it

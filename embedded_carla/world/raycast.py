@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from embedded_carla.raytracing.solids import Solid, crossings, first_crossing, solids_of, unit_bounds, unit_corners
 from embedded_carla.scene import F64, Scenery
 from embedded_carla.types import SemanticTag
 from embedded_carla.world.actors import Actor
 from embedded_carla.world.collision.boxes import DynamicBoxes
 from embedded_carla.world.environment import Environment
-from embedded_carla.world.solids import Solid, crossings, first_crossing, solids_of, unit_bounds, unit_corners
 from embedded_carla.world.spring_arm import PROBE_RADIUS_M, probe_rays
 
 _NO_BODY = (SemanticTag.ROAD_LINES, SemanticTag.SKY)  # paint and sky cannot be hit
