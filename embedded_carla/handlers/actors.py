@@ -52,8 +52,7 @@ def spawn(simulation: Simulation, description: Any, pose: Any, parent_id: int | 
         episode, codec.description_from_wire(description), codec.transform_from_wire(pose, "spawn pose"), parent,
         attachment=how,
     )  # fmt: skip
-    if not simulation.settings.no_rendering_mode:
-        simulation.sensors.prepare(actor)
+    simulation.sensors.prepare(actor, rendering=not simulation.settings.no_rendering_mode)
     return actor
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from embedded_carla.raytracing.kernel import SCENERY, nearest_hits
 from embedded_carla.raytracing.moving import MovingScene
 from embedded_carla.raytracing.still import StillScene
-from embedded_carla.scene import ActorView, Scenery
+from embedded_carla.scene import ActorView
 
 F64 = NDArray[np.float64]
 
@@ -25,19 +25,12 @@ class Hits:
 
 
 class RayScene:
-    """One map's scenery, of which nothing is hidden at first, and the actors of the present tick."""
+    """The scenery that clients have not hidden, `still`, and the actors of the present tick."""
 
-    def __init__(self, scenery: Scenery) -> None:
-        self._scenery = scenery
+    def __init__(self, still: StillScene) -> None:
+        self.still = still
         self._moving = MovingScene()
-        self._actors: Sequence[ActorView] = ()
-        shown = np.zeros(len(scenery.placements), dtype=np.bool_), np.zeros(len(scenery.meshes), dtype=np.bool_)
-        self.hide(*shown)
         self.place(())
-
-    def hide(self, placements: NDArray[np.bool_], meshes: NDArray[np.bool_]) -> None:
-        """Rays pass through these placements (P,) and ground meshes (M,), and through no others."""
-        self._still = StillScene.of(self._scenery, placements, meshes)
 
     def place(self, actors: Sequence[ActorView]) -> None:
         """Take these actors from now on."""
@@ -54,7 +47,7 @@ class RayScene:
         if ignored:
             near = np.array([k for k in near.tolist() if self._actors[k].actor_id not in ignored], dtype=np.int64)
         distance, actor = np.full(len(directions), np.inf), np.full(len(directions), SCENERY, dtype=np.int64)
-        still = self._still
+        still = self.still
         nearest_hits(
             still.ground, still.shapes, still.pieces, still.bounds, *self._moving.arrays(near), near,
             np.ascontiguousarray(origin, dtype=np.float64), np.ascontiguousarray(directions, dtype=np.float64),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from embedded_carla.raytracing.scene import RayScene
+from embedded_carla.raytracing.still import StillScene
 from embedded_carla.sensing.drawing import actor_views
 from embedded_carla.sensing.light_sensors import motion_of
 from embedded_carla.sensors.radar import RadarSpec, radar_body, radar_rays
@@ -50,9 +51,10 @@ class Radars:
     def _scene(self) -> RayScene:
         """The scene without what clients have hidden by now."""
         environment = self._episode.environment
-        if self._made is None:
-            self._made = RayScene(self._episode.map.scenery)
-        if self._hidden != environment.version:
-            self._made.hide(environment.hidden_placements(), environment.hidden_meshes())
-            self._hidden = environment.version
+        if self._made is None or self._hidden != environment.version:
+            hidden = environment.hidden_placements(), environment.hidden_meshes()
+            still = StillScene.of(self._episode.map.scenery, *hidden)
+            if self._made is None:
+                self._made = RayScene(still)
+            self._made.still, self._hidden = still, environment.version
         return self._made

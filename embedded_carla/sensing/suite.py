@@ -121,9 +121,9 @@ class SensorSuite:
         if drawn and rendering:
             self._measure(drawn, lambda some: self._draw(some, may_drop))
 
-    def prepare(self, sensor: Actor) -> None:
+    def prepare(self, sensor: Actor, *, rendering: bool) -> None:
         """Create in advance what a new sensor's first message needs: some clients wait only one second for it."""
-        if sensor.type_id in DRAWN:
+        if sensor.type_id in DRAWN and rendering:
             self._drawing.renderer(self._episode.map)
         elif sensor.type_id == radar.RADAR:
             self._radars.prepare()

@@ -62,8 +62,52 @@ def test_radar_tells_place_and_radial_velocity(rig: Rig) -> None:
     assert raw[:, 3].max() <= 80.0
 
 
+def test_radar_tells_little_of_a_crossing_car_and_nothing_of_a_hidden_one(rig: Rig) -> None:
+    """A car that crosses has a velocity only along the ray; one behind a container has no returns."""
+    start = rig.world.get_map().get_spawn_points()[40]
+    turned = carla.Rotation(start.rotation.pitch, start.rotation.yaw + 90.0, start.rotation.roll)
+    target = rig.spawn("vehicle.audi.tt", carla.Transform(ahead(start, 30.0, 0.0, 0.2).location, turned))
+    radar = rig.mount("sensor.other.radar", ahead(start, 0.0, up_m=0.8), **EVERYTHING)
+    for _ in range(6):
+        rig.world.tick()
+        radar.next()
+    target.enable_constant_velocity(carla.Vector3D(x=-8.0))
+    for _ in range(3):
+        rig.world.tick()
+        measured = radar.next()
+    world, unit, velocity = radar_points(measured)
+    moved = target.get_velocity()
+    known = unit @ np.array([moved.x, moved.y, moved.z])
+    of_target = in_box(target, world, 0.05) & (world[:, 2] > target.get_location().z + 0.15)
+    assert of_target.sum() > 10
+    assert np.abs(known[of_target]).max() < 1.5  # of 8 m/s
+    assert np.abs(velocity - np.where(of_target, known, 0.0))[of_target | ~in_box(target, world, 0.5)].max() < 0.1
+
+    before = ahead(start, 2.5).location
+    before.z = target.get_location().z  # on the road: nothing shows below it
+    rig.spawn("static.prop.container", carla.Transform(before, turned))
+    rig.world.tick()
+    world, _, _ = radar_points(radar.next())
+    assert not in_box(target, world, 0.0).any()
+
+
+def test_radar_measures_without_rendering(rig: Rig) -> None:
+    """As in CARLA, whose radar casts rays into the collision shapes."""
+    settings = rig.world.get_settings()
+    settings.no_rendering_mode = True
+    rig.world.apply_settings(settings)
+    try:
+        up = ahead(rig.world.get_map().get_spawn_points()[40], 0.0, up_m=1.5)
+        radar = rig.mount("sensor.other.radar", up, **EVERYTHING)
+        rig.world.tick()
+        assert len(radar.next()) > 1000
+    finally:
+        settings.no_rendering_mode = False
+        rig.world.apply_settings(settings)
+
+
 @pytest.mark.parametrize(("fov_deg", "pictures"), [("88", 1), ("150", 2)])
-def test_a_wide_radar_is_looked_up_in_few_pictures(fov_deg: str, pictures: int) -> None:
+def test_wide_rays_are_looked_up_in_few_pictures(fov_deg: str, pictures: int) -> None:
     """Each ray lies in the picture that it is looked up in."""
     rays = radar_rays(RadarSpec(float(fov_deg), 6.0, 40000), 0.05, np.random.default_rng(1))
     faces, of_ray = _faces(rays)
