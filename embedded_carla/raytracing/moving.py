@@ -31,7 +31,7 @@ class ShapeTrees:
     def __init__(self) -> None:
         self._numbers: dict[Key, int] = {}
         self._tree: I64 = np.zeros(0, dtype=np.int64)  # by number, in `forest`
-        self.forest: Forest = joined([forest_of([])])
+        self.forest: Forest = joined([])
 
     def number(self, key: Key) -> int:
         """The number of the shape `key`."""

@@ -93,6 +93,7 @@ def forest_of(meshes: Sequence[F32]) -> Forest:
 
 def joined(forests: Sequence[Forest]) -> Forest:
     """All trees of some forests as one forest, in order."""
+    forests = [forest_of([]), *forests]
     nodes = np.cumsum([0, *(len(f.low) for f in forests)])
     triangles = np.cumsum([0, *(len(f.corners) for f in forests)])
     return Forest(

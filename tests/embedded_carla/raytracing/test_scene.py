@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,7 @@ SCENERY = -1
 POLE_AT, POLE_M = np.array([20.0, -6.0]), 0.1  # radius
 NOWHERE_M = 200.0  # stands for no hit, beyond the range
 EYE = np.array([0.0, 0.0, 1.0])
+NONE = np.zeros(0, dtype=np.bool_)
 
 
 def without(scenery: Scenery, placements: tuple[int, ...] = (), meshes: tuple[int, ...] = ()) -> StillScene:
@@ -95,6 +98,15 @@ def test_a_car_is_hit_on_its_surface_and_not_from_within() -> None:
     assert beside.distance_m == pytest.approx(10.0 - width, abs=0.15)
     over = scene.cast(np.array([-10.0, 0.0, 1.3]), forward, 50.0)  # the bonnet is lower than the box
     assert over.distance_m[0] > 10.0 - length + 1.0
+
+
+def test_rays_into_an_empty_world_hit_nothing_but_actors() -> None:
+    scene = RayScene(StillScene.of(replace(small_scenery(), placements=(), meshes=()), NONE, NONE))
+    forward = np.array([1.0, 0.0, 0.0])
+    assert towards(scene, EYE + forward).distance_m == np.inf
+    scene.place([car(7, Transform(20.0))])
+    assert towards(scene, EYE + forward).actor == [0]
+    assert towards(scene, EYE - forward).distance_m == np.inf
 
 
 @pytest.mark.parametrize(("town", "seed"), [("city_grid", 1), ("city_grid", 2), ("country_road", 3)])
