@@ -215,7 +215,6 @@ def nearest_hits(
         for t in range(len(ground.leaves)):
             nearest = _in_tree(ground, t, start, way, nearest, False, work[2], nodes[0], enters[0])
         nearest = _on_scenery(scenery, still, bounds, start, way, nearest, work, nodes, enters)
-        any_hit = nearest < range_m
         for k in near:
             enter, leave = _span(bodies, k, start, way)
             if enter > leave or enter >= nearest:
@@ -224,8 +223,8 @@ def nearest_hits(
             for piece in range(bodies.first[k], bodies.first[k + 1]):
                 reached = _on_piece(shapes, moving, piece, start, way, reached, work, nodes[0], enters[0])
             if reached < nearest:
-                nearest, hit, any_hit = (min(max(reached, enter), leave) if bodies.clips[k] else reached), k, True
-        distance_m[i], body[i] = (nearest if any_hit else np.inf), hit
+                nearest, hit = (min(max(reached, enter), leave) if bodies.clips[k] else reached), k
+        distance_m[i], body[i] = (nearest if nearest < range_m else np.inf), hit
 
 
 def warm_up() -> None:
