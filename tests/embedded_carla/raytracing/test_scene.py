@@ -50,7 +50,7 @@ def test_the_nearest_of_pole_cars_and_building_is_hit() -> None:
     scenery = small_scenery()
     scene = RayScene(without(scenery))
     pole = np.append(POLE_AT, 1.0)
-    far = np.linalg.norm(pole - EYE)
+    far = float(np.linalg.norm(pole - EYE))
     assert towards(scene, pole).distance_m == pytest.approx(far - POLE_M, abs=0.02)
     assert towards(scene, pole, range_m=far - 1.0).distance_m == np.inf
 
