@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import resource
+from pathlib import Path
 
 KEPT_BYTES = 128 * 2**20
 LARGEST_BYTES = 32 * 2**20  # largest single block that is kept; glibc's maximum
@@ -24,7 +25,9 @@ def keep_freed_memory() -> bool:
 
 
 def bound_memory(most_bytes: int) -> None:
-    """Limit the memory that this process maps to `most_bytes` from now on.
+    """Limit the memory that this process maps from now on to `most_bytes`, beside what its libraries have mapped.
+
+    Their threads map more the more processors there are: with 32 they alone reach 4 GiB, and no map could be built.
 
     Beyond it an allocation raises MemoryError or ends the process. OpenBLAS repeats a refused request for its work
     areas for ever, both when it is loaded and at a thread's first product. So the OpenBLAS libraries of numpy and scipy
@@ -36,4 +39,11 @@ def bound_memory(most_bytes: int) -> None:
     square = np.ones((_SHARED_BY_THREADS, _SHARED_BY_THREADS))
     square @ square
     blas.dgemm(1.0, square, square)
+    most_bytes += _mapped_bytes()
     resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
+
+
+def _mapped_bytes() -> int:
+    """The address space of this process."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * resource.getpagesize()
