@@ -212,7 +212,8 @@ def _add_sign(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstra
         result.caps.append(_cap(signal, inputs.config.yield_speed_mps, _sign_cause(signal)))
         return
     place, ego = _place(signal), inputs.ego
-    target_s = stop_position_m(inputs.route, signal.stop_s_m, inputs.config) - ego.front_m
+    clearance_m = inputs.config.stop_sign_clearance_m
+    target_s = stop_position_m(inputs.route, signal.stop_s_m, inputs.config, clearance_m) - ego.front_m
     before = inputs.memory.stops.get(place, StopMemory())
     result.signs[place], must_stop = decide_stop_sign(
         before, target_s - ego.s_m, ego.speed_mps, ego.time_s, inputs.config
@@ -263,18 +264,19 @@ def _can_wait_in_sight(ego: EgoOnRoute, sight_s_m: float, config: BehaviorConfig
     return room > 0.0 and ego.speed_mps**2 <= 2.0 * config.sight_decel_mps2 * room
 
 
-def stop_position_m(route: Route, line_s_m: float, config: BehaviorConfig) -> float:
+def stop_position_m(route: Route, line_s_m: float, config: BehaviorConfig, clearance_m: float | None = None) -> float:
     """Arc length at which the front bumper stops for a line: before the line, and clear of the junction behind it.
 
     On maps without drawn stop lines the line is at the edge of the junction, where left-turning traffic cuts the
-    corner.
+    corner. `clearance_m` is the distance from that edge; None means `junction_clearance_m`.
     """
+    clearance_m = config.junction_clearance_m if clearance_m is None else clearance_m
     place = line_s_m - config.stop_line_gap_m
-    low, high = np.searchsorted(route.s_m, [line_s_m - 1.0, line_s_m + config.junction_clearance_m])
+    low, high = np.searchsorted(route.s_m, [line_s_m - 1.0, line_s_m + clearance_m])
     inside = np.flatnonzero(route.is_junction[low : high + 1])
     if len(inside) == 0:
         return place
-    return min(place, float(route.s_m[low + inside[0]]) - config.junction_clearance_m)
+    return min(place, float(route.s_m[low + inside[0]]) - clearance_m)
 
 
 def _caps_over_line(
