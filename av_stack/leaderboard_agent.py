@@ -32,6 +32,7 @@ from av_stack.world.carla.controls import vehicle_control  # noqa: E402
 from av_stack.world.carla.map import lane_graph_of_text  # noqa: E402
 from perception.detection.weights import SHIPPED  # noqa: E402
 from perception.device import build_backend, resolve_device  # noqa: E402
+from planning import continued  # noqa: E402
 from sim_configs.load import load_rig, load_stack  # noqa: E402
 
 RIG = {"cpu": "compact", "cuda": "full"}
@@ -108,6 +109,7 @@ class AvStackAgent(AutonomousAgent):  # type: ignore[misc]  # the evaluator is n
         find = route_on_map if self.track is Track.MAP else route_on_plan
         route = find(graph, self._plan())
         print(f"route of {route.length_m:.0f} m on {graph.name}")
+        route = continued(graph, route, config.planning.route)
         backend = build_backend(self._rig.cameras, SHIPPED[self._device], self._device)
         settings = Settings(config.planning, config.control, self._rig.cameras, self._rig.radars)
         return build_pipeline(graph, MKZ_2020, route, settings, _no_truth, (), backend)

@@ -37,7 +37,7 @@ from av_stack.world.factory import open_world
 from av_stack.world.spec import Address, WorldSpec
 from perception.detection.weights import SHIPPED
 from perception.device import build_backend
-from planning import Route
+from planning import Route, continued
 from scenarios.judging.judge import Judge
 from scenarios.model import Scenario
 from scenarios.weather_course import start_weather
@@ -116,7 +116,7 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         world = _open_world(server, setup.spec)
         closers.callback(world.close)
         route = mission_route(world.lane_graph, scenario, setup.stack.planning)
-        agent = _agent(world, route, setup, options)
+        agent = _agent(world, route, setup, options, passes_end=scenario.route_id is not None)
         closers.callback(agent.close)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
         director = Director(world, route, scenario, setup.spec.step_s, judge.scenarios)
@@ -253,9 +253,14 @@ def _open_world(server: Server, spec: WorldSpec) -> World:
         raise WorldError(server.explain(str(error))) from None
 
 
-def _agent(world: World, route: Route, setup: _Setup, options: Options) -> Agent:
-    """The agent that the options name, ready to drive in this world."""
+def _agent(world: World, route: Route, setup: _Setup, options: Options, *, passes_end: bool) -> Agent:
+    """The agent that the options name, ready to drive in this world.
+
+    With `passes_end` the stack does not stop where the route ends.
+    """
     if options.agent == STACK:
+        if passes_end:
+            route = continued(world.lane_graph, route, setup.stack.planning.route)
         return _stack(world, route, setup, options)
     told = AgentSetup(route, world.vehicle, world.lane_graph, setup.rig, setup.spec.step_s, setup.spec.seed)
     return make_agent(setup.agent, world, told, options.step_limit_s or STEP_LIMIT_S)

@@ -31,7 +31,7 @@ from av_stack.suite.fingerprint import version
 from av_stack.world.factory import open_recorded
 from av_stack.world.replay import ReplayWorld
 from perception.device import build_backend
-from planning import Route
+from planning import Route, continued
 from scenarios.ego_route import ego_route
 from scenarios.model import RouteTable
 from sim_configs.load import StackConfig
@@ -194,12 +194,16 @@ def _stack_config(world: ReplayWorld) -> StackConfig:
 
 def _route(world: ReplayWorld) -> Route:
     try:
-        table = RouteTable.model_validate(json.loads(world.setup.scenario)["route"])
+        scenario = json.loads(world.setup.scenario)
+        table = RouteTable.model_validate(scenario["route"])
+        passes_end = scenario.get("route_id") is not None
     except ValidationError as error:
         raise ConfigError(f"{world.reader.path}: {_told(error, 'route')}") from None
     except (ValueError, LookupError, TypeError):
         raise ConfigError(f"{world.reader.path}: the recorded scenario has no route") from None
-    return ego_route(world.lane_graph, table, _stack_config(world).planning)
+    config = _stack_config(world).planning
+    route = ego_route(world.lane_graph, table, config)
+    return continued(world.lane_graph, route, config.route) if passes_end else route
 
 
 def _told(error: ValidationError, what: str) -> str:
