@@ -237,7 +237,8 @@ class TrafficBehavior:
         """Add the constraint from `conflict` to `result`; True when the ego gives way."""
         walker = conflict.item.kind is ObjectKind.PEDESTRIAN
         if not walker and conflict.along_mps > 0.5 * conflict.item.speed_mps:
-            return self._merge(conflict, ego, reference, ego_times_s, result)
+            in_junction = bool(route.is_junction[route.row_at(ego.s_m)])
+            return self._merge(conflict, ego, in_junction, reference, ego_times_s, result)
         if ego.front_s_m > conflict.low_s_m - 0.3:
             return False
         before = _WALKER_BEFORE_S if walker else self._config.time_margin_before_s
@@ -275,12 +276,19 @@ class TrafficBehavior:
         return _RED_FOR_THEM_RAD[0] < turn < _RED_FOR_THEM_RAD[1]
 
     def _merge(
-        self, conflict: _Conflict, ego: EgoOnRoute, reference: SpeedReference, ego_times_s: Float, result: Constraints
+        self,
+        conflict: _Conflict,
+        ego: EgoOnRoute,
+        in_junction: bool,
+        reference: SpeedReference,
+        ego_times_s: Float,
+        result: Constraints,
     ) -> bool:
         """Handle a road user that will enter the ego's lane in the same direction. True when the ego gives way.
 
         The ego follows it if it is ahead, slows down to let it in if it is beside, and ignores it if it is behind or
-        enters only after `merge_horizon_s`.
+        enters only after `merge_horizon_s`. In a junction it slows for none behind its front: it has to get out of
+        the way of those that cross.
         """
         config = self._config
         if conflict.enter_s > config.merge_horizon_s:
@@ -294,6 +302,8 @@ class TrafficBehavior:
         if conflict.enter_s == 0.0 and conflict.s_at_enter_m < ego.s_m + 0.5 * ego.front_m:
             return False
         rear_now = conflict.s_at_enter_m - conflict.half_s_at_enter_m - conflict.along_mps * conflict.enter_s
+        if in_junction and rear_now + 2.0 * conflict.half_s_at_enter_m < ego.front_s_m:
+            return False
         if rear_now - ego.front_m > ego.s_m:
             cause = self._leader_cause(conflict.item, conflict.along_mps)
             result.leaders.append(Leader(rear_now - ego.front_m, conflict.along_mps, cause))

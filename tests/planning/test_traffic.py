@@ -182,6 +182,29 @@ def test_a_car_that_cuts_in_is_let_in() -> None:
     assert log.column(3)[-1] == pytest.approx(9.0, abs=0.7)
 
 
+def test_in_a_junction_the_ego_does_not_brake_for_a_car_that_comes_from_behind() -> None:
+    """It ran its light, and comes into the ego's lane; an ego that brakes hard for it stands in its way."""
+    meeting, yaw, speed_mps = np.array([90.0, 0.0]), 0.35, 18.0
+    ahead = np.array([np.cos(yaw), np.sin(yaw)])
+    start = meeting - 60.0 * ahead
+    lanes = [
+        straight(key(0), 0, 0, 0, 60),
+        straight(key(1), 60, 0, 0, 40, junction=True),
+        straight(key(2), 100, 0, 0, 100),
+        straight(key(3), float(start[0]), float(start[1]), yaw, 60, junction=True),
+    ]
+    planner = planner_on(join(lanes), Pose2D(0, 0, 0), Pose2D(195, 0, 0))
+
+    def crossing(t: float) -> tuple[TrackedObject, ...]:
+        x, y = (meeting + speed_mps * (t - 7.0) * ahead).tolist()
+        return (vehicle(7, x, y, yaw, speed_mps),) if t < 6.7 else ()
+
+    log = drive(planner, 11, 8.0, objects=crossing)
+    inside = (log.column(1) > 64.0) & (log.column(1) < 98.0)
+    assert inside.any()
+    assert log.column(4)[inside].min() > -2.5
+
+
 def test_cars_in_other_lanes_do_not_slow_the_ego() -> None:
     graph = join(
         [
