@@ -128,7 +128,7 @@ class SensorFrame:
     """All sensor measurements of one tick; every part has the same frame number.
 
     `cameras` and `radars` are by name; a radar that sent nothing has no entry. `is_raining` is the output of the rain
-    sensor behind the windscreen.
+    sensor behind the windscreen. NaN stands for a number that was not measured.
     """
 
     stamp: Stamp

@@ -13,15 +13,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from av_core.types import ControlCommand, Image, LaneEstimate, Plan, SensorFrame, StepResult, VehicleLights
+from av_core.types import ControlCommand, Image, LaneEstimate, Plan, Scene, SensorFrame, StepResult, VehicleLights
 from control import Controller
 from control.lights import choose_lights
 from perception.daylight import Daylight
 from perception.health.monitor import Health, Response
 from perception.lanes.detector import LaneDetector
-from perception.localization.localizer import Localizer
 from perception.scene import assemble_scene
 from perception.stages.detection import CameraDetector
+from perception.stages.ego import EgoSource
 from perception.stages.health import RigHealth, RigHealthMonitor
 from perception.stages.lights import LightSource
 from perception.stages.objects import ObjectSource
@@ -31,42 +31,60 @@ from planning.fallback import drive_cautiously, safe_stop, slow_down
 
 
 @dataclass(frozen=True, slots=True)
-class Stages:
-    """The stages in the order of the data. `front` is the name of the camera whose pictures show the lanes."""
+class PerceptionStages:
+    """The stages of perception in the order of the data.
+
+    `front` is the name of the camera whose pictures show the lanes.
+    """
 
     front: str
     health: RigHealthMonitor
     lanes: LaneDetector
-    localizer: Localizer
+    localizer: EgoSource
     detector: CameraDetector
     objects: ObjectSource
     lights: LightSource
+
+
+@dataclass(frozen=True, slots=True)
+class Stages(PerceptionStages):
+    """The stages of perception, and those that decide."""
+
     predictor: Predictor
     planner: Planner
     controller: Controller
     daylight: Daylight
 
 
-class Pipeline:
-    """Drives with `stages`, whose planner has a route; call `step` with every sensor frame in order."""
+@dataclass(frozen=True, slots=True)
+class Perceived:
+    """What perception makes of one sensor frame; `frame` has only the radar sweeps that can be trusted."""
 
-    def __init__(self, stages: Stages) -> None:
-        self._stages = stages
+    frame: SensorFrame
+    health: RigHealth
+    scene: Scene
+
+
+class PerceptionPipeline:
+    """Perceives with `stages`; call `perceive` with every sensor frame in order."""
+
+    def __init__(self, stages: PerceptionStages) -> None:
+        self._seeing = stages
         self._stage_ms: dict[str, float] = {}
 
     def begin(self, camera: str, bgr: Image) -> None:
-        """Start the detector on a picture in the background, before `step` is called with the same array.
+        """Start the detector on a picture in the background, before its frame is given with the same array.
 
-        May be called from another thread, as long as that is before `step`.
+        May be called from another thread, as long as that is before.
         """
-        self._stages.detector.begin(camera, bgr)
+        self._seeing.detector.begin(camera, bgr)
 
-    def step(self, frame: SensorFrame) -> StepResult:
-        """Run all stages on one sensor frame: the estimated scene, the plan and the command.
+    def perceive(self, frame: SensorFrame) -> Perceived:
+        """Run the stages of perception on one sensor frame.
 
         The detector runs in parallel to the stages before its own, so the time of its own stage is only what remains.
         """
-        stages = self._stages
+        stages = self._seeing
         self._stage_ms = {}
         for name, image in frame.cameras.items():
             self.begin(name, image.bgr)
@@ -83,23 +101,43 @@ class Pipeline:
             seen = Observation(frame, ego, lanes, detections)
             objects = stages.objects.update(seen)
             lights = stages.lights.update(seen)
-        scene = assemble_scene(ego, lanes, objects, lights)
+        return Perceived(frame, health, assemble_scene(ego, lanes, objects, lights))
+
+    def _detect_lanes(self, frame: SensorFrame, health: RigHealth) -> LaneEstimate:
+        if self._seeing.front not in health.trusted:
+            return LaneEstimate(frame.stamp, None, None)
+        image, yaw_rate_radps = frame.cameras[self._seeing.front], frame.imu.gyro_radps[2]
+        return self._seeing.lanes.update(image, frame.wheel_speed_mps, yaw_rate_radps)
+
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        """Measure the time of a stage; no decision depends on it."""
+        start = time.perf_counter()
+        yield
+        self._stage_ms[name] = 1e3 * (time.perf_counter() - start)
+
+
+class Pipeline(PerceptionPipeline):
+    """Drives with `stages`, whose planner has a route; call `step` with every sensor frame in order."""
+
+    def __init__(self, stages: Stages) -> None:
+        super().__init__(stages)
+        self._stages = stages
+
+    def step(self, frame: SensorFrame) -> StepResult:
+        """Run all stages on one sensor frame: the estimated scene, the plan and the command."""
+        stages, perceived = self._stages, self.perceive(frame)
+        health, scene = perceived.health, perceived.scene
         with self._timed("prediction"):
             prediction = stages.predictor.predict(scene)
         with self._timed("planning"):
             planned = stages.planner.plan(scene, prediction)
-            plan = react_to_health(health.front, planned, ego.speed_mps, health.others)
+            plan = react_to_health(health.front, planned, scene.ego.speed_mps, health.others)
         with self._timed("control"):
-            command = stages.controller.step(plan, ego)
+            command = stages.controller.step(plan, scene.ego)
         with self._timed("lights"):
-            command = replace(command, lights=self._choose_lights(frame, health, plan, command))
+            command = replace(command, lights=self._choose_lights(perceived.frame, health, plan, command))
         return StepResult(frame.stamp, scene, prediction, plan, command, self._stage_ms)
-
-    def _detect_lanes(self, frame: SensorFrame, health: RigHealth) -> LaneEstimate:
-        if self._stages.front not in health.trusted:
-            return LaneEstimate(frame.stamp, None, None)
-        image, yaw_rate_radps = frame.cameras[self._stages.front], frame.imu.gyro_radps[2]
-        return self._stages.lanes.update(image, frame.wheel_speed_mps, yaw_rate_radps)
 
     def _choose_lights(
         self, frame: SensorFrame, health: RigHealth, plan: Plan, command: ControlCommand
@@ -108,13 +146,6 @@ class Pipeline:
         bgr = frame.cameras[front].bgr if front in health.trusted else None
         is_clear = self._stages.daylight.update(bgr, frame.stamp.time_s) and not frame.is_raining
         return choose_lights(command.brake, plan.indicator, not is_clear, health.front.response is Response.STOP)
-
-    @contextmanager
-    def _timed(self, name: str) -> Iterator[None]:
-        """Measure the time of a stage; no decision depends on it."""
-        start = time.perf_counter()
-        yield
-        self._stage_ms[name] = 1e3 * (time.perf_counter() - start)
 
 
 def react_to_health(health: Health, plan: Plan, speed_mps: float, others: Mapping[str, Health] | None = None) -> Plan:

@@ -48,6 +48,9 @@ ACCEL_MAX_MPS2 = 12.0
 """Limits beyond which a reading is a sensor fault: of wheel speed and turn rate it is ignored, the acceleration is
 clipped. Tyres hold no acceleration above about 1.2 g."""
 
+UNKNOWN_MPS = 20.0
+"""Standard deviation of a speed that no wheel has measured, m/s."""
+
 GNSS_GATE = 25.0
 """Maximum squared Mahalanobis distance of a GNSS fix."""
 
@@ -58,13 +61,15 @@ GNSS_REJECTIONS_MAX = 10
 class Localizer:
     """Extended Kalman filter over pose, speed and sensor errors; call `update` once per sensor frame.
 
-    The first frame sets the state from GNSS, compass and wheels. Measurements that are not finite or fail a gate are
-    ignored. When GNSS fails its gate for `GNSS_REJECTIONS_MAX` frames in a row, the position is reset to it.
+    The first frame sets the state from GNSS, compass and wheels; a speed that no wheel measures comes from the others.
+    Measurements that are not finite or fail a gate are ignored. When GNSS fails its gate for `GNSS_REJECTIONS_MAX`
+    frames in a row, the position is reset to it. On a `graph` without lanes, the lane lines do not count, and the
+    ground is level.
     """
 
     def __init__(self, graph: LaneGraph, config: LocalizationConfig | None = None) -> None:
         self._geo = graph.geo
-        self._index = MapIndex(graph)
+        self._index = MapIndex(graph) if graph.lanes else None
         self._config = config if config is not None else LocalizationConfig()
         self._state: Float = np.zeros(ekf.STATE_SIZE)
         self._covariance: Float = np.zeros((ekf.STATE_SIZE, ekf.STATE_SIZE))
@@ -77,8 +82,8 @@ class Localizer:
     def update(self, frame: SensorFrame, lanes: LaneEstimate | None = None) -> EgoState:
         """Update with one frame's sensors and, if given, its lane lines.
 
-        Raises `ValueError` if the very first frame holds no finite GNSS fix, compass and wheel speed, and where time
-        does not advance.
+        Raises `ValueError` if the very first frame holds no finite GNSS fix and compass, and where time does not
+        advance.
         """
         if self._time_s is None:
             self._initialise(frame)
@@ -103,11 +108,13 @@ class Localizer:
         cfg = self._config
         yaw = frame.imu.yaw_rad
         position = self._antenna_to_origin(self._gnss_position(frame), yaw)
-        start = np.array([*position, yaw, frame.wheel_speed_mps, 0.0, 0.0, cfg.slip_s2pm])
+        is_known = bool(np.isfinite(frame.wheel_speed_mps))
+        speed_mps, speed_sigma_mps = (frame.wheel_speed_mps, cfg.wheel_sigma_mps) if is_known else (0.0, UNKNOWN_MPS)
+        start = np.array([*position, yaw, speed_mps, 0.0, 0.0, cfg.slip_s2pm])
         if not np.isfinite(start).all():
-            raise ValueError(f"frame {frame.stamp.frame}: the first GNSS fix, compass and wheel speed must be finite")
+            raise ValueError(f"frame {frame.stamp.frame}: the first GNSS fix and compass must be finite")
         self._state = start
-        sigmas = [cfg.gnss_sigma_m, cfg.gnss_sigma_m, cfg.compass_sigma_rad, cfg.wheel_sigma_mps]
+        sigmas = [cfg.gnss_sigma_m, cfg.gnss_sigma_m, cfg.compass_sigma_rad, speed_sigma_mps]
         sigmas += [cfg.gyro_bias_sigma_radps, cfg.wheel_scale_sigma, cfg.slip_sigma_s2pm]
         self._covariance = np.diag(np.square(sigmas))
         self._gyro_radps = _turn_rate(frame, 0.0)
@@ -168,6 +175,8 @@ class Localizer:
 
     def _correct_with_lanes(self, lanes: LaneEstimate) -> None:
         cfg = self._config
+        if self._index is None:
+            return
         if self._lateral_sigma_m() > cfg.lane_offset_sigma_max_m:
             return  # lanes are about 3.5 m apart: so uncertain a pose would match one by chance
         for line in (lanes.left, lanes.right):
@@ -206,7 +215,7 @@ class Localizer:
         return float(np.sqrt(across @ self._covariance[:2, :2] @ across))
 
     def _ego_state(self, frame: SensorFrame) -> EgoState:
-        match = self._index.lane_at(self.pose)
+        match = None if self._index is None else self._index.lane_at(self.pose)
         self._grade_rad = match.grade_rad * np.cos(match.heading_error_rad) if match is not None else 0.0
         rate = self._gyro_radps - self._state[ekf.GYRO_BIAS]
         return EgoState(

@@ -32,10 +32,11 @@ class ObjectSource(Protocol):
 class CameraObjects:
     """Ranges and tracks what is detected in `cameras`, the first of which looks ahead.
 
-    Without pictures that can be trusted, the tracks are predicted.
+    Without pictures that can be trusted, the tracks are predicted. Without the map's `index`, the road counts as flat,
+    and no lane tells how vehicles drive.
     """
 
-    def __init__(self, cameras: Sequence[CameraModel], index: MapIndex) -> None:
+    def __init__(self, cameras: Sequence[CameraModel], index: MapIndex | None) -> None:
         self.cameras = tuple(cameras)
         self._index = index
         self._perception = ObjectPerception(use_parallax=False, index=index)
@@ -50,7 +51,7 @@ class CameraObjects:
             seen.detections.get(front, ()),
             [seen.trusted(name) for name in others],
         )
-        return along_lanes(sighting.tracked, self._index)
+        return sighting.tracked if self._index is None else along_lanes(sighting.tracked, self._index)
 
 
 class OracleObjects:

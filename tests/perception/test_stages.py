@@ -32,6 +32,7 @@ from perception.health.monitor import Fault
 from perception.lanes.detector import LaneDetector
 from perception.map_index import MapIndex
 from perception.stages.detection import CameraDetector
+from perception.stages.ego import VehicleFrame
 from perception.stages.health import RigHealthMonitor
 from perception.stages.lights import AHEAD_MAX_RAD, CameraLights, OracleLights, looks_ahead
 from perception.stages.objects import CameraObjects, OracleObjects
@@ -138,3 +139,23 @@ def test_oracles_ask_for_the_truth_of_the_tick_and_need_no_camera() -> None:
     assert with_box[0].box_px is not None
     assert objects.update(observed(frame_of())) == ()
     assert OracleLights(graph, lambda: truths[0]).update(observed(frame_of())) == {}
+
+
+def test_without_gnss_and_map_objects_are_relative_to_the_vehicle() -> None:
+    """Nothing is measured but pictures: every other number is NaN."""
+    unknown = math.nan
+    camera = CameraModel("front", 640, 360, math.radians(60.0), 2.1, 0.0, 1.6)
+    box = Detection("car", (310.0, 180.0, 340.0, 205.0), 0.9)
+    source, objects = VehicleFrame(), CameraObjects([camera], None)
+    bgr = np.random.default_rng(0).integers(0, 255, (360, 640, 3), dtype=np.uint8)
+    for number in range(8):
+        stamp = Stamp(number, 0.05 * number)
+        imu = ImuSample(stamp, (unknown,) * 3, (unknown,) * 3, unknown)
+        gnss = GnssFix(stamp, unknown, unknown, unknown)
+        frame = SensorFrame(stamp, {"front": CameraImage(stamp, camera, bgr)}, gnss, imu, unknown)
+        ego = source.update(frame)
+        seen = objects.update(Observation(frame, ego, LaneEstimate(stamp, None, None), {"front": (box,)}))
+    assert (ego.x_m, ego.y_m, ego.yaw_rad, ego.speed_mps, ego.yaw_rate_radps) == (0.0,) * 5
+    assert [thing.kind for thing in seen] == [ObjectKind.CAR]
+    assert 20.0 < seen[0].x_m < 60.0
+    assert seen[0].speed_mps < 1.0

@@ -235,6 +235,20 @@ def test_gnss_that_jumps_for_a_moment_is_ignored_and_for_long_is_followed() -> N
     assert state.x_m == pytest.approx(150.0, abs=0.1)
 
 
+def test_gnss_and_imu_alone_find_speed_and_place_without_a_map() -> None:
+    """As in a recording of a vehicle whose bus was not recorded; the lane lines have nothing to be matched with."""
+    samples = list(drive_lane(TOWN.lanes[FORTH], np.random.default_rng(2), Noise()))
+    localizer = Localizer(replace(TOWN, lanes={}))
+    states = []
+    for sample in samples:
+        lanes = LaneEstimate(sample.frame.stamp, line(1.0), line(-1.0))
+        states.append(localizer.update(replace(sample.frame, wheel_speed_mps=math.nan), lanes))
+    error = np.abs(errors(states, samples))[100:]
+    assert error[:, :2].max() < 1.0
+    assert error[:, 3].max() < 1.0
+    assert {state.z_m for state in states} == {0.0}
+
+
 def test_antenna_arm_is_taken_off() -> None:
     samples = list(drive_lane(TOWN.lanes[FORTH], np.random.default_rng(3), Noise(0.0, 0.0, 0.0, 0.0, 0.0)))
     localizer = Localizer(TOWN, LocalizationConfig(gnss_arm_m=(1.5, 0.5)))
