@@ -22,6 +22,9 @@ SLOW_MPS = 2.0
 SPEED_MAX_MPS, TURN_RATE_MAX_RADPS = 120.0, 10.0
 """Plausibility limits of wheel speed and turn rate."""
 
+UNKNOWN_MPS = 25.0
+"""Speed for which lines are allowed to change where the speed is not measured, m/s."""
+
 CURVATURE_MAX_1PM = 0.12
 """Maximum curvature of the driven path, 1/m."""
 
@@ -55,12 +58,14 @@ class LaneDetector:
     def update(self, image: CameraImage, speed_mps: float, yaw_rate_radps: float) -> LaneEstimate:
         """The lines beside the ego at the picture's stamp; None on a side without a sufficiently likely line.
 
-        `speed_mps` (wheels) and `yaw_rate_radps` (gyro, positive to the left) predict the lines between pictures.
+        `speed_mps` (wheels) and `yaw_rate_radps` (gyro, positive to the left) predict the lines between pictures; NaN
+        where they are not measured.
         Raises `ValueError` when the picture is not (height, width, 3) uint8 of its camera's size.
         """
         check_picture(image)
         self._use_camera(image.camera)
-        speed = speed_mps if abs(speed_mps) <= SPEED_MAX_MPS else 0.0  # an impossible value is a sensor fault
+        is_known = abs(speed_mps) <= SPEED_MAX_MPS  # an impossible value is a sensor fault
+        speed, unknown_mps = (speed_mps, 0.0) if is_known else (0.0, UNKNOWN_MPS)
         rate = yaw_rate_radps if abs(yaw_rate_radps) <= TURN_RATE_MAX_RADPS else 0.0
         dt = 0.0 if self._time_s is None else image.stamp.time_s - self._time_s
         if not 0.0 <= dt <= LATE_S:
@@ -68,7 +73,7 @@ class LaneDetector:
         self._time_s = image.stamp.time_s
         curvature = float(np.clip(rate / max(abs(speed), SLOW_MPS), -CURVATURE_MAX_1PM, CURVATURE_MAX_1PM))
         fits = self._fit(image, curvature)
-        self._tracks = update_tracks(self._tracks, fits, speed * dt, rate * dt, dt)
+        self._tracks = update_tracks(self._tracks, fits, speed * dt, rate * dt, dt, unknown_mps * dt)
         return select_lane_lines(self._tracks, image.stamp)
 
     @property

@@ -83,10 +83,11 @@ class LineTrack:
         return float(np.sqrt(row @ self.covariance @ row))
 
 
-def move(track: LineTrack, distance_m: float, turn_rad: float) -> LineTrack:
+def move(track: LineTrack, distance_m: float, turn_rad: float, unknown_m: float = 0.0) -> LineTrack:
     """Predict the track after the ego has driven `distance_m` and turned left by `turn_rad`.
 
-    Shifts the polynomial's origin and rotates it by a small angle; the bend is kept (error below 1 mm at 20 Hz).
+    Shifts the polynomial's origin and rotates it by a small angle; the bend is kept (error below 1 mm at 20 Hz). It may
+    have driven up to `unknown_m` further, which nothing measured.
     """
     d = distance_m
     shift = np.array(
@@ -94,7 +95,7 @@ def move(track: LineTrack, distance_m: float, turn_rad: float) -> LineTrack:
     )
     coefficients = shift @ track.coefficients
     coefficients[1] -= turn_rad * (1.0 + coefficients[1] ** 2)
-    noise = np.diag(DRIFT**2 * abs(d))
+    noise = np.diag(DRIFT**2 * (abs(d) + unknown_m))
     return replace(
         track,
         coefficients=coefficients,
@@ -105,10 +106,15 @@ def move(track: LineTrack, distance_m: float, turn_rad: float) -> LineTrack:
 
 
 def update_tracks(
-    tracks: list[LineTrack], fits: list[LineFit], distance_m: float, turn_rad: float, dt_s: float
+    tracks: list[LineTrack],
+    fits: list[LineFit],
+    distance_m: float,
+    turn_rad: float,
+    dt_s: float,
+    unknown_m: float = 0.0,
 ) -> list[LineTrack]:
-    """All tracks one frame later: predicted, corrected by matching fits, and started from unmatched ones."""
-    moved = [move(track, distance_m, turn_rad) for track in tracks]
+    """All tracks one frame later: predicted by `move`, corrected by matching fits, or started from unmatched ones."""
+    moved = [move(track, distance_m, turn_rad, unknown_m) for track in tracks]
     moved.sort(key=lambda track: -track.existence)
     left_over = list(fits)
     updated: list[LineTrack] = []

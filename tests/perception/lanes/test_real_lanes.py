@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 
 import cv2
@@ -11,7 +13,7 @@ import pytest
 from av_core.frames import optical_to_vehicle_rotation
 from av_core.types import CameraImage, CameraModel, Image, Stamp
 from av_stack.calibration import calibrate_folder
-from av_stack.evaluation.dashcam import DASHCAM, dashcam_lanes, look_at_still
+from av_stack.evaluation.dashcam import DASHCAM, LABELS, WITHIN_PX, dashcam_lanes, look_at_still, worst_error_px
 from perception.lanes.detector import LaneDetector
 from perception.lanes.lens import Undistorter, pinhole_camera
 from perception.lanes.self_calibration import MountCalibrator
@@ -32,6 +34,25 @@ def test_stills_and_video_within_eight_pixels_of_the_marks(data_dir: Path, tmp_p
     assert figures[0].count == 26
     assert figures[2].count == 221
     assert len(list((tmp_path / "dashcam").glob("*.png"))) == 26
+
+
+def test_a_video_without_speed_is_followed_as_well(data_dir: Path) -> None:
+    """As a video alone is: with a speed of 0 instead, the lines would stay where they began, 37 px beside the paint."""
+    video = data_dir / "lanes" / "solidWhiteRight.mp4"
+    marks = {
+        int(name.partition("#")[2]): lines for name, lines in json.loads(LABELS.read_text()).items() if "#" in name
+    }
+    detector, mount, capture = LaneDetector(), MountCalibrator(DASHCAM), cv2.VideoCapture(str(video))
+    errors_px = []
+    for number in range(221):
+        _, bgr = capture.read()
+        picture = np.asarray(bgr, dtype=np.uint8)
+        camera = mount.update(picture)
+        lanes = detector.update(CameraImage(Stamp(number, 0.04 * number), camera, picture), math.nan, math.nan)
+        if number in marks:
+            errors_px.append(worst_error_px(lanes, marks[number], camera))
+    assert len(errors_px) == 20
+    assert max(errors_px) < WITHIN_PX
 
 
 def test_wide_angle_stills_after_calibration(data_dir: Path) -> None:
