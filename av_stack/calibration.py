@@ -12,9 +12,9 @@ from pydantic import Field
 from av_core.config import Strict, load
 from av_core.errors import ConfigError
 from av_core.types import Float
+from av_stack.foreign.kinds import PICTURE_SUFFIXES
 from perception.lanes.lens import Lens, calibrate, find_corners
 
-PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp")
 SIZE_TOLERANCE_PX = 2
 """Allowed difference in size between pictures: some cameras write one row or column more or less from time to time."""
 

@@ -11,16 +11,22 @@ import typer
 
 from av_core.errors import ConfigError
 from av_stack.checks import check_known, check_out_folder, check_weights, parse_list
+from av_stack.cli.foreign import FOREIGN_OUT, ForeignCall, refuse_given, replay_foreign_recording
 from av_stack.cli.options import DEVICES, REPLAY_MODULES
 from av_stack.cli.output import OutcomeError, console
+from av_stack.foreign.kinds import RECORDING, Kind, kind_of
 from av_stack.interruption import importing
-
-RECORDING = "recording.mcap"
-"""The recording in the folder of a drive."""
 
 
 def replay_command(
-    drive: Annotated[Path, typer.Argument(help="recording.mcap of a drive, or the drive's folder.", metavar="DRIVE")],
+    drive: Annotated[
+        Path,
+        typer.Argument(
+            help="recording.mcap of a drive, or the drive's folder; or a foreign recording: a video, or a folder of "
+            "pictures.",
+            metavar="DRIVE",
+        ),
+    ],
     only: Annotated[
         str,
         typer.Option(
@@ -47,8 +53,22 @@ def replay_command(
     weights: Annotated[Path | None, typer.Option(help="Weights (.pt) of a detector. Default: those shipped.")] = None,
     device: Annotated[str, typer.Option(help=f"Where perception runs: {', '.join(DEVICES)}.")] = "cpu",
     report: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON.")] = None,
+    lens: Annotated[
+        Path | None, typer.Option(help="Foreign recordings: lens file (YAML) of the camera.", metavar="FILE")
+    ] = None,
+    fps: Annotated[
+        float | None,
+        typer.Option(min=0.1, max=240.0, help="Folders of pictures: pictures a second. Default: 10.", metavar="RATE"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help=f"Foreign recordings: folder for video and result. Default: {FOREIGN_OUT}."),
+    ] = None,
 ) -> None:
-    """Run today's stack on the inputs of a recorded drive, and compare what it decides."""
+    """Run today's stack on the inputs of a recorded drive, and compare what it decides.
+
+    On a foreign recording: run what its inputs allow, and write an annotated video and the result.
+    """
     modules = parse_list(only)
     check_known("--only", modules, REPLAY_MODULES)
     check_known("--device", [device], DEVICES)
@@ -58,9 +78,17 @@ def replay_command(
         raise ConfigError("--update: needed is --reference FILE, the file to write")
     for path in (report, reference if update else None):
         check_out_folder(path.parent if path is not None and path.parent != Path(".") else None, "the file's folder")
+    kind = kind_of(drive)
+    if kind is not Kind.OWN:
+        comparing = {
+            "--only": only, "--diff": diff, "--reference": reference, "--update": update, "--ignore": ignore,
+            "--tolerance": tolerance, "--json": report,
+        }  # fmt: skip
+        refuse_given(comparing, f"{drive} is {kind.value}, which has nothing to compare with")
+        replay_foreign_recording(ForeignCall(drive, kind, lens, fps, out or FOREIGN_OUT, weights, device))
+        return
+    refuse_given({"--lens": lens, "--fps": fps, "--out": out}, f"{drive} is {kind.value}")
     recording = drive / RECORDING if drive.is_dir() else drive
-    if not recording.is_file():
-        raise ConfigError(f"{recording}: no such file")
     with importing():
         from av_stack.recording.atomic_file import write_atomically
         from av_stack.replay.compare import Rules

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 
 from av_core.frames import map_to_vehicle, vehicle_to_image
-from av_core.types import CameraModel, Float, Image, LaneLine, LightState, Manoeuvre, Plan, Pose2D, StepResult
+from av_core.types import (
+    CameraModel,
+    Float,
+    Image,
+    LaneEstimate,
+    LaneLine,
+    LightState,
+    Manoeuvre,
+    Plan,
+    Pose2D,
+    StepResult,
+    TrackedObject,
+)
 from av_stack.agents.base import AgentStep
 from av_stack.results.constraint_text import describe
 
@@ -24,6 +37,7 @@ LIGHT_BGR = {
     LightState.GREEN: (80, 220, 80),
 }
 FONT = cv2.FONT_HERSHEY_SIMPLEX
+NOTHING_MORE: Mapping[int, str] = {}
 NEAR_M = 4.0  # closer points project far outside the picture
 
 
@@ -47,13 +61,36 @@ def draw(picture: Image, camera: CameraModel, step: AgentStep, hud: Hud) -> Imag
         _draw_text(canvas, step, hud, hud.speed_mps)
         return canvas
     _draw_plan(canvas, camera, result)
-    for line in (result.scene.lanes.left, result.scene.lanes.right):
-        if line is not None:
-            _draw_lane_line(canvas, camera, line)
-    _draw_boxes(canvas, result)
+    draw_lanes(canvas, camera, result.scene.lanes)
+    draw_boxes(canvas, result.scene.objects)
     _draw_text(canvas, step, hud, result.scene.ego.speed_mps)
     _draw_lights(canvas, result)
     return canvas
+
+
+def draw_lanes(canvas: Image, camera: CameraModel, lanes: LaneEstimate) -> None:
+    """Draw the two lines of the ego's lane; the surer, the wider."""
+    for line in (lanes.left, lanes.right):
+        if line is not None:
+            _draw_lane_line(canvas, camera, line)
+
+
+def draw_boxes(canvas: Image, objects: Iterable[TrackedObject], about: Mapping[int, str] = NOTHING_MORE) -> None:
+    """Draw the boxes of the objects in the picture, each with its kind and, by track id, what more is known."""
+    for thing in objects:
+        if thing.box_px is None:
+            continue
+        u0, v0, u1, v1 = (round(value) for value in thing.box_px)
+        colour = WALKER_BGR if thing.kind.value == "pedestrian" else OBJECT_BGR
+        cv2.rectangle(canvas, (u0, v0), (u1, v1), colour, 1, cv2.LINE_AA)
+        if u1 - u0 > 14:
+            text = f"{thing.kind.value} {about.get(thing.track_id, '')}".rstrip()
+            cv2.putText(canvas, text, (u0, max(10, v0 - 3)), FONT, 0.35, colour, 1, cv2.LINE_AA)
+
+
+def draw_text(canvas: Image, text: str, at: tuple[int, int]) -> None:
+    """Write a line of text from the pixel `at` (lower left) on."""
+    cv2.putText(canvas, text, at, FONT, 0.45, TEXT_BGR, 1, cv2.LINE_AA)
 
 
 def _project(camera: CameraModel, xy: Float) -> Float:
@@ -91,39 +128,24 @@ def _draw_plan(canvas: Image, camera: CameraModel, step: StepResult) -> None:
     _polyline(canvas, pixels, BRAKING_BGR if is_braking else PLAN_BGR, 3)
 
 
-def _draw_boxes(canvas: Image, step: StepResult) -> None:
-    for thing in step.scene.objects:
-        if thing.box_px is None:
-            continue
-        u0, v0, u1, v1 = (round(value) for value in thing.box_px)
-        colour = WALKER_BGR if thing.kind.value == "pedestrian" else OBJECT_BGR
-        cv2.rectangle(canvas, (u0, v0), (u1, v1), colour, 1, cv2.LINE_AA)
-        if u1 - u0 > 14:
-            cv2.putText(canvas, thing.kind.value, (u0, max(10, v0 - 3)), FONT, 0.35, colour, 1, cv2.LINE_AA)
-
-
 def _draw_text(canvas: Image, step: AgentStep, hud: Hud, speed_mps: float) -> None:
     band = canvas[:38]
     band //= 2
     speed = f"{3.6 * speed_mps:5.1f} km/h  limit {3.6 * hud.limit_mps:.0f}"
     where = f"{hud.distance_m:.0f} / {hud.length_m:.0f} m"
-    _text(canvas, speed, (8, 15))
-    _text(canvas, where, (250, 15))
+    draw_text(canvas, speed, (8, 15))
+    draw_text(canvas, where, (250, 15))
     command = step.applied
     if command is not None:
         pedals = f"throttle {command.throttle:.2f}  brake {command.brake:.2f}  steer {command.steer:+.2f}"
-        _text(canvas, pedals, (370, 15))
+        draw_text(canvas, pedals, (370, 15))
     if step.result is not None:
         plan = step.result.plan
         passing = "" if plan.manoeuvre is Manoeuvre.FOLLOW_LANE else f"{plan.manoeuvre.value}: "
-        _text(canvas, passing + describe(plan.constraint), (8, 32))
+        draw_text(canvas, passing + describe(plan.constraint), (8, 32))
 
 
 def _draw_lights(canvas: Image, step: StepResult) -> None:
     for number, light in enumerate(list(step.scene.lights.values())[:8]):
         colour = LIGHT_BGR.get(light.state, (128, 128, 128))
         cv2.circle(canvas, (canvas.shape[1] - 12 - 14 * number, 28), 5, colour, -1, cv2.LINE_AA)
-
-
-def _text(canvas: Image, text: str, at: tuple[int, int]) -> None:
-    cv2.putText(canvas, text, at, FONT, 0.45, TEXT_BGR, 1, cv2.LINE_AA)

@@ -1,0 +1,56 @@
+"""The part of the command replay that takes foreign recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from av_core.errors import ConfigError
+from av_stack.checks import check_out_folder
+from av_stack.cli.output import OutcomeError, console
+from av_stack.foreign.kinds import Kind
+from av_stack.interruption import importing
+
+FOREIGN_OUT = Path("out/replay")
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignCall:
+    """What the command line says; None where an option is not given."""
+
+    path: Path
+    kind: Kind
+    lens: Path | None
+    pictures_per_s: float | None
+    out: Path
+    weights: Path | None
+    device: str
+
+
+def refuse_given(given: Mapping[str, object], why: str) -> None:
+    """Raise ConfigError for an option that is given although it means nothing."""
+    for option, value in given.items():
+        if value:
+            raise ConfigError(f"{option}: {why}")
+
+
+def replay_foreign_recording(call: ForeignCall) -> None:
+    """Replay it and print the report; OutcomeError where it could not be read to its end."""
+    check_out_folder(call.out)
+    if call.lens is not None and not call.lens.is_file():
+        raise ConfigError(f"--lens {call.lens}: no such file")
+    if call.kind is not Kind.PICTURES:
+        refuse_given({"--fps": call.pictures_per_s}, f"only for a folder of pictures, not for {call.kind.value}")
+    with importing():
+        from av_stack.foreign.opening import SourceOptions, open_foreign
+        from av_stack.foreign.session import ForeignOptions, replay_foreign
+        from perception.device import resolve_device
+
+    device, _ = resolve_device(call.device, True)
+    source = open_foreign(call.path, call.kind, SourceOptions(call.lens, call.pictures_per_s))
+    done = replay_foreign(source, ForeignOptions(call.out, call.weights, device))
+    for line in (*done.lines(), f"written to {call.out}"):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if done.problem is not None:
+        raise OutcomeError(f"{call.path}: {done.problem}", 1)

@@ -1,0 +1,33 @@
+"""Opens foreign recordings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from av_core.errors import ConfigError
+from av_stack.foreign.kinds import Kind
+from av_stack.foreign.optics import read_lens_file
+from av_stack.foreign.pictures import Pictures
+from av_stack.foreign.source import ForeignSource
+from av_stack.foreign.video import Video
+
+PICTURES_PER_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What the user says about a foreign recording; None where nothing is said."""
+
+    lens: Path | None = None
+    pictures_per_s: float | None = None
+
+
+def open_foreign(path: Path, kind: Kind, options: SourceOptions) -> ForeignSource:
+    """The foreign recording at `path`; the caller closes it. Raises ConfigError where it cannot be read."""
+    lens = read_lens_file(options.lens)
+    if kind is Kind.PICTURES:
+        return Pictures(path, lens, options.pictures_per_s or PICTURES_PER_S)
+    if kind is Kind.VIDEO:
+        return Video(path, lens)
+    raise ConfigError(f"{path}: cannot be replayed: {kind.value}")

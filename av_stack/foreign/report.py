@@ -1,0 +1,63 @@
+"""What came of a foreign replay: which modules ran, which did not and why, and some figures; as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+VERSION = 1
+"""Version of the JSON content."""
+
+
+@dataclass(frozen=True, slots=True)
+class CameraFigures:
+    """The camera as it was at the end; with `is_calibrated` the lane lines gave pitch and yaw."""
+
+    width_px: int
+    height_px: int
+    fov_x_deg: float
+    height_m: float
+    pitch_deg: float
+    yaw_deg: float
+    is_calibrated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignReport:
+    """`pictures` were perceived in `took_s`; shares are of them, `tracks` counts road users by kind."""
+
+    recording: str
+    kind: str
+    pictures: int
+    last_s: float
+    took_s: float
+    ran: tuple[str, ...]
+    disabled: Mapping[str, str]
+    camera: CameraFigures
+    both_lines_share: float
+    unwell_share: float
+    tracks: Mapping[str, int]
+    detector: str
+    notes: tuple[str, ...]
+    problem: str | None
+    versions: Mapping[str, str]
+
+    def lines(self) -> list[str]:
+        """The report for people."""
+        camera = self.camera
+        angles = f"pitch {camera.pitch_deg:.1f} and yaw {camera.yaw_deg:.1f} degrees"
+        source = "from the lane lines" if camera.is_calibrated else "as assumed"
+        found = ", ".join(f"{count} {kind}" for kind, count in sorted(self.tracks.items())) or "none"
+        return [
+            f"{self.kind}: {self.pictures} pictures, {self.last_s:.2f} s, in {self.took_s:.1f} s",
+            f"ran: {', '.join(self.ran)}",
+            *(f"disabled: {name}: {why}" for name, why in self.disabled.items()),
+            f"camera: {angles} {source}, {camera.height_m:.2f} m above the ground",
+            f"both lines of the lane in {self.both_lines_share:.0%} of the pictures; tracked road users: {found}",
+            *self.notes,
+        ]
+
+    def content(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return {"version": VERSION, **asdict(self)}
