@@ -22,6 +22,7 @@ class ForeignCall:
     path: Path
     kind: Kind
     lens: Path | None
+    topics: Path | None
     pictures_per_s: float | None
     out: Path
     weights: Path | None
@@ -38,8 +39,11 @@ def refuse_given(given: Mapping[str, object], why: str) -> None:
 def replay_foreign_recording(call: ForeignCall) -> None:
     """Replay it and print the report; OutcomeError where it could not be read to its end."""
     check_out_folder(call.out)
-    if call.lens is not None and not call.lens.is_file():
-        raise ConfigError(f"--lens {call.lens}: no such file")
+    for option, path in (("--lens", call.lens), ("--topics", call.topics)):
+        if path is not None and not path.is_file():
+            raise ConfigError(f"{option} {path}: no such file")
+    if call.kind is not Kind.ROS2:
+        refuse_given({"--topics": call.topics}, f"only for a ROS 2 recording, not for {call.kind.value}")
     if call.kind is not Kind.PICTURES:
         refuse_given({"--fps": call.pictures_per_s}, f"only for a folder of pictures, not for {call.kind.value}")
     with importing():
@@ -48,7 +52,7 @@ def replay_foreign_recording(call: ForeignCall) -> None:
         from perception.device import resolve_device
 
     device, _ = resolve_device(call.device, True)
-    source = open_foreign(call.path, call.kind, SourceOptions(call.lens, call.pictures_per_s))
+    source = open_foreign(call.path, call.kind, SourceOptions(call.lens, call.pictures_per_s, call.topics))
     done = replay_foreign(source, ForeignOptions(call.out, call.weights, device))
     for line in (*done.lines(), f"written to {call.out}"):
         console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -22,8 +22,8 @@ def replay_command(
     drive: Annotated[
         Path,
         typer.Argument(
-            help="recording.mcap of a drive, or the drive's folder; or a foreign recording: a video, or a folder of "
-            "pictures.",
+            help="recording.mcap of a drive, or the drive's folder; or a foreign recording: a video, a folder of "
+            "pictures, or a ROS 2 recording (MCAP).",
             metavar="DRIVE",
         ),
     ],
@@ -56,6 +56,14 @@ def replay_command(
     lens: Annotated[
         Path | None, typer.Option(help="Foreign recordings: lens file (YAML) of the camera.", metavar="FILE")
     ] = None,
+    topics: Annotated[
+        Path | None,
+        typer.Option(
+            help="ROS 2 recordings: YAML file that names the topics of image, camera_info, gnss, imu and odometry. "
+            "Default: by their types.",
+            metavar="FILE",
+        ),
+    ] = None,
     fps: Annotated[
         float | None,
         typer.Option(min=0.1, max=240.0, help="Folders of pictures: pictures a second. Default: 10.", metavar="RATE"),
@@ -79,13 +87,15 @@ def replay_command(
     for path in (report, reference if update else None):
         check_out_folder(path.parent if path is not None and path.parent != Path(".") else None, "the file's folder")
     kind = kind_of(drive)
+    if kind is Kind.OWN and topics is not None:  # not all writers name ROS 2 in the file's header
+        kind = Kind.ROS2
     if kind is not Kind.OWN:
         comparing = {
             "--only": only, "--diff": diff, "--reference": reference, "--update": update, "--ignore": ignore,
             "--tolerance": tolerance, "--json": report,
         }  # fmt: skip
         refuse_given(comparing, f"{drive} is {kind.value}, which has nothing to compare with")
-        replay_foreign_recording(ForeignCall(drive, kind, lens, fps, out or FOREIGN_OUT, weights, device))
+        replay_foreign_recording(ForeignCall(drive, kind, lens, topics, fps, out or FOREIGN_OUT, weights, device))
         return
     refuse_given({"--lens": lens, "--fps": fps, "--out": out}, f"{drive} is {kind.value}")
     recording = drive / RECORDING if drive.is_dir() else drive

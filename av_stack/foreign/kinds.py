@@ -19,7 +19,7 @@ ROS2_PROFILE = b"\x04\x00\x00\x00ros2"
 
 
 class Kind(Enum):
-    OWN = "a recording of av-stack run"
+    OWN = "neither a video nor pictures, nor does it say that it is of ROS 2"
     VIDEO = "a video"
     PICTURES = "a folder of pictures"
     ROS2 = "a ROS 2 recording"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from av_core.errors import ConfigError
 from av_stack.foreign.kinds import Kind
 from av_stack.foreign.optics import read_lens_file
 from av_stack.foreign.pictures import Pictures
 from av_stack.foreign.source import ForeignSource
+from av_stack.foreign.topics import read_topics_file
 from av_stack.foreign.video import Video
 
 PICTURES_PER_S = 10.0
@@ -21,6 +21,7 @@ class SourceOptions:
 
     lens: Path | None = None
     pictures_per_s: float | None = None
+    topics: Path | None = None
 
 
 def open_foreign(path: Path, kind: Kind, options: SourceOptions) -> ForeignSource:
@@ -28,6 +29,8 @@ def open_foreign(path: Path, kind: Kind, options: SourceOptions) -> ForeignSourc
     lens = read_lens_file(options.lens)
     if kind is Kind.PICTURES:
         return Pictures(path, lens, options.pictures_per_s or PICTURES_PER_S)
-    if kind is Kind.VIDEO:
-        return Video(path, lens)
-    raise ConfigError(f"{path}: cannot be replayed: {kind.value}")
+    if kind is Kind.ROS2:
+        from av_stack.foreign.ros2 import Ros2
+
+        return Ros2(path, lens, read_topics_file(options.topics))
+    return Video(path, lens)

@@ -12,9 +12,7 @@ from av_core.errors import ConfigError
 from av_core.types import CameraImage, GeoReference, Image, SensorFrame, Stamp
 from av_stack.foreign.kinds import PICTURE_SUFFIXES, pictures_in
 from av_stack.foreign.optics import LensFile, optics_for
-from av_stack.foreign.source import frame_of_picture
-
-LACKS = {"GNSS": "pictures have no GNSS", "IMU": "pictures have no IMU", "wheels": "pictures have no wheel speed"}
+from av_stack.foreign.source import NO_INPUT, frame_of_picture
 
 
 class Pictures:
@@ -27,7 +25,7 @@ class Pictures:
     def __init__(self, path: Path, lens: LensFile, pictures_per_s: float) -> None:
         self.path, self.pictures_per_s = path, pictures_per_s
         self.problem: str | None = None
-        self.lacks: Mapping[str, str] = LACKS
+        self.lacks: Mapping[str, str] = NO_INPUT
         self._files = pictures_in(path)
         if not self._files:
             raise ConfigError(f"{path}: no picture ({', '.join(PICTURE_SUFFIXES)})")

@@ -14,6 +14,8 @@ from av_core.types import CameraImage, GeoReference, GnssFix, ImuSample, SensorF
 from av_stack.foreign.optics import Optics
 
 UNKNOWN = (math.nan,) * 3
+NO_INPUT: Mapping[str, str] = {"GNSS": "no GNSS", "IMU": "no IMU", "wheels": "no wheel speed"}
+"""By input, what `ForeignSource.lacks` says where the recording is of a kind that never has it."""
 
 
 class ForeignSource(Protocol):

@@ -12,9 +12,7 @@ from av_core.errors import ConfigError
 from av_core.types import CameraImage, GeoReference, Image, SensorFrame
 from av_stack.foreign.clock import Clock, ClockError
 from av_stack.foreign.optics import LensFile, optics_for
-from av_stack.foreign.source import frame_of_picture
-
-LACKS = {"GNSS": "a video has no GNSS", "IMU": "a video has no IMU", "wheels": "a video has no wheel speed"}
+from av_stack.foreign.source import NO_INPUT, frame_of_picture
 
 END_TOLERANCE_S = 0.3
 """So much earlier than told the last picture may end."""
@@ -29,7 +27,7 @@ class Video:
     def __init__(self, path: Path, lens: LensFile) -> None:
         self.path, self._clock = path, Clock()
         self.problem: str | None = None
-        self.lacks: Mapping[str, str] = LACKS
+        self.lacks: Mapping[str, str] = NO_INPUT
         try:
             self._container = av.open(str(path))
         except (av.FFmpegError, OSError, ValueError) as error:

@@ -31,7 +31,7 @@ def test_a_video_with_a_lens_file_is_perceived(clip: Path, tmp_path: Path) -> No
     lens.write_text(LENS)
     done = av_stack("replay", str(clip), "--lens", str(lens), "--out", str(out))
     assert (done.returncode, done.stderr) == (0, "")
-    assert "disabled: localization: a video has no GNSS" in done.stdout
+    assert "disabled: localization: no GNSS and no IMU" in done.stdout
     assert "uncertain" not in done.stdout
     result = json.loads((out / "result.json").read_text())
     assert result["pictures"] == PICTURES
