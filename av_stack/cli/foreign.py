@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from av_core.errors import ConfigError
-from av_stack.checks import check_out_folder
-from av_stack.cli.output import OutcomeError, console
+from av_stack.checks import check_maps_folder, check_out_folder
+from av_stack.cli.output import OutcomeError, console, give_up
 from av_stack.foreign.kinds import Kind
-from av_stack.interruption import importing
+from av_stack.interruption import importing, set_deadline
 
 FOREIGN_OUT = Path("out/replay")
 
@@ -23,6 +23,7 @@ class ForeignCall:
     kind: Kind
     lens: Path | None
     topics: Path | None
+    maps: Path | None
     pictures_per_s: float | None
     out: Path
     weights: Path | None
@@ -42,6 +43,11 @@ def replay_foreign_recording(call: ForeignCall) -> None:
     for option, path in (("--lens", call.lens), ("--topics", call.topics)):
         if path is not None and not path.is_file():
             raise ConfigError(f"{option} {path}: no such file")
+    if call.kind is Kind.CARLA:
+        refuse_given({"--lens": call.lens}, "the camera is the simulator's")
+        check_maps_folder(call.maps)
+    else:
+        refuse_given({"--maps": call.maps}, f"only for {Kind.CARLA.value}, not for {call.kind.value}")
     if call.kind is not Kind.ROS2:
         refuse_given({"--topics": call.topics}, f"only for a ROS 2 recording, not for {call.kind.value}")
     if call.kind is not Kind.PICTURES:
@@ -51,8 +57,9 @@ def replay_foreign_recording(call: ForeignCall) -> None:
         from av_stack.foreign.session import ForeignOptions, replay_foreign
         from perception.device import resolve_device
 
+    set_deadline(give_up)
     device, _ = resolve_device(call.device, True)
-    source = open_foreign(call.path, call.kind, SourceOptions(call.lens, call.pictures_per_s, call.topics))
+    source = open_foreign(call.path, call.kind, SourceOptions(call.lens, call.pictures_per_s, call.topics, call.maps))
     done = replay_foreign(source, ForeignOptions(call.out, call.weights, device))
     for line in (*done.lines(), f"written to {call.out}"):
         console.print(line, markup=False, highlight=False, soft_wrap=True)

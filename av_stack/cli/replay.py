@@ -23,7 +23,7 @@ def replay_command(
         Path,
         typer.Argument(
             help="recording.mcap of a drive, or the drive's folder; or a foreign recording: a video, a folder of "
-            "pictures, or a ROS 2 recording (MCAP).",
+            "pictures, a ROS 2 recording (MCAP), or a .log of CARLA's recorder.",
             metavar="DRIVE",
         ),
     ],
@@ -64,6 +64,9 @@ def replay_command(
             metavar="FILE",
         ),
     ] = None,
+    maps: Annotated[
+        Path | None, typer.Option(help="Recordings of CARLA's recorder: folder with more .xodr maps.", metavar="DIR")
+    ] = None,
     fps: Annotated[
         float | None,
         typer.Option(min=0.1, max=240.0, help="Folders of pictures: pictures a second. Default: 10.", metavar="RATE"),
@@ -95,9 +98,9 @@ def replay_command(
             "--tolerance": tolerance, "--json": report,
         }  # fmt: skip
         refuse_given(comparing, f"{drive} is {kind.value}, which has nothing to compare with")
-        replay_foreign_recording(ForeignCall(drive, kind, lens, topics, fps, out or FOREIGN_OUT, weights, device))
+        replay_foreign_recording(ForeignCall(drive, kind, lens, topics, maps, fps, out or FOREIGN_OUT, weights, device))
         return
-    refuse_given({"--lens": lens, "--fps": fps, "--out": out}, f"{drive} is {kind.value}")
+    refuse_given({"--lens": lens, "--maps": maps, "--fps": fps, "--out": out}, f"{drive} is {kind.value}")
     recording = drive / RECORDING if drive.is_dir() else drive
     with importing():
         from av_stack.recording.atomic_file import write_atomically

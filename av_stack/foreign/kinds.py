@@ -10,6 +10,7 @@ from av_core.errors import ConfigError
 
 MCAP_SUFFIX, MCAP_MAGIC = ".mcap", b"\x89MCAP0\r\n"
 PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp")
+CARLA_MAGIC = b"CARLA_RECORDER"
 RECORDING = "recording.mcap"
 """The recording in the folder of a drive."""
 
@@ -23,6 +24,7 @@ class Kind(Enum):
     VIDEO = "a video"
     PICTURES = "a folder of pictures"
     ROS2 = "a ROS 2 recording"
+    CARLA = "a recording of CARLA's recorder"
 
 
 def kind_of(path: Path) -> Kind:
@@ -37,6 +39,8 @@ def kind_of(path: Path) -> Kind:
         raise ConfigError(f"{path}: no such file")
     with path.open("rb") as file:
         start = file.read(HEADER_BYTES)
+    if CARLA_MAGIC in start:
+        return Kind.CARLA
     if not start.startswith(MCAP_MAGIC) and path.suffix.lower() != MCAP_SUFFIX:
         return Kind.VIDEO
     return Kind.ROS2 if start[len(MCAP_MAGIC) + 9 :].startswith(ROS2_PROFILE) else Kind.OWN

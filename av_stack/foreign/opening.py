@@ -22,10 +22,18 @@ class SourceOptions:
     lens: Path | None = None
     pictures_per_s: float | None = None
     topics: Path | None = None
+    maps: Path | None = None
 
 
 def open_foreign(path: Path, kind: Kind, options: SourceOptions) -> ForeignSource:
-    """The foreign recording at `path`; the caller closes it. Raises ConfigError where it cannot be read."""
+    """The foreign recording at `path`; the caller closes it.
+
+    Raises ConfigError where it cannot be read, WorldError where the embedded server cannot play it.
+    """
+    if kind is Kind.CARLA:
+        from av_stack.foreign.carla_log import CarlaLog
+
+        return CarlaLog(path, options.maps)
     lens = read_lens_file(options.lens)
     if kind is Kind.PICTURES:
         return Pictures(path, lens, options.pictures_per_s or PICTURES_PER_S)

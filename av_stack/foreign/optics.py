@@ -106,16 +106,16 @@ def optics_for(about: LensFile, size: Size, where: Path, lens: Lens | None = Non
     lens = about.lens(size) if about.has_lens else lens
     height_m = DEFAULT_HEIGHT_M if about.height_m is None else about.height_m
     if about.height_m is None:
-        uncertain.append(f"the camera is {height_m} m above the ground")
+        uncertain.append(f"the camera {height_m} m above the ground")
     if lens is not None:
         camera = pinhole_camera(lens, CAMERA, height_m)
     else:
         if about.fov_x_deg is None:
-            uncertain.append(f"its angle of view is {DEFAULT_FOV_DEG:.0f} degrees")
+            uncertain.append(f"an angle of view of {DEFAULT_FOV_DEG:.0f} degrees")
         fov_x_rad = math.radians(about.fov_x_deg or DEFAULT_FOV_DEG)
         camera = CameraModel(CAMERA, *size, fov_x_rad, 0.0, 0.0, height_m)
     if uncertain:
-        notes.append(f"distances are uncertain: no lens file says so, hence assumed: {' and '.join(uncertain)}")
+        notes.append(f"distances are uncertain: no lens file says otherwise, so assumed are {' and '.join(uncertain)}")
     camera = replace(
         camera,
         x_m=about.x_m,

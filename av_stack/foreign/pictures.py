@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from av_core.errors import ConfigError
-from av_core.types import CameraImage, GeoReference, Image, SensorFrame, Stamp
+from av_core.types import CameraImage, Image, LaneGraph, SensorFrame, Stamp
 from av_stack.foreign.kinds import PICTURE_SUFFIXES, pictures_in
 from av_stack.foreign.optics import LensFile, optics_for
 from av_stack.foreign.source import NO_INPUT, frame_of_picture
@@ -19,7 +19,7 @@ class Pictures:
     """A `ForeignSource`; the pictures are `1 / pictures_per_s` apart. Raises ConfigError where there is none."""
 
     kind = "pictures"
-    geo: GeoReference | None = None
+    graph: LaneGraph | None = None
     notes: Sequence[str] = ()
 
     def __init__(self, path: Path, lens: LensFile, pictures_per_s: float) -> None:

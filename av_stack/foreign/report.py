@@ -35,7 +35,8 @@ class ForeignReport:
     ran: tuple[str, ...]
     disabled: Mapping[str, str]
     camera: CameraFigures
-    both_lines_share: float
+    left_line_share: float
+    right_line_share: float
     unwell_share: float
     tracks: Mapping[str, int]
     detector: str
@@ -54,7 +55,8 @@ class ForeignReport:
             f"ran: {', '.join(self.ran)}",
             *(f"disabled: {name}: {why}" for name, why in self.disabled.items()),
             f"camera: {angles} {source}, {camera.height_m:.2f} m above the ground",
-            f"both lines of the lane in {self.both_lines_share:.0%} of the pictures; tracked road users: {found}",
+            f"the lane's left line in {self.left_line_share:.0%}, its right one in {self.right_line_share:.0%} of them",
+            f"tracked road users: {found}",
             *self.notes,
         ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from av_core.errors import ConfigError
-from av_core.types import CameraImage, GeoReference, GnssFix, ImuSample, SensorFrame, Stamp
+from av_core.types import CameraImage, GeoReference, GnssFix, ImuSample, LaneGraph, SensorFrame, Stamp
 from av_stack.foreign.clock import Clock, ClockError
 from av_stack.foreign.optics import LensFile, optics_for
 from av_stack.foreign.ros2_file import Ros2File
@@ -51,9 +51,9 @@ class Ros2:
         lacks["wheels"] = found.lacking.get("odometry")
         self.lacks: Mapping[str, str] = {name: why for name, why in lacks.items() if why is not None}
         self._is_placed = not {"GNSS", "IMU"} & self.lacks.keys()
-        self.geo: GeoReference | None = None
+        self.graph: LaneGraph | None = None
         if self._is_placed and first.fix is not None:
-            self.geo = GeoReference(first.fix.latitude_deg, first.fix.longitude_deg)
+            self.graph = LaneGraph("", {}, (), GeoReference(first.fix.latitude_deg, first.fix.longitude_deg))
         self.pictures_per_s = first.pictures_per_s
         self.optics = optics_for(lens, first.size, path, self._own_lens(first, lens))
         if self._is_placed and "wheels" in self.lacks:

@@ -111,7 +111,8 @@ class _Replay:
         self._last_s = frame.stamp.time_s
         self._counts["pictures"] += 1
         self._counts["unwell"] += bool(health.faults)
-        self._counts["both lines"] += scene.lanes.left is not None and scene.lanes.right is not None
+        self._counts["left"] += scene.lanes.left is not None
+        self._counts["right"] += scene.lanes.right is not None
         self._kinds |= {thing.track_id: thing.kind.value for thing in scene.objects}
         self._outputs.write(frame.cameras[CAMERA], scene, health, "localization" not in self._disabled)
 
@@ -126,7 +127,8 @@ class _Replay:
             ran=tuple(name for name in MODULES if name not in self._disabled),
             disabled=self._disabled,
             camera=_camera_figures(self._camera, self._mount.is_calibrated),
-            both_lines_share=self._counts["both lines"] / max(pictures, 1),
+            left_line_share=self._counts["left"] / max(pictures, 1),
+            right_line_share=self._counts["right"] / max(pictures, 1),
             unwell_share=self._counts["unwell"] / max(pictures, 1),
             tracks=dict(Counter(self._kinds.values())),
             detector=weights_label(self._weights),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from av_core.types import CameraImage, GeoReference, GnssFix, ImuSample, SensorFrame, Stamp
+from av_core.types import CameraImage, GnssFix, ImuSample, LaneGraph, SensorFrame, Stamp
 from av_stack.foreign.optics import Optics
 
 UNKNOWN = (math.nan,) * 3
@@ -21,15 +21,15 @@ NO_INPUT: Mapping[str, str] = {"GNSS": "no GNSS", "IMU": "no IMU", "wheels": "no
 class ForeignSource(Protocol):
     """One recording with one camera, opened; `frames` can be called once.
 
-    `lacks` says by input (GNSS, IMU, wheels) why it is not there. `geo` is the origin of a map frame, where positions
-    were measured. After `frames`, `problem` says in one line why it ended early, if so.
+    `lacks` says by input (GNSS, IMU, wheels) why it is not there. `graph` is the map; it has no lanes where positions
+    were measured but only its origin is known. After `frames`, `problem` says in one line why it ended early, if so.
     """
 
     path: Path
     kind: str
     optics: Optics
     pictures_per_s: float
-    geo: GeoReference | None
+    graph: LaneGraph | None
     lacks: Mapping[str, str]
     problem: str | None
 

@@ -9,7 +9,7 @@ import av
 import numpy as np
 
 from av_core.errors import ConfigError
-from av_core.types import CameraImage, GeoReference, Image, SensorFrame
+from av_core.types import CameraImage, Image, LaneGraph, SensorFrame
 from av_stack.foreign.clock import Clock, ClockError
 from av_stack.foreign.optics import LensFile, optics_for
 from av_stack.foreign.source import NO_INPUT, frame_of_picture
@@ -22,7 +22,7 @@ class Video:
     """A `ForeignSource`. Raises ConfigError where there is no video, or the lens is for another size."""
 
     kind = "video"
-    geo: GeoReference | None = None
+    graph: LaneGraph | None = None
 
     def __init__(self, path: Path, lens: LensFile) -> None:
         self.path, self._clock = path, Clock()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from av_core.types import LaneGraph
+from av_core.types import LaneGraph, Rig
 from av_stack.world.base import World
 from av_stack.world.spec import Address, WorldSpec
 
 if TYPE_CHECKING:
+    from av_stack.world.carla.recorded import RecordedEgo
     from av_stack.world.replay import ReplayWorld
 
 
@@ -28,6 +29,16 @@ def open_recorded(path: Path) -> ReplayWorld:
     from av_stack.world.replay import ReplayWorld
 
     return ReplayWorld(path)
+
+
+def open_log(source: Address, name: str, rig: Rig) -> RecordedEgo:
+    """The recording of CARLA's recorder that the server at `source` knows by `name`; the caller closes it.
+
+    Raises WorldError as `RecordedEgo` does.
+    """
+    from av_stack.world.carla.recorded import RecordedEgo
+
+    return RecordedEgo(source, name, rig)
 
 
 def served_lane_graph(source: Address, town: str) -> LaneGraph:
