@@ -120,7 +120,7 @@ def test_an_mcap_of_another_kind_is_refused(tmp_path: Path) -> None:
         schema = writer.register_schema("Thing", "jsonschema", b"{}")
         channel = writer.register_channel("/thing", "json", schema)
         writer.add_message(channel, 1, b"{}", 1)
-        writer.finish()
+        writer.finish()  # type: ignore[no-untyped-call]
     assert "cannot be replayed: it lacks /replay/" in complaint(av_stack("replay", str(path)))
     topics = tmp_path / "topics.yaml"
     topics.write_text(TOPICS)
