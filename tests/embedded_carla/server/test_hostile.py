@@ -220,7 +220,7 @@ def test_building_a_map_ends_in_time_and_memory() -> None:
     slow.wait()
     with pytest.raises(MapError, match="not built within"):
         slow.result()
-    large = build_apart.Build("large", town(road()), 0, most=256 << 20)
+    large = build_apart.Build("large", town(road()), 0, most=1 << 20)
     large.wait()
     with pytest.raises(MapError, match="no map that can be built"):
         large.result()
