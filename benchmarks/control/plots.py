@@ -1,0 +1,2 @@
+Traces = dict
+def draw_all(folder, traces): pass
