@@ -26,23 +26,25 @@ class LateralConfig(_Strict):
     """Steering: PID on the look-ahead error, plus curvature feed-forward (`control.lateral`).
 
     * Look-ahead distance: `look_ahead_min_m` + `look_ahead_gain_s` * speed, at most `look_ahead_max_m`.
-    * `damping`: damping ratio of the feedback; `integral_limit_m` and `error_limit_m` clip its integral and error.
+    * `damping`: damping ratio of the feedback; `integral_limit_m` and `error_limit_m` clip its integral and error,
+      `feedback_accel_max_mps2` the lateral acceleration that it asks for.
     * `rear_slip_rad_per_mps2`, `understeer_rad_per_mps2`: rear slip angle and extra wheel angle by lateral
       acceleration.
     * `latency_s`: how far the pose is extrapolated; `preview_s`: how far ahead the curvature is read.
     """
 
-    look_ahead_min_m: float = Field(4.0, gt=0.5)
-    look_ahead_gain_s: float = Field(0.7, ge=0.0)
+    look_ahead_min_m: float = Field(4.5, gt=0.5)
+    look_ahead_gain_s: float = Field(0.39, ge=0.0)
     look_ahead_max_m: float = Field(30.0, gt=1.0)
-    damping: float = Field(1.0, gt=0.3)
-    integral_per_s: float = Field(0.3, ge=0.0)
+    damping: float = Field(1.15, gt=0.3)
+    integral_per_s: float = Field(0.1, ge=0.0)
     derivative_s: float = Field(0.0, ge=0.0)
     derivative_filter_s: float = Field(0.1, gt=0.0)
     integral_limit_m: float = Field(0.4, ge=0.0)
     error_limit_m: float = Field(3.0, gt=0.0)
-    rear_slip_rad_per_mps2: float = Field(0.006, ge=0.0)
-    understeer_rad_per_mps2: float = Field(0.0025, ge=0.0)
+    feedback_accel_max_mps2: float = Field(12.0, gt=0.0)
+    rear_slip_rad_per_mps2: float = Field(0.0051, ge=0.0)
+    understeer_rad_per_mps2: float = Field(0.0, ge=0.0)
     latency_s: float = Field(0.1, ge=0.0)
     preview_s: float = Field(0.1, ge=0.0)
     steer_rate_max_per_s: float = Field(4.0, gt=0.0)
@@ -61,8 +63,8 @@ class LongitudinalConfig(_Strict):
     * `launch_speed_mps`, `launch_look_s`: a plan that is faster than this, this far ahead in time, launches the car.
     """
 
-    gain_per_s: SpeedTable = ((0.0, 2.0), (5.0, 1.6), (15.0, 1.2), (30.0, 0.9))
-    integral_per_s2: float = Field(0.4, ge=0.0)
+    gain_per_s: SpeedTable = ((0.0, 3.0), (5.0, 2.5))
+    integral_per_s2: float = Field(1.5, ge=0.0)
     derivative: float = Field(0.0, ge=0.0)
     derivative_filter_s: float = Field(0.2, gt=0.0)
     integral_limit_mps2: float = Field(1.5, ge=0.0)
@@ -77,7 +79,7 @@ class LongitudinalConfig(_Strict):
     rolling_decel_mps2: float = Field(0.12, ge=0.0)
     drag_per_m: float = Field(0.0004, ge=0.0)
     pedal_hysteresis_mps2: float = Field(0.15, ge=0.0)
-    latency_s: float = Field(0.2, ge=0.0)
+    latency_s: float = Field(0.1, ge=0.0)
     rest_speed_mps: float = Field(0.5, gt=0.0)
     rest_time_s: float = Field(0.3, gt=0.0)
     hold_speed_mps: float = Field(0.15, gt=0.0)

@@ -19,7 +19,7 @@ from av_stack.server_process import ServerProcess
 from av_stack.world.carla.proving_ground import ProvingGround
 from benchmarks.control import plots, tables
 from benchmarks.control.drives import Trace, drive, figures_of, ours, published
-from benchmarks.control.manoeuvres import MANOEUVRES, Reference, lateral_limit_mps2
+from benchmarks.control.manoeuvres import MANOEUVRES, Reference
 from benchmarks.control.roads import ROADS, Road
 from sim_configs.load import load_stack
 
@@ -31,7 +31,7 @@ PAGE = Path("docs/control.md")
 
 def study(ground: ProvingGround, road: Road, speed_mps: float, traces: plots.Traces) -> list[dict[str, Any]]:
     """The figures of all manoeuvres at one speed; the traces are added to `traces`."""
-    accel = lateral_limit_mps2(road.friction_at(speed_mps))
+    accel = road.lateral_limit_mps2(speed_mps)
     config = load_stack(road.stack).control
     rows = []
     for make in MANOEUVRES:
@@ -44,12 +44,11 @@ def study(ground: ProvingGround, road: Road, speed_mps: float, traces: plots.Tra
 
 
 def both(ground: ProvingGround, reference: Reference, config: Any) -> dict[str, Trace]:
-    """Each controller's drive; each is measured at the point that it steers: rear axle, and middle of the car."""
+    """Each controller's drive."""
     ground.release(0.0)
-    middle_m = ground.vehicle.rear_axle_to_centre_m
     return {
-        OURS: drive(ground, reference, partial(ours, reference, ground.vehicle, config), 0.0),
-        PUBLISHED: drive(ground, reference, partial(published, reference, ground.vehicle), middle_m),
+        OURS: drive(ground, reference, partial(ours, reference, ground.vehicle, config)),
+        PUBLISHED: drive(ground, reference, partial(published, reference, ground.vehicle)),
     }
 
 

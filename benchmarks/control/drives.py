@@ -93,11 +93,13 @@ def published(reference: Reference, vehicle: VehicleParameters) -> Driver:
     return step
 
 
-def drive(ground: ProvingGround, reference: Reference, make: Callable[[], Driver], aim_m: float) -> Trace:
-    """Drive it; the lateral error is that of a point `aim_m` ahead of the rear axle, which the controller steers."""
+def drive(ground: ProvingGround, reference: Reference, make: Callable[[], Driver]) -> Trace:
+    """Drive it; the lateral error is that of the middle of the car, which the peer steers, while we steer the rear
+    axle.
+    """
     rng = np.random.default_rng(0)
     ego = ground.release(float(reference.speed_mps[0]))
-    driver = make()
+    driver, aim_m = make(), ground.vehicle.rear_axle_to_centre_m
     rows: list[tuple[float, ...]] = []
     is_lost = False
     for k in range(reference.steps):

@@ -22,9 +22,6 @@ RUN_UP_S, TAIL_S = 3.0, 6.0
 SPACING_M = 0.25
 STEP_S = 0.05
 LATERAL_MAX_MPS2 = 0.3 * GRAVITY_MPS2
-GRIP_SHARE = 0.5
-"""Share of the road's grip that a manoeuvre uses at most."""
-
 STEP_M = 1.0
 LANE_M = 3.5
 SINE_PERIOD_S = 5.0
@@ -36,6 +33,7 @@ QUINTIC_PEAK = 10.0 / np.sqrt(3.0)
 
 RAMP_S = 1.0
 ARC_S = 8.0
+ROUND_S = 0.6
 TURN_MAX_RAD = 3.0
 """The bend ends earlier where it would turn farther, so that no path crosses itself."""
 
@@ -123,24 +121,22 @@ def curve(speed_mps: float, accel_mps2: float) -> Reference:
 
 
 def speed_steps(speed_mps: float, accel_mps2: float) -> Reference:
-    """Straight ahead, 3 m/s slower and back, at up to 2 and 1 m/s^2."""
+    """Straight ahead, 3 m/s slower and back, at up to 2 and 1 m/s^2, which come and go within `ROUND_S`."""
     brake, drive = min(2.0, 0.7 * accel_mps2), min(1.0, 0.35 * accel_mps2)
     slower = speed_mps - 3.0
     times = np.cumsum([0.0, RUN_UP_S + 1.0, 3.0 / brake, 4.0, 3.0 / drive, 6.0])
     t = np.arange(0.0, times[-1], STEP_S)
+    corners = np.interp(t, times, [speed_mps, speed_mps, slower, slower, speed_mps, speed_mps])
+    count = round(ROUND_S / STEP_S)
+    padded = np.concatenate([np.full(count - count // 2 - 1, speed_mps), corners, np.full(count // 2, speed_mps)])
     line = _line(speed_mps, times[-1])
-    return Reference("speed", line, line, np.interp(t, times, [speed_mps, speed_mps, slower, slower, speed_mps, speed_mps]))
+    return Reference("speed", line, line, np.convolve(padded, np.full(count, 1.0 / count), "valid"))
 
 
 MANOEUVRES: tuple[Callable[[float, float], Reference], ...] = (
     straight, step, lane_change, double_lane_change, sine, curve, speed_steps,
 )  # fmt: skip
 """Each makes the reference for a speed in m/s and a lateral acceleration in m/s^2."""
-
-
-def lateral_limit_mps2(friction: float) -> float:
-    """Largest lateral acceleration of a manoeuvre on a road of this friction."""
-    return min(LATERAL_MAX_MPS2, GRIP_SHARE * friction * GRAVITY_MPS2)
 
 
 def _change_s(accel_mps2: float) -> float:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from av_core.types import ControlCommand, EgoState, Plan, Stamp, Trajectory, VehicleParameters
 from control import ControlConfig, Controller
-from control.lateral import feed_forward_angle, wheel_angle_limit
+from control.lateral import wheel_angle, wheel_angle_limit
 from control.longitudinal import LongitudinalController
 from control.pid import Pid, PidGains
 from tests.control.vehicle_model import VehicleModel, VehicleState
@@ -155,7 +155,7 @@ def test_model_turns_with_its_steady_state_radius(speed: float) -> None:
     """Stiffness in front 11 and behind 13 per load give K_us = (1/11 - 1/13) / g."""
     curvature = min(0.05, 2.5 / speed**2)
     understeer = (1 / 11 - 1 / 13) / 9.81 if speed > 4.0 else 0.0
-    angle = feed_forward_angle(curvature, speed, CAR.wheelbase_m, understeer)
+    angle = wheel_angle(curvature, speed, CAR.wheelbase_m, understeer)
     model, state = VehicleModel(CAR), VehicleState(0, 0, 0, speed)
     for _ in range(200):
         steer = angle / wheel_angle_limit(CAR, state.speed_mps)
