@@ -58,13 +58,14 @@ class LongitudinalConfig(_Strict):
     * `rolling_decel_mps2`, `drag_per_m`: resistance that the pedals compensate, the latter times speed squared.
     * `pedal_hysteresis_mps2`: acceleration beyond zero from which the controller changes pedals.
     * `emergency_decel_mps2`: planned deceleration from which `jerk_emergency_mps3` applies instead of `jerk_max_mps3`.
+    * `lag_fade_s`: time over which the feedback makes up for the speed error that the jerk limit causes.
     * `rest_speed_mps`, `rest_time_s`: below this speed, brake to rest within this time when the plan comes to rest.
     * `hold_speed_mps`, `hold_brake`: below this speed at the end of a stop, hold the car with this brake command.
     * `launch_speed_mps`, `launch_look_s`: a plan that is faster than this, this far ahead in time, launches the car.
     """
 
-    gain_per_s: SpeedTable = ((0.0, 3.0), (5.0, 2.5))
-    integral_per_s2: float = Field(1.5, ge=0.0)
+    gain_per_s: SpeedTable = ((0.0, 2.5), (5.0, 2.2))
+    integral_per_s2: float = Field(1.0, ge=0.0)
     derivative: float = Field(0.0, ge=0.0)
     derivative_filter_s: float = Field(0.2, gt=0.0)
     integral_limit_mps2: float = Field(1.5, ge=0.0)
@@ -73,6 +74,7 @@ class LongitudinalConfig(_Strict):
     jerk_max_mps3: float = Field(7.0, gt=0.0)
     jerk_emergency_mps3: float = Field(60.0, gt=0.0)
     emergency_decel_mps2: float = Field(3.2, gt=0.0)
+    lag_fade_s: float = Field(2.0, gt=0.0)
     throttle_accel_mps2: SpeedTable = ((0.0, 7.0), (5.0, 6.4), (10.0, 5.2), (20.0, 3.4), (40.0, 1.2))
     throttle_free: float = Field(0.3, ge=0.0, lt=1.0)
     brake_decel_mps2: SpeedTable = ((0.0, 20.5), (5.0, 18.5), (7.2, 11.7), (10.0, 7.0), (30.0, 7.0))

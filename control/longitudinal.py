@@ -29,6 +29,8 @@ class LongitudinalController:
             -config.decel_max_mps2, config.accel_max_mps2, config.integral_limit_mps2, config.derivative_filter_s
         )
         self._accel = 0.0
+        self._eased = 0.0
+        self._lag_mps = 0.0
         self._pedal = Pedal.BRAKE
         self._holding = False
 
@@ -38,17 +40,27 @@ class LongitudinalController:
         speed = max(ego.speed_mps, 0.0)
         if self._hold(plan, speed):
             self._pid.reset()
-            self._accel = 0.0
+            self._accel = self._eased = self._lag_mps = 0.0
             self._pedal = Pedal.BRAKE
             return 0.0, config.hold_brake
         planned = self._planned(plan, speed)
-        error = plan.trajectory.at(0.0).speed_mps - speed
-        wanted = self._pid.step(error, self._gains(speed), self._step_s, planned)
         emergency = planned < -config.emergency_decel_mps2
         jerk = config.jerk_emergency_mps3 if emergency else config.jerk_max_mps3
         change = jerk * self._step_s
+        error = plan.trajectory.at(0.0).speed_mps - speed - self._lag(planned, change)
+        wanted = self._pid.step(error, self._gains(speed), self._step_s, planned)
         self._accel = min(max(wanted, self._accel - change), self._accel + change)
         return self._pedals(self._accel, speed)
+
+    def _lag(self, planned_mps2: float, change_mps2: float) -> float:
+        """The speed error that the jerk limit causes where the planned acceleration jumps; it fades over time.
+
+        Without it the feedback would make up for the error at once, by more acceleration than anybody planned.
+        """
+        self._eased = min(max(planned_mps2, self._eased - change_mps2), self._eased + change_mps2)
+        self._lag_mps += (planned_mps2 - self._eased) * self._step_s
+        self._lag_mps *= max(1.0 - self._step_s / self._config.lag_fade_s, 0.0)
+        return self._lag_mps
 
     def _planned(self, plan: Plan, speed_mps: float) -> float:
         """The plan's acceleration at the time when a pedal moved now takes effect.
