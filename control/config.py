@@ -81,7 +81,7 @@ class LongitudinalConfig(_Strict):
     rolling_decel_mps2: float = Field(0.12, ge=0.0)
     drag_per_m: float = Field(0.0004, ge=0.0)
     pedal_hysteresis_mps2: float = Field(0.15, ge=0.0)
-    latency_s: float = Field(0.1, ge=0.0)
+    latency_s: float = Field(0.07, ge=0.0)
     rest_speed_mps: float = Field(0.5, gt=0.0)
     rest_time_s: float = Field(0.3, gt=0.0)
     hold_speed_mps: float = Field(0.15, gt=0.0)

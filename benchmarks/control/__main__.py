@@ -21,11 +21,11 @@ from benchmarks.control import plots, tables
 from benchmarks.control.drives import Trace, drive, figures_of, ours, published
 from benchmarks.control.manoeuvres import MANOEUVRES, Reference
 from benchmarks.control.roads import ROADS, Road
+from benchmarks.control.tables import OURS, PUBLISHED
 from sim_configs.load import load_stack
 
 SPEEDS_MPS = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0)
 BLUEPRINT = "vehicle.lincoln.mkz_2020"
-OURS, PUBLISHED = "ours", "CARLA's"
 PAGE = Path("docs/control.md")
 
 
@@ -74,7 +74,7 @@ def main() -> int:
     (folder / "study.json").write_text(json.dumps(rows, indent=0) + "\n")
     if arguments.page:
         PAGE.write_text(tables.fill(PAGE.read_text(), rows))
-    plots.draw_all(folder, traces)
+    plots.draw_all(folder, rows, traces)
     print(tables.text(rows))
     return 0
 
