@@ -53,10 +53,9 @@ def margins(
     size, phase = np.abs(loop), np.unwrap(np.angle(loop))
     # The loop begins with two or three integrators: its phase starts at -180 or -270 degrees.
     phase += np.round((_first_phase(config) - phase[0]) / (2.0 * np.pi)) * 2.0 * np.pi
-    crossings = np.flatnonzero((size[:-1] >= 1.0) & (size[1:] < 1.0))
-    if len(crossings) == 0:
+    if (size < 1.0).all():
         return Margins(0.0, float("inf"), float("inf"))
-    at = crossings[-1]
+    at = int(np.flatnonzero(size >= 1.0)[-1])
     beyond = np.flatnonzero((phase[:-1] > -np.pi) & (phase[1:] <= -np.pi) & (np.arange(len(phase) - 1) >= at))
     gain = 1.0 / float(size[beyond[0]]) if len(beyond) else float("inf")
     return Margins(float(FREQUENCIES_RADPS[at]), float(np.degrees(phase[at] + np.pi)), gain)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 SOFTNESS_MAX = 5.0
+UNDERSTEER_MIN = 0.001
+"""Understeer gradient, rad per m/s^2, below which it is too small beside the wheels' angle to learn from."""
+
 FILTER_S = 0.3
 ANSWER_S = 0.15
 """Time that the yaw rate lags behind the wheels."""
@@ -32,7 +35,7 @@ class TyreSoftness:
         self._wheel_rad += dt / (FILTER_S + ANSWER_S + dt) * (wheel_rad - self._wheel_rad)
         self._turn_radps += dt / (FILTER_S + dt) * (yaw_rate_radps - self._turn_radps)
         accel = speed_mps * self._turn_radps
-        if abs(accel) < ACCEL_MIN_MPS2 or self._understeer == 0.0:
+        if abs(accel) < ACCEL_MIN_MPS2 or self._understeer < UNDERSTEER_MIN:
             return self.factor
         expected = self._understeer * accel
         beyond = self._wheel_rad - float(np.arctan(self._wheelbase_m * self._turn_radps / speed_mps))

@@ -21,6 +21,7 @@ from av_stack.cli.replay import replay_command
 from av_stack.cli.report import report_command
 from av_stack.cli.suite import suite_command
 from av_stack.cli.tools import calibrate_command, doctor_command, list_command, repair_command, serve_command
+from av_stack.cli.tune import tune_command
 from av_stack.interruption import INTERRUPTED_STATUS, leave, raise_on_signals
 
 app = typer.Typer(
@@ -43,6 +44,7 @@ app.command("dataset")(dataset_command)
 app.command("train")(train_command)
 app.command("export")(export_command)
 app.command("adapt")(adapt_command)
+app.command("tune")(tune_command)
 app.command("calibrate")(calibrate_command)
 app.command("report")(report_command)
 app.command("repair")(repair_command)

@@ -15,6 +15,8 @@ LISTED_KINDS = ("scenarios", "suites", "weathers", "rigs", "maps")
 EVAL_PARTS = ("lanes", "ranging", "health", "lights", "detection", "dashcam")
 DEVICES = ("auto", "cuda", "cpu")
 """Copy of `perception.device.DEVICES`, for the same reason."""
+HANDLINGS = ("carla", "tyres")
+"""Copy of the values of `scenarios.model`'s `handling`, for the same reason."""
 RECORDS = ("exact", "small", "none")
 """Copy of `av_stack.run.RECORDS`, for the same reason."""
 REPLAY_MODULES = ("lanes", "localization", "objects", "lights", "prediction", "planning", "control")

@@ -38,7 +38,7 @@ def study(ground: ProvingGround, road: Road, speed_mps: float, traces: plots.Tra
         reference = make(speed_mps, accel)
         for name, trace in both(ground, reference, config).items():
             key = {"road": road.name, "manoeuvre": reference.name, "speed_mps": speed_mps, "controller": name}
-            traces[tuple(key.values())] = trace
+            traces[road.name, reference.name, speed_mps, name] = trace
             rows.append({**key, "lateral_limit_mps2": round(accel, 2), **figures_of(trace).as_row()})
     return rows
 
@@ -66,11 +66,11 @@ def main() -> int:
     with Progress() as progress:
         task = progress.add_task("drives", total=len(roads) * len(SPEEDS_MPS))
         for road in roads:
-            with ServerProcess(["--handling", road.handling]) as address:
-                with ProvingGround(address, BLUEPRINT, road.weather) as ground:
-                    for speed in SPEEDS_MPS:
-                        rows += study(ground, road, speed, traces)
-                        progress.advance(task)
+            server = ServerProcess(["--handling", road.handling])
+            with server as address, ProvingGround(address, BLUEPRINT, road.weather) as ground:
+                for speed in SPEEDS_MPS:
+                    rows += study(ground, road, speed, traces)
+                    progress.advance(task)
     (folder / "study.json").write_text(json.dumps(rows, indent=0) + "\n")
     if arguments.page:
         PAGE.write_text(tables.fill(PAGE.read_text(), rows))

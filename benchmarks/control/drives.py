@@ -117,7 +117,9 @@ def drive(ground: ProvingGround, reference: Reference, make: Callable[[], Driver
             is_lost = True
             break
         ego = ground.step(command)
-    return Trace(*np.array(rows or [(0.0, LOST_M, 0.0, 0.0, 0.0, 0.0, 0.0)]).T, is_lost=is_lost)
+    columns = np.array(rows or [(0.0, LOST_M, 0.0, 0.0, 0.0, 0.0, 0.0)]).T
+    time, lateral, speed_error, steer, curvature, x_m, y_m = columns
+    return Trace(time, lateral, speed_error, steer, curvature, x_m, y_m, is_lost)
 
 
 def figures_of(trace: Trace) -> Figures:

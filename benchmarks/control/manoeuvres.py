@@ -59,7 +59,7 @@ class Reference:
         return self.before if time_s < RUN_UP_S else self.path
 
     def speed_at(self, time_s: Float | float) -> Float:
-        return np.interp(time_s, STEP_S * np.arange(self.steps), self.speed_mps)
+        return np.asarray(np.interp(time_s, STEP_S * np.arange(self.steps), self.speed_mps))
 
 
 def straight(speed_mps: float, accel_mps2: float) -> Reference:
@@ -95,13 +95,14 @@ def double_lane_change(speed_mps: float, accel_mps2: float) -> Reference:
 def sine(speed_mps: float, accel_mps2: float) -> Reference:
     """Four periods of a sine, of which the first and the last grow and fade."""
     rate, lasts_s = 2.0 * np.pi / SINE_PERIOD_S, 4.0 * SINE_PERIOD_S
-    size_m = accel_mps2 / rate**2
 
-    def aside(t: Float) -> Float:
+    def shape(t: Float) -> Float:
         window = _quintic(t / SINE_PERIOD_S) - _quintic((t - lasts_s + SINE_PERIOD_S) / SINE_PERIOD_S)
-        return size_m * window * np.sin(rate * t)
+        return np.asarray(window * np.sin(rate * t))
 
-    return _lateral("sine", speed_mps, lasts_s, aside)
+    times = np.arange(0.0, lasts_s, STEP_S)
+    peak = float(np.abs(np.gradient(np.gradient(shape(times), STEP_S), STEP_S)).max())
+    return _lateral("sine", speed_mps, lasts_s, lambda t: accel_mps2 / peak * shape(t))
 
 
 def curve(speed_mps: float, accel_mps2: float) -> Reference:

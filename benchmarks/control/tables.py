@@ -34,7 +34,7 @@ def errors(drives: Sequence[Row]) -> str:
     for road, manoeuvre in _kinds(drives):
         pairs = (_pair(drives, road, manoeuvre, speed) for speed in speeds)
         key = measure(manoeuvre)
-        cells.append([road, manoeuvre, *(f"{ours[key]:.2f} / {other[key]:.2f}" for ours, other in pairs)])
+        cells.append([road, manoeuvre, *(f"{ours[key]:.3f} / {other[key]:.3f}" for ours, other in pairs)])
     return rows(["road", "manoeuvre", *(f"{speed:g} m/s" for speed in speeds)], cells)
 
 

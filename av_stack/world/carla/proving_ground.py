@@ -64,7 +64,9 @@ class ProvingGround:
     def __enter__(self) -> ProvingGround:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._remove()
         self._cleanup.close()
 
