@@ -15,14 +15,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import metadata
 from pathlib import Path
 from signal import SIGINT, SIGKILL, SIGTERM
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import av_stack
 from av_core.errors import ConfigError, WorldError, install_hint
 from av_stack.checks import check_map, check_out_folder, check_weights
-from av_stack.cli.options import DEVICES, EVAL_PARTS, LISTED_KINDS, ORACLE_NAMES, RECORDS, REPLAY_MODULES
+from av_stack.cli.options import DEVICES, EVAL_PARTS, HANDLINGS, LISTED_KINDS, ORACLE_NAMES, RECORDS, REPLAY_MODULES
 from av_stack.doctor import check_carla, check_disk, check_gpu, check_python, check_wheel
 from av_stack.listing import listing
 from av_stack.server_process import ServerProcess, embedded_maps, free_port_pair
@@ -118,10 +118,12 @@ def test_names_in_the_help_are_the_programs_own() -> None:
     from av_stack.replay.modules import MODULES
     from av_stack.run import RECORDS as REAL_RECORDS
     from perception.device import DEVICES as REAL_DEVICES
+    from scenarios.model import Scenario
 
     assert ORACLE_NAMES == ORACLES
     assert DEVICES == REAL_DEVICES
     assert RECORDS == REAL_RECORDS
+    assert get_args(Scenario.model_fields["handling"].annotation) == HANDLINGS
     assert REPLAY_MODULES == MODULES
     assert sorted(EVAL_PARTS) == sorted(PARTS)
 
