@@ -23,7 +23,7 @@ from av_stack.director import Director
 from av_stack.ending import Ending, Server
 from av_stack.interruption import INTERRUPTED_STATUS
 from av_stack.mission import mission_route, world_spec
-from av_stack.recording.exact.setup import DriveSetup
+from av_stack.recording.exact.setup import EMBEDDED, DriveSetup
 from av_stack.recording.recorder import DriveFolder
 from av_stack.results.drive_log import DriveFacts, DriveLog, Outcome
 from av_stack.results.report import Played
@@ -65,6 +65,9 @@ RECORDS = (RECORD_EXACT, RECORD_SMALL, RECORD_NONE)
 Watcher = Callable[[SensorFrame, AgentStep, Truth, Judge], None]
 """Function that is called after every step."""
 
+Wrap = Callable[[Agent], Agent]
+"""Makes another agent of one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -88,7 +91,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class _Setup:
+class Setup:
     """What a scenario and options name, loaded and checked."""
 
     agent: AgentChoice
@@ -103,12 +106,21 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
 
     Raises AvStackError for whatever goes wrong before the drive starts. Until then the files of an earlier drive stay.
     """
-    setup = _load(scenario, options)
+    return run_loaded(scenario, load(scenario, options), options, [watch] if watch is not None else [])
+
+
+def run_loaded(
+    scenario: Scenario, setup: Setup, options: Options, watchers: Sequence[Watcher], wrap: Wrap = lambda agent: agent
+) -> Outcome:
+    """As `run`, with a `setup` that is loaded already. What drives the ego is what `wrap` makes of its agent.
+
+    An AvStackError that a watcher raises ends the drive as an error.
+    """
+    watchers = list(watchers)
     with ExitStack() as closers:
         folder = closers.enter_context(DriveFolder(options.out)) if options.out is not None else None
         server = closers.enter_context(_server(scenario, options))
         ending = Ending(server)
-        watchers = [watch] if watch is not None else []
         if options.abandon is not None:
             watchdog = ServerWatchdog(server.address, partial(ending.lose_server, options.abandon), server.has_ended)
             closers.callback(watchdog.close)
@@ -116,7 +128,7 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
         world = _open_world(server, setup.spec)
         closers.callback(world.close)
         route = mission_route(world.lane_graph, scenario, setup.stack.planning)
-        agent = _agent(world, route, setup, options, passes_end=scenario.route_id is not None)
+        agent = wrap(_agent(world, route, setup, options, passes_end=scenario.route_id is not None))
         closers.callback(agent.close)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
         director = Director(world, route, scenario, setup.spec.step_s, judge.scenarios)
@@ -185,7 +197,7 @@ def needed_weights(oracles: Sequence[str], weights: Path | None = None, device: 
     return weights or SHIPPED[device]
 
 
-def _drive_setup(world: World, scenario: Scenario, setup: _Setup, options: Options) -> DriveSetup:
+def _drive_setup(world: World, scenario: Scenario, setup: Setup, options: Options) -> DriveSetup:
     """What the recording says of the drive before its first step."""
     weights = needed_weights(options.oracles, options.weights, options.device) if options.agent == STACK else None
     return DriveSetup(
@@ -204,6 +216,7 @@ def _drive_setup(world: World, scenario: Scenario, setup: _Setup, options: Optio
         versions=version(),
         step_s=setup.spec.step_s,
         has_pictures=options.record == RECORD_EXACT,
+        server=EMBEDDED if options.address is None else str(options.address),
     )
 
 
@@ -214,7 +227,7 @@ def weights_label(weights: Path | None) -> str:
     return f"{weights.name} {hashlib.sha256(weights.read_bytes()).hexdigest()[:DIGEST_CHARS]}"
 
 
-def _load(scenario: Scenario, options: Options) -> _Setup:
+def load(scenario: Scenario, options: Options) -> Setup:
     """Check the options, and load what the scenario names. Raises ConfigError."""
     check_known("--record", [options.record], RECORDS)
     agent = choose_agent(options.agent, options.agents)
@@ -231,7 +244,7 @@ def _load(scenario: Scenario, options: Options) -> _Setup:
     weather = start_weather(keyframes) if keyframes else load_weather(scenario.weather, weather_presets())
     spec = world_spec(scenario, rig, weather)
     check_out_folder(options.out)
-    return _Setup(agent, rig_name, rig, load_stack(scenario.ego.stack), spec)
+    return Setup(agent, rig_name, rig, load_stack(scenario.ego.stack), spec)
 
 
 @contextmanager
@@ -253,7 +266,7 @@ def _open_world(server: Server, spec: WorldSpec) -> World:
         raise WorldError(server.explain(str(error))) from None
 
 
-def _agent(world: World, route: Route, setup: _Setup, options: Options, *, passes_end: bool) -> Agent:
+def _agent(world: World, route: Route, setup: Setup, options: Options, *, passes_end: bool) -> Agent:
     """The agent that the options name, ready to drive in this world.
 
     With `passes_end` the stack does not stop where the route ends.
@@ -266,7 +279,7 @@ def _agent(world: World, route: Route, setup: _Setup, options: Options, *, passe
     return make_agent(setup.agent, world, told, options.step_limit_s or STEP_LIMIT_S)
 
 
-def _stack(world: World, route: Route, setup: _Setup, options: Options) -> StackAgent:
+def _stack(world: World, route: Route, setup: Setup, options: Options) -> StackAgent:
     """The stack for this world, which passes it the pictures as they arrive."""
     cameras = setup.rig.cameras
     settings = Settings(setup.stack.planning, setup.stack.control, cameras, setup.rig.radars)

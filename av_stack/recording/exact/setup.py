@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from av_core.types import Rig, VehicleParameters
 
+EMBEDDED = "embedded"
+"""What `DriveSetup.server` is for an embedded server that the run itself started."""
+
 
 @dataclass(frozen=True, slots=True)
 class DriveSetup:
@@ -15,7 +18,8 @@ class DriveSetup:
     `map_text` is the OpenDRIVE text of the map. `scenario` and `stack` are the scenario and the stack's configuration
     as JSON. `versions` holds the version of the code, its commit, and those of the libraries that compute. `weights` is
     the detector's file, with a digest, and empty without a detector. `has_pictures` says whether every picture is
-    stored without loss.
+    stored without loss. `server` is the address of the server that it drove on, `EMBEDDED`, or empty where that is not
+    known.
     """
 
     map_name: str
@@ -33,3 +37,4 @@ class DriveSetup:
     versions: Mapping[str, str]
     step_s: float
     has_pictures: bool
+    server: str = ""
