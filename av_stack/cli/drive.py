@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -33,11 +33,15 @@ if TYPE_CHECKING:  # the commands import what they need themselves, so that --he
     from av_core.types import SensorFrame, Truth
     from av_stack.agents.base import AgentStep
     from av_stack.results.drive_log import Outcome
-    from av_stack.run import Options
+    from av_stack.run import Options, Watcher
     from av_stack.world.spec import Address
     from scenarios.judging.judge import Judge
     from scenarios.model import Scenario
 
+
+T = TypeVar("T")
+Abandon = Callable[[str, int], None]
+"""Ends the process with this message and status."""
 
 ROUTE_FILES = (".xml", ".xosc", ".osc", ".xodr", ".osm", ".json")
 """Ends of the names of route files, and of other formats, which their reader names."""
@@ -145,18 +149,26 @@ def _load(name: str, routes: str | None, maps: Path | None, address: Address | N
 
 
 def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
-    """Call `run` with a progress bar that shows distance, speed and what limits the speed."""
-    from av_stack.results.constraint_text import describe
+    """Call `run` with a progress bar."""
     from av_stack.run import run
+
+    return with_progress(
+        scenario.name, options.agent, lambda watch, abandon: run(scenario, replace(options, abandon=abandon), watch)
+    )
+
+
+def with_progress(name: str, agent: str, drive: Callable[[Watcher, Abandon], T]) -> T:
+    """Call `drive` with a progress bar that shows distance, speed and what limits the speed."""
+    from av_stack.results.constraint_text import describe
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[say]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-        task = progress.add_task(scenario.name, total=None, say="loading")
+        task = progress.add_task(name, total=None, say="loading")
 
         def watch(frame: SensorFrame, step: AgentStep, truth: Truth, judge: Judge) -> None:
             if frame.stamp.frame % 5 == 0:
                 speed_kmh = 3.6 * truth.ego_speed_mps
-                told = describe(step.result.plan.constraint) if step.result is not None else options.agent
+                told = describe(step.result.plan.constraint) if step.result is not None else agent
                 say = f"{judge.progress_m:5.0f} m  {speed_kmh:5.1f} km/h  {told}"
                 progress.update(task, total=judge.route_length_m, completed=judge.progress_m, say=say)
 
@@ -165,4 +177,4 @@ def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
             progress.stop()
             abandon(message, status)
 
-        return run(scenario, replace(options, abandon=stop_and_abandon), watch)
+        return drive(watch, stop_and_abandon)

@@ -11,8 +11,9 @@ import typer
 
 from av_core.errors import ConfigError
 from av_stack.checks import check_known, check_out_folder, check_weights, parse_list
+from av_stack.cli.branch import BRANCH_OUT, BranchCall, replay_branch
 from av_stack.cli.foreign import FOREIGN_OUT, ForeignCall, refuse_given, replay_foreign_recording
-from av_stack.cli.options import DEVICES, REPLAY_MODULES
+from av_stack.cli.options import DEVICES, REPLAY_MODULES, AgentsOption
 from av_stack.cli.output import OutcomeError, console
 from av_stack.foreign.kinds import RECORDING, Kind, kind_of
 from av_stack.interruption import importing
@@ -71,14 +72,36 @@ def replay_command(
         float | None,
         typer.Option(min=0.1, max=240.0, help="Folders of pictures: pictures a second. Default: 10.", metavar="RATE"),
     ] = None,
+    branch_at: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            help="Branch: restore the recorded world at this time, such as 41.5s, and drive on in closed loop.",
+        ),
+    ] = None,
+    weather: Annotated[
+        str | None, typer.Option(help="Branch: weather after it (av-stack list weathers), or a YAML file.")
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Branch: what drives on. Default: what drove. Names as for av-stack run.")
+    ] = None,
+    agents: AgentsOption = None,
+    oracle: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Branch: oracles, as for av-stack run; '' for none. Default: those there."),
+    ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help=f"Foreign recordings: folder for video and result. Default: {FOREIGN_OUT}."),
+        typer.Option(
+            help=f"Branches ({BRANCH_OUT}) and foreign recordings ({FOREIGN_OUT}): folder for video and result."
+        ),
     ] = None,
 ) -> None:
     """Run today's stack on the inputs of a recorded drive, and compare what it decides.
 
-    On a foreign recording: run what its inputs allow, and write an annotated video and the result.
+    With --from: drive on from there in closed loop, and compare with how the drive went on. On a foreign recording: run
+    what its inputs allow, and write an annotated video and the result.
     """
     modules = parse_list(only)
     check_known("--only", modules, REPLAY_MODULES)
@@ -90,13 +113,21 @@ def replay_command(
     for path in (report, reference if update else None):
         check_out_folder(path.parent if path is not None and path.parent != Path(".") else None, "the file's folder")
     kind = kind_of(drive)
+    comparing = {
+        "--only": only, "--diff": diff, "--reference": reference, "--update": update, "--ignore": ignore,
+        "--tolerance": tolerance, "--json": report,
+    }  # fmt: skip
+    of_foreign = {"--lens": lens, "--topics": topics, "--maps": maps, "--fps": fps}
+    if branch_at is not None:
+        if kind is not Kind.OWN:
+            raise ConfigError(f"--from: {drive} is {kind.value}, and only a drive of av-stack run can be branched")
+        refuse_given({**comparing, **of_foreign}, "it means nothing with --from")
+        replay_branch(BranchCall(drive, branch_at, out or BRANCH_OUT, weather, agent, agents, oracle, weights, device))
+        return
+    refuse_given({"--weather": weather, "--agent": agent, "--agents": agents, "--oracle": oracle}, "it needs --from")
     if kind is Kind.OWN and topics is not None:  # not all writers name ROS 2 in the file's header
         kind = Kind.ROS2
     if kind is not Kind.OWN:
-        comparing = {
-            "--only": only, "--diff": diff, "--reference": reference, "--update": update, "--ignore": ignore,
-            "--tolerance": tolerance, "--json": report,
-        }  # fmt: skip
         refuse_given(comparing, f"{drive} is {kind.value}, which has nothing to compare with")
         replay_foreign_recording(ForeignCall(drive, kind, lens, topics, maps, fps, out or FOREIGN_OUT, weights, device))
         return

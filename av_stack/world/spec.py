@@ -42,6 +42,14 @@ class WalkerScript:
 
 
 @dataclass(frozen=True, slots=True)
+class LateWeather:
+    """A weather, as in `WorldSpec`, that replaces the world's own from this frame on."""
+
+    frame: int
+    weather: str | Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class WorldSpec:
     """What the world contains.
 
@@ -49,7 +57,8 @@ class WorldSpec:
 
     The vehicles of the traffic are drawn from the blueprints of `traffic_kinds` (CARLA's `base_type`, lower case); a
     kind named twice is drawn twice as often. `weather` is the name of a CARLA preset, or CARLA's parameters by name.
-    `weathers_to_come` are shown once each before the first tick, so that the server has its shaders ready.
+    `weathers_to_come` are shown once each before the first tick, so that the server has its shaders ready;
+    `late_weather` is so too, but takes no tick of its own, so that the world is the same without it until its frame.
     `xodr` is the map's OpenDRIVE file, for a server that does not have the map.
     """
 
@@ -60,6 +69,7 @@ class WorldSpec:
     blueprint: str = "vehicle.lincoln.mkz_2020"
     weather: str | Mapping[str, float] = "ClearNoon"
     weathers_to_come: tuple[Mapping[str, float], ...] = ()
+    late_weather: LateWeather | None = None
     seed: int = 0
     traffic_vehicles: int = 0
     traffic_kinds: tuple[str, ...] = ("car",)

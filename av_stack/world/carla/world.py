@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -74,7 +74,7 @@ class CarlaWorld:
             self._equip()
             # The first pictures take a server long, and how long depends on its caches. The TrafficManager must not
             # wait for them, and the lights start after them; otherwise a run would depend on the caches too.
-            self._tick_sensors(FIRST_PICTURES)
+            self._tick_first_pictures()
             self._show_weathers()
             self._populate()
             self._tick_sensors(SETTLE_TICKS)
@@ -105,6 +105,9 @@ class CarlaWorld:
     def tick(self) -> SensorFrame:
         episode = self.episode
         episode.check_is_ours()
+        late = episode.spec.late_weather
+        if late is not None and late.frame == self._stamp.frame + 1:
+            self._set_weather(late.weather)
         with self._session.answering("tick"):
             at = episode.ego.get_location()
             self._walkers.step((at.x, at.y))
@@ -186,15 +189,30 @@ class CarlaWorld:
             episode.cleanup.callback(session.destroy, [sensor.id for sensor in self._sensors.actors])
             episode.cleanup.callback(self._sensors.stop)
 
+    def _tick_first_pictures(self) -> None:
+        """The first of these ticks shows the late weather, if there is one: the server may still take long."""
+        spec = self.episode.spec
+        if spec.late_weather is None:
+            self._tick_sensors(FIRST_PICTURES)
+            return
+        self._set_weather(spec.late_weather.weather)
+        with self._session.answering("first ticks"):
+            self.episode.world.tick(FIRST_TICK_TIMEOUT_S)
+        self._set_weather(spec.weather)
+        self._tick_sensors(FIRST_PICTURES - 1)
+
     def _show_weathers(self) -> None:
         """Let the server draw each kind of weather that is to come, while it may still take long."""
         spec = self.episode.spec
         if not spec.weathers_to_come:
             return
         for weather in (*spec.weathers_to_come, spec.weather):
-            with self._session.answering("weather"):
-                self.episode.world.set_weather(weather_of(weather))
+            self._set_weather(weather)
             self._tick_sensors(1)
+
+    def _set_weather(self, weather: str | Mapping[str, float]) -> None:
+        with self._session.answering("weather"):
+            self.episode.world.set_weather(weather_of(weather))
 
     def _populate(self) -> None:
         """Start the traffic lights anew and spawn the other road users."""

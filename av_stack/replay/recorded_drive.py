@@ -1,0 +1,95 @@
+"""Reads a recorded drive as a whole: its scenario, and for every step the truth, what was measured, and the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from av_core.config import validate
+from av_core.errors import ConfigError
+from av_core.types import ControlCommand, SensorFrame, Stamp, Truth
+from av_stack.agents.base import AgentStep
+from av_stack.recording.exact.packing import PackingError, packer
+from av_stack.recording.exact.reader import DriveReader
+from av_stack.recording.exact.setup import DriveSetup
+from scenarios.model import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class DrivenStep:
+    """One step of a drive: the truth, what the sensors but the cameras measured, and the command that the ego obeyed.
+
+    The frame is without pictures, which are not always recorded.
+    """
+
+    truth: Truth
+    frame: SensorFrame
+    command: ControlCommand | None
+
+    @classmethod
+    def of(cls, frame: SensorFrame, step: AgentStep, truth: Truth) -> DrivenStep:
+        """What is kept of a step."""
+        return cls(truth, replace(frame, cameras={}), step.applied)
+
+    @property
+    def stamp(self) -> Stamp:
+        return self.truth.stamp
+
+    @property
+    def packed_truth(self) -> bytes:
+        return packer(Truth).pack(self.truth)
+
+    @property
+    def packed_frame(self) -> bytes:
+        return packer(SensorFrame).pack(self.frame)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDrive:
+    """A recording in memory, without pictures. `steps` are those that were recorded, by frame.
+
+    `verdict` says how the drive ended, and is empty where it was cut off. `problem` says why the recording could not
+    be read to its end.
+    """
+
+    path: Path
+    setup: DriveSetup
+    scenario: Scenario
+    steps: Mapping[int, DrivenStep]
+    verdict: Mapping[str, Any]
+    problem: str | None
+
+    @property
+    def last(self) -> DrivenStep:
+        return self.steps[max(self.steps)]
+
+
+def read_drive(path: Path) -> RecordedDrive:
+    """The drive in the recording `path`. Raises ConfigError where it cannot be read, or holds no step."""
+    with closing(DriveReader(path)) as reader:
+        reader.has_pictures = False
+        scenario = _scenario(path, reader.setup)
+        steps = {}
+        try:
+            unpacker = reader.steps_unpacker()
+            for tick in reader.ticks():
+                steps[tick.frame.stamp.frame] = DrivenStep.of(tick.frame, unpacker.unpack(tick.step), tick.truth)
+        except PackingError as error:
+            raise ConfigError(f"{path}: {error}") from None
+        if not steps:
+            raise ConfigError(reader.problem or f"{path}: holds no step")
+        return RecordedDrive(path, reader.setup, scenario, steps, reader.verdict, reader.problem)
+
+
+def _scenario(path: Path, setup: DriveSetup) -> Scenario:
+    try:
+        values = json.loads(setup.scenario)
+    except ValueError:
+        raise ConfigError(f"{path}: the recorded scenario cannot be read") from None
+    if isinstance(values, dict) and values.get("weather_keyframes"):
+        values.pop("weather", None)  # only one of them may be given
+    return validate(values, Scenario, f"{path}: the recorded scenario does not fit this version")
