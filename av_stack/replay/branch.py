@@ -101,7 +101,7 @@ def branch(
     `abandon` is that of `run.Options`.
     """
     drive, options = plan.drive, plan.options
-    reenacted = _Reenactment(drive, plan.frame)
+    reenacted = _Reenactment(drive, plan.frame, plan.agent == drive.setup.agent)
     watchers = [watch] if watch is not None else []
     with recorded_map(drive) as maps:
         driven = Options(
@@ -215,11 +215,12 @@ class _Reenactment:
     """Leads a drive along a recorded one until the branch, and compares the two.
 
     `restored_steps` counts the steps whose world is the recorded one, that of the branch included. `decided` is the
-    first step before the branch in which today's stack would have decided otherwise.
+    first step before the branch in which today's stack would have decided otherwise, where `is_same_agent`.
     """
 
     drive: RecordedDrive
     frame: int
+    is_same_agent: bool
     restored_steps: int = 0
     decided: First | None = None
     divergence: Divergence = field(default_factory=Divergence)
@@ -240,7 +241,7 @@ class _Reenactment:
             self.restored_steps += 1
         if number >= self.frame:
             self.divergence.add(there, now)
-        elif self.decided is None and step.result is not None:
+        elif self.is_same_agent and self.decided is None and step.result is not None:
             self.decided = First.of(there.stamp, "command", there.command, step.result.command)
 
     def problem(self, outcome: Outcome) -> str | None:

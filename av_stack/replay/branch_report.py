@@ -21,8 +21,8 @@ class BranchReport:
     """A recorded drive and its branch at `branch_s`, side by side.
 
     `restored_steps` counts the steps up to the branch whose world was the recorded one to the bit. `decided` is the
-    first step before it in which today's stack would have given another command. `divergence` compares the steps from
-    the branch on that the recording covers. `problem` says why the branch failed.
+    first step before it in which today's stack, where it drove there too, would have given another command.
+    `divergence` compares the steps from the branch on that the recording covers. `problem` says why the branch failed.
     """
 
     recording: str
