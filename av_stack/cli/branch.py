@@ -1,4 +1,4 @@
-"""The part of the command replay that branches a recorded drive."""
+"""The parts of the command replay that drive a recorded drive again: branches, and the drive in another weather."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from av_core.errors import ConfigError
-from av_stack.agents.names import check_agent
+from av_stack.agents.names import STACK, check_agent
 from av_stack.checks import check_known, check_out_folder, parse_list
 from av_stack.cli.drive import with_progress
 from av_stack.cli.options import ORACLE_NAMES
@@ -17,8 +18,15 @@ from av_stack.cli.report import write_run_page
 from av_stack.foreign.kinds import RECORDING
 from av_stack.interruption import INTERRUPTED_STATUS, importing, set_deadline
 
+if TYPE_CHECKING:
+    from av_stack.replay.branch_report import BranchReport
+    from av_stack.replay.weather_report import WeatherReport
+    from av_stack.results.drive_log import Outcome
+
 BRANCH_OUT = Path("out/branch")
 BRANCH_REPORT = "branch.json"
+WEATHER_OUT = Path("out/weather")
+WEATHER_REPORT = "weather.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,6 @@ def replay_branch(call: BranchCall) -> None:
         check_agent(call.agent)
     check_out_folder(call.out)
     with importing():
-        from av_stack.recording.atomic_file import write_atomically
         from av_stack.replay.branch import BranchOptions, branch, load_branch
         from av_stack.replay.recorded_drive import read_drive
         from perception.device import resolve_device
@@ -58,13 +65,39 @@ def replay_branch(call: BranchCall) -> None:
     report, outcome = with_progress(
         f"{drive.scenario.name} from {from_s:g} s", plan.agent, lambda watch, abandon: branch(plan, watch, abandon)
     )
-    write_atomically(call.out / BRANCH_REPORT, json.dumps(report.content(), indent=2) + "\n")
+    _write(report, outcome, call.out, BRANCH_REPORT)
+
+
+def replay_in_weather(path: Path, weather: str, out: Path, weights: Path | None, device: str) -> None:
+    """Drive in another weather, print the comparison and write it; OutcomeError where a drive failed."""
+    check_out_folder(out)
+    with importing():
+        from av_stack.replay.other_weather import WeatherOptions, compare_weathers, load_other_weather
+        from av_stack.replay.recorded_drive import read_drive
+        from perception.device import resolve_device
+
+        drive = read_drive(path / RECORDING if path.is_dir() else path)
+        there, _ = resolve_device(device, True)
+        plan = load_other_weather(drive, WeatherOptions(weather, out, weights, there))
+    set_deadline(give_up)
+    report, outcome = with_progress(
+        f"{drive.scenario.name} in {weather}", STACK, lambda watch, abandon: compare_weathers(plan, watch, abandon)
+    )
+    _write(report, outcome, out, WEATHER_REPORT)
+
+
+def _write(report: BranchReport | WeatherReport, outcome: Outcome, out: Path, name: str) -> None:
+    """Write and print the report, make the page of the drive, and raise OutcomeError where it failed."""
+    from av_stack.recording.atomic_file import write_atomically
+
+    out.mkdir(parents=True, exist_ok=True)  # it is not there yet where the drive that comes first failed
+    write_atomically(out / name, json.dumps(report.content(), indent=2) + "\n")
     for line in report.lines():
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if outcome.exit_status != INTERRUPTED_STATUS:
-        write_run_page(call.out)
-    console.print(f"wrote {BRANCH_REPORT} and the files of the drive to {call.out}/", markup=False)
-    problem = report.problem or outcome.figures["recording_error"]
+    if outcome.exit_status != INTERRUPTED_STATUS and (out / RECORDING).exists():
+        write_run_page(out)
+    console.print(f"wrote {name} and the files of the drive to {out}/", markup=False)
+    problem = report.problem or outcome.figures.get("recording_error")
     if problem is not None:
         raise OutcomeError(str(problem), outcome.exit_status or 1)
 

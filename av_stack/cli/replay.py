@@ -11,7 +11,7 @@ import typer
 
 from av_core.errors import ConfigError
 from av_stack.checks import check_known, check_out_folder, check_weights, parse_list
-from av_stack.cli.branch import BRANCH_OUT, BranchCall, replay_branch
+from av_stack.cli.branch import BRANCH_OUT, WEATHER_OUT, BranchCall, replay_branch, replay_in_weather
 from av_stack.cli.foreign import FOREIGN_OUT, ForeignCall, refuse_given, replay_foreign_recording
 from av_stack.cli.options import DEVICES, REPLAY_MODULES, AgentsOption
 from av_stack.cli.output import OutcomeError, console
@@ -81,7 +81,10 @@ def replay_command(
         ),
     ] = None,
     weather: Annotated[
-        str | None, typer.Option(help="Branch: weather after it (av-stack list weathers), or a YAML file.")
+        str | None,
+        typer.Option(
+            help="Weather (name or YAML file, as for av-stack run) after the branch; without --from: all along."
+        ),
     ] = None,
     agent: Annotated[
         str | None, typer.Option(help="Branch: what drives on. Default: what drove. Names as for av-stack run.")
@@ -94,14 +97,16 @@ def replay_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            help=f"Branches ({BRANCH_OUT}) and foreign recordings ({FOREIGN_OUT}): folder for video and result."
+            help=f"Folder for the files of a branch ({BRANCH_OUT}), of another weather ({WEATHER_OUT}) or of a foreign "
+            f"recording ({FOREIGN_OUT})."
         ),
     ] = None,
 ) -> None:
     """Run today's stack on the inputs of a recorded drive, and compare what it decides.
 
-    With --from: drive on from there in closed loop, and compare with how the drive went on. On a foreign recording: run
-    what its inputs allow, and write an annotated video and the result.
+    With --from: drive on from there in closed loop, and compare with how the drive went on. With --weather alone: show
+    the drive in another weather, and compare what perception sees. On a foreign recording: run what its inputs allow,
+    and write an annotated video and the result.
     """
     modules = parse_list(only)
     check_known("--only", modules, REPLAY_MODULES)
@@ -124,7 +129,13 @@ def replay_command(
         refuse_given({**comparing, **of_foreign}, "it means nothing with --from")
         replay_branch(BranchCall(drive, branch_at, out or BRANCH_OUT, weather, agent, agents, oracle, weights, device))
         return
-    refuse_given({"--weather": weather, "--agent": agent, "--agents": agents, "--oracle": oracle}, "it needs --from")
+    refuse_given({"--agent": agent, "--agents": agents, "--oracle": oracle}, "it needs --from")
+    if weather is not None:
+        if kind is not Kind.OWN:
+            raise ConfigError(f"--weather: {drive} is {kind.value}, and only a drive of av-stack run can be repeated")
+        refuse_given({**comparing, **of_foreign}, "it means nothing with --weather")
+        replay_in_weather(drive, weather, out or WEATHER_OUT, weights, device)
+        return
     if kind is Kind.OWN and topics is not None:  # not all writers name ROS 2 in the file's header
         kind = Kind.ROS2
     if kind is not Kind.OWN:

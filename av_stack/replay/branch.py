@@ -7,37 +7,38 @@ obeys the recorded commands. What drives from the branch on sees every step, so 
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from av_core.errors import AvStackError, ConfigError
+from av_core.errors import ConfigError
 from av_core.types import SensorFrame, Truth
 from av_stack.agents.base import Agent, AgentStep
 from av_stack.agents.factory import AgentChoice, choose_agent
 from av_stack.agents.names import STACK
 from av_stack.checks import check_out_folder, check_weights
 from av_stack.mission import world_spec
-from av_stack.recording.exact.setup import EMBEDDED
 from av_stack.replay.branch_report import BranchReport
 from av_stack.replay.divergence import Divergence, First
 from av_stack.replay.recorded_drive import DrivenStep, RecordedDrive
+from av_stack.replay.reenactment import (
+    AUTOPILOT,
+    RIG,
+    LedAgent,
+    check_can_be_driven_again,
+    check_out_is_elsewhere,
+    check_weather_is_constant,
+    check_world,
+    own_weather,
+    recorded_map,
+)
 from av_stack.results.drive_log import Outcome
 from av_stack.run import Options, Setup, Watcher, check_oracles, needed_weights, run_loaded, weights_label
-from av_stack.server_process import embedded_map_files
 from av_stack.suite import fingerprint
 from av_stack.world.carla.weather import weather_presets
 from av_stack.world.spec import LateWeather
 from scenarios.judging.judge import Judge
-from scenarios.weather_course import start_weather
 from sim_configs.load import StackConfig, load_stack, load_weather
-
-RIG = "recorded"
-"""What the result says of the rig: that of the recording."""
-
-AUTOPILOT = "autopilot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +68,11 @@ class Branch:
     notes: Sequence[str]
 
 
-class NotReproducedError(AvStackError):
-    """The world does not become again what it was in a recorded drive."""
-
-
 def load_branch(drive: RecordedDrive, options: BranchOptions) -> Branch:
     """Check everything that can be checked before a server starts. Raises ConfigError, and AgentError of a class."""
     there, scenario = drive.setup, drive.scenario
     frame = _branch_frame(drive, options.from_s)
-    _check_can_be_driven_again(drive, frame)
+    check_can_be_driven_again(drive, frame)
     agent = options.agent or there.agent
     if agent == AUTOPILOT:
         raise ConfigError(f"--agent {AUTOPILOT}: it drives from the first step or not at all, so it cannot take over")
@@ -86,8 +83,7 @@ def load_branch(drive: RecordedDrive, options: BranchOptions) -> Branch:
     check_oracles(oracles)
     check_weights(options.weights)
     check_out_folder(options.out)
-    if options.out.resolve() == drive.path.resolve().parent:
-        raise ConfigError(f"--out {options.out}: the recorded drive is there; needed is another folder")
+    check_out_is_elsewhere(drive, options.out)
     stack = load_stack(scenario.ego.stack)
     notes = _notes(drive, options, choice, oracles, stack)
     return Branch(drive, options, frame, _setup(drive, choice, stack, options.weather, frame), agent, oracles, notes)
@@ -131,19 +127,6 @@ def branch(
     return report, outcome
 
 
-@contextmanager
-def recorded_map(drive: RecordedDrive) -> Iterator[Path | None]:
-    """A folder with the recorded map; None where the embedded server has the same map itself."""
-    name, content = drive.scenario.map.removesuffix("_Opt"), drive.setup.map_text.encode()
-    own = embedded_map_files().get(name)
-    if own is not None and own.read_bytes() == content:
-        yield None
-        return
-    with tempfile.TemporaryDirectory(prefix="av-stack-map-") as folder:
-        (Path(folder) / f"{name}.xodr").write_bytes(content)
-        yield Path(folder)
-
-
 def _branch_frame(drive: RecordedDrive, from_s: float) -> int:
     """The first recorded frame at or after `from_s`."""
     frames = sorted(drive.steps)
@@ -154,36 +137,12 @@ def _branch_frame(drive: RecordedDrive, from_s: float) -> int:
     return next(frame for frame in frames if drive.steps[frame].stamp.time_s > from_s - half_s)
 
 
-def _check_can_be_driven_again(drive: RecordedDrive, frame: int) -> None:
-    """Raise ConfigError where the recording cannot lead the world to this frame; a map is never taken for a path."""
-    path, there = drive.path, drive.setup
-    if there.server not in ("", EMBEDDED):
-        raise ConfigError(
-            f"{path}: it drove on the server at {there.server}; only drives on an embedded server that av-stack "
-            "started itself can be repeated exactly"
-        )
-    if there.step_s != (step_s := world_spec(drive.scenario, there.rig, "ClearNoon").step_s):
-        raise ConfigError(f"{path}: its steps are {there.step_s:g} s long, those of this version {step_s:g} s")
-    if Path(drive.scenario.map).name != drive.scenario.map:
-        raise ConfigError(f"{path}: the recorded scenario has no map, but {drive.scenario.map!r:.80}")
-    missing = sorted(set(range(1, frame + 1)) - drive.steps.keys())
-    if missing:
-        raise ConfigError(
-            f"{path}: {len(missing)} steps before the branch were not recorded, the first is {missing[0]}"
-        )
-    if any(drive.steps[number].command is None for number in range(1, frame)) or there.agent == AUTOPILOT:
-        raise ConfigError(f"{path}: the simulator drove ({there.agent}), so its commands cannot be given again")
-
-
 def _setup(drive: RecordedDrive, agent: AgentChoice, stack: StackConfig, weather: str | None, frame: int) -> Setup:
     scenario, rig = drive.scenario, drive.setup.rig
-    keyframes = scenario.weather_keyframes
-    if weather is not None and len(keyframes) > 1:
-        raise ConfigError(f"--weather: the weather of {drive.path} changes along its route")
-    presets = weather_presets()
-    own = start_weather(keyframes) if keyframes else load_weather(scenario.weather, presets)
-    late = None if weather is None else LateWeather(frame + 1, load_weather(weather, presets))
-    return Setup(agent, RIG, rig, stack, replace(world_spec(scenario, rig, own), late_weather=late))
+    if weather is not None:
+        check_weather_is_constant(drive)
+    late = None if weather is None else LateWeather(frame + 1, load_weather(weather, weather_presets()))
+    return Setup(agent, RIG, rig, stack, replace(world_spec(scenario, rig, own_weather(scenario)), late_weather=late))
 
 
 def _notes(
@@ -227,7 +186,7 @@ class _Reenactment:
     last_s: float = 0.0
 
     def around(self, agent: Agent) -> Agent:
-        return _Led(agent, self.drive, self.frame)
+        return LedAgent(agent, self.drive, self.frame)
 
     def watch(self, frame: SensorFrame, step: AgentStep, truth: Truth, _: Judge) -> None:
         """Compare one step. Raises NotReproducedError where the world is another one before the branch."""
@@ -237,7 +196,7 @@ class _Reenactment:
             return
         now = DrivenStep.of(frame, step, truth)
         if number <= self.frame:
-            self._check_world(there, now)
+            check_world(self.drive, there, now)
             self.restored_steps += 1
         if number >= self.frame:
             self.divergence.add(there, now)
@@ -251,33 +210,3 @@ class _Reenactment:
         if self.restored_steps < self.frame:
             return f"{self.drive.path}: now the drive ends before the branch, at {self.last_s:.2f} s"
         return None
-
-    def _check_world(self, there: DrivenStep, now: DrivenStep) -> None:
-        if there.packed_truth == now.packed_truth:
-            return
-        first = First.of(now.stamp, "truth", there.truth, now.truth)
-        found = first.difference if first is not None else None
-        what = "its bits" if found is None else f"{found.field} was {found.there}, and is {found.now} now"
-        raise NotReproducedError(
-            f"{self.drive.path}: not the recorded world at {now.stamp.time_s:.2f} s: {what}; a world is repeated to "
-            "the bit only by the same version of the server and its libraries on the same kind of processor, never by "
-            "another CARLA server"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Led:
-    """Gives the recorded commands before the branch, and from then on those of `agent`, which sees every frame."""
-
-    agent: Agent
-    drive: RecordedDrive
-    frame: int
-
-    def step(self, frame: SensorFrame) -> AgentStep:
-        decided = self.agent.step(frame)
-        if frame.stamp.frame >= self.frame:
-            return decided
-        return replace(decided, command=self.drive.steps[frame.stamp.frame].command)
-
-    def close(self) -> None:
-        self.agent.close()

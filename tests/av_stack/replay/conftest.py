@@ -1,4 +1,4 @@
-"""Recordings of one short drive: exact, and as a small one would be."""
+"""Recordings of short drives: exact, as a small one would be, and on servers of their own, to be driven again."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+import yaml
 
+from av_stack.assembly import ORACLES
 from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.exact.topics import PICTURES, SETUP
 from av_stack.recording.recorder import RECORDING
+from av_stack.route_drive import load_route
 from av_stack.run import RECORD_EXACT, Options, run
 from av_stack.world.spec import Address
-from scenarios.model import TrafficTable, load_scenario
+from scenarios.model import EgoTable, TrafficTable, load_scenario
+from tests.av_stack.drives.test_route_file import written
 from tests.av_stack.replay.edited import changed, edited
 
 SECONDS = 3.0
+BRANCHED_SECONDS = 2.0
+BRANCHED_STEPS = 41
+RIG = {
+    "cameras": [
+        {"name": "front", "width_px": 320, "height_px": 180, "fov_x_deg": 90.0, "x_m": 1.5, "y_m": 0.0, "z_m": 1.4}
+    ]
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +55,36 @@ def _without_pictures(topic: str, number: int, schema: bytes, data: bytes) -> tu
     if topic == SETUP:
         return changed(DriveSetup, lambda setup: replace(setup, has_pictures=False))(number, schema, data)
     return schema, data
+
+
+@pytest.fixture(scope="session")
+def gains(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stack's configuration of the recorded drive."""
+    path = tmp_path_factory.mktemp("stack") / "gains.yaml"
+    path.write_text("{}\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def stack_drive(gains: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stack drives in traffic, with oracles and a small camera."""
+    folder = tmp_path_factory.mktemp("recorded")
+    rig = folder / "rig.yaml"
+    rig.write_text(yaml.safe_dump(RIG))
+    ego = EgoTable(rig=str(rig), stack=str(gains))
+    changes = {"timeout_s": BRANCHED_SECONDS, "traffic": TrafficTable(vehicles=4), "ego": ego}
+    scenario = load_scenario("town_drive").model_copy(update=changes)
+    figures = run(scenario, Options(out=folder / "drive", oracles=ORACLES)).figures
+    assert figures["recording_dropped_steps"] == 0
+    assert figures["steps"] == BRANCHED_STEPS
+    return folder / "drive" / RECORDING
+
+
+@pytest.fixture(scope="session")
+def collision(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """On a Leaderboard route with weather along it, an agent that looks at nothing runs into a walker."""
+    folder = tmp_path_factory.mktemp("route")
+    route = load_route(Path(written(folder)), "7", None, None, 0).model_copy(update={"timeout_s": 9.0})
+    figures = run(route, Options(out=folder / "drive", agent="straight")).figures
+    assert figures["infractions"]["collisions_walker"] == 1
+    return folder / "drive" / RECORDING

@@ -8,64 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from av_core.errors import ConfigError
 from av_core.types import Truth
-from av_stack.assembly import ORACLES
 from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.exact.topics import FRAME, SETUP, STEP, TRUTH
 from av_stack.recording.recorder import RECORDING, RESULT
-from av_stack.replay.branch import BranchOptions, branch, load_branch, recorded_map
+from av_stack.replay.branch import BranchOptions, branch, load_branch
 from av_stack.replay.branch_report import BranchReport
 from av_stack.replay.recorded_drive import read_drive
-from av_stack.route_drive import load_route
-from av_stack.run import Options, run
-from scenarios.model import EgoTable, TrafficTable, load_scenario
+from av_stack.replay.reenactment import recorded_map
 from tests.av_stack.cli.test_bad_input import av_stack, complaint
-from tests.av_stack.drives.test_route_file import written
+from tests.av_stack.replay.conftest import BRANCHED_STEPS
 from tests.av_stack.replay.edited import Edit, changed, edited, of
-
-SECONDS = 2.0
-STEPS = 41
-RIG = {
-    "cameras": [
-        {"name": "front", "width_px": 320, "height_px": 180, "fov_x_deg": 90.0, "x_m": 1.5, "y_m": 0.0, "z_m": 1.4}
-    ]
-}
-
-
-@pytest.fixture(scope="module")
-def gains(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The stack's configuration of the recorded drive."""
-    path = tmp_path_factory.mktemp("stack") / "gains.yaml"
-    path.write_text("{}\n")
-    return path
-
-
-@pytest.fixture(scope="module")
-def stack_drive(gains: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The stack drives in traffic, with oracles and a small camera."""
-    folder = tmp_path_factory.mktemp("recorded")
-    rig = folder / "rig.yaml"
-    rig.write_text(yaml.safe_dump(RIG))
-    ego = EgoTable(rig=str(rig), stack=str(gains))
-    changes = {"timeout_s": SECONDS, "traffic": TrafficTable(vehicles=4), "ego": ego}
-    scenario = load_scenario("town_drive").model_copy(update=changes)
-    figures = run(scenario, Options(out=folder / "drive", oracles=ORACLES)).figures
-    assert figures["recording_dropped_steps"] == 0
-    assert figures["steps"] == STEPS
-    return folder / "drive" / RECORDING
-
-
-@pytest.fixture(scope="module")
-def collision(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """On a Leaderboard route with weather along it, an agent that looks at nothing runs into a walker."""
-    folder = tmp_path_factory.mktemp("route")
-    route = load_route(Path(written(folder)), "7", None, None, 0).model_copy(update={"timeout_s": 9.0})
-    figures = run(route, Options(out=folder / "drive", agent="straight")).figures
-    assert figures["infractions"]["collisions_walker"] == 1
-    return folder / "drive" / RECORDING
 
 
 def branched(path: Path, from_s: float, out: Path, **options: Any) -> BranchReport:
@@ -80,7 +35,7 @@ def test_without_a_change_the_drive_goes_on_as_recorded(stack_drive: Path, from_
     frame = round(from_s / 0.05)
     assert found.problem is found.decided is None
     assert found.restored_steps == frame
-    assert found.divergence.steps == found.divergence.equal_steps == STEPS - frame + 1
+    assert found.divergence.steps == found.divergence.equal_steps == BRANCHED_STEPS - frame + 1
     assert all(there == now for there, now in found.rows.values())
     there, now = read_drive(stack_drive), read_drive(tmp_path / RECORDING)
     assert there.steps.keys() == now.steps.keys()
@@ -206,7 +161,6 @@ def test_a_map_that_the_server_lacks_comes_from_the_recording(collision: Path) -
         (("--from", "soon"), "--from 'soon': needed is a time of the drive in seconds, for example 41.5s"),
         (("--from", "4s", "--only", "lanes"), "--only: it means nothing with --from"),
         (("--from", "4s", "--fps", "10"), "--fps: it means nothing with --from"),
-        (("--weather", "WetNoon"), "--weather: it needs --from"),
         (("--from", "4s", "--agent", "strait"), "--agent: unknown name 'strait'"),
     ],
 )
@@ -233,4 +187,4 @@ def test_the_late_weather_is_shown_from_its_frame_on_and_moves_nothing(stack_dri
     assert rain.divergence.measured.stamp.frame > 20
     drives = read_drive(tmp_path / RECORDING).steps
     assert not any(drives[frame].frame.is_raining for frame in range(1, 21))
-    assert drives[STEPS].frame.is_raining
+    assert drives[BRANCHED_STEPS].frame.is_raining

@@ -1,0 +1,138 @@
+"""Drives a recorded drive again in another weather, with the recorded commands, to compare what perception sees.
+
+The weather moves nothing, so the world is the recorded one in both weathers; only the pictures are others. Today's
+stack looks at both, and its answers are compared with the truth in pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from av_core.errors import ConfigError
+from av_core.types import CameraModel, SensorFrame, Truth
+from av_stack.agents.base import Agent, AgentStep
+from av_stack.agents.factory import choose_agent
+from av_stack.agents.names import STACK
+from av_stack.checks import check_out_folder, check_weights
+from av_stack.mission import world_spec
+from av_stack.replay.perception_scores import StepScore, score_step
+from av_stack.replay.recorded_drive import DrivenStep, RecordedDrive
+from av_stack.replay.reenactment import (
+    RIG,
+    LedAgent,
+    check_can_be_driven_again,
+    check_out_is_elsewhere,
+    check_weather_is_constant,
+    check_world,
+    own_weather,
+    recorded_map,
+)
+from av_stack.replay.weather_report import WeatherReport
+from av_stack.results.drive_log import Outcome
+from av_stack.run import RECORD_NONE, Options, Setup, Watcher, run_loaded
+from av_stack.suite import fingerprint
+from av_stack.world.carla.map import lane_graph_of_text
+from av_stack.world.carla.weather import weather_presets
+from perception.map_index import MapIndex
+from scenarios.judging.judge import Judge
+from sim_configs.load import load_stack, load_weather
+
+
+@dataclass(frozen=True, slots=True)
+class WeatherOptions:
+    """Which weather, and where the files of the drive in it go."""
+
+    weather: str
+    out: Path
+    weights: Path | None = None
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherWeather:
+    """A recorded drive and another weather for it, loaded and checked."""
+
+    drive: RecordedDrive
+    options: WeatherOptions
+    weather: str | Mapping[str, float]
+
+
+def load_other_weather(drive: RecordedDrive, options: WeatherOptions) -> OtherWeather:
+    """Check everything that can be checked before a server starts. Raises ConfigError."""
+    check_can_be_driven_again(drive, max(drive.steps))
+    check_weather_is_constant(drive)
+    if not drive.setup.rig.cameras:
+        raise ConfigError(f"{drive.path}: the drive had no camera, which could see the weather")
+    if drive.scenario.handling != "carla":
+        raise ConfigError(
+            f"--weather: with handling: {drive.scenario.handling} the weather changes the grip of the tyres, so that "
+            "the recorded commands lead elsewhere; --from TIME drives on in another weather"
+        )
+    check_weights(options.weights)
+    check_out_folder(options.out)
+    check_out_is_elsewhere(drive, options.out)
+    return OtherWeather(drive, options, load_weather(options.weather, weather_presets()))
+
+
+def compare_weathers(
+    plan: OtherWeather, watch: Watcher | None = None, abandon: Callable[[str, int], None] | None = None
+) -> tuple[WeatherReport, Outcome]:
+    """Drive in the recorded weather, then in the other; returns the report and the outcome of the last drive.
+
+    Only the second drive leaves files. `abandon` is that of `run.Options`.
+    """
+    drive, options = plan.drive, plan.options
+    index = MapIndex(lane_graph_of_text(drive.setup.map_text, drive.setup.map_name))
+    there, now = (_Looks(drive, drive.setup.rig.cameras[0], index) for _ in range(2))
+    other = drive.scenario.model_copy(update={"weather": options.weather, "weather_keyframes": ()})
+    watchers = [watch] if watch is not None else []
+    with recorded_map(drive) as maps:
+        driven = Options(maps=maps, weights=options.weights, device=options.device, abandon=abandon)
+        setup = _setup(drive, own_weather(drive.scenario))
+        unrecorded = replace(driven, record=RECORD_NONE)
+        outcome = run_loaded(drive.scenario, setup, unrecorded, [*watchers, there.watch], there.around)
+        if outcome.figures["error"] is None:
+            setup, recorded = _setup(drive, plan.weather), replace(driven, out=options.out)
+            outcome = run_loaded(other, setup, recorded, [*watchers, now.watch], now.around)
+    error = outcome.figures["error"]
+    notes = list(fingerprint.differences(drive.setup.versions, fingerprint.version()))
+    if drive.setup.oracles and not drive.setup.rig.radars:
+        notes.append("the recorded drive had oracles and no radars, so there are none")
+    report = WeatherReport(
+        recording=str(drive.path),
+        weather_there=drive.scenario.weather_label,
+        weather_now=options.weather,
+        there=there.scores,
+        now=now.scores,
+        problem=None if error is None else str(error),
+        notes=[*notes, *([drive.problem] if drive.problem is not None else [])],
+    )
+    return report, outcome
+
+
+def _setup(drive: RecordedDrive, weather: str | Mapping[str, float]) -> Setup:
+    rig = drive.setup.rig
+    spec = world_spec(drive.scenario, rig, weather)
+    return Setup(choose_agent(STACK), RIG, rig, load_stack(drive.scenario.ego.stack), spec)
+
+
+@dataclass(slots=True)
+class _Looks:
+    """Leads one of the drives, and scores what the stack sees. Raises NotReproducedError in another world."""
+
+    drive: RecordedDrive
+    camera: CameraModel
+    index: MapIndex
+    scores: list[StepScore] = field(default_factory=list)
+
+    def around(self, agent: Agent) -> Agent:
+        return LedAgent(agent, self.drive, max(self.drive.steps) + 1, has_own_lights=True)
+
+    def watch(self, frame: SensorFrame, step: AgentStep, truth: Truth, _: Judge) -> None:
+        there = self.drive.steps.get(frame.stamp.frame)
+        if there is None or step.result is None:
+            return
+        check_world(self.drive, there, DrivenStep.of(frame, step, truth))
+        self.scores.append(score_step(truth, step.result.scene, self.camera, self.index))

@@ -1,0 +1,121 @@
+"""Scores what perception saw in one step against the truth: lane lines, road users and traffic lights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from av_core.frames import map_to_vehicle
+from av_core.types import CameraModel, Float, LightState, ObjectKind, Pose2D, Scene, Stamp, TrackedObject, Truth
+from av_stack.evaluation.lanes import score_line, true_lines
+from perception.detection.oracle import box_in_image
+from perception.map_index import MapIndex
+
+RANGE_MAX_M = 80.0
+"""Road users farther away do not count."""
+
+MATCH_M, MATCH_SHARE = 2.0, 0.15
+"""A track is that of a road user if it is within this distance, or this share of the range, of its middle."""
+
+PEDESTRIANS, VEHICLES = "pedestrians", "vehicles"
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLine:
+    """A painted line of the ego's lane: error at 10 m, None where it was not detected."""
+
+    side: str
+    error_m: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenObject:
+    """A road user in the front camera's picture, hidden or not: its range, and that of its track; None without one."""
+
+    actor_id: int
+    group: str
+    range_m: float
+    seen_range_m: float | None
+
+    @property
+    def range_error(self) -> float | None:
+        """Relative error of the range."""
+        return None if self.seen_range_m is None else abs(self.seen_range_m / self.range_m - 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class StepScore:
+    """What perception saw in one step. `lights` holds the recognized states by signal id, `true_lights` all states."""
+
+    stamp: Stamp
+    lines: Sequence[SeenLine]
+    objects: Sequence[SeenObject]
+    lights: Mapping[str, str]
+    true_lights: Mapping[str, str]
+
+
+def score_step(truth: Truth, scene: Scene, camera: CameraModel, index: MapIndex) -> StepScore:
+    """The score of one step; `camera` is the front camera, `index` that of the map."""
+    return StepScore(
+        truth.stamp,
+        _lines(truth, scene, camera, index),
+        _objects(truth, scene, camera),
+        {name: view.state.value for name, view in scene.lights.items() if view.state is not LightState.UNKNOWN},
+        {name: state.value for name, state in truth.lights.items()},
+    )
+
+
+def _group_of(one: TrackedObject) -> str:
+    return PEDESTRIANS if one.kind is ObjectKind.PEDESTRIAN else VEHICLES
+
+
+def _lines(truth: Truth, scene: Scene, camera: CameraModel, index: MapIndex) -> tuple[SeenLine, ...]:
+    """The lines that the map has there, as `av-stack eval perception` scores them."""
+    found = []
+    lanes = (("left", scene.lanes.left), ("right", scene.lanes.right))
+    for (side, line), true in zip(lanes, true_lines(index, truth.ego), strict=True):
+        if true is not None:
+            score = score_line(line, true, camera)
+            if score.rows:
+                found.append(SeenLine(side, None if score.error_m is None else abs(score.error_m)))
+    return tuple(found)
+
+
+def _objects(truth: Truth, scene: Scene, camera: CameraModel) -> tuple[SeenObject, ...]:
+    """Each road user in the picture with the nearest track that is left, the pairs nearest to one another first.
+
+    Both are taken relative to the ego: where it is, and where it believes to be.
+    """
+    there = [
+        (one, _group_of(one), at)
+        for one in truth.objects
+        if np.hypot(*(at := _ahead(one, truth.ego))) <= RANGE_MAX_M and box_in_image(one, truth, camera) is not None
+    ]
+    ego = scene.ego
+    believed = Pose2D(ego.x_m, ego.y_m, ego.yaw_rad)
+    tracks = [(_group_of(track), _ahead(track, believed)) for track in scene.objects]
+    pairs = sorted(
+        (float(np.hypot(*(at - seen_at))), number, other)
+        for number, (_, group, at) in enumerate(there)
+        for other, (seen_group, seen_at) in enumerate(tracks)
+        if group == seen_group and np.hypot(*(at - seen_at)) <= max(MATCH_M, MATCH_SHARE * np.hypot(*at))
+    )
+    track_of: dict[int, int] = {}
+    for _, number, other in pairs:
+        if number not in track_of and other not in track_of.values():
+            track_of[number] = other
+    return tuple(
+        SeenObject(
+            one.track_id,
+            group,
+            float(np.hypot(*at)),
+            float(np.hypot(*tracks[track_of[number]][1])) if number in track_of else None,
+        )
+        for number, (one, group, at) in enumerate(there)
+    )
+
+
+def _ahead(one: TrackedObject, ego: Pose2D) -> Float:
+    return map_to_vehicle([one.x_m, one.y_m], ego)
