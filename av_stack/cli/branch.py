@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BRANCH_OUT = Path("out/branch")
 BRANCH_REPORT = "branch.json"
 WEATHER_OUT = Path("out/weather")
-WEATHER_REPORT = "weather.json"
+WEATHER_REPORT, WEATHER_STEPS = "weather.json", "weather_steps.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,7 @@ def replay_in_weather(path: Path, weather: str, out: Path, weights: Path | None,
     """Drive in another weather, print the comparison and write it; OutcomeError where a drive failed."""
     check_out_folder(out)
     with importing():
+        from av_stack.recording.atomic_file import write_atomically
         from av_stack.replay.other_weather import WeatherOptions, compare_weathers, load_other_weather
         from av_stack.replay.recorded_drive import read_drive
         from perception.device import resolve_device
@@ -83,6 +84,8 @@ def replay_in_weather(path: Path, weather: str, out: Path, weights: Path | None,
     report, outcome = with_progress(
         f"{drive.scenario.name} in {weather}", STACK, lambda watch, abandon: compare_weathers(plan, watch, abandon)
     )
+    out.mkdir(parents=True, exist_ok=True)  # it is not there yet where the drive that comes first failed
+    write_atomically(out / WEATHER_STEPS, "".join(json.dumps(step) + "\n" for step in report.steps()))
     _write(report, outcome, out, WEATHER_REPORT)
 
 
@@ -90,7 +93,6 @@ def _write(report: BranchReport | WeatherReport, outcome: Outcome, out: Path, na
     """Write and print the report, make the page of the drive, and raise OutcomeError where it failed."""
     from av_stack.recording.atomic_file import write_atomically
 
-    out.mkdir(parents=True, exist_ok=True)  # it is not there yet where the drive that comes first failed
     write_atomically(out / name, json.dumps(report.content(), indent=2) + "\n")
     for line in report.lines():
         console.print(line, markup=False, highlight=False, soft_wrap=True)

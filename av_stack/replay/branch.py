@@ -155,7 +155,7 @@ def _notes(
         notes.append(f"agent: {there.agent} there, {agent.name} now")
     if agent.name == STACK:
         now = json.loads(stack.model_dump_json())
-        notes += [f"configuration: {text}" for text in fingerprint.differences(json.loads(there.stack), now)]
+        notes += [f"configuration: {text}" for text in fingerprint.differences(drive.stack, now)]
         weights = weights_label(needed_weights(oracles, options.weights, options.device))
         pairs: Mapping[str, tuple[str, str]] = {
             "oracles": (", ".join(there.oracles), ", ".join(oracles)),

@@ -50,7 +50,8 @@ class DrivenStep:
 
 @dataclass(frozen=True, slots=True)
 class RecordedDrive:
-    """A recording in memory, without pictures. `steps` are those that were recorded, by frame.
+    """A recording in memory, without pictures. `steps` are those that were recorded, by frame. `stack` is the stack's
+    configuration.
 
     `verdict` says how the drive ended, and is empty where it was cut off. `problem` says why the recording could not
     be read to its end.
@@ -59,6 +60,7 @@ class RecordedDrive:
     path: Path
     setup: DriveSetup
     scenario: Scenario
+    stack: Mapping[str, Any]
     steps: Mapping[int, DrivenStep]
     verdict: Mapping[str, Any]
     problem: str | None
@@ -73,6 +75,7 @@ def read_drive(path: Path) -> RecordedDrive:
     with closing(DriveReader(path)) as reader:
         reader.has_pictures = False
         scenario = _scenario(path, reader.setup)
+        stack = _values(path, reader.setup.stack, "stack configuration")
         steps = {}
         try:
             unpacker = reader.steps_unpacker()
@@ -82,14 +85,21 @@ def read_drive(path: Path) -> RecordedDrive:
             raise ConfigError(f"{path}: {error}") from None
         if not steps:
             raise ConfigError(reader.problem or f"{path}: holds no step")
-        return RecordedDrive(path, reader.setup, scenario, steps, reader.verdict, reader.problem)
+        return RecordedDrive(path, reader.setup, scenario, stack, steps, reader.verdict, reader.problem)
 
 
 def _scenario(path: Path, setup: DriveSetup) -> Scenario:
-    try:
-        values = json.loads(setup.scenario)
-    except ValueError:
-        raise ConfigError(f"{path}: the recorded scenario cannot be read") from None
-    if isinstance(values, dict) and values.get("weather_keyframes"):
+    values = _values(path, setup.scenario, "scenario")
+    if values.get("weather_keyframes"):
         values.pop("weather", None)  # only one of them may be given
     return validate(values, Scenario, f"{path}: the recorded scenario does not fit this version")
+
+
+def _values(path: Path, text: str, what: str) -> dict[str, Any]:
+    try:
+        values = json.loads(text)
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: the recorded {what} cannot be read")
+    return values

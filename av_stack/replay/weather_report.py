@@ -66,16 +66,20 @@ class WeatherReport:
         return told
 
     def content(self) -> dict[str, Any]:
-        """The report as plain values."""
+        """The report without its steps as plain values."""
         return {
             "version": VERSION,
             "recording": self.recording,
             "weather": {"there": self.weather_there, "now": self.weather_now},
             "problem": self.problem,
             "notes": list(self.notes),
+            "steps": min(len(self.there), len(self.now)),
             "figures": [asdict(pair) for pair in self.pairs],
-            "steps": [_entry(one, other) for one, other in zip(self.there, self.now, strict=False)],
         }
+
+    def steps(self) -> Iterator[dict[str, Any]]:
+        """Every step as plain values."""
+        return (_entry(one, other) for one, other in zip(self.there, self.now, strict=False))
 
 
 def compare(there: Sequence[StepScore], now: Sequence[StepScore]) -> list[Pair]:

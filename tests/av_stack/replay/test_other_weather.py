@@ -131,7 +131,10 @@ def test_a_drive_at_night_is_the_same_world(stack_drive: Path, tmp_path: Path) -
     assert f"{BRANCHED_STEPS} steps of one world, equal to the bit" in done.stdout.splitlines()
     content = json.loads((out / "weather.json").read_text())
     assert content["weather"] == {"there": "ClearNoon", "now": "ClearNight"}
-    assert len(content["steps"]) == BRANCHED_STEPS
+    assert content["steps"] == BRANCHED_STEPS
+    steps = [json.loads(line) for line in (out / "weather_steps.jsonl").read_text().splitlines()]
+    assert [step["time_s"] for step in steps] == pytest.approx([0.05 * (i + 1) for i in range(BRANCHED_STEPS)])
+    assert {side for step in steps for side, _, _ in step["lines"]} == {"left", "right"}
     figures = {(entry["name"], entry["group"]): entry for entry in content["figures"]}
     lanes = figures["lane line, median error", "at 10 m"]
     assert lanes["there"] != lanes["now"]
