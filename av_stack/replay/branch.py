@@ -79,7 +79,10 @@ def load_branch(drive: RecordedDrive, options: BranchOptions) -> Branch:
     choice = choose_agent(agent, options.agents)
     if choice.uses_cameras and not there.rig.cameras:
         raise ConfigError(f"{drive.path}: the drive had no camera, and {agent} needs one")
-    oracles = there.oracles if options.oracles is None else options.oracles
+    for option, value in (("--oracle", options.oracles), ("--weights", options.weights)):
+        if value and agent != STACK:
+            raise ConfigError(f"{option}: it is for the stack, and {agent} drives on")
+    oracles = (there.oracles if options.oracles is None else options.oracles) if agent == STACK else ()
     check_oracles(oracles)
     check_weights(options.weights)
     check_out_folder(options.out)
@@ -150,7 +153,7 @@ def _notes(
 ) -> list[str]:
     """What besides the code is not as in the recorded drive."""
     there = drive.setup
-    notes = [f"{text}" for text in fingerprint.differences(there.versions, fingerprint.version())]
+    notes = fingerprint.differences(there.versions, fingerprint.version())
     if agent.name != there.agent:
         notes.append(f"agent: {there.agent} there, {agent.name} now")
     if agent.name == STACK:

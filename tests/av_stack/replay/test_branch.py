@@ -107,7 +107,7 @@ def dropped(topic: str, number: int, schema: bytes, data: bytes) -> tuple[bytes,
         (None, {"agent": "autopilot"}, "--agent autopilot: it drives from the first step or not at all"),
         (None, {"agent": "strait"}, "--agent: unknown name .strait. .did you mean straight"),
         (None, {"agent": "stack"}, "the drive had no camera, and stack needs one"),
-        (None, {"oracles": ("radar",)}, "--oracle: unknown name 'radar'"),
+        (None, {"oracles": ("lights",)}, "--oracle: it is for the stack, and straight drives on"),
         (None, {"weather": "WetNoon"}, "--weather: the weather of .* changes along its route"),
         (
             of_setup(server="10.0.0.7:2000"),
@@ -133,7 +133,9 @@ def test_what_cannot_be_branched_is_refused_before_a_server_starts(
     assert "\n" not in str(told.value)
 
 
-def test_an_unknown_weather_is_refused(stack_drive: Path, tmp_path: Path) -> None:
+def test_an_unknown_weather_or_oracle_is_refused(stack_drive: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--oracle: unknown name 'radar'"):
+        load_branch(read_drive(stack_drive), BranchOptions(1.0, tmp_path, oracles=("radar",)))
     with pytest.raises(ConfigError, match="unknown weather WetNone"):
         load_branch(read_drive(stack_drive), BranchOptions(1.0, tmp_path, weather="WetNone"))
 
