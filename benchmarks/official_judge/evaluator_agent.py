@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # the evaluator's own folder
 
 from av_stack.world.carla.agents.autopilot import Autopilot
 from av_stack.world.carla.agents.carla_agents import BASIC_KMH, carla_agent_step, thinned
-from av_stack.world.carla.traffic import Traffic
+from av_stack.world.carla.road_users.traffic import Traffic
 from av_stack.world.carla.truth import BACKGROUND_ROLE
 from benchmarks.official_judge.order import Order
 from benchmarks.official_judge.second_judge import SecondJudge

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from av_core.types import CameraModel, Image, LightState, SensorFrame, Truth
 from av_stack.world.carla.actors import actors_in
 from av_stack.world.carla.boxes import box_of
-from av_stack.world.carla.crowd import Crowd
+from av_stack.world.carla.road_users.crowd import Crowd
+from av_stack.world.carla.road_users.traffic import Traffic
 from av_stack.world.carla.sensors import camera_attributes, camera_transform, take
 from av_stack.world.carla.stage import SILENCE_MAX_S, Stage
-from av_stack.world.carla.traffic import Traffic
 from av_stack.world.carla.truth import object_kind, rear_axle_x_m
 from av_stack.world.carla.world import CarlaWorld
 from av_stack.world.spec import Address, WorldSpec

@@ -25,13 +25,13 @@ from av_stack.world.base import PictureWatch
 from av_stack.world.carla.client import Session
 from av_stack.world.carla.controls import vehicle_control
 from av_stack.world.carla.episode import FIRST_TICK_TIMEOUT_S, Episode
+from av_stack.world.carla.road_users.traffic import Traffic
+from av_stack.world.carla.road_users.walkers import ScriptedWalkers
 from av_stack.world.carla.scripted.background_orders import BackgroundOrders
 from av_stack.world.carla.scripted.cast import Cast, CastOrder, place_on_ground
 from av_stack.world.carla.sensors import SensorRig
-from av_stack.world.carla.traffic import Traffic
 from av_stack.world.carla.truth import TruthReader, forward_speed_mps, rear_axle_x_m, vehicle_parameters
 from av_stack.world.carla.vehicle_lights import light_state_of
-from av_stack.world.carla.walkers import ScriptedWalkers
 from av_stack.world.carla.weather import weather_of
 from av_stack.world.spec import Address, WorldSpec
 

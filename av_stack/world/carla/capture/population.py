@@ -11,8 +11,8 @@ import numpy as np
 
 from av_stack.world.carla.actors import SpawnOnAutopilot, actors_in, destroy
 from av_stack.world.carla.capture.labelled_signs import is_labelled
-from av_stack.world.carla.crowd import Crowd
-from av_stack.world.carla.traffic import free_port
+from av_stack.world.carla.road_users.crowd import Crowd
+from av_stack.world.carla.road_users.traffic import free_port
 
 WEIGHTS = {"motorcycle": 2.5, "bicycle": 2.5, "truck": 2.0, "van": 1.5, "bus": 4.0}
 """How much more often than a car each base type is drawn, per blueprint, so that rare kinds are learned too."""

@@ -10,7 +10,7 @@ import carla
 
 from av_core.orders import CapTraffic, ClearTraffic, DriveInTraffic, LeaveSpace, StartTraffic, StopTraffic, TrafficOrder
 from av_stack.world.carla.actors import actors_in, destroy
-from av_stack.world.carla.traffic import Traffic
+from av_stack.world.carla.road_users.traffic import Traffic
 from av_stack.world.carla.truth import BACKGROUND_ROLE
 
 BESIDE_M = 8.0

@@ -1,0 +1,1 @@
+"""The traffic and the people that the world itself spawns."""
