@@ -33,7 +33,7 @@ def branched(path: Path, from_s: float, out: Path, **options: Any) -> BranchRepo
 def test_without_a_change_the_drive_goes_on_as_recorded(stack_drive: Path, from_s: float, tmp_path: Path) -> None:
     found = branched(stack_drive, from_s, tmp_path)
     frame = round(from_s / 0.05)
-    assert found.problem is found.decided is None
+    assert (found.problem, found.decided) == (None, None)
     assert found.restored_steps == frame
     assert found.divergence.steps == found.divergence.equal_steps == BRANCHED_STEPS - frame + 1
     assert all(there == now for there, now in found.rows.values())
@@ -184,7 +184,7 @@ def test_a_foreign_recording_has_no_branches(tmp_path: Path) -> None:
 def test_the_late_weather_is_shown_from_its_frame_on_and_moves_nothing(stack_drive: Path, tmp_path: Path) -> None:
     """With the handling of CARLA, whose grip is the same in the rain; the lanes that the camera sees are others."""
     rain = branched(stack_drive, 1.0, tmp_path, weather="HardRainSunset")
-    assert rain.problem is rain.decided is None
+    assert (rain.problem, rain.decided) == (None, None)
     assert rain.restored_steps == 20
     assert rain.divergence.measured is not None
     assert rain.divergence.measured.stamp.frame > 20

@@ -45,7 +45,7 @@ def test_equal_drives_do_not_part() -> None:
         found.add(driven(frame, x_m=float(frame)), driven(frame, x_m=float(frame)))
     assert found.is_equal
     assert (found.steps, found.equal_steps) == (5, 5)
-    assert found.command is found.measured is found.truth is found.farthest_at is None
+    assert (found.command, found.measured, found.truth, found.farthest_at) == (None, None, None, None)
     assert found.apart == {}
 
 
