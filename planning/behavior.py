@@ -27,6 +27,7 @@ from av_core.types import (
 )
 from planning.config import BehaviorConfig
 from planning.corridor import BoxProjection, Corridor, corridor_of, project_boxes
+from planning.gap_acceptance import is_gap_enough
 from planning.reference_path import Route
 from planning.signals import EgoOnRoute, SpeedCap, stop_position_m
 from planning.speed import Leader, SpeedReference, StopTarget
@@ -52,6 +53,10 @@ _COMING_MPS, _CLEAR_AHEAD_M = 2.0, 1.0
 _FEASIBLE_MPS2 = 6.0
 """Deceleration up to which stopping for a conflict is still considered possible."""
 
+_OTHER_ROAD_RAD, _KEEPS_ROAD_RAD = 0.35, 0.35
+"""A road user comes from another road if its heading differs from the ego's by more than the first angle; it stays on
+that road if it turns by less than the second one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
@@ -70,8 +75,8 @@ class Constraints:
 class _Conflict:
     """Where (arc length on the route) and when a predicted road user is in the ego's corridor.
 
-    The `*_at_enter_*` fields hold for the moment of entry; `along_mps` is the road user's speed along the path.
-    `on_approach` and `must_yield` as in `PredictedMode`.
+    The `*_at_enter_*` fields hold for the moment of entry; `along_mps` is the road user's speed along the path, and
+    `turn_rad` the angle by which it turns until then. `on_approach` and `must_yield` as in `PredictedMode`.
     """
 
     item: TrackedObject
@@ -82,6 +87,7 @@ class _Conflict:
     s_at_enter_m: float
     half_s_at_enter_m: float
     along_mps: float
+    turn_rad: float
     on_approach: bool
     must_yield: bool
 
@@ -237,6 +243,10 @@ class TrafficBehavior:
         """Add the constraint from `conflict` to `result`; True when the ego gives way."""
         walker = conflict.item.kind is ObjectKind.PEDESTRIAN
         if not walker and conflict.along_mps > 0.5 * conflict.item.speed_mps:
+            stop_s = self._stop_to_let_pass(conflict, route, ego, reference, ego_times_s, yielding_to)
+            if stop_s is not None:
+                result.stops.append(StopTarget(stop_s, _crossing_cause(conflict.item)))
+                return True
             in_junction = bool(route.is_junction[route.row_at(ego.s_m)])
             return self._merge(conflict, ego, in_junction, reference, ego_times_s, result)
         if ego.front_s_m > conflict.low_s_m - 0.3:
@@ -274,6 +284,30 @@ class TrafficBehavior:
         approach = float(route.curve.pose_at(max(lines))[2])
         turn = abs(float(wrap_angle(conflict.item.yaw_rad - approach)))
         return _RED_FOR_THEM_RAD[0] < turn < _RED_FOR_THEM_RAD[1]
+
+    def _stop_to_let_pass(
+        self,
+        conflict: _Conflict,
+        route: Route,
+        ego: EgoOnRoute,
+        reference: SpeedReference,
+        ego_times_s: Float,
+        yielding_to: frozenset[int],
+    ) -> float | None:
+        """Where the ego waits before it turns onto the road of `conflict`; None where it need not, or cannot."""
+        heading = float(route.curve.pose_at(ego.s_m)[2])
+        from_other_road = abs(float(wrap_angle(conflict.item.yaw_rad - heading))) > _OTHER_ROAD_RAD
+        if not from_other_road or conflict.turn_rad > _KEEPS_ROAD_RAD or ego.front_s_m > conflict.low_s_m - 0.3:
+            return None
+        s_m, mps = _ego_at(conflict.enter_s, reference.s_m, ego_times_s, ego.speed_mps)
+        other_front_m = conflict.s_at_enter_m + conflict.half_s_at_enter_m
+        other_rear_m = conflict.s_at_enter_m - conflict.half_s_at_enter_m
+        if s_m + ego.front_m < other_rear_m - self._config.conflict_gap_m:
+            return None  # the ego comes behind it
+        is_waiting = conflict.item.track_id in yielding_to
+        if is_gap_enough(s_m - ego.rear_m - other_front_m, mps, conflict.item.speed_mps, is_waiting):
+            return None
+        return self._stop_position_m(conflict, route, ego, walker=False)
 
     def _merge(
         self,
@@ -357,9 +391,20 @@ def _conflict(
         s_at_enter_m=float(s[first, 1]),
         half_s_at_enter_m=0.5 * item.length_m,
         along_mps=float(item.speed_mps * np.cos(turn)),
+        turn_rad=abs(float(wrap_angle(mode.yaw_rad[first] - item.yaw_rad))),
         on_approach=mode.on_approach,
         must_yield=mode.must_yield,
     )
+
+
+def _ego_at(time_s: float, s_m: Float, times_s: Float, speed_mps: float) -> tuple[float, float]:
+    """Arc length and speed of an ego that is at `s_m` at `times_s`, `speed_mps` fast where it is now."""
+    finite = np.isfinite(times_s)
+    s_m, times_s = s_m[finite], times_s[finite]
+    row = int(np.searchsorted(times_s, time_s))
+    if row in (0, len(times_s)):
+        return float(np.interp(time_s, times_s, s_m)), speed_mps if row == 0 else 0.0
+    return float(np.interp(time_s, times_s, s_m)), float(np.diff(s_m)[row - 1] / np.diff(times_s)[row - 1])
 
 
 def _needed_deceleration(ego: EgoOnRoute, stop_s_m: float) -> float:

@@ -359,6 +359,29 @@ def test_left_turn_waits_for_oncoming_traffic(late_s: float) -> None:
     assert log.has_arrived
 
 
+@pytest.mark.parametrize("late_s", np.arange(0.0, 6.0, 0.5).tolist())
+def test_who_turns_right_lets_those_on_the_road_pass(late_s: float) -> None:
+    """Four cars in a row, too near to each other to come between, drive along the road that the ego turns onto."""
+    lanes = [
+        straight(key(0), 0, 0, 0, 90),
+        arc(key(1), 90, 0, 0, 8, -np.pi / 2, junction=True),
+        straight(key(2), 98, -8, -np.pi / 2, 120),
+        straight(key(10), 98, 112, -np.pi / 2, 108),
+        straight(key(11), 98, 4, -np.pi / 2, 12, junction=True),
+    ]
+    planner = planner_on(join(lanes), Pose2D(0, 0, 0), Pose2D(98, -100, -np.pi / 2))
+
+    def row(t: float) -> tuple[TrackedObject, ...]:
+        return tuple(vehicle(i, 98, 70 + 18 * i - 8 * (t - late_s), -np.pi / 2, 8) for i in range(4))
+
+    log = drive(planner, 60, 12.0, objects=row)
+    times = log.column(0)
+    assert clearance(log, [list(row(t)) for t in times]) > 0.2
+    behind = [np.hypot(state.x_m - 98, state.y_m + 2.0) for state in log.states]
+    assert min(behind) < 8.0, "the ego has turned"
+    assert log.has_arrived
+
+
 def test_stationary_cars_at_a_crossing_do_not_stop_the_ego() -> None:
     planner = planner_on(crossing_graph(), Pose2D(0, 0, 0), Pose2D(205, 0, 0))
     log = drive(
