@@ -83,13 +83,17 @@ class Commitment:
 
 @dataclass(frozen=True, slots=True)
 class EgoOnRoute:
-    """The ego's position and speed on the route, its extent before and behind the rear axle, and the time."""
+    """The ego's position and speed on the route, its extent before and behind the rear axle, and the time.
+
+    `is_off_lane`: it stands beside its lane, as in a parking space, and has to drive onto it.
+    """
 
     s_m: float
     speed_mps: float
     front_m: float
     rear_m: float
     time_s: float
+    is_off_lane: bool = False
 
     @property
     def front_s_m(self) -> float:
