@@ -34,6 +34,9 @@ _BEHIND_M, _CUT_M = 15.0, 14.0
 _GONE_AFTER_S = 1.0
 """An obstacle that should be seen whole, and was not for this time, has gone."""
 
+_ELSEWHERE_M = 8.0
+"""A track so far from the place of its obstacle is none of that obstacle any more."""
+
 _SLOW_MPS = 6.0
 """A bicycle that is slower than this is passed while it moves."""
 
@@ -122,7 +125,7 @@ class PassedObstacles:
 
     def settle(self, seen: Sequence[OnRoad], s_m: float, offset_m: float, time_s: float) -> list[OnRoad]:
         """`seen`, with the obstacles that are near the ego as they were held; the ego is at `s_m` and `offset_m`."""
-        ids = {way.one.item.track_id for way in seen}
+        ids = {number for way in seen if (number := way.one.item.track_id) in self._held and self._is_there(way)}
         missed = {
             number: self._missed_since_s.get(number, time_s)
             for number, way in self._held.items()
@@ -135,6 +138,11 @@ class PassedObstacles:
             if -_BEHIND_M < float(way.s_m[0]) - s_m < _CUT_M and time_s - missed.get(number, time_s) < _GONE_AFTER_S
         }
         return [*(way for way in seen if way.one.item.track_id not in self._held), *self._held.values()]
+
+    def _is_there(self, way: OnRoad) -> bool:
+        """Whether a track is still where its obstacle is held."""
+        held = self._held[way.one.item.track_id]
+        return math.hypot(float(way.s_m[0] - held.s_m[0]), float(way.d_m[0] - held.d_m[0])) < _ELSEWHERE_M
 
     def hold(self, ways: Sequence[OnRoad], obstacles: frozenset[int]) -> None:
         """Take the places of what stands among `ways` and is one of `obstacles`."""

@@ -1,0 +1,60 @@
+"""Obstacles beside the ego: held where they were seen, and forgotten when they have gone."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from av_core.types import ObjectKind, PredictedObject, TrackedObject
+from planning.local.blockers import FrontView, PassedObstacles
+from planning.local.occupancy import OnRoad
+
+VIEW = FrontView(1.5, math.tan(math.radians(30.0)))
+
+
+def standing(number: int, s_m: float, d_m: float = 0.0) -> OnRoad:
+    item = TrackedObject(number, ObjectKind.CAR, s_m, d_m, 0.0, (0.0, 0.0), 4.5, 1.9, 1.5)
+    places = np.full(1, s_m), np.full(1, d_m), np.full(1, 2.25), np.full(1, 0.95)
+    return OnRoad(PredictedObject(item), *places)
+
+
+def places_of(ways: list[OnRoad]) -> dict[int, float]:
+    return {way.one.item.track_id: float(way.s_m[0]) for way in ways}
+
+
+def holding() -> PassedObstacles:
+    passed = PassedObstacles(VIEW)
+    passed.hold([standing(18, 112.0)], frozenset({18}))
+    return passed
+
+
+def test_an_obstacle_that_the_camera_does_not_see_any_more_has_gone() -> None:
+    passed = holding()
+    assert places_of(passed.settle([], 100.0, 0.0, 1.0)) == {18: 112.0}
+    assert places_of(passed.settle([], 100.0, 0.0, 1.9)) == {18: 112.0}
+    assert places_of(passed.settle([], 100.0, 0.0, 2.1)) == {}
+
+
+def test_an_obstacle_whose_track_is_elsewhere_has_gone() -> None:
+    """A track of radar returns that took another place: it kept the ego standing for 170 s (obstacles 7)."""
+    passed = holding()
+    elsewhere = standing(18, 190.0)
+    assert places_of(passed.settle([elsewhere], 100.0, 0.0, 1.0)) == {18: 112.0}
+    assert places_of(passed.settle([elsewhere], 100.0, 0.0, 2.1)) == {18: 190.0}
+
+
+@pytest.mark.parametrize("seems_m", [0.0, 3.0])
+def test_an_obstacle_whose_track_seems_to_move_a_little_stays_where_it_was(seems_m: float) -> None:
+    passed = holding()
+    for step in range(100):
+        ways = passed.settle([standing(18, 112.0 + seems_m)], 100.0, 0.0, 0.1 * step)
+    assert places_of(ways) == {18: 112.0}
+
+
+def test_an_obstacle_beside_the_ego_stays_though_no_camera_sees_it() -> None:
+    passed = holding()
+    for step in range(100):
+        ways = passed.settle([], 111.0, 3.0, 0.1 * step)
+    assert places_of(ways) == {18: 112.0}
