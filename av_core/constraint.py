@@ -33,7 +33,6 @@ class ConstraintKind(str, Enum):
     LIGHT_OUT_OF_VIEW = "light out of view"
     LIGHT_NOT_SEEN = "light that was not seen"
     MERGING_TRAFFIC = "letting a vehicle in"
-    LOOKING_ROUND = "looking round before moving off"
     CAMERA_CAUTION = "camera fault: slower"
     CAMERA_SLOW = "camera fault: slowing down"
     CAMERA_STOP = "camera fault: safe stop"
@@ -49,7 +48,6 @@ _COUNTED_AS = {
     ConstraintKind.LIGHT_OUT_OF_VIEW: ConstraintKind.UNSEEN_LIGHT,
     ConstraintKind.LIGHT_NOT_SEEN: ConstraintKind.UNSEEN_LIGHT,
     ConstraintKind.MERGING_TRAFFIC: ConstraintKind.CROSSING_TRAFFIC,
-    ConstraintKind.LOOKING_ROUND: ConstraintKind.CROSSING_TRAFFIC,
     ConstraintKind.CAMERA_CAUTION: ConstraintKind.CAMERA,
     ConstraintKind.CAMERA_SLOW: ConstraintKind.CAMERA,
     ConstraintKind.CAMERA_STOP: ConstraintKind.CAMERA,

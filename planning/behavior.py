@@ -50,9 +50,6 @@ _RED_FOR_THEM_RAD = (0.7, 2.44)
 _COMING_MPS, _CLEAR_AHEAD_M = 2.0, 1.0
 """Speed against the ego's heading of an oncoming vehicle; and how far from the ego's front it must leave the path."""
 
-_JOINING_S, _JOINING_M = 2.0, 3.0
-"""The time in which an ego that stands beside its lane comes onto it, and how far ahead it drives meanwhile."""
-
 _FEASIBLE_MPS2 = 6.0
 """Deceleration up to which stopping for a conflict is still considered possible."""
 
@@ -200,17 +197,15 @@ class TrafficBehavior:
             item, blocks = items[row], boxes.blocks[row, 0]
             low = float((boxes.s_m[row, 0] - boxes.half_s_m[row, 0])[blocks].min())
             bound.add(item.track_id)
-            path_yaw = float(boxes.path_yaw_rad[row, 0, int(np.argmax(blocks))])
-            along = float(item.velocity_mps[0] * np.cos(path_yaw) + item.velocity_mps[1] * np.sin(path_yaw))
-            if ego.is_off_lane and low < ego.front_s_m and not _is_room_to_join(ego, low + item.length_m, along):
-                result.stops.append(StopTarget(ego.s_m, _crossing_cause(item)))
             if float(boxes.s_m[row, 0, 1]) < ego.s_m + 0.5 * ego.front_m:
                 continue
+            path_yaw = float(boxes.path_yaw_rad[row, 0, int(np.argmax(blocks))])
+            along = item.velocity_mps[0] * np.cos(path_yaw) + item.velocity_mps[1] * np.sin(path_yaw)
             if item.kind is ObjectKind.PEDESTRIAN:
                 stop_s = low - ego.front_m - self._config.conflict_gap_m
                 result.stops.append(StopTarget(stop_s, _crossing_cause(item)))
             else:
-                speed_mps = max(0.0, along)
+                speed_mps = max(0.0, float(along))
                 result.leaders.append(Leader(low - ego.front_m, speed_mps, self._leader_cause(item, speed_mps)))
         aside = np.abs(boxes.d_m[:, 0, 1]).tolist()
         return {row: offset for row, offset in enumerate(aside) if items[row].track_id not in bound}
@@ -299,20 +294,10 @@ class TrafficBehavior:
         ego_times_s: Float,
         yielding_to: frozenset[int],
     ) -> float | None:
-        """Where the ego waits before it comes onto the lane of `conflict`; None where it need not, or cannot.
-
-        It comes from another road, or from beside the lane.
-        """
-        now_front_m = conflict.s_at_enter_m + conflict.half_s_at_enter_m - conflict.along_mps * conflict.enter_s
-        if ego.is_off_lane and now_front_m < ego.front_s_m:
-            return None if _is_room_to_join(ego, now_front_m, conflict.along_mps) else ego.s_m
+        """Where the ego waits before it turns onto the road of `conflict`; None where it need not, or cannot."""
         heading = float(route.curve.pose_at(ego.s_m)[2])
         from_other_road = abs(float(wrap_angle(conflict.item.yaw_rad - heading))) > _OTHER_ROAD_RAD
-        if (
-            not (from_other_road or ego.is_off_lane)
-            or conflict.turn_rad > _KEEPS_ROAD_RAD
-            or ego.front_s_m > conflict.low_s_m - 0.3
-        ):
+        if not from_other_road or conflict.turn_rad > _KEEPS_ROAD_RAD or ego.front_s_m > conflict.low_s_m - 0.3:
             return None
         s_m, mps = _ego_at(conflict.enter_s, reference.s_m, ego_times_s, ego.speed_mps)
         other_front_m = conflict.s_at_enter_m + conflict.half_s_at_enter_m
@@ -320,7 +305,7 @@ class TrafficBehavior:
         if s_m + ego.front_m < other_rear_m - self._config.conflict_gap_m:
             return None  # the ego comes behind it
         is_waiting = conflict.item.track_id in yielding_to
-        if is_gap_enough(s_m - ego.rear_m - other_front_m, mps, conflict.item.speed_mps, is_waiting):
+        if is_gap_enough(s_m - ego.rear_m - other_front_m, mps, conflict.item.speed_mps, is_waiting, ego.stood_s):
             return None
         return self._stop_position_m(conflict, route, ego, walker=False)
 
@@ -410,12 +395,6 @@ def _conflict(
         on_approach=mode.on_approach,
         must_yield=mode.must_yield,
     )
-
-
-def _is_room_to_join(ego: EgoOnRoute, front_s_m: float, speed_mps: float) -> bool:
-    """Whether the ego can drive onto its lane before a vehicle on it whose front is at `front_s_m`."""
-    gap_m = ego.s_m + _JOINING_M - ego.rear_m - (front_s_m + speed_mps * _JOINING_S)
-    return is_gap_enough(gap_m, _JOINING_M / _JOINING_S, speed_mps, is_waiting=False)
 
 
 def _ego_at(time_s: float, s_m: Float, times_s: Float, speed_mps: float) -> tuple[float, float]:

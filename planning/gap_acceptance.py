@@ -8,15 +8,21 @@ STANDSTILL_M, HEADWAY_S = 2.0, 0.8
 MATCHING_MPS2 = 2.5
 """Deceleration at which the two speeds come together: the ego gains speed, and the other one slows down gently."""
 
+PATIENT_S, IMPATIENT_S, IMPATIENT_MPS2 = 5.0, 20.0, 5.0
+"""After the first time, an ego that stands accepts gaps in which the other one has to brake harder, more and more up to
+the second time: in dense traffic there is no other gap, and drivers see who waits."""
+
 HYSTERESIS = 1.3
-"""An ego that already waits needs a gap that is larger by this factor."""
+"""An ego that already waits, and is patient, needs a gap that is larger by this factor."""
 
 
-def is_gap_enough(behind_m: float, ego_mps: float, other_mps: float, is_waiting: bool) -> bool:
-    """Whether a road user that is `behind_m` behind the ego's rear can slow down to the ego's speed in comfort.
+def is_gap_enough(behind_m: float, ego_mps: float, other_mps: float, is_waiting: bool, stood_s: float) -> bool:
+    """Whether a road user that is `behind_m` behind the ego's rear can slow down to the ego's speed.
 
-    `behind_m` is negative where the two overlap.
+    `behind_m` is negative where the two overlap. The ego has stood for `stood_s`.
     """
     closing_mps = max(other_mps - ego_mps, 0.0)
-    needed_m = STANDSTILL_M + HEADWAY_S * ego_mps + closing_mps**2 / (2.0 * MATCHING_MPS2)
-    return behind_m >= needed_m * (HYSTERESIS if is_waiting else 1.0)
+    share = min(max((stood_s - PATIENT_S) / (IMPATIENT_S - PATIENT_S), 0.0), 1.0)
+    matching_mps2 = MATCHING_MPS2 + share * (IMPATIENT_MPS2 - MATCHING_MPS2)
+    needed_m = STANDSTILL_M + HEADWAY_S * ego_mps * (1.0 - 0.5 * share) + closing_mps**2 / (2.0 * matching_mps2)
+    return behind_m >= needed_m * (HYSTERESIS if is_waiting and share == 0.0 else 1.0)

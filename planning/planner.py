@@ -50,11 +50,8 @@ from planning.unseen_light import observe_junction
 _GRID_M = 0.5
 """Spacing of the speed profile along the route."""
 
-_OFF_LANE_M, _OFF_LANE_MPS = 1.2, 1.5
-"""The ego stands beside its lane if it is farther from the middle than this, and not faster."""
-
-_LOOK_S = 1.5
-"""An ego beside its lane looks round for so long before it moves off; tracks of radar and camera begin within it."""
+_STANDING_MPS = 0.3
+"""An ego that is not faster stands."""
 
 _SCHEDULE_SLACK_MPS = 0.5
 """How much faster than the search planned the ego may pass."""
@@ -90,7 +87,7 @@ class Planner:
         self._local: LocalPlanner | None = None
         self._yielding: frozenset[int] = frozenset()
         self._last: tuple[float, Motion] | None = None
-        self._began_s: float | None = None
+        self._moved_s: float | None = None
 
     @property
     def _front_m(self) -> float:
@@ -116,7 +113,7 @@ class Planner:
             self._sights = sight_limits(route, posts, self._cameras, self._front_m)
         self._yielding = frozenset()
         self._last = None
-        self._began_s = None
+        self._moved_s = None
         rear_m = 0.5 * self._vehicle.length_m - self._vehicle.rear_axle_to_centre_m
         view = FrontView.of(self._cameras[0]) if self._cameras else None
         self._local = LocalPlanner(route, self._graph, Body(self._front_m, rear_m, self._vehicle.width_m), view)
@@ -128,16 +125,15 @@ class Planner:
         route, config = self._route, self._config
         self._progress = self._tracker.update(scene.ego)
         vehicle = self._vehicle
-        speed_mps = max(0.0, scene.ego.speed_mps)
-        if self._began_s is None:
-            self._began_s = scene.stamp.time_s
+        if self._moved_s is None or scene.ego.speed_mps > _STANDING_MPS:
+            self._moved_s = scene.stamp.time_s
         ego = EgoOnRoute(
             s_m=self._progress.s_m,
-            speed_mps=speed_mps,
+            speed_mps=max(0.0, scene.ego.speed_mps),
             front_m=self._front_m,
             rear_m=0.5 * vehicle.length_m - vehicle.rear_axle_to_centre_m,
             time_s=scene.stamp.time_s,
-            is_off_lane=abs(self._progress.cross_track_m) > _OFF_LANE_M and speed_mps < _OFF_LANE_MPS,
+            stood_s=scene.stamp.time_s - self._moved_s,
         )
         reach = max(
             config.behavior.look_ahead_m,
@@ -155,8 +151,6 @@ class Planner:
         )
         unprotected = frozenset(signal_id for signal_id, _ in self._memory.unprotected)
         stops.append(StopTarget(route.length_m, Constraint(ConstraintKind.END_OF_ROUTE)))
-        if ego.is_off_lane and ego.time_s - self._began_s < _LOOK_S:
-            stops.append(StopTarget(ego.s_m, Constraint(ConstraintKind.LOOKING_ROUND)))
         free = backward_pass(self._ceiling(route, ego.s_m, reach, caps), config.speed)
         first_stop_m = min(stop.s_m for stop in stops)
         on_road = EgoOnRoad(ego.s_m, self._progress.cross_track_m, ego.speed_mps)

@@ -85,7 +85,7 @@ class Commitment:
 class EgoOnRoute:
     """The ego's position and speed on the route, its extent before and behind the rear axle, and the time.
 
-    `is_off_lane`: it stands beside its lane, as in a parking space, and has to drive onto it.
+    `stood_s`: how long it has stood.
     """
 
     s_m: float
@@ -93,7 +93,7 @@ class EgoOnRoute:
     front_m: float
     rear_m: float
     time_s: float
-    is_off_lane: bool = False
+    stood_s: float = 0.0
 
     @property
     def front_s_m(self) -> float:

@@ -382,19 +382,6 @@ def test_who_turns_right_lets_those_on_the_road_pass(late_s: float) -> None:
     assert log.has_arrived
 
 
-@pytest.mark.parametrize("behind_m", [2.0, 8.0, 15.0, 25.0, 40.0])
-def test_who_leaves_a_parking_space_lets_those_on_the_lane_pass(behind_m: float) -> None:
-    """The cars are seen only after half a second, as radar and camera need."""
-    planner = planner_on(chain([("straight", 200, 0)]), Pose2D(10, 0, 0), Pose2D(190, 0, 0))
-
-    def passing(t: float) -> tuple[TrackedObject, ...]:
-        return tuple(vehicle(i, 10 - behind_m - 16 * i + 8 * t, 0, 0, 8) for i in range(3)) if t > 0.5 else ()
-
-    log = drive(planner, 60, objects=passing, offset_m=-3.2)
-    assert clearance(log, [list(passing(t)) for t in log.column(0)]) > 0.2
-    assert log.has_arrived
-
-
 def test_stationary_cars_at_a_crossing_do_not_stop_the_ego() -> None:
     planner = planner_on(crossing_graph(), Pose2D(0, 0, 0), Pose2D(205, 0, 0))
     log = drive(
