@@ -2,7 +2,7 @@
 
 from planning.config import PlanningConfig
 from planning.continuation import continued
-from planning.lane_snap import pose_on_lane
+from planning.lanes.lane_snap import pose_on_lane
 from planning.planner import Planner
 from planning.prediction import Predictor
 from planning.route import Route, RouteTracker, find_route

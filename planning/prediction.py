@@ -25,7 +25,7 @@ from av_core.types import (
     TrackedObject,
 )
 from planning.config import PredictionConfig
-from planning.lane_index import LaneIndex, LaneMatch
+from planning.lanes.lane_index import LaneIndex, LaneMatch
 
 _FOLLOW_M = 80.0
 """Distance for which a lane is followed beyond its end."""

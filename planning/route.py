@@ -17,7 +17,7 @@ from av_core.errors import RouteError
 from av_core.types import Float, Lane, LaneGraph, LaneKey, Pose2D
 from planning.astar import shortest_path
 from planning.config import RouteConfig
-from planning.lane_index import LaneIndex, LaneMatch
+from planning.lanes.lane_index import LaneIndex, LaneMatch
 from planning.reference_path import Route, RoutePiece, build_route
 from planning.route_tracker import RouteProgress, RouteTracker
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from av_core.types import Float, LaneGraph, LaneKey
-from planning.lane_index import LaneIndex, LaneMatch
+from planning.lanes.lane_index import LaneIndex, LaneMatch
 from planning.reference_path import Route
 
 _EVERY_M = 2.0

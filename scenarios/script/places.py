@@ -13,7 +13,7 @@ from av_core.frames import carla_to_map_points, carla_to_map_yaw
 from av_core.lane_points import LanePoints
 from av_core.types import LaneGraph, LaneKey, Pose2D
 from planning import Route
-from planning.lane_snap import pose_on_lane
+from planning.lanes.lane_snap import pose_on_lane
 from scenarios.script.keys import given
 from scenarios.script.ways import Ways
 

@@ -18,7 +18,7 @@ from av_core.types import LaneGraph
 from planning import PlanningConfig, Route
 from planning.astar import shortest_path
 from planning.config import RouteConfig
-from planning.lane_index import LaneIndex, LaneMatch
+from planning.lanes.lane_index import LaneIndex, LaneMatch
 from planning.route import LaneSearch, Node
 from scenarios.ego_route import ego_route
 from scenarios.leaderboard.routes import LeaderboardRoute, Waypoint
