@@ -11,7 +11,7 @@ import numpy as np
 
 from av_core.types import CameraImage, Image
 from av_stack.evaluation.table import Figure
-from perception.health.monitor import Fault, HealthMonitor
+from perception.health.monitor import PICTURE_FAULTS, Fault, HealthMonitor
 
 GOOD, BROKEN = 6, 2
 """A test shows `GOOD` good pictures, then up to `BROKEN` faulty ones, within which the fault must be noticed."""
@@ -62,7 +62,7 @@ class HealthEvaluation:
         for sample in samples:
             health = monitor.update(sample.image, sample.image.stamp.time_s, sample.speed_mps)
             self.alarms[weather].append(bool(health.faults))
-        for fault in Fault:
+        for fault in PICTURE_FAULTS:
             if fault is Fault.FROZEN and abs(samples[-1].speed_mps) < 1.0:
                 continue  # a standing car may see the same picture again
             self.noticed[fault.value].append(_is_noticed(fault, samples[: GOOD + BROKEN], rng))
@@ -77,7 +77,7 @@ class HealthEvaluation:
 
     def figures(self) -> list[Figure]:
         out = []
-        for fault in Fault:
+        for fault in PICTURE_FAULTS:
             seen = self.noticed.get(fault.value, [])
             if seen:
                 value = float(np.mean(seen))

@@ -20,7 +20,7 @@ from av_core.types import (
     TrafficLightView,
 )
 from av_stack.pipeline import Pipeline, Stages
-from perception.health.monitor import Health
+from perception.health.monitor import WELL, Health
 from perception.stages.health import RigHealth, RigHealthMonitor
 from perception.stages.observation import Observation
 
@@ -117,6 +117,10 @@ class _Recorded:
 @dataclass(frozen=True, slots=True)
 class _RecordedEgo:
     memory: Memory
+
+    @property
+    def gnss(self) -> Health:
+        return WELL
 
     def update(self, *_: Any) -> EgoState:
         return self.memory.now.scene.ego

@@ -57,6 +57,9 @@ STALE_SPEED_MPS, STALE_SHARE = 1.0, 0.2
 FROZEN_SPEED_MPS, FROZEN_CHANGED = 0.5, 1e-6
 """Minimum speed for the frozen-picture check, m/s, and the maximum grey-level difference of equal pixels."""
 
+LATE_S = 0.12
+"""Age of a picture, s, from which it is late: two ticks of 0.05 s and some."""
+
 STOP_AFTER_S = 1.0
 """Unhealthy time after which the car makes a safe stop, s."""
 
@@ -68,6 +71,12 @@ class Fault(str, Enum):
     FROZEN = "frozen"
     TORN = "torn"
     NOISY = "noisy"
+    LATE = "late"
+    IMPLAUSIBLE = "implausible"
+
+
+PICTURE_FAULTS = tuple(fault for fault in Fault if fault not in (Fault.LATE, Fault.IMPLAUSIBLE))
+"""The faults that a picture itself shows, or its absence."""
 
 
 class Response(str, Enum):
@@ -80,7 +89,7 @@ class Response(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """State of one camera or radar: its `faults`, a `confidence` in [0, 1] and for how long it has been unhealthy."""
+    """State of one sensor: its `faults`, a `confidence` in [0, 1] and for how long it has been unhealthy."""
 
     faults: tuple[Fault, ...]
     confidence: float
@@ -95,6 +104,9 @@ class Health:
 
     def __str__(self) -> str:
         return ", ".join(fault.value for fault in self.faults) or ("well" if self.confidence == 1.0 else "recovering")
+
+
+WELL = Health((), 1.0, 0.0)
 
 
 class HealthMonitor:
@@ -122,6 +134,8 @@ class HealthMonitor:
             before = self._correlations
             if Fault.TORN not in faults and before is not None and has_tear(correlations, before, far):
                 faults = (*faults, Fault.TORN)
+            if time_s - image.stamp.time_s > LATE_S:
+                faults = (*faults, Fault.LATE)
             self._last = small
             if Fault.TORN not in faults:
                 self._whole, self._whole_s, self._correlations = small, time_s, correlations

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from av_core.frames import geodetic_to_map, wrap_angle
 from av_core.types import EgoState, LaneEstimate, LaneGraph, Pose2D, SensorFrame
+from perception.health.confidence import UNWELL_BELOW, ConfidenceFilter
+from perception.health.monitor import WELL, Fault, Health
 from perception.localization import ekf
 from perception.localization.lane_matching import match_line
 from perception.map_index import MapIndex
@@ -55,16 +57,23 @@ GNSS_GATE = 25.0
 """Maximum squared Mahalanobis distance of a GNSS fix."""
 
 GNSS_REJECTIONS_MAX = 10
-"""Number of rejected fixes in a row after which the position is reset to GNSS."""
+"""Number of rejected fixes in a row after which the position of a standing ego is reset to GNSS."""
+
+REJECTIONS_SPREAD_MAX = 5.0
+"""Largest distance of such fixes from the first of them, in standard deviations: noise does not agree with itself."""
+
+STANDING_MPS = 0.5
+"""Speed below which an ego may have been put elsewhere. A driving one cannot jump: then GNSS is wrong."""
 
 
 class Localizer:
     """Extended Kalman filter over pose, speed and sensor errors; call `update` once per sensor frame.
 
     The first frame sets the state from GNSS, compass and wheels; a speed that no wheel measures comes from the others.
-    Measurements that are not finite or fail a gate are ignored. When GNSS fails its gate for `GNSS_REJECTIONS_MAX`
-    frames in a row, the position is reset to it. On a `graph` without lanes, the lane lines do not count, and the
-    ground is level.
+    Measurements that are not finite or fail a gate are ignored. Fixes that come after several such ones are used only
+    once GNSS has been good for a while; until then wheels, IMU and lane lines carry the position on. When GNSS begins
+    to fail its gate while the ego stands, the position is reset to it after `GNSS_REJECTIONS_MAX` frames. On a `graph`
+    without lanes, the lane lines do not count, and the ground is level.
     """
 
     def __init__(self, graph: LaneGraph, config: LocalizationConfig | None = None) -> None:
@@ -75,6 +84,10 @@ class Localizer:
         self._covariance: Float = np.zeros((ekf.STATE_SIZE, ekf.STATE_SIZE))
         self._time_s: float | None = None
         self._rejections = 0
+        self._rejected: Float = np.zeros(2)
+        self._may_be_elsewhere = False
+        self._gnss_confidence = ConfidenceFilter()
+        self._gnss = WELL
         self._grade_rad = 0.0
         self._accel_mps2 = 0.0
         self._gyro_radps = 0.0
@@ -96,6 +109,11 @@ class Localizer:
         if lanes is not None:
             self._correct_with_lanes(lanes)
         return self._ego_state(frame)
+
+    @property
+    def gnss(self) -> Health:
+        """Health of the GNSS receiver in the last frame."""
+        return self._gnss
 
     @property
     def pose(self) -> Pose2D:
@@ -156,6 +174,7 @@ class Localizer:
     def _correct_with_gnss(self, frame: SensorFrame) -> None:
         antenna = self._gnss_position(frame)
         if not np.isfinite(antenna).all():
+            self._rate_gnss(Fault.MISSING, frame)
             return
         yaw = self._state[ekf.YAW]
         innovation = self._antenna_to_origin(antenna, yaw) - self._state[:2]
@@ -166,12 +185,28 @@ class Localizer:
         jacobian[1, ekf.YAW] = np.cos(yaw) * arm_x - np.sin(yaw) * arm_y
         noise = np.eye(2) * self._config.gnss_sigma_m**2
         if ekf.mahalanobis_squared(self._covariance, jacobian, innovation, noise) > GNSS_GATE:
-            self._rejections += 1
-            if self._rejections >= GNSS_REJECTIONS_MAX:
-                self._reset_position(self._antenna_to_origin(antenna, yaw))
+            self._reject_fix(self._antenna_to_origin(antenna, yaw), frame)
             return
         self._rejections = 0
-        self._update_state(jacobian, innovation, noise)
+        self._rate_gnss(None, frame)
+        if self._gnss.confidence >= UNWELL_BELOW:
+            self._update_state(jacobian, innovation, noise)
+
+    def _reject_fix(self, position: Float, frame: SensorFrame) -> None:
+        if self._rejections == 0:
+            self._may_be_elsewhere = bool(abs(self._state[ekf.SPEED]) < STANDING_MPS)
+        far_m = REJECTIONS_SPREAD_MAX * self._config.gnss_sigma_m
+        if self._rejections == 0 or np.hypot(*(position - self._rejected)) > far_m:
+            self._rejections, self._rejected = 0, position
+        self._rejections += 1
+        self._rate_gnss(Fault.IMPLAUSIBLE, frame)
+        if self._may_be_elsewhere and self._rejections >= GNSS_REJECTIONS_MAX:
+            self._reset_position(position)
+
+    def _rate_gnss(self, fault: Fault | None, frame: SensorFrame) -> None:
+        self._gnss_confidence.update(fault is not None, frame.stamp.time_s)
+        faults = () if fault is None else (fault,)
+        self._gnss = Health(faults, self._gnss_confidence.confidence, self._gnss_confidence.unwell_s)
 
     def _correct_with_lanes(self, lanes: LaneEstimate) -> None:
         cfg = self._config

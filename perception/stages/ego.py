@@ -10,13 +10,20 @@ from typing import Protocol
 import numpy as np
 
 from av_core.types import EgoState, LaneEstimate, SensorFrame
+from perception.health.monitor import WELL, Health
 
 TURN_RATE_MAX_RADPS = 10.0
 """Limit beyond which a turn rate is a sensor fault."""
 
 
 class EgoSource(Protocol):
-    """Tells the ego's pose and motion; call `update` with every frame in order, and its lane lines."""
+    """Tells the ego's pose and motion; call `update` with every frame in order, and its lane lines.
+
+    `gnss` is the health of the GNSS receiver in the last frame.
+    """
+
+    @property
+    def gnss(self) -> Health: ...
 
     def update(self, frame: SensorFrame, lanes: LaneEstimate | None = None) -> EgoState: ...
 
@@ -27,6 +34,11 @@ class VehicleFrame:
     The ego stands at the origin in every frame, which is exact. Only the gyro's turn rate is passed on, if it was
     measured.
     """
+
+    @property
+    def gnss(self) -> Health:
+        """Well, since no fix is used."""
+        return WELL
 
     def update(self, frame: SensorFrame, lanes: LaneEstimate | None = None) -> EgoState:
         rate = frame.imu.gyro_radps[2]

@@ -23,6 +23,9 @@ from av_core.types import (
     Pose2D,
     Stamp,
 )
+from av_stack.faults.fault import parse_fault
+from av_stack.faults.inject import FrameFaults
+from perception.health.monitor import Response
 from perception.localization.localizer import LocalizationConfig, Localizer
 from tests.perception.simulated_drives import Noise, Sample, drive_lane, two_way_road
 
@@ -221,7 +224,7 @@ def test_height_and_slope_come_from_the_map() -> None:
     assert state.pitch_rad == pytest.approx(math.atan(0.08), abs=1e-6)
 
 
-def test_gnss_that_jumps_for_a_moment_is_ignored_and_for_long_is_followed() -> None:
+def test_gnss_that_jumps_for_a_moment_is_ignored_and_for_long_is_followed_by_a_standing_ego() -> None:
     localizer, state = settled_localizer(ROAD, -1.75)
     first = next(iter(drive_lane(ROAD.lanes[FORTH], np.random.default_rng(0), Noise(0.0))))
     jumped = replace(first.frame.gnss, latitude_deg=0.0, longitude_deg=150.0 * 8.98674754e-06)
@@ -233,6 +236,28 @@ def test_gnss_that_jumps_for_a_moment_is_ignored_and_for_long_is_followed() -> N
         frame = replace(first.frame, stamp=Stamp(number, number * 0.05), gnss=jumped, wheel_speed_mps=0.0)
         state = localizer.update(frame)
     assert state.x_m == pytest.approx(150.0, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "text", ["gnss:noise@5s", "gnss:noise=5@5s", "gnss:jump@5s", "gnss:jump@5s-10s", "gnss:drop@5s"]
+)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_driving_ego_follows_no_gnss_that_is_noisy_or_jumps(text: str, seed: int) -> None:
+    """Wheels, IMU and lane lines carry the position on; also when it stops at the end, which noise must not reset."""
+    samples = list(drive_lane(TOWN.lanes[FORTH], np.random.default_rng(seed), Noise()))
+    faults, rng = FrameFaults([parse_fault(text)], "front", seed), np.random.default_rng(9)
+    localizer = Localizer(TOWN)
+    states, is_well = [], []
+    for sample in samples:
+        frame = faults.alter(sample.frame)
+        states.append(localizer.update(frame, lines_seen(sample.pose, TOWN, frame.stamp, rng)))
+        is_well.append(localizer.gnss.response is Response.DRIVE)
+    assert np.abs(errors(states, samples))[:, 1].max() < 1.0
+    assert np.abs(errors(states, samples))[20:, 0].max() < 1.0
+    first = next(number for number, sample in enumerate(samples) if sample.frame.stamp.time_s >= 5.0)
+    assert all(is_well[:first])
+    assert not any(is_well[first + 5 : first + 90])
+    assert is_well[-1] is (text == "gnss:jump@5s-10s")
 
 
 def test_gnss_and_imu_alone_find_speed_and_place_without_a_map() -> None:
