@@ -36,6 +36,7 @@ class ConstraintKind(str, Enum):
     CAMERA_CAUTION = "camera fault: slower"
     CAMERA_SLOW = "camera fault: slowing down"
     CAMERA_STOP = "camera fault: safe stop"
+    POSITION_STOP = "position uncertain: safe stop"
 
     @property
     def counted_as(self) -> ConstraintKind:
@@ -51,6 +52,7 @@ _COUNTED_AS = {
     ConstraintKind.CAMERA_CAUTION: ConstraintKind.CAMERA,
     ConstraintKind.CAMERA_SLOW: ConstraintKind.CAMERA,
     ConstraintKind.CAMERA_STOP: ConstraintKind.CAMERA,
+    ConstraintKind.POSITION_STOP: ConstraintKind.CAMERA,
 }
 
 

@@ -88,9 +88,18 @@ class ControlCommand:
     lights: VehicleLights = VehicleLights()
 
 
+class DriveState(str, Enum):
+    """How the stack drives in view of the health of its sensors, the least restricted first."""
+
+    NORMAL = "normal"
+    CAUTIOUS = "cautious"
+    SLOW = "slow"
+    STOP = "safe stop"
+
+
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The result of one `Pipeline.step`, with the time that each stage took."""
+    """The result of one `Pipeline.step`, with the time that each stage took; `reason` is that of the `state`."""
 
     stamp: Stamp
     scene: Scene
@@ -98,6 +107,8 @@ class StepResult:
     plan: Plan
     command: ControlCommand
     stage_ms: Mapping[str, float] = field(default_factory=dict)
+    state: DriveState = DriveState.NORMAL
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

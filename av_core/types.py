@@ -47,6 +47,7 @@ from av_core.perception_types import (
 )
 from av_core.plan_types import (
     ControlCommand,
+    DriveState,
     Indicator,
     Manoeuvre,
     Plan,
@@ -84,6 +85,7 @@ __all__ = [
     "ControlCommand",
     "Detection",
     "Distance",
+    "DriveState",
     "EgoState",
     "Float",
     "GeoReference",

@@ -6,10 +6,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from av_core.errors import WorldError
+from av_core.errors import AgentError, AvStackError, WorldError
+from av_stack.agents.names import STACK
 from av_stack.results.drive_log import Outcome
 from av_stack.server_process import ServerProcess
 from av_stack.world.spec import Address
+
+AGENT_ERROR = "agent error"
+"""How a drive ends whose agent fails."""
 
 Finish = Callable[[str, str | None, int], Outcome]
 """Closes the files of a drive and writes its result; arguments: how the drive ended, error, exit status."""
@@ -56,9 +60,16 @@ class Ending:
     def lose_server(self, abandon: Callable[[str, int], None]) -> None:
         """The server is lost: end the drive, the server if it is our own, and the process."""
         error = WorldError(self._server.explain(f"the CARLA server at {self._server.address} went away"))
+        self._break_off("error", error, abandon)
+
+    def lose_stage(self, abandon: Callable[[str, int], None], stage: str) -> None:
+        """A stage of the stack does not return: end the drive, the server if it is our own, and the process."""
+        self._break_off(AGENT_ERROR, AgentError(f"agent {STACK}: stage {stage} does not return"), abandon)
+
+    def _break_off(self, end: str, error: AvStackError, abandon: Callable[[str, int], None]) -> None:
         try:
             if self._finish is not None:
-                self.finish("error", str(error), error.exit_status)
+                self.finish(end, str(error), error.exit_status)
         finally:
             if self._server.own is not None:
                 self._server.own.kill()  # the server may be frozen

@@ -9,15 +9,28 @@ cameras, radars, GNSS, IMU, wheels -> health -> lanes -> localization -> objects
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from av_core.types import ControlCommand, Image, LaneEstimate, Plan, Scene, SensorFrame, StepResult, VehicleLights
+import numpy as np
+
+from av_core.types import (
+    ControlCommand,
+    DriveState,
+    EgoState,
+    Image,
+    LaneEstimate,
+    Plan,
+    Scene,
+    SensorFrame,
+    StepResult,
+    VehicleLights,
+)
+from av_stack.supervisor import choose_state, restrict
 from control import Controller
 from control.lights import choose_lights
 from perception.daylight import Daylight
-from perception.health.monitor import Health, Response
 from perception.lanes.detector import LaneDetector
 from perception.scene import assemble_scene
 from perception.stages.detection import CameraDetector
@@ -27,7 +40,6 @@ from perception.stages.lights import LightSource
 from perception.stages.objects import ObjectSource
 from perception.stages.observation import Observation
 from planning import Planner, Predictor
-from planning.fallback import drive_cautiously, safe_stop, slow_down
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +83,13 @@ class PerceptionPipeline:
     def __init__(self, stages: PerceptionStages) -> None:
         self._seeing = stages
         self._stage_ms: dict[str, float] = {}
+        self._begun = 0
+        self._running: tuple[int, str] | None = None
+
+    @property
+    def running(self) -> tuple[int, str] | None:
+        """How many stages have begun so far, and the name of the one that runs; None between stages."""
+        return self._running
 
     def begin(self, camera: str, bgr: Image) -> None:
         """Start the detector on a picture in the background, before its frame is given with the same array.
@@ -95,6 +114,7 @@ class PerceptionPipeline:
             lanes = self._detect_lanes(frame, health)
         with self._timed("localization"):
             ego = stages.localizer.update(frame, lanes)
+            health = replace(health, others={**health.others, "gnss": stages.localizer.gnss})
         with self._timed("detection"):
             detections = stages.detector.update(frame, health.trusted)
         with self._timed("objects and lights"):
@@ -113,7 +133,10 @@ class PerceptionPipeline:
     def _timed(self, name: str) -> Iterator[None]:
         """Measure the time of a stage; no decision depends on it."""
         start = time.perf_counter()
+        self._begun += 1
+        self._running = self._begun, name
         yield
+        self._running = None
         self._stage_ms[name] = 1e3 * (time.perf_counter() - start)
 
 
@@ -132,34 +155,23 @@ class Pipeline(PerceptionPipeline):
             prediction = stages.predictor.predict(scene)
         with self._timed("planning"):
             planned = stages.planner.plan(scene, prediction)
-            plan = react_to_health(health.front, planned, scene.ego.speed_mps, health.others)
+            state, reason = choose_state(health.front, health.others, position_sigma_m(scene.ego))
+            plan = restrict(planned, state, reason, scene.ego.speed_mps)
         with self._timed("control"):
             command = stages.controller.step(plan, scene.ego)
         with self._timed("lights"):
-            command = replace(command, lights=self._choose_lights(perceived.frame, health, plan, command))
-        return StepResult(frame.stamp, scene, prediction, plan, command, self._stage_ms)
+            command = replace(command, lights=self._choose_lights(perceived.frame, health, plan, command, state))
+        return StepResult(frame.stamp, scene, prediction, plan, command, self._stage_ms, state, reason)
 
     def _choose_lights(
-        self, frame: SensorFrame, health: RigHealth, plan: Plan, command: ControlCommand
+        self, frame: SensorFrame, health: RigHealth, plan: Plan, command: ControlCommand, state: DriveState
     ) -> VehicleLights:
         front = self._stages.front
         bgr = frame.cameras[front].bgr if front in health.trusted else None
         is_clear = self._stages.daylight.update(bgr, frame.stamp.time_s) and not frame.is_raining
-        return choose_lights(command.brake, plan.indicator, not is_clear, health.front.response is Response.STOP)
+        return choose_lights(command.brake, plan.indicator, not is_clear, state is DriveState.STOP)
 
 
-def react_to_health(health: Health, plan: Plan, speed_mps: float, others: Mapping[str, Health] | None = None) -> Plan:
-    """Adapt the plan to the sensors' health: slower while the front camera cannot be trusted, a stop if that lasts.
-
-    `others` is the health of the other cameras and of the radars by name: the plan is limited to a moderate speed while
-    one of them fails.
-    """
-    if health.response is Response.DRIVE:
-        unwell = {name: one for name, one in (others or {}).items() if one.response is not Response.DRIVE}
-        if not unwell:
-            return plan
-        told = "; ".join(f"{name} {one}" for name, one in unwell.items())
-        return drive_cautiously(plan, speed_mps, told)
-    if health.response is Response.SLOW:
-        return slow_down(plan, speed_mps, str(health))
-    return safe_stop(plan, speed_mps, str(health))
+def position_sigma_m(ego: EgoState) -> float:
+    """The largest standard deviation of the estimated position, m."""
+    return float(np.sqrt(max(0.0, float(np.linalg.eigvalsh(ego.covariance[:2, :2])[-1]))))

@@ -20,7 +20,9 @@ from av_stack.agents.stack import StackAgent
 from av_stack.assembly import ORACLES, Settings, build_pipeline
 from av_stack.checks import check_known, check_map, check_out_folder, check_weights
 from av_stack.director import Director
-from av_stack.ending import Ending, Server
+from av_stack.ending import AGENT_ERROR, Ending, Server
+from av_stack.faults.fault import Fault, check_faults
+from av_stack.faults.world import FaultyWorld
 from av_stack.interruption import INTERRUPTED_STATUS
 from av_stack.mission import mission_route, world_spec
 from av_stack.recording.exact.setup import EMBEDDED, DriveSetup
@@ -31,6 +33,7 @@ from av_stack.server_process import ServerProcess, embedded_maps
 from av_stack.server_watchdog import ServerWatchdog
 from av_stack.suite.fingerprint import version
 from av_stack.suite.job import DIGEST_CHARS
+from av_stack.supervisor import StallWatchdog
 from av_stack.world.base import World
 from av_stack.world.carla.weather import weather_presets
 from av_stack.world.factory import open_world
@@ -54,9 +57,6 @@ DEFAULT_RIG = {"cpu": "compact", "cuda": "full"}
 
 NO_RIG = "none"
 """What a result says of the rig where the agent looks at no pictures, and none are rendered."""
-
-AGENT_ERROR = "agent error"
-"""How a drive ends whose agent fails."""
 
 RECORD_EXACT, RECORD_SMALL, RECORD_NONE = "exact", "small", "none"
 RECORDS = (RECORD_EXACT, RECORD_SMALL, RECORD_NONE)
@@ -86,6 +86,7 @@ class Options:
     agents: Path | None = None  # the folder with CARLA's own agents, for two of the names
     step_limit_s: float | None = None  # longest time for a step of an agent that is not the project's
     record: str = RECORD_SMALL  # one of `RECORDS`
+    faults: Sequence[Fault] = ()  # what sensors, control and server lack during the drive
     abandon: Callable[[str, int], None] | None = None
     """Ends the process with this message and status when the server is lost; see `server_watchdog`."""
 
@@ -128,12 +129,27 @@ def run_loaded(
         world = _open_world(server, setup.spec)
         closers.callback(world.close)
         route = mission_route(world.lane_graph, scenario, setup.stack.planning)
-        agent = wrap(_agent(world, route, setup, options, passes_end=scenario.route_id is not None))
+        driven = _with_faults(world, server, scenario, setup, options) if options.faults else world
+        # CARLA's own agents drive inside the simulator, past the faults of the sensors
+        seen = driven if options.agent == STACK else world
+        own_agent = _agent(seen, route, setup, options, passes_end=scenario.route_id is not None)
+        if options.abandon is not None and isinstance(own_agent, StackAgent):
+            stalls = StallWatchdog(own_agent.running_stage, partial(ending.lose_stage, options.abandon))
+            closers.callback(stalls.close)
+        agent = wrap(own_agent)
         closers.callback(agent.close)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
         director = Director(world, route, scenario, setup.spec.step_s, judge.scenarios)
         played = Played(director.fired_s, director.parts)
-        facts = DriveFacts(scenario, setup.rig_name, options.oracles, world.server_version, played, options.agent)
+        facts = DriveFacts(
+            scenario,
+            setup.rig_name,
+            options.oracles,
+            world.server_version,
+            played,
+            options.agent,
+            tuple(map(str, options.faults)),
+        )
         camera = setup.rig.cameras[0] if setup.rig.cameras else None
         recorded = None if options.record == RECORD_NONE else _drive_setup(world, scenario, setup, options)
         log = DriveLog(facts, judge, route, folder, camera, world.lane_graph, recorded)
@@ -143,7 +159,7 @@ def run_loaded(
         ending.begin(log.finish)
         log.start()
         must_stop = scenario.route_id is None
-        return ending.finish(*_guarded_drive(world, agent, judge, watchers, must_stop=must_stop))
+        return ending.finish(*_guarded_drive(driven, agent, judge, watchers, must_stop=must_stop))
 
 
 def drive(world: World, agent: Agent, judge: Judge, watchers: Sequence[Watcher] = (), *, must_stop: bool = True) -> str:
@@ -242,6 +258,7 @@ def load(scenario: Scenario, options: Options) -> Setup:
         rig = replace(rig, radars=())  # nobody would look at their sweeps
     keyframes = scenario.weather_keyframes
     weather = start_weather(keyframes) if keyframes else load_weather(scenario.weather, weather_presets())
+    check_faults(options.faults, has_cameras=bool(rig.cameras), has_own_server=options.address is None)
     spec = world_spec(scenario, rig, weather)
     check_out_folder(options.out)
     return Setup(agent, rig_name, rig, load_stack(scenario.ego.stack), spec)
@@ -264,6 +281,12 @@ def _open_world(server: Server, spec: WorldSpec) -> World:
         return open_world(server.address, spec)
     except WorldError as error:  # the server knows the reason, for example a missing EGL
         raise WorldError(server.explain(str(error))) from None
+
+
+def _with_faults(world: World, server: Server, scenario: Scenario, setup: Setup, options: Options) -> World:
+    front = setup.rig.cameras[0].name if setup.rig.cameras else ""
+    send_signal = server.own.send_signal if server.own is not None else None
+    return FaultyWorld(world, options.faults, front, scenario.seed, send_signal)
 
 
 def _agent(world: World, route: Route, setup: Setup, options: Options, *, passes_end: bool) -> Agent:

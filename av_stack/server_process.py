@@ -81,6 +81,11 @@ class ServerProcess:
     def pid(self) -> int | None:
         return self._process.pid if self._process is not None else None
 
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the server, to see what happens when it dies or stops. No effect once it has ended."""
+        if self._process is not None:
+            self._process.send_signal(number)
+
     def __enter__(self) -> Address:
         for attempt in range(ATTEMPTS):
             address = Address(HOST, free_port_pair())

@@ -40,6 +40,12 @@ def safe_stop(plan: Plan, speed_mps: float, fault: str) -> Plan:
     return limit_speed(plan, speed_mps, 0.0, STOP_DECEL_MPS2, constraint)
 
 
+def stop_lost(plan: Plan, speed_mps: float, why: str) -> Plan:
+    """As `safe_stop`, where the ego's position is no longer known well enough."""
+    constraint = Constraint(ConstraintKind.POSITION_STOP, name=why)
+    return limit_speed(plan, speed_mps, 0.0, STOP_DECEL_MPS2, constraint)
+
+
 def limit_speed(plan: Plan, speed_mps: float, cap_mps: float, decel_mps2: float, constraint: Constraint) -> Plan:
     """Limit the speed of `plan` to `cap_mps`, which the ego reaches by braking with `decel_mps2` from `speed_mps`."""
     planned = plan.trajectory

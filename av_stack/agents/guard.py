@@ -57,7 +57,7 @@ class Guard:
         if isinstance(error, AvStackError):
             raise error
         if error is not None:
-            raise AgentError(f"agent {self._name}: {what} raised {_told(error)}") from error
+            raise AgentError(f"agent {self._name}: {what} raised {told(error)}") from error
         return result  # type: ignore[return-value]  # None only where the function returns it
 
     @property
@@ -74,7 +74,7 @@ class Guard:
             call()
 
 
-def _told(error: BaseException) -> str:
+def told(error: BaseException) -> str:
     """Kind, first line and place of an error."""
     words = str(error).strip().splitlines()
     frames = traceback.extract_tb(error.__traceback__)[1:]  # without `Guard.call` itself

@@ -26,6 +26,7 @@ from av_stack.cli.options import (
 )
 from av_stack.cli.output import OutcomeError, abandon, console, give_up, printable
 from av_stack.cli.report import write_run_page
+from av_stack.faults.fault import parse_faults
 from av_stack.interruption import INTERRUPTED_STATUS, importing, set_deadline
 from scenarios.limits import SEED_MAX
 
@@ -74,6 +75,14 @@ def run_command(
     agent: AgentOption = STACK,
     agents: AgentsOption = None,
     step_limit: StepLimitOption = None,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND@TIME[-TIME]",
+            help="A fault of a sensor, the control or the server, for example camera:freeze@12s or "
+            "gnss:noise=15@4s-10s; repeatable. docs/faults.md lists the kinds.",
+        ),
+    ] = None,
     record: Annotated[
         str,
         typer.Option(
@@ -89,6 +98,7 @@ def run_command(
     check_known("--oracle", oracles, ORACLE_NAMES)
     check_known("--device", [device], DEVICES)
     check_known("--record", [record], RECORDS)
+    faults = parse_faults(fault or [])
     check_maps_folder(maps)
     check_out_folder(out)
     check_weights(weights)
@@ -113,7 +123,7 @@ def run_command(
         console.print(why, markup=False, soft_wrap=True)
     for warning in driven.warnings:
         console.print(f"warning: {printable(warning)}", markup=False, highlight=False, soft_wrap=True)
-    options = Options(address, maps, out, oracles, weights, there, rig, agent, agents, step_limit, record)
+    options = Options(address, maps, out, oracles, weights, there, rig, agent, agents, step_limit, record, faults)
     set_deadline(give_up)
     outcome = drive_with_progress(driven, options)
     console.print(table(outcome.figures))

@@ -40,6 +40,7 @@ TOPICS: dict[str, tuple[str, dict[str, Any]]] = {
         "av_stack.Confidence",
         {"left_line": float | None, "right_line": float | None, "position_sigma_m": float},
     ),
+    "/supervision": ("av_stack.Supervision", _types(StepResult, "state", "reason") | {"late_stages": dict[str, float]}),
     "/stage_ms": ("av_stack.StageTimes", _types(StepResult, "stage_ms")),
 }
 """For each topic that every step writes: the name of its schema, and the type of each key of its messages."""

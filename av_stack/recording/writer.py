@@ -24,6 +24,7 @@ from av_stack.recording.mcap_file import McapFile
 from av_stack.recording.radar_topic import radar_message
 from av_stack.recording.schemas import MAP, TOPICS, schema_of
 from av_stack.results.constraint_text import describe
+from av_stack.supervisor import late_stages
 from scenarios.judging.judge import Progress
 
 JPEG_QUALITY = 75
@@ -92,6 +93,7 @@ class Recording:
         else:
             self._write_belief(result, time_ns)
             self._json["/confidence"].log(_confidence(result), log_time=time_ns)
+            self._json["/supervision"].log(_supervision(result), log_time=time_ns)
             self._json["/stage_ms"].log({"stage_ms": dict(result.stage_ms)}, log_time=time_ns)
         if step.applied is not None:
             limits = _limits(result.plan if result is not None else None, progress.progress_m)
@@ -250,6 +252,11 @@ def _confidence(step: StepResult) -> dict[str, Any]:
         "right_line": _line_confidence(lanes.right),
         "position_sigma_m": variance**0.5,
     }
+
+
+def _supervision(step: StepResult) -> dict[str, Any]:
+    """How the stack drives in view of its sensors, why, and which stages were late, with their time in ms."""
+    return {"state": step.state.value, "reason": step.reason, "late_stages": late_stages(step.stage_ms)}
 
 
 def _line_confidence(line: LaneLine | None) -> float | None:

@@ -18,7 +18,16 @@ from planning import Route
 from scenarios.judging.judge import Judge
 from scenarios.model import Scenario
 
-VERDICT = ("end", "error", "driving_score", "route_completion", "infractions", "infraction_log")
+VERDICT = (
+    "end",
+    "error",
+    "driving_score",
+    "route_completion",
+    "infractions",
+    "infraction_log",
+    "faults",
+    "supervision",
+)
 """What a recording says at its end, by the keys of result.json."""
 
 
@@ -40,6 +49,7 @@ class DriveFacts:
     server_version: str
     played: Played
     agent: str
+    faults: Sequence[str] = ()
 
 
 class DriveLog:
@@ -72,7 +82,7 @@ class DriveLog:
         if folder is not None and setup is not None:
             drive = facts.scenario
             metadata = {"scenario": drive.name, "map": drive.map, "weather": drive.weather_label, "seed": drive.seed}
-            metadata["agent"] = facts.agent
+            metadata |= {"agent": facts.agent, "faults": "; ".join(facts.faults)}
             self._recorder = Recorder(folder.path, metadata, camera, graph, route, setup)
 
     def start(self) -> None:
@@ -97,6 +107,7 @@ class DriveLog:
         verdict = self._judge.verdict(end, error if status == AgentError.exit_status else None)
         version, played, agent = facts.server_version, facts.played, facts.agent
         figures = result(facts.scenario, facts.rig, verdict, measured, facts.oracles, version, error, played, agent)
+        figures["faults"] = list(facts.faults)
         if self._folder is None:
             return Outcome(figures, status)
         recording_error, dropped_steps = self._end_recording(figures)

@@ -18,6 +18,7 @@ from av_core.frames import map_to_vehicle, wrap_angle
 from av_core.types import StepResult, Truth
 from av_stack.agents.names import PRIVILEGED
 from av_stack.results.constraint_times import ConstraintTimes
+from av_stack.supervisor import SupervisionLog
 from planning import Route
 from scenarios.judging.judge import Verdict
 from scenarios.model import Scenario
@@ -36,6 +37,7 @@ class Statistics:
     def __init__(self, route: Route) -> None:
         self._route = route
         self._constraints = ConstraintTimes()
+        self._supervision = SupervisionLog()
         self._errors: list[tuple[float, float, float]] = []  # along, across (left), yaw
         self._stage_ms: list[dict[str, float]] = []
         self._way: list[tuple[float, float]] = []  # driven m, time s
@@ -67,6 +69,7 @@ class Statistics:
         along, across = map_to_vehicle((ego.x_m, ego.y_m), true)
         self._errors.append((float(along), float(across), float(wrap_angle(ego.yaw_rad - true.yaw_rad))))
         self._stage_ms.append(dict(step.stage_ms))
+        self._supervision.update(step)
         limit_mps = float(self._route.speed_limit_mps[self._route.row_at(step.plan.route_s_m)])
         self._constraints.add(step.plan.limited_by, truth.ego_speed_mps, limit_mps, step_s)
 
@@ -85,6 +88,7 @@ class Statistics:
             "fastest_1000_m_mps": self._fastest_stretch_mps(),
             "constraints": self._constraints.figures(in_stop),
             "longest_stand": self._constraints.longest_stand(),
+            "supervision": self._supervision.figures() if self._errors else None,
         }
 
     def _localization_error(self) -> dict[str, float]:
