@@ -258,7 +258,12 @@ def load(scenario: Scenario, options: Options) -> Setup:
         rig = replace(rig, radars=())  # nobody would look at their sweeps
     keyframes = scenario.weather_keyframes
     weather = start_weather(keyframes) if keyframes else load_weather(scenario.weather, weather_presets())
-    check_faults(options.faults, has_cameras=bool(rig.cameras), has_own_server=options.address is None)
+    check_faults(
+        options.faults,
+        has_cameras=bool(rig.cameras),
+        has_radars=bool(rig.radars),
+        has_own_server=options.address is None,
+    )
     spec = world_spec(scenario, rig, weather)
     check_out_folder(options.out)
     return Setup(agent, rig_name, rig, load_stack(scenario.ego.stack), spec)

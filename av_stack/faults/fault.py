@@ -95,11 +95,15 @@ def parse_faults(texts: Sequence[str]) -> tuple[Fault, ...]:
     return faults
 
 
-def check_faults(faults: Sequence[Fault], *, has_cameras: bool, has_own_server: bool) -> None:
-    """Raise ConfigError for a fault of a camera where there is none, and of a server that is not the drive's own."""
+def check_faults(faults: Sequence[Fault], *, has_cameras: bool, has_radars: bool, has_own_server: bool) -> None:
+    """Raise ConfigError for a fault of a sensor that the drive lacks, and of a server that is not its own."""
     for fault in faults:
         if fault.kind.name.startswith("camera:") and not has_cameras:
             raise ConfigError(f"--fault {fault}: there is no camera; --rig mounts some")
+        if fault.kind is RADAR_OFF and not has_radars:
+            raise ConfigError(
+                f"--fault {fault}: no radar is used; --rig mounts some, and --oracle detection removes them"
+            )
         if fault.kind in SERVER_FAULTS and not has_own_server:
             raise ConfigError(f"--fault {fault}: only an embedded server can be harmed, and --server names another")
 

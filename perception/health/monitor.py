@@ -1,7 +1,7 @@
-"""Camera health monitor: detects black, frozen, torn, noisy, overexposed and missing pictures.
+"""Camera health monitor: detects black, frozen, torn, noisy, overexposed, covered, late and missing pictures.
 
 All checks judge one picture and its difference to the last one, most of them on a small grey copy, so a fault is
-detected in the first or second picture that has it.
+detected in the first or second picture that has it; only a covered lens takes a second.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from av_core.types import CameraImage, CameraModel, Image
 from perception.health.confidence import UNWELL_BELOW, ConfidenceFilter
+from perception.health.covered import CoverDetector
 from perception.health.tear_detection import RowCorrelations, has_tear, is_in_place, row_correlations
 
 Float32 = NDArray[np.float32]
@@ -71,12 +72,13 @@ class Fault(str, Enum):
     FROZEN = "frozen"
     TORN = "torn"
     NOISY = "noisy"
+    COVERED = "covered"
     LATE = "late"
     IMPLAUSIBLE = "implausible"
 
 
-PICTURE_FAULTS = tuple(fault for fault in Fault if fault not in (Fault.LATE, Fault.IMPLAUSIBLE))
-"""The faults that a picture itself shows, or its absence."""
+PICTURE_FAULTS = tuple(fault for fault in Fault if fault not in (Fault.COVERED, Fault.LATE, Fault.IMPLAUSIBLE))
+"""The faults that two pictures show, or the absence of one."""
 
 
 class Response(str, Enum):
@@ -118,6 +120,7 @@ class HealthMonitor:
         self._whole_s = 0.0
         self._correlations: RowCorrelations | None = None
         self._confidence = ConfidenceFilter()
+        self._cover = CoverDetector()
 
     def update(self, image: CameraImage | None, time_s: float, speed_mps: float) -> Health:
         """Health after this picture.
@@ -136,6 +139,8 @@ class HealthMonitor:
                 faults = (*faults, Fault.TORN)
             if time_s - image.stamp.time_s > LATE_S:
                 faults = (*faults, Fault.LATE)
+            if self._cover.update(small, time_s, speed_mps) and Fault.FROZEN not in faults:
+                faults = (*faults, Fault.COVERED)
             self._last = small
             if Fault.TORN not in faults:
                 self._whole, self._whole_s, self._correlations = small, time_s, correlations

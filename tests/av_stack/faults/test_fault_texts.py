@@ -70,12 +70,16 @@ def test_two_faults_of_one_kind_must_not_overlap() -> None:
         parse_faults(["gnss:jump@3s", "gnss:jump=5@5s"])
 
 
-def test_what_a_drive_lacks_cannot_fail() -> None:
-    with pytest.raises(ConfigError, match="there is no camera"):
-        check_faults([parse_fault("camera:black@1s")], has_cameras=False, has_own_server=True)
-    with pytest.raises(ConfigError, match="only an embedded server"):
-        check_faults([parse_fault("server:kill@1s")], has_cameras=True, has_own_server=False)
-    check_faults(parse_faults(["camera:black@1s", "server:kill@1s"]), has_cameras=True, has_own_server=True)
+@pytest.mark.parametrize(("text", "said"), [
+    ("camera:black@1s", "there is no camera"),
+    ("radar:off@1s", "no radar is used"),
+    ("server:kill@1s", "only an embedded server"),
+])  # fmt: skip
+def test_what_a_drive_lacks_cannot_fail(text: str, said: str) -> None:
+    faults = [parse_fault(text)]
+    with pytest.raises(ConfigError, match=said):
+        check_faults(faults, has_cameras=False, has_radars=False, has_own_server=False)
+    check_faults(faults, has_cameras=True, has_radars=True, has_own_server=True)
 
 
 def test_the_command_refuses_a_wrong_fault_before_it_starts_anything(tmp_path: Path) -> None:
