@@ -116,6 +116,7 @@ class HealthMonitor:
 
     def __init__(self) -> None:
         self._last: Float32 | None = None
+        self._is_frozen = False
         self._whole: Float32 | None = None
         self._whole_s = 0.0
         self._correlations: RowCorrelations | None = None
@@ -139,6 +140,10 @@ class HealthMonitor:
                 faults = (*faults, Fault.TORN)
             if time_s - image.stamp.time_s > LATE_S:
                 faults = (*faults, Fault.LATE)
+            # A car that stopped for a frozen camera still has one until its picture changes.
+            if self._is_frozen and Fault.FROZEN not in faults and is_same(small, self._last):
+                faults = (*faults, Fault.FROZEN)
+            self._is_frozen = Fault.FROZEN in faults
             if self._cover.update(small, time_s, speed_mps) and Fault.FROZEN not in faults:
                 faults = (*faults, Fault.COVERED)
             self._last = small
