@@ -13,8 +13,9 @@ import pytest
 
 from av_core.errors import AgentError, ConfigError
 from av_stack.agents.factory import choose_agent
+from av_stack.ending import AGENT_ERROR
 from av_stack.recording.recorder import RESULT
-from av_stack.run import AGENT_ERROR, Options, run
+from av_stack.run import Options, run
 from av_stack.world.spec import Address
 from tests.av_stack.agents.test_blind_agents import alone
 from tests.av_stack.cli.test_bad_input import COMMAND, complaint
