@@ -26,7 +26,7 @@ STAGE_DEADLINE_MS: Mapping[str, float] = {
     "control": 10.0,
     "lights": 20.0,
 }
-"""Wall time that each stage may take in one step, ms: some four times what it takes on a free CPU."""
+"""Wall time that each stage may take in one step, ms. Chosen, not fitted: several times the means of one drive."""
 
 LOOK_EVERY_S = 0.5
 STALL_LOOKS = 20
