@@ -47,7 +47,8 @@ class LongitudinalController:
         emergency = planned < -config.emergency_decel_mps2
         jerk = config.jerk_emergency_mps3 if emergency else config.jerk_max_mps3
         change = jerk * self._step_s
-        error = plan.trajectory.at(0.0).speed_mps - speed - self._lag(planned, change)
+        error = plan.trajectory.at(0.0).speed_mps - speed
+        error -= min(max(self._lag(planned, change), min(error, 0.0)), max(error, 0.0))
         wanted = self._pid.step(error, self._gains(speed), self._step_s, planned)
         self._accel = min(max(wanted, self._accel - change), self._accel + change)
         return self._pedals(self._accel, speed)
@@ -55,7 +56,8 @@ class LongitudinalController:
     def _lag(self, planned_mps2: float, change_mps2: float) -> float:
         """The speed error that the jerk limit causes where the planned acceleration jumps; it fades over time.
 
-        Without it the feedback would make up for the error at once, by more acceleration than anybody planned.
+        Without it the feedback would make up for the error at once, by more acceleration than anybody planned. A plan
+        that begins at the measured speed has no such error, so the error itself is the most that is taken off.
         """
         self._eased = min(max(planned_mps2, self._eased - change_mps2), self._eased + change_mps2)
         self._lag_mps += (planned_mps2 - self._eased) * self._step_s
