@@ -11,6 +11,9 @@ from av_core.types import EgoState, Plan
 from control.config import LongitudinalConfig
 from control.pid import Pid, PidGains
 
+_SAME_MPS = 1e-6
+"""A plan that begins nearer to the measured speed begins there."""
+
 
 class Pedal(Enum):
     """The pedal that is in use; only one is pressed at a time."""
@@ -48,7 +51,9 @@ class LongitudinalController:
         jerk = config.jerk_emergency_mps3 if emergency else config.jerk_max_mps3
         change = jerk * self._step_s
         error = plan.trajectory.at(0.0).speed_mps - speed
-        error -= min(max(self._lag(planned, change), min(error, 0.0)), max(error, 0.0))
+        lag = self._lag(planned, change)
+        if abs(error) > _SAME_MPS:
+            error -= lag
         wanted = self._pid.step(error, self._gains(speed), self._step_s, planned)
         self._accel = min(max(wanted, self._accel - change), self._accel + change)
         return self._pedals(self._accel, speed)
@@ -57,7 +62,7 @@ class LongitudinalController:
         """The speed error that the jerk limit causes where the planned acceleration jumps; it fades over time.
 
         Without it the feedback would make up for the error at once, by more acceleration than anybody planned. A plan
-        that begins at the measured speed has no such error, so the error itself is the most that is taken off.
+        that begins at the measured speed has no such error: to take one off would only delay the braking.
         """
         self._eased = min(max(planned_mps2, self._eased - change_mps2), self._eased + change_mps2)
         self._lag_mps += (planned_mps2 - self._eased) * self._step_s
