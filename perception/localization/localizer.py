@@ -72,8 +72,9 @@ class Localizer:
     The first frame sets the state from GNSS, compass and wheels; a speed that no wheel measures comes from the others.
     Measurements that are not finite or fail a gate are ignored. Fixes that come after several such ones are used only
     once GNSS has been good for a while; until then wheels, IMU and lane lines carry the position on. When GNSS begins
-    to fail its gate while the ego stands, the position is reset to it after `GNSS_REJECTIONS_MAX` frames. On a `graph`
-    without lanes, the lane lines do not count, and the ground is level.
+    to fail its gate while the ego stands, the position is reset to it after `GNSS_REJECTIONS_MAX` frames. A vehicle
+    without wheel speed uses every fix that passes, and is always reset. On a `graph` without lanes, the lane lines do
+    not count, and the ground is level.
     """
 
     def __init__(self, graph: LaneGraph, config: LocalizationConfig | None = None) -> None:
@@ -189,13 +190,15 @@ class Localizer:
             return
         self._rejections = 0
         self._rate_gnss(None, frame)
-        if self._gnss.confidence >= UNWELL_BELOW:
+        if self._gnss.confidence >= UNWELL_BELOW or not np.isfinite(frame.wheel_speed_mps):
             self._update_state(jacobian, innovation, noise)
 
     def _reject_fix(self, position: Float, frame: SensorFrame) -> None:
+        """Count a fix that fails its gate. Without wheels nothing else tells the speed, so it may be wrong instead."""
+        has_wheels = bool(np.isfinite(frame.wheel_speed_mps))
         if self._rejections == 0:
-            self._may_be_elsewhere = bool(abs(self._state[ekf.SPEED]) < STANDING_MPS)
-        far_m = REJECTIONS_SPREAD_MAX * self._config.gnss_sigma_m
+            self._may_be_elsewhere = not has_wheels or bool(abs(self._state[ekf.SPEED]) < STANDING_MPS)
+        far_m = REJECTIONS_SPREAD_MAX * self._config.gnss_sigma_m if has_wheels else np.inf
         if self._rejections == 0 or np.hypot(*(position - self._rejected)) > far_m:
             self._rejections, self._rejected = 0, position
         self._rejections += 1
