@@ -53,9 +53,9 @@ _COMING_MPS, _CLEAR_AHEAD_M = 2.0, 1.0
 _FEASIBLE_MPS2 = 6.0
 """Deceleration up to which stopping for a conflict is still considered possible."""
 
-_OTHER_ROAD_RAD, _KEEPS_ROAD_RAD = 0.35, 0.35
-"""A road user comes from another road if its heading differs from the ego's by more than the first angle; it stays on
-that road if it turns by less than the second one."""
+_OTHER_ROAD_RAD = 0.35
+"""A road user whose heading differs from the ego's by more comes from another road; one that turns by no more stays on
+its road."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +297,7 @@ class TrafficBehavior:
         """Where the ego waits before it turns onto the road of `conflict`; None where it need not, or cannot."""
         heading = float(route.curve.pose_at(ego.s_m)[2])
         from_other_road = abs(float(wrap_angle(conflict.item.yaw_rad - heading))) > _OTHER_ROAD_RAD
-        if not from_other_road or conflict.turn_rad > _KEEPS_ROAD_RAD or ego.front_s_m > conflict.low_s_m - 0.3:
+        if not from_other_road or conflict.turn_rad > _OTHER_ROAD_RAD or ego.front_s_m > conflict.low_s_m - 0.3:
             return None
         s_m, mps = _ego_at(conflict.enter_s, reference.s_m, ego_times_s, ego.speed_mps)
         other_front_m = conflict.s_at_enter_m + conflict.half_s_at_enter_m
@@ -327,8 +327,7 @@ class TrafficBehavior:
         config = self._config
         if conflict.enter_s > config.merge_horizon_s:
             return False
-        finite = np.isfinite(ego_times_s)
-        ego_s = float(np.interp(conflict.enter_s, ego_times_s[finite], reference.s_m[finite]))
+        ego_s, _ = _ego_at(conflict.enter_s, reference.s_m, ego_times_s, ego.speed_mps)
         front = conflict.s_at_enter_m + conflict.half_s_at_enter_m
         faster = max(0.0, conflict.along_mps - ego.speed_mps)
         if front < ego_s - ego.rear_m - 1.0 - 1.5 * faster:

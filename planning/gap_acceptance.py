@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 STANDSTILL_M, HEADWAY_S = 2.0, 0.8
-"""The gap to whoever drives behind the ego: a distance, and a time at the ego's speed."""
+"""The gap that has to remain behind the ego: this distance, and the way that the ego drives in this time."""
 
 MATCHING_MPS2 = 2.5
-"""Deceleration at which the two speeds come together: the ego gains speed, and the other one slows down gently."""
+"""How fast the two speeds come together: the ego gains speed, and the other one brakes gently."""
 
 PATIENT_S, IMPATIENT_S, IMPATIENT_MPS2 = 5.0, 20.0, 5.0
-"""After the first time, an ego that stands accepts gaps in which the other one has to brake harder, more and more up to
-the second time: in dense traffic there is no other gap, and drivers see who waits."""
+"""An ego that has stood for the first time accepts smaller gaps, in which the other one has to brake harder. They get
+smaller until the second time, from which `IMPATIENT_MPS2` stands for `MATCHING_MPS2`, and half of the headway is left.
+In dense traffic there are no other gaps."""
 
 HYSTERESIS = 1.3
-"""An ego that already waits, and is patient, needs a gap that is larger by this factor."""
+"""An ego that gives way already, and is patient, needs a gap that is larger by this factor."""
 
 
 def is_gap_enough(behind_m: float, ego_mps: float, other_mps: float, is_waiting: bool, stood_s: float) -> bool:
