@@ -9,7 +9,8 @@ from dataclasses import replace
 import cv2
 import numpy as np
 
-from av_core.types import CameraImage, ControlCommand, GnssFix, Image, SensorFrame
+from av_core.frames import map_to_geodetic
+from av_core.types import CameraImage, ControlCommand, GeoReference, Image, SensorFrame
 from av_stack.faults.fault import (
     CAMERA_BLACK,
     CAMERA_DELAY,
@@ -26,9 +27,6 @@ from av_stack.faults.fault import (
     Fault,
     FaultKind,
 )
-
-DEG_PER_M = 1.0 / 111_320.0
-"""Degrees of latitude per metre."""
 
 DIRT_BGR = (28, 36, 44)
 DIRT_CELLS = (5, 9)
@@ -131,8 +129,8 @@ class FrameFaults:
         return self._redraw(frame, cover)
 
     def _scatter_fix(self, fault: Fault, frame: SensorFrame) -> SensorFrame:
-        north_m, east_m = self._rng(fault, frame).normal(0.0, fault.strength, 2)
-        return _move_fix(frame, float(north_m), float(east_m))
+        x_m, y_m = self._rng(fault, frame).normal(0.0, fault.strength, 2)
+        return _move_fix(frame, float(x_m), float(y_m))
 
     def _displace_fix(self, fault: Fault, frame: SensorFrame) -> SensorFrame:
         """The direction is random, but the same in every frame."""
@@ -162,11 +160,12 @@ class CommandDelay:
         return arrived
 
 
-def _move_fix(frame: SensorFrame, north_m: float, east_m: float) -> SensorFrame:
-    fix: GnssFix = frame.gnss
-    latitude = fix.latitude_deg + north_m * DEG_PER_M
-    longitude = fix.longitude_deg + east_m * DEG_PER_M / np.cos(np.radians(fix.latitude_deg))
-    return replace(frame, gnss=replace(fix, latitude_deg=latitude, longitude_deg=float(longitude)))
+def _move_fix(frame: SensorFrame, x_m: float, y_m: float) -> SensorFrame:
+    """The frame with its fix displaced in the map frame; without a fix where a distance is NaN."""
+    fix = frame.gnss
+    here = GeoReference(fix.latitude_deg, fix.longitude_deg)
+    latitude, longitude = map_to_geodetic((x_m, y_m), here)
+    return replace(frame, gnss=replace(fix, latitude_deg=float(latitude), longitude_deg=float(longitude)))
 
 
 def _bias_gyro(fault: Fault, frame: SensorFrame) -> SensorFrame:

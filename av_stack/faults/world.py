@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from av_core.orders import Order
 from av_core.types import ControlCommand, LaneGraph, SensorFrame, Truth, VehicleParameters
-from av_stack.faults.fault import SERVER_KILL, Fault
+from av_stack.faults.fault import SERVER_FREEZE, SERVER_KILL, Fault
 from av_stack.faults.inject import EARLY_S, CommandDelay, FrameFaults
 from av_stack.world.base import PictureWatch, World
 
-_SIGNALS = {True: signal.SIGKILL, False: signal.SIGSTOP}
-"""What a server is sent, by whether it is killed or frozen."""
+_SIGNALS = {SERVER_KILL: signal.SIGKILL, SERVER_FREEZE: signal.SIGSTOP}
+"""What the server is sent, by kind of fault."""
 
 SendSignal = Callable[[int], None]
 """Sends a signal to the server's process."""
@@ -30,7 +30,7 @@ class FaultyWorld:
     ) -> None:
         self._world, self._send_signal = world, send_signal
         self._frames, self._commands = FrameFaults(faults, camera, seed), CommandDelay(faults)
-        self._of_server = [fault for fault in faults if fault.kind.name.startswith("server:")]
+        self._of_server = [fault for fault in faults if fault.kind in _SIGNALS]
         self._time_s = 0.0
 
     @property
@@ -78,4 +78,4 @@ class FaultyWorld:
         while self._of_server and self._of_server[0].from_s <= self._time_s + EARLY_S:
             fault = self._of_server.pop(0)
             assert self._send_signal is not None
-            self._send_signal(_SIGNALS[fault.kind is SERVER_KILL])
+            self._send_signal(_SIGNALS[fault.kind])
