@@ -38,12 +38,12 @@ def tune_command(
     with importing():
         from av_stack.server_process import ServerProcess
         from av_stack.tuning.tune import tune, write
-        from av_stack.world.carla.proving_ground import ProvingGround
+        from av_stack.world.carla.open_ground import OpenGround
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with ExitStack() as stack:
         there = address or stack.enter_context(ServerProcess(("--handling", handling)))
-        ground = stack.enter_context(ProvingGround(there, vehicle))
+        ground = stack.enter_context(OpenGround(there, vehicle))
         progress = stack.enter_context(Progress(*columns, console=console))
         tasks: dict[str, TaskID] = {}
 

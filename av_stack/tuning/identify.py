@@ -1,4 +1,4 @@
-"""Measures how the car of a server answers steering and pedals, on the proving ground."""
+"""Measures how the car of a server answers steering and pedals, on open ground."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from av_core.errors import WorldError
 from av_core.frames import wrap_angle
 from av_core.types import ControlCommand, EgoState
-from av_stack.world.carla.proving_ground import ProvingGround
+from av_stack.world.carla.open_ground import OpenGround
 from av_stack.world.spec import DEFAULT_STEP_S
 from control.lateral import wheel_angle_limit
 
@@ -60,7 +60,7 @@ class Pedals:
     drag_per_m: float
 
 
-def steering(ground: ProvingGround, tell: Tell) -> Steering:
+def steering(ground: OpenGround, tell: Tell) -> Steering:
     """Turn the wheels to a fixed angle at several speeds. Raises WorldError where the car does not turn."""
     found = []
     for number, speed in enumerate(TURN_SPEEDS_MPS):
@@ -71,7 +71,7 @@ def steering(ground: ProvingGround, tell: Tell) -> Steering:
     return Steering(max(understeer, 0.0), max(slip, 0.0), delay)
 
 
-def pedals(ground: ProvingGround, tell: Tell) -> Pedals:
+def pedals(ground: OpenGround, tell: Tell) -> Pedals:
     """Press each pedal at several speeds. Raises WorldError where a pedal does nothing."""
     coasts, brakes, drives = [], [], []
     for number, speed in enumerate(PEDAL_SPEEDS_MPS):
@@ -95,7 +95,7 @@ def pedals(ground: ProvingGround, tell: Tell) -> Pedals:
     return Pedals(free, _table(full), _table(brakes), rolling, drag)
 
 
-def _turn(ground: ProvingGround, speed_mps: float) -> tuple[float, float, float]:
+def _turn(ground: OpenGround, speed_mps: float) -> tuple[float, float, float]:
     """(understeer, rear slip, delay) at one speed."""
     ego = ground.release(speed_mps)
     vehicle = ground.vehicle
@@ -120,7 +120,7 @@ def _turn(ground: ProvingGround, speed_mps: float) -> tuple[float, float, float]
     return angle / (speed * rate), slip / (speed * rate), first * DEFAULT_STEP_S
 
 
-def _accel(ground: ProvingGround, speed_mps: float, command: ControlCommand) -> float:
+def _accel(ground: OpenGround, speed_mps: float, command: ControlCommand) -> float:
     ground.release(speed_mps)
     first, last = PEDAL_STEPS
     speeds = [ground.step(command).speed_mps for _ in range(last)]

@@ -10,7 +10,7 @@ import yaml
 
 from av_core.errors import WorldError
 from av_stack.tuning.identify import Pedals, Steering, Tell, pedals, steering
-from av_stack.world.carla.proving_ground import ProvingGround
+from av_stack.world.carla.open_ground import OpenGround
 from av_stack.world.spec import DEFAULT_STEP_S
 from control.config import ControlConfig, LateralConfig
 from control.margins import Margins, margins
@@ -57,7 +57,7 @@ class Tuning:
         return "\n".join(head) + "\n" + yaml.safe_dump({"control": settings}, sort_keys=False, default_flow_style=None)
 
 
-def tune(ground: ProvingGround, tell: Tell) -> Tuning:
+def tune(ground: OpenGround, tell: Tell) -> Tuning:
     """Measure the car, and choose the gains. Raises WorldError where it cannot be measured or steered."""
     turning, pressing = steering(ground, tell), pedals(ground, tell)
     base = ControlConfig()

@@ -16,7 +16,7 @@ from typing import Any
 from rich.progress import Progress
 
 from av_stack.server_process import ServerProcess
-from av_stack.world.carla.proving_ground import ProvingGround
+from av_stack.world.carla.open_ground import OpenGround
 from benchmarks.control import plots, tables
 from benchmarks.control.drives import Trace, drive, figures_of, ours, published
 from benchmarks.control.manoeuvres import MANOEUVRES, Reference
@@ -29,7 +29,7 @@ BLUEPRINT = "vehicle.lincoln.mkz_2020"
 PAGE = Path("docs/control.md")
 
 
-def study(ground: ProvingGround, road: Road, speed_mps: float, traces: plots.Traces) -> list[dict[str, Any]]:
+def study(ground: OpenGround, road: Road, speed_mps: float, traces: plots.Traces) -> list[dict[str, Any]]:
     """The figures of all manoeuvres at one speed; the traces are added to `traces`."""
     accel = road.lateral_limit_mps2(speed_mps)
     config = load_stack(road.stack).control
@@ -43,7 +43,7 @@ def study(ground: ProvingGround, road: Road, speed_mps: float, traces: plots.Tra
     return rows
 
 
-def both(ground: ProvingGround, reference: Reference, config: Any) -> dict[str, Trace]:
+def both(ground: OpenGround, reference: Reference, config: Any) -> dict[str, Trace]:
     """Each controller's drive."""
     ground.release(0.0)
     return {
@@ -67,7 +67,7 @@ def main() -> int:
         task = progress.add_task("drives", total=len(roads) * len(SPEEDS_MPS))
         for road in roads:
             server = ServerProcess(["--handling", road.handling])
-            with server as address, ProvingGround(address, BLUEPRINT, road.weather) as ground:
+            with server as address, OpenGround(address, BLUEPRINT, road.weather) as ground:
                 for speed in SPEEDS_MPS:
                     rows += study(ground, road, speed, traces)
                     progress.advance(task)

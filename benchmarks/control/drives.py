@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from av_core.curve import Curve
 from av_core.types import ControlCommand, EgoState, Plan, Trajectory, VehicleParameters
-from av_stack.world.carla.proving_ground import ProvingGround
+from av_stack.world.carla.open_ground import OpenGround
 from benchmarks.control.manoeuvres import RUN_UP_S, STEP_S, Reference
 from benchmarks.control.peer import PublishedPid
 from control import ControlConfig, Controller
@@ -93,7 +93,7 @@ def published(reference: Reference, vehicle: VehicleParameters) -> Driver:
     return step
 
 
-def drive(ground: ProvingGround, reference: Reference, make: Callable[[], Driver]) -> Trace:
+def drive(ground: OpenGround, reference: Reference, make: Callable[[], Driver]) -> Trace:
     """Drive it; the lateral error is that of the middle of the car, which the peer steers, while we steer the rear
     axle.
     """

@@ -26,7 +26,7 @@ SETTLE_TICKS = 10
 """Ticks in which a new car drops onto its wheels."""
 
 _ROAD = f"""<?xml version="1.0" standalone="yes"?>
-<OpenDRIVE><header revMajor="1" revMinor="4" name="proving_ground" version="1" date="" north="0" south="0" east="0"
+<OpenDRIVE><header revMajor="1" revMinor="4" name="open_ground" version="1" date="" north="0" south="0" east="0"
  west="0"/><road name="r" length="{LENGTH_M}" id="1" junction="-1"><link/><planView>
 <geometry s="0" x="0" y="0" hdg="0" length="{LENGTH_M}"><line/></geometry></planView><elevationProfile/>
 <lateralProfile/><lanes><laneSection s="0"><left><lane id="1" type="driving" level="false">
@@ -35,7 +35,7 @@ _ROAD = f"""<?xml version="1.0" standalone="yes"?>
 </lane></right></laneSection></lanes></road></OpenDRIVE>"""
 
 
-class ProvingGround:
+class OpenGround:
     """The ground, stepped synchronously; a context manager, which gives the server's settings back.
 
     Call `release` before `step`. Raises WorldError when no server answers, or another program drives on it.
@@ -47,7 +47,7 @@ class ProvingGround:
         self._cleanup = ExitStack()
         self._car: carla.Vehicle | None = None
         client = self._session.client
-        with self._session.answering("loading the proving ground"):
+        with self._session.answering("loading the open ground"):
             check_is_free(client.get_world(), address)
             client.set_timeout(LOAD_TIMEOUT_S)
             self._world = client.generate_opendrive_world(_ROAD, carla.OpendriveGenerationParameters(wall_height=0.0))
@@ -61,7 +61,7 @@ class ProvingGround:
             self._blueprint.set_attribute("role_name", "hero")
         self._vehicle: VehicleParameters | None = None
 
-    def __enter__(self) -> ProvingGround:
+    def __enter__(self) -> OpenGround:
         return self
 
     def __exit__(
@@ -87,7 +87,7 @@ class ProvingGround:
             place = carla.Transform(carla.Location(x=START_X_M, z=DROP_M))
             car = self._world.try_spawn_actor(self._blueprint, place)
             if car is None:
-                raise WorldError("the start of the proving ground is taken")
+                raise WorldError("the start of the open ground is taken")
             self._car = car
             for _ in range(SETTLE_TICKS):
                 self._world.tick()
