@@ -27,6 +27,7 @@ def world_spec(scenario: Scenario, rig: Rig, weather: str | Mapping[str, float])
         weathers_to_come=kinds_of_weather(scenario.weather_keyframes) if rig.cameras else (),
         seed=scenario.seed,
         traffic_vehicles=scenario.traffic.vehicles,
+        traffic_comes_later=scenario.traffic.background or bool(scenario.events),
         walkers=tuple(walkers),
         xodr=embedded_town(scenario.map),
     )

@@ -57,6 +57,7 @@ class WorldSpec:
 
     The vehicles of the traffic are drawn from the blueprints of `traffic_kinds` (CARLA's `base_type`, lower case); a
     kind named twice is drawn twice as often. `weather` is the name of a CARLA preset, or CARLA's parameters by name.
+    `traffic_comes_later` says that vehicles which come during the drive are handed to the TrafficManager.
     `weathers_to_come` are shown once each before the first tick, so that the server has its shaders ready;
     `late_weather` is so too, but takes no tick of its own, so that the world is the same without it until its frame.
     `xodr` is the map's OpenDRIVE file, for a server that does not have the map.
@@ -73,6 +74,7 @@ class WorldSpec:
     seed: int = 0
     traffic_vehicles: int = 0
     traffic_kinds: tuple[str, ...] = ("car",)
+    traffic_comes_later: bool = False
     walkers: tuple[WalkerScript, ...] = field(default=())
     xodr: Path | None = None
     step_s: float = DEFAULT_STEP_S

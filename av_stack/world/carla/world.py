@@ -40,7 +40,7 @@ LOOP_TIMEOUT_S = 4.0
 then `ServerWatchdog` notices a frozen server (2.6 s at most) and the results are saved."""
 
 FIRST_PICTURES = 2
-"""Ticks whose pictures are awaited before traffic is spawned."""
+"""Ticks in the first weather before traffic is spawned."""
 
 SETTLE_TICKS = 20  # the ego drops onto its wheels
 RAIN_EVERY_TICKS = 20
@@ -75,7 +75,6 @@ class CarlaWorld:
             # The first pictures take a server long, and how long depends on its caches. The TrafficManager must not
             # wait for them, and the lights start after them; otherwise a run would depend on the caches too.
             self._tick_first_pictures()
-            self._show_weathers()
             self._populate()
             self._tick_sensors(SETTLE_TICKS)
             self._session.client.set_timeout(silence_max_s)
@@ -190,25 +189,30 @@ class CarlaWorld:
             episode.cleanup.callback(self._sensors.stop)
 
     def _tick_first_pictures(self) -> None:
-        """The first of these ticks shows the late weather, if there is one: the server may still take long."""
-        spec = self.episode.spec
-        if spec.late_weather is None:
-            self._tick_sensors(FIRST_PICTURES)
-            return
-        self._set_weather(spec.late_weather.weather)
-        with self._session.answering("first ticks"):
-            self.episode.world.tick(FIRST_TICK_TIMEOUT_S)
-        self._set_weather(spec.weather)
-        self._tick_sensors(FIRST_PICTURES - 1)
+        """Let the server draw its first pictures, and one in each weather that is to come, while it may take long.
 
-    def _show_weathers(self) -> None:
-        """Let the server draw each kind of weather that is to come, while it may still take long."""
+        A TrafficManager starts before the last of these ticks. It drops vehicles that are not in the last snapshot if
+        they are handed to it before its first synchronous step.
+        """
         spec = self.episode.spec
-        if not spec.weathers_to_come:
-            return
-        for weather in (*spec.weathers_to_come, spec.weather):
-            self._set_weather(weather)
-            self._tick_sensors(1)
+        weathers = [spec.weather] * FIRST_PICTURES
+        if spec.late_weather is not None:
+            weathers[0] = spec.late_weather.weather
+        if spec.weathers_to_come:
+            weathers += [*spec.weathers_to_come, spec.weather]
+        shown = spec.weather
+        for number, weather in enumerate(weathers):
+            if weather is not shown:
+                self._set_weather(weather)
+                shown = weather
+            if number == len(weathers) - 1 and (spec.traffic_vehicles > 0 or spec.traffic_comes_later):
+                with self._session.answering("starting the traffic"):
+                    self._start_traffic()
+            if number == 0:  # the streams of the sensors connect meanwhile
+                with self._session.answering("first ticks"):
+                    self.episode.world.tick(FIRST_TICK_TIMEOUT_S)
+            else:
+                self._tick_sensors(1)
 
     def _set_weather(self, weather: str | Mapping[str, float]) -> None:
         with self._session.answering("weather"):
@@ -223,10 +227,8 @@ class CarlaWorld:
             self._walkers = ScriptedWalkers(episode.world, spec.walkers, rng)
             episode.cleanup.callback(session.destroy, [walker.id for walker in self._walkers.actors])
             if spec.traffic_vehicles > 0:
-                self._start_traffic().spawn(session.client, episode.world, spec, rng)
-            self._background = BackgroundOrders(
-                session.client, episode.world, episode.ego, lambda: self.traffic or self._start_traffic()
-            )
+                self.require_traffic().spawn(session.client, episode.world, spec, rng)
+            self._background = BackgroundOrders(session.client, episode.world, episode.ego, self.require_traffic)
             self._cast = Cast(session.client, episode.world, episode.map, self._drive_itself, self._background.drive)
             episode.cleanup.callback(session.clean_up, self._cast.destroy_all)
 

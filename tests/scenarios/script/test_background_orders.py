@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
 from typing import cast
 
@@ -66,6 +67,24 @@ def test_a_vehicle_that_the_traffic_manager_destroys_is_not_there(city_server: A
         assert world.truth().actors == {}
         assert play(world, 0.2, DriveInTraffic("car", 5.0, ignores_signals=False), Hold("car")).actors == {}
         assert set(play(world, 0.2, Destroy("car"), Spawn("car", "vehicle.audi.tt", place)).actors) == {"car"}
+
+
+def test_cars_that_come_with_the_first_orders_drive(city_server: Address) -> None:
+    """A TrafficManager that starts only when the first car is handed to it may drop that car."""
+    table = {"name": "background", "map": "city_grid", "route": STREET, "traffic": {"background": True}}
+    spec = world_spec(Scenario.model_validate(table), Rig(()), "ClearNoon")
+    with closing(CarlaWorld(city_server, spec)) as world:
+        assert world.traffic is not None
+        ego = world.truth().ego
+        names = ("first", "second")
+        orders: list[Order] = []
+        for number, name in enumerate(names, start=1):
+            x_m = ego.x_m + number * AHEAD_M * math.cos(ego.yaw_rad)
+            y_m = ego.y_m + number * AHEAD_M * math.sin(ego.yaw_rad)
+            orders.append(Spawn(name, "vehicle.audi.tt", Pose2D(x_m, y_m, ego.yaw_rad)))
+            orders.append(DriveInTraffic(name, 8.0, ignores_signals=True))
+        cars = play(world, 3.0, *orders).actors
+        assert {name: math.hypot(*cars[name].velocity_mps) > 2.0 for name in names} == dict.fromkeys(names, True)
 
 
 def test_background_traffic_obeys(city_server: Address) -> None:
