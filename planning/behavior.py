@@ -53,6 +53,15 @@ _COMING_MPS, _CLEAR_AHEAD_M = 2.0, 1.0
 _FEASIBLE_MPS2 = 6.0
 """Deceleration up to which stopping for a conflict is still considered possible."""
 
+_IMPATIENT_SHARE = 0.5
+"""Share of the time after a crossing vehicle that an impatient ego does without."""
+
+_START_S, _STARTED_MPS = 0.4, 4.0
+"""Time that a start takes longer than with the acceleration at once, and the speed from which it does not."""
+
+_LEAST_GAP_M = 0.1
+"""An ego that cannot stop so far before a conflict any more drives on."""
+
 _OTHER_ROAD_RAD = 0.35
 """A road user whose heading differs from the ego's by more comes from another road; one that turns by no more stays on
 its road."""
@@ -247,16 +256,13 @@ class TrafficBehavior:
             if stop_s is not None:
                 result.stops.append(StopTarget(stop_s, _crossing_cause(conflict.item)))
                 return True
-            in_junction = bool(route.is_junction[route.row_at(ego.s_m)])
-            return self._merge(conflict, ego, in_junction, reference, ego_times_s, result)
+            return self._merge(conflict, route, ego, reference, ego_times_s, result)
         if ego.front_s_m > conflict.low_s_m - 0.3:
             return False
-        before = _WALKER_BEFORE_S if walker else self._config.time_margin_before_s
-        after = _WALKER_AFTER_S if walker else self._config.time_margin_after_s
-        if conflict.item.track_id in yielding_to:
-            before, after = before + self._config.yield_hysteresis_s, after + 0.5 * self._config.yield_hysteresis_s
+        before, after = self._time_margins(conflict, ego.impatience, conflict.item.track_id in yielding_to)
         arrive = float(np.interp(conflict.low_s_m - ego.front_m, reference.s_m, ego_times_s))
         clear = float(np.interp(conflict.high_s_m + ego.rear_m, reference.s_m, ego_times_s))
+        clear += _START_S * max(1.0 - ego.speed_mps / _STARTED_MPS, 0.0)
         if not np.isfinite(arrive) or clear + before < conflict.enter_s or arrive > conflict.leave_s + after:
             return False
         stop_s = self._stop_position_m(conflict, route, ego, walker)
@@ -264,6 +270,18 @@ class TrafficBehavior:
             return False
         result.stops.append(StopTarget(stop_s, _crossing_cause(conflict.item)))
         return True
+
+    def _time_margins(self, conflict: _Conflict, impatience: float, is_waiting: bool) -> tuple[float, float]:
+        """Times between the ego and a crossing road user: if the ego goes before it, and if it goes after it.
+
+        Who waits for a vehicle needs longer ones, until it loses its patience.
+        """
+        config, hysteresis_s = self._config, self._config.yield_hysteresis_s if is_waiting else 0.0
+        if conflict.item.kind is ObjectKind.PEDESTRIAN:
+            return _WALKER_BEFORE_S + hysteresis_s, _WALKER_AFTER_S + 0.5 * hysteresis_s
+        hysteresis_s *= 1.0 - impatience
+        after_s = config.time_margin_after_s * (1.0 - _IMPATIENT_SHARE * impatience)
+        return config.time_margin_before_s + hysteresis_s, after_s + 0.5 * hysteresis_s
 
     def _has_priority(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, unprotected: frozenset[str]) -> bool:
         """Whether the ego has the right of way: the road user is before the junction and has a sign or a red light."""
@@ -305,15 +323,15 @@ class TrafficBehavior:
         if s_m + ego.front_m < other_rear_m - self._config.conflict_gap_m:
             return None  # the ego comes behind it
         is_waiting = conflict.item.track_id in yielding_to
-        if is_gap_enough(s_m - ego.rear_m - other_front_m, mps, conflict.item.speed_mps, is_waiting, ego.stood_s):
+        if is_gap_enough(s_m - ego.rear_m - other_front_m, mps, conflict.item.speed_mps, is_waiting, ego.impatience):
             return None
         return self._stop_position_m(conflict, route, ego, walker=False)
 
     def _merge(
         self,
         conflict: _Conflict,
+        route: Route,
         ego: EgoOnRoute,
-        in_junction: bool,
         reference: SpeedReference,
         ego_times_s: Float,
         result: Constraints,
@@ -335,13 +353,16 @@ class TrafficBehavior:
         if conflict.enter_s == 0.0 and conflict.s_at_enter_m < ego.s_m + 0.5 * ego.front_m:
             return False
         rear_now = conflict.s_at_enter_m - conflict.half_s_at_enter_m - conflict.along_mps * conflict.enter_s
-        if in_junction and rear_now + 2.0 * conflict.half_s_at_enter_m < ego.front_s_m:
+        if route.is_junction[route.row_at(ego.s_m)] and rear_now + 2.0 * conflict.half_s_at_enter_m < ego.front_s_m:
             return False
         if rear_now - ego.front_m > ego.s_m:
             cause = self._leader_cause(conflict.item, conflict.along_mps)
             result.leaders.append(Leader(rear_now - ego.front_m, conflict.along_mps, cause))
         else:
-            slow = max(1.0, min(conflict.along_mps, ego.speed_mps) - 2.0)
+            # beside a lane change, a slower ego would only be overtaken by more and more of a stream
+            rows = slice(route.row_at(ego.s_m), route.row_at(conflict.low_s_m) + 1)
+            is_change = bool(route.is_change[rows].any())
+            slow = max(1.0, (conflict.along_mps if is_change else min(conflict.along_mps, ego.speed_mps)) - 2.0)
             far = ego.s_m + 100.0
             cause = Constraint(ConstraintKind.MERGING_TRAFFIC, str(conflict.item.track_id))
             result.caps.append(SpeedCap(ego.s_m, far, slow, cause))
@@ -351,23 +372,25 @@ class TrafficBehavior:
         """Arc length at which the ego waits for `conflict`; None when it is too late to stop.
 
         The ego waits at the first stop line or junction entry that is near the conflict and that gentle braking can
-        reach, otherwise right before the conflict.
+        reach, otherwise right before the conflict. That is also where it waits for oncoming traffic, in whose gaps it
+        could not come from the line.
         """
         config = self._config
         at_conflict = conflict.low_s_m - ego.front_m - config.conflict_gap_m
         if walker:
             return at_conflict
         for line_s in _waiting_lines(route, ego.front_s_m, conflict.low_s_m):
+            approach_yaw_rad = float(route.curve.pose_at(line_s)[2])
+            if abs(float(wrap_angle(conflict.item.yaw_rad - approach_yaw_rad))) > _RED_FOR_THEM_RAD[1]:
+                break
             place = stop_position_m(route, line_s, config) - ego.front_m
             if (
                 conflict.low_s_m - line_s < _LINE_BEFORE_CONFLICT_M
                 and _needed_deceleration(ego, place) < config.yellow_decel_mps2
             ):
                 return min(place, at_conflict)
-        if _needed_deceleration(ego, at_conflict) < _FEASIBLE_MPS2:
-            return at_conflict
-        nearest = conflict.low_s_m - ego.front_m - 0.5
-        return nearest if _needed_deceleration(ego, nearest) < _FEASIBLE_MPS2 else None
+        nearest = max(at_conflict, ego.s_m + ego.speed_mps**2 / (2.0 * _FEASIBLE_MPS2))
+        return nearest if nearest + ego.front_m < conflict.low_s_m - _LEAST_GAP_M else None
 
 
 def _conflict(

@@ -32,6 +32,7 @@ from planning.indicators import Indication, indications, indicator_at
 from planning.local.blockers import FrontView
 from planning.local.occupancy import Body
 from planning.local.path_planner import ROOM_TO_PASS_M, EgoOnRoad, LocalPath, LocalPlanner
+from planning.patience import ASSERTIVE_MPS2, Patience
 from planning.reference_path import Route
 from planning.route_tracker import RouteProgress, RouteTracker
 from planning.sight import Place, sight_limits
@@ -49,9 +50,6 @@ from planning.unseen_light import observe_junction
 
 _GRID_M = 0.5
 """Spacing of the speed profile along the route."""
-
-_STANDING_MPS = 0.3
-"""An ego that is not faster stands."""
 
 _SCHEDULE_SLACK_MPS = 0.5
 """How much faster than the search planned the ego may pass."""
@@ -87,7 +85,7 @@ class Planner:
         self._local: LocalPlanner | None = None
         self._yielding: frozenset[int] = frozenset()
         self._last: tuple[float, Motion] | None = None
-        self._moved_s: float | None = None
+        self._patience = Patience()
 
     @property
     def _front_m(self) -> float:
@@ -113,7 +111,7 @@ class Planner:
             self._sights = sight_limits(route, posts, self._cameras, self._front_m)
         self._yielding = frozenset()
         self._last = None
-        self._moved_s = None
+        self._patience = Patience()
         rear_m = 0.5 * self._vehicle.length_m - self._vehicle.rear_axle_to_centre_m
         view = FrontView.of(self._cameras[0]) if self._cameras else None
         self._local = LocalPlanner(route, self._graph, Body(self._front_m, rear_m, self._vehicle.width_m), view)
@@ -125,15 +123,17 @@ class Planner:
         route, config = self._route, self._config
         self._progress = self._tracker.update(scene.ego)
         vehicle = self._vehicle
-        if self._moved_s is None or scene.ego.speed_mps > _STANDING_MPS:
-            self._moved_s = scene.stamp.time_s
+        speed_mps = max(0.0, scene.ego.speed_mps)
+        impatience = self._patience.update(scene.stamp.time_s, speed_mps, bool(self._yielding))
+        more_mps2 = impatience * max(ASSERTIVE_MPS2 - config.speed.accel_max_mps2, 0.0)
+        speed_config = config.speed.model_copy(update={"accel_max_mps2": config.speed.accel_max_mps2 + more_mps2})
         ego = EgoOnRoute(
             s_m=self._progress.s_m,
-            speed_mps=max(0.0, scene.ego.speed_mps),
+            speed_mps=speed_mps,
             front_m=self._front_m,
             rear_m=0.5 * vehicle.length_m - vehicle.rear_axle_to_centre_m,
             time_s=scene.stamp.time_s,
-            stood_s=scene.stamp.time_s - self._moved_s,
+            impatience=impatience,
         )
         reach = max(
             config.behavior.look_ahead_m,
@@ -158,7 +158,7 @@ class Planner:
         path = local.route
         if path is not route:
             free = backward_pass(self._ceiling(path, ego.s_m, reach, caps), config.speed)
-        times = forward_times(free, ego.speed_mps, first_stop_m, config.speed)
+        times = forward_times(free, ego.speed_mps, first_stop_m, speed_config)
         unmet = _without(local.prediction, local.met | (local.passed if local.is_passing else frozenset()))
         others = self._behavior.constraints(path, ego, unmet, free, times, self._yielding, unprotected)
         others = _with_room_to_pass(others, local.passed, ROOM_TO_PASS_M - config.speed.standstill_gap_m)
@@ -168,12 +168,12 @@ class Planner:
         ceiling = self._ceiling(path, ego.s_m, reach, caps)
         start = (ego.s_m, *self._start(scene.ego, scene.stamp.time_s))
         stops += others.stops
-        motion = integrate_motion(ceiling, stops, others.leaders, start, config.speed)
+        motion = integrate_motion(ceiling, stops, others.leaders, start, speed_config)
         for commitment in commitments:
             if commitment.stop is not None and not _is_kept(commitment, motion):
                 self._memory = self._memory.without_commitment(commitment.place)
                 stops.append(commitment.stop)
-                motion = integrate_motion(ceiling, stops, others.leaders, start, config.speed)
+                motion = integrate_motion(ceiling, stops, others.leaders, start, speed_config)
         self._last = (scene.stamp.time_s, motion)
         return self._to_plan(scene, local, motion, ego)
 

@@ -85,7 +85,7 @@ class Commitment:
 class EgoOnRoute:
     """The ego's position and speed on the route, its extent before and behind the rear axle, and the time.
 
-    `stood_s`: how long it has stood.
+    `impatience` is from 0 to 1 (`patience`).
     """
 
     s_m: float
@@ -93,7 +93,7 @@ class EgoOnRoute:
     front_m: float
     rear_m: float
     time_s: float
-    stood_s: float = 0.0
+    impatience: float = 0.0
 
     @property
     def front_s_m(self) -> float:

@@ -6,18 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning.gap_acceptance import HYSTERESIS, IMPATIENT_S, PATIENT_S, is_gap_enough
+from planning.gap_acceptance import HYSTERESIS, is_gap_enough
 
 SPEED_MPS = st.floats(0.0, 40.0)
-STOOD_S = st.floats(0.0, 100.0)
+IMPATIENCE = st.floats(0.0, 1.0)
 
 
-def smallest_m(ego_mps: float, other_mps: float, is_waiting: bool = False, stood_s: float = 0.0) -> float:
+def smallest_m(ego_mps: float, other_mps: float, is_waiting: bool = False, impatience: float = 0.0) -> float:
     """The smallest gap that is accepted, by bisection."""
     low, high = 0.0, 1000.0
     for _ in range(50):
         middle = (low + high) / 2.0
-        low, high = (low, middle) if is_gap_enough(middle, ego_mps, other_mps, is_waiting, stood_s) else (middle, high)
+        low, high = (
+            (low, middle) if is_gap_enough(middle, ego_mps, other_mps, is_waiting, impatience) else (middle, high)
+        )
     return high
 
 
@@ -32,24 +34,24 @@ def test_one_that_is_slower_needs_only_its_own_gap() -> None:
 
 def test_who_waits_needs_more_until_it_loses_its_patience() -> None:
     assert smallest_m(4.0, 12.0, True) == pytest.approx(HYSTERESIS * smallest_m(4.0, 12.0))
-    assert smallest_m(4.0, 12.0, True, PATIENT_S) == pytest.approx(HYSTERESIS * smallest_m(4.0, 12.0))
-    assert smallest_m(4.0, 12.0, True, IMPATIENT_S) == pytest.approx(6.4 + 2.0 + 1.6)
+    assert smallest_m(4.0, 12.0, True, 0.0) == pytest.approx(HYSTERESIS * smallest_m(4.0, 12.0))
+    assert smallest_m(4.0, 12.0, True, 1.0) == pytest.approx(6.4 + 2.0 + 1.6)
 
 
-@given(SPEED_MPS, SPEED_MPS, st.booleans(), STOOD_S, STOOD_S)
-def test_longer_waits_never_ask_for_more(
-    ego_mps: float, other_mps: float, is_waiting: bool, stood_s: float, more_s: float
+@given(SPEED_MPS, SPEED_MPS, st.booleans(), IMPATIENCE, IMPATIENCE)
+def test_the_impatient_never_asks_for_more(
+    ego_mps: float, other_mps: float, is_waiting: bool, impatience: float, other: float
 ) -> None:
     assert (
-        smallest_m(ego_mps, other_mps, is_waiting, stood_s + more_s)
-        <= smallest_m(ego_mps, other_mps, is_waiting, stood_s) + 1e-9
+        smallest_m(ego_mps, other_mps, is_waiting, max(impatience, other))
+        <= smallest_m(ego_mps, other_mps, is_waiting, impatience) + 1e-9
     )
 
 
-@given(SPEED_MPS, SPEED_MPS, st.floats(0.0, 10.0), st.booleans(), STOOD_S)
+@given(SPEED_MPS, SPEED_MPS, st.floats(0.0, 10.0), st.booleans(), IMPATIENCE)
 def test_faster_ones_need_more_room_and_no_overlap_is_a_gap(
-    ego_mps: float, other_mps: float, faster_mps: float, is_waiting: bool, stood_s: float
+    ego_mps: float, other_mps: float, faster_mps: float, is_waiting: bool, impatience: float
 ) -> None:
-    faster = smallest_m(ego_mps, other_mps + faster_mps, is_waiting, stood_s)
-    assert faster >= smallest_m(ego_mps, other_mps, is_waiting, stood_s) - 1e-9
-    assert not is_gap_enough(0.0, ego_mps, other_mps, is_waiting, stood_s)
+    faster = smallest_m(ego_mps, other_mps + faster_mps, is_waiting, impatience)
+    assert faster >= smallest_m(ego_mps, other_mps, is_waiting, impatience) - 1e-9
+    assert not is_gap_enough(0.0, ego_mps, other_mps, is_waiting, impatience)

@@ -359,6 +359,25 @@ def test_left_turn_waits_for_oncoming_traffic(late_s: float) -> None:
     assert log.has_arrived
 
 
+@pytest.mark.parametrize(
+    ("gap_m", "speed_mps", "is_enough"),
+    [(38.0, 9.0, False), (46.0, 9.0, True), (46.0, 11.0, False), (50.0, 11.0, False), (60.0, 11.0, True)],
+)
+def test_left_turn_through_a_stream_that_does_not_end(gap_m: float, speed_mps: float, is_enough: bool) -> None:
+    """An ego that has lost its patience takes a gap in which it is across in time, and no other."""
+    planner = planner_on(crossing_graph(), Pose2D(0, 0, 0), Pose2D(102, 100, np.pi / 2))
+
+    def stream(t: float) -> tuple[TrackedObject, ...]:
+        first = int(speed_mps * t // gap_m)
+        return tuple(
+            vehicle(i, 105 + gap_m * i - speed_mps * t, 3.5, np.pi, speed_mps) for i in range(first - 2, first + 4)
+        )
+
+    log = drive(planner, 40, 12.0, objects=stream)
+    assert clearance(log, [list(stream(t)) for t in log.column(0)]) > 0.2
+    assert log.has_arrived == is_enough
+
+
 @pytest.mark.parametrize("late_s", np.arange(0.0, 6.0, 0.5).tolist())
 def test_who_turns_right_lets_those_on_the_road_pass(late_s: float) -> None:
     """Four cars in a row, too near to each other to come between, drive along the road that the ego turns onto."""

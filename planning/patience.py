@@ -1,0 +1,35 @@
+"""How impatient the ego is: it accepts smaller gaps the longer it has given way, since dense traffic has no others."""
+
+from __future__ import annotations
+
+PATIENT_S, IMPATIENT_S = 5.0, 20.0
+"""An ego that has waited for the first time begins to accept smaller gaps; from the second on it takes the smallest."""
+
+ASSERTIVE_MPS2 = 3.6
+"""Acceleration with which an impatient ego starts into a gap."""
+
+_STANDING_MPS = 0.3
+"""An ego that is not faster stands."""
+
+_STARTS_S = 4.0
+"""A wait is over when the ego has neither stood nor given way for this time: it needs no more to get through a gap."""
+
+
+class Patience:
+    """Remembers for how long the ego has stood to give way. Call `update` once a step."""
+
+    def __init__(self) -> None:
+        self._since_s: float | None = None
+        self._until_s = 0.0
+
+    def update(self, time_s: float, speed_mps: float, gives_way: bool) -> float:
+        """The impatience, from 0 to 1. `gives_way` says whether the ego gave way to traffic in the step before."""
+        if gives_way and speed_mps <= _STANDING_MPS:
+            self._since_s = time_s if self._since_s is None else self._since_s
+            self._until_s = time_s
+        elif time_s - self._until_s > _STARTS_S:
+            self._since_s = None
+        if self._since_s is None:
+            return 0.0
+        waited_s = self._until_s - self._since_s
+        return min(max((waited_s - PATIENT_S) / (IMPATIENT_S - PATIENT_S), 0.0), 1.0)
