@@ -22,6 +22,7 @@ from av_stack.cli.report import report_command
 from av_stack.cli.suite import suite_command
 from av_stack.cli.tools import calibrate_command, doctor_command, list_command, repair_command, serve_command
 from av_stack.cli.tune import tune_command
+from av_stack.cli.weather import look_command, weather_command
 from av_stack.interruption import INTERRUPTED_STATUS, leave, raise_on_signals
 
 app = typer.Typer(
@@ -39,6 +40,8 @@ app.add_typer(scenarios_app, name="scenarios")
 app.command("run")(run_command)
 app.command("replay")(replay_command)
 app.command("suite")(suite_command)
+app.command("weather")(weather_command)
+app.command("weather-look", hidden=True)(look_command)  # what the processes of weather run
 app.command("attach")(attach_command)
 app.command("dataset")(dataset_command)
 app.command("train")(train_command)

@@ -6,7 +6,7 @@ stack looks at both, and its answers are compared with the truth in pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from av_stack.world.carla.map import lane_graph_of_text
 from av_stack.world.carla.weather import weather_presets
 from perception.map_index import MapIndex
 from scenarios.judging.judge import Judge
+from scenarios.model import Scenario
 from sim_configs.load import load_stack, load_weather
 
 
@@ -84,18 +85,15 @@ def compare_weathers(
     Only the second drive leaves files. `abandon` is that of `run.Options`.
     """
     drive, options = plan.drive, plan.options
-    index = MapIndex(lane_graph_of_text(drive.setup.map_text, drive.setup.map_name))
-    there, now = (_Looks(drive, drive.setup.rig.cameras[0], index) for _ in range(2))
     other = drive.scenario.model_copy(update={"weather": options.weather, "weather_keyframes": ()})
     watchers = [watch] if watch is not None else []
-    with recorded_map(drive) as maps:
-        driven = Options(maps=maps, weights=options.weights, device=options.device, abandon=abandon)
-        setup = _setup(drive, own_weather(drive.scenario))
-        unrecorded = replace(driven, record=RECORD_NONE)
-        outcome = run_loaded(drive.scenario, setup, unrecorded, [*watchers, there.watch], there.around)
-        if outcome.figures["error"] is None:
-            setup, recorded = _setup(drive, plan.weather), replace(driven, out=options.out)
-            outcome = run_loaded(other, setup, recorded, [*watchers, now.watch], now.around)
+    driven = Options(weights=options.weights, device=options.device, abandon=abandon)
+    there, outcome = look_again(
+        drive, drive.scenario, own_weather(drive.scenario), replace(driven, record=RECORD_NONE), watchers
+    )
+    now: list[StepScore] = []
+    if outcome.figures["error"] is None:
+        now, outcome = look_again(drive, other, plan.weather, replace(driven, out=options.out), watchers)
     error = outcome.figures["error"]
     notes = list(fingerprint.differences(drive.setup.versions, fingerprint.version()))
     if drive.setup.oracles and not drive.setup.rig.radars:
@@ -104,12 +102,31 @@ def compare_weathers(
         recording=str(drive.path),
         weather_there=drive.scenario.weather_label,
         weather_now=options.weather,
-        there=there.scores,
-        now=now.scores,
+        there=there,
+        now=now,
         problem=None if error is None else str(error),
         notes=[*notes, *([drive.problem] if drive.problem is not None else [])],
     )
     return report, outcome
+
+
+def look_again(
+    drive: RecordedDrive,
+    scenario: Scenario,
+    weather: str | Mapping[str, float],
+    options: Options,
+    watchers: Sequence[Watcher] = (),
+) -> tuple[list[StepScore], Outcome]:
+    """Drive once more in this weather, with the recorded commands; returns what the stack sees in each recorded step.
+
+    `scenario` is the recorded one; its name and that of its weather may be others.
+    """
+    index = MapIndex(lane_graph_of_text(drive.setup.map_text, drive.setup.map_name))
+    looks = _Looks(drive, drive.setup.rig.cameras[0], index)
+    with recorded_map(drive) as maps:
+        options = replace(options, maps=maps)
+        outcome = run_loaded(scenario, _setup(drive, weather), options, [*watchers, looks.watch], looks.around)
+    return looks.scores, outcome
 
 
 def _setup(drive: RecordedDrive, weather: str | Mapping[str, float]) -> Setup:

@@ -32,12 +32,18 @@ class SeenLine:
 
 @dataclass(frozen=True, slots=True)
 class SeenObject:
-    """A road user in the front camera's picture, hidden or not: its range, and that of its track; None without one."""
+    """A road user in the front camera's picture, hidden or not: its range, and that of its track; None without one.
+
+    `height_px` is the height of its whole box in the picture. `is_in_picture` tells whether the camera sees the track,
+    which radars or an earlier picture may hold alone.
+    """
 
     actor_id: int
     group: str
     range_m: float
     seen_range_m: float | None
+    height_px: float = 0.0
+    is_in_picture: bool = False
 
     @property
     def range_error(self) -> float | None:
@@ -47,13 +53,17 @@ class SeenObject:
 
 @dataclass(frozen=True, slots=True)
 class StepScore:
-    """What perception saw in one step. `lights` holds the recognized states by signal id, `true_lights` all states."""
+    """What perception saw in one step. `lights` holds the recognized states by signal id, `true_lights` all states.
+
+    `ego_error_m` is how far ahead and to the left of its true place the ego believes to be.
+    """
 
     stamp: Stamp
     lines: Sequence[SeenLine]
     objects: Sequence[SeenObject]
     lights: Mapping[str, str]
     true_lights: Mapping[str, str]
+    ego_error_m: tuple[float, float] = (0.0, 0.0)
 
 
 def score_step(truth: Truth, scene: Scene, camera: CameraModel, index: MapIndex) -> StepScore:
@@ -64,7 +74,13 @@ def score_step(truth: Truth, scene: Scene, camera: CameraModel, index: MapIndex)
         _objects(truth, scene, camera),
         {name: view.state.value for name, view in scene.lights.items() if view.state is not LightState.UNKNOWN},
         {name: state.value for name, state in truth.lights.items()},
+        _ego_error_m(truth, scene),
     )
+
+
+def _ego_error_m(truth: Truth, scene: Scene) -> tuple[float, float]:
+    ahead_m, left_m = map_to_vehicle((scene.ego.x_m, scene.ego.y_m), truth.ego)
+    return float(ahead_m), float(left_m)
 
 
 def _group_of(one: TrackedObject) -> str:
@@ -89,16 +105,18 @@ def _objects(truth: Truth, scene: Scene, camera: CameraModel) -> tuple[SeenObjec
     Both are taken relative to the ego: where it is, and where it believes to be.
     """
     there = [
-        (one, _group_of(one), at)
+        (one, _group_of(one), at, box[3] - box[1])
         for one in truth.objects
-        if np.hypot(*(at := _ahead(one, truth.ego))) <= RANGE_MAX_M and box_in_image(one, truth, camera) is not None
+        if np.hypot(*(at := _ahead(one, truth.ego))) <= RANGE_MAX_M
+        and (box := box_in_image(one, truth, camera)) is not None
     ]
     ego = scene.ego
     believed = Pose2D(ego.x_m, ego.y_m, ego.yaw_rad)
     tracks = [(_group_of(track), _ahead(track, believed)) for track in scene.objects]
+    is_in_picture = [track.box_px is not None for track in scene.objects]
     pairs = sorted(
         (float(np.hypot(*(at - seen_at))), number, other)
-        for number, (_, group, at) in enumerate(there)
+        for number, (_, group, at, _) in enumerate(there)
         for other, (seen_group, seen_at) in enumerate(tracks)
         if group == seen_group and np.hypot(*(at - seen_at)) <= max(MATCH_M, MATCH_SHARE * np.hypot(*at))
     )
@@ -112,8 +130,10 @@ def _objects(truth: Truth, scene: Scene, camera: CameraModel) -> tuple[SeenObjec
             group,
             float(np.hypot(*at)),
             float(np.hypot(*tracks[track_of[number]][1])) if number in track_of else None,
+            float(height_px),
+            number in track_of and is_in_picture[track_of[number]],
         )
-        for number, (one, group, at) in enumerate(there)
+        for number, (one, group, at, height_px) in enumerate(there)
     )
 
 

@@ -34,13 +34,23 @@ def drive(job: Job, arguments: Sequence[str], folder: Path, stop: threading.Even
 
     `arguments` are options of `av-stack run`.
     """
-    began_s = time.monotonic()
+    return run_command(("run", str(write_table(job, folder)), "--out", str(folder), *arguments), folder, stop)
+
+
+def write_table(job: Job, folder: Path) -> Path:
+    """Write what is driven to the folder of the run; returns the file."""
     table = folder / FILES[job.kind]
     table.write_text(job.text)
+    return table
+
+
+def run_command(words: Sequence[str], folder: Path, stop: threading.Event) -> Attempt:
+    """As `drive`, with any command of av-stack that leaves a result in `folder`; `words` are the command's."""
+    began_s = time.monotonic()
     # A session of its own keeps Ctrl-C away from the run: it is ended once, and then releases its resources.
     with (folder / LOG).open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "av_stack.suite.child", "run", str(table), "--out", str(folder), *arguments],
+            [sys.executable, "-m", "av_stack.suite.child", *words],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -51,10 +51,22 @@ def told_entry(entry: Mapping[str, Any]) -> str:
 
 
 class SuiteProgress:
-    """Observer that shows the progress of a suite of `total` runs, `done` of which are done; a context manager."""
+    """Observer that shows the progress of a suite of `total` runs, `done` of which are done; a context manager.
 
-    def __init__(self, name: str, total: int, done: int, capacity: Callable[[], int], console: Console) -> None:
+    `tell` makes the line about a run that is done of its entry.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        total: int,
+        done: int,
+        capacity: Callable[[], int],
+        console: Console,
+        tell: Callable[[Mapping[str, Any]], str] = told_entry,
+    ) -> None:
         self._total, self._done, self._capacity, self._console = total, done, capacity, console
+        self._told = tell
         self._durations_s: list[float] = []
         self._began_s: dict[str, float] = {}
         self._rows: dict[str, TaskID] = {}
@@ -91,7 +103,7 @@ class SuiteProgress:
 
     def kept(self, entry: Mapping[str, Any]) -> None:
         self._done += 1
-        self._tell(f"{self._done}/{self._total} {told_entry(entry)} ({self._say()})")
+        self._tell(f"{self._done}/{self._total} {self._told(entry)} ({self._say()})")
         self._update()
 
     def _tell(self, line: str) -> None:

@@ -122,7 +122,8 @@ def refuse_if_none_can_start(jobs: Sequence[Job]) -> None:
 
 
 def _scenario_job(scenario: Scenario, options: Options) -> Job:
-    text = yaml.safe_dump(scenario.model_dump(mode="json", exclude_none=True), sort_keys=False)
+    replaced = {"weather"} if scenario.weather_keyframes else None  # a scenario has only one of them
+    text = yaml.safe_dump(scenario.model_dump(mode="json", exclude_none=True, exclude=replaced), sort_keys=False)
     refusal = ""
     try:
         check_settings(scenario, None, options.address, options.maps)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import carla
 
 from av_core.errors import ConfigError
+from scenarios.leaderboard.weather import WEATHER_NAMES
 
 
 def weather_presets() -> tuple[str, ...]:
@@ -27,3 +28,11 @@ def weather_of(weather: str | Mapping[str, float]) -> carla.WeatherParameters:
         preset: carla.WeatherParameters = getattr(carla.WeatherParameters, weather)
         return preset
     return carla.WeatherParameters(**weather)
+
+
+def weather_values(weather: str | Mapping[str, float]) -> dict[str, float]:
+    """All parameters of a weather by name. Raises ConfigError for the preset Default, which has none of its own."""
+    if weather == "Default":
+        raise ConfigError("the weather Default is the map's own, whose parameters are not known; take another one")
+    parameters = weather_of(weather)
+    return {name: float(getattr(parameters, name)) for name in WEATHER_NAMES}
