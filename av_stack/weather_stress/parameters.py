@@ -159,12 +159,12 @@ def _steps(option: str, text: str) -> list[float]:
     first, last, step = parts
     if step == 0.0:
         raise ConfigError(f"{option}: the step is 0")
-    count = math.floor((last - first) / step + 1e-9) + 1
-    if count < 1:
+    steps = (last - first) / step + 1e-9
+    if steps < 0.0:
         raise ConfigError(f"{option}: the range is empty; steps of {step:g} do not lead from {first:g} to {last:g}")
-    if count > VALUES_MAX:
-        raise ConfigError(f"{option}: {count} values; at most {VALUES_MAX} are allowed, so take a larger step")
-    return [round(first + number * step, 9) for number in range(count)]
+    if steps >= VALUES_MAX:
+        raise ConfigError(f"{option}: more than {VALUES_MAX} values; take a larger step")
+    return [round(first + number * step, 9) for number in range(math.floor(steps) + 1)]
 
 
 def _number(option: str, text: str) -> float:

@@ -19,6 +19,7 @@ from av_stack.suite.sources import (
     folder_jobs,
     refuse_if_none_can_start,
     route_jobs,
+    scenario_jobs,
     suite_jobs,
     with_map_digests,
 )
@@ -27,6 +28,7 @@ from scenarios.leaderboard.types import TYPES
 from scenarios.model import FOLDER as SCENARIOS
 from scenarios.model import Scenario, load_scenario
 from scenarios.suites import SUITES
+from scenarios.weather_course import KeyframeTable
 
 ROUTE = """
    <route id="{id}" town="{town}">
@@ -142,3 +144,10 @@ def test_equal_fingerprints_have_one_id_and_different_ones_say_why() -> None:
     assert fingerprint_id(one) != fingerprint_id(other)
     again["version"]["commit"] = "of a document"
     assert differences(one, again) == []
+
+
+def test_a_scenario_with_weather_along_its_route_is_written_as_it_can_be_read() -> None:
+    keyframes = (KeyframeTable(route_percent=0.0), KeyframeTable(route_percent=100.0, fog_density=50.0))
+    scenario = load_scenario("parked_car").model_copy(update={"weather_keyframes": keyframes})
+    [job] = scenario_jobs([scenario], Options())
+    assert Scenario.model_validate(yaml.safe_load(job.text)).weather_keyframes == keyframes
