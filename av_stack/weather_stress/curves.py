@@ -22,7 +22,7 @@ class Plot:
 
 def _by_distance(group: str) -> Plot:
     lines = [(seen.recall_name(group, low, high, "m"), f"{low:g}-{high:g} m") for low, high in BANDS_M]
-    return Plot(f"{group} detected, by distance (share of the reference)", tuple(lines))
+    return Plot(f"{group} detected, by distance (share)", tuple(lines))
 
 
 def _by_size(group: str) -> Plot:
@@ -30,22 +30,22 @@ def _by_size(group: str) -> Plot:
         (seen.recall_name(group, low, high, "px"), f"from {low:g} px" if high > 1e6 else f"{low:g}-{high:g} px")
         for low, high in seen.HEIGHTS_PX
     ]
-    return Plot(f"{group} detected, by height in the picture (share of the reference)", tuple(lines))
+    return Plot(f"{group} detected, by height in the picture (share)", tuple(lines))
 
 
 PLOTS = (
     Plot("driving score (2.0)", ((driven.SCORE, "driving score"),)),
     Plot("drives that lack nothing (share)", ((driven.PASSES, "drives"),)),
-    Plot("lane lines right (share of the reference)", ((seen.LINES_KEPT, "lines"),)),
+    Plot("lane lines right (share)", ((seen.LINES_KEPT, "lines"),)),
     Plot("lane error at 10 m (m)", ((seen.LINE_ERROR_MEDIAN, "median"), (seen.LINE_ERROR_P95, "95 %"))),
     _by_distance("vehicles"),
     _by_distance("pedestrians"),
     _by_size("vehicles"),
     _by_size("pedestrians"),
-    Plot("road users up to 40 m detected (share of the reference)", ((seen.USERS_KEPT, "road users"),)),
+    Plot("road users up to 40 m detected (share)", ((seen.USERS_KEPT, "road users"),)),
     Plot("median relative range error", ((seen.RANGE_ERROR, "range error"),)),
     Plot("localization error, 95 % (m)", ((seen.POSITION_P95, "position"), (seen.ACROSS_P95, "across the lane"))),
-    Plot("traffic lights (share)", ((seen.LIGHTS_KEPT, "right, of those right in the reference"),
+    Plot("traffic lights (share)", ((seen.LIGHTS_KEPT, "right"),
                                     (seen.LIGHTS_WRONG, "wrong"))),
     Plot("lateral error of the drive, rms (m)", ((driven.LATERAL_RMS, "lateral error"),)),
     Plot("stopping distance (m)", ((driven.STOPPING, "from the event to standing"),)),

@@ -37,10 +37,10 @@ def weather_page(content: Mapping[str, Any], out: Path) -> str:
 
 def _header(content: Mapping[str, Any]) -> str:
     axes = ", ".join(axis["name"] for axis in content["axes"])
+    count = len(content["units"])
+    told = "1 drive, " if count == 1 else f"{count} drives, each "
     head = f"<h1>{text(content['name'])}: {text(axes)}</h1>"
-    return (
-        f'{head}<span class="meta">{len(content["units"])} drives, each compared with itself in its own weather</span>'
-    )
+    return f'{head}<span class="meta">{told}compared with itself in its own weather</span>'
 
 
 def _found(content: Mapping[str, Any]) -> str:

@@ -1,8 +1,9 @@
 /** Put the page of a weather study together. `window.report` is there once all of it can be used. */
 async function start() {
   await loadPlotly();
-  for (const curve of data.curves) curvePlot(newBox(), curve);
-  for (const map of data.maps) heatMap(newBox(), map);
+  const plots = [...data.curves.map((curve) => [curvePlot, curve]), ...data.maps.map((map) => [heatMap, map])];
+  const boxes = plots.map(newBox); // all first: a plot takes the width that its box has
+  await Promise.all(plots.map(([draw, content], number) => draw(boxes[number], content)));
   window.report = {};
 }
 
@@ -17,9 +18,9 @@ function newBox() {
 }
 
 function layoutFor(title, xTitle) {
-  return { title: { text: title, font: { size: 14 }, x: 0.01, xanchor: "left" }, font: PLOT_FONT, height: 260,
-    margin: { l: 10, r: 20, t: 40, b: 44 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "#fbfcfe",
-    legend: { orientation: "h", x: 1, xanchor: "right", y: 1.02, yanchor: "bottom" },
+  return { title: { text: title, font: { size: 14 }, x: 0.01, xanchor: "left", y: 0.97, yanchor: "top" }, font: PLOT_FONT, height: 280,
+    margin: { l: 10, r: 20, t: 56, b: 44 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "#fbfcfe",
+    legend: { orientation: "h", x: 0, xanchor: "left", y: 1.0, yanchor: "bottom" },
     xaxis: { title: { text: xTitle }, automargin: true }, yaxis: { automargin: true, rangemode: "tozero" } };
 }
 
@@ -46,7 +47,8 @@ function heatMap(box, map) {
   const trace = { type: "heatmap", x: map.x, y: map.y, z: map.z, colorscale: "Viridis", hoverongaps: false,
     hovertemplate: "%{x}, %{y}: %{z:.3f}<extra></extra>" };
   const layout = layoutFor(map.title, map.x_title);
-  layout.yaxis = { title: { text: map.y_title }, automargin: true };
+  layout.xaxis.type = "category"; // a tick for each weather
+  layout.yaxis = { title: { text: map.y_title }, automargin: true, type: "category" };
   return Plotly.newPlot(box, [trace], layout, CONFIG);
 }
 

@@ -50,7 +50,7 @@ def test_curves_are_means_with_bands(sweep: dict[str, Any]) -> None:
     assert score["x"] == [50.0, 100.0]
     assert score["mean"] == [55.0, 25.0]
     assert score["low"][0] == pytest.approx(55.0 - 12.706 * 5.0, abs=0.01)
-    lanes = by_title["lane lines right (share of the reference)"]
+    lanes = by_title["lane lines right (share)"]
     assert lanes["lines"][0]["x"] == [50.0]  # unknown in the other
     assert lanes["limits"] == [0.9]
     assert "stopping distance (m)" not in by_title
