@@ -50,6 +50,9 @@ def weather_command(
     seeds: Annotated[
         int, typer.Option(min=1, max=SEEDS_MAX, help="Drives of each scenario, with this many traffic seeds.")
     ] = 1,
+    looks_only: Annotated[
+        bool, typer.Option("--looks-only", help="Measure the modules alone, without a drive in each weather.")
+    ] = False,
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps for the embedded server.")] = None,
     workers: Annotated[int, typer.Option(min=1, max=WORKERS_MAX, help="Runs at the same time.")] = 1,
     out: Annotated[Path, typer.Option("--out", help="Folder for weather.json, weather.html and all runs.")] = OUT,
@@ -66,14 +69,15 @@ def weather_command(
     check_out_folder(out)
     with importing():
         from av_stack.suite.job import Options
-        from av_stack.weather_stress.study import Place, Study
+        from av_stack.weather_stress.study import KINDS, Place, Study
         from av_stack.weather_stress.weathers import units
         from av_stack.world.carla.weather import named_weathers
 
         axes = parse_axes(sweep or [], named_weathers())
         found = units(_scenarios(scenario), seeds)
         options = Options(maps=maps.resolve() if maps is not None else None)
-    place = Place(out, workers, options, console, resume)
+    kinds = tuple(kind for kind in KINDS if kind == "look" or not looks_only)
+    place = Place(out, workers, options, console, resume, kinds)
     with Study(Path(scenario).stem, found, place) as study:
         content = _search(study, search, found[0], out) if search is not None else _sweep(study, axes, out)
     _write(content, out)
@@ -123,7 +127,7 @@ def _sweep(study: Study, axes: Sequence[Axis], out: Path) -> dict[str, Any]:
     from av_stack.weather_stress.weathers import points
 
     found = points(axes)
-    study.run_round([Wanted(unit, at, kind) for at in found for unit in study.units for kind in ("look", "drive")])
+    study.run_round([Wanted(unit, at, kind) for at in found for unit in study.units for kind in study.kinds])
     return sweep_content(study.name, study, axes, found, out)
 
 

@@ -50,8 +50,9 @@ def search_limits(study: Study, search: Search) -> list[ModuleLimit]:
     """Run rounds until the limit of every module in every drive is known; the module that fails first comes first."""
     while wanted := [one for unit in study.units for one in _next(study, unit, search)]:
         study.run_round(wanted)
-    limits = [_unit_limit(study, unit, search, module) for unit in study.units for module in MODULES]
-    found = [module_limit(module, [one for one in limits if one.module == module], search) for module in MODULES]
+    modules = _modules(study)
+    limits = [_unit_limit(study, unit, search, module) for unit in study.units for module in modules]
+    found = [module_limit(module, [one for one in limits if one.module == module], search) for module in modules]
     return sorted(found, key=lambda one: _order(one, search))
 
 
@@ -84,10 +85,19 @@ def points_of(study: Study, search: Search) -> list[Point]:
     return [point for point in points if any(study.at(unit, point).folders for unit in study.units)]
 
 
+def _kind(module: str) -> Kind:
+    return "drive" if module == DRIVE else "look"
+
+
+def _modules(study: Study) -> list[str]:
+    """The modules that the runs of a study measure."""
+    return [module for module in MODULES if _kind(module) in study.kinds]
+
+
 def _next(study: Study, unit: Unit, search: Search) -> list[Wanted]:
     found: dict[Wanted, None] = {}
-    for module in MODULES:
-        kind: Kind = "drive" if module == DRIVE else "look"
+    for module in _modules(study):
+        kind = _kind(module)
         fraction = next_fraction(_outcomes(study, unit, search, module, kind))
         if fraction is not None:
             found[Wanted(unit, point_of(search, fraction), kind)] = None
@@ -106,7 +116,7 @@ def _outcomes(study: Study, unit: Unit, search: Search, module: str, kind: Kind)
 
 
 def _unit_limit(study: Study, unit: Unit, search: Search, module: str) -> UnitLimit:
-    kind: Kind = "drive" if module == DRIVE else "look"
+    kind = _kind(module)
     outcomes = _outcomes(study, unit, search, module, kind)
     values = [study.at(unit, point_of(search, fraction)).values for fraction in outcomes]
     found = bracket(outcomes)

@@ -44,6 +44,7 @@ LOOK_COMMAND = "weather-look"
 """The command that a look runs; it is not for people."""
 
 Kind = Literal["drive", "look"]
+KINDS: tuple[Kind, ...] = ("look", "drive")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +74,21 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a study's files are and how its runs go: `workers` at a time."""
+    """Where a study's files are and how its runs go: `workers` at a time. `kinds` are those of its runs."""
 
     out: Path
     workers: int
     options: Options
     console: Console
     resume: bool
+    kinds: tuple[Kind, ...] = KINDS
 
 
 class Study:
     """The measurements of all units in all weathers so far. Raises AvStackError where a reference drive has none."""
 
     def __init__(self, name: str, units: Sequence[Unit], place: Place) -> None:
-        self.units, self.name, self._place = units, name, place
+        self.units, self.name, self.kinds, self._place = units, name, place.kinds, place
         self.measured: dict[tuple[str, Point], Measured] = {}
         self._rounds = 0
         self._closers = ExitStack()

@@ -12,7 +12,7 @@ from av_stack.weather_stress.drive_figures import PASSES
 from av_stack.weather_stress.figures import LIGHTS_KEPT, LINES_KEPT, USERS_KEPT, Figure
 from av_stack.weather_stress.first_failures import first_of, points_of, search_limits
 from av_stack.weather_stress.parameters import Search
-from av_stack.weather_stress.study import Measured, Wanted
+from av_stack.weather_stress.study import KINDS, Kind, Measured, Wanted
 from av_stack.weather_stress.weathers import Point, Unit, units
 from scenarios.model import load_scenario
 
@@ -24,7 +24,8 @@ LIMITS = {LINES_KEPT: (30.0, 40.0), USERS_KEPT: (60.0, 60.0), LIGHTS_KEPT: (200.
 class MadeStudy:
     """Stands for a study: each figure falls to 0 beyond its fog."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: tuple[Kind, ...] = KINDS) -> None:
+        self.kinds = kinds
         self.units = units([load_scenario("parked_car")], 2)
         self.measured: dict[tuple[str, Point], Measured] = {}
         self.rounds: list[Sequence[Wanted]] = []
@@ -81,3 +82,11 @@ def test_two_searches_make_the_same_rounds() -> None:
         search_limits(study, FOG)
         rounds.append([[(one.unit.name, one.point, one.kind) for one in wanted] for wanted in study.rounds])
     assert rounds[0] == rounds[1]
+
+
+def test_looks_alone_give_the_modules_limits() -> None:
+    study = MadeStudy(("look",))
+    limits = search_limits(study, FOG)
+    assert {one.kind for wanted in study.rounds for one in wanted} == {"look"}
+    assert "drive" not in [limit.module for limit in limits]
+    assert limits[0].module == "lanes"
