@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,18 +12,22 @@ from av_stack.weather_stress import drive_figures as driven
 from av_stack.weather_stress import figures as seen
 from av_stack.weather_stress.intervals import mean_interval
 
+SHARE = 1.0
+"""Largest value of a share."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One plot: the figures that it shows, each with the words of its line."""
+    """One plot: the figures that it shows, each with the words of its line; none is below 0 or above `most`."""
 
     title: str
     lines: tuple[tuple[str, str], ...]
+    most: float = math.inf
 
 
 def _by_distance(group: str) -> Plot:
     lines = [(seen.recall_name(group, low, high, "m"), f"{low:g}-{high:g} m") for low, high in BANDS_M]
-    return Plot(f"{group} detected, by distance (share)", tuple(lines))
+    return Plot(f"{group} detected, by distance (share)", tuple(lines), SHARE)
 
 
 def _by_size(group: str) -> Plot:
@@ -30,23 +35,23 @@ def _by_size(group: str) -> Plot:
         (seen.recall_name(group, low, high, "px"), f"from {low:g} px" if high > 1e6 else f"{low:g}-{high:g} px")
         for low, high in seen.HEIGHTS_PX
     ]
-    return Plot(f"{group} detected, by height in the picture (share)", tuple(lines))
+    return Plot(f"{group} detected, by height in the picture (share)", tuple(lines), SHARE)
 
 
 PLOTS = (
-    Plot("driving score (2.0)", ((driven.SCORE, "driving score"),)),
-    Plot("drives that lack nothing (share)", ((driven.PASSES, "drives"),)),
-    Plot("lane lines right (share)", ((seen.LINES_KEPT, "lines"),)),
+    Plot("driving score (2.0)", ((driven.SCORE, "driving score"),), 100.0),
+    Plot("drives that lack nothing (share)", ((driven.PASSES, "drives"),), SHARE),
+    Plot("lane lines right (share)", ((seen.LINES_KEPT, "lines"),), SHARE),
     Plot("lane error at 10 m (m)", ((seen.LINE_ERROR_MEDIAN, "median"), (seen.LINE_ERROR_P95, "95 %"))),
     _by_distance("vehicles"),
     _by_distance("pedestrians"),
     _by_size("vehicles"),
     _by_size("pedestrians"),
-    Plot("road users up to 40 m detected (share)", ((seen.USERS_KEPT, "road users"),)),
+    Plot("road users up to 40 m detected (share)", ((seen.USERS_KEPT, "road users"),), SHARE),
     Plot("median relative range error", ((seen.RANGE_ERROR, "range error"),)),
     Plot("localization error, 95 % (m)", ((seen.POSITION_P95, "position"), (seen.ACROSS_P95, "across the lane"))),
     Plot("traffic lights (share)", ((seen.LIGHTS_KEPT, "right"),
-                                    (seen.LIGHTS_WRONG, "wrong"))),
+                                    (seen.LIGHTS_WRONG, "wrong")), SHARE),
     Plot("lateral error of the drive, rms (m)", ((driven.LATERAL_RMS, "lateral error"),)),
     Plot("stopping distance (m)", ((driven.STOPPING, "from the event to standing"),)),
     Plot("smallest time to collision (s)", ((driven.LEAST_TTC, "time to collision"),)),
@@ -60,7 +65,7 @@ def curves(content: Mapping[str, Any]) -> list[dict[str, Any]]:
     stated = {limit["figure"]: limit["value"] for limit in content["limits"]}
     found = []
     for plot in PLOTS:
-        lines = [_line(content, figure, words, axis["name"], values) for figure, words in plot.lines]
+        lines = [_line(content, plot, number, axis["name"], values) for number in range(len(plot.lines))]
         lines = [line for line in lines if line["x"]]
         if lines:
             limits = sorted({stated[figure] for figure, _ in plot.lines if figure in stated})
@@ -87,15 +92,17 @@ def heat_maps(content: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _line(content: Mapping[str, Any], figure: str, words: str, name: str, values: Sequence[Any]) -> dict[str, Any]:
+def _line(content: Mapping[str, Any], plot: Plot, number: int, name: str, values: Sequence[Any]) -> dict[str, Any]:
+    """One line of a plot; its band ends where the figure cannot be."""
+    figure, words = plot.lines[number]
     line: dict[str, Any] = {"name": words, "x": [], "mean": [], "low": [], "high": [], "drives": []}
     for value in values:
         interval = mean_interval(_values(content, figure, {name: value}))
         if interval is not None:
             line["x"].append(value)
             line["mean"].append(interval.mean)
-            line["low"].append(interval.low)
-            line["high"].append(interval.high)
+            line["low"].append(None if interval.low is None else max(interval.low, 0.0))
+            line["high"].append(None if interval.high is None else min(interval.high, plot.most))
             line["drives"].append(interval.count)
     return line
 

@@ -49,7 +49,8 @@ def test_curves_are_means_with_bands(sweep: dict[str, Any]) -> None:
     [score] = by_title["driving score (2.0)"]["lines"]
     assert score["x"] == [50.0, 100.0]
     assert score["mean"] == [55.0, 25.0]
-    assert score["low"][0] == pytest.approx(55.0 - 12.706 * 5.0, abs=0.01)
+    assert score["high"][1] == pytest.approx(25.0 + 12.706 * 5.0, abs=0.01)
+    assert (score["low"][0], score["high"][0]) == (0.0, 100.0)  # the band ends where a score cannot be
     lanes = by_title["lane lines right (share)"]
     assert lanes["lines"][0]["x"] == [50.0]  # unknown in the other
     assert lanes["limits"] == [0.9]
