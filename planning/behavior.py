@@ -54,13 +54,14 @@ _FEASIBLE_MPS2 = 6.0
 """Deceleration up to which stopping for a conflict is still considered possible."""
 
 _IMPATIENT_SHARE = 0.5
-"""Share of the time after a crossing vehicle that an impatient ego does without."""
+"""Share of the time after a crossing vehicle, and of the hysteresis, that an impatient ego does without."""
 
 _START_S, _STARTED_MPS = 0.4, 4.0
 """Time that a start takes longer than with the acceleration at once, and the speed from which it does not."""
 
-_LEAST_GAP_M = 0.1
-"""An ego that cannot stop so far before a conflict any more drives on."""
+_INSIDE_M = 0.3
+"""An ego that cannot halt before it is so far inside the place of a conflict drives on. That place has a margin, so that
+vehicles still pass there."""
 
 _OTHER_ROAD_RAD = 0.35
 """A road user whose heading differs from the ego's by more comes from another road; one that turns by no more stays on
@@ -257,7 +258,8 @@ class TrafficBehavior:
                 result.stops.append(StopTarget(stop_s, _crossing_cause(conflict.item)))
                 return True
             return self._merge(conflict, route, ego, reference, ego_times_s, result)
-        if ego.front_s_m > conflict.low_s_m - 0.3:
+        is_inside = ego.front_s_m > conflict.low_s_m - _INSIDE_M
+        if is_inside if walker else _halt_s_m(ego) + ego.front_m > conflict.low_s_m + _INSIDE_M:
             return False
         before, after = self._time_margins(conflict, ego.impatience, conflict.item.track_id in yielding_to)
         arrive = float(np.interp(conflict.low_s_m - ego.front_m, reference.s_m, ego_times_s))
@@ -266,8 +268,6 @@ class TrafficBehavior:
         if not np.isfinite(arrive) or clear + before < conflict.enter_s or arrive > conflict.leave_s + after:
             return False
         stop_s = self._stop_position_m(conflict, route, ego, walker)
-        if stop_s is None:
-            return False
         result.stops.append(StopTarget(stop_s, _crossing_cause(conflict.item)))
         return True
 
@@ -279,7 +279,7 @@ class TrafficBehavior:
         config, hysteresis_s = self._config, self._config.yield_hysteresis_s if is_waiting else 0.0
         if conflict.item.kind is ObjectKind.PEDESTRIAN:
             return _WALKER_BEFORE_S + hysteresis_s, _WALKER_AFTER_S + 0.5 * hysteresis_s
-        hysteresis_s *= 1.0 - impatience
+        hysteresis_s *= 1.0 - _IMPATIENT_SHARE * impatience
         after_s = config.time_margin_after_s * (1.0 - _IMPATIENT_SHARE * impatience)
         return config.time_margin_before_s + hysteresis_s, after_s + 0.5 * hysteresis_s
 
@@ -315,7 +315,9 @@ class TrafficBehavior:
         """Where the ego waits before it turns onto the road of `conflict`; None where it need not, or cannot."""
         heading = float(route.curve.pose_at(ego.s_m)[2])
         from_other_road = abs(float(wrap_angle(conflict.item.yaw_rad - heading))) > _OTHER_ROAD_RAD
-        if not from_other_road or conflict.turn_rad > _OTHER_ROAD_RAD or ego.front_s_m > conflict.low_s_m - 0.3:
+        if not from_other_road or conflict.turn_rad > _OTHER_ROAD_RAD:
+            return None
+        if _halt_s_m(ego) + ego.front_m > conflict.low_s_m - _INSIDE_M:
             return None
         s_m, mps = _ego_at(conflict.enter_s, reference.s_m, ego_times_s, ego.speed_mps)
         other_front_m = conflict.s_at_enter_m + conflict.half_s_at_enter_m
@@ -368,8 +370,8 @@ class TrafficBehavior:
             result.caps.append(SpeedCap(ego.s_m, far, slow, cause))
         return True
 
-    def _stop_position_m(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, walker: bool) -> float | None:
-        """Arc length at which the ego waits for `conflict`; None when it is too late to stop.
+    def _stop_position_m(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, walker: bool) -> float:
+        """Arc length at which the ego waits for `conflict`.
 
         The ego waits at the first stop line or junction entry that is near the conflict and that gentle braking can
         reach, otherwise right before the conflict. That is also where it waits for oncoming traffic, in whose gaps it
@@ -389,8 +391,7 @@ class TrafficBehavior:
                 and _needed_deceleration(ego, place) < config.yellow_decel_mps2
             ):
                 return min(place, at_conflict)
-        nearest = max(at_conflict, ego.s_m + ego.speed_mps**2 / (2.0 * _FEASIBLE_MPS2))
-        return nearest if nearest + ego.front_m < conflict.low_s_m - _LEAST_GAP_M else None
+        return max(at_conflict, _halt_s_m(ego))
 
 
 def _conflict(
@@ -427,6 +428,11 @@ def _ego_at(time_s: float, s_m: Float, times_s: Float, speed_mps: float) -> tupl
     if row in (0, len(times_s)):
         return float(np.interp(time_s, times_s, s_m)), speed_mps if row == 0 else 0.0
     return float(np.interp(time_s, times_s, s_m)), float(np.diff(s_m)[row - 1] / np.diff(times_s)[row - 1])
+
+
+def _halt_s_m(ego: EgoOnRoute) -> float:
+    """Arc length at which the ego comes to a halt if it brakes as hard as is considered possible."""
+    return ego.s_m + ego.speed_mps**2 / (2.0 * _FEASIBLE_MPS2)
 
 
 def _needed_deceleration(ego: EgoOnRoute, stop_s_m: float) -> float:
