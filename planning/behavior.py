@@ -60,7 +60,7 @@ _START_S, _STARTED_MPS = 0.4, 4.0
 """Time that a start takes longer than with the acceleration at once, and the speed from which it does not."""
 
 _INSIDE_M = 0.3
-"""An ego that cannot halt before it is so far inside the place of a conflict drives on. That place has a margin, so that
+"""An ego that cannot halt before it is so far inside the place of a conflict drives on. The place has a margin, so that
 vehicles still pass there."""
 
 _OTHER_ROAD_RAD = 0.35
