@@ -63,6 +63,13 @@ _INSIDE_M = 0.3
 """An ego that cannot halt before it is so far inside the place of a conflict drives on. The place has a margin, so that
 vehicles still pass there."""
 
+_STREAM_SHARE = 0.7
+"""Before a lane change, the ego becomes no slower than this share of the speed of those that it lets pass: a stream
+would overtake it for ever."""
+
+_BESIDE_RAD = 0.2
+"""A road user whose heading differs from the ego's by no more drives beside it."""
+
 _OTHER_ROAD_RAD = 0.35
 """A road user whose heading differs from the ego's by more comes from another road; one that turns by no more stays on
 its road."""
@@ -341,8 +348,8 @@ class TrafficBehavior:
         """Handle a road user that will enter the ego's lane in the same direction. True when the ego gives way.
 
         The ego follows it if it is ahead, slows down to let it in if it is beside, and ignores it if it is behind or
-        enters only after `merge_horizon_s`. In a junction it slows for none behind its front: it has to get out of
-        the way of those that cross.
+        enters only after `merge_horizon_s`. In a junction it slows for none that crosses behind its front: it has
+        to get out of the way. Where lanes join, they do not cross.
         """
         config = self._config
         if conflict.enter_s > config.merge_horizon_s:
@@ -355,16 +362,18 @@ class TrafficBehavior:
         if conflict.enter_s == 0.0 and conflict.s_at_enter_m < ego.s_m + 0.5 * ego.front_m:
             return False
         rear_now = conflict.s_at_enter_m - conflict.half_s_at_enter_m - conflict.along_mps * conflict.enter_s
-        if route.is_junction[route.row_at(ego.s_m)] and rear_now + 2.0 * conflict.half_s_at_enter_m < ego.front_s_m:
+        heading_rad = float(route.curve.pose_at(ego.s_m)[2])
+        crosses = abs(float(wrap_angle(conflict.item.yaw_rad - heading_rad))) > _BESIDE_RAD
+        is_behind = rear_now + 2.0 * conflict.half_s_at_enter_m < ego.front_s_m
+        if crosses and is_behind and route.is_junction[route.row_at(ego.s_m)]:
             return False
         if rear_now - ego.front_m > ego.s_m:
             cause = self._leader_cause(conflict.item, conflict.along_mps)
             result.leaders.append(Leader(rear_now - ego.front_m, conflict.along_mps, cause))
         else:
-            # beside a lane change, a slower ego would only be overtaken by more and more of a stream
             rows = slice(route.row_at(ego.s_m), route.row_at(conflict.low_s_m) + 1)
-            is_change = bool(route.is_change[rows].any())
-            slow = max(1.0, (conflict.along_mps if is_change else min(conflict.along_mps, ego.speed_mps)) - 2.0)
+            least = _STREAM_SHARE * conflict.along_mps if route.is_change[rows].any() else 1.0
+            slow = max(least, 1.0, min(conflict.along_mps, ego.speed_mps) - 2.0)
             far = ego.s_m + 100.0
             cause = Constraint(ConstraintKind.MERGING_TRAFFIC, str(conflict.item.track_id))
             result.caps.append(SpeedCap(ego.s_m, far, slow, cause))
