@@ -64,8 +64,8 @@ _INSIDE_M = 0.3
 vehicles still pass there."""
 
 _STREAM_SHARE = 0.7
-"""Before a lane change, the ego becomes no slower than this share of the speed of those that it lets pass: a stream
-would overtake it for ever."""
+"""The ego becomes no slower than this share of the speed of a vehicle beside it that it lets pass: a stream would
+overtake it for ever."""
 
 _BESIDE_RAD = 0.2
 """A road user whose heading differs from the ego's by no more drives beside it."""
@@ -371,8 +371,7 @@ class TrafficBehavior:
             cause = self._leader_cause(conflict.item, conflict.along_mps)
             result.leaders.append(Leader(rear_now - ego.front_m, conflict.along_mps, cause))
         else:
-            rows = slice(route.row_at(ego.s_m), route.row_at(conflict.low_s_m) + 1)
-            least = _STREAM_SHARE * conflict.along_mps if route.is_change[rows].any() else 1.0
+            least = 0.0 if crosses else _STREAM_SHARE * conflict.along_mps
             slow = max(least, 1.0, min(conflict.along_mps, ego.speed_mps) - 2.0)
             far = ego.s_m + 100.0
             cause = Constraint(ConstraintKind.MERGING_TRAFFIC, str(conflict.item.track_id))
