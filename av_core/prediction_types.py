@@ -41,7 +41,8 @@ class PredictedObject:
 class Prediction:
     """Where the road users of the scene at `stamp` will be, in the scene's order.
 
-    Tracks that make no sense are left out.
+    Tracks that make no sense are left out; `rejected` is their number. Of several tracks with one id, only the first
+    keeps it.
 
     `times_s` (T,) counts from the stamp, begins with 0 and rises; T is at least 1.
     """
@@ -49,6 +50,7 @@ class Prediction:
     stamp: Stamp
     times_s: Float
     objects: tuple[PredictedObject, ...]
+    rejected: int = 0
 
     @property
     def horizon_s(self) -> float:

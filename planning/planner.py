@@ -139,6 +139,7 @@ class Planner:
             config.behavior.look_ahead_m,
             ego.speed_mps**2 / (2.0 * config.speed.decel_comfort_mps2) + 3.0 * ego.speed_mps,
         )
+        others_now = [one.item for one in prediction.objects]
         self._memory, stops, caps, commitments = signal_constraints(
             route,
             ego,
@@ -147,7 +148,7 @@ class Planner:
             reach,
             config.behavior,
             self._sights,
-            lambda signal: observe_junction(route, signal, ego.front_s_m, self._graph, scene.objects),
+            lambda signal: observe_junction(route, signal, ego.front_s_m, self._graph, others_now),
         )
         unprotected = frozenset(signal_id for signal_id, _ in self._memory.unprotected)
         stops.append(StopTarget(route.length_m, Constraint(ConstraintKind.END_OF_ROUTE)))

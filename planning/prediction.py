@@ -26,6 +26,7 @@ from av_core.types import (
 )
 from planning.config import PredictionConfig
 from planning.lanes.lane_index import LaneIndex, LaneMatch
+from planning.sensible import sensible_tracks
 
 _FOLLOW_M = 80.0
 """Distance for which a lane is followed beyond its end."""
@@ -36,9 +37,6 @@ _MATCH_M = 1.6
 _MATCH_RAD = 0.6
 _MAX_LANES = 3
 """Most lanes that one vehicle is predicted on."""
-
-_ABSURD = 1e6
-"""Metres, radians and metres per second beyond this are an error in a track."""
 
 _LEAVING_MPS = 0.6
 """Sideways speed from which a vehicle may be leaving its lane."""
@@ -63,9 +61,10 @@ class Predictor:
     def predict(self, scene: Scene) -> Prediction:
         """The road users of `scene`, with their velocities clipped and the modes of those that move.
 
-        Tracks whose place or motion is no finite number, or is absurd, are left out.
+        Tracks that make no sense are left out and counted: planning knows only those of the prediction.
         """
-        items = self._clip_velocities([item for item in scene.objects if _is_sensible(item)])
+        tracks = sensible_tracks(scene.objects)
+        items = self._clip_velocities(tracks.items)
         moving = [number for number, item in enumerate(items) if item.speed_mps > self._config.moving_speed_mps]
         lanes = dict(zip(moving, self._lanes([items[number] for number in moving]), strict=True))
         return Prediction(
@@ -75,6 +74,7 @@ class Predictor:
                 PredictedObject(item, self._modes(item, lanes[number]) if number in lanes else ())
                 for number, item in enumerate(items)
             ),
+            tracks.rejected,
         )
 
     def _clip_velocities(self, items: Sequence[TrackedObject]) -> list[TrackedObject]:
@@ -136,12 +136,6 @@ class Predictor:
     def _heading_change(self, key: LaneKey) -> float:
         yaw = np.unwrap(self._graph.lanes[key].yaw_rad)
         return float(abs(yaw[-1] - yaw[0]))
-
-
-def _is_sensible(item: TrackedObject) -> bool:
-    """Whether all numbers of a track are finite, and none is beyond what can be on a map."""
-    numbers = (item.x_m, item.y_m, item.yaw_rad, *item.velocity_mps, item.length_m, item.width_m)
-    return all(abs(number) < _ABSURD for number in numbers)  # false for NaN
 
 
 def _constant_velocity(item: TrackedObject, times_s: Float) -> PredictedMode:
