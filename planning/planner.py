@@ -160,7 +160,8 @@ class Planner:
         if path is not route:
             free = backward_pass(self._ceiling(path, ego.s_m, reach, caps), config.speed)
         times = forward_times(free, ego.speed_mps, first_stop_m, speed_config)
-        unmet = _without(local.prediction, local.met | (local.passed if local.is_passing else frozenset()))
+        known = local.met | local.let_by | (local.passed if local.is_passing else frozenset())
+        unmet = _without(local.prediction, known)
         others = self._behavior.constraints(path, ego, unmet, free, times, self._yielding, unprotected)
         others = _with_room_to_pass(others, local.passed, ROOM_TO_PASS_M - config.speed.standstill_gap_m)
         stops += _wait_to_pass(local)
@@ -231,10 +232,12 @@ def _wait_to_pass(local: LocalPath) -> list[StopTarget]:
 
 
 def _slow_to_pass(local: LocalPath, s_m: float) -> list[SpeedCap]:
-    """The lower speed with which the ego comes to what it passes."""
+    """The lower speed with which the ego comes to what it passes, or makes room."""
     if local.slower_mps is None:
         return []
     cause = Constraint(ConstraintKind.OBSTACLE, _first(local.passed))
+    if local.let_by:
+        cause = Constraint(ConstraintKind.CROSSING_TRAFFIC, _first(local.let_by))
     return [SpeedCap(s_m + 0.5 * local.slower_mps, s_m + 2.0 * local.slower_mps, local.slower_mps, cause)]
 
 

@@ -198,9 +198,7 @@ def _centres(poses: Float) -> Float:
     return poses + along * np.column_stack([np.cos(poses[:, 2]), np.sin(poses[:, 2]), np.zeros(len(poses))])
 
 
-def overlaps(
-    a: Float, a_size_m: tuple[float, float], b: Float, b_size_m: tuple[float, float]
-) -> NDArray[np.bool_]:
+def overlaps(a: Float, a_size_m: tuple[float, float], b: Float, b_size_m: tuple[float, float]) -> NDArray[np.bool_]:
     """(N,) Whether boxes with centres and headings `a` (N, 3) overlap boxes `b`: by the separating axis theorem."""
     away = b[:, :2] - a[:, :2]
     free = np.zeros(len(a), dtype=bool)

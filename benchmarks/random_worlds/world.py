@@ -231,5 +231,5 @@ def _nonsense(route: Route, s_m: float, rng: np.random.Generator) -> list[Tracke
             vx, vy = item.velocity_mps
             item = replace(item, velocity_mps=(value, vy) if name == "vx" else (vx, value))
         else:
-            item = replace(item, **{str(name): value})
+            item = replace(item, **{str(name): value})  # type: ignore[arg-type]
     return [item]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from av_core.types import Float, Indicator, LaneGraph, Manoeuvre, Prediction, TrafficLightView
 from planning.local.blockers import Blockers, FrontView, PassedObstacles
+from planning.local.hurry import HurryMemory, followers, update_hurry
 from planning.local.lattice import (
     CELLS,
     CENTRE,
@@ -30,6 +31,7 @@ from planning.local.lattice import (
     column_of,
     search,
 )
+from planning.local.making_room import SLOW_SHARE, along_edge, leave_lane, ways_to_leave
 from planning.local.occupancy import TIGHT, TIMES_S, WIDE, Body, Gaps, OnRoad, on_road, take_cells
 from planning.local.profile import shifted, smooth_offset
 from planning.local.road import Beside, RoadLayout, road_layout
@@ -75,6 +77,12 @@ _STOP_SLACK_M = 3.0
 _SLOWER_MPS = 1.5
 """The ego slows down for a plan that is slower than it by more than this after a second."""
 
+_SOON = 9
+"""Layers of the next 4 s. Out of its lane, the ego looks for another way if it had to slow down on the old one in them:
+it would have to wait with its return. Before that, another way would begin later and later."""
+
+_OUT_OF_LANE_M = 2.5
+
 _SHIFT_M = 15.0
 """Distance in which the columns of the search move from the ego's offset to whole columns beside the route."""
 
@@ -119,7 +127,7 @@ class LocalPath:
     ego to wait at `stop_s_m`, or to be slower for the next metres.
 
     `schedule` are arc lengths and speeds, m/s, that keep the times of a pass: an ego that is not faster meets none of
-    those `met`, which are the track ids of oncoming vehicles.
+    those `met`, which are the track ids of oncoming vehicles. The ego makes room for those `let_by`.
     """
 
     route: Route
@@ -131,6 +139,7 @@ class LocalPath:
     slower_mps: float | None = None
     schedule: tuple[Float, Float] | None = None
     met: frozenset[int] = frozenset()
+    let_by: frozenset[int] = frozenset()
 
     @property
     def is_passing(self) -> bool:
@@ -164,7 +173,8 @@ class LocalPlanner:
         self._layout: RoadLayout = road_layout(route, graph)
         self._offset_m: Float = np.zeros(len(route.s_m))
         self._blockers, self._passed = Blockers(), PassedObstacles(view)
-        self._memory = SearchMemory()
+        self._memory, self._hurry = SearchMemory(), HurryMemory()
+        self._let_by: frozenset[int] = frozenset()
         self._blocked = np.zeros((LAYERS, CELLS, COLUMNS), dtype=np.uint8)
 
     def plan(
@@ -192,17 +202,23 @@ class LocalPlanner:
             self._offset_m[rows] = ego.offset_m * np.clip(1.0 - (route.s_m[rows] - ego.s_m) / _BACK_M, 0.0, 1.0)
         self._passed.hold(ways, standing.obstacles)
         reasons = [way for way in ways if self._is_reason(way, ego, standing.obstacles)]
-        if not reasons and abs(planned_m) < _ON_ROUTE_M:
+        let_by = self._in_hurry(prediction, ego)
+        if not reasons and not let_by and abs(planned_m) < _ON_ROUTE_M:
             self._offset_m[:] = 0.0
             return LocalPath(route, self._offset_m, prediction, passed=self._near_lanes(ways, standing.suspects))
         start = replace(ego, s_m=ego.s_m + _KEEP_M + _KEEP_S * ego.speed_mps)
         start_offset_m = float(np.interp(start.s_m, route.s_m, self._offset_m))
-        road = _Road(ways, reasons, top_speed, stop_s_m)
-        if not reasons and abs(start_offset_m) < _IN_LANE_M + COLUMN_M:
+        others = [way for way in ways if way.one.item.track_id not in let_by]
+        road = _Road(others, reasons, top_speed, stop_s_m)
+        slack_mps = _SLOWER_MPS
+        if let_by:
+            found, slack_mps = self._make_room(road, start, start_offset_m, rows)
+        elif not reasons and abs(start_offset_m) < _IN_LANE_M + COLUMN_M:
             found = _BACK_ON_ROUTE
             self._take_over(found, start, rows)
         else:
-            found = self._search(road, start, start_offset_m, rows)
+            found = self._search(road, start, start_offset_m, rows, _BETTER_M if not self._let_by else 0.0)
+        self._let_by = let_by
         slower = float(found.speed_mps[min(2, len(found.speed_mps) - 1)])
         return LocalPath(
             shifted(route, rows.start, self._offset_m[rows]),
@@ -211,22 +227,63 @@ class LocalPlanner:
             self._manoeuvre(ego),
             self._near_lanes(ways, standing.suspects),
             _waits_at(found, ego, start, stop_s_m),
-            slower if reasons and slower < ego.speed_mps - _SLOWER_MPS else None,
+            slower if (reasons or let_by) and slower < ego.speed_mps - slack_mps else None,
             *_schedule(found, start, ways),
+            let_by,
         )
 
-    def _search(self, road: _Road, start: EgoOnRoad, start_offset_m: float, rows: slice) -> LatticePath:
-        """The way along the old path, or a new one that is much better; the profile is then the new one.
+    def _in_hurry(self, prediction: Prediction, ego: EgoOnRoad) -> frozenset[int]:
+        """The track ids of those behind the ego that want to get past it."""
+        seen = followers(self._route, ego.s_m, ego.offset_m, prediction)
+        limit_mps = float(self._route.speed_limit_mps[self._route.row_at(ego.s_m)])
+        self._hurry = update_hurry(self._hurry, seen, ego.speed_mps, limit_mps, prediction.stamp.time_s)
+        return frozenset(one.track_id for one in self._hurry.in_hurry)
+
+    def _make_room(
+        self, road: _Road, start: EgoOnRoad, start_offset_m: float, rows: slice
+    ) -> tuple[LatticePath, float]:
+        """The way out of the lane, along the old path or a new one; where there is none, along its edge, and slower.
+
+        And how much slower than now the way may be without the ego slowing down for it.
+        """
+        s = start.s_m + np.arange(CELLS, dtype=np.float64)
+        old_m = np.interp(s, self._route.s_m, self._offset_m)
+        old = self._cells(road, start, old_m, TIGHT, only_centre=True)
+        kept = search(leave_lane(old, start_offset_m), CENTRE, start.speed_mps, self._memory)
+        is_slow = kept.speed_mps[:_SOON].min() < start.speed_mps - _SLOWER_MPS
+        if kept.is_complete and not (is_slow and abs(start_offset_m) > _OUT_OF_LANE_M):
+            return kept, _SLOWER_MPS
+        column, shift_m = _columns_through(start_offset_m)
+        for leaving in ways_to_leave(start_offset_m):
+            cells = leave_lane(self._cells(road, start, shift_m, WIDE, anywhere=True), start_offset_m, leaving)
+            found = search(cells, column, start.speed_mps, self._memory)
+            if found.is_complete:
+                self._take_over(found, start, rows)
+                return found, _SLOWER_MPS
+        if kept.is_complete:
+            return kept, _SLOWER_MPS
+        right_m = self._layout.right_m[self._route.curve.rows_at(s)]
+        edge_m = along_edge(s, start_offset_m, right_m, 0.5 * self._body.width_m)
+        found = search(self._cells(road, start, edge_m, TIGHT, only_centre=True), CENTRE, start.speed_mps, self._memory)
+        if not found.is_complete:
+            found = _BACK_ON_ROUTE
+        self._take_over(found, start, rows)
+        slow_mps = SLOW_SHARE * float(self._route.speed_limit_mps[self._route.row_at(start.s_m)])
+        return replace(found, speed_mps=np.minimum(found.speed_mps, slow_mps)), -1.0
+
+    def _search(
+        self, road: _Road, start: EgoOnRoad, start_offset_m: float, rows: slice, better_m: float
+    ) -> LatticePath:
+        """The way along the old path, or a new one that is better by so much; the profile is then the new one.
 
         Where neither lasts to the end, the ego stays in its lane, or else on the old path.
         """
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
         old_m = np.interp(s, self._route.s_m, self._offset_m)
         old = search(self._cells(road, start, old_m, TIGHT, only_centre=True), CENTRE, start.speed_mps, self._memory)
-        column = column_of(start_offset_m)
-        shift_m = (start_offset_m - (column - CENTRE) * COLUMN_M) * np.clip(1.0 - np.arange(CELLS) / _SHIFT_M, 0.0, 1.0)
+        column, shift_m = _columns_through(start_offset_m)
         new = search(self._cells(road, start, shift_m, WIDE), column, start.speed_mps, self._memory)
-        if old.is_complete and not (new.is_complete and new.cost < old.cost - _BETTER_M):
+        if old.is_complete and not (new.is_complete and new.cost < old.cost - better_m):
             return old
         if not new.is_complete and abs(start_offset_m) > _IN_LANE_M + COLUMN_M:
             return old
@@ -263,11 +320,22 @@ class LocalPlanner:
         return aside < float(way.half_d_m[0]) + 0.5 * self._body.width_m
 
     def _cells(
-        self, road: _Road, start: EgoOnRoad, shift_m: Float, gaps: Gaps, *, only_centre: bool = False
+        self,
+        road: _Road,
+        start: EgoOnRoad,
+        shift_m: Float,
+        gaps: Gaps,
+        *,
+        only_centre: bool = False,
+        anywhere: bool = False,
     ) -> RoadCells:
-        """What the search knows of the road from `start` on, with `only_centre` of the middle column alone."""
+        """What the search knows of the road from `start` on, with `only_centre` of the middle column alone.
+
+        With `anywhere`, the lanes beside the ego's may be used without an obstacle.
+        """
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
-        zone = self._zone(s, shift_m, self._may_pass(s, road.reasons), self._may_change(s))
+        may_pass = self._may_pass(s, road.reasons) | anywhere
+        zone = self._zone(s, shift_m, may_pass, self._may_change(s))
         if only_centre:
             zone[:, :CENTRE] = zone[:, CENTRE + 1 :] = OFF_ROAD
         self._blocked[:] = 0
@@ -342,9 +410,11 @@ class LocalPlanner:
         s, old = self._route.s_m[rows], self._offset_m[rows]
         along = start.s_m + found.along_m
         last = np.append(np.diff(along) > 0.0, True)  # of several moments at one place, the last
+        last &= along < max(s[-1] - 1.5 * _BACK_M, along[1])  # the path has to return before the profile ends
+        along, offset_m = along[last], found.offset_m[last]
         ends = along[-1] + np.array([10.0, 10.0 + _BACK_M])
-        knots = np.concatenate([along[last], ends])
-        offsets = np.concatenate([found.offset_m[last], [found.offset_m[-1], 0.0]])
+        knots = np.concatenate([along, ends])
+        offsets = np.concatenate([offset_m, [offset_m[-1], 0.0]])
         wanted = np.interp(s, knots, offsets)
         keep = int(np.searchsorted(s, start.s_m))
         wanted[:keep] = old[:keep]
@@ -367,6 +437,13 @@ class LocalPlanner:
         if Beside.ONCOMING in used:
             return Manoeuvre.PASS_THROUGH_ONCOMING_LANE
         return Manoeuvre.PASS_THROUGH_NEXT_LANE if Beside.SAME in used else Manoeuvre.PASS_IN_LANE
+
+
+def _columns_through(offset_m: float) -> tuple[int, Float]:
+    """The column that is nearest to an offset, and the shift of the columns by which it goes through it."""
+    column = column_of(offset_m)
+    beside_m = offset_m - (column - CENTRE) * COLUMN_M
+    return column, beside_m * np.clip(1.0 - np.arange(CELLS) / _SHIFT_M, 0.0, 1.0)
 
 
 def _schedule(

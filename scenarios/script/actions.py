@@ -48,9 +48,13 @@ class DriveTable(Pace):
 
 
 class FollowLaneTable(Pace):
-    """Follow the lane, straight on at junctions; stand after `distance_m`."""
+    """Follow the lane, straight on at junctions; stand after `distance_m`.
+
+    With `clears`, background traffic on its way goes.
+    """
 
     distance_m: Metres = 1000.0
+    clears: bool = False
 
 
 class ChangeLaneTable(Pace):

@@ -28,7 +28,8 @@ from scenarios.script.awaited import Awaited
 from scenarios.script.conditions import Watch
 from scenarios.script.cycle_ways import cycle_way_between
 from scenarios.script.disturbance import Disturbance
-from scenarios.script.flows import Flow
+from scenarios.script.flows import CLEAR_EVERY_S, CLEAR_STEP_M, Flow
+from scenarios.script.flows import CLEAR_WITHIN_M as CLEAR_WAY_WITHIN_M
 from scenarios.script.lights_held import HeldLights
 from scenarios.script.model import EventTable, FlowTable, Script
 from scenarios.script.motion import Motion, meeting_speed, wanted_speed
@@ -43,6 +44,9 @@ VEHICLE = "vehicle."
 
 CLEAR_WITHIN_M = 6.0
 """Background traffic nearer than this to the place of an actor that comes later is removed."""
+
+CLEAR_REACH_M = 250.0
+"""How far ahead an actor that clears its way removes background traffic: past the ego that it comes to."""
 
 MEETING_M = 1000.0
 """Length of the way of a vehicle that is to meet the ego."""
@@ -71,6 +75,7 @@ class Engine:
             for number, (name, flow) in enumerate(script.flows.items())
         }
         self._motions: dict[str, Motion] = {}
+        self._cleared_s: dict[str, float] = {}
         self._awaited = Awaited()
         self._lights = HeldLights()
         self._disturbance = Disturbance(np.random.default_rng((seed, DISTURBANCE)))
@@ -108,6 +113,7 @@ class Engine:
         for name, motion in self._motions.items():
             if name in now.actors:
                 orders.append(motion.step(name, now.actors[name], now))
+                orders += self._clear_way(name, motion, now.time_s)
         for flow in self._flows.values():
             orders += flow.step(now)
         return tuple(orders)
@@ -129,6 +135,12 @@ class Engine:
         """Try again to spawn those actors whose place was taken."""
         for name in list(self._awaited.due(now.actors, now.time_s)):
             yield from self._spawn_late(name, now.time_s)
+
+    def _clear_way(self, name: str, motion: Motion, time_s: float) -> Iterator[Order]:
+        """Remove the background traffic ahead of an actor that clears its way, once a second."""
+        if time_s >= self._cleared_s.get(name, np.inf) + CLEAR_EVERY_S:
+            self._cleared_s[name] = time_s
+            yield ClearTraffic(motion.places_ahead(CLEAR_REACH_M, CLEAR_STEP_M), CLEAR_WAY_WITHIN_M)
 
     def _act(self, action: Action, event: EventTable, now: Situation) -> Iterator[Order]:
         own, what = action.value, f"event {event.name}"
@@ -159,6 +171,9 @@ class Engine:
                 yield from self._stop_at_once(own, now)
         elif isinstance(own, (Pace, MeetTable)):
             self._motions[own.actor] = self._motion(own, what, now)
+            self._cleared_s.pop(own.actor, None)
+            if isinstance(own, FollowLaneTable) and own.clears:
+                self._cleared_s[own.actor] = -np.inf
 
     def _direct_flow(self, action: Action) -> Iterator[Order]:
         flow = self._flows[str(action.flow())]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from av_core.curve import Curve
 from av_core.orders import Hold, Move, Order
 from av_core.types import ActorTruth, Pose2D
@@ -83,6 +85,11 @@ class Motion:
     def left_m(self) -> float:
         """Distance to the end of the way."""
         return self._way.length_m - self._s_m
+
+    def places_ahead(self, reach_m: float, step_m: float) -> tuple[Pose2D, ...]:
+        """Places on the rest of the way, from here on to `reach_m` ahead."""
+        along = np.arange(self._s_m, min(self._s_m + reach_m, self._way.length_m), step_m)
+        return tuple(Pose2D(*row) for row in np.column_stack(self._way.pose_at(along)).tolist())
 
     def stop(self, deceleration_mps2: float) -> None:
         """Come to a standstill on the way."""

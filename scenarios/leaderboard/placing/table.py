@@ -47,7 +47,7 @@ NEEDS: Mapping[str, Needs] = {
         (0.0, 135.0), (100.0, 80.0, 60.0), beside=(Beside.ONCOMING,), after_m=60.0, bend_deg=30.0
     ),
     "YieldToEmergencyVehicle": StretchNeeds(
-        (-20.0, 60.0), (140.0, 125.0, 110.0), beside=(Beside.FREE_LANE,), after_m=170.0, is_behind=True
+        (-20.0, 60.0), (140.0, 125.0, 110.0), beside=(Beside.FREE_LANE,), after_m=400.0, is_behind=True
     ),
     "HardBreakRoute": StretchNeeds((0.0, 100.0), after_m=160.0),
     "ParkingCutIn": StretchNeeds((-32.0, 25.0), at_m=35.0, beside=(Beside.PARKING,), limit_max_kmh=_TOWN_KMH),

@@ -70,7 +70,10 @@ def invading(site: Site, values: Values) -> Play:
 
 
 def emergency(site: Site, values: Values) -> Play:
-    """An emergency vehicle comes from behind, much faster than the ego, and brakes behind it."""
+    """An emergency vehicle comes from behind, much faster than the ego, and brakes behind it.
+
+    As in the original, its lane has no background traffic then.
+    """
     start = site.spot_behind(values["distance"])
     actors = {"rescue": {"blueprint": "vehicle.ford.ambulance", "place": on_map(start.pose), "waits": True}}
     follow = {
@@ -79,6 +82,7 @@ def emergency(site: Site, values: Values) -> Play:
         "over_ego_mps": FASTER_MPS,
         "acceleration_mps2": HURRY_MPS2,
         "yields": True,
+        "clears": True,
         "distance_m": 5000.0,
     }
     appear: list[dict[str, Any]] = [

@@ -1,0 +1,92 @@
+"""Who is in a hurry behind the ego: those that come much too fast in its lane, and no ordinary traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from planning.local.hurry import Follower, HurryMemory, update_hurry
+
+LIMIT_MPS, STEP_S = 13.9, 0.05
+
+
+def watch(
+    follower: Callable[[float], Follower | None], seconds: float, ego_mps: float = 12.0, limit_mps: float = LIMIT_MPS
+) -> list[tuple[float, bool]]:
+    """For each moment the time, and whether the ego makes room then."""
+    memory, found = HurryMemory(), []
+    for step in range(int(seconds / STEP_S)):
+        time_s = step * STEP_S
+        one = follower(time_s)
+        memory = update_hurry(memory, [one] if one else [], ego_mps, limit_mps, time_s)
+        found.append((time_s, bool(memory.in_hurry)))
+    return found
+
+
+def first_s(found: list[tuple[float, bool]]) -> float:
+    return next((time_s for time_s, is_in_hurry in found if is_in_hurry), float("inf"))
+
+
+def test_one_that_comes_much_too_fast_is_in_a_hurry_until_it_has_passed() -> None:
+    found = watch(lambda t: Follower(7, -95.0 + 15.0 * t, 0.1, 27.0), 8.0)
+    assert first_s(found) == pytest.approx(95.0 / 15.0 - 6.0 + 0.3, abs=0.15), "6 s away, and sure after 0.3 s"
+    assert not found[-1][1]
+    assert all(is_in_hurry for time_s, is_in_hurry in found if 1.0 < time_s < 95.0 / 15.0)
+
+
+def test_one_that_had_to_brake_behind_the_ego_still_is() -> None:
+    def braked(time_s: float) -> Follower:
+        ahead_m = min(-60.0 + 20.0 * time_s, -8.0)
+        return Follower(7, ahead_m, 0.0, 32.0 if ahead_m < -8.0 else 12.0)
+
+    assert all(is_in_hurry for time_s, is_in_hurry in watch(braked, 20.0) if time_s > 0.5)
+    assert not watch(braked, 40.0)[-1][1], "but not for ever"
+
+
+def test_one_that_falls_back_is_forgotten() -> None:
+    def falls_back(time_s: float) -> Follower:
+        return Follower(7, -80.0, 0.0, 30.0 if time_s < 1.0 else 11.0)
+
+    found = watch(falls_back, 8.0)
+    assert first_s(found) < 0.5
+    assert not found[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("speed_mps", "ego_mps", "limit_mps", "aside_m"),
+    [
+        (14.5, 12.0, 13.9, 0.0),  # drives like the ego
+        (16.5, 6.0, 13.9, 0.0),  # 20 % too fast, and the ego is slow
+        (36.0, 30.0, 30.0, 0.0),  # the same on a motorway
+        (13.9, 0.0, 13.9, 0.0),  # the ego stands before a light
+        (30.0, 12.0, 13.9, 3.5),  # in the lane beside
+        (-13.0, 12.0, 13.9, 0.0),  # has passed, the other way
+    ],
+)
+def test_ordinary_traffic_is_in_no_hurry(speed_mps: float, ego_mps: float, limit_mps: float, aside_m: float) -> None:
+    def comes(time_s: float) -> Follower:
+        return Follower(7, min(-60.0 + (speed_mps - ego_mps) * time_s, -5.0), aside_m, speed_mps)
+
+    assert first_s(watch(comes, 15.0, ego_mps, limit_mps)) == float("inf")
+
+
+def test_a_ghost_of_a_few_ticks_is_none() -> None:
+    found = watch(lambda t: Follower(7, -50.0, 0.0, 30.0) if t < 0.2 else None, 3.0)
+    assert first_s(found) == float("inf")
+
+
+def test_a_new_track_at_the_same_place_is_the_same_vehicle() -> None:
+    def comes(time_s: float) -> Follower | None:
+        ahead_m = min(-70.0 + 20.0 * time_s, -7.0)
+        if 3.3 < time_s < 3.8:
+            return None
+        return Follower(7 if time_s < 3.5 else 8, ahead_m, 0.2, 32.0 if ahead_m < -7.0 else 12.0)
+
+    assert all(is_in_hurry for time_s, is_in_hurry in watch(comes, 10.0) if time_s > 1.0)
+
+
+def test_one_that_is_seen_no_more_is_forgotten() -> None:
+    found = watch(lambda t: Follower(7, -60.0 + 18.0 * t, 0.0, 30.0) if t < 2.0 else None, 6.0)
+    assert first_s(found) < 0.5
+    assert not found[-1][1]
