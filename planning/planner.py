@@ -160,7 +160,7 @@ class Planner:
         if path is not route:
             free = backward_pass(self._ceiling(path, ego.s_m, reach, caps), config.speed)
         times = forward_times(free, ego.speed_mps, first_stop_m, speed_config)
-        known = local.met | local.let_by | (local.passed if local.is_passing else frozenset())
+        known = local.met | local.let_by | (local.passed & local.clear_of if local.is_passing else frozenset())
         unmet = _without(local.prediction, known)
         others = self._behavior.constraints(path, ego, unmet, free, times, self._yielding, unprotected)
         others = _with_room_to_pass(others, local.passed, ROOM_TO_PASS_M - config.speed.standstill_gap_m)

@@ -30,11 +30,14 @@ _MOST_MPS2, _JERK_MPS3 = _CONFIG.decel_emergency_mps2, _CONFIG.jerk_emergency_mp
 _SLACK_MPS, _SLACK_MPS2 = 0.5, 0.05
 """By how much a speed may be above its limit, as the jerk is limited; and an acceleration, for rounding."""
 
-_LATERAL_SHARE = 1.2
-"""Largest lateral acceleration of a plan that does not brake, as a multiple of the configured one."""
+_LATERAL_SHARE = 1.35
+"""Largest lateral acceleration of a plan, as a share of the configured: the speed follows its limit with a delay."""
 
 _BEFORE_JUNCTION_M, _CROSSING_SINE = 60.0, 0.6
 """Where the ego has a light, this far before it, those whose course is so much across its own have red."""
+
+_STRETCH = 0.3
+"""By how much a path beside the route may be longer or shorter than its stations say: on the inside of a bend."""
 
 _STANDING_MPS = 0.3
 """An ego that is not faster stands."""
@@ -117,11 +120,13 @@ def _beyond_limits(plan: Plan, route: Route) -> Iterator[str]:
     lateral = speed**2 * np.abs(curve.curvature_1pm)
     brakes = (accel < -0.7 * _CONFIG.decel_comfort_mps2) | (path.time_s < _SOON_S)
     came_too_fast = np.minimum.accumulate(brakes)
-    too_much = (lateral > _LATERAL_SHARE * _CONFIG.lateral_accel_max_mps2) & ~came_too_fast
+    is_seen = curve.s_m < _look_ahead_m(float(speed[0]))
+    too_much = (lateral > _LATERAL_SHARE * _CONFIG.lateral_accel_max_mps2) & is_seen & ~came_too_fast
     if too_much.any():
         yield f"lateral acceleration of {lateral[too_much].max():.1f} m/s2"
-    gap = np.abs(np.diff(curve.s_m) - 0.5 * (speed[1:] + speed[:-1]) * np.diff(path.time_s))
-    if gap.max() > 0.3 + 0.2 * np.abs(np.diff(curve.s_m)).max():
+    on_route = plan.route_s_m + curve.s_m[1:] < route.length_m - 1.0  # a plan too fast to stop there ends there
+    gap = on_route * np.abs(np.diff(curve.s_m) - 0.5 * (speed[1:] + speed[:-1]) * np.diff(path.time_s))
+    if gap.max() > 0.3 + _STRETCH * np.abs(np.diff(curve.s_m)).max():
         yield f"jumps by {gap.max():.1f} m"
 
 

@@ -17,13 +17,14 @@ STEPS = 12
 
 @dataclass
 class Outcome:
-    """What happened in one world: `faults` are those of each step, in words."""
+    """What happened in one world: `faults` are those of each step, in words. An `exception` ends it and is a fault."""
 
     faults: list[str] = field(default_factory=list)
     plans: int = 0
     rejected: int = 0
     manoeuvres: Counter[str] = field(default_factory=Counter)
     stands: bool = False
+    exception: bool = False
 
 
 def drive_world(world: World, steps: int = STEPS) -> Outcome:
@@ -41,8 +42,13 @@ def drive_world(world: World, steps: int = STEPS) -> Outcome:
         ego = EgoState(stamp, x, y, yaw, speed, accel, 0.0, np.eye(4) * 0.01)
         seen = tuple(other.at(time_s) for other in world.others if rng.random() >= other.missing)
         scene = Scene(stamp, ego, LaneEstimate(stamp, None, None), seen, world.lights)
-        prediction = predictor.predict(scene)
-        plan = planner.plan(scene, prediction)
+        try:
+            prediction = predictor.predict(scene)
+            plan = planner.plan(scene, prediction)
+        except Exception as error:  # noqa: BLE001 - any at all is what is looked for
+            outcome.exception = True
+            outcome.faults.append(f"step {step}: {type(error).__name__}: {error}")
+            break
         outcome.plans += 1
         outcome.rejected += prediction.rejected
         outcome.manoeuvres[plan.manoeuvre.value] += 1

@@ -83,6 +83,12 @@ it would have to wait with its return. Before that, another way would begin late
 
 _OUT_OF_LANE_M = 2.5
 
+_CLEAR_M, _CLEAR_POINTS = 0.1, 9
+"""A path is clear of what it is farther away from than this, at so many places along it."""
+
+_GENTLE_MPS2, _GENTLE_S = 5.0, 2.0
+"""A new path is not taken if it needs more than this lateral acceleration within this time: the ego brakes instead."""
+
 _SHIFT_M = 15.0
 """Distance in which the columns of the search move from the ego's offset to whole columns beside the route."""
 
@@ -127,7 +133,8 @@ class LocalPath:
     ego to wait at `stop_s_m`, or to be slower for the next metres.
 
     `schedule` are arc lengths and speeds, m/s, that keep the times of a pass: an ego that is not faster meets none of
-    those `met`, which are the track ids of oncoming vehicles. The ego makes room for those `let_by`.
+    those `met`, which are the track ids of oncoming vehicles. The ego makes room for those `let_by`. The path is
+    `clear_of` those of `passed` that it does not touch.
     """
 
     route: Route
@@ -140,6 +147,7 @@ class LocalPath:
     schedule: tuple[Float, Float] | None = None
     met: frozenset[int] = frozenset()
     let_by: frozenset[int] = frozenset()
+    clear_of: frozenset[int] = frozenset()
 
     @property
     def is_passing(self) -> bool:
@@ -230,6 +238,7 @@ class LocalPlanner:
             slower if (reasons or let_by) and slower < ego.speed_mps - slack_mps else None,
             *_schedule(found, start, ways),
             let_by,
+            frozenset(way.one.item.track_id for way in ways if self._is_clear_of(way)),
         )
 
     def _in_hurry(self, prediction: Prediction, ego: EgoOnRoad) -> frozenset[int]:
@@ -287,9 +296,24 @@ class LocalPlanner:
             return old
         if not new.is_complete and abs(start_offset_m) > _IN_LANE_M + COLUMN_M:
             return old
-        found = new if new.is_complete else _BACK_ON_ROUTE
-        self._take_over(found, start, rows)
-        return found
+        before_m = self._offset_m[rows].copy()
+        if new.is_complete:
+            self._take_over(new, start, rows)
+            if self._is_gentle(new, start, rows):
+                return new
+            self._offset_m[rows] = before_m
+        if old.is_complete or abs(start_offset_m) > _IN_LANE_M + COLUMN_M:
+            return old
+        self._take_over(_BACK_ON_ROUTE, start, rows)
+        return _BACK_ON_ROUTE
+
+    def _is_gentle(self, found: LatticePath, start: EgoOnRoad, rows: slice) -> bool:
+        """Whether the ego can follow the smoothed path from now on: later it can still slow down for a bend of it."""
+        s, offset_m = self._route.s_m[rows], self._offset_m[rows]
+        soon = (s >= start.s_m) & (s <= start.s_m + _GENTLE_S * start.speed_mps)
+        speed_mps = np.interp(s, start.s_m + found.along_m, found.speed_mps)
+        lateral_mps2 = speed_mps**2 * np.abs(np.gradient(np.gradient(offset_m, s), s))
+        return not soon.any() or bool(lateral_mps2[soon].max() < _GENTLE_MPS2)
 
     def _near_lanes(self, ways: list[OnRoad], ids: frozenset[int]) -> frozenset[int]:
         """Those of `ids` that stand where another lane lies beside the ego's."""
@@ -313,6 +337,13 @@ class LocalPlanner:
             return has_room and bool(in_way.any())
         is_beside = abs(float(way.s_m[0]) - ego.s_m) < _BESIDE_M and not self._is_on_path(way, ego)
         return is_beside and bool((in_way & self._route.is_change[rows]).any())
+
+    def _is_clear_of(self, way: OnRoad) -> bool:
+        """Whether the path leads past a road user that stays where it is now."""
+        reach_m = float(way.half_s_m[0]) + self._body.front_m
+        s = np.linspace(float(way.s_m[0]) - reach_m, float(way.s_m[0]) + reach_m, _CLEAR_POINTS)
+        beside_m = np.abs(float(way.d_m[0]) - np.interp(s, self._route.s_m, self._offset_m))
+        return bool((beside_m > float(way.half_d_m[0]) + 0.5 * self._body.width_m + _CLEAR_M).all())
 
     def _is_on_path(self, way: OnRoad, ego: EgoOnRoad) -> bool:
         """Whether a road user is now before or behind the ego, not beside its path."""
