@@ -83,6 +83,11 @@ it would have to wait with its return. Before that, another way would begin late
 
 _OUT_OF_LANE_M = 2.5
 
+_BESIDE_CELLS, _LOOKS_EVERY = 60, 5
+"""Metres ahead in which a lane beside has to begin; and steps from one search for a gap to the next, since a search
+that finds none takes ten times as long as another.
+"""
+
 _CLEAR_M, _CLEAR_POINTS = 0.1, 9
 """A path is clear of what it is farther away from than this, at so many places along it."""
 
@@ -183,6 +188,7 @@ class LocalPlanner:
         self._blockers, self._passed = Blockers(), PassedObstacles(view)
         self._memory, self._hurry = SearchMemory(), HurryMemory()
         self._let_by: frozenset[int] = frozenset()
+        self._steps_without_room = 0
         self._blocked = np.zeros((LAYERS, CELLS, COLUMNS), dtype=np.uint8)
 
     def plan(
@@ -263,12 +269,14 @@ class LocalPlanner:
         if kept.is_complete and not (is_slow and abs(start_offset_m) > _OUT_OF_LANE_M):
             return kept, _SLOWER_MPS
         column, shift_m = _columns_through(start_offset_m)
-        for leaving in ways_to_leave(start_offset_m):
+        for leaving in ways_to_leave(start_offset_m) if self._looks_for_room(s) else ():
             cells = leave_lane(self._cells(road, start, shift_m, WIDE, anywhere=True), start_offset_m, leaving)
             found = search(cells, column, start.speed_mps, self._memory)
             if found.is_complete:
                 self._take_over(found, start, rows)
+                self._steps_without_room = 0
                 return found, _SLOWER_MPS
+        self._steps_without_room += 1
         if kept.is_complete:
             return kept, _SLOWER_MPS
         right_m = self._layout.right_m[self._route.curve.rows_at(s)]
@@ -314,6 +322,12 @@ class LocalPlanner:
         speed_mps = np.interp(s, start.s_m + found.along_m, found.speed_mps)
         lateral_mps2 = speed_mps**2 * np.abs(np.gradient(np.gradient(offset_m, s), s))
         return not soon.any() or bool(lateral_mps2[soon].max() < _GENTLE_MPS2)
+
+    def _looks_for_room(self, s_m: Float) -> bool:
+        """Whether a lane in the ego's direction lies beside it, and it is time to look for a gap there again."""
+        rows = self._route.curve.rows_at(s_m[:_BESIDE_CELLS])
+        kinds = np.stack([self._layout.left.kind[rows], self._layout.right.kind[rows]])
+        return self._steps_without_room % _LOOKS_EVERY == 0 and bool((kinds == Beside.SAME).any())
 
     def _near_lanes(self, ways: list[OnRoad], ids: frozenset[int]) -> frozenset[int]:
         """Those of `ids` that stand where another lane lies beside the ego's."""

@@ -44,6 +44,9 @@ FREE_M, FREE_BESIDE_M = 8.0, 2.5
 BEHIND_M, LOST_M = 90.0, 130.0
 """A car so far behind the ego along the route, or so far away from it, goes."""
 
+FOLLOWED_M = 200.0
+"""So far behind the ego, an actor of the script is taken to come to it."""
+
 STUCK_M, STANDING_MPS = 25.0, 0.5
 """A car ahead that stands so near behind something of the scenario's script goes: the ego deals with it itself."""
 
@@ -156,9 +159,14 @@ class BackgroundTraffic:
                     yield from self._spawn(there, Role.ALONG, taken, 0.0)
 
     def _come_behind(self, seen: list[Seen], now: Situation, taken: list[Pose2D]) -> Iterator[Order]:
-        """Cars behind the ego on each lane of its direction, until there are enough ahead and behind."""
+        """Cars behind the ego on each lane of its direction, until there are enough ahead and behind.
+
+        None comes between the ego and an actor of the script that drives behind it.
+        """
         for place in self._lanes.same_way(now.route_m):
             beside_m = self._beside_m(place)
+            if self._has_follower(beside_m, now):
+                continue
             own = [one for one in seen if one.is_on_route and abs(one.d_m - beside_m) < LANE_M / 2.0]
             near = [one for one in own if abs(one.s_m - now.route_m) < LOST_M]
             last_m = min([now.route_m, *(one.s_m for one in near)])
@@ -167,6 +175,17 @@ class BackgroundTraffic:
                 there = self._lanes.ahead(place, source_m - now.route_m)
                 if there is not None:
                     yield from self._spawn(there, Role.ALONG, taken, speed_mps(now.ego))
+
+    def _has_follower(self, beside_m: float, now: Situation) -> bool:
+        """Whether an actor of the script drives behind the ego, on the lane so far to the left of the route."""
+        curve = self._lanes.route.curve
+        for name, actor in now.actors.items():
+            if " " in name or actor is now.ego or speed_mps(actor) < STANDING_MPS:
+                continue
+            at = curve.project(actor.pose.x_m, actor.pose.y_m, follow_bend=False)
+            if -FOLLOWED_M < float(at.s_m) - now.route_m < 0.0 and abs(float(at.d_m) - beside_m) < LANE_M / 2.0:
+                return True
+        return False
 
     def _come_against(self, seen: list[Seen], now: Situation, taken: list[Pose2D], limit_mps: float) -> Iterator[Order]:
         """Oncoming cars, from a distance ahead of the ego but not from beyond the next junction."""
