@@ -25,18 +25,20 @@ _COMES_S = 6.0
 _SURE_S = 0.3
 """It is believed after this time. A radar's ghost is not so steady in place and speed."""
 
-_PRESSING_M = 25.0
-"""So near behind the ego, a vehicle that was in a hurry still is: it has had to brake."""
+_PRESSING_M, _STILL_CLOSING_MPS = 30.0, 1.0
+"""A vehicle that was in a hurry still is while it is so near behind the ego, or this much faster: it has to brake."""
 
 _PASSED_M = 6.0
 """Its middle is so far ahead of the ego's origin when it has passed."""
 
-_UNSEEN_S, _CALM_S, _LONGEST_S = 1.5, 4.0, 30.0
+_UNSEEN_S, _CALM_S, _LONGEST_S = 2.0, 4.0, 30.0
 """The ego forgets it when it was not seen for the first time, was neither fast nor near for the second, or is still
 behind the ego after the third."""
 
-_SAME_M = 8.0
-"""A new track so near to where a lost one should be is the same vehicle."""
+_SAME_M, _SAME_SHARE = 8.0, 0.03
+"""A new track so near to where a lost one should be is the same vehicle; across the road half a lane, and this share of
+its distance, since a radar's error there grows with it.
+"""
 
 _BEHIND_M = 130.0
 """Farther than the radars see."""
@@ -99,9 +101,8 @@ def update_hurry(
     by_id = {one.track_id: one for one in seen}
     known: dict[int, _Hurried] = {}
     for number, before in memory.known.items():
-        now = by_id.get(number) or _found_again(
-            before, [one for one in seen if one.track_id not in memory.known], time_s
-        )
+        others = [one for one in seen if one.track_id not in memory.known]
+        now = by_id.get(number) or _found_again(before, others, ego_mps, time_s)
         after = _followed(before, now, ego_mps, limit_mps, time_s)
         if after is not None:
             known[after.last.track_id] = after
@@ -120,7 +121,8 @@ def _followed(
     is_fast = _comes_fast(now, ego_mps, limit_mps)
     if not before.is_sure and not is_fast:
         return None
-    presses = is_fast or (before.is_sure and now.ahead_m > -_PRESSING_M)
+    is_near = now.ahead_m > -_PRESSING_M or now.speed_mps > ego_mps + _STILL_CLOSING_MPS
+    presses = is_fast or (before.is_sure and is_near)
     after = replace(
         before,
         last=now,
@@ -139,13 +141,13 @@ def _comes_fast(one: Follower, ego_mps: float, limit_mps: float) -> bool:
     return is_fast and 0.0 < -one.ahead_m < _COMES_S * closing_mps
 
 
-def _found_again(lost: _Hurried, others: Sequence[Follower], time_s: float) -> Follower | None:
+def _found_again(lost: _Hurried, others: Sequence[Follower], ego_mps: float, time_s: float) -> Follower | None:
     """The vehicle under another id, near where it should be now."""
-    should_m = lost.last.ahead_m
+    should_m = lost.last.ahead_m + (lost.last.speed_mps - ego_mps) * (time_s - lost.seen_s)
+    aside_m = _IN_LANE_M + _SAME_SHARE * abs(should_m)
     near = [
         one
         for one in others
-        if abs(one.ahead_m - should_m) < _SAME_M + 5.0 * (time_s - lost.seen_s)
-        and abs(one.aside_m - lost.last.aside_m) < _IN_LANE_M
+        if abs(one.ahead_m - should_m) < _SAME_M and abs(one.aside_m - lost.last.aside_m) < aside_m
     ]
     return min(near, key=lambda one: abs(one.ahead_m - should_m), default=None)
