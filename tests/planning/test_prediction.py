@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -114,7 +116,7 @@ def test_objects_are_predicted_independently_of_each_other() -> None:
     """So the planner may look at some of them only."""
     rng = np.random.default_rng(5)
     draws = rng.uniform((0, -20, -9, -9), (140, 20, 9, 9), (30, 4)).tolist()
-    many = [thing(x, y, (vx, vy), yaw=0.1) for x, y, vx, vy in draws]
+    many = [replace(thing(x, y, (vx, vy), yaw=0.1), track_id=n) for n, (x, y, vx, vy) in enumerate(draws)]
     together = predicted(fork(), *many).objects
     for item, among in zip(many, together, strict=True):
         (alone,) = predicted(fork(), item).objects
