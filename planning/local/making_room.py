@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 
 from av_core.types import Float
-from planning.local.lattice import CENTRE, COLUMN_M, COLUMNS, LAYERS, OFF_ROAD, ONCOMING_LANE, STEP_S, RoadCells
+from planning.local.lattice import CELLS, CENTRE, COLUMN_M, COLUMNS, LAYERS, OFF_ROAD, ONCOMING_LANE, STEP_S, RoadCells
 
 _CLEAR_M, _CLEAR_BEFORE_M = 3.0, 2.6
 """The ego has left its lane when it is so far from the lane's middle: half its width, half a van's, and 0.9 m. A way
@@ -24,6 +24,11 @@ _LATE_S = 2.0
 _STAYS_S, _STAYED_S = (8.0, 4.0), 2.0
 """Times for which a new way stays out of the lane, the first that is possible before a junction; and what is left of it
 when another way is looked for. In between, the ego keeps its way and its speed.
+"""
+
+_SEEN_OUT_M, _KEPT_M = 60.0, 25.0
+"""The ego has to be out of the lane so far before the end of what the search looks at: on a new way, and on one that
+was found before.
 """
 
 _EDGE_M = 0.2
@@ -57,7 +62,7 @@ def ways_to_leave(offset_m: float) -> list[Leaving]:
     return [Leaving(side, stays_s) for stays_s in _STAYS_S for side in sides]
 
 
-def leave_lane(cells: RoadCells, offset_m: float, leaving: Leaving | None = None) -> RoadCells:
+def leave_lane(cells: RoadCells, offset_m: float, speed_mps: float, leaving: Leaving | None = None) -> RoadCells:
     """`cells` in which every way leaves the lane soon, and no way uses an oncoming lane.
 
     The ego is at `offset_m` from the lane's middle. `leaving` is None for a way that was found before. The
@@ -71,6 +76,8 @@ def leave_lane(cells: RoadCells, offset_m: float, leaving: Leaving | None = None
     if leaving is not None:
         clear_m, late_s, stays_s = _CLEAR_M, 0.0, leaving.stays_s
     left_s = late_s + _LEAVES_S + max(clear_m - abs(offset_m), 0.0) / _ASIDE_MPS
+    within_m = CELLS - (_KEPT_M if leaving is None else _SEEN_OUT_M)
+    left_s = min(left_s, within_m / max(speed_mps, 1.0))
     first, last = round(left_s / STEP_S), round((left_s + stays_s) / STEP_S)
     cells.blocked[first : min(last, LAYERS)][:, np.abs(offset) < clear_m] = 1
     return cells

@@ -31,7 +31,7 @@ from planning.local.lattice import (
     column_of,
     search,
 )
-from planning.local.making_room import SLOW_SHARE, along_edge, leave_lane, ways_to_leave
+from planning.local.making_room import SLOW_SHARE, Side, along_edge, leave_lane, ways_to_leave
 from planning.local.occupancy import TIGHT, TIMES_S, WIDE, Body, Gaps, OnRoad, on_road, take_cells
 from planning.local.profile import shifted, smooth_offset
 from planning.local.road import Beside, RoadLayout, road_layout
@@ -82,6 +82,9 @@ _SOON = 9
 it would have to wait with its return. Before that, another way would begin later and later."""
 
 _OUT_OF_LANE_M = 2.5
+
+_BACK_S = 3.0
+"""The return from a lane beside the route takes at least this time."""
 
 _BESIDE_CELLS, _LOOKS_EVERY = 60, 5
 """Metres ahead in which a lane beside has to begin; and steps from one search for a gap to the next, since a search
@@ -235,7 +238,7 @@ class LocalPlanner:
         self._let_by = let_by
         slower = float(found.speed_mps[min(2, len(found.speed_mps) - 1)])
         return LocalPath(
-            shifted(route, rows.start, self._offset_m[rows]),
+            shifted(route, rows.start, self._offset_m[rows.start :] if let_by else self._offset_m[rows]),
             self._offset_m.copy(),
             prediction,
             self._manoeuvre(ego),
@@ -264,16 +267,19 @@ class LocalPlanner:
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
         old_m = np.interp(s, self._route.s_m, self._offset_m)
         old = self._cells(road, start, old_m, TIGHT, only_centre=True)
-        kept = search(leave_lane(old, start_offset_m), CENTRE, start.speed_mps, self._memory)
+        kept = search(leave_lane(old, start_offset_m, start.speed_mps), CENTRE, start.speed_mps, self._memory)
         is_slow = kept.speed_mps[:_SOON].min() < start.speed_mps - _SLOWER_MPS
         if kept.is_complete and not (is_slow and abs(start_offset_m) > _OUT_OF_LANE_M):
             return kept, _SLOWER_MPS
         column, shift_m = _columns_through(start_offset_m)
         for leaving in ways_to_leave(start_offset_m) if self._looks_for_room(s) else ():
-            cells = leave_lane(self._cells(road, start, shift_m, WIDE, anywhere=True), start_offset_m, leaving)
+            cells = leave_lane(
+                self._cells(road, start, shift_m, WIDE, anywhere=True), start_offset_m, start.speed_mps, leaving
+            )
             found = search(cells, column, start.speed_mps, self._memory)
             if found.is_complete:
                 self._take_over(found, start, rows)
+                self._hold_lane(start, rows, leaving.side)
                 self._steps_without_room = 0
                 return found, _SLOWER_MPS
         self._steps_without_room += 1
@@ -466,7 +472,26 @@ class LocalPlanner:
         spacing_m = self._route.length_m / (len(self._route.s_m) - 1)
         if len(s) >= 8:
             wanted = smooth_offset(wanted, max(keep, 3), spacing_m, start.speed_mps)
-        self._offset_m[rows] = wanted
+        self._offset_m[rows], self._offset_m[rows.stop :] = wanted, 0.0
+
+    def _hold_lane(self, start: EgoOnRoad, rows: slice, side: Side) -> None:
+        """Keep the offset of a new way for as long as its lane lies beside the route; then it leads back.
+
+        So the ego does not slow down for a return that it will not make.
+        """
+        s = self._route.s_m
+        beside = self._layout.left if side is Side.LEFT else self._layout.right
+        aside_m = side * self._offset_m[rows]
+        out = np.flatnonzero(aside_m > max(_OUT_OF_LANE_M, 0.98 * float(aside_m.max()))) + rows.start
+        if len(out) == 0:
+            return
+        without = np.flatnonzero(beside.kind[out[0] :] != Beside.SAME)
+        back_m = max(_BACK_M, _BACK_S * start.speed_mps)
+        end_m = float(s[out[0] + without[0]] if len(without) else s[-1]) - back_m - _BACK_M
+        last = out[-1]
+        if s[last] < end_m:
+            offset_m = float(self._offset_m[last])
+            self._offset_m[last:] = np.interp(s[last:], [end_m, end_m + back_m], [offset_m, 0.0])
 
     def _manoeuvre(self, ego: EgoOnRoad) -> Manoeuvre:
         """What the path does in the next metres."""
