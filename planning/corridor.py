@@ -14,6 +14,9 @@ from av_core.curve import Curve
 from av_core.types import Float
 from planning.reference_path import Route
 
+_BEYOND_M = 4.5
+"""A box so far beyond the end of the corridor still counts: the ego's front reaches beyond the end of its route."""
+
 
 @dataclass(frozen=True, slots=True)
 class Corridor:
@@ -73,5 +76,5 @@ def project_boxes(
     blocks = (at.d_m - half_d < corridor.left_m[at.row] + margin_m) & (
         at.d_m + half_d > -corridor.right_m[at.row] - margin_m
     )
-    reach = np.abs(at.s_m - corridor.curve.s_m[at.row]) <= half_s + 2.0
+    reach = np.abs(at.s_m - corridor.curve.s_m[at.row]) <= half_s + _BEYOND_M
     return BoxProjection(s_m=at.s_m, d_m=at.d_m, half_s_m=half_s, path_yaw_rad=at.yaw_rad, blocks=blocks & reach)

@@ -26,6 +26,11 @@ def test_no_plan_is_at_fault(part: int) -> None:
         assert outcome.faults == [], f"world {seed}"
 
 
+def test_it_stops_before_what_stands_at_the_end_of_the_route() -> None:
+    """A bus begins beyond the last place of the ego's origin, but before that of its front."""
+    assert drive_world(draw_world(1508)).faults == []
+
+
 @pytest.fixture(scope="module")
 def world() -> World:
     """One whose route begins straight, with nobody on it."""
