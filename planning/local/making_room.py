@@ -31,6 +31,9 @@ _SEEN_OUT_M, _KEPT_M = 60.0, 25.0
 was found before.
 """
 
+_FASTER_MPS = 6.0
+"""By so much it may speed up until then: no way may reach the end of what is looked at before it has to be out."""
+
 _EDGE_M = 0.2
 """Distance that is left between its body and the edge of its lane."""
 
@@ -77,7 +80,7 @@ def leave_lane(cells: RoadCells, offset_m: float, speed_mps: float, leaving: Lea
         clear_m, late_s, stays_s = _CLEAR_M, 0.0, leaving.stays_s
     left_s = late_s + _LEAVES_S + max(clear_m - abs(offset_m), 0.0) / _ASIDE_MPS
     within_m = CELLS - (_KEPT_M if leaving is None else _SEEN_OUT_M)
-    left_s = min(left_s, within_m / max(speed_mps, 1.0))
+    left_s = min(left_s, within_m / (speed_mps + _FASTER_MPS))
     first, last = round(left_s / STEP_S), round((left_s + stays_s) / STEP_S)
     cells.blocked[first : min(last, LAYERS)][:, np.abs(offset) < clear_m] = 1
     return cells
