@@ -37,6 +37,9 @@ WIDE = Gaps(2.0, 0.6, 0.9, 1.0)
 TIGHT = Gaps(0.5, 0.4, 0.7, 0.4)
 """For the path that is driven."""
 
+ALONG = Gaps(2.0, 0.6, 0.9, 0.4)
+"""For a new path between others that drive in the ego's direction: they hardly come earlier or later than predicted."""
+
 _GROWTH_AHEAD_MPS, _GROWTH_ASIDE_MPS = 0.3, 0.04
 """Growth of these distances with the predicted time, for road users that move."""
 

@@ -32,7 +32,7 @@ from planning.local.lattice import (
     search,
 )
 from planning.local.making_room import SLOW_SHARE, Side, along_edge, leave_lane, ways_to_leave
-from planning.local.occupancy import TIGHT, TIMES_S, WIDE, Body, Gaps, OnRoad, on_road, take_cells
+from planning.local.occupancy import ALONG, TIGHT, TIMES_S, WIDE, Body, Gaps, OnRoad, on_road, take_cells
 from planning.local.profile import shifted, smooth_offset
 from planning.local.road import Beside, RoadLayout, road_layout
 from planning.reference_path import Route
@@ -274,7 +274,7 @@ class LocalPlanner:
         column, shift_m = _columns_through(start_offset_m)
         for leaving in ways_to_leave(start_offset_m) if self._looks_for_room(s) else ():
             cells = leave_lane(
-                self._cells(road, start, shift_m, WIDE, anywhere=True), start_offset_m, start.speed_mps, leaving
+                self._cells(road, start, shift_m, ALONG, anywhere=True), start_offset_m, start.speed_mps, leaving
             )
             found = search(cells, column, start.speed_mps, self._memory)
             if found.is_complete:
