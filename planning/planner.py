@@ -30,8 +30,9 @@ from planning.behavior import Constraints, TrafficBehavior
 from planning.config import PlanningConfig
 from planning.indicators import Indication, indications, indicator_at
 from planning.local.blockers import FrontView
-from planning.local.occupancy import Body
-from planning.local.path_planner import ROOM_TO_PASS_M, EgoOnRoad, LocalPath, LocalPlanner
+from planning.local.occupancy import Body, EgoOnRoad
+from planning.local.path_planner import LocalPath, LocalPlanner
+from planning.local.road_cells import ROOM_TO_PASS_M
 from planning.patience import ASSERTIVE_MPS2, Patience
 from planning.reference_path import Route
 from planning.route_tracker import RouteProgress, RouteTracker

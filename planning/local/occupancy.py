@@ -81,6 +81,21 @@ class OnRoad:
         return bool(self.one.modes)
 
 
+@dataclass(frozen=True, slots=True)
+class EgoOnRoad:
+    """The ego in coordinates of the route: arc length and offset of its origin, and its speed."""
+
+    s_m: float
+    offset_m: float
+    speed_mps: float
+
+
+def is_in_line(way: OnRoad, ego: EgoOnRoad, body: Body) -> bool:
+    """Whether a road user is now before or behind the ego, not beside its path."""
+    aside = abs(float(way.d_m[0]) - ego.offset_m)
+    return aside < float(way.half_d_m[0]) + 0.5 * body.width_m
+
+
 def on_road(curve: Curve, prediction: Prediction) -> list[OnRoad]:
     """Every way of every road user, projected on the part of a route; beyond the predicted time it goes on as before.
 

@@ -8,8 +8,36 @@ import numpy as np
 from scipy.linalg import solveh_banded
 
 from av_core.curve import Curve
-from av_core.types import Float
+from av_core.types import Float, Manoeuvre
+from planning.local.lattice import LatticePath
+from planning.local.making_room import Side
+from planning.local.occupancy import Body, EgoOnRoad, OnRoad
+from planning.local.road import Beside, RoadLayout
 from planning.reference_path import Route, third_difference_bands
+
+IN_LANE_M = 0.3
+"""Offsets below this count as none, of a manoeuvre."""
+
+EDGE_M = 0.1
+"""How far the ego's body may reach over the edge of what it may drive on."""
+
+OUT_OF_LANE_M = 2.5
+"""Beyond this offset the ego is in the lane beside its own."""
+
+_BACK_M = 30.0
+"""Distance in which the path returns to the route beyond the end of a plan."""
+
+_BACK_S = 3.0
+"""The return from a lane beside the route takes at least this time."""
+
+_GENTLE_MPS2, _GENTLE_S = 5.0, 2.0
+"""A new path is not taken if it needs more than this lateral acceleration within this time: the ego brakes instead."""
+
+_CLEAR_M, _CLEAR_POINTS = 0.1, 9
+"""A path is clear of what it is farther away from than this, at so many places along it."""
+
+_LOOK_AHEAD_M = 40.0
+"""Length of path that tells what the ego's manoeuvre is."""
 
 _WAVELENGTH_M, _WAVELENGTH_S = 6.0, 1.2
 """Changes of offset over less than this way, or what the ego drives in this time, are smoothed out."""
@@ -17,20 +45,104 @@ _WAVELENGTH_M, _WAVELENGTH_S = 6.0, 1.2
 _KEEP_WEIGHT = 1e3
 
 
-def smooth_offset(offset_m: Float, keep: int, spacing_m: float, speed_mps: float) -> Float:
-    """A smoothed profile (N,) of points `spacing_m` apart; its first `keep` points stay as they are.
+class OffsetProfile:
+    """The offset of the path that the ego drives, `offset_m` (N,) for the points of its route, positive to the left.
 
-    Whittaker smoothing with a penalty on third differences. Eilers (2003), "A Perfect Smoother".
+    `rows` of the methods are the points of the route from the ego to as far as the search looks.
     """
-    wavelength_m = max(_WAVELENGTH_M, _WAVELENGTH_S * speed_mps)
-    bands = third_difference_bands(len(offset_m)) * float(2.0 * np.sin(np.pi * spacing_m / wavelength_m)) ** -6
-    weight = np.ones(len(offset_m))
-    weight[:keep] = _KEEP_WEIGHT * wavelength_m**2
-    weight[-1] = _KEEP_WEIGHT
-    bands[-1] += weight
-    smoothed = solveh_banded(bands, weight * offset_m)
-    smoothed[:keep] = offset_m[:keep]
-    return np.asarray(smoothed)
+
+    def __init__(self, route: Route, layout: RoadLayout, body: Body) -> None:
+        self._route, self._layout, self._body = route, layout, body
+        self.offset_m: Float = np.zeros(len(route.s_m))
+
+    def at(self, s_m: Float | float) -> Float:
+        """The offsets at arc lengths of the route."""
+        return np.asarray(np.interp(s_m, self._route.s_m, self.offset_m))
+
+    def clear(self) -> None:
+        """Follow the route itself."""
+        self.offset_m[:] = 0.0
+
+    def start_from(self, ego: EgoOnRoad, rows: slice) -> None:
+        """Lead from where the ego is now back to the route."""
+        share = np.clip(1.0 - (self._route.s_m[rows] - ego.s_m) / _BACK_M, 0.0, 1.0)
+        self.offset_m[rows] = ego.offset_m * share
+
+    def take_over(self, found: LatticePath, start: EgoOnRoad, rows: slice) -> None:
+        """Make the found way the new profile, from its start on."""
+        s, old = self._route.s_m[rows], self.offset_m[rows]
+        along = start.s_m + found.along_m
+        last = np.append(np.diff(along) > 0.0, True)  # of several moments at one place, the last
+        last &= along < max(s[-1] - 1.5 * _BACK_M, along[1])  # the path has to return before the profile ends
+        along, offset_m = along[last], found.offset_m[last]
+        ends = along[-1] + np.array([10.0, 10.0 + _BACK_M])
+        knots = np.concatenate([along, ends])
+        offsets = np.concatenate([offset_m, [offset_m[-1], 0.0]])
+        wanted = np.interp(s, knots, offsets)
+        keep = int(np.searchsorted(s, start.s_m))
+        wanted[:keep] = old[:keep]
+        spacing_m = self._route.length_m / (len(self._route.s_m) - 1)
+        if len(s) >= 8:
+            wanted = _smooth(wanted, max(keep, 3), spacing_m, start.speed_mps)
+        self.offset_m[rows], self.offset_m[rows.stop :] = wanted, 0.0
+
+    def take_over_if_gentle(self, found: LatticePath, start: EgoOnRoad, rows: slice) -> bool:
+        """Make the found way the new profile, if the ego can follow it; else the old one stays."""
+        before_m = self.offset_m[rows].copy()
+        self.take_over(found, start, rows)
+        if self._is_gentle(found, start, rows):
+            return True
+        self.offset_m[rows] = before_m
+        return False
+
+    def hold_lane(self, start: EgoOnRoad, rows: slice, side: Side) -> None:
+        """Keep the offset of a new way for as long as its lane lies beside the route; then it leads back.
+
+        So the ego does not slow down for a return that it will not make.
+        """
+        s = self._route.s_m
+        beside = self._layout.left if side is Side.LEFT else self._layout.right
+        aside_m = side * self.offset_m[rows]
+        out = np.flatnonzero(aside_m > max(OUT_OF_LANE_M, 0.98 * float(aside_m.max()))) + rows.start
+        if len(out) == 0:
+            return
+        without = np.flatnonzero(beside.kind[out[0] :] != Beside.SAME)
+        back_m = max(_BACK_M, _BACK_S * start.speed_mps)
+        end_m = float(s[out[0] + without[0]] if len(without) else s[-1]) - back_m - _BACK_M
+        last = out[-1]
+        if s[last] < end_m:
+            offset_m = float(self.offset_m[last])
+            self.offset_m[last:] = np.interp(s[last:], [end_m, end_m + back_m], [offset_m, 0.0])
+
+    def is_clear_of(self, way: OnRoad) -> bool:
+        """Whether the path leads past a road user that stays where it is now."""
+        reach_m = float(way.half_s_m[0]) + self._body.front_m
+        s = np.linspace(float(way.s_m[0]) - reach_m, float(way.s_m[0]) + reach_m, _CLEAR_POINTS)
+        beside_m = np.abs(float(way.d_m[0]) - self.at(s))
+        return bool((beside_m > float(way.half_d_m[0]) + 0.5 * self._body.width_m + _CLEAR_M).all())
+
+    def manoeuvre(self, s_m: float) -> Manoeuvre:
+        """What the path does in the next metres."""
+        s = s_m + np.arange(_LOOK_AHEAD_M)
+        offset = self.at(s)
+        if np.abs(offset).max() < IN_LANE_M:
+            return Manoeuvre.FOLLOW_LANE
+        rows, half = self._route.curve.rows_at(s), 0.5 * self._body.width_m
+        layout = self._layout
+        used = {Beside.NOTHING}
+        used |= set(layout.left.kind[rows][offset + half > layout.left_m[rows] + EDGE_M].tolist())
+        used |= set(layout.right.kind[rows][offset - half < layout.right_m[rows] - EDGE_M].tolist())
+        if Beside.ONCOMING in used:
+            return Manoeuvre.PASS_THROUGH_ONCOMING_LANE
+        return Manoeuvre.PASS_THROUGH_NEXT_LANE if Beside.SAME in used else Manoeuvre.PASS_IN_LANE
+
+    def _is_gentle(self, found: LatticePath, start: EgoOnRoad, rows: slice) -> bool:
+        """Whether the ego can follow the smoothed path from now on: later it can still slow down for a bend of it."""
+        s, offset_m = self._route.s_m[rows], self.offset_m[rows]
+        soon = (s >= start.s_m) & (s <= start.s_m + _GENTLE_S * start.speed_mps)
+        speed_mps = np.interp(s, start.s_m + found.along_m, found.speed_mps)
+        lateral_mps2 = speed_mps**2 * np.abs(np.gradient(np.gradient(offset_m, s), s))
+        return not soon.any() or bool(lateral_mps2[soon].max() < _GENTLE_MPS2)
 
 
 def shifted(route: Route, first: int, offset_m: Float) -> Route:
@@ -49,3 +161,19 @@ def shifted(route: Route, first: int, offset_m: Float) -> Route:
     yaw[rows] += np.arctan2(slope, stretch)
     curvature[rows] = (old.curvature_1pm[rows] + np.gradient(np.arctan2(slope, stretch), s)) / np.hypot(stretch, slope)
     return replace(route, curve=Curve(old.s_m, x, y, yaw, curvature))
+
+
+def _smooth(offset_m: Float, keep: int, spacing_m: float, speed_mps: float) -> Float:
+    """A smoothed profile (N,) of points `spacing_m` apart; its first `keep` points stay as they are.
+
+    Whittaker smoothing with a penalty on third differences. Eilers (2003), "A Perfect Smoother".
+    """
+    wavelength_m = max(_WAVELENGTH_M, _WAVELENGTH_S * speed_mps)
+    bands = third_difference_bands(len(offset_m)) * float(2.0 * np.sin(np.pi * spacing_m / wavelength_m)) ** -6
+    weight = np.ones(len(offset_m))
+    weight[:keep] = _KEEP_WEIGHT * wavelength_m**2
+    weight[-1] = _KEEP_WEIGHT
+    bands[-1] += weight
+    smoothed = solveh_banded(bands, weight * offset_m)
+    smoothed[:keep] = offset_m[:keep]
+    return np.asarray(smoothed)

@@ -1,0 +1,149 @@
+"""What the search knows of the road ahead: where the ego may be, and which of it others take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_core.types import Float
+from planning.local.lattice import (
+    CELLS,
+    CENTRE,
+    COLUMN_M,
+    COLUMNS,
+    LAYERS,
+    OFF_ROAD,
+    ONCOMING_LANE,
+    OWN_LANE,
+    SAME_DIRECTION,
+    RoadCells,
+)
+from planning.local.occupancy import TIMES_S, Body, EgoOnRoad, Gaps, OnRoad, is_in_line, take_cells
+from planning.local.profile import EDGE_M, IN_LANE_M, OffsetProfile
+from planning.local.road import Beside, RoadLayout
+from planning.reference_path import Route
+
+ROOM_TO_PASS_M = 11.0
+"""Gap behind a standing obstacle that the ego needs to steer around it."""
+
+_BEFORE_M, _AFTER_M = 50.0, 35.0
+"""The lanes beside the ego's may be used from this far before an obstacle to this far behind it."""
+
+_SEEN_M = 100.0
+"""Distance to which the ego sees oncoming vehicles. Beyond it, one may come at the speed limit."""
+
+_THEIR_BRAKING_MPS2, _THEIR_RESPONSE_S = 4.0, 1.0
+"""An oncoming driver who sees the ego brakes like this."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoadAhead:
+    """What is known of the road ahead in one step.
+
+    `ways` are those of other road users; `reasons` are those of them that the ego leaves its route for. `top_speed` is
+    the highest speed without other road users: arc lengths and m/s. The ego will stop at `stop_s_m`.
+    """
+
+    ways: list[OnRoad]
+    reasons: list[OnRoad]
+    top_speed: tuple[Float, Float]
+    stop_s_m: float
+
+
+class CellBuilder:
+    """Makes the cells of the search along one route; the search prefers the offsets of `profile`.
+
+    The arrays of one `RoadCells` are valid until the next is built.
+    """
+
+    def __init__(self, route: Route, layout: RoadLayout, body: Body, profile: OffsetProfile) -> None:
+        self._route, self._layout, self._body, self._profile = route, layout, body, profile
+        self._blocked = np.zeros((LAYERS, CELLS, COLUMNS), dtype=np.uint8)
+
+    def build(
+        self,
+        road: RoadAhead,
+        start: EgoOnRoad,
+        shift_m: Float,
+        gaps: Gaps,
+        *,
+        only_centre: bool = False,
+        anywhere: bool = False,
+    ) -> RoadCells:
+        """What the search knows of the road from `start` on, with `only_centre` of the middle column alone.
+
+        With `anywhere`, the lanes beside the ego's may be used without an obstacle.
+        """
+        s = start.s_m + np.arange(CELLS, dtype=np.float64)
+        may_pass = self._may_pass(s, road.reasons) | anywhere
+        zone = self._zone(s, shift_m, may_pass, self._may_change(s))
+        if only_centre:
+            zone[:, :CENTRE] = zone[:, CENTRE + 1 :] = OFF_ROAD
+        self._blocked[:] = 0
+        # Who follows the ego keeps its distance by itself.
+        others = [way for way in road.ways if float(way.s_m[0]) > start.s_m or not is_in_line(way, start, self._body)]
+        take_cells(self._blocked, start.s_m, shift_m, others, self._body, gaps)
+        self._block_unseen(zone, float(self._route.speed_limit_mps[self._route.row_at(start.s_m)]))
+        rears = (float((way.s_m - way.half_s_m).min()) for way in road.reasons)
+        wait_s_m = min(rears, default=np.inf) - self._body.front_m - ROOM_TO_PASS_M
+        return RoadCells(
+            blocked=self._blocked,
+            zone=zone,
+            speed_mps=np.maximum(np.interp(s, *road.top_speed), 1.0),
+            before_m=self._profile.at(s),
+            shift_m=shift_m,
+            stop_m=road.stop_s_m - start.s_m,
+            wait_m=wait_s_m - start.s_m,
+        )
+
+    def _may_pass(self, s: Float, reasons: list[OnRoad]) -> NDArray[np.bool_]:
+        """(CELLS,) Where the ego may use any lane beside its own: near what it passes, and while it is there."""
+        allowed = np.zeros(CELLS, dtype=bool)
+        for way in reasons:
+            low, high = (way.s_m - way.half_s_m).min(), (way.s_m + way.half_s_m).max()
+            allowed |= (s > low - _BEFORE_M) & (s < high + _AFTER_M)
+        outside = np.abs(self._profile.at(s)) > IN_LANE_M
+        if outside.any():
+            allowed |= s < s[outside][-1] + _AFTER_M
+        return allowed
+
+    def _may_change(self, s: Float) -> NDArray[np.bool_]:
+        """(CELLS,) Where the ego may use a lane in its direction: on a lane change of the route, and late after it."""
+        rows = self._route.curve.rows_at(s)
+        changes = s[self._route.is_change[rows]]
+        if len(changes) == 0:
+            return np.zeros(CELLS, dtype=bool)
+        return np.asarray((s > changes[0] - 5.0) & (s < changes[-1] + _BEFORE_M))
+
+    def _zone(
+        self, s: Float, shift_m: Float, may_pass: NDArray[np.bool_], may_change: NDArray[np.bool_]
+    ) -> NDArray[np.uint8]:
+        """(CELLS, COLUMNS) What the ego's body lies on; off the road where it may not be."""
+        layout = self._layout
+        rows = self._route.curve.rows_at(s)
+        offset = (np.arange(COLUMNS) - CENTRE) * COLUMN_M
+        half = 0.5 * self._body.width_m - EDGE_M
+        left, right = offset + half + shift_m[:, None], offset - half + shift_m[:, None]
+        own_left, own_right = layout.left_m[rows, None], layout.right_m[rows, None]
+        zone = np.zeros((CELLS, COLUMNS), dtype=np.uint8)
+        zone[(left <= own_left) & (right >= own_right)] = OWN_LANE
+        for side, is_over, is_inside in (
+            (layout.left, left > own_left, (left <= layout.left.edge_m[rows, None]) & (right >= own_right)),
+            (layout.right, right < own_right, (right >= layout.right.edge_m[rows, None]) & (left <= own_left)),
+        ):
+            kind = side.kind[rows, None]
+            is_open = is_over & is_inside
+            zone[is_open & (kind == Beside.SAME) & (may_pass | may_change)[:, None]] = SAME_DIRECTION
+            zone[is_open & (kind == Beside.ONCOMING) & may_pass[:, None]] = ONCOMING_LANE
+        zone[:, CENTRE] = np.maximum(zone[:, CENTRE], OWN_LANE)  # the route itself, also through narrow lanes
+        return zone
+
+    def _block_unseen(self, zone: NDArray[np.uint8], limit_mps: float) -> None:
+        """Take the oncoming lane where a vehicle may be that the ego does not see yet."""
+        brakes_m = limit_mps * _THEIR_RESPONSE_S + limit_mps**2 / (2.0 * _THEIR_BRAKING_MPS2)
+        oncoming = zone == ONCOMING_LANE
+        for layer, time_s in enumerate(TIMES_S[1:]):
+            from_m = max(_SEEN_M - min(limit_mps * float(time_s), brakes_m), 0.0)
+            self._blocked[layer, int(from_m) :][oncoming[int(from_m) :]] = 1
