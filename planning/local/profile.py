@@ -88,11 +88,11 @@ class OffsetProfile:
 
     def take_over_if_gentle(self, found: LatticePath, start: EgoOnRoad, rows: slice) -> bool:
         """Make the found way the new profile, if the ego can follow it; else the old one stays."""
-        before_m = self.offset_m[rows].copy()
+        before_m = self.offset_m.copy()
         self.take_over(found, start, rows)
         if self._is_gentle(found, start, rows):
             return True
-        self.offset_m[rows] = before_m
+        self.offset_m[:] = before_m
         return False
 
     def hold_lane(self, start: EgoOnRoad, rows: slice, side: Side) -> None:
