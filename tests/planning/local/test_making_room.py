@@ -78,6 +78,15 @@ def test_it_waits_for_a_gap_beside_it() -> None:
     assert clearance_m(log, lambda time_s: rescue.seen[round(time_s, 3)]) > 0.3
 
 
+def test_it_changes_into_a_gap_between_cars_beside_it() -> None:
+    """With the distances of a pass through oncoming traffic, `occupancy.WIDE`, it finds no gap of 60 m or 80 m."""
+    queue = tuple(vehicle(number, -95.0 + 60.0 * number, LEFT_Y, 0.0, 14.0) for number in range(5))
+    log, rescue = let_pass(two_lanes(), RIGHT_Y, queue)
+    assert rescue.passed_s < 10.0
+    assert log.column(2).max() > 2.5
+    assert clearance_m(log, lambda time_s: rescue.seen[round(time_s, 3)]) > 0.3
+
+
 def test_without_a_lane_beside_it_keeps_to_the_edge_and_slows_down() -> None:
     log, _ = let_pass(one_lane_each_way(), RIGHT_Y)
     assert log.column(2).min() == pytest.approx(-0.6, abs=0.15)
