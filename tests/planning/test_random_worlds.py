@@ -43,7 +43,7 @@ def world() -> World:
 
 def plan_on(route: Route, speed_mps: np.ndarray, curvature_1pm: float = 0.0) -> Plan:
     """A plan from the start of the route with these speeds, 0.1 s apart."""
-    times = 0.1 * np.arange(len(speed_mps))
+    times = 0.1 * np.arange(len(speed_mps), dtype=np.float64)
     s = np.concatenate([[0.0], np.cumsum(0.05 * (speed_mps[1:] + speed_mps[:-1]))])
     accel = np.append(np.diff(speed_mps) / 0.1, 0.0)
     path = Trajectory.through(route.curve.pose_at(s), np.full(len(s), curvature_1pm), speed_mps, accel, times)
@@ -52,7 +52,9 @@ def plan_on(route: Route, speed_mps: np.ndarray, curvature_1pm: float = 0.0) -> 
 
 def prediction_of(world: World, ahead_m: float) -> Prediction:
     x, y, yaw = (float(value) for value in world.route.curve.pose_at(ahead_m))
-    return Prediction(Stamp(0, 0.0), 0.25 * np.arange(21), (PredictedObject(vehicle(1, x, y, yaw, 0.0)),))
+    return Prediction(
+        Stamp(0, 0.0), 0.25 * np.arange(21, dtype=np.float64), (PredictedObject(vehicle(1, x, y, yaw, 0.0)),)
+    )
 
 
 def test_the_check_sees_what_is_wrong(world: World) -> None:

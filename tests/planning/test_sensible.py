@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ CAR = vehicle(3, 40.0, 0.0, 0.0, 5.0)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e12])
 @pytest.mark.parametrize("name", ["x_m", "y_m", "yaw_rad", "length_m", "width_m", "velocity_mps"])
 def test_a_track_with_a_number_that_cannot_be_is_left_out(name: str, value: float) -> None:
-    odd = replace(CAR, track_id=4, **{name: (value, 0.0) if name == "velocity_mps" else value})
+    change: dict[str, Any] = {name: (value, 0.0) if name == "velocity_mps" else value}
+    odd = replace(CAR, track_id=4, **change)
     tracks = sensible_tracks([odd, CAR])
     assert tracks.items == (CAR,)
     assert tracks.rejected == 1

@@ -18,8 +18,9 @@ START = EgoOnRoad(20.0, 0.0, 15.0)
 
 def aside_within(way_m: float) -> LatticePath:
     """A way to the lane on the left, 3.5 m beside the route, at 15 m/s."""
-    along = 15.0 * 0.5 * np.arange(16)
-    return LatticePath(0.5 * np.arange(16), along, np.interp(along, [7.5, way_m], [0, 3.5]), np.full(16, 15.0), 0, True)
+    times = 0.5 * np.arange(16, dtype=np.float64)
+    along = 15.0 * times
+    return LatticePath(times, along, np.interp(along, [7.5, way_m], [0, 3.5]), np.full(16, 15.0), 0, True)
 
 
 def profile_and_rows() -> tuple[OffsetProfile, slice]:
