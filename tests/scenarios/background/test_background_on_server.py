@@ -65,6 +65,7 @@ def test_traffic_ahead_brakes_hard_and_goes_on(city_server: Address) -> None:
         fired_s = play.director.fired_s
         while "end" not in fired_s and len(play.seen) < 800:
             waits = "begin" in fired_s and "go_on" not in fired_s
+            waits |= bool(play.seen) and _is_close_behind(play.seen[-1])
             slow = not play.seen or play.seen[-1].ego_speed_mps < 8.0
             play.world.apply(ControlCommand(0.6 if slow and not waits else 0.0, 1.0 if waits else 0.0, 0.0))
             x_m = play.seen[-1].ego.x_m if play.seen else STREET["start"][0]
@@ -94,6 +95,12 @@ def test_a_cap_holds_for_all_traffic_until_it_is_lifted(city_server: Address) ->
 def _is_ahead(one: TrackedObject, truth: Truth) -> bool:
     is_near = 0.0 < one.x_m - truth.ego.x_m < 60.0 and abs(one.yaw_rad) < 0.5
     return is_near and one.track_id in truth.background_ids
+
+
+def _is_close_behind(truth: Truth) -> bool:
+    """Whether the middle of a car in the ego's lane is less than 14 m ahead: 8 m between the bumpers."""
+    ahead = [one.x_m - truth.ego.x_m for one in truth.objects if abs(one.y_m - truth.ego.y_m) < 1.5]
+    return any(0.0 < ahead_m < 14.0 for ahead_m in ahead)
 
 
 def _speeds_of(track_ids: Collection[int], truth: Truth) -> list[float]:
