@@ -26,7 +26,7 @@ from av_core.types import (
 )
 from planning.config import PredictionConfig
 from planning.lanes.lane_index import LaneIndex, LaneMatch
-from planning.sensible import sensible_tracks
+from planning.prediction.sensible import sensible_tracks
 
 _FOLLOW_M = 80.0
 """Distance for which a lane is followed beyond its end."""

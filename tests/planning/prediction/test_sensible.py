@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from av_core.types import Stamp
-from planning.prediction import Predictor
-from planning.sensible import sensible_tracks
+from planning.prediction.predictor import Predictor
+from planning.prediction.sensible import sensible_tracks
 from tests.control.vehicle_model import VehicleState
 from tests.planning.closed_loop import ego_state, scene_of
 from tests.planning.lanes_by_hand import join, key, straight

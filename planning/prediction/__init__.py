@@ -1,0 +1,1 @@
+"""From a `Scene` to where its road users will be; tracks that cannot be are left out."""
