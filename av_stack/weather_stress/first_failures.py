@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from av_stack.weather_stress.intervals import Interval, limit_interval
 from av_stack.weather_stress.limits import DRIVE, MODULES, is_missed
 from av_stack.weather_stress.parameters import Search
 from av_stack.weather_stress.search import RESOLUTION, bracket, next_fraction
-from av_stack.weather_stress.study import Kind, Study, Wanted
+from av_stack.weather_stress.study import Kind, Measured, Wanted
 from av_stack.weather_stress.weathers import Point, Unit
 
 STEPS = round(1.0 / RESOLUTION)
 """All weathers of a search are multiples of this part of its range."""
+
+
+class Rounds(Protocol):
+    """What a search needs of a `Study`."""
+
+    kinds: tuple[Kind, ...]
+    units: Sequence[Unit]
+
+    def at(self, unit: Unit, point: Point) -> Measured: ...
+
+    def run_round(self, wanted: Sequence[Wanted]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +58,7 @@ class ModuleLimit:
     limits: tuple[UnitLimit, ...]
 
 
-def search_limits(study: Study, search: Search) -> list[ModuleLimit]:
+def search_limits(study: Rounds, search: Search) -> list[ModuleLimit]:
     """Run rounds until the limit of every module in every drive is known; the module that fails first comes first."""
     while wanted := [one for unit in study.units for one in _next(study, unit, search)]:
         study.run_round(wanted)
@@ -79,7 +91,7 @@ def point_of(search: Search, fraction: float) -> Point:
     return ((search.name, search.value(fraction)),)
 
 
-def points_of(study: Study, search: Search) -> list[Point]:
+def points_of(study: Rounds, search: Search) -> list[Point]:
     """The weathers of the search in which any drive was driven or looked at."""
     points = [point_of(search, number / STEPS) for number in range(STEPS + 1)]
     return [point for point in points if any(study.at(unit, point).folders for unit in study.units)]
@@ -89,12 +101,12 @@ def _kind(module: str) -> Kind:
     return "drive" if module == DRIVE else "look"
 
 
-def _modules(study: Study) -> list[str]:
+def _modules(study: Rounds) -> list[str]:
     """The modules that the runs of a study measure."""
     return [module for module in MODULES if _kind(module) in study.kinds]
 
 
-def _next(study: Study, unit: Unit, search: Search) -> list[Wanted]:
+def _next(study: Rounds, unit: Unit, search: Search) -> list[Wanted]:
     found: dict[Wanted, None] = {}
     for module in _modules(study):
         kind = _kind(module)
@@ -104,7 +116,7 @@ def _next(study: Study, unit: Unit, search: Search) -> list[Wanted]:
     return list(found)
 
 
-def _outcomes(study: Study, unit: Unit, search: Search, module: str, kind: Kind) -> dict[float, bool]:
+def _outcomes(study: Rounds, unit: Unit, search: Search, module: str, kind: Kind) -> dict[float, bool]:
     """The weathers that are known, and whether the module misses its limit there; unknown figures miss nothing."""
     found = {}
     for number in range(STEPS + 1):
@@ -115,7 +127,7 @@ def _outcomes(study: Study, unit: Unit, search: Search, module: str, kind: Kind)
     return found
 
 
-def _unit_limit(study: Study, unit: Unit, search: Search, module: str) -> UnitLimit:
+def _unit_limit(study: Rounds, unit: Unit, search: Search, module: str) -> UnitLimit:
     kind = _kind(module)
     outcomes = _outcomes(study, unit, search, module, kind)
     values = [study.at(unit, point_of(search, fraction)).values for fraction in outcomes]

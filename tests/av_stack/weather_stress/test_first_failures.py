@@ -26,7 +26,7 @@ class MadeStudy:
 
     def __init__(self, kinds: tuple[Kind, ...] = KINDS) -> None:
         self.kinds = kinds
-        self.units = units([load_scenario("parked_car")], 2)
+        self.units: Sequence[Unit] = units([load_scenario("parked_car")], 2)
         self.measured: dict[tuple[str, Point], Measured] = {}
         self.rounds: list[Sequence[Wanted]] = []
 

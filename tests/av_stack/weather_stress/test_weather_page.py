@@ -23,7 +23,7 @@ def point(unit: str, at: dict[str, Any] | None, score: float, lines: float | Non
 
 def content(axes: list[dict[str, Any]], points: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     limits = [{"module": "lanes", "figure": "lines_kept", "value": 0.9, "is_least": True, "what": "w", "reason": "r"}]
-    units = [{"name": name, "scenario": "town", "seed": 1, "weather": {}} for name in ("a", "b")]
+    units: list[dict[str, Any]] = [{"name": name, "scenario": "town", "seed": 1, "weather": {}} for name in ("a", "b")]
     return {
         "name": "<town>", "units": units, "axes": axes, "points": points, "limits": limits, "search": None,
         "confidence": 0.95, "problems": [], **more,
@@ -60,7 +60,10 @@ def test_curves_are_means_with_bands(sweep: dict[str, Any]) -> None:
 def test_two_axes_make_maps() -> None:
     at = [{"preset": name, "wetness": wet} for name in ("ClearNoon", "ClearNight") for wet in (0.0, 50.0)]
     points = [point("a", each, 10.0 * number, None) for number, each in enumerate(at)]
-    axes = [{"name": "preset", "values": ["ClearNoon", "ClearNight"]}, {"name": "wetness", "values": [0.0, 50.0]}]
+    axes: list[dict[str, Any]] = [
+        {"name": "preset", "values": ["ClearNoon", "ClearNight"]},
+        {"name": "wetness", "values": [0.0, 50.0]},
+    ]
     [score] = heat_maps(content(axes, points))
     assert score["z"] == [[0.0, 20.0], [10.0, 30.0]]
     assert (score["x_title"], score["y_title"]) == ("preset", "wetness")
