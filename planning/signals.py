@@ -272,10 +272,11 @@ def stop_position_m(route: Route, line_s_m: float, config: BehaviorConfig, clear
     """Arc length at which the front bumper stops for a line: before the line, and clear of the junction behind it.
 
     On maps without drawn stop lines the line is at the edge of the junction, where left-turning traffic cuts the
-    corner. `clearance_m` is the distance from that edge; None means `junction_clearance_m`.
+    corner. `clearance_m` is the distance from that edge, and at most that from the line; None means
+    `junction_clearance_m`.
     """
     clearance_m = config.junction_clearance_m if clearance_m is None else clearance_m
-    place = line_s_m - config.stop_line_gap_m
+    place = line_s_m - min(config.stop_line_gap_m, clearance_m)
     low, high = np.searchsorted(route.s_m, [line_s_m - 1.0, line_s_m + clearance_m])
     inside = np.flatnonzero(route.is_junction[low : high + 1])
     if len(inside) == 0:

@@ -137,6 +137,16 @@ def test_stop_sign_means_a_full_stop_then_go() -> None:
     assert log.has_arrived
 
 
+def test_a_stop_at_a_sign_at_the_edge_of_a_junction_counts() -> None:
+    """CARLA's Leaderboard counts a stop of an ego whose middle is at most 4 m before the sign."""
+    log = drive(on_long_road(Signal("3", SignalKind.STOP, key(1), 0.0)), 60, 10.0)
+    s, v = log.column(1), log.column(3)
+    middle_s = s[v < 0.05] + CAR.rear_axle_to_centre_m
+    assert len(middle_s) > 0
+    assert 96.1 < middle_s.min() <= middle_s.max() < 98.0
+    assert log.has_arrived
+
+
 def test_yield_sign_slows_but_does_not_stop_on_an_empty_road() -> None:
     log = drive(on_long_road(Signal("3", SignalKind.YIELD, key(0), 98.0)), 60, 10.0)
     v = log.column(3)[np.abs(log.column(1) - 98) < 2]
