@@ -67,6 +67,9 @@ _STREAM_SHARE = 0.7
 """The ego becomes no slower than this share of the speed of a vehicle beside it that it lets pass: a stream would
 overtake it for ever."""
 
+_AGAINST_RAD = _RED_FOR_THEM_RAD[1]
+"""A road user whose heading differs from the ego's approach by more is oncoming."""
+
 _BESIDE_RAD = 0.2
 """A road user whose heading differs from the ego's by no more drives beside it."""
 
@@ -306,8 +309,7 @@ class TrafficBehavior:
         ]
         if not lines:
             return False
-        approach = float(route.curve.pose_at(max(lines))[2])
-        turn = abs(float(wrap_angle(conflict.item.yaw_rad - approach)))
+        turn = _turned_rad(conflict, route, max(lines))
         return _RED_FOR_THEM_RAD[0] < turn < _RED_FOR_THEM_RAD[1]
 
     def _stop_to_let_pass(
@@ -320,8 +322,7 @@ class TrafficBehavior:
         yielding_to: frozenset[int],
     ) -> float | None:
         """Where the ego waits before it turns onto the road of `conflict`; None where it need not, or cannot."""
-        heading = float(route.curve.pose_at(ego.s_m)[2])
-        from_other_road = abs(float(wrap_angle(conflict.item.yaw_rad - heading))) > _OTHER_ROAD_RAD
+        from_other_road = _turned_rad(conflict, route, ego.s_m) > _OTHER_ROAD_RAD
         if not from_other_road or conflict.turn_rad > _OTHER_ROAD_RAD:
             return None
         if _halt_s_m(ego) + ego.front_m > conflict.low_s_m - _INSIDE_M:
@@ -362,8 +363,7 @@ class TrafficBehavior:
         if conflict.enter_s == 0.0 and conflict.s_at_enter_m < ego.s_m + 0.5 * ego.front_m:
             return False
         rear_now = conflict.s_at_enter_m - conflict.half_s_at_enter_m - conflict.along_mps * conflict.enter_s
-        heading_rad = float(route.curve.pose_at(ego.s_m)[2])
-        crosses = abs(float(wrap_angle(conflict.item.yaw_rad - heading_rad))) > _BESIDE_RAD
+        crosses = _turned_rad(conflict, route, ego.s_m) > _BESIDE_RAD
         is_behind = rear_now + 2.0 * conflict.half_s_at_enter_m < ego.front_s_m
         if crosses and is_behind and route.is_junction[route.row_at(ego.s_m)]:
             return False
@@ -390,8 +390,7 @@ class TrafficBehavior:
         if walker:
             return at_conflict
         for line_s in _waiting_lines(route, ego.front_s_m, conflict.low_s_m):
-            approach_yaw_rad = float(route.curve.pose_at(line_s)[2])
-            if abs(float(wrap_angle(conflict.item.yaw_rad - approach_yaw_rad))) > _RED_FOR_THEM_RAD[1]:
+            if _turned_rad(conflict, route, line_s) > _AGAINST_RAD:
                 break
             place = stop_position_m(route, line_s, config) - ego.front_m
             if (
@@ -436,6 +435,11 @@ def _ego_at(time_s: float, s_m: Float, times_s: Float, speed_mps: float) -> tupl
     if row in (0, len(times_s)):
         return float(np.interp(time_s, times_s, s_m)), speed_mps if row == 0 else 0.0
     return float(np.interp(time_s, times_s, s_m)), float(np.diff(s_m)[row - 1] / np.diff(times_s)[row - 1])
+
+
+def _turned_rad(conflict: _Conflict, route: Route, s_m: float) -> float:
+    """Angle between the heading of the road user now and that of the route at an arc length, without a sign."""
+    return abs(float(wrap_angle(conflict.item.yaw_rad - float(route.curve.pose_at(s_m)[2]))))
 
 
 def _halt_s_m(ego: EgoOnRoute) -> float:

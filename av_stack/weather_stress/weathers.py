@@ -33,9 +33,7 @@ class Unit:
     @property
     def weather(self) -> Mapping[str, float]:
         """All parameters of the scenario's own weather."""
-        own = self.scenario.weather_keyframes[0].model_dump()
-        own.pop("route_percent")
-        return own
+        return _parameters(self.scenario.weather_keyframes[0])
 
     def at(self, point: Point) -> Scenario:
         """The scenario in the weather of a point; what the point does not say is as in the scenario's own weather."""
@@ -92,7 +90,10 @@ def label(point: Point) -> str:
 
 def _own_weather(scenario: Scenario) -> Mapping[str, float]:
     if scenario.weather_keyframes:
-        own = scenario.weather_keyframes[0].model_dump()
-        own.pop("route_percent")
-        return own
+        return _parameters(scenario.weather_keyframes[0])
     return weather_values(load_weather(scenario.weather, weather_presets()))
+
+
+def _parameters(keyframe: KeyframeTable) -> dict[str, float]:
+    """All parameters of the weather at a keyframe."""
+    return keyframe.model_dump(exclude={"route_percent"})
