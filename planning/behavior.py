@@ -13,19 +13,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from av_core.frames import wrap_angle
 from av_core.types import (
     Constraint,
     ConstraintKind,
     Float,
     ObjectKind,
-    PredictedMode,
     PredictedObject,
     Prediction,
     SignalKind,
     TrackedObject,
 )
 from planning.config import BehaviorConfig
+from planning.conflicts import Conflict, conflict_of
 from planning.corridor import BoxProjection, Corridor, corridor_of, project_boxes
 from planning.gap_acceptance import is_gap_enough
 from planning.reference_path import Route
@@ -89,27 +88,6 @@ class Constraints:
     stops: list[StopTarget] = field(default_factory=list)
     caps: list[SpeedCap] = field(default_factory=list)
     yielding_to: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class _Conflict:
-    """Where (arc length on the route) and when a predicted road user is in the ego's corridor.
-
-    The `*_at_enter_*` fields hold for the moment of entry; `along_mps` is the road user's speed along the path, and
-    `turn_rad` the angle by which it turns until then. `on_approach` and `must_yield` as in `PredictedMode`.
-    """
-
-    item: TrackedObject
-    low_s_m: float
-    high_s_m: float
-    enter_s: float
-    leave_s: float
-    s_at_enter_m: float
-    half_s_at_enter_m: float
-    along_mps: float
-    turn_rad: float
-    on_approach: bool
-    must_yield: bool
 
 
 class TrafficBehavior:
@@ -235,7 +213,7 @@ class TrafficBehavior:
         item = one.item
         return bool(one.modes) and offset_m < item.speed_mps * horizon_s + item.length_m + self._width_m
 
-    def _conflicts(self, corridor: Corridor, objects: Sequence[PredictedObject], times_s: Float) -> list[_Conflict]:
+    def _conflicts(self, corridor: Corridor, objects: Sequence[PredictedObject], times_s: Float) -> list[Conflict]:
         ways = [(one.item, mode) for one in objects for mode in one.modes]
         if not ways:
             return []
@@ -245,14 +223,14 @@ class TrafficBehavior:
         boxes = self._project(corridor, [item for item, _ in ways], x, y, yaw)
         blocked: NDArray[np.bool_] = np.any(boxes.blocks, axis=2)
         return [
-            _conflict(row, item, mode, boxes, np.flatnonzero(blocked[row]), times_s)
+            conflict_of(row, item, mode, boxes, np.flatnonzero(blocked[row]), times_s)
             for row, (item, mode) in enumerate(ways)
             if np.any(blocked[row])
         ]
 
     def _resolve_conflict(
         self,
-        conflict: _Conflict,
+        conflict: Conflict,
         route: Route,
         ego: EgoOnRoute,
         reference: SpeedReference,
@@ -281,7 +259,7 @@ class TrafficBehavior:
         result.stops.append(StopTarget(stop_s, _crossing_cause(conflict.item)))
         return True
 
-    def _time_margins(self, conflict: _Conflict, impatience: float, is_waiting: bool) -> tuple[float, float]:
+    def _time_margins(self, conflict: Conflict, impatience: float, is_waiting: bool) -> tuple[float, float]:
         """Times between the ego and a crossing road user: if the ego goes before it, and if it goes after it.
 
         Who waits for a vehicle needs longer ones, until it loses its patience.
@@ -293,7 +271,7 @@ class TrafficBehavior:
         after_s = config.time_margin_after_s * (1.0 - _IMPATIENT_SHARE * impatience)
         return config.time_margin_before_s + hysteresis_s, after_s + 0.5 * hysteresis_s
 
-    def _has_priority(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, unprotected: frozenset[str]) -> bool:
+    def _has_priority(self, conflict: Conflict, route: Route, ego: EgoOnRoute, unprotected: frozenset[str]) -> bool:
         """Whether the ego has the right of way: the road user is before the junction and has a sign or a red light."""
         if not conflict.on_approach:
             return False
@@ -309,12 +287,12 @@ class TrafficBehavior:
         ]
         if not lines:
             return False
-        turn = _turned_rad(conflict, route, max(lines))
+        turn = conflict.turned_rad(route, max(lines))
         return _RED_FOR_THEM_RAD[0] < turn < _RED_FOR_THEM_RAD[1]
 
     def _stop_to_let_pass(
         self,
-        conflict: _Conflict,
+        conflict: Conflict,
         route: Route,
         ego: EgoOnRoute,
         reference: SpeedReference,
@@ -322,7 +300,7 @@ class TrafficBehavior:
         yielding_to: frozenset[int],
     ) -> float | None:
         """Where the ego waits before it turns onto the road of `conflict`; None where it need not, or cannot."""
-        from_other_road = _turned_rad(conflict, route, ego.s_m) > _OTHER_ROAD_RAD
+        from_other_road = conflict.turned_rad(route, ego.s_m) > _OTHER_ROAD_RAD
         if not from_other_road or conflict.turn_rad > _OTHER_ROAD_RAD:
             return None
         if _halt_s_m(ego) + ego.front_m > conflict.low_s_m - _INSIDE_M:
@@ -339,7 +317,7 @@ class TrafficBehavior:
 
     def _merge(
         self,
-        conflict: _Conflict,
+        conflict: Conflict,
         route: Route,
         ego: EgoOnRoute,
         reference: SpeedReference,
@@ -363,7 +341,7 @@ class TrafficBehavior:
         if conflict.enter_s == 0.0 and conflict.s_at_enter_m < ego.s_m + 0.5 * ego.front_m:
             return False
         rear_now = conflict.s_at_enter_m - conflict.half_s_at_enter_m - conflict.along_mps * conflict.enter_s
-        crosses = _turned_rad(conflict, route, ego.s_m) > _BESIDE_RAD
+        crosses = conflict.turned_rad(route, ego.s_m) > _BESIDE_RAD
         is_behind = rear_now + 2.0 * conflict.half_s_at_enter_m < ego.front_s_m
         if crosses and is_behind and route.is_junction[route.row_at(ego.s_m)]:
             return False
@@ -378,7 +356,7 @@ class TrafficBehavior:
             result.caps.append(SpeedCap(ego.s_m, far, slow, cause))
         return True
 
-    def _stop_position_m(self, conflict: _Conflict, route: Route, ego: EgoOnRoute, walker: bool) -> float:
+    def _stop_position_m(self, conflict: Conflict, route: Route, ego: EgoOnRoute, walker: bool) -> float:
         """Arc length at which the ego waits for `conflict`.
 
         The ego waits at the first stop line or junction entry that is near the conflict and that gentle braking can
@@ -390,7 +368,7 @@ class TrafficBehavior:
         if walker:
             return at_conflict
         for line_s in _waiting_lines(route, ego.front_s_m, conflict.low_s_m):
-            if _turned_rad(conflict, route, line_s) > _AGAINST_RAD:
+            if conflict.turned_rad(route, line_s) > _AGAINST_RAD:
                 break
             place = stop_position_m(route, line_s, config) - ego.front_m
             if (
@@ -401,32 +379,6 @@ class TrafficBehavior:
         return max(at_conflict, _halt_s_m(ego))
 
 
-def _conflict(
-    row: int, item: TrackedObject, mode: PredictedMode, boxes: BoxProjection, steps: NDArray[np.int64], times_s: Float
-) -> _Conflict:
-    """The conflict of a road user that takes the way `mode`: box `row` is in the corridor at the time `steps`."""
-    first, last = int(steps[0]), int(steps[-1])
-    blocks = boxes.blocks[row]
-    s, half = boxes.s_m[row], boxes.half_s_m[row]
-    turn = float(mode.yaw_rad[first] - boxes.path_yaw_rad[row, first, 1])
-    if item.kind is ObjectKind.PEDESTRIAN:
-        turn = float(np.arctan2(item.velocity_mps[1], item.velocity_mps[0]) - boxes.path_yaw_rad[row, first, 1])
-    beyond = last == len(times_s) - 1
-    return _Conflict(
-        item=item,
-        low_s_m=float((s - half)[blocks].min()),
-        high_s_m=float((s + half)[blocks].max()),
-        enter_s=float(times_s[first]),
-        leave_s=float(times_s[last]) + (2.0 if beyond else 0.0),
-        s_at_enter_m=float(s[first, 1]),
-        half_s_at_enter_m=0.5 * item.length_m,
-        along_mps=float(item.speed_mps * np.cos(turn)),
-        turn_rad=abs(float(wrap_angle(mode.yaw_rad[first] - item.yaw_rad))),
-        on_approach=mode.on_approach,
-        must_yield=mode.must_yield,
-    )
-
-
 def _ego_at(time_s: float, s_m: Float, times_s: Float, speed_mps: float) -> tuple[float, float]:
     """Arc length and speed of an ego that is at `s_m` at `times_s`, `speed_mps` fast where it is now."""
     finite = np.isfinite(times_s)
@@ -435,11 +387,6 @@ def _ego_at(time_s: float, s_m: Float, times_s: Float, speed_mps: float) -> tupl
     if row in (0, len(times_s)):
         return float(np.interp(time_s, times_s, s_m)), speed_mps if row == 0 else 0.0
     return float(np.interp(time_s, times_s, s_m)), float(np.diff(s_m)[row - 1] / np.diff(times_s)[row - 1])
-
-
-def _turned_rad(conflict: _Conflict, route: Route, s_m: float) -> float:
-    """Angle between the heading of the road user now and that of the route at an arc length, without a sign."""
-    return abs(float(wrap_angle(conflict.item.yaw_rad - float(route.curve.pose_at(s_m)[2]))))
 
 
 def _halt_s_m(ego: EgoOnRoute) -> float:

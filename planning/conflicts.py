@@ -1,0 +1,64 @@
+"""Conflicts: where and when a predicted road user is in the corridor that the ego will sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from av_core.frames import wrap_angle
+from av_core.types import Float, ObjectKind, PredictedMode, TrackedObject
+from planning.corridor import BoxProjection
+from planning.reference_path import Route
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Where (arc length on the route) and when a predicted road user is in the ego's corridor.
+
+    The `*_at_enter_*` fields hold for the moment of entry; `along_mps` is the road user's speed along the path, and
+    `turn_rad` the angle by which it turns until then. `on_approach` and `must_yield` as in `PredictedMode`.
+    """
+
+    item: TrackedObject
+    low_s_m: float
+    high_s_m: float
+    enter_s: float
+    leave_s: float
+    s_at_enter_m: float
+    half_s_at_enter_m: float
+    along_mps: float
+    turn_rad: float
+    on_approach: bool
+    must_yield: bool
+
+    def turned_rad(self, route: Route, s_m: float) -> float:
+        """Angle between the heading of the road user now and that of the route at an arc length, without a sign."""
+        return abs(float(wrap_angle(self.item.yaw_rad - float(route.curve.pose_at(s_m)[2]))))
+
+
+def conflict_of(
+    row: int, item: TrackedObject, mode: PredictedMode, boxes: BoxProjection, steps: NDArray[np.int64], times_s: Float
+) -> Conflict:
+    """The conflict of a road user that takes the way `mode`: box `row` is in the corridor at the time `steps`."""
+    first, last = int(steps[0]), int(steps[-1])
+    blocks = boxes.blocks[row]
+    s, half = boxes.s_m[row], boxes.half_s_m[row]
+    turn = float(mode.yaw_rad[first] - boxes.path_yaw_rad[row, first, 1])
+    if item.kind is ObjectKind.PEDESTRIAN:
+        turn = float(np.arctan2(item.velocity_mps[1], item.velocity_mps[0]) - boxes.path_yaw_rad[row, first, 1])
+    beyond = last == len(times_s) - 1
+    return Conflict(
+        item=item,
+        low_s_m=float((s - half)[blocks].min()),
+        high_s_m=float((s + half)[blocks].max()),
+        enter_s=float(times_s[first]),
+        leave_s=float(times_s[last]) + (2.0 if beyond else 0.0),
+        s_at_enter_m=float(s[first, 1]),
+        half_s_at_enter_m=0.5 * item.length_m,
+        along_mps=float(item.speed_mps * np.cos(turn)),
+        turn_rad=abs(float(wrap_angle(mode.yaw_rad[first] - item.yaw_rad))),
+        on_approach=mode.on_approach,
+        must_yield=mode.must_yield,
+    )
