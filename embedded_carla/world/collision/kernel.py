@@ -340,6 +340,8 @@ def resolve(motion: Float, who: Index, contacts: Float, sums: Float) -> None:
 
     An inverse mass or inertia of 0 makes a body immovable. `who` (M, 2) are rows of `motion`. `contacts` (M, 7) have
     normals from the second body to the first. `sums` starts as zeros and gets the impulse on each pair's first body.
+
+    No body is moved down to separate it: the ground carries it, and below the ground it would fall for ever.
     """
     scratch, parting = np.empty((4, 3)), np.empty(len(who))
     for i in range(len(who)):
@@ -354,5 +356,7 @@ def resolve(motion: Float, who: Index, contacts: Float, sums: Float) -> None:
         if share > 0.0:
             for k in range(3):
                 shift = contacts[i, NORMAL + k] * (max(contacts[i, DEPTH] - SLOP_M, 0.0) / share)
-                motion[a, PLACE + k] += shift * motion[a, INVERSE_MASS]
-                motion[b, PLACE + k] -= shift * motion[b, INVERSE_MASS]
+                if k < 2 or shift > 0.0:
+                    motion[a, PLACE + k] += shift * motion[a, INVERSE_MASS]
+                if k < 2 or shift < 0.0:
+                    motion[b, PLACE + k] -= shift * motion[b, INVERSE_MASS]

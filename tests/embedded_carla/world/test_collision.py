@@ -249,6 +249,28 @@ def test_the_heavier_body_gives_way_less() -> None:
     assert (x1 - moving[1].location[0]) == pytest.approx(10 * (moving[2].location[0] - x2))
 
 
+def test_nothing_is_pushed_into_the_ground_by_what_appears_above_it() -> None:
+    """A prop that stands still, its middle above the roof of a lorry: the lorry keeps its height."""
+    lorry = cars(Transform(z=1.9), half=(2.6, 1.3, 1.9))
+    prop = statics([((0.0, 0.0, 4.0), (3.0, 3.0, 2.4), 0.0, 20)])
+    contacts = find_contacts(lorry, prop)
+    assert contacts[0].normal[2] < -0.9
+    assert contacts[0].depth_m > 2.0
+    body = Body(np.array([0.0, 0.0, 0.0]), np.zeros(3), 0.0, 1 / 12_000.0, 1e-5)
+    resolve(contacts, {1: body})
+    assert body.location[2] == 0.0
+
+
+def test_what_lies_on_a_car_is_lifted_off_it() -> None:
+    boxes = cars(Transform(z=0.75), Transform(z=2.0))
+    contacts = find_contacts(boxes, NOTHING)
+    assert abs(contacts[0].normal[2]) > 0.9
+    moving = {i: Body(np.array([0.0, 0.0, z]), np.zeros(3), 0.0, 1 / 1500.0, 1e-3) for i, z in ((1, 0.75), (2, 2.0))}
+    resolve(contacts, moving)
+    assert moving[1].location[2] == 0.75
+    assert moving[2].location[2] > 2.1
+
+
 def test_two_immovable_bodies_are_left_alone() -> None:
     contacts, moving = head_on(3.0, (1.0, 1.0))
     for body in moving.values():
