@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from av_core.types import CameraImage, CameraModel, Image
 from perception.health.confidence import UNWELL_BELOW, ConfidenceFilter
 from perception.health.covered import CoverDetector
+from perception.health.moved_blocks import is_moved_to_edge
 from perception.health.tear_detection import RowCorrelations, has_tear, is_in_place, row_correlations
 
 Float32 = NDArray[np.float32]
@@ -111,15 +112,23 @@ class Health:
 WELL = Health((), 1.0, 0.0)
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture at `time_s` in the forms that the checks compare: `grey` (H, W), its `small` copy, and its rows."""
+
+    time_s: float
+    grey: Image
+    small: Float32
+    correlations: RowCorrelations
+
+
 class HealthMonitor:
     """Monitors one camera; call `update` once per tick with its picture, or None where it sent none."""
 
     def __init__(self) -> None:
         self._last: Float32 | None = None
         self._is_frozen = False
-        self._whole: Float32 | None = None
-        self._whole_s = 0.0
-        self._correlations: RowCorrelations | None = None
+        self._whole: Picture | None = None
         self._confidence = ConfidenceFilter()
         self._cover = CoverDetector()
 
@@ -132,12 +141,9 @@ class HealthMonitor:
             faults: tuple[Fault, ...] = (Fault.MISSING,)
         else:
             grey = np.asarray(cv2.cvtColor(image.bgr, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
-            small, correlations = _small(grey), row_correlations(grey)
-            far, age_s = shift_share(image.camera), time_s - self._whole_s
-            faults = find_faults(small, grey, self._last, self._whole, speed_mps, age_s, far)
-            before = self._correlations
-            if Fault.TORN not in faults and before is not None and has_tear(correlations, before, far):
-                faults = (*faults, Fault.TORN)
+            now = Picture(time_s, grey, _small(grey), row_correlations(grey))
+            small, far = now.small, shift_share(image.camera)
+            faults = find_faults(now, self._last, self._whole, speed_mps, far)
             if time_s - image.stamp.time_s > LATE_S:
                 faults = (*faults, Fault.LATE)
             # A car that stopped for a frozen camera still has one until its picture changes.
@@ -148,31 +154,25 @@ class HealthMonitor:
                 faults = (*faults, Fault.COVERED)
             self._last = small
             if Fault.TORN not in faults:
-                self._whole, self._whole_s, self._correlations = small, time_s, correlations
+                self._whole = now
         self._confidence.update(bool(faults), time_s)
         return Health(faults, self._confidence.confidence, self._confidence.unwell_s)
 
 
 def find_faults(
-    small: Float32,
-    grey: Image,
-    last: Float32 | None,
-    whole: Float32 | None,
-    speed_mps: float,
-    whole_age_s: float = PERIOD_S,
-    far_share: float = SHIFT_SHARE,
+    now: Picture, last: Float32 | None, whole: Picture | None, speed_mps: float, far_share: float = SHIFT_SHARE
 ) -> tuple[Fault, ...]:
-    """Faults of the picture `grey` (H, W), whose small copy is `small`, except what `tear_detection` finds.
+    """Faults of the picture `now` that it shows together with the ones before.
 
-    `last` is the small copy of the picture before, `whole` that of the last picture that was not torn, `whole_age_s`
-    ago; `far_share` is from `shift_share`.
+    `last` is the small copy of the picture before, `whole` the last picture that was not torn; `far_share` is from
+    `shift_share`.
     """
     checks = {
-        Fault.BLACK: is_black(small),
-        Fault.OVEREXPOSED: float(np.mean(small >= WHITE_LEVEL)) > WHITE_SHARE,
-        Fault.FROZEN: abs(speed_mps) > FROZEN_SPEED_MPS and is_same(small, last),
-        Fault.TORN: is_torn(small, whole, speed_mps, whole_age_s, far_share),
-        Fault.NOISY: noise_level(grey) > NOISE_MAX,
+        Fault.BLACK: is_black(now.small),
+        Fault.OVEREXPOSED: float(np.mean(now.small >= WHITE_LEVEL)) > WHITE_SHARE,
+        Fault.FROZEN: abs(speed_mps) > FROZEN_SPEED_MPS and is_same(now.small, last),
+        Fault.TORN: whole is not None and is_torn(now, whole, speed_mps, far_share),
+        Fault.NOISY: noise_level(now.grey) > NOISE_MAX,
     }
     return tuple(fault for fault, found in checks.items() if found)
 
@@ -199,23 +199,24 @@ def shift_share(camera: CameraModel) -> float:
     return SHIFT_SHARE * max(float(SHIFT_FOV_RAD) / camera.fov_x_rad, 1.0)
 
 
-def is_torn(
-    grey: Float32,
-    last: Float32 | None,
-    speed_mps: float,
-    age_s: float = PERIOD_S,
-    far_share: float = SHIFT_SHARE,
-) -> bool:
+def is_torn(now: Picture, whole: Picture, speed_mps: float, far_share: float = SHIFT_SHARE) -> bool:
     """Whether a part of the picture does not belong to the rest: a stale lower part, or a part shifted sideways.
 
-    Between two pictures a scene shifts little sideways; the limit grows with the time `age_s` between them. A band is
-    out of place if it correlates well with the last picture only at a larger shift (phase correlation: Kuglin and
-    Hines, 1975). The lower part is stale if it equals the last picture's: the road right ahead of a moving car never
-    looks the same twice. Bands without texture cannot be judged and are skipped.
+    `whole` is an earlier picture that is not torn. Between two pictures a scene shifts little sideways; the limit grows
+    with the time between them. A band is out of place if it correlates well with the earlier picture only at a larger
+    shift (phase correlation: Kuglin and Hines, 1975), and the picture is torn if all rows between the band and an edge
+    moved with it. The lower part is stale if it equals the earlier picture's: the road right ahead of a moving car
+    never looks the same twice. Bands without texture cannot be judged and are skipped.
     """
-    if last is None or last.shape != grey.shape or len(grey) < 4 * BANDS or grey.shape[1] < 16:
+    if now.grey.shape != whole.grey.shape:
         return False
-    return _has_stale_foot(grey, last, speed_mps) or _is_shifted(grey, last, age_s, far_share)
+    height, width = now.small.shape
+    is_judged = height >= 4 * BANDS and width >= 16
+    return is_judged and (
+        _has_stale_foot(now.small, whole.small, speed_mps)
+        or _is_shifted(now, whole, far_share)
+        or has_tear(now.correlations, whole.correlations, far_share)
+    )
 
 
 def _has_stale_foot(grey: Float32, last: Float32, speed_mps: float) -> bool:
@@ -224,18 +225,24 @@ def _has_stale_foot(grey: Float32, last: Float32, speed_mps: float) -> bool:
     return abs(speed_mps) > STALE_SPEED_MPS and stale >= STALE_SHARE * len(grey)
 
 
-def _is_shifted(grey: Float32, last: Float32, age_s: float, far_share: float) -> bool:
-    high = len(grey) // BANDS
-    window = cv2.createHanningWindow((grey.shape[1], high), cv2.CV_32F)
-    far = far_share * grey.shape[1] * max(age_s / PERIOD_S, 1.0)
+def _is_shifted(now: Picture, whole: Picture, far_share: float) -> bool:
+    height, width = now.small.shape
+    high = height // BANDS
+    window = cv2.createHanningWindow((width, high), cv2.CV_32F)
+    far = far_share * width * max((now.time_s - whole.time_s) / PERIOD_S, 1.0)
     for top in range(0, BANDS * high, high):
-        before, now = (part[top : top + high].copy() for part in (last, grey))  # phaseCorrelate writes to its input
-        if min(float(before.std()), float(now.std())) < BAND_SPREAD_MIN:
+        # phaseCorrelate writes to its input
+        before, band = (picture.small[top : top + high].copy() for picture in (whole, now))
+        if min(float(before.std()), float(band.std())) < BAND_SPREAD_MIN:
             continue
-        (shift, _), response = cv2.phaseCorrelate(before, now, window)
+        (shift, _), response = cv2.phaseCorrelate(before, band, window)
         is_moved = abs(shift) > far and response > RESPONSE_MIN
         # puddles that reflect the sky and flow towards the car mislead phase correlation
-        if is_moved and not is_in_place(grey, last, top, top + high, far / grey.shape[1]):
+        if (
+            is_moved
+            and not is_in_place(now.small, whole.small, top, top + high, far / width)
+            and is_moved_to_edge(now.grey, whole.grey, shift / width)
+        ):
             return True
     return False
 
