@@ -132,6 +132,7 @@ def test_health_notices_every_fault_of_a_moving_texture() -> None:
     health.add("ClearNoon", samples, rng)
     values = {(f.name, f.group): f.value for f in health.figures()}
     assert values.pop(("good pictures taken for faulty", "all")) == 0.0
+    assert values.pop(("pictures taken for torn", "a vehicle passes")) == 0.0
     assert len(values) == 6
     assert set(values.values()) == {1.0}
 
