@@ -115,21 +115,25 @@ class PassedObstacles:
     """Holds the obstacles beside the ego where they were last seen whole.
 
     A vehicle that the edge of the picture cuts seems to move, and beside the ego it is not seen at all. One that the
-    `view` should show and does not has gone.
+    `view` should show and does not has gone, and so has one before the ego's front, `front_m` from its origin, whose
+    track is seen elsewhere.
     """
 
-    def __init__(self, view: FrontView | None = None) -> None:
-        self._view = view
+    def __init__(self, view: FrontView | None = None, front_m: float = 0.0) -> None:
+        self._view, self._front_m = view, front_m
         self._held: dict[int, OnRoad] = {}
         self._missed_since_s: dict[int, float] = {}
 
     def settle(self, seen: Sequence[OnRoad], s_m: float, offset_m: float, time_s: float) -> list[OnRoad]:
         """`seen`, with the obstacles that are near the ego as they were held; the ego is at `s_m` and `offset_m`."""
-        ids = {number for way in seen if (number := way.one.item.track_id) in self._held and self._is_there(way)}
+        held = [way for way in seen if way.one.item.track_id in self._held]
+        there = {way.one.item.track_id for way in held if self._is_there(way)}
+        elsewhere = {way.one.item.track_id for way in held} - there
         missed = {
             number: self._missed_since_s.get(number, time_s)
             for number, way in self._held.items()
-            if number not in ids and self._view is not None and self._view.shows(way, s_m, offset_m)
+            if (number not in there and self._view is not None and self._view.shows(way, s_m, offset_m))
+            or (number in elsewhere and float(way.s_m[0] - way.half_s_m[0]) > s_m + self._front_m)
         }
         self._missed_since_s = missed
         self._held = {

@@ -122,7 +122,7 @@ class LocalPlanner:
         self._layout: RoadLayout = road_layout(route, graph)
         self._profile = OffsetProfile(route, self._layout, body)
         self._cells = CellBuilder(route, self._layout, body, self._profile)
-        self._blockers, self._passed = Blockers(), PassedObstacles(view)
+        self._blockers, self._passed = Blockers(), PassedObstacles(view, body.front_m)
         self._memory, self._hurry = SearchMemory(), HurryMemory()
         self._let_by: frozenset[int] = frozenset()
         self._steps_without_room = 0

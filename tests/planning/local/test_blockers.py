@@ -58,3 +58,15 @@ def test_an_obstacle_beside_the_ego_stays_though_no_camera_sees_it() -> None:
     for step in range(100):
         ways = passed.settle([], 111.0, 3.0, 0.1 * step)
     assert places_of(ways) == {18: 112.0}
+
+
+def test_an_obstacle_before_the_ego_has_gone_when_its_track_is_elsewhere_though_no_camera_shows_its_place() -> None:
+    """It stood across the way of an ego that waited for it in a junction, and turned off."""
+    passed = PassedObstacles(None, front_m=3.8)
+    passed.hold([standing(18, 112.0)], frozenset({18}))
+    elsewhere = standing(18, 125.0)
+    assert places_of(passed.settle([elsewhere], 105.0, 0.0, 1.0)) == {18: 112.0}
+    assert places_of(passed.settle([elsewhere], 105.0, 0.0, 2.1)) == {18: 125.0}
+    passed.hold([standing(18, 112.0)], frozenset({18}))
+    assert places_of(passed.settle([elsewhere], 111.0, 3.0, 4.0)) == {18: 112.0}
+    assert places_of(passed.settle([elsewhere], 111.0, 3.0, 9.0)) == {18: 112.0}
