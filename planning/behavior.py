@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from av_core.frames import wrap_angle
 from av_core.types import (
     Constraint,
     ConstraintKind,
@@ -27,6 +28,7 @@ from planning.config import BehaviorConfig
 from planning.conflicts import Conflict, conflict_of
 from planning.corridor import BoxProjection, Corridor, corridor_of, project_boxes
 from planning.gap_acceptance import is_gap_enough
+from planning.junctions.entry import STANDING_MPS, InTheWay, Junction, waits_before
 from planning.reference_path import Route
 from planning.signals import EgoOnRoute, SpeedCap, stop_position_m
 from planning.speed import Leader, SpeedReference, StopTarget
@@ -42,6 +44,9 @@ _WALKER_AFTER_S = 1.0
 
 _LINE_BEFORE_CONFLICT_M = 25.0
 """The ego waits at a stop line or junction entry if that is at most this far before the conflict."""
+
+_OWN_LIGHT_M, _OWN_SIGN_M = 60.0, 40.0
+"""A light, or a sign, that is at most this far before a conflict is the ego's there."""
 
 _RED_FOR_THEM_RAD = (0.7, 2.44)
 """At a traffic light, traffic whose heading differs from the ego's approach by an angle in this range has red."""
@@ -78,6 +83,16 @@ its road."""
 
 
 @dataclass(frozen=True, slots=True)
+class _Present:
+    """A vehicle that is in the corridor now, ahead of the ego: its near end, and its course relative to the path."""
+
+    track_id: int
+    low_s_m: float
+    turn_rad: float
+    along_mps: float
+
+
+@dataclass(frozen=True, slots=True)
 class Constraints:
     """What road users require of the ego: leaders to follow, stops and speed caps.
 
@@ -91,11 +106,12 @@ class Constraints:
 
 
 class TrafficBehavior:
-    """Derives the constraints on the ego from the other road users."""
+    """Derives the constraints on the ego from the other road users. `junctions` are those of its route."""
 
-    def __init__(self, width_m: float, config: BehaviorConfig) -> None:
+    def __init__(self, width_m: float, config: BehaviorConfig, junctions: Sequence[Junction] = ()) -> None:
         self._width_m = width_m
         self._config = config
+        self._junctions = junctions
 
     def constraints(
         self,
@@ -121,7 +137,8 @@ class TrafficBehavior:
         corridor = corridor_of(route, ego.s_m - 2.0, reach, self._width_m, ego.front_m, 2)
         going = self._drives_out(corridor, ego, near, prediction.times_s)
         staying = [one for one in near if one.item.track_id not in going]
-        beside = self._constrain_by_present(corridor, ego, [one.item for one in staying], result) if staying else {}
+        beside, present = self._constrain_by_present(corridor, ego, [one.item for one in staying], result)
+        self._keep_junctions_clear(corridor, ego, present, prediction, reference, ego_times_s, result)
         entering = [staying[row] for row in beside if self._may_enter(staying[row], beside[row], prediction.horizon_s)]
         entering += [one for one in near if one.item.track_id in going]
         yielding: set[int] = set()
@@ -181,11 +198,15 @@ class TrafficBehavior:
 
     def _constrain_by_present(
         self, corridor: Corridor, ego: EgoOnRoute, items: Sequence[TrackedObject], result: Constraints
-    ) -> dict[int, float]:
-        """Constrain the ego by the road users that are in its corridor now; the distance of the others from its path.
+    ) -> tuple[dict[int, float], list[_Present]]:
+        """Constrain the ego by the road users that are in its corridor now.
 
-        The result's keys are the rows of `items`, in order.
+        Returns the distance of the others from its path, by their rows in `items`, in order; and the vehicles that are
+        in its corridor.
         """
+        if not items:
+            return {}, []
+        present: list[_Present] = []
         x = np.array([[o.x_m] for o in items])
         y = np.array([[o.y_m] for o in items])
         yaw = np.array([[o.yaw_rad] for o in items])
@@ -205,8 +226,45 @@ class TrafficBehavior:
             else:
                 speed_mps = max(0.0, float(along))
                 result.leaders.append(Leader(low - ego.front_m, speed_mps, self._leader_cause(item, speed_mps)))
+                turn_rad = abs(float(wrap_angle(item.yaw_rad - path_yaw)))
+                present.append(_Present(item.track_id, low, turn_rad, float(along)))
         aside = np.abs(boxes.d_m[:, 0, 1]).tolist()
-        return {row: offset for row, offset in enumerate(aside) if items[row].track_id not in bound}
+        return {row: offset for row, offset in enumerate(aside) if items[row].track_id not in bound}, present
+
+    def _keep_junctions_clear(
+        self,
+        corridor: Corridor,
+        ego: EgoOnRoute,
+        present: Sequence[_Present],
+        prediction: Prediction,
+        reference: SpeedReference,
+        ego_times_s: Float,
+        result: Constraints,
+    ) -> None:
+        """Stop before a junction that the ego could not leave, because of those that are in its corridor now."""
+        ahead = [one for one in self._junctions if one.free_s_m > ego.front_s_m]
+        if not present or not ahead:
+            return
+        config = self._config
+        arrives_s = [float(np.interp(one.from_s_m - ego.front_m, reference.s_m, ego_times_s)) for one in ahead]
+        by_id = {one.item.track_id: one for one in prediction.objects}
+        for here in present:
+            one = by_id[here.track_id]
+            blocker = InTheWay(here.track_id, here.low_s_m, self._clear_s(corridor, one, here, prediction.times_s))
+            junction = waits_before(ahead, arrives_s, ego, blocker, config.conflict_gap_m)
+            places_m = [place - ego.front_m for place in junction.places_m()] if junction is not None else []
+            for stop_s in places_m:
+                if _needed_deceleration(ego, stop_s) < config.yellow_decel_mps2:
+                    result.stops.append(StopTarget(stop_s, _crossing_cause(one.item)))
+                    break
+
+    def _clear_s(self, corridor: Corridor, one: PredictedObject, here: _Present, times_s: Float) -> float:
+        """When a vehicle that is in the corridor now will have left it, or will have gone on along the path, s."""
+        if here.turn_rad < _OTHER_ROAD_RAD:
+            return 0.0 if here.along_mps > STANDING_MPS else float("inf")
+        if not one.modes:
+            return float("inf")
+        return max((conflict.leave_s for conflict in self._conflicts(corridor, [one], times_s)), default=0.0)
 
     def _may_enter(self, one: PredictedObject, offset_m: float, horizon_s: float) -> bool:
         """Whether a road user moves, and is so near to the ego's path that it may come there within the horizon."""
@@ -272,18 +330,22 @@ class TrafficBehavior:
         return config.time_margin_before_s + hysteresis_s, after_s + 0.5 * hysteresis_s
 
     def _has_priority(self, conflict: Conflict, route: Route, ego: EgoOnRoute, unprotected: frozenset[str]) -> bool:
-        """Whether the ego has the right of way: the road user is before the junction and has a sign or a red light."""
+        """Whether the ego has the right of way: the road user is before the junction and has a sign or a red light.
+
+        A sign gives the ego no right of way if it has one, too.
+        """
         if not conflict.on_approach:
             return False
         row = route.row_at(conflict.low_s_m)
-        if conflict.must_yield and bool(route.is_junction[row]):
+        signals = [one for one in route.signals if 0.0 <= conflict.low_s_m - one.stop_s_m < _OWN_LIGHT_M]
+        has_sign = any(
+            one.kind is not SignalKind.TRAFFIC_LIGHT and conflict.low_s_m - one.stop_s_m < _OWN_SIGN_M
+            for one in signals
+        )
+        if conflict.must_yield and not has_sign and bool(route.is_junction[row]):
             return True
         lines = [
-            signal.stop_s_m
-            for signal in route.signals
-            if signal.kind is SignalKind.TRAFFIC_LIGHT
-            and signal.signal_id not in unprotected
-            and 0.0 <= conflict.low_s_m - signal.stop_s_m < 60.0
+            one.stop_s_m for one in signals if one.kind is SignalKind.TRAFFIC_LIGHT and one.signal_id not in unprotected
         ]
         if not lines:
             return False
@@ -361,7 +423,7 @@ class TrafficBehavior:
 
         The ego waits at the first stop line or junction entry that is near the conflict and that gentle braking can
         reach, otherwise right before the conflict. That is also where it waits for oncoming traffic, in whose gaps it
-        could not come from the line.
+        could not come from the line. In a junction without lights, it does not wait on the ways of others there.
         """
         config = self._config
         at_conflict = conflict.low_s_m - ego.front_m - config.conflict_gap_m
@@ -376,6 +438,15 @@ class TrafficBehavior:
                 and _needed_deceleration(ego, place) < config.yellow_decel_mps2
             ):
                 return min(place, at_conflict)
+        for junction in self._junctions:
+            place = junction.free_s_m - ego.front_m
+            if (
+                junction.from_s_m <= conflict.low_s_m <= junction.to_s_m
+                and not junction.has_light
+                and ego.front_s_m <= junction.free_s_m
+                and _needed_deceleration(ego, place) < config.yellow_decel_mps2
+            ):
+                at_conflict = min(at_conflict, place)
         return max(at_conflict, _halt_s_m(ego))
 
 

@@ -29,6 +29,7 @@ from av_core.types import (
 from planning.behavior import Constraints, TrafficBehavior
 from planning.config import PlanningConfig
 from planning.indicators import Indication, indications, indicator_at
+from planning.junctions.entry import junctions_of
 from planning.local.blockers import FrontView
 from planning.local.occupancy import Body, EgoOnRoad
 from planning.local.path_planner import LocalPath, LocalPlanner
@@ -106,6 +107,8 @@ class Planner:
         self._route = route
         self._tracker = RouteTracker(route)
         self._indications = indications(route, self._graph)
+        junctions = junctions_of(route, self._graph, self._vehicle.width_m, self._config.behavior)
+        self._behavior = TrafficBehavior(self._vehicle.width_m, self._config.behavior, junctions)
         self._memory = SignalMemory()
         if self._cameras:
             posts = {signal.signal_id: signal.place for signal in self._graph.signals if signal.place is not None}

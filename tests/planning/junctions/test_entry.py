@@ -1,0 +1,153 @@
+"""The ego enters a junction only where it can leave, and stands on nobody's way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from av_core.curve import Curve
+from av_core.types import ConstraintKind, LaneGraph, Pose2D, Signal, SignalKind, TrackedObject
+from planning import PlanningConfig, find_route
+from planning.junctions.entry import InTheWay, junctions_of, waits_before
+from planning.signals import EgoOnRoute
+from tests.planning.closed_loop import CAR, DT_S, ScenePlanner, drive
+from tests.planning.lanes_by_hand import arc, join, key, straight
+from tests.planning.test_traffic import FRONT_M, vehicle
+
+CONFIG = PlanningConfig().behavior
+EGO = EgoOnRoute(s_m=60.0, speed_mps=0.0, front_m=FRONT_M, rear_m=CAR.length_m - FRONT_M, time_s=0.0)
+ENTRY_M, EXIT_M = 90.0, 110.0
+
+
+HALF = np.pi / 2
+TURN_M = 11.75
+"""Radius of the left turn from the oncoming lane to the south."""
+
+
+def crossing(signals: tuple[Signal, ...] = ()) -> LaneGraph:
+    """A road east, the oncoming one beside it with a left turn south, and a road north; a junction from 90 to 110 m."""
+    lanes = [
+        straight(key(0), 0, 0, 0, 90),
+        straight(key(1), 90, 0, 0, 20, junction=True),
+        straight(key(2), 110, 0, 0, 100),
+        straight(key(10), 103.75, -100, HALF, 90),
+        straight(key(11), 103.75, -10, HALF, 20, junction=True),
+        straight(key(12), 103.75, 10, HALF, 100),
+        straight(key(20), 210, 3.5, np.pi, 100),
+        straight(key(21), 110, 3.5, np.pi, 20, junction=True),
+        straight(key(22), 90, 3.5, np.pi, 90),
+        arc(key(23), 110, 3.5, np.pi, TURN_M, HALF, junction=True),
+        straight(key(24), 98.25, -8.25, -HALF, 90),
+    ]
+    return join(lanes, signals)
+
+
+def ahead(graph: LaneGraph) -> tuple[float, float, float]:
+    """Where the ego may wait before and in the junction of `crossing`, on its way east."""
+    route = find_route(graph, Pose2D(0, 0, 0), Pose2D(205, 0, 0), (), PlanningConfig().route)
+    (junction,) = junctions_of(route, graph, CAR.width_m, CONFIG)
+    assert junction.from_s_m == pytest.approx(ENTRY_M, abs=1.0)
+    assert junction.to_s_m == pytest.approx(EXIT_M, abs=1.0)
+    return junction.places_m()
+
+
+def test_the_last_place_in_a_junction_is_before_the_ways_of_others() -> None:
+    """That is the left turn; the oncoming lane straight on is beside the ego's."""
+    wait, entry, free = ahead(crossing())
+    reach_m = TURN_M + 0.5 * CAR.width_m + 1.3  # from the middle of the turn at (110, -8.25)
+    assert wait == pytest.approx(ENTRY_M - CONFIG.junction_clearance_m, abs=0.6)
+    assert entry == pytest.approx(ENTRY_M, abs=1.0)
+    assert free == pytest.approx(110.0 - np.sqrt(reach_m**2 - 8.25**2), abs=0.6)
+
+
+@pytest.mark.parametrize(
+    ("rear_s_m", "clear_s", "waits"),
+    [
+        (100.0, np.inf, True),
+        (100.0, 20.0, True),
+        (100.0, 1.0, False),
+        (EXIT_M + CAR.length_m, np.inf, True),
+        (EXIT_M + CAR.length_m + 4.0, np.inf, False),
+        (ENTRY_M - 5.0, np.inf, False),
+    ],
+)
+def test_waits_where_the_ego_could_not_leave(rear_s_m: float, clear_s: float, waits: bool) -> None:
+    graph = crossing()
+    route = find_route(graph, Pose2D(0, 0, 0), Pose2D(205, 0, 0), (), PlanningConfig().route)
+    junctions = junctions_of(route, graph, CAR.width_m, CONFIG)
+    found = waits_before(junctions, [5.0], EGO, InTheWay(1, rear_s_m, clear_s), CONFIG.conflict_gap_m)
+    assert (found is not None) == waits
+
+
+class Yielding:
+    """A car that waits while the ego's body is in the way of its next metres. It stands at `hold_m` until `until_s`."""
+
+    ROOM_M, SPEED_MPS = 4.0, 3.0
+
+    def __init__(self, planner: ScenePlanner, path: Curve, hold_m: float, until_s: float) -> None:
+        self._planner, self._path, self._hold_m, self._until_s = planner, path, hold_m, until_s
+        self.s_m = 0.0
+
+    def __call__(self, time_s: float) -> tuple[TrackedObject, ...]:
+        stands = (time_s < self._until_s and self.s_m >= self._hold_m) or self._is_blocked()
+        speed_mps = 0.0 if stands else self.SPEED_MPS
+        self.s_m += speed_mps * DT_S
+        x, y, yaw = (float(value) for value in self._path.pose_at(self.s_m))
+        return (vehicle(7, x, y, yaw, speed_mps),)
+
+    def _is_blocked(self) -> bool:
+        progress, route = self._planner.progress, self._planner.route
+        if progress is None or route is None:
+            return False
+        x_m, y_m, _ = self._path.pose_at(self.s_m + np.arange(2.25, 2.25 + self.ROOM_M, 0.25))
+        along_m, across_m = x_m - progress.s_m, y_m  # the ego drives east along y = 0
+        is_beside = np.abs(across_m) < 0.5 * CAR.width_m + 1.0
+        return bool((is_beside & (along_m > FRONT_M - CAR.length_m) & (along_m < FRONT_M + 1.0)).any())
+
+
+def test_a_car_that_stands_across_the_way_is_waited_for_off_its_way() -> None:
+    """It turns left, and needs the place where an ego would stand that came as near to it as to a leader."""
+    graph = crossing()
+    planner = ScenePlanner(graph)
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(205, 0, 0))
+    start = straight(key(19), 125, 3.5, np.pi, 15)
+    path = Curve.joined([start.curve, *(graph.lanes[key(number)].curve for number in (23, 24))])
+    log = drive(planner, 60, 10.0, objects=Yielding(planner, path, hold_m=23.0, until_s=20.0))
+    times, front = log.column(0), log.column(1) + FRONT_M
+    assert log.column(3)[(times > 15.0) & (times < 20.0)].max() < 0.1
+    assert front[times < 20.0].max() < ahead(graph)[-1]
+    assert log.has_arrived
+
+
+def test_who_follows_a_car_into_a_junction_keeps_driving() -> None:
+    planner = ScenePlanner(crossing())
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(205, 0, 0))
+    log = drive(planner, 60, 6.0, objects=lambda t: (vehicle(7, 20.0 + 4.0 * t, 0.0, 0.0, 4.0),))
+    assert log.column(3)[(log.column(1) > 60.0) & (log.column(1) < 110.0)].min() > 3.0
+    assert log.has_arrived
+
+
+def test_the_ego_waits_behind_a_queue_before_the_junction() -> None:
+    """The last car of a queue stands 3 m behind the junction until it drives on."""
+    planner = ScenePlanner(crossing())
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(205, 0, 0))
+    log = drive(
+        planner, 60, 8.0, objects=lambda t: (vehicle(7, 115.3 + 8.0 * max(t - 20.0, 0.0), 0.0, 0.0, 8.0 * (t > 20.0)),)
+    )
+    assert (log.column(1) + FRONT_M)[log.column(0) < 20.0].max() < ENTRY_M
+    assert log.has_arrived
+
+
+@pytest.mark.parametrize(("has_own", "stops"), [(True, True), (False, False)])
+def test_signs_on_all_roads_give_the_ego_no_right_of_way(has_own: bool, stops: bool) -> None:
+    """A car with a stop sign comes from the south at 9 m/s; without a sign of its own, the ego drives on."""
+    theirs = Signal("5", SignalKind.STOP, key(10), 88.0)
+    own = Signal("4", SignalKind.STOP, key(0), 89.0)
+    planner = ScenePlanner(crossing((own, theirs) if has_own else (theirs,)))
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(205, 0, 0))
+    begin_s = 9.5 if has_own else 2.0
+    log = drive(planner, 13, 8.0, objects=lambda t: (vehicle(7, 103.75, -60.0 + 9.0 * (t - begin_s), HALF, 9.0),))
+    gave_way = any(
+        plan.constraint is not None and plan.constraint.kind is ConstraintKind.CROSSING_TRAFFIC for plan in log.plans
+    )
+    assert gave_way == stops
