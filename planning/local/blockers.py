@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from av_core.frames import wrap_angle
 from av_core.types import CameraModel, LightState, ObjectKind, SignalKind, TrafficLightView
 from planning.local.occupancy import OnRoad
 from planning.reference_path import Route, RouteSignal
@@ -20,6 +21,10 @@ _STANDING_MPS = 0.5
 _AFTER_S, _AFTER_GREEN_S, _AFTER_NEAR_JUNCTION_S = 2.0, 4.0, 8.0
 """Time after which a vehicle that stands for no visible reason counts as an obstacle: on the open road, before a green
 light, and where it may wait for traffic at a junction without lights."""
+
+_AFTER_ACROSS_S, _ACROSS_RAD = 60.0, 0.35
+"""The same for one that stands in a junction, and turned from the ego's path by more than the angle: it waits for
+others there, at most for a whole cycle of the lights behind it."""
 
 _NEAR_JUNCTION_M, _AT_LINE_M, _QUEUE_GAP_M = 30.0, 9.0, 12.0
 """Distance before a junction within which a vehicle may wait for traffic; from a vehicle to the line at which it waits
@@ -85,10 +90,7 @@ class Blockers:
                 queue_s_m = rear_s_m
                 continue
             since[item.track_id] = self._since_s.get(item.track_id, time_s)
-            wait_s = (
-                _AFTER_GREEN_S if lines else _AFTER_NEAR_JUNCTION_S if _is_before_junction(route, s_m) else _AFTER_S
-            )
-            if time_s - since[item.track_id] >= wait_s:
+            if time_s - since[item.track_id] >= _wait_s(route, way, bool(lines)):
                 found.add(item.track_id)
         self._since_s, self._standing = since, frozenset(found)
         return Standing(self._standing | slow, self._standing | slow | since.keys())
@@ -158,6 +160,17 @@ class PassedObstacles:
 def _is_green(signal: RouteSignal, lights: Mapping[str, TrafficLightView]) -> bool:
     view = lights.get(signal.signal_id)
     return signal.kind is SignalKind.TRAFFIC_LIGHT and view is not None and view.state is LightState.GREEN
+
+
+def _wait_s(route: Route, way: OnRoad, is_at_green: bool) -> float:
+    """The time after which a vehicle that stands for no visible reason counts as an obstacle."""
+    s_m = float(way.s_m[0])
+    turn_rad = abs(float(wrap_angle(way.one.item.yaw_rad - float(route.curve.pose_at(s_m)[2]))))
+    if route.is_junction[route.row_at(s_m)] and turn_rad > _ACROSS_RAD:
+        return _AFTER_ACROSS_S
+    if is_at_green:
+        return _AFTER_GREEN_S
+    return _AFTER_NEAR_JUNCTION_S if _is_before_junction(route, s_m) else _AFTER_S
 
 
 def _is_before_junction(route: Route, s_m: float) -> bool:

@@ -7,15 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from av_core.types import ObjectKind, PredictedObject, TrackedObject
-from planning.local.blockers import FrontView, PassedObstacles
+from av_core.types import ObjectKind, Pose2D, PredictedObject, TrackedObject
+from planning import PlanningConfig, find_route
+from planning.local.blockers import Blockers, FrontView, PassedObstacles
 from planning.local.occupancy import OnRoad
+from tests.planning.lanes_by_hand import join, key, straight
 
 VIEW = FrontView(1.5, math.tan(math.radians(30.0)))
 
 
-def standing(number: int, s_m: float, d_m: float = 0.0) -> OnRoad:
-    item = TrackedObject(number, ObjectKind.CAR, s_m, d_m, 0.0, (0.0, 0.0), 4.5, 1.9, 1.5)
+def standing(number: int, s_m: float, d_m: float = 0.0, yaw_rad: float = 0.0) -> OnRoad:
+    item = TrackedObject(number, ObjectKind.CAR, s_m, d_m, yaw_rad, (0.0, 0.0), 4.5, 1.9, 1.5)
     places = np.full(1, s_m), np.full(1, d_m), np.full(1, 2.25), np.full(1, 0.95)
     return OnRoad(PredictedObject(item), *places)
 
@@ -70,3 +72,16 @@ def test_an_obstacle_before_the_ego_has_gone_when_its_track_is_elsewhere_though_
     passed.hold([standing(18, 112.0)], frozenset({18}))
     assert places_of(passed.settle([elsewhere], 111.0, 3.0, 4.0)) == {18: 112.0}
     assert places_of(passed.settle([elsewhere], 111.0, 3.0, 9.0)) == {18: 112.0}
+
+
+@pytest.mark.parametrize(("s_m", "yaw_rad", "after_s"), [(110.0, 1.2, 60.0), (110.0, 0.1, 8.0), (200.0, 1.2, 2.0)])
+def test_a_vehicle_across_the_way_in_a_junction_waits_for_others_for_long(
+    s_m: float, yaw_rad: float, after_s: float
+) -> None:
+    """An ego that tried to pass one after 8 s drove into the junction, had no way there, and stood on others' ways."""
+    lanes = [straight(key(0), 0, 0, 0, 100), straight(key(1), 100, 0, 0, 20, junction=True)]
+    graph = join([*lanes, straight(key(2), 120, 0, 0, 130)])
+    route = find_route(graph, Pose2D(0, 0, 0), Pose2D(245, 0, 0), (), PlanningConfig().route)
+    blockers, way = Blockers(), standing(18, s_m, yaw_rad=yaw_rad)
+    found_s = next(0.5 * step for step in range(200) if blockers.update([way], route, {}, 0.5 * step).obstacles == {18})
+    assert found_s == after_s
