@@ -20,7 +20,7 @@ ENTRY_M, EXIT_M = 90.0, 110.0
 
 
 HALF = np.pi / 2
-TURN_M = 11.75
+TURN_M = 16.0
 """Radius of the left turn from the oncoming lane to the south."""
 
 
@@ -37,7 +37,7 @@ def crossing(signals: tuple[Signal, ...] = ()) -> LaneGraph:
         straight(key(21), 110, 3.5, np.pi, 20, junction=True),
         straight(key(22), 90, 3.5, np.pi, 90),
         arc(key(23), 110, 3.5, np.pi, TURN_M, HALF, junction=True),
-        straight(key(24), 98.25, -8.25, -HALF, 90),
+        straight(key(24), 110.0 - TURN_M, 3.5 - TURN_M, -HALF, 90),
     ]
     return join(lanes, signals)
 
@@ -54,10 +54,10 @@ def ahead(graph: LaneGraph) -> tuple[float, float, float]:
 def test_the_last_place_in_a_junction_is_before_the_ways_of_others() -> None:
     """That is the left turn; the oncoming lane straight on is beside the ego's."""
     wait, entry, free = ahead(crossing())
-    reach_m = TURN_M + 0.5 * CAR.width_m + 1.3  # from the middle of the turn at (110, -8.25)
+    reach_m = TURN_M + 0.5 * CAR.width_m + 1.3  # from the middle of the turn
     assert wait == pytest.approx(ENTRY_M - CONFIG.junction_clearance_m, abs=0.6)
     assert entry == pytest.approx(ENTRY_M, abs=1.0)
-    assert free == pytest.approx(110.0 - np.sqrt(reach_m**2 - 8.25**2), abs=0.6)
+    assert free == pytest.approx(110.0 - np.sqrt(reach_m**2 - (3.5 - TURN_M) ** 2), abs=0.6)
 
 
 @pytest.mark.parametrize(
@@ -80,17 +80,16 @@ def test_waits_where_the_ego_could_not_leave(rear_s_m: float, clear_s: float, wa
 
 
 class Yielding:
-    """A car that waits while the ego's body is in the way of its next metres. It stands at `hold_m` until `until_s`."""
+    """A car that stands on its path until `until_s`, and later while the ego is in the way of its next metres."""
 
     ROOM_M, SPEED_MPS = 4.0, 3.0
 
-    def __init__(self, planner: ScenePlanner, path: Curve, hold_m: float, until_s: float) -> None:
-        self._planner, self._path, self._hold_m, self._until_s = planner, path, hold_m, until_s
-        self.s_m = 0.0
+    def __init__(self, planner: ScenePlanner, path: Curve, start_m: float, until_s: float) -> None:
+        self._planner, self._path, self._until_s = planner, path, until_s
+        self.s_m = start_m
 
     def __call__(self, time_s: float) -> tuple[TrackedObject, ...]:
-        stands = (time_s < self._until_s and self.s_m >= self._hold_m) or self._is_blocked()
-        speed_mps = 0.0 if stands else self.SPEED_MPS
+        speed_mps = 0.0 if time_s < self._until_s or self._is_blocked() else self.SPEED_MPS
         self.s_m += speed_mps * DT_S
         x, y, yaw = (float(value) for value in self._path.pose_at(self.s_m))
         return (vehicle(7, x, y, yaw, speed_mps),)
@@ -110,12 +109,9 @@ def test_a_car_that_stands_across_the_way_is_waited_for_off_its_way() -> None:
     graph = crossing()
     planner = ScenePlanner(graph)
     planner.navigate(Pose2D(0, 0, 0), Pose2D(205, 0, 0))
-    start = straight(key(19), 125, 3.5, np.pi, 15)
-    path = Curve.joined([start.curve, *(graph.lanes[key(number)].curve for number in (23, 24))])
-    log = drive(planner, 60, 10.0, objects=Yielding(planner, path, hold_m=23.0, until_s=20.0))
-    times, front = log.column(0), log.column(1) + FRONT_M
-    assert log.column(3)[(times > 15.0) & (times < 20.0)].max() < 0.1
-    assert front[times < 20.0].max() < ahead(graph)[-1]
+    path = Curve.joined([graph.lanes[key(number)].curve for number in (23, 24)])
+    log = drive(planner, 45, 10.0, objects=Yielding(planner, path, start_m=7.0, until_s=20.0))
+    assert (log.column(1) + FRONT_M)[log.column(0) < 20.0].max() < ENTRY_M
     assert log.has_arrived
 
 
