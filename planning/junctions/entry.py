@@ -53,7 +53,7 @@ class Junction:
     free_s_m: float
     has_light: bool
 
-    def places_m(self) -> tuple[float, ...]:
+    def places_m(self) -> tuple[float, float, float]:
         """Where the front bumper may wait, the best place first."""
         return self.wait_s_m, self.from_s_m, self.free_s_m
 
