@@ -48,10 +48,14 @@ _SLOW_MPS = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Track ids: `obstacles` may be passed; `suspects` are these and those that stand for no visible reason yet."""
+    """Track ids: `obstacles` may be passed; `suspects` are these and those that stand for no visible reason yet.
+
+    Those `across` are no obstacles: they stand in a junction, turned from the ego's path, and wait there for others.
+    """
 
     obstacles: frozenset[int]
     suspects: frozenset[int]
+    across: frozenset[int]
 
 
 class Blockers:
@@ -68,7 +72,7 @@ class Blockers:
         self, ways: Sequence[OnRoad], route: Route, lights: Mapping[str, TrafficLightView], time_s: float
     ) -> Standing:
         """Who may be passed, and who soon may be."""
-        since, found, queue_s_m = {}, set(), float("inf")
+        since, found, across, queue_s_m = {}, set(), set(), float("inf")
         slow = frozenset(
             way.one.item.track_id
             for way in ways
@@ -92,8 +96,10 @@ class Blockers:
             since[item.track_id] = self._since_s.get(item.track_id, time_s)
             if time_s - since[item.track_id] >= _wait_s(route, way, bool(lines)):
                 found.add(item.track_id)
+            elif _is_across(route, way):
+                across.add(item.track_id)
         self._since_s, self._standing = since, frozenset(found)
-        return Standing(self._standing | slow, self._standing | slow | since.keys())
+        return Standing(self._standing | slow, self._standing | slow | since.keys(), frozenset(across))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +170,18 @@ def _is_green(signal: RouteSignal, lights: Mapping[str, TrafficLightView]) -> bo
 
 def _wait_s(route: Route, way: OnRoad, is_at_green: bool) -> float:
     """The time after which a vehicle that stands for no visible reason counts as an obstacle."""
-    s_m = float(way.s_m[0])
-    turn_rad = abs(float(wrap_angle(way.one.item.yaw_rad - float(route.curve.pose_at(s_m)[2]))))
-    if route.is_junction[route.row_at(s_m)] and turn_rad > _ACROSS_RAD:
+    if _is_across(route, way):
         return _AFTER_ACROSS_S
     if is_at_green:
         return _AFTER_GREEN_S
-    return _AFTER_NEAR_JUNCTION_S if _is_before_junction(route, s_m) else _AFTER_S
+    return _AFTER_NEAR_JUNCTION_S if _is_before_junction(route, float(way.s_m[0])) else _AFTER_S
+
+
+def _is_across(route: Route, way: OnRoad) -> bool:
+    """Whether a road user is in a junction, and turned from the ego's path."""
+    s_m = float(way.s_m[0])
+    turn_rad = abs(float(wrap_angle(way.one.item.yaw_rad - float(route.curve.pose_at(s_m)[2]))))
+    return bool(route.is_junction[route.row_at(s_m)]) and turn_rad > _ACROSS_RAD
 
 
 def _is_before_junction(route: Route, s_m: float) -> bool:

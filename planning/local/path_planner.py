@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from av_core.types import Float, Indicator, LaneGraph, Manoeuvre, Prediction, TrafficLightView
 from planning.local.blockers import Blockers, FrontView, PassedObstacles
@@ -152,6 +153,7 @@ class LocalPlanner:
             profile.start_from(ego, rows)
         self._passed.hold(ways, standing.obstacles)
         reasons = [way for way in ways if self._is_reason(way, ego, standing.obstacles)]
+        reasons = [way for way in reasons if float(way.s_m[0]) < self._waits_before_m(ways, ego, standing.across)]
         let_by = self._in_hurry(prediction, ego)
         if not reasons and not let_by and abs(planned_m) < _ON_ROUTE_M:
             profile.clear()
@@ -265,17 +267,28 @@ class LocalPlanner:
         row = self._route.row_at(s_m)
         return bool(self._layout.left.kind[row] or self._layout.right.kind[row])
 
+    def _waits_before_m(self, ways: list[OnRoad], ego: EgoOnRoad, across: frozenset[int]) -> float:
+        """Arc length of the first vehicle across the way that the ego has to wait for: what is beyond is no reason yet.
+
+        From here the ego does not see exactly where it stands. A path beside it may end at it, inside the junction.
+        """
+        waits = (way for way in ways if way.one.item.track_id in across and self._in_way(way, ego).any())
+        return min((float(way.s_m[0]) for way in waits if way.s_m[0] > ego.s_m), default=float("inf"))
+
+    def _in_way(self, way: OnRoad, ego: EgoOnRoad) -> NDArray[np.bool_]:
+        """When a road user is near the route's line and near the ego, (LAYERS + 1,)."""
+        near = (way.s_m > ego.s_m - 10.0) & (way.s_m < ego.s_m + CELLS)
+        reach = way.half_d_m + 0.5 * self._body.width_m + 0.8
+        return np.asarray(near & (np.abs(way.d_m) < reach))
+
     def _is_reason(self, way: OnRoad, ego: EgoOnRoad, passable: frozenset[int]) -> bool:
         """Whether a road user is a reason to leave the route: it is in the way, and may be passed."""
-        near = (way.s_m > ego.s_m - 10.0) & (way.s_m < ego.s_m + CELLS)
-        if not near.any():
+        in_way = self._in_way(way, ego)
+        if not in_way.any():
             return False
         rows = self._route.curve.rows_at(way.s_m)
-        reach = way.half_d_m + 0.5 * self._body.width_m + 0.8
-        in_way = near & (np.abs(way.d_m) < reach)
         if way.one.item.track_id in passable:
-            has_room = abs(float(way.d_m[0])) > _ROOM_IN_LANE_M or self._has_lane_beside(float(way.s_m[0]))
-            return has_room and bool(in_way.any())
+            return abs(float(way.d_m[0])) > _ROOM_IN_LANE_M or self._has_lane_beside(float(way.s_m[0]))
         is_beside = abs(float(way.s_m[0]) - ego.s_m) < _BESIDE_M and not is_in_line(way, ego, self._body)
         return is_beside and bool((in_way & self._route.is_change[rows]).any())
 

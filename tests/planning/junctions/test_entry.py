@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from av_core.curve import Curve
-from av_core.types import ConstraintKind, LaneGraph, Pose2D, Signal, SignalKind, TrackedObject
+from av_core.types import ConstraintKind, LaneGraph, Manoeuvre, Pose2D, Signal, SignalKind, TrackedObject
 from planning import PlanningConfig, find_route
 from planning.junctions.entry import InTheWay, junctions_of, waits_before
 from planning.signals import EgoOnRoute
@@ -147,3 +147,21 @@ def test_signs_on_all_roads_give_the_ego_no_right_of_way(has_own: bool, stops: b
         plan.constraint is not None and plan.constraint.kind is ConstraintKind.CROSSING_TRAFFIC for plan in log.plans
     )
     assert gave_way == stops
+
+
+def test_what_stands_behind_a_vehicle_across_the_way_is_not_passed_yet() -> None:
+    """A car stands across the edge of the ego's way in the junction for 40 s, and one at its lane's edge behind."""
+    planner = ScenePlanner(crossing())
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(205, 0, 0))
+
+    def others(time_s: float) -> tuple[TrackedObject, ...]:
+        parked = vehicle(8, 118.0, 2.2, np.pi, 0.0)
+        return (parked, vehicle(7, 103.0, 3.55, -2.0, 0.0)) if time_s < 40.0 else (parked,)
+
+    log = drive(planner, 70, 8.0, objects=others)
+    waits = log.column(0) < 40.0
+    assert (log.column(1) + FRONT_M)[waits].max() < ENTRY_M
+    assert {plan.manoeuvre for plan, is_waiting in zip(log.plans, waits, strict=True) if is_waiting} == {
+        Manoeuvre.FOLLOW_LANE
+    }
+    assert log.has_arrived
