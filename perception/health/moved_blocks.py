@@ -33,6 +33,10 @@ MOVED_MIN, MOVED_RATIO = 8, 4.0
 
 Of 134 pictures of cars that cross 3 to 15 m ahead, none reaches the ratio; at a ratio of 2 three do."""
 
+KEPT_MIN = 3
+"""Number of blocks in place that show that their row is not beyond a seam, where no more of its blocks moved: a car so
+near that the picture does not show its foot leaves the road beside it in place."""
+
 
 def is_moved_to_edge(now: Image, before: Image, shift_share: float) -> bool:
     """Whether `now` (H, W, grey) has a seam beyond which everything moved by `shift_share` of the width.
@@ -41,9 +45,12 @@ def is_moved_to_edge(now: Image, before: Image, shift_share: float) -> bool:
     """
     blocks = moved_blocks(_copy(now), _copy(before), shift_share)
     moved, kept = (np.sum(blocks == sign, axis=1) for sign in (1, -1))
-    for counts in ((moved, kept), (moved[::-1], kept[::-1])):
-        beyond_moved, beyond_kept = (np.cumsum(each) for each in counts)
-        if np.any((beyond_moved >= MOVED_MIN) & (beyond_moved >= MOVED_RATIO * beyond_kept)):
+    for order in (1, -1):
+        beyond_moved, beyond_kept = moved[::order], kept[::order]
+        is_kept = (beyond_kept >= KEPT_MIN) & (beyond_kept >= beyond_moved)
+        end = int(np.argmax(is_kept)) if is_kept.any() else len(is_kept)
+        all_moved, all_kept = np.cumsum(beyond_moved[:end]), np.cumsum(beyond_kept[:end])
+        if np.any((all_moved >= MOVED_MIN) & (all_moved >= MOVED_RATIO * all_kept)):
             return True
     return False
 
