@@ -19,6 +19,7 @@ from av_core.types import (
     Manoeuvre,
     Plan,
     Pose2D,
+    SensorFrame,
     StepResult,
     TrackedObject,
 )
@@ -66,6 +67,12 @@ def draw(picture: Image, camera: CameraModel, step: AgentStep, hud: Hud) -> Imag
     _draw_text(canvas, step, hud, result.scene.ego.speed_mps)
     _draw_lights(canvas, result)
     return canvas
+
+
+def picture_of(frame: SensorFrame, camera: CameraModel) -> Image:
+    """The camera's picture; black where it sent none."""
+    image = frame.cameras.get(camera.name)
+    return np.zeros((camera.height_px, camera.width_px, 3), np.uint8) if image is None else image.bgr
 
 
 def draw_lanes(canvas: Image, camera: CameraModel, lanes: LaneEstimate) -> None:

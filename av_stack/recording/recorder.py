@@ -13,14 +13,14 @@ from typing import IO, Any
 import numpy as np
 
 from av_core.errors import AvStackError, ConfigError
-from av_core.types import CameraModel, Image, LaneGraph, Rig, SensorFrame, Truth
+from av_core.types import CameraModel, LaneGraph, Rig, SensorFrame, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.recording.atomic_file import write_atomically
 from av_stack.recording.background import JOBS_WAITING_MAX, BackgroundWriter
 from av_stack.recording.bird_view import BirdView
 from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.map_topic import map_message
-from av_stack.recording.overlay import Hud, draw
+from av_stack.recording.overlay import Hud, draw, picture_of
 from av_stack.recording.video import VideoWriter
 from av_stack.recording.writer import Recording
 from planning import Route
@@ -144,7 +144,7 @@ class Recorder:
             self._recording.write(frame, step, truth, progress)
             if self._video is not None and self._camera is not None and frame.stamp.frame % VIDEO_EVERY_STEPS == 0:
                 hud = Hud(truth.ego_speed_mps, progress.limit_mps, progress.progress_m, self._route.length_m)
-                front = draw(_picture(frame, self._camera), self._camera, step, hud)
+                front = draw(picture_of(frame, self._camera), self._camera, step, hud)
                 self._video.write(np.hstack([front, self._panel.draw(step, truth)]))
         except AvStackError as error:
             self.error = str(error)
@@ -156,12 +156,6 @@ class Recorder:
                 self._open_files.pop().close()
             except AvStackError as error:
                 self.error = self.error or str(error)
-
-
-def _picture(frame: SensorFrame, camera: CameraModel) -> Image:
-    """The camera's picture, black where it sent none, so that the video goes on."""
-    image = frame.cameras.get(camera.name)
-    return np.zeros((camera.height_px, camera.width_px, 3), np.uint8) if image is None else image.bgr
 
 
 def _steps_waiting_max(rig: Rig) -> int:

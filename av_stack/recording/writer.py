@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,14 @@ import numpy as np
 from foxglove.mcap import MCAPWriteOptions
 
 from av_core.errors import AvStackError
-from av_core.types import LaneEstimate, LaneLine, Plan, Pose2D, SensorFrame, StepResult, TrackedObject, Truth
+from av_core.types import LaneEstimate, Plan, Pose2D, SensorFrame, StepResult, TrackedObject, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.exact.topics import ExactTopics
+from av_stack.recording.json_topics import step_messages
 from av_stack.recording.mcap_file import McapFile
 from av_stack.recording.radar_topic import radar_message
 from av_stack.recording.schemas import MAP, TOPICS, schema_of
-from av_stack.results.constraint_text import describe
-from av_stack.supervisor import late_stages
 from scenarios.judging.judge import Progress
 
 JPEG_QUALITY = 75
@@ -92,14 +90,8 @@ class Recording:
             self._write_pose(truth.ego, truth.ego_z_m, time_ns)
         else:
             self._write_belief(result, time_ns)
-            self._json["/confidence"].log(_confidence(result), log_time=time_ns)
-            self._json["/supervision"].log(_supervision(result), log_time=time_ns)
-            self._json["/stage_ms"].log({"stage_ms": dict(result.stage_ms)}, log_time=time_ns)
-        if step.applied is not None:
-            limits = _limits(result.plan if result is not None else None, progress.progress_m)
-            self._json["/control"].log(asdict(step.applied) | limits, log_time=time_ns)
-        self._json["/truth"].log(_truth(truth), log_time=time_ns)
-        self._json["/judge"].log(asdict(progress), log_time=time_ns)
+        for topic, message in step_messages(frame, step, truth, progress).items():
+            self._json[topic].log(message, log_time=time_ns)
         if self._exact is not None:
             self._exact.write(frame, step, truth, time_ns)
         self._steps_waiting += 1
@@ -153,9 +145,6 @@ class Recording:
             ),
             log_time=time_ns,
         )
-        imu = asdict(frame.imu) | {"wheel_speed_mps": frame.wheel_speed_mps, "frame": frame.stamp.frame}
-        imu.pop("stamp")
-        self._json["/sensors"].log(imu, log_time=time_ns)
 
     def _write_pose(self, ego: Pose2D, z_m: float, time_ns: int) -> None:
         self._tf.log(
@@ -228,53 +217,3 @@ def _plan(plan: Plan, ground_z_m: float, stamp: messages.Timestamp) -> messages.
     rows = range(0, len(path.x_m), PLAN_EVERY_POINTS)
     poses = [_pose(path.x_m[i], path.y_m[i], ground_z_m, float(path.yaw_rad[i])) for i in rows]
     return messages.PosesInFrame(timestamp=stamp, frame_id="map", poses=poses)
-
-
-def _limits(plan: Plan | None, progress_m: float) -> dict[str, Any]:
-    """What the topic /control says of the plan; without one, only how far the ego has come on its route."""
-    if plan is None:
-        return {"constraint": "", "limited_by": "", "manoeuvre": "", "route_s_m": progress_m}
-    limited_by = "" if plan.limited_by is None else plan.limited_by.kind.value
-    return {
-        "constraint": describe(plan.constraint),
-        "limited_by": limited_by,
-        "manoeuvre": plan.manoeuvre.value,
-        "route_s_m": plan.route_s_m,
-    }
-
-
-def _confidence(step: StepResult) -> dict[str, Any]:
-    """The lines' own confidence, and the largest standard deviation of the estimated position."""
-    lanes, covariance = step.scene.lanes, step.scene.ego.covariance[:2, :2]
-    variance = max(0.0, float(np.linalg.eigvalsh(covariance)[-1]))
-    return {
-        "left_line": _line_confidence(lanes.left),
-        "right_line": _line_confidence(lanes.right),
-        "position_sigma_m": variance**0.5,
-    }
-
-
-def _supervision(step: StepResult) -> dict[str, Any]:
-    """How the stack drives in view of its sensors, why, and which stages were late, with their time in ms."""
-    return {"state": step.state.value, "reason": step.reason, "late_stages": late_stages(step.stage_ms)}
-
-
-def _line_confidence(line: LaneLine | None) -> float | None:
-    return None if line is None else float(line.confidence)
-
-
-def _truth(truth: Truth) -> dict[str, Any]:
-    return {
-        "frame": truth.stamp.frame,
-        "x_m": truth.ego.x_m,
-        "y_m": truth.ego.y_m,
-        "z_m": truth.ego_z_m,
-        "yaw_rad": truth.ego.yaw_rad,
-        "speed_mps": truth.ego_speed_mps,
-        "lights": {signal_id: state.value for signal_id, state in truth.lights.items()},
-        "objects": [
-            [thing.track_id, thing.kind.value, thing.x_m, thing.y_m, thing.yaw_rad, *thing.velocity_mps]
-            for thing in truth.objects
-        ],
-        "collisions": [[event.other_id, event.other, event.impulse_ns] for event in truth.collisions],
-    }

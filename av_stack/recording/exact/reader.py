@@ -6,7 +6,7 @@ import json
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,14 @@ Found = tuple[Schema | None, Channel, Message]
 class RecordedTick:
     """One step of a recording: its frame, the truth, and what was decided, still packed as `AgentStep`.
 
-    The frame has all its pictures, or none where the recording holds them only as previews.
+    The frame has all its pictures, or none where the recording holds them only as previews. `messages` holds those of
+    the other topics that the reader was asked for.
     """
 
     frame: SensorFrame
     truth: Truth
     step: bytes
+    messages: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class DriveReader:
@@ -47,11 +49,12 @@ class DriveReader:
 
     With `has_pictures` the frames have pictures; they are left out where it is set to False before `ticks`. After
     `ticks`, `problem` says in one line why it ended before the end of the file, and `missing_steps` counts the steps
-    between its ticks that were not recorded. Raises ConfigError where the file is none that can be replayed.
+    between its ticks that were not recorded. Ticks have the messages of all topics that begin with one of `more`, too.
+    Raises ConfigError where the file is none that can be replayed.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, more: tuple[str, ...] = ()) -> None:
+        self.path, self._more = path, more
         self.problem: str | None = None
         self.missing_steps = 0
         self._closer = ExitStack()
@@ -100,7 +103,8 @@ class DriveReader:
                     for name in frame.cameras:
                         picture = pictures.unpack(_picture(group, name))
                         seen[name] = decoders.setdefault(name, PictureDecoder()).decode(picture)
-                yield RecordedTick(_with_pictures(frame, seen), truths.unpack(group[TRUTH]), group[STEP])
+                others = {topic: data for topic, data in group.items() if topic not in self._topics}
+                yield RecordedTick(_with_pictures(frame, seen), truths.unpack(group[TRUTH]), group[STEP], others)
         except PackingError as error:
             self._end(last, str(error))
         except OSError as error:
@@ -128,12 +132,12 @@ class DriveReader:
         """The messages of each whole step, by topic."""
         group: dict[str, bytes] = {}
         topics = [topic for topic in self._topics if self.has_pictures or not topic.startswith(PICTURES)]
-        for _, channel, message in self._messages(topics):
-            if channel.topic == FRAME:
-                group = {}
+        for _, channel, message in self._messages([*topics, *self._other_topics()]):
             group[channel.topic] = message.data
-            if channel.topic == STEP and {FRAME, TRUTH} <= group.keys():  # it is written last
-                yield group
+            if channel.topic == STEP:  # it is written last
+                if {FRAME, TRUTH} <= group.keys():
+                    yield group
+                group = {}
 
     def _messages(self, topics: list[str]) -> Iterator[Found]:
         yield from self._reader().iter_messages(topics=topics, log_time_order=False)
@@ -154,6 +158,12 @@ class DriveReader:
                 "which av-stack run records from its first step on"
             )
         return own
+
+    def _other_topics(self) -> list[str]:
+        """The topics besides those of a replay that the ticks are to have."""
+        summary = self._reader().get_summary()
+        found = summary.channels.values() if summary is not None else ()
+        return [one.topic for one in found if self._more and one.topic.startswith(self._more)]
 
     def _picture_schema(self) -> bytes:
         for topic, schema in self._topics.items():

@@ -1,0 +1,89 @@
+"""The messages of the JSON topics of one step: what the recording holds, and what the dashboard shows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from av_core.types import LaneLine, Plan, SensorFrame, StepResult, Truth
+from av_stack.agents.base import AgentStep
+from av_stack.results.constraint_text import describe
+from av_stack.supervisor import late_stages
+from scenarios.judging.judge import Progress
+
+Message = dict[str, Any]
+
+
+def step_messages(frame: SensorFrame, step: AgentStep, truth: Truth, progress: Progress) -> dict[str, Message]:
+    """The messages by topic, as `schemas.TOPICS` describes them.
+
+    An agent other than the stack has none about what it estimates and plans.
+    """
+    result = step.result
+    messages = {"/sensors": _sensors(frame)}
+    if result is not None:
+        messages["/confidence"] = _confidence(result)
+        messages["/supervision"] = _supervision(result)
+        messages["/stage_ms"] = {"stage_ms": dict(result.stage_ms)}
+    if step.applied is not None:
+        limits = _limits(result.plan if result is not None else None, progress.progress_m)
+        messages["/control"] = asdict(step.applied) | limits
+    return {**messages, "/truth": _truth(truth), "/judge": asdict(progress)}
+
+
+def _sensors(frame: SensorFrame) -> Message:
+    imu = asdict(frame.imu) | {"wheel_speed_mps": frame.wheel_speed_mps, "frame": frame.stamp.frame}
+    imu.pop("stamp")
+    return imu
+
+
+def _limits(plan: Plan | None, progress_m: float) -> Message:
+    """What the topic /control says of the plan; without one, only how far the ego has come on its route."""
+    if plan is None:
+        return {"constraint": "", "limited_by": "", "manoeuvre": "", "route_s_m": progress_m}
+    limited_by = "" if plan.limited_by is None else plan.limited_by.kind.value
+    return {
+        "constraint": describe(plan.constraint),
+        "limited_by": limited_by,
+        "manoeuvre": plan.manoeuvre.value,
+        "route_s_m": plan.route_s_m,
+    }
+
+
+def _confidence(step: StepResult) -> Message:
+    """The lines' own confidence, and the largest standard deviation of the estimated position."""
+    lanes, covariance = step.scene.lanes, step.scene.ego.covariance[:2, :2]
+    variance = max(0.0, float(np.linalg.eigvalsh(covariance)[-1]))
+    return {
+        "left_line": _line_confidence(lanes.left),
+        "right_line": _line_confidence(lanes.right),
+        "position_sigma_m": variance**0.5,
+    }
+
+
+def _supervision(step: StepResult) -> Message:
+    """How the stack drives in view of its sensors, why, and which stages were late, with their time in ms."""
+    return {"state": step.state.value, "reason": step.reason, "late_stages": late_stages(step.stage_ms)}
+
+
+def _line_confidence(line: LaneLine | None) -> float | None:
+    return None if line is None else float(line.confidence)
+
+
+def _truth(truth: Truth) -> Message:
+    return {
+        "frame": truth.stamp.frame,
+        "x_m": truth.ego.x_m,
+        "y_m": truth.ego.y_m,
+        "z_m": truth.ego_z_m,
+        "yaw_rad": truth.ego.yaw_rad,
+        "speed_mps": truth.ego_speed_mps,
+        "lights": {signal_id: state.value for signal_id, state in truth.lights.items()},
+        "objects": [
+            [thing.track_id, thing.kind.value, thing.x_m, thing.y_m, thing.yaw_rad, *thing.velocity_mps]
+            for thing in truth.objects
+        ],
+        "collisions": [[event.other_id, event.other, event.impulse_ns] for event in truth.collisions],
+    }
