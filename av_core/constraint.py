@@ -27,6 +27,7 @@ class ConstraintKind(str, Enum):
     STOP_SIGN = "stop sign"
     YIELD_SIGN = "yield sign"
     CAMERA = "camera fault"
+    REQUESTED_STOP = "requested stop"
     END_OF_ROUTE = "end of route"
 
     YELLOW_LIGHT = "yellow light"

@@ -27,7 +27,7 @@ from av_core.types import (
     StepResult,
     VehicleLights,
 )
-from av_stack.supervisor import choose_state, restrict
+from av_stack.supervisor import STOP_REQUESTED, choose_state, restrict
 from control import Controller
 from control.lights import choose_lights
 from perception.daylight import Daylight
@@ -146,6 +146,11 @@ class Pipeline(PerceptionPipeline):
     def __init__(self, stages: Stages) -> None:
         super().__init__(stages)
         self._stages = stages
+        self._is_stop_requested = False
+
+    def request_stop(self) -> None:
+        """From the next step on, brake to a stop in the lane, whatever the sensors say, and stand there."""
+        self._is_stop_requested = True
 
     def step(self, frame: SensorFrame) -> StepResult:
         """Run all stages on one sensor frame: the estimated scene, the plan and the command."""
@@ -155,13 +160,18 @@ class Pipeline(PerceptionPipeline):
             prediction = stages.predictor.predict(scene)
         with self._timed("planning"):
             planned = stages.planner.plan(scene, prediction)
-            state, reason = choose_state(health.front, health.others, position_sigma_m(scene.ego))
+            state, reason = self._choose_state(health, scene.ego)
             plan = restrict(planned, state, reason, scene.ego.speed_mps)
         with self._timed("control"):
             command = stages.controller.step(plan, scene.ego)
         with self._timed("lights"):
             command = replace(command, lights=self._choose_lights(perceived.frame, health, plan, command, state))
         return StepResult(frame.stamp, scene, prediction, plan, command, self._stage_ms, state, reason)
+
+    def _choose_state(self, health: RigHealth, ego: EgoState) -> tuple[DriveState, str]:
+        if self._is_stop_requested:
+            return DriveState.STOP, STOP_REQUESTED
+        return choose_state(health.front, health.others, position_sigma_m(ego))
 
     def _choose_lights(
         self, frame: SensorFrame, health: RigHealth, plan: Plan, command: ControlCommand, state: DriveState

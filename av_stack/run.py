@@ -26,6 +26,7 @@ from av_stack.faults.world import FaultyWorld
 from av_stack.interruption import INTERRUPTED_STATUS
 from av_stack.mission import mission_route, world_spec
 from av_stack.recording.exact.setup import EMBEDDED, DriveSetup
+from av_stack.recording.map_topic import map_message
 from av_stack.recording.recorder import DriveFolder
 from av_stack.results.drive_log import DriveFacts, DriveLog, Outcome
 from av_stack.results.report import Played
@@ -34,6 +35,8 @@ from av_stack.server_watchdog import ServerWatchdog
 from av_stack.suite.fingerprint import version
 from av_stack.suite.job import DIGEST_CHARS
 from av_stack.supervisor import StallWatchdog
+from av_stack.viewing.stop import StoppingAgent, StopRequest
+from av_stack.viewing.viewer import DriveStep, ViewedDrive, Viewer
 from av_stack.world.base import World
 from av_stack.world.carla.weather import weather_presets
 from av_stack.world.factory import open_world
@@ -87,6 +90,8 @@ class Options:
     step_limit_s: float | None = None  # longest time for a step of an agent that is not the project's
     record: str = RECORD_SMALL  # one of `RECORDS`
     faults: Sequence[Fault] = ()  # what sensors, control and server lack during the drive
+    viewers: Sequence[Viewer] = ()  # what shows the drive while it runs
+    stop: StopRequest | None = None  # how another thread ends the drive: the ego brakes to a stop, then as by Ctrl-C
     abandon: Callable[[str, int], None] | None = None
     """Ends the process with this message and status when the server is lost; see `server_watchdog`."""
 
@@ -137,6 +142,8 @@ def run_loaded(
             stalls = StallWatchdog(own_agent.running_stage, partial(ending.lose_stage, options.abandon))
             closers.callback(stalls.close)
         agent = wrap(own_agent)
+        if options.stop is not None:
+            agent = stopping = StoppingAgent(agent, options.stop)
         closers.callback(agent.close)
         judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
         director = Director(world, route, scenario, setup.spec.step_s, judge.scenarios)
@@ -156,10 +163,16 @@ def run_loaded(
         closers.callback(log.close)
         watchers.append(lambda frame, step, truth, _: log.update(frame, step, truth))
         watchers.append(lambda _frame, _step, truth, judge: director.update(truth, judge.progress_m))
+        watchers += _viewers(world, scenario, route, setup, options)
+        if options.stop is not None:
+            watchers.append(stopping.end_when_stopped)
         ending.begin(log.finish)
         log.start()
         must_stop = scenario.route_id is None
-        return ending.finish(*_guarded_drive(driven, agent, judge, watchers, must_stop=must_stop))
+        outcome = ending.finish(*_guarded_drive(driven, agent, judge, watchers, must_stop=must_stop))
+        for viewer in options.viewers:
+            viewer.end(str(outcome.figures["end"]))
+        return outcome
 
 
 def drive(world: World, agent: Agent, judge: Judge, watchers: Sequence[Watcher] = (), *, must_stop: bool = True) -> str:
@@ -211,6 +224,23 @@ def needed_weights(oracles: Sequence[str], weights: Path | None = None, device: 
     if set(oracles) >= set(ORACLES):
         return None
     return weights or SHIPPED[device]
+
+
+def _viewers(world: World, scenario: Scenario, route: Route, setup: Setup, options: Options) -> Sequence[Watcher]:
+    """What shows every step to the viewers."""
+    if not options.viewers:
+        return ()
+    roads = map_message(world.lane_graph, route)
+    viewed = ViewedDrive(scenario.name, options.agent, roads, setup.rig, world.vehicle)
+    for viewer in options.viewers:
+        viewer.begin(viewed)
+
+    def show(frame: SensorFrame, step: AgentStep, truth: Truth, judge: Judge) -> None:
+        seen = DriveStep(frame, step, truth, judge.progress)
+        for viewer in options.viewers:
+            viewer.show(seen)
+
+    return (show,)
 
 
 def _drive_setup(world: World, scenario: Scenario, setup: Setup, options: Options) -> DriveSetup:

@@ -10,7 +10,7 @@ from typing import Any
 
 from av_core.types import DriveState, Plan, StepResult
 from perception.health.monitor import Health, Response
-from planning.fallback import drive_cautiously, safe_stop, slow_down, stop_lost
+from planning.fallback import drive_cautiously, safe_stop, slow_down, stop_lost, stop_on_request
 
 POSITION_SIGMA_MAX_M = 1.5
 """Standard deviation of the position beyond which the ego may be in the wrong lane: it stops."""
@@ -59,16 +59,18 @@ def choose_state(
 POSITION_UNCERTAIN = "position uncertain"
 """The reason of a stop that no camera causes."""
 
+STOP_REQUESTED = "stop requested"
+"""The reason of a stop that a person asked for."""
+
 
 def restrict(plan: Plan, state: DriveState, reason: str, speed_mps: float) -> Plan:
     """The plan as the state allows it, from the measured speed on."""
     if state is DriveState.NORMAL:
         return plan
-    if state is DriveState.STOP and reason == POSITION_UNCERTAIN:
-        return stop_lost(plan, speed_mps, reason)
-    return {DriveState.CAUTIOUS: drive_cautiously, DriveState.SLOW: slow_down, DriveState.STOP: safe_stop}[state](
-        plan, speed_mps, reason
-    )
+    if state is DriveState.STOP:
+        stop = {POSITION_UNCERTAIN: stop_lost, STOP_REQUESTED: stop_on_request}.get(reason, safe_stop)
+        return stop(plan, speed_mps, reason)
+    return {DriveState.CAUTIOUS: drive_cautiously, DriveState.SLOW: slow_down}[state](plan, speed_mps, reason)
 
 
 def late_stages(stage_ms: Mapping[str, float]) -> dict[str, float]:

@@ -46,6 +46,12 @@ def stop_lost(plan: Plan, speed_mps: float, why: str) -> Plan:
     return limit_speed(plan, speed_mps, 0.0, STOP_DECEL_MPS2, constraint)
 
 
+def stop_on_request(plan: Plan, speed_mps: float, why: str) -> Plan:
+    """As `safe_stop`, where a person who watches the drive asked for the stop."""
+    constraint = Constraint(ConstraintKind.REQUESTED_STOP, name=why)
+    return limit_speed(plan, speed_mps, 0.0, STOP_DECEL_MPS2, constraint)
+
+
 def limit_speed(plan: Plan, speed_mps: float, cap_mps: float, decel_mps2: float, constraint: Constraint) -> Plan:
     """Limit the speed of `plan` to `cap_mps`, which the ego reaches by braking with `decel_mps2` from `speed_mps`."""
     planned = plan.trajectory

@@ -32,5 +32,9 @@ class StackAgent:
         """The stage that runs, as `Pipeline.running`."""
         return self._pipeline.running
 
+    def stop(self) -> None:
+        """Brake to a stop in the lane, and stand there."""
+        self._pipeline.request_stop()
+
     def close(self) -> None:
         """Nothing to release."""

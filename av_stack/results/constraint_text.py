@@ -23,6 +23,7 @@ _TEXTS = {
     ConstraintKind.CAMERA_SLOW: "camera {name}: slowing down",
     ConstraintKind.CAMERA_STOP: "camera {name}: safe stop",
     ConstraintKind.POSITION_STOP: "{name}: safe stop",
+    ConstraintKind.REQUESTED_STOP: "{name}",
     ConstraintKind.END_OF_ROUTE: "end of route in {distance_m:.0f} m",
     ConstraintKind.SPEED_LIMIT: "speed limit {limit_kmh:.0f} km/h",
 }

@@ -31,6 +31,7 @@ KIND = ConstraintKind
     (Constraint(KIND.CAMERA_SLOW, name="torn"), "camera torn: slowing down"),
     (Constraint(KIND.CAMERA_STOP, name="torn"), "camera torn: safe stop"),
     (Constraint(KIND.POSITION_STOP, name="position uncertain"), "position uncertain: safe stop"),
+    (Constraint(KIND.REQUESTED_STOP, name="stop requested"), "stop requested"),
     (Constraint(KIND.END_OF_ROUTE, distance_m=99.7), "end of route in 100 m"),
     (None, ""),
 ])  # fmt: skip

@@ -57,6 +57,7 @@ class Autopilot:
         self._ordered_m = -np.inf
         self._s_m = 0.0
         self._is_slow = False
+        self._is_stopping = False
         self._ego = world.episode.ego
         self._traffic = world.require_traffic()
         with world.episode.session.answering("handing the ego to the TrafficManager"):
@@ -75,6 +76,10 @@ class Autopilot:
             observed = command_of(self._ego.get_control())
         return AgentStep(None, observed=observed)
 
+    def stop(self) -> None:
+        """Brake to a stop in the lane, and stand there. The TrafficManager knows full braking only."""
+        self._is_stopping = True
+
     def close(self) -> None:
         """Nothing to release: the ego goes with its world."""
 
@@ -92,6 +97,9 @@ class Autopilot:
 
     def _prepare_change(self) -> None:
         """Slow down for the next lane change, and drive on after it."""
+        if self._is_stopping:
+            self._traffic.drive_at(self._ego, 0.0)
+            return
         speed_mps = np.inf
         if self._changes:
             next_one = self._changes[0]

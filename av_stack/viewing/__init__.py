@@ -1,0 +1,1 @@
+"""What shows a drive to people while it runs, and a recording afterwards: a local web page, and Rerun."""
