@@ -26,6 +26,7 @@ from av_stack.cli.options import (
 )
 from av_stack.cli.output import OutcomeError, abandon, console, give_up, printable
 from av_stack.cli.report import write_run_page
+from av_stack.cli.view import check_view, opened_viewing
 from av_stack.faults.fault import parse_faults
 from av_stack.interruption import INTERRUPTED_STATUS, importing, set_deadline
 from scenarios.limits import SEED_MAX
@@ -91,6 +92,10 @@ def run_command(
             "small: all but these pictures; none: neither recording nor video.",
         ),
     ] = "small",
+    view: Annotated[bool, typer.Option("--view", help="Stream the drive to Rerun's window (extra view).")] = False,
+    dashboard: Annotated[
+        bool, typer.Option("--dashboard", help="Show the drive on a local web page, which can stop it.")
+    ] = False,
     out: OutOption = Path("out"),
 ) -> None:
     """Drive a scenario; writes recording.mcap, drive.mp4, result.json and report.html."""
@@ -104,6 +109,8 @@ def run_command(
     check_weights(weights)
     check_agent(agent)
     check_options_of_stack(agent, {"--oracle": oracle, "--weights": weights})
+    if view:
+        check_view()
     changes = {"weather": weather, "seed": seed}
     given: dict[str, object] = {name: value for name, value in changes.items() if value is not None}
     if weather is not None:
@@ -125,7 +132,8 @@ def run_command(
         console.print(f"warning: {printable(warning)}", markup=False, highlight=False, soft_wrap=True)
     options = Options(address, maps, out, oracles, weights, there, rig, agent, agents, step_limit, record, faults)
     set_deadline(give_up)
-    outcome = drive_with_progress(driven, options)
+    with opened_viewing(view, dashboard) as viewing:
+        outcome = drive_with_progress(driven, replace(options, viewers=viewing.viewers, stop=viewing.stop))
     console.print(table(outcome.figures))
     files = [name for name in (RECORDING, VIDEO, RESULT) if (out / name).exists()]
     # An interrupted drive has to end at once; `av-stack report` makes its page.

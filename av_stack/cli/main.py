@@ -22,6 +22,7 @@ from av_stack.cli.report import report_command
 from av_stack.cli.suite import suite_command
 from av_stack.cli.tools import calibrate_command, doctor_command, list_command, repair_command, serve_command
 from av_stack.cli.tune import tune_command
+from av_stack.cli.view import dashboard_command, view_command
 from av_stack.cli.weather import look_command, weather_command
 from av_stack.interruption import INTERRUPTED_STATUS, leave, raise_on_signals
 
@@ -38,6 +39,9 @@ scenarios_app = typer.Typer(
 app.add_typer(scenarios_app, name="scenarios")
 
 app.command("run")(run_command)
+app.command("view")(view_command)
+with_options_of_run = {"allow_extra_args": True, "ignore_unknown_options": True}
+app.command("dashboard", context_settings=with_options_of_run)(dashboard_command)
 app.command("replay")(replay_command)
 app.command("suite")(suite_command)
 app.command("weather")(weather_command)

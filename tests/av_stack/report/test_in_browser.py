@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from av_stack.report import run_page
 from av_stack.report.make import write_report
 from av_stack.run import Options, run
 from av_stack.world.spec import Address
 from scenarios.model import load_scenario
+from tests.av_stack.chromium import opened_browser
 from tests.av_stack.report.made_drive import HIT_S, STEP_S, STEPS, write_drive
 from tests.av_stack.report.test_pages import write_suite
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run",
-)  # fmt: skip
 END_S = (STEPS - 1) * STEP_S
 PICTURE_S = 2 * STEP_S
-
-
-def find_chromium() -> str | None:
-    """A Chromium that starts; Ubuntu's `chromium-browser` is a script that only asks for a snap."""
-    for path in filter(None, map(shutil.which, NAMES)):
-        try:
-            done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60.0, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        if done.returncode == 0 and "snap" not in done.stdout:
-            return path
-    return None
 
 
 @dataclass
@@ -110,13 +93,8 @@ class Tab:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    path = find_chromium()
-    if path is None:
-        pytest.skip("no Chromium here; Debian has it as the package chromium, and `scripts/setup.sh dev` installs that")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+    with opened_browser() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture
