@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mcap.exceptions import McapError
-from mcap.reader import McapReader, make_reader
+from mcap.reader import McapReader, NonSeekingReader, make_reader
 from mcap.records import Channel, Message, Schema
 from zstandard import ZstdError
 
@@ -140,7 +140,13 @@ class DriveReader:
                 group = {}
 
     def _messages(self, topics: list[str]) -> Iterator[Found]:
-        yield from self._reader().iter_messages(topics=topics, log_time_order=False)
+        """The messages in the file's order, one chunk after the other.
+
+        (The reader that `make_reader` returns takes in the whole file before its first message, so that damage at the
+        end would hide the beginning.)
+        """
+        self._file.seek(0)
+        yield from NonSeekingReader(self._file, validate_crcs=True).iter_messages(topics, log_time_order=False)
 
     def _reader(self) -> McapReader:
         self._file.seek(0)
