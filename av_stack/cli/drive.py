@@ -26,9 +26,9 @@ from av_stack.cli.options import (
 )
 from av_stack.cli.output import OutcomeError, abandon, console, give_up, printable
 from av_stack.cli.report import write_run_page
-from av_stack.cli.view import check_view, opened_viewing
 from av_stack.faults.fault import parse_faults
 from av_stack.interruption import INTERRUPTED_STATUS, importing, set_deadline
+from av_stack.viewing.commands import check_view, opened_viewing
 from scenarios.limits import SEED_MAX
 
 if TYPE_CHECKING:  # the commands import what they need themselves, so that --help and wrong arguments answer at once

@@ -22,9 +22,9 @@ from av_stack.cli.report import report_command
 from av_stack.cli.suite import suite_command
 from av_stack.cli.tools import calibrate_command, doctor_command, list_command, repair_command, serve_command
 from av_stack.cli.tune import tune_command
-from av_stack.cli.view import dashboard_command, view_command
 from av_stack.cli.weather import look_command, weather_command
 from av_stack.interruption import INTERRUPTED_STATUS, leave, raise_on_signals
+from av_stack.viewing.commands import dashboard_command, view_command
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -55,7 +55,7 @@ def view_command(
     if save is not None:
         console.print(f"wrote {save}", markup=False, soft_wrap=True)
     if problem is not None:
-        raise OutcomeError(problem, 1)
+        raise OutcomeError(f"{problem}; what comes before is shown", 1)
 
 
 def dashboard_command(

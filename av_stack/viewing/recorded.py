@@ -50,11 +50,6 @@ class RecordedView:
         """Why the recording could not be read to its end."""
         return self._reader.problem
 
-    @property
-    def is_cut_off(self) -> bool:
-        """Whether the drive did not come to write its end."""
-        return self._reader.is_cut_off
-
     def steps(self) -> Iterator[RecordedStep]:
         """The steps in order, as far as they can be read."""
         if self._first is not None:

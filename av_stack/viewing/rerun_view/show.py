@@ -10,7 +10,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 import rerun as rr
@@ -93,7 +92,7 @@ class Window:
         check_display()
         port = _free_port()
         self.url = f"rerun+http://{HOST}:{port}/proxy"
-        self._errors = ExitStack().enter_context(tempfile.TemporaryFile())  # the window may outlive us
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it stays open as long as the window
         command = [sys.executable, "-m", "rerun_cli", "--bind", HOST, "--port", str(port)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._errors, start_new_session=True

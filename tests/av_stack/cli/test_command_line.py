@@ -58,6 +58,8 @@ WRONG = [
     (["run", "town_drive", "--server", "localhost:99999"], "needed is HOST:PORT with a port from 1 to 65534"),
     (["run", "town_drive", "--server", "http://localhost:2000"], "needed is HOST:PORT"),
     (["run", "town_drive", "--record", "all"], "--record: unknown name 'all' (did you mean small?); allowed are exact"),
+    (["dashboard", "/nowhere.mcap"], "/nowhere.mcap is a recording, which av-stack view shows"),
+    (["dashboard", "town_drive", "--seed", "-5"], "'--seed': it has to be greater than or equal to 0"),
     (["replay", "/nowhere.mcap"], "/nowhere.mcap: no such file"),
     (["replay", str(Path(__file__).parent)], "cli/recording.mcap: no such file"),
     (["replay", __file__, "--lens", "/nowhere.yaml"], "--lens /nowhere.yaml: no such file"),
