@@ -86,7 +86,7 @@ if [ ! -x .venv/bin/pip ]; then
 fi
 
 if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ constraints.txt -nt "$stamp" ]; then
-    if [ -n "$extra" ]; then size="3.6 GB to download, 7 GB on disk"; else size="370 MB to download, 1.3 GB on disk"; fi
+    if [ -n "$extra" ]; then size="3.8 GB to download, 8 GB on disk"; else size="370 MB to download, 1.3 GB on disk"; fi
     say "installing the pinned packages into .venv ($size, once)"
     .venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".${extra:+[$extra]}"
     .venv/bin/python -m embedded_carla.warm_up # compiles the server's kernels now instead of at its first start
