@@ -7,28 +7,15 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from av_core.types import SensorFrame, Truth
-from av_stack.agents.base import AgentStep
-from av_stack.assembly import Settings, build_pipeline
-from av_stack.mission import mission_route, world_spec
-from av_stack.pipeline import Pipeline
 from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.recorder import Recorder
-from av_stack.run import needed_weights
-from av_stack.server_process import ServerProcess
-from av_stack.world.base import World
-from av_stack.world.carla.world import CarlaWorld
-from perception.device import build_backend
-from scenarios.judging.judge import Judge
-from scenarios.model import load_scenario
-from sim_configs.load import load_rig, load_stack
+from benchmarks.drive_loop import DriveLoop, more_percent
 
 KINDS = ("none", "small without video", "small", "exact")
 BLOCK_STEPS, WARM_UP_STEPS = 15, 60
@@ -59,7 +46,7 @@ def measure_cost(rounds: int) -> dict[str, Any]:
         "rounds": rounds,
         "block_steps": BLOCK_STEPS,
         "step_ms": {kind: round(float(np.median(values)), 2) for kind, values in wall.items()},
-        "step_percent_more": {kind: _more_percent(wall, kind) for kind in KINDS[1:]},
+        "step_percent_more": {kind: more_percent(wall[kind], wall["none"]) for kind in KINDS[1:]},
         "cpu_ms_more": {
             kind: round(float(np.median(np.subtract(cpu[kind], cpu["none"]))), 2) for kind in KINDS[1:]
         },
@@ -67,31 +54,12 @@ def measure_cost(rounds: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _more_percent(wall: Mapping[str, list[float]], kind: str) -> dict[str, float]:
-    """The median ratio, and the quartiles, which show how much the machine's other work adds."""
-    ratios = 100 * (np.divide(wall[kind], wall["none"]) - 1.0)
-    low, middle, high = np.percentile(ratios, [25, 50, 75])
-    return {"median": round(float(middle), 1), "quartiles": [round(float(low), 1), round(float(high), 1)]}  # type: ignore[dict-item]
-
-
 class _Loop:
     """A drive of the stack, with a recorder of each kind."""
 
     def __init__(self, closers: ExitStack) -> None:
-        scenario, rig = load_scenario("town_drive"), load_rig("compact")
-        stack = load_stack(scenario.ego.stack)
-        address = closers.enter_context(ServerProcess(("--map", scenario.map)))
-        self._world: World = CarlaWorld(address, world_spec(scenario, rig, scenario.weather))
-        closers.callback(self._world.close)
-        world = self._world
-        route = mission_route(world.lane_graph, scenario, stack.planning)
-        settings = Settings(stack.planning, stack.control, rig.cameras)
-        backend = build_backend(rig.cameras, needed_weights(()), "cpu")
-        self._pipeline: Pipeline = build_pipeline(
-            world.lane_graph, world.vehicle, route, settings, world.truth, (), backend
-        )
-        world.show_pictures(self._pipeline.begin)
-        self._judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
+        self._drive = DriveLoop(closers)
+        world, rig = self._drive.world, self._drive.rig
         folder = Path(closers.enter_context(tempfile.TemporaryDirectory()))
         self.recorders: dict[str, Recorder] = {}
         for kind in KINDS[1:]:
@@ -101,19 +69,11 @@ class _Loop:
                 world.lane_graph.name, world.map_text, world.vehicle, rig, "{}", "{}", 1, "stack", (), "cpu", "",
                 world.server_version, {}, 0.05, has_pictures=kind == "exact",
             )  # fmt: skip
-            self.recorders[kind] = Recorder(folder / kind, {}, camera, world.lane_graph, route, setup)
+            self.recorders[kind] = Recorder(folder / kind, {}, camera, world.lane_graph, self._drive.route, setup)
             closers.callback(self.recorders[kind].close)
 
     def step(self, recorder: Recorder | None) -> None:
         """One step of the drive, recorded if there is a recorder."""
-        frame = self._world.tick()
-        assert frame is not None
-        truth = self._world.truth()
-        self._judge.update(truth)
-        result = self._pipeline.step(frame)
-        self._world.apply(result.command)
+        seen = self._drive.step()
         if recorder is not None:
-            self._record(recorder, frame, AgentStep(result.command, result), truth)
-
-    def _record(self, recorder: Recorder, frame: SensorFrame, step: AgentStep, truth: Truth) -> None:
-        recorder.write(frame, step, truth, self._judge.progress)
+            recorder.write(seen.frame, seen.step, seen.truth, seen.progress)

@@ -1,0 +1,1 @@
+"""What watching a drive costs its loop."""
