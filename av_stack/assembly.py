@@ -1,4 +1,4 @@
-"""Assembles the pipeline of a drive: chooses, for each module that has an oracle, the oracle or the cameras."""
+"""Assembles the pipeline of a drive: chooses, for each module that has an oracle, the oracle or the sensors."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from perception.lanes.detector import LaneDetector
 from perception.localization.localizer import Localizer
 from perception.map_index import MapIndex
 from perception.stages.detection import CameraDetector
+from perception.stages.ego import EgoSource, OracleEgo
 from perception.stages.health import RigHealthMonitor
 from perception.stages.lights import CameraLights, LightSource, OracleLights
 from perception.stages.objects import CameraObjects, ObjectSource, OracleObjects
 from planning import Planner, PlanningConfig, Predictor, Route
 
-ORACLES = ("detection", "lights")
-"""Modules whose output may come from the simulator instead of the camera."""
+DETECTOR_ORACLES = ("detection", "lights")
+"""Modules that need the detector, unless their output comes from the simulator."""
+
+ORACLES = (*DETECTOR_ORACLES, "localization")
+"""Modules whose output may come from the simulator instead of the sensors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ def build_stages(
     objects: ObjectSource = OracleObjects(front, truth)
     if "detection" not in oracles:
         objects = CameraObjects(settings.cameras, MapIndex(graph))
+    localizer: EgoSource = Localizer(graph) if "localization" not in oracles else OracleEgo(graph, truth)
     lights: LightSource = OracleLights(graph, truth)
     if "lights" not in oracles:
         lights = CameraLights(settings.cameras, graph)
@@ -77,7 +82,7 @@ def build_stages(
         front=front,
         health=RigHealthMonitor(front, [name for name in detected if name != front], radars),
         lanes=backend.lanes,
-        localizer=Localizer(graph),
+        localizer=localizer,
         detector=CameraDetector(detected, backend),
         objects=objects,
         lights=lights,

@@ -17,7 +17,7 @@ from av_stack.agents.factory import AgentChoice, choose_agent, make_agent
 from av_stack.agents.guard import STEP_LIMIT_S
 from av_stack.agents.names import STACK
 from av_stack.agents.stack import StackAgent
-from av_stack.assembly import ORACLES, Settings, build_pipeline
+from av_stack.assembly import DETECTOR_ORACLES, ORACLES, Settings, build_pipeline
 from av_stack.checks import check_known, check_map, check_out_folder, check_weights
 from av_stack.director import Director
 from av_stack.ending import AGENT_ERROR, Ending, Server
@@ -212,7 +212,7 @@ def check_settings(scenario: Scenario, rig: str | None, address: Address | None,
 
 
 def check_oracles(oracles: Sequence[str]) -> None:
-    """Raise ConfigError unless every name in `oracles` is one of `ORACLES`; without any, the camera alone is used."""
+    """Raise ConfigError unless every name in `oracles` is one of `ORACLES`; without any, the sensors alone are used."""
     check_known("--oracle", oracles, ORACLES)
 
 
@@ -221,7 +221,7 @@ def needed_weights(oracles: Sequence[str], weights: Path | None = None, device: 
 
     Without `weights` they are the shipped ones for `device`, "cuda" or "cpu".
     """
-    if set(oracles) >= set(ORACLES):
+    if set(oracles) >= set(DETECTOR_ORACLES):
         return None
     return weights or SHIPPED[device]
 

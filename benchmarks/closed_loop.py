@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from av_stack.assembly import ORACLES, Settings, build_pipeline
+from av_stack.assembly import DETECTOR_ORACLES, Settings, build_pipeline
 from av_stack.mission import mission_route, world_spec
 from av_stack.run import needed_weights
 from av_stack.server_process import ServerProcess
@@ -27,7 +27,7 @@ WARM_UP_STEPS = 40
 def main() -> int:
     scenario = load_scenario("town_drive")
     alone_per_s, alone_ms = measured(scenario, ())
-    with_oracles_per_s, _ = measured(scenario, ORACLES)
+    with_oracles_per_s, _ = measured(scenario, DETECTOR_ORACLES)
     figures = {
         "closed_loop_steps_per_s": alone_per_s,
         "required_steps_per_s": 20.0,

@@ -9,7 +9,7 @@ import typer
 
 from av_stack.agents.names import AGENTS, CLASS_FORM
 
-ORACLE_NAMES = ("detection", "lights")
+ORACLE_NAMES = ("detection", "lights", "localization")
 """Copy of `av_stack.assembly.ORACLES`, which takes seconds to import; a test compares them."""
 LISTED_KINDS = ("scenarios", "suites", "weathers", "rigs", "maps")
 EVAL_PARTS = ("lanes", "ranging", "health", "lights", "detection", "dashcam")
@@ -30,7 +30,7 @@ OracleOption = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        help=f"Read these from the simulator instead of the camera: {', '.join(ORACLE_NAMES)} (comma-separated).",
+        help=f"Read these from the simulator instead of the sensors: {', '.join(ORACLE_NAMES)} (comma-separated).",
     ),
 ]
 AgentOption = Annotated[

@@ -152,7 +152,7 @@ def _needs_pictures(modules: Sequence[str], setup: DriveSetup) -> bool:
 
 def _from_truth(setup: DriveSetup) -> set[str]:
     """The modules that an oracle answers for, from the recorded truth."""
-    of_oracle = {"detection": "objects", "lights": "lights"}
+    of_oracle = {"detection": "objects", "lights": "lights", "localization": "localization"}
     return {of_oracle[name] for name in setup.oracles if name in of_oracle}
 
 

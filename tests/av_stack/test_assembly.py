@@ -20,7 +20,7 @@ from av_core.types import (
     Truth,
     VehicleParameters,
 )
-from av_stack.assembly import ORACLES, Settings, build_pipeline
+from av_stack.assembly import DETECTOR_ORACLES, ORACLES, Settings, build_pipeline
 from perception.device import PerceptionBackend
 from perception.lanes.detector import LaneDetector
 from planning import find_route
@@ -53,7 +53,8 @@ def frame_of(*names: str) -> SensorFrame:
         ((), ["front", "left", "narrow"], 0),
         (("lights",), ["front", "left", "narrow"], 1),
         (("detection",), ["front", "narrow"], 1),
-        (ORACLES, [], 2),
+        (DETECTOR_ORACLES, [], 2),
+        (ORACLES, [], 3),
     ],
 )
 def test_the_detector_runs_where_it_is_needed(
@@ -97,4 +98,4 @@ def test_a_module_without_oracle_needs_a_detector(graph: LaneGraph) -> None:
     for oracles in ((), ORACLES[:1], ORACLES[1:]):
         with pytest.raises(ValueError, match="no detector is given for the cameras front"):
             build_pipeline(graph, CAR, route, settings, no_truth, oracles)
-    build_pipeline(graph, CAR, route, settings, no_truth, ORACLES)
+    build_pipeline(graph, CAR, route, settings, no_truth, DETECTOR_ORACLES)

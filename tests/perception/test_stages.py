@@ -28,11 +28,11 @@ from av_core.types import (
 )
 from perception.detection.oracle import oracle_objects
 from perception.device import PerceptionBackend
-from perception.health.monitor import Fault
+from perception.health.monitor import WELL, Fault
 from perception.lanes.detector import LaneDetector
 from perception.map_index import MapIndex
 from perception.stages.detection import CameraDetector
-from perception.stages.ego import VehicleFrame
+from perception.stages.ego import OracleEgo, VehicleFrame
 from perception.stages.health import RigHealthMonitor
 from perception.stages.lights import AHEAD_MAX_RAD, CameraLights, OracleLights, looks_ahead
 from perception.stages.objects import CameraObjects, OracleObjects
@@ -159,3 +159,21 @@ def test_without_gnss_and_map_objects_are_relative_to_the_vehicle() -> None:
     assert [thing.kind for thing in seen] == [ObjectKind.CAR]
     assert 20.0 < seen[0].x_m < 60.0
     assert seen[0].speed_mps < 1.0
+
+
+def test_the_oracle_of_the_ego_tells_the_truth_whatever_the_sensors_measure() -> None:
+    truths = [
+        Truth(Stamp(1, 0.05), Pose2D(20.0, -1.75, math.pi - 0.01), 0.5, 4.0, (), {}, ()),
+        Truth(Stamp(2, 0.10), Pose2D(20.2, -1.75, 0.01 - math.pi), 0.5, 4.1, (), {}, ()),
+    ]
+    oracle = OracleEgo(two_way_road([(100.0, 0.0)]), lambda: truths[0])
+    blind = SensorFrame(STAMP, {}, GnssFix(STAMP, math.nan, math.nan, math.nan), frame_of().imu, math.nan)
+    first = oracle.update(blind)
+    del truths[0]
+    second = oracle.update(blind)
+    assert (first.accel_mps2, first.yaw_rate_radps) == (0.0, 0.0)
+    assert (second.x_m, second.y_m, second.yaw_rad, second.speed_mps) == (20.2, -1.75, 0.01 - math.pi, 4.1)
+    assert second.accel_mps2 == pytest.approx(2.0)
+    assert second.yaw_rate_radps == pytest.approx(0.4)  # across the heading's jump from pi to -pi
+    assert not second.covariance.any()
+    assert oracle.gnss == WELL

@@ -9,7 +9,7 @@ import pytest
 
 from av_core.frames import map_to_vehicle
 from av_core.types import CameraImage, SensorFrame
-from av_stack.assembly import ORACLES, Settings, build_pipeline
+from av_stack.assembly import DETECTOR_ORACLES, Settings, build_pipeline
 from av_stack.mission import mission_route, world_spec
 from av_stack.results.constraint_text import describe
 from av_stack.world.carla.weather import weather_presets
@@ -36,7 +36,7 @@ def test_a_camera_that_fails_for_good_ends_in_a_safe_stop(city_server: Address, 
     try:
         route = mission_route(world.lane_graph, scenario, stack.planning)
         settings = Settings(stack.planning, stack.control, rig.cameras, rig.radars)
-        pipeline = build_pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, ORACLES)
+        pipeline = build_pipeline(world.lane_graph, world.vehicle, route, settings, world.truth, DETECTOR_ORACLES)
         blind: list[tuple[float, bool, str]] = []  # speed, hazard lights, what bound the speed
         for _ in range(400):
             frame = world.tick()

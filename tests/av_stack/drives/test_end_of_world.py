@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from av_stack import run as runner
-from av_stack.assembly import ORACLES
+from av_stack.assembly import DETECTOR_ORACLES
 from av_stack.ending import Ending
 from av_stack.mission import world_spec
 from av_stack.recording.recorder import RECORDING, RESULT
@@ -45,7 +45,7 @@ def test_the_end_of_the_world_ends_the_drive(
 ) -> None:
     world = recording.from_the_start(ticks)
     monkeypatch.setattr(runner, "open_world", lambda *_: world)
-    options = Options(Address("127.0.0.1", 1), out=tmp_path, oracles=ORACLES)
+    options = Options(Address("127.0.0.1", 1), out=tmp_path, oracles=DETECTOR_ORACLES)
     outcome = run(scenario, options)
     assert outcome.exit_status == 0
     assert outcome.figures["end"] == END_OF_WORLD
@@ -60,7 +60,9 @@ def test_a_drive_that_is_not_recorded_leaves_its_result_alone(
 ) -> None:
     monkeypatch.setattr(runner, "open_world", lambda *_: recording.from_the_start(3))
     (tmp_path / RECORDING).write_text("of an earlier drive")
-    outcome = run(scenario, Options(Address("127.0.0.1", 1), out=tmp_path, oracles=ORACLES, record=RECORD_NONE))
+    outcome = run(
+        scenario, Options(Address("127.0.0.1", 1), out=tmp_path, oracles=DETECTOR_ORACLES, record=RECORD_NONE)
+    )
     assert outcome.exit_status == 0
     assert outcome.figures["steps"] == 3
     assert [path.name for path in tmp_path.iterdir()] == [RESULT]
@@ -93,6 +95,6 @@ def test_a_drive_that_another_thread_ends_within_a_step(
     monkeypatch.setattr(runner, "open_world", lambda *_: recording.from_the_start(TICKS))
     monkeypatch.setattr(Statistics, "update", update_and_end)
     monkeypatch.setattr(Ending, "begin", begin_and_keep)
-    outcome = run(scenario, Options(Address("127.0.0.1", 1), out=tmp_path, oracles=ORACLES))
+    outcome = run(scenario, Options(Address("127.0.0.1", 1), out=tmp_path, oracles=DETECTOR_ORACLES))
     enders[0].join()
     assert outcome.figures["steps"] == recorded_steps(tmp_path / RECORDING) == 10

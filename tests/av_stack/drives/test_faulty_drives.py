@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mcap.reader import make_reader
 
-from av_stack.assembly import ORACLES
+from av_stack.assembly import DETECTOR_ORACLES
 from av_stack.faults.expected import EXPECTED, reached_s
 from av_stack.faults.fault import KINDS, parse_fault
 from av_stack.recording.recorder import RECORDING, RESULT
@@ -39,7 +39,7 @@ def test_the_table_has_every_kind() -> None:
 @pytest.mark.parametrize("name", ["camera:drop", "camera:delay", "gnss:jump"])
 def test_a_fault_leads_to_its_state(city_server: Address, tmp_path: Path, name: str) -> None:
     fault = parse_fault(f"{name}@{FROM_S}s")
-    options = Options(address=city_server, out=tmp_path, oracles=ORACLES, rig="compact", faults=[fault])
+    options = Options(address=city_server, out=tmp_path, oracles=DETECTOR_ORACLES, rig="compact", faults=[fault])
     figures = run(clear_road(FROM_S + 2.0), options).figures
     expected = EXPECTED[fault.kind]
     after_s = reached_s(expected, figures["supervision"]["states"], FROM_S)
@@ -59,7 +59,7 @@ def test_a_fault_leads_to_its_state(city_server: Address, tmp_path: Path, name: 
 
 def test_the_recording_holds_what_the_stack_saw(city_server: Address, tmp_path: Path) -> None:
     faults = [parse_fault("imu:bias=0.5@0.5s"), parse_fault("camera:drop@0.5s")]
-    options = Options(address=city_server, out=tmp_path, oracles=ORACLES, rig="compact", faults=faults)
+    options = Options(address=city_server, out=tmp_path, oracles=DETECTOR_ORACLES, rig="compact", faults=faults)
     figures = run(clear_road(1.0), options).figures
     turned = [message["gyro_radps"][2] for message in recorded(tmp_path / RECORDING, "/sensors")]
     assert max(turned[:8]) < 0.1
@@ -74,7 +74,17 @@ def test_the_recording_holds_what_the_stack_saw(city_server: Address, tmp_path: 
 
 
 def test_a_killed_server_ends_the_drive_with_one_line(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "av_stack", "run", "town_drive", "--oracle", ",".join(ORACLES), "--record", "none"]
+    command = [
+        sys.executable,
+        "-m",
+        "av_stack",
+        "run",
+        "town_drive",
+        "--oracle",
+        ",".join(DETECTOR_ORACLES),
+        "--record",
+        "none",
+    ]
     command += ["--rig", "compact", "--out", str(tmp_path), "--fault", "server:kill@1s"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100.0)
     assert done.returncode == 3

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from av_stack.assembly import ORACLES
+from av_stack.assembly import DETECTOR_ORACLES
 from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.exact.topics import PICTURES, SETUP
 from av_stack.recording.recorder import RECORDING
@@ -74,7 +74,7 @@ def stack_drive(gains: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ego = EgoTable(rig=str(rig), stack=str(gains))
     changes = {"timeout_s": BRANCHED_SECONDS, "traffic": TrafficTable(vehicles=4), "ego": ego}
     scenario = load_scenario("town_drive").model_copy(update=changes)
-    figures = run(scenario, Options(out=folder / "drive", oracles=ORACLES)).figures
+    figures = run(scenario, Options(out=folder / "drive", oracles=DETECTOR_ORACLES)).figures
     assert figures["recording_dropped_steps"] == 0
     assert figures["steps"] == BRANCHED_STEPS
     return folder / "drive" / RECORDING

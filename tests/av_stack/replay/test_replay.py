@@ -15,7 +15,7 @@ from av_core.errors import ConfigError
 from av_core.types import LaneEstimate, LaneLine
 from av_stack import assembly
 from av_stack import run as runner
-from av_stack.assembly import ORACLES
+from av_stack.assembly import DETECTOR_ORACLES
 from av_stack.mission import world_spec
 from av_stack.recording.exact.reader import DriveReader
 from av_stack.recording.exact.setup import DriveSetup
@@ -95,7 +95,7 @@ def test_oracles_answer_from_the_recorded_truth(
         played = recorded(world, 12)
     monkeypatch.setattr(runner, "open_world", lambda *_: played.from_the_start())
     for record, modules in (("exact", MODULES), ("small", ("localization", "lights", *MODULES[4:]))):
-        options = Options(Address("127.0.0.1", 1), out=tmp_path, oracles=ORACLES, record=record)
+        options = Options(Address("127.0.0.1", 1), out=tmp_path, oracles=DETECTOR_ORACLES, record=record)
         assert runner.run(scenario, options).exit_status == 0
         done = replay(tmp_path / RECORDING, ReplayOptions(is_compared=True))
         assert done.modules == modules
