@@ -17,11 +17,15 @@ from av_stack.world.base import World
 
 @dataclass(frozen=True, slots=True)
 class AgentChoice:
-    """An agent that can be made: `kind` is its class where it is the user's own."""
+    """An agent that can be made: `kind` is its class where it is the user's own.
+
+    `autopilot` gets the ego in the step `from_frame`; 0 is at once.
+    """
 
     name: str
     uses_cameras: bool
     kind: type[Any] | None = None
+    from_frame: int = 0
 
 
 def choose_agent(name: str, folder: Path | None = None) -> AgentChoice:
@@ -59,5 +63,5 @@ def make_agent(choice: AgentChoice, world: World, setup: AgentSetup, step_limit_
     if not isinstance(world, CarlaWorld):
         raise ConfigError(f"--agent {choice.name}: it drives only on a CARLA server")
     if choice.name == "autopilot":
-        return Autopilot(world, setup.route)
+        return Autopilot(world, setup.route, choice.from_frame)
     return make_carla_agent(choice.name, world, setup.route, guard)

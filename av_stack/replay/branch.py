@@ -17,12 +17,12 @@ from av_stack.agents.base import Agent, AgentStep
 from av_stack.agents.factory import AgentChoice, choose_agent
 from av_stack.agents.names import STACK
 from av_stack.checks import check_out_folder, check_weights
+from av_stack.faults.fault import SERVER_FAULTS
 from av_stack.mission import world_spec
 from av_stack.replay.branch_report import BranchReport
 from av_stack.replay.divergence import Divergence, First
 from av_stack.replay.recorded_drive import DrivenStep, RecordedDrive
 from av_stack.replay.reenactment import (
-    AUTOPILOT,
     RIG,
     LedAgent,
     check_can_be_driven_again,
@@ -43,10 +43,13 @@ from sim_configs.load import StackConfig, load_stack, load_weather
 
 @dataclass(frozen=True, slots=True)
 class BranchOptions:
-    """How to branch at `from_s`. None stands for what the recorded drive had."""
+    """How to branch at `from_s`. None stands for what the recorded drive had.
+
+    The files of the new drive go to `out`, if there is one.
+    """
 
     from_s: float
-    out: Path
+    out: Path | None
     weather: str | None = None
     agent: str | None = None
     oracles: Sequence[str] | None = None
@@ -74,9 +77,7 @@ def load_branch(drive: RecordedDrive, options: BranchOptions) -> Branch:
     frame = _branch_frame(drive, options.from_s)
     check_can_be_driven_again(drive, frame)
     agent = options.agent or there.agent
-    if agent == AUTOPILOT:
-        raise ConfigError(f"--agent {AUTOPILOT}: it drives from the first step or not at all, so it cannot take over")
-    choice = choose_agent(agent, options.agents)
+    choice = replace(choose_agent(agent, options.agents), from_frame=frame)
     if choice.uses_cameras and not there.rig.cameras:
         raise ConfigError(f"{drive.path}: the drive had no camera, and {agent} needs one")
     for option, value in (("--oracle", options.oracles), ("--weights", options.weights)):
@@ -86,7 +87,8 @@ def load_branch(drive: RecordedDrive, options: BranchOptions) -> Branch:
     check_oracles(oracles)
     check_weights(options.weights)
     check_out_folder(options.out)
-    check_out_is_elsewhere(drive, options.out)
+    if options.out is not None:
+        check_out_is_elsewhere(drive, options.out)
     stack = load_stack(scenario.ego.stack)
     notes = _notes(drive, options, choice, oracles, stack)
     return Branch(drive, options, frame, _setup(drive, choice, stack, options.weather, frame), agent, oracles, notes)
@@ -110,6 +112,7 @@ def branch(
             weights=options.weights,
             device=options.device,
             agent=plan.agent,
+            faults=[fault for fault in drive.faults if fault.kind not in SERVER_FAULTS],
             abandon=abandon,
         )
         outcome = run_loaded(drive.scenario, plan.setup, driven, [*watchers, reenacted.watch], reenacted.around)

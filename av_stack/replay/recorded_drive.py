@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from av_core.config import validate
 from av_core.errors import ConfigError
 from av_core.types import ControlCommand, SensorFrame, Stamp, Truth
 from av_stack.agents.base import AgentStep
+from av_stack.faults.fault import Fault, parse_faults
 from av_stack.recording.exact.packing import PackingError, packer
 from av_stack.recording.exact.reader import DriveReader
 from av_stack.recording.exact.setup import DriveSetup
@@ -53,8 +54,8 @@ class RecordedDrive:
     """A recording in memory, without pictures. `steps` are those that were recorded, by frame. `stack` is the stack's
     configuration.
 
-    `verdict` says how the drive ended, and is empty where it was cut off. `problem` says why the recording could not
-    be read to its end.
+    `faults` are those that the drive was given. `verdict` says how it ended, and is empty where it was cut off.
+    `problem` says why the recording could not be read to its end.
     """
 
     path: Path
@@ -62,6 +63,7 @@ class RecordedDrive:
     scenario: Scenario
     stack: Mapping[str, Any]
     steps: Mapping[int, DrivenStep]
+    faults: Sequence[Fault]
     verdict: Mapping[str, Any]
     problem: str | None
 
@@ -85,7 +87,8 @@ def read_drive(path: Path) -> RecordedDrive:
             raise ConfigError(f"{path}: {error}") from None
         if not steps:
             raise ConfigError(reader.problem or f"{path}: holds no step")
-        return RecordedDrive(path, reader.setup, scenario, stack, steps, reader.verdict, reader.problem)
+        faults = parse_faults(reader.faults)
+        return RecordedDrive(path, reader.setup, scenario, stack, steps, faults, reader.verdict, reader.problem)
 
 
 def _scenario(path: Path, setup: DriveSetup) -> Scenario:

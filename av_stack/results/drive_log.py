@@ -11,7 +11,7 @@ from av_core.errors import AgentError, AvStackError
 from av_core.types import CameraModel, LaneGraph, SensorFrame, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.interruption import held_back
-from av_stack.recording.exact.setup import DriveSetup
+from av_stack.recording.exact.setup import FAULTS_APART, DriveSetup
 from av_stack.recording.recorder import DriveFolder, Recorder
 from av_stack.results.report import Played, Statistics, result
 from planning import Route
@@ -82,7 +82,7 @@ class DriveLog:
         if folder is not None and setup is not None:
             drive = facts.scenario
             metadata = {"scenario": drive.name, "map": drive.map, "weather": drive.weather_label, "seed": drive.seed}
-            metadata |= {"agent": facts.agent, "faults": "; ".join(facts.faults)}
+            metadata |= {"agent": facts.agent, "faults": FAULTS_APART.join(facts.faults)}
             self._recorder = Recorder(folder.path, metadata, camera, graph, route, setup)
 
     def start(self) -> None:

@@ -20,7 +20,7 @@ from av_core.types import CameraImage, Image, SensorFrame, Stamp, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.recording.exact.packing import PackingError, Unpacker
 from av_stack.recording.exact.pictures import LosslessPicture, PictureDecoder
-from av_stack.recording.exact.setup import DriveSetup
+from av_stack.recording.exact.setup import FAULTS_APART, DriveSetup
 from av_stack.recording.exact.topics import FRAME, PICTURES, SETUP, STEP, TRUTH
 from av_stack.recording.repair import open_recording
 
@@ -61,7 +61,8 @@ class DriveReader:
         try:
             self._file = self._closer.enter_context(open_recording(path))
             self._topics = self._own_topics()
-            self.verdict = self._read_verdict()
+            self.verdict = {key: _plain(text) for key, text in self._metadata("verdict").items()}
+            self.faults = tuple(filter(None, self._metadata("run").get("faults", "").split(FAULTS_APART)))
             self.setup = self._read_setup()
             self.has_pictures = self.setup.has_pictures and bool(self.setup.rig.cameras)
         except OSError as error:
@@ -183,11 +184,8 @@ class DriveReader:
             return unpacker.unpack(message.data)
         raise ConfigError(f"{self.path}: cannot be replayed: it holds no step")
 
-    def _read_verdict(self) -> Mapping[str, Any]:
-        for record in self._reader().iter_metadata():
-            if record.name == "verdict":
-                return {key: _plain(text) for key, text in record.metadata.items()}
-        return {}
+    def _metadata(self, name: str) -> Mapping[str, str]:
+        return next((record.metadata for record in self._reader().iter_metadata() if record.name == name), {})
 
 
 def _picture(group: Mapping[str, bytes], camera: str) -> bytes:

@@ -10,6 +10,9 @@ from av_core.types import Rig, VehicleParameters
 EMBEDDED = "embedded"
 """What `DriveSetup.server` is for an embedded server that the run itself started."""
 
+FAULTS_APART = "; "
+"""What separates the drive's faults in the recording's metadata."""
+
 
 @dataclass(frozen=True, slots=True)
 class DriveSetup:

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from av_core.errors import ConfigError
 from av_core.types import Truth
+from av_stack.assembly import DETECTOR_ORACLES
+from av_stack.faults.fault import parse_faults
 from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.exact.topics import FRAME, SETUP, STEP, TRUTH
 from av_stack.recording.recorder import RECORDING, RESULT
@@ -18,8 +21,10 @@ from av_stack.replay.branch import BranchOptions, branch, load_branch
 from av_stack.replay.branch_report import BranchReport
 from av_stack.replay.recorded_drive import read_drive
 from av_stack.replay.reenactment import recorded_map
+from av_stack.run import Options, run
+from scenarios.model import EgoTable, TrafficTable, load_scenario
 from tests.av_stack.cli.test_bad_input import av_stack, complaint
-from tests.av_stack.replay.conftest import BRANCHED_STEPS
+from tests.av_stack.replay.conftest import BRANCHED_STEPS, RIG
 from tests.av_stack.replay.edited import Edit, changed, edited, of
 
 
@@ -27,6 +32,21 @@ def branched(path: Path, from_s: float, out: Path, **options: Any) -> BranchRepo
     report, outcome = branch(load_branch(read_drive(path), BranchOptions(from_s, out, **options)))
     assert (report.problem is None) == (outcome.exit_status == 0)
     return report
+
+
+def test_the_faults_of_the_drive_come_again(tmp_path: Path) -> None:
+    (tmp_path / "rig.yaml").write_text(yaml.safe_dump(RIG))
+    ego, seconds = EgoTable(rig=str(tmp_path / "rig.yaml")), 1.2
+    scenario = load_scenario("town_drive").model_copy(
+        update={"timeout_s": seconds, "traffic": TrafficTable(), "ego": ego}
+    )
+    faults = parse_faults(["gnss:noise=15@0.2s", "control:delay=0.1@0.4s"])
+    run(scenario, Options(out=tmp_path / "drive", oracles=DETECTOR_ORACLES, faults=faults))
+    drive = read_drive(tmp_path / "drive" / RECORDING)
+    assert tuple(drive.faults) == faults
+    found = branched(drive.path, 0.9, tmp_path / "new")
+    assert (found.problem, found.decided, found.restored_steps) == (None, None, 18)
+    assert found.divergence.steps == found.divergence.equal_steps > 5
 
 
 @pytest.mark.parametrize("from_s", [0.05, 1.3])
@@ -104,7 +124,6 @@ def dropped(topic: str, number: int, schema: bytes, data: bytes) -> tuple[bytes,
     [
         (None, {"from_s": 0.0}, r"--from 0: .* holds 0.05 s to 9.10 s"),
         (None, {"from_s": 9.2}, r"--from 9.2: .* holds 0.05 s to 9.10 s"),
-        (None, {"agent": "autopilot"}, "--agent autopilot: it drives from the first step or not at all"),
         (None, {"agent": "strait"}, "--agent: unknown name .strait. .did you mean straight"),
         (None, {"agent": "stack"}, "the drive had no camera, and stack needs one"),
         (None, {"oracles": ("lights",)}, "--oracle: it is for the stack, and straight drives on"),

@@ -10,6 +10,7 @@ from av_core.types import SensorFrame
 from av_stack.agents.base import AgentStep
 from av_stack.agents.route_plan import LaneChange, lane_changes, rows_outside_junctions
 from av_stack.world.carla.controls import command_of
+from av_stack.world.carla.road_users.traffic import Traffic
 from av_stack.world.carla.truth import forward_speed_mps
 from av_stack.world.carla.world import CarlaWorld
 from planning import Route
@@ -18,7 +19,7 @@ PATH_GAP_M = 10.0
 """Distance between the way points that the TrafficManager gets."""
 
 AHEAD_OF_START_M = 8.0
-"""The first way point is so far ahead: the TrafficManager waits for ever for one that it has passed."""
+"""The first way point is so far ahead of the ego: the TrafficManager waits for ever for one that it has passed."""
 
 BACK_M, AHEAD_M = 5.0, 12.0
 """The ego is sought on the route from this far behind its last position to this far ahead."""
@@ -47,10 +48,11 @@ APART_S = 10.0
 class Autopilot:
     """Hands the ego to the TrafficManager, with the route as its path, and orders the route's lane changes.
 
-    The TrafficManager takes the exits that lead along the path, but does not change lanes for it.
+    The TrafficManager takes the exits that lead along the path, but does not change lanes for it. It gets the ego at
+    once, or in the step of `from_frame`, up to which the ego has to be led by others.
     """
 
-    def __init__(self, world: CarlaWorld, route: Route) -> None:
+    def __init__(self, world: CarlaWorld, route: Route, from_frame: int = 0) -> None:
         self._world, self._route = world, route
         self._changes = list(lane_changes(route, world.lane_graph))
         self._ordered_s = -ORDER_EVERY_S
@@ -59,20 +61,19 @@ class Autopilot:
         self._is_slow = False
         self._is_stopping = False
         self._ego = world.episode.ego
-        self._traffic = world.require_traffic()
-        with world.episode.session.answering("handing the ego to the TrafficManager"):
-            self._traffic.drive(self._ego)
-            self._traffic.follow(self._ego, _path(route))
+        self._from_frame = from_frame
+        self._traffic: Traffic | None = None
+        if from_frame == 0:
+            self._traffic = self._take_over()
 
     def step(self, frame: SensorFrame) -> AgentStep:
         with self._world.episode.session.answering("driving the ego by the TrafficManager"):
             across_m = self._locate()
             while self._changes and self._s_m > self._changes[0].start_m and self._is_done(self._changes[0], across_m):
                 del self._changes[0]
-            self._prepare_change()
-            if self._changes and self._may_order(self._changes[0], frame.stamp.time_s):
-                self._ordered_s, self._ordered_m = frame.stamp.time_s, self._s_m
-                self._traffic.change_lane(self._ego, to_left=self._changes[0].is_left)
+            if frame.stamp.frame >= self._from_frame:
+                self._traffic = self._traffic or self._take_over()
+                self._drive(self._traffic, frame.stamp.time_s)
             observed = command_of(self._ego.get_control())
         return AgentStep(None, observed=observed)
 
@@ -82,6 +83,21 @@ class Autopilot:
 
     def close(self) -> None:
         """Nothing to release: the ego goes with its world."""
+
+    def _take_over(self) -> Traffic:
+        """Hand the ego to the TrafficManager, which is started only now if the world has none."""
+        traffic = self._world.require_traffic()
+        with self._world.episode.session.answering("handing the ego to the TrafficManager"):
+            traffic.drive(self._ego)
+            traffic.follow(self._ego, _path(self._route, self._s_m))
+        return traffic
+
+    def _drive(self, traffic: Traffic, time_s: float) -> None:
+        """Order what the TrafficManager does not do itself: lane changes, and the speed before them."""
+        self._prepare_change(traffic)
+        if self._changes and self._may_order(self._changes[0], time_s):
+            self._ordered_s, self._ordered_m = time_s, self._s_m
+            traffic.change_lane(self._ego, to_left=self._changes[0].is_left)
 
     def _locate(self) -> float:
         """Find the ego on the route; returns its offset to the left."""
@@ -95,10 +111,10 @@ class Autopilot:
         """Whether the ego is in the new lane. In the first half of the change the route is still near the old one."""
         return self._s_m > (change.start_m + change.end_m) / 2 and abs(across_m) < CHANGED_M
 
-    def _prepare_change(self) -> None:
+    def _prepare_change(self, traffic: Traffic) -> None:
         """Slow down for the next lane change, and drive on after it."""
         if self._is_stopping:
-            self._traffic.drive_at(self._ego, 0.0)
+            traffic.drive_at(self._ego, 0.0)
             return
         speed_mps = np.inf
         if self._changes:
@@ -109,9 +125,9 @@ class Autopilot:
             speed_mps = float(np.sqrt(in_zone_mps**2 + 2.0 * BRAKING_MPS2 * before_m))
         is_slow = speed_mps < self._ego.get_speed_limit() / 3.6
         if is_slow:
-            self._traffic.drive_at(self._ego, speed_mps)
+            traffic.drive_at(self._ego, speed_mps)
         elif self._is_slow:
-            self._traffic.drive_at_limit(self._ego)
+            traffic.drive_at_limit(self._ego)
         self._is_slow = is_slow
 
     def _may_order(self, change: LaneChange, time_s: float) -> bool:
@@ -120,9 +136,10 @@ class Autopilot:
         return self._s_m >= change.start_m and speed_mps < CHANGE_MAX_MPS + 0.5 and is_apart
 
 
-def _path(route: Route) -> list[carla.Location]:
+def _path(route: Route, from_m: float) -> list[carla.Location]:
+    """Way points along the route ahead of an ego that is at `from_m`."""
     rows = rows_outside_junctions(route, PATH_GAP_M)
-    rows = rows[route.s_m[rows] >= AHEAD_OF_START_M]
+    rows = rows[route.s_m[rows] >= from_m + AHEAD_OF_START_M]
     places = map_to_carla_points(np.column_stack([route.curve.x_m[rows], route.curve.y_m[rows]]))
     return [
         carla.Location(x=float(x), y=float(y), z=float(z)) for (x, y), z in zip(places, route.z_m[rows], strict=True)
