@@ -17,7 +17,7 @@ from av_stack.cli.evaluation import eval_perception_command, eval_pictures_comma
 from av_stack.cli.leaderboard import lint_command, types_command
 from av_stack.cli.output import say_error
 from av_stack.cli.placing import place_command
-from av_stack.cli.replay import replay_command
+from av_stack.cli.recorded.replay import replay_command
 from av_stack.cli.report import report_command
 from av_stack.cli.suite import suite_command
 from av_stack.cli.tools import calibrate_command, doctor_command, list_command, repair_command, serve_command

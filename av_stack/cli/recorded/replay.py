@@ -11,10 +11,10 @@ import typer
 
 from av_core.errors import ConfigError
 from av_stack.checks import check_known, check_out_folder, check_weights, parse_list
-from av_stack.cli.branch import BRANCH_OUT, WEATHER_OUT, BranchCall, replay_branch, replay_in_weather
-from av_stack.cli.foreign import FOREIGN_OUT, ForeignCall, refuse_given, replay_foreign_recording
 from av_stack.cli.options import DEVICES, REPLAY_MODULES, AgentsOption
 from av_stack.cli.output import OutcomeError, console
+from av_stack.cli.recorded.branch import BRANCH_OUT, WEATHER_OUT, BranchCall, replay_branch, replay_in_weather
+from av_stack.cli.recorded.foreign import FOREIGN_OUT, ForeignCall, refuse_given, replay_foreign_recording
 from av_stack.foreign.kinds import RECORDING, Kind, kind_of
 from av_stack.interruption import importing
 
