@@ -17,6 +17,7 @@ from av_stack.cli.evaluation import eval_perception_command, eval_pictures_comma
 from av_stack.cli.leaderboard import lint_command, types_command
 from av_stack.cli.output import say_error
 from av_stack.cli.placing import place_command
+from av_stack.cli.recorded.explain import explain_command
 from av_stack.cli.recorded.replay import replay_command
 from av_stack.cli.report import report_command
 from av_stack.cli.suite import suite_command
@@ -43,6 +44,7 @@ app.command("view")(view_command)
 with_options_of_run = {"allow_extra_args": True, "ignore_unknown_options": True}
 app.command("dashboard", context_settings=with_options_of_run)(dashboard_command)
 app.command("replay")(replay_command)
+app.command("explain")(explain_command)
 app.command("suite")(suite_command)
 app.command("weather")(weather_command)
 app.command("weather-look", hidden=True)(look_command)  # what the processes of weather run

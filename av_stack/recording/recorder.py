@@ -30,6 +30,9 @@ RECORDING, VIDEO, RESULT = "recording.mcap", "drive.mp4", "result.json"
 REPORT, THUMBNAIL = "report.html", "thumbnail.jpg"
 """Made of the others after the drive, see `av_stack.report`."""
 
+EXPLANATION = "explain.json"
+"""What decided the drive's infractions, see `av_stack.explain`."""
+
 VIDEO_EVERY_STEPS = 2
 """One picture of the video is made from every so many steps."""
 
@@ -79,7 +82,7 @@ class DriveFolder:
 
 def clear_outputs(path: Path) -> None:
     """Remove the files of an earlier drive from the folder `path`."""
-    for name in (RESULT, f"{RESULT}.part", RECORDING, VIDEO, REPORT, THUMBNAIL):
+    for name in (RESULT, f"{RESULT}.part", RECORDING, VIDEO, REPORT, THUMBNAIL, EXPLANATION):
         (path / name).unlink(missing_ok=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from av_stack.report.parts import text
@@ -37,14 +37,20 @@ _COUNTED_BY = {
 """The key of `PENALTIES` for each kind that has one."""
 
 
-def infraction_rows(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The log with `words`, and with the factor in 2.0 (`factor`) and the weight in 2.1 (`weight`) as text."""
+def infraction_rows(result: Mapping[str, Any], explained: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
+    """The log with `words`, and with the factor in 2.0 (`factor`) and the weight in 2.1 (`weight`) as text.
+
+    `explained` are the infractions of explain.json; those that it has a verdict on get it as `verdict`.
+    """
+    verdicts = {(one.get("kind"), one.get("time_s")): one.get("verdict") for one in explained}
     counted = result.get("infractions") or {}
     slow = iter(counted.get("minimum_speed_percent") or ())
     found = []
     for entry in result.get("infraction_log") or ():
         factor, weight = _costs(entry["kind"], counted, slow)
-        found.append({**entry, "words": WORDS.get(entry["kind"], entry["kind"]), "factor": factor, "weight": weight})
+        verdict = verdicts.get((entry["kind"], entry["time_s"]))
+        words = WORDS.get(entry["kind"], entry["kind"])
+        found.append({**entry, "words": words, "factor": factor, "weight": weight, "verdict": verdict})
     return found
 
 
@@ -55,7 +61,7 @@ def infraction_table(found: list[dict[str, Any]]) -> str:
     lines = "".join(
         f'<tr data-row="{number}" tabindex="0" title="show this moment">'
         f'<td><span class="number">{number + 1}</span></td><td class="num">{entry["time_s"]:.1f} s</td>'
-        f"<td><b>{text(entry['words'])}</b><br>{text(entry['what'])}</td>"
+        f"<td><b>{text(entry['words'])}</b><br>{text(entry['what'])}{_verdict(entry)}</td>"
         f'<td class="num">{entry["factor"]}</td><td class="num">{entry["weight"]}</td></tr>'
         for number, entry in enumerate(found)
     )
@@ -70,6 +76,14 @@ def infraction_table(found: list[dict[str, Any]]) -> str:
         )
     )
     return f'<table id="infractions"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
+
+
+def _verdict(entry: Mapping[str, Any]) -> str:
+    """What decided the infraction, as a line; nothing where that is not known."""
+    found = entry["verdict"]
+    if not found:
+        return ""
+    return f'<br><span class="cause" title="{text(found["meaning"])}">verdict: {text(found["words"])}</span>'
 
 
 def _costs(kind: str, counted: Mapping[str, Any], slow: Any) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from av_core.errors import ConfigError
 from av_stack.recording.atomic_file import write_atomically
-from av_stack.recording.recorder import RECORDING, REPORT, RESULT, THUMBNAIL
+from av_stack.recording.recorder import EXPLANATION, RECORDING, REPORT, RESULT, THUMBNAIL
 from av_stack.report.run_page import DriveFiles, read_drive, run_page
 from av_stack.report.suite_data import ATTEMPTS, SUITE, drive_folders, is_suite, read_suite
 from av_stack.report.suite_page import suite_page
@@ -65,7 +65,7 @@ def _is_fresh(folder: Path) -> bool:
     page = folder / REPORT
     if not page.is_file():
         return False
-    sources = (folder / name for name in (RECORDING, RESULT))
+    sources = (folder / name for name in (RECORDING, RESULT, EXPLANATION))
     return all(source.stat().st_mtime <= page.stat().st_mtime for source in sources if source.is_file())
 
 

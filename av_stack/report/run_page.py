@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from av_core.errors import ConfigError
-from av_stack.recording.recorder import RECORDING, RESULT, VIDEO
+from av_stack.recording.recorder import EXPLANATION, RECORDING, RESULT, VIDEO
 from av_stack.report.infractions import infraction_rows, infraction_table
 from av_stack.report.parts import figure, page, percent, rows, text
 from av_stack.report.recorded import Recorded, read_recording
@@ -24,13 +24,17 @@ SCRIPTS = ("boot.js", "player.js", "timeline.js", "roads.js", "roadmap.js", "run
 
 @dataclass(frozen=True, slots=True)
 class DriveFiles:
-    """What a drive left in its folder; None for what is not there or cannot be read. `problems` says what and why."""
+    """What a drive left in its folder; None for what is not there or cannot be read. `problems` says what and why.
+
+    `explained` are the infractions of explain.json.
+    """
 
     folder: Path
     result: Mapping[str, Any] | None
     recorded: Recorded | None
     video: Path | None
     problems: tuple[str, ...]
+    explained: Sequence[Mapping[str, Any]] = ()
 
 
 def read_drive(folder: Path) -> DriveFiles:
@@ -48,7 +52,8 @@ def read_drive(folder: Path) -> DriveFiles:
     except (ConfigError, OSError) as error:
         problems.append(f"{RECORDING} cannot be read: {error}")
     video = folder / VIDEO
-    return DriveFiles(folder, result, recorded, video if video.is_file() else None, tuple(problems))
+    explained = (read_json(folder / EXPLANATION) or {}).get("infractions") or ()
+    return DriveFiles(folder, result, recorded, video if video.is_file() else None, tuple(problems), explained)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -63,7 +68,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 def run_page(drive: DriveFiles, suite_link: str | None = None) -> str:
     """The page of a drive as HTML; `suite_link` leads to the page of its suite."""
     result = drive.result or {}
-    found = infraction_rows(result)
+    found = infraction_rows(result, drive.explained)
     data = page_data(drive.recorded, found, result.get("parts") or ())
     embedded, video_words = "", "no video"
     if drive.video is not None and drive.recorded is not None:

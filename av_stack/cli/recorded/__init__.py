@@ -1,1 +1,1 @@
-"""The commands that take a recorded drive: replay."""
+"""The commands that take a recorded drive: replay, and explain."""

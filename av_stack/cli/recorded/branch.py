@@ -46,7 +46,7 @@ class BranchCall:
 
 def replay_branch(call: BranchCall) -> None:
     """Branch the drive, print the report and write it; OutcomeError where the branch failed."""
-    from_s = _parse_time(call.branch_at)
+    from_s = parse_time(call.branch_at, "--from", "a time of the drive in seconds, for example 41.5s")
     oracles = None if call.oracle is None else parse_list(call.oracle)
     check_known("--oracle", oracles or (), ORACLE_NAMES)
     if call.agent is not None:
@@ -104,12 +104,12 @@ def _write(report: BranchReport | WeatherReport, outcome: Outcome, out: Path, na
         raise OutcomeError(str(problem), outcome.exit_status or 1)
 
 
-def _parse_time(text: str) -> float:
-    """Seconds, with or without the unit."""
+def parse_time(text: str, option: str, needed: str) -> float:
+    """Seconds, with or without the unit. Raises ConfigError, which says what is `needed`."""
     try:
         time_s = float(text.strip().removesuffix("s"))
     except ValueError:
         time_s = math.nan
     if not math.isfinite(time_s):
-        raise ConfigError(f"--from {text!r:.40}: needed is a time of the drive in seconds, for example 41.5s")
+        raise ConfigError(f"{option} {text!r:.40}: needed is {needed}")
     return time_s
