@@ -82,6 +82,15 @@ _OTHER_ROAD_RAD = 0.35
 its road."""
 
 
+_FACING_RAD = 2.8
+"""A vehicle whose heading differs from the path by more faces the ego on the lane beside. From afar, an error in its
+place puts it on the path, where it would keep the ego before a green light."""
+
+_JOINS_M = 6.0
+"""A vehicle that turns onto the ego's road drives farther than this along the path within the horizon; it is then one
+to follow, not one to wait for."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Present:
     """A vehicle that is in the corridor now, ahead of the ego: its near end, and its course relative to the path."""
@@ -262,9 +271,12 @@ class TrafficBehavior:
         """When a vehicle that is in the corridor now will have left it, or will have gone on along the path, s."""
         if here.turn_rad < _OTHER_ROAD_RAD:
             return 0.0 if here.along_mps > STANDING_MPS else float("inf")
+        if here.turn_rad > _FACING_RAD:
+            return 0.0
         if not one.modes:
             return float("inf")
-        return max((conflict.leave_s for conflict in self._conflicts(corridor, [one], times_s)), default=0.0)
+        conflicts = self._conflicts(corridor, [one], times_s)
+        return max((conflict.leave_s for conflict in conflicts if conflict.advance_m < _JOINS_M), default=0.0)
 
     def _may_enter(self, one: PredictedObject, offset_m: float, horizon_s: float) -> bool:
         """Whether a road user moves, and is so near to the ego's path that it may come there within the horizon."""

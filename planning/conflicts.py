@@ -33,6 +33,11 @@ class Conflict:
     on_approach: bool
     must_yield: bool
 
+    @property
+    def advance_m(self) -> float:
+        """How far the road user drives along the path while it is in the corridor."""
+        return self.high_s_m - self.s_at_enter_m - self.half_s_at_enter_m
+
     def turned_rad(self, route: Route, s_m: float) -> float:
         """Angle between the heading of the road user now and that of the route at an arc length, without a sign."""
         return abs(float(wrap_angle(self.item.yaw_rad - float(route.curve.pose_at(s_m)[2]))))

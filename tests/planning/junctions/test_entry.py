@@ -123,6 +123,35 @@ def test_who_follows_a_car_into_a_junction_keeps_driving() -> None:
     assert log.has_arrived
 
 
+def test_a_car_that_turns_onto_the_road_of_the_ego_is_followed() -> None:
+    """It comes from the south, is in the turn when the ego comes near, and drives on ahead of the ego."""
+    turn = [
+        straight(key(26), 103.75, -10, HALF, 3.75, junction=True),
+        arc(key(25), 103.75, -6.25, HALF, 6.25, -HALF, junction=True),
+    ]
+    graph = join([*crossing().lanes.values(), *turn])
+    planner = ScenePlanner(graph)
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(205, 0, 0))
+    path = Curve.joined([graph.lanes[key(number)].curve for number in (10, 26, 25, 2)])
+
+    def car(time_s: float) -> tuple[TrackedObject, ...]:
+        gaining_s = max(time_s - 6.0, 0.0)
+        x_m, y_m, yaw_rad = path.pose_at(75.0 + 4.0 * time_s + gaining_s**2)
+        return (vehicle(7, float(x_m), float(y_m), float(yaw_rad), 4.0 + 2.0 * gaining_s),)
+
+    log = drive(planner, 9, 10.0, objects=car)
+    assert log.column(1).max() > ENTRY_M
+    assert log.column(3).min() > 7.0, "it was 5.5 where the ego waited for the car"
+
+
+def test_a_car_on_the_oncoming_lane_that_is_first_seen_on_the_path_does_not_keep_the_ego_out() -> None:
+    """It stands 8 m behind the junction. From afar its place is wrong by 1.8 m."""
+    planner = ScenePlanner(crossing())
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(205, 0, 0))
+    log = drive(planner, 9, 10.0, objects=lambda t: (vehicle(7, 118.0, 1.7 if t < 6.0 else 3.5, np.pi, 0.0),))
+    assert log.column(3).min() > 8.5, "it was 6.7 where the ego waited for the car"
+
+
 def test_the_ego_waits_behind_a_queue_before_the_junction() -> None:
     """The last car of a queue stands 3 m behind the junction until it drives on."""
     planner = ScenePlanner(crossing())
