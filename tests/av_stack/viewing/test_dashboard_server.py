@@ -178,16 +178,15 @@ def test_a_page_that_does_not_read_delays_nothing_and_is_let_go(
     monkeypatch.setattr("av_stack.viewing.dashboard.server._Handler.timeout", 0.5)
     dashboard.begin(replace(DRIVE, name="x" * 30_000_000))  # more than the sockets hold
     with opened_stream(dashboard):
-        deadline_s, longest_s = time.monotonic() + 10.0, 0.0
+        deadline_s, shown = time.monotonic() + 10.0, 0
         while not dashboard.is_watched:
             assert time.monotonic() < deadline_s
         while dashboard.is_watched:
             assert time.monotonic() < deadline_s
-            begin_s = time.perf_counter()
             dashboard.show(step())
-            longest_s = max(longest_s, time.perf_counter() - begin_s)
+            shown += 1
             time.sleep(0.01)
-    assert longest_s < 0.1  # its work is a microsecond; the rest is the machine's
+    assert shown > 3, "a step that waited for the page would be the only one before the page is let go"
     assert capfd.readouterr().err == ""
 
 
