@@ -96,7 +96,7 @@ def next_change(outcomes: Mapping[str, Outcome], oracles: Sequence[str]) -> str 
 def verdict(outcomes: Mapping[str, Outcome], oracles: Sequence[str]) -> Verdict:
     """What the outcomes of all branches that `next_change` asks for say together."""
     if outcomes[NO_CHANGE] is not Outcome.HAPPENS:
-        return Verdict(Cause.NOT_REPRODUCED)
+        return Verdict(Cause.UNDECIDED if outcomes[NO_CHANGE] is Outcome.FAILED else Cause.NOT_REPRODUCED)
     modules = tuple(name for name in oracles if outcomes[name] is Outcome.AVOIDED)
     if modules:
         return Verdict(Cause.MODULE, modules)

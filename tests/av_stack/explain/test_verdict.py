@@ -42,7 +42,7 @@ def named(control: Outcome, *others: Outcome) -> dict[str, Outcome]:
     [
         ((A,), Cause.NOT_REPRODUCED, ()),
         ((O,), Cause.NOT_REPRODUCED, ()),
-        ((F,), Cause.NOT_REPRODUCED, ()),
+        ((F,), Cause.UNDECIDED, ()),
         ((H, A, H, H), Cause.MODULE, ("detection",)),
         ((H, O, F, A), Cause.MODULE, ("localization",)),
         ((H, A, H, A), Cause.MODULE, ("detection", "localization")),
