@@ -34,6 +34,12 @@ def test_every_package_is_counted() -> None:
     assert packages == {*PACKAGES, "benchmarks"}
 
 
+def test_test_modules_have_names_of_their_own() -> None:
+    """pytest imports a test module by its name alone, and refuses the second one of a name."""
+    counts = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert not [name for name, count in counts.items() if count > 1]
+
+
 def imports(package: str) -> dict[str, set[str]]:
     """The modules of `package` that each of its modules imports: at the top, in functions and for type checking."""
     modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in (ROOT / package).rglob("*.py")}
