@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from av_core.frames import wrap_angle
 from av_core.types import (
@@ -25,16 +24,14 @@ from av_core.types import (
     TrackedObject,
 )
 from planning.config import BehaviorConfig
-from planning.conflicts import Conflict, conflict_of
-from planning.corridor import BoxProjection, Corridor, corridor_of, project_boxes
+from planning.conflicts import Conflict, conflicts_of, crossing_cause, project_items
+from planning.corridor import Corridor, corridor_of
 from planning.gap_acceptance import is_gap_enough
-from planning.junctions.entry import STANDING_MPS, InTheWay, Junction, waits_before
+from planning.junctions.entry import Junction
+from planning.junctions.keeping_clear import OTHER_ROAD_RAD, OnPath, stops_before_junctions
 from planning.reference_path import Route
 from planning.signals import EgoOnRoute, SpeedCap, stop_position_m
 from planning.speed import Leader, SpeedReference, StopTarget
-
-_PARTS = np.array([-1.0, 0.0, 1.0]) / 3.0
-"""A road user's box is split into three along its length; centres of the three, as fractions of the length."""
 
 _WALKER_BEFORE_S = 1.5
 """Time gap between the ego's leaving a conflict area and a pedestrian's arrival there."""
@@ -76,29 +73,6 @@ _AGAINST_RAD = _RED_FOR_THEM_RAD[1]
 
 _BESIDE_RAD = 0.2
 """A road user whose heading differs from the ego's by no more drives beside it."""
-
-_OTHER_ROAD_RAD = 0.35
-"""A road user whose heading differs from the ego's by more comes from another road; one that turns by no more stays on
-its road."""
-
-
-_FACING_RAD = 2.8
-"""A vehicle whose heading differs from the path by more faces the ego on the lane beside. From afar, an error in its
-place puts it on the path, where it would keep the ego before a green light."""
-
-_JOINS_M = 6.0
-"""A vehicle that turns onto the ego's road drives farther than this along the path within the horizon; it is then one
-to follow, not one to wait for."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Present:
-    """A vehicle that is in the corridor now, ahead of the ego: its near end, and its course relative to the path."""
-
-    track_id: int
-    low_s_m: float
-    turn_rad: float
-    along_mps: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +120,16 @@ class TrafficBehavior:
         corridor = corridor_of(route, ego.s_m - 2.0, reach, self._width_m, ego.front_m, 2)
         going = self._drives_out(corridor, ego, near, prediction.times_s)
         staying = [one for one in near if one.item.track_id not in going]
-        beside, present = self._constrain_by_present(corridor, ego, [one.item for one in staying], result)
-        self._keep_junctions_clear(corridor, ego, present, prediction, reference, ego_times_s, result)
+        beside, present = self._constrain_by_present(corridor, ego, staying, result)
+        ahead = [one for one in self._junctions if one.free_s_m > ego.front_s_m]
+        arrives_s = [float(np.interp(one.from_s_m - ego.front_m, reference.s_m, ego_times_s)) for one in ahead]
+        result.stops.extend(
+            stops_before_junctions(corridor, ego, ahead, arrives_s, present, prediction.times_s, self._config)
+        )
         entering = [staying[row] for row in beside if self._may_enter(staying[row], beside[row], prediction.horizon_s)]
         entering += [one for one in near if one.item.track_id in going]
         yielding: set[int] = set()
-        for conflict in self._conflicts(corridor, entering, prediction.times_s):
+        for conflict in conflicts_of(corridor, entering, prediction.times_s, self._config):
             if self._has_priority(conflict, route, ego, unprotected):
                 continue
             if self._resolve_conflict(conflict, route, ego, reference, ego_times_s, yielding_to, result):
@@ -161,29 +139,6 @@ class TrafficBehavior:
     def _leader_cause(self, item: TrackedObject, speed_mps: float) -> Constraint:
         moves = speed_mps > self._config.moving_leader_mps
         return Constraint(ConstraintKind.LEADER if moves else ConstraintKind.OBSTACLE, str(item.track_id))
-
-    def _margin(self, item: TrackedObject) -> float:
-        walker = item.kind is ObjectKind.PEDESTRIAN
-        return self._config.walker_margin_m if walker else self._config.corridor_margin_m
-
-    def _project(
-        self, corridor: Corridor, items: Sequence[TrackedObject], x: Float, y: Float, yaw: Float
-    ) -> BoxProjection:
-        """Project items (H,) at (H, T) poses, each as three boxes along its length: (H, T, 3)."""
-        length = np.array([o.length_m for o in items])[:, None, None]
-        width = np.array([o.width_m for o in items])[:, None, None]
-        margin = np.array([self._margin(o) for o in items])[:, None, None]
-        shape = (*x.shape, len(_PARTS))
-        along = length * _PARTS
-        return project_boxes(
-            corridor,
-            x[..., None] + along * np.cos(yaw)[..., None],
-            y[..., None] + along * np.sin(yaw)[..., None],
-            np.broadcast_to(yaw[..., None], shape),
-            np.broadcast_to(length / len(_PARTS), shape),
-            np.broadcast_to(width, shape),
-            np.broadcast_to(margin, shape),
-        )
 
     def _drives_out(
         self, corridor: Corridor, ego: EgoOnRoute, near: Sequence[PredictedObject], times_s: Float
@@ -200,26 +155,27 @@ class TrafficBehavior:
             and one.item.velocity_mps[0] * np.cos(heading) + one.item.velocity_mps[1] * np.sin(heading) < -_COMING_MPS
         ]
         going = {one.item.track_id for one in coming}
-        for conflict in self._conflicts(corridor, coming, times_s):
+        for conflict in conflicts_of(corridor, coming, times_s, self._config):
             if conflict.low_s_m < ego.front_s_m + _CLEAR_AHEAD_M or conflict.leave_s > times_s[-1]:
                 going.discard(conflict.item.track_id)
         return frozenset(going)
 
     def _constrain_by_present(
-        self, corridor: Corridor, ego: EgoOnRoute, items: Sequence[TrackedObject], result: Constraints
-    ) -> tuple[dict[int, float], list[_Present]]:
+        self, corridor: Corridor, ego: EgoOnRoute, staying: Sequence[PredictedObject], result: Constraints
+    ) -> tuple[dict[int, float], list[OnPath]]:
         """Constrain the ego by the road users that are in its corridor now.
 
-        Returns the distance of the others from its path, by their rows in `items`, in order; and the vehicles that are
-        in its corridor.
+        Returns the distance of the others from its path, by their rows in `staying`, in order; and the vehicles that
+        are in its corridor.
         """
-        if not items:
+        if not staying:
             return {}, []
-        present: list[_Present] = []
+        items = [one.item for one in staying]
+        present: list[OnPath] = []
         x = np.array([[o.x_m] for o in items])
         y = np.array([[o.y_m] for o in items])
         yaw = np.array([[o.yaw_rad] for o in items])
-        boxes = self._project(corridor, items, x, y, yaw)
+        boxes = project_items(corridor, items, x, y, yaw, self._config)
         bound: set[int] = set()
         for row in np.flatnonzero(boxes.blocks.any(axis=(1, 2))).tolist():
             item, blocks = items[row], boxes.blocks[row, 0]
@@ -231,72 +187,19 @@ class TrafficBehavior:
             along = item.velocity_mps[0] * np.cos(path_yaw) + item.velocity_mps[1] * np.sin(path_yaw)
             if item.kind is ObjectKind.PEDESTRIAN:
                 stop_s = low - ego.front_m - self._config.conflict_gap_m
-                result.stops.append(StopTarget(stop_s, _crossing_cause(item)))
+                result.stops.append(StopTarget(stop_s, crossing_cause(item)))
             else:
                 speed_mps = max(0.0, float(along))
                 result.leaders.append(Leader(low - ego.front_m, speed_mps, self._leader_cause(item, speed_mps)))
                 turn_rad = abs(float(wrap_angle(item.yaw_rad - path_yaw)))
-                present.append(_Present(item.track_id, low, turn_rad, float(along)))
+                present.append(OnPath(staying[row], low, turn_rad, float(along)))
         aside = np.abs(boxes.d_m[:, 0, 1]).tolist()
         return {row: offset for row, offset in enumerate(aside) if items[row].track_id not in bound}, present
-
-    def _keep_junctions_clear(
-        self,
-        corridor: Corridor,
-        ego: EgoOnRoute,
-        present: Sequence[_Present],
-        prediction: Prediction,
-        reference: SpeedReference,
-        ego_times_s: Float,
-        result: Constraints,
-    ) -> None:
-        """Stop before a junction that the ego could not leave, because of those that are in its corridor now."""
-        ahead = [one for one in self._junctions if one.free_s_m > ego.front_s_m]
-        if not present or not ahead:
-            return
-        config = self._config
-        arrives_s = [float(np.interp(one.from_s_m - ego.front_m, reference.s_m, ego_times_s)) for one in ahead]
-        by_id = {one.item.track_id: one for one in prediction.objects}
-        for here in present:
-            one = by_id[here.track_id]
-            blocker = InTheWay(here.track_id, here.low_s_m, self._clear_s(corridor, one, here, prediction.times_s))
-            junction = waits_before(ahead, arrives_s, ego, blocker, config.conflict_gap_m)
-            places_m = [place - ego.front_m for place in junction.places_m()] if junction is not None else []
-            for stop_s in places_m:
-                if _needed_deceleration(ego, stop_s) < config.yellow_decel_mps2:
-                    result.stops.append(StopTarget(stop_s, _crossing_cause(one.item)))
-                    break
-
-    def _clear_s(self, corridor: Corridor, one: PredictedObject, here: _Present, times_s: Float) -> float:
-        """When a vehicle that is in the corridor now will have left it, or will have gone on along the path, s."""
-        if here.turn_rad < _OTHER_ROAD_RAD:
-            return 0.0 if here.along_mps > STANDING_MPS else float("inf")
-        if here.turn_rad > _FACING_RAD:
-            return 0.0
-        if not one.modes:
-            return float("inf")
-        conflicts = self._conflicts(corridor, [one], times_s)
-        return max((conflict.leave_s for conflict in conflicts if conflict.advance_m < _JOINS_M), default=0.0)
 
     def _may_enter(self, one: PredictedObject, offset_m: float, horizon_s: float) -> bool:
         """Whether a road user moves, and is so near to the ego's path that it may come there within the horizon."""
         item = one.item
         return bool(one.modes) and offset_m < item.speed_mps * horizon_s + item.length_m + self._width_m
-
-    def _conflicts(self, corridor: Corridor, objects: Sequence[PredictedObject], times_s: Float) -> list[Conflict]:
-        ways = [(one.item, mode) for one in objects for mode in one.modes]
-        if not ways:
-            return []
-        x = np.array([mode.x_m for _, mode in ways])
-        y = np.array([mode.y_m for _, mode in ways])
-        yaw = np.array([mode.yaw_rad for _, mode in ways])
-        boxes = self._project(corridor, [item for item, _ in ways], x, y, yaw)
-        blocked: NDArray[np.bool_] = np.any(boxes.blocks, axis=2)
-        return [
-            conflict_of(row, item, mode, boxes, np.flatnonzero(blocked[row]), times_s)
-            for row, (item, mode) in enumerate(ways)
-            if np.any(blocked[row])
-        ]
 
     def _resolve_conflict(
         self,
@@ -313,7 +216,7 @@ class TrafficBehavior:
         if not walker and conflict.along_mps > 0.5 * conflict.item.speed_mps:
             stop_s = self._stop_to_let_pass(conflict, route, ego, reference, ego_times_s, yielding_to)
             if stop_s is not None:
-                result.stops.append(StopTarget(stop_s, _crossing_cause(conflict.item)))
+                result.stops.append(StopTarget(stop_s, crossing_cause(conflict.item)))
                 return True
             return self._merge(conflict, route, ego, reference, ego_times_s, result)
         is_inside = ego.front_s_m > conflict.low_s_m - _INSIDE_M
@@ -326,7 +229,7 @@ class TrafficBehavior:
         if not np.isfinite(arrive) or clear + before < conflict.enter_s or arrive > conflict.leave_s + after:
             return False
         stop_s = self._stop_position_m(conflict, route, ego, walker)
-        result.stops.append(StopTarget(stop_s, _crossing_cause(conflict.item)))
+        result.stops.append(StopTarget(stop_s, crossing_cause(conflict.item)))
         return True
 
     def _time_margins(self, conflict: Conflict, impatience: float, is_waiting: bool) -> tuple[float, float]:
@@ -374,8 +277,8 @@ class TrafficBehavior:
         yielding_to: frozenset[int],
     ) -> float | None:
         """Where the ego waits before it turns onto the road of `conflict`; None where it need not, or cannot."""
-        from_other_road = conflict.turned_rad(route, ego.s_m) > _OTHER_ROAD_RAD
-        if not from_other_road or conflict.turn_rad > _OTHER_ROAD_RAD:
+        from_other_road = conflict.turned_rad(route, ego.s_m) > OTHER_ROAD_RAD
+        if not from_other_road or conflict.turn_rad > OTHER_ROAD_RAD:
             return None
         if _halt_s_m(ego) + ego.front_m > conflict.low_s_m - _INSIDE_M:
             return None
@@ -447,7 +350,7 @@ class TrafficBehavior:
             place = stop_position_m(route, line_s, config) - ego.front_m
             if (
                 conflict.low_s_m - line_s < _LINE_BEFORE_CONFLICT_M
-                and _needed_deceleration(ego, place) < config.yellow_decel_mps2
+                and ego.deceleration_to_mps2(place) < config.yellow_decel_mps2
             ):
                 return min(place, at_conflict)
         for junction in self._junctions:
@@ -456,7 +359,7 @@ class TrafficBehavior:
                 junction.from_s_m <= conflict.low_s_m <= junction.to_s_m
                 and not junction.has_light
                 and ego.front_s_m <= junction.free_s_m
-                and _needed_deceleration(ego, place) < config.yellow_decel_mps2
+                and ego.deceleration_to_mps2(place) < config.yellow_decel_mps2
             ):
                 at_conflict = min(at_conflict, place)
         return max(at_conflict, _halt_s_m(ego))
@@ -477,13 +380,6 @@ def _halt_s_m(ego: EgoOnRoute) -> float:
     return ego.s_m + ego.speed_mps**2 / (2.0 * _FEASIBLE_MPS2)
 
 
-def _needed_deceleration(ego: EgoOnRoute, stop_s_m: float) -> float:
-    """Deceleration needed to stop at `stop_s_m`; zero for an ego that already stands."""
-    if ego.speed_mps < 0.3:
-        return 0.0
-    return ego.speed_mps**2 / (2.0 * max(stop_s_m - ego.s_m, 0.01))
-
-
 def _waiting_lines(route: Route, from_s_m: float, to_s_m: float) -> list[float]:
     """Arc lengths of the stop lines and junction entries between two arc lengths."""
     low, high = np.searchsorted(route.s_m, [from_s_m, to_s_m])
@@ -497,8 +393,3 @@ def _within_reach(
 ) -> list[PredictedObject]:
     x, y, _ = route.curve.pose_at(ego.s_m)
     return [one for one in objects if (one.item.x_m - x) ** 2 + (one.item.y_m - y) ** 2 < (reach_m + 5.0) ** 2]
-
-
-def _crossing_cause(item: TrackedObject) -> Constraint:
-    is_walker = item.kind is ObjectKind.PEDESTRIAN
-    return Constraint(ConstraintKind.PEDESTRIAN if is_walker else ConstraintKind.CROSSING_TRAFFIC, str(item.track_id))

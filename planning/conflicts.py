@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from av_core.frames import wrap_angle
-from av_core.types import Float, ObjectKind, PredictedMode, TrackedObject
-from planning.corridor import BoxProjection
+from av_core.types import (
+    Constraint,
+    ConstraintKind,
+    Float,
+    ObjectKind,
+    PredictedMode,
+    PredictedObject,
+    TrackedObject,
+)
+from planning.config import BehaviorConfig
+from planning.corridor import BoxProjection, Corridor, project_boxes
 from planning.reference_path import Route
+
+_PARTS = np.array([-1.0, 0.0, 1.0]) / 3.0
+"""A road user's box is split into three along its length; centres of the three, as fractions of the length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +56,56 @@ class Conflict:
         return abs(float(wrap_angle(self.item.yaw_rad - float(route.curve.pose_at(s_m)[2]))))
 
 
-def conflict_of(
+def crossing_cause(item: TrackedObject) -> Constraint:
+    """The constraint of an ego that stops for a road user on its way."""
+    is_walker = item.kind is ObjectKind.PEDESTRIAN
+    return Constraint(ConstraintKind.PEDESTRIAN if is_walker else ConstraintKind.CROSSING_TRAFFIC, str(item.track_id))
+
+
+def project_items(
+    corridor: Corridor, items: Sequence[TrackedObject], x_m: Float, y_m: Float, yaw_rad: Float, config: BehaviorConfig
+) -> BoxProjection:
+    """Project items (H,) at (H, T) poses, each as three boxes along its length: (H, T, 3)."""
+    length = np.array([one.length_m for one in items])[:, None, None]
+    width = np.array([one.width_m for one in items])[:, None, None]
+    margin = np.array([_margin_m(one, config) for one in items])[:, None, None]
+    shape = (*x_m.shape, len(_PARTS))
+    along = length * _PARTS
+    return project_boxes(
+        corridor,
+        x_m[..., None] + along * np.cos(yaw_rad)[..., None],
+        y_m[..., None] + along * np.sin(yaw_rad)[..., None],
+        np.broadcast_to(yaw_rad[..., None], shape),
+        np.broadcast_to(length / len(_PARTS), shape),
+        np.broadcast_to(width, shape),
+        np.broadcast_to(margin, shape),
+    )
+
+
+def _margin_m(item: TrackedObject, config: BehaviorConfig) -> float:
+    return config.walker_margin_m if item.kind is ObjectKind.PEDESTRIAN else config.corridor_margin_m
+
+
+def conflicts_of(
+    corridor: Corridor, objects: Sequence[PredictedObject], times_s: Float, config: BehaviorConfig
+) -> list[Conflict]:
+    """The conflicts of road users by all their predicted ways, at `times_s` (T,) from now."""
+    ways = [(one.item, mode) for one in objects for mode in one.modes]
+    if not ways:
+        return []
+    x = np.array([mode.x_m for _, mode in ways])
+    y = np.array([mode.y_m for _, mode in ways])
+    yaw = np.array([mode.yaw_rad for _, mode in ways])
+    boxes = project_items(corridor, [item for item, _ in ways], x, y, yaw, config)
+    blocked: NDArray[np.bool_] = np.any(boxes.blocks, axis=2)
+    return [
+        _conflict_of(row, item, mode, boxes, np.flatnonzero(blocked[row]), times_s)
+        for row, (item, mode) in enumerate(ways)
+        if np.any(blocked[row])
+    ]
+
+
+def _conflict_of(
     row: int, item: TrackedObject, mode: PredictedMode, boxes: BoxProjection, steps: NDArray[np.int64], times_s: Float
 ) -> Conflict:
     """The conflict of a road user that takes the way `mode`: box `row` is in the corridor at the time `steps`."""

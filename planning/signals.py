@@ -99,6 +99,12 @@ class EgoOnRoute:
     def front_s_m(self) -> float:
         return self.s_m + self.front_m
 
+    def deceleration_to_mps2(self, stop_s_m: float) -> float:
+        """Deceleration needed to stop at an arc length; zero for an ego that already stands."""
+        if self.speed_mps < _STANDING_MPS:
+            return 0.0
+        return self.speed_mps**2 / (2.0 * max(stop_s_m - self.s_m, 0.01))
+
 
 _LIGHT_KINDS = {
     LightState.RED: ConstraintKind.RED_LIGHT,

@@ -1,0 +1,80 @@
+"""Keeps junctions clear: the stops before those that the ego could not leave, because of vehicles on its path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from av_core.types import Float, PredictedObject
+from planning.config import BehaviorConfig
+from planning.conflicts import conflicts_of, crossing_cause
+from planning.corridor import Corridor
+from planning.junctions.entry import STANDING_MPS, InTheWay, Junction, waits_before
+from planning.signals import EgoOnRoute
+from planning.speed import StopTarget
+
+OTHER_ROAD_RAD = 0.35
+"""A road user whose heading differs from the ego's by more comes from another road; one that turns by no more stays on
+its road."""
+
+_FACING_RAD = 2.8
+"""A vehicle whose heading differs from the path by more faces the ego on the lane beside. From afar, an error in its
+place puts it on the path, where it would keep the ego before a green light."""
+
+_JOINS_M = 6.0
+"""A vehicle that turns onto the ego's road drives farther than this along the path within the horizon; it is then one
+to follow, not one to wait for."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnPath:
+    """A vehicle that is in the corridor now, ahead of the ego: its near end as arc length, and its course.
+
+    `turn_rad` is the angle between its heading and the path, without a sign; `along_mps` its speed along the path.
+    """
+
+    one: PredictedObject
+    low_s_m: float
+    turn_rad: float
+    along_mps: float
+
+
+def stops_before_junctions(
+    corridor: Corridor,
+    ego: EgoOnRoute,
+    junctions: Sequence[Junction],
+    arrives_s: Sequence[float],
+    present: Sequence[OnPath],
+    times_s: Float,
+    config: BehaviorConfig,
+) -> list[StopTarget]:
+    """The stops before those of `junctions` that the ego could not leave, because of the vehicles `present`.
+
+    The ego comes to the junctions, all ahead of it, at the times `arrives_s`. `times_s` (T,) are those of the
+    prediction.
+    """
+    stops: list[StopTarget] = []
+    if not junctions:
+        return stops
+    for vehicle in present:
+        clear_s = _clear_s(corridor, vehicle, times_s, config)
+        blocker = InTheWay(vehicle.one.item.track_id, vehicle.low_s_m, clear_s)
+        junction = waits_before(junctions, arrives_s, ego, blocker, config.conflict_gap_m)
+        places_m = [place - ego.front_m for place in junction.places_m()] if junction is not None else []
+        for stop_s_m in places_m:
+            if ego.deceleration_to_mps2(stop_s_m) < config.yellow_decel_mps2:
+                stops.append(StopTarget(stop_s_m, crossing_cause(vehicle.one.item)))
+                break
+    return stops
+
+
+def _clear_s(corridor: Corridor, vehicle: OnPath, times_s: Float, config: BehaviorConfig) -> float:
+    """When the vehicle will have left the corridor, or will have gone on along the path, s from now."""
+    if vehicle.turn_rad < OTHER_ROAD_RAD:
+        return 0.0 if vehicle.along_mps > STANDING_MPS else float("inf")
+    if vehicle.turn_rad > _FACING_RAD:
+        return 0.0
+    if not vehicle.one.modes:
+        return float("inf")
+    conflicts = conflicts_of(corridor, [vehicle.one], times_s, config)
+    return max((conflict.leave_s for conflict in conflicts if conflict.advance_m < _JOINS_M), default=0.0)
