@@ -120,8 +120,8 @@ def _conflict_of(
         item=item,
         low_s_m=float((s - half)[blocks].min()),
         high_s_m=float((s + half)[blocks].max()),
-        enter_s=float(times_s[first]),
-        leave_s=float(times_s[last]) + (2.0 if beyond else 0.0),
+        enter_s=_crossed_s(boxes.aside_m[row], times_s, first - 1, first) if first > 0 else 0.0,
+        leave_s=float(times_s[last]) + 2.0 if beyond else _crossed_s(boxes.aside_m[row], times_s, last + 1, last),
         s_at_enter_m=float(s[first, 1]),
         half_s_at_enter_m=0.5 * item.length_m,
         along_mps=float(item.speed_mps * np.cos(turn)),
@@ -129,3 +129,10 @@ def _conflict_of(
         on_approach=mode.on_approach,
         must_yield=mode.must_yield,
     )
+
+
+def _crossed_s(aside_m: Float, times_s: Float, outside: int, inside: int) -> float:
+    """When a box comes into the corridor or leaves it, between a time outside and one inside; `aside_m` is (T, 3)."""
+    far_m, near_m = float(aside_m[outside].min()), float(aside_m[inside].min())
+    share = far_m / (far_m - near_m) if far_m > 0.0 > near_m else 1.0
+    return float(times_s[outside] + share * (times_s[inside] - times_s[outside]))

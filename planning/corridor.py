@@ -53,13 +53,15 @@ class BoxProjection:
     """Boxes in route coordinates, arrays of any one shape.
 
     Arc length and lateral offset (left positive) of the centre, half the extent along the path, and the path's heading
-    there. `blocks` is True where a box overlaps the corridor.
+    there. `aside_m` is the distance between a box and the corridor's side, negative inside. `blocks` is True where a
+    box overlaps the corridor.
     """
 
     s_m: Float
     d_m: Float
     half_s_m: Float
     path_yaw_rad: Float
+    aside_m: Float
     blocks: NDArray[np.bool_]
 
 
@@ -73,8 +75,6 @@ def project_boxes(
     c, s = np.abs(np.cos(turn)), np.abs(np.sin(turn))
     half_l, half_w = 0.5 * length_m, 0.5 * width_m
     half_s, half_d = c * half_l + s * half_w, s * half_l + c * half_w
-    blocks = (at.d_m - half_d < corridor.left_m[at.row] + margin_m) & (
-        at.d_m + half_d > -corridor.right_m[at.row] - margin_m
-    )
+    aside = np.maximum(at.d_m - corridor.left_m[at.row], -at.d_m - corridor.right_m[at.row]) - half_d - margin_m
     reach = np.abs(at.s_m - corridor.curve.s_m[at.row]) <= half_s + _BEYOND_M
-    return BoxProjection(s_m=at.s_m, d_m=at.d_m, half_s_m=half_s, path_yaw_rad=at.yaw_rad, blocks=blocks & reach)
+    return BoxProjection(at.s_m, at.d_m, half_s, at.yaw_rad, aside, (aside < 0.0) & reach)
