@@ -54,11 +54,24 @@ _COMING_MPS, _CLEAR_AHEAD_M = 2.0, 1.0
 _FEASIBLE_MPS2 = 6.0
 """Deceleration up to which stopping for a conflict is still considered possible."""
 
-_IMPATIENT_SHARE = 0.5
-"""Share of the time after a crossing vehicle, and of the hysteresis, that an impatient ego does without."""
+_PASSED_M = 0.7
+"""How far the speed profile may pass a stop that comes late (`emergency_room_m`). A stop where the ego can just halt
+would move on with it."""
 
-_START_S, _STARTED_MPS = 0.4, 4.0
-"""Time that a start takes longer than with the acceleration at once, and the speed from which it does not."""
+_BEFORE_SHARE, _AFTER_SHARE = 0.6, 0.85
+"""Shares of the times before and after a crossing vehicle that an impatient ego does without, beside the hysteresis."""
+
+_GOING_MPS, _GOING_S = 0.3, 0.25
+"""An ego that is so fast has started into a gap. It does without so much more of the time before: a start that is given
+up ends on the ways of others."""
+
+_NEGOTIATING_MPS, _THEIR_BRAKING_MPS2, _THEIR_GAP_M = 5.0, 5.0, 0.5
+"""A vehicle that is no faster is looking for its own way through. It waits for an impatient ego if braking like this it
+stands at least that gap before the ego's way."""
+
+_START_S, _SURE_START_S, _STARTED_MPS = 0.4, 0.25, 4.0
+"""Times that a start takes longer than with the acceleration at once, at most and at least, and the speed from which it
+does not."""
 
 _INSIDE_M = 0.3
 """An ego that cannot halt before it is so far inside the place of a conflict drives on. The place has a margin, so that
@@ -219,20 +232,24 @@ class TrafficBehavior:
                 result.stops.append(StopTarget(stop_s, crossing_cause(conflict.item)))
                 return True
             return self._merge(conflict, route, ego, reference, ego_times_s, result)
+        is_waiting = conflict.item.track_id in yielding_to
+        if not walker and ego.impatience == 1.0 and _waits_for(ego, conflict, is_waiting):
+            return False
         is_inside = ego.front_s_m > conflict.low_s_m - _INSIDE_M
         if is_inside if walker else _halt_s_m(ego) + ego.front_m > conflict.low_s_m + _INSIDE_M:
             return False
-        before, after = self._time_margins(conflict, ego.impatience, conflict.item.track_id in yielding_to)
+        before, after = self._time_margins(conflict, ego, is_waiting)
         arrive = float(np.interp(conflict.low_s_m - ego.front_m, reference.s_m, ego_times_s))
         clear = float(np.interp(conflict.high_s_m + ego.rear_m, reference.s_m, ego_times_s))
-        clear += _START_S * max(1.0 - ego.speed_mps / _STARTED_MPS, 0.0)
+        starts = max(1.0 - ego.speed_mps / _STARTED_MPS, 0.0)
+        arrive, clear = arrive + _SURE_START_S * starts, clear + _START_S * starts
         if not np.isfinite(arrive) or clear + before < conflict.enter_s or arrive > conflict.leave_s + after:
             return False
         stop_s = self._stop_position_m(conflict, route, ego, walker)
         result.stops.append(StopTarget(stop_s, crossing_cause(conflict.item)))
         return True
 
-    def _time_margins(self, conflict: Conflict, impatience: float, is_waiting: bool) -> tuple[float, float]:
+    def _time_margins(self, conflict: Conflict, ego: EgoOnRoute, is_waiting: bool) -> tuple[float, float]:
         """Times between the ego and a crossing road user: if the ego goes before it, and if it goes after it.
 
         Who waits for a vehicle needs longer ones, until it loses its patience.
@@ -240,9 +257,12 @@ class TrafficBehavior:
         config, hysteresis_s = self._config, self._config.yield_hysteresis_s if is_waiting else 0.0
         if conflict.item.kind is ObjectKind.PEDESTRIAN:
             return _WALKER_BEFORE_S + hysteresis_s, _WALKER_AFTER_S + 0.5 * hysteresis_s
-        hysteresis_s *= 1.0 - _IMPATIENT_SHARE * impatience
-        after_s = config.time_margin_after_s * (1.0 - _IMPATIENT_SHARE * impatience)
-        return config.time_margin_before_s + hysteresis_s, after_s + 0.5 * hysteresis_s
+        hysteresis_s *= 1.0 - ego.impatience
+        before_s = config.time_margin_before_s * (1.0 - _BEFORE_SHARE * ego.impatience)
+        after_s = config.time_margin_after_s * (1.0 - _AFTER_SHARE * ego.impatience)
+        if ego.impatience > 0.0 and not is_waiting:
+            before_s -= _GOING_S
+        return before_s + hysteresis_s, after_s + 0.5 * hysteresis_s
 
     def _has_priority(self, conflict: Conflict, route: Route, ego: EgoOnRoute, unprotected: frozenset[str]) -> bool:
         """Whether the ego has the right of way: the road user is before the junction and has a sign or a red light.
@@ -362,7 +382,17 @@ class TrafficBehavior:
                 and ego.deceleration_to_mps2(place) < config.yellow_decel_mps2
             ):
                 at_conflict = min(at_conflict, place)
-        return max(at_conflict, _halt_s_m(ego))
+        return max(at_conflict, _halt_s_m(ego) - _PASSED_M)
+
+
+def _waits_for(ego: EgoOnRoute, conflict: Conflict, is_waiting: bool) -> bool:
+    """Whether a slow road user waits for the impatient ego: it can stop, or the ego is on its way already."""
+    speed_mps = conflict.item.speed_mps
+    if speed_mps > _NEGOTIATING_MPS:
+        return False
+    room_m = speed_mps * conflict.enter_s - _THEIR_GAP_M
+    is_going = not is_waiting and ego.speed_mps > _GOING_MPS
+    return is_going or speed_mps**2 < 2.0 * _THEIR_BRAKING_MPS2 * room_m
 
 
 def _ego_at(time_s: float, s_m: Float, times_s: Float, speed_mps: float) -> tuple[float, float]:

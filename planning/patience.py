@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from planning.config import SpeedConfig
+
 PATIENT_S, IMPATIENT_S = 5.0, 20.0
 """An ego that has waited for the first time begins to accept smaller gaps; from the second on it takes the smallest."""
 
-ASSERTIVE_MPS2 = 3.6
-"""Acceleration with which an impatient ego starts into a gap."""
+_ASSERTIVE_MPS2, _ASSERTIVE_MPS3 = 4.2, 7.0
+"""Acceleration and jerk with which an impatient ego starts into a gap."""
 
 _STANDING_MPS = 0.3
 """An ego that is not faster stands."""
 
 _STARTS_S = 4.0
 """A wait is over when the ego has neither stood nor given way for this time: it needs no more to get through a gap."""
+
+
+def assertive(config: SpeedConfig, impatience: float) -> SpeedConfig:
+    """The limits of the speed profile of an ego that is so impatient."""
+    more_mps2 = impatience * max(_ASSERTIVE_MPS2 - config.accel_max_mps2, 0.0)
+    more_mps3 = impatience * max(_ASSERTIVE_MPS3 - config.jerk_max_mps3, 0.0)
+    return config.model_copy(
+        update={
+            "accel_max_mps2": config.accel_max_mps2 + more_mps2,
+            "jerk_max_mps3": config.jerk_max_mps3 + more_mps3,
+        }
+    )
 
 
 class Patience:

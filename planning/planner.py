@@ -34,7 +34,7 @@ from planning.local.blockers import FrontView
 from planning.local.occupancy import Body, EgoOnRoad
 from planning.local.path_planner import LocalPath, LocalPlanner
 from planning.local.road_cells import ROOM_TO_PASS_M
-from planning.patience import ASSERTIVE_MPS2, Patience
+from planning.patience import Patience, assertive
 from planning.reference_path import Route
 from planning.route_tracker import RouteProgress, RouteTracker
 from planning.sight import Place, sight_limits
@@ -129,8 +129,7 @@ class Planner:
         vehicle = self._vehicle
         speed_mps = max(0.0, scene.ego.speed_mps)
         impatience = self._patience.update(scene.stamp.time_s, speed_mps, bool(self._yielding))
-        more_mps2 = impatience * max(ASSERTIVE_MPS2 - config.speed.accel_max_mps2, 0.0)
-        speed_config = config.speed.model_copy(update={"accel_max_mps2": config.speed.accel_max_mps2 + more_mps2})
+        speed_config = assertive(config.speed, impatience)
         ego = EgoOnRoute(
             s_m=self._progress.s_m,
             speed_mps=speed_mps,

@@ -233,7 +233,7 @@ class _ConstraintSelector:
         if v < 0.05 or closing <= 0.0:
             return max(wanted, -config.decel_firm_mps2), False
         # The deceleration to stop, or to match a leader's speed, if part of the gap to be kept may be used up.
-        needed = closing**2 / (2.0 * max(gap + room, 0.1))
+        needed = closing**2 / (2.0 * max(gap + room, 0.02))
         if needed > config.decel_firm_mps2:
             return -min(needed * config.emergency_factor, config.decel_emergency_mps2), True
         return max(wanted, -config.decel_firm_mps2), False

@@ -369,23 +369,39 @@ def test_left_turn_waits_for_oncoming_traffic(late_s: float) -> None:
     assert log.has_arrived
 
 
+def stream(t: float, gap_m: float, speed_mps: float) -> tuple[TrackedObject, ...]:
+    """Cars that cross the left turn from ahead, one after the other, for ever."""
+    first = int(speed_mps * t // gap_m)
+    return tuple(
+        vehicle(i, 105 + gap_m * i - speed_mps * t, 3.5, np.pi, speed_mps) for i in range(first - 2, first + 4)
+    )
+
+
 @pytest.mark.parametrize(
     ("gap_m", "speed_mps", "is_enough"),
-    [(38.0, 9.0, False), (46.0, 9.0, True), (46.0, 11.0, False), (50.0, 11.0, False), (60.0, 11.0, True)],
+    [(34.0, 9.0, False), (46.0, 9.0, True), (40.0, 11.0, False), (46.0, 11.0, True), (55.0, 14.0, True)],
 )
 def test_left_turn_through_a_stream_that_does_not_end(gap_m: float, speed_mps: float, is_enough: bool) -> None:
     """An ego that has lost its patience takes a gap in which it is across in time, and no other."""
     planner = planner_on(crossing_graph(), Pose2D(0, 0, 0), Pose2D(102, 100, np.pi / 2))
+    log = drive(planner, 36, 12.0, objects=lambda t: stream(t, gap_m, speed_mps))
+    assert clearance(log, [list(stream(t, gap_m, speed_mps)) for t in log.column(0)]) > 0.2
+    assert (log.column(1)[-1] > 110.0) == is_enough
 
-    def stream(t: float) -> tuple[TrackedObject, ...]:
-        first = int(speed_mps * t // gap_m)
+
+def test_a_start_that_is_given_up_ends_before_the_stream() -> None:
+    """Tracks that jump by 0.5 m and 0.5 m/s from step to step make the ego start, and give up, again and again."""
+    rng = np.random.default_rng(0)
+
+    def seen(t: float) -> tuple[TrackedObject, ...]:
+        errors = rng.normal(0.0, 0.5, (6, 3))
         return tuple(
-            vehicle(i, 105 + gap_m * i - speed_mps * t, 3.5, np.pi, speed_mps) for i in range(first - 2, first + 4)
+            replace(item, x_m=item.x_m + x, y_m=item.y_m + 0.5 * y, velocity_mps=(item.velocity_mps[0] + v, 0.0))
+            for item, (x, y, v) in zip(stream(t, 46.0, 11.0), errors.tolist(), strict=True)
         )
 
-    log = drive(planner, 40, 12.0, objects=stream)
-    assert clearance(log, [list(stream(t)) for t in log.column(0)]) > 0.2
-    assert log.has_arrived == is_enough
+    log = drive(planner_on(crossing_graph(), Pose2D(0, 0, 0), Pose2D(102, 100, np.pi / 2)), 44, 12.0, objects=seen)
+    assert clearance(log, [list(stream(t, 46.0, 11.0)) for t in log.column(0)]) > 0.2
 
 
 @pytest.mark.parametrize("late_s", np.arange(0.0, 6.0, 0.5).tolist())

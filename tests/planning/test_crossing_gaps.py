@@ -1,0 +1,103 @@
+"""Which crossing vehicles the ego gives way to, before and after it has lost its patience."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from av_core.types import Constraint, ConstraintKind, LaneGraph, ObjectKind, Pose2D, Stamp, TrackedObject
+from planning import Predictor, find_route
+from planning.behavior import Constraints, TrafficBehavior
+from planning.config import BehaviorConfig, PredictionConfig, SpeedConfig
+from planning.conflicts import conflicts_of
+from planning.corridor import corridor_of
+from planning.signals import EgoOnRoute
+from planning.speed import SpeedCeiling, backward_pass, forward_times
+from tests.control.vehicle_model import VehicleState
+from tests.planning.closed_loop import CAR, ego_state, scene_of
+from tests.planning.lanes_by_hand import join, key, straight
+
+REAR_M = 0.5 * CAR.length_m - CAR.rear_axle_to_centre_m
+FRONT_M = CAR.rear_axle_to_centre_m + 0.5 * CAR.length_m
+CROSSING_M = 70.0
+WAITS_M = CROSSING_M - 8.0
+"""Where the ego's front waits, as arc length."""
+
+
+def crossing() -> LaneGraph:
+    """A road east, which a road north crosses at x = 70 m."""
+    lanes = [straight(key(number), x, 0, 0, 60, junction=number == 1) for number, x in enumerate((0, 60, 120))]
+    lanes += [
+        straight(key(10 + number), CROSSING_M, y, 0.5 * np.pi, length, junction=number == 1)
+        for number, (y, length) in enumerate(((-70, 60), (-10, 25), (15, 60)))
+    ]
+    return join(lanes)
+
+
+def northward(y_m: float, speed_mps: float) -> TrackedObject:
+    return TrackedObject(9, ObjectKind.CAR, CROSSING_M, y_m, 0.5 * np.pi, (0.0, speed_mps), 4.6, 1.9, 1.5)
+
+
+def decision(other: TrackedObject, impatience: float, yielding_to: frozenset[int] = frozenset()) -> Constraints:
+    """What an ego that stands at WAITS_M decides about one vehicle."""
+    graph = crossing()
+    route = find_route(graph, Pose2D(0, 0, 0), Pose2D(170, 0, 0))
+    s_m = WAITS_M - FRONT_M
+    ego = EgoOnRoute(s_m, 0.0, FRONT_M, REAR_M, 0.0, impatience)
+    free = SpeedCeiling(
+        s_m + np.arange(160) * 0.5, np.full(160, 12.0), lambda _: Constraint(ConstraintKind.SPEED_LIMIT)
+    )
+    reference = backward_pass(free, SpeedConfig())
+    times_s = forward_times(reference, 0.0, 170.0, SpeedConfig())
+    scene = scene_of(ego_state(VehicleState(s_m, 0.0, 0.0, 0.0), Stamp(0, 0.0)), (other,), {})
+    behavior = TrafficBehavior(CAR.width_m, BehaviorConfig())
+    return behavior.constraints(route, ego, Predictor(graph).predict(scene), reference, times_s, yielding_to)
+
+
+@pytest.mark.parametrize(("y_m", "speed_mps"), [(-33.0, 10.0), (-20.3, 6.1), (-41.7, 13.3)])
+def test_a_conflict_begins_and_ends_when_the_vehicle_is_at_the_corridor(y_m: float, speed_mps: float) -> None:
+    """To 20 ms, though its way is predicted in steps of 250 ms."""
+    graph, config = crossing(), BehaviorConfig()
+    route = find_route(graph, Pose2D(0, 0, 0), Pose2D(170, 0, 0))
+    corridor = corridor_of(route, 40.0, 100.0, CAR.width_m, FRONT_M, 2)
+    times_s = np.arange(0.0, 8.0, PredictionConfig().step_s)
+    scene = scene_of(ego_state(VehicleState(40.0, 0.0, 0.0, 0.0), Stamp(0, 0.0)), (northward(y_m, speed_mps),), {})
+    predictor = Predictor(graph, PredictionConfig(horizon_s=8.0))
+    (conflict,) = conflicts_of(corridor, predictor.predict(scene).objects, times_s, config)
+    reach_m = 0.5 * (CAR.width_m + 4.6) + config.corridor_margin_m
+    assert conflict.enter_s == pytest.approx((-y_m - reach_m) / speed_mps, abs=0.02)
+    assert conflict.leave_s == pytest.approx((-y_m + reach_m) / speed_mps, abs=0.02)
+
+
+def smallest_distance_m(impatience: float, yielding_to: frozenset[int] = frozenset(), speed_mps: float = 11.0) -> float:
+    """How near a vehicle may be for the ego to go before it."""
+    low, high = 0.0, 80.0
+    while high - low > 0.1:
+        middle = 0.5 * (low + high)
+        gives_way = bool(decision(northward(-middle, speed_mps), impatience, yielding_to).yielding_to)
+        low, high = (middle, high) if gives_way else (low, middle)
+    return high
+
+
+def test_who_waits_wants_a_larger_gap_and_who_has_lost_patience_a_smaller_one() -> None:
+    waiting = frozenset({9})
+    patient_m, waiting_m, impatient_m = (
+        smallest_distance_m(0.0), smallest_distance_m(0.0, waiting), smallest_distance_m(1.0, waiting),
+    )  # fmt: skip
+    assert impatient_m + 4.0 < patient_m < waiting_m
+
+
+def test_a_start_into_a_gap_is_not_given_up_for_a_little() -> None:
+    """An ego that has started gives way only where the gap is shorter by 0.25 s than the one that it takes."""
+    assert smallest_distance_m(1.0) == pytest.approx(smallest_distance_m(1.0, frozenset({9})) - 0.25 * 11.0, abs=0.2)
+
+
+@pytest.mark.parametrize(("y_m", "speed_mps", "waits"), [(-9.0, 3.0, True), (-9.0, 4.5, True), (-16.0, 7.0, False)])
+def test_a_slow_vehicle_that_can_stop_waits_for_an_impatient_ego(y_m: float, speed_mps: float, waits: bool) -> None:
+    other = northward(y_m, speed_mps)
+    assert decision(other, 0.9).yielding_to == {9}
+    assert bool(decision(other, 1.0).yielding_to) == (not waits)
+
+
+def test_a_slow_vehicle_that_can_no_longer_stop_is_let_pass() -> None:
+    assert decision(northward(-4.0, 3.0), 1.0).yielding_to == {9}
