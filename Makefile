@@ -1,4 +1,4 @@
-.PHONY: demo smoke test check bench eval check-kernels test-gpu bench-gpu fuzz kill-sweep soak format clean help
+.PHONY: demo smoke test check bench eval experiments check-kernels test-gpu bench-gpu fuzz kill-sweep soak format clean help
 .DEFAULT_GOAL := help
 
 OUT ?= out
@@ -51,6 +51,10 @@ eval: ## measure perception against the truth in every weather; Ctrl-C, and it g
 	else \
 		.venv/bin/av-stack eval perception --parts lanes,ranging,health,lights --map city_grid,country_road --out $(OUT)/eval $(EVAL_ARGS); \
 	fi
+
+experiments: ## make the tables of docs/experiments.md from the result files below docs/
+	@scripts/setup.sh dev
+	@.venv/bin/python -m benchmarks.experiments
 
 # MAP_FUZZ_ARGS="--seed 2 --maps 500" changes the second part
 fuzz: ## 200,000 hostile messages (FUZZ_ARGS="--seed 2 --messages 1000") and 3,000 mutated maps; figures in out/fuzz/

@@ -1,0 +1,53 @@
+"""The tables of `docs/experiments.md`, each made from result files below `docs/` that other commands wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import markdown_tables
+from benchmarks.experiments import driving, seeing
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "experiments.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One table of the page: its mark, the result files that it is made from, and how."""
+
+    mark: str
+    files: Sequence[str]
+    table: Callable[..., str]
+
+
+EXPERIMENTS = (
+    Experiment("agents", ("scenarios/verdicts.json",), driving.agents),
+    Experiment("types", ("scenarios/verdicts.json",), driving.types),
+    Experiment("weathers", ("perception/weathers.json",), driving.weathers),
+    Experiment("looks", ("detector/unseen_look_drives.json",), driving.looks),
+    Experiment("faults", ("faults/faults.json",), driving.faults),
+    Experiment("pictures", ("perception/eval.json", "detector/n.json", "detector/unreal_goals.json"), seeing.pictures),
+    Experiment(
+        "weather limits", ("weather/fog_density.json", "weather/sun_altitude_angle.json"), seeing.weather_limits
+    ),
+    Experiment("cost", ("perception/closed_loop.json", "perception/cpu_shipped.json"), seeing.cost),
+    Experiment("judges", ("judging/official_judge.json",), driving.judges),
+)
+
+
+def read(name: str) -> Any:
+    """A result file below `docs/`."""
+    return json.loads((DOCS / name).read_text())
+
+
+def filled(page: str) -> str:
+    """The page with all its tables made anew. Raises ValueError if the marks of one are missing."""
+    for one in EXPERIMENTS:
+        sources = ", ".join(f"[{name}]({name})" for name in one.files)
+        table = one.table(*map(read, one.files))
+        page = markdown_tables.placed(page, one.mark, f"{table}\nFrom {sources}.\n")
+    return page

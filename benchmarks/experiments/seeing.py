@@ -1,0 +1,82 @@
+"""Tables of perception: figures on pictures, limits in bad weather, and the time of each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks import markdown_tables
+
+_OWN = (
+    ("lanes", "lateral error at 10 m, median", "mean of the weathers"),
+    ("lanes", "TuSimple accuracy", "all"),
+    ("lanes", "TuSimple accuracy", "HardRainNoon"),
+    ("ranging", "relative distance error, median", "0-40 m"),
+    ("ranging", "velocity error, RMS", "vehicles to 40 m"),
+    ("depth", "AbsRel", "road pixels to 40 m"),
+    ("health", "noticed within 2 pictures", "missing"),
+    ("lights", "governing light's state right", "0-25 m"),
+    ("dashcam", "both lines within 8 px", "marked pictures"),
+    ("dashcam", "both lines seen", "video"),
+)
+"""The figures of the evaluation that the table shows: part, name, group."""
+
+_DETECTOR = (
+    ("mAP50-95", "all presets"),
+    ("recall of vehicles at IoU 0.5", "all presets"),
+    ("recall of pedestrians at IoU 0.5", "all presets"),
+    ("recall of vehicles at IoU 0.5", "ClearNoon"),
+    ("recall of pedestrians at IoU 0.5", "ClearNoon"),
+)
+
+_UNREAL = ("vehicle: AP50", "vehicle: false a picture, checked", "pedestrian: false a picture", "heads: share found")
+"""The figures on stills that CARLA's own renderer drew."""
+
+
+def pictures(own: Mapping[str, Any], detector: Mapping[str, Any], unreal: Mapping[str, Any]) -> str:
+    """Figures of each part on this project's pictures and on real ones, and of the detector on CARLA's own pictures."""
+    cells = [_figure(own["figures"], name, group, part) for part, name, group in _OWN]
+    cells += [_figure(detector["figures"], name, group, "detection") for name, group in _DETECTOR]
+    cells += [("detection, CARLA's own pictures", name, f"{unreal['n'][name]:.3f}", "") for name in _UNREAL]
+    return markdown_tables.rows(("part", "figure", "value", "goal"), cells)
+
+
+def _figure(figures: Sequence[Mapping[str, Any]], name: str, group: str, part: str) -> tuple[str, str, str, str]:
+    (one,) = [f for f in figures if (f["part"], f["name"], f["group"]) == (part, name, group)]
+    unit = f" {one['unit']}" if one.get("unit") else ""
+    goal = "" if one["goal"] is None else f"{one['goal']:g}{unit}"
+    return part, f"{name}, {group}", f"{one['value']:.3f}{unit}", goal
+
+
+def weather_limits(*searches: Mapping[str, Any]) -> str:
+    """For each parameter and part, the value at which it first missed its limit, for each seed."""
+    cells = []
+    for search in searches:
+        axis = search["search"]
+        for found in search["limits_found"]:
+            cells.append(
+                (
+                    f"`{axis['name']}` from {axis['first']:g} to {axis['second']:g}",
+                    found["module"],
+                    ", ".join(_limit(one) for one in found["limits"]),
+                )
+            )
+    return markdown_tables.rows(("searched", "part", "first missed at, for each seed"), cells)
+
+
+def _limit(one: Mapping[str, Any]) -> str:
+    if not one["is_known"]:
+        return "unknown"
+    return "never" if one["missed"] is None else f"{one['missed']:g} (kept at {one['kept']:g})"
+
+
+def cost(loop: Mapping[str, Any], cpu: Mapping[str, Any]) -> str:
+    """Median time of each stage in the closed loop, ms, and of perception alone on recorded pictures."""
+    cells = [(name, f"{ms:.1f}") for name, ms in loop["stage_median_ms"].items()]
+    cells.append(("all of perception on recorded pictures", f"{cpu['whole_median_ms']:.1f}"))
+    table = markdown_tables.rows(("stage", "median, ms"), cells)
+    machine = loop["machine"]
+    return (
+        f"{table}\nThe closed loop with {loop['vehicles']} vehicles ran {loop['closed_loop_steps_per_s']:.1f} steps/s "
+        f"on {machine['cores']} cores ({machine['cpu']}); the goal is {loop['required_steps_per_s']:.0f}.\n"
+    )
