@@ -26,7 +26,6 @@ from av_core.types import (
     Trajectory,
     VehicleParameters,
 )
-from planning.behavior import Constraints, TrafficBehavior
 from planning.config import PlanningConfig
 from planning.indicators import Indication, indications, indicator_at
 from planning.junctions.entry import junctions_of
@@ -34,7 +33,6 @@ from planning.local.blockers import FrontView
 from planning.local.occupancy import Body, EgoOnRoad
 from planning.local.path_planner import LocalPath, LocalPlanner
 from planning.local.road_cells import ROOM_TO_PASS_M
-from planning.patience import Patience, assertive
 from planning.reference_path import Route
 from planning.route_tracker import RouteProgress, RouteTracker
 from planning.sight import Place, sight_limits
@@ -48,6 +46,8 @@ from planning.speed import (
     forward_times,
     integrate_motion,
 )
+from planning.traffic.behavior import Constraints, TrafficBehavior
+from planning.traffic.patience import Patience, assertive
 from planning.unseen_light import observe_junction
 
 _GRID_M = 0.5

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 
 from av_core.types import Float, PredictedObject
 from planning.config import BehaviorConfig
-from planning.conflicts import conflicts_of, crossing_cause
-from planning.corridor import Corridor
 from planning.junctions.entry import STANDING_MPS, InTheWay, Junction, waits_before
 from planning.signals import EgoOnRoute
 from planning.speed import StopTarget
-
-OTHER_ROAD_RAD = 0.35
-"""A road user whose heading differs from the ego's by more comes from another road; one that turns by no more stays on
-its road."""
+from planning.traffic.conflicts import OTHER_ROAD_RAD, conflicts_of, crossing_cause
+from planning.traffic.corridor import Corridor
 
 _FACING_RAD = 2.8
 """A vehicle whose heading differs from the path by more faces the ego on the lane beside. From afar, an error in its

@@ -21,10 +21,10 @@ from av_core.types import (
     TrafficLightView,
 )
 from planning import PlanningConfig, Predictor, find_route
-from planning.behavior import TrafficBehavior
 from planning.config import BehaviorConfig, SpeedConfig
 from planning.signals import EgoOnRoute
 from planning.speed import SpeedCeiling, backward_pass, forward_times
+from planning.traffic.behavior import TrafficBehavior
 from planning.unseen_light import (
     JunctionTraffic,
     UnseenLightMemory,

@@ -19,8 +19,15 @@ from av_core.types import (
     TrackedObject,
 )
 from planning.config import BehaviorConfig
-from planning.corridor import BoxProjection, Corridor, project_boxes
 from planning.reference_path import Route
+from planning.traffic.corridor import BoxProjection, Corridor, project_boxes
+
+AGAINST_RAD = 2.44
+"""A road user whose heading differs from the ego's approach by more is oncoming."""
+
+OTHER_ROAD_RAD = 0.35
+"""A road user whose heading differs from the ego's by more comes from another road; one that turns by no more stays on
+its road."""
 
 _PARTS = np.array([-1.0, 0.0, 1.0]) / 3.0
 """A road user's box is split into three along its length; centres of the three, as fractions of the length."""
@@ -47,9 +54,19 @@ class Conflict:
     must_yield: bool
 
     @property
+    def front_at_enter_m(self) -> float:
+        """Arc length of the road user's front when it enters."""
+        return self.s_at_enter_m + self.half_s_at_enter_m
+
+    @property
+    def rear_at_enter_m(self) -> float:
+        """Arc length of the road user's rear when it enters."""
+        return self.s_at_enter_m - self.half_s_at_enter_m
+
+    @property
     def advance_m(self) -> float:
         """How far the road user drives along the path while it is in the corridor."""
-        return self.high_s_m - self.s_at_enter_m - self.half_s_at_enter_m
+        return self.high_s_m - self.front_at_enter_m
 
     def turned_rad(self, route: Route, s_m: float) -> float:
         """Angle between the heading of the road user now and that of the route at an arc length, without a sign."""
@@ -60,6 +77,12 @@ def crossing_cause(item: TrackedObject) -> Constraint:
     """The constraint of an ego that stops for a road user on its way."""
     is_walker = item.kind is ObjectKind.PEDESTRIAN
     return Constraint(ConstraintKind.PEDESTRIAN if is_walker else ConstraintKind.CROSSING_TRAFFIC, str(item.track_id))
+
+
+def leader_cause(item: TrackedObject, speed_mps: float, config: BehaviorConfig) -> Constraint:
+    """The constraint of an ego that follows a vehicle of this speed, or stands behind it."""
+    moves = speed_mps > config.moving_leader_mps
+    return Constraint(ConstraintKind.LEADER if moves else ConstraintKind.OBSTACLE, str(item.track_id))
 
 
 def project_items(

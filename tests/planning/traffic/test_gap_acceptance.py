@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning.gap_acceptance import HYSTERESIS, is_gap_enough
+from planning.traffic.gap_acceptance import HYSTERESIS, is_gap_enough
 
 SPEED_MPS = st.floats(0.0, 40.0)
 IMPATIENCE = st.floats(0.0, 1.0)

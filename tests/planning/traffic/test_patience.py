@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planning.patience import IMPATIENT_S, PATIENT_S, Patience
+from planning.traffic.patience import IMPATIENT_S, PATIENT_S, Patience
 
 STEP_S = 0.05
 

@@ -7,12 +7,12 @@ import pytest
 
 from av_core.types import Constraint, ConstraintKind, LaneGraph, ObjectKind, Pose2D, Stamp, TrackedObject
 from planning import Predictor, find_route
-from planning.behavior import Constraints, TrafficBehavior
 from planning.config import BehaviorConfig, PredictionConfig, SpeedConfig
-from planning.conflicts import conflicts_of
-from planning.corridor import corridor_of
 from planning.signals import EgoOnRoute
 from planning.speed import SpeedCeiling, backward_pass, forward_times
+from planning.traffic.behavior import Constraints, TrafficBehavior
+from planning.traffic.conflicts import conflicts_of
+from planning.traffic.corridor import corridor_of
 from tests.control.vehicle_model import VehicleState
 from tests.planning.closed_loop import CAR, ego_state, scene_of
 from tests.planning.lanes_by_hand import join, key, straight
@@ -45,7 +45,9 @@ def decision(other: TrackedObject, impatience: float, yielding_to: frozenset[int
     s_m = WAITS_M - FRONT_M
     ego = EgoOnRoute(s_m, 0.0, FRONT_M, REAR_M, 0.0, impatience)
     free = SpeedCeiling(
-        s_m + np.arange(160) * 0.5, np.full(160, 12.0), lambda _: Constraint(ConstraintKind.SPEED_LIMIT)
+        s_m + np.arange(160, dtype=np.float64) * 0.5,
+        np.full(160, 12.0),
+        lambda _: Constraint(ConstraintKind.SPEED_LIMIT),
     )
     reference = backward_pass(free, SpeedConfig())
     times_s = forward_times(reference, 0.0, 170.0, SpeedConfig())

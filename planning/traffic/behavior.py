@@ -1,0 +1,190 @@
+"""Selects the road users that constrain the ego: leaders to follow, and conflicts to stop or slow down for.
+
+`TrafficBehavior` projects every road user of the `Prediction`, now and later, on the corridor that the ego will sweep.
+A road user in the corridor becomes a leader (or, for a pedestrian, a stop); one that will cross or merge is compared
+with the ego's own arrival time, and the ego gives way unless it has the right of way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from av_core.frames import wrap_angle
+from av_core.types import (
+    Float,
+    ObjectKind,
+    PredictedObject,
+    Prediction,
+)
+from planning.config import BehaviorConfig
+from planning.junctions.entry import Junction
+from planning.junctions.keeping_clear import OnPath, stops_before_junctions
+from planning.reference_path import Route
+from planning.signals import EgoOnRoute, SpeedCap
+from planning.speed import Leader, SpeedReference, StopTarget
+from planning.traffic.conflicts import Conflict, conflicts_of, crossing_cause, leader_cause, project_items
+from planning.traffic.corridor import Corridor, corridor_of
+from planning.traffic.crossing import must_wait
+from planning.traffic.ego_plan import EgoPlan
+from planning.traffic.merging import let_in, must_let_pass
+from planning.traffic.right_of_way import has_priority
+from planning.traffic.waiting_place import before_crossing_m, waiting_place_m
+
+_COMING_MPS, _CLEAR_AHEAD_M = 2.0, 1.0
+"""Speed against the ego's heading of an oncoming vehicle; and how far from the ego's front it must leave the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """What road users require of the ego: leaders to follow, stops and speed caps.
+
+    `yielding_to` holds the track ids that the ego gives way to; the next decision takes it in, for hysteresis.
+    """
+
+    leaders: list[Leader] = field(default_factory=list)
+    stops: list[StopTarget] = field(default_factory=list)
+    caps: list[SpeedCap] = field(default_factory=list)
+    yielding_to: frozenset[int] = frozenset()
+
+    def add(self, one: Leader | SpeedCap | None) -> bool:
+        """Add a leader or a speed cap; False if there is none."""
+        if isinstance(one, Leader):
+            self.leaders.append(one)
+        elif one is not None:
+            self.caps.append(one)
+        return one is not None
+
+
+class TrafficBehavior:
+    """Derives the constraints on the ego from the other road users. `junctions` are those of its route."""
+
+    def __init__(self, width_m: float, config: BehaviorConfig, junctions: Sequence[Junction] = ()) -> None:
+        self._width_m = width_m
+        self._config = config
+        self._junctions = junctions
+
+    def constraints(
+        self,
+        route: Route,
+        ego: EgoOnRoute,
+        prediction: Prediction,
+        reference: SpeedReference,
+        ego_times_s: Float,
+        yielding_to: frozenset[int],
+        unprotected: frozenset[str] = frozenset(),
+    ) -> Constraints:
+        """Leaders, stops and speed caps from the road users of `prediction`.
+
+        `ego_times_s` (N,) is when the ego would reach each point of `reference`. `yielding_to` holds the track ids from
+        the last decision. `unprotected` are the ids of lights at which the ego goes without having seen green, so that
+        crossing traffic cannot be assumed to have red.
+        """
+        reach = float(reference.s_m[-1])
+        near = _within_reach(route, ego, prediction.objects, reach - ego.s_m)
+        result = Constraints()
+        if not near:
+            return result
+        plan = EgoPlan(route, ego, reference, ego_times_s, yielding_to)
+        corridor = corridor_of(route, ego.s_m - 2.0, reach, self._width_m, ego.front_m, 2)
+        going = self._drives_out(corridor, ego, near, prediction.times_s)
+        staying = [one for one in near if one.item.track_id not in going]
+        beside, present = self._constrain_by_present(corridor, ego, staying, result)
+        ahead = [one for one in self._junctions if one.free_s_m > ego.front_s_m]
+        arrives_s = [plan.reaches_s(one.from_s_m - ego.front_m) for one in ahead]
+        result.stops.extend(
+            stops_before_junctions(corridor, ego, ahead, arrives_s, present, prediction.times_s, self._config)
+        )
+        entering = [staying[row] for row in beside if self._may_enter(staying[row], beside[row], prediction.horizon_s)]
+        entering += [one for one in near if one.item.track_id in going]
+        yielding: set[int] = set()
+        for conflict in conflicts_of(corridor, entering, prediction.times_s, self._config):
+            if not has_priority(conflict, plan, unprotected) and self._resolve_conflict(conflict, plan, result):
+                yielding.add(conflict.item.track_id)
+        return Constraints(result.leaders, result.stops, result.caps, frozenset(yielding))
+
+    def _drives_out(
+        self, corridor: Corridor, ego: EgoOnRoute, near: Sequence[PredictedObject], times_s: Float
+    ) -> frozenset[int]:
+        """The oncoming vehicles in the corridor that will leave it before they come to the ego, by all their ways.
+
+        They are on a lane that the ego will use after them: they are no leaders, but conflicts with an end.
+        """
+        heading = float(corridor.curve.yaw_rad[0])
+        coming = [
+            one
+            for one in near
+            if one.modes
+            and one.item.velocity_mps[0] * np.cos(heading) + one.item.velocity_mps[1] * np.sin(heading) < -_COMING_MPS
+        ]
+        going = {one.item.track_id for one in coming}
+        for conflict in conflicts_of(corridor, coming, times_s, self._config):
+            if conflict.low_s_m < ego.front_s_m + _CLEAR_AHEAD_M or conflict.leave_s > times_s[-1]:
+                going.discard(conflict.item.track_id)
+        return frozenset(going)
+
+    def _constrain_by_present(
+        self, corridor: Corridor, ego: EgoOnRoute, staying: Sequence[PredictedObject], result: Constraints
+    ) -> tuple[dict[int, float], list[OnPath]]:
+        """Constrain the ego by the road users that are in its corridor now.
+
+        Returns the distance of the others from its path, by their rows in `staying`, in order; and the vehicles that
+        are in its corridor.
+        """
+        if not staying:
+            return {}, []
+        items = [one.item for one in staying]
+        present: list[OnPath] = []
+        x = np.array([[o.x_m] for o in items])
+        y = np.array([[o.y_m] for o in items])
+        yaw = np.array([[o.yaw_rad] for o in items])
+        boxes = project_items(corridor, items, x, y, yaw, self._config)
+        bound: set[int] = set()
+        for row in np.flatnonzero(boxes.blocks.any(axis=(1, 2))).tolist():
+            item, blocks = items[row], boxes.blocks[row, 0]
+            low = float((boxes.s_m[row, 0] - boxes.half_s_m[row, 0])[blocks].min())
+            bound.add(item.track_id)
+            if float(boxes.s_m[row, 0, 1]) < ego.s_m + 0.5 * ego.front_m:
+                continue
+            path_yaw = float(boxes.path_yaw_rad[row, 0, int(np.argmax(blocks))])
+            along = item.velocity_mps[0] * np.cos(path_yaw) + item.velocity_mps[1] * np.sin(path_yaw)
+            if item.kind is ObjectKind.PEDESTRIAN:
+                stop_s = low - ego.front_m - self._config.conflict_gap_m
+                result.stops.append(StopTarget(stop_s, crossing_cause(item)))
+            else:
+                speed_mps = max(0.0, float(along))
+                result.leaders.append(Leader(low - ego.front_m, speed_mps, leader_cause(item, speed_mps, self._config)))
+                turn_rad = abs(float(wrap_angle(item.yaw_rad - path_yaw)))
+                present.append(OnPath(staying[row], low, turn_rad, float(along)))
+        aside = np.abs(boxes.d_m[:, 0, 1]).tolist()
+        return {row: offset for row, offset in enumerate(aside) if items[row].track_id not in bound}, present
+
+    def _may_enter(self, one: PredictedObject, offset_m: float, horizon_s: float) -> bool:
+        """Whether a road user moves, and is so near to the ego's path that it may come there within the horizon."""
+        item = one.item
+        return bool(one.modes) and offset_m < item.speed_mps * horizon_s + item.length_m + self._width_m
+
+    def _resolve_conflict(self, conflict: Conflict, plan: EgoPlan, result: Constraints) -> bool:
+        """Add the constraint from `conflict` to `result`; True when the ego gives way."""
+        config = self._config
+        is_walker = conflict.item.kind is ObjectKind.PEDESTRIAN
+        if not is_walker and conflict.along_mps > 0.5 * conflict.item.speed_mps:
+            if not must_let_pass(conflict, plan, config):
+                return result.add(let_in(conflict, plan, config))
+        elif not must_wait(conflict, plan, config):
+            return False
+        if is_walker:
+            stop_s_m = before_crossing_m(conflict, plan, config)
+        else:
+            stop_s_m = waiting_place_m(conflict, plan, self._junctions, config)
+        result.stops.append(StopTarget(stop_s_m, crossing_cause(conflict.item)))
+        return True
+
+
+def _within_reach(
+    route: Route, ego: EgoOnRoute, objects: Sequence[PredictedObject], reach_m: float
+) -> list[PredictedObject]:
+    x, y, _ = route.curve.pose_at(ego.s_m)
+    return [one for one in objects if (one.item.x_m - x) ** 2 + (one.item.y_m - y) ** 2 < (reach_m + 5.0) ** 2]

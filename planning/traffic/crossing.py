@@ -1,0 +1,84 @@
+"""Whether the ego goes before or behind a road user that crosses its way, or waits for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from av_core.types import ObjectKind
+from planning.config import BehaviorConfig
+from planning.signals import EgoOnRoute
+from planning.traffic.conflicts import Conflict
+from planning.traffic.ego_plan import EgoPlan
+
+_WALKER_BEFORE_S = 1.5
+"""Time gap between the ego's leaving a conflict area and a pedestrian's arrival there."""
+
+_WALKER_AFTER_S = 1.0
+"""Time gap between a pedestrian's leaving a conflict area and the ego's arrival there."""
+
+_BEFORE_SHARE, _AFTER_SHARE = 0.6, 0.85
+"""Shares of the times before and after a crossing vehicle that an impatient ego does without, beside the hysteresis."""
+
+_GOING_MPS, _GOING_S = 0.3, 0.25
+"""An ego that is so fast has started into a gap. It does without so much more of the time before: a start that is given
+up ends on the ways of others."""
+
+_NEGOTIATING_MPS, _THEIR_BRAKING_MPS2, _THEIR_GAP_M = 5.0, 5.0, 0.5
+"""A vehicle that is no faster is looking for its own way through. It waits for an impatient ego if braking like this it
+stands at least that gap before the ego's way."""
+
+_START_S, _SURE_START_S, _STARTED_MPS = 0.4, 0.25, 4.0
+"""Times that a start takes longer than with the acceleration at once, at most and at least, and the speed from which it
+does not."""
+
+_INSIDE_M = 0.3
+"""An ego that cannot halt before it is so far inside the place of a conflict drives on. The place has a margin, so that
+vehicles still pass there."""
+
+
+def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool:
+    """Whether the ego has to wait for a road user that crosses its way.
+
+    It need not if it is far enough before or behind the other one, nor if it can no longer halt outside its way.
+    """
+    ego = plan.ego
+    is_walker = conflict.item.kind is ObjectKind.PEDESTRIAN
+    is_waiting = conflict.item.track_id in plan.yielding_to
+    if not is_walker and ego.impatience == 1.0 and _waits_for(ego, conflict, is_waiting):
+        return False
+    is_inside = ego.front_s_m > conflict.low_s_m - _INSIDE_M
+    if is_inside if is_walker else plan.halt_s_m + ego.front_m > conflict.low_s_m + _INSIDE_M:
+        return False
+    before_s, after_s = _time_margins(conflict, ego, config, is_waiting)
+    starts = max(1.0 - ego.speed_mps / _STARTED_MPS, 0.0)
+    arrives_s = plan.reaches_s(conflict.low_s_m - ego.front_m) + _SURE_START_S * starts
+    leaves_s = plan.reaches_s(conflict.high_s_m + ego.rear_m) + _START_S * starts
+    if not np.isfinite(arrives_s):
+        return False
+    return leaves_s + before_s >= conflict.enter_s and arrives_s <= conflict.leave_s + after_s
+
+
+def _time_margins(conflict: Conflict, ego: EgoOnRoute, config: BehaviorConfig, is_waiting: bool) -> tuple[float, float]:
+    """Times between the ego and a crossing road user: if the ego goes before it, and if it goes after it.
+
+    Who waits for a vehicle needs longer ones, until it loses its patience.
+    """
+    hysteresis_s = config.yield_hysteresis_s if is_waiting else 0.0
+    if conflict.item.kind is ObjectKind.PEDESTRIAN:
+        return _WALKER_BEFORE_S + hysteresis_s, _WALKER_AFTER_S + 0.5 * hysteresis_s
+    hysteresis_s *= 1.0 - ego.impatience
+    before_s = config.time_margin_before_s * (1.0 - _BEFORE_SHARE * ego.impatience)
+    after_s = config.time_margin_after_s * (1.0 - _AFTER_SHARE * ego.impatience)
+    if ego.impatience > 0.0 and not is_waiting:
+        before_s -= _GOING_S
+    return before_s + hysteresis_s, after_s + 0.5 * hysteresis_s
+
+
+def _waits_for(ego: EgoOnRoute, conflict: Conflict, is_waiting: bool) -> bool:
+    """Whether a slow road user waits for the impatient ego: it can stop, or the ego is on its way already."""
+    speed_mps = conflict.item.speed_mps
+    if speed_mps > _NEGOTIATING_MPS:
+        return False
+    room_m = speed_mps * conflict.enter_s - _THEIR_GAP_M
+    is_going = not is_waiting and ego.speed_mps > _GOING_MPS
+    return is_going or speed_mps**2 < 2.0 * _THEIR_BRAKING_MPS2 * room_m

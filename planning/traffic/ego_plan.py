@@ -1,0 +1,49 @@
+"""The ego on its route, and when it would be where if no road user hindered it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from av_core.types import Float
+from planning.reference_path import Route
+from planning.signals import EgoOnRoute
+from planning.speed import SpeedReference
+
+_FEASIBLE_MPS2 = 6.0
+"""Deceleration up to which stopping for a conflict is still considered possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class EgoPlan:
+    """What the ego would do without other road users: it is at `reference.s_m` (N,) at `times_s` (N,), s from now.
+
+    `times_s` is infinite for places that it does not reach. `yielding_to` holds the track ids that it gave way to in
+    the last decision.
+    """
+
+    route: Route
+    ego: EgoOnRoute
+    reference: SpeedReference
+    times_s: Float
+    yielding_to: frozenset[int]
+
+    @property
+    def halt_s_m(self) -> float:
+        """Arc length at which the ego comes to a halt if it brakes as hard as is considered possible."""
+        return self.ego.s_m + self.ego.speed_mps**2 / (2.0 * _FEASIBLE_MPS2)
+
+    def reaches_s(self, s_m: float) -> float:
+        """When the ego's origin is at an arc length."""
+        return float(np.interp(s_m, self.reference.s_m, self.times_s))
+
+    def at(self, time_s: float) -> tuple[float, float]:
+        """Arc length and speed of the ego at a time."""
+        finite = np.isfinite(self.times_s)
+        s_m, times_s = self.reference.s_m[finite], self.times_s[finite]
+        row = int(np.searchsorted(times_s, time_s))
+        place_m = float(np.interp(time_s, times_s, s_m))
+        if row in (0, len(times_s)):
+            return place_m, self.ego.speed_mps if row == 0 else 0.0
+        return place_m, float(np.diff(s_m)[row - 1] / np.diff(times_s)[row - 1])

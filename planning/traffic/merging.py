@@ -1,0 +1,73 @@
+"""What the ego does about a road user that comes onto its lane in its direction, or whose lane the ego comes onto."""
+
+from __future__ import annotations
+
+from av_core.types import Constraint, ConstraintKind
+from planning.config import BehaviorConfig
+from planning.signals import SpeedCap
+from planning.speed import Leader
+from planning.traffic.conflicts import OTHER_ROAD_RAD, Conflict, leader_cause
+from planning.traffic.ego_plan import EgoPlan
+from planning.traffic.gap_acceptance import is_gap_enough
+
+_INSIDE_M = 0.3
+"""An ego that cannot halt so far before the place of a conflict drives on."""
+
+_STREAM_SHARE = 0.7
+"""The ego becomes no slower than this share of the speed of a vehicle beside it that it lets pass: a stream would
+overtake it for ever."""
+
+_BESIDE_RAD = 0.2
+"""A road user whose heading differs from the ego's by no more drives beside it."""
+
+_CAP_M = 100.0
+"""The ego stays slow for so far, to let a vehicle in."""
+
+
+def must_let_pass(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool:
+    """Whether the ego waits before it turns onto the road on which the road user drives.
+
+    It need not if it comes behind the other one, or so far ahead of it that the other one can slow down.
+    """
+    ego = plan.ego
+    comes_from_other_road = conflict.turned_rad(plan.route, ego.s_m) > OTHER_ROAD_RAD
+    if not comes_from_other_road or conflict.turn_rad > OTHER_ROAD_RAD:
+        return False
+    if plan.halt_s_m + ego.front_m > conflict.low_s_m - _INSIDE_M:
+        return False
+    s_m, speed_mps = plan.at(conflict.enter_s)
+    if s_m + ego.front_m < conflict.rear_at_enter_m - config.conflict_gap_m:
+        return False
+    behind_m = s_m - ego.rear_m - conflict.front_at_enter_m
+    is_waiting = conflict.item.track_id in plan.yielding_to
+    return not is_gap_enough(behind_m, speed_mps, conflict.item.speed_mps, is_waiting, ego.impatience)
+
+
+def let_in(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> Leader | SpeedCap | None:
+    """How the ego lets a road user come onto its lane in its direction; None if it need not.
+
+    The ego follows it if it is ahead, slows down to let it in if it is beside, and ignores it if it is behind or enters
+    only after `merge_horizon_s`. In a junction it slows for none that crosses behind its front: it has to get out of
+    the way. Where lanes join, they do not cross.
+    """
+    ego, route = plan.ego, plan.route
+    if conflict.enter_s > config.merge_horizon_s:
+        return None
+    ego_s_m, _ = plan.at(conflict.enter_s)
+    faster_mps = max(0.0, conflict.along_mps - ego.speed_mps)
+    if conflict.front_at_enter_m < ego_s_m - ego.rear_m - 1.0 - 1.5 * faster_mps:
+        return None
+    if conflict.enter_s == 0.0 and conflict.s_at_enter_m < ego.s_m + 0.5 * ego.front_m:
+        return None
+    rear_now_m = conflict.rear_at_enter_m - conflict.along_mps * conflict.enter_s
+    crosses = conflict.turned_rad(route, ego.s_m) > _BESIDE_RAD
+    is_behind = rear_now_m + 2.0 * conflict.half_s_at_enter_m < ego.front_s_m
+    if crosses and is_behind and route.is_junction[route.row_at(ego.s_m)]:
+        return None
+    if rear_now_m - ego.front_m > ego.s_m:
+        cause = leader_cause(conflict.item, conflict.along_mps, config)
+        return Leader(rear_now_m - ego.front_m, conflict.along_mps, cause)
+    least_mps = 0.0 if crosses else _STREAM_SHARE * conflict.along_mps
+    slow_mps = max(least_mps, 1.0, min(conflict.along_mps, ego.speed_mps) - 2.0)
+    cause = Constraint(ConstraintKind.MERGING_TRAFFIC, str(conflict.item.track_id))
+    return SpeedCap(ego.s_m, ego.s_m + _CAP_M, slow_mps, cause)

@@ -1,0 +1,62 @@
+"""Where the ego waits for a road user that crosses its way or comes onto its road."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from planning.config import BehaviorConfig
+from planning.junctions.entry import Junction
+from planning.reference_path import Route
+from planning.signals import stop_position_m
+from planning.traffic.conflicts import AGAINST_RAD, Conflict
+from planning.traffic.ego_plan import EgoPlan
+
+_LINE_BEFORE_CONFLICT_M = 25.0
+"""The ego waits at a stop line or junction entry if that is at most this far before the conflict."""
+
+_PASSED_M = 0.7
+"""How far the speed profile may pass a stop that comes late (`emergency_room_m`). A stop where the ego can just halt
+would move on with it."""
+
+
+def before_crossing_m(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> float:
+    """Arc length at which the ego waits right before the place of a conflict."""
+    return conflict.low_s_m - plan.ego.front_m - config.conflict_gap_m
+
+
+def waiting_place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junction], config: BehaviorConfig) -> float:
+    """Arc length at which the ego waits for a vehicle.
+
+    The ego waits at the first stop line or junction entry that is near the conflict and that gentle braking can reach,
+    otherwise right before the conflict. That is also where it waits for oncoming traffic, in whose gaps it could not
+    come from the line. In a junction without lights, it does not wait on the ways of others there.
+    """
+    ego, route = plan.ego, plan.route
+    place_m = before_crossing_m(conflict, plan, config)
+    for line_s_m in _waiting_lines(route, ego.front_s_m, conflict.low_s_m):
+        if conflict.turned_rad(route, line_s_m) > AGAINST_RAD:
+            break
+        at_line_m = stop_position_m(route, line_s_m, config) - ego.front_m
+        is_near = conflict.low_s_m - line_s_m < _LINE_BEFORE_CONFLICT_M
+        if is_near and ego.deceleration_to_mps2(at_line_m) < config.yellow_decel_mps2:
+            return min(at_line_m, place_m)
+    for junction in junctions:
+        free_m = junction.free_s_m - ego.front_m
+        if (
+            junction.from_s_m <= conflict.low_s_m <= junction.to_s_m
+            and not junction.has_light
+            and ego.front_s_m <= junction.free_s_m
+            and ego.deceleration_to_mps2(free_m) < config.yellow_decel_mps2
+        ):
+            place_m = min(place_m, free_m)
+    return max(place_m, plan.halt_s_m - _PASSED_M)
+
+
+def _waiting_lines(route: Route, from_s_m: float, to_s_m: float) -> list[float]:
+    """Arc lengths of the stop lines and junction entries between two arc lengths."""
+    low, high = np.searchsorted(route.s_m, [from_s_m, to_s_m])
+    inside = route.is_junction[low : high + 1].astype(np.int8)
+    entries = route.s_m[low + 1 + np.flatnonzero(np.diff(inside) == 1)].tolist()
+    return sorted([s.stop_s_m for s in route.signals if from_s_m < s.stop_s_m < to_s_m] + entries)
