@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import markdown_tables
-from benchmarks.experiments import driving, seeing
+from benchmarks.experiments import driving, peers, seeing
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "experiments.md"
@@ -35,6 +35,8 @@ EXPERIMENTS = (
         "weather limits", ("weather/fog_density.json", "weather/sun_altitude_angle.json"), seeing.weather_limits
     ),
     Experiment("cost", ("perception/closed_loop.json", "perception/cpu_shipped.json"), seeing.cost),
+    Experiment("control", ("control/study.json",), peers.control),
+    Experiment("pdm-lite", ("embedded-carla/pdm-lite.json",), peers.pdm_lite),
     Experiment("judges", ("judging/official_judge.json",), driving.judges),
 )
 
