@@ -163,5 +163,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    text = repr(getattr(value, "value", value))
+    with np.printoptions(precision=8, linewidth=75):  # ultralytics changes how numpy prints, when it is imported
+        text = repr(getattr(value, "value", value))
     return text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 3]}..."

@@ -60,6 +60,13 @@ def test_a_number_that_is_not_one_equals_itself() -> None:
     assert (found.field, found.size) == ("scene.ego.z_m", None)
 
 
+def test_the_text_does_not_depend_on_how_numpy_prints() -> None:
+    """Importing ultralytics changes numpy's print options for the whole process."""
+    with np.printoptions(linewidth=320, formatter={"float_kind": "{:11.5g}".format}):
+        (found,) = differences(result(), with_objects(replace(CAR, covariance=np.eye(4))))
+    assert found.now.startswith("array([[1., 0.,")
+
+
 @pytest.mark.parametrize(
     ("now", "field", "there", "told", "size"),
     [
