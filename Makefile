@@ -22,7 +22,7 @@ WORKERS ?= 2
 
 test: ## install what tests need and run them (WORKERS=0 runs them in one process; AV_STACK_DATA=DIR adds tests on real maps and pictures)
 	@scripts/setup.sh dev
-	@.venv/bin/python -m pytest --numprocesses $(WORKERS) $(if $(filter-out 0,$(WORKERS)),--dist loadfile --no-loadscope-reorder) $(PYTEST_ARGS)
+	@.venv/bin/python -m pytest --numprocesses $(WORKERS) $(if $(filter-out 0,$(WORKERS)),--dist loadfile) $(PYTEST_ARGS)
 
 # numpy 2.2, the last for Python 3.10, has other stubs than those that the tests' types follow.
 check: ## format, lint, types, import contracts

@@ -7,6 +7,8 @@ from statistics import mean, median
 from typing import Any
 
 from benchmarks import markdown_tables
+from benchmarks.pdm_lite import Drive
+from benchmarks.pdm_lite import table as drives_table
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -34,6 +36,5 @@ def control(rows: Rows) -> str:
 
 def pdm_lite(rows: Rows) -> str:
     """The driving scores of PDM-Lite, which reads the simulator's truth."""
-    cells = [(row["scenario"], row["town"], f"{row['driving_score']:.0f}") for row in rows]
-    cells.append(("mean", "", f"{mean(row['driving_score'] for row in rows):.0f}"))
-    return markdown_tables.rows(("scenario", "town", "driving score"), cells)
+    mean_score = mean(row["driving_score"] for row in rows)
+    return f"{drives_table(Drive(**row) for row in rows)}\nMean score: {mean_score:.1f}.\n"

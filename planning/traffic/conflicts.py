@@ -29,6 +29,9 @@ OTHER_ROAD_RAD = 0.35
 """A road user whose heading differs from the ego's by more comes from another road; one that turns by no more stays on
 its road."""
 
+INSIDE_M = 0.3
+"""The place of a conflict has a margin, so that others still pass an ego that is so far inside it."""
+
 _PARTS = np.array([-1.0, 0.0, 1.0]) / 3.0
 """A road user's box is split into three along its length; centres of the three, as fractions of the length."""
 

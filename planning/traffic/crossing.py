@@ -7,7 +7,7 @@ import numpy as np
 from av_core.types import ObjectKind
 from planning.config import BehaviorConfig
 from planning.signals import EgoOnRoute
-from planning.traffic.conflicts import Conflict
+from planning.traffic.conflicts import INSIDE_M, Conflict
 from planning.traffic.ego_plan import EgoPlan
 
 _WALKER_BEFORE_S = 1.5
@@ -31,10 +31,6 @@ _START_S, _SURE_START_S, _STARTED_MPS = 0.4, 0.25, 4.0
 """Times that a start takes longer than with the acceleration at once, at most and at least, and the speed from which it
 does not."""
 
-_INSIDE_M = 0.3
-"""An ego that cannot halt before it is so far inside the place of a conflict drives on. The place has a margin, so that
-vehicles still pass there."""
-
 
 def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool:
     """Whether the ego has to wait for a road user that crosses its way.
@@ -46,8 +42,8 @@ def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool
     is_waiting = conflict.item.track_id in plan.yielding_to
     if not is_walker and ego.impatience == 1.0 and _waits_for(ego, conflict, is_waiting):
         return False
-    is_inside = ego.front_s_m > conflict.low_s_m - _INSIDE_M
-    if is_inside if is_walker else plan.halt_s_m + ego.front_m > conflict.low_s_m + _INSIDE_M:
+    is_inside = ego.front_s_m > conflict.low_s_m - INSIDE_M
+    if is_inside if is_walker else plan.halt_s_m + ego.front_m > conflict.low_s_m + INSIDE_M:
         return False
     before_s, after_s = _time_margins(conflict, ego, config, is_waiting)
     starts = max(1.0 - ego.speed_mps / _STARTED_MPS, 0.0)
@@ -69,7 +65,7 @@ def _time_margins(conflict: Conflict, ego: EgoOnRoute, config: BehaviorConfig, i
     hysteresis_s *= 1.0 - ego.impatience
     before_s = config.time_margin_before_s * (1.0 - _BEFORE_SHARE * ego.impatience)
     after_s = config.time_margin_after_s * (1.0 - _AFTER_SHARE * ego.impatience)
-    if ego.impatience > 0.0 and not is_waiting:
+    if ego.impatience > 0.0 and _is_going(ego, is_waiting):
         before_s -= _GOING_S
     return before_s + hysteresis_s, after_s + 0.5 * hysteresis_s
 
@@ -80,5 +76,9 @@ def _waits_for(ego: EgoOnRoute, conflict: Conflict, is_waiting: bool) -> bool:
     if speed_mps > _NEGOTIATING_MPS:
         return False
     room_m = speed_mps * conflict.enter_s - _THEIR_GAP_M
-    is_going = not is_waiting and ego.speed_mps > _GOING_MPS
-    return is_going or speed_mps**2 < 2.0 * _THEIR_BRAKING_MPS2 * room_m
+    return _is_going(ego, is_waiting) or speed_mps**2 < 2.0 * _THEIR_BRAKING_MPS2 * room_m
+
+
+def _is_going(ego: EgoOnRoute, is_waiting: bool) -> bool:
+    """Whether the ego has started and does not give way to the road user."""
+    return not is_waiting and ego.speed_mps > _GOING_MPS

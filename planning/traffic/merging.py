@@ -6,12 +6,9 @@ from av_core.types import Constraint, ConstraintKind
 from planning.config import BehaviorConfig
 from planning.signals import SpeedCap
 from planning.speed import Leader
-from planning.traffic.conflicts import OTHER_ROAD_RAD, Conflict, leader_cause
+from planning.traffic.conflicts import INSIDE_M, OTHER_ROAD_RAD, Conflict, leader_cause
 from planning.traffic.ego_plan import EgoPlan
 from planning.traffic.gap_acceptance import is_gap_enough
-
-_INSIDE_M = 0.3
-"""An ego that cannot halt so far before the place of a conflict drives on."""
 
 _STREAM_SHARE = 0.7
 """The ego becomes no slower than this share of the speed of a vehicle beside it that it lets pass: a stream would
@@ -33,7 +30,7 @@ def must_let_pass(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> 
     comes_from_other_road = conflict.turned_rad(plan.route, ego.s_m) > OTHER_ROAD_RAD
     if not comes_from_other_road or conflict.turn_rad > OTHER_ROAD_RAD:
         return False
-    if plan.halt_s_m + ego.front_m > conflict.low_s_m - _INSIDE_M:
+    if plan.halt_s_m + ego.front_m > conflict.low_s_m - INSIDE_M:
         return False
     s_m, speed_mps = plan.at(conflict.enter_s)
     if s_m + ego.front_m < conflict.rear_at_enter_m - config.conflict_gap_m:

@@ -16,7 +16,7 @@ from planning.traffic.ego_plan import EgoPlan
 _LINE_BEFORE_CONFLICT_M = 25.0
 """The ego waits at a stop line or junction entry if that is at most this far before the conflict."""
 
-_PASSED_M = 0.7
+PASSED_M = 0.7
 """How far the speed profile may pass a stop that comes late (`emergency_room_m`). A stop where the ego can just halt
 would move on with it."""
 
@@ -51,7 +51,7 @@ def waiting_place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junct
             and ego.deceleration_to_mps2(free_m) < config.yellow_decel_mps2
         ):
             place_m = min(place_m, free_m)
-    return max(place_m, plan.halt_s_m - _PASSED_M)
+    return max(place_m, plan.halt_s_m - PASSED_M)
 
 
 def _waiting_lines(route: Route, from_s_m: float, to_s_m: float) -> list[float]:

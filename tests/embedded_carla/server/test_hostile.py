@@ -220,10 +220,10 @@ def test_building_a_map_ends_in_time_and_memory() -> None:
     slow.wait()
     with pytest.raises(MapError, match="not built within"):
         slow.result()
-    large = build_apart.Build("large", town(road()), 0, seconds=10.0, most=1 << 20)
+    # One array is larger than what is left. Without any memory at all, Python raises MemoryError in an endless loop.
+    large = build_apart.Build("large", town(road(length="20000")), 0, most=64 << 20)
     large.wait()
-    # Python without any memory left ends by some error or signal, or raises MemoryError in an endless loop.
-    with pytest.raises(MapError, match=r"no map that can be built|not built within 10 s"):
+    with pytest.raises(MapError, match="no map that can be built"):
         large.result()
 
 

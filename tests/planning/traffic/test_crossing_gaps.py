@@ -10,6 +10,7 @@ from planning import Predictor, find_route
 from planning.config import BehaviorConfig, PredictionConfig, SpeedConfig
 from planning.signals import EgoOnRoute
 from planning.speed import SpeedCeiling, backward_pass, forward_times
+from planning.traffic import waiting_place
 from planning.traffic.behavior import Constraints, TrafficBehavior
 from planning.traffic.conflicts import conflicts_of
 from planning.traffic.corridor import corridor_of
@@ -38,20 +39,22 @@ def northward(y_m: float, speed_mps: float) -> TrackedObject:
     return TrackedObject(9, ObjectKind.CAR, CROSSING_M, y_m, 0.5 * np.pi, (0.0, speed_mps), 4.6, 1.9, 1.5)
 
 
-def decision(other: TrackedObject, impatience: float, yielding_to: frozenset[int] = frozenset()) -> Constraints:
-    """What an ego that stands at WAITS_M decides about one vehicle."""
+def decision(
+    other: TrackedObject, impatience: float, yielding_to: frozenset[int] = frozenset(), ego_mps: float = 0.0
+) -> Constraints:
+    """What an ego at WAITS_M decides about one vehicle."""
     graph = crossing()
     route = find_route(graph, Pose2D(0, 0, 0), Pose2D(170, 0, 0))
     s_m = WAITS_M - FRONT_M
-    ego = EgoOnRoute(s_m, 0.0, FRONT_M, REAR_M, 0.0, impatience)
+    ego = EgoOnRoute(s_m, ego_mps, FRONT_M, REAR_M, 0.0, impatience)
     free = SpeedCeiling(
         s_m + np.arange(160, dtype=np.float64) * 0.5,
         np.full(160, 12.0),
         lambda _: Constraint(ConstraintKind.SPEED_LIMIT),
     )
     reference = backward_pass(free, SpeedConfig())
-    times_s = forward_times(reference, 0.0, 170.0, SpeedConfig())
-    scene = scene_of(ego_state(VehicleState(s_m, 0.0, 0.0, 0.0), Stamp(0, 0.0)), (other,), {})
+    times_s = forward_times(reference, ego_mps, 170.0, SpeedConfig())
+    scene = scene_of(ego_state(VehicleState(s_m, 0.0, 0.0, ego_mps), Stamp(0, 0.0)), (other,), {})
     behavior = TrafficBehavior(CAR.width_m, BehaviorConfig())
     return behavior.constraints(route, ego, Predictor(graph).predict(scene), reference, times_s, yielding_to)
 
@@ -71,12 +74,12 @@ def test_a_conflict_begins_and_ends_when_the_vehicle_is_at_the_corridor(y_m: flo
     assert conflict.leave_s == pytest.approx((-y_m + reach_m) / speed_mps, abs=0.02)
 
 
-def smallest_distance_m(impatience: float, yielding_to: frozenset[int] = frozenset(), speed_mps: float = 11.0) -> float:
-    """How near a vehicle may be for the ego to go before it."""
+def smallest_distance_m(impatience: float, yielding_to: frozenset[int] = frozenset(), ego_mps: float = 0.0) -> float:
+    """How near a vehicle at 11 m/s may be for the ego to go before it."""
     low, high = 0.0, 80.0
     while high - low > 0.1:
         middle = 0.5 * (low + high)
-        gives_way = bool(decision(northward(-middle, speed_mps), impatience, yielding_to).yielding_to)
+        gives_way = bool(decision(northward(-middle, 11.0), impatience, yielding_to, ego_mps).yielding_to)
         low, high = (middle, high) if gives_way else (low, middle)
     return high
 
@@ -91,7 +94,16 @@ def test_who_waits_wants_a_larger_gap_and_who_has_lost_patience_a_smaller_one() 
 
 def test_a_start_into_a_gap_is_not_given_up_for_a_little() -> None:
     """An ego that has started gives way only where the gap is shorter by 0.25 s than the one that it takes."""
-    assert smallest_distance_m(1.0) == pytest.approx(smallest_distance_m(1.0, frozenset({9})) - 0.25 * 11.0, abs=0.2)
+    waits_m = smallest_distance_m(1.0, frozenset({9}), ego_mps=1.0)
+    assert smallest_distance_m(1.0, ego_mps=1.0) == pytest.approx(waits_m - 0.25 * 11.0, abs=0.2)
+
+
+def test_a_vehicle_that_is_first_seen_gets_the_whole_time_of_an_ego_that_stands() -> None:
+    assert smallest_distance_m(1.0) == pytest.approx(smallest_distance_m(1.0, frozenset({9})), abs=0.2)
+
+
+def test_a_late_stop_is_as_far_behind_as_the_speed_profile_may_pass_it() -> None:
+    assert SpeedConfig().emergency_room_m == waiting_place.PASSED_M
 
 
 @pytest.mark.parametrize(("y_m", "speed_mps", "waits"), [(-9.0, 3.0, True), (-9.0, 4.5, True), (-16.0, 7.0, False)])
