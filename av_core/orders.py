@@ -137,6 +137,16 @@ class LeaveSpace:
 
 
 @dataclass(frozen=True, slots=True)
+class QuietJunction:
+    """Keep background traffic out of the next junction on the ego's route until the ego has passed it.
+
+    That ahead of the ego goes, up to the junction. With `others_wait`, that of the other roads stops before it.
+    """
+
+    others_wait: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PlaceEgo:
     """Put the ego, which stands, on the ground at `pose`, which is that of its middle."""
 
@@ -163,3 +173,6 @@ TrafficOrder = StopTraffic | StartTraffic | CapTraffic | ClearTraffic | LeaveSpa
 EgoOrder = PlaceEgo | Disturb
 
 Order = Spawn | ActorOrder | SetSignal | SetWeather | TrafficOrder | EgoOrder
+
+ScriptOrder = Order | QuietJunction
+"""What a script orders: of the world, or of `scenarios.background`."""

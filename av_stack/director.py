@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from av_core.errors import RouteError
+from av_core.orders import Order, QuietJunction
 from av_core.types import ActorTruth, Pose2D, TrackedObject, Truth
 from av_stack.world.base import World
 from planning import Route
@@ -66,11 +67,20 @@ class Director:
         touched = {collision.other_id for collision in truth.collisions}
         hit = frozenset(name for name, actor in truth.actors.items() if actor.track_id in touched)
         now = Situation(time_s, self._step_s, route_m, actors, bodies=bodies, hit=hit)
-        traffic = self._background.step(now) if self._background is not None else ()
-        self._world.direct((*self._engine.step(now), *traffic, *self._weather.step(route_m)))
+        self._world.direct((*self._play(now), *self._weather.step(route_m)))
         for name, run in self._engine.parts.items():
             self._tell(name, run, self._told.get(name), actors)
             self._told[name] = run
+
+    def _play(self, now: Situation) -> Iterator[Order]:
+        """The orders of the script, and those of the background traffic, which obeys the script first."""
+        for order in self._engine.step(now):
+            if not isinstance(order, QuietJunction):
+                yield order
+            elif self._background is not None:
+                self._background.keep_out(order, now.route_m)
+        if self._background is not None:
+            yield from self._background.step(now)
 
     def _ego_body(self, ego: ActorTruth) -> Body:
         vehicle = self._world.vehicle

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from av_core.types import Lane, LaneGraph, LaneKey, Pose2D
 from planning import Route
@@ -16,6 +17,9 @@ WIDTH_MIN_M = 2.25
 
 SAME_JUNCTION_M = 2.0
 """Stretches of one junction that are nearer to each other are one."""
+
+HALF_LANE_M = 1.75
+"""A car is in a junction when its middle is nearer than this to the middle of a lane there."""
 
 STEP_M = 5.0
 """Step of the way back from a junction to a place from which traffic comes."""
@@ -54,6 +58,7 @@ class LanesAlong:
             self._sections.setdefault((key.road_id, key.section), []).append(key)
         self.junctions: Sequence[JunctionAhead] = _junctions(roads.route, roads.graph)
         self._entries: dict[int, list[LaneKey]] = {}
+        self._inside: dict[int, NDArray[np.float64]] = {}
         for key, lane in roads.graph.lanes.items():
             for inside in (roads.graph.lanes[other] for other in lane.successors if other in roads.graph.lanes):
                 if not lane.is_junction and inside.junction_id is not None:
@@ -99,6 +104,14 @@ class LanesAlong:
                     found.append(place)
                     break
         return found
+
+    def is_inside(self, junction: JunctionAhead, pose: Pose2D) -> bool:
+        """Whether a place is on a lane in a junction."""
+        if junction.junction_id not in self._inside:
+            lanes = (lane for lane in self._graph.lanes.values() if lane.junction_id == junction.junction_id)
+            self._inside[junction.junction_id] = np.concatenate([lane.points[:, :2] for lane in lanes])
+        x, y = self._inside[junction.junction_id].T
+        return bool(np.hypot(x - pose.x_m, y - pose.y_m).min() < HALF_LANE_M)
 
     def junction_at(self, route_m: float) -> JunctionAhead | None:
         """The junction that the route is in, or else the next one."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from av_core.frames import map_to_vehicle
-from av_core.orders import Destroy, DriveInTraffic, Move, Order, Spawn
+from av_core.orders import Destroy, DriveInTraffic, Move, Order, QuietJunction, Spawn
 from av_core.types import Pose2D
 from scenarios.background.cars import FASTEST_MPS, FRONT_CARS, SPACING_M, Car, Role, Seen, see, speed_share
 from scenarios.background.lanes import JunctionAhead, LanePlace, LanesAlong
@@ -81,6 +81,13 @@ class BackgroundTraffic:
         self._cars: list[Car] = []
         self._ticks = self._count = 0
         self._sources: dict[int, list[LanePlace]] = {}
+        self._quiet: JunctionAhead | None = None
+        self._others_wait = self._is_way_to_clear = False
+
+    def keep_out(self, order: QuietJunction, route_m: float) -> None:
+        """Keep out of the next junction on the route, of the ego at `route_m`, until the ego has passed it."""
+        self._quiet, self._others_wait = self._lanes.junction_at(route_m), order.others_wait
+        self._is_way_to_clear = True
 
     def step(self, now: Situation) -> tuple[Order, ...]:
         """The orders after a tick."""
@@ -88,13 +95,17 @@ class BackgroundTraffic:
         if (self._ticks - 1) % EVERY_TICKS:
             return ()
         seen = self._look(now)
-        gone = set(self._gone(seen, now))
+        if self._quiet is not None and self._quiet.end_m < now.route_m:
+            self._quiet = None
+        gone = {*self._gone(seen, now), *self._kept_out(seen, now)}
+        self._is_way_to_clear = False
         seen = [one for one in seen if one.car.name not in gone]
         self._cars = [car for car in self._cars if car.name not in gone]
         orders: list[Order] = [Destroy(name) for name in sorted(gone)]
         limit_mps = min(float(self._lanes.route.speed_limit_mps[self._lanes.route.row_at(now.route_m)]), FASTEST_MPS)
         for one in seen:
-            orders += self._drive(one.car, limit_mps * speed_share(one, now.route_m, speed_mps(now.ego)))
+            share = 0.0 if self._has_to_wait(one) else speed_share(one, now.route_m, speed_mps(now.ego))
+            orders += self._drive(one.car, limit_mps * share)
         return (*orders, *self._come(seen, now, limit_mps))
 
     def _look(self, now: Situation) -> list[Seen]:
@@ -132,6 +143,22 @@ class BackgroundTraffic:
         for cars in ahead.values():
             cars.sort(key=lambda one: one.s_m)
             yield from (one.car.name for one in cars[FRONT_CARS:])
+
+    def _kept_out(self, seen: list[Seen], now: Situation) -> Iterator[str]:
+        """The cars in the quiet junction, and once those between the ego and it."""
+        if self._quiet is None:
+            return
+        for one in seen:
+            is_on_way = one.is_on_route and now.route_m < one.s_m <= self._quiet.start_m
+            is_between = self._is_way_to_clear and is_on_way and one.car.role is not Role.ONCOMING
+            if is_between or self._lanes.is_inside(self._quiet, one.pose):
+                yield one.car.name
+
+    def _has_to_wait(self, one: Seen) -> bool:
+        """Whether a car stops before the quiet junction, since it comes on another road than the ego."""
+        if self._quiet is None or not self._others_wait or one.car.role is not Role.CROSSING:
+            return False
+        return one.car.junction == self._lanes.junctions.index(self._quiet)
 
     # ---------------------------------------------------------------- cars that come
 

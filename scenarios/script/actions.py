@@ -161,6 +161,15 @@ class LeaveSpaceTable(Strict):
     within_m: Metres
 
 
+class QuietJunctionTable(Strict):
+    """Keep background traffic out of the next junction on the ego's route until the ego has passed it.
+
+    That ahead of the ego goes, up to the junction. With `others_wait`, that of the other roads stops before it.
+    """
+
+    others_wait: bool = False
+
+
 class Action(OneKey):
     """One thing that an event does."""
 
@@ -187,6 +196,7 @@ class Action(OneKey):
     cap_traffic: CapTrafficTable | None = None
     clear_traffic: ClearTrafficTable | None = None
     leave_space: LeaveSpaceTable | None = None
+    quiet_junction: QuietJunctionTable | None = None
 
     def actor(self) -> str | None:
         """The actor that it is about."""

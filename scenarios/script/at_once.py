@@ -8,7 +8,8 @@ from av_core.orders import (
     DriveItself,
     LeaveSpace,
     OpenDoor,
-    Order,
+    QuietJunction,
+    ScriptOrder,
     ShowLights,
     StartTraffic,
     StopTraffic,
@@ -21,12 +22,13 @@ from scenarios.script.actions import (
     DoorTable,
     LeaveSpaceTable,
     LightsTable,
+    QuietJunctionTable,
     StopTrafficTable,
 )
 from scenarios.script.places import Roads
 
 
-def order_at_once(action: Action, roads: Roads, what: str) -> Order | None:
+def order_at_once(action: Action, roads: Roads, what: str) -> ScriptOrder | None:
     """The one order of an action; None where the action needs more than its keys and the map."""
     own = action.value
     if action.autopilot is not None:
@@ -44,4 +46,6 @@ def order_at_once(action: Action, roads: Roads, what: str) -> Order | None:
         return CapTraffic(own.speed_mps)
     if isinstance(own, ClearTrafficTable):
         return ClearTraffic((roads.pose(own.place, what),), own.within_m)
+    if isinstance(own, QuietJunctionTable):
+        return QuietJunction(own.others_wait)
     return LeaveSpace(own.within_m) if isinstance(own, LeaveSpaceTable) else None

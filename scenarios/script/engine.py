@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from av_core.orders import ClearTraffic, Destroy, Hold, Order, PlaceEgo, Spawn
+from av_core.orders import ClearTraffic, Destroy, Hold, Order, PlaceEgo, ScriptOrder, Spawn
 from av_core.types import Pose2D
 from scenarios.script.actions import (
     Action,
@@ -94,9 +94,9 @@ class Engine:
         ego = (PlaceEgo(self._roads.pose(place, "ego_place")),) if place is not None else ()
         return (*ego, *(order for name in there for order in self._spawn(name)))
 
-    def step(self, now: Situation) -> tuple[Order, ...]:
+    def step(self, now: Situation) -> tuple[ScriptOrder, ...]:
         """The orders after a tick. An event sees those that happened before it in the same tick."""
-        orders: list[Order] = []
+        orders: list[ScriptOrder] = []
         overdue = self._parts.overdue_ends(now.time_s)
         for event, watch in list(self._waiting):
             if event.until in self.fired_s:
@@ -142,7 +142,7 @@ class Engine:
             self._cleared_s[name] = time_s
             yield ClearTraffic(motion.places_ahead(CLEAR_REACH_M, CLEAR_STEP_M), CLEAR_WAY_WITHIN_M)
 
-    def _act(self, action: Action, event: EventTable, now: Situation) -> Iterator[Order]:
+    def _act(self, action: Action, event: EventTable, now: Situation) -> Iterator[ScriptOrder]:
         own, what = action.value, f"event {event.name}"
         at_once = order_at_once(action, self._roads, what)
         if at_once is not None:

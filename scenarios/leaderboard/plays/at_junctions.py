@@ -12,7 +12,19 @@ import numpy as np
 from av_core.errors import RouteError
 from av_core.types import Pose2D
 from scenarios.leaderboard.plays.crossings import WALKER
-from scenarios.leaderboard.plays.play import AT_ONCE_MPS2, BEGIN, END, Play, Values, begin, end, gone, since, soon_at
+from scenarios.leaderboard.plays.play import (
+    AT_ONCE_MPS2,
+    BEGIN,
+    END,
+    Play,
+    Values,
+    begin,
+    end,
+    gone,
+    quiet_begin,
+    since,
+    soon_at,
+)
 from scenarios.leaderboard.plays.right_of_way import passed_junction, red_then_green, release
 from scenarios.leaderboard.plays.site import Site, on_map, pose_of
 from scenarios.leaderboard.plays.turns import GREEN_AFTER_S
@@ -53,7 +65,8 @@ def group(site: Site, values: Values) -> Play:
         walks.append({"name": f"walk_{number}", "when": when, "until": END, "do": [cross]})
     soon = since(BEGIN, soon_at({"place": site.place(at)}, GROUP_BEFORE_S, GROUP_CLOSE_M))
     over = end({"driven": {"event": "soon", "by_m": DRIVE_ON_M}}, gone(actors))
-    events = [begin(site), {"name": "soon", "when": soon, "do": []}, *walks, over]
+    free = [{"leave_space": {"within_m": site.junction.entry_m}}]
+    events = [begin(site, free), {"name": "soon", "when": soon, "do": []}, *walks, over]
     return Play({"actors": actors, "events": events})
 
 
@@ -96,7 +109,8 @@ def bicycles(site: Site, values: Values) -> Play:
     green = {"after": {"event": BEGIN, "delay_s": GREEN_AFTER_S}}
     change = [{"name": "change", "when": green, "until": END, "do": then}] if then else []
     over = [{"clear_flow": "bicycles"}, *(release(site.junction) if has_lights else [])]
-    events = [begin(site, [*first, {"start_flow": "bicycles"}]), *change, end(passed_junction(site), over)]
+    start = quiet_begin(site, [*first, {"start_flow": "bicycles"}], others_wait=True)
+    events = [start, *change, end(passed_junction(site), over)]
     return Play({"flows": {"bicycles": flow}, "events": events})
 
 

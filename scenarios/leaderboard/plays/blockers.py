@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenarios.leaderboard.plays.play import BEGIN, CARS, END, Play, Values, begin, end, gone, since
+from scenarios.leaderboard.plays.play import BEGIN, CARS, END, Play, Values, begin, end, gone, quiet_begin, since
 from scenarios.leaderboard.plays.site import Site, on_map
 
 BLOCKER_M, BLOCKER_NEAR_M, BLOCKER_S = 5.0, 13.0, 10.0
@@ -33,7 +33,7 @@ def behind_the_turn(site: Site, values: Values) -> Play:
     }
     near = since(BEGIN, {"distance": {"actor": "blocker", "below_m": BLOCKER_NEAR_M}})
     events = [
-        begin(site, [{"spawn": "blocker"}, {"lights": {"actor": "blocker", "brake": True}}]),
+        quiet_begin(site, [{"spawn": "blocker"}, {"lights": {"actor": "blocker", "brake": True}}], others_wait=True),
         {"name": "near", "when": near, "do": []},
         end({"after": {"event": "near", "delay_s": BLOCKER_S}}, gone(actors)),
     ]

@@ -46,6 +46,11 @@ def begin(site: Site, do: list[dict[str, Any]] | None = None) -> dict[str, Any]:
     return {"name": BEGIN, "when": {"route_m": max(site.trigger_m - BEGIN_WITHIN_M, 0.0)}, "do": do or []}
 
 
+def quiet_begin(site: Site, do: list[dict[str, Any]], others_wait: bool = False) -> dict[str, Any]:
+    """The same where background traffic keeps out of the junction until the ego has passed it."""
+    return begin(site, [{"quiet_junction": {"others_wait": others_wait}}, *do])
+
+
 def end(when: dict[str, Any], do: list[dict[str, Any]]) -> dict[str, Any]:
     """The event that ends a scenario; never before it has begun."""
     return {"name": END, "when": since(BEGIN, when), "do": do}

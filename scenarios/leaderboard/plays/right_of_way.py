@@ -13,7 +13,19 @@ from av_core.curve import Curve
 from av_core.types import Lane, Pose2D
 from scenarios.leaderboard.plays.junction import Junction
 from scenarios.leaderboard.plays.lane_walk import LaneSpot, walk_ahead, walk_back
-from scenarios.leaderboard.plays.play import AT_ONCE_MPS2, BEGIN, END, Play, Values, begin, end, gone, since, soon_at
+from scenarios.leaderboard.plays.play import (
+    AT_ONCE_MPS2,
+    BEGIN,
+    END,
+    Play,
+    Values,
+    begin,
+    end,
+    gone,
+    quiet_begin,
+    since,
+    soon_at,
+)
 from scenarios.leaderboard.plays.site import Site, on_map
 
 SOURCE_M, SINK_M = 30.0, 10.0
@@ -39,15 +51,17 @@ def running_red(site: Site, values: Values) -> Play:
     junction = site.junction
     own = junction.lights_of(junction.entry)
     lights = [*show(own, "green"), *show(junction.other_lights(own), "red")]
-    return _crossing(site, values, lights, release(junction))
+    return _crossing(site, values, lights, release(junction), others_wait=False)
 
 
 def taking_priority(site: Site, values: Values) -> Play:
     """At a junction without lights an emergency vehicle crosses without giving way."""
-    return _crossing(site, values, [], [])
+    return _crossing(site, values, [], [], others_wait=True)
 
 
-def _crossing(site: Site, values: Values, at_begin: list[dict[str, Any]], at_end: list[dict[str, Any]]) -> Play:
+def _crossing(
+    site: Site, values: Values, at_begin: list[dict[str, Any]], at_end: list[dict[str, Any]], others_wait: bool
+) -> Play:
     """The other vehicle starts so that it meets the ego, and drives on whatever is in its way, for a fixed time.
 
     It may follow the ego out of the junction.
@@ -71,7 +85,7 @@ def _crossing(site: Site, values: Values, at_begin: list[dict[str, Any]], at_end
     gone_s = float(np.hypot(sink.pose.x_m - source.pose.x_m, sink.pose.y_m - source.pose.y_m)) / OTHER_MPS
     over = {"all": [{"after": {"event": "crossed"}}, passed_junction(site)]}
     events = [
-        begin(site, [*at_begin, *appear]),
+        quiet_begin(site, [*at_begin, *appear], others_wait),
         {"name": "cross", "when": soon, "until": END, "do": [drive]},
         {"name": "crossed", "when": {"after": {"event": "cross", "delay_s": gone_s}}, "do": gone(actors)},
         end(over, at_end),

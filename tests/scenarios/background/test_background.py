@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from av_core.orders import Destroy, DriveInTraffic, Order, Spawn
+from av_core.orders import Destroy, DriveInTraffic, Order, QuietJunction, Spawn
 from av_core.types import ActorTruth, LaneGraph, Pose2D
 from av_stack.server_process import embedded_map_files
 from av_stack.world.carla.map import read_lane_graph
@@ -116,6 +116,63 @@ def test_a_car_far_behind_goes_and_is_not_ordered_again() -> None:
         for order in later(traffic, now(170.0, actors=cars))
         if isinstance(order, (Destroy, DriveInTraffic)) and order.actor == names[0]
     ]
+
+
+JUNCTION_X_M = 334.0
+"""The middle of the first junction on the route, from 84 m to 112 m."""
+
+
+def test_a_quiet_junction_is_free_of_cars_until_the_ego_has_passed_it() -> None:
+    traffic = BackgroundTraffic(roads(), 1)
+    first = traffic.step(now(35.0))
+    ahead, behind, other = (spawned_at(first, s_m) for s_m in (50, 20, 65))
+    cars = {ahead: at(236.0 + 50.0), behind: at(236.0 + 20.0), other: at(JUNCTION_X_M)}
+    traffic.keep_out(QuietJunction(others_wait=False), 35.0)
+    assert gone(later(traffic, now(35.0, actors=cars))) == {ahead, other}
+    back = {behind: at(JUNCTION_X_M)}
+    assert gone(later(traffic, now(90.0, actors=back))) == {behind}
+
+
+def test_cars_ahead_of_the_ego_go_only_when_the_junction_becomes_quiet() -> None:
+    traffic = BackgroundTraffic(roads(), 1)
+    first = traffic.step(now(35.0))
+    traffic.keep_out(QuietJunction(others_wait=False), 35.0)
+    later(traffic, now(35.0))
+    overtakes = spawned_at(first, 20)
+    assert not gone(later(traffic, now(35.0, actors={overtakes: at(236.0 + 60.0)})))
+
+
+@pytest.mark.parametrize("others_wait", [False, True])
+def test_cars_on_other_roads_wait_before_a_quiet_junction(others_wait: bool) -> None:
+    traffic = BackgroundTraffic(roads(), 1)
+    traffic.step(now(35.0))
+    come = [order for order in later(traffic, now(60.0)) if isinstance(order, Spawn)]
+    crossing = {order.actor: ActorTruth(order.pose, (0.0, 0.0)) for order in come if is_beside(order.pose)}
+    assert crossing
+    traffic.keep_out(QuietJunction(others_wait), 60.0)
+    before = told(later(traffic, now(60.0, actors=crossing)))
+    assert all((before[name] == 0.0) == others_wait for name in crossing)
+    passed = later(traffic, now(115.0, actors=crossing))
+    after = told(passed)
+    assert all(name in gone(passed) or after.get(name, before[name]) > 0.0 for name in crossing)
+
+
+def is_beside(pose: Pose2D) -> bool:
+    return not 180.0 < pose.y_m < 220.0
+
+
+def told(orders: Sequence[Order]) -> dict[str, float]:
+    return {order.actor: order.speed_mps for order in orders if isinstance(order, DriveInTraffic)}
+
+
+def spawned_at(orders: Sequence[Order], s_m: int) -> str:
+    """The car on the right lane that comes so far along the route."""
+    cars = [order for order in orders if isinstance(order, Spawn) and order.pose.y_m < 196.0]
+    return next(order.actor for order in cars if round(order.pose.x_m - 236.0) == s_m)
+
+
+def gone(orders: Sequence[Order]) -> set[str]:
+    return {order.actor for order in orders if isinstance(order, Destroy)}
 
 
 @given(st.floats(0.0, 120.0), st.floats(0.0, 120.0), st.floats(0.0, 25.0))

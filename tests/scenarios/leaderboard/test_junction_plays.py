@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from av_core.errors import RouteError
-from av_core.orders import SetSignal, Spawn
+from av_core.orders import QuietJunction, SetSignal, Spawn
 from av_core.types import LaneKey, LightState, SideKind, SideLane
 from scenarios.leaderboard.plays.lane_walk import LaneSpot
 from scenarios.leaderboard.plays.site import Site
@@ -241,3 +241,20 @@ def test_cyclists_ride_across_the_egos_turn() -> None:
 def _at(stage: Stage, name: str) -> tuple[float, float]:
     pose = stage.actors[name].pose
     return pose.x_m, pose.y_m
+
+
+@pytest.mark.parametrize(
+    ("name", "turn", "has_lights", "others_wait"),
+    [
+        ("SignalizedJunctionLeftTurn", "left", True, False),
+        ("NonSignalizedJunctionRightTurn", "right", False, True),
+        ("OppositeVehicleTakingPriority", "straight", False, True),
+        ("BlockedIntersection", "left", None, True),
+    ],
+)
+def test_background_traffic_keeps_out_of_the_junction(
+    name: str, turn: str, has_lights: bool | None, others_wait: bool
+) -> None:
+    values: dict[str, Any] = {"direction": "left"} if name.startswith("Opposite") else {}
+    stage = played(site_for(name, turn, has_lights, **values), name, **values).play(20.0)
+    assert [order for _, order in stage.orders(QuietJunction)] == [QuietJunction(others_wait)]

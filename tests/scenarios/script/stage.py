@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from av_core.config import validate
-from av_core.orders import ActorOrder, Destroy, Hold, Move, Order, Spawn
+from av_core.orders import ActorOrder, Destroy, Hold, Move, ScriptOrder, Spawn
 from av_core.types import ActorTruth, LaneGraph, Pose2D
 from planning import PlanningConfig, Route, find_route, pose_on_lane
 from scenarios.script.engine import Engine
@@ -59,7 +59,7 @@ class Stage:
         played = values if isinstance(values, Script) else script(values)
         self.engine = Engine(played, Roads(self.graph, self.route), seed)
         self.actors: dict[str, ActorTruth] = {}
-        self.seen: list[tuple[float, Order]] = []
+        self.seen: list[tuple[float, ScriptOrder]] = []
         self.hit: set[str] = set()
         self.taken: set[str] = set()
         self._ticks = 0
@@ -86,7 +86,7 @@ class Stage:
     def orders(self, kind: type) -> list[tuple[float, Any]]:
         return [(time_s, order) for time_s, order in self.seen if isinstance(order, kind)]
 
-    def _carry_out(self, orders: Sequence[Order]) -> None:
+    def _carry_out(self, orders: Sequence[ScriptOrder]) -> None:
         for order in orders:
             self.seen.append((self.time_s, order))
             if isinstance(order, Spawn) and order.actor not in self.taken:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from av_core.orders import Destroy, DriveItself, Hold, Move, OpenDoor, SetSignal, ShowLights, Spawn
+from av_core.orders import Destroy, DriveItself, Hold, Move, OpenDoor, QuietJunction, SetSignal, ShowLights, Spawn
 from av_core.types import LightState
 from scenarios.script.situation import distance_m
 from tests.planning.lanes_by_hand import beside, join, key, straight
@@ -128,9 +128,11 @@ def test_orders_that_are_passed_on() -> None:
             {"lights": {"actor": "car", "hazard": True, "emergency": True}},
             {"signal": {"ids": ["7"], "state": "red", "for_s": 2.0}},
             {"autopilot": "car"},
+            {"quiet_junction": {"others_wait": True}},
         ),
         standing,
     ).play(4.0)
+    assert [order for _, order in stage.orders(QuietJunction)] == [QuietJunction(others_wait=True)]
     assert [order for _, order in stage.orders(OpenDoor)] == [OpenDoor("car", "front_left")]
     ((_, lights),) = stage.orders(ShowLights)
     assert lights.lights.hazard
