@@ -131,7 +131,7 @@ class ClearTraffic:
 
 @dataclass(frozen=True, slots=True)
 class LeaveSpace:
-    """Remove the background traffic ahead of the ego, on its road and in its direction, within `within_m`."""
+    """Remove the background traffic ahead of the ego, on its lane and within `within_m`."""
 
     within_m: float
 

@@ -156,7 +156,7 @@ class ClearTrafficTable(Strict):
 
 
 class LeaveSpaceTable(Strict):
-    """Remove the background traffic ahead of the ego, on its road and in its direction, within `within_m`."""
+    """Remove the background traffic ahead of the ego, on its lane and within `within_m`."""
 
     within_m: Metres
 

@@ -17,6 +17,9 @@ PULL_AWAY_MPS2 = 3.5
 
 QUEUE_GAP_M, QUEUE_AHEAD, QUEUE_BEHIND = 11.0, 3, 2
 
+SPACE_M = 10.0
+"""The background traffic on the ego's lane goes up to so far behind the parked car."""
+
 
 def pulls_out(site: Site, values: Values) -> Play:
     """A car at the kerb, hidden behind another one, drives into the ego's lane and 30 m along it."""
@@ -31,7 +34,7 @@ def pulls_out(site: Site, values: Values) -> Play:
     drive = {"drive": {"actor": "cutter", "through": way, "speed_mps": PULL_OUT_MPS}}
     passed = {"passed": {"actor": "cutter", "by_m": 10.0}}
     events = [
-        begin(site),
+        begin(site, [{"leave_space": {"within_m": PULL_OUT_AT_M + SPACE_M}}]),
         {"name": "pull_out", "when": since(BEGIN, soon_at({"actor": "cutter"}, 2.35, 10.0)), "do": [drive]},
         end({"any": [passed, {"after": {"event": "pull_out", "delay_s": 15.0}}]}, gone(actors)),
     ]
@@ -63,7 +66,7 @@ def out_of_a_queue(site: Site, values: Values) -> Play:
     }
     on = {"follow_lane": {"actor": "cutter", "speed_mps": 60.0 / 3.6, "yields": True}}
     events = [
-        begin(site),
+        begin(site, [{"leave_space": {"within_m": at + QUEUE_GAP_M * (QUEUE_BEHIND + QUEUE_AHEAD + 1)}}]),
         {"name": "change", "when": since(BEGIN, soon_at({"actor": "cutter"}, 2.7, 15.0)), "do": [change]},
         {"name": "on", "when": {"after": {"event": "change", "delay_s": 3.0}}, "do": [on]},
         end({"after": {"event": "change", "delay_s": 10.0}}, gone(actors)),

@@ -17,8 +17,8 @@ NEAR_M = 50.0
 DOOR_HALF_WIDTH_M = 0.94
 """Half the width of the parked car with the door."""
 
-DOOR_SPACE_M = 20.0
-"""The background traffic up to so far behind the car with the door goes: the simulator's traffic sees no open doors."""
+SPACE_M = 20.0
+"""The background traffic on the ego's lane goes up to so far behind the obstacle: it sees no signs and no doors."""
 
 NEAR_CONES_M = 30.0
 """The same of the cones."""
@@ -53,7 +53,7 @@ def accident(site: Site, values: Values) -> Play:
         "sign": _sign(site, "static.prop.warningaccident", side_of(values)),
     }
     beacons = [{"lights": {"actor": "police", "emergency": True}}]
-    return _obstacle(site, actors, _near("first"), _behind(site, start + 16.0), beacons)
+    return _obstacle(site, actors, start + 16.0, _near("first"), _behind(site, start + 16.0), beacons)
 
 
 def parked(site: Site, values: Values) -> Play:
@@ -65,7 +65,7 @@ def parked(site: Site, values: Values) -> Play:
         "sign": _sign(site, "static.prop.warningaccident", side_of(values)),
     }
     hazard = [{"lights": {"actor": "parked", "hazard": True}}]
-    return _obstacle(site, actors, _near("parked"), _behind(site, start), hazard)
+    return _obstacle(site, actors, start, _near("parked"), _behind(site, start), hazard)
 
 
 def construction(site: Site, values: Values) -> Play:
@@ -85,7 +85,7 @@ def construction(site: Site, values: Values) -> Play:
             "place": site.place(start + along, offset),
         }
     at = {"place": site.place(start), "below_m": NEAR_CONES_M}
-    return _obstacle(site, actors, at, _behind(site, start), [])
+    return _obstacle(site, actors, start, at, _behind(site, start), [])
 
 
 def bicycles(site: Site, values: Values) -> Play:
@@ -108,7 +108,8 @@ def bicycles(site: Site, values: Values) -> Play:
         }
         for name, at in names.items()
     ]
-    return _obstacle(site, actors, _near("second"), {"passed": {"actor": "first", "by_m": PASSED_M}}, ride)
+    passed = {"passed": {"actor": "first", "by_m": PASSED_M}}
+    return _obstacle(site, actors, start + 9.0, _near("second"), passed, ride)
 
 
 def door(site: Site, values: Values) -> Play:
@@ -117,8 +118,7 @@ def door(site: Site, values: Values) -> Play:
     offset = side * site.beside_traffic_m(start, side, DOOR_HALF_WIDTH_M)
     actors = {"parked": {"blueprint": "vehicle.dodge.charger_2020", "place": site.place(start, offset)}}
     opened = {"open_door": {"actor": "parked", "door": "front_left" if side < 0.0 else "front_right"}}
-    space = [{"leave_space": {"within_m": start + DOOR_SPACE_M}}]
-    play = _obstacle(site, actors, _near("parked"), _behind(site, start), space)
+    play = _obstacle(site, actors, start, _near("parked"), _behind(site, start), [])
     soon = since(BEGIN, soon_at({"actor": "parked"}, 3.0, 10.0))
     play.script["events"].insert(1, {"name": "door", "when": soon, "do": [opened, {"stop_traffic": {"behind": True}}]})
     play.script["events"][-1]["do"].append({"start_traffic": {}})
@@ -188,11 +188,19 @@ def _behind(site: Site, last_m: float) -> dict[str, Any]:
 
 
 def _obstacle(
-    site: Site, actors: dict[str, Any], near: dict[str, Any], passed: dict[str, Any], at_start: list[dict[str, Any]]
+    site: Site,
+    actors: dict[str, Any],
+    last_m: float,
+    near: dict[str, Any],
+    passed: dict[str, Any],
+    at_start: list[dict[str, Any]],
 ) -> Play:
-    """The events of an obstacle; `near` says when the ego is near it, as a distance, `passed` when it has passed it."""
+    """The events of an obstacle that reaches up to `last_m`.
+
+    `near` says when the ego is near it, as a distance, `passed` when it has passed it.
+    """
     events = [
-        begin(site, at_start),
+        begin(site, [{"leave_space": {"within_m": last_m + SPACE_M}}, *at_start]),
         {"name": "near", "when": since(BEGIN, {"distance": near}), "do": []},
         end(passed, gone(actors)),
     ]

@@ -9,6 +9,7 @@ from typing import cast
 import carla
 
 from av_core.orders import CapTraffic, ClearTraffic, DriveInTraffic, LeaveSpace, StartTraffic, StopTraffic, TrafficOrder
+from av_core.types import Pose2D
 from av_stack.world.carla.actors import actors_in, destroy
 from av_stack.world.carla.road_users.traffic import Traffic
 from av_stack.world.carla.truth import BACKGROUND_ROLE
@@ -17,6 +18,9 @@ BESIDE_M = 8.0
 """A vehicle ahead of the ego is on its road if it is no farther to the side, and heads nearly the same way."""
 
 SAME_WAY_COS = math.cos(math.radians(45.0))
+
+ON_LANE_M, LANE_STEP_M = 2.0, 2.0
+"""A vehicle is on the ego's lane if it is so near to one of its points, which are so far apart."""
 
 CAP_EVERY_TICKS = 20
 """Ticks after which vehicles that have come since are kept below the speed, too."""
@@ -41,7 +45,8 @@ class BackgroundOrders:
         if isinstance(order, ClearTraffic):
             self._remove(lambda vehicle: _is_near(vehicle.get_location(), order))
         elif isinstance(order, LeaveSpace):
-            self._remove(lambda vehicle: self._is_ahead(vehicle, order.within_m))
+            lane = tuple(self._lane_ahead(order.within_m))
+            self._remove(lambda vehicle: _is_near(vehicle.get_location(), ClearTraffic(lane, ON_LANE_M)))
         elif isinstance(order, CapTraffic):
             self._cap(order.speed_mps)
         elif isinstance(order, StopTraffic):
@@ -111,6 +116,18 @@ class BackgroundOrders:
                 vehicle.set_light_state(carla.VehicleLightState.NONE)
                 self._set_speed(vehicle)
         self._stopped.clear()
+
+    def _lane_ahead(self, within_m: float) -> Iterator[Pose2D]:
+        """Places on the ego's lane ahead of it; where it branches, on the branch that turns least."""
+        at = self._world.get_map().get_waypoint(self._ego.get_location())
+        for _ in range(int(within_m / LANE_STEP_M)):
+            heading = at.transform.get_forward_vector()
+            branches = at.next(LANE_STEP_M)
+            if not branches:
+                return
+            at = max(branches, key=lambda branch: heading.dot(branch.transform.get_forward_vector()))
+            place = at.transform
+            yield Pose2D(place.location.x, -place.location.y, -math.radians(place.rotation.yaw))
 
     def _is_ahead(self, vehicle: carla.Vehicle, within_m: float, way: float = 1.0) -> bool:
         """Whether a vehicle is in front of the ego, with `way` -1 behind it, on its road and in its direction."""
