@@ -5,6 +5,7 @@
 
 #ifndef AV_ON_CPU
 #define AV_SHARED(Type, name) __shared__ Type name
+#define AV_SHARED_ARRAY(Type, name, count) __shared__ Type name[count]
 #define AV_DYNAMIC_SHARED(Type, name)                              \
     extern __shared__ __align__(16) unsigned char av_dynamic_[];   \
     Type* name = reinterpret_cast<Type*>(av_dynamic_)

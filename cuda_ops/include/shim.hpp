@@ -54,7 +54,13 @@ struct Block {
     int votes = 0, vote_result = 0;
     std::vector<Warp> warps;
     std::map<int, std::unique_ptr<unsigned char[]>> shared;
+    std::map<int, size_t> shared_bytes;
     std::vector<unsigned char> dynamic;
+};
+
+struct Cluster {
+    std::vector<Block>* blocks = nullptr;
+    unsigned threads = 0, arrived = 0, round = 0;
 };
 
 struct Fiber {
@@ -66,6 +72,7 @@ struct Fiber {
     bool is_new, done;
     const unsigned* awaited;  // runnable once this differs from `seen`; null: runnable
     unsigned seen;
+    unsigned cluster_round;  // of the cluster's barrier at which this thread arrived last
     std::unique_ptr<char[]> stack;
 };
 
@@ -75,6 +82,7 @@ inline Fiber* current = nullptr;
 inline jmp_buf scheduler;
 inline ucontext_t unused;
 inline const std::function<void()>* body = nullptr;
+inline Cluster cluster;  // the one that runs now
 
 // Fibers start by swapcontext and switch by _setjmp, which makes no system call.
 inline void yield(const unsigned* awaited = nullptr) {
@@ -132,10 +140,31 @@ template <class F> auto exchange(unsigned mask, uint64_t value, F take) {
     return take(warp.result, warp.took_part);
 }
 
-inline unsigned char* shared_memory(int key, size_t bytes) {
-    auto& slot = current->block->shared[key];
+inline unsigned char* shared_memory_of(Block& block, int key, size_t bytes) {
+    auto& slot = block.shared[key];
     if (!slot) { slot.reset(new unsigned char[bytes + 16]); std::memset(slot.get(), 0xA5, bytes + 16); }
+    block.shared_bytes[key] = bytes;
     return reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(slot.get()) + 15) & ~uintptr_t(15));
+}
+inline unsigned char* shared_memory(int key, size_t bytes) { return shared_memory_of(*current->block, key, bytes); }
+
+inline unsigned cluster_rank() { return unsigned(current->block - cluster.blocks->data()); }
+inline void cluster_arrive() {
+    current->cluster_round = cluster.round;
+    if (++cluster.arrived == cluster.threads) { cluster.arrived = 0; cluster.round++; }
+}
+inline void cluster_wait() {
+    if (cluster.round == current->cluster_round) yield(&cluster.round);
+}
+// Where block `rank` of the cluster has the static shared variable that holds `own` in this block.
+inline void* peer_address(void* own, unsigned rank) {
+    for (auto& [key, bytes] : current->block->shared_bytes) {
+        const ptrdiff_t offset = static_cast<unsigned char*>(own) - shared_memory(key, bytes);
+        if (offset >= 0 && size_t(offset) < bytes)
+            return shared_memory_of(cluster.blocks->at(rank), key, bytes) + offset;
+    }
+    std::fprintf(stderr, "shim: no shared variable lies at the address that a block passed to its cluster\n");
+    std::abort();
 }
 
 inline std::vector<std::unique_ptr<Fiber>>& pool() { static std::vector<std::unique_ptr<Fiber>> fibers; return fibers; }
@@ -143,6 +172,7 @@ inline std::vector<std::unique_ptr<Fiber>>& pool() { static std::vector<std::uni
 inline void run_blocks(std::vector<Block>& blocks) {
     auto& fibers = pool();
     size_t used = 0;
+    cluster = {&blocks, unsigned(blocks.size()) * block_dim.x * block_dim.y * block_dim.z};
     for (Block& block : blocks) {
         const unsigned threads = block_dim.x * block_dim.y * block_dim.z;
         block.threads = threads;
@@ -191,8 +221,9 @@ inline void run_blocks(std::vector<Block>& blocks) {
     current = nullptr;
 }
 
-// Runs the blocks one after the other, or all at once for a cooperative launch.
-inline void run(dim3 grid, dim3 block, unsigned shared_bytes, bool cooperative, const std::function<void()>& f) {
+// Runs the blocks one after the other, or each cluster of blocks at once, or all at once for a cooperative launch.
+inline void run(dim3 grid, dim3 block, unsigned shared_bytes, bool cooperative, unsigned cluster_blocks,
+                const std::function<void()>& f) {
     grid_dim = grid;
     block_dim = block;
     body = &f;
@@ -203,9 +234,9 @@ inline void run(dim3 grid, dim3 block, unsigned shared_bytes, bool cooperative, 
                 blocks.emplace_back();
                 blocks.back().index = {x, y, z};
                 blocks.back().dynamic.assign(shared_bytes + 16, 0xA5);
-                if (!cooperative) { run_blocks(blocks); blocks.clear(); }
+                if (!cooperative && blocks.size() == cluster_blocks) { run_blocks(blocks); blocks.clear(); }
             }
-    if (cooperative) run_blocks(blocks);
+    if (!blocks.empty()) run_blocks(blocks);
 }
 
 template <class... A, size_t... I>
@@ -224,6 +255,8 @@ template <class... A> int count(void (*)(A...)) { return sizeof...(A); }
 #define blockDim (shim::block_dim)
 #define gridDim (shim::grid_dim)
 #define AV_SHARED(Type, name) Type& name = *reinterpret_cast<Type*>(shim::shared_memory(__LINE__, sizeof(Type)))
+#define AV_SHARED_ARRAY(Type, name, count) \
+    Type(&name)[count] = *reinterpret_cast<Type(*)[count]>(shim::shared_memory(__LINE__, sizeof(Type) * (count)))
 #define AV_DYNAMIC_SHARED(Type, name)                     \
     Type* name = reinterpret_cast<Type*>(                 \
         (reinterpret_cast<uintptr_t>(shim::current->block->dynamic.data()) + 15) & ~uintptr_t(15))

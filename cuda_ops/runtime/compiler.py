@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -21,18 +21,22 @@ _KERNEL_NAME = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bound
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
-    """One operator's kernel.cu with its compiler options, which are part of the cache key.
+    """A file of kernels with its compiler options, which are part of the cache key.
 
-    The options are preprocessor definitions, and contraction to fused multiply-add.
+    `name` is an operator's folder, which holds kernel.cu, or the path of another .cu file below the package, without
+    its ending. The options are preprocessor definitions, contraction to fused multiply-add, and the instances of
+    template kernels to be compiled, as C++ names ("softmax_warp<float, 4, 8, 4>").
     """
 
     name: str
     definitions: tuple[str, ...] = ()
     fused_multiply_add: bool = False
+    instances: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
-        return PACKAGE / self.name / "kernel.cu"
+        folder = PACKAGE / self.name
+        return folder / "kernel.cu" if folder.is_dir() else folder.with_suffix(".cu")
 
     def text(self) -> str:
         """The source with the package's own headers inlined, each once, so that the cache key covers all of it."""
@@ -46,13 +50,25 @@ class KernelSource:
 def compile_cubin(source: KernelSource, architecture: str, cache_folder: Path | None = None) -> bytes:
     """Machine code (cubin) of `source` for `architecture` ("sm_90a"), from the cache or compiled.
 
+    With an instance, the instance's name in the machine code and a zero byte stand before it (`compile_instance`).
+
     Raises `CompilerMissingError` with the reason if NVRTC is not usable, and `CudaOpsError` with NVRTC's log if the
     source does not compile.
     """
     text = source.text()
     toolkit = toolkit_version()
-    key = key_of([text, *source.definitions, str(source.fused_multiply_add), architecture, toolkit])
+    options = [*source.definitions, str(source.fused_multiply_add), *source.instances]
+    key = key_of([text, *options, architecture, toolkit])
     return KernelCache(cache_folder or default_folder()).get(key, lambda: _compile(source, text, architecture))
+
+
+def compile_instance(
+    source: KernelSource, instance: str, architecture: str, cache_folder: Path | None = None
+) -> tuple[bytes, str]:
+    """Machine code of one template kernel of `source`, and the kernel's name in it; errors as of `compile_cubin`."""
+    cubin = compile_cubin(replace(source, instances=(instance,)), architecture, cache_folder)
+    name, _, code = cubin.partition(b"\0")
+    return code, name.decode()
 
 
 @cache
@@ -76,7 +92,7 @@ def _compile(source: KernelSource, text: str, architecture: str) -> bytes:
     from cuda.core import Program, ProgramOptions
 
     options = ProgramOptions(
-        name=f"{source.name}.cu",
+        name=f"{source.name.replace('/', '_')}.cu",
         std="c++17",
         arch=architecture,
         fma=source.fused_multiply_add,
@@ -84,11 +100,15 @@ def _compile(source: KernelSource, text: str, architecture: str) -> bytes:
         lineinfo=True,
     )
     try:
-        return bytes(Program(text, "c++", options).compile("cubin").code)
+        made = Program(text, "c++", options).compile("cubin", name_expressions=source.instances)
     except Exception as error:
         raise CudaOpsError(
             f"{source.path.name} of {source.name} does not compile for {architecture}: {error}"
         ) from error
+    if not source.instances:
+        return bytes(made.code)
+    (mangled,) = made.symbol_mapping.values()
+    return (mangled if isinstance(mangled, bytes) else str(mangled).encode()) + b"\0" + bytes(made.code)
 
 
 def _with_includes(path: Path, seen: set[Path]) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ctypes
 import logging
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import torch
 
 from cuda_ops.errors import CompilerMissingError, CudaOpsError
-from cuda_ops.runtime.compiler import INSTALL_HINT, KernelSource, compile_cubin, toolkit_version
-from cuda_ops.runtime.launcher import F32, I32, Argument, Dim3
+from cuda_ops.runtime.compiler import INSTALL_HINT, KernelSource, compile_cubin, compile_instance, toolkit_version
+from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Dim3
 
 LOG = logging.getLogger(__name__)
 CONTROL_WORDS = 128
@@ -58,14 +58,15 @@ def architecture_of(device: int) -> str:
 
 
 class GpuLauncher:
-    """A `Launcher` for the kernels of one source on one GPU; created by `launcher`."""
+    """A `Launcher` for the kernels of one source on one GPU; created by `launcher`.
+
+    A template kernel is compiled when it is first used.
+    """
 
     def __init__(self, source: KernelSource, device: int) -> None:
-        from cuda.core import ObjectCode
-
         self._device = device
-        self._name = source.name
-        self._code = ObjectCode.from_cubin(compile_cubin(source, architecture_of(device)), name=source.name)
+        self._source = source
+        self._architecture = architecture_of(device)
         self._kernels: dict[str, Any] = {}
         self._resident: dict[tuple[str, int, int], int] = {}
         self._shared: dict[str, int] = {}
@@ -80,11 +81,12 @@ class GpuLauncher:
         shared_bytes: int = 0,
         cooperative: bool = False,
         early: bool = False,
+        cluster: int = 1,
     ) -> None:
         from cuda.core import launch
 
         stream = _stream(torch.cuda.current_stream(self._device).cuda_stream)
-        config = _config(grid, block, shared_bytes, cooperative, early and self._can_start_early)
+        config = _config(grid, block, shared_bytes, cooperative, early and self._can_start_early, cluster)
         if shared_bytes > self._shared.get(kernel, SHARED_UNASKED):
             self._ask_for_shared(kernel, shared_bytes)
         launch(stream, config, self._kernel(kernel), *[_value(argument) for argument in arguments])
@@ -113,25 +115,38 @@ class GpuLauncher:
 
     def _kernel(self, name: str) -> Any:
         if name not in self._kernels:
-            self._kernels[name] = self._code.get_kernel(name)
+            self._kernels[name] = self._instance(name) if "<" in name else self._code.get_kernel(name)
         return self._kernels[name]
+
+    @cached_property
+    def _code(self) -> Any:
+        from cuda.core import ObjectCode
+
+        return ObjectCode.from_cubin(compile_cubin(self._source, self._architecture), name=self._source.name)
+
+    def _instance(self, name: str) -> Any:
+        from cuda.core import ObjectCode
+
+        cubin, mangled = compile_instance(self._source, name, self._architecture)
+        return ObjectCode.from_cubin(cubin, name=name).get_kernel(mangled)
 
 
 @cache
-def launcher(name: str, device: int) -> GpuLauncher:
-    """The launcher of the operator in folder `name`; raises `CudaOpsError` if kernels cannot run on this machine."""
+def launcher(name: str, device: int, fused_multiply_add: bool = False) -> GpuLauncher:
+    """The launcher of the kernels in `KernelSource(name)`; raises `CudaOpsError` if they cannot run on this machine."""
     reason = why_no_gpu()
     if reason is not None:
         raise CudaOpsError(f"{name}: {reason}; {INSTALL_HINT}")
-    return GpuLauncher(KernelSource(name), device)
+    return GpuLauncher(KernelSource(name, fused_multiply_add=fused_multiply_add), device)
 
 
 @lru_cache(maxsize=4096)
-def _config(grid: Dim3, block: int, shared_bytes: int, cooperative: bool, early: bool) -> Any:
+def _config(grid: Dim3, block: int, shared_bytes: int, cooperative: bool, early: bool, cluster: int) -> Any:
     from cuda.core import LaunchConfig
 
     return LaunchConfig(
-        grid=grid,
+        grid=(grid[0] // cluster, *grid[1:]),  # cuda.core counts clusters
+        cluster=cluster if cluster > 1 else None,
         block=block,
         shmem_size=shared_bytes,
         is_cooperative=cooperative,
@@ -149,6 +164,8 @@ def _stream(handle: int) -> Any:
 def _value(argument: Argument) -> Any:
     if isinstance(argument, I32):
         return ctypes.c_int32(argument.value)
+    if isinstance(argument, I64):
+        return ctypes.c_int64(argument.value)
     if isinstance(argument, F32):
         return ctypes.c_float(argument.value)
     return 0 if argument.array is None else argument.array.data_ptr()

@@ -17,6 +17,13 @@ class I32:
 
 
 @dataclass(frozen=True, slots=True)
+class I64:
+    """A 64-bit integer argument."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
 class F32:
     """A 32-bit float argument."""
 
@@ -30,7 +37,7 @@ class Ptr:
     array: Any
 
 
-Argument = I32 | F32 | Ptr
+Argument = I32 | I64 | F32 | Ptr
 
 
 class Launcher(Protocol):
@@ -45,8 +52,12 @@ class Launcher(Protocol):
         shared_bytes: int = 0,
         cooperative: bool = False,
         early: bool = False,
+        cluster: int = 1,
     ) -> None:
         """Start `kernel`; returns before it has run.
+
+        `kernel` is the name of an `extern "C"` kernel, or a template with its arguments ("softmax_warp<float, 4>").
+        `cluster` blocks that follow one another along x run at once and share their memory (sm_90 and later).
 
         With `early`, its blocks may begin while the kernel before it still runs (programmatic dependent launch). Such a
         kernel must call `av_wait_for_earlier` before it reads or writes memory that earlier kernels use.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ import pytest
 
 from cuda_ops.runtime.cache import KernelCache, default_folder, key_of
 from cuda_ops.runtime.compiler import INCLUDE, KernelSource
-from cuda_ops.runtime.launcher import F32, I32, Argument, Dim3
+from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Dim3
 
 CONTROL_WORDS = 128
 FLAGS = ("-std=c++17", "-O1", "-g0", "-shared", "-fPIC", "-ffp-contract=off", "-w")
@@ -37,18 +38,18 @@ def build(source: KernelSource, folder: Path) -> ctypes.CDLL:
     compiler = find_compiler()
     text = f'#include "{INCLUDE / "shim.hpp"}"\n{source.text()}\n'
     text += "".join(
-        f'extern "C" int count_{name}() {{ return shim::count(&{name}); }}\n'
-        f'extern "C" void run_{name}(unsigned gx, unsigned gy, unsigned gz, unsigned threads, unsigned shared, '
-        f"int cooperative, void** a) {{\n    shim::run({{gx, gy, gz}}, {{threads, 1, 1}}, shared, cooperative, "
-        f"[&] {{ shim::call(&{name}, a); }});\n}}\n"
-        for name in source.kernels()
+        f'extern "C" int count_{symbol(name)}() {{ return shim::count(&{name}); }}\n'
+        f'extern "C" void run_{symbol(name)}(unsigned gx, unsigned gy, unsigned gz, unsigned threads, unsigned shared, '
+        f"int cooperative, unsigned cluster, void** a) {{\n    shim::run({{gx, gy, gz}}, {{threads, 1, 1}}, shared, "
+        f"cooperative, cluster, [&] {{ shim::call(&{name}, a); }});\n}}\n"
+        for name in (*source.kernels(), *source.instances)
     )
     flags = [*FLAGS, *(f"-D{name}" for name in source.definitions)]
     version = subprocess.run([compiler, "--version"], capture_output=True, check=True, text=True).stdout
     key = key_of([text, (INCLUDE / "shim.hpp").read_text(), *flags, version])
 
     def make() -> bytes:
-        unit, library = folder / f"{source.name}.cpp", folder / f"{source.name}.so"
+        unit, library = folder / f"{source.path.stem}.cpp", folder / f"{source.path.stem}.so"
         unit.write_text(text)
         done = subprocess.run([compiler, *flags, str(unit), "-o", str(library)], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:4000]
@@ -58,6 +59,11 @@ def build(source: KernelSource, folder: Path) -> ctypes.CDLL:
     path = folder / f"{key[:16]}.so"
     path.write_bytes(payload)
     return ctypes.CDLL(str(path))
+
+
+def symbol(kernel: str) -> str:
+    """The kernel's name, or the template with its arguments, as a name in C."""
+    return re.sub(r"\W+", "_", kernel).strip("_")
 
 
 class ShimLauncher:
@@ -78,12 +84,15 @@ class ShimLauncher:
         shared_bytes: int = 0,
         cooperative: bool = False,
         early: bool = False,
+        cluster: int = 1,
     ) -> None:
+        assert grid[0] % cluster == 0
         values: list[Any] = [_value(argument) for argument in arguments]
-        wanted = getattr(self.library, f"count_{kernel}")()
+        wanted = getattr(self.library, f"count_{symbol(kernel)}")()
         assert wanted == len(values), f"{kernel} takes {wanted} arguments, not {len(values)}"
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-        getattr(self.library, f"run_{kernel}")(*grid, block, shared_bytes, int(cooperative), pointers)
+        run = getattr(self.library, f"run_{symbol(kernel)}")
+        run(*grid, block, shared_bytes, int(cooperative), cluster, pointers)
         assert not self._control[1:].any(), f"{kernel} left its counters dirty: {self._control}"
         assert cooperative or self._control[0] == 0x80000000, f"{kernel} wrote the barrier's word: {self._control}"
 
@@ -97,6 +106,8 @@ class ShimLauncher:
 def _value(argument: Argument) -> Any:
     if isinstance(argument, I32):
         return ctypes.c_int32(argument.value)
+    if isinstance(argument, I64):
+        return ctypes.c_int64(argument.value)
     if isinstance(argument, F32):
         return ctypes.c_float(argument.value)
     if argument.array is None:

@@ -1,0 +1,63 @@
+// Elements of the operator library (float32, float16, bfloat16), and packs of them: up to 16 bytes that one instruction
+// loads or stores. Arithmetic is in float32; a result is rounded once, when it is packed.
+//
+// The host chooses LANES so that every pack of a problem is aligned and full (`rows.py`), hence no kernel needs a
+// second path for misaligned addresses: LANES is then smaller.
+#pragma once
+#include "av_cuda.cuh"
+
+struct av_bf16 {
+    uint16_t bits;
+};
+
+__device__ inline float av_to_float(av_bf16 x) { return __uint_as_float(uint32_t(x.bits) << 16); }
+__device__ inline av_bf16 av_to_bf16(float x) {
+#if !defined(AV_ON_CPU) && __CUDA_ARCH__ >= 800
+    av_bf16 rounded;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(rounded.bits) : "f"(x));
+    return rounded;
+#else
+    const uint32_t u = __float_as_uint(x);
+    if (x != x) return {uint16_t(u >> 16 | 0x40u)};                      // rounding could make an infinity of a NaN
+    return {uint16_t((u + 0x7fffu + (u >> 16 & 1u)) >> 16)};             // to nearest, ties to even
+#endif
+}
+template <> __device__ inline av_bf16 av_from_float<av_bf16>(float x) { return av_to_bf16(x); }
+
+template <class T, int LANES> struct alignas(sizeof(T) * LANES) av_pack {
+    T at[LANES];
+};
+
+template <class T, int LANES> __device__ inline av_pack<T, LANES> av_load(const T* p) {
+    return *reinterpret_cast<const av_pack<T, LANES>*>(p);
+}
+template <class T, int LANES> __device__ inline void av_store(T* p, av_pack<T, LANES> pack) {
+    *reinterpret_cast<av_pack<T, LANES>*>(p) = pack;
+}
+// Load of data that no thread reads again: it does not displace weights from the L1 cache.
+template <class T, int LANES> __device__ inline av_pack<T, LANES> av_load_once(const T* p) {
+#ifndef AV_ON_CPU
+    if constexpr (sizeof(T) * LANES == 16) {
+        union {
+            uint32_t word[4];
+            av_pack<T, LANES> pack;
+        } got;
+        asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+            : "=r"(got.word[0]), "=r"(got.word[1]), "=r"(got.word[2]), "=r"(got.word[3])
+            : "l"(p));
+        return got.pack;
+    }
+#endif
+    return av_load<T, LANES>(p);
+}
+
+template <class T, int LANES> __device__ inline void av_unpack(av_pack<T, LANES> pack, float* x) {
+#pragma unroll
+    for (int k = 0; k < LANES; ++k) x[k] = av_to_float(pack.at[k]);
+}
+template <class T, int LANES> __device__ inline av_pack<T, LANES> av_packed(const float* x) {
+    av_pack<T, LANES> pack;
+#pragma unroll
+    for (int k = 0; k < LANES; ++k) pack.at[k] = av_from_float<T>(x[k]);
+    return pack;
+}

@@ -1,0 +1,52 @@
+"""The ladders of ReLU and the sigmoid, which share their kernels."""
+
+from __future__ import annotations
+
+from cuda_ops.library import flat
+from cuda_ops.library.ladder import Ladder, Version
+
+
+def _ladder(name: str, formula: str, operations: int) -> Ladder:
+    function = f"av_{name}, "
+    return Ladder(
+        name=name,
+        folder="activation",
+        formula=formula,
+        arrays=("x", "out"),
+        moved_bytes=lambda problem: 2 * problem.count * problem.element.size_bytes,
+        operations=lambda problem: operations * problem.count,
+        preferred=lambda problem: 3,
+        versions=(
+            Version(
+                1,
+                "scalar",
+                change="One thread per element.",
+                why="It is the simplest kernel that uses the whole GPU.",
+                limit="A thread has 4 bytes (2 in half precision) in flight: too few for the memory's latency.",
+                launch=flat.scalar(f"activation_scalar<{function}"),
+                fits=flat.fits_grid,
+            ),
+            Version(
+                2,
+                "vector",
+                change="One pack of 16 bytes per thread.",
+                why="A quarter (float32) or an eighth (half precision) of the instructions move the same bytes.",
+                limit="A block lives for one pack per thread: starting blocks costs as much as their work.",
+                launch=flat.vector(f"activation_vector<{function}"),
+                instructions=("LDG.E.128", "STG.E.128"),
+            ),
+            Version(
+                3,
+                "tile",
+                change="A tile of four packs per thread; all loads are issued before the first use.",
+                why="Four loads of 16 bytes per thread are in flight.",
+                limit="The memory's bandwidth: the kernel reads and writes each byte once.",
+                launch=flat.tile(f"activation_tile<{function}"),
+                instructions=("LDG.E.128", "STG.E.128"),
+            ),
+        ),
+    )
+
+
+RELU = _ladder("relu", "out = max(x, 0)", 1)
+SIGMOID = _ladder("sigmoid", "out = 1 / (1 + e^-x)", 4)

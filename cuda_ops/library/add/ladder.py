@@ -1,0 +1,57 @@
+"""The ladder of vector addition: the first page of the library."""
+
+from __future__ import annotations
+
+from cuda_ops.library import flat
+from cuda_ops.library.ladder import Ladder, Version
+
+ADD = Ladder(
+    name="add",
+    folder="add",
+    formula="out = x + y",
+    arrays=("x", "y", "out"),
+    moved_bytes=lambda problem: 3 * problem.count * problem.element.size_bytes,
+    operations=lambda problem: problem.count,
+    preferred=lambda problem: 4,
+    versions=(
+        Version(
+            1,
+            "scalar",
+            change="One thread per element.",
+            why="It is the simplest kernel that uses the whole GPU: neighbouring threads read neighbouring elements, so "
+            "that the 32 loads of a warp are a few transactions.",
+            limit="A load brings 4 bytes (2 in half precision) to a thread, and a thread has one load of each input in "
+            "flight: too few bytes for the memory's latency.",
+            launch=flat.scalar("add_scalar<"),
+            fits=flat.fits_grid,
+        ),
+        Version(
+            2,
+            "vector",
+            change="One pack of 16 bytes per thread.",
+            why="A quarter (float32) or an eighth (half precision) of the instructions move the same bytes.",
+            limit="A block lives for one pack per thread: starting blocks costs as much as their work.",
+            launch=flat.vector("add_vector<"),
+            instructions=("LDG.E.128", "STG.E.128"),
+        ),
+        Version(
+            3,
+            "grid_stride",
+            change="As many blocks as the GPU holds; each thread loops over the array.",
+            why="Blocks start once. The index arithmetic of a thread is shared by all its packs.",
+            limit="The next load of a thread waits for its store, unless the compiler unrolls the loop; the last round "
+            "leaves processors idle.",
+            launch=flat.grid_stride("add_grid_stride<"),
+            instructions=("LDG.E.128", "STG.E.128"),
+        ),
+        Version(
+            4,
+            "tile",
+            change="A tile of four packs per thread; all loads are issued before the first sum.",
+            why="Eight loads of 16 bytes per thread are in flight, and the hardware deals out the tiles.",
+            limit="The memory's bandwidth: the kernel reads and writes each byte once.",
+            launch=flat.tile("add_tile<"),
+            instructions=("LDG.E.128", "STG.E.128"),
+        ),
+    ),
+)

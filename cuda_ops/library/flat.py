@@ -1,0 +1,68 @@
+"""Launch rules of operators on flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cuda_ops.library.ladder import Launch, Problem
+from cuda_ops.runtime.launcher import I64, Launcher, Ptr, ceil_div
+
+THREADS = 256
+UNROLL = 4
+"""Packs per thread of the tile kernels."""
+GRID_MAX = 2**31 - 1
+
+
+def arguments(problem: Problem, arrays: Sequence[Any]) -> list[Any]:
+    """The arrays and the number of elements."""
+    return [*(Ptr(array) for array in arrays), I64(problem.count)]
+
+
+def scalar(template: str) -> Launch:
+    """One element per thread; `template` is the kernel with its first arguments ("add_scalar<")."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        grid = (ceil_div(problem.count, THREADS), 1, 1)
+        launcher.launch(f"{template}{problem.element.cuda}>", grid, THREADS, arguments(problem, arrays))
+
+    return launch
+
+
+def vector(template: str) -> Launch:
+    """One pack per thread, and one more thread for each element behind the last full pack."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        threads = problem.count // problem.lanes + problem.count % problem.lanes
+        kernel = f"{template}{problem.element.cuda}, {problem.lanes}>"
+        launcher.launch(kernel, (ceil_div(threads, THREADS), 1, 1), THREADS, arguments(problem, arrays))
+
+    return launch
+
+
+def grid_stride(template: str) -> Launch:
+    """As many blocks as the GPU holds at once."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        kernel = f"{template}{problem.element.cuda}, {problem.lanes}>"
+        most = launcher.resident_blocks(kernel, THREADS)
+        blocks = min(most, ceil_div(problem.count, THREADS * problem.lanes))
+        launcher.launch(kernel, (blocks, 1, 1), THREADS, arguments(problem, arrays))
+
+    return launch
+
+
+def tile(template: str, unroll: int = UNROLL) -> Launch:
+    """A tile of `unroll` packs per thread for each block."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        kernel = f"{template}{problem.element.cuda}, {problem.lanes}, {unroll}>"
+        blocks = ceil_div(problem.count, THREADS * problem.lanes * unroll)
+        launcher.launch(kernel, (blocks, 1, 1), THREADS, arguments(problem, arrays))
+
+    return launch
+
+
+def fits_grid(problem: Problem) -> bool:
+    """Whether a grid of one element per thread is not too large."""
+    return ceil_div(problem.count, THREADS) <= GRID_MAX

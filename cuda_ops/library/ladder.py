@@ -1,0 +1,135 @@
+"""Types of an operator's ladder: its versions, and the problem that a version is launched for.
+
+A ladder is one table. Tests, benchmark and the operator's page are made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cuda_ops.errors import CudaOpsError
+from cuda_ops.runtime.launcher import Launcher
+
+PACK_BYTES = 16
+"""Bytes that one thread loads by one instruction, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A floating-point type: its name in torch, its name in the kernels, and its size."""
+
+    name: str
+    cuda: str
+    size_bytes: int
+
+
+FLOAT32 = Element("float32", "float", 4)
+FLOAT16 = Element("float16", "av_half", 2)
+BFLOAT16 = Element("bfloat16", "av_bf16", 2)
+ELEMENTS = (FLOAT32, FLOAT16, BFLOAT16)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One call of an operator: `rows` rows of `columns` elements; a flat array is one row.
+
+    Every row of every array begins at a multiple of `lanes` elements, and `columns` is a multiple of `lanes` unless the
+    operator takes flat arrays. `epsilon` is LayerNorm's; `architecture` is 90 for sm_90.
+    """
+
+    element: Element
+    rows: int
+    columns: int
+    lanes: int
+    architecture: int
+    epsilon: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """The number of elements of one array."""
+        return self.rows * self.columns
+
+
+Launch = Callable[[Launcher, Problem, Sequence[Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One kernel of a ladder, in the file v{number}_{name}.cu, and what a reader should know about it."""
+
+    number: int
+    name: str
+    change: str
+    """What differs from the version before."""
+    why: str
+    """Why it is faster."""
+    limit: str
+    """What limits it, which is what the next version changes."""
+    launch: Launch
+    fits: Callable[[Problem], bool] = lambda problem: True
+    """Whether the version can run the problem."""
+    architecture_min: int = 75
+    elements: tuple[Element, ...] = ELEMENTS
+    fused_multiply_add: bool = True
+    """Compiler option: products and sums may be rounded once."""
+    instructions: tuple[str, ...] = ()
+    """Machine instructions of sm_90 that the version is about, for float32 and full packs."""
+
+    def can_run(self, problem: Problem) -> bool:
+        """Whether the GPU, the element type and the problem's size suit the version."""
+        is_known = problem.element in self.elements and problem.architecture >= self.architecture_min
+        return is_known and self.fits(problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """All versions of one operator."""
+
+    name: str
+    folder: str
+    formula: str
+    arrays: tuple[str, ...]
+    """The arrays of `Version.launch`, in order; the last one is the result."""
+    versions: tuple[Version, ...]
+    moved_bytes: Callable[[Problem], int]
+    """Fewest bytes that the operator moves: each input read once, the result written once."""
+    operations: Callable[[Problem], int]
+    """Floating-point operations, an exponential counted as one."""
+    preferred: Callable[[Problem], int]
+    """The number of the fastest version."""
+
+    def choose(self, problem: Problem, number: int | None = None) -> Version:
+        """Version `number`, or the fastest one for the problem.
+
+        Raises `CudaOpsError` if there is no such version, or it cannot run the problem; the message names those that
+        can.
+        """
+        wanted = self.preferred(problem) if number is None else number
+        for version in self.versions:
+            if version.number == wanted and version.can_run(problem):
+                return version
+        able = [str(version.number) for version in self.versions if version.can_run(problem)]
+        raise CudaOpsError(
+            f"{self.name}: version is {wanted}, but {problem.rows} x {problem.columns} {problem.element.name} on "
+            f"sm_{problem.architecture} can be run by {', '.join(able) or 'none'}"
+        )
+
+    def source(self, version: Version) -> str:
+        """The name of the version's `KernelSource`."""
+        return f"library/{self.folder}/v{version.number}_{version.name}"
+
+
+def lanes_for(element: Element, addresses: Sequence[int], columns: int | None = None) -> int:
+    """Elements of the largest pack that is aligned in all arrays; with `columns`, in each row of them too.
+
+    A row that is no whole number of such packs gets smaller ones.
+    """
+    lanes = PACK_BYTES // element.size_bytes
+    while lanes > 1 and (
+        any(address % (lanes * element.size_bytes) for address in addresses)
+        or (columns is not None and columns % lanes != 0)
+    ):
+        lanes //= 2
+    return lanes

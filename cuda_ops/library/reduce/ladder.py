@@ -1,0 +1,108 @@
+"""The ladders of the sum and the dot product, which share their kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cuda_ops.library.ladder import Ladder, Launch, Problem, Version
+from cuda_ops.runtime.launcher import I32, I64, Launcher, Ptr, ceil_div
+
+PARTIALS_MAX = 4096
+"""Blocks of a grid, at most; the array `partials` has as many doubles."""
+THREADS = 256
+VECTOR_THREADS, VECTOR_UNROLL = 512, 4
+
+
+def _two_launches(name: str, is_dot: str) -> Launch:
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        x, y, partials, out = arrays
+        element = problem.element.cuda
+        kernel = f"reduce_{name}<{element}, {is_dot}>"
+        blocks = _blocks(launcher, kernel, THREADS, problem.count)
+        launcher.launch(kernel, (blocks, 1, 1), THREADS, [Ptr(x), Ptr(y), Ptr(partials), I64(problem.count)])
+        launcher.launch(f"finish_{name}<{element}>", (1, 1, 1), THREADS, [Ptr(partials), Ptr(out), I32(blocks)])
+
+    return launch
+
+
+def _one_launch(kernel_of: Any, threads: int, each_of: Any) -> Launch:
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        x, y, partials, out = arrays
+        kernel = kernel_of(problem)
+        blocks = _blocks(launcher, kernel, threads * each_of(problem), problem.count, threads)
+        control = launcher.control_words()
+        values = [Ptr(x), Ptr(y), Ptr(partials), Ptr(control), Ptr(out), I64(problem.count)]
+        launcher.launch(kernel, (blocks, 1, 1), threads, values)
+
+    return launch
+
+
+def vector(is_dot: str, threads: int = VECTOR_THREADS, unroll: int = VECTOR_UNROLL) -> Launch:
+    """Launch rule of version 4: blocks of `threads` threads that have `unroll` packs in flight."""
+    return _one_launch(
+        lambda p: f"reduce_vector<{p.element.cuda}, {p.lanes}, {unroll}, {threads}, {is_dot}>",
+        threads,
+        lambda p: p.lanes * unroll,
+    )
+
+
+def _blocks(launcher: Launcher, kernel: str, each: int, count: int, threads: int = THREADS) -> int:
+    """Blocks that run at once, but none without elements; `each` is the number of elements of a block's round."""
+    return min(launcher.resident_blocks(kernel, threads), PARTIALS_MAX, ceil_div(count, each))
+
+
+def _ladder(name: str, formula: str, inputs: int) -> Ladder:
+    is_dot = "true" if inputs == 2 else "false"
+    return Ladder(
+        name=name,
+        folder="reduce",
+        formula=formula,
+        arrays=("x", "y", "partials", "out"),
+        moved_bytes=lambda problem: inputs * problem.count * problem.element.size_bytes,
+        operations=lambda problem: inputs * problem.count,
+        preferred=lambda problem: 4,
+        versions=(
+            Version(
+                1,
+                "tree",
+                change="Each block adds its threads' sums by a tree in shared memory; a second launch adds the blocks'.",
+                why="All processors work, and the order of additions is fixed, so that reruns give equal bits.",
+                limit="Nine barriers per block, in which most threads have nothing to do.",
+                launch=_two_launches("tree", is_dot),
+            ),
+            Version(
+                2,
+                "shuffle",
+                change="Warps add by shuffles; sums across threads are in double precision.",
+                why="Lanes exchange registers: one barrier per block instead of nine.",
+                limit="The second launch, which costs more than a small sum itself.",
+                launch=_two_launches("shuffle", is_dot),
+                instructions=("SHFL.BFLY",),
+            ),
+            Version(
+                3,
+                "one_launch",
+                change="The block that comes last adds the partial sums.",
+                why="One launch. An atomic counter with release and acquire tells a block that it is the last.",
+                limit="A thread loads one element at a time: too few bytes in flight.",
+                launch=_one_launch(
+                    lambda p: f"reduce_one_launch<{p.element.cuda}, {is_dot}>", THREADS, lambda p: 1
+                ),
+                instructions=("ATOM",),
+            ),
+            Version(
+                4,
+                "vector",
+                change="Packs of 16 bytes, four in flight per thread, with a sum for each lane of the packs.",
+                why="16 times the bytes in flight; additions do not wait for one another, and float32 stays exact.",
+                limit="The memory's bandwidth: each byte is read once.",
+                launch=vector(is_dot),
+                instructions=("LDG.E.128", "ATOM"),
+            ),
+        ),
+    )
+
+
+SUM = _ladder("sum", "out = sum of x", 1)
+DOT = _ladder("dot", "out = sum of x * y", 2)

@@ -1,0 +1,34 @@
+// Softmax of each row in two passes instead of three, from packs of up to 16 bytes; one block per row.
+//
+// Maximum and sum are found together: when a greater element comes, the sum so far is scaled to it (av_softmax.cuh).
+// Rows may be of any length.
+#include "av_softmax.cuh"
+#include "av_vector.cuh"
+
+template <class T, int LANES, int THREADS>
+__global__ void __launch_bounds__(THREADS) softmax_online(const T* x, T* out, int64_t columns) {
+    AV_SHARED_ARRAY(float2, slots, 32);
+    const T* row = x + int64_t(blockIdx.x) * columns;
+    T* row_out = out + int64_t(blockIdx.x) * columns;
+    av_softmax_state own = {-INFINITY, 0.0f};
+    for (int64_t i = int64_t(threadIdx.x) * LANES; i < columns; i += THREADS * LANES) {
+        float value[LANES];
+        av_unpack<T, LANES>(av_load<T, LANES>(row + i), value);
+        float most = own.most;
+#pragma unroll
+        for (int k = 0; k < LANES; ++k) most = fmaxf(most, value[k]);
+        const float shift = av_softmax_shift(most);
+        own = {most, own.sum * expf(own.most - shift)};
+#pragma unroll
+        for (int k = 0; k < LANES; ++k) own.sum += expf(value[k] - shift);
+    }
+    own = av_softmax_join_block<THREADS>(own, slots);
+    const float shift = av_softmax_shift(own.most), factor = 1.0f / own.sum;
+    for (int64_t i = int64_t(threadIdx.x) * LANES; i < columns; i += THREADS * LANES) {
+        float value[LANES];
+        av_unpack<T, LANES>(av_load<T, LANES>(row + i), value);
+#pragma unroll
+        for (int k = 0; k < LANES; ++k) value[k] = expf(value[k] - shift) * factor;
+        av_store<T, LANES>(row_out + i, av_packed<T, LANES>(value));
+    }
+}

@@ -1,0 +1,20 @@
+// Softmax of rows of up to 32,768 elements: one block per row, with the row in its registers.
+//
+// The row is read once, by packs that are all in flight together. Several blocks share a processor, so that some load
+// while others compute or store.
+#include "av_reduce.cuh"
+#include "av_row.cuh"
+
+template <class T, int LANES, int VECTORS, int THREADS>
+__global__ void __launch_bounds__(THREADS) softmax_block(const T* x, T* out, int columns) {
+    AV_SHARED_ARRAY(float, slots_max, 32);
+    AV_SHARED_ARRAY(float, slots_sum, 32);
+    av_row_part<T, LANES, VECTORS, THREADS> part;
+    part.thread = threadIdx.x, part.columns = columns;
+    part.load(x + int64_t(blockIdx.x) * columns, -INFINITY);
+    const float most = av_reduce_block<av_max, THREADS>(part.max(), slots_max);
+#pragma unroll
+    for (int i = 0; i < part.EACH; ++i) part.at[i] = expf(part.at[i] - most);
+    part.scale(1.0f / av_reduce_block<av_sum, THREADS>(part.sum(), slots_sum));
+    part.store(out + int64_t(blockIdx.x) * columns);
+}

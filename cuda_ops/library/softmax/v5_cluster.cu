@@ -1,0 +1,30 @@
+// Softmax of long rows: a cluster of BLOCKS blocks per row, each with a part of the row in its registers.
+//
+// The blocks compute maximum and sum of their own parts, then tell them to one another through distributed shared
+// memory: one exchange per row. Each block then scales its exponentials to the maximum of the whole row.
+#include "av_reduce.cuh"
+#include "av_row.cuh"
+#include "av_softmax.cuh"
+
+template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS) softmax_cluster(const T* x, T* out, int columns) {
+    AV_SHARED_ARRAY(float, slots_max, 32);
+    AV_SHARED_ARRAY(float, slots_sum, 32);
+    AV_SHARED_ARRAY(float2, parts, BLOCKS);
+    av_cluster_arrive();
+    av_row_part<T, LANES, VECTORS, THREADS> part;
+    const int first = int(av_cluster_rank()) * part.COLUMNS;
+    const int64_t begin = int64_t(blockIdx.x / BLOCKS) * columns + first;
+    part.thread = threadIdx.x, part.columns = av_clamp(columns - first, 0, part.COLUMNS);
+    part.load(x + begin, -INFINITY);
+    const float own_max = av_reduce_block<av_max, THREADS>(part.max(), slots_max), own = av_softmax_shift(own_max);
+#pragma unroll
+    for (int i = 0; i < part.EACH; ++i) part.at[i] = expf(part.at[i] - own);
+    const float own_sum = av_reduce_block<av_sum, THREADS>(part.sum(), slots_sum);
+    av_exchange_in_cluster<BLOCKS>(make_float2(own_max, own_sum), parts);
+    av_softmax_state all = {parts[0].x, parts[0].y};
+#pragma unroll
+    for (int i = 1; i < BLOCKS; ++i) all = av_softmax_join(all, {parts[i].x, parts[i].y});
+    part.scale(expf(own - av_softmax_shift(all.most)) / all.sum);
+    part.store(out + begin);
+}
