@@ -100,6 +100,10 @@ class GpuLauncher:
             self._resident[key] = per_processor * processors
         return self._resident[key]
 
+    def handle(self, kernel: str) -> int:
+        """The driver's handle of a kernel (CUkernel)."""
+        return int(self._kernel(kernel).handle)
+
     def control_words(self) -> torch.Tensor:
         return _control_words(self._device)
 

@@ -1,0 +1,94 @@
+"""Every version of every ladder, run on the CPU, against double precision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from cuda_ops.library.ladder import BFLOAT16, ELEMENTS, FLOAT16, FLOAT32, Element, Ladder, Problem, Version, lanes_for  # noqa: E402
+from cuda_ops.library.recorder import record  # noqa: E402
+from cuda_ops.library.reduce.ladder import PARTIALS_MAX  # noqa: E402
+from cuda_ops.runtime.compiler import KernelSource  # noqa: E402
+from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
+from tests.cuda_ops.logic.cuda_shim import ShimLauncher, build, find_compiler  # noqa: E402
+
+Array = np.ndarray[Any, Any]
+FLAT_SIZES = (1, 31, 1024, 5003)
+ROWS = {"warp": ((5, 104), (3, 1024)), "block": ((3, 1104), (2, 9000)), "cluster": ((2, 5000), (1, 33000))}
+ANY_ROWS = ((3, 24), (2, 2056))
+
+
+def sizes(ladder: Ladder, version: Version) -> list[tuple[Element, int, int, int]]:
+    """Element type, rows, columns, and how many elements the arrays begin behind an aligned address."""
+    if ladder.name in cases.FLAT:
+        return [(element, 1, size, 0) for element in ELEMENTS for size in FLAT_SIZES] + [(FLOAT32, 1, 777, 1)]
+    found = [(element, *shape, 0) for element in ELEMENTS for shape in ROWS.get(version.name, ANY_ROWS)]
+    rows, columns = ROWS.get(version.name, ANY_ROWS)[0]
+    return [*found, (FLOAT32, rows, columns - 1, 0), (BFLOAT16, rows, columns, 2), (FLOAT16, rows, columns - 3, 1)]
+
+
+class Case:
+    """Numpy arrays of one call, at an offset from an aligned address, and its problem."""
+
+    def __init__(self, ladder: Ladder, inputs: list[Any], rows: int, columns: int, offset: int) -> None:
+        self.ladder, self.inputs = ladder, inputs
+        dtype = inputs[0].dtype
+        self.element = next(one for one in ELEMENTS if getattr(torch, one.name) == dtype)
+        size = 1 if ladder.name in ("sum", "dot") else rows * columns
+        self.out = torch.full((size,), float("nan"), dtype=dtype)
+        named: dict[str, Any] = {"partials": np.full(PARTIALS_MAX, np.nan), "out": bits(self.out)}
+        named |= dict(zip([n for n in ladder.arrays if n not in named], [placed(x, offset) for x in inputs], strict=False))
+        self.arrays = [named.get(name) for name in ladder.arrays]
+        self.absent = [name for name in ladder.arrays if name not in named]
+        given = [array.ctypes.data for name, array in named.items() if name != "partials"]
+        lanes = lanes_for(self.element, given, None if ladder.name in cases.FLAT else columns)
+        self.problem = Problem(self.element, rows, columns, lanes, 90, cases.EPSILON)
+
+
+def bits(tensor: Any) -> Array:
+    made: Array = (tensor if tensor.dtype == torch.float32 else tensor.view(torch.int16)).numpy()
+    return made
+
+
+def placed(tensor: Any, offset: int) -> Array:
+    """The tensor's bits, `offset` elements behind an address that is a multiple of 64 bytes."""
+    source = bits(tensor.contiguous()).reshape(-1)
+    room = np.zeros(source.nbytes + 256, np.uint8)
+    begin = -room.ctypes.data % 64 + offset * source.itemsize
+    array = room[begin : begin + source.nbytes].view(source.dtype)
+    array[:] = source
+    return array
+
+
+def launcher_for(ladder: Ladder, version: Version, made: list[Case], folder: Path) -> ShimLauncher:
+    kernels = {one.kernel for case in made for one in record(ladder, version, case.problem, case.absent)}
+    source = replace(KernelSource(ladder.source(version)), instances=tuple(sorted(kernels)))
+    return ShimLauncher(build(source, folder))
+
+
+@pytest.mark.parametrize(("ladder", "version"), cases.VERSIONS, ids=cases.IDS)
+def test_a_version_gives_the_exact_result_rounded(ladder: Ladder, version: Version, tmp_path: Path) -> None:
+    find_compiler()
+    made = [
+        Case(ladder, cases.inputs_of(ladder, element, rows, columns), rows, columns, offset)
+        for element, rows, columns, offset in sizes(ladder, version)
+    ]
+    if ladder.name not in cases.FLAT:
+        columns = ROWS.get(version.name, ANY_ROWS)[-1][1]
+        for element in (FLOAT32, BFLOAT16):
+            weights = cases.inputs_of(ladder, element, 8, columns)[1:]
+            made.append(Case(ladder, [cases.special_rows(element, columns), *weights], 8, columns, 0))
+        without = cases.inputs_of(ladder, FLOAT32, 3, columns)[:1]
+        made.append(Case(ladder, without, 3, columns, 0))
+    launcher = launcher_for(ladder, version, made, tmp_path)
+    for case in made:
+        assert version.can_run(case.problem)
+        version.launch(launcher, case.problem, case.arrays)
+        wanted = cases.exact(ladder, case.inputs)
+        cases.check_near(case.out.reshape(wanted.shape), wanted, ladder, version, case.inputs)
