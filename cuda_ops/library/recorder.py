@@ -62,7 +62,9 @@ class Recorder:
         return Control()
 
 
-def record(ladder: Ladder, version: Version, problem: Problem, absent: Sequence[str] = (), resident: Any = None) -> list[Launch]:
+def record(
+    ladder: Ladder, version: Version, problem: Problem, absent: Sequence[str] = (), resident: Any = None
+) -> list[Launch]:
     """The launches of `version` for `problem`; arrays named in `absent` are null pointers."""
     recorder = Recorder() if resident is None else Recorder(resident)
     arrays = [None if name in absent else Slot(index) for index, name in enumerate(ladder.arrays)]

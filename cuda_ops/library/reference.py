@@ -35,12 +35,10 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x.double(), -1).to(x.dtype)
 
 
-def layer_norm(
-    x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, epsilon: float
-) -> torch.Tensor:
+def layer_norm(x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, epsilon: float) -> torch.Tensor:
     """LayerNorm over the last dimension."""
-    wide = [None if part is None else part.double() for part in (weight, bias)]
-    return torch.nn.functional.layer_norm(x.double(), x.shape[-1:], *wide, epsilon).to(x.dtype)
+    factor, more = (None if part is None else part.double() for part in (weight, bias))
+    return torch.nn.functional.layer_norm(x.double(), x.shape[-1:], factor, more, epsilon).to(x.dtype)
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, epsilon: float) -> torch.Tensor:

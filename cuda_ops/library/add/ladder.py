@@ -18,8 +18,8 @@ ADD = Ladder(
             1,
             "scalar",
             change="One thread per element.",
-            why="It is the simplest kernel that uses the whole GPU: neighbouring threads read neighbouring elements, so "
-            "that the 32 loads of a warp are a few transactions.",
+            why="It is the simplest kernel that uses the whole GPU: neighbouring threads read neighbouring elements, "
+            "so that the 32 loads of a warp are a few transactions.",
             limit="A load brings 4 bytes (2 in half precision) to a thread, and a thread has one load of each input in "
             "flight: too few bytes for the memory's latency.",
             launch=flat.scalar("add_scalar<"),

@@ -8,7 +8,7 @@ from typing import Any
 from cuda_ops.library import rows
 from cuda_ops.library.ladder import Ladder, Launch, Problem, Version
 from cuda_ops.library.rows import Spread
-from cuda_ops.runtime.launcher import F32, I32, I64, Launcher, Ptr, ceil_div
+from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Launcher, Ptr, ceil_div
 
 
 def _any_length(name: str, is_rms: str) -> Launch:
@@ -16,7 +16,7 @@ def _any_length(name: str, is_rms: str) -> Launch:
         threads = 256 if name == "three_passes" else rows.ONE_BLOCK_THREADS
         packs = "" if name == "three_passes" else f", {problem.lanes}, {threads}"
         kernel = f"norm_{name}<{problem.element.cuda}{packs}, {is_rms}>"
-        values = [*(Ptr(array) for array in arrays), I64(problem.columns), F32(problem.epsilon)]
+        values: list[Argument] = [*(Ptr(array) for array in arrays), I64(problem.columns), F32(problem.epsilon)]
         launcher.launch(kernel, (problem.rows, 1, 1), threads, values)
 
     return launch
@@ -28,8 +28,8 @@ def warp(is_rms: str, warps: int = rows.WARPS) -> Launch:
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         vectors = rows.vectors_per_lane(problem)
         kernel = f"norm_warp<{problem.element.cuda}, {problem.lanes}, {vectors}, {warps}, {is_rms}>"
-        numbers = [I64(problem.rows), I32(problem.columns), F32(problem.epsilon)]
-        values = [*(Ptr(array) for array in arrays), *numbers]
+        numbers: list[Argument] = [I64(problem.rows), I32(problem.columns), F32(problem.epsilon)]
+        values: list[Argument] = [*(Ptr(array) for array in arrays), *numbers]
         launcher.launch(kernel, (ceil_div(problem.rows, warps), 1, 1), warps * 32, values)
 
     return launch
@@ -43,7 +43,7 @@ def spread(is_rms: str, rule: Any) -> Launch:
         name, blocks = ("norm_block", "") if chosen.blocks == 1 else ("norm_cluster", f"{chosen.blocks}, ")
         packs = f"{problem.lanes}, {chosen.vectors}, {chosen.threads}"
         kernel = f"{name}<{problem.element.cuda}, {packs}, {blocks}{is_rms}>"
-        values = [*(Ptr(array) for array in arrays), I32(problem.columns), F32(problem.epsilon)]
+        values: list[Argument] = [*(Ptr(array) for array in arrays), I32(problem.columns), F32(problem.epsilon)]
         grid = (problem.rows * chosen.blocks, 1, 1)
         launcher.launch(kernel, grid, chosen.threads, values, cluster=chosen.blocks)
 
@@ -72,7 +72,7 @@ def _ladder(name: str, formula: str, is_rms: str, operations: int) -> Ladder:
                 2,
                 "welford",
                 change="Mean and variance in one pass; packs of 16 bytes.",
-                why="Two passes instead of three: Welford's update finds the variance around a mean that is still moving.",
+                why="Two passes instead of three: Welford's update finds the variance around a moving mean.",
                 limit="The second pass loads the row again: from the L2 cache at best.",
                 launch=_any_length("welford", is_rms),
                 instructions=("LDG.E.128", "STG.E.128"),

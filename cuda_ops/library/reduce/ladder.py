@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cuda_ops.library.ladder import Ladder, Launch, Problem, Version
-from cuda_ops.runtime.launcher import I32, I64, Launcher, Ptr, ceil_div
+from cuda_ops.runtime.launcher import I32, I64, Argument, Launcher, Ptr, ceil_div
 
 PARTIALS_MAX = 4096
 """Blocks of a grid, at most; the array `partials` has as many doubles."""
@@ -32,7 +32,7 @@ def _one_launch(kernel_of: Any, threads: int, each_of: Any) -> Launch:
         kernel = kernel_of(problem)
         blocks = _blocks(launcher, kernel, threads * each_of(problem), problem.count, threads)
         control = launcher.control_words()
-        values = [Ptr(x), Ptr(y), Ptr(partials), Ptr(control), Ptr(out), I64(problem.count)]
+        values: list[Argument] = [Ptr(x), Ptr(y), Ptr(partials), Ptr(control), Ptr(out), I64(problem.count)]
         launcher.launch(kernel, (blocks, 1, 1), threads, values)
 
     return launch
@@ -66,7 +66,7 @@ def _ladder(name: str, formula: str, inputs: int) -> Ladder:
             Version(
                 1,
                 "tree",
-                change="Each block adds its threads' sums by a tree in shared memory; a second launch adds the blocks'.",
+                change="A block adds its threads' sums by a tree in shared memory; a second launch adds the blocks'.",
                 why="All processors work, and the order of additions is fixed, so that reruns give equal bits.",
                 limit="Nine barriers per block, in which most threads have nothing to do.",
                 launch=_two_launches("tree", is_dot),
@@ -86,9 +86,7 @@ def _ladder(name: str, formula: str, inputs: int) -> Ladder:
                 change="The block that comes last adds the partial sums.",
                 why="One launch. An atomic counter with release and acquire tells a block that it is the last.",
                 limit="A thread loads one element at a time: too few bytes in flight.",
-                launch=_one_launch(
-                    lambda p: f"reduce_one_launch<{p.element.cuda}, {is_dot}>", THREADS, lambda p: 1
-                ),
+                launch=_one_launch(lambda p: f"reduce_one_launch<{p.element.cuda}, {is_dot}>", THREADS, lambda p: 1),
                 instructions=("ATOM",),
             ),
             Version(

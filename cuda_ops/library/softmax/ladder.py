@@ -8,7 +8,7 @@ from typing import Any
 from cuda_ops.library import rows
 from cuda_ops.library.ladder import Ladder, Launch, Problem, Version
 from cuda_ops.library.rows import Spread
-from cuda_ops.runtime.launcher import I32, I64, Launcher, Ptr, ceil_div
+from cuda_ops.runtime.launcher import I32, I64, Argument, Launcher, Ptr, ceil_div
 
 
 def _three_passes(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
@@ -31,7 +31,7 @@ def warp(warps: int = rows.WARPS) -> Launch:
         x, out = arrays
         vectors = rows.vectors_per_lane(problem)
         kernel = f"softmax_warp<{problem.element.cuda}, {problem.lanes}, {vectors}, {warps}>"
-        values = [Ptr(x), Ptr(out), I64(problem.rows), I32(problem.columns)]
+        values: list[Argument] = [Ptr(x), Ptr(out), I64(problem.rows), I32(problem.columns)]
         launcher.launch(kernel, (ceil_div(problem.rows, warps), 1, 1), warps * 32, values)
 
     return launch
@@ -46,7 +46,7 @@ def spread(rule: Any) -> Launch:
         name, last = ("softmax_block", "") if chosen.blocks == 1 else ("softmax_cluster", f", {chosen.blocks}")
         kernel = f"{name}<{problem.element.cuda}, {problem.lanes}, {chosen.vectors}, {chosen.threads}{last}>"
         grid = (problem.rows * chosen.blocks, 1, 1)
-        values = [Ptr(x), Ptr(out), I32(problem.columns)]
+        values: list[Argument] = [Ptr(x), Ptr(out), I32(problem.columns)]
         launcher.launch(kernel, grid, chosen.threads, values, cluster=chosen.blocks)
 
     return launch

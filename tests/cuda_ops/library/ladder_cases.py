@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
@@ -57,7 +56,7 @@ def inputs_of(ladder: Ladder, element: Element, rows: int, columns: int, device:
 def check_near(
     found: torch.Tensor, wanted: torch.Tensor, ladder: Ladder, version: Version, inputs: list[torch.Tensor]
 ) -> None:
-    """Float32 within 1e-6 of the exact result, a sum within 1e-7; float16 and bfloat16 within one unit in the last place.
+    """Float32 within 1e-6 of the exact result, a sum within 1e-7; other types within one unit in the last place.
 
     The result of a norm is a difference: its error is relative to 1, where its own magnitude is less. That of a sum is
     relative to the sum of magnitudes. A softmax of float32 has the rounding of x - max besides, at most 2^-23 of it.

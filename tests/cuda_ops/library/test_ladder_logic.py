@@ -43,7 +43,9 @@ class Case:
         size = 1 if ladder.name in ("sum", "dot") else rows * columns
         self.out = torch.full((size,), float("nan"), dtype=dtype)
         named: dict[str, Any] = {"partials": np.full(PARTIALS_MAX, np.nan), "out": bits(self.out)}
-        named |= dict(zip([n for n in ladder.arrays if n not in named], [placed(x, offset) for x in inputs], strict=False))
+        named |= dict(
+            zip([n for n in ladder.arrays if n not in named], [placed(x, offset) for x in inputs], strict=False)
+        )
         self.arrays = [named.get(name) for name in ladder.arrays]
         self.absent = [name for name in ladder.arrays if name not in named]
         given = [array.ctypes.data for name, array in named.items() if name != "partials"]

@@ -1,0 +1,69 @@
+"""Our operators and their peers, by the name of the ladder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from benchmarks.gpu import rotating
+from benchmarks.gpu.ladder_shapes import EPSILON
+from cuda_ops.library.activation.op import relu, sigmoid
+from cuda_ops.library.add.op import add
+from cuda_ops.library.norm.op import layer_norm, rms_norm
+from cuda_ops.library.reduce.op import dot, sum_of
+from cuda_ops.library.softmax.op import softmax
+
+OURS: dict[str, Callable[..., Any]] = {
+    "add": add,
+    "relu": relu,
+    "sigmoid": sigmoid,
+    "sum": sum_of,
+    "dot": dot,
+    "softmax": softmax,
+    "layer_norm": layer_norm,
+    "rms_norm": rms_norm,
+}
+TORCH: dict[str, Callable[..., Any]] = {
+    "add": torch.add,
+    "relu": torch.relu,
+    "sigmoid": torch.sigmoid,
+    "sum": torch.sum,
+    "dot": torch.dot,
+    "softmax": lambda x: functional.softmax(x, -1),
+    "layer_norm": lambda x, weight, bias: functional.layer_norm(x, x.shape[-1:], weight, bias, EPSILON),
+    "rms_norm": lambda x, weight: functional.rms_norm(x, x.shape[-1:], weight, EPSILON),
+}
+
+
+def time_cub(bench: Any) -> None:
+    """The sum of 2^30 float32 by CUB, as cupy calls it, beside ours and torch's."""
+    import cupy
+    from cupy.cuda import cub
+
+    held: list[torch.Tensor] = []
+
+    def allocate(size: int) -> Any:
+        held.append(torch.empty(max(size, 1), dtype=torch.uint8, device="cuda"))
+        memory = cupy.cuda.UnownedMemory(held[-1].data_ptr(), max(size, 1), held[-1])
+        return cupy.cuda.MemoryPointer(memory, 0)
+
+    cupy.cuda.set_allocator(allocate)  # torch's memory, which a capture may take
+    sets = [torch.randn(1 << 30, device="cuda") for _ in range(2)]
+    arrays = [cupy.from_dlpack(x) for x in sets]
+
+    def call(i: int) -> Any:
+        with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+            return cub.device_reduce(arrays[i], cub.CUPY_CUB_SUM, None)
+
+    near = float(call(0)) / float(sum_of(sets[0]))
+    contenders: dict[str, rotating.Call] = {
+        "CUB": call,
+        "ours": lambda i: sum_of(sets[i]),
+        "torch": lambda i: torch.sum(sets[i]),
+    }
+    for name, times in rotating.in_turn(contenders, 2).items():
+        bench.add("cub", {"contender": name, "bytes": 4 << 30, "ratio_of_results": near} | asdict(times))

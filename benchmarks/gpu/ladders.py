@@ -1,0 +1,258 @@
+"""Benchmark of the operator library: `python -m benchmarks.gpu.ladders --out FILE.json`.
+
+Times every version of every ladder beside torch and torch.compile (`rotating` describes the method), other launch
+shapes of the fastest versions, and the CPU time of eager calls. An error of one contender is written into its row. The
+file is written after each case; cases that do not fit into `--seconds` are written down as left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.gpu import ladder_peers, rotating
+from benchmarks.gpu.ladder_shapes import EPSILON, FLAT, Case, cases, inputs_for, shapes_of
+from cuda_ops.library.catalogue import LADDERS
+from cuda_ops.library.ladder import FLOAT32, PACK_BYTES, Ladder, Problem, Version
+from cuda_ops.library.recorder import record
+from cuda_ops.library.run import architecture, prepared_by_driver
+from cuda_ops.runtime.compiler import KernelSource, compile_instance
+from cuda_ops.runtime.gpu import architecture_of, launcher
+
+ROTATED_BYTES = 512 << 20
+"""The inputs and results of all sets together have at least this many bytes: ten times the L2 cache."""
+COMPILERS_MAX = 24
+
+
+def machine() -> dict[str, Any]:
+    """The GPU and the versions with which the figures are measured."""
+    from cuda.bindings import driver
+
+    properties = torch.cuda.get_device_properties(0)
+    names = ("torch", "triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "cupy-cuda13x")
+    return {
+        "gpu": properties.name,
+        "processors": properties.multi_processor_count,
+        "l2_bytes": properties.L2_cache_size,
+        "driver": int(driver.cuDriverGetVersion()[1]),
+        "python": platform.python_version(),
+        "cpus": os.cpu_count(),
+        **{name: _version_of(name) for name in names},
+    }
+
+
+def _version_of(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+@dataclass(slots=True)
+class Bench:
+    """Collects rows, and writes them to a file after each case."""
+
+    path: Path
+    seconds: float
+    figures: dict[str, Any]
+    begun: float
+
+    def has_time(self) -> bool:
+        return time.perf_counter() - self.begun < self.seconds
+
+    def add(self, part: str, row: dict[str, Any]) -> None:
+        self.figures.setdefault(part, []).append(row | {"at_s": round(time.perf_counter() - self.begun, 1)})
+
+    def save(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps(self.figures, indent=1) + "\n")
+
+    def guard(self, title: str, work: Callable[[], None]) -> None:
+        """Do `work` if there is time; an error becomes a row of `errors`."""
+        if not self.has_time():
+            self.add("left_out", {"case": title})
+            return
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - one case must not cost the others
+            self.add("errors", {"case": title, "error": rotating.reason(error)})
+            print(f"{title}: {rotating.reason(error)}", flush=True)
+        torch.cuda.empty_cache()
+        self.save()
+
+
+def problem_of(case: Case) -> Problem:
+    lanes = PACK_BYTES // case.element.size_bytes
+    return Problem(case.element, case.rows, case.columns, lanes, architecture(0), EPSILON)
+
+
+def sets_of(case: Case) -> int:
+    """The number of buffer sets that rotate."""
+    moved = case.ladder.moved_bytes(problem_of(case))
+    return max(2, min(32, -(-ROTATED_BYTES // moved)))
+
+
+def time_case(bench: Bench, case: Case, has_compiled: bool) -> None:
+    problem = problem_of(case)
+    sets = [inputs_for(case, seed) for seed in range(sets_of(case))]
+    part = "compiled" if has_compiled else "rows"
+    ours = ladder_peers.OURS[case.ladder.name]
+    contenders: dict[str, rotating.Call] = {}
+    for version in case.ladder.versions:
+        if version.can_run(problem) and (not has_compiled or version == case.ladder.choose(problem)):
+            contenders[f"v{version.number}"] = _on(sets, ours, {"version": version.number})
+    contenders["torch"] = _on(sets, ladder_peers.TORCH[case.ladder.name], {})
+    if has_compiled:
+        torch.compiler.reset()
+        compiled = torch.compile(ladder_peers.TORCH[case.ladder.name], dynamic=False)
+        contenders["torch.compile"] = _on(sets, compiled, {})
+    times = rotating.in_turn(contenders, len(sets))
+    moved, best = case.ladder.moved_bytes(problem), case.ladder.choose(problem).number
+    for name, one in times.items():
+        bench.add(part, case.named() | {"contender": name, "is_default": name == f"v{best}", "bytes": moved}
+                  | _rate(one.median_us, moved) | asdict(one) | {"sets": len(sets)} | rotating.clocks())  # fmt: skip
+    summary = ", ".join(
+        f"{name} {moved / one.median_us / 1e6:.2f}" if one.median_us else f"{name} {one.error}"
+        for name, one in times.items()
+    )
+    print(f"{case.title()}: TB/s {summary}", flush=True)
+
+
+def _rate(median_us: float | None, moved: int) -> dict[str, float | None]:
+    return {"tb_per_s": None if median_us is None else round(moved / median_us / 1e6, 3)}
+
+
+def _on(sets: list[Any], operator: Callable[..., Any], options: dict[str, Any]) -> rotating.Call:
+    return lambda i: operator(*sets[i], **options)
+
+
+def sweep_case(bench: Bench, case: Case) -> None:
+    """Time other launch shapes of the fastest version."""
+    problem = problem_of(case)
+    sets = [inputs_for(case, seed) for seed in range(sets_of(case))]
+    contenders = {}
+    for shape in shapes_of(case.ladder, problem):
+        kernels = launcher(case.ladder.source(shape.version), 0, shape.version.fused_multiply_add)
+        contenders[shape.title] = _direct(case, sets, kernels, shape.launch, problem)
+    for title, one in rotating.in_turn(contenders, len(sets), is_eager=False).items():
+        moved = case.ladder.moved_bytes(problem)
+        row = case.named() | {"shape": title} | _rate(one.median_us, moved)
+        bench.add("sweep", row | {"median_us": one.median_us, "error": one.error})
+
+
+def _direct(case: Case, sets: list[Any], kernels: Any, launch: Any, problem: Problem) -> rotating.Call:
+    is_sum = case.ladder.folder == "reduce"
+
+    def call(i: int) -> Any:
+        inputs = sets[i]
+        out = inputs[0].new_empty(()) if is_sum else torch.empty_like(inputs[0])
+        named = dict(
+            zip([name for name in case.ladder.arrays if name not in ("partials", "out")], inputs, strict=False)
+        )
+        named["out"] = out
+        if is_sum:
+            named["partials"] = torch.empty(4096, dtype=torch.float64, device="cuda")
+        launch(kernels, problem, [named.get(name) for name in case.ladder.arrays])
+        return out, named
+
+    return call
+
+
+def time_copy(bench: Bench) -> None:
+    """The rate at which torch copies 1 GB: read and write."""
+    sources = [torch.randn(1 << 28, device="cuda") for _ in range(2)]
+    targets = [torch.empty_like(source) for source in sources]
+    one = rotating.in_turn({"copy": lambda i: targets[i].copy_(sources[i])}, 2, is_eager=False)["copy"]
+    bench.figures["copy"] = asdict(one) | _rate(one.median_us, 2 << 30)
+
+
+def time_calls(bench: Bench) -> None:
+    """CPU time of eager calls on tensors of 1,024 elements, ours and torch's, and of a launch by the driver alone."""
+    for ladder in LADDERS:
+        case = Case(ladder, FLOAT32, 1, 1024)
+        inputs = inputs_for(case, 0)
+        ours, peer = ladder_peers.OURS[ladder.name], ladder_peers.TORCH[ladder.name]
+        row = {"operator": ladder.name, "ours_us": rotating.cpu_us(lambda: ours(*inputs))}  # noqa: B023 - called here
+        row["torch_us"] = rotating.cpu_us(lambda: peer(*inputs))  # noqa: B023
+        row["ours_again_us"] = rotating.cpu_us(lambda: ours(*inputs))  # noqa: B023
+        bench.add("cpu_time", row)
+        print(f"CPU time of {ladder.name}: {row}", flush=True)
+    relu = next(ladder for ladder in LADDERS if ladder.name == "relu")
+    x = torch.randn(1024, device="cuda")
+    out = torch.empty_like(x)
+    prepared, _ = prepared_by_driver(relu, 0, Problem(FLOAT32, 1, 1024, 4, architecture(0)), 0)
+    stream = torch.cuda.current_stream().cuda_stream
+    addresses = [x.data_ptr(), out.data_ptr()]
+    bench.add(
+        "cpu_time",
+        {"operator": "launch by the driver", "ours_us": rotating.cpu_us(lambda: prepared(addresses, stream))},
+    )
+
+
+def compile_all(parallel: int) -> None:
+    """Compile the kernels of all cases and launch shapes into the cache, in `parallel` processes."""
+    wanted: set[tuple[str, str, str]] = set()
+    name = architecture_of(0)
+    for case in cases():
+        problem = problem_of(case)
+        runs: list[tuple[Version, Any]] = [(version, version) for version in case.ladder.versions]
+        runs += [(shape.version, shape) for shape in shapes_of(case.ladder, problem)]
+        for version, run in runs:
+            if version.can_run(problem):
+                wanted |= _kernels(case.ladder, version, run.launch, problem, name)
+    with ProcessPoolExecutor(parallel, get_context("spawn")) as pool:
+        list(pool.map(_compile, sorted(wanted), chunksize=2))
+    print(f"compiled {len(wanted)} kernels", flush=True)
+
+
+def _kernels(ladder: Ladder, version: Version, launch: Any, problem: Problem, name: str) -> set[tuple[str, str, str]]:
+    launches = record(ladder, replace(version, launch=launch), problem)
+    return {(ladder.source(version), one.kernel, name) for one in launches}
+
+
+def _compile(what: tuple[str, str, str]) -> None:
+    source, kernel, name = what
+    compile_instance(KernelSource(source, fused_multiply_add=True), kernel, name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.ladders", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out/bench/ladders.json"))
+    parser.add_argument("--seconds", type=float, default=140.0)
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        raise SystemExit("benchmarks.gpu.ladders: torch sees no GPU")
+    torch.use_deterministic_algorithms(False)
+    bench = Bench(arguments.out, arguments.seconds, {"machine": machine()}, time.perf_counter())
+    bench.save()
+    bench.guard("compile", lambda: compile_all(max(1, min(COMPILERS_MAX, (os.cpu_count() or 2) - 2))))
+    bench.guard("copy", lambda: time_copy(bench))
+    bench.guard("CPU time", lambda: time_calls(bench))
+    for case in cases():
+        bench.guard(case.title(), lambda: time_case(bench, case, has_compiled=False))  # noqa: B023 - called here
+    for case in cases():
+        if case.is_swept:
+            bench.guard(f"shapes of {case.title()}", lambda: sweep_case(bench, case))  # noqa: B023
+    bench.guard("CUB", lambda: ladder_peers.time_cub(bench))
+    for case in cases():
+        if case.ladder.name not in FLAT:
+            bench.guard(f"compiled {case.title()}", lambda: time_case(bench, case, has_compiled=True))  # noqa: B023
+    bench.figures["took_s"] = round(time.perf_counter() - bench.begun, 1)
+    bench.save()
+    print(f"took {bench.figures['took_s']} s; {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""Every version of the operator library on a GPU against double precision: poisoned outputs, views, streams, graphs.
+
+Skipped without a GPU; `make test-gpu` runs it on one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from cuda_ops.errors import CudaOpsError  # noqa: E402
+from cuda_ops.library.activation.op import relu, sigmoid  # noqa: E402
+from cuda_ops.library.add.op import add  # noqa: E402
+from cuda_ops.library.ladder import ELEMENTS, FLOAT32, Element, Ladder, Problem, Version  # noqa: E402
+from cuda_ops.library.norm.op import layer_norm, rms_norm  # noqa: E402
+from cuda_ops.library.reduce.op import dot, sum_of  # noqa: E402
+from cuda_ops.library.run import architecture, prepared_by_driver  # noqa: E402
+from cuda_ops.library.softmax.op import softmax  # noqa: E402
+from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
+from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
+
+pytestmark = pytest.mark.skipif(why_no_gpu() is not None, reason=f"no CUDA kernels here: {why_no_gpu()}")
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": add,
+    "relu": relu,
+    "sigmoid": sigmoid,
+    "sum": sum_of,
+    "dot": dot,
+    "softmax": softmax,
+    "layer_norm": layer_norm,
+    "rms_norm": rms_norm,
+}
+FLAT_SIZES = (1, 3, 1000, 4097, 1 << 22, (1 << 24) + 5)
+ROW_SHAPES = ((1, 1), (7, 31), (300, 256), (33, 1000), (5, 1024), (64, 4096), (17, 5000), (9, 16384), (3, 32768))
+LONG_ROWS = ((3, 50000), (2, 131072), (2, 262144), (1, 300001))
+
+
+@pytest.fixture(autouse=True)
+def poisoned() -> Iterator[None]:
+    """`torch.empty` is filled with NaN, so that a value no kernel wrote shows."""
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = True
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+def shapes_for(ladder: Ladder) -> list[tuple[int, int]]:
+    return [(1, size) for size in FLAT_SIZES] if ladder.name in cases.FLAT else [*ROW_SHAPES, *LONG_ROWS]
+
+
+def can_run(ladder: Ladder, version: Version, element: Element, rows: int, columns: int) -> bool:
+    return version.can_run(Problem(element, rows, columns, 1, architecture(0)))
+
+
+@pytest.mark.parametrize("element", ELEMENTS, ids=lambda element: element.name)
+@pytest.mark.parametrize(("ladder", "version"), cases.VERSIONS, ids=cases.IDS)
+def test_a_version_gives_the_exact_result_rounded(ladder: Ladder, version: Version, element: Element) -> None:
+    operator, ran = OPERATORS[ladder.name], 0
+    for rows, columns in shapes_for(ladder):
+        if not can_run(ladder, version, element, rows, columns):
+            continue
+        inputs = cases.inputs_of(ladder, element, rows, columns, "cuda")
+        found = operator(*inputs, version=version.number)
+        cases.check_near(found, cases.exact(ladder, inputs), ladder, version, inputs)
+        again = operator(*inputs, version=version.number)
+        assert torch.equal(
+            found.view(torch.uint8) if found.dim() else found, again.view(torch.uint8) if again.dim() else again
+        )
+        ran += 1
+    assert ran > 0
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_default_takes_any_length_and_a_view_that_is_not_aligned(name: str) -> None:
+    ladder, version = next((ladder, v) for ladder, v in reversed(cases.VERSIONS) if ladder.name == name)
+    for element in ELEMENTS:
+        for rows, columns in shapes_for(ladder):
+            inputs = cases.inputs_of(ladder, element, rows, columns, "cuda")
+            room = [torch.cat([x.new_zeros(1), x.reshape(-1)])[1:].view(x.shape) for x in inputs]
+            found = OPERATORS[name](*room)
+            cases.check_near(found, cases.exact(ladder, inputs), ladder, version, inputs)
+
+
+@pytest.mark.parametrize(("ladder", "version"), cases.VERSIONS, ids=cases.IDS)
+def test_special_numbers_come_out_as_in_torch(ladder: Ladder, version: Version) -> None:
+    columns = 20000 if version.name == "cluster" else 1000
+    for element in ELEMENTS:
+        rows = cases.special_rows(element, columns, "cuda")
+        if ladder.name in cases.FLAT:
+            for row in rows if ladder.name in ("sum", "dot") else [rows.reshape(-1)]:
+                inputs = [row] + [torch.ones_like(row)] * (cases.INPUTS.get(ladder.name, 1) - 1)
+                found = OPERATORS[ladder.name](*inputs, version=version.number)
+                wanted = cases.exact(ladder, inputs)
+                rounded = wanted.to(found.dtype)
+                assert torch.equal(torch.isnan(found), torch.isnan(rounded))
+                assert torch.equal(torch.isinf(found), torch.isinf(rounded))
+            continue
+        weights = cases.inputs_of(ladder, element, 8, columns, "cuda")[1:]
+        found = OPERATORS[ladder.name](rows, *weights, version=version.number)
+        cases.check_near(found, cases.exact(ladder, [rows, *weights]), ladder, version, [rows, *weights])
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_empty_tensors(name: str) -> None:
+    ladder = next(ladder for ladder, _ in cases.VERSIONS if ladder.name == name)
+    if name in cases.FLAT:
+        inputs = [torch.empty(0, device="cuda")] * cases.INPUTS.get(name, 1)
+        assert torch.equal(OPERATORS[name](*inputs), cases.exact(ladder, inputs).float())
+        return
+    for shape in ((0, 5), (5, 0)):
+        assert OPERATORS[name](torch.empty(shape, device="cuda")).shape == shape
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_another_stream_a_graph_and_torch_compile(name: str) -> None:
+    ladder = next(ladder for ladder, _ in cases.VERSIONS if ladder.name == name)
+    inputs = cases.inputs_of(ladder, FLOAT32, 33, 5000, "cuda")
+    operator = OPERATORS[name]
+    wanted = operator(*inputs)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        on_stream = operator(*inputs)
+    torch.cuda.current_stream().wait_stream(stream)
+    assert torch.equal(on_stream, wanted)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = operator(*inputs)
+    for _ in range(3):
+        captured.zero_()
+        graph.replay()
+        assert torch.equal(captured, wanted)
+    compiled = torch.compile(lambda *x: operator(*x) * 1.0, backend="aot_eager", fullgraph=True, dynamic=True)
+    assert torch.equal(compiled(*inputs), wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("add", 4), ("relu", 3), ("softmax", 4), ("softmax", 5), ("layer_norm", 5)]
+)
+def test_the_drivers_launch_gives_the_same(name: str, number: int) -> None:
+    ladder = next(ladder for ladder, _ in cases.VERSIONS if ladder.name == name)
+    inputs = cases.inputs_of(ladder, FLOAT32, 33, 20480, "cuda")
+    wanted = OPERATORS[name](*inputs, version=number)
+    found = torch.full_like(wanted, float("nan"))
+    rows, columns = (1, inputs[0].numel()) if name in cases.FLAT else inputs[0].shape
+    problem = Problem(FLOAT32, rows, columns, 4, architecture(0), cases.EPSILON)
+    prepared, slots = prepared_by_driver(ladder, number, problem, 0)
+    arrays = [*inputs, found]
+    prepared([arrays[slot].data_ptr() for slot in slots], torch.cuda.current_stream().cuda_stream)
+    assert torch.equal(found, wanted)
+
+
+def test_more_than_2_to_the_31_elements() -> None:
+    count = (1 << 31) + 4099
+    if torch.cuda.mem_get_info()[0] < 5 * 2 * count:
+        pytest.skip("too little memory")
+    x = torch.ones(count, dtype=torch.bfloat16, device="cuda")
+    x[-1] = 3.0
+    made = add(x, x)
+    assert float(made[-1]) == 6.0
+    assert bool((made[:-1] == 2.0).all())
+    assert float(sum_of(x.view(torch.bfloat16)[:])) == float(torch.tensor(float(count + 2)).bfloat16())
+    rows = x[: count - 3].view(-1, 4096)[:, :4096]
+    assert bool((softmax(rows) == 1.0 / 4096.0)[:-1].all())
+
+
+def test_a_version_that_cannot_run_is_named() -> None:
+    with pytest.raises(CudaOpsError, match="version is 3, but 2 x 5000 float32"):
+        softmax(torch.zeros((2, 5000), device="cuda"), version=3)
+    with pytest.raises(CudaOpsError, match="version is 9"):
+        add(torch.zeros(3, device="cuda"), torch.zeros(3, device="cuda"), version=9)
