@@ -35,6 +35,7 @@ template <class Op, int THREADS, class V> __device__ inline V av_reduce_block(V 
 // A cluster is a group of up to 8 blocks that run at once and may write to each other's shared memory (sm_90).
 #ifdef AV_ON_CPU
 inline unsigned av_cluster_rank() { return shim::cluster_rank(); }
+inline void av_cluster_begin() { shim::cluster_arrive(); }
 inline void av_cluster_arrive() { shim::cluster_arrive(); }
 inline void av_cluster_wait() { shim::cluster_wait(); }
 inline void av_cluster_store(float2* own, unsigned rank, float2 value) {
@@ -47,6 +48,12 @@ __device__ inline unsigned av_cluster_rank() {
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
 #endif
     return rank;
+}
+// The first arrival, which says no more than that the block has started: writes before it need not be visible.
+__device__ inline void av_cluster_begin() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
 }
 // Each thread of the cluster arrives; writes before its arrival are visible to each thread that has waited.
 __device__ inline void av_cluster_arrive() {
@@ -72,7 +79,7 @@ __device__ inline void av_cluster_store(float2* own, unsigned rank, float2 value
 #endif
 
 // Gives every block of the cluster the `value` of each block, in `slots` (BLOCKS values of shared memory). The kernel
-// has called av_cluster_arrive once before: a block may be written to only after it has started.
+// has called av_cluster_begin before: a block may be written to only after it has started.
 template <int BLOCKS> __device__ inline void av_exchange_in_cluster(float2 value, float2* slots) {
     av_cluster_wait();
     if (av_thread() < BLOCKS) av_cluster_store(&slots[av_cluster_rank()], av_thread(), value);

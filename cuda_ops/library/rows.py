@@ -16,7 +16,7 @@ BLOCK_COLUMNS_MAX = 1024 * EACH_MAX
 CLUSTER_BLOCKS_MAX = 8
 CLUSTER_COLUMNS_MAX = CLUSTER_BLOCKS_MAX * BLOCK_COLUMNS_MAX
 CLUSTER_FROM_COLUMNS = 16 * 1024
-"""Rows longer than this take a cluster where there are clusters: some blocks of a processor load while others compute."""
+"""Longer rows take a cluster on sm_90 and later: some blocks of a processor load while others compute."""
 ONE_BLOCK_THREADS = 512
 """Threads per row of the kernels that take a row of any length."""
 ROWS_MAX = (2**31 - 1) // CLUSTER_BLOCKS_MAX

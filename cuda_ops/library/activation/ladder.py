@@ -42,7 +42,7 @@ def _ladder(name: str, formula: str, operations: int) -> Ladder:
                 why="Four loads of 16 bytes per thread are in flight.",
                 limit="The memory's bandwidth: the kernel reads and writes each byte once.",
                 launch=flat.tile(f"activation_tile<{function}"),
-                instructions=("LDG.E.128", "STG.E.128"),
+                instructions=("LDG.E.NA.128", "STG.E.128"),
             ),
         ),
     )

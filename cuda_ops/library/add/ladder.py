@@ -51,7 +51,7 @@ ADD = Ladder(
             why="Eight loads of 16 bytes per thread are in flight, and the hardware deals out the tiles.",
             limit="The memory's bandwidth: the kernel reads and writes each byte once.",
             launch=flat.tile("add_tile<"),
-            instructions=("LDG.E.128", "STG.E.128"),
+            instructions=("LDG.E.NA.128", "STG.E.128"),
         ),
     ),
 )

@@ -85,7 +85,7 @@ def _ladder(name: str, formula: str, is_rms: str, operations: int) -> Ladder:
                 limit="A thread has registers for 32 elements: 1,024 to the row.",
                 launch=warp(is_rms),
                 fits=lambda problem: problem.columns <= rows.WARP_COLUMNS_MAX,
-                instructions=("LDG.E.128", "STG.E.128", "SHFL.BFLY"),
+                instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
             ),
             Version(
                 4,
@@ -96,7 +96,7 @@ def _ladder(name: str, formula: str, is_rms: str, operations: int) -> Ladder:
                 "one computes, and longer rows do not fit.",
                 launch=spread(is_rms, rows.for_block),
                 fits=lambda problem: problem.columns <= rows.BLOCK_COLUMNS_MAX,
-                instructions=("LDG.E.128", "STG.E.128", "SHFL.BFLY"),
+                instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
             ),
             Version(
                 5,
@@ -108,7 +108,7 @@ def _ladder(name: str, formula: str, is_rms: str, operations: int) -> Ladder:
                 launch=spread(is_rms, rows.for_cluster),
                 fits=lambda problem: problem.columns <= rows.CLUSTER_COLUMNS_MAX and problem.rows <= rows.ROWS_MAX,
                 architecture_min=90,
-                instructions=("LDG.E.128", "STG.E.128", "MAPA", "UCGABAR_ARV"),
+                instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
             ),
         ),
     )

@@ -12,7 +12,7 @@ norm_cluster(const T* x, const T* weight, const T* bias, T* out, int columns, fl
     AV_SHARED_ARRAY(float, slots_mean, 32);
     AV_SHARED_ARRAY(float, slots_squares, 32);
     AV_SHARED_ARRAY(float2, parts, BLOCKS);
-    av_cluster_arrive();
+    av_cluster_begin();
     av_row_part<T, LANES, VECTORS, THREADS> part;
     const int first = int(av_cluster_rank()) * part.COLUMNS;
     const int64_t begin = int64_t(blockIdx.x / BLOCKS) * columns + first;

@@ -96,7 +96,7 @@ def _ladder(name: str, formula: str, inputs: int) -> Ladder:
                 why="16 times the bytes in flight; additions do not wait for one another, and float32 stays exact.",
                 limit="The memory's bandwidth: each byte is read once.",
                 launch=vector(is_dot),
-                instructions=("LDG.E.128", "ATOM"),
+                instructions=("LDG.E.NA.128", "ATOM"),
             ),
         ),
     )

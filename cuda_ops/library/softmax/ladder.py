@@ -86,7 +86,7 @@ SOFTMAX = Ladder(
             limit="A thread has registers for 32 elements: 1,024 to the row.",
             launch=warp(),
             fits=lambda problem: problem.columns <= rows.WARP_COLUMNS_MAX,
-            instructions=("LDG.E.128", "STG.E.128", "SHFL.BFLY"),
+            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
         ),
         Version(
             4,
@@ -97,7 +97,7 @@ SOFTMAX = Ladder(
             "computes, and longer rows do not fit.",
             launch=spread(rows.for_block),
             fits=lambda problem: problem.columns <= rows.BLOCK_COLUMNS_MAX,
-            instructions=("LDG.E.128", "STG.E.128", "SHFL.BFLY"),
+            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
         ),
         Version(
             5,
@@ -108,7 +108,7 @@ SOFTMAX = Ladder(
             launch=spread(rows.for_cluster),
             fits=lambda problem: problem.columns <= rows.CLUSTER_COLUMNS_MAX and problem.rows <= rows.ROWS_MAX,
             architecture_min=90,
-            instructions=("LDG.E.128", "STG.E.128", "MAPA", "UCGABAR_ARV"),
+            instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
         ),
     ),
 )

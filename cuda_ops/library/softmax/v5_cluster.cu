@@ -11,7 +11,7 @@ __global__ void __launch_bounds__(THREADS) softmax_cluster(const T* x, T* out, i
     AV_SHARED_ARRAY(float, slots_max, 32);
     AV_SHARED_ARRAY(float, slots_sum, 32);
     AV_SHARED_ARRAY(float2, parts, BLOCKS);
-    av_cluster_arrive();
+    av_cluster_begin();
     av_row_part<T, LANES, VECTORS, THREADS> part;
     const int first = int(av_cluster_rank()) * part.COLUMNS;
     const int64_t begin = int64_t(blockIdx.x / BLOCKS) * columns + first;

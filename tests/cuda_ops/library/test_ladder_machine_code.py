@@ -1,0 +1,81 @@
+"""Every version compiles with no GPU, and its machine code has the instructions that the version is about."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+
+from cuda_ops.errors import CompilerMissingError
+from cuda_ops.library.ladder import BFLOAT16, ELEMENTS, FLOAT32, Element, Ladder, Problem, Version
+from cuda_ops.library.recorder import record
+from cuda_ops.runtime.compiler import KernelSource, compile_instance, toolkit_version
+from tests.cuda_ops.library import ladder_cases as cases
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120")
+CHECKED = ARCHITECTURES if os.environ.get("AV_STACK_ALL_ARCHITECTURES") else ("sm_75", "sm_90a")
+COLUMNS = {"warp": 1024, "block": 4096, "cluster": 32768}
+
+
+@pytest.fixture(scope="module")
+def nvrtc() -> str:
+    try:
+        return toolkit_version()
+    except CompilerMissingError as error:
+        pytest.skip(str(error))
+
+
+def kernels(ladder: Ladder, version: Version, element: Element, architecture: int) -> list[str]:
+    lanes = 16 // element.size_bytes
+    problem = Problem(element, 64, COLUMNS.get(version.name, 4096), lanes, architecture, cases.EPSILON)
+    return [one.kernel for one in record(ladder, version, problem)]
+
+
+def disassembler() -> str:
+    """nvdisasm of a CUDA toolkit, or the one that triton carries; skips the test where there is none."""
+    carried = find_spec("triton")
+    places = [shutil.which("nvdisasm")]
+    if carried is not None and carried.origin is not None:
+        places.append(str(Path(carried.origin).parent / "backends/nvidia/bin/nvdisasm"))
+    for place in places:
+        if place is not None and Path(place).is_file():
+            return place
+    pytest.skip("no nvdisasm: neither a CUDA toolkit nor triton is installed")
+
+
+@pytest.mark.parametrize("architecture", CHECKED)
+@pytest.mark.parametrize(("ladder", "version"), cases.VERSIONS, ids=cases.IDS)
+def test_a_version_compiles(nvrtc: str, ladder: Ladder, version: Version, architecture: str) -> None:
+    number = int(architecture.removeprefix("sm_").rstrip("a"))
+    if number < version.architecture_min:
+        pytest.skip(f"needs sm_{version.architecture_min}")
+    source = KernelSource(ladder.source(version), fused_multiply_add=version.fused_multiply_add)
+    for element in ELEMENTS if architecture == "sm_90a" else (BFLOAT16,):
+        for kernel in kernels(ladder, version, element, number):
+            cubin, name = compile_instance(source, kernel, architecture)
+            assert cubin.startswith(b"\x7fELF")
+            assert name.encode() in cubin
+
+
+@pytest.mark.parametrize(("ladder", "version"), cases.VERSIONS, ids=cases.IDS)
+def test_the_machine_code_is_what_the_version_is_about(
+    nvrtc: str, ladder: Ladder, version: Version, tmp_path: Path
+) -> None:
+    """And no variable lies in local memory, which would be one that did not fit into registers."""
+    program = disassembler()
+    source = KernelSource(ladder.source(version), fused_multiply_add=version.fused_multiply_add)
+    text = ""
+    for kernel in kernels(ladder, version, FLOAT32, 90):
+        file = tmp_path / "kernel.cubin"
+        file.write_bytes(compile_instance(source, kernel, "sm_90a")[0])
+        text += subprocess.run([program, "-c", str(file)], capture_output=True, text=True, check=True).stdout
+    for instruction in version.instructions:
+        assert instruction in text
+    assert "LDL" not in text
+    assert "STL" not in text

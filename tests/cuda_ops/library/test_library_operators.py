@@ -1,0 +1,75 @@
+"""The library's operators on torch tensors with no GPU: the reference's results, and what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from cuda_ops.errors import CudaOpsError  # noqa: E402
+from cuda_ops.library.activation.op import relu, sigmoid  # noqa: E402
+from cuda_ops.library.add.op import add  # noqa: E402
+from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Problem, lanes_for  # noqa: E402
+from cuda_ops.library.norm.op import layer_norm, rms_norm  # noqa: E402
+from cuda_ops.library.reduce.op import dot, sum_of  # noqa: E402
+from cuda_ops.library.softmax.ladder import SOFTMAX  # noqa: E402
+from cuda_ops.library.softmax.op import softmax  # noqa: E402
+from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
+
+X, Y = cases.draw(0, FLOAT32, 7, 33), cases.draw(1, FLOAT32, 7, 33)
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        (lambda: add(X, Y), X + Y),
+        (lambda: relu(X), X.clamp_min(0.0)),
+        (lambda: sigmoid(X), torch.sigmoid(X)),
+        (lambda: sum_of(X), X.sum()),
+        (lambda: dot(X[0], Y[0]), torch.dot(X[0], Y[0])),
+        (lambda: softmax(X.T), torch.softmax(X.T, -1)),
+        (lambda: layer_norm(X, Y[0], Y[1]), torch.nn.functional.layer_norm(X, (33,), Y[0], Y[1])),
+        (lambda: rms_norm(X, Y[0]), torch.nn.functional.rms_norm(X, (33,), Y[0], 1e-5)),
+    ],
+    ids=["add", "relu", "sigmoid", "sum", "dot", "softmax", "layer_norm", "rms_norm"],
+)
+def test_the_cpu_gives_what_torch_gives(call: Callable[[], Any], wanted: Any) -> None:
+    torch.testing.assert_close(call(), wanted, rtol=2e-6, atol=2e-6)
+    compiled = torch.compile(call, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(), wanted, rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda: relu(X.double()), "x is float64, allowed are float32, float16, bfloat16"),
+        (lambda: add(X, Y[:3]), r"y is torch.float32 \(3, 33\) on cpu, expected torch.float32 \(7, 33\)"),
+        (lambda: dot(X, Y), "expected one dimension"),
+        (lambda: softmax(X[0, 0]), "x has no dimension"),
+        (lambda: layer_norm(X, Y), "weight is"),
+    ],
+)
+def test_what_does_not_fit_is_named(call: Callable[[], Any], complaint: str) -> None:
+    with pytest.raises(CudaOpsError, match=complaint):
+        call()
+
+
+def test_the_default_version_goes_by_length_and_architecture() -> None:
+    def chosen(columns: int, architecture: int) -> int:
+        return SOFTMAX.choose(Problem(FLOAT32, 2, columns, 4, architecture)).number
+
+    assert [chosen(columns, 90) for columns in (8, 1024, 1028, 16384, 16388, 262144, 262148)] == [3, 3, 4, 4, 5, 5, 2]
+    assert [chosen(columns, 80) for columns in (8, 1024, 1028, 16384, 32768, 32772)] == [3, 3, 4, 4, 4, 2]
+    with pytest.raises(CudaOpsError, match="version is 5, but 2 x 64 float32 on sm_80 can be run by 1, 2, 3, 4"):
+        SOFTMAX.choose(Problem(FLOAT32, 2, 64, 4, 80), 5)
+
+
+def test_packs_are_as_large_as_addresses_and_rows_allow() -> None:
+    assert lanes_for(FLOAT32, [64, 512]) == 4
+    assert lanes_for(FLOAT32, [64, 512], 1002) == 2
+    assert lanes_for(BFLOAT16, [64, 512], 1000) == 8
+    assert lanes_for(BFLOAT16, [66, 512]) == 1
+    assert lanes_for(BFLOAT16, [72], 12) == 4
