@@ -9,7 +9,7 @@ from typing import Any
 from cuda_ops.library import flat
 from cuda_ops.library.activation.ladder import RELU, SIGMOID
 from cuda_ops.library.add.ladder import ADD
-from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Ladder, Launch, Problem, Version
+from cuda_ops.library.ladder import BFLOAT16, FLOAT32, PACK_BYTES, Element, Ladder, Launch, Problem, Version
 from cuda_ops.library.norm import ladder as norm
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
 from cuda_ops.library.reduce import ladder as reduce
@@ -73,6 +73,16 @@ def inputs_for(case: Case, seed: int) -> list[Any]:
     weights = {"layer_norm": 2, "rms_norm": 1}.get(case.ladder.name, 0)
     made = [torch.randn(shape, device="cuda", dtype=dtype) for _ in range(count)]
     return made + [torch.randn(case.columns, device="cuda", dtype=dtype) for _ in range(weights)]
+
+
+def problem_of(case: Case) -> Problem:
+    """The problem on the GPU at hand, whose arrays are aligned."""
+    from cuda_ops.library.run import architecture
+
+    lanes = PACK_BYTES // case.element.size_bytes
+    while case.ladder.name not in FLAT and case.columns % lanes:
+        lanes //= 2
+    return Problem(case.element, case.rows, case.columns, lanes, architecture(0), EPSILON)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from typing import Any
 import torch
 
 from benchmarks.gpu import ladder_peers, rotating
-from benchmarks.gpu.ladder_shapes import EPSILON, FLAT, Case, cases, inputs_for, shapes_of
+from benchmarks.gpu.ladder_shapes import FLAT, Case, cases, inputs_for, problem_of, shapes_of
 from cuda_ops.library.catalogue import LADDERS
-from cuda_ops.library.ladder import FLOAT32, PACK_BYTES, Ladder, Problem, Version
+from cuda_ops.library.ladder import FLOAT32, Ladder, Problem, Version
 from cuda_ops.library.recorder import record
 from cuda_ops.library.run import architecture, prepared_by_driver
 from cuda_ops.runtime.compiler import KernelSource, compile_instance
@@ -91,11 +91,6 @@ class Bench:
             print(f"{title}: {rotating.reason(error)}", flush=True)
         torch.cuda.empty_cache()
         self.save()
-
-
-def problem_of(case: Case) -> Problem:
-    lanes = PACK_BYTES // case.element.size_bytes
-    return Problem(case.element, case.rows, case.columns, lanes, architecture(0), EPSILON)
 
 
 def sets_of(case: Case) -> int:

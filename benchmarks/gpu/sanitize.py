@@ -1,6 +1,6 @@
 """Runs each CUDA operator once at small odd sizes; `make test-gpu` runs it under compute-sanitizer.
 
-With `--large` the size is 1280x720, for Nsight Compute.
+With `--large` the size is 1280x720, for Nsight Compute. With `--library` only the operator library's versions run.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
+from benchmarks.gpu.ladder_peers import OURS
+from benchmarks.gpu.ladder_shapes import FLAT, Case, inputs_for, problem_of
 from cuda_ops.attend.op import attend
 from cuda_ops.best_rows.op import best_rows
 from cuda_ops.bias_silu.op import bias_silu
@@ -29,6 +31,8 @@ from cuda_ops.lab.host import LabRange
 from cuda_ops.lab.op import lab_mask
 from cuda_ops.lanes.host import GroundCamera, GroundGrid
 from cuda_ops.lanes.op import colour_mask, ground_mask
+from cuda_ops.library.catalogue import LADDERS
+from cuda_ops.library.ladder import BFLOAT16, FLOAT32
 from cuda_ops.max_pool.op import max_pools
 from cuda_ops.preprocess.op import preprocess
 from cuda_ops.triangulate.op import update_depths
@@ -37,8 +41,15 @@ from cuda_ops.triangulate.op import update_depths
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.sanitize", description=__doc__)
     parser.add_argument("--large", action="store_true", help="at 1280x720")
-    is_large = parser.parse_args().large
+    parser.add_argument("--library", action="store_true", help="only the versions of the operator library")
+    arguments = parser.parse_args()
+    is_large = arguments.large
     torch.manual_seed(0)
+    climb_ladders()
+    if arguments.library:
+        torch.cuda.synchronize()
+        print("all versions of the library ran")
+        return
     size, anchors = ((720, 1280), 8400) if is_large else ((97, 211), 333)
     grey = torch.randint(0, 256, size, dtype=torch.uint8, device="cuda")
     colour = torch.randint(0, 256, (*(size if is_large else (53, 71)), 4), dtype=torch.uint8, device="cuda")
@@ -80,6 +91,18 @@ def main() -> None:
     FrameGraph(lambda x: [x + 1, x[1:]], [np.zeros(333, np.float32)], "cuda").run()
     torch.cuda.synchronize()
     print("all operators ran")
+
+
+def climb_ladders() -> None:
+    """Run every version of the operator library, with packs of 16 bytes and with single elements."""
+    for ladder in LADDERS:
+        for element in (FLOAT32, BFLOAT16):
+            for columns in (1003, 1024, 20000):
+                case = Case(ladder, element, 1 if ladder.name in FLAT else 3, columns)
+                inputs = inputs_for(case, 0)
+                for version in ladder.versions:
+                    if version.can_run(problem_of(case)):
+                        OURS[ladder.name](*inputs, version=version.number)
 
 
 def convolve() -> None:
