@@ -89,7 +89,7 @@ test-gpu: ## the CUDA operators on a GPU, and under compute-sanitizer where it i
 bench-gpu: ## each CUDA operator beside its peers, the whole frame where ultralytics is installed; figures in out/bench/
 	@$(GPU_PYTHON) scripts/needs_gpu.py bench-gpu
 	@$(GPU_PYTHON) -m benchmarks.gpu --out $(OUT)/bench
-	@$(GPU_PYTHON) -m benchmarks.gpu.ladders --out $(OUT)/bench/ladders.json --seconds 600
+	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders.json --seconds 600
 	@if command -v ncu >/dev/null; then $(GPU_PYTHON) -m benchmarks.gpu.counters --out $(OUT)/bench/gpu_counters.json; \
 	else echo "bench-gpu: Nsight Compute's ncu is not installed: no counters"; fi
 	@if $(GPU_PYTHON) -c "import ultralytics" 2>/dev/null; then \

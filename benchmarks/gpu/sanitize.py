@@ -11,8 +11,8 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from benchmarks.gpu.ladder_peers import OURS
-from benchmarks.gpu.ladder_shapes import FLAT, Case, inputs_for, problem_of
+from benchmarks.gpu.library.peers import OURS
+from benchmarks.gpu.library.shapes import FLAT, Case, inputs_for, problem_of
 from cuda_ops.attend.op import attend
 from cuda_ops.best_rows.op import best_rows
 from cuda_ops.bias_silu.op import bias_silu

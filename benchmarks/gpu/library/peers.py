@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from benchmarks.gpu import rotating
-from benchmarks.gpu.ladder_shapes import EPSILON
+from benchmarks.gpu.library import rotating
+from benchmarks.gpu.library.shapes import EPSILON
 from cuda_ops.library.activation.op import relu, sigmoid
 from cuda_ops.library.add.op import add
 from cuda_ops.library.norm.op import layer_norm, rms_norm

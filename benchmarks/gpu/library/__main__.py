@@ -1,4 +1,4 @@
-"""Benchmark of the operator library: `python -m benchmarks.gpu.ladders --out FILE.json`.
+"""Benchmark of the operator library: `python -m benchmarks.gpu.library --out FILE.json`.
 
 Times every version of every ladder beside torch and torch.compile (`rotating` describes the method), other launch
 shapes of the fastest versions, and the CPU time of eager calls. An error of one contender is written into its row. The
@@ -13,23 +13,20 @@ import os
 import platform
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib import metadata
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmarks.gpu import ladder_peers, rotating
-from benchmarks.gpu.ladder_shapes import FLAT, Case, cases, inputs_for, problem_of, shapes_of
+from benchmarks.gpu.library import peers, rotating
+from benchmarks.gpu.library.compiling import compile_all
+from benchmarks.gpu.library.shapes import FLAT, Case, cases, inputs_for, problem_of, shapes_of
 from cuda_ops.library.catalogue import LADDERS
-from cuda_ops.library.ladder import FLOAT32, Ladder, Problem, Version
-from cuda_ops.library.recorder import record
+from cuda_ops.library.ladder import FLOAT32, Problem
 from cuda_ops.library.run import architecture, prepared_by_driver
-from cuda_ops.runtime.compiler import KernelSource, compile_instance
-from cuda_ops.runtime.gpu import architecture_of, launcher
+from cuda_ops.runtime.gpu import launcher
 
 ROTATED_BYTES = 512 << 20
 """The inputs and results of all sets together have at least this many bytes: ten times the L2 cache."""
@@ -103,15 +100,15 @@ def time_case(bench: Bench, case: Case, has_compiled: bool) -> None:
     problem = problem_of(case)
     sets = [inputs_for(case, seed) for seed in range(sets_of(case))]
     part = "compiled" if has_compiled else "rows"
-    ours = ladder_peers.OURS[case.ladder.name]
+    ours = peers.OURS[case.ladder.name]
     contenders: dict[str, rotating.Call] = {}
     for version in case.ladder.versions:
         if version.can_run(problem) and (not has_compiled or version == case.ladder.choose(problem)):
             contenders[f"v{version.number}"] = _on(sets, ours, {"version": version.number})
-    contenders["torch"] = _on(sets, ladder_peers.TORCH[case.ladder.name], {})
+    contenders["torch"] = _on(sets, peers.TORCH[case.ladder.name], {})
     if has_compiled:
         torch.compiler.reset()
-        compiled = torch.compile(ladder_peers.TORCH[case.ladder.name], dynamic=False)
+        compiled = torch.compile(peers.TORCH[case.ladder.name], dynamic=False)
         contenders["torch.compile"] = _on(sets, compiled, {})
     times = rotating.in_turn(contenders, len(sets))
     moved, best = case.ladder.moved_bytes(problem), case.ladder.choose(problem).number
@@ -178,7 +175,7 @@ def time_calls(bench: Bench) -> None:
     for ladder in LADDERS:
         case = Case(ladder, FLOAT32, 1, 1024)
         inputs = inputs_for(case, 0)
-        ours, peer = ladder_peers.OURS[ladder.name], ladder_peers.TORCH[ladder.name]
+        ours, peer = peers.OURS[ladder.name], peers.TORCH[ladder.name]
         row = {"operator": ladder.name, "ours_us": rotating.cpu_us(lambda: ours(*inputs))}  # noqa: B023 - called here
         row["torch_us"] = rotating.cpu_us(lambda: peer(*inputs))  # noqa: B023
         row["ours_again_us"] = rotating.cpu_us(lambda: ours(*inputs))  # noqa: B023
@@ -196,39 +193,13 @@ def time_calls(bench: Bench) -> None:
     )
 
 
-def compile_all(parallel: int) -> None:
-    """Compile the kernels of all cases and launch shapes into the cache, in `parallel` processes."""
-    wanted: set[tuple[str, str, str]] = set()
-    name = architecture_of(0)
-    for case in cases():
-        problem = problem_of(case)
-        runs: list[tuple[Version, Any]] = [(version, version) for version in case.ladder.versions]
-        runs += [(shape.version, shape) for shape in shapes_of(case.ladder, problem)]
-        for version, run in runs:
-            if version.can_run(problem):
-                wanted |= _kernels(case.ladder, version, run.launch, problem, name)
-    with ProcessPoolExecutor(parallel, get_context("spawn")) as pool:
-        list(pool.map(_compile, sorted(wanted), chunksize=2))
-    print(f"compiled {len(wanted)} kernels", flush=True)
-
-
-def _kernels(ladder: Ladder, version: Version, launch: Any, problem: Problem, name: str) -> set[tuple[str, str, str]]:
-    launches = record(ladder, replace(version, launch=launch), problem)
-    return {(ladder.source(version), one.kernel, name) for one in launches}
-
-
-def _compile(what: tuple[str, str, str]) -> None:
-    source, kernel, name = what
-    compile_instance(KernelSource(source, fused_multiply_add=True), kernel, name)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.ladders", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.library", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/bench/ladders.json"))
     parser.add_argument("--seconds", type=float, default=140.0)
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
-        raise SystemExit("benchmarks.gpu.ladders: torch sees no GPU")
+        raise SystemExit("benchmarks.gpu.library: torch sees no GPU")
     torch.use_deterministic_algorithms(False)
     bench = Bench(arguments.out, arguments.seconds, {"machine": machine()}, time.perf_counter())
     bench.save()
@@ -240,7 +211,7 @@ def main() -> None:
     for case in cases():
         if case.is_swept:
             bench.guard(f"shapes of {case.title()}", lambda: sweep_case(bench, case))  # noqa: B023
-    bench.guard("CUB", lambda: ladder_peers.time_cub(bench))
+    bench.guard("CUB", lambda: peers.time_cub(bench))
     for case in cases():
         if case.ladder.name not in FLAT:
             bench.guard(f"compiled {case.title()}", lambda: time_case(bench, case, has_compiled=True))  # noqa: B023
