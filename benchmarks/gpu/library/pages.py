@@ -55,7 +55,7 @@ def _machine(figures: dict[str, Any]) -> str:
     machine = figures["machine"]
     return (
         f"{machine['gpu']}, torch {machine['torch']}; a copy of 1 GB reaches {figures['copy']['tb_per_s']} TB/s. "
-        "Terabytes per second in a CUDA graph on cold data, median; bytes as above, so that reading twice shows as less.\n"
+        "Terabytes per second in a CUDA graph on cold data, median; bytes as above: reading twice shows as less.\n"
     )
 
 
