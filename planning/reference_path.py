@@ -7,7 +7,7 @@ and lane widths, and the stop lines of the signals along it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,8 +100,7 @@ def build_route(graph: LaneGraph, pieces: Sequence[RoutePiece], cost_s: float, c
     """Sample and smooth `pieces`; the path stays within `smoothing_max_offset_m` of the lane centres."""
     raw = _concatenate([_sample(graph, piece, number, config.spacing_m) for number, piece in enumerate(pieces)])
     xyz, columns = _resample(raw, config.spacing_m)
-    x, y = smooth(xyz[:, 0], xyz[:, 1], config)
-    curve = Curve.through(x, y)
+    curve = smooth(xyz[:, 0], xyz[:, 1], _end_headings(graph, pieces), config)
     number = columns[:, 4].astype(np.int64)
     lanes = tuple(piece.lane for piece in pieces)
     return Route(
@@ -171,31 +170,58 @@ def _resample(raw: _Samples, spacing_m: float) -> tuple[Float, Float]:
     return xyz, raw.columns[nearest]
 
 
-def smooth(x_m: Float, y_m: Float, config: RouteConfig) -> tuple[Float, Float]:
-    """Whittaker smoothing of evenly spaced points with a penalty on third differences (jerk of the path).
+def _end_headings(graph: LaneGraph, pieces: Sequence[RoutePiece]) -> tuple[float, float]:
+    """The lanes' headings at the first and at the last point of the route."""
+    first, last = pieces[0], pieces[-1]
+    start, start_s = (
+        (first.lane, first.start_s_m) if first.change_from is None else (first.change_from, first.change_start_s_m)
+    )
+    return (
+        float(graph.lanes[start].curve.pose_at(start_s)[2]),
+        float(graph.lanes[last.lane].curve.pose_at(last.end_s_m)[2]),
+    )
+
+
+def smooth(x_m: Float, y_m: Float, end_yaw_rad: tuple[float, float], config: RouteConfig) -> Curve:
+    """Whittaker smoothing of three or more evenly spaced points with a penalty on third differences (jerk of the path).
 
     Where a point moves more than `smoothing_max_offset_m`, its weight is doubled until it no longer does, so the path
-    stays within that offset of the lane centre. Returns the points as they are if there are fewer than 8, or if 60
-    rounds are not enough. Eilers (2003), "A Perfect Smoother".
+    stays within that offset of the lane centre. Leaves the points as they are if 60 rounds are not enough. Eilers
+    (2003), "A Perfect Smoother".
+
+    The smoother turns the ends of a bend towards its chord. So the path is mirrored beyond both ends, at the normal of
+    the heading that it has there (`end_yaw_rad`): what is symmetric stays so, and keeps that heading.
     """
-    count = len(x_m)
-    if count < 8:
-        return x_m, y_m
+    beyond = min(len(x_m) - 1, round(config.smoothing_wavelength_m / config.spacing_m))
+    points = np.column_stack([x_m, y_m])
+    before = _mirrored(points[beyond:0:-1], points[0], end_yaw_rad[0])
+    after = _mirrored(points[-2 : -beyond - 2 : -1], points[-1], end_yaw_rad[1])
+    smoothed = _whittaker(np.concatenate([before, points, after]), [beyond, beyond + len(points) - 1], config)
+    curve = Curve.through(smoothed[:, 0], smoothed[:, 1]).part(slice(beyond, beyond + len(points)))
+    return replace(curve, s_m=curve.s_m - curve.s_m[0])
+
+
+def _mirrored(points: Float, at: Float, yaw_rad: float) -> Float:
+    """Points (N, 2) mirrored at the line through `at` that is normal to `yaw_rad`."""
+    ahead = np.array([np.cos(yaw_rad), np.sin(yaw_rad)])
+    return np.asarray(points - 2.0 * np.outer((points - at) @ ahead, ahead))
+
+
+def _whittaker(points: Float, fixed: list[int], config: RouteConfig) -> Float:
+    """Points (N, 2) smoothed as `smooth` says; those at the indices `fixed` keep their places."""
     response = 2.0 * np.sin(np.pi * config.spacing_m / config.smoothing_wavelength_m)
-    penalty = third_difference_bands(count) * float(response) ** -6
-    weight = np.ones(count)
-    weight[[0, -1]] = 1e3
-    data = np.column_stack([x_m, y_m])
-    result = data
+    penalty = third_difference_bands(len(points)) * float(response) ** -6
+    weight = np.ones(len(points))
+    weight[fixed] = 1e3
     for _ in range(60):
         bands = penalty.copy()
         bands[-1] += weight
-        result = solveh_banded(bands, weight[:, None] * data)
-        far = np.hypot(*(result - data).T) > config.smoothing_max_offset_m
+        result = np.asarray(solveh_banded(bands, weight[:, None] * points))
+        far = np.hypot(*(result - points).T) > config.smoothing_max_offset_m
         if not far.any():
-            return result[:, 0], result[:, 1]
+            return result
         weight[np.convolve(far, np.ones(3), mode="same") > 0] *= 2.0
-    return x_m, y_m
+    return points
 
 
 def third_difference_bands(count: int) -> Float:
