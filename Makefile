@@ -12,7 +12,7 @@ demo: ## install, start the embedded server, drive town_drive by the camera alon
 
 SMOKE_TESTS = tests/av_core/test_frames.py tests/av_stack/test_yaml_files.py tests/control tests/planning/test_route.py \
 	tests/scenarios/script/test_script_engine.py tests/scenarios/test_judge.py tests/scenarios/test_official_scores.py \
-	tests/perception/lanes/test_single_image.py tests/embedded_carla/server/test_server_command_line.py tests/av_stack/drives/test_smoke.py
+	tests/perception/lanes/test_single_image.py tests/embedded_carla/server/test_server_command_line.py tests/av_stack/drives/test_drive.py::test_ten_seconds_of_driving
 
 smoke: ## under a minute: unit tests of every part, and ten seconds of driving
 	@scripts/setup.sh dev
