@@ -15,6 +15,7 @@ import carla
 import pytest
 from mcap.reader import make_reader
 
+from av_stack.assembly import DETECTOR_ORACLES
 from av_stack.server_process import ServerProcess, free_port_pair
 from av_stack.world.carla.actors import actors_in
 from scenarios.model import FOLDER
@@ -138,16 +139,15 @@ def recorded_steps(path: Path) -> int:
 
 
 def started_run(out: Path, *arguments: str) -> subprocess.Popen[str]:
-    """A run that has begun to drive: its video has a first fragment."""
-    run = subprocess.Popen(
-        [*COMMAND, "run", "town_drive", "--out", str(out), *arguments], stderr=subprocess.PIPE, text=True
-    )
+    """A run that has begun to drive: its video has a first fragment. It has oracles, so that it begins sooner."""
+    command = [*COMMAND, "run", "town_drive", "--oracle", ",".join(DETECTOR_ORACLES), "--out", str(out), *arguments]
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 90.0
     while not (out / "drive.mp4").exists():
         assert run.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    time.sleep(3.0)
+    time.sleep(1.0)
     return run
 
 
