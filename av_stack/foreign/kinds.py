@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 
@@ -11,6 +12,12 @@ from av_core.errors import ConfigError
 MCAP_SUFFIX, MCAP_MAGIC = ".mcap", b"\x89MCAP0\r\n"
 PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp")
 CARLA_MAGIC = b"CARLA_RECORDER"
+OTHER_BAGS = {
+    b"SQLite format 3": "a ROS 2 bag in SQLite; needed is MCAP: rosbags-convert --src BAG --dst NEW --dst-storage mcap",
+    b"\x28\xb5\x2f\xfd": "compressed as a whole; unpack it first: zstd -d FILE",
+}
+"""By their first bytes: files of ROS 2 bags that are not read, and what to do."""
+
 RECORDING = "recording.mcap"
 """The recording in the folder of a drive."""
 
@@ -32,13 +39,16 @@ def kind_of(path: Path) -> Kind:
     if path.is_dir():
         if (path / RECORDING).is_file():
             return Kind.OWN
+        if bag_files(path):
+            return Kind.ROS2
         if not pictures_in(path):
-            raise ConfigError(f"{path / RECORDING}: no such file, nor are there pictures in the folder")
+            for file in filter(Path.is_file, path.iterdir()):
+                _start_of(file)
+            raise ConfigError(f"{path}: holds no {RECORDING}, no ROS 2 bag in MCAP and no pictures")
         return Kind.PICTURES
     if not path.is_file():
         raise ConfigError(f"{path}: no such file")
-    with path.open("rb") as file:
-        start = file.read(HEADER_BYTES)
+    start = _start_of(path)
     if CARLA_MAGIC in start:
         return Kind.CARLA
     if not start.startswith(MCAP_MAGIC) and path.suffix.lower() != MCAP_SUFFIX:
@@ -46,10 +56,33 @@ def kind_of(path: Path) -> Kind:
     return Kind.ROS2 if start[len(MCAP_MAGIC) + 9 :].startswith(ROS2_PROFILE) else Kind.OWN
 
 
+def _start_of(path: Path) -> bytes:
+    """The first bytes of a file. Raises ConfigError where they are those of `OTHER_BAGS`."""
+    with path.open("rb") as file:
+        start = file.read(HEADER_BYTES)
+    for magic, what in OTHER_BAGS.items():
+        if start.startswith(magic):
+            raise ConfigError(f"{path}: {what}")
+    return start
+
+
 def pictures_in(folder: Path) -> list[Path]:
     """The pictures in a folder by name; numbers within names count as numbers: 2.png is before 10.png."""
-    found = [path for path in folder.iterdir() if path.suffix.lower() in PICTURE_SUFFIXES]
-    return sorted(found, key=lambda path: [(int(part) if part.isdecimal() else 0, part) for part in _parts(path.name)])
+    return _in_order(path for path in folder.iterdir() if path.suffix.lower() in PICTURE_SUFFIXES)
+
+
+def bag_files(path: Path) -> list[Path]:
+    """The files of a ROS 2 bag in MCAP, which is a folder or one file, in the order of their recording.
+
+    A bag that was not closed has no metadata, so the order is that of the names: bag_2.mcap is before bag_10.mcap.
+    """
+    if not path.is_dir():
+        return [path]
+    return _in_order(file for file in path.iterdir() if file.suffix.lower() == MCAP_SUFFIX)
+
+
+def _in_order(paths: Iterable[Path]) -> list[Path]:
+    return sorted(paths, key=lambda path: [(int(part) if part.isdecimal() else 0, part) for part in _parts(path.name)])
 
 
 def _parts(name: str) -> list[str]:

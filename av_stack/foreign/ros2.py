@@ -24,7 +24,7 @@ NO_WHEELS = "no wheel speed: the ego's speed comes from GNSS and IMU alone"
 
 
 class Ros2:
-    """A `ForeignSource`. It reads the file twice: first for what is in it.
+    """A `ForeignSource`. It reads the bag twice: first for what is in it.
 
     Where it holds positions and headings, the frames begin with the first of both, at the origin of the map frame.
     Raises ConfigError where the file has no pictures, or the lens is for another size.
@@ -44,7 +44,8 @@ class Ros2:
         self._inputs = {topic: name for name, topic in found.chosen.items()}
         first = _First.of(self._file, self._inputs)
         if first.size is None:
-            raise ConfigError(f"{path}: {found.chosen['image']}: no picture: {first.picture_problem}")
+            why = self._file.problem or f"{found.chosen['image']}: no picture: {first.picture_problem}"
+            raise ConfigError(f"{path}: {why}")
         lacks = {"GNSS": found.lacking.get("gnss"), "IMU": found.lacking.get("imu")}
         lacks["GNSS"] = lacks["GNSS"] or ("the GNSS never has a fix" if first.fix is None else None)
         lacks["IMU"] = lacks["IMU"] or ("the IMU has no orientation" if not first.has_heading else None)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import cv2
 import numpy as np
 import pytest
+import zstandard
+from mcap.reader import make_reader
+from mcap.records import Channel, Message, Schema
+from mcap.writer import CompressionType, Writer
 
 from av_core.frames import map_to_geodetic
 from av_core.types import GeoReference, Image
+from av_stack.foreign.kinds import MCAP_SUFFIX
 from tests.av_stack.foreign.ros2_definitions import DEFINITIONS
 
 START_NS, PICTURE_NS, IMU_NS, GNSS_NS = 1_700_000_000_000_000_000, 40_000_000, 10_000_000, 100_000_000
@@ -33,13 +38,14 @@ class Drive:
     jump_back_at: int | None = None
     info_width_px: int = 960
     first_fix_s: float = 0.0
+    chunks: str = "ZSTD"
 
 
 def write_drive(path: Path, drive: Drive) -> Path:
     """The messages in order of time, each stamped when it was measured and logged 2 ms later."""
     writer_module = pytest.importorskip("mcap_ros2.writer")
     with path.open("wb") as file:
-        writer = writer_module.Writer(file, chunk_size=64 * 1024)
+        writer = writer_module.Writer(file, chunk_size=64 * 1024, compression=CompressionType[drive.chunks])
         schemas = {name: writer.register_msgdef(name, text) for name, text in DEFINITIONS.items()}
 
         def put(topic: str, kind: str, time_ns: int, **content: Any) -> None:
@@ -62,6 +68,39 @@ def write_drive(path: Path, drive: Drive) -> Path:
                 _put_picture(put, drive, taken_ns, drive.pictures[number])
         writer.finish()
     return path
+
+
+def write_bag(folder: Path, drive: Drive, files: int = 1, packs_messages: bool = False) -> Path:
+    """The drive as `ros2 bag record` leaves it: a folder of files, which it splits where they become too long.
+
+    With `packs_messages` each message is compressed on its own.
+    """
+    whole = write_drive(folder.with_suffix(MCAP_SUFFIX), drive)
+    folder.mkdir()
+    with whole.open("rb") as source:
+        messages = list(make_reader(source).iter_messages())
+    whole.unlink()
+    for number in range(files):
+        part = messages[number * len(messages) // files : (number + 1) * len(messages) // files]
+        with (folder / f"{folder.name}_{number}.mcap").open("wb") as file:
+            _copy(part, file, packs_messages)
+    (folder / "metadata.yaml").write_text("rosbag2_bagfile_information:\n  version: 9\n  storage_identifier: mcap\n")
+    return folder
+
+
+def _copy(messages: Iterable[tuple[Schema | None, Channel, Message]], file: BinaryIO, packs_messages: bool) -> None:
+    """Write messages; topics are numbered by their first message in this file."""
+    writer = Writer(file, compression=CompressionType.NONE)
+    writer.start(profile="ros2", library="test")
+    channels: dict[str, int] = {}
+    for schema, channel, message in messages:
+        assert schema is not None
+        if channel.topic not in channels:
+            number = writer.register_schema(schema.name, schema.encoding, schema.data)
+            channels[channel.topic] = writer.register_channel(channel.topic, channel.message_encoding, number)
+        data = zstandard.compress(message.data) if packs_messages else message.data
+        writer.add_message(channels[channel.topic], message.log_time, data, message.publish_time)
+    writer.finish()  # type: ignore[no-untyped-call]
 
 
 def _put_picture(put: Any, drive: Drive, time_ns: int, bgr: Image) -> None:

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from av_core.errors import ConfigError
@@ -16,7 +17,7 @@ from av_stack.foreign.report import ForeignReport
 from av_stack.foreign.session import ForeignOptions, replay_foreign
 from tests.av_stack.cli.test_bad_input import av_stack, complaint
 from tests.av_stack.foreign.clips import dashcam
-from tests.av_stack.foreign.ros2_recordings import SPEED_MPS, Drive, write_drive
+from tests.av_stack.foreign.ros2_recordings import SPEED_MPS, Drive, write_bag, write_drive
 
 pytest.importorskip("mcap_ros2", reason="mcap-ros2-support is not installed (the extra ros2)")
 PICTURES = 30
@@ -59,6 +60,61 @@ def test_without_gnss_only_localization_is_left_out(drive: Drive, tmp_path: Path
     assert report.disabled["localization"].startswith("no GNSS;")
     assert report.ran == ("health", "self-calibration", "lanes", "objects")
     assert report.pictures == PICTURES
+
+
+@pytest.mark.parametrize("chunks", ["ZSTD", "LZ4", "NONE"])
+def test_each_compression_of_chunks_gives_the_same_pictures(drive: Drive, tmp_path: Path, chunks: str) -> None:
+    few = replace(drive, pictures=drive.pictures[:4], chunks=chunks)
+    source = open_foreign(write_drive(tmp_path / "drive.mcap", few), Kind.ROS2, SourceOptions())
+    pictures = [frame.cameras["front"].bgr for frame in source.frames()]
+    assert source.problem is None
+    assert np.array_equal(pictures, few.pictures)
+
+
+@pytest.mark.parametrize("packs_messages", [False, True])
+def test_the_folder_of_a_split_bag_is_one_recording(drive: Drive, tmp_path: Path, packs_messages: bool) -> None:
+    few = replace(drive, pictures=drive.pictures[:12])
+    bag = write_bag(tmp_path / "bag", few, files=11, packs_messages=packs_messages)
+    assert kind_of(bag) is Kind.ROS2
+    source = open_foreign(bag, Kind.ROS2, SourceOptions())
+    frames = list(source.frames())
+    assert source.problem is None
+    assert set(source.lacks) == {"wheels"}
+    assert [frame.stamp.frame for frame in frames] == list(range(12))
+    assert all(map(np.array_equal, (frame.cameras["front"].bgr for frame in frames), few.pictures))
+
+
+def test_the_folder_of_a_bag_is_replayed_by_its_name(drive: Drive, tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / "bag", replace(drive, pictures=drive.pictures[:6], encoding="jpeg"), files=2)
+    done = av_stack("replay", str(bag), "--out", str(tmp_path / "out"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ROS 2 recording: 6 pictures, 0.20 s" in done.stdout
+
+
+def test_a_split_bag_ends_at_the_file_that_is_cut_off(drive: Drive, tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / "bag", drive, files=3)
+    second = bag / "bag_1.mcap"
+    whole = second.read_bytes()
+    second.write_bytes(whole[: len(whole) // 2])
+    report = replayed(bag, tmp_path / "out")
+    assert report.problem == "bag_1.mcap: the recording is cut off"
+    assert 10 <= report.pictures <= 20
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "message"),
+    [
+        ("bag_0.db3", b"SQLite format 3\0", "a ROS 2 bag in SQLite; needed is MCAP: rosbags-convert"),
+        ("bag_0.mcap.zstd", b"\x28\xb5\x2f\xfd", "compressed as a whole; unpack it first: zstd -d"),
+    ],
+)
+def test_other_storages_of_a_bag_are_refused_with_what_to_do(
+    tmp_path: Path, name: str, start: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(start + bytes(100))
+    for path in (tmp_path, tmp_path / name):
+        line = complaint(av_stack("replay", str(path)))
+        assert line.startswith(f"av-stack: {tmp_path / name}: {message}")
 
 
 def test_two_cameras_need_a_topics_file(drive: Drive, tmp_path: Path) -> None:
