@@ -29,6 +29,7 @@ EXPERIMENTS = (
     Experiment("types", ("scenarios/verdicts.json",), driving.types),
     Experiment("weathers", ("perception/weathers.json",), driving.weathers),
     Experiment("looks", ("detector/unseen_look_drives.json",), driving.looks),
+    Experiment("branches", ("replay/branches.json",), driving.branches),
     Experiment("faults", ("faults/faults.json",), driving.faults),
     Experiment("pictures", ("perception/eval.json", "detector/n.json", "detector/unreal_goals.json"), seeing.pictures),
     Experiment(

@@ -1,4 +1,4 @@
-"""Tables of driven runs: agents on the scenario types, weathers, looks, faults, and the two judges."""
+"""Tables of driven runs: agents on the scenario types, weathers, looks, branches, faults, and the two judges."""
 
 from __future__ import annotations
 
@@ -76,6 +76,33 @@ def looks(drives: Mapping[str, Mapping[str, Any]]) -> str:
         for name, drive in drives.items()
     ]
     return markdown_tables.rows(("look", "route completed", "driving score 2.0", "time"), cells)
+
+
+def branches(study: Mapping[str, Any]) -> str:
+    """How far each branch of one drive repeats it to the bit, and when one with a changed gain first differs."""
+    cells = [_branch("none", one) for one in study["branches"]]
+    cells.append(_branch(f"`{study['change']}`", study["changed"]))
+    names = (
+        "change",
+        "branch at",
+        "steps restored",
+        "equal to the bit after it",
+        "first different command",
+        "farthest",
+    )
+    return markdown_tables.rows(names, cells)
+
+
+def _branch(change: str, one: Mapping[str, Any]) -> tuple[str, ...]:
+    command = one["first_differences"].get("command")
+    return (
+        change,
+        f"{one['branch_s']:.2f} s",
+        str(one["restored_steps"]),
+        f"{one['equal_steps']} of {one['compared_steps']} steps",
+        "–" if command is None else f"`{command['field']}` at {command['time_s']:.2f} s",
+        f"{one['farthest_m']:.2g} m" if one["farthest_m"] else "0 m",
+    )
 
 
 def faults(table: Mapping[str, Any]) -> str:

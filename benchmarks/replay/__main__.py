@@ -2,7 +2,8 @@
 
 `codecs DRIVE.mcap`: size and time of lossless codecs on the drive's pictures. `cost`: what recording costs the loop of
 a drive. `writing DRIVE.mcap`: CPU time and size of what is written. `speed DRIVE.mcap ...`: size of exactly recorded
-drives, speed of their replay, and whether it is byte-equal.
+drives, speed of their replay, and whether it is byte-equal. `branches`: whether branches of a drive repeat it to the
+bit.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 from pathlib import Path
 
 from benchmarks.__main__ import machine
+from benchmarks.replay.branches import measure_branches
 from benchmarks.replay.codecs import compare_codecs
 from benchmarks.replay.cost import measure_cost
 from benchmarks.replay.speed import measure_speed
@@ -30,7 +32,10 @@ def main() -> None:
     writing.add_argument("recording", type=Path)
     speed = what.add_parser("speed")
     speed.add_argument("recordings", type=Path, nargs="+")
-    for each in (codecs, cost, writing, speed):
+    branches = what.add_parser("branches")
+    branches.add_argument("--seconds", type=float, default=26.0, help="length of the drive (%(default)s)")
+    branches.add_argument("--count", type=int, default=10, help="branches without a change (%(default)s)")
+    for each in (codecs, cost, writing, speed, branches):
         each.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     if arguments.what == "codecs":
@@ -39,6 +44,8 @@ def main() -> None:
         figures = measure_cost(arguments.rounds)
     elif arguments.what == "writing":
         figures = measure_writing(arguments.recording)
+    elif arguments.what == "branches":
+        figures = measure_branches(arguments.seconds, arguments.count)
     else:
         figures = measure_speed(arguments.recordings)
     text = json.dumps({"machine": machine(), **figures}, indent=2)
