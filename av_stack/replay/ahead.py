@@ -13,7 +13,7 @@ Detect = Callable[[CameraImage], Detections]
 class DetectedAhead:
     """Runs `detect` on each picture when it is read, and gives the answer when its tick asks for it.
 
-    `look` is for the thread that reads, `detect` for the one that drives; the answers are those that `detect` of the
+    `look` is for the thread that is ahead, `detect` for the one that drives; the answers are those that `detect` of the
     constructor gives, in the order of the pictures.
     """
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from av_core.errors import ConfigError, WorldError
@@ -19,11 +20,11 @@ TICKS_AHEAD = 8
 """So many ticks are read and decoded in advance."""
 
 Look = Callable[[CameraImage], None]
-"""Is shown each picture in the thread that reads ahead, before `tick` returns it."""
+"""Is shown each picture in a thread that is ahead, before `tick` returns it."""
 
 
 class ReplayWorld:
-    """Plays one recording; a thread of its own reads ahead. `recorded` is the tick that `tick` returned last.
+    """Plays one recording; threads of its own read and look ahead. `recorded` is the tick that `tick` returned last.
 
     A recording without lossless pictures gives frames without cameras. Once `tick` has returned None, `problem` says
     why the recording could not be read to its end, if so. Raises ConfigError where the file cannot be replayed.
@@ -33,7 +34,7 @@ class ReplayWorld:
         self.reader = DriveReader(path)
         self.recorded: RecordedTick | None = None
         self._watch: PictureWatch | None = None
-        self._ahead: _ReadAhead | None = None
+        self._threads: list[_Ahead] = []
         self._look: Look | None = None
         try:
             self._graph = lane_graph_of_text(self.setup.map_text, self.setup.map_name)
@@ -77,9 +78,11 @@ class ReplayWorld:
         self._watch = watch
 
     def tick(self) -> SensorFrame | None:
-        if self._ahead is None:
-            self._ahead = _ReadAhead(self.reader, self._look)
-        tick = self._ahead.next()
+        if not self._threads:
+            self._threads.append(_Ahead(self.reader.ticks(), "read ahead"))
+            if self._look is not None:  # a thread of its own: it takes as long as all else of a tick
+                self._threads.append(_Ahead(_shown(self._threads[0], self._look), "look ahead"))
+        tick = self._threads[-1].next()
         if tick is None:
             return None
         self.recorded = tick
@@ -101,20 +104,20 @@ class ReplayWorld:
 
     def close(self) -> None:
         self._watch = None
-        if self._ahead is not None:
-            self._ahead.close()
+        for thread in self._threads:  # first the one that reads, for which the other may wait
+            thread.close()
         self.reader.close()
 
 
-class _ReadAhead:
-    """Reads a drive in a thread, at most `TICKS_AHEAD` ticks before they are asked for."""
+class _Ahead:
+    """Takes ticks from `source` in a thread, at most `TICKS_AHEAD` before they are asked for."""
 
-    def __init__(self, reader: DriveReader, look: Look | None) -> None:
-        self._reader, self._look = reader, look
+    def __init__(self, source: Iterator[RecordedTick], name: str) -> None:
+        self._source = source
         self._queue: queue.Queue[RecordedTick | BaseException | None] = queue.Queue(TICKS_AHEAD)
         self._is_closed = threading.Event()
         self._is_over = False
-        self._thread = threading.Thread(target=self._work, name="read ahead", daemon=True)
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
     def next(self) -> RecordedTick | None:
@@ -128,24 +131,34 @@ class _ReadAhead:
         return found
 
     def close(self) -> None:
-        """End the thread, wherever it is."""
-        self._is_over = True
+        """End the thread, wherever it is, and what waits in `next`."""
         self._is_closed.set()
         while self._thread.is_alive():
-            while not self._queue.empty():
-                self._queue.get()
+            self._empty()
             self._thread.join(0.01)
+        self._empty()
+        self._queue.put(None)
+
+    def _empty(self) -> None:
+        with suppress(queue.Empty):
+            while True:
+                self._queue.get_nowait()
 
     def _work(self) -> None:
         last: BaseException | None = None
         try:
-            for tick in self._reader.ticks():
-                if self._look is not None:
-                    for image in tick.frame.cameras.values():
-                        self._look(image)
+            for tick in self._source:
                 self._queue.put(tick)
                 if self._is_closed.is_set():
                     return
         except BaseException as error:  # noqa: BLE001 - raised again by `next`, in the thread that asks
             last = error
         self._queue.put(last)
+
+
+def _shown(ticks: _Ahead, look: Look) -> Iterator[RecordedTick]:
+    """The ticks after `look` has seen their pictures."""
+    while (tick := ticks.next()) is not None:
+        for image in tick.frame.cameras.values():
+            look(image)
+        yield tick

@@ -10,8 +10,11 @@ from fractions import Fraction
 from typing import Literal
 
 import av
+import cv2
 import numpy as np
 from av.video.codeccontext import VideoCodecContext
+from av.video.plane import VideoPlane
+from numpy.typing import NDArray
 
 from av_core.types import Image
 from av_stack.recording.exact.packing import PackingError
@@ -71,7 +74,13 @@ class PictureDecoder:
             (frame,) = self._context.decode(av.Packet(picture.data))
         except (av.FFmpegError, ValueError) as error:
             raise PackingError(f"camera {picture.camera}: a damaged picture: {error}") from None
-        return np.ascontiguousarray(frame.to_ndarray(format="bgr24"), dtype=np.uint8)
+        green, blue, red = map(_pixels, frame.planes)  # the planes of gbrp
+        return np.asarray(cv2.merge((blue, green, red)), dtype=np.uint8)
+
+
+def _pixels(plane: VideoPlane) -> NDArray[np.uint8]:
+    """A plane (height, width), whose rows in memory may be longer."""
+    return np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, plane.line_size)[:, : plane.width]
 
 
 def _context(mode: Literal["r", "w"], width_px: int, height_px: int) -> VideoCodecContext:

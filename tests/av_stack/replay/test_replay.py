@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from av_core.errors import ConfigError
-from av_core.types import LaneEstimate, LaneLine
+from av_core.types import CameraImage, LaneEstimate, LaneLine
 from av_stack import assembly
 from av_stack import run as runner
 from av_stack.assembly import DETECTOR_ORACLES
@@ -27,6 +28,7 @@ from av_stack.replay.report import ReplayReport
 from av_stack.replay.session import ReplayOptions, replay
 from av_stack.run import Options
 from av_stack.world.factory import open_world
+from av_stack.world.replay import ReplayWorld
 from av_stack.world.spec import Address
 from perception.lanes.detector import LaneDetector
 from planning import Planner
@@ -37,6 +39,8 @@ from tests.av_stack.replay.edited import changed, edited, of
 from tests.contract.list_world import recorded
 
 BLIND = tuple(name for name in MODULES if name not in SEEING)
+AHEAD = {"read ahead", "look ahead"}
+"""The names of the threads of a replay."""
 
 
 def is_byte_equal(done: ReplayReport, steps: int) -> bool:
@@ -107,6 +111,26 @@ def shifted(lanes: LaneEstimate, shift_m: float) -> LaneEstimate:
         return one and replace(one, coefficients=(one.coefficients[0] + shift_m, *one.coefficients[1:]))
 
     return replace(lanes, left=line(lanes.left))
+
+
+def test_a_world_that_is_closed_early_leaves_no_thread_behind(drives: Drives) -> None:
+    seen: list[int] = []
+    with closing(ReplayWorld(drives.exact)) as world:
+        world.look_ahead(lambda image: seen.append(image.stamp.frame))
+        assert world.tick() is not None
+        assert {thread.name for thread in threading.enumerate()} >= AHEAD
+    assert not AHEAD & {thread.name for thread in threading.enumerate()}
+    assert 1 <= len(seen) < drives.steps
+
+
+def test_what_goes_wrong_ahead_is_told_by_the_tick(drives: Drives) -> None:
+    def look(_: CameraImage) -> None:
+        raise ConfigError("no such network")
+
+    with closing(ReplayWorld(drives.exact)) as world:
+        world.look_ahead(look)
+        with pytest.raises(ConfigError, match="no such network"):
+            world.tick()
 
 
 def test_a_changed_module_is_told_with_its_first_difference(drives: Drives, monkeypatch: pytest.MonkeyPatch) -> None:
