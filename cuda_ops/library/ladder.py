@@ -64,7 +64,7 @@ class Version:
     change: str
     """What differs from the version before."""
     why: str
-    """Why it is faster."""
+    """What it should gain over the version before."""
     limit: str
     """What limits it, which is what the next version changes."""
     launch: Launch
@@ -98,7 +98,7 @@ class Ladder:
     operations: Callable[[Problem], int]
     """Floating-point operations, an exponential counted as one."""
     preferred: Callable[[Problem], int]
-    """The number of the fastest version."""
+    """The number of the version that runs by default: the fastest one, as far as it is timed."""
 
     def choose(self, problem: Problem, number: int | None = None) -> Version:
         """Version `number`, or the fastest one for the problem.

@@ -15,8 +15,6 @@ WARP_COLUMNS_MAX = 32 * EACH_MAX
 BLOCK_COLUMNS_MAX = 1024 * EACH_MAX
 CLUSTER_BLOCKS_MAX = 8
 CLUSTER_COLUMNS_MAX = CLUSTER_BLOCKS_MAX * BLOCK_COLUMNS_MAX
-CLUSTER_FROM_COLUMNS = 16 * 1024
-"""Longer rows take a cluster on sm_90 and later: some blocks of a processor load while others compute."""
 ONE_BLOCK_THREADS = 512
 """Threads per row of the kernels that take a row of any length."""
 ROWS_MAX = (2**31 - 1) // CLUSTER_BLOCKS_MAX
@@ -59,7 +57,6 @@ def preferred(problem: Problem, any_length: int, warp: int, block: int, cluster:
     """The number of the version for the length of the rows, of those that take rows of a kind."""
     if problem.columns <= WARP_COLUMNS_MAX:
         return warp
-    has_clusters = problem.architecture >= 90
-    if problem.columns <= (CLUSTER_FROM_COLUMNS if has_clusters else BLOCK_COLUMNS_MAX):
+    if problem.columns <= BLOCK_COLUMNS_MAX:
         return block
-    return cluster if has_clusters and problem.columns <= CLUSTER_COLUMNS_MAX else any_length
+    return cluster if problem.architecture >= 90 and problem.columns <= CLUSTER_COLUMNS_MAX else any_length

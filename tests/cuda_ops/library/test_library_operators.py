@@ -10,9 +10,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from cuda_ops.errors import CudaOpsError  # noqa: E402
+from cuda_ops.library.activation.ladder import RELU  # noqa: E402
 from cuda_ops.library.activation.op import relu, sigmoid  # noqa: E402
+from cuda_ops.library.add.ladder import ADD  # noqa: E402
 from cuda_ops.library.add.op import add  # noqa: E402
-from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Problem, lanes_for  # noqa: E402
+from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Problem, lanes_for  # noqa: E402
+from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM  # noqa: E402
 from cuda_ops.library.norm.op import layer_norm, rms_norm  # noqa: E402
 from cuda_ops.library.reduce.op import dot, sum_of  # noqa: E402
 from cuda_ops.library.softmax.ladder import SOFTMAX  # noqa: E402
@@ -61,10 +64,25 @@ def test_the_default_version_goes_by_length_and_architecture() -> None:
     def chosen(columns: int, architecture: int) -> int:
         return SOFTMAX.choose(Problem(FLOAT32, 2, columns, 4, architecture)).number
 
-    assert [chosen(columns, 90) for columns in (8, 1024, 1028, 16384, 16388, 262144, 262148)] == [3, 3, 4, 4, 5, 5, 2]
+    assert [chosen(columns, 90) for columns in (8, 1024, 1028, 32768, 32772, 262144, 262148)] == [3, 3, 4, 4, 5, 5, 2]
     assert [chosen(columns, 80) for columns in (8, 1024, 1028, 16384, 32768, 32772)] == [3, 3, 4, 4, 4, 2]
     with pytest.raises(CudaOpsError, match="version is 5, but 2 x 64 float32 on sm_80 can be run by 1, 2, 3, 4"):
         SOFTMAX.choose(Problem(FLOAT32, 2, 64, 4, 80), 5)
+
+
+def test_the_default_version_goes_by_packs_and_type() -> None:
+    assert ADD.choose(Problem(FLOAT32, 1, 999, 4, 90)).number == 2
+    assert ADD.choose(Problem(BFLOAT16, 1, 999, 4, 90)).number == 4
+    assert RELU.choose(Problem(BFLOAT16, 1, 999, 8, 90)).number == 2
+    assert RELU.choose(Problem(FLOAT32, 1, 999, 1, 90)).number == 3
+
+    def chosen(element: Element, columns: int, lanes: int) -> int:
+        return LAYER_NORM.choose(Problem(element, 2, columns, lanes, 90)).number
+
+    assert [chosen(BFLOAT16, columns, 8) for columns in (1024, 8192, 16384, 262144)] == [3, 4, 2, 2]
+    assert chosen(BFLOAT16, 16384, 4) == 4
+    assert chosen(FLOAT32, 16384, 4) == 4
+    assert RMS_NORM.choose(Problem(BFLOAT16, 2, 65536, 8, 90)).number == 5
 
 
 def test_packs_are_as_large_as_addresses_and_rows_allow() -> None:
