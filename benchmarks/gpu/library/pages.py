@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from benchmarks.gpu.library.goals import cpu_table, default_version, goals_table
 from benchmarks.markdown_tables import placed, rows
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import FLOAT32, Ladder, Problem
@@ -13,7 +14,7 @@ from cuda_ops.library.ladder import FLOAT32, Ladder, Problem
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "operators"
 FIGURES = PAGES / "figures.json"
 """What `python -m benchmarks.gpu.library` wrote."""
-INDEX = "operators"
+INDEX, GOALS, CPU = "operators", "goals", "cpu"
 
 
 def page(ladder: Ladder, figures: dict[str, Any] | None) -> str:
@@ -23,19 +24,23 @@ def page(ladder: Ladder, figures: dict[str, Any] | None) -> str:
     parts = [
         f"# {ladder.name}\n",
         f"`{ladder.formula}`\n",
-        f"The operator moves {moved:g} times the bytes of its first array, and needs {work:g} operations per element: "
+        f"The operator {_moves(moved)}, and needs {work:g} operation{'' if work == 1 else 's'} per element: "
         f"{work / moved / 4:.2f} per byte in float32. Memory bounds it, not arithmetic. "
         f"`version=N` of the operator in [op.py](../../cuda_ops/library/{ladder.folder}/op.py) runs version N; without "
-        "it the fastest version for the size, the type and the GPU runs.\n",
+        "it the version runs that was fastest for such sizes and types.\n",
         "Made by `python -m benchmarks.gpu.library.pages` from "
         f"[ladder.py](../../cuda_ops/library/{ladder.folder}/ladder.py)"
         f"{' and [figures.json](figures.json)' if figures else '; no GPU has timed it yet'}.\n",
         "## Versions\n",
-        rows(["version", "what changed", "why it is faster", "what limits it"], _versions(ladder)),
+        rows(["version", "what changed", "what it should gain", "what limits it"], _versions(ladder)),
     ]
     if figures is not None:
         parts += ["## Times\n", _machine(figures), rows(*_times(ladder, figures))]
     return "\n".join(parts)
+
+
+def _moves(moved: float) -> str:
+    return "reads its array once" if moved == 1 else f"moves {moved:g} times the bytes of its first array"
 
 
 def _versions(ladder: Ladder) -> list[list[str]]:
@@ -54,8 +59,11 @@ def _versions(ladder: Ladder) -> list[list[str]]:
 def _machine(figures: dict[str, Any]) -> str:
     machine = figures["machine"]
     return (
-        f"{machine['gpu']}, torch {machine['torch']}; a copy of 1 GB reaches {figures['copy']['tb_per_s']} TB/s. "
-        "Terabytes per second in a CUDA graph on cold data, median; bytes as above: reading twice shows as less.\n"
+        f"One {machine['gpu']} (the [goals](README.md#goals) are for an H200), torch {machine['torch']}. Terabytes per "
+        "second: the bytes as above, by the median time in a CUDA graph on cold data. A version that loads its input "
+        "twice moves more bytes than are counted. Bold is the version that runs by default, empty what cannot run or "
+        "was not timed. A later version is not faster at every size. torch's copy of 1 GiB reaches "
+        f"{figures['copy']['tb_per_s']:.2f} TB/s in the same run, read and written.\n"
     )
 
 
@@ -67,7 +75,7 @@ def _times(ladder: Ladder, figures: dict[str, Any]) -> tuple[list[str], list[lis
             continue
         cells = found.setdefault((row["element"], row["rows"], row["columns"]), {})
         rate = "" if row["tb_per_s"] is None else f"{row['tb_per_s']:.2f}"
-        cells.setdefault(row["contender"], f"**{rate}**" if row["is_default"] else rate)
+        cells.setdefault(row["contender"], f"**{rate}**" if row["contender"] == default_version(row) else rate)
     contenders = [*(f"v{version.number}" for version in ladder.versions), "torch", "torch.compile"]
     lines = [
         [element, f"{count} x {columns}", *(cells.get(name, "") for name in contenders)]
@@ -84,6 +92,14 @@ def index_table() -> str:
     return rows(["operator", "result", "versions"], lines)
 
 
+def filled(index: str, figures: dict[str, Any] | None) -> str:
+    """The index page with its tables."""
+    index = placed(index, INDEX, index_table())
+    if figures is None:
+        return index
+    return placed(placed(index, GOALS, goals_table(figures)), CPU, cpu_table(figures))
+
+
 def read_figures() -> dict[str, Any] | None:
     """The measured figures, None before the first run on a GPU."""
     found: dict[str, Any] | None = json.loads(FIGURES.read_text()) if FIGURES.is_file() else None
@@ -95,7 +111,7 @@ def main() -> None:
     for ladder in LADDERS:
         (PAGES / f"{ladder.name}.md").write_text(page(ladder, figures))
     index = PAGES / "README.md"
-    index.write_text(placed(index.read_text(), INDEX, index_table()))
+    index.write_text(filled(index.read_text(), figures))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,122 @@
+"""The operator library's goals beside the measured figures: tables of docs/operators/README.md.
+
+The goals are rates on an H200. Another GPU is held against the same share of the rate at which it copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.markdown_tables import rows
+from cuda_ops.library.catalogue import LADDERS
+from cuda_ops.library.ladder import ELEMENTS, PACK_BYTES, Problem
+
+COPY_H200_TB_PER_S = 4.28
+"""torch's copy on the H200 of the goals."""
+CPU_GOAL = 14.0 / 10.5
+"""CPU time of an eager call, as a multiple of torch.relu's."""
+ARCHITECTURE = 90
+"""Of H100 and H200."""
+
+Figures = dict[str, Any]
+Key = tuple[str, str, int]
+"""Operator, element type and columns of a case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A rate to reach on an H200 by some operators, for some element types and lengths of row."""
+
+    operators: tuple[str, ...]
+    elements: tuple[str, ...]
+    lengths: str
+    fits: Callable[[int], bool]
+    tb_per_s: float
+
+
+FLAT = "2^28"
+LONG, SHORT = "rows of 4k to 131k", "rows of 1k"
+ROWS = ("softmax", "layer_norm", "rms_norm")
+BOTH = ("float32", "bfloat16")
+GOALS = (
+    Goal(("relu", "sigmoid"), BOTH, FLAT, lambda columns: True, 4.2),
+    Goal(("add",), BOTH, FLAT, lambda columns: True, 4.3),
+    Goal(("sum", "dot"), ("float32",), "2^30", lambda columns: True, 4.5),
+    *(
+        Goal((name,), (element,), LONG, lambda columns: 4096 <= columns <= 131072, 4.1)
+        for name in ROWS
+        for element in BOTH
+    ),
+    *(Goal((name,), BOTH, SHORT, lambda columns: columns == 1024, 3.9) for name in ROWS),
+)
+
+
+def default_version(row: dict[str, Any]) -> str:
+    """The contender of a row's case that runs if no version is named: "v2"."""
+    element = next(element for element in ELEMENTS if element.name == row["element"])
+    ladder = next(ladder for ladder in LADDERS if ladder.name == row["operator"])
+    lanes = PACK_BYTES // element.size_bytes
+    problem = Problem(element, row["rows"], row["columns"], lanes, ARCHITECTURE)
+    return f"v{ladder.choose(problem).number}"
+
+
+def goals_table(figures: Figures) -> str:
+    """One line for each goal: what the default versions reach, and what the best peer does."""
+    ours, peers = _rates(figures)
+    copy, relu = figures["copy"]["tb_per_s"], ours["relu", "float32", 1 << 28]
+    lines = []
+    for goal in GOALS:
+        keys = [key for key in ours if key[0] in goal.operators and key[1] in goal.elements and goal.fits(key[2])]
+        found = [ours[key] for key in keys]
+        behind = [key for key in keys if ours[key] < peers[key]]
+        is_met = min(found) / relu >= goal.tb_per_s / COPY_H200_TB_PER_S and not behind
+        lines.append(
+            [
+                f"{', '.join(goal.operators)}; {', '.join(goal.elements)}; {goal.lengths}",
+                f"{goal.tb_per_s:g} TB/s: {_percent(goal.tb_per_s / COPY_H200_TB_PER_S)}",
+                _span([f"{rate:.2f}" for rate in (min(found), max(found))]),
+                _span([_percent(rate / copy) for rate in (min(found), max(found))]),
+                _span([_percent(rate / relu) for rate in (min(found), max(found))]),
+                f"{len(behind)} of {len(keys)}"
+                + (f", by up to {100 - 100 * min(ours[key] / peers[key] for key in behind):.1f} %" if behind else ""),
+                "met" if is_met else "missed",
+            ]
+        )
+    names = ["operators", "goal on an H200, and its share of the copy there", "reached, TB/s"]
+    return rows([*names, "share of the copy", "share of relu", "cases slower than a peer", "result"], lines)
+
+
+def _rates(figures: Figures) -> tuple[dict[Key, float], dict[Key, float]]:
+    """TB/s of the default version and of the fastest peer, by case."""
+    ours: dict[Key, float] = {}
+    peers: dict[Key, float] = {}
+    for row in (*figures["rows"], *figures["compiled"]):
+        key = row["operator"], row["element"], row["columns"]
+        if row["tb_per_s"] is None:
+            continue
+        if row["contender"] in ("torch", "torch.compile"):
+            peers[key] = max(row["tb_per_s"], peers.get(key, 0.0))
+        elif row["contender"] == default_version(row):
+            ours.setdefault(key, row["tb_per_s"])
+    return ours, peers
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _span(texts: list[str]) -> str:
+    return texts[0] if texts[0] == texts[1] else f"{texts[0]} to {texts[1]}"
+
+
+def cpu_table(figures: Figures) -> str:
+    """CPU time of an eager call on 1,024 elements, beside torch's."""
+    relu = next(row["torch_us"] for row in figures["cpu_time"] if row["operator"] == "relu")
+    lines = [
+        [row["operator"], f"{row['ours_us']:.1f}", f"{row['torch_us']:.1f}", f"{row['ours_us'] / relu:.1f}"]
+        for row in figures["cpu_time"]
+        if "torch_us" in row
+    ]
+    return rows(["operator", "ours, us", "torch, us", f"ours / torch.relu (goal: {CPU_GOAL:.2f})"], lines)
