@@ -170,12 +170,18 @@ def _moved(way: OnRoad, by_s: Float) -> tuple[Float, Float]:
 def _take(blocked: Any, shift_m: Any, column_m: float, low_s: Any, high_s: Any, low_d: Any, high_d: Any) -> None:
     """Mark the hull of the boxes at the beginning and the end of each layer's time.
 
+    Of one that moves along the road, only what lies before its front at the beginning and behind its rear at the end:
+    the ego drives on meanwhile, too. Ahead of it, the ego is compared with its front at the beginning of each layer,
+    and behind it with its rear at the end.
+
     Sizes come from the arguments: numba does not notice a change of another file's constants.
     """
     layers, cells, columns = blocked.shape
     for layer in range(layers):
-        first = int(np.floor(min(low_s[layer], low_s[layer + 1])))
-        last = int(np.ceil(max(high_s[layer], high_s[layer + 1])))
+        low_m, high_m = min(low_s[layer], low_s[layer + 1]), max(high_s[layer], high_s[layer + 1])
+        if low_s[layer + 1] > low_s[layer] and high_s[layer] > low_s[layer + 1]:
+            low_m, high_m = low_s[layer + 1], high_s[layer]
+        first, last = int(np.floor(low_m)), int(np.ceil(high_m))
         right_m, left_m = min(low_d[layer], low_d[layer + 1]), max(high_d[layer], high_d[layer + 1])
         for cell in range(max(first, 0), min(last, cells - 1) + 1):
             low = int(np.ceil((right_m - shift_m[cell]) / column_m - 1e-9)) + columns // 2

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from av_core.types import Float, Indicator, LaneGraph, Manoeuvre, Prediction, TrafficLightView
+from av_core.types import Float, Indicator, LaneGraph, Manoeuvre, ObjectKind, Prediction, TrafficLightView
 from planning.local.blockers import Blockers, FrontView, PassedObstacles
 from planning.local.hurry import HurryMemory, followers, update_hurry
 from planning.local.lattice import CELLS, CENTRE, COLUMN_M, LatticePath, SearchMemory, column_of, search
@@ -65,6 +65,10 @@ _BETTER_M = 5.0
 
 _AGAINST_M = 0.5
 """Way against the ego's direction, in a step of the search, of an oncoming vehicle."""
+
+_SLOW_SHARE, _OPEN_ROAD_M = 0.4, 100.0
+"""A vehicle slower than this share of the limit is passed on a lane in the ego's direction, unless a junction comes so
+soon behind it: it may wait there."""
 
 _ON_ROUTE_M = 0.02
 """Offsets of the path below this count as none."""
@@ -154,18 +158,19 @@ class LocalPlanner:
         self._passed.hold(ways, standing.obstacles)
         reasons = [way for way in ways if self._is_reason(way, ego, standing.obstacles)]
         reasons = [way for way in reasons if float(way.s_m[0]) < self._waits_before_m(ways, ego, standing.across)]
+        slow = [way for way in ways if self._is_slow(way, ego)]
         let_by = self._in_hurry(prediction, ego)
-        if not reasons and not let_by and abs(planned_m) < _ON_ROUTE_M:
+        if not reasons and not slow and not let_by and abs(planned_m) < _ON_ROUTE_M:
             profile.clear()
             return LocalPath(route, profile.offset_m, prediction, passed=self._near_lanes(ways, standing.suspects))
         start = replace(ego, s_m=ego.s_m + _KEEP_M + _KEEP_S * ego.speed_mps)
         start_offset_m = float(profile.at(start.s_m))
         others = [way for way in ways if way.one.item.track_id not in let_by]
-        road = RoadAhead(others, reasons, top_speed, stop_s_m)
+        road = RoadAhead(others, reasons, slow, top_speed, stop_s_m)
         slack_mps = _SLOWER_MPS
         if let_by:
             found, slack_mps = self._make_room(road, start, start_offset_m, rows)
-        elif not reasons and abs(start_offset_m) < IN_LANE_M + COLUMN_M:
+        elif not reasons and not slow and abs(start_offset_m) < IN_LANE_M + COLUMN_M:
             found = _BACK_ON_ROUTE
             profile.take_over(found, start, rows)
         else:
@@ -179,7 +184,7 @@ class LocalPlanner:
             profile.manoeuvre(ego.s_m),
             self._near_lanes(ways, standing.suspects),
             _waits_at(found, ego, start, stop_s_m),
-            slower if (reasons or let_by) and slower < ego.speed_mps - slack_mps else None,
+            slower if (reasons or slow or let_by) and slower < ego.speed_mps - slack_mps else None,
             *_schedule(found, start, ways),
             let_by,
             frozenset(way.one.item.track_id for way in ways if profile.is_clear_of(way)),
@@ -240,7 +245,8 @@ class LocalPlanner:
         along = self._cells.build(road, start, self._profile.at(s), TIGHT, only_centre=True)
         old = search(along, CENTRE, start.speed_mps, self._memory)
         column, shift_m = _columns_through(start_offset_m)
-        new = search(self._cells.build(road, start, shift_m, WIDE), column, start.speed_mps, self._memory)
+        gaps = WIDE if self._has_oncoming_lane(s) else ALONG
+        new = search(self._cells.build(road, start, shift_m, gaps), column, start.speed_mps, self._memory)
         if old.is_complete and not (new.is_complete and new.cost < old.cost - better_m):
             return old
         if not new.is_complete and abs(start_offset_m) > IN_LANE_M + COLUMN_M:
@@ -257,6 +263,24 @@ class LocalPlanner:
         rows = self._route.curve.rows_at(s_m[:_BESIDE_CELLS])
         kinds = np.stack([self._layout.left.kind[rows], self._layout.right.kind[rows]])
         return self._steps_without_room % _LOOKS_EVERY == 0 and bool((kinds == Beside.SAME).any())
+
+    def _has_oncoming_lane(self, s_m: Float) -> bool:
+        """Whether an oncoming lane lies beside the ego's."""
+        rows = self._route.curve.rows_at(s_m)
+        return bool((self._layout.left.kind[rows] == Beside.ONCOMING).any())
+
+    def _is_slow(self, way: OnRoad, ego: EgoOnRoad) -> bool:
+        """Whether a vehicle ahead is so slow that the ego passes it on the next lane in its direction."""
+        s_m, item = float(way.s_m[0]), way.one.item
+        row = self._route.row_at(s_m)
+        beside = self._layout.left.kind[row], self._layout.right.kind[row]
+        if Beside.SAME not in beside or item.kind is ObjectKind.PEDESTRIAN or s_m < ego.s_m:
+            return False
+        open_road = slice(row, self._route.row_at(s_m + _OPEN_ROAD_M) + 1)
+        if self._route.is_junction[open_road].any():
+            return False
+        is_in_lane = abs(float(way.d_m[0])) < float(way.half_d_m[0]) + 0.5 * self._body.width_m
+        return is_in_lane and item.speed_mps < _SLOW_SHARE * float(self._route.speed_limit_mps[row])
 
     def _near_lanes(self, ways: list[OnRoad], ids: frozenset[int]) -> frozenset[int]:
         """Those of `ids` that stand where another lane lies beside the ego's."""

@@ -31,6 +31,9 @@ ROOM_TO_PASS_M = 11.0
 _BEFORE_M, _AFTER_M = 50.0, 35.0
 """The lanes beside the ego's may be used from this far before an obstacle to this far behind it."""
 
+_BEFORE_S = 6.0
+"""A lane in the ego's direction may be used so long before the obstacle, at the speed limit."""
+
 _SEEN_M = 100.0
 """Distance to which the ego sees oncoming vehicles. Beyond it, one may come at the speed limit."""
 
@@ -42,12 +45,14 @@ _THEIR_BRAKING_MPS2, _THEIR_RESPONSE_S = 4.0, 1.0
 class RoadAhead:
     """What is known of the road ahead in one step.
 
-    `ways` are those of other road users; `reasons` are those of them that the ego leaves its route for. `top_speed` is
-    the highest speed without other road users: arc lengths and m/s. The ego will stop at `stop_s_m`.
+    `ways` are those of other road users. The ego leaves its lane for `reasons`; for `slow`, it only uses a lane in its
+    direction. `top_speed` is the highest speed without other road users: arc lengths and m/s. The ego will stop
+    at `stop_s_m`.
     """
 
     ways: list[OnRoad]
     reasons: list[OnRoad]
+    slow: list[OnRoad]
     top_speed: tuple[Float, Float]
     stop_s_m: float
 
@@ -77,15 +82,18 @@ class CellBuilder:
         With `anywhere`, the lanes beside the ego's may be used without an obstacle.
         """
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
-        may_pass = self._may_pass(s, road.reasons) | anywhere
-        zone = self._zone(s, shift_m, may_pass, self._may_change(s))
+        limit_mps = float(self._route.speed_limit_mps[self._route.row_at(start.s_m)])
+        may_pass = self._may_pass(s, road.reasons, _BEFORE_M) | anywhere
+        before_m = max(_BEFORE_M, _BEFORE_S * limit_mps)
+        may_change = self._may_pass(s, road.reasons + road.slow, before_m) | self._may_change(s)
+        zone = self._zone(s, shift_m, may_pass, may_change)
         if only_centre:
             zone[:, :CENTRE] = zone[:, CENTRE + 1 :] = OFF_ROAD
         self._blocked[:] = 0
         # Who follows the ego keeps its distance by itself.
         others = [way for way in road.ways if float(way.s_m[0]) > start.s_m or not is_in_line(way, start, self._body)]
         take_cells(self._blocked, start.s_m, shift_m, others, self._body, gaps)
-        self._block_unseen(zone, float(self._route.speed_limit_mps[self._route.row_at(start.s_m)]))
+        self._block_unseen(zone, limit_mps)
         rears = (float((way.s_m - way.half_s_m).min()) for way in road.reasons)
         wait_s_m = min(rears, default=np.inf) - self._body.front_m - ROOM_TO_PASS_M
         return RoadCells(
@@ -98,12 +106,12 @@ class CellBuilder:
             wait_m=wait_s_m - start.s_m,
         )
 
-    def _may_pass(self, s: Float, reasons: list[OnRoad]) -> NDArray[np.bool_]:
-        """(CELLS,) Where the ego may use any lane beside its own: near what it passes, and while it is there."""
+    def _may_pass(self, s: Float, reasons: list[OnRoad], before_m: float) -> NDArray[np.bool_]:
+        """(CELLS,) Where the ego may use a lane beside its own: near what it passes, and while it is there."""
         allowed = np.zeros(CELLS, dtype=bool)
         for way in reasons:
             low, high = (way.s_m - way.half_s_m).min(), (way.s_m + way.half_s_m).max()
-            allowed |= (s > low - _BEFORE_M) & (s < high + _AFTER_M)
+            allowed |= (s > low - before_m) & (s < high + _AFTER_M)
         outside = np.abs(self._profile.at(s)) > IN_LANE_M
         if outside.any():
             allowed |= s < s[outside][-1] + _AFTER_M

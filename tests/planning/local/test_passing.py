@@ -227,3 +227,57 @@ def test_it_passes_in_a_stream_where_a_gap_is_long_enough(gap_m: float) -> None:
     assert log.has_arrived == (gap_m > 80.0)
     assert clearance_m(log, lambda time_s: (parked(), *stream.seen[round(time_s, 3)])) > 0.4
     assert stream.hardest_mps2 > -3.0, "nobody has to brake harder than is comfortable"
+
+
+class TrafficBeside:
+    """Cars in a row on the left lane that keep their distance to each other and to the ego in their lane (IDM)."""
+
+    def __init__(self, planner: ScenePlanner, gaps_m: tuple[float, float], speed_mps: float, seed: int) -> None:
+        self._planner, self._free_mps, self._time_s = planner, speed_mps, 0.0
+        self._rng = np.random.default_rng(seed)
+        self._x_m = 800.0 - np.cumsum(self._rng.uniform(*gaps_m, 40))
+        self._speed_mps = np.full(40, speed_mps)
+        self.seen: dict[float, tuple[TrackedObject, ...]] = {}
+
+    def __call__(self, time_s: float) -> tuple[TrackedObject, ...]:
+        dt, self._time_s = time_s - self._time_s, time_s
+        ahead_m = np.append(np.inf, self._x_m[:-1] - self._x_m[1:] - 4.6)
+        accel = self._accel(ahead_m, np.append(self._free_mps, self._speed_mps[:-1]))
+        ego = self._planner.progress
+        ego_m = ego.s_m if ego is not None else 0.0
+        if ego is not None and ego.cross_track_m > 1.0:
+            to_ego_m = ego_m - 1.0 - (self._x_m + 2.3)
+            accel = np.where(to_ego_m > 0.0, np.minimum(accel, self._accel(to_ego_m, self._free_mps)), accel)
+        self._speed_mps = np.maximum(self._speed_mps + np.maximum(accel, -7.0) * dt, 0.0)
+        self._x_m = self._x_m + self._speed_mps * dt
+        near = np.flatnonzero((self._x_m > ego_m - 60.0) & (self._x_m < ego_m + 150.0)).tolist()
+        cars = tuple(vehicle(100 + n, self._x_m[n], 3.5, 0.0, self._speed_mps[n]) for n in near)
+        self.seen[round(time_s, 3)] = cars
+        seems_mps = float(abs(self._rng.normal(0.0, 2.0)))  # monocular depth is noisy
+        stands = (vehicle(1, STANDS_M, -0.5, 0.0, seems_mps),) if abs(STANDS_M - ego_m) < SEEN_M else ()
+        return (*stands, *cars)
+
+    def _accel(self, gap_m: np.ndarray, ahead_mps: np.ndarray | float) -> np.ndarray:
+        v = self._speed_mps
+        wanted_m = 2.0 + v + v * (v - ahead_mps) / (2.0 * np.sqrt(1.5 * 3.0))
+        return np.asarray(
+            1.5 * (1.0 - (v / self._free_mps) ** 4 - (np.maximum(wanted_m, 0.0) / np.maximum(gap_m, 0.1)) ** 2)
+        )
+
+
+STANDS_M, SEEN_M = 330.0, 75.0
+"""Where a vehicle stands on the motorway, and from how far the ego sees it."""
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_it_passes_what_stands_on_a_motorway_through_a_gap_beside_it_without_a_stop(seed: int) -> None:
+    right, left = straight(key(0), 0, 0, 0, 700.0), straight(key(0, -2), 0, 3.5, 0, 700.0)
+    graph = join([replace(lane, speed_limit_mps=18.0) for lane in beside(right, left)])
+    planner = ScenePlanner(graph)
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(690.0, 0, 0))
+    traffic = TrafficBeside(planner, (25.0, 45.0), 18.0, seed)
+    log = drive(planner, 60, 15.0, objects=traffic)
+    assert log.has_arrived
+    assert min(row[3] for row in log.rows if STANDS_M - 100.0 < row[1] < STANDS_M) > 8.0
+    stands = vehicle(1, STANDS_M, -0.5, 0.0, 0.0)
+    assert clearance_m(log, lambda time_s: (stands, *traffic.seen[round(time_s, 3)])) > 0.5
