@@ -61,7 +61,7 @@ WRONG = [
     (["dashboard", "/nowhere.mcap"], "/nowhere.mcap is a recording, which av-stack view shows"),
     (["dashboard", "town_drive", "--seed", "-5"], "'--seed': it has to be greater than or equal to 0"),
     (["replay", "/nowhere.mcap"], "/nowhere.mcap: no such file"),
-    (["replay", str(Path(__file__).parent)], "cli/recording.mcap: no such file"),
+    (["replay", str(Path(__file__).parent)], "cli: holds no recording.mcap, no ROS 2 bag in MCAP and no pictures"),
     (["replay", __file__, "--lens", "/nowhere.yaml"], "--lens /nowhere.yaml: no such file"),
     (["replay", __file__, "--fps", "10"], "--fps: only for a folder of pictures"),
     (["replay", __file__, "--only", "lane"], "--only: unknown name 'lane' (did you mean lanes?)"),
