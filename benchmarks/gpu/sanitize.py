@@ -11,7 +11,6 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from benchmarks.gpu.library.peers import OURS
 from benchmarks.gpu.library.shapes import FLAT, Case, inputs_for, problem_of
 from cuda_ops.attend.op import attend
 from cuda_ops.best_rows.op import best_rows
@@ -33,6 +32,7 @@ from cuda_ops.lanes.host import GroundCamera, GroundGrid
 from cuda_ops.lanes.op import colour_mask, ground_mask
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32
+from cuda_ops.library.operators import OPERATORS
 from cuda_ops.max_pool.op import max_pools
 from cuda_ops.preprocess.op import preprocess
 from cuda_ops.triangulate.op import update_depths
@@ -102,7 +102,7 @@ def climb_ladders() -> None:
                 inputs = inputs_for(case, 0)
                 for version in ladder.versions:
                     if version.can_run(problem_of(case)):
-                        OURS[ladder.name](*inputs, version=version.number)
+                        OPERATORS[ladder.name](*inputs, version=version.number)
 
 
 def convolve() -> None:

@@ -1,10 +1,10 @@
-"""How the rows of softmax, LayerNorm and RMSNorm are spread over warps, blocks and clusters."""
+"""How rows are spread over the GPU, for softmax and the norms, and the versions that hold a row in registers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cuda_ops.library.ladder import Problem
+from cuda_ops.library.ladder import Launch, Problem, Version
 from cuda_ops.runtime.launcher import ceil_div
 
 EACH_MAX = 32
@@ -60,3 +60,40 @@ def preferred(problem: Problem, any_length: int, warp: int, block: int, cluster:
     if problem.columns <= BLOCK_COLUMNS_MAX:
         return block
     return cluster if problem.architecture >= 90 and problem.columns <= CLUSTER_COLUMNS_MAX else any_length
+
+
+def versions_in_registers(warp: Launch, block: Launch, cluster: Launch, cluster_limit: str) -> tuple[Version, ...]:
+    """Versions 3 to 5, which hold the row in registers, by their launch rules; `cluster_limit` limits the last one."""
+    return (
+        Version(
+            3,
+            "warp",
+            change="One warp per row, with the row in its registers.",
+            why="The row is loaded once; shuffles replace shared memory and barriers.",
+            limit="A thread has registers for 32 elements: 1,024 to the row.",
+            launch=warp,
+            fits=lambda problem: problem.columns <= WARP_COLUMNS_MAX,
+            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
+        ),
+        Version(
+            4,
+            "block",
+            change="One block per row, with the row in its registers.",
+            why="Rows of up to 32,768 elements are loaded once.",
+            limit="Longer rows do not fit into the registers of one block.",
+            launch=block,
+            fits=lambda problem: problem.columns <= BLOCK_COLUMNS_MAX,
+            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
+        ),
+        Version(
+            5,
+            "cluster",
+            change="A cluster of 2 to 8 blocks per row; one exchange through distributed shared memory.",
+            why="Rows of up to 262,144 elements are loaded once.",
+            limit=cluster_limit,
+            launch=cluster,
+            fits=lambda problem: problem.columns <= CLUSTER_COLUMNS_MAX and problem.rows <= ROWS_MAX,
+            architecture_min=90,
+            instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
+        ),
+    )

@@ -267,7 +267,8 @@ class LocalPlanner:
     def _has_oncoming_lane(self, s_m: Float) -> bool:
         """Whether an oncoming lane lies beside the ego's."""
         rows = self._route.curve.rows_at(s_m)
-        return bool((self._layout.left.kind[rows] == Beside.ONCOMING).any())
+        kinds = np.stack([self._layout.left.kind[rows], self._layout.right.kind[rows]])
+        return bool((kinds == Beside.ONCOMING).any())
 
     def _is_slow(self, way: OnRoad, ego: EgoOnRoad) -> bool:
         """Whether a vehicle ahead is so slow that the ego passes it on the next lane in its direction."""

@@ -25,6 +25,7 @@ from benchmarks.gpu.library.compiling import compile_all
 from benchmarks.gpu.library.shapes import FLAT, Case, cases, inputs_for, problem_of, shapes_of
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import FLOAT32, Problem
+from cuda_ops.library.operators import OPERATORS
 from cuda_ops.library.run import architecture, prepared_by_driver
 from cuda_ops.runtime.gpu import launcher
 
@@ -100,7 +101,7 @@ def time_case(bench: Bench, case: Case, has_compiled: bool) -> None:
     problem = problem_of(case)
     sets = [inputs_for(case, seed) for seed in range(sets_of(case))]
     part = "compiled" if has_compiled else "rows"
-    ours = peers.OURS[case.ladder.name]
+    ours = OPERATORS[case.ladder.name]
     contenders: dict[str, rotating.Call] = {}
     for version in case.ladder.versions:
         if version.can_run(problem) and (not has_compiled or version == case.ladder.choose(problem)):
@@ -175,7 +176,7 @@ def time_calls(bench: Bench) -> None:
     for ladder in LADDERS:
         case = Case(ladder, FLOAT32, 1, 1024)
         inputs = inputs_for(case, 0)
-        ours, peer = peers.OURS[ladder.name], peers.TORCH[ladder.name]
+        ours, peer = OPERATORS[ladder.name], peers.TORCH[ladder.name]
         row = {"operator": ladder.name, "ours_us": rotating.cpu_us(lambda: ours(*inputs))}  # noqa: B023 - called here
         row["torch_us"] = rotating.cpu_us(lambda: peer(*inputs))  # noqa: B023
         row["ours_again_us"] = rotating.cpu_us(lambda: ours(*inputs))  # noqa: B023

@@ -1,4 +1,4 @@
-"""Our operators and their peers, by the name of the ladder."""
+"""The peers of our operators, by the name of the ladder."""
 
 from __future__ import annotations
 
@@ -11,22 +11,8 @@ from torch.nn import functional
 
 from benchmarks.gpu.library import rotating
 from benchmarks.gpu.library.shapes import EPSILON
-from cuda_ops.library.activation.op import relu, sigmoid
-from cuda_ops.library.add.op import add
-from cuda_ops.library.norm.op import layer_norm, rms_norm
-from cuda_ops.library.reduce.op import dot, sum_of
-from cuda_ops.library.softmax.op import softmax
+from cuda_ops.library.reduce.op import sum_of
 
-OURS: dict[str, Callable[..., Any]] = {
-    "add": add,
-    "relu": relu,
-    "sigmoid": sigmoid,
-    "sum": sum_of,
-    "dot": dot,
-    "softmax": softmax,
-    "layer_norm": layer_norm,
-    "rms_norm": rms_norm,
-}
 TORCH: dict[str, Callable[..., Any]] = {
     "add": torch.add,
     "relu": torch.relu,

@@ -103,7 +103,7 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
         is_dot = "true" if ladder is DOT else "false"
         pairs = [(threads, unroll) for threads in (256, 512, 1024) for unroll in (2, 4, 8)]
         return [Shape(f"{t} threads, {u} packs", ladder.versions[3], reduce.vector(is_dot, t, u)) for t, u in pairs]
-    is_rms = "true" if ladder is RMS_NORM else "false"
+    is_rms = ladder is RMS_NORM
     if problem.columns <= WARP_COLUMNS_MAX:
         rules = [
             (warps, softmax.warp(warps) if ladder is SOFTMAX else norm.warp(is_rms, warps)) for warps in (1, 2, 4, 8)

@@ -11,23 +11,28 @@ from cuda_ops.library.rows import Spread
 from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Launcher, Ptr, ceil_div
 
 
-def _any_length(name: str, is_rms: str) -> Launch:
+def _flag(is_rms: bool) -> str:
+    """The template argument."""
+    return "true" if is_rms else "false"
+
+
+def _any_length(name: str, is_rms: bool) -> Launch:
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         threads = 256 if name == "three_passes" else rows.ONE_BLOCK_THREADS
         packs = "" if name == "three_passes" else f", {problem.lanes}, {threads}"
-        kernel = f"norm_{name}<{problem.element.cuda}{packs}, {is_rms}>"
+        kernel = f"norm_{name}<{problem.element.cuda}{packs}, {_flag(is_rms)}>"
         values: list[Argument] = [*(Ptr(array) for array in arrays), I64(problem.columns), F32(problem.epsilon)]
         launcher.launch(kernel, (problem.rows, 1, 1), threads, values)
 
     return launch
 
 
-def warp(is_rms: str, warps: int = rows.WARPS) -> Launch:
+def warp(is_rms: bool, warps: int = rows.WARPS) -> Launch:
     """Launch rule of version 3: `warps` rows per block."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         vectors = rows.vectors_per_lane(problem)
-        kernel = f"norm_warp<{problem.element.cuda}, {problem.lanes}, {vectors}, {warps}, {is_rms}>"
+        kernel = f"norm_warp<{problem.element.cuda}, {problem.lanes}, {vectors}, {warps}, {_flag(is_rms)}>"
         numbers: list[Argument] = [I64(problem.rows), I32(problem.columns), F32(problem.epsilon)]
         values: list[Argument] = [*(Ptr(array) for array in arrays), *numbers]
         launcher.launch(kernel, (ceil_div(problem.rows, warps), 1, 1), warps * 32, values)
@@ -35,14 +40,14 @@ def warp(is_rms: str, warps: int = rows.WARPS) -> Launch:
     return launch
 
 
-def spread(is_rms: str, rule: Any) -> Launch:
+def spread(is_rms: bool, rule: Any) -> Launch:
     """Launch rule of versions 4 and 5: a block or a cluster per row, as `rule` gives it for the problem."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         chosen: Spread = rule(problem)
         name, blocks = ("norm_block", "") if chosen.blocks == 1 else ("norm_cluster", f"{chosen.blocks}, ")
         packs = f"{problem.lanes}, {chosen.vectors}, {chosen.threads}"
-        kernel = f"{name}<{problem.element.cuda}, {packs}, {blocks}{is_rms}>"
+        kernel = f"{name}<{problem.element.cuda}, {packs}, {blocks}{_flag(is_rms)}>"
         values: list[Argument] = [*(Ptr(array) for array in arrays), I32(problem.columns), F32(problem.epsilon)]
         grid = (problem.rows * chosen.blocks, 1, 1)
         launcher.launch(kernel, grid, chosen.threads, values, cluster=chosen.blocks)
@@ -54,7 +59,7 @@ REREAD_FROM_COLUMNS = 16 * 1024
 """Rows of bfloat16 from which LayerNorm is faster if it loads the row twice (H100)."""
 
 
-def _preferred(problem: Problem, is_rms: str) -> int:
+def _preferred(problem: Problem, is_rms: bool) -> int:
     """The number of the fastest version.
 
     LayerNorm of bfloat16 needs 73 registers per thread or more to hold a long row: one block of 512 threads fills a
@@ -62,12 +67,12 @@ def _preferred(problem: Problem, is_rms: str) -> int:
     """
     has_full_packs = problem.lanes * problem.element.size_bytes == PACK_BYTES
     is_long = problem.element == BFLOAT16 and problem.columns >= REREAD_FROM_COLUMNS
-    if is_rms == "false" and is_long and has_full_packs:
+    if not is_rms and is_long and has_full_packs:
         return 2
     return rows.preferred(problem, any_length=2, warp=3, block=4, cluster=5)
 
 
-def _ladder(name: str, formula: str, is_rms: str, operations: int) -> Ladder:
+def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
     return Ladder(
         name=name,
         folder="norm",
@@ -94,44 +99,19 @@ def _ladder(name: str, formula: str, is_rms: str, operations: int) -> Ladder:
                 launch=_any_length("welford", is_rms),
                 instructions=("LDG.E.128", "STG.E.128"),
             ),
-            Version(
-                3,
-                "warp",
-                change="One warp per row, with the row in its registers.",
-                why="The row is loaded once; shuffles replace shared memory and barriers.",
-                limit="A thread has registers for 32 elements: 1,024 to the row.",
-                launch=warp(is_rms),
-                fits=lambda problem: problem.columns <= rows.WARP_COLUMNS_MAX,
-                instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
-            ),
-            Version(
-                4,
-                "block",
-                change="One block per row, with the row in its registers.",
-                why="Rows of up to 32,768 elements are loaded once.",
-                limit="Longer rows do not fit into the registers of one block.",
-                launch=spread(is_rms, rows.for_block),
-                fits=lambda problem: problem.columns <= rows.BLOCK_COLUMNS_MAX,
-                instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
-            ),
-            Version(
-                5,
-                "cluster",
-                change="A cluster of 2 to 8 blocks per row; one exchange through distributed shared memory.",
-                why="Rows of up to 262,144 elements are loaded once.",
-                limit="Weights and biases come from the L2 cache again for every row. LayerNorm of bfloat16 needs so "
-                "many registers that a processor holds one block of 512 threads; counters have not yet told what it "
-                "costs.",
-                launch=spread(is_rms, rows.for_cluster),
-                fits=lambda problem: problem.columns <= rows.CLUSTER_COLUMNS_MAX and problem.rows <= rows.ROWS_MAX,
-                architecture_min=90,
-                instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
+            *rows.versions_in_registers(
+                warp(is_rms),
+                spread(is_rms, rows.for_block),
+                spread(is_rms, rows.for_cluster),
+                cluster_limit="Weights and biases come from the L2 cache again for every row. LayerNorm of bfloat16 "
+                "needs so many registers that a processor holds one block of 512 threads; counters have not yet told "
+                "what it costs.",
             ),
         ),
     )
 
 
 LAYER_NORM = _ladder(
-    "layer_norm", "out = (x - mean) / sqrt(variance + epsilon) * weight + bias, for each row", "false", 8
+    "layer_norm", "out = (x - mean) / sqrt(variance + epsilon) * weight + bias, for each row", False, 8
 )
-RMS_NORM = _ladder("rms_norm", "out = x / sqrt(mean of x^2 + epsilon) * weight, for each row", "true", 5)
+RMS_NORM = _ladder("rms_norm", "out = x / sqrt(mean of x^2 + epsilon) * weight, for each row", True, 5)

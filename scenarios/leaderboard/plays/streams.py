@@ -5,7 +5,6 @@ Times, speeds and distances are those of scenario_runner v0.9.16.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from av_core.errors import RouteError
@@ -17,10 +16,6 @@ ARRIVED_M = 2.0
 """The ego has reached the end of a stream when it is nearer to it than this, or has just passed it."""
 
 PASSED_WITHIN_M = 10.0
-
-
-Begin = Callable[[Site, list[dict[str, Any]]], dict[str, Any]]
-"""Makes the event that begins a scenario from what it does."""
 
 
 def enter(site: Site, values: Values) -> Play:
@@ -40,7 +35,7 @@ def leave(site: Site, values: Values) -> Play:
     """The ego crosses a stream to leave the road; it ends at the end of the junction where the ways part."""
     source, sink = _ends(site, values)
     flows = {"stream": _stream(values, source, sink, "everywhere")}
-    return _play(site, flows, {"route_m": site.trigger_m + site.junction.exit_m}, begin)
+    return _play(site, flows, {"route_m": site.trigger_m + site.junction.exit_m}, is_quiet=False)
 
 
 def turn_off(site: Site, values: Values) -> Play:
@@ -101,6 +96,7 @@ def _passed(sink: LaneSpot) -> dict[str, Any]:
     return {"all": [{"passed": {"place": place}}, {"distance": {"place": place, "below_m": PASSED_WITHIN_M}}]}
 
 
-def _play(site: Site, flows: dict[str, Any], over: dict[str, Any], first: Begin = quiet_begin) -> Play:
+def _play(site: Site, flows: dict[str, Any], over: dict[str, Any], is_quiet: bool = True) -> Play:
     starts = [{"start_flow": name} for name in flows]
-    return Play({"flows": flows, "events": [first(site, starts), end(over, [{"clear_flow": name} for name in flows])]})
+    first = quiet_begin(site, starts) if is_quiet else begin(site, starts)
+    return Play({"flows": flows, "events": [first, end(over, [{"clear_flow": name} for name in flows])]})

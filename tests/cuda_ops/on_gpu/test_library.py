@@ -5,35 +5,23 @@ Skipped without a GPU; `make test-gpu` runs it on one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from cuda_ops.errors import CudaOpsError  # noqa: E402
-from cuda_ops.library.activation.op import relu, sigmoid  # noqa: E402
 from cuda_ops.library.add.op import add  # noqa: E402
 from cuda_ops.library.ladder import ELEMENTS, FLOAT32, Element, Ladder, Problem, Version  # noqa: E402
-from cuda_ops.library.norm.op import layer_norm, rms_norm  # noqa: E402
-from cuda_ops.library.reduce.op import dot, sum_of  # noqa: E402
+from cuda_ops.library.operators import OPERATORS  # noqa: E402
+from cuda_ops.library.reduce.op import sum_of  # noqa: E402
 from cuda_ops.library.run import architecture, prepared_by_driver  # noqa: E402
 from cuda_ops.library.softmax.op import softmax  # noqa: E402
 from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
 from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
 
 pytestmark = pytest.mark.skipif(why_no_gpu() is not None, reason=f"no CUDA kernels here: {why_no_gpu()}")
-OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": add,
-    "relu": relu,
-    "sigmoid": sigmoid,
-    "sum": sum_of,
-    "dot": dot,
-    "softmax": softmax,
-    "layer_norm": layer_norm,
-    "rms_norm": rms_norm,
-}
 FLAT_SIZES = (1, 3, 1000, 4097, 1 << 22, (1 << 24) + 5)
 ROW_SHAPES = ((1, 1), (7, 31), (300, 256), (33, 1000), (5, 1024), (64, 4096), (17, 5000), (9, 16384), (3, 32768))
 LONG_ROWS = ((3, 50000), (2, 131072), (2, 262144), (1, 300001))
