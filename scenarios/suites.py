@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,15 @@ QUICK = tuple(sorted(path.stem for path in (FOLDER / "quick").glob("*.yaml")))
 
 DEMO_WEATHERS = ("ClearNoon", "HardRainNoon", "ClearNight", "SoftRainSunset", "clear_noon_fog")
 
+PRESETS = (
+    *(f"{sky}Noon" for sky in ("Clear", "Cloudy", "Wet", "WetCloudy", "SoftRain", "MidRainy", "HardRain")),
+    *(f"{sky}Sunset" for sky in ("Clear", "Cloudy", "Wet", "WetCloudy", "SoftRain", "MidRain", "HardRain")),
+    *(f"{sky}Night" for sky in ("Clear", "Cloudy", "Wet", "WetCloudy", "SoftRain", "MidRainy", "HardRain")),
+    "DustStorm",
+)
+"""All weather presets of CARLA 0.9.16 but Default, which is the map's own weather. CARLA itself writes
+MidRainSunset, but MidRainyNoon and MidRainyNight."""
+
 
 @dataclass(frozen=True, slots=True)
 class Suite:
@@ -36,11 +46,11 @@ class Suite:
     route_files: tuple[Path, ...] = ()
 
 
-def _weathers() -> tuple[Scenario, ...]:
-    """The demo's drive in each of `DEMO_WEATHERS`, named after them, with tyres that lose grip on a wet road."""
+def _weathers(weathers: Sequence[str]) -> tuple[Scenario, ...]:
+    """The demo's drive in each of `weathers`, named after them, with tyres that lose grip on a wet road."""
     demo = load_scenario("town_drive")
     changes = {"handling": "tyres", "ego": demo.ego.model_copy(update={"stack": "tyres"})}
-    return tuple(demo.model_copy(update={**changes, "name": name, "weather": name}) for name in DEMO_WEATHERS)
+    return tuple(demo.model_copy(update={**changes, "name": name, "weather": name}) for name in weathers)
 
 
 SUITES = {
@@ -52,7 +62,8 @@ SUITES = {
                   route_files=(OBSTACLES, OBSTACLES_IN_TOWNS)),
     "towns": Suite("three routes each in Town01, Town02 and Town10HD, and Town04's motorway",
                    tuple(load_scenario(name) for name in TOWNS)),
-    "weathers": Suite("the demo in sun, hard rain, night, wet sunset and fog", _weathers()),
+    "weathers": Suite("the demo in sun, hard rain, night, wet sunset and fog", _weathers(DEMO_WEATHERS)),
+    "presets": Suite("the demo in each of CARLA's 22 weather presets", _weathers(PRESETS)),
 }  # fmt: skip
 
 RANDOM_ABOUT = "random routes of 0.5 to 1.5 km through the towns of --map, with traffic and weather, from --seed"

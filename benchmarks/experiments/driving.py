@@ -8,16 +8,18 @@ from statistics import mean
 from typing import Any
 
 from benchmarks import markdown_tables
+from benchmarks.verdicts import AGENTS
 
-AGENTS = ("stack", "autopilot", "straight", "idle")
 Rows = Sequence[Mapping[str, Any]]
 
 
 def agents(rows: Rows) -> str:
-    """What each agent got on the routes of `obstacles` that it drove, and on those that the stack drove too."""
+    """What each agent got on the routes that it drove, and what the stack got on the same ones."""
     cells = []
     for agent in AGENTS:
         own = [row["verdicts"][agent] for row in rows if agent in row["verdicts"]]
+        if not own:
+            continue
         both = [row["verdicts"] for row in rows if {agent, "stack"} <= row["verdicts"].keys()]
         cells.append(
             (

@@ -49,19 +49,20 @@ def _figure(figures: Sequence[Mapping[str, Any]], name: str, group: str, part: s
 
 
 def weather_limits(*searches: Mapping[str, Any]) -> str:
-    """For each parameter and part, the value at which it first missed its limit, for each seed."""
+    """For each drive, parameter and part, the value at which it first missed its limit, for each seed."""
     cells = []
     for search in searches:
         axis = search["search"]
         for found in search["limits_found"]:
             cells.append(
                 (
+                    f"`{search['name']}`",
                     f"`{axis['name']}` from {axis['first']:g} to {axis['second']:g}",
                     found["module"],
                     ", ".join(_limit(one) for one in found["limits"]),
                 )
             )
-    return markdown_tables.rows(("searched", "part", "first missed at, for each seed"), cells)
+    return markdown_tables.rows(("drive", "searched", "part", "first missed at, for each seed"), cells)
 
 
 def _limit(one: Mapping[str, Any]) -> str:

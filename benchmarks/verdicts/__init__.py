@@ -14,6 +14,9 @@ from benchmarks import markdown_tables
 MARK = "verdicts"
 """Name of the table in a page."""
 
+AGENTS = ("stack", "autopilot", "straight", "idle")
+"""The agents of the project's own tables, in their order."""
+
 _TYPE = re.compile(r"_(?P<number>\d+)_(?P<type>[A-Za-z0-9_]+?)(_line_\d+)?$")
 
 
@@ -42,10 +45,42 @@ class Row:
     map_name: str
     verdicts: Mapping[str, Verdict]
 
+    @property
+    def key(self) -> tuple[int, str, str]:
+        """What tells the route from all others."""
+        return self.number, self.type_name, self.map_name
+
     def plain(self) -> dict[str, Any]:
         """The row as JSON takes it."""
         verdicts = {agent: asdict(verdict) for agent, verdict in self.verdicts.items()}
         return {"number": self.number, "type": self.type_name, "map": self.map_name, "verdicts": verdicts}
+
+
+def read_json(path: Path) -> list[Row]:
+    """The rows that `Row.plain` wrote to a file."""
+    rows = []
+    for plain in json.loads(path.read_text()):
+        verdicts = {
+            agent: Verdict(**{**found, "shortcomings": tuple(found["shortcomings"])})
+            for agent, found in plain["verdicts"].items()
+        }
+        rows.append(Row(plain["number"], plain["type"], plain["map"], verdicts))
+    return rows
+
+
+def merged(older: list[Row], newer: list[Row]) -> list[Row]:
+    """All rows in the order of the route file; where both have a verdict of an agent, that of `newer`."""
+    found = {row.key: row for row in older}
+    for row in newer:
+        before = found[row.key].verdicts if row.key in found else {}
+        found[row.key] = Row(*row.key, {**before, **row.verdicts})
+    return [found[key] for key in sorted(found)]
+
+
+def agents_of(rows: list[Row]) -> list[str]:
+    """The agents that drove any of the routes: those of `AGENTS` first."""
+    found = {agent for row in rows for agent in row.verdicts}
+    return [*(agent for agent in AGENTS if agent in found), *sorted(found - set(AGENTS))]
 
 
 def read_rows(folders: Mapping[str, list[Path]]) -> list[Row]:

@@ -4,8 +4,9 @@
     python -m benchmarks.verdicts --suite idle=DIR/idle --suite stack=DIR/stack \
         --json FILE.json --table PAGE.md --sheet SHEET.png --of stack
 
-A suite that was driven in parts is given once for each part. The table replaces what stands between the lines
-`markdown_tables.marks(MARK)` of the page. The sheet shows the first drive of each type by the agent `--of`.
+A suite that was driven in parts is given once for each part. With `--add`, the verdicts of FILE.json stay where no
+suite has a newer one. The table replaces what stands between the lines `markdown_tables.marks(MARK)` of the page. The
+sheet shows the first drive of each type by the agent `--of`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 import cv2
 
 from benchmarks import markdown_tables
-from benchmarks.verdicts import MARK, read_rows, table, totals
+from benchmarks.verdicts import MARK, agents_of, merged, read_json, read_rows, table, totals
 from benchmarks.verdicts.sheet import read_picture, sheet
 
 
@@ -25,6 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.verdicts", description=__doc__)
     parser.add_argument("--suite", action="append", required=True, metavar="AGENT=DIR", help="may be given again")
     parser.add_argument("--json", type=Path, help="the file to write")
+    parser.add_argument("--add", action="store_true", help="keep what --json holds already")
     parser.add_argument("--table", type=Path, help="Markdown file whose marked part becomes the table")
     parser.add_argument("--sheet", type=Path, help="picture to write")
     parser.add_argument("--of", help="the agent whose drives the sheet shows")
@@ -34,6 +36,9 @@ def main() -> None:
         agent, _, folder = suite.partition("=")
         folders.setdefault(agent, []).append(Path(folder))
     rows, agents = read_rows(folders), list(folders)
+    if given.add:
+        rows = merged(read_json(given.json), rows)
+        agents = agents_of(rows)
     text = f"{totals(rows, agents)}\n{table(rows, agents)}"
     print(text)
     if given.json:

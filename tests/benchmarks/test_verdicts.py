@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.verdicts import cell, read_rows, table, totals
+from benchmarks.verdicts import agents_of, cell, merged, read_json, read_rows, table, totals
 from benchmarks.verdicts.sheet import PER_ROW, Picture, sheet
 
 
@@ -53,6 +53,25 @@ def test_agents_stand_side_by_side(tmp_path: Path) -> None:
         "| stack | 2 | 1 | 2 | 0 | 80.0 |",
     ]
     assert cell(None) == "–"
+
+
+def test_newer_verdicts_join_those_of_a_file(tmp_path: Path) -> None:
+    older = read_rows(
+        {
+            "idle": [write_suite(tmp_path / "idle", drive("obstacles_10_ParkedObstacle", 0.0, None, "stood still"))],
+            "stack": [write_suite(tmp_path / "stack", drive("obstacles_10_ParkedObstacle", 60.0, 3.0, "1 collisions"))],
+        }
+    )
+    file = tmp_path / "verdicts.json"
+    file.write_text(json.dumps([row.plain() for row in older]))
+    assert read_json(file) == older
+    again = [drive("obstacles_10_ParkedObstacle", 100.0, 3.0), drive("obstacles_2_T_Junction", 80.0, 3.0)]
+    rows = merged(read_json(file), read_rows({"stack": [write_suite(tmp_path / "again", *again)]}))
+    assert agents_of(rows) == ["stack", "idle"]
+    assert table(rows, agents_of(rows)).splitlines()[2:] == [
+        "| 2 | `T_Junction` | city_grid | **passed**, 80 | – |",
+        "| 10 | `ParkedObstacle` | city_grid | **passed**, 100 | stood still (before the scenario), 0 |",
+    ]
 
 
 def test_a_run_without_a_type_is_refused(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from av_stack.suite.sources import (
     suite_jobs,
     with_map_digests,
 )
+from av_stack.world.carla.weather import named_weathers
 from scenarios.leaderboard.route_xml import survey
 from scenarios.leaderboard.types import TYPES
 from scenarios.model import FOLDER as SCENARIOS
@@ -105,6 +106,11 @@ def test_a_job_holds_the_whole_scenario() -> None:
     assert [job.name for job in jobs] == [scenario.name for scenario in SUITES["weathers"].scenarios]
     assert len({job.digest() for job in jobs}) == len(jobs)
     assert [Scenario.model_validate(yaml.safe_load(job.text)) for job in jobs] == list(SUITES["weathers"].scenarios)
+
+
+def test_the_suite_of_presets_has_all_of_carlas() -> None:
+    assert {scenario.weather for scenario in SUITES["presets"].scenarios} == set(named_weathers())
+    assert len(SUITES["presets"].scenarios) == 22
 
 
 def test_where_no_job_can_start_the_options_are_to_blame() -> None:
