@@ -126,6 +126,11 @@ def per_run(study: Mapping[str, Any]) -> str:
     return markdown_tables.rows(("run", "map", "weather", "m", *variants), cells)
 
 
+def both(study: Mapping[str, Any]) -> str:
+    """Markdown: the table by variant, then the one by run."""
+    return f"{per_variant(study)}\n{per_run(study)}"
+
+
 def _cell(drive: Row | None) -> str:
     if drive is None:
         return "–"

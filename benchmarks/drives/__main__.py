@@ -15,7 +15,7 @@ import json
 from pathlib import Path
 
 from benchmarks import markdown_tables
-from benchmarks.drives import per_run, per_variant, read_study
+from benchmarks.drives import both, read_study
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
     given = parser.parse_args()
     pairs = [suite.partition("=") for suite in given.suite]
     study = read_study([(variant, Path(folder)) for variant, _, folder in pairs])
-    text = f"{per_variant(study)}\n{per_run(study)}"
+    text = both(study)
     print(text)
     if given.json:
         given.json.parent.mkdir(parents=True, exist_ok=True)
