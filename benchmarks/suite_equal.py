@@ -1,7 +1,8 @@
 """Compares two folders of one suite: `python -m benchmarks.suite_equal A B [--json FILE]`.
 
-For each run: the verdict and the scores, every figure of result.json that does not measure time on a clock, and every
-message of the recording, byte for byte. The exit status is 1 where anything differs.
+For each run: the verdict and the scores, every figure of result.json, and every message of the recording, byte for
+byte. What measures time on a clock is left out: how long stages took, and which of them were late. The exit status is 1
+where anything differs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from mcap.reader import make_reader
 
 CLOCKED = ("steps_per_s", "stage_ms")
 """Figures of result.json that measure time on a clock."""
+
+STAGE_MS, SUPERVISION, LATE_STAGES = "/stage_ms", "/supervision", "late_stages"
+"""The topic that measures time on a clock, the one that does so in one of its fields, and this field."""
 
 VERDICT = ("end", "error", "driving_score", "driving_score_2_1", "route_completion", "shortcomings", "infractions")
 
@@ -40,9 +44,9 @@ def compare(first: Path, second: Path) -> dict[str, Any]:
 
 
 def _compare_run(first: Path, second: Path) -> dict[str, Any]:
-    one, other = (json.loads((folder / "result.json").read_text()) for folder in (first, second))
+    one, other = (_figures(folder) for folder in (first, second))
     here, there = _topics(first / "recording.mcap"), _topics(second / "recording.mcap")
-    different = [key for key in {**one, **other} if key not in CLOCKED and one.get(key) != other.get(key)]
+    different = [key for key in {**one, **other} if one.get(key) != other.get(key)]
     return {
         "end": one["end"],
         "driving_score": one["driving_score"],
@@ -54,16 +58,33 @@ def _compare_run(first: Path, second: Path) -> dict[str, Any]:
     }
 
 
+def _figures(folder: Path) -> dict[str, Any]:
+    """The figures of result.json that measure no time on a clock. Agents other than the stack have no supervision."""
+    figures: dict[str, Any] = json.loads((folder / "result.json").read_text())
+    if figures.get("supervision") is not None:
+        figures["supervision"].pop(LATE_STAGES)
+    return {name: value for name, value in figures.items() if name not in CLOCKED}
+
+
 def _topics(path: Path) -> Mapping[str, tuple[int, str]]:
     """For each topic, the number of its messages and a digest of their times and bytes."""
     counts: dict[str, int] = {}
     digests: dict[str, Any] = {}
     with path.open("rb") as file:
         for _, channel, message in make_reader(file).iter_messages():
+            if channel.topic == STAGE_MS:
+                continue
+            data = _without_late_stages(message.data) if channel.topic == SUPERVISION else message.data
             total = digests.setdefault(channel.topic, hashlib.sha256())
-            total.update(message.log_time.to_bytes(8, "little") + message.data)
+            total.update(message.log_time.to_bytes(8, "little") + data)
             counts[channel.topic] = counts.get(channel.topic, 0) + 1
     return {topic: (counts[topic], digest.hexdigest()) for topic, digest in digests.items()}
+
+
+def _without_late_stages(data: bytes) -> bytes:
+    message: dict[str, Any] = json.loads(data)
+    message.pop(LATE_STAGES, None)
+    return json.dumps(message).encode()
 
 
 def main() -> int:
