@@ -23,7 +23,7 @@ DEVICE = "cpu"
 
 
 class WholeStack:
-    """The stack with nothing left out, which shows what the form as an agent changes: nothing."""
+    """The stack with nothing left out, the base of the agents below."""
 
     def setup(self, setup: AgentSetup) -> None:
         """Build the pipeline of the stack's default configuration, and take out what this class leaves out."""
