@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.signal import savgol_filter
 
 from av_core.types import Float
-from scenarios.judging.comfort import BOUNDS, Comfort, Ride, comfortable
+from scenarios.judging.comfort import BOUNDS, ORDER, SAMPLE_S, SMOOTHING, Comfort, Ride, comfortable, slopes, smoothed
 from tests.scenarios.judged_drives import STEP_S, show, tick_of
 
 TIME_S: Float = np.linspace(0.0, 1.9, 20)
@@ -89,3 +90,10 @@ def test_a_heading_that_passes_pi_is_no_turn() -> None:
 
 def test_a_ride_of_half_a_second_says_nothing() -> None:
     assert ride(np.full(10, 5.0)) is None
+
+
+@pytest.mark.parametrize("count", [SMOOTHING, SMOOTHING + 1, 200])
+def test_the_filter_is_scipys(count: int) -> None:
+    values = np.random.default_rng(1).normal(size=(3, count))
+    assert smoothed(values) == pytest.approx(savgol_filter(values, SMOOTHING, ORDER), abs=1e-12)
+    assert slopes(values) == pytest.approx(savgol_filter(values, SMOOTHING, ORDER, deriv=1, delta=SAMPLE_S), abs=1e-12)
