@@ -20,6 +20,8 @@ smoke: ## under a minute: unit tests of every part, and ten seconds of driving
 
 WORKERS ?= 2
 
+# Where this variable is set, each of the hundreds of programs that tests start would compile the sources anew.
+test: export PYTHONDONTWRITEBYTECODE =
 test: ## install what tests need and run them (WORKERS=0 runs them in one process; AV_STACK_DATA=DIR adds tests on real maps and pictures)
 	@scripts/setup.sh dev
 	@.venv/bin/python -m pytest --numprocesses $(WORKERS) $(if $(filter-out 0,$(WORKERS)),--dist loadfile) $(PYTEST_ARGS)
