@@ -1,87 +1,23 @@
-"""Disk cache of compiled kernels, one file each; it may be shared between processes, lost, corrupted or read-only.
-
-An entry is the SHA-256 of the payload followed by the payload. It is written to a temporary file in the same folder and
-renamed into place, so that a reader sees a whole entry or none. An entry that does not match its checksum counts as
-missing and is replaced.
-"""
+"""Disk cache of compiled kernels."""
 
 from __future__ import annotations
 
-import hashlib
-import logging
 import os
-import tempfile
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
-LOG = logging.getLogger(__name__)
+from av_core.disk_cache import DiskCache, user_folder
+
 ENVIRONMENT = "AV_STACK_KERNEL_CACHE"
-DIGEST_BYTES = 32
 
 
 def default_folder() -> Path:
     """`$AV_STACK_KERNEL_CACHE` if set, else `av-stack/kernels` in the user's cache folder."""
     chosen = os.environ.get(ENVIRONMENT)
-    if chosen:
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "av-stack" / "kernels"
+    return Path(chosen) if chosen else user_folder("kernels")
 
 
-def key_of(parts: Iterable[str | bytes]) -> str:
-    """Entry name as a hash of `parts` (source, options, architecture, toolkit...); their order and boundaries count."""
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode() if isinstance(part, str) else part
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
-    return digest.hexdigest()
-
-
-class KernelCache:
-    """Cache entries in one folder; an error of the folder costs a compilation and one warning, never the program."""
+class KernelCache(DiskCache):
+    """The machine code of kernels in one folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._complained = False
-
-    def get(self, key: str, make: Callable[[], bytes]) -> bytes:
-        """The entry `key`; if it is missing or damaged, it is made by `make` and stored."""
-        found = self._read(key)
-        if found is not None:
-            return found
-        payload = make()
-        self._write(key, payload)
-        return payload
-
-    def _read(self, key: str) -> bytes | None:
-        try:
-            data = self._path(key).read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            self._complain(error)
-            return None
-        payload = data[DIGEST_BYTES:]
-        return payload if payload and hashlib.sha256(payload).digest() == data[:DIGEST_BYTES] else None
-
-    def _write(self, key: str, payload: bytes) -> None:
-        temporary: str | None = None
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=".new-")
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(payload).digest() + payload)
-            os.replace(temporary, self._path(key))
-        except OSError as error:
-            self._complain(error)
-            if temporary is not None:
-                Path(temporary).unlink(missing_ok=True)
-
-    def _path(self, key: str) -> Path:
-        return self._folder / f"{key}.cubin"
-
-    def _complain(self, error: OSError) -> None:
-        if not self._complained:
-            LOG.warning("kernel cache %s: %s; kernels are compiled anew in each process", self._folder, error)
-            self._complained = True
+        super().__init__(folder, "cubin", "kernels are compiled anew in each process")

@@ -9,8 +9,9 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from av_core.disk_cache import key_of
 from cuda_ops.errors import CompilerMissingError, CudaOpsError
-from cuda_ops.runtime.cache import KernelCache, default_folder, key_of
+from cuda_ops.runtime.cache import KernelCache, default_folder
 
 PACKAGE = Path(__file__).resolve().parent.parent
 INCLUDE = PACKAGE / "include"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cuda_ops.runtime.cache import KernelCache, default_folder, key_of
+from av_core.disk_cache import key_of
+from cuda_ops.runtime.cache import KernelCache, default_folder
 
 PAYLOAD = bytes(range(256)) * 500
 

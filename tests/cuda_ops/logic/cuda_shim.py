@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuda_ops.runtime.cache import KernelCache, default_folder, key_of
+from av_core.disk_cache import key_of
+from cuda_ops.runtime.cache import KernelCache, default_folder
 from cuda_ops.runtime.compiler import INCLUDE, KernelSource
 from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Dim3
 

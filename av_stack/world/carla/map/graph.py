@@ -30,6 +30,7 @@ from av_core.types import (
     SignalKind,
 )
 from av_stack.world.carla.client import first_line
+from av_stack.world.carla.map.cache import kept
 from av_stack.world.carla.map.side_lanes import side_lanes
 from av_stack.world.carla.map.tracks import (
     END_GAP_M,
@@ -91,13 +92,19 @@ def lane_graph_of_text(xodr: str, name: str = "map") -> LaneGraph:
 
 
 def lane_graph(carla_map: carla.Map) -> LaneGraph:
-    """The driving lanes, side lanes and signals of `carla_map` in the map frame.
+    """The driving lanes, side lanes and signals of `carla_map` in the map frame, from the cache if it was read before.
 
     Speed limits are those of the road types (`<type><speed>`). A lane on a road without one takes the lowest limit of
     the lanes it joins, or 30 km/h if none is known. Lanes on which CARLA gives a position that is not a number are left
     out. Raises WorldError when the map has no driving lane.
     """
-    root = etree.fromstring(carla_map.to_opendrive().encode())
+    xodr = carla_map.to_opendrive()
+    return kept(carla_map.name, xodr, lambda: read_anew(carla_map, xodr))
+
+
+def read_anew(carla_map: carla.Map, xodr: str) -> LaneGraph:
+    """The graph of `carla_map`, whose OpenDRIVE text is `xodr`, without the cache."""
+    root = etree.fromstring(xodr.encode())
     spans = {span.key: span for span in lane_spans(root, ("driving",))}
     tracks = {key: lane_track(carla_map, span) for key, span in spans.items()}
     tracks = {key: track for key, track in tracks.items() if all(map(has_position, track))}

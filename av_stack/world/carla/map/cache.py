@@ -1,0 +1,38 @@
+"""Keeps lane graphs in the user's cache folder, since reading one from CARLA takes seconds.
+
+A graph depends on nothing but the map's name and OpenDRIVE text, the code that reads it, and the libraries that this
+code uses; all of them are in the key. What is returned has always been through the file's form, so that a drive with a
+kept graph equals one with a new graph to the bit.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import av_core
+from av_core.disk_cache import DiskCache, key_of, user_folder
+from av_core.types import LaneGraph
+
+MOST_GRAPHS = 50
+"""Some 200 MB, if all are of large towns."""
+
+
+def kept(name: str, xodr: str, make: Callable[[], LaneGraph]) -> LaneGraph:
+    """The lane graph of the map `name` with the OpenDRIVE text `xodr`: from the cache, or made by `make`."""
+    graphs = DiskCache(user_folder("lane_graphs"), "pickle", "maps are read anew for each drive", MOST_GRAPHS)
+    data = graphs.get(key_of([*_code(), name, xodr]), lambda: pickle.dumps(make(), protocol=5))
+    graph = pickle.loads(data)  # of a file with the right checksum in a folder of the user's own
+    assert isinstance(graph, LaneGraph)
+    return graph
+
+
+@cache
+def _code() -> tuple[str | bytes, ...]:
+    """What besides the map decides the graph: these sources, and the versions of the libraries."""
+    folders = (Path(__file__).parent, *map(Path, av_core.__path__))
+    sources = sorted(path for folder in folders for path in folder.glob("*.py"))
+    return (*(path.read_bytes() for path in sources), *(version(name) for name in ("carla", "numpy", "scipy", "lxml")))
