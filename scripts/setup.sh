@@ -89,7 +89,10 @@ if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ constraints.txt -nt
     if [ -n "$extra" ]; then size="3.8 GB to download, 8 GB on disk"; else size="370 MB to download, 1.3 GB on disk"; fi
     say "installing the pinned packages into .venv ($size, once)"
     .venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".${extra:+[$extra]}"
-    .venv/bin/python -m embedded_carla.warm_up # compiles the server's kernels now instead of at its first start
-    .venv/bin/python -c "import perception.tracking.tracker, planning.planner"  # compiles the kernels of both
+    # Compile the kernels of the server and of the stack now instead of at the first start, at the same time.
+    .venv/bin/python -m embedded_carla.warm_up &
+    warm_up=$!
+    .venv/bin/python -c "import perception.detection.detector, perception.objects, planning.planner"
+    wait "$warm_up"
     touch "$stamp"
 fi
